@@ -10,7 +10,7 @@
 enum {
     WHOLE_BYTES_MAX = 48, /* longer tokens are merged every time: they are rare */
     MERGES_MAX = 1 << 22,
-    AFFIX_BYTES_MAX = 64,
+    AFFIX_BYTES_MAX = 16,
 };
 #define MARK "\xE2\x96\x81"
 
@@ -101,7 +101,10 @@ static void merge_word(const struct text_bpe *bpe, struct text_merge *merge, str
     struct letters l = { .bpe = bpe, .merge = merge };
     merge->find = find_pair;
     merge->of = bpe;
-    text_merge_begin(merge, word.n + bpe->suffix.n + (word.n * bpe->prefix.n));
+    /* A letter is one symbol, or one for each of its bytes, those of its prefix and suffix too. */
+    text_merge_begin(merge, bpe->falls_back_to_bytes
+                                ? word.n * (1 + bpe->prefix.n) + bpe->suffix.n + 1
+                                : word.n + 1);
     for (size_t i = 0, n; i < word.n; i += n) {
         n = letter_bytes((unsigned char)word.at[i]);
         n = n < word.n - i ? n : word.n - i;

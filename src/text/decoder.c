@@ -6,7 +6,11 @@
 #include "base/pile.h"
 #include <string.h>
 
-enum { STRIPPED_MAX = 64 }; /* characters, of one Strip */
+enum {
+    STRIPPED_MAX = 64,    /* characters, of one Strip */
+    STEPS_BASE = 1 << 12, /* of matching, for one token */
+    STEPS_PER_BYTE = 500,
+};
 
 static const char *name_of(const struct tokenizer_step *step)
 {
@@ -137,7 +141,8 @@ static void replace_all(struct str *text, struct view what, struct view with)
     *text = out;
 }
 
-static void replace_matches(struct str *text, const struct decoder_step *step)
+/* False: the steps of matching ran out. A token is short, so it gets few. */
+static bool replace_matches(struct str *text, const struct decoder_step *step)
 {
     struct regex_work work;
     struct regex_walk walk;
@@ -145,9 +150,10 @@ static void replace_matches(struct str *text, const struct decoder_step *step)
     size_t at = 0, bounds[2];
     struct view content = step->step.content;
     if (text->n == 0)
-        return;
+        return true;
     str_init(&out);
     regex_work_init(&work);
+    work.n_steps_left = STEPS_BASE + STEPS_PER_BYTE * (int64_t)text->n;
     regex_walk_begin(&walk, &step->regex, &work, view_of(text->at, text->n));
     while (regex_walk_next(&walk, bounds)) {
         str_add(&out, text->at + at, bounds[0] - at);
@@ -155,9 +161,11 @@ static void replace_matches(struct str *text, const struct decoder_step *step)
         at = bounds[1];
     }
     str_add(&out, text->at + at, text->n - at);
+    bool is_whole = !work.is_spent;
     regex_work_free(&work);
     str_free(text);
     *text = out;
+    return is_whole;
 }
 
 static void strip(struct str *text, const struct tokenizer_step *step)
@@ -213,13 +221,12 @@ static void word_piece(struct str *text, const struct tokenizer_step *step, bool
         clean_up(text);
 }
 
-void text_decoder_step(const struct decoder_step *step, bool is_first, struct str *text)
+bool text_decoder_step(const struct decoder_step *step, bool is_first, struct str *text)
 {
     bool drops = is_first && step->step.scheme != SCHEME_NEVER;
     switch (step->step.kind) {
     case STEP_REPLACE:
-        replace_matches(text, step);
-        break;
+        return replace_matches(text, step);
     case STEP_METASPACE:
         replace_all(text, step->step.content, view_text(drops ? "" : " "));
         break;
@@ -230,12 +237,13 @@ void text_decoder_step(const struct decoder_step *step, bool is_first, struct st
         CHECK(step->step.kind == STEP_WORD_PIECE);
         word_piece(text, &step->step, is_first);
     }
+    return true;
 }
 
 void text_decoder_bytes(const struct text_decoder *d, bool is_first, struct str *text)
 {
     for (int32_t i = 0; i < d->n_byte_steps; i++)
-        text_decoder_step(&d->byte_steps[i], is_first, text);
+        (void)text_decoder_step(&d->byte_steps[i], is_first, text);
 }
 
 static bool ends_word(const struct text_decoder *d, const struct str *text)
@@ -265,7 +273,7 @@ bool text_decoder_piece(const struct text_decoder *d, int32_t id, bool is_first,
     if (d->joint == DECODER_SPACED && !is_first)
         put_before(out, " ");
     for (int32_t i = 0; i < d->n_token_steps; i++)
-        text_decoder_step(&d->token_steps[i], is_first, out);
+        (void)text_decoder_step(&d->token_steps[i], is_first, out);
     if (ends_word(d, out)) {
         out->n -= d->suffix.n;
         out->at[out->n] = '\0';
@@ -297,7 +305,10 @@ static enum status find_kind(const struct text_decoder *d, int32_t id, struct st
     str_clear(out);
     str_add(out, d->texts[id].at, d->texts[id].n);
     for (int32_t i = 0; i < d->n_token_steps; i++)
-        text_decoder_step(&d->token_steps[i], false, out);
+        if (!text_decoder_step(&d->token_steps[i], false, out))
+            return fault_set(fault, STATUS_UNSUPPORTED,
+                             "tokenizer: the decoder Replace takes too many steps for token %d",
+                             id);
     if (d->falls_back_to_bytes && byte_of(out) >= 0)
         *kind = DECODER_BYTE;
     if (d->suffix.n == 0 || out->n < d->suffix.n)

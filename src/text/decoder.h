@@ -66,5 +66,5 @@ void text_decoder_bytes(const struct text_decoder *decoder, bool is_first, struc
  * DECODER_KEEPS_SPACE until it is set. */
 void text_decoder_open_plain(struct text_decoder *decoder, const struct view *texts,
                              const uint8_t *types, int32_t n_tokens, struct pile *pile);
-/* One step on one text. */
-void text_decoder_step(const struct decoder_step *step, bool is_first, struct str *text);
+/* One step on one text. False: its pattern takes too many steps. */
+bool text_decoder_step(const struct decoder_step *step, bool is_first, struct str *text);

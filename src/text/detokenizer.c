@@ -58,7 +58,7 @@ static void emit(struct detokenizer *d, struct str *text, struct str *out)
         if (step->step.kind == STEP_STRIP_CHARACTER)
             strip_joined(d, i, &step->step, text);
         else
-            text_decoder_step(step, true, text);
+            (void)text_decoder_step(step, true, text);
     }
     str_add(out, text->at != NULL ? text->at : "", text->n);
     str_clear(text);

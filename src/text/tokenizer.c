@@ -125,7 +125,11 @@ static enum status open_added(struct tokenizer *t, const struct tokenizer_steps 
     struct tokenizer_added *plain = pile_take(&t->pile, ((size_t)n + 1) * sizeof(*plain));
     struct regex_work regex;
     struct normalizer_work work;
+    size_t n_bytes = 0;
+    for (int32_t i = 0; i < n; i++)
+        n_bytes += 2 * t->vocab.tokens[steps->added[i].id].n;
     regex_work_init(&regex);
+    regex_work_grant(&regex, n_bytes);
     normalizer_work_init(&work, &regex);
     for (int32_t i = 0; i < n; i++) {
         int32_t id = steps->added[i].id;
@@ -134,8 +138,12 @@ static enum status open_added(struct tokenizer *t, const struct tokenizer_steps 
         if (t->kind != TOKENIZER_SPM)
             t->texts[id] = added_text(t, id, (flags & ADDED_WAS_NORMALIZED) != 0, &work);
     }
+    bool is_whole = !regex.is_spent && !work.is_too_long;
     normalizer_work_free(&work);
     regex_work_free(&regex);
+    if (!is_whole)
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "tokenizer: to normalize the added tokens takes too many steps");
     t->hides_skipped = !is_implied;
     enum status status = text_added_open(&t->added, steps->added, texts, n, is_implied, fault);
     if (status != STATUS_OK || !is_implied)

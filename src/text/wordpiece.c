@@ -3,6 +3,8 @@
 #include "base/mem.h"
 #include <string.h>
 
+enum { PIECE_BYTES_MAX = 256 }; /* bounds the time for a letter */
+
 enum status text_wordpiece_open(struct text_wordpiece *wordpiece, const struct text_vocab *vocab,
                                 const struct tokenizer_steps *steps, int32_t unknown_id,
                                 struct fault *fault)
@@ -17,10 +19,16 @@ enum status text_wordpiece_open(struct text_wordpiece *wordpiece, const struct t
     struct view *inner = mem_take(n_tokens * sizeof(*inner));
     int32_t *ids = mem_take(n_tokens * sizeof(*ids)), n = 0;
     struct view prefix = steps->word_prefix;
+    enum status status = STATUS_OK;
     for (int32_t id = 0; id < vocab->n_tokens; id++) {
         struct view token = vocab->tokens[id];
         if (!steps->is_model[id])
             continue;
+        if (token.n > PIECE_BYTES_MAX)
+            status = fault_set(fault, STATUS_UNSUPPORTED,
+                               "tokenizer: piece %d of a WordPiece model has %zu bytes, at most %d "
+                               "are supported",
+                               id, token.n, PIECE_BYTES_MAX);
         bool goes_on =
             token.n >= prefix.n && (prefix.n == 0 || memcmp(token.at, prefix.at, prefix.n) == 0);
         texts[n] = token;
@@ -32,7 +40,7 @@ enum status text_wordpiece_open(struct text_wordpiece *wordpiece, const struct t
     mem_give(texts);
     mem_give(inner);
     mem_give(ids);
-    return STATUS_OK;
+    return status;
 }
 
 void text_wordpiece_close(struct text_wordpiece *wordpiece)

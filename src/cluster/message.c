@@ -49,7 +49,7 @@ static bool is_valid_submit(const struct message_submit *m, size_t n_bytes, int 
     if (m->request.service >= n_services ||
         !request_body_is_valid(body, body_bytes, LIMIT_VOCABULARY))
         return false;
-    return is_time(m->request.arrived_ns) &&
+    return is_time(m->request.arrived_ns) && is_time(m->request.served_ns) &&
            (m->request.deadline_ns == TIME_NEVER || is_time(m->request.deadline_ns)) &&
            m->request.n_prompt >= 1 && m->request.n_prompt <= m->request.n_tokens &&
            (uint32_t)m->request.n_tokens == body->n_tokens &&
@@ -77,7 +77,7 @@ static bool is_valid_event(const struct message_event *m, size_t n_bytes)
 {
     const struct service_event *e = &m->event;
     if (e->what > SERVICE_ENDED || e->why >= SERVICE_WHY_N || e->n_bytes < 0 || e->n_tokens < 0 ||
-        e->position < 0)
+        e->position < 0 || !is_time(e->served_ns))
         return false;
     if ((size_t)e->n_bytes != n_bytes - sizeof *m)
         return false;

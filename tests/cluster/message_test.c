@@ -57,6 +57,9 @@ static void test_submit(void **state)
     s.m.request.arrived_ns = INT64_MAX;
     assert_false(is_valid(&s, sizeof s));
     s = good_submit();
+    s.m.request.served_ns = INT64_MAX;
+    assert_false(is_valid(&s, sizeof s));
+    s = good_submit();
     s.m.request.deadline_ns = -1;
     assert_false(is_valid(&s, sizeof s));
     s = good_submit();
@@ -88,6 +91,9 @@ static void test_event(void **state)
     e.m.event.why = SERVICE_WHY_N;
     assert_false(is_valid(&e, sizeof e));
     e.m.event.why = 0;
+    e.m.event.served_ns = INT64_MAX; /* ages are reckoned from it */
+    assert_false(is_valid(&e, sizeof e));
+    e.m.event.served_ns = 0;
     e.m.head.kind = MESSAGE_N;
     assert_false(is_valid(&e, sizeof e));
 }

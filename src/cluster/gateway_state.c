@@ -6,8 +6,8 @@
 #include <string.h>
 
 static const int64_t ASIDE_NS = 100 * TIME_NS_PER_MS;
-/* A request that no engine served for so long is sent in order of arrival, before all that have a
- * priority. Otherwise it would wait for ever while requests of a higher one fill the engines. */
+/* A request that no engine served for so long goes first, in order of arrival, whatever its
+ * priority is. Otherwise it would wait for ever while requests of a higher one fill the engines. */
 static const int64_t AGE_NS = 20 * TIME_NS_PER_S;
 static const int64_t AGE_LOOK_NS = TIME_NS_PER_S;
 

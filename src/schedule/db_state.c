@@ -371,8 +371,8 @@ static struct db_first first_of(const struct db *db, const struct tree *tree,
 
 /* A request that can hardly end by its deadline starves since it had to begin, or since it was last
  * served when that is later: so it does not stay before those that starve for long. */
-static void is_urgent_since(const struct schedule_view *view, struct db_first *due,
-                            struct db_first *first)
+static void urgent_since(const struct schedule_view *view, struct db_first *due,
+                         struct db_first *first)
 {
     if (first->slot != SCHEDULE_NONE)
         first->key = max_i64(first->key, view->requests[first->slot].served_ns - 1);
@@ -393,9 +393,9 @@ static void note_due(struct db *db, const struct schedule_view *view, int servic
     struct db_first oldest = schedule_db_first(own, DB_OLDEST);
     struct db_first most_urgent = schedule_db_first(own, DB_URGENT);
     starves_since(&due->running, &oldest, theta);
-    is_urgent_since(view, &due->running, &most_urgent);
+    urgent_since(view, &due->running, &most_urgent);
     starves_since(&due->waiting, &unserved, theta);
-    is_urgent_since(view, &due->waiting, &urgent);
+    urgent_since(view, &due->waiting, &urgent);
 }
 
 /* Who waits and has become late goes behind those who have not. */

@@ -1,4 +1,5 @@
-/* Reads addresses and X-Forwarded-For, from the right: what stands left of a stranger's is his. */
+/* Reads addresses and X-Forwarded-For. The list is read from the right, since everything to the
+ * left of an untrusted address was written by an untrusted client. */
 #include "api/addresses.h"
 #include <arpa/inet.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* Addresses of clients: what a socket or a proxy says, and the networks that are trusted proxies.
+/* Client addresses: as a socket or a trusted proxy reports them, and networks of trusted proxies.
  *
- * An address is 16 bytes, IPv4 as ::ffff:a.b.c.d. Of IPv6 only the network of 64 bits counts, since
- * a client has all of it to itself. */
+ * An address has 16 bytes; IPv4 is mapped to ::ffff:a.b.c.d. The last 64 bits of IPv6 are dropped,
+ * since a client usually owns a whole network of 64 bits. */
 #pragma once
 #include "api/http_parse.h"
 #include "base/status.h"
@@ -19,11 +19,11 @@ struct api_net { /* the first n_bits of the address */
 struct api_address api_addresses_of_socket(const struct sockaddr *address);
 /* "192.0.2.1", "192.0.2.1:80", "2001:db8::1" or "[2001:db8::1]:80"; false when it is none. */
 bool api_addresses_read(struct view text, struct api_address *out);
-/* "192.0.2.0/24", "2001:db8::/32", or an address: a fault names the text. */
+/* Reads "192.0.2.0/24", "2001:db8::/32" or an address; the fault names the text. */
 enum status api_addresses_read_net(const char *text, struct api_net *out,
                                    struct fault *fault) MUST_USE;
 bool api_addresses_is_in(const struct api_address *address, const struct api_net *nets, int n_nets);
-/* Whom a proxy of these nets speaks for: the last address of X-Forwarded-For that is not one of
- * them. False when there is none, or what stands there is no address. */
+/* The client that a trusted proxy forwards for: the last address of X-Forwarded-For that is not in
+ * these nets. False when there is none, or when the entry is not an address. */
 bool api_addresses_forwarded(const struct api_http_head *head, const struct api_net *nets,
                              int n_nets, struct api_address *out);

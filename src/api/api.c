@@ -29,7 +29,8 @@ enum {
 static const int64_t SWEEP_NS = TIME_NS_PER_S;
 static const int64_t SWEEP_DRAINING_NS = 20 * TIME_NS_PER_MS;
 static const int64_t LINGER_NS = 500 * TIME_NS_PER_MS; /* last words on their way, after a drain */
-static const int64_t UNSENT_BYTES_MAX = INT64_C(1) << 29; /* and at most a quarter of the memory */
+static const int64_t UNSENT_BYTES_MAX = INT64_C(1)
+                                        << 29; /* at most a quarter of http_memory, too */
 static const int64_t UNSENT_NS_MAX = 30 * TIME_NS_PER_S;
 
 /* --- replies --- */
@@ -73,7 +74,7 @@ static const struct route {
     const char *path; /* ending in '*': everything that begins so */
     enum access access;
     void (*answer)(struct api *api, struct api_http_exchange *x);
-    bool is_vital; /* answered where connections or memory are short */
+    bool is_vital; /* answered when connections or memory are short */
 } routes[] = {
     { HTTP_POST, "/v1/chat/completions", KEY, api_call_chat },
     { HTTP_POST, "/v1/completions", KEY, api_call_completion },
@@ -285,7 +286,7 @@ static void refuse_entry(struct api_http_exchange *x, const struct api_error *er
     api_refuse(x, error);
 }
 
-/* Who pays for a request: its tenant, or the address that it comes from. */
+/* The party that a request is charged to: its tenant, or the address of its client. */
 static struct api_party *party_of(void *self, struct api_http_exchange *x)
 {
     struct api *api = self;
@@ -413,7 +414,8 @@ static void pump(struct api *api)
     int64_t next_ns = TIME_NEVER;
     api->is_nudged = true; /* no timer meanwhile: it is set below */
     api_call_submit(api);
-    struct mem_account *before = mem_account_use(NULL); /* models load: no client pays for it */
+    struct mem_account *before =
+        mem_account_use(NULL); /* loading a model is charged to no client */
     if (api->options.tick != NULL)
         next_ns = api->options.tick(api->options.tick_self, now_ns);
     (void)mem_account_use(before);
@@ -630,7 +632,7 @@ void api_close(struct api *api)
     if (api == NULL)
         return;
     api_workers_close(api->workers);
-    api_http_close(api->http); /* and the parties: nothing is charged to them from here on */
+    api_http_close(api->http); /* frees the parties, so nothing may be charged to them later */
     api_http_listen_tls_free(api->tls);
     CHECK(api->calls == NULL);
     map_free(&api->ids);

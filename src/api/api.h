@@ -48,9 +48,9 @@ struct api_options {
     bool is_strict;                 /* unknown fields are errors */
     int32_t n_requests_max;         /* bounded queue: more are answered 429 */
     int32_t n_connections_max;
-    struct mem_account *account;   /* of what is held for clients: its limit is http_memory; NULL:
-                                      nothing is bounded. It outlives the api and the service */
-    const struct api_net *proxies; /* whose X-Forwarded-For is believed */
+    struct mem_account *account; /* of all memory for clients, with http_memory as its limit; NULL:
+                                    it is not bounded. It outlives the api and the service */
+    const struct api_net *proxies; /* trusted proxies: their X-Forwarded-For names the client */
     int n_proxies;
     int64_t body_bytes_max, body_ns_max; /* a body's size, and how long it may take to arrive */
     int64_t drain_ns_max;                /* SIGTERM: how long admitted streams may take */

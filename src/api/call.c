@@ -71,7 +71,7 @@ static void free_call(struct api_call *call)
     api_parties_put(api_http_parties(api->http), party);
 }
 
-/* The call is over: so is each of its requests that was not before. */
+/* The call is over, and with it those of its requests that are still open. */
 static void drop_choices(struct api_call *call, uint8_t why)
 {
     if (call->n_choices == 0)
@@ -225,7 +225,7 @@ static void print_chunk(void *arg)
     api_reply_chunk(chunk->call, chunk->choice, &chunk->out);
 }
 
-/* Writes what the choice can show now. False: the call is over, since there is no memory. */
+/* Writes what the choice can show now. False: there was no memory, and the call is over. */
 static bool show(struct api_call *call, struct api_choice *choice, int64_t now_ns)
 {
     struct chunk chunk = { .call = call, .choice = choice };
@@ -412,7 +412,7 @@ static void refuse_full(struct api_call *call)
     fail_call(call, &error, SERVICE_FULL);
 }
 
-/* A seat for each answer; one the call has. False: it is over. */
+/* Takes a seat for each answer but the first, which the call has. False: the call is over. */
 static bool take_seats(struct api_call *call, int32_t n)
 {
     struct api_error error = { 0 };
@@ -541,7 +541,7 @@ static void read_done(struct api_job *job)
         start_call(call);
 }
 
-/* NULL: there is no memory for it. A seat was taken for it. */
+/* NULL when there is no memory for it. The caller has taken a seat. */
 static struct api_call *open_call(struct api *api, struct api_http_exchange *x,
                                   enum api_ask_kind kind)
 {
@@ -575,7 +575,7 @@ static struct api_call *open_call(struct api *api, struct api_http_exchange *x,
     return call;
 }
 
-/* A call with a seat, or the error why there is none. */
+/* Makes a call that has a seat; NULL with the error set when it is refused. */
 static struct api_call *admit(struct api *api, struct api_http_exchange *x, enum api_ask_kind kind,
                               struct api_error *error)
 {

@@ -17,7 +17,7 @@ struct api_call {
     struct api_call *next, *prev;
     enum api_ask_kind kind;
     bool is_away;            /* being read or written; a worker may have it */
-    struct api_party *party; /* who pays */
+    struct api_party *party; /* that its memory is charged to */
     struct api_work work;
     struct str body, answer;
     struct api_prompts prompts;

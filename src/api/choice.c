@@ -20,9 +20,9 @@ void api_choice_free(struct api_choice *choice)
     mem_give(choice->tokens);
 }
 
-enum { TEXT_BYTES_MORE = 64 }; /* of a token beside its piece: what was held back */
+enum { TEXT_BYTES_MORE = 64 }; /* beside a piece: bytes that the detokenizer held back */
 
-/* Room for one more after n of n_max records; false: there is no memory. */
+/* Makes room for record n of an array of n_max; false when there is no memory. */
 static bool grow(void **at, size_t n, size_t *n_max, size_t n_least, size_t bytes)
 {
     if (n < *n_max)

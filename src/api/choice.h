@@ -51,7 +51,8 @@ struct api_choice_rules { /* the same for all choices of a call */
 void api_choice_init(struct api_choice *choice, const struct tokenizer *tokenizer,
                      bool skips_special);
 void api_choice_free(struct api_choice *choice);
-/* Makes room for one more token, so that taking it takes no memory; false: there is none. */
+/* Makes room for one more token, so that api_choice_add allocates nothing. False when there is no
+ * memory. */
 bool api_choice_make_room(struct api_choice *choice, const struct api_choice_rules *rules,
                           int32_t id);
 /* Takes one token; true when it ended the choice (then finish_reason is set). */

@@ -75,7 +75,7 @@ struct api {
 
 /* The path without slashes at its end. */
 struct view api_path_of(const struct api_http_head *head);
-/* Does the request show the admin key, or is there no key at all? */
+/* Does the request carry the admin key, or is no key configured at all? */
 bool api_is_operator(const struct api *api, const struct api_http_head *head);
 void api_nudge(struct api *api); /* the gateway has something to do: tick soon */
 void api_refuse(struct api_http_exchange *x, const struct api_error *error); /* the error page */

@@ -1,4 +1,4 @@
-/* The HTTP server on libevent's buffers: its life, who may connect, and the sweep. */
+/* The HTTP server on libevent's buffers: open and close, accepting connections, and the sweep. */
 #include "api/http_state.h"
 #include "api/http_listen.h"
 #include "base/log.h"
@@ -11,11 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PARTIES_MORE = 4096 }; /* tenants, and addresses that still hold something */
+enum { PARTIES_MORE = 4096 }; /* for tenants, and for addresses whose memory is still held */
 
-/* --- who may connect --- */
+/* --- accepting --- */
 
-/* The address with the most connections that could go; proxies only where there is no other. */
+/* The address with the most idle connections; a proxy only when no other address has any. */
 static struct api_party *find_greediest(const struct api_http *http)
 {
     struct api_party *most = NULL;
@@ -28,8 +28,8 @@ static struct api_party *find_greediest(const struct api_http *http)
     return most;
 }
 
-/* Where all places are taken, those go that have no request under way: many at once, since looking
- * for them is long. False: there is not even a spare place. */
+/* When all places are taken, idle connections of the greediest address are closed: many at once,
+ * since finding them takes long. False when there is not even a spare place. */
 static bool find_place(struct api_http *http)
 {
     int32_t n_max = http->options.n_connections_max;

@@ -6,17 +6,17 @@
  * HTTP_LAG_BYTES_MAX), on_gone is called, once, from the event loop, and the exchange is over.
  * All functions are for the thread of api_http_run, save wakes through a watched fd.
  *
- * Connections are bounded. Where all are taken, a new one takes the place of one that has no
- * request under way, the longest idle of the address that has the most of these. Those with a
- * request are shared by base/fair.h between addresses. Where there is no place, what is_vital is
- * answered all the same, on spare connections. */
+ * Connections are bounded. When all are taken, a new one replaces one that has no request under
+ * way: the longest idle one of the address that has the most of these. Connections with a request
+ * are shared between addresses by base/fair.h. When there is no place, requests that is_vital
+ * accepts are still answered, on spare connections. */
 #pragma once
 #include "api/parties.h"
 #include "base/status.h"
 
 enum {
     HTTP_LAG_BYTES_MAX = 1 << 20,       /* unsent bytes of a stream whose reader keeps up */
-    HTTP_PIPELINE_BYTES_MAX = 64 << 10, /* read ahead of an answer; what follows waits outside */
+    HTTP_PIPELINE_BYTES_MAX = 64 << 10, /* read ahead of an answer; the rest is not read yet */
 };
 
 struct api_http;
@@ -25,8 +25,8 @@ struct api_http_exchange {
     struct api_http_head head; /* its views live as long as the exchange */
     struct str body;           /* api_http_take_body takes it over */
     int64_t arrived_ns;        /* when the head was whole */
-    struct api_party *party;   /* who pays: what party_of said, else the connection's address */
-    uint16_t tenant;           /* as party_of set it */
+    struct api_party *party;   /* it is charged to: of party_of, else the connection's address */
+    uint16_t tenant;           /* as party_of has set it; 0: none */
     void *user;                /* the handler's */
     void (*on_gone)(struct api_http_exchange *x);
     bool has_begun;                /* the head of the reply is out */
@@ -42,14 +42,14 @@ struct api_http_options {
     int64_t body_bytes_max, body_ns_max; /* a body's size, and how long it may take to arrive */
     int64_t unsent_bytes_max; /* of answers that wait for their readers: then no large one more */
     int64_t unsent_ns_max;    /* an answer of which nothing is taken for so long is given up */
-    struct mem_account *account;   /* of all that is held for clients; NULL: nobody counts */
-    const struct api_net *proxies; /* whose connections are not shared out by address */
+    struct mem_account *account;   /* of all memory for clients; NULL: it is not bounded */
+    const struct api_net *proxies; /* their connections are not shared between addresses */
     int n_proxies;
     void *self;
-    /* Who pays for a request whose head is whole, taken for it; NULL: the connection's address. May
-     * be NULL. */
+    /* The party of a request whose head is whole, with one more user; NULL for the connection's
+     * address. The callback may be NULL. */
     struct api_party *(*party_of)(void *self, struct api_http_exchange *x);
-    /* Is this answered where connections or memory are short? May be NULL: nothing is. */
+    /* Is this request answered when connections or memory are short? NULL: none is. */
     bool (*is_vital)(void *self, const struct api_http_head *head);
     /* The head is whole and a large body is announced: true to let it come, else must reply. */
     bool (*on_head)(void *self, struct api_http_exchange *x);
@@ -76,7 +76,7 @@ void api_http_wake_at(struct api_http *http, int64_t at_ns); /* replaces an earl
 
 struct api_parties *api_http_parties(const struct api_http *http);
 
-/* Takes the body over: it may be read on after the client has left. */
+/* Moves the body out of the exchange, so that it can be read after the client has left. */
 void api_http_take_body(struct api_http_exchange *x, struct str *body);
 /* What waits now for those who read answers and streams. */
 int64_t api_http_unsent_bytes(const struct api_http *http);

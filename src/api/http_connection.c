@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { TLS_BYTES = 48 << 10 };                               /* of OpenSSL, a connection: about */
+enum { TLS_BYTES = 48 << 10 }; /* that OpenSSL takes for a connection, about */
 static const int64_t NS_PER_BYTE_MAX = TIME_NS_PER_S / 4096; /* of an answer, in the long run */
 static const int64_t LINGER_NS_MAX = 2 * TIME_NS_PER_S;
 static const int64_t LAG_NS_MAX = 5 * TIME_NS_PER_S; /* by more than HTTP_LAG_BYTES_MAX */
@@ -26,7 +26,7 @@ size_t api_http_connection_n_unsent(const struct connection *c)
     return evbuffer_get_length(bufferevent_get_output(c->events));
 }
 
-/* Without a request under way: what it was for is over. */
+/* Is no request under way in this state? */
 static bool is_idle(enum http_state state)
 {
     return state == HEAD || state == LINGER;
@@ -108,7 +108,7 @@ static void unlink_it(struct connection *c)
 
 /* --- requests --- */
 
-/* The exchange is over: what it held is given back. */
+/* Ends the exchange and frees what it held. */
 static void drop_exchange(struct connection *c)
 {
     str_free(&c->x.body);
@@ -170,7 +170,7 @@ void api_http_connection_add(struct connection *c, struct view bytes)
         api_http_connection_lose(c);
 }
 
-/* --- what happens to it --- */
+/* --- events --- */
 
 static void on_readable(struct bufferevent *events, void *arg)
 {
@@ -213,7 +213,7 @@ static void on_event(struct bufferevent *events, short what, void *arg)
     }
 }
 
-/* --- begin and end --- */
+/* --- open and close --- */
 
 static struct bufferevent *open_events(struct api_http *http, int fd)
 {
@@ -271,7 +271,7 @@ void api_http_connection_close(struct connection *c)
     if (is_open && c->x.on_gone != NULL)
         c->x.on_gone(&c->x);
     drop_exchange(c);
-    api_http_connection_enter(c, FLUSH); /* it is not idle, but gone */
+    api_http_connection_enter(c, FLUSH); /* a closed connection is not idle */
     unlink_it(c);
     http->n_connections--;
     http->unsent_bytes -= (int64_t)api_http_connection_n_unsent(c);
@@ -303,7 +303,7 @@ void api_http_connection_lose(struct connection *c)
     bufferevent_trigger_event(c->events, BEV_EVENT_ERROR, BEV_OPT_DEFER_CALLBACKS);
 }
 
-/* Bytes of a request, or its end, wait in the socket. */
+/* Do bytes, or the end of the connection, wait in the socket? */
 static bool has_news(const struct connection *c)
 {
     struct pollfd socket = { .fd = bufferevent_getfd(c->events), .events = POLLIN };

@@ -1,4 +1,4 @@
-/* Requests as they arrive: heads, bodies of either framing, and what they may take. */
+/* Reads requests: heads, and bodies of either framing, within the bounds on memory. */
 #include "api/http_state.h"
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
@@ -22,8 +22,8 @@ static void refuse_length(struct connection *c)
     api_http_connection_refuse(c, 413, why);
 }
 
-/* May the body take so many more bytes? A short one takes what there is, a large one its party's
- * share. */
+/* May the body take n more bytes? Small bodies may take whatever is free, large ones their party's
+ * share. Refuses otherwise. */
 static bool is_in_share(struct connection *c, int64_t n)
 {
     if ((int64_t)c->x.body.n + n <= API_PARTY_SMALL_BYTES ||
@@ -35,7 +35,7 @@ static bool is_in_share(struct connection *c, int64_t n)
     return false;
 }
 
-/* Makes room for n more bytes; false: refused. A length that was promised takes nothing yet. */
+/* Makes room for n more bytes that have arrived; refuses and returns false when there is none. */
 static bool make_room(struct connection *c, size_t n)
 {
     struct str *body = &c->x.body;
@@ -70,7 +70,7 @@ static bool is_welcome(struct connection *c)
     return true;
 }
 
-/* May the connection have a request under way? Addresses share those that do. */
+/* Is there a place for one more connection with a request? Addresses share these places. */
 static bool has_place(const struct connection *c)
 {
     const struct api_http *http = c->http;
@@ -80,7 +80,7 @@ static bool has_place(const struct connection *c)
     return c->peer->is_proxy ? n_busy < n_max : fair_room(n_own, n_busy, n_max) > 0;
 }
 
-/* Where connections or memory are short only what is vital is answered. */
+/* When connections or memory are short, only vital requests are admitted; others are refused. */
 static bool is_admitted(struct connection *c)
 {
     const struct api_http_options *options = &c->http->options;
@@ -126,7 +126,7 @@ static void begin_body(struct connection *c)
     c->deadline_ns = c->x.arrived_ns + http->options.body_ns_max;
 }
 
-/* Keeps the head, and goes on with it. */
+/* Copies the head and parses it. */
 static void take_head(struct connection *c, struct view head)
 {
     const char *why = "";
@@ -146,7 +146,7 @@ static void take_head(struct connection *c, struct view head)
         begin_body(c);
 }
 
-/* True when it got further. */
+/* True when the state has changed. */
 static bool read_head(struct connection *c, struct evbuffer *in)
 {
     size_t n = evbuffer_get_length(in);
@@ -155,7 +155,7 @@ static bool read_head(struct connection *c, struct evbuffer *in)
     if (n == 0)
         return false;
     if (api_http_connection_n_unsent(c) > HTTP_LAG_BYTES_MAX)
-        return false; /* when it is sent we come back to it */
+        return false; /* read again when that is sent */
     const char *bytes = (const char *)evbuffer_pullup(in, (ev_ssize_t)n);
     if (bytes == NULL) {
         api_http_connection_lose(c);

@@ -43,7 +43,8 @@ static const char *date_of(struct api_http *http)
     return http->date;
 }
 
-/* The buffer of all connections, empty, with room for n bytes: no party pays for it. */
+/* The buffer that all connections share, emptied, with room for n bytes. It is charged to no party.
+ */
 static struct str *take_chunk(struct connection *c, size_t n)
 {
     struct str *chunk = &c->http->chunk;

@@ -1,6 +1,6 @@
-/* The state of the HTTP server, shared by its files and by nobody else: http.c (its life, and who
- * may connect), http_connection.c (a connection's states and deadlines), http_read.c (requests) and
- * http_reply.c (answers).
+/* The state of the HTTP server, private to its files: http.c (open and close, accepting),
+ * http_connection.c (states and deadlines of a connection), http_read.c (requests) and http_reply.c
+ * (answers).
  *
  *   HEAD --(whole)--> BODY --(whole)--> ANSWER --(begin)--> STREAM
  *    ^                                    | reply             | end
@@ -20,7 +20,7 @@ struct evconnlistener;
 struct event;
 struct ssl_ctx_st;
 
-enum { HTTP_SPARE_CONNECTIONS = 256 }; /* above the bound: for what is vital, and for refusals */
+enum { HTTP_SPARE_CONNECTIONS = 256 }; /* beyond the bound, for vital requests and refusals */
 static const int64_t HTTP_IDLE_NS_MAX = 120 * TIME_NS_PER_S;
 static const int64_t HTTP_HEAD_NS_MAX = 20 * TIME_NS_PER_S; /* from its first byte to its last */
 
@@ -29,7 +29,7 @@ enum http_state { HEAD, BODY, ANSWER, STREAM, FLUSH, LINGER };
 struct connection {
     struct api_http *http;
     struct bufferevent *events;
-    struct connection *next, *prev; /* of all, the one longest without a request last */
+    struct connection *next, *prev; /* of all; the least recently used one is last */
     struct api_party *peer;         /* by its address */
     enum http_state state;
     bool is_tls, is_parsing, is_lost, has_ended; /* has_ended: the client sent its FIN */

@@ -10,7 +10,7 @@
 
 static const char type_of_json[] = "application/json";
 
-/* An object begins; it is closed by the caller. */
+/* Opens an object, which the caller closes. */
 static struct json_out begin(struct str *out)
 {
     struct json_out json;
@@ -387,7 +387,7 @@ void api_models_end_watches(struct api *api)
 
 /* --- Ollama --- */
 
-/* Bytes of the model on engines; is_other: only of those whose device is no CPU. */
+/* Bytes of the model on all engines, or (is_other) on those whose device is not a CPU. */
 static int64_t count_bytes(const struct api *api, const struct api_model *model, bool is_other)
 {
     int64_t n_bytes = 0;
@@ -402,7 +402,7 @@ static int64_t count_bytes(const struct api *api, const struct api_model *model,
     return n_bytes;
 }
 
-/* Loaded ones say where: size_vram is what lies in the memory of a GPU. */
+/* size_vram, of loaded models, is what lies in the memory of a GPU. */
 static void print_ollama(const struct api *api, struct json_out *json,
                          const struct api_model *model, bool is_loaded)
 {
@@ -420,7 +420,7 @@ static void print_ollama(const struct api *api, struct json_out *json,
     json_out_close(json, '}');
 }
 
-/* of: the path's last word. */
+/* of: "ps" lists loaded models only. */
 static void print_ollama_list(struct api *api, const void *of, struct str *out)
 {
     bool only_loaded = strcmp(of, "ps") == 0;

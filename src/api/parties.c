@@ -1,4 +1,4 @@
-/* A table of parties: found by key, freed when nothing points to them and they hold nothing. */
+/* The table of parties. An entry is freed when it has no user and holds no memory. */
 #include "api/parties.h"
 #include "base/hash.h"
 #include "base/map.h"
@@ -10,25 +10,25 @@ struct entry {
     uint32_t slot;          /* 0: free */
 };
 struct api_parties {
-    struct mem_account *house;
+    struct mem_account *root;
     uint64_t seed;
     uint32_t n_max;
     struct map by_key;
     struct slots slots;
     struct entry *entries;
-    struct api_party others; /* of those for whom there is no place */
+    struct api_party others; /* shared by all that the table has no place for */
 };
 
-struct api_parties *api_parties_open(uint32_t n_max, struct mem_account *house)
+struct api_parties *api_parties_open(uint32_t n_max, struct mem_account *root)
 {
     struct api_parties *parties = mem_take(sizeof(*parties));
-    parties->house = house;
+    parties->root = root;
     parties->seed = rng_system();
     parties->n_max = n_max;
     map_init(&parties->by_key, n_max);
     slots_init(&parties->slots, n_max);
     parties->entries = mem_take(sizeof(*parties->entries) * n_max);
-    parties->others.account.parent = house;
+    parties->others.account.parent = root;
     return parties;
 }
 
@@ -60,7 +60,7 @@ static struct api_party *take_party(struct api_parties *parties, uint64_t key)
     if (slot != 0) {
         index = slots_index(slot);
         parties->entries[index] =
-            (struct entry){ .party = { .account = { .parent = parties->house }, .key = key },
+            (struct entry){ .party = { .account = { .parent = parties->root }, .key = key },
                             .slot = slot };
         CHECK(map_put(&parties->by_key, key, index));
     }
@@ -94,15 +94,15 @@ void api_parties_put(struct api_parties *parties, struct api_party *party)
 
 static int64_t large_max(const struct api_parties *parties)
 {
-    const struct mem_account *house = parties->house;
-    return house != NULL ? house->n_bytes_max - house->n_bytes_max / 8 : 0;
+    const struct mem_account *root = parties->root;
+    return root != NULL ? root->n_bytes_max - root->n_bytes_max / 8 : 0;
 }
 
 int64_t api_parties_room(const struct api_parties *parties, const struct api_party *party)
 {
     if (large_max(parties) == 0)
         return INT64_MAX;
-    return fair_room(mem_account_bytes(&party->account), mem_account_bytes(parties->house),
+    return fair_room(mem_account_bytes(&party->account), mem_account_bytes(parties->root),
                      large_max(parties));
 }
 
@@ -113,7 +113,6 @@ int64_t api_parties_room_alone(const struct api_parties *parties, int64_t n_own)
 
 bool api_parties_is_full(const struct api_parties *parties)
 {
-    const struct mem_account *house = parties->house;
-    return house != NULL && house->n_bytes_max > 0 &&
-           mem_account_bytes(house) >= house->n_bytes_max;
+    const struct mem_account *root = parties->root;
+    return root != NULL && root->n_bytes_max > 0 && mem_account_bytes(root) >= root->n_bytes_max;
 }

@@ -1,7 +1,7 @@
 /* Bounds and guards of work. */
 #include "api/work.h"
 
-/* An eighth less than what one that is alone may have, since something is always held. */
+/* At best, work gets an eighth less than a single party may have, since some is always held. */
 struct api_work api_work_for(const struct api *api, struct api_party *party, size_t n_own)
 {
     const struct api_parties *parties = api_http_parties(api->http);

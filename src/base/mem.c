@@ -126,7 +126,7 @@ static void give(void *p)
     free((unsigned char *)p - block->n_head);
 }
 
-/* Gives part of the reserve back to the system; false: nothing is left of it. */
+/* Gives part of the reserve back to the system; false when nothing is left of it. */
 static bool spend_reserve(void)
 {
     for (int i = 0; i < RESERVE_PARTS; i++) {
@@ -140,7 +140,8 @@ static bool spend_reserve(void)
     return false;
 }
 
-/* Leaves the guard, if there is one; else NULL when not even the reserve helps. */
+/* Leaves the guard when there is no memory. Without a guard: NULL when the reserve does not help.
+ */
 static void *take_surely(size_t n_bytes, uint32_t n_head)
 {
     void *p = take(n_bytes, n_head, true);
@@ -286,7 +287,7 @@ bool mem_reserve_fill(void)
     if (atomic_load(&has_reserve) && !atomic_load(&is_short))
         return true;
     atomic_store(&has_reserve, true);
-    atomic_store(&is_short, false); /* first: another thread may spend meanwhile */
+    atomic_store(&is_short, false); /* before the loop, since another thread may spend meanwhile */
     for (int i = 0; i < RESERVE_PARTS; i++) {
         if (atomic_load(&reserve[i]) != NULL)
             continue;

@@ -2,8 +2,7 @@
  * when the system has none.
  *
  * Steady state allocates nothing: engines work from what they took at start. Work for clients is
- * charged to accounts and done under a guard, so that a shortage ends the work and not the process.
- */
+ * charged to accounts and runs under guards, so that a shortage ends the work, not the process. */
 #pragma once
 #include "base/base.h"
 #include <stdatomic.h>
@@ -24,27 +23,27 @@ static inline void mem_need(bool is_there)
         mem_refuse(0);
 }
 
-/* Takes without dying: for sizes that come from outside (a file's header). NULL when the system or
- * the thread's account has none. */
+/* Takes without dying, for sizes that come from outside (a file's header). NULL when the system has
+ * no memory, or when the thread's account is at its limit. */
 void *mem_try(size_t n_bytes) MUST_USE;
 
-/* mem_grow in the same way: NULL leaves p as it is. */
+/* The same for mem_grow: when it returns NULL, p is unchanged. */
 void *mem_try_grow(void *p, size_t old_bytes, size_t new_bytes) MUST_USE;
 
 /* --- accounts --- */
 
-/* Bytes that were taken on an account and are not given back yet, by whichever thread. An account
- * lives for as long as it is charged. */
+/* An account counts the bytes that were taken on it and are not given back yet, by any thread. It
+ * must live as long as anything is charged to it. */
 struct mem_account {
-    struct mem_account *parent; /* is charged as well; NULL: none */
+    struct mem_account *parent; /* charged with the same bytes; NULL: none */
     _Atomic int64_t n_bytes;
     int64_t n_bytes_max; /* 0: no limit of its own */
 };
-/* From now on what this thread takes is charged to the account (NULL: to none). Returns the one
- * before. Beyond a limit mem_try fails, and mem_take does under a guard; elsewhere mem_take
- * overdraws. */
+/* Charges what this thread takes from now on to the account (NULL: to none). Returns the account
+ * that was in use. Beyond a limit, mem_try fails, and so does mem_take under a guard; without a
+ * guard, mem_take overdraws. */
 struct mem_account *mem_account_use(struct mem_account *account);
-/* Charges n more bytes (fewer: n < 0) that were taken elsewhere, whatever the limit. */
+/* Charges n bytes that were taken elsewhere, whatever the limit; n < 0 uncharges them. */
 void mem_account_charge(struct mem_account *account, int64_t n_bytes);
 static inline int64_t mem_account_bytes(const struct mem_account *account)
 {
@@ -53,26 +52,26 @@ static inline int64_t mem_account_bytes(const struct mem_account *account)
 
 /* --- guards --- */
 
-/* Runs f. Where it asks for more memory than the system or an account has, or holds more than
- * n_bytes_max of its own, it is left in the middle, and all that it took is given back. Returns 0,
- * or the bytes that it held and asked for when it was left.
+/* Runs f. If f takes more memory than the system or its account has, or holds more than n_bytes_max
+ * of its own, then f is abandoned and everything that it took is given back. Returns 0, or how many
+ * bytes f held and asked for when it was abandoned.
  *
- * f may hold nothing but memory (no lock, no file), and may not grow what was taken before: the
- * caller resets whatever f has written to. This is how PostgreSQL's memory contexts end a query. */
+ * f must hold nothing but memory (no lock, no file) and must not grow what was taken before. After
+ * an abandoned run the caller resets whatever f has written to. PostgreSQL ends a query in the same
+ * way (memory contexts). */
 int64_t mem_guard(int64_t n_bytes_max, void (*f)(void *arg), void *arg) MUST_USE;
 
 /* --- the reserve --- */
 
-/* Sets memory aside, or fills up what was spent of it. mem_take falls back on it when the system
- * has no more, so that small records can still be made while the caller sheds work. False while it
- * is not whole. */
+/* Sets a reserve aside, or refills it. When the system has no memory, mem_take gives parts of the
+ * reserve back to it, so that small records can still be made while the caller sheds work. False
+ * when the reserve could not be filled. */
 bool mem_reserve_fill(void);
 bool mem_is_short(void); /* part of the reserve is spent */
 
 /* --- for libraries that let their allocator be replaced --- */
 
-/* Charged as everything else, 16-byte aligned, not zeroed; NULL when there is none, but under a
- * guard as mem_take. */
+/* Like mem_take, but aligned to 16 bytes, not zeroed, and NULL instead of dying. */
 void *mem_library_take(size_t n_bytes);
 void *mem_library_grow(void *p, size_t n_bytes); /* as realloc */
 void mem_library_give(void *p);

@@ -15,7 +15,7 @@ static bool send_entry(struct cluster_gateway *g, uint32_t at, const struct rout
     struct message_submit message;
     struct request_body *body = gateway_state_whole_body(entry);
     if (!body)
-        return false; /* it is tried again, as when the bus is full */
+        return false; /* tried again later, as when the bus is full */
     message.head = cluster_message_head(MESSAGE_SUBMIT, g->options.port.address,
                                         sizeof message + body->n_bytes);
     message.head.engine = choice->engine;
@@ -137,7 +137,7 @@ static int32_t *row_of(int32_t *rows, const struct gateway_entry *entry)
     return &rows[entry->asked.tenant % TENANT_ROWS];
 }
 
-/* The most that each tenant may keep, so that n are ended of those that have more. */
+/* The level such that, of the tenants that have more, n requests lie above it. */
 static int32_t level_of(const int32_t *rows, int32_t n)
 {
     int32_t level = 0;
@@ -151,7 +151,7 @@ static int32_t level_of(const int32_t *rows, int32_t n)
     return level;
 }
 
-/* Ends n of the held ones, or fewer where others may not: of the tenants with the most, the last.
+/* Ends n of the held requests, or as many as may end: the last ones of the tenants with the most.
  */
 static void end_too_many(struct cluster_gateway *g, int service, int32_t n)
 {
@@ -173,8 +173,9 @@ static void end_too_many(struct cluster_gateway *g, int service, int32_t n)
     }
 }
 
-/* A service that no engine has: what waited too long for it ends, and some of too many that never
- * were at an engine, but not answers that have begun. Returns when the next has waited too long. */
+/* For a service that no engine has: ends requests that waited too long, and those that are too many
+ * and never were at an engine. Answers that have begun stay. Returns when the next request will
+ * have waited too long. */
 static int64_t watch_service(struct cluster_gateway *g, int service)
 {
     const struct service_spec *spec = &g->services[service];

@@ -183,7 +183,7 @@ void gateway_route_forget(struct cluster_gateway *g, uint32_t at);
  * pinned or busy have to make it. */
 void gateway_route_say_no_space(struct cluster_gateway *g, const struct gateway_entry *entry,
                                 bool insists);
-/* Has the engine end an entry that was sent to it; as soon as the bus takes the message. */
+/* Asks the engine to end an entry that was sent to it, now or as soon as the bus has room. */
 void gateway_route_end_sent(struct cluster_gateway *g, struct gateway_entry *entry);
 /* False when the bus is full. */
 bool gateway_route_cancel(struct cluster_gateway *g, const struct gateway_entry *entry);

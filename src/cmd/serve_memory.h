@@ -1,5 +1,5 @@
-/* How a server divides the memory that it may have: engines, what is held for clients, and the
- * rest. Together they are never more than there is. */
+/* Divides the memory that a server may have between engines, clients and the rest, so that all
+ * parts together fit. */
 #pragma once
 #include "cmd/config.h"
 

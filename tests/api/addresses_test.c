@@ -1,4 +1,4 @@
-/* Addresses of clients: what texts and sockets say, networks, and whom a proxy speaks for. */
+/* Tests of client addresses: texts, sockets, networks, and X-Forwarded-For. */
 #include "test.h"
 
 #include "api/addresses.h"
@@ -116,7 +116,7 @@ static const char *forwarded(const char *headers)
     return inet_ntop(AF_INET, address.bytes + 12, text, sizeof(text));
 }
 
-static void test_a_proxy_speaks_for_the_last_stranger(void **state)
+static void test_the_last_untrusted_address_is_the_client(void **state)
 {
     (void)state;
     assert_string_equal(forwarded(""), "");
@@ -140,7 +140,7 @@ int main(void)
         cmocka_unit_test(test_texts_are_read),
         cmocka_unit_test(test_sockets_are_read),
         cmocka_unit_test(test_networks),
-        cmocka_unit_test(test_a_proxy_speaks_for_the_last_stranger),
+        cmocka_unit_test(test_the_last_untrusted_address_is_the_client),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,14 +56,14 @@ static void test_what_never_leaves_is_freed_too(void **state)
     evbuffer_free(out);
 }
 
-static int fails_at; /* libevent's ask for memory that fails; 0: none */
+static int fails_at; /* the allocation of libevent that fails; 0: none */
 
 static void *take(size_t n)
 {
     return fails_at > 0 && --fails_at == 0 ? NULL : mem_library_take(n);
 }
 
-static void test_a_text_that_there_is_no_memory_for_is_freed(void **state)
+static void test_a_text_is_freed_when_there_is_no_memory(void **state)
 {
     (void)state;
     struct mem_account held = { 0 };
@@ -82,7 +82,7 @@ static void test_a_text_that_there_is_no_memory_for_is_freed(void **state)
         assert_int_equal(mem_account_bytes(&held), 0);
     }
     assert_true(n_failed > 2);
-    held.n_bytes_max = N_BYTES; /* and the text's own record */
+    held.n_bytes_max = N_BYTES; /* reached before the text's record */
     struct str text;
     str_init(&text);
     add_numbers(&text, N_BYTES);
@@ -98,7 +98,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_text_leaves_in_slices_behind_what_is_there),
         cmocka_unit_test(test_what_never_leaves_is_freed_too),
-        cmocka_unit_test(test_a_text_that_there_is_no_memory_for_is_freed),
+        cmocka_unit_test(test_a_text_is_freed_when_there_is_no_memory),
     };
     event_set_mem_functions(take, mem_library_grow, mem_library_give); /* before all else */
     return cmocka_run_group_tests(tests, NULL, NULL);

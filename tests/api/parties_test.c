@@ -1,4 +1,4 @@
-/* Parties: who is the same, who is forgotten, and what each may take. */
+/* Tests of parties: identity, the bound of the table, and how much memory each may take. */
 #include "test.h"
 
 #include "api/parties.h"
@@ -39,13 +39,13 @@ static void test_the_same_key_is_the_same_party(void **state)
     api_parties_close(parties);
 }
 
-/* A party is forgotten when nobody uses it and it holds nothing; where there are too many, the
- * later ones share one. */
+/* An entry is freed when it has no user and holds nothing. When the table is full, further parties
+ * share one entry. */
 static void test_the_table_is_bounded(void **state)
 {
     (void)state;
-    struct mem_account house = { .n_bytes_max = 1 << 20 };
-    struct api_parties *parties = api_parties_open(4, &house);
+    struct mem_account root = { .n_bytes_max = 1 << 20 };
+    struct api_parties *parties = api_parties_open(4, &root);
     for (int i = 0; i < 1000; i++)
         api_parties_put(parties, take(parties, i));
     struct api_party *holder = take(parties, 0);
@@ -61,8 +61,8 @@ static void test_the_table_is_bounded(void **state)
     assert_ptr_equal(more[3], more[4]); /* three places were left */
     assert_ptr_not_equal(more[2], more[3]);
     mem_give(held);
-    assert_int_equal(mem_account_bytes(&house), 0);
-    struct api_party *late = take(parties, 99); /* in the place of the one that holds nothing */
+    assert_int_equal(mem_account_bytes(&root), 0);
+    struct api_party *late = take(parties, 99); /* reuses the entry that holds nothing */
     assert_ptr_equal(late, holder);
     for (int i = 0; i < 5; i++)
         api_parties_put(parties, more[i]);
@@ -74,8 +74,8 @@ static void test_what_is_large_leaves_room_for_others(void **state)
 {
     (void)state;
     enum { MIB = 1 << 20 };
-    struct mem_account house = { .n_bytes_max = 64 * MIB };
-    struct api_parties *parties = api_parties_open(4, &house);
+    struct mem_account root = { .n_bytes_max = 64 * MIB };
+    struct api_parties *parties = api_parties_open(4, &root);
     struct api_party *one = take(parties, 1), *two = take(parties, 2);
     assert_true(api_parties_room_alone(parties, 0) == 49 * MIB); /* 7/8 of 7/8 */
     assert_true(api_parties_room(parties, one) == 49 * MIB);
@@ -89,7 +89,7 @@ static void test_what_is_large_leaves_room_for_others(void **state)
     mem_account_charge(&one->account, -49 * MIB);
     assert_true(api_parties_room(parties, two) > 20 * MIB);
     mem_account_charge(&two->account, -15 * MIB);
-    assert_int_equal(mem_account_bytes(&house), 0);
+    assert_int_equal(mem_account_bytes(&root), 0);
     api_parties_put(parties, one);
     api_parties_put(parties, two);
     api_parties_close(parties);

@@ -1,8 +1,8 @@
-/* The API over the toy house while memory fails: whichever ask for memory it is, the request ends
- * by its right answer, by 503, or with its connection; the server lives on and forgets nothing.
+/* The API over the toy service while allocations fail: whichever allocation it is, the request ends
+ * with its right answer, with 503, or with its connection. The server goes on and leaks nothing.
  *
- * All that the server takes comes through base/mem.c, libevent's and jansson's memory, too, so the
- * failures are put in below it. */
+ * The server allocates through base/mem.c only, libevent and jansson included, so failures are
+ * injected below it. */
 #include "test.h"
 #include "tests_toy.h"
 
@@ -23,9 +23,9 @@
 enum { ANSWER_BYTES_MAX = 1 << 20, ROUNDS_MAX = 4000, BODY_BYTES_MAX = 1 << 20 };
 
 static _Thread_local bool is_client;
-static _Atomic int n_until, n_failures; /* asks until the first that fails, and how many do */
-static _Atomic size_t least_bytes;      /* so many and more fail; 0: none */
-static _Atomic uint64_t random_state;   /* one of 64 fails; 0: none */
+static _Atomic int n_until, n_failures; /* allocations until the first failure, and failures */
+static _Atomic size_t least_bytes;      /* allocations of at least so many bytes fail; 0: none */
+static _Atomic uint64_t random_state;   /* one of 64 allocations fails; 0: none */
 static _Atomic int n_failed;
 
 static bool fails(size_t n_bytes)
@@ -177,7 +177,7 @@ static const struct scene scenes[] = {
     { "none", GET("/none"), "", "not_found" },
 };
 
-/* A scene's answer: good, or a refusal, or none; fails otherwise. */
+/* Plays a scene. True when the answer is good; a refusal or no answer is allowed, others fail. */
 static bool play(const struct scene *scene, bool must_be_good)
 {
     char head[512];
@@ -203,7 +203,7 @@ static void stop_server(void)
     kill(getpid(), SIGTERM);
 }
 
-/* Each ask for memory of each scene in turn, alone and with those that follow it. */
+/* Fails each allocation of each scene in turn, alone or with those that follow it. */
 static void fail_each(void *arg)
 {
     (void)arg;
@@ -222,13 +222,13 @@ static void fail_each(void *arg)
                 (void)play(&scenes[i], true);
         }
         CHECK(n_rounds > 5 && n_rounds < ROUNDS_MAX);
-        printf("%s: %d asks failed one by one, %d answers were right all the same\n",
+        printf("%s: %d allocations failed one by one; %d answers were right all the same\n",
                scenes[i].name, n_rounds - 1, n_good);
     }
     stop_server();
 }
 
-static void test_any_ask_may_fail(void **state)
+static void test_any_allocation_may_fail(void **state)
 {
     (void)state;
     serve(fail_each);
@@ -251,13 +251,13 @@ static void fail_at_random(void *arg)
     stop_server();
 }
 
-static void test_many_asks_may_fail(void **state)
+static void test_many_allocations_may_fail(void **state)
 {
     (void)state;
     serve(fail_at_random);
 }
 
-/* Bodies and answers of megabytes, where nothing large can be had. */
+/* Large bodies and answers while large allocations fail. */
 static void fail_large(void *arg)
 {
     static const char start[] = "{\"prompt\":\"[n=1]\",\"pad\":\"";
@@ -280,7 +280,7 @@ static void fail_large(void *arg)
     stop_server();
 }
 
-static void test_what_is_large_may_fail(void **state)
+static void test_large_allocations_may_fail(void **state)
 {
     (void)state;
     serve(fail_large);
@@ -289,9 +289,9 @@ static void test_what_is_large_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_any_ask_may_fail),
-        cmocka_unit_test(test_many_asks_may_fail),
-        cmocka_unit_test(test_what_is_large_may_fail),
+        cmocka_unit_test(test_any_allocation_may_fail),
+        cmocka_unit_test(test_many_allocations_may_fail),
+        cmocka_unit_test(test_large_allocations_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

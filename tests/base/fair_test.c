@@ -1,12 +1,11 @@
-/* Tests of the fair rule: what one gets alone and what many get, and that newcomers find a place.
- */
+/* Tests of the fair rule: the parts of one holder and of many, and room for newcomers. */
 #include "test.h"
 #include "base/fair.h"
 #include "base/rng.h"
 
 enum { HOLDERS = 12 };
 
-static void one_alone_gets_seven_eighths(void **state)
+static void a_single_holder_gets_seven_eighths(void **state)
 {
     (void)state;
     assert_int_equal(fair_most(4096), 3584);
@@ -18,8 +17,8 @@ static void one_alone_gets_seven_eighths(void **state)
     assert_int_equal(fair_room(9, 9, 8), 0);
 }
 
-/* Greedy holders, who take one by one whenever they may and give each back after a while. */
-static void greedy_ones_get_the_same_and_leave_a_newcomer_room(void **state)
+/* Greedy holders take one by one whenever the rule lets them, and give each back after a while. */
+static void greedy_holders_get_equal_parts_and_leave_room(void **state)
 {
     (void)state;
     enum { N_MAX = 1000, N_ROUNDS = 60000 };
@@ -28,9 +27,9 @@ static void greedy_ones_get_the_same_and_leave_a_newcomer_room(void **state)
     for (int k = 1; k < HOLDERS; k++) {
         int64_t held[HOLDERS] = { 0 }, n_used = 0;
         for (int i = 0; i < N_ROUNDS; i++) {
-            uint32_t who = rng_below(&dice, (uint32_t)k), other = rng_below(&dice, (uint32_t)k);
-            if (fair_room(held[who], n_used, N_MAX) > 0)
-                held[who]++, n_used++;
+            uint32_t holder = rng_below(&dice, (uint32_t)k), other = rng_below(&dice, (uint32_t)k);
+            if (fair_room(held[holder], n_used, N_MAX) > 0)
+                held[holder]++, n_used++;
             assert_true(fair_room(0, n_used, N_MAX) > 0);
             if (i % 2 == 0 && held[other] > 0)
                 held[other]--, n_used--;
@@ -41,13 +40,13 @@ static void greedy_ones_get_the_same_and_leave_a_newcomer_room(void **state)
     }
 }
 
-/* One that came first and took all that it might is not added to until the others have as much. */
-static void the_first_does_not_keep_the_others_out(void **state)
+/* A holder that took all that it could gets no more until a second one has as much. */
+static void the_first_holder_does_not_keep_the_second_out(void **state)
 {
     (void)state;
     int64_t first = fair_most(800), second = 0;
     assert_int_equal(first, 700);
-    for (int i = 0; i < 10000; i++) { /* the first one's end, one by one, and both want more */
+    for (int i = 0; i < 10000; i++) { /* the first gives back one by one, and both want more */
         if (i % 10 == 0)
             first--;
         second += fair_room(second, first + second, 800) > 0;
@@ -59,9 +58,9 @@ static void the_first_does_not_keep_the_others_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_alone_gets_seven_eighths),
-        cmocka_unit_test(greedy_ones_get_the_same_and_leave_a_newcomer_room),
-        cmocka_unit_test(the_first_does_not_keep_the_others_out),
+        cmocka_unit_test(a_single_holder_gets_seven_eighths),
+        cmocka_unit_test(greedy_holders_get_equal_parts_and_leave_room),
+        cmocka_unit_test(the_first_holder_does_not_keep_the_second_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

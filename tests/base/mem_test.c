@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The system has no more from the so-manieth ask on, for so many asks; 0: it always has. */
+/* posix_memalign fails n_fails times from call number fails_at on; 0: it never fails. */
 static _Thread_local int fails_at, n_fails;
 int __real_posix_memalign(void **p, size_t align, size_t n_bytes);
 int __wrap_posix_memalign(void **p, size_t align, size_t n_bytes);
@@ -130,15 +130,15 @@ static void test_copy_text(void **state)
 static void test_accounts_count_what_is_held(void **state)
 {
     (void)state;
-    struct mem_account house = { .n_bytes_max = 4000 }, one = { .parent = &house };
+    struct mem_account root = { .n_bytes_max = 4000 }, one = { .parent = &root };
     assert_null(mem_account_use(&one));
     void *p = mem_try(1000);
     assert_non_null(p);
     assert_in_range(mem_account_bytes(&one), 1000, 1100);
-    assert_int_equal(mem_account_bytes(&house), mem_account_bytes(&one));
-    assert_null(mem_try(3000)); /* more than the house has left */
+    assert_int_equal(mem_account_bytes(&root), mem_account_bytes(&one));
+    assert_null(mem_try(3000)); /* more than the root account has left */
     void *more = mem_take(3000);
-    assert_true(mem_account_bytes(&house) > house.n_bytes_max); /* overdrawn */
+    assert_true(mem_account_bytes(&root) > root.n_bytes_max); /* overdrawn */
     void *library = mem_library_take(10);
     library = mem_library_grow(library, 500);
     assert_int_equal((uintptr_t)library % 16, 0);
@@ -146,9 +146,9 @@ static void test_accounts_count_what_is_held(void **state)
     mem_give(more);
     assert_ptr_equal(mem_account_use(NULL), &one);
     void *other = mem_take(100); /* charged to none */
-    mem_give(p);                 /* by whoever */
+    mem_give(p);                 /* whichever account is in use */
     assert_int_equal(mem_account_bytes(&one), 0);
-    assert_int_equal(mem_account_bytes(&house), 0);
+    assert_int_equal(mem_account_bytes(&root), 0);
     mem_give(other);
 }
 
@@ -190,27 +190,27 @@ static void free_work(struct work *work)
 static void test_a_guard_gives_all_back_when_there_is_not_enough(void **state)
 {
     (void)state;
-    struct mem_account house = { .n_bytes_max = 1 << 20 };
-    (void)mem_account_use(&house);
+    struct mem_account root = { .n_bytes_max = 1 << 20 };
+    (void)mem_account_use(&root);
     struct work work = { .n_rounds = 100 };
     assert_int_equal(mem_guard(INT64_MAX, do_work, &work), 0);
-    assert_true(mem_account_bytes(&house) > 100000);
+    assert_true(mem_account_bytes(&root) > 100000);
     free_work(&work);
-    assert_int_equal(mem_account_bytes(&house), 0);
+    assert_int_equal(mem_account_bytes(&root), 0);
     work = (struct work){ .n_rounds = 100000 };
     assert_true(mem_guard(INT64_MAX, do_work, &work) > 1 << 19); /* the account's limit */
-    assert_int_equal(mem_account_bytes(&house), 0);
+    assert_int_equal(mem_account_bytes(&root), 0);
     work = (struct work){ .n_rounds = 1000 };
     assert_in_range(mem_guard(200000, do_work, &work), 200000, 400000); /* its own */
-    assert_int_equal(mem_account_bytes(&house), 0);
-    assert_ptr_equal(mem_account_use(NULL), &house);
+    assert_int_equal(mem_account_bytes(&root), 0);
+    assert_ptr_equal(mem_account_use(NULL), &root);
 }
 
 static void test_a_guard_ends_wherever_the_system_has_no_more(void **state)
 {
     (void)state;
-    struct mem_account house = { 0 };
-    (void)mem_account_use(&house);
+    struct mem_account root = { 0 };
+    (void)mem_account_use(&root);
     int n_left = 0;
     for (int at = 1, is_done = 0; !is_done; at++) {
         struct work work = { .n_rounds = 100, .nests = at % 2 == 0 };
@@ -219,11 +219,11 @@ static void test_a_guard_ends_wherever_the_system_has_no_more(void **state)
         is_done = mem_guard(INT64_MAX, do_work, &work) == 0 && n_fails == 1;
         n_left += !is_done;
         if (n_fails == 0 && work.n_inner == 0)
-            assert_int_equal(mem_account_bytes(&house), 0);
+            assert_int_equal(mem_account_bytes(&root), 0);
         else if (!work.nests || is_done)
             free_work(&work);
         fails_at = 0;
-        if (!is_done && mem_account_bytes(&house) > 0)
+        if (!is_done && mem_account_bytes(&root) > 0)
             free_work(&work); /* the inner guard alone met it */
     }
     assert_true(n_left > 100);
@@ -241,13 +241,13 @@ static void take_on_a_thread(void *arg)
 static void test_threads_share_an_account(void **state)
 {
     (void)state;
-    struct mem_account house = { .n_bytes_max = 700 };
+    struct mem_account root = { .n_bytes_max = 700 };
     struct thread *threads[3];
     for (int i = 0; i < 3; i++)
-        threads[i] = thread_start("taker", take_on_a_thread, &house);
+        threads[i] = thread_start("taker", take_on_a_thread, &root);
     for (int i = 0; i < 3; i++)
         thread_join(threads[i]);
-    assert_int_equal(mem_account_bytes(&house), 0);
+    assert_int_equal(mem_account_bytes(&root), 0);
 }
 
 static void test_the_reserve_bridges_a_shortage(void **state)

@@ -217,8 +217,8 @@ static void test_what_comes_home_keeps_its_age(void **state)
     close_world(&w);
 }
 
-/* Of too many the last ones end of the tenants that have the most: one that comes later and has few
- * is not shut out by one that came first with many. */
+/* When too many requests wait for a model, the last ones of the tenants with the most end. A tenant
+ * with few requests that comes later is not shut out. */
 static void test_tenants_have_equal_parts_of_what_may_wait(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* How memory is divided: all parts fit into any machine, and what does not is refused. */
+/* Tests of the division of memory: all parts fit into any machine, otherwise it is refused. */
 #include "../test.h"
 #include "cmd/serve_memory.h"
 #include <string.h>

@@ -443,7 +443,7 @@ def wrong_paths(s):
 
 @test
 def base_urls_without_v1_and_slashes_at_the_end(s):
-    """As llama-server answers them: a client whose base URL has no /v1 finds everything, and one that ends paths in slashes, too."""
+    """Clients whose base URL has no /v1, or whose paths end in slashes, are answered, as llama-server does."""
     text = answer(encode("hello"), 16)
     for path in (COMPLETIONS, "/completions", COMPLETIONS + "/", "/completions//"):
         assert text_of(post(s.port, path, body())[2]) == text, path
@@ -465,7 +465,7 @@ def base_urls_without_v1_and_slashes_at_the_end(s):
 
 @test
 def every_answer_has_a_date(s):
-    """As RFC 9110 wants it: whole answers, streams, refusals, and those of requests that are no HTTP."""
+    """RFC 9110, section 6.6.1: whole answers, streams, refusals, and answers to what is not HTTP have a Date."""
     import email.utils
     asks = [b"GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", b"GET /none HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
             b"OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", b"nonsense\r\n\r\n"]
@@ -722,7 +722,7 @@ def lifecycle(s):
 
 @test
 def ps_tells_the_memory_of_a_gpu(s):
-    """Of Ollama's figures size_vram is what lies on a GPU: nothing where an engine is a CPU."""
+    """size_vram, as Ollama has it, is the memory of a GPU: it is 0 when the engine runs on a CPU."""
     for device, is_gpu in ((None, False), ("cpu:0-1", False), ("cuda:0", True)):
         with Server(EXE, **({"device": device} if device else {})) as server:
             for model in until(lambda: json.loads(ask(server.port, "GET", "/api/ps")[2])["models"]):

@@ -180,9 +180,9 @@ def pipelined_requests_are_answered_in_order(port):
 
 
 @test
-def what_is_sent_ahead_waits_outside(port):
-    """Behind an answer that takes its time only 64 KiB are read. The rest waits at the client, whose end is told all the same where
-    its bytes fit into the sockets."""
+def bytes_ahead_of_an_answer_are_bounded(port):
+    """While an answer is under way, at most 64 KiB are read ahead and the rest stays with the client. That the client leaves is
+    noticed all the same, if its bytes fit into the socket buffers."""
     start = completion(b"Content-Length: %d" % 58, body=b'{"prompt":"[first=90000] x","model":"toy","max_tokens":20}')
     for n_most in (100 << 10, 64 << 20):
         with socket.create_connection(("127.0.0.1", port), timeout=30) as sock:
@@ -197,14 +197,14 @@ def what_is_sent_ahead_waits_outside(port):
                 pass
             assert n_sent < 64 << 20, "it took everything"
             assert metric(port, 'shoal_http_memory_bytes{kind="held"}') < 4 << 20
-            if n_most > n_sent:  # an end would wait behind the bytes
+            if n_most > n_sent:  # a FIN would wait behind the bytes
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-        until(lambda: metric(port, "toy_live_requests") == 0)  # long before its time
+        until(lambda: metric(port, "toy_live_requests") == 0)  # long before the answer is due
 
 
 @test
 def many_pipelined_requests_are_all_answered(port):
-    """However many are sent at once, in whichever pieces they arrive."""
+    """Any number of requests may be sent at once; all are answered, in order."""
     n, data = 5000, json.dumps({"model": "toy", "prompt": "hi", "max_tokens": 1, "pad": "p" * 100}).encode()
     one = completion(b"Content-Length: %d" % len(data), body=data)
     last = get(b"Host: localhost", b"Connection: close")
@@ -295,7 +295,7 @@ def the_server_still_answers(port):
 
 if __name__ == "__main__":
     if sys.argv[1] == "--port":
-        toy.TESTS.remove(what_is_sent_ahead_waits_outside)  # needs an answer that waits
+        toy.TESTS.remove(bytes_ahead_of_an_answer_are_bounded)  # needs an answer that waits
         run(int(sys.argv[2]))
     with toy.Server(sys.argv[1]) as server:
         run(server.port)

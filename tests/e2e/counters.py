@@ -1,5 +1,5 @@
-"""The counters of /metrics after a random run of everything that can happen to a request: they equal what the clients and the toy
-house, which computes the tokens, have written down.
+"""The counters of /metrics after a random run of all that can happen to a request equal the records of the clients, and of the toy
+service that computes the tokens.
 
 usage: counters.py API_SERVE; COUNTER_REQUESTS=N sends more than 500, COUNTER_SEED=N others
 """
@@ -38,7 +38,7 @@ def body(model, prompt, **more):
 
 
 def answered(server, rng, model):
-    """To an end token, to a length, to a stop string; whole or streamed; of several choices and prompts."""
+    """A request that ends by an end token, a length or a stop string; whole or streamed; with several choices and prompts."""
     n, n_prompts, how = rng.choice([1, 1, 3]), rng.choice([1, 1, 2]), rng.randrange(4)
     request = body(model, [f"a{i} [n={5 if how == 0 else 900}]" for i in range(n_prompts)], n=n, max_tokens=rng.choice([8, 30]))
     if how == 1:
@@ -54,7 +54,7 @@ def answered(server, rng, model):
 
 
 def left(server, rng, model):
-    """The client goes away: before the first token, in the middle of a stream, before a whole answer, while its body is read."""
+    """The client leaves: before the first token, in the middle of a stream, before a whole answer, or while its body is read."""
     n, kind = rng.choice([1, 2]), rng.randrange(4)
     request = body(model, "[first=90000]" if kind == 0 else "[gap=30] [n=3000]", n=n, max_tokens=200, stream=kind != 2)
     if kind == 3:
@@ -71,7 +71,7 @@ def left(server, rng, model):
 
 
 def refused(server, rng, model):
-    """Before any work: wrong, of no known model, too long, too many, late already, or by the house."""
+    """A request that is refused before any work: invalid, of an unknown model, too long, or refused by the service."""
     request, path, expected = rng.choice([
         ("{", COMPLETIONS, ("", "refused")), ({"model": "nobody", "prompt": "x"}, COMPLETIONS, ("", "refused")),
         (body(model, "x" * 6000), COMPLETIONS, (model, "refused")), (body(model, "x", temperature=9), COMPLETIONS, ("", "refused")),
@@ -86,7 +86,7 @@ def refused(server, rng, model):
 
 
 def given_up(server, rng, model):
-    """After some tokens."""
+    """A request that is given up after some tokens."""
     word, reason = rng.choice([("fail", "error"), ("late", "timeout"), ("kill", "abort"), ("huge", "refused")])
     n = rng.choice([1, 2])
     request = body(model, f"[{word}={rng.randrange(1, 6)}] [n=900]", n=n, max_tokens=50)
@@ -98,7 +98,7 @@ def given_up(server, rng, model):
 
 
 def went_on(server, rng, model):
-    """Home and back again, as after a preemption of its engine; and events that come twice."""
+    """A request that is returned and submitted again, or whose events are repeated."""
     request = body(model, rng.choice(["[crash=3]", "[crash=0]", "[dup]"]) + " [n=20]", max_tokens=12)
     page = post(server.port, COMPLETIONS, request)[2]
     assert page["usage"]["completion_tokens"] == 12, page
@@ -106,7 +106,7 @@ def went_on(server, rng, model):
 
 
 def no_request(server, rng, model):
-    """Nothing that is to be generated: it is no request."""
+    """A call that generates nothing does not count as a request."""
     what = rng.choice(["/tokenize", "/detokenize", "/v1/models", "/none"])
     ask(server.port, "POST" if "token" in what else "GET", what, json.dumps({"model": model, "prompt": "hi", "tokens": [97]}))
     return collections.Counter()
@@ -137,7 +137,7 @@ def each_request_is_one_sample():
         server.wait_idle()
         ends, sums = read(server)
         for model in ("toy", "org/plain"):
-            # One that leaves while its body is read has no choices yet, and is one; else each of its answers was cancelled.
+            # A client that leaves while its body is read has no choices yet and counts once; later, each choice counts.
             least = sum(1 for _, of, _ in lefts if of == model)
             most = sum(n_choices for _, of, n_choices in lefts if of == model)
             n_aborted = ends[(model, "abort")] - expected[(model, "abort")]
@@ -155,7 +155,7 @@ def each_request_is_one_sample():
 
 @test
 def a_prompt_counts_when_it_was_computed():
-    """Not when it arrives: a request that is cancelled before its first token adds nothing."""
+    """A prompt does not count on arrival: a request that is cancelled before its first token adds nothing."""
     with Server(EXE) as server:
         with socket.create_connection(("127.0.0.1", server.port), timeout=30) as sock:
             data = json.dumps(body("toy", "[first=90000] " + "x" * 400)).encode()
@@ -166,7 +166,7 @@ def a_prompt_counts_when_it_was_computed():
         assert sums["vllm:prompt_tokens_total"] == sums["vllm:generation_tokens_total"] == 0 and ends[("toy", "abort")] == 1, (ends, sums)
         request = body("toy", "x" * 400 + " [n=900] [gap=50]", max_tokens=100, stream=True)
         watched = threading.Thread(target=stream, args=(server.port, COMPLETIONS, request))
-        watched.start()  # tokens count as they come, not when all have
+        watched.start()  # tokens count as they arrive, not at the end
         until(lambda: read(server)[1]["vllm:generation_tokens_total"] > 2)
         assert read(server)[1]["vllm:prompt_tokens_total"] == 418 and sum(read(server)[0].values()) == 1
         watched.join()
@@ -174,15 +174,15 @@ def a_prompt_counts_when_it_was_computed():
 
 
 @test
-def those_that_find_no_place_count():
-    """A full queue, a drain that begins and one that ends."""
+def requests_without_a_place_count():
+    """Requests that a full queue refuses are samples, too."""
     with Server(EXE, requests=2, drain_ms=500) as server:
         first = [threading.Thread(target=ask, args=(server.port, "POST", COMPLETIONS, body("toy", "[first=90000]", stream=True))) for _ in range(2)]
         for thread in first:
             thread.start()
         server.wait_live(2)
         assert post(server.port, COMPLETIONS, body("toy", "x"))[0] == 429
-        assert post(server.port, COMPLETIONS, body("toy", "x", n=3))[0] == 429  # which would be 400 with a seat to read it
+        assert post(server.port, COMPLETIONS, body("toy", "x", n=3))[0] == 429  # 400 if there were a seat to read it with
         assert read(server)[0] == {("", "refused"): 2, **{(m, r): 0 for m in ("toy", "org/plain") for r in ("stop", "length", "abort", "timeout", "error", "refused")}}
         watcher = socket.create_connection(("127.0.0.1", server.port), timeout=30)
         watcher.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")

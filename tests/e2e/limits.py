@@ -1,4 +1,4 @@
-"""Bounds of the HTTP side, and fair shares of them: connections, memory for bodies, places in the queue.
+"""Bounds of the HTTP side and their fair shares: connections, memory for bodies, places in the queue.
 
 usage: limits.py API_SERVE
 """
@@ -23,7 +23,7 @@ def body(prompt="hello", **more):
 
 
 class Client:
-    """A connection from this address; at the end it is closed, whatever it waits for."""
+    """A raw connection from this address."""
 
     def __init__(self, server, source=None):
         self.sock = socket.create_connection(("127.0.0.1", server.port), timeout=30, source_address=source and (source, 0))
@@ -33,7 +33,7 @@ class Client:
         return self
 
     def begin(self, n_body, headers=b"", path=COMPLETIONS):
-        """The head of a request, and nothing of its body."""
+        """Sends the head of a request, and nothing of its body."""
         return self.send(b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n%s\r\n" % (path.encode(), n_body, headers))
 
     def ask(self, request, headers=b""):
@@ -41,7 +41,7 @@ class Client:
         return self.begin(len(data), headers).send(data)
 
     def feed(self, n):
-        """n more bytes of a body; false when the server has already answered."""
+        """Sends n more bytes of a body; false when the server has closed the connection."""
         try:
             self.sock.sendall(b" " * n)
         except (ConnectionResetError, BrokenPipeError):
@@ -49,7 +49,7 @@ class Client:
         return True
 
     def status(self, seconds=30):
-        """Of the answer; None when there is none yet, 0 when the connection ended without one."""
+        """The status of the answer: None when there is none yet, 0 when the connection ended without one."""
         self.sock.settimeout(seconds)
         got = b""
         try:
@@ -90,7 +90,7 @@ def held(server, key=""):
 
 @test
 def idle_connections_shut_nobody_out():
-    """Those without a request under way, silent or in the middle of a head, make room for any that comes."""
+    """Connections without a request under way, silent or in the middle of a head, make room for a new one."""
     with Server(EXE, connections=64) as server:
         for words in (b"", b"GET /livez HT"):
             with clients(server, 500) as idle:
@@ -100,7 +100,7 @@ def idle_connections_shut_nobody_out():
                     assert ask(server.port, "GET", "/livez", source=source)[0] == 200
                     assert ask(server.port, "POST", COMPLETIONS, body(), source=source)[0] == 200
                 assert server.metric("shoal_http_connections") <= 64
-                with clients(server, 30, "127.0.0.2") as others:  # who had nothing to do with it
+                with clients(server, 30, "127.0.0.2") as others:  # another client
                     assert [c.send(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n").status() for c in others] == [200] * 30
 
 
@@ -108,7 +108,7 @@ def idle_connections_shut_nobody_out():
 def the_longest_idle_goes_first():
     with Server(EXE, connections=16) as server:
         with clients(server, 8) as first, clients(server, 3) as used:
-            for client in first[:2]:  # of age, but used again
+            for client in first[:2]:  # old, but used again
                 assert client.send(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n").status() == 200
             with clients(server, 8) as more:
                 for client in more:
@@ -128,14 +128,14 @@ def health_is_told_when_all_connections_are_taken():
         with clients(server, 16, lambda i: f"127.0.0.{2 + i}") as busy:
             for client in busy:
                 client.ask(body("[first=90000]", stream=True))
-                time.sleep(0.05)  # no look at the metrics: it takes a place, too
+                time.sleep(0.05)  # without reading metrics, which takes a place
             server.wait_live(16)
             for path in ("/livez", "/health", "/readyz", "/metrics", "/version"):
                 status, head, page = ask(server.port, "GET", path)
                 assert (status, head["connection"]) == (200, "close"), (path, status, page)
             status, head, page = ask(server.port, "POST", COMPLETIONS, body())
             assert status == 503 and json.loads(page)["error"]["code"] == "crowded" and int(head["retry-after"]) >= 1, page
-            with clients(server, 300) as idle:  # nor do those that wait outside keep health away
+            with clients(server, 300) as idle:  # idle connections beyond the bound do not keep health away either
                 assert ask(server.port, "GET", "/livez")[0] == 200
         server.wait_idle()
         until(lambda: ask(server.port, "POST", COMPLETIONS, body())[0] == 200)
@@ -145,22 +145,22 @@ def health_is_told_when_all_connections_are_taken():
 def an_address_leaves_connections_for_others():
     with Server(EXE, connections=16) as server:
         with clients(server, 0) as busy:
-            for i in range(20):  # one by one, or those without a request would make room
+            for i in range(20):  # one by one, since idle ones would make room
                 busy.append(Client(server).ask(body("[first=90000]", stream=True)))
                 server.wait_live(min(i + 1, 14))  # 7/8
             assert [c.status(1) for c in busy[14:]] == [503] * 6
             assert ask(server.port, "POST", COMPLETIONS, body(), source="127.0.0.2")[0] == 200
             assert ask(server.port, "POST", COMPLETIONS, body())[0] == 503
     with Server(EXE, connections=16, proxy="127.0.0.1/32") as server:
-        with clients(server, 16) as busy:  # a proxy has no share
+        with clients(server, 16) as busy:  # a proxy is not limited to a share
             for client in busy:
                 client.ask(body("[first=90000]", stream=True))
             server.wait_live(16)
 
 
 @test
-def slow_bodies_hold_up_no_prompts():
-    """One client sends as many large bodies as it can, slowly: its own short prompts, and those of others, are served meanwhile."""
+def slow_bodies_delay_no_prompts():
+    """While one client sends as many large bodies as it can, slowly, its own short prompts and those of others are served."""
     with Server(EXE, memory=128) as server:
         with clients(server, 64) as slow:
             for client in slow:
@@ -183,7 +183,7 @@ def slow_bodies_hold_up_no_prompts():
 
 @test
 def tenants_have_shares_wherever_they_come_from():
-    """Of the memory for bodies, too: a tenant is one party from two addresses, and two tenants are two from one."""
+    """In memory, too, a tenant is one party whatever its addresses, and two tenants are two parties at one address."""
     keys = {name: b"x-api-key: %s\r\n" % name.encode() for name in ("k1", "k2")}
     with Server(EXE, memory=128, tenant=["one=k1", "two=k2"]) as server:
         with clients(server, 32, lambda i: f"127.0.0.{2 + i % 8}") as slow:
@@ -200,7 +200,7 @@ def tenants_have_shares_wherever_they_come_from():
 
 @test
 def a_proxy_speaks_for_its_clients():
-    """X-Forwarded-For tells a trusted proxy's clients apart, and is not believed of others."""
+    """X-Forwarded-For distinguishes the clients of a trusted proxy, and is ignored from other addresses."""
     for options, status in (({"proxy": "127.0.0.1"}, 200), ({}, 503), ({"proxy": "127.0.0.2"}, 503)):
         with Server(EXE, memory=128, **options) as server, clients(server, 32) as slow:
             for client in slow:
@@ -216,7 +216,7 @@ def a_proxy_speaks_for_its_clients():
 
 @test
 def a_body_has_until_its_deadline():
-    """However steadily it drips, in either framing."""
+    """A body that arrives steadily but too slowly is refused, in either framing."""
     with Server(EXE, body_ms=1500) as server:
         with clients(server, 2) as slow:
             slow[0].begin(MIB)
@@ -233,7 +233,7 @@ def a_body_has_until_its_deadline():
 
 @test
 def tenants_share_the_queue():
-    """One may hold 7/8 of its places; the last eighth is for the others, who share it in the same way."""
+    """One tenant may hold 7/8 of its places; the others share the last eighth in the same way."""
     with Server(EXE, requests=16, tenant=["one=k1", "one=k1b", "two=k2"], api_key="all") as server:
         def post(key, **more):
             status, head, text = ask(server.port, "POST", COMPLETIONS, body(**more), {"x-api-key": key})
@@ -250,10 +250,10 @@ def tenants_share_the_queue():
             for key in ("k2", "all"):
                 assert post(key)[0] == 200
         until(lambda: metric(server, "toy_live_requests", "all") == 0)
-        status, _, page = post("k2", n=15)  # never, even when nobody else is here
+        status, _, page = post("k2", n=15)  # never, even on an idle server
         assert status == 400 and page["error"]["code"] == "too_large" and "this server admits 14 at once" in page["error"]["message"], page
         assert post("k2", n=14)[0] == 200
-    with Server(EXE, requests=4) as server:  # without tenants there is nobody to leave places for
+    with Server(EXE, requests=4) as server:  # without tenants no places are kept free
         assert ask(server.port, "POST", COMPLETIONS, body(n=4))[0] == 200
 
 
@@ -263,7 +263,7 @@ def limit_addresses(n_bytes):
 
 @test
 def a_system_without_memory_is_no_end():
-    """The bound is far above what the system gives: whatever fails is 503 or a closed connection, and all is well afterwards."""
+    """The bound is far above what the system gives. Each failure is 503 or a closed connection, and the server recovers."""
     try:
         server = Server(EXE, preexec=limit_addresses(448 * MIB), memory=4096, body=64 * MIB, requests=256)
     except AssertionError:
@@ -299,13 +299,13 @@ def a_system_without_memory_is_no_end():
 
 @test
 def what_never_fits_is_refused_for_good():
-    """A body that takes more to be read than one may ever have is 400, not 503: there is no use in trying again."""
+    """A body that needs more memory than one request may ever have is 400, not 503, since trying again cannot help."""
     with Server(EXE, memory=32) as server:
         many = json.dumps(body([1] * 1500000))
         assert len(many) < 8 * MIB
         status, error = error_of(server.port, COMPLETIONS, many)
         assert (status, error["code"]) == (400, "too_large") and "http_memory" in error["message"], error
-        assert ask(server.port, "POST", COMPLETIONS, json.dumps(body(pad="p" * 10 * MIB)))[0] == 413  # a quarter at most
+        assert ask(server.port, "POST", COMPLETIONS, json.dumps(body(pad="p" * 10 * MIB)))[0] == 413  # more than a quarter
         until(lambda: held(server) < MIB)
         assert ask(server.port, "POST", COMPLETIONS, body())[0] == 200
 

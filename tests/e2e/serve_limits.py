@@ -1,4 +1,4 @@
-"""The real server where memory is limited: engines, requests and answers together stay within it, and a flood of bodies ends nothing.
+"""The real server with limited memory: engines, requests and answers together stay within it, and a flood of bodies stops nothing.
 
 usage: serve_limits.py SHOAL MODELS_FOLDER
 """
@@ -32,12 +32,12 @@ class Body:
 
 @test
 def limits_are_kept_under_ulimit(shoal, models):
-    """With 1 GiB of addresses, as ulimit -v says it: half-sent bodies of 16 MiB, of one client, are refused or wait; prompts are served."""
+    """Under `ulimit -v` of 1 GiB, half-sent bodies of 16 MiB from one client are refused or wait, and prompts are served."""
     with Shoal(shoal, models=paths(models), limits={resource.RLIMIT_AS: 1 << 30}) as server:
         at_start = figures(server)
         engines = sum(v for k, v in at_start.items() if k.startswith("shoal_engine_memory_bytes"))
         http_max = at_start['shoal_http_memory_bytes{kind="max"}']
-        assert engines + http_max < 512 * MIB, (engines, http_max)  # the half of what may be mapped
+        assert engines + http_max < 512 * MIB, (engines, http_max)  # half of what may be mapped
         text = server.text("tale", "And he", 4)
         bodies = [Body(server, 16 * MIB) for _ in range(40)]
         for _ in range(15):
@@ -50,7 +50,7 @@ def limits_are_kept_under_ulimit(shoal, models):
             body.sock.close()
         until(lambda: figures(server)['shoal_http_memory_bytes{kind="held"}'] < MIB)
         assert server.text("cee", "if (x", 4) == server.text("cee", "if (x", 4)
-        for n in (40000, 400000):  # what is read and written is bounded, too
+        for n in (40000, 400000):  # so is the work of a text
             status, _, page = server.post("/tokenize", {"model": "tale", "prompt": "x " * n})
             assert status == 400 and page["error"]["code"] == "context_length_exceeded", page
         until(server.is_clear)

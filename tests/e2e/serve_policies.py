@@ -141,7 +141,8 @@ def policies_tenants_share_no_prefix(shoal, models):
             assert status == 200 and cached > 50, (key, cached)
             texts.add(text)
         assert len(texts) == 1, texts
-        assert server.get("/models", {"x-api-key": "a1"})[0] == 403  # a tenant is no operator
+        assert server.get("/api/ps", {"x-api-key": "a1"})[0] == 403  # a tenant is no operator
+        assert server.get("/models", {"x-api-key": "a1"})[2] == server.get("/v1/models", {"x-api-key": "a1"})[2]
         # Another key for the same name is the same tenant; the old one is nobody's.
         server.write_config(config.replace("ann=a1, bob=b1", "carl=c1, ann=a2"))
         server.signal(signal.SIGHUP)

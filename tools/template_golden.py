@@ -9,6 +9,7 @@ error of jinja2 itself). kwargs are further variables (chat_template_kwargs).
 
 Besides whole templates, SNIPPETS hold one feature of the language each.
 """
+import datetime
 import json
 import pathlib
 import sys
@@ -22,8 +23,25 @@ import chat_templates
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
+NOW = "2026-01-31T09:05:07"  # what strftime_now sees
+
+
 class Raised(Exception):
     """raise_exception() was called by the template."""
+
+
+class Generation(jinja2.ext.Extension):
+    """The generation tag, as transformers defines it: a call block whose text is kept."""
+    tags = {"generation"}
+
+    def parse(self, parser):
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(["name:endgeneration"], drop_needle=True)
+        return jinja2.nodes.CallBlock(self.call_method("_generation_support"), [], [], body).set_lineno(line)
+
+    @jinja2.pass_eval_context
+    def _generation_support(self, context, caller):
+        return caller()
 
 
 def environment():
@@ -35,9 +53,11 @@ def environment():
                           sort_keys=sort_keys)
 
     env = jinja2.sandbox.ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[jinja2.ext.loopcontrols])
+        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, jinja2.ext.loopcontrols])
     env.filters["tojson"] = tojson
+    env.filters["from_json"] = env.filters["fromjson"] = json.loads  # beyond transformers: some models' templates ask for it
     env.globals["raise_exception"] = raise_exception
+    env.globals["strftime_now"] = lambda format: datetime.datetime.fromisoformat(NOW).strftime(format)
     return env
 
 

@@ -37,3 +37,7 @@ enum status file_may_write(const char *path, struct fault *fault) MUST_USE;
 bool file_put(int fd, const void *bytes, size_t n_bytes);
 bool file_exists(const char *path);
 bool file_is_directory(const char *path);
+enum { FILE_NAME_BYTES = 256 };
+/* The names in a directory that end so, in the order of their bytes: how many, at most n_max; -1
+ * when the directory can't be read. */
+int file_list(const char *path, const char *ending, char (*names)[FILE_NAME_BYTES], int n_max);

@@ -2,23 +2,25 @@
  * header. */
 #pragma once
 #include "cmd/config.h"
+#include "cmd/model_template.h"
 #include "core/model_spec.h"
-#include "text/chat.h"
 #include "text/tokenizer.h"
 
 struct weights;
 
 struct model_card {
     struct tokenizer *tokenizer;
-    struct chat_template *chat_template; /* NULL when the file has none, or one that we can't read
-                                            (a warning is logged) */
+    struct chat_template *chat_template; /* NULL when there is none, or none that can be used */
+    struct fault chat_fault; /* why it can't be used (a warning is logged); empty: it can, or there
+                                is none */
     struct model_spec spec;
     int64_t file_bytes;
     int32_t bos_id, eos_id, n_eog;
     int32_t eog_ids[16];
-    char *bos_text, *eos_text;
     char format[24];
 };
-enum status model_card_open(struct model_card *card, const char *name,
-                            const struct weights *weights, struct fault *fault) MUST_USE;
+/* model: its settings in this configuration. */
+enum status model_card_open(struct model_card *card, const struct config *config,
+                            const struct config_model *model, const struct weights *weights,
+                            struct fault *fault) MUST_USE;
 void model_card_close(struct model_card *card);

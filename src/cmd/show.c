@@ -62,6 +62,30 @@ static void print_kv(const struct model_spec *s, const char *name)
     }
 }
 
+/* Why the model's own chat template cannot be used; empty: it can, or there is none. */
+static void read_chat_fault(const struct weights_card *card, struct fault *why)
+{
+    const struct model_template_options options = { 0 };
+    struct chat_template *t;
+    struct fault fault;
+    (void)!model_template_open(&t, card, &options, why, &fault);
+    if (t)
+        chat_template_close(t);
+}
+
+static void print_template(const struct weights_card *card)
+{
+    struct fault why;
+    read_chat_fault(card, &why);
+    if (why.text[0] != '\0')
+        printf("chat template    cannot be used: %s\n", why.text);
+    else
+        printf("chat template    %s\n", card->chat_template ? "yes" : "no");
+    for (int32_t i = 0; i < card->n_templates && card->n_templates > 1; i++)
+        printf("%s%s%s", i == 0 ? "templates        " : ", ", card->templates[i].name,
+               i + 1 == card->n_templates ? "\n" : "");
+}
+
 static void print_text(const struct weights *w, const struct need *need)
 {
     const struct model_spec *s = weights_spec(w);
@@ -86,13 +110,29 @@ static void print_text(const struct weights *w, const struct need *need)
            card->tokenizer == WEIGHTS_TOKENIZER_SPM   ? "SentencePiece BPE"
            : card->tokenizer == WEIGHTS_TOKENIZER_BPE ? "byte-level BPE"
                                                       : "no tokenizer");
-    printf("chat template    %s\n", card->chat_template ? "yes" : "no");
+    print_template(card);
     printf("weights          %.1f MiB in the file, %.1f MiB in memory\n",
            (double)weights_file_bytes(w) * mib, (double)need->packed_bytes * mib);
     printf("activations      %.1f MiB at most, in batches of %lld tokens\n",
            (double)need->peak_bytes * mib, (long long)need->n_rows);
     print_kv(s, card->name);
     printf("hash             %016llx\n", (unsigned long long)weights_hash(w));
+}
+
+static void add_template(struct json_out *json, const struct weights_card *card)
+{
+    struct fault why;
+    read_chat_fault(card, &why);
+    json_out_key_bool(json, "chat_template", card->chat_template != NULL);
+    if (why.text[0] != '\0')
+        json_out_key_text(json, "chat_template_fault", why.text);
+    if (card->n_templates == 0)
+        return;
+    json_out_key(json, "chat_templates");
+    json_out_open(json, '[');
+    for (int32_t i = 0; i < card->n_templates; i++)
+        json_out_text(json, card->templates[i].name);
+    json_out_close(json, ']');
 }
 
 static void print_json(const struct weights *w, const struct need *need)
@@ -126,7 +166,7 @@ static void print_json(const struct weights *w, const struct need *need)
     if (model_spec_check_kv(s, card->name, DTYPE_Q8_0, NULL) == STATUS_OK)
         json_out_key_i64(&json, "kv_bytes_per_token_q8_0",
                          model_spec_kv_bytes_per_token(s, DTYPE_Q8_0));
-    json_out_key_bool(&json, "chat_template", card->chat_template != NULL);
+    add_template(&json, card);
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)weights_hash(w));
     json_out_key_text(&json, "hash", hash);
     json_out_close(&json, '}');
@@ -191,7 +231,10 @@ static enum status check_model_files(const struct config *config, const struct c
     status = model_spec_check_kv(weights_spec(weights), model->name, chosen_kv_dtype(config, model),
                                  fault);
     if (status == STATUS_OK)
-        status = model_card_open(&card, model->name, weights, fault);
+        status = model_card_open(&card, config, model, weights, fault);
+    if (status == STATUS_OK && card.chat_fault.text[0] != '\0')
+        status = fault_set(fault, STATUS_UNSUPPORTED, "its chat template cannot be used: %.300s",
+                           card.chat_fault.text);
     if (status == STATUS_OK && model->profile != NULL)
         status = predict_profile_read(&profile, model->profile, fault);
     if (status == STATUS_OK && model->profile != NULL &&

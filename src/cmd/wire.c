@@ -118,12 +118,11 @@ static void describe_api_model(struct house *house, int s)
         .n_vocabulary = card->spec.n_vocabulary,
         .tokenizer = card->tokenizer,
         .chat_template = card->chat_template,
+        .chat_fault = card->chat_fault.text[0] != '\0' ? card->chat_fault.text : NULL,
         .bos_id = card->bos_id,
         .eos_id = card->eos_id,
         .n_eog = card->n_eog,
         .eog_ids = card->eog_ids,
-        .bos_text = card->bos_text,
-        .eos_text = card->eos_text,
         .slo = house->services[s].slo,
         .priority = house->services[s].priority,
         .created_unix_s = time_unix_ns() / TIME_NS_PER_S,
@@ -178,7 +177,7 @@ static enum status open_models(struct house *house, struct fault *fault)
         enum dtype kv_dtype = chosen_kv_dtype(config, model);
         status = model_spec_check_kv(weights_spec(weights), model->name, kv_dtype, fault);
         if (status == STATUS_OK)
-            status = model_card_open(&house->cards[s], model->name, weights, fault);
+            status = model_card_open(&house->cards[s], config, model, weights, fault);
         house->n_services = s + 1;
         if (status == STATUS_OK) {
             describe_service(house, s);

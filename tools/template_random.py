@@ -83,6 +83,35 @@ def context(r):
             "bos_token": "<s>", "add_generation_prompt": r.chance(0.5)}
 
 
+def conversation(seed):
+    """A context as chats have it: turns in order, some with parts, calls of tools or reasoning; for whole templates."""
+    r = Random(f"conversation {seed}")
+    turns = [{"role": r.some(["system", "system", "developer"]), "content": r.some(WORDS)}] if r.chance(0.5) else []
+    for _ in range(r.randrange(1, 4)):
+        text = r.some(WORDS)
+        turns.append({"role": "user", "content": [{"type": "text", "text": text}] if r.chance(0.2) else text})
+        form = r.randrange(8)
+        answer = {"role": "assistant", "content": r.some(["", "<think>\nhm\n</think>\n\n"]) + r.some(WORDS)}
+        if r.chance(0.3):
+            answer["reasoning_content"] = answer["thinking"] = r.some(WORDS)
+        if form < 3:
+            arguments = value(r)
+            arguments = arguments if isinstance(arguments, dict) else {"a": arguments}
+            answer["content"] = r.some([None, "", r.some(WORDS)])
+            answer["tool_calls"] = [{"id": "call00001", "type": "function", "function": {
+                "name": "f", "arguments": arguments if r.chance(0.7) else json.dumps(arguments)}}]
+            turns += [answer, {"role": "tool", "name": "f", "tool_call_id": "call00001", "content": r.some(WORDS)}]
+        elif form < 7:
+            turns.append(answer)
+    given = {"messages": turns, "tools": [tool(r) for _ in range(r.randrange(1, 3))] if r.chance(0.4) else None,
+             "documents": [{"doc_id": 1, "title": r.some(WORDS), "text": r.some(WORDS)}] if r.chance(0.1) else None,
+             "add_generation_prompt": r.chance(0.7), "bos_token": "<s>", "eos_token": "</s>"}
+    for key, choices in (("enable_thinking", [True, False]), ("reasoning_effort", ["low", "high"]), ("thinking", [True, False])):
+        if r.chance(0.2):
+            given[key] = r.some(choices)
+    return given
+
+
 def is_one_group(text):
     """One string, or one pair of brackets around everything."""
     if text[0] in "\"'":

@@ -37,9 +37,9 @@ static enum status open_tokenizer(struct model_card *card, const struct weights_
     return tokenizer_open(&card->tokenizer, &options, fault);
 }
 
-enum status model_card_open(struct model_card *card, const struct config *config,
-                            const struct config_model *model, const struct weights *weights,
-                            struct fault *fault)
+enum status model_card_open(struct model_card *card, const char *name,
+                            const struct model_template_options *template,
+                            const struct weights *weights, struct fault *fault)
 {
     const struct weights_card *w = weights_card(weights);
     *card = (struct model_card){ .spec = *weights_spec(weights),
@@ -47,18 +47,17 @@ enum status model_card_open(struct model_card *card, const struct config *config
                                  .bos_id = w->bos_id,
                                  .eos_id = w->eos_id,
                                  .n_eog = w->n_eog };
-    const struct model_template_options options = { model->chat_template,
-                                                    config->default_chat_template,
-                                                    config->template_time };
+    const struct model_template_options own = { 0 };
     struct fault inner = { "" };
     enum status status = open_tokenizer(card, w, fault);
     if (status != STATUS_OK)
         return status;
-    status = model_template_open(&card->chat_template, w, &options, &card->chat_fault, &inner);
+    status = model_template_open(&card->chat_template, w, template != NULL ? template : &own,
+                                 &card->chat_fault, &inner);
     if (status != STATUS_OK)
-        return fault_set(fault, status, "model %.80s: %.160s", model->name, inner.text);
+        return fault_set(fault, status, "model %.80s: %.160s", name, inner.text);
     if (card->chat_fault.text[0] != '\0')
-        log_line(LOG_WARN, "serve", "model %s serves no chats, only completions: %s", model->name,
+        log_line(LOG_WARN, "serve", "model %s serves no chats, only completions: %s", name,
                  card->chat_fault.text);
     memcpy(card->eog_ids, w->eog_ids, sizeof card->eog_ids);
     snprintf(card->format, sizeof card->format, "%s", weights_format(weights));

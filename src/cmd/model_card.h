@@ -1,7 +1,6 @@
 /* A configured model as the edges need it: tokenizer, template and numbers, read from its file's
  * header. */
 #pragma once
-#include "cmd/config.h"
 #include "cmd/model_template.h"
 #include "core/model_spec.h"
 #include "text/tokenizer.h"
@@ -19,8 +18,8 @@ struct model_card {
     int32_t eog_ids[16];
     char format[24];
 };
-/* model: its settings in this configuration. */
-enum status model_card_open(struct model_card *card, const struct config *config,
-                            const struct config_model *model, const struct weights *weights,
-                            struct fault *fault) MUST_USE;
+/* template: NULL for the model's own. */
+enum status model_card_open(struct model_card *card, const char *name,
+                            const struct model_template_options *template,
+                            const struct weights *weights, struct fault *fault) MUST_USE;
 void model_card_close(struct model_card *card);

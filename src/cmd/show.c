@@ -225,13 +225,14 @@ static enum status check_model_files(const struct config *config, const struct c
     struct weights *weights;
     struct model_card card = { 0 };
     struct predict_profile profile = { 0 };
+    const struct model_template_options template = chosen_template(config, model);
     enum status status = weights_open(&weights, model->path, fault);
     if (status != STATUS_OK)
         return status;
     status = model_spec_check_kv(weights_spec(weights), model->name, chosen_kv_dtype(config, model),
                                  fault);
     if (status == STATUS_OK)
-        status = model_card_open(&card, config, model, weights, fault);
+        status = model_card_open(&card, model->name, &template, weights, fault);
     if (status == STATUS_OK && card.chat_fault.text[0] != '\0')
         status = fault_set(fault, STATUS_UNSUPPORTED, "its chat template cannot be used: %.300s",
                            card.chat_fault.text);

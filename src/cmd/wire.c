@@ -175,9 +175,11 @@ static enum status open_models(struct house *house, struct fault *fault)
         if (status != STATUS_OK)
             return status;
         enum dtype kv_dtype = chosen_kv_dtype(config, model);
+        const struct model_template_options template = chosen_template(config, model);
         status = model_spec_check_kv(weights_spec(weights), model->name, kv_dtype, fault);
         if (status == STATUS_OK)
-            status = model_card_open(&house->cards[s], config, model, weights, fault);
+            status =
+                model_card_open(&house->cards[s], model->name, &template, weights, fault);
         house->n_services = s + 1;
         if (status == STATUS_OK) {
             describe_service(house, s);

@@ -2,6 +2,7 @@
  * wrong number. */
 #include "text/jinja_arith.h"
 #include "text/jinja_iter.h"
+#include "text/jinja_markup.h"
 #include "text/jinja_percent.h"
 #include "text/jinja_print.h"
 #include "text/jinja_text.h"
@@ -61,10 +62,12 @@ static struct jinja_value repeat(struct jinja_run *run, struct jinja_value v, in
         if (n_bytes > 0 && n > JINJA_PILE_BYTES_MAX / (int64_t)n_bytes)
             n = JINJA_PILE_BYTES_MAX; /* jinja_take refuses it */
         char *out = jinja_take(run, n_bytes == 0 ? 1 : n_bytes * (size_t)n + 1);
-        for (int64_t i = 0; i < n && out != NULL && n_bytes > 0; i++)
+        if (out == NULL)
+            return jinja_none();
+        for (int64_t i = 0; i < n && n_bytes > 0; i++)
             memcpy(out + (size_t)i * n_bytes, v.string.at, n_bytes);
-        return out == NULL ? jinja_none()
-                           : jinja_string(view_of(out, n_bytes == 0 ? 0 : n_bytes * (size_t)n));
+        v.string = view_of(out, n_bytes == 0 ? 0 : n_bytes * (size_t)n);
+        return v; /* with its mark */
     }
     struct jinja_value out = jinja_value_list(run, v.kind);
     for (int64_t i = 0; i < n && v.list->n > 0 && !jinja_failed(run); i++) {
@@ -199,11 +202,12 @@ struct jinja_value jinja_arith_binary(struct jinja_run *run, enum jinja_op op, s
             return real_arithmetic(run, op, jinja_value_real(a), jinja_value_real(b));
         return int_arithmetic(run, op, jinja_value_int(a), jinja_value_int(b));
     }
-    if (jinja_value_refuse_markup(run, a, "arithmetic") ||
-        (op != JINJA_MOD && jinja_value_refuse_markup(run, b, "arithmetic")))
+    if (op == JINJA_MOD && jinja_value_refuse_markup(run, a, "a format"))
         return jinja_none();
     if (op == JINJA_ADD && a.kind == JINJA_STRING && b.kind == JINJA_STRING)
-        return jinja_arith_join(run, a.string, b.string);
+        return a.mark == JINJA_MARKUP || b.mark == JINJA_MARKUP
+                   ? jinja_markup_join(run, a, b)
+                   : jinja_arith_join(run, a.string, b.string);
     if (op == JINJA_ADD && jinja_is_list(a) && a.kind == b.kind)
         return join_lists(run, a, b);
     if (op == JINJA_ADD && a.kind == JINJA_STRING && b.kind != JINJA_UNDEFINED) {
@@ -262,7 +266,6 @@ struct jinja_value jinja_arith_range(struct jinja_run *run, int64_t start, int64
 static void refuse_slice(struct jinja_run *run, struct jinja_value of)
 {
     jinja_value_refuse_undefined(run, of);
-    jinja_value_refuse_markup(run, of, "a slice");
     if (of.kind == JINJA_FUNCTION)
         jinja_fail(run, STATUS_UNSUPPORTED, "a slice of a function");
     if (of.kind != JINJA_STRING && of.kind != JINJA_RANGE && !jinja_is_list(of))
@@ -286,8 +289,10 @@ struct jinja_value jinja_arith_slice(struct jinja_run *run, struct jinja_value o
         return jinja_none();
     int64_t first = slice_end(bounds[0], n, step, true);
     int64_t end = slice_end(bounds[1], n, step, false);
-    if (of.kind == JINJA_STRING && step == 1)
-        return jinja_string(jinja_text_part(run, of.string, first, end));
+    if (of.kind == JINJA_STRING && step == 1) {
+        of.string = jinja_text_part(run, of.string, first, end);
+        return of; /* with its mark */
+    }
     if (of.kind == JINJA_RANGE) {
         const struct jinja_range *r = of.range;
         int64_t stride;
@@ -300,5 +305,8 @@ struct jinja_value jinja_arith_slice(struct jinja_run *run, struct jinja_value o
     struct jinja_value out = jinja_value_list(run, jinja_is_list(of) ? of.kind : JINJA_LIST);
     for (int64_t at = first; !jinja_failed(run) && (step > 0 ? at < end : at > end); at += step)
         jinja_value_push(run, out, items.list->at[at]);
-    return of.kind == JINJA_STRING ? jinja_text_join(run, view_of("", 0), out, true) : out;
+    if (of.kind != JINJA_STRING)
+        return out;
+    of.string = jinja_text_join(run, view_of("", 0), out, true).string;
+    return of;
 }

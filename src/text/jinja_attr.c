@@ -215,8 +215,10 @@ static bool find_item(struct jinja_run *run, struct jinja_value of, struct jinja
         *out = of.list->at[i];
     else if (of.kind == JINJA_RANGE)
         *out = jinja_int(of.range->start + i * of.range->step);
-    else if (!jinja_value_refuse_markup(run, of, "a letter"))
-        *out = jinja_string(jinja_text_part(run, of.string, i, i + 1));
+    else {
+        *out = of; /* with its mark */
+        out->string = jinja_text_part(run, of.string, i, i + 1);
+    }
     return true;
 }
 

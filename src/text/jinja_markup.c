@@ -1,6 +1,8 @@
 /* What escape and safe return is of markupsafe's class Markup, which escapes what is joined to it.
- * Here it can be printed, tested and passed on; other operations on it are refused by name. */
+ * Here it can be printed, tested, joined, repeated, cut and passed on; its methods and filters, which
+ * may escape what they are given, are refused by name. */
 #include "text/jinja_markup.h"
+#include "text/jinja_arith.h"
 #include "text/jinja_iter.h"
 #include "text/jinja_print.h"
 #include "text/jinja_text.h"
@@ -49,6 +51,14 @@ struct jinja_value jinja_markup_escape(struct jinja_run *run, struct jinja_value
     str_init(&out);
     add_escaped(run, jinja_print_view(run, v), &out);
     return marked(jinja_value_keep(run, &out));
+}
+
+struct jinja_value jinja_markup_join(struct jinja_run *run, struct jinja_value a,
+                                     struct jinja_value b)
+{
+    a = jinja_markup_escape(run, a, NULL, NULL, 0);
+    b = jinja_markup_escape(run, b, NULL, NULL, 0);
+    return jinja_failed(run) ? jinja_none() : marked(jinja_arith_join(run, a.string, b.string));
 }
 
 static void add_attribute(struct jinja_run *run, struct jinja_pair pair, struct str *out)

@@ -15,16 +15,12 @@ static enum status add(struct weights_gguf *gguf, struct weights_templates *temp
         return fault_set(fault, STATUS_BAD_INPUT, "%s: %.*s is %s, expected a text", gguf->label,
                          (int)min_i64((int64_t)value->key.n, 80), value->key.at,
                          weights_gguf_type_name(value->type));
-    if (value->n > CARD_TEMPLATE_BYTES_MAX)
-        return fault_set(fault, STATUS_TOO_LARGE, "%s: %.*s has %llu bytes, the limit is %d",
-                         gguf->label, (int)min_i64((int64_t)value->key.n, 80), value->key.at,
-                         (unsigned long long)value->n, CARD_TEMPLATE_BYTES_MAX);
-    const char *text = pile_text(&gguf->pile, (const char *)value->at, (size_t)value->n);
     bool is_default = value->key.n == n_key;
-    const char *name = is_default ? "default"
-                                  : pile_text(&gguf->pile, value->key.at + n_key + 1,
-                                              value->key.n - n_key - 1);
-    return weights_templates_add(templates, name, text, gguf->label, fault);
+    struct view name = is_default ? view_text("default")
+                                  : view_of(value->key.at + n_key + 1, value->key.n - n_key - 1);
+    return weights_templates_add(templates, name,
+                                 view_of((const char *)value->at, (size_t)value->n), gguf->label,
+                                 fault);
 }
 
 enum status weights_gguf_template(struct weights_gguf *gguf, struct weights_card *card,

@@ -31,7 +31,7 @@ static bool has_file(struct reader *r, const char *folder, const char *name)
     return n > 0 && n < (int)sizeof(r->path) && file_exists(r->path);
 }
 
-static enum status add_file(struct reader *r, const char *name)
+static enum status add_file(struct reader *r, struct view name, const char *label)
 {
     char *text;
     size_t n_bytes;
@@ -39,9 +39,9 @@ static enum status add_file(struct reader *r, const char *name)
         file_read_regular(r->path, CARD_TEMPLATE_BYTES_MAX, &text, &n_bytes, r->fault);
     if (status != STATUS_OK)
         return status;
-    const char *kept = pile_text(r->pile, text, n_bytes);
+    status = weights_templates_add(&r->templates, name, view_of(text, n_bytes), label, r->fault);
     mem_give(text);
-    return weights_templates_add(&r->templates, name, kept, MORE_FOLDER, r->fault);
+    return status;
 }
 
 static enum status add_files(struct reader *r)
@@ -50,14 +50,14 @@ static enum status add_files(struct reader *r)
     char names[WEIGHTS_TEMPLATES_MAX + 1][FILE_NAME_BYTES], folder[PATH_BYTES_MAX];
     enum status status = STATUS_OK;
     if (has_file(r, "", "chat_template.jinja"))
-        status = add_file(r, "default");
+        status = add_file(r, view_text("default"), "chat_template.jinja");
     int n_path = snprintf(folder, sizeof(folder), "%s/" MORE_FOLDER, r->directory), n = -1;
     if (status == STATUS_OK && n_path > 0 && n_path < (int)sizeof(folder))
         n = file_list(folder, ending, names, WEIGHTS_TEMPLATES_MAX + 1);
     for (int i = 0; i < n && status == STATUS_OK; i++) {
         size_t n_name = strlen(names[i]) - strlen(ending);
         if (has_file(r, MORE_FOLDER, names[i]))
-            status = add_file(r, pile_text(r->pile, names[i], n_name));
+            status = add_file(r, view_of(names[i], n_name), MORE_FOLDER);
     }
     return status;
 }
@@ -68,8 +68,9 @@ static enum status add_setting(struct reader *r)
     const struct weights_json_node *value = weights_json_find(r->settings, "chat_template");
     enum status status = STATUS_OK;
     if (value != NULL && value->kind == WEIGHTS_JSON_TEXT)
-        return weights_templates_add(&r->templates, "default", value->text,
-                                     "tokenizer_config.json", r->fault);
+        return weights_templates_add(&r->templates, view_text("default"),
+                                     view_of(value->text, value->n), "tokenizer_config.json",
+                                     r->fault);
     if (value == NULL || value->kind != WEIGHTS_JSON_ARRAY)
         return STATUS_OK;
     const struct weights_json_node *item = value + 1;
@@ -80,8 +81,9 @@ static enum status add_setting(struct reader *r)
         bool is_good = name != NULL && name->kind == WEIGHTS_JSON_TEXT && text != NULL &&
                        text->kind == WEIGHTS_JSON_TEXT;
         if (is_good)
-            status = weights_templates_add(&r->templates, name->text, text->text,
-                                           "tokenizer_config.json", r->fault);
+            status = weights_templates_add(&r->templates, view_of(name->text, name->n),
+                                           view_of(text->text, text->n), "tokenizer_config.json",
+                                           r->fault);
     }
     return status;
 }
@@ -96,9 +98,9 @@ static enum status add_processor(struct reader *r)
     const struct weights_json_node *value =
         status == STATUS_OK ? weights_json_find(json.nodes, "chat_template") : NULL;
     if (value != NULL && value->kind == WEIGHTS_JSON_TEXT)
-        status = weights_templates_add(&r->templates, "default",
-                                       pile_text(r->pile, value->text, value->n),
-                                       "chat_template.json", r->fault);
+        status = weights_templates_add(&r->templates, view_text("default"),
+                                       view_of(value->text, value->n), "chat_template.json",
+                                       r->fault);
     weights_json_close(&json);
     return status;
 }

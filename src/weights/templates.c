@@ -7,20 +7,41 @@ void weights_templates_init(struct weights_templates *templates, struct pile *pi
     *templates = (struct weights_templates){ .pile = pile };
 }
 
-enum status weights_templates_add(struct weights_templates *templates, const char *name,
-                                  const char *text, const char *label, struct fault *fault)
+/* A template with a zero byte would end there, unseen. */
+static enum status check_text(struct view name, struct view text, const char *label,
+                              struct fault *fault)
+{
+    int n_name = (int)min_i64((int64_t)name.n, 80);
+    if (!utf8_is_valid(name) || !utf8_is_valid(text))
+        return fault_set(fault, STATUS_BAD_INPUT, "%s: the chat template isn't valid UTF-8", label);
+    if (text.n > CARD_TEMPLATE_BYTES_MAX)
+        return fault_set(fault, STATUS_TOO_LARGE,
+                         "%s: the chat template \"%.*s\" has %zu bytes, the limit is %d", label,
+                         n_name, name.at, text.n, CARD_TEMPLATE_BYTES_MAX);
+    if (memchr(text.at, '\0', text.n) != NULL || memchr(name.at, '\0', name.n) != NULL)
+        return fault_set(fault, STATUS_BAD_INPUT, "%s: the chat template \"%.*s\" holds a zero byte",
+                         label, n_name, name.at);
+    return STATUS_OK;
+}
+
+enum status weights_templates_add(struct weights_templates *templates, struct view name,
+                                  struct view text, const char *label, struct fault *fault)
 {
     for (int32_t i = 0; i < templates->n; i++) {
-        if (strcmp(templates->at[i].name, name) == 0)
+        if (view_equal_text(name, templates->at[i].name))
             return STATUS_OK;
     }
     if (templates->n == WEIGHTS_TEMPLATES_MAX)
         return fault_set(fault, STATUS_TOO_LARGE, "%s: more than %d chat templates", label,
                          WEIGHTS_TEMPLATES_MAX);
+    enum status status = check_text(name, text, label, fault);
+    if (status != STATUS_OK)
+        return status;
     if (templates->at == NULL)
-        templates->at =
-            pile_take(templates->pile, sizeof(*templates->at) * WEIGHTS_TEMPLATES_MAX);
-    templates->at[templates->n++] = (struct weights_template){ name, text };
+        templates->at = pile_take(templates->pile, sizeof(*templates->at) * WEIGHTS_TEMPLATES_MAX);
+    struct weights_template *added = &templates->at[templates->n++];
+    added->name = pile_text(templates->pile, name.at, name.n);
+    added->text = pile_text(templates->pile, text.at, text.n);
     return STATUS_OK;
 }
 

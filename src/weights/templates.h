@@ -7,14 +7,14 @@
 enum { WEIGHTS_TEMPLATES_MAX = 32 };
 
 struct weights_templates {
-    struct pile *pile; /* the list lives there; texts are the caller's and must live as long */
+    struct pile *pile; /* of the list and its texts */
     struct weights_template *at;
     int32_t n;
 };
 void weights_templates_init(struct weights_templates *templates, struct pile *pile);
-/* A name that was there before keeps its text; label starts the sentence when there are too many. */
-enum status weights_templates_add(struct weights_templates *templates, const char *name,
-                                  const char *text, const char *label,
+/* Copies both. A name that was there before keeps its text. label, of the file, starts sentences. */
+enum status weights_templates_add(struct weights_templates *templates, struct view name,
+                                  struct view text, const char *label,
                                   struct fault *fault) MUST_USE;
 /* Hands them to the card, whose chat_template is the one that is named default. */
 void weights_templates_give(const struct weights_templates *templates, struct weights_card *card);

@@ -243,24 +243,24 @@ static void test_cut_while_it_is_mapped(void **state)
 static void test_list_by_ending(void **state)
 {
     (void)state;
-    char names[3][FILE_NAME_BYTES], folder[512];
+    char names[3][FILE_NAME_BYTES], place[512];
     struct fault fault;
     const char *slash = strrchr(path, '/');
-    snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
+    snprintf(place, sizeof(place), "%.*s", (int)(slash - path), path);
     assert_int_equal(file_list("/no/such/folder", ".x", names, 3), -1);
-    assert_int_equal(file_list(folder, ".x", names, 3), 0);
+    assert_int_equal(file_list(place, ".x", names, 3), 0);
     static const char *const files[] = { "b.x", "a.x", "c.y", ".x" };
     char file[600];
     for (size_t i = 0; i < COUNT_OF(files); i++) {
-        snprintf(file, sizeof(file), "%s/%s", folder, files[i]);
+        snprintf(file, sizeof(file), "%s/%s", place, files[i]);
         assert_int_equal(file_write(file, "", 0, &fault), STATUS_OK);
     }
-    assert_int_equal(file_list(folder, ".x", names, 3), 2);
+    assert_int_equal(file_list(place, ".x", names, 3), 2);
     assert_string_equal(names[0], "a.x");
     assert_string_equal(names[1], "b.x");
-    assert_int_equal(file_list(folder, ".x", names, 1), 1);
+    assert_int_equal(file_list(place, ".x", names, 1), 1);
     for (size_t i = 0; i < COUNT_OF(files); i++) {
-        snprintf(file, sizeof(file), "%s/%s", folder, files[i]);
+        snprintf(file, sizeof(file), "%s/%s", place, files[i]);
         unlink(file);
     }
 }

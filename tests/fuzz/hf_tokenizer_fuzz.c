@@ -11,9 +11,17 @@
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
 static const char *const names[] = {
-    "tokenizer.json", "tokenizer.model",     "tokenizer_config.json",
-    "config.json",    "vocab.json",          "generation_config.json",
-    "merges.txt",     "chat_template.jinja", NULL,
+    "tokenizer.json",
+    "tokenizer.model",
+    "tokenizer_config.json",
+    "config.json",
+    "vocab.json",
+    "generation_config.json",
+    "merges.txt",
+    "chat_template.jinja",
+    "chat_template.json",
+    "special_tokens_map.json",
+    NULL,
 };
 
 static void write_part(struct view name, struct view content)
@@ -49,7 +57,10 @@ static void check_card(const struct weights_card *card)
     for (int32_t i = 0; i < card->n_eog; i++)
         CHECK(card->eog_ids[i] >= 0 && card->eog_ids[i] < card->n_tokens);
     CHECK(card->bos_id < card->n_tokens && card->eos_id < card->n_tokens);
-    CHECK(card->chat_template == NULL || utf8_is_valid(view_text(card->chat_template)));
+    for (int32_t i = 0; i < card->n_templates; i++)
+        CHECK(utf8_is_valid(view_text(card->templates[i].name)) &&
+              utf8_is_valid(view_text(card->templates[i].text)));
+    CHECK(card->specials_json == NULL || utf8_is_valid(view_text(card->specials_json)));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)

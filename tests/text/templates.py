@@ -1,7 +1,8 @@
 """Renders random templates with random conversations beside Python's jinja2 as transformers configures it.
 
-    templates.py RENDERINGS [N] [FIRST_SEED]
+    templates.py RENDERINGS [N] [FIRST_SEED] [FOLDER]
 
+A tenth of the N renderings are whole templates of models: those of tools/chat_templates.py, and the files *.jinja of a folder.
 Each rendering is equal, or fails in both, or is refused here by name, or exceeds one of the bounds here. Anything else is a
 silent difference: it is printed, and the run fails. The counts are printed in any case.
 """
@@ -15,6 +16,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
+import chat_templates  # noqa: E402
 import template_golden  # noqa: E402
 import template_random  # noqa: E402
 
@@ -40,30 +42,45 @@ def reference(env, source, context):
 
 def ours(program, cases):
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
-        for source, context in cases:
+        for _, source, context in cases:
             file.write(json.dumps({"template": source, "context": context, "time": template_golden.NOW}) + "\n")
         file.flush()
         run = subprocess.run([program, file.name], capture_output=True)
     lines = run.stdout.decode("utf-8", "surrogatepass").split("\n")[:-1]
     if run.returncode != 0 or len(lines) != len(cases):
         sys.exit(f"{program} ended with {run.returncode} after {len(lines)} of {len(cases)} templates: "
-                 f"{cases[min(len(lines), len(cases) - 1)][0]!r}\n{run.stderr.decode()[-2000:]}")
+                 f"{cases[min(len(lines), len(cases) - 1)][:2]!r}\n{run.stderr.decode()[-2000:]}")
     return [json.loads(line) for line in lines]
+
+
+def make_cases(n, first, folder, names):
+    """[(name, source, context)]"""
+    whole = [(name, source) for name, (source, *_) in chat_templates.TEMPLATES.items()]
+    if folder:
+        whole += [(path.name, path.read_text(encoding="utf-8")) for path in sorted(pathlib.Path(folder).glob("**/*.jinja"))]
+    cases = []
+    for k in range(n):
+        seed = first + k
+        if k % 10 == 0:
+            name, source = whole[k // 10 % len(whole)]
+            cases.append((f"{name} {seed}", source, template_random.conversation(seed)))
+        else:
+            cases.append((f"seed {seed}", *template_random.case(seed, *names)))
+    return cases
 
 
 def main():
     program, n = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 10000
-    first = int(sys.argv[3]) if len(sys.argv) > 3 else 1
+    first, folder = int(sys.argv[3]) if len(sys.argv) > 3 else 1, sys.argv[4] if len(sys.argv) > 4 else None
     env = template_golden.environment()
-    names = sorted(set(env.filters)), sorted(t for t in env.tests if t.isalpha())
-    cases = [template_random.case(first + k, *names) for k in range(n)]
+    cases = make_cases(n, first, folder, (sorted(set(env.filters)), sorted(t for t in env.tests if t.isalpha())))
     answers = ours(program, cases)
     counts, reasons, n_different = collections.Counter(), collections.Counter(), 0
-    for k, ((source, context), (status, text)) in enumerate(zip(cases, answers)):
+    for (name, source, context), (status, text) in zip(cases, answers):
         kind, expected = reference(env, source, context)
         if status in ("refused", "bound"):
             counts[f"{status} by name, where Python {'renders' if kind == 'ok' else 'fails'}"] += 1
-            reasons[text.split(": ", 1)[-1]] += 1
+            reasons[("" if name.startswith("seed") else name.split()[0] + ": ") + text.split(": ", 1)[-1]] += 1
         elif (status, kind) == ("error", "error"):
             counts["an error in both"] += 1
         elif (status, kind) == ("ok", "ok") and text == expected:
@@ -71,7 +88,8 @@ def main():
         else:
             n_different += 1
             if n_different <= SHOWN_MAX:
-                print(f"seed {first + k}: {source!r}\n  python {kind}: {expected!r}\n  shoal  {status}: {text!r}")
+                shown = source if name.startswith("seed") else context
+                print(f"{name}: {shown!r}\n  python {kind}: {expected!r}\n  shoal  {status}: {text!r}")
     for reason, count in reasons.most_common(25):
         print(f"  refused {count} times: {reason}")
     for what, count in sorted(counts.items()):

@@ -3,6 +3,7 @@
 #include "text/jinja_expr.h"
 #include "text/jinja_filter.h"
 #include "text/jinja_is.h"
+#include "text/jinja_method.h"
 #include "text/jinja_value.h"
 #include <string.h>
 
@@ -12,6 +13,7 @@ static struct jinja_node *literal(struct jinja_parse *p, struct jinja_value valu
 {
     struct jinja_node *node = jinja_parse_node(p, JINJA_NODE_LITERAL, NULL, NULL, NULL);
     node->literal = value;
+    node->is_constant = true;
     return node;
 }
 
@@ -23,7 +25,7 @@ static struct jinja_node *named(struct jinja_parse *p, enum jinja_node_kind kind
     return node;
 }
 
-static struct jinja_node *parse_name(struct jinja_parse *p)
+static struct jinja_node *parse_name(struct jinja_parse *p, bool allows_attribute)
 {
     static const struct {
         const char *name;
@@ -36,11 +38,15 @@ static struct jinja_node *parse_name(struct jinja_parse *p)
         { "none", { .kind = JINJA_NONE } },
         { "None", { .kind = JINJA_NONE } },
     };
-    struct view text = p->lex.token.text;
-    jinja_lex_next(&p->lex);
+    struct view text = jinja_parse_name(p);
     for (size_t i = 0; i < COUNT_OF(constants); i++) {
         if (view_equal_text(text, constants[i].name))
             return literal(p, constants[i].value);
+    }
+    if (allows_attribute && jinja_parse_skip(p, ".")) {
+        struct jinja_node *node = named(p, JINJA_NODE_NSREF, text, NULL, NULL);
+        node->attr = jinja_parse_name(p);
+        return node;
     }
     return named(p, JINJA_NODE_NAME, text, NULL, NULL);
 }
@@ -48,151 +54,289 @@ static struct jinja_node *parse_name(struct jinja_parse *p)
 /* Strings that follow each other are one. */
 static struct jinja_node *parse_strings(struct jinja_parse *p)
 {
-    struct view text = p->lex.token.text;
-    jinja_lex_next(&p->lex);
-    while (p->lex.token.kind == JINJA_TOKEN_STRING) {
-        struct view more = p->lex.token.text;
-        char *joined = jinja_take(p->run, text.n + more.n + 1);
-        if (joined == NULL)
-            break;
-        memcpy(joined, text.at, text.n);
-        memcpy(joined + text.n, more.at, more.n);
-        text = view_of(joined, text.n + more.n);
+    struct str text;
+    str_init(&text);
+    struct view only = p->lex.token.text;
+    int n = 0;
+    for (; p->lex.token.kind == JINJA_TOKEN_STRING; n++) {
+        str_add(&text, p->lex.token.text.at, p->lex.token.text.n);
         jinja_lex_next(&p->lex);
     }
-    return literal(p, jinja_string(text));
+    struct jinja_value value =
+        n == 1 ? jinja_string(only) : jinja_value_copy(p->run, view_of(text.at, text.n));
+    str_free(&text);
+    return literal(p, value);
 }
 
-/* Items up to the closing bracket; a trailing comma is fine. */
-static struct jinja_node *parse_items(struct jinja_parse *p, const char *close, bool *has_comma)
+/* Items of a list up to its bracket; a trailing comma is fine. */
+static struct jinja_node *parse_list(struct jinja_parse *p)
 {
     struct jinja_node *first = NULL, *last = NULL;
-    *has_comma = false;
-    while (!jinja_failed(p->run) && !jinja_parse_is(p, close)) {
-        jinja_parse_add(&first, &last, jinja_expr_parse(p, true));
-        if (!jinja_parse_is(p, ","))
+    while (!jinja_failed(p->run) && !jinja_parse_is(p, "]")) {
+        if (first != NULL)
+            jinja_parse_expect(p, ",");
+        if (jinja_parse_is(p, "]"))
             break;
-        *has_comma = true;
-        jinja_lex_next(&p->lex);
+        jinja_parse_add(&first, &last, jinja_expr_parse(p, true));
     }
-    jinja_parse_expect(p, close);
-    return first;
+    jinja_parse_expect(p, "]");
+    return jinja_parse_node(p, JINJA_NODE_LIST, first, NULL, NULL);
 }
 
 static struct jinja_node *parse_dict(struct jinja_parse *p)
 {
     struct jinja_node *first = NULL, *last = NULL;
     while (!jinja_failed(p->run) && !jinja_parse_is(p, "}")) {
-        jinja_parse_add(&first, &last, jinja_expr_parse(p, true));
+        if (first != NULL)
+            jinja_parse_expect(p, ",");
+        if (jinja_parse_is(p, "}"))
+            break;
+        struct jinja_node *key = jinja_expr_parse(p, true);
+        if (key->kind == JINJA_NODE_LIST || key->kind == JINJA_NODE_DICT)
+            jinja_fail(p->run, STATUS_UNSUPPORTED, "a list or dict as the key of a dict");
+        jinja_parse_add(&first, &last, key);
         jinja_parse_expect(p, ":");
         jinja_parse_add(&first, &last, jinja_expr_parse(p, true));
-        if (!jinja_parse_skip(p, ","))
-            break;
     }
     jinja_parse_expect(p, "}");
     return jinja_parse_node(p, JINJA_NODE_DICT, first, NULL, NULL);
 }
 
-static struct jinja_node *parse_primary(struct jinja_parse *p)
+static bool is_tuple_end(const struct jinja_parse *p, const char *end)
 {
-    const struct jinja_token *token = &p->lex.token;
-    struct jinja_node *node;
-    bool has_comma;
-    if (token->kind == JINJA_TOKEN_NAME)
-        return parse_name(p);
-    if (token->kind == JINJA_TOKEN_STRING)
-        return parse_strings(p);
-    if (token->kind == JINJA_TOKEN_INT || token->kind == JINJA_TOKEN_FLOAT) {
-        node = literal(p, token->kind == JINJA_TOKEN_INT ? jinja_int(token->integer)
-                                                         : jinja_float(token->real));
-        jinja_lex_next(&p->lex);
-        return node;
-    }
-    if (jinja_parse_skip(p, "(")) {
-        node = parse_items(p, ")", &has_comma);
-        if (node != NULL && !has_comma)
-            return node;
-        return jinja_parse_node(p, JINJA_NODE_TUPLE, node, NULL, NULL);
-    }
-    if (jinja_parse_skip(p, "[")) {
-        node = parse_items(p, "]", &has_comma);
-        return jinja_parse_node(p, JINJA_NODE_LIST, node, NULL, NULL);
-    }
-    if (jinja_parse_skip(p, "{"))
-        return parse_dict(p);
-    jinja_fail(p->run, STATUS_BAD_INPUT, "an expression is expected before '%.*s'",
-               (int)min_i64((int64_t)token->text.n, 40), token->text.n > 0 ? token->text.at : "");
-    return literal(p, jinja_none());
+    enum jinja_token_kind kind = p->lex.token.kind;
+    return kind == JINJA_TOKEN_PRINT_END || kind == JINJA_TOKEN_BLOCK_END ||
+           jinja_parse_is(p, ")") || (end != NULL && jinja_parse_is(p, end));
 }
 
+static struct jinja_node *parse_primary(struct jinja_parse *p, bool allows_attribute);
+
+enum items { ITEMS_CONDITIONAL, ITEMS_PLAIN, ITEMS_TARGETS, ITEMS_SET_TARGETS };
+
+static struct jinja_node *parse_item(struct jinja_parse *p, enum items what)
+{
+    if (what == ITEMS_TARGETS || what == ITEMS_SET_TARGETS)
+        return parse_primary(p, what == ITEMS_SET_TARGETS);
+    return jinja_expr_parse(p, what == ITEMS_CONDITIONAL);
+}
+
+/* jinja2's parse_tuple: a TUPLE when there is a comma, or nothing in parentheses. */
+static struct jinja_node *parse_tuple(struct jinja_parse *p, enum items what, const char *end,
+                                      bool in_parentheses)
+{
+    struct jinja_node *first = NULL, *last = NULL;
+    bool is_tuple = false;
+    while (!jinja_failed(p->run)) {
+        if (first != NULL)
+            jinja_parse_expect(p, ",");
+        if (is_tuple_end(p, end))
+            break;
+        jinja_parse_add(&first, &last, parse_item(p, what));
+        if (!jinja_parse_is(p, ","))
+            break;
+        is_tuple = true;
+    }
+    if (!is_tuple && first != NULL)
+        return first;
+    if (!is_tuple && !in_parentheses)
+        jinja_fail(p->run, STATUS_BAD_INPUT, "an expression is expected");
+    return jinja_parse_node(p, JINJA_NODE_TUPLE, first, NULL, NULL);
+}
+
+static struct jinja_node *parse_primary(struct jinja_parse *p, bool allows_attribute)
+{
+    const struct jinja_token token = p->lex.token;
+    struct jinja_node *node;
+    if (!jinja_parse_enter(p))
+        return literal(p, jinja_none());
+    if (token.kind == JINJA_TOKEN_NAME) {
+        node = parse_name(p, allows_attribute);
+    } else if (token.kind == JINJA_TOKEN_STRING) {
+        node = parse_strings(p);
+    } else if (token.kind == JINJA_TOKEN_INT || token.kind == JINJA_TOKEN_FLOAT) {
+        node = literal(p, token.kind == JINJA_TOKEN_INT ? jinja_int(token.integer)
+                                                        : jinja_float(token.real));
+        jinja_lex_next(&p->lex);
+    } else if (jinja_parse_skip(p, "(")) {
+        node = parse_tuple(p, ITEMS_CONDITIONAL, NULL, true);
+        jinja_parse_expect(p, ")");
+    } else if (jinja_parse_skip(p, "[")) {
+        node = parse_list(p);
+    } else if (jinja_parse_skip(p, "{")) {
+        node = parse_dict(p);
+    } else {
+        jinja_fail(p->run, STATUS_BAD_INPUT, "an expression is expected before '%.*s'",
+                   (int)min_i64((int64_t)token.text.n, 40), token.text.n > 0 ? token.text.at : "");
+        node = literal(p, jinja_none());
+    }
+    p->depth--;
+    return node;
+}
+
+/* Python's keywords, which jinja2 passes in another way: there the last of two equal ones wins. */
+static bool is_python_keyword(struct view name)
+{
+    static const char *const words[] = {
+        "False",  "None",   "True",  "and",      "as",     "assert", "async",  "await", "break",
+        "class",  "continue", "def", "del",      "elif",   "else",   "except", "finally", "for",
+        "from",   "global", "if",    "import",   "in",     "is",     "lambda", "nonlocal", "not",
+        "or",     "pass",   "raise", "return",   "try",    "while",  "with",   "yield",
+    };
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
+        if (view_equal_text(name, words[i]))
+            return true;
+    }
+    return false;
+}
+
+static void check_keywords(struct jinja_parse *p, const struct jinja_node *first)
+{
+    bool has_keyword = false;
+    for (const struct jinja_node *a = first; a != NULL; a = a->next)
+        has_keyword = has_keyword || (a->kind == JINJA_NODE_KEYWORD && is_python_keyword(a->text));
+    for (const struct jinja_node *a = first; a != NULL; a = a->next) {
+        for (const struct jinja_node *b = a->next; b != NULL && a->kind == JINJA_NODE_KEYWORD;
+             b = b->next) {
+            if (b->kind == JINJA_NODE_KEYWORD && view_equal(a->text, b->text))
+                jinja_fail(p->run, has_keyword ? STATUS_UNSUPPORTED : STATUS_BAD_INPUT,
+                           "keyword argument repeated: %.*s",
+                           (int)min_i64((int64_t)a->text.n, 60), a->text.at);
+        }
+    }
+}
+
+/* One argument; has: the kinds that came before it. */
+static struct jinja_node *parse_argument(struct jinja_parse *p, bool has[3])
+{
+    enum { NAMED, STAR, STAR_STAR };
+    struct view name = p->lex.token.text;
+    struct jinja_node *node;
+    bool is_wrong = false;
+    if (jinja_parse_skip(p, "*")) {
+        is_wrong = has[STAR] || has[STAR_STAR];
+        has[STAR] = true;
+        node = jinja_parse_node(p, JINJA_NODE_STAR, jinja_expr_parse(p, true), NULL, NULL);
+    } else if (jinja_parse_skip(p, "**")) {
+        is_wrong = has[STAR_STAR];
+        has[STAR_STAR] = true;
+        node = jinja_parse_node(p, JINJA_NODE_STAR_STAR, jinja_expr_parse(p, true), NULL, NULL);
+    } else if (p->lex.token.kind == JINJA_TOKEN_NAME &&
+               view_equal_text(jinja_lex_peek(&p->lex).text, "=")) {
+        is_wrong = has[STAR_STAR];
+        has[NAMED] = true;
+        jinja_lex_next(&p->lex);
+        jinja_lex_next(&p->lex);
+        node = named(p, JINJA_NODE_KEYWORD, name, jinja_expr_parse(p, true), NULL);
+    } else {
+        is_wrong = has[NAMED] || has[STAR] || has[STAR_STAR];
+        node = jinja_expr_parse(p, true);
+    }
+    if (is_wrong)
+        jinja_fail(p->run, STATUS_BAD_INPUT, "invalid syntax for function call expression");
+    return node;
+}
+
+/* What stands in the parentheses, the first of which was taken. */
 static struct jinja_node *parse_arguments(struct jinja_parse *p)
 {
     struct jinja_node *first = NULL, *last = NULL;
-    int n = 0;
-    while (!jinja_failed(p->run) && !jinja_parse_is(p, ")")) {
-        struct jinja_node *argument;
-        if (jinja_lex_is_keyword(&p->lex)) {
-            struct view name = p->lex.token.text;
-            jinja_lex_next(&p->lex);
-            jinja_lex_next(&p->lex);
-            argument = named(p, JINJA_NODE_KEYWORD, name, jinja_expr_parse(p, true), NULL);
-        } else {
-            argument = jinja_expr_parse(p, true);
-        }
-        jinja_parse_add(&first, &last, argument);
-        if (++n > JINJA_ARGS_MAX)
-            jinja_fail(p->run, STATUS_TOO_LARGE, "more than %d arguments", JINJA_ARGS_MAX);
-        if (!jinja_parse_skip(p, ","))
+    bool has[3] = { false, false, false };
+    for (int n = 0; !jinja_failed(p->run) && !jinja_parse_is(p, ")"); n++) {
+        if (n > 0)
+            jinja_parse_expect(p, ",");
+        if (n > 0 && jinja_parse_is(p, ")"))
             break;
+        if (n == JINJA_ARGS_MAX)
+            jinja_fail(p->run, STATUS_TOO_LARGE, "more than %d arguments", JINJA_ARGS_MAX);
+        jinja_parse_add(&first, &last, parse_argument(p, has));
     }
     jinja_parse_expect(p, ")");
+    check_keywords(p, first);
     return first;
 }
 
-/* What follows "[" of a[...]. */
+static struct jinja_node *parse_bound(struct jinja_parse *p, bool *has_colon)
+{
+    struct jinja_node *bound = NULL;
+    if (!jinja_parse_is(p, ":") && !jinja_parse_is(p, "]") && !jinja_parse_is(p, ","))
+        bound = jinja_expr_parse(p, true);
+    *has_colon = jinja_parse_skip(p, ":");
+    return bound;
+}
+
+static struct jinja_node *make_slice(struct jinja_parse *p, struct jinja_node *of,
+                                     struct jinja_node *bounds[3])
+{
+    struct jinja_node *slice = jinja_parse_node(p, JINJA_NODE_SLICE, of, bounds[0], bounds[1]);
+    slice->d = bounds[2];
+    if (bounds[2] != NULL && bounds[2]->depth >= slice->depth)
+        slice->depth = (int16_t)(bounds[2]->depth + 1);
+    return slice;
+}
+
+/* One index or slice of a[...]. A SLICE has its bounds alone. */
+static struct jinja_node *parse_subscribed(struct jinja_parse *p)
+{
+    struct jinja_node *bounds[3] = { NULL };
+    bool has_colon = false;
+    if (!jinja_parse_is(p, ":")) {
+        struct jinja_node *index = jinja_expr_parse(p, true);
+        if (!jinja_parse_is(p, ":"))
+            return index;
+        bounds[0] = index;
+    }
+    jinja_lex_next(&p->lex);
+    bounds[1] = parse_bound(p, &has_colon);
+    bool has_more = false;
+    if (has_colon)
+        bounds[2] = parse_bound(p, &has_more);
+    if (has_more)
+        jinja_fail(p->run, STATUS_BAD_INPUT, "a slice has too many parts");
+    return make_slice(p, NULL, bounds);
+}
+
 static struct jinja_node *parse_subscript(struct jinja_parse *p, struct jinja_node *of)
 {
-    struct jinja_node *parts[3] = { NULL };
-    int n = 0;
-    bool is_slice = false;
-    while (!jinja_failed(p->run) && !jinja_parse_is(p, "]")) {
-        if (jinja_parse_skip(p, ":")) {
-            is_slice = true;
-            if (++n > 2)
-                jinja_fail(p->run, STATUS_BAD_INPUT, "a slice has too many parts");
-            continue;
-        }
-        if (parts[n] != NULL) {
-            jinja_fail(p->run, STATUS_BAD_INPUT, "a subscript takes one index or a slice");
-            break;
-        }
-        parts[n] = jinja_expr_parse(p, true);
+    struct jinja_node *first = NULL, *last = NULL;
+    int n = 0, n_slices = 0;
+    for (; !jinja_failed(p->run) && !jinja_parse_is(p, "]"); n++) {
+        if (n > 0)
+            jinja_parse_expect(p, ",");
+        struct jinja_node *item = parse_subscribed(p);
+        n_slices += item->kind == JINJA_NODE_SLICE && item->a == NULL;
+        jinja_parse_add(&first, &last, item);
     }
     jinja_parse_expect(p, "]");
-    if (!is_slice && parts[0] == NULL)
-        jinja_fail(p->run, STATUS_BAD_INPUT, "a subscript is empty");
-    if (!is_slice)
-        return jinja_parse_node(p, JINJA_NODE_ITEM, of, parts[0], NULL);
-    struct jinja_node *slice = jinja_parse_node(p, JINJA_NODE_SLICE, of, parts[0], parts[1]);
-    slice->d = parts[2];
-    return slice;
+    if (n == 1 && n_slices == 1) {
+        struct jinja_node *bounds[3] = { first->b, first->c, first->d };
+        return make_slice(p, of, bounds);
+    }
+    if (n_slices > 0)
+        jinja_fail(p->run, STATUS_BAD_INPUT, "a slice among several indices");
+    if (n != 1)
+        first = jinja_parse_node(p, JINJA_NODE_TUPLE, first, NULL, NULL);
+    return jinja_parse_node(p, JINJA_NODE_ITEM, of, first, NULL);
 }
 
 static struct jinja_node *parse_attribute(struct jinja_parse *p, struct jinja_node *of)
 {
-    const struct jinja_token *token = &p->lex.token;
-    struct jinja_node *node;
-    if (token->kind == JINJA_TOKEN_NAME) {
-        node = named(p, JINJA_NODE_ATTR, token->text, of, NULL);
-    } else if (token->kind == JINJA_TOKEN_INT) {
-        struct jinja_node *index = literal(p, jinja_int(token->integer));
-        node = jinja_parse_node(p, JINJA_NODE_ITEM, of, index, NULL);
-    } else {
-        jinja_fail(p->run, STATUS_BAD_INPUT, "a name is expected after '.'");
-        return of;
+    const struct jinja_token token = p->lex.token;
+    if (token.kind == JINJA_TOKEN_NAME) {
+        jinja_lex_next(&p->lex);
+        return named(p, JINJA_NODE_ATTR, token.text, of, NULL);
     }
+    if (token.kind != JINJA_TOKEN_INT)
+        jinja_fail(p->run, STATUS_BAD_INPUT, "a name or number is expected after '.'");
     jinja_lex_next(&p->lex);
-    return node;
+    return jinja_parse_node(p, JINJA_NODE_ITEM, of, literal(p, jinja_int(token.integer)), NULL);
+}
+
+static struct jinja_node *parse_call(struct jinja_parse *p, struct jinja_node *callee)
+{
+    if (callee->kind == JINJA_NODE_ATTR && jinja_method_is_refused(callee->text))
+        jinja_fail(p->run, STATUS_UNSUPPORTED, "the method '%.*s'", (int)callee->text.n,
+                   callee->text.at);
+    return jinja_parse_node(p, JINJA_NODE_CALL, callee, parse_arguments(p), NULL);
 }
 
 static struct jinja_node *parse_postfix(struct jinja_parse *p, struct jinja_node *node)
@@ -203,70 +347,90 @@ static struct jinja_node *parse_postfix(struct jinja_parse *p, struct jinja_node
         else if (jinja_parse_skip(p, "["))
             node = parse_subscript(p, node);
         else if (jinja_parse_skip(p, "("))
-            node = jinja_parse_node(p, JINJA_NODE_CALL, node, parse_arguments(p), NULL);
+            node = parse_call(p, node);
         else
             break;
     }
     return node;
 }
 
-struct jinja_node *jinja_expr_filter(struct jinja_parse *p, struct jinja_node *of)
+/* The name of a filter or test, which may have dots. */
+static struct view parse_dotted(struct jinja_parse *p)
 {
-    struct view name = p->lex.token.text;
-    if (p->lex.token.kind != JINJA_TOKEN_NAME)
-        jinja_fail(p->run, STATUS_BAD_INPUT, "a filter's name is expected");
-    else if (!jinja_filter_is_known(name))
-        jinja_fail(p->run, STATUS_UNSUPPORTED, "no filter named '%.*s'", (int)name.n, name.at);
-    jinja_lex_next(&p->lex);
+    struct view name = jinja_parse_name(p);
+    while (jinja_parse_skip(p, ".")) {
+        struct view more = jinja_parse_name(p);
+        if (!jinja_failed(p->run)) /* no filter or test here has a dot: the first part will do */
+            name.n = (size_t)(more.at + more.n - name.at);
+    }
+    return name;
+}
+
+static struct jinja_node *parse_filter(struct jinja_parse *p, struct jinja_node *of)
+{
+    struct view name = parse_dotted(p);
     struct jinja_node *arguments = jinja_parse_skip(p, "(") ? parse_arguments(p) : NULL;
-    return named(p, JINJA_NODE_FILTER, name, of, arguments);
-}
-
-static bool begins_test_argument(const struct jinja_parse *p)
-{
-    const struct jinja_token *token = &p->lex.token;
-    if (token->kind == JINJA_TOKEN_NAME)
-        return !jinja_parse_is(p, "else") && !jinja_parse_is(p, "or") &&
-               !jinja_parse_is(p, "and") && !jinja_parse_is(p, "is") && !jinja_parse_is(p, "if") &&
-               !jinja_parse_is(p, "not") && !jinja_parse_is(p, "in");
-    return token->kind == JINJA_TOKEN_STRING || token->kind == JINJA_TOKEN_INT ||
-           token->kind == JINJA_TOKEN_FLOAT || jinja_parse_is(p, "[") || jinja_parse_is(p, "{");
-}
-
-static struct jinja_node *parse_test(struct jinja_parse *p, struct jinja_node *of)
-{
-    bool is_negated = jinja_parse_skip(p, "not");
-    struct view name = p->lex.token.text;
-    if (p->lex.token.kind != JINJA_TOKEN_NAME)
-        jinja_fail(p->run, STATUS_BAD_INPUT, "a test's name is expected after 'is'");
-    else if (!jinja_is_known(name))
-        jinja_fail(p->run, STATUS_UNSUPPORTED, "no test named '%.*s'", (int)name.n, name.at);
-    jinja_lex_next(&p->lex);
-    struct jinja_node *arguments = NULL;
-    if (jinja_parse_skip(p, "("))
-        arguments = parse_arguments(p);
-    else if (begins_test_argument(p))
-        arguments = parse_postfix(p, parse_primary(p));
-    if (jinja_parse_is(p, "is"))
-        jinja_fail(p->run, STATUS_BAD_INPUT, "tests can't be chained with 'is'");
-    struct jinja_node *node = named(p, JINJA_NODE_TEST, name, of, arguments);
-    node->is_negated = is_negated;
+    if (!jinja_failed(p->run) && jinja_filter_is_refused(name))
+        jinja_fail(p->run, STATUS_UNSUPPORTED, "the filter '%.*s' is not supported", (int)name.n,
+                   name.at);
+    struct jinja_node *node = named(p, JINJA_NODE_FILTER, name, of, arguments);
+    node->row = jinja_failed(p->run) ? NULL : jinja_filter_find(name);
     return node;
 }
 
 struct jinja_node *jinja_expr_filters(struct jinja_parse *p, struct jinja_node *of)
 {
+    while (!jinja_failed(p->run) && jinja_parse_skip(p, "|"))
+        of = parse_filter(p, of);
+    return of;
+}
+
+struct jinja_node *jinja_expr_first_filter(struct jinja_parse *p)
+{
+    return jinja_expr_filters(p, parse_filter(p, NULL));
+}
+
+static bool begins_test_argument(const struct jinja_parse *p)
+{
+    enum jinja_token_kind kind = p->lex.token.kind;
+    if (kind == JINJA_TOKEN_NAME)
+        return !jinja_parse_is(p, "else") && !jinja_parse_is(p, "or") && !jinja_parse_is(p, "and");
+    return kind == JINJA_TOKEN_STRING || kind == JINJA_TOKEN_INT || kind == JINJA_TOKEN_FLOAT ||
+           jinja_parse_is(p, "[") || jinja_parse_is(p, "{");
+}
+
+static struct jinja_node *parse_test(struct jinja_parse *p, struct jinja_node *of)
+{
+    bool is_negated = jinja_parse_skip(p, "not");
+    struct view name = parse_dotted(p);
+    struct jinja_node *arguments = NULL;
+    if (jinja_parse_skip(p, "(")) {
+        arguments = parse_arguments(p);
+    } else if (begins_test_argument(p)) {
+        if (jinja_parse_is(p, "is"))
+            jinja_fail(p->run, STATUS_BAD_INPUT, "You cannot chain multiple tests with is");
+        arguments = parse_postfix(p, parse_primary(p, false));
+    }
+    struct jinja_node *node = named(p, JINJA_NODE_TEST, name, of, arguments);
+    node->is_negated = is_negated;
+    node->row = jinja_failed(p->run) ? NULL : jinja_is_find(name);
+    return node;
+}
+
+/* Filters, tests and calls behind an operand. */
+static struct jinja_node *parse_filter_expr(struct jinja_parse *p, struct jinja_node *node)
+{
     while (!jinja_failed(p->run)) {
-        if (jinja_parse_skip(p, "|"))
-            of = jinja_expr_filter(p, of);
-        else if (jinja_parse_is(p, "is") && of != NULL && jinja_parse_skip(p, "is"))
-            of = parse_test(p, of);
-        else if (of != NULL && jinja_parse_skip(p, "("))
-            of = jinja_parse_node(p, JINJA_NODE_CALL, of, parse_arguments(p), NULL);
+        if (jinja_parse_is(p, "|"))
+            node = jinja_expr_filters(p, node);
+        else if (jinja_parse_skip(p, "is"))
+            node = parse_test(p, node);
+        else if (jinja_parse_skip(p, "("))
+            node = parse_call(p, node);
         else
             break;
     }
-    return of;
+    return node;
 }
 
 static struct jinja_node *parse_unary(struct jinja_parse *p, bool with_filters)
@@ -280,24 +444,23 @@ static struct jinja_node *parse_unary(struct jinja_parse *p, bool with_filters)
         node = jinja_parse_node(p, JINJA_NODE_UNARY, parse_unary(p, false), NULL, NULL);
         node->op = op;
     } else {
-        node = parse_primary(p);
+        node = parse_primary(p, false);
     }
     node = parse_postfix(p, node);
     p->depth--;
-    return with_filters ? jinja_expr_filters(p, node) : node;
+    return with_filters ? parse_filter_expr(p, node) : node;
 }
 
-/* The levels of left-associative operators, the loosest first. */
+/* The levels of left-associative operators, the loosest first; level 1 is ~. */
 static const struct {
     const char *text;
     int level;
     enum jinja_op op;
 } operators[] = {
-    { "+", 0, JINJA_ADD }, { "-", 0, JINJA_SUB },  { "~", 1, JINJA_CONCAT },
-    { "*", 2, JINJA_MUL }, { "/", 2, JINJA_DIV },  { "//", 2, JINJA_FLOOR_DIV },
-    { "%", 2, JINJA_MOD }, { "**", 3, JINJA_POW },
+    { "+", 0, JINJA_ADD },       { "-", 0, JINJA_SUB }, { "*", 2, JINJA_MUL }, { "/", 2, JINJA_DIV },
+    { "//", 2, JINJA_FLOOR_DIV }, { "%", 2, JINJA_MOD }, { "**", 3, JINJA_POW },
 };
-enum { OPERATOR_LEVELS = 4 };
+enum { CONCAT_LEVEL = 1, OPERATOR_LEVELS = 4 };
 
 static bool find_operator(const struct jinja_parse *p, int level, enum jinja_op *op)
 {
@@ -315,8 +478,13 @@ static struct jinja_node *parse_arithmetic(struct jinja_parse *p, int level)
 {
     if (level == OPERATOR_LEVELS)
         return parse_unary(p, true);
-    struct jinja_node *left = parse_arithmetic(p, level + 1);
+    struct jinja_node *left = parse_arithmetic(p, level + 1), *last = left;
     enum jinja_op op;
+    if (level == CONCAT_LEVEL && jinja_parse_is(p, "~")) {
+        while (!jinja_failed(p->run) && jinja_parse_skip(p, "~"))
+            jinja_parse_add(&left, &last, parse_arithmetic(p, level + 1));
+        return jinja_parse_node(p, JINJA_NODE_CONCAT, left, NULL, NULL);
+    }
     while (!jinja_failed(p->run) && find_operator(p, level, &op)) {
         jinja_lex_next(&p->lex);
         left = jinja_parse_node(p, JINJA_NODE_BINARY, left, parse_arithmetic(p, level + 1), NULL);
@@ -340,9 +508,13 @@ static bool find_comparison(struct jinja_parse *p, enum jinja_op *op)
             return true;
         }
     }
-    if (!jinja_parse_skip(p, "not"))
+    struct jinja_token next = { .kind = JINJA_TOKEN_END };
+    if (jinja_parse_is(p, "not"))
+        next = jinja_lex_peek(&p->lex);
+    if (next.kind != JINJA_TOKEN_NAME || !view_equal_text(next.text, "in"))
         return false;
-    jinja_parse_expect(p, "in");
+    jinja_lex_next(&p->lex);
+    jinja_lex_next(&p->lex);
     *op = JINJA_NOT_IN;
     return true;
 }
@@ -382,12 +554,12 @@ static struct jinja_node *parse_logic(struct jinja_parse *p, bool is_or)
     return left;
 }
 
-struct jinja_node *jinja_expr_parse(struct jinja_parse *p, bool allow_cond)
+struct jinja_node *jinja_expr_parse(struct jinja_parse *p, bool allows_cond)
 {
     if (!jinja_parse_enter(p))
         return literal(p, jinja_none());
     struct jinja_node *node = parse_logic(p, true);
-    while (allow_cond && !jinja_failed(p->run) && jinja_parse_skip(p, "if")) {
+    while (allows_cond && !jinja_failed(p->run) && jinja_parse_skip(p, "if")) {
         struct jinja_node *condition = parse_logic(p, true);
         struct jinja_node *other = jinja_parse_skip(p, "else") ? jinja_expr_parse(p, true) : NULL;
         node = jinja_parse_node(p, JINJA_NODE_COND, condition, node, other);
@@ -396,38 +568,40 @@ struct jinja_node *jinja_expr_parse(struct jinja_parse *p, bool allow_cond)
     return node;
 }
 
-struct jinja_node *jinja_expr_tuple(struct jinja_parse *p, bool allow_cond)
+struct jinja_node *jinja_expr_tuple(struct jinja_parse *p, bool allows_cond)
 {
-    struct jinja_node *first = NULL, *last = NULL;
-    bool has_comma = false;
-    do {
-        jinja_parse_add(&first, &last, jinja_expr_parse(p, allow_cond));
-        has_comma |= jinja_parse_is(p, ",");
-    } while (jinja_parse_skip(p, ",") && p->lex.token.kind != JINJA_TOKEN_END);
-    return has_comma ? jinja_parse_node(p, JINJA_NODE_TUPLE, first, NULL, NULL) : first;
+    return parse_tuple(p, allows_cond ? ITEMS_CONDITIONAL : ITEMS_PLAIN, NULL, false);
 }
 
-/* A name, names with commas (perhaps in brackets), or an attribute of a namespace. */
-struct jinja_node *jinja_expr_target(struct jinja_parse *p)
+struct jinja_node *jinja_expr_tuple_until(struct jinja_parse *p, const char *end)
 {
-    struct jinja_node *first = NULL, *last = NULL;
-    bool has_comma = false, is_bracketed = jinja_parse_skip(p, "(");
-    do {
-        if (p->lex.token.kind != JINJA_TOKEN_NAME) {
-            jinja_fail(p->run, STATUS_BAD_INPUT, "a name to assign to is expected");
-            break;
-        }
-        struct jinja_node *name = parse_name(p);
-        if (name->kind != JINJA_NODE_NAME)
-            jinja_fail(p->run, STATUS_BAD_INPUT, "can't assign to a constant");
-        if (jinja_parse_skip(p, "."))
-            name = parse_attribute(p, name);
-        jinja_parse_add(&first, &last, name);
-        has_comma |= jinja_parse_is(p, ",");
-    } while (jinja_parse_skip(p, ",") && p->lex.token.kind == JINJA_TOKEN_NAME);
-    if (is_bracketed)
-        jinja_parse_expect(p, ")");
-    if (first == NULL)
-        return literal(p, jinja_none());
-    return has_comma ? jinja_parse_node(p, JINJA_NODE_TUPLE, first, NULL, NULL) : first;
+    return parse_tuple(p, ITEMS_PLAIN, end, false);
+}
+
+void jinja_expr_use(struct jinja_node *target, enum jinja_use use)
+{
+    target->use = use;
+    for (struct jinja_node *part = target->kind == JINJA_NODE_TUPLE ? target->a : NULL;
+         part != NULL; part = part->next)
+        jinja_expr_use(part, use);
+}
+
+static bool can_assign(const struct jinja_node *target)
+{
+    if (target->kind == JINJA_NODE_NAME || target->kind == JINJA_NODE_NSREF)
+        return true;
+    bool is_good = target->kind == JINJA_NODE_TUPLE;
+    for (const struct jinja_node *part = target->a; part != NULL && is_good; part = part->next)
+        is_good = can_assign(part);
+    return is_good;
+}
+
+struct jinja_node *jinja_expr_target(struct jinja_parse *p, bool allows_attribute, const char *end)
+{
+    struct jinja_node *target =
+        parse_tuple(p, allows_attribute ? ITEMS_SET_TARGETS : ITEMS_TARGETS, end, false);
+    if (!jinja_failed(p->run) && !can_assign(target))
+        jinja_fail(p->run, STATUS_BAD_INPUT, "nothing can be assigned to this expression");
+    jinja_expr_use(target, JINJA_STORE);
+    return target;
 }

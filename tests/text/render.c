@@ -10,7 +10,9 @@ static bool passes(const struct render_case *c)
     struct str out;
     str_init(&out);
     struct chat_options options = { .kwargs_json = c->kwargs };
-    enum status status = chat_template_open(&t, c->source, &fault);
+    const struct chat_source source = { c->source, "{\"bos_token\":\"<s>\"}",
+                                        "2026-01-31T09:05:07" };
+    enum status status = chat_template_open(&t, &source, &fault);
     if (status == STATUS_OK)
         status = chat_template_render(t, &options, &out, &fault);
     bool is_equal = c->expected == NULL ? status != STATUS_OK

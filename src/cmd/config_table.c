@@ -132,9 +132,11 @@ static const struct config_key global_keys[] = {
     { "strict", CONFIG_BOOL, GLOBAL(is_strict), 0, 0, "refuse unknown request fields" },
     { "default_chat_template", CONFIG_TEXT, GLOBAL(default_chat_template), 0, 0,
       "chat template of models that have none: a file, a template's text, or chatml; absent: they "
-      "refuse chats" },
+      "refuse chats",
+      CONFIG_TEXT_TEMPLATE },
     { "template_time", CONFIG_TEXT, GLOBAL(template_time), 0, 0,
-      "date and time that chat templates see, such as 2026-01-31T12:30:00; absent: the local time" },
+      "date and time that chat templates see, such as 2026-01-31T12:30:00; absent: the local time",
+      CONFIG_TEXT_WORD },
     { "slo.ttft_ms", CONFIG_COUNT, GLOBAL(ttft_ms), 0, INT32_MAX,
       "target: time to the first token" },
     { "slo.tpot_ms", CONFIG_COUNT, GLOBAL(tpot_ms), 0, LIMIT_TPOT_MS,
@@ -150,7 +152,7 @@ static const struct config_key model_keys[] = {
     { "chat_template", CONFIG_TEXT, MODEL(chat_template), 0, 0,
       "a file, a template's text, chatml, or the name of one of the model's templates; absent: the "
       "model's own",
-      CONFIG_TEXT_NONE },
+      CONFIG_TEXT_TEMPLATE },
     { "aliases", CONFIG_TEXTS, offsetof(struct config_model, aliases),
       offsetof(struct config_model, n_aliases), 0, CONFIG_ALIASES,
       "other names that clients may use", CONFIG_TEXT_NAME },

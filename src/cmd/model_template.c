@@ -1,5 +1,5 @@
-/* A configured template is a file, a text (it has a tag or a second line), the word chatml, or the name
- * of one of the model's own. */
+/* A configured template is a file, a text (it has a tag or a second line), the word chatml, or the
+ * name of one of the model's own. */
 #include "cmd/model_template.h"
 #include "base/file.h"
 #include "base/mem.h"

@@ -59,8 +59,8 @@ static void a_model_may_have_its_own_template(void **state)
 {
     (void)state;
     const char *text = "default_chat_template: chatml\ntemplate_time: 2026-01-31\nmodels:\n"
-                       "  - name: a\n    path: x\n    chat_template: a.jinja\n"
-                       "  - name: b\n    path: y\n";
+                       "  a:\n    path: x\n    chat_template: a.jinja\n"
+                       "  b:\n    path: y\n";
     struct config config;
     struct fault fault;
     config_init(&config);

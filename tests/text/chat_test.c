@@ -205,11 +205,12 @@ static void faults_are_sentences(void **state)
         { "{% include 'x' %}", "'include'", STATUS_UNSUPPORTED },
         { "{% autoescape true %}x{% endautoescape %}", "'autoescape'", STATUS_UNSUPPORTED },
         { "{{ x|nope }}", "no filter named 'nope'", STATUS_BAD_INPUT },
-        { "\n\n{{ x|pprint }}", "line 3: the filter 'pprint' is not supported", STATUS_UNSUPPORTED },
+        { "\n\n{{ x|pprint }}", "line 3: the filter 'pprint' is not supported",
+          STATUS_UNSUPPORTED },
         { "{{ x is nope }}", "no test named 'nope'", STATUS_BAD_INPUT },
         { "{{ lipsum() }}", "'lipsum'", STATUS_UNSUPPORTED },
         { "{{ 'a'.encode() }}", "'encode'", STATUS_UNSUPPORTED },
-        { "{{ strftime_now('%+') }}", "strftime_now", STATUS_UNSUPPORTED },
+        { "{{ strftime_now('%s') }}", "strftime_now", STATUS_UNSUPPORTED },
         { "{{ 1 // 0 }}", "division by zero", STATUS_BAD_INPUT },
         { "{{ 'a' + 1 }}", "can only concatenate", STATUS_BAD_INPUT },
         { "{{ {}.pop('a') }}", "", STATUS_BAD_INPUT },
@@ -219,7 +220,9 @@ static void faults_are_sentences(void **state)
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct fault fault = { "" };
-        assert_int_equal(render(rows[i].source, NULL, &fault), rows[i].status);
+        enum status status = render(rows[i].source, NULL, &fault);
+        if (status != rows[i].status)
+            fail_msg("%s ends with status %d: %s", rows[i].source, (int)status, fault.text);
         if (strstr(fault.text, rows[i].says) == NULL)
             fail_msg("%s says %s", rows[i].source, fault.text);
     }

@@ -146,7 +146,7 @@ def policies_tenants_share_no_prefix(shoal, models):
         # Another key for the same name is the same tenant; the old one is nobody's.
         server.write_config(config.replace("ann=a1, bob=b1", "carl=c1, ann=a2"))
         server.signal(signal.SIGHUP)
-        until(lambda: "as the configuration says now" in server.log())
+        until(lambda: "as the configuration says" in server.log())
         assert "tenants changes" not in server.log()
         assert ask("a1")[0] == ask("b1")[0] == 401
         assert ask("a2")[1][1] > 50 and ask("c1")[1][1] == 0

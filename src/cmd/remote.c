@@ -70,7 +70,8 @@ static json_t *call(const struct remote *remote, const char *path, const char *b
         return NULL;
     }
     json_t *root = json_loads(answer->at ? answer->at : "", 0, NULL);
-    if (http_status == 200 && root && strcmp(path, "/models") == 0 &&
+    /* Without the admin key /models is OpenAI's list. */
+    if (http_status == 200 && strcmp(path, "/models") == 0 && json_object_get(root, "object") &&
         !json_object_get(root, "engines")) {
         fprintf(stderr, "shoal: the server tells operators alone how its models are: the admin key "
                         "is needed (--key)\n");

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares random tokenizer.json files with the tokenizers library, token by token.
 
-    pipelines.py ANSWERS_PROGRAM [--tokenizers N] [--texts N] [--seed N] [--sample FILE]
+    pipelines.py ANSWERS_PROGRAM [--tokenizers N] [--texts N] [--seed N] [--first N] [--directories N]
 
 Each tokenizer is a random legal combination of normalizers, pre-tokenizers, a model (trained on a few
 KB of hard text), added tokens with random flags, a post-processor and a decoder. The library and
@@ -10,14 +10,15 @@ special tokens in them read as text; and decode the ids, with and without specia
 a stream. A tokenizer that Shoal refuses is counted, by the steps that it has; one that answers
 differently fails the run. The last lines say how often each kind of step was equal and refused.
 
---sample FILE writes a few small tokenizers with their answers instead (tools/tokenizer_sample.py)."""
+Directories are the same with a tokenizer_config.json, special_tokens_map.json and added_tokens.json that
+name random tokens, and are compared with transformers. tools/tokenizer_sample.py stores a few small
+tokenizers with their answers, for ./dev test."""
 import argparse
 import base64
 import collections
 import copy
 import io
 import json
-import os
 import pathlib
 import random
 import struct
@@ -26,7 +27,7 @@ import sys
 import tempfile
 
 import tokenizers
-from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 BEHAVIORS = ["Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
@@ -567,7 +568,7 @@ def main():
     args.add_argument("--texts", type=int, default=200)
     args.add_argument("--seed", type=int, default=1)
     args.add_argument("--first", type=int, default=0)
-    args.add_argument("--directories", type=int, default=0)
+    args.add_argument("--directories", type=int, default=500)
     args = args.parse_args()
     maps = charsmaps()
     pool = make_pool(random.Random(args.seed), maps, 36)

@@ -230,9 +230,8 @@ static void add_set(struct regex_first *first, const struct regex_set *set)
     for (uint32_t page = 0; page < REGEX_PAGES; page++) {
         const uint32_t *words = &set->pages[8 * (size_t)set->index[page]];
         for (uint32_t i = page == 0 ? 4 : 0; i < 8; i++)
-            for (uint32_t bit = 0; words[i] != 0 && bit < 32; bit++)
-                if ((words[i] >> bit & 1) != 0)
-                    add_code(first, page * 256 + i * 32 + bit);
+            if (words[i] != 0) /* 32 neighbours begin with one byte */
+                add_code(first, page * 256 + i * 32);
     }
 }
 

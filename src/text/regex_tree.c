@@ -52,9 +52,15 @@ static bool take(struct regex_reader *r, const char *text)
 
 /* --- sets --- */
 
+enum { PAGE_WORDS = 8 };
+
+static bool is_page(const struct regex_set *set, size_t k, const uint32_t *page)
+{
+    return memcmp(&set->pages[k * PAGE_WORDS], page, PAGE_WORDS * sizeof(*page)) == 0;
+}
+
 int32_t regex_tree_keep_set(struct regex_tree *tree, const struct letters *letters)
 {
-    enum { PAGE_WORDS = 8 };
     if (tree->n_sets == SETS_MAX)
         return REGEX_NONE;
     struct regex_set *set = mem_take(sizeof(*set));
@@ -64,9 +70,10 @@ int32_t regex_tree_keep_set(struct regex_tree *tree, const struct letters *lette
     set->ascii[1] = letters->at[2] | (uint64_t)letters->at[3] << 32;
     for (size_t i = 0; i < REGEX_PAGES; i++) {
         const uint32_t *page = &letters->at[i * PAGE_WORDS];
-        size_t k = 0;
-        while (k < n && memcmp(&set->pages[k * PAGE_WORDS], page, PAGE_WORDS * sizeof(*page)) != 0)
-            k++;
+        size_t k = i > 0 ? set->index[i - 1] : 0; /* most pages are like the one before */
+        if (n > 0 && !is_page(set, k, page))
+            for (k = 0; k < n && !is_page(set, k, page);)
+                k++;
         if (k == capacity) {
             size_t bytes = capacity * PAGE_WORDS * sizeof(*page);
             set->pages = mem_grow(set->pages, bytes, 2 * bytes);

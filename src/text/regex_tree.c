@@ -560,6 +560,8 @@ enum status regex_tree_parse(struct regex_tree *tree, struct view pattern, struc
 {
     *tree = (struct regex_tree){ .root = REGEX_NONE, .word_set = REGEX_NONE };
     struct regex_reader r = { .tree = tree, .fault = fault, .pattern = pattern };
+    if (pattern.n == 0)
+        r.pattern.at = ""; /* that of an empty text may be NULL, which nothing is added to */
     if (pattern.n > PATTERN_BYTES_MAX)
         return fault_set(fault, STATUS_TOO_LARGE,
                          "tokenizer: the regular expression has %zu bytes, at most %d", pattern.n,

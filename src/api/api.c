@@ -528,6 +528,14 @@ static void watch_all(struct api *api)
     api_http_watch_signal(api->http, SIGHUP, on_reload_signal, api);
 }
 
+/* JSON outlives api_open on both sides (chat templates keep some), so that its allocator is set
+ * before main. */
+__attribute__((constructor)) static void prepare_json(void)
+{
+    json_object_seed((size_t)rng_system());
+    json_set_alloc_funcs(mem_library_take, mem_library_give);
+}
+
 enum status api_open(struct api **out, const struct api_options *options, struct fault *fault)
 {
     struct api *api = mem_take(sizeof(*api));
@@ -565,8 +573,6 @@ enum status api_open(struct api **out, const struct api_options *options, struct
         return status;
     }
     uint32_t n = (uint32_t)max_i32(options->n_requests_max, 1);
-    json_object_seed((size_t)rng_system()); /* both before any thread parses */
-    json_set_alloc_funcs(mem_library_take, mem_library_give);
     api->metrics = open_metrics(options);
     api->workers = api_workers_open((int32_t)n);
     api->choices = mem_take(sizeof(*api->choices) * n);

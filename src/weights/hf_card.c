@@ -1,9 +1,9 @@
 /* From the files of a Hugging Face directory to a card.
  *
  * Tokens come from tokenizer.json, else from tokenizer.model, else from vocab.json and merges.txt;
- * their roles and the chat template from tokenizer_config.json, config.json,
- * generation_config.json and chat_template.jinja; what else is found in a text from these and from
- * special_tokens_map.json and added_tokens.json. */
+ * their roles from tokenizer_config.json, config.json and generation_config.json; added tokens from
+ * these and from special_tokens_map.json and added_tokens.json. hf_template.c reads chat templates
+ * and the texts of special tokens. */
 #include "weights/hf_card.h"
 #include "weights/hf_added.h"
 #include "weights/hf_pieces.h"
@@ -11,7 +11,7 @@
 #include "base/json_out.h"
 #include "base/mem.h"
 #include "core/limits.h"
-#include "weights/foreign.h"
+#include "weights/hf_template.h"
 #include "weights/tokenizer_json.h"
 #include <stdio.h>
 #include <string.h>
@@ -209,38 +209,9 @@ static enum status read_generation(struct reader *r)
     return STATUS_OK;
 }
 
-/* chat_template: a text, or a list of {name, template} of which "default" is ours. */
-static void read_template_setting(struct reader *r)
-{
-    const struct weights_json_node *value = weights_json_find(r->settings, "chat_template");
-    if (value != NULL && value->kind == WEIGHTS_JSON_TEXT)
-        r->card->chat_template = value->text;
-    if (value == NULL || value->kind != WEIGHTS_JSON_ARRAY)
-        return;
-    const struct weights_json_node *item = value + 1;
-    for (uint32_t i = 0; i < value->n; i++, item = weights_json_next(item)) {
-        const struct weights_json_node *text = weights_json_find(item, "template");
-        bool is_default = weights_json_is_text(weights_json_find(item, "name"), "default");
-        if (is_default && text != NULL && text->kind == WEIGHTS_JSON_TEXT)
-            r->card->chat_template = text->text;
-    }
-}
-
 static enum status read_template(struct reader *r)
 {
-    char *text;
-    size_t n_bytes;
-    read_template_setting(r);
-    if (!has_file(r, "chat_template.jinja"))
-        return STATUS_OK;
-    enum status status =
-        file_read_regular(r->path, CARD_TEMPLATE_BYTES_MAX, &text, &n_bytes, r->fault);
-    if (status != STATUS_OK)
-        return status;
-    status = weights_foreign_pointer(view_of(text, n_bytes), "chat_template.jinja", r->fault);
-    r->card->chat_template = pile_text(&r->hf->pile, text, n_bytes);
-    mem_give(text);
-    return status;
+    return weights_hf_template(r->directory, r->settings, &r->hf->pile, r->card, r->fault);
 }
 
 static enum status read_settings(struct reader *r)

@@ -96,7 +96,7 @@ static bool is_not_fresh(const void *state, const struct schedule_view *view, ui
     return !schedule_lease_is_fresh(&db->ranks.config, &db->by_slot[slot], &view->requests[slot]);
 }
 
-/* Who is not starved keeps to the quota of his model and to what the others can absorb. */
+/* A request that does not starve keeps to the quota of its model. */
 static void guard(struct schedule_fill *fill, const struct db *db, int service)
 {
     if (db->ranks.config.has_soft_quotas)
@@ -106,7 +106,7 @@ static void guard(struct schedule_fill *fill, const struct db *db, int service)
 
 enum { FAILS_MAX = 4 };
 
-/* After some have failed: of those that wait only they stay who would find room. The first goes. */
+/* After some services have failed: drops the first pick, and those that would wait without room. */
 static int keep_who_fits(struct schedule_fill *fill, struct schedule_pick *picks, int n)
 {
     int n_kept = 0;
@@ -148,14 +148,14 @@ static enum schedule_filled serve_first(struct schedule_fill *fill, const struct
     enum schedule_filled filled = serve_best(fill, db, parts);
     if (filled == FILLED_NOTHING && fill->prefill_ps_most != INT64_MAX &&
         fill->view->n_in_flight == 0) {
-        fill->prefill_ps_most = INT64_MAX; /* nobody can decode: there is nobody to stall */
+        fill->prefill_ps_most = INT64_MAX; /* no request can decode: there is none to stall */
         filled = serve_best(fill, db, parts);
     }
     return filled;
 }
 
-/* A hold of mlfq ends with the step in which somebody sinks to the next level, and when those that
- * idle are looked for: so single steps would give the same levels. */
+/* A hold of mlfq ends with the step in which a request sinks to the next level, and when idle
+ * requests are looked for, so that single steps would give the same levels. */
 static int64_t next_sinking_ns(const struct db *db, const struct schedule_view *view,
                                struct schedule_fill *fill)
 {

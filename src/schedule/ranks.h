@@ -25,7 +25,7 @@ struct schedule_rank {     /* of a request, by slot */
     uint32_t ran_in;       /* a batch, by ranks.n_batches, or 0 */
     uint32_t booked;       /* what it adds to its service's, see booked.h */
     int32_t resides_until; /* tokens with which its residence ends; 0: it has none (starve.h) */
-    uint8_t level;         /* how often its budget has doubled; mlfq: its queue */
+    uint8_t level;         /* how often its budget has doubled, or as the policy sets it */
     bool is_waiting, has_deadline;
     bool is_unserved; /* it stands in its service's tree of that name */
 };

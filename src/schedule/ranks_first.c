@@ -1,9 +1,9 @@
 /* The first of a service's running requests by several orders, kept up to date by what changes.
  *
- * Of each order the first RANKS_FIRST_MAX are listed, so that when some leave the next are known. A
- * batch changes the keys of its members alone: the others that were listed are still before all
- * that were not, and members come among them as far as the list reached. Only when a list runs out
- * are all that run looked at again. */
+ * For each order the first RANKS_FIRST_MAX are listed, so that when some leave the next are known.
+ * A batch changes the keys of its members alone. Therefore the others that were listed are still
+ * before all that were not, and members come among them as far as the list reached. Only when a
+ * list runs out are all running requests looked at again. */
 #include "schedule/ranks.h"
 #include <string.h>
 
@@ -130,7 +130,7 @@ static void look_for_oldest(struct schedule_ranks *ranks, const struct schedule_
 {
     const struct schedule_service *s = &view->services[service];
     struct schedule_firsts list = { .n = 0, .is_all = true };
-    int64_t most = INT64_MAX; /* whoever is beyond it does not get into the full list */
+    int64_t most = INT64_MAX; /* a key beyond it does not get into the full list */
     for (uint32_t i = 0; i < s->n_running; i++) {
         uint32_t slot = s->running[i];
         int64_t key = ranks->served_ns[slot];
@@ -147,7 +147,7 @@ static void look_for_oldest(struct schedule_ranks *ranks, const struct schedule_
     ranks->services[service].first[RANKS_OLDEST] = list;
 }
 
-/* Beyond this nobody gets into a full list. */
+/* Beyond this no request gets into a full list. */
 static inline struct schedule_first end_of(const struct schedule_firsts *list)
 {
     return list->n == RANKS_FIRST_MAX ? list->at[RANKS_FIRST_MAX - 1] : beyond_all;
@@ -196,8 +196,8 @@ INLINED void offer_all(struct schedule_ranks *ranks, const struct schedule_view 
     (void)offer_by(ranks, view, RANKS_SPENT, lists, ends, slot);
 }
 
-/* Puts the list in order by the new keys of who is in it: the likely first ones, so that few others
- * get in. */
+/* Puts the list in order by the new keys of its members. They are likely the first, so that few
+ * others get in. */
 INLINED void sort(struct schedule_ranks *ranks, const struct schedule_view *view,
                   enum schedule_ranks_order order, struct schedule_firsts *list)
 {
@@ -219,7 +219,7 @@ static bool has_keys(const struct schedule_ranks *ranks, const struct schedule_v
                                  : view->services[service].tpot_ns > 0;
 }
 
-/* Is everybody who runs in every list whose order gives everybody a key? */
+/* Are all running requests in each list whose order gives every request a key? */
 static bool are_listed(const struct schedule_ranks *ranks, const struct schedule_firsts *lists,
                        uint32_t n_running)
 {
@@ -312,8 +312,8 @@ void schedule_ranks_first_leave(struct schedule_ranks *ranks, const struct sched
     look(ranks, view, service, orders, slot);
 }
 
-/* The batch's members come out of the list. Returns the end of what it knew: others who are not in
- * it are not before that. */
+/* Takes the batch's members out of the list. Returns the end of what it knew: no other request that
+ * is not in it is before that. */
 static struct schedule_first take_members(const struct schedule_ranks *ranks,
                                           struct schedule_firsts *list)
 {

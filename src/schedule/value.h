@@ -18,9 +18,9 @@ struct schedule_value { /* of a service and its running requests, when it was la
     double a_by_b;           /* of a step */
     double h, hg, hga, hgaa; /* sums of h; of h g, h g age, h g age^2 with g = 1 / (L-hat x)^2 */
 };
-/* Nobody runs, nothing is known. */
+/* No request runs, nothing is known. */
 void schedule_value_open(struct schedule_value *sums, const struct schedule_config *config);
-/* What the service is like now; the sums are of nobody. */
+/* Notes what the service is like now; the sums are of no request. */
 void schedule_value_look(struct schedule_value *sums, const struct schedule_config *config,
                          const struct schedule_service *service, int64_t now_ns);
 /* A request of the service ended after so much work as if alone. */
@@ -55,22 +55,21 @@ int32_t schedule_value_seqs_most(const struct schedule_config *config,
 /* What a plan finds once, by the functions of these names. */
 struct schedule_value_here {
     double few, lightest, needed;
-    const struct schedule_value_weights
-        *weights; /* for who first asks what is needed; NULL: known */
+    const struct schedule_value_weights *weights; /* until `needed` is known; then NULL */
 };
 /* waited_ns: the ages of its waiting requests, together; they count as far as they would find room;
- * -1: not at all, since nobody may start. */
+ * -1: not at all, since none may start. */
 double schedule_value_index(const struct schedule_config *config, const struct schedule_view *view,
                             int service, const struct schedule_value *sums, int64_t waited_ns,
                             struct schedule_value_here *here);
 /* Of n requests of the service whose last batch began then. */
 double schedule_value_gathered(const struct schedule_view *view, int service, int64_t n,
                                int64_t begun_ns);
-/* ---- Who is light: bytes times time of services' mean requests, known from the events where the
- * view counts what else changes them. ---- */
+/* ---- Which services are light: bytes times time of services' mean requests, known from the events
+ * where the view counts what else changes them. ---- */
 
 struct schedule_value_weights {
-    double *of;      /* (n_services) infinite when nobody asks for it */
+    double *of;      /* (n_services) infinite when no request asks for it */
     uint16_t *asked; /* (n_asked) those whose weight is finite, ascending */
     int32_t n_asked;
     uint32_t n_changes; /* the view's, of when all were weighed */
@@ -82,7 +81,7 @@ void schedule_value_weigh(struct schedule_value_weights *weights, const struct s
 /* The least weight of all. */
 double schedule_value_lightest(const struct schedule_value_weights *weights,
                                const struct schedule_view *view);
-/* Units that the light services' requests hold, by Little's law of those who are value_slow times
+/* Units that the light services' requests hold, by Little's law of those that are value_slow times
  * as long here as alone, and twice the deviation. Infinite while not all are weighed. */
 double schedule_value_needed(const struct schedule_config *config, const struct schedule_view *view,
                              const struct schedule_value_weights *weights);

@@ -64,7 +64,7 @@ enum { PROMPTS = FILL_WAITING | FILL_CATCHING_UP };
 #define BACKLOG_MOST 0.3
 #define NEARLY_ALL   0.75
 
-/* ---- Whom to serve. ---- */
+/* ---- Which model to serve. ---- */
 
 /* The worth of a model's turn on one lane. */
 static double worth_of(const struct value_state *state, const struct schedule_view *view,
@@ -88,9 +88,9 @@ static double how_few(const struct value_state *state, const struct schedule_vie
     return schedule_value_few(&state->ranks.config, n, little / max_i32(schedule_n_busy(view), 1));
 }
 
-/* To hold back a quarter of the requests of an engine's only model gains 2% of the mean at most,
- * and costs those that wait a whole turn. (Where there are others, what is held back makes way for
- * them.) */
+/* Most requests of the service that run together. An engine's only model starts all if a quarter or
+ * less would be held back, since that gains 2% of the mean at most and costs those that wait a
+ * whole turn. (Beside other models, what is held back makes way for them.) */
 static int32_t seats(const void *self, const struct schedule_view *view, int service)
 {
     const struct value_state *state = self;
@@ -132,8 +132,8 @@ static bool is_planned(const struct schedule_fill *fill, int service, bool decod
     return false;
 }
 
-/* The services that have work among these parts, each a job, that of most value on top (of equal
- * ones the lowest number); how many. */
+/* Finds the services that have work among these parts. Each is a job; that of most value stands on
+ * top, and of equal ones the lowest number. Returns how many. */
 static int find_jobs(const struct schedule_fill *fill, const struct value_state *state,
                      unsigned parts, struct schedule_value_here *here, struct schedule_pick *jobs)
 {
@@ -253,7 +253,7 @@ static void plan_lanes(struct schedule_fill *fill, const struct value_state *sta
 
 /* ---- One lane. ---- */
 
-/* Who starves is not held back by what others can absorb. */
+/* A starved request is not held back by what others can absorb. */
 static void plan_one_lane(struct schedule_fill *fill, const struct value_state *state,
                           int64_t stall_ps)
 {
@@ -267,8 +267,8 @@ static void plan_one_lane(struct schedule_fill *fill, const struct value_state *
 
 /* ---- Lanes that are pipelines. ---- */
 
-/* Are there prompts, and would a part of the device that has them for itself be through with those
- * that wait within BACKLOG_MOST of a mean request's time? */
+/* Are there prompts, and would a part of the device of their own compute those that wait within
+ * BACKLOG_MOST of a mean request's time? */
 static bool part_keeps_up(const struct value_state *state, const struct schedule_view *view,
                           int32_t lane)
 {
@@ -287,10 +287,10 @@ static bool part_keeps_up(const struct value_state *state, const struct schedule
     return has_prompts && backlog < BACKLOG_MOST;
 }
 
-/* Prompts follow one another on the largest part, decodes on the smallest of the others. Where
- * there are none, or too many for a part, all go through the whole device, prompts in chunks
- * beside decodes (fill.c): batches of both kinds may be under way at once, and wait for each other
- * in the order in which they began. */
+/* Prompts follow one another on the largest part, decodes on the smallest of the others. Without
+ * prompts, or with too many for a part, all go through the whole device, prompts in chunks beside
+ * decodes (fill.c). Then batches of both kinds may be under way at once, and wait for each other in
+ * the order in which they began. */
 static void plan_pipelines(struct schedule_fill *fill, const struct value_state *state,
                            int64_t stall_ps)
 {

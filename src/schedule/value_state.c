@@ -90,7 +90,7 @@ static void wait(struct value_state *state, const struct schedule_view *view, ui
     own->waiting_ns_sum += (uint64_t)rank->arrived_ns;
 }
 
-/* Its service hears that a request does not wait any longer; the ranks are told apart from this. */
+/* Takes a request that waits no longer out of what its service keeps. The ranks are told apart. */
 static void forget_waiting(struct value_state *state, const struct schedule_view *view,
                            uint32_t slot)
 {
@@ -204,10 +204,10 @@ static int32_t find_open(const struct schedule_view *view)
 
 static bool look_whether_lanes_pay(const struct schedule_view *view)
 {
-    int32_t who = view->n_lanes > 1 ? find_open(view) : -1;
-    if (who < 0)
+    int32_t open = view->n_lanes > 1 ? find_open(view) : -1;
+    if (open < 0)
         return false;
-    const struct schedule_service *s = &view->services[who];
+    const struct schedule_service *s = &view->services[open];
     struct perf perf = schedule_lane_perf(s, &view->lanes[1]);
     int64_t whole_ps = perf_decode_span_ps(&s->perf, 1, 256, 1);
     int64_t part_ps = perf_decode_span_ps(&perf, 1, 256, 1);
@@ -219,13 +219,13 @@ static void note_pay(struct value_state *state, const struct schedule_view *view
 {
     struct value_pay *pay = &state->pay;
     bool is_known = pay->n_changes == view->n_changes;
-    if (is_known && (service != pay->who ||
+    if (is_known && (service != pay->service ||
                      memcmp(&view->services[service].perf, &pay->perf, sizeof(pay->perf)) == 0))
         return;
     pay->n_changes = view->n_changes;
-    pay->who = find_open(view);
-    if (pay->who >= 0)
-        pay->perf = view->services[pay->who].perf;
+    pay->service = find_open(view);
+    if (pay->service >= 0)
+        pay->perf = view->services[pay->service].perf;
     pay->is_worth_it = look_whether_lanes_pay(view);
 }
 

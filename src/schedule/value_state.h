@@ -27,8 +27,8 @@ struct value_flights {
 /* Whether lanes pay, as it was when that was last looked at. */
 struct value_pay {
     uint32_t n_changes; /* the view's; 0: not looked at */
-    int32_t who;        /* the service by which it is known; -1: none is open */
-    struct perf perf;   /* its */
+    int32_t service;    /* the one by which it is known; -1: none is open */
+    struct perf perf;   /* of that service */
     bool is_worth_it;
 };
 struct value_state {

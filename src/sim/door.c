@@ -25,12 +25,6 @@ static void tell(struct sim *sim, struct sim_door *door, const struct route_even
     door->router->saw(door->state, &view, event);
 }
 
-static void count_sent(struct sim *sim, struct sim_door *door, uint32_t engine, int32_t change)
-{
-    door->engines[engine].n_sent += change;
-    sim_ahead_count(sim, engine, change);
-}
-
 /* ---- Opening. ---- */
 
 static void open_services(struct sim *sim, struct sim_door *door)
@@ -140,9 +134,6 @@ void sim_door_open(struct sim *sim)
     }
     if (sim->has_roles && !has_mixed)
         config.phase = ROUTE_PHASE_PREFILL;
-    door->n_sent_max = (int32_t)o->n_requests_max;
-    if (config.n_inflight_max > 0)
-        door->n_sent_max = min_i32(door->n_sent_max, config.n_inflight_max);
     open_door(sim, door, &config);
     open_groups(sim, &config);
 }
@@ -246,7 +237,7 @@ static void come_back(struct sim *sim, uint32_t index, uint8_t why)
     struct sim_client *client = &sim->clients[index];
     uint16_t engine = client->engine;
     struct sim_door *door = sim_door_of(sim, engine);
-    count_sent(sim, door, engine, -1);
+    door->engines[engine].n_sent--;
     sim_scaled_left(sim, engine);
     sim->report->replace.n_returned += sim->replacing != NULL && why == SERVICE_DRAINING;
     sim->report->chains.n_returned +=
@@ -303,7 +294,7 @@ void sim_door_ended(struct sim *sim, uint32_t index, uint8_t why)
     double rate = is_first ? 1 : 0.05;
     service->n_output_mean += rate * ((double)(r->n_tokens - r->n_prompt) - service->n_output_mean);
     service->n_prompt_mean += rate * ((double)r->n_prompt - service->n_prompt_mean);
-    count_sent(sim, door, engine, -1);
+    door->engines[engine].n_sent--;
     sim_scaled_left(sim, engine);
     tell(sim, door,
          &(struct route_event){ .what = ROUTE_ENDED, .engine = engine, .why = why, .slot = index });
@@ -330,7 +321,7 @@ static void book(struct sim *sim, struct sim_door *door, const struct route_choi
     route_held_remove(&door->held, choice->slot);
     sim->clients[choice->slot].engine = choice->engine;
     sim->report->n_forced += choice->is_forced;
-    count_sent(sim, door, choice->engine, 1);
+    door->engines[choice->engine].n_sent++;
 }
 
 static void tell_sent(struct sim *sim, struct sim_door *door, const struct route_choice *choice)
@@ -339,32 +330,6 @@ static void tell_sent(struct sim *sim, struct sim_door *door, const struct route
         sim, door,
         &(struct route_event){
             .what = ROUTE_SENT, .engine = choice->engine, .slot = choice->slot, .choice = choice });
-}
-
-uint16_t sim_door_deal(struct sim *sim, uint32_t index)
-{
-    struct sim_door *door = &sim->door;
-    sim_door_hold(sim, index, ROUTE_ARRIVED, 0);
-    const struct route_view view = door_view(sim, door);
-    struct route_plan plan = { .choices = door->choices,
-                               .n_choices_max = (int32_t)sim->n_clients_max,
-                               .scratch = door->scratch };
-    door->router->plan(door->state, &view, &plan);
-    const struct route_choice *choice = door->choices;
-    CHECK(plan.n_choices == 1 && choice->slot == index);
-    CHECK(choice->n_lease == 0 && choice->n_cohort == 0 && choice->cohort == 0);
-    book(sim, door, choice);
-    tell_sent(sim, door, choice);
-    return choice->engine;
-}
-
-void sim_door_submit(struct sim *sim, uint32_t index, int64_t now_ns)
-{
-    const struct sim_engine *e = &sim->engines[sim->clients[index].engine];
-    struct request request;
-    sim_request_whole(sim, index, &request);
-    request.service = sim_engine_own(e, sim->options->n_services, request.service);
-    CHECK(engine_submit(e->engine, &request, NULL, now_ns));
 }
 
 static void send_choice(struct sim *sim, struct sim_door *door, const struct route_choice *choice)

@@ -4,13 +4,11 @@
 #include "engine/engine.h"
 #include "kv/kv.h"
 #include "route/held.h"
-#include "sim/ahead.h"
 #include "sim/events.h"
 #include "sim/model_exec.h"
 #include "sim/scaled.h"
 #include "sim/sim.h"
 #include "sim/wakes.h"
-#include "sim/window.h"
 
 enum { SIM_LIVE_BITS = 20, SIM_LIVE_USUAL = 65536, SIM_NO_ENGINE = UINT16_MAX };
 
@@ -38,9 +36,8 @@ struct sim_engine {
     uint16_t *ours, *own; /* by its own number, by ours; sim_engine_own */
     struct sim *sim;
     uint16_t index;
-    int64_t *clock_ns; /* its executor's */
-    bool tells_waits;  /* engine_options.tells_waits */
-    int n_spans;       /* what a step of it reads, asked for ahead */
+    bool tells_waits; /* engine_options.tells_waits */
+    int n_spans;      /* what a step of it reads, asked for ahead */
     struct mem_span spans[ENGINE_SPANS_MAX + SIM_EXEC_SPANS_MAX];
 };
 /* The engine's own number of a service of ours, of which there are so many. */
@@ -59,10 +56,9 @@ struct sim_door { /* what a gateway is in the cluster: the router and what it se
     struct tree *trees;             /* (n_services) of those that are held */
     void *state, *scratch;
     struct route_choice *choices;
-    bool is_second;     /* before engines that only decode */
-    uint8_t *marks;     /* of route_check; NULL: plans are not checked */
-    int32_t n_sent_max; /* of an engine */
-    bool is_dirty;      /* something happened since the router was asked */
+    bool is_second; /* before engines that only decode */
+    uint8_t *marks; /* of route_check; NULL: plans are not checked */
+    bool is_dirty;  /* something happened since the router was asked */
     int64_t wake_ns;
 };
 struct sim {
@@ -96,8 +92,6 @@ struct sim {
     struct sim_door *more_doors; /* (n_groups - 1) of the further groups of engines */
     uint32_t n_groups;           /* at least 1 */
     struct sim_scaled scaled;
-    struct sim_windows *windows;      /* NULL: it has none */
-    struct sim_ahead *ahead;          /* NULL: nobody goes ahead */
     struct sim_replanning *replacing; /* NULL: models stay where they are */
     struct sim_chains *chains;        /* NULL: every engine is one group of devices */
     bool is_cut;                      /* ended by until_ns */
@@ -140,10 +134,6 @@ void sim_door_ended(struct sim *sim, uint32_t index, uint8_t why);
 void sim_door_send(struct sim *sim);
 int64_t sim_door_wake_ns(struct sim *sim); /* when a router wants to be asked */
 int64_t sim_door_n_held(struct sim *sim);
-/* In a window (window.h): the engine that the request which has just come is sent to; and later, on
- * any thread, it comes there. */
-uint16_t sim_door_deal(struct sim *sim, uint32_t index);
-void sim_door_submit(struct sim *sim, uint32_t index, int64_t now_ns);
 /* KV of a request has come to where it can decode. */
 void sim_door_come(struct sim *sim, uint64_t id);
 /* The door of the group that the number falls to; the door before an engine. */
@@ -176,9 +166,6 @@ static inline struct sim_told *sim_told(const struct sim *sim, const struct sim_
 /* A client's place, and its own again. */
 uint32_t sim_client_take(struct sim *sim);
 void sim_client_put(struct sim *sim, uint32_t index);
-/* A client that comes, and one whose request ended at its engine. */
-uint32_t sim_client_come(struct sim *sim, const struct sim_ask *ask);
-void sim_client_over(struct sim *sim, uint32_t index, const struct service_event *event);
 /* Places for as many clients as there may be at once; a client's request, as it comes; what
  * the length predictor sees. */
 void sim_clients_open(struct sim *sim);

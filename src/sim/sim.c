@@ -31,6 +31,7 @@ void sim_clients_open(struct sim *sim)
     sim->n_clients_max = n > 0 ? (uint32_t)n : 1;
     CHECK(sim->n_clients_max < 1u << SIM_LIVE_BITS);
     sim->clients = mem_take(sim->n_clients_max * sizeof(*sim->clients));
+    sim->requests = mem_take(sim->n_clients_max * sizeof(*sim->requests));
     if (o->take != NULL && !o->takes_ends)
         sim->told = mem_take(sim->n_clients_max * sizeof(*sim->told));
     sim->first_free_client = ROUTE_NONE;
@@ -72,6 +73,7 @@ static void sim_close(struct sim *sim)
 {
     sim_engines_close(sim);
     mem_give(sim->clients);
+    mem_give(sim->requests);
     mem_give(sim->told);
     mem_give(sim->asks);
     mem_give(sim->body);
@@ -212,7 +214,7 @@ static bool emit(void *self, const struct service_event *event, const void *payl
     r->epoch++;
     client->served_ns = event->served_ns;
     predict_again(sim, client);
-    sim_door_hold(sim, index, ROUTE_RETURNED, event->why);
+    sim_door_returned(sim, index, event->why);
     return true;
 }
 
@@ -248,7 +250,7 @@ void sim_request_make(const struct sim *sim, const struct sim_ask *ask, uint32_t
 
 void sim_request_whole(const struct sim *sim, uint32_t index, struct request *out)
 {
-    const struct route_request *r = &sim->door.requests[index];
+    const struct route_request *r = &sim->requests[index];
     *out = sim->blank;
     out->id = r->id;
     out->service = r->service;
@@ -272,13 +274,13 @@ uint32_t sim_client_take(struct sim *sim)
     sim->n_free_clients--;
     if (index == ROUTE_NONE)
         return sim->n_used_clients++;
-    sim->first_free_client = sim->door.requests[index].next;
+    sim->first_free_client = sim->requests[index].next;
     return index;
 }
 
 void sim_client_put(struct sim *sim, uint32_t index)
 {
-    sim->door.requests[index].next = sim->first_free_client;
+    sim->requests[index].next = sim->first_free_client;
     sim->first_free_client = index;
     sim->n_free_clients++;
 }
@@ -308,7 +310,7 @@ static uint32_t client_come(struct sim *sim, const struct sim_ask *ask)
 static void arrive(struct sim *sim, const struct sim_ask *ask)
 {
     uint32_t index = client_come(sim, ask);
-    sim_door_hold(sim, index, ROUTE_ARRIVED, 0);
+    sim_door_arrived(sim, index);
     if (sim->chains != NULL)
         sim_chains_saw(sim, ask->service, wanted_tokens(sim, &sim->clients[index]));
     sim_door_send(sim);
@@ -433,6 +435,7 @@ void sim_run(const struct sim_options *options, struct sim_report *report)
     sim_chains_end(&sim);
     for (int32_t i = 0; i < options->n_engines; i++)
         sim_engines_count(&sim, i);
+    report->n_forced = sim_door_n_forced(&sim);
     for (int32_t i = 0; i < options->n_services && options->predictor != NULL; i++)
         report->services[i].lengths = sim.lengths.calibrations[i];
     sim_close(&sim);

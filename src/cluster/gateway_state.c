@@ -59,16 +59,13 @@ void gateway_state_hold(struct cluster_gateway *g, uint32_t at)
     entry->state = GATEWAY_HELD;
     entry->held_ns = g->now_ns;
     entry->request->priority = is_aged ? INT16_MIN : entry->asked.priority;
-    route_held_add(&g->held, at);
     append(g, &g->since[entry->request->service], at);
     watch_deadline(g, at);
-    g->is_dirty = true;
 }
 
 void gateway_state_unhold(struct cluster_gateway *g, uint32_t at)
 {
     struct gateway_entry *entry = &g->entries[at];
-    route_held_remove(&g->held, at);
     gateway_state_remove(g, &g->since[entry->request->service], at);
     forget_deadline(g, at);
 }
@@ -79,16 +76,12 @@ void gateway_state_age_held(struct cluster_gateway *g)
     if (g->now_ns < g->next_age_ns)
         return;
     g->next_age_ns = g->now_ns + AGE_LOOK_NS;
-    for (int s = 0; (s = set_next(&g->held.services_held, s, n)) >= 0; s++) {
+    for (int s = 0; (s = set_next(&g->core.held.services_held, s, n)) >= 0; s++) {
         uint32_t at = g->since[s].first;
         for (; at != GATEWAY_NONE && g->entries[at].held_ns + AGE_NS <= g->now_ns;
              at = g->entries[at].next) {
-            if (g->requests[at].priority == INT16_MIN)
-                continue;
-            route_held_remove(&g->held, at);
-            g->requests[at].priority = INT16_MIN;
-            route_held_add(&g->held, at);
-            g->is_dirty = true;
+            if (g->requests[at].priority != INT16_MIN)
+                route_core_set_priority(&g->core, at, INT16_MIN);
         }
     }
 }
@@ -97,8 +90,7 @@ void gateway_state_age_held(struct cluster_gateway *g)
 static void leave_held(struct cluster_gateway *g, uint32_t at, enum service_why why)
 {
     gateway_state_unhold(g, at);
-    gateway_route_forget(g, at);
-    gateway_route_saw(g, ROUTE_GONE, at, (uint8_t)why);
+    route_core_gone(&g->core, at, why);
 }
 
 void gateway_state_set_aside(struct cluster_gateway *g, uint32_t at)
@@ -125,7 +117,7 @@ int64_t gateway_state_end_asides(struct cluster_gateway *g)
             return g->entries[at].back_ns;
         leave_aside(g, at);
         gateway_state_hold(g, at);
-        gateway_route_saw(g, ROUTE_ARRIVED, at, 0);
+        route_core_arrived(&g->core, at);
     }
     return TIME_NEVER;
 }

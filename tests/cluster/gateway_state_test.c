@@ -157,7 +157,7 @@ static void test_what_waits_for_long_goes_first(void **state)
     (void)state;
     struct world w;
     open_world(&w);
-    const struct route_service *held = &w.gateway->routed[0];
+    const struct route_service *held = &w.gateway->core.services[0];
     submit_as(&w, 1, 0, 1 * TIME_NS_PER_S, INT16_MAX);
     submit_as(&w, 2, 0, 2 * TIME_NS_PER_S, -5);
     for (int64_t s = 2; s <= 30; s++) {
@@ -203,9 +203,11 @@ static void test_what_comes_home_keeps_its_age(void **state)
                                              .served_ns = -1 };
         if (rows[i].said_s > 0)
             back.event.served_ns = (rows[i].now_s - rows[i].said_s) * TIME_NS_PER_S;
-        gateway_state_unhold(w.gateway, slots_index(gateway_state_find(w.gateway, 1)));
+        uint32_t at = slots_index(gateway_state_find(w.gateway, 1));
+        gateway_state_unhold(w.gateway, at);
+        route_held_remove(&w.gateway->core.held, at);
+        w.gateway->core.engines[0].n_sent++;
         entry->state = GATEWAY_SENT;
-        w.gateway->engines[0].n_sent++;
         w.gateway->now_ns = rows[i].now_s * TIME_NS_PER_S;
         cluster_gateway_hears_at(w.gateway, w.gateway->now_ns);
         assert_true(cluster_link_send(&node, &back, sizeof back, NULL, 0));

@@ -236,7 +236,7 @@ bool cluster_gateway_is_sound(const struct cluster_gateway *g)
     int32_t n_sent[LIMIT_ENGINES] = { 0 };
     for (uint32_t i = 0; i < g->options.n_requests_max; i++) {
         const struct gateway_entry *entry = &g->entries[i];
-        if (!entry->body)
+        if (!entry->prompt)
             continue;
         n_state[entry->state]++;
         n_sent[entry->engine] += entry->state == GATEWAY_SENT;

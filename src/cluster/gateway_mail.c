@@ -240,7 +240,7 @@ static void end_session(struct cluster_gateway *g)
     log_line(LOG_WARN, "gateway", "the session with node %d is over", g->link.peer);
     cluster_link_end(&g->link);
     for (uint32_t i = 0; i < g->options.n_requests_max; i++)
-        if (g->entries[i].body && g->entries[i].state == GATEWAY_SENT)
+        if (g->entries[i].prompt && g->entries[i].state == GATEWAY_SENT)
             take_back(g, i);
     for (int e = 0; e < g->options.n_engines; e++) {
         g->reports[e].is_healthy = false;

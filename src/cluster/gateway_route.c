@@ -9,30 +9,39 @@
 
 /* ---- Submitting to an engine. ---- */
 
+struct submit { /* what a submission begins with: the rest of the body follows */
+    struct message_submit message;
+    struct request_body head;
+};
+_Static_assert(offsetof(struct submit, head) == sizeof(struct message_submit) &&
+                   sizeof(struct submit) ==
+                       sizeof(struct message_submit) + sizeof(struct request_body),
+               "a message has no gaps");
+
 /* False: there is no memory for its body, or the bus is full. */
 static bool send_entry(struct cluster_gateway *g, const struct route_choice *choice)
 {
     struct gateway_entry *entry = &g->entries[choice->slot];
-    struct message_submit message;
-    struct request_body *body = gateway_state_whole_body(entry);
-    if (!body)
+    struct gateway_body body;
+    if (!gateway_state_open_body(entry, &body))
         return false;
-    message.head = cluster_message_head(MESSAGE_SUBMIT, g->options.port.address,
-                                        sizeof message + body->n_bytes);
-    message.head.engine = choice->engine;
-    message.head.service = entry->request->service;
-    message.request = entry->asked;
-    message.request.n_tokens = entry->request->n_tokens;
-    message.request.n_predicted = entry->request->n_predicted;
-    message.request.first_ns = entry->request->first_ns;
-    message.request.n_preempted = (uint16_t)min_i32(entry->n_preempted, UINT16_MAX);
-    message.request.epoch = entry->request->epoch + 1;
-    message.request.cohort = choice->cohort;
-    message.request.n_cohort = choice->n_cohort;
-    message.request.n_lease = choice->n_lease;
-    cluster_message_request_to_spans(&message.request, g->now_ns);
-    bool is_sent = cluster_link_send(&g->link, &message, sizeof message, body, body->n_bytes);
-    mem_give(body);
+    struct submit submit = { .message.request = entry->asked, .head = body.head };
+    submit.message.head =
+        cluster_message_head(MESSAGE_SUBMIT, g->options.port.address, sizeof submit + body.n_bytes);
+    submit.message.head.engine = choice->engine;
+    submit.message.head.service = entry->request->service;
+    struct request *request = &submit.message.request;
+    request->n_tokens = entry->request->n_tokens;
+    request->n_predicted = entry->request->n_predicted;
+    request->first_ns = entry->request->first_ns;
+    request->n_preempted = (uint16_t)min_i32(entry->n_preempted, UINT16_MAX);
+    request->epoch = entry->request->epoch + 1;
+    request->cohort = choice->cohort;
+    request->n_cohort = choice->n_cohort;
+    request->n_lease = choice->n_lease;
+    cluster_message_request_to_spans(request, g->now_ns);
+    bool is_sent = cluster_link_send(&g->link, &submit, sizeof submit, body.at, body.n_bytes);
+    gateway_state_close_body(&body);
     if (!is_sent)
         return false;
     gateway_state_unhold(g, choice->slot);

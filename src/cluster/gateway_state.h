@@ -22,11 +22,21 @@ enum gateway_entry_state {
     GATEWAY_OVER,
     GATEWAY_STATES
 };
-/* Choices of one ask have one prompt: who comes right behind his sibling shares it. */
+/* What follows the head of a body as it was submitted: the tokens of the prompt, then the rest
+ * (stop ids, biases). It is the same for all choices of one ask: one that comes right behind its
+ * sibling shares it. */
 struct gateway_prompt {
     uint32_t n_users;
-    int32_t n; /* tokens, which follow */
+    int32_t n;      /* tokens */
+    size_t n_bytes; /* of tokens and rest */
     int32_t tokens[];
+};
+/* A body with every token known so far, in two pieces. */
+struct gateway_body {
+    struct request_body head;
+    const void *at; /* what follows it */
+    size_t n_bytes;
+    void *made; /* NULL: nothing was copied for it */
 };
 struct gateway_entry {
     enum gateway_entry_state state;
@@ -34,9 +44,9 @@ struct gateway_entry {
     struct request asked;          /* the rest, as it was asked for; served_ns as engines say */
     bool is_cancelled;
     int32_t n_preempted;
-    struct request_body *body; /* as submitted, without its tokens */
-    struct gateway_prompt *prompt;
-    int32_t *generated; /* (n_tokens - n_prompt) */
+    struct request_body head;      /* of its body, as submitted; its seed is its own */
+    struct gateway_prompt *prompt; /* NULL: the entry is not in use */
+    int32_t *generated;            /* (n_tokens - n_prompt) */
     int32_t n_generated_room;
     uint16_t engine;
     int32_t n_first_predicted; /* request->n_predicted follows what was outrun */
@@ -119,11 +129,17 @@ bool gateway_state_keep_body(struct cluster_gateway *g, struct gateway_entry *en
                              const struct request_body *body);
 /* Behind the tokens known so far. False: there is no memory for them. */
 bool gateway_state_add_tokens(struct gateway_entry *entry, const int32_t *tokens, int32_t n);
-/* The body with every token known so far, for the caller to give back; NULL: there is no memory for
- * it. */
-struct request_body *gateway_state_whole_body(const struct gateway_entry *entry);
+/* The entry's body, until gateway_state_close_body; nothing is copied before it has generated
+ * tokens. False: there is no memory for it, and nothing is to be closed. */
+bool gateway_state_open_body(const struct gateway_entry *entry, struct gateway_body *body);
+void gateway_state_close_body(struct gateway_body *body);
 void gateway_state_free_body(struct gateway_entry *entry);
 
+static inline size_t gateway_state_rest_bytes(const struct gateway_entry *entry)
+{
+    return request_body_bytes(0, entry->head.n_stop_ids, entry->head.n_biases) -
+           sizeof(struct request_body);
+}
 /* Some of its answer was told: waiting for its model or for space does not end it. */
 static inline bool gateway_state_has_begun(const struct gateway_entry *entry)
 {

@@ -5,6 +5,7 @@
  * these and from special_tokens_map.json and added_tokens.json. hf_template.c reads chat templates
  * and the texts of special tokens. */
 #include "weights/hf_card.h"
+#include "weights/foreign.h"
 #include "weights/hf_added.h"
 #include "weights/hf_pieces.h"
 #include "base/file.h"
@@ -72,6 +73,19 @@ static enum status parse_tokenizer(struct reader *r, char *text, size_t n_bytes,
                : weights_tokenizer_json(&source, &hf->pile, &hf->vocabulary, r->card, r->fault);
 }
 
+/* The text of a file of tokens, for mem_give; the fault calls it by the label. */
+static enum status read_text(const char *path, const char *label, char **text, size_t *n_bytes,
+                             struct fault *fault)
+{
+    enum status status = file_read_regular(path, HF_TOKENIZER_BYTES_MAX / 4, text, n_bytes, fault);
+    if (status != STATUS_OK)
+        return status;
+    status = weights_foreign_pointer(view_of(*text, *n_bytes), label, fault);
+    if (status != STATUS_OK)
+        mem_give(*text);
+    return status;
+}
+
 /* merges.txt: a first line "#version: ...", then "left right" per line. */
 static void add_merges(struct json_out *json, struct view text)
 {
@@ -93,12 +107,11 @@ static enum status read_vocab_and_merges(struct reader *r)
     size_t n_vocab, n_merges;
     struct str text;
     struct json_out json;
-    enum status status =
-        file_read_regular(r->path, HF_TOKENIZER_BYTES_MAX / 4, &vocab, &n_vocab, r->fault);
+    enum status status = read_text(r->path, "vocab.json", &vocab, &n_vocab, r->fault);
     if (status != STATUS_OK)
         return status;
     snprintf(r->path, sizeof(r->path), "%s/merges.txt", r->directory);
-    status = file_read_regular(r->path, HF_TOKENIZER_BYTES_MAX / 4, &merges, &n_merges, r->fault);
+    status = read_text(r->path, "merges.txt", &merges, &n_merges, r->fault);
     if (status != STATUS_OK) {
         mem_give(vocab);
         return status;

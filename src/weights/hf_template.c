@@ -6,6 +6,7 @@
 #include "weights/hf_template.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "weights/foreign.h"
 #include "weights/templates.h"
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +40,10 @@ static enum status add_file(struct reader *r, struct view name, const char *labe
         file_read_regular(r->path, CARD_TEMPLATE_BYTES_MAX, &text, &n_bytes, r->fault);
     if (status != STATUS_OK)
         return status;
-    status = weights_templates_add(&r->templates, name, view_of(text, n_bytes), label, r->fault);
+    status = weights_foreign_pointer(view_of(text, n_bytes), label, r->fault);
+    if (status == STATUS_OK)
+        status =
+            weights_templates_add(&r->templates, name, view_of(text, n_bytes), label, r->fault);
     mem_give(text);
     return status;
 }

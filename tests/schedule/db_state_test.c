@@ -105,6 +105,9 @@ static void exact_budgets_are_what_is_left(void **state)
     serve(&w, 0, 5, 100);
     assert_int_equal(budget_ms(&w, 0), 15);
     assert_int_equal(w.db->ranks.slots[0].key, 15 * TIME_NS_PER_MS);
+    serve(&w, 0, 30, 100); /* beyond what was expected: the next token may be the last */
+    assert_int_equal(budget_ms(&w, 0), 1);
+    w.requests[0].n_tokens -= 30;
     w.requests[0].n_computed = 0; /* preempted: 15 known tokens to compute again */
     w.requests[0].state = REQUEST_WAITING;
     w.service.n_waiting++;

@@ -82,6 +82,47 @@ static void one_of_four_is_held_back_for_other_models_only(void **state)
     }
 }
 
+static void one_starts_at_a_time(struct loop *loop, const struct batch *batch, void *self)
+{
+    int32_t n_starting = 0, *n_forced = self;
+    for (int32_t i = 0; i < batch->n_items; i++)
+        n_starting += loop->requests[batch->items[i].slot].state == REQUEST_WAITING;
+    assert_true(n_starting <= 1);
+    *n_forced += n_starting > 0 && loop->plan.is_forced;
+}
+
+/* A step of k takes k times as long. When all of six requests starve, each starts by itself, since
+ * the others that wait are held back beside a starved request as they are beside any other. */
+static void the_starved_start_one_at_a_time(void **state)
+{
+    (void)state;
+    struct loop loop;
+    int32_t n_forced = 0;
+    struct loop_options options = { .policy = schedule_find("value"),
+                                    .n_services = 2,
+                                    .unit_bytes = 1 << 16,
+                                    .pool_bytes = 100 << 16,
+                                    .n_requests_max = 20 };
+    schedule_config_init(&options.config);
+    options.config.chunk_tokens = 2048;
+    options.config.starve_ns_min = 100 * TIME_NS_PER_MS;
+    for (int k = 0; k < 2; k++)
+        options.services[k] = (struct loop_service){ .perf = line(0, 10 * PS_PER_MS),
+                                                     .bytes_per_token = 64,
+                                                     .solo_ns = TIME_NS_PER_MS,
+                                                     .rate_per_s = 1,
+                                                     .n_prompt_mean = 10,
+                                                     .n_output_mean = 60 };
+    loop_open(&loop, &options);
+    loop.on_batch = one_starts_at_a_time;
+    loop.on_batch_self = &n_forced;
+    for (int k = 0; k < 6; k++)
+        (void)loop_add(&loop, 0, 0, 10, 60);
+    loop_run(&loop);
+    assert_int_equal(n_forced, 5); /* all but the first */
+    loop_close(&loop);
+}
+
 /* One at a time, 100 ms each alone: of six that come at once the first five end within five times
  * their time. One that comes later and can still be in time overtakes the sixth when lateness
  * counts, and only then. */
@@ -127,6 +168,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_shortest_goes_first),
         cmocka_unit_test(one_of_four_is_held_back_for_other_models_only),
+        cmocka_unit_test(the_starved_start_one_at_a_time),
         cmocka_unit_test(who_is_late_gives_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

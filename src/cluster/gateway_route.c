@@ -34,7 +34,7 @@ static bool send_entry(struct cluster_gateway *g, const struct route_choice *cho
     request->n_tokens = entry->request->n_tokens;
     request->n_predicted = entry->request->n_predicted;
     request->first_ns = entry->request->first_ns;
-    request->n_preempted = (uint32_t)entry->n_preempted;
+    request->n_preempted = (uint16_t)min_i32(entry->n_preempted, UINT16_MAX);
     request->epoch = entry->request->epoch + 1;
     request->cohort = choice->cohort;
     request->n_cohort = choice->n_cohort;

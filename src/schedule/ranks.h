@@ -18,7 +18,7 @@
 struct schedule_rank {     /* of a request, by slot */
     int64_t budget_ps;     /* Q, the doubling budget (charge.h); the policy may set it */
     int64_t spent_ps;      /* work since the policy last set it to 0 */
-    uint64_t seq;          /* of arrival here; ties are broken by it */
+    uint64_t seq;          /* of arrival here; breaks ties. The policy may give it a new one */
     int64_t attained_ps;   /* work since the arrival */
     int64_t key;           /* of a running request */
     int64_t arrived_ns;    /* of the request, here so that one line holds what orders ask for */
@@ -38,8 +38,7 @@ enum schedule_ranks_order {
     RANKS_OLDEST,   /* by served_ns, from which the time to starve counts */
     RANKS_SPENT,    /* by spent_ps, from the end */
     RANKS_URGENT,   /* by the last time to begin, or go on, for its deadline */
-    RANKS_TIGHTEST, /* by the time at which its next token is due by its target, less what it saved
-                     */
+    RANKS_TIGHTEST, /* by when its next token is due, by its target since the first one */
     RANKS_ORDERS
 };
 struct schedule_first {

@@ -28,6 +28,7 @@ struct engine_exec_done {
     const struct token_logprobs *const
         *logprobs;  /* per item: n_new of them, or NULL where not wanted; NULL when none are */
     bool is_failed; /* the executor could not compute it: its requests are returned */
+    bool is_lost;   /* and it will compute nothing any more */
 };
 struct engine_exec {
     void *self;

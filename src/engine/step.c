@@ -8,6 +8,7 @@
 #include "engine/state.h"
 #include "engine/steady.h"
 #include "engine/swap.h"
+#include "kv/host.h"
 
 #include "base/log.h"
 #include "schedule/lanes.h"

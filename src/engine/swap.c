@@ -7,6 +7,8 @@
  * What the host pool has no room for is dropped and computed again. */
 #include "engine/swap.h"
 
+#include "kv/host.h"
+
 #include "metrics/trace.h"
 
 #define SWAP_BYTES_PER_S (INT64_C(4) << 30) /* until the first copy was measured */

@@ -108,9 +108,10 @@ static enum status load_weights(struct run_unit *unit, struct job *job)
 {
     struct weights *weights = job->weights;
     job->weights = NULL;
-    enum status status =
-        run_model_open(job->model, weights, unit->options.device,
-                       unit->services[job->service].kv_dtype, &unit->progress, &job->fault);
+    const struct run_model_options options = { .device = unit->options.device,
+                                               .kv_dtype = unit->services[job->service].kv_dtype,
+                                               .progress = &unit->progress };
+    enum status status = run_model_open(job->model, weights, &options, &job->fault);
     if (status != STATUS_OK)
         return status;
     if (unit->services[job->service].has_perf) {
@@ -242,9 +243,16 @@ static void join_engine(struct run_unit *unit)
     struct job *job = &unit->job;
     struct unit_service *s = &unit->services[job->service];
     bool is_first = s->state != UNIT_JOINING; /* or asked again, since its inbox was full */
+    if (is_first) {
+        enum status status =
+            run_executor_put_model(unit->executor, job->service, &s->model, &job->fault);
+        if (status != STATUS_OK) {
+            run_model_close(&s->model);
+            fail_job(unit, status);
+            return;
+        }
+    }
     s->state = UNIT_JOINING;
-    if (is_first)
-        run_executor_put_model(unit->executor, job->service, &s->model);
     if (unit->options.steady > 0 && is_first) { /* the engine expects what it will see */
         job->perf.prefill_scale *= (float)unit->options.steady;
         job->perf.decode_scale *= (float)unit->options.steady;

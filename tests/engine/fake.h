@@ -6,6 +6,7 @@
  * evicted too early, shared wrongly or computed twice with other tokens says something else than
  * fake_expect, which knows nothing of blocks. */
 #pragma once
+#include "compute/device.h"
 #include "engine/bodies.h"
 #include "core/service.h"
 #include "engine/exec.h"
@@ -24,6 +25,8 @@ struct fake {
     int64_t step_ns;   /* of one batch of one round */
     uint32_t fail_one; /* every so many batches fail; 0 = none */
     struct engine_exec_view view;
+    struct compute_device *device; /* of the pool's memory, and of copies */
+    struct compute_memory *pool, *host;
     struct fake_lane lanes[LIMIT_LANES];
     int32_t n_new[LIMIT_BATCH_ITEMS];
     struct token_logprobs logprobs[LIMIT_BATCH_ITEMS][4];

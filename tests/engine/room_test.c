@@ -257,7 +257,7 @@ static void memory_of_closed_units_goes_back(void **state)
         w.wake_ns = w.clock_ns;
         world_run(&w, w.clock_ns + 1000000);
     }
-    const unsigned char *base = kv_base(w.engine->kv);
+    const unsigned char *base = w.fake.pool->base;
     int64_t n_touched = 0;
     for (int64_t at = div_up_i64(kv_open_bytes(w.engine->kv), 4096) * 4096;
          at < (whole & ~INT64_C(4095)); at++)

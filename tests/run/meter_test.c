@@ -13,7 +13,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-static struct run_device device;
+static struct compute_device *device;
 static struct run_model model;
 
 static int open_model(void **state)
@@ -23,8 +23,9 @@ static int open_model(void **state)
     struct fault fault;
     (void)state;
     assert_int_equal(weights_open(&weights, SOURCE_ROOT "/models/tale.gguf", &fault), STATUS_OK);
-    run_device_open(&device, cpu_open(&spec, cpu_isa_best()));
-    assert_int_equal(run_model_open(&model, weights, &device, DTYPE_F16, NULL, &fault), STATUS_OK);
+    device = cpu_open(&spec, cpu_isa_best());
+    const struct run_model_options load = { .device = device, .kv_dtype = DTYPE_F16 };
+    assert_int_equal(run_model_open(&model, weights, &load, &fault), STATUS_OK);
     return 0;
 }
 
@@ -32,7 +33,7 @@ static int close_model(void **state)
 {
     (void)state;
     run_model_close(&model);
-    run_device_close(&device);
+    device->close(device->self);
     return 0;
 }
 

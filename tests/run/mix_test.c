@@ -13,7 +13,7 @@
 #include "engine/engine.h"
 #include "metrics/trace.h"
 #include "run/executor.h"
-#include "run/sampler.h"
+#include "compute/sampler.h"
 #include <jansson.h>
 #include <poll.h>
 #include <unistd.h>
@@ -38,7 +38,7 @@ struct asked {
 };
 struct mix {
     struct passes alone[N_MODELS];
-    struct run_device device;
+    struct compute_device *device;
     struct run_model models[N_MODELS];
     struct run_executor *executor;
     struct engine *engine;
@@ -82,11 +82,11 @@ static bool emit(void *self, const struct service_event *event, const void *payl
 }
 
 /* Half of the cores for each model, beside the lane that has them all. */
-static void add_lanes(struct run_device *device)
+static void add_lanes(struct compute_device *device)
 {
     for (int core = 0; core < N_MODELS; core++) {
         const struct device_spec part = { .kind = DEVICE_CPU, .n_cores = 1, .cores = { core } };
-        run_device_add_lane(device, cpu_open(&part, cpu_isa_best()));
+        cpu_add_lane(device, &part);
     }
 }
 
@@ -105,7 +105,7 @@ static void open_trace(struct mix *mix)
 }
 
 static void open_mix(struct mix *mix, const struct schedule_policy *policy, enum kv_kind kind,
-                     int64_t pool_bytes, struct compute_backend *(*backend)(void))
+                     int64_t pool_bytes, struct compute_device *(*backend)(void))
 {
     static const struct schedule_lane lanes[] = { { 1, 6 }, { 0.5F, 1 }, { 0.5F, 1 } };
     bool has_lanes = policy == &duress_policy;
@@ -113,9 +113,9 @@ static void open_mix(struct mix *mix, const struct schedule_policy *policy, enum
     double waste;
     memset(mix, 0, sizeof *mix);
     mix->asked = mem_take(sizeof *mix->asked * N_REQUESTS);
-    run_device_open(&mix->device, backend());
+    mix->device = backend();
     if (has_lanes) {
-        add_lanes(&mix->device);
+        add_lanes(mix->device);
         open_trace(mix);
     }
     for (int i = 0; i < N_MODELS; i++) {
@@ -127,9 +127,8 @@ static void open_mix(struct mix *mix, const struct schedule_policy *policy, enum
             passes_open(&mix->alone[i], path, backend(), kv_dtypes[i], N_TOKENS_MAX, &fault),
             STATUS_OK);
         assert_int_equal(weights_open(&weights, path, &fault), STATUS_OK);
-        assert_int_equal(
-            run_model_open(&mix->models[i], weights, &mix->device, kv_dtypes[i], NULL, &fault),
-            STATUS_OK);
+        const struct run_model_options load = { .device = mix->device, .kv_dtype = kv_dtypes[i] };
+        assert_int_equal(run_model_open(&mix->models[i], weights, &load, &fault), STATUS_OK);
         const struct model_spec *spec = weights_spec(weights);
         shapes[i] = (struct kv_shape){ model_spec_kv_bytes_per_token(spec, kv_dtypes[i]),
                                        spec->n_layers * spec->n_kv_heads };
@@ -137,7 +136,7 @@ static void open_mix(struct mix *mix, const struct schedule_policy *policy, enum
         snprintf(mix->services[i].name, sizeof mix->services[i].name, "%s", paths[i]);
     }
     int64_t unit = kv_choose(kind, N_MODELS, shapes, 1 << 13, mix->layouts, &waste);
-    const struct run_lane_options executor = { &mix->device, N_ROWS + N_SEQS, N_SEQS };
+    const struct run_lane_options executor = { mix->device, N_ROWS + N_SEQS, N_SEQS };
     mix->executor = run_executor_open(&executor);
     schedule_config_init(&mix->schedule);
     mix->schedule.n_seqs_max = N_SEQS;
@@ -170,7 +169,8 @@ static void open_mix(struct mix *mix, const struct schedule_policy *policy, enum
     for (int i = 0; i < N_MODELS; i++) {
         struct engine_room room;
         assert_true(engine_make_room(mix->engine, i, 1000, 1000, time_now_ns(), &room));
-        run_executor_put_model(mix->executor, i, &mix->models[i]);
+        assert_int_equal(run_executor_put_model(mix->executor, i, &mix->models[i], NULL),
+                         STATUS_OK);
         engine_open_service(mix->engine, i, &any_perf, time_now_ns());
     }
 }
@@ -184,7 +184,7 @@ static void close_mix(struct mix *mix)
         passes_close(&mix->alone[i]);
         run_model_close(&mix->models[i]);
     }
-    run_device_close(&mix->device);
+    mix->device->close(mix->device->self);
     for (int i = 0; i < N_REQUESTS; i++)
         mem_give(mix->asked[i].body);
     mem_give(mix->asked);
@@ -239,7 +239,7 @@ static void drive(struct mix *mix, struct engine_exec *exec)
 }
 
 /* What the model says alone: one prompt pass, then token by token. */
-static void check_alone(struct mix *mix, const struct asked *asked, struct run_sampler *sampler)
+static void check_alone(struct mix *mix, const struct asked *asked, struct compute_sampler *sampler)
 {
     struct passes *alone = &mix->alone[asked->request.service];
     int32_t n_vocabulary = passes_n_vocabulary(alone);
@@ -248,8 +248,8 @@ static void check_alone(struct mix *mix, const struct asked *asked, struct run_s
     memcpy(tokens, request_body_tokens(asked->body), sizeof(int32_t) * (size_t)n);
     passes_run(alone, tokens, 0, n, 1, logits);
     for (; n < asked->n_tokens; n++) {
-        const struct run_draw draw = { asked->body, tokens, asked->request.n_prompt, n };
-        tokens[n] = run_sampler_draw(sampler, &draw, logits, n_vocabulary, NULL);
+        const struct compute_sampler_row draw = { asked->body, tokens, asked->request.n_prompt, n };
+        tokens[n] = compute_sampler_draw(sampler, &draw, logits, n_vocabulary, NULL);
         if (tokens[n] != asked->tokens[n])
             fail_msg("request %llu differs at position %d (prompt %d, %d preemptions, %d cached)",
                      (unsigned long long)asked->request.id, n, asked->request.n_prompt,
@@ -312,11 +312,11 @@ static void look_at_reports(struct mix *mix, struct tally *tally)
 }
 
 static void run_mix(const struct schedule_policy *policy, enum kv_kind kind, uint64_t seed,
-                    int64_t pool_bytes, struct compute_backend *(*backend)(void),
+                    int64_t pool_bytes, struct compute_device *(*backend)(void),
                     struct tally *tally)
 {
     struct mix *mix = mem_take(sizeof *mix);
-    struct run_sampler sampler;
+    struct compute_sampler sampler;
     struct rng rng;
     int n_asked = 0, n_cancelled = 0;
     open_mix(mix, policy, kind, pool_bytes, backend);
@@ -333,7 +333,7 @@ static void run_mix(const struct schedule_policy *policy, enum kv_kind kind, uin
         }
         drive(mix, &exec);
     }
-    run_sampler_init(&sampler, &compute_draw_plain, 1024);
+    compute_sampler_init(&sampler, &compute_draw_plain, 1024);
     for (int i = 0; i < N_REQUESTS; i++) {
         const struct asked *asked = &mix->asked[i];
         n_cancelled += asked->is_cancelled;
@@ -344,7 +344,7 @@ static void run_mix(const struct schedule_policy *policy, enum kv_kind kind, uin
         tally->n_chunked += asked->request.n_prompt - asked->n_cached > 24;
         tally->n_hits += asked->n_cached > 0;
     }
-    run_sampler_free(&sampler);
+    compute_sampler_free(&sampler);
     printf("%s, %s: %d requests, %d cancelled\n", policy->name, kv_kind_name(kind), N_REQUESTS,
            n_cancelled);
     look_at_reports(mix, tally);
@@ -357,7 +357,7 @@ static void run_mix(const struct schedule_policy *policy, enum kv_kind kind, uin
     mem_give(mix);
 }
 
-static struct compute_backend *open_cpu(void)
+static struct compute_device *open_cpu(void)
 {
     static const struct device_spec device = { .kind = DEVICE_CPU,
                                                .n_cores = 2,

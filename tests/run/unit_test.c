@@ -16,7 +16,7 @@ static const char *const paths[N_SERVICES] = { SOURCE_ROOT "/tests/golden/data/l
                                                SOURCE_ROOT "/tests/golden/data/nothing-here" };
 
 struct scene {
-    struct run_device device;
+    struct compute_device *device;
     struct run_unit *unit;
     struct service_spec services[N_SERVICES];
     struct kv_layout layouts[N_SERVICES];
@@ -30,7 +30,7 @@ static void open_scene(struct scene *s, int64_t memory_bytes)
     const int64_t bytes_per_token[N_SERVICES] = { 256, 256, 256 };
     double waste;
     memset(s, 0, offsetof(struct scene, specs));
-    run_device_open(&s->device, cpu_open(&device, cpu_isa_best()));
+    s->device = cpu_open(&device, cpu_isa_best());
     for (int i = 0; i < N_SERVICES; i++) {
         snprintf(s->services[i].name, LIMIT_NAME_BYTES, "model-%d", i);
         s->services[i].n_context_max = 128;
@@ -53,7 +53,7 @@ static void open_scene(struct scene *s, int64_t memory_bytes)
                               .has_prefix_cache = true,
                               .policy = schedule_find("db-share"),
                               .config = &s->schedule } },
-        .device = &s->device,
+        .device = s->device,
         .paths = paths,
         .specs = s->specs,
         .n_rows_max = 72,
@@ -67,7 +67,7 @@ static void open_scene(struct scene *s, int64_t memory_bytes)
 static void close_scene(struct scene *s)
 {
     run_unit_close(s->unit);
-    run_device_close(&s->device);
+    s->device->close(s->device->self);
 }
 
 static void step(struct scene *s)
@@ -324,8 +324,8 @@ static int64_t heap_bytes(void)
     return (int64_t)(info.uordblks + info.hblkhd);
 }
 
-/* What a model's batches were computed in leaves with it, and was no more than was booked. (Its
- * weights lie in pages of their own: cpu/store.h.) */
+/* A model's weights and what its batches were computed in leave with it, and were no more than was
+ * booked. */
 static void test_memory_leaves_with_the_model(void **state)
 {
     enum { HEADER_BYTES = 256 << 10 };
@@ -343,12 +343,12 @@ static void test_memory_leaves_with_the_model(void **state)
         submit(&s, 24);
         (void)finish(&s);
         taken = heap_bytes() - before;
-        booked = change.activation_bytes;
+        booked = change.weights_bytes + change.activation_bytes;
         run_unit_unload(s.unit, 1, false);
         assert_int_equal(next_change(&s).status, SERVICE_UNLOADED);
     }
     int64_t left = heap_bytes() - before;
-    print_message("%lld bytes were booked for activations, %lld taken, %lld left\n",
+    print_message("%lld bytes were booked, %lld taken, %lld left\n",
                   (long long)booked, (long long)taken, (long long)left);
     assert_true(taken > booked && taken < booked + HEADER_BYTES);
     assert_true(left < 16 << 10);
@@ -363,14 +363,15 @@ static void test_profile(void **state)
     static const struct device_spec device_spec = { .kind = DEVICE_CPU,
                                                     .n_cores = 1,
                                                     .cores = { 0 } };
-    struct run_device device;
+    struct compute_device *device;
     struct run_model model;
     struct weights *weights;
     struct fault fault;
     struct perf perf;
-    run_device_open(&device, cpu_open(&device_spec, cpu_isa_best()));
+    device = cpu_open(&device_spec, cpu_isa_best());
     assert_int_equal(weights_open(&weights, paths[0], &fault), STATUS_OK);
-    assert_int_equal(run_model_open(&model, weights, &device, DTYPE_F16, NULL, &fault), STATUS_OK);
+    const struct run_model_options load = { .device = device, .kv_dtype = DTYPE_F16 };
+    assert_int_equal(run_model_open(&model, weights, &load, &fault), STATUS_OK);
     for (int64_t budget = 0; budget <= 200 * TIME_NS_PER_MS; budget += 100 * TIME_NS_PER_MS) {
         const struct run_profile_options options = { budget, 128, 16 };
         run_profile(&model, &options, &perf);
@@ -381,7 +382,7 @@ static void test_profile(void **state)
         assert_true(perf_solo_ps(&perf, 64, 64) >= perf_solo_ps(&perf, 64, 8));
     }
     run_model_close(&model);
-    run_device_close(&device);
+    device->close(device->self);
 }
 
 int main(void)

@@ -417,10 +417,15 @@ bool late_is(const struct compute_device *device)
     return device->poll == poll;
 }
 
-struct compute_device *late_or_plain(struct compute_device *inner)
+bool late_is_wanted(void)
 {
     const char *text = getenv("SHOAL_TEST_DEVICE");
-    return text != NULL && strcmp(text, "late") == 0 ? late_open(inner, 7) : inner;
+    return text != NULL && strcmp(text, "late") == 0;
+}
+
+struct compute_device *late_or_plain(struct compute_device *inner)
+{
+    return late_is_wanted() ? late_open(inner, 7) : inner;
 }
 
 void late_fail(struct compute_device *device, uint32_t one_of)

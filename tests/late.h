@@ -14,7 +14,9 @@ struct compute_device *late_open(struct compute_device *inner, uint64_t seed);
 /* The private address of an object, for a test that computes itself. */
 unsigned char *late_private(struct compute_device *device, const struct compute_memory *memory);
 bool late_is(const struct compute_device *device);
-/* The device, or a late one around it where SHOAL_TEST_DEVICE=late is in the environment. */
+/* Is SHOAL_TEST_DEVICE=late in the environment? */
+bool late_is_wanted(void);
+/* The device, or a late one around it where that is wanted. */
 struct compute_device *late_or_plain(struct compute_device *inner);
 /* From now on one of so many works fails; 0: none. */
 void late_fail(struct compute_device *device, uint32_t one_of);

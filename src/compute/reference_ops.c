@@ -411,8 +411,9 @@ static void run_take_rows(const struct state *s, const struct compute_op *op)
                (size_t)s->program->widths[op->dst] * sizeof(float));
 }
 
-void compute_reference_ops_run(const struct compute_program *program, const struct compute_pass *pass,
-                           unsigned char *workspace, float *logits)
+void compute_reference_ops_run(const struct compute_program *program,
+                               const struct compute_pass *pass, unsigned char *workspace,
+                               float *logits)
 {
     static void (*const steps[])(const struct state *, const struct compute_op *) = {
         [COMPUTE_EMBED] = run_embed,         [COMPUTE_NORM] = run_norm,
@@ -428,7 +429,7 @@ void compute_reference_ops_run(const struct compute_program *program, const stru
 }
 
 int64_t compute_reference_ops_bytes(const struct compute_program *program, int32_t n_rows,
-                                int32_t n_logit_rows)
+                                    int32_t n_logit_rows)
 {
     int64_t n_floats = scratch_floats(program);
     for (int i = 0; i < program->n_registers; i++)

@@ -13,7 +13,8 @@ struct compute_weight {
     const float *minimums; /* the same, NULL without minimums */
 };
 /* Runs the whole list, of a pass whose ids are known; workspace: compute_reference_ops_bytes. */
-void compute_reference_ops_run(const struct compute_program *program, const struct compute_pass *pass,
-                           unsigned char *workspace, float *logits);
+void compute_reference_ops_run(const struct compute_program *program,
+                               const struct compute_pass *pass, unsigned char *workspace,
+                               float *logits);
 int64_t compute_reference_ops_bytes(const struct compute_program *program, int32_t n_rows,
-                                int32_t n_logit_rows);
+                                    int32_t n_logit_rows);

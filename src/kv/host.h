@@ -1,5 +1,5 @@
-/* The host tier: room in host memory for the KV of requests that gave way, until they come back. The
- * tier hands out offsets; the executor has the memory and copies. */
+/* The host tier: room in host memory for the KV of requests that gave way, until they come back.
+ * The tier hands out offsets; the executor has the memory and copies. */
 #pragma once
 #include "core/copy.h"
 #include "kv/kv.h"

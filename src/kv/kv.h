@@ -46,20 +46,17 @@ struct kv_options {
     int64_t host_bytes;  /* of the host tier, at most; 0 = none */
     int64_t n_pad_units; /* units of memory behind the pool that no request ever gets: kv_pads */
 };
-/* Takes all memory that it will need for itself. */
 struct kv *kv_open(const struct kv_options *options);
 void kv_close(struct kv *kv);
 enum kv_kind kv_kind(const struct kv *kv);
 int64_t kv_unit_bytes(const struct kv *kv);
-/* The pool knows units and offsets, never an address: whoever computes has the memory, one range
- * of kv_range_bytes (pads included), and lends it. The pool then says which parts of the range it
- * uses. */
+/* The pool knows units and offsets, never an address: the executor has the memory, one range of
+ * kv_range_bytes (pads included), and lends it. The pool says which parts of it it uses. */
 struct kv_memory {
     void *self;
-    /* Memory is needed behind [from, to), where there may be some. False: there is too little. */
+    /* Memory is needed behind all of [from, to). False: there is too little. */
     bool (*back)(void *self, int64_t from, int64_t to);
-    /* Nothing in [from, to) is used any more. */
-    void (*drop)(void *self, int64_t from, int64_t to);
+    void (*drop)(void *self, int64_t from, int64_t to); /* the range is not used any more */
 };
 int64_t kv_range_bytes(const struct kv *kv);
 /* Before anything is reserved. False: what is open found no memory. */

@@ -3,6 +3,7 @@
  * and resumed, prefixes shared, requests cancelled. Every answer must be, token for token, what the
  * model says when it is asked alone, with the same seed. */
 #include "duress.h"
+#include "late.h"
 #include "passes.h"
 #include "test.h"
 
@@ -104,6 +105,15 @@ static void open_trace(struct mix *mix)
     assert_int_equal(metrics_trace_open(&mix->trace, mix->trace_path, 1 << 28, &fault), STATUS_OK);
 }
 
+static void open_device(struct mix *mix, struct compute_device *device, bool has_lanes)
+{
+    if (has_lanes) {
+        add_lanes(device);
+        open_trace(mix);
+    }
+    mix->device = late_or_plain(device);
+}
+
 static void open_mix(struct mix *mix, const struct schedule_policy *policy, enum kv_kind kind,
                      int64_t pool_bytes, struct compute_device *(*backend)(void))
 {
@@ -113,11 +123,7 @@ static void open_mix(struct mix *mix, const struct schedule_policy *policy, enum
     double waste;
     memset(mix, 0, sizeof *mix);
     mix->asked = mem_take(sizeof *mix->asked * N_REQUESTS);
-    mix->device = backend();
-    if (has_lanes) {
-        add_lanes(mix->device);
-        open_trace(mix);
-    }
+    open_device(mix, backend(), has_lanes);
     for (int i = 0; i < N_MODELS; i++) {
         char path[512];
         struct weights *weights;
@@ -401,7 +407,7 @@ static void check_duress(enum kv_kind kind)
     assert_true(t.n_preempted >= 100 && t.n_swapped >= 50);
     assert_true(t.n_hits >= 50);
     assert_true(t.n_pads >= 1000 && t.n_invalid >= 1000);
-    assert_true(t.n_side_by_side >= 100);
+    assert_true(t.n_side_by_side >= 100 || late_is_wanted()); /* which does one thing at a time */
 }
 
 static void test_same_tokens_under_duress(void **state)

@@ -176,6 +176,7 @@ static void begin(void *self, const struct batch *batches, int n_batches, int n_
         f->n_side_by_side += &f->lanes[i] != lane && f->lanes[i].n_polled < f->lanes[i].n_batches;
     lane->n_batches = n_batches;
     lane->n_polled = 0;
+    lane->has_lost_kv = false;
     lane->n_rounds = n_rounds;
     lane->begin_ns = *f->clock_ns;
     for (int i = 0; i < n_batches; i++) {
@@ -228,9 +229,13 @@ static bool poll(void *self, struct engine_exec_done *done)
         .end_ns = end_ns(f, lane, lane->n_polled),
         .n_new = f->n_new,
         .logprobs = f->logprobs_at,
-        .is_failed =
-            f->fail_one > 0 && batch->id % f->fail_one == 0 && batch->kind != BATCH_COPY_IN,
+        .is_lost = f->lose_behind > 0 && f->n_told >= f->lose_behind,
     };
+    done->is_failed = done->is_lost || (f->fail_one > 0 && batch->id % f->fail_one == 0) ||
+                      (lane->has_lost_kv && batch->kind == BATCH_COMPUTE);
+    lane->has_lost_kv |= done->is_failed && batch->kind == BATCH_COPY_IN;
+    f->n_failed_in += done->is_failed && batch->kind == BATCH_COPY_IN;
+    f->n_told++;
     f->n_failed += done->is_failed;
     for (int32_t i = 0; i < batch->n_items && !done->is_failed; i++) {
         if (batch->kind == BATCH_COMPUTE)

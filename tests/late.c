@@ -182,9 +182,13 @@ static enum status workspace_open(void *self, struct compute_lane *lane,
     struct late_workspace *w = mem_take(sizeof(*w));
     enum status status = late->inner->workspace_open(
         late->inner->self, ((struct late_lane *)lane)->inner, program, sizes, &w->inner, fault);
+    if (status != STATUS_OK) {
+        mem_give(w);
+        return status;
+    }
     w->face.sizes = sizes;
     *out = &w->face;
-    return status;
+    return STATUS_OK;
 }
 
 static void workspace_close(void *self, struct compute_workspace *face)

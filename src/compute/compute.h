@@ -41,6 +41,7 @@
  * upwards, so are the odd ones', acc += even sum + odd sum. What is below 2^-126 is 0. halves.h has
  * it in C. */
 #pragma once
+#include "compute/shapes.h"
 #include "core/model_weights.h"
 
 /* The numbers of arithmetics; new bits get a new one. */
@@ -95,5 +96,6 @@ struct compute_program {
     struct compute_weight *const *weights;
     int32_t n_heads, n_kv_heads, head_dim, n_rope_dims, n_vocabulary, n_ropes;
     struct compute_rope ropes[2];
+    struct compute_shapes shapes; /* none: all zero */
 };
 

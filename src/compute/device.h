@@ -68,7 +68,7 @@ struct compute_device {
      * the most is assumed. */
     int64_t (*workspace_bytes)(void *self, const struct compute_lane *lane,
                                const struct compute_program *program, struct compute_sizes sizes);
-    /* The program outlives it. */
+    /* The program outlives it. STATUS_UNSUPPORTED when it has a shape that the device lacks. */
     enum status (*workspace_open)(void *self, struct compute_lane *lane,
                                   const struct compute_program *program, struct compute_sizes sizes,
                                   struct compute_workspace **out, struct fault *fault);

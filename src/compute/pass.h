@@ -114,5 +114,6 @@ struct compute_pass {
     /* (n_logit_rows, n_vocabulary) out, as computed where nothing is drawn: for tests and
      * measurements. NULL: logits stay on the device. */
     float *logits;
-    _Atomic bool has_masks; /* the device's */
+    struct compute_pass_shapes shapes; /* none: all zero */
+    _Atomic bool has_masks;            /* the device's */
 };

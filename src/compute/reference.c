@@ -168,7 +168,9 @@ static enum status workspace_open(void *self, struct compute_lane *lane,
     const struct compute_memory_options options = { .n_bytes = memory_bytes(program, sizes) };
     struct compute_memory *memory;
     (void)lane;
-    enum status status = compute_host_open(self, &options, &memory, fault);
+    enum status status = compute_shapes_check(&program->shapes, "reference", fault);
+    if (status == STATUS_OK)
+        status = compute_host_open(self, &options, &memory, fault);
     if (status != STATUS_OK)
         return status;
     struct workspace *w = mem_take(sizeof(*w));
@@ -191,11 +193,13 @@ static void workspace_close(void *self, struct compute_workspace *face)
 
 /* ---- Work. ---- */
 
-static void run_pass(const struct compute_pass *given)
+static enum compute_state run_pass(const struct compute_pass *given)
 {
     struct workspace *w = (struct workspace *)given->workspace;
     struct compute_pass pass = *given;
     float *logits = pass.logits;
+    if (!compute_shapes_are_plain(&pass.shapes))
+        return COMPUTE_FAILED;
     CHECK(pass.n_rows <= w->face.sizes.n_rows && pass.n_logit_rows <= w->face.sizes.n_logit_rows);
     if (logits == NULL)
         logits = (float *)(void *)(w->face.memory->base + w->at_logits);
@@ -205,6 +209,7 @@ static void run_pass(const struct compute_pass *given)
     for (int32_t row = 0; row < pass.n_logit_rows && pass.asks != NULL; row++)
         compute_drawer_row(&w->drawer, 0, &pass, row, row + 1, logits);
     compute_drawer_end(&w->drawer, &pass);
+    return COMPUTE_DONE;
 }
 
 static bool lacks_masks(const struct compute_work *work)
@@ -216,15 +221,16 @@ static bool lacks_masks(const struct compute_work *work)
 
 static void run(struct compute_work *work)
 {
+    enum compute_state state = COMPUTE_DONE;
     work->begin_ns = time_now_ns();
     if (work->kind == COMPUTE_WORK_PASS)
-        run_pass((const struct compute_pass *)(const void *)work);
+        state = run_pass((const struct compute_pass *)(const void *)work);
     else
         compute_host_copy((const struct compute_copy *)(const void *)work);
     do
         work->end_ns = time_now_ns();
     while (work->end_ns - work->begin_ns < work->ns_least);
-    atomic_store(&work->state, COMPUTE_DONE);
+    atomic_store(&work->state, state);
 }
 
 static void notify(const struct compute_work *work)

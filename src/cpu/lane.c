@@ -48,7 +48,9 @@ enum status cpu_lane_workspace_open(struct cpu_lane *lane, const struct compute_
 {
     const struct compute_memory_options options = { .n_bytes = memory_bytes(lane, program, sizes) };
     struct compute_memory *memory;
-    enum status status = compute_host_open(NULL, &options, &memory, fault);
+    enum status status = compute_shapes_check(&program->shapes, lane->kernels->name, fault);
+    if (status == STATUS_OK)
+        status = compute_host_open(NULL, &options, &memory, fault);
     if (status != STATUS_OK)
         return status;
     struct cpu_workspace *w = mem_take(sizeof(*w));
@@ -124,7 +126,7 @@ static void end_turn(struct cpu_lane *lane)
     lock_put(lane->turn);
 }
 
-static void run_pass(struct cpu_lane *lane, const struct compute_pass *given)
+static enum compute_state run_pass(struct cpu_lane *lane, const struct compute_pass *given)
 {
     struct cpu_workspace *w = (struct cpu_workspace *)given->workspace;
     struct compute_pass pass = *given;
@@ -134,6 +136,8 @@ static void run_pass(struct cpu_lane *lane, const struct compute_pass *given)
                           .team = lane->team,
                           .workspace = w->face.memory->base,
                           .logits = pass.logits };
+    if (!compute_shapes_are_plain(&pass.shapes))
+        return COMPUTE_FAILED;
     CHECK(w->lane == lane && pass.n_rows <= w->face.sizes.n_rows &&
           pass.n_logit_rows <= w->face.sizes.n_logit_rows);
     if (p.logits == NULL)
@@ -150,12 +154,13 @@ static void run_pass(struct cpu_lane *lane, const struct compute_pass *given)
         team_run(lane->team, cpu_pass_work, &p);
     end_turn(lane);
     if (pass.asks == NULL)
-        return;
+        return COMPUTE_DONE;
     wait_for_masks(lane, given);
     take_turn(lane);
     draw(lane, w, &pass, p.logits);
     end_turn(lane);
     compute_drawer_end(&w->drawer, &pass);
+    return COMPUTE_DONE;
 }
 
 /* ---- The queue. ---- */
@@ -164,15 +169,16 @@ static void run(struct cpu_lane *lane, struct compute_work *work)
 {
     void (*notify)(void *arg) = work->notify;
     void *arg = work->notify_arg;
+    enum compute_state state = COMPUTE_DONE;
     work->begin_ns = time_now_ns();
     if (work->kind == COMPUTE_WORK_PASS)
-        run_pass(lane, (const struct compute_pass *)(const void *)work);
+        state = run_pass(lane, (const struct compute_pass *)(const void *)work);
     else
         compute_host_copy((const struct compute_copy *)(const void *)work);
     do /* A sleep would give the core away, and end late. */
         work->end_ns = time_now_ns();
     while (work->end_ns - work->begin_ns < work->ns_least);
-    atomic_store(&work->state, COMPUTE_DONE); /* from here on it is the caller's */
+    atomic_store(&work->state, state); /* from here on it is the caller's */
     if (notify != NULL)
         notify(arg);
 }

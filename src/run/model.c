@@ -1,6 +1,7 @@
 /* Loading: packs a file's tensors for a device and compiles the forward pass. */
 #include "run/model.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "run/forward.h"
 
@@ -86,6 +87,13 @@ static const struct tensor **list_tensors(const struct weights *weights, int *n)
     return tensors;
 }
 
+static uint64_t hash_arithmetic(const struct run_model *model)
+{
+    const uint64_t all[] = { weights_hash(model->weights), model->device->arithmetic,
+                             (uint64_t)model->kv_dtype, (uint64_t)model->device->n_ranks };
+    return hash_fast(all, sizeof all, 0).low;
+}
+
 enum status run_model_open(struct run_model *model, struct weights *weights,
                            const struct run_model_options *options, struct fault *fault)
 {
@@ -98,6 +106,8 @@ enum status run_model_open(struct run_model *model, struct weights *weights,
     mem_give(tensors);
     if (status == STATUS_OK)
         build_program(model);
+    if (status == STATUS_OK)
+        model->arithmetic = hash_arithmetic(model);
     if (status == STATUS_OK && !weights_are_whole(weights))
         status = fault_set(fault, STATUS_IO, "the file changed while it was read");
     if (status != STATUS_OK)

@@ -18,6 +18,9 @@ struct run_model {
     enum dtype kv_dtype;           /* of its keys and values, wherever they are cached */
     struct compute_program program;
     int64_t weights_bytes; /* packed */
+    /* Equal for models whose tokens are equal: of the file, the device's kernels, the types and the
+     * ranks that sums are split over. */
+    uint64_t arithmetic;
     /* private below */
     struct compute_packed packed;
     struct compute_op *ops;

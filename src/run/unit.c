@@ -134,6 +134,7 @@ static void loader_thread(void *arg)
     struct run_unit *unit = arg;
     struct job *job = &unit->job;
     struct pace pace;
+    thread_give_way(); /* requests come before a load */
     pace_begin(&pace, unit->name);
     while (!atomic_load(&unit->is_closing)) {
         wake_wait(&unit->job_wake, -1);
@@ -532,6 +533,7 @@ struct run_unit *run_unit_open(const struct run_unit_options *options)
                                                options->n_logit_rows_max, options->host.engine.id };
     unit->executor = run_executor_open(&executor);
     struct engine_host_options host = options->host;
+    host.engine.memory_bytes -= options->device->context_bytes; /* the driver's */
     host.engine.exec = run_executor_exec(unit->executor);
     unit->host = engine_host_open(&host);
     wake_open(&unit->job_wake);

@@ -6,6 +6,8 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "base/team.h"
+#include "base/time.h"
 #include "cpu/cpu.h"
 #include "late.h"
 #include "toy.h"
@@ -491,6 +493,91 @@ static void work_fails_alone_or_with_its_device(void **state)
     mem_give(s);
 }
 
+struct loading { /* packs one matrix again and again */
+    struct compute_device *device;
+    struct tensor tensor;
+    struct compute_memory *memory;
+    _Atomic int n_begun, n_ended;
+    _Atomic bool is_over;
+};
+
+static void load(void *arg)
+{
+    struct loading *l = arg;
+    while (!atomic_load(&l->is_over)) {
+        atomic_fetch_add(&l->n_begun, 1);
+        assert_int_equal(l->device->pack(l->device->self, &l->tensor, l->memory, 0, NULL),
+                         STATUS_OK);
+        atomic_fetch_add(&l->n_ended, 1);
+    }
+}
+
+/* A pass begins and ends while one matrix is being packed. */
+static void check_loads(struct scene *s, const struct scene *plain)
+{
+    struct loading l = { .device = s->device, .tensor = toy_tensor(DTYPE_F32, 2048, 2048, 3) };
+    const struct compute_memory_options o = { .n_bytes = s->device->packed_bytes(s->device->self,
+                                                                                 &l.tensor) };
+    int64_t end_ns = time_now_ns() + 20 * TIME_NS_PER_S;
+    bool is_inside = false;
+    (void)plain;
+    assert_int_equal(s->device->memory_open(s->device->self, &o, &l.memory, NULL), STATUS_OK);
+    struct thread *loader = thread_start("loader", load, &l);
+    while (!is_inside && time_now_ns() < end_ns) {
+        int n_begun = atomic_load(&l.n_begun);
+        bool was_open = n_begun > atomic_load(&l.n_ended);
+        run_step(s, make_step(s, 0, 0, N_PROMPT, 1));
+        is_inside = was_open && atomic_load(&l.n_ended) < n_begun;
+    }
+    atomic_store(&l.is_over, true);
+    thread_join(loader);
+    s->device->memory_close(s->device->self, l.memory);
+    mem_give((void *)(uintptr_t)l.tensor.data);
+    assert_true(is_inside);
+}
+
+static void a_load_stops_no_pass(void **state)
+{
+    (void)state;
+    on_every_device(check_loads);
+}
+
+/* What no device computes yet is refused by its name, or fails. */
+static void check_shapes(struct scene *s, const struct scene *plain)
+{
+    struct compute_device *device = s->device;
+    struct compute_workspace *workspace;
+    struct fault fault;
+    const struct {
+        struct compute_shapes shapes;
+        const char *name;
+    } known[] = { { { .n_kv_groups = 1 }, "unlike caches" },
+                  { { .n_attentions = 1 }, "sinks" },
+                  { { .n_experts = 1 }, "routed experts" },
+                  { { .n_adapters = 1 }, "LoRA" },
+                  { { .output = COMPUTE_OUTPUT_POOLED }, "pooled rows" },
+                  { { .sums_over_ranks = true }, "ranks" } };
+    (void)plain;
+    for (size_t i = 0; i < COUNT_OF(known); i++) {
+        struct compute_program program = s->program;
+        program.shapes = known[i].shapes;
+        assert_int_equal(device->workspace_open(device->self, device->lanes[0], &program,
+                                                (struct compute_sizes){ 1, 1 }, &workspace, &fault),
+                         STATUS_UNSUPPORTED);
+        assert_non_null(strstr(fault.text, known[i].name));
+    }
+    struct step *step = make_step(s, 0, 0, N_PROMPT, 1);
+    step->pass.shapes.last_op = 3;
+    assert_int_equal(compute_device_wait(device, device->lanes[0], &step->pass.work),
+                     COMPUTE_FAILED);
+}
+
+static void shapes_to_come_are_refused(void **state)
+{
+    (void)state;
+    on_every_device(check_shapes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -505,6 +592,8 @@ int main(void)
         cmocka_unit_test(ranges_grow_and_shrink),
         cmocka_unit_test(public_addresses_are_closed),
         cmocka_unit_test(work_fails_alone_or_with_its_device),
+        cmocka_unit_test(a_load_stops_no_pass),
+        cmocka_unit_test(shapes_to_come_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

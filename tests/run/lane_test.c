@@ -178,12 +178,48 @@ static void one_row_is_drawn_by_one_member(void **state)
     device->close(device->self);
 }
 
+static uint64_t arithmetic_of(struct compute_device *device, const char *name, enum dtype kv_dtype)
+{
+    char path[512];
+    struct weights *weights;
+    struct run_model model;
+    struct fault fault;
+    const struct run_model_options options = { .device = device, .kv_dtype = kv_dtype };
+    snprintf(path, sizeof path, "%s/tests/golden/data/%s", SOURCE_ROOT, name);
+    assert_int_equal(weights_open(&weights, path, &fault), STATUS_OK);
+    assert_int_equal(run_model_open(&model, weights, &options, &fault), STATUS_OK);
+    uint64_t arithmetic = model.arithmetic;
+    run_model_close(&model);
+    return arithmetic;
+}
+
+/* The file, the kernels, the types and the ranks: one number tells whether all are equal. */
+static void arithmetics_have_names(void **state)
+{
+    struct compute_device *device = cpu_open(&whole, cpu_isa_best());
+    struct compute_device *other = compute_reference_open(device->arithmetic);
+    uint64_t usual = arithmetic_of(device, "llama3", DTYPE_F16);
+    (void)state;
+    assert_true(usual == arithmetic_of(device, "llama3", DTYPE_F16));
+    assert_true(usual == arithmetic_of(other, "llama3", DTYPE_F16)); /* it has the same bits */
+    assert_true(usual != arithmetic_of(device, "llama3", DTYPE_F32));
+    assert_true(usual != arithmetic_of(device, "qwen2", DTYPE_F16));
+    other->arithmetic++;
+    assert_true(usual != arithmetic_of(other, "llama3", DTYPE_F16));
+    other->arithmetic--;
+    other->n_ranks++;
+    assert_true(usual != arithmetic_of(other, "llama3", DTYPE_F16));
+    device->close(device->self);
+    other->close(other->self);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lanes_agree_bit_for_bit),
         cmocka_unit_test(activation_is_summed_over_lanes),
         cmocka_unit_test(one_row_is_drawn_by_one_member),
+        cmocka_unit_test(arithmetics_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,6 +25,8 @@ struct scene {
     const struct model_spec *specs[N_SERVICES]; /* kept by open_scene */
 };
 
+static int64_t context_bytes; /* of the next scene's device */
+
 static void open_scene(struct scene *s, int64_t memory_bytes)
 {
     static const struct device_spec device = { .kind = DEVICE_CPU, .n_cores = 1, .cores = { 0 } };
@@ -32,6 +34,7 @@ static void open_scene(struct scene *s, int64_t memory_bytes)
     double waste;
     memset(s, 0, offsetof(struct scene, specs));
     s->device = late_or_plain(cpu_open(&device, cpu_isa_best()));
+    s->device->context_bytes = context_bytes;
     for (int i = 0; i < N_SERVICES; i++) {
         snprintf(s->services[i].name, LIMIT_NAME_BYTES, "model-%d", i);
         s->services[i].n_context_max = 128;
@@ -319,6 +322,23 @@ static void test_a_request_comes_home(void **state)
     close_scene(&s);
 }
 
+/* What a device's driver holds for good is not there for models. */
+static void test_the_drivers_bytes_are_booked(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        struct scene s = { 0 };
+        context_bytes = round * ((INT64_C(64) << 20) - (INT64_C(400) << 10));
+        open_scene(&s, 64 << 20);
+        context_bytes = 0;
+        run_unit_load(s.unit, 1);
+        struct run_unit_change change = next_change(&s);
+        assert_int_equal(change.status, round == 0 ? SERVICE_LOADED : SERVICE_BROKEN);
+        assert_true(round == 0 || strstr(change.fault.text, "this device has") != NULL);
+        close_scene(&s);
+    }
+}
+
 static int64_t heap_bytes(void)
 {
     struct mallinfo2 info = mallinfo2();
@@ -398,6 +418,7 @@ int main(void)
         cmocka_unit_test(test_a_load_can_be_cancelled),
         cmocka_unit_test(test_a_request_through_it_all),
         cmocka_unit_test(test_a_request_comes_home),
+        cmocka_unit_test(test_the_drivers_bytes_are_booked),
         cmocka_unit_test(test_memory_leaves_with_the_model),
         cmocka_unit_test(test_profile),
     };

@@ -115,7 +115,7 @@ static int by_value(const void *a, const void *b)
 /* Halves that are small numbers whatever dtype reads them. */
 static void fill(struct bench *b, size_t n_bytes)
 {
-    uint16_t *halves = (uint16_t *)(void *)b->cache;
+    uint16_t *halves = (uint16_t *)(void *)b->cache->base;
     for (size_t i = b->n_filled / 2; i < n_bytes / 2; i++) /* around 0, as keys and values are */
         halves[i] = (uint16_t)((i * 2654435761u >> 7 & 0x83FF) | 0x3000);
     b->n_filled = n_bytes > b->n_filled ? n_bytes : b->n_filled;

@@ -12,12 +12,12 @@
 #include "base/half.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "compute/packed.h"
 #include "cpu/cpu.h"
 #include "cpu/limits.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define COLD_BYTES  ((int64_t)192 << 20)
 #define CACHE_BYTES ((int64_t)2 << 30)
@@ -32,19 +32,19 @@ static const struct shape shapes[] = { { "160m", 12, 12, 12, 64 },
                                        { "7b", 8, 32, 8, 128 } };
 
 struct bench {
-    struct compute_backend *backend;
-    struct compute_weight *embedding;
+    struct compute_device *device;
+    struct compute_packed embedding;
     int n_threads;
     int32_t block_tokens;
     enum dtype dtype; /* of the cache */
-    struct device_spec device;
+    struct device_spec spec;
     struct cpu_limits_sizes sizes;
     double bandwidth, peak;
-    unsigned char *cache;
+    struct compute_memory *cache;
     size_t n_filled; /* bytes of it */
     uint32_t *blocks;
-    void *workspace;
-    size_t workspace_bytes;
+    struct compute_workspace *workspace;
+    int64_t workspace_bytes;
 };
 
 struct load {
@@ -71,7 +71,7 @@ static double time_pass(struct bench *b, const struct shape *shape, int32_t n_la
                                        .widths = widths,
                                        .is_logit_rows = is_logit_rows,
                                        .n_weights = 1,
-                                       .weights = &b->embedding,
+                                       .weights = b->embedding.weights,
                                        .n_heads = shape->n_heads,
                                        .n_kv_heads = shape->n_kv_heads,
                                        .head_dim = shape->head_dim,
@@ -84,22 +84,26 @@ static double time_pass(struct bench *b, const struct shape *shape, int32_t n_la
             (struct compute_sequence){ i * load->n_rows, load->n_rows, load->context - load->n_rows,
                                        b->blocks +
                                            (size_t)(set * load->batch + i) * (size_t)per_sequence };
-    struct compute_pass pass = { .n_rows = load->batch * load->n_rows,
+    struct compute_device *device = b->device;
+    struct compute_pass pass = { .program = &program,
+                                 .n_rows = load->batch * load->n_rows,
                                  .ids = ids,
                                  .positions = positions,
                                  .n_sequences = load->batch,
                                  .sequences = sequences,
                                  .kv = *kv };
-    void *self = b->backend->self;
-    size_t n_bytes = b->backend->workspace_bytes(self, &program, pass.n_rows, 0);
-    if (n_bytes > b->workspace_bytes) {
-        mem_give(b->workspace);
-        b->workspace = mem_take(n_bytes);
+    const struct compute_sizes sizes = { pass.n_rows, 0 };
+    int64_t n_bytes = device->workspace_bytes(device->self, device->lanes[0], &program, sizes);
+    if (b->workspace == NULL || n_bytes > b->workspace_bytes ||
+        pass.n_rows > b->workspace->sizes.n_rows) {
+        device->workspace_close(device->self, b->workspace);
+        CHECK(device->workspace_open(device->self, device->lanes[0], &program, sizes, &b->workspace,
+                                     NULL) == STATUS_OK);
         b->workspace_bytes = n_bytes;
     }
-    int64_t start = time_now_ns();
-    b->backend->run(self, &program, &pass, b->workspace);
-    return (double)(time_now_ns() - start) * 1e-9;
+    pass.workspace = b->workspace;
+    CHECK(compute_device_wait(device, device->lanes[0], &pass.work) == COMPUTE_DONE);
+    return (double)(pass.work.end_ns - pass.work.begin_ns) * 1e-9;
 }
 
 static int by_value(const void *a, const void *b)
@@ -111,7 +115,7 @@ static int by_value(const void *a, const void *b)
 /* Halves that are small numbers whatever dtype reads them. */
 static void fill(struct bench *b, size_t n_bytes)
 {
-    uint16_t *halves = (uint16_t *)(void *)b->cache;
+    uint16_t *halves = (uint16_t *)(void *)b->cache->base;
     for (size_t i = b->n_filled / 2; i < n_bytes / 2; i++) /* around 0, as keys and values are */
         halves[i] = (uint16_t)((i * 2654435761u >> 7 & 0x83FF) | 0x3000);
     b->n_filled = n_bytes > b->n_filled ? n_bytes : b->n_filled;
@@ -134,7 +138,7 @@ static void measure(struct bench *b, const struct shape *shape, const struct loa
         (int32_t)max_i64(1, min_i64(shape->n_layers, CACHE_BYTES / (tokens * row_bytes)));
     int64_t set_bytes = tokens * row_bytes * n_layers;
     int n_sets = (int)max_i64(1, min_i64(SETS_MAX, div_up_i64(COLD_BYTES, set_bytes)));
-    struct compute_kv kv = { .base = b->cache,
+    struct compute_kv kv = { .memory = b->cache,
                              .blocks_per_unit = 1,
                              .block_tokens = b->block_tokens,
                              .dtype = b->dtype,
@@ -144,7 +148,7 @@ static void measure(struct bench *b, const struct shape *shape, const struct loa
     kv.unit_bytes = kv.block_bytes = (uint64_t)(row_bytes * n_layers * b->block_tokens);
     deal_blocks(b, (uint32_t)(tokens / b->block_tokens * n_sets));
     fill(b, (size_t)(set_bytes * n_sets));
-    b->bandwidth = cpu_limits_read(&b->device, b->n_threads, b->sizes.memory);
+    b->bandwidth = cpu_limits_read(&b->spec, b->n_threads, b->sizes.memory);
     double visible = 0, times[PASSES_MAX]; /* positions that rows see, one by one */
     for (int32_t r = 0; r < load->n_rows; r++)
         visible += (double)(load->context - r) * load->batch;
@@ -173,28 +177,26 @@ static void measure(struct bench *b, const struct shape *shape, const struct loa
 
 static void open_bench(struct bench *b)
 {
-    b->device =
+    b->spec =
         (struct device_spec){ .kind = DEVICE_CPU, .n_cores = b->n_threads, .cores = { 0, 1 } };
     cpu_limits_sizes(b->n_threads, &b->sizes);
-    b->peak = cpu_limits_peak(&b->device, b->n_threads, CPU_LIMIT_FLOAT);
-    b->backend = cpu_open(&b->device, CPU_ISA_N - 1);
-    size_t n_bytes = (size_t)CACHE_BYTES + (64 << 20);
-    b->cache = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    CHECK(b->cache != MAP_FAILED);
-    madvise(b->cache, n_bytes, MADV_HUGEPAGE); /* a wish, as a pool's */
+    b->peak = cpu_limits_peak(&b->spec, b->n_threads, CPU_LIMIT_FLOAT);
+    b->device = cpu_open(&b->spec, CPU_ISA_N - 1);
+    const struct compute_memory_options options = { .n_bytes = CACHE_BYTES + (64 << 20),
+                                                    .is_reserved = true };
+    CHECK(b->device->memory_open(b->device->self, &options, &b->cache, NULL) == STATUS_OK);
     b->blocks = mem_take(((size_t)8 << 20) * sizeof(uint32_t));
 }
 
 static void pack_embedding(struct bench *b, int32_t width)
 {
-    struct fault fault;
     float *row = mem_take(2 * (size_t)width * sizeof(float));
     for (int32_t i = 0; i < 2 * width; i++)
         row[i] = (float)(i * 37 % 64 - 32) / 32.0f;
     struct tensor tensor = { row, DTYPE_F32, 2, width, width * 4, false };
-    enum status status = b->backend->pack(b->backend->self, &tensor, &b->embedding, &fault);
-    CHECK(status == STATUS_OK);
+    const struct tensor *list[] = { &tensor };
+    CHECK(compute_packed_open(&b->embedding, b->device, list, 1, NULL, NULL) == STATUS_OK &&
+          compute_packed_add(&b->embedding, &tensor, false, NULL) == STATUS_OK);
     mem_give(row);
 }
 
@@ -219,7 +221,7 @@ int main(int argc, char **argv)
                        .dtype = argc > 7 && strcmp(argv[7], "q8_0") == 0 ? DTYPE_Q8_0 : DTYPE_F16 };
     CHECK(b.n_threads >= 1 && b.n_threads <= 2 && b.block_tokens >= 1);
     open_bench(&b);
-    printf("%s, %d threads, blocks of %d of %s, float FMA %.0f Gflop/s\n", b.backend->name,
+    printf("%s, %d threads, blocks of %d of %s, float FMA %.0f Gflop/s\n", b.device->name,
            b.n_threads, b.block_tokens, dtype_info(b.dtype)->name, b.peak * 1e-9);
     printf("shape   keys batch  rows\n");
     for (size_t i = 0; i < COUNT_OF(shapes); i++) {
@@ -235,10 +237,11 @@ int main(int argc, char **argv)
             if (is_asked(argc, argv, 2, "prefill"))
                 measure(&b, &shapes[i], &(struct load){ contexts[j], 1, ROWS_MAX });
         }
-        b.backend->unpack(b.backend->self, b.embedding);
+        compute_packed_close(&b.embedding);
     }
-    b.backend->close(b.backend->self);
-    mem_give(b.workspace);
+    b.device->workspace_close(b.device->self, b.workspace);
+    b.device->memory_close(b.device->self, b.cache);
+    b.device->close(b.device->self);
     mem_give(b.blocks);
     return 0;
 }

@@ -29,12 +29,12 @@ static void measure_shape(struct one_matmul *m, enum dtype dtype, int32_t n_outp
     double ops = 2.0 * n_outputs * n_rows * ONE_MATMUL_COLUMNS;
     double rates[ROUNDS], parts[ROUNDS];
     struct cpu_limits_sizes sizes;
-    cpu_limits_sizes(m->device.n_cores, &sizes);
+    cpu_limits_sizes(m->spec.n_cores, &sizes);
     one_matmul_pack(m, dtype, n_outputs);
     one_matmul_time(m, n_outputs, n_rows);
     for (int i = 0; i < ROUNDS; i++) {
-        double peak = cpu_limits_peak(&m->device, m->device.n_cores, limit_of(dtype));
-        double bandwidth = cpu_limits_read(&m->device, m->device.n_cores, sizes.memory);
+        double peak = cpu_limits_peak(&m->spec, m->spec.n_cores, limit_of(dtype));
+        double bandwidth = cpu_limits_read(&m->spec, m->spec.n_cores, sizes.memory);
         double s = one_matmul_time(m, n_outputs, n_rows);
         double by_bytes = bytes / bandwidth, by_ops = ops / peak;
         rates[i] = (n_rows == 1 ? bytes : ops) / s * 1e-9;
@@ -74,7 +74,7 @@ int main(int argc, char **argv)
         struct one_matmul m;
         one_matmul_open(&m, isa, n);
         printf("%s, %d thread%s, %d inputs; of the limit, one row: GB/s, else Gop/s\n",
-               m.backend->name, n, n > 1 ? "s" : "", ONE_MATMUL_COLUMNS);
+               m.device->name, n, n > 1 ? "s" : "", ONE_MATMUL_COLUMNS);
         printf("  rows  |           1 |           2 |           3 |           8 |          32 |"
                "         512\n");
         for (size_t i = 0; i < COUNT_OF(dtypes); i++)

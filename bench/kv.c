@@ -29,16 +29,17 @@ struct pool {
     const char *name;
     enum kv_kind kind;
     struct kv *kv;
+    struct compute_memory *memory;
     double s[TIMES_MAX];
 };
 struct bench {
-    struct run_device device;
+    struct compute_device *device;
     struct run_model model;
     struct compute_program attention; /* the model's, of which nothing but attention is left */
     struct compute_op ops[256];
     int32_t ids[BATCH_MAX], positions[BATCH_MAX], logit_rows[BATCH_MAX];
     float *logits;
-    void *workspace;
+    struct compute_workspace *workspace;
     struct pool pools[3];
     double seconds;
 };
@@ -71,7 +72,10 @@ static void open_pool(struct bench *b, struct pool *pool, uint32_t n, int32_t co
                                              .services = services,
                                              .n_requests_max = n + 8,
                                              .n_tokens_max = CONTEXT_MAX + 64 });
-    uint16_t *halves = (uint16_t *)(void *)kv_base(pool->kv);
+    const struct compute_memory_options options = { .n_bytes = kv_range_bytes(pool->kv),
+                                                    .is_reserved = true };
+    CHECK(b->device->memory_open(b->device->self, &options, &pool->memory, NULL) == STATUS_OK);
+    uint16_t *halves = (uint16_t *)(void *)pool->memory->base; /* the CPU's */
     for (uint64_t i = 0; i < (uint64_t)bytes / 2; i++) /* around 0, as keys and values are */
         halves[i] = (uint16_t)((i * 2654435761 >> 7 & 0x83FF) | 0x3000);
     struct rng rng;
@@ -107,28 +111,28 @@ static double time_step(struct bench *b, const struct pool *pool, bool is_whole,
         b->positions[i] = context - 1;
         b->logit_rows[i] = i;
     }
-    const struct compute_pass pass = { .n_rows = batch,
-                                       .ids = b->ids,
-                                       .positions = b->positions,
-                                       .n_sequences = batch,
-                                       .sequences = sequences,
-                                       .kv = { .base = kv_base(pool->kv),
-                                               .unit_bytes = (uint64_t)kv_unit_bytes(pool->kv),
-                                               .block_bytes = (uint64_t)layout->block_bytes,
-                                               .blocks_per_unit = (uint32_t)layout->blocks_per_unit,
-                                               .block_tokens = layout->block_tokens,
-                                               .dtype = DTYPE_F16,
-                                               .n_layers = spec->n_layers,
-                                               .n_kv_heads = spec->n_kv_heads,
-                                               .head_dim = spec->head_dim,
-                                               .is_by_head = pool->kind == KV_HEADS },
-                                       .n_logit_rows = is_whole ? batch : 0,
-                                       .logit_rows = b->logit_rows,
-                                       .logits = b->logits };
-    int64_t start = time_now_ns();
-    run_device_run(&b->device, 0, is_whole ? &b->model.program : &b->attention, &pass,
-                   b->workspace);
-    return (double)(time_now_ns() - start) * 1e-9;
+    struct compute_pass pass = { .program = is_whole ? &b->model.program : &b->attention,
+                                 .workspace = b->workspace,
+                                 .n_rows = batch,
+                                 .ids = b->ids,
+                                 .positions = b->positions,
+                                 .n_sequences = batch,
+                                 .sequences = sequences,
+                                 .kv = { .memory = pool->memory,
+                                         .unit_bytes = (uint64_t)kv_unit_bytes(pool->kv),
+                                         .block_bytes = (uint64_t)layout->block_bytes,
+                                         .blocks_per_unit = (uint32_t)layout->blocks_per_unit,
+                                         .block_tokens = layout->block_tokens,
+                                         .dtype = DTYPE_F16,
+                                         .n_layers = spec->n_layers,
+                                         .n_kv_heads = spec->n_kv_heads,
+                                         .head_dim = spec->head_dim,
+                                         .is_by_head = pool->kind == KV_HEADS },
+                                 .n_logit_rows = is_whole ? batch : 0,
+                                 .logit_rows = b->logit_rows,
+                                 .logits = b->logits };
+    CHECK(compute_device_wait(b->device, b->device->lanes[0], &pass.work) == COMPUTE_DONE);
+    return (double)(pass.work.end_ns - pass.work.begin_ns) * 1e-9;
 }
 
 static int by_value(const void *a, const void *b)
@@ -189,6 +193,7 @@ static void measure_load(struct bench *b, int32_t batch, int32_t context)
     for (int k = 0; k < 3; k++) {
         int64_t most, n_bytes = kv_table_bytes(b->pools[k].kv, &most) / n_sets;
         printf(" %s %lld bytes%s", b->pools[k].name, (long long)n_bytes, k < 2 ? "," : "\n");
+        b->device->memory_close(b->device->self, b->pools[k].memory);
         kv_close(b->pools[k].kv);
     }
 }
@@ -215,27 +220,27 @@ int main(int argc, char **argv)
         return fprintf(stderr, "usage: %s MODEL [threads [seconds of each row]]\n", argv[0]), 2;
     device.n_cores = argc > 2 && atoi(argv[2]) == 1 ? 1 : 2;
     b.seconds = argc > 3 ? atof(argv[3]) : 2;
-    run_device_open(&b.device, cpu_open(&device, cpu_isa_best()));
+    b.device = cpu_open(&device, cpu_isa_best());
+    const struct run_model_options load = { .device = b.device, .kv_dtype = DTYPE_F16 };
     if (weights_open(&weights, argv[1], &fault) != STATUS_OK ||
-        run_model_open(&b.model, weights, &b.device, DTYPE_F16, NULL, &fault) != STATUS_OK)
+        run_model_open(&b.model, weights, &load, &fault) != STATUS_OK)
         return fprintf(stderr, "%s\n", fault.text), 1;
     keep_attention(&b);
-    const struct compute_backend *backend = b.device.lanes[0].backend;
-    size_t n_bytes =
-        backend->workspace_bytes(backend->self, &b.model.program, BATCH_MAX, BATCH_MAX);
-    b.workspace = mem_take(n_bytes);
+    CHECK(b.device->workspace_open(b.device->self, b.device->lanes[0], &b.model.program,
+                                   (struct compute_sizes){ BATCH_MAX, BATCH_MAX }, &b.workspace,
+                                   NULL) == STATUS_OK);
     b.logits = mem_take(sizeof(float) * BATCH_MAX * (size_t)b.model.program.n_vocabulary);
     b.pools[0] = (struct pool){ .name = "private", .kind = KV_PRIVATE };
     b.pools[1] = (struct pool){ .name = "merged", .kind = KV_MERGED };
     b.pools[2] = (struct pool){ .name = "head-wise", .kind = KV_HEADS };
     printf("%s, %d threads, %s: time over that of a private cache, median (95%% interval)\n",
-           argv[1], device.n_cores, backend->name);
+           argv[1], device.n_cores, b.device->name);
     for (size_t c = 0; c < COUNT_OF(contexts); c++)
         for (size_t n = 0; n < COUNT_OF(batches); n++)
             measure_load(&b, batches[n], contexts[c]);
-    mem_give(b.workspace);
+    b.device->workspace_close(b.device->self, b.workspace);
     mem_give(b.logits);
     run_model_close(&b.model);
-    run_device_close(&b.device);
+    b.device->close(b.device->self);
     return 0;
 }

@@ -1,17 +1,15 @@
 /* One matrix, multiplied through a whole backend (barriers included), timed. */
 #pragma once
-#include "compute/compute.h"
+#include "compute/packed.h"
 #include "core/device.h"
 #include "cpu/cpu.h"
 
 enum { ONE_MATMUL_COLUMNS = 2048, ONE_MATMUL_ROWS = 512, ONE_MATMUL_OUTPUTS = 32768 };
 
 struct one_matmul {
-    struct compute_backend *backend;
-    struct device_spec device;
-    int64_t (*now_ns)(void); /* one thread: its processor time, which neighbours do not stretch */
-    struct compute_weight *input, *weight;
-    void *workspace;
+    struct compute_device *device;
+    struct device_spec spec;
+    struct compute_packed packed; /* of the calls that follow: input and weight */
     float *logits;
     int32_t ids[ONE_MATMUL_ROWS], rows[ONE_MATMUL_ROWS], positions[ONE_MATMUL_ROWS];
 };

@@ -112,7 +112,7 @@ int main(void)
     struct one_matmul m;
     one_matmul_open(&m, cpu_isa_best(), 2);
     printf("%s and oneDNN %d.%d.%d, %d inputs, 2 threads; Gop/s, and ours over theirs (medians)\n",
-           m.backend->name, version->major, version->minor, version->patch, ONE_MATMUL_COLUMNS);
+           m.device->name, version->major, version->minor, version->patch, ONE_MATMUL_COLUMNS);
     printf("  type  rows      ours    oneDNN   ratio\n");
     for (size_t t = 0; t < COUNT_OF(dtypes); t++)
         for (size_t i = 0; i < COUNT_OF(shapes); i++)

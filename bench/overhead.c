@@ -1,7 +1,7 @@
 /* What a step costs beside its kernels: requests that decode on a real engine (its thread, its
  * executor's, their rings), loaded through a unit as a node loads it.
  *
- * The backend's run and the sampler's draws are timed where they are called. A step lasts from the
+ * Passes are timed by the device, the sampler's draws where they are called. A step lasts from the
  * begin of one pass to the begin of the next; kernels is the pass, drawing the sampler, and what is
  * left is the engine's: commit, events, plan, reserving, handing over, waking. Passes of prompts
  * are left out. Medians over the steps; shares are of the step.
@@ -9,6 +9,7 @@
  * bench_overhead MODEL.gguf [tokens of each answer [this batch alone]] */
 #include "base/mem.h"
 #include "base/time.h"
+#include "compute/sampler.h"
 #include "cpu/cpu.h"
 #include "run/unit.h"
 #include <poll.h>
@@ -35,37 +36,50 @@ struct step {
     int32_t n_rows;
     int64_t begin_ns, kernels_ns;
 };
-/* Written by the lane's thread, read when it has nothing to do. */
-static struct step steps[STEPS_MAX];
-static _Atomic int64_t drawn_ns[STEPS_MAX];
+static struct step steps[STEPS_MAX]; /* written by the engine's thread */
+static int64_t drawn_ns[STEPS_MAX];
 static int n_steps;
-static void (*run_inside)(void *, const struct compute_program *, const struct compute_pass *,
-                          void *);
+static _Atomic int64_t first_ns, last_ns; /* of the pass under way: its first draw, its last */
+static void (*begin_inside)(void *, struct compute_lane *, struct compute_work *);
+static enum compute_state (*poll_inside)(void *, struct compute_work *);
 
-static void run_timed(void *self, const struct compute_program *program,
-                      const struct compute_pass *pass, void *workspace)
+static void begin_timed(void *self, struct compute_lane *lane, struct compute_work *work)
 {
-    int64_t begin_ns = time_now_ns();
-    run_inside(self, program, pass, workspace);
-    if (n_steps < STEPS_MAX)
-        steps[n_steps++] = (struct step){ pass->n_rows, begin_ns, time_now_ns() - begin_ns };
+    atomic_store(&first_ns, 0);
+    begin_inside(self, lane, work);
 }
 
-int32_t __real_run_sampler_draw(struct run_sampler *sampler, const struct run_draw *draw,
-                                float *logits, int32_t n, struct token_logprobs *logprobs);
-int32_t __wrap_run_sampler_draw(struct run_sampler *sampler, const struct run_draw *draw,
-                                float *logits, int32_t n, struct token_logprobs *logprobs);
-int32_t __wrap_run_sampler_draw(struct run_sampler *sampler, const struct run_draw *draw,
-                                float *logits, int32_t n, struct token_logprobs *logprobs)
+static enum compute_state poll_timed(void *self, struct compute_work *work)
 {
-    int32_t id = __real_run_sampler_draw(sampler, draw, logits, n, logprobs);
-    if (n_steps > 0) /* by several members at once: the last one counts */
-        atomic_store(&drawn_ns[n_steps - 1], time_now_ns());
+    enum compute_state state = poll_inside(self, work);
+    const struct compute_pass *pass = (const struct compute_pass *)(const void *)work;
+    if (state != COMPUTE_DONE || n_steps == STEPS_MAX || atomic_load(&first_ns) == 0)
+        return state;
+    drawn_ns[n_steps] = atomic_load(&last_ns);
+    steps[n_steps++] =
+        (struct step){ pass->n_rows, work->begin_ns, atomic_load(&first_ns) - work->begin_ns };
+    return state;
+}
+
+int32_t __real_compute_sampler_draw(struct compute_sampler *sampler,
+                                    const struct compute_sampler_row *row, float *logits, int32_t n,
+                                    struct token_logprobs *logprobs);
+int32_t __wrap_compute_sampler_draw(struct compute_sampler *sampler,
+                                    const struct compute_sampler_row *row, float *logits, int32_t n,
+                                    struct token_logprobs *logprobs);
+int32_t __wrap_compute_sampler_draw(struct compute_sampler *sampler,
+                                    const struct compute_sampler_row *row, float *logits, int32_t n,
+                                    struct token_logprobs *logprobs)
+{
+    int64_t none = 0;
+    atomic_compare_exchange_strong(&first_ns, &none, time_now_ns());
+    int32_t id = __real_compute_sampler_draw(sampler, row, logits, n, logprobs);
+    atomic_store(&last_ns, time_now_ns()); /* by several members at once: the last one counts */
     return id;
 }
 
 struct bench {
-    struct run_device device;
+    struct compute_device *device;
     struct run_unit *unit;
     struct service_spec service;
     struct kv_layout layout;
@@ -85,10 +99,11 @@ static bool open_bench(struct bench *b, const char *path)
         return fprintf(stderr, "%s\n", fault.text), false;
     int64_t bytes_per_token = model_spec_kv_bytes_per_token(weights_spec(weights), DTYPE_F16);
     weights_close(weights);
-    struct compute_backend *backend = cpu_open(&device, cpu_isa_best());
-    run_inside = backend->run;
-    backend->run = run_timed;
-    run_device_open(&b->device, backend);
+    b->device = cpu_open(&device, cpu_isa_best());
+    begin_inside = b->device->begin;
+    poll_inside = b->device->poll;
+    b->device->begin = begin_timed;
+    b->device->poll = poll_timed;
     snprintf(b->service.name, sizeof(b->service.name), "m");
     b->service.n_context_max = 2048;
     b->path = path;
@@ -107,7 +122,7 @@ static bool open_bench(struct bench *b, const char *path)
                               .kv_bytes_max = INT64_C(512) << 20,
                               .policy = schedule_find("db-share"),
                               .config = &b->schedule } },
-        .device = &b->device,
+        .device = b->device,
         .paths = &b->path,
         .n_rows_max = 512,
         .n_logit_rows_max = 64,
@@ -221,7 +236,7 @@ int main(int argc, char **argv)
     if (!open_bench(&b, argv[1]))
         return 1;
     wait_until_loaded(&b);
-    printf("%s, 2 cores, %s: ms of a step\n", argv[1], b.device.backend->name);
+    printf("%s, 2 cores, %s: ms of a step\n", argv[1], b.device->name);
     printf("batch  %-25s %9s %9s %9s %9s   %6s %6s %7s  steps\n", "", "step", "kernels", "drawing",
            "rest", "drawing", "rest", "both");
     for (size_t i = 0; i < COUNT_OF(batches); i++)
@@ -229,6 +244,6 @@ int main(int argc, char **argv)
             if (argc <= 3 || batches[i] == atoi(argv[3]))
                 measure(&b, &ways[k], batches[i], n_answer);
     run_unit_close(b.unit);
-    run_device_close(&b.device);
+    b.device->close(b.device->self);
     return 0;
 }

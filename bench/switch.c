@@ -11,7 +11,7 @@
  *
  * switch [rounds [width]] */
 #include "base/mem.h"
-#include "base/time.h"
+#include "compute/packed.h"
 #include "cpu/cpu.h"
 #include <math.h>
 #include <stdio.h>
@@ -23,37 +23,45 @@ enum { LAYERS = 24, ROUNDS_MAX = 2001, REGISTERS = 2 };
 struct model {
     int32_t width, n_rows;
     enum dtype dtype;
-    struct compute_weight *weights[LAYERS + 1];
+    struct compute_packed packed;
+    struct compute_workspace *workspace;
     struct compute_op ops[LAYERS + 1];
     int32_t widths[REGISTERS];
     bool is_logit_rows[REGISTERS];
     struct compute_program program;
 };
 
-static struct compute_weight *pack(struct compute_backend *backend, enum dtype dtype,
-                                   int32_t n_rows, int32_t width)
+/* Give its data back. */
+static struct tensor tensor_of(enum dtype dtype, int32_t n_rows, int32_t width)
 {
-    struct fault fault;
-    struct compute_weight *weight;
     size_t row_bytes = (size_t)dtype_row_bytes(dtype, width);
     unsigned char *row = mem_take(row_bytes);
     for (size_t i = 0; i < row_bytes; i++)
         row[i] = (unsigned char)(i * 37 % 64); /* halves near 0.01 */
-    struct tensor tensor = { row, dtype, n_rows, width, 0, false };
-    enum status status = backend->pack(backend->self, &tensor, &weight, &fault);
-    CHECK(status == STATUS_OK);
-    mem_give(row);
-    return weight;
+    return (struct tensor){ row, dtype, n_rows, width, 0, false };
 }
 
-static void open_model(struct model *m, struct compute_backend *backend, enum dtype dtype,
+static void pack(struct model *m, struct compute_device *device)
+{
+    const struct tensor input = tensor_of(DTYPE_F32, 2, m->width);
+    const struct tensor matrix = tensor_of(m->dtype, m->width, m->width);
+    const struct tensor *list[LAYERS + 1];
+    for (int i = 0; i <= LAYERS; i++)
+        list[i] = i == 0 ? &input : &matrix;
+    CHECK(compute_packed_open(&m->packed, device, list, LAYERS + 1, NULL, NULL) == STATUS_OK);
+    for (int i = 0; i <= LAYERS; i++)
+        CHECK(compute_packed_add(&m->packed, list[i], false, NULL) == STATUS_OK);
+    mem_give((void *)(uintptr_t)input.data);
+    mem_give((void *)(uintptr_t)matrix.data);
+}
+
+static void open_model(struct model *m, struct compute_device *backend, enum dtype dtype,
                        int32_t width, int32_t n_rows)
 {
     *m = (struct model){ .width = width, .n_rows = n_rows, .dtype = dtype };
-    m->weights[0] = pack(backend, DTYPE_F32, 2, width);
+    pack(m, backend);
     m->ops[0] = (struct compute_op){ .kind = COMPUTE_EMBED, .bias = -1, .weight2 = -1, .scale = 1 };
     for (int i = 1; i <= LAYERS; i++) {
-        m->weights[i] = pack(backend, dtype, width, width);
         m->ops[i] = (struct compute_op){ .kind = COMPUTE_MATMUL,
                                          .dst = (uint16_t)(i % 2),
                                          .src = (uint16_t)((i + 1) % 2),
@@ -68,18 +76,33 @@ static void open_model(struct model *m, struct compute_backend *backend, enum dt
                                            .widths = m->widths,
                                            .is_logit_rows = m->is_logit_rows,
                                            .n_weights = LAYERS + 1,
-                                           .weights = m->weights,
+                                           .weights = m->packed.weights,
                                            .n_heads = 1,
                                            .n_kv_heads = 1,
                                            .head_dim = 64,
                                            .n_vocabulary = 2 };
+    CHECK(backend->workspace_open(backend->self, backend->lanes[0], &m->program,
+                                  (struct compute_sizes){ 64, 0 }, &m->workspace,
+                                  NULL) == STATUS_OK);
 }
 
-static void run(struct compute_backend *backend, const struct model *m, void *workspace)
+static void close_model(struct model *m, struct compute_device *backend)
+{
+    backend->workspace_close(backend->self, m->workspace);
+    compute_packed_close(&m->packed);
+}
+
+/* Milliseconds. */
+static double time_pass(struct compute_device *backend, const struct model *m)
 {
     static const int32_t zeros[64];
-    struct compute_pass pass = { .n_rows = m->n_rows, .ids = zeros, .positions = zeros };
-    backend->run(backend->self, &m->program, &pass, workspace);
+    struct compute_pass pass = { .program = &m->program,
+                                 .workspace = m->workspace,
+                                 .n_rows = m->n_rows,
+                                 .ids = zeros,
+                                 .positions = zeros };
+    CHECK(compute_device_wait(backend, backend->lanes[0], &pass.work) == COMPUTE_DONE);
+    return (double)(pass.work.end_ns - pass.work.begin_ns) * 1e-6;
 }
 
 static int by_value(const void *a, const void *b)
@@ -94,30 +117,20 @@ static double median(double *values, int n)
     return values[n / 2];
 }
 
-static double time_pass(struct compute_backend *backend, const struct model *m, void *workspace)
-{
-    int64_t start = time_now_ns();
-    run(backend, m, workspace);
-    return (double)(time_now_ns() - start) * 1e-6;
-}
-
 int main(int argc, char **argv)
 {
     int n_rounds = argc > 1 ? min_i32(max_i32(atoi(argv[1]), 1), ROUNDS_MAX) : 101;
     struct device_spec device = { .kind = DEVICE_CPU, .n_cores = 2, .cores = { 0, 1 } };
-    struct compute_backend *backend = cpu_open(&device, CPU_ISA_N - 1);
+    struct compute_device *backend = cpu_open(&device, CPU_ISA_N - 1);
     struct model a, b;
     int32_t width = argc > 2 ? min_i32(max_i32(atoi(argv[2]), 256), 8192) / 256 * 256 : 3072;
     open_model(&a, backend, DTYPE_Q8_0, width, 4);
     open_model(&b, backend, DTYPE_Q4_0, width, 1);
-    size_t n_bytes = backend->workspace_bytes(backend->self, &a.program, 64, 0) +
-                     backend->workspace_bytes(backend->self, &b.program, 64, 0);
-    void *workspace = mem_take(n_bytes);
     static double times[4][ROUNDS_MAX], ratios[ROUNDS_MAX];
-    run(backend, &b, workspace);
+    (void)time_pass(backend, &b);
     for (int i = 0; i < n_rounds; i++) {
         for (int pass = 0; pass < 4; pass++)
-            times[pass][i] = time_pass(backend, pass < 2 ? &a : &b, workspace);
+            times[pass][i] = time_pass(backend, pass < 2 ? &a : &b);
         ratios[i] = (times[0][i] + times[2][i]) / (times[1][i] + times[3][i]);
     }
     double ratio = median(ratios, n_rounds);
@@ -130,11 +143,8 @@ int main(int argc, char **argv)
         n_rounds, ratio, ratios[max_i32(n_rounds / 2 - half, 0)],
         ratios[min_i32(n_rounds / 2 + half, n_rounds - 1)], ratios[n_rounds / 4],
         ratios[n_rounds * 3 / 4]);
-    for (int i = 0; i <= LAYERS; i++) {
-        backend->unpack(backend->self, a.weights[i]);
-        backend->unpack(backend->self, b.weights[i]);
-    }
-    mem_give(workspace);
+    close_model(&a, backend);
+    close_model(&b, backend);
     backend->close(backend->self);
     return 0;
 }

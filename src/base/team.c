@@ -390,6 +390,12 @@ void thread_join(struct thread *thread)
     mem_give(thread);
 }
 
+void thread_give_way(void)
+{
+    enum { NICE = 5 };
+    (void)setpriority(PRIO_PROCESS, 0, NICE); /* of this thread alone, on Linux */
+}
+
 /* A ticket and a queue: first come, first served. (A mutex alone goes to whoever asks at the right
  * moment: a loader that packs one matrix after the other would keep an engine out for seconds.) */
 struct lock {

@@ -24,6 +24,9 @@ struct thread;
 struct thread *thread_start(const char *name, void (*f)(void *arg),
                             void *arg);  /* name: up to 15 characters */
 void thread_join(struct thread *thread); /* waits, then frees */
+/* The calling thread, and those that it starts from now on, get about a third of what another
+ * thread gets of a core that both want. */
+void thread_give_way(void);
 struct lock;                             /* first come, first served */
 struct lock *lock_open(void);
 void lock_close(struct lock *lock);

@@ -25,7 +25,7 @@ enum {
 };
 
 struct kernels_meter {
-    struct run_device device;
+    struct compute_device *device;
     struct run_model model;
     struct run_meter *meter;
     const struct kernels_machine *machine;
@@ -180,11 +180,12 @@ enum status cmd_kernels_meter_open(struct kernels_meter **out, const char *path,
     model->shape =
         (struct kernels_shape){ spec->n_layers, spec->n_heads, spec->n_kv_heads, spec->head_dim };
     m->machine = machine;
-    run_device_open(&m->device, cpu_open(&machine->device, cpu_isa_best()));
-    int64_t n_packed = run_model_packed_bytes(weights, &m->device), n_left = memory_limit_left();
+    m->device = cpu_open(&machine->device, cpu_isa_best());
+    const struct run_model_options load = { .device = m->device, .kv_dtype = DTYPE_F16 };
+    int64_t n_packed = run_model_packed_bytes(weights, m->device), n_left = memory_limit_left();
     int64_t begin_ns = time_now_ns();
     if (n_packed <= n_left) {
-        status = run_model_open(&m->model, weights, &m->device, DTYPE_F16, NULL, fault);
+        status = run_model_open(&m->model, weights, &load, fault);
     } else {
         weights_close(weights);
         status = fault_set(fault, STATUS_TOO_LARGE,
@@ -192,7 +193,7 @@ enum status cmd_kernels_meter_open(struct kernels_meter **out, const char *path,
                            (long long)(n_packed >> 20), (long long)(n_left >> 20));
     }
     if (status != STATUS_OK) {
-        run_device_close(&m->device);
+        m->device->close(m->device->self);
         mem_give(m);
         return status;
     }
@@ -209,7 +210,7 @@ void cmd_kernels_meter_close(struct kernels_meter *m)
 {
     run_meter_close(m->meter);
     run_model_close(&m->model);
-    run_device_close(&m->device);
+    m->device->close(m->device->self);
     mem_give(m->tensors);
     mem_give(m);
 }
@@ -248,16 +249,14 @@ void cmd_kernels_meter_round(struct kernels_meter *m, struct kernels_model *mode
 struct alone { /* a program that looks up queries and attends, layer by layer */
     struct compute_program program;
     struct compute_op *ops;
-    struct compute_weight *query;
+    struct compute_packed query;
     int32_t widths[2];
     bool is_logit_rows[2];
-    unsigned char *cache;
     uint32_t *blocks;
     struct compute_sequence sequences[32];
     int32_t ids[32], positions[32];
-    struct run_device *device; /* that computes pass, with this workspace */
+    struct compute_device *device; /* that computes pass */
     struct compute_pass pass;
-    void *workspace;
 };
 
 enum { BLOCK_TOKENS = 32 };
@@ -280,13 +279,13 @@ static void fill_cache(unsigned char *to, size_t n_bytes)
 
 static void open_query(struct kernels_meter *m, struct alone *a, int32_t width)
 {
-    struct compute_backend *backend = m->device.backend;
-    struct fault fault;
     float *values = mem_take(sizeof(*values) * 2 * (size_t)width);
     for (int32_t i = 0; i < 2 * width; i++)
         values[i] = (float)(i % 17 - 8) * 0.05f;
     struct tensor tensor = { values, DTYPE_F32, 2, width, width * 4, false };
-    CHECK(backend->pack(backend->self, &tensor, &a->query, &fault) == STATUS_OK);
+    const struct tensor *list[] = { &tensor };
+    CHECK(compute_packed_open(&a->query, m->device, list, 1, NULL, NULL) == STATUS_OK &&
+          compute_packed_add(&a->query, &tensor, false, NULL) == STATUS_OK);
     mem_give(values);
 }
 
@@ -315,7 +314,7 @@ static void open_alone(struct kernels_meter *m, struct alone *a, int32_t n_layer
     a->program.widths = a->widths;
     a->program.is_logit_rows = a->is_logit_rows;
     a->program.n_weights = 1;
-    a->program.weights = &a->query;
+    a->program.weights = a->query.weights;
     a->program.n_rope_dims = 0;
     a->program.n_ropes = 0;
 }
@@ -339,8 +338,10 @@ static struct compute_pass make_pass(struct alone *a, int32_t n_layers,
     int32_t n_blocks = blocks_each(point);
     size_t n_bytes = (size_t)(n_layers * layer_bytes(p, point));
     size_t block_bytes = n_bytes / (size_t)(n_blocks * point->n_sequences);
-    a->cache = mem_take(n_bytes);
-    fill_cache(a->cache, n_bytes);
+    const struct compute_memory_options options = { .n_bytes = (int64_t)n_bytes };
+    struct compute_memory *cache;
+    CHECK(a->device->memory_open(a->device->self, &options, &cache, NULL) == STATUS_OK);
+    fill_cache(cache->base, n_bytes); /* the CPU's */
     a->blocks = mem_take(sizeof(*a->blocks) * (size_t)(n_blocks * point->n_sequences));
     for (int32_t i = 0; i < n_blocks * point->n_sequences; i++)
         a->blocks[i] = (uint32_t)i;
@@ -350,12 +351,14 @@ static struct compute_pass make_pass(struct alone *a, int32_t n_layers,
         a->ids[i] = i % 2;
         a->positions[i] = point->n_before;
     }
-    return (struct compute_pass){ .n_rows = point->n_sequences,
+    return (struct compute_pass){ .program = p,
+                                  .workspace = a->pass.workspace,
+                                  .n_rows = point->n_sequences,
                                   .ids = a->ids,
                                   .positions = a->positions,
                                   .n_sequences = point->n_sequences,
                                   .sequences = a->sequences,
-                                  .kv = { .base = a->cache,
+                                  .kv = { .memory = cache,
                                           .unit_bytes = block_bytes,
                                           .block_bytes = block_bytes,
                                           .blocks_per_unit = 1,
@@ -373,12 +376,12 @@ static double time_alone(void *arg)
     int n = 0;
     int64_t end_ns = 0;
     for (int i = -1; n < PASSES_MAX && (i < 3 || time_now_ns() < end_ns); i++) {
-        int64_t begin_ns = time_now_ns();
-        run_device_run(a->device, 0, &a->program, &a->pass, a->workspace);
+        const struct compute_work *work = &a->pass.work;
+        (void)compute_device_wait(a->device, a->device->lanes[0], &a->pass.work);
         if (i < 0)
             end_ns = time_now_ns() + ROUND_NS / 2;
         else
-            s[n++] = (double)(time_now_ns() - begin_ns) * 1e-9;
+            s[n++] = (double)(work->end_ns - work->begin_ns) * 1e-9;
     }
     return cmd_kernels_work_median(s, n);
 }
@@ -386,25 +389,27 @@ static double time_alone(void *arg)
 static void measure_alone(struct kernels_meter *m, struct kernels_model *model,
                           const struct kernels_point *point)
 {
-    const struct compute_backend *backend = m->device.backend;
+    struct compute_device *device = m->device;
+    const struct compute_sizes sizes = { point->n_sequences, 0 };
     int64_t layer = layer_bytes(&m->model.program, point);
     int32_t n_layers = (int32_t)min_i64(max_i64(ATTENTION_BYTES / layer, 1),
                                         weights_spec(m->model.weights)->n_layers);
     struct alone *a = mem_take(sizeof(*a));
     open_alone(m, a, n_layers);
-    size_t n_work = backend->workspace_bytes(backend->self, &a->program, point->n_sequences, 0);
-    if (has_room(model, point, n_layers * layer + (int64_t)n_work, n_layers * layer)) {
+    int64_t n_work = device->workspace_bytes(device->self, device->lanes[0], &a->program, sizes);
+    if (has_room(model, point, n_layers * layer + n_work, n_layers * layer)) {
         const struct work work = { m->machine, &a->program, NULL };
         struct kernels_row *row = &model->attentions[model->n_attentions++];
         *row = (struct kernels_row){ .point = *point };
-        a->device = &m->device;
+        a->device = device;
+        CHECK(device->workspace_open(device->self, device->lanes[0], &a->program, sizes,
+                                     &a->pass.workspace, NULL) == STATUS_OK);
         a->pass = make_pass(a, n_layers, point);
-        a->workspace = mem_take(n_work);
         time_round(&work, row, 0, time_alone, a);
     }
-    backend->unpack(backend->self, a->query);
-    mem_give(a->workspace);
-    mem_give(a->cache);
+    device->workspace_close(device->self, a->pass.workspace);
+    device->memory_close(device->self, a->pass.kv.memory);
+    compute_packed_close(&a->query);
     mem_give(a->blocks);
     mem_give(a->ops);
     mem_give(a);

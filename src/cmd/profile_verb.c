@@ -54,14 +54,14 @@ static enum status describe_model(const struct source *from, struct predict_prof
 
 /* The device is open also after a fault. */
 static enum status open_model(const struct source *from, const struct device_spec *spec,
-                              struct run_device *device, struct run_model *model,
+                              struct compute_device **device, struct run_model *model,
                               struct fault *fault)
 {
     struct weights *weights;
-    run_device_open(device, cpu_open(spec, cpu_isa_best()));
+    *device = cpu_open(spec, cpu_isa_best());
+    const struct run_model_options options = { .device = *device, .kv_dtype = from->kv_dtype };
     enum status status = weights_open(&weights, from->path, fault);
-    return status == STATUS_OK ? run_model_open(model, weights, device, from->kv_dtype, NULL, fault)
-                               : status;
+    return status == STATUS_OK ? run_model_open(model, weights, &options, fault) : status;
 }
 
 /* One group: the first n_cores of `all`, the model packed anew for it. */
@@ -70,13 +70,13 @@ static enum status profile_group(const struct source *from, const struct device_
                                  struct predict_profile *profile, struct fault *fault)
 {
     struct device_spec *spec = mem_take(sizeof *spec);
-    struct run_device device;
+    struct compute_device *device;
     struct run_model model;
     struct predict_profile_group *group = &profile->groups[profile->n_groups++];
     *spec = *all;
     spec->n_cores = n_cores;
     enum status status = open_model(from, spec, &device, &model, fault);
-    snprintf(profile->arithmetic, sizeof profile->arithmetic, "%s", device.backend->name);
+    snprintf(profile->arithmetic, sizeof profile->arithmetic, "%s", device->name);
     if (status == STATUS_OK) {
         device_print(spec, group->device, sizeof group->device);
         group->n_cores = n_cores;
@@ -88,7 +88,7 @@ static enum status profile_group(const struct source *from, const struct device_
         run_model_close(&model);
         status = predict_profile_fit(group, fault);
     }
-    run_device_close(&device);
+    device->close(device->self);
     mem_give(spec);
     return status;
 }
@@ -101,7 +101,7 @@ static enum status profile_of_log(const struct source *from, const char *log, co
     struct device_spec *spec = mem_take(sizeof *spec);
     struct cpu_topology *topology = mem_take(sizeof *topology);
     struct predict_profile_group *group = mem_take(sizeof *group);
-    struct run_device device;
+    struct compute_device *device;
     struct weights *weights;
     int64_t n_batches = 0;
     profile->groups = group;
@@ -117,9 +117,9 @@ static enum status profile_of_log(const struct source *from, const char *log, co
         if (group->n_cores > spec->n_cores) /* another machine's log */
             snprintf(group->device, sizeof group->device, "cpu, %d cores", group->n_cores);
         group->share = 1;
-        run_device_open(&device, cpu_open(spec, cpu_isa_best()));
-        snprintf(profile->arithmetic, sizeof profile->arithmetic, "%s", device.backend->name);
-        profile->weights_bytes = run_model_packed_bytes(weights, &device);
+        device = cpu_open(spec, cpu_isa_best());
+        snprintf(profile->arithmetic, sizeof profile->arithmetic, "%s", device->name);
+        profile->weights_bytes = run_model_packed_bytes(weights, device);
         status =
             profile_log_read(log, service ? service : profile->model, group, &n_batches, fault);
         for (int i = 0; i < group->n_samples; i++) {
@@ -128,8 +128,8 @@ static enum status profile_of_log(const struct source *from, const char *log, co
             profile->n_prompt_max = max_i32(profile->n_prompt_max, l->n_new);
         }
         profile->activation_bytes = run_model_peak_bytes(
-            weights, &device, max_i32(profile->n_prompt_max, 1), max_i32(profile->n_batch_max, 1));
-        run_device_close(&device);
+            weights, device, max_i32(profile->n_prompt_max, 1), max_i32(profile->n_batch_max, 1));
+        device->close(device->self);
         weights_close(weights);
         if (status == STATUS_OK)
             fprintf(stderr, "%lld batches of the log are %d points\n", (long long)n_batches,
@@ -147,7 +147,7 @@ static enum status profile_beside(const struct source *from, const struct device
 {
     struct device_spec *spec = mem_take(sizeof *spec);
     struct run_survey_options options = *plan;
-    struct run_device device;
+    struct compute_device *device;
     struct run_model model;
     *spec = *all;
     spec->n_cores = 2;
@@ -156,13 +156,13 @@ static enum status profile_beside(const struct source *from, const struct device
     spec->n_cores = 1;
     for (int i = 0; i < 2; i++) {
         spec->cores[0] = all->cores[i];
-        run_device_add_lane(&device, cpu_open(spec, cpu_isa_best()));
+        cpu_add_lane(device, spec);
     }
     if (status == STATUS_OK) {
         run_survey_beside(&model, &options, &profile->beside);
         run_model_close(&model);
     }
-    run_device_close(&device);
+    device->close(device->self);
     mem_give(spec);
     return status;
 }

@@ -47,7 +47,7 @@ struct problem_at_hand {
 };
 
 /* What the model will book, without reading its weights. */
-static enum status open_model(struct problem_at_hand *at, int i, struct run_device *device,
+static enum status open_model(struct problem_at_hand *at, int i, struct compute_device *device,
                               struct fault *fault)
 {
     const struct config *config = at->config;
@@ -209,16 +209,16 @@ static enum status open_problem(struct problem_at_hand *at, struct fault *fault)
 {
     const struct config *config = at->config;
     struct place_problem *p = &at->problem;
-    struct run_device device;
+    struct compute_device *device;
     struct device_spec *spec = mem_take(sizeof(*spec));
     spec->kind = DEVICE_CPU;
     spec->n_cores = at->machine.first[at->machine.node_first[1]]; /* more cores want more bytes */
     memcpy(spec->cores, at->machine.cores, (size_t)spec->n_cores * sizeof(*spec->cores));
-    run_device_open(&device, cpu_open(spec, cpu_isa_best()));
+    device = cpu_open(spec, cpu_isa_best());
     enum status status = STATUS_OK;
     for (int i = 0; i < config->n_models && status == STATUS_OK; i++)
-        status = open_model(at, i, &device, fault);
-    run_device_close(&device);
+        status = open_model(at, i, device, fault);
+    device->close(device->self);
     mem_give(spec);
     if (status != STATUS_OK)
         return status;

@@ -25,7 +25,7 @@ struct need {
 static enum status read_need(struct weights *w, struct need *need, struct fault *fault)
 {
     struct config config;
-    struct run_device device;
+    struct compute_device *device;
     struct device_spec *spec = mem_take(sizeof *spec);
     struct cpu_topology *topology = mem_take(sizeof *topology);
     enum status status = cpu_topology_read(NULL, topology, fault);
@@ -33,11 +33,11 @@ static enum status read_need(struct weights *w, struct need *need, struct fault 
         config_init(&config);
         need->n_rows = config.n_batch_tokens_max + config.n_batch_max;
         cpu_topology_device(topology, -1, spec);
-        run_device_open(&device, cpu_open(spec, cpu_isa_best()));
-        need->packed_bytes = run_model_packed_bytes(w, &device);
+        device = cpu_open(spec, cpu_isa_best());
+        need->packed_bytes = run_model_packed_bytes(w, device);
         need->peak_bytes =
-            run_model_peak_bytes(w, &device, (int32_t)need->n_rows, (int32_t)config.n_batch_max);
-        run_device_close(&device);
+            run_model_peak_bytes(w, device, (int32_t)need->n_rows, (int32_t)config.n_batch_max);
+        device->close(device->self);
         config_free(&config);
     }
     mem_give(topology);

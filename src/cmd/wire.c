@@ -33,7 +33,7 @@ enum { ENGINE_REQUESTS_MAX = 2048, STEP_ROUNDS_MAX = 64, PAD_TOKENS = 512 };
 
 struct engine_place { /* one engine of the house */
     struct device_spec device_spec;
-    struct run_device device;
+    struct compute_device *device;
     struct lanes lanes;
     struct service_spec services[LIMIT_MODELS]; /* the house's, with what was placed here */
     struct run_unit *unit;
@@ -162,8 +162,8 @@ static enum status open_model(struct house *house, int s, struct kv_shape *shape
     if (model->profile != NULL)
         log_line(LOG_INFO, "serve", "%s: profile %016llx", model->name,
                  (unsigned long long)predict_profile_hash(&house->profiles[s]));
-    house->need_bytes[s] = run_model_packed_bytes(weights, &house->engines[0].device) +
-                           run_model_peak_bytes(weights, &house->engines[0].device,
+    house->need_bytes[s] = run_model_packed_bytes(weights, house->engines[0].device) +
+                           run_model_peak_bytes(weights, house->engines[0].device,
                                                 n_rows_max(config), (int32_t)config->n_batch_max);
     weights_close(weights);
     return STATUS_OK;
@@ -246,9 +246,9 @@ static enum status open_device(struct house *house, int e, int64_t memory_bytes,
                        wants_usual ? n_usual : config->n_lanes, fault);
     if (status != STATUS_OK)
         return status;
-    run_device_open(&place->device, cpu_open(&place->device_spec, cpu_isa_best()));
+    place->device = cpu_open(&place->device_spec, cpu_isa_best());
     for (int32_t i = 1; i < place->lanes.n; i++)
-        run_device_add_lane(&place->device, cpu_open(&place->lanes.devices[i], cpu_isa_best()));
+        cpu_add_lane(place->device, &place->lanes.devices[i]);
     device_print(&place->device_spec, house->device_texts[e], sizeof house->device_texts[e]);
     house->device_names[e] = house->device_texts[e];
     house->n_engines = e + 1;
@@ -338,7 +338,7 @@ static void open_unit(struct house *house, int e)
                               .log = house->recorders.logs[e],
                               .trace = house->recorders.trace },
                   .report_ns = config->report_ns },
-        .device = &place->device,
+        .device = place->device,
         .paths = paths,
         .specs = specs,
         .perfs = perfs,
@@ -576,7 +576,7 @@ bool wire_close(struct house *house)
     for (int e = 0; e < house->n_engines; e++) {
         if (house->engines[e].unit)
             run_unit_close(house->engines[e].unit);
-        run_device_close(&house->engines[e].device);
+        house->engines[e].device->close(house->engines[e].device->self);
     }
     bool is_recorded = recorders_close(&house->recorders);
     for (int s = 0; s < house->n_services; s++) {

@@ -1,7 +1,7 @@
-/* The backend contract: a forward pass is a flat list of operations (data) that the backend runs
- * whole.
+/* Programs: a forward pass is a flat list of operations (data) that a device runs whole.
  *
- * A program is compiled once per model (run/forward.c); a pass is what changes each step.
+ * A program is compiled once per model (run/forward.c). A pass (compute/pass.h) is what changes
+ * each step, and a device (compute/device.h) runs it.
  * Activations are registers: float32 matrices (n_rows, width). The backend may fuse neighbours and
  * runs the list in one parallel region.
  *
@@ -41,7 +41,7 @@
  * upwards, so are the odd ones', acc += even sum + odd sum. What is below 2^-126 is 0. halves.h has
  * it in C. */
 #pragma once
-#include "compute/draw.h"
+#include "compute/shapes.h"
 #include "core/model_weights.h"
 
 /* The numbers of arithmetics; new bits get a new one. */
@@ -63,7 +63,7 @@ enum compute_op_kind {
     COMPUTE_ATTEND, /* dst = attention of queries src over the cache of `layer`, each over the last
                        n positions (0: all), itself included; scale on the scores */
     COMPUTE_TAKE_ROWS, /* dst = the rows of src in pass->logit_rows */
-    COMPUTE_LOGITS,    /* pass->logits = src . weight^T + bias */
+    COMPUTE_LOGITS,    /* logits = src . weight^T + bias */
 };
 enum compute_flag {
     COMPUTE_ADD_TO = 1,     /* MATMUL, NORM: add to dst (the residual stream) */
@@ -80,7 +80,7 @@ struct compute_op {
     float scale;
 };
 
-struct compute_weight; /* packed by a backend, in its own layout */
+struct compute_weight; /* bound by a device, in its own layout */
 struct compute_rope {
     const float *inverse_frequencies; /* (n_rope_dims / 2), scaling applied */
     float scale;                      /* on sines and cosines, mostly 1 */
@@ -96,105 +96,6 @@ struct compute_program {
     struct compute_weight *const *weights;
     int32_t n_heads, n_kv_heads, head_dim, n_rope_dims, n_vocabulary, n_ropes;
     struct compute_rope ropes[2];
+    struct compute_shapes shapes; /* none: all zero */
 };
 
-/* Where a model's keys and values lie. A block of n_tokens positions is contiguous over all layers:
- * (layer, K or V, kv_head, token, head_dim). block id b = unit * blocks_per_unit + index:
- * address = base + unit * unit_bytes + index * block_bytes.
- * By head: a block is n_layers * n_kv_heads units of (K or V, token, head_dim), each anywhere.
- * Of Q8_0 a head's part of a block is (token, head_dim) int8, behind it all scales as halves,
- * (head_dim / 32, token): bytes and scales of neighbours lie side by side. */
-struct compute_kv {
-    unsigned char *base;
-    uint64_t unit_bytes, block_bytes;
-    uint32_t blocks_per_unit;
-    int32_t block_tokens;
-    enum dtype dtype; /* F32, F16, or Q8_0 with a head_dim that 32 divides */
-    int32_t n_layers, n_kv_heads, head_dim;
-    bool is_by_head;
-};
-static inline unsigned char *compute_kv_block(const struct compute_kv *kv, uint32_t block)
-{
-    return kv->base + (uint64_t)(block / kv->blocks_per_unit) * kv->unit_bytes +
-           (uint64_t)(block % kv->blocks_per_unit) * kv->block_bytes;
-}
-/* Bytes of one head's keys or values in a block. */
-static inline size_t compute_kv_part_bytes(const struct compute_kv *kv)
-{
-    return (size_t)kv->block_tokens * (size_t)dtype_row_bytes(kv->dtype, kv->head_dim);
-}
-/* Where in a block one head's rows (block_tokens, head_dim) of keys (part 0) or values (1) lie. */
-static inline size_t compute_kv_offset(const struct compute_kv *kv, int layer, int part, int head)
-{
-    size_t rows = ((size_t)layer * 2 + (size_t)part) * (size_t)kv->n_kv_heads + (size_t)head;
-    return rows * compute_kv_part_bytes(kv);
-}
-
-struct compute_sequence {
-    int32_t first_row, n_rows; /* its rows of this pass, consecutive positions */
-    int32_t n_before;          /* positions computed before: row first_row has position n_before */
-    /* Block table covering n_before + n_rows positions; by head (n_layers, n_kv_heads, stride)
-     * units, the first of each row covering them. */
-    const uint32_t *blocks;
-    uint32_t stride;
-};
-/* The rows (block_tokens, head_dim) of one head's keys (part 0) or values (1) in the k-th block of
- * a sequence. */
-static inline unsigned char *compute_kv_rows(const struct compute_kv *kv,
-                                             const struct compute_sequence *sequence, int32_t k,
-                                             int layer, int part, int head)
-{
-    if (!kv->is_by_head)
-        return compute_kv_block(kv, sequence->blocks[k]) + compute_kv_offset(kv, layer, part, head);
-    size_t row = (size_t)layer * (size_t)kv->n_kv_heads + (size_t)head;
-    return kv->base +
-           (uint64_t)sequence->blocks[row * sequence->stride + (size_t)k] * kv->unit_bytes +
-           (size_t)part * compute_kv_part_bytes(kv);
-}
-struct compute_pass {
-    int32_t n_rows;
-    const int32_t *ids;       /* (n_rows) token ids, checked against the vocabulary by the caller */
-    const int32_t *positions; /* (n_rows) */
-    int32_t n_sequences;
-    const struct compute_sequence *sequences;
-    struct compute_kv kv;
-    int32_t n_logit_rows;
-    const int32_t *logit_rows; /* (n_logit_rows) rows whose logits are wanted */
-    float *logits;             /* (n_logit_rows, n_vocabulary) out */
-};
-
-struct compute_backend {
-    void *self;
-    const char *name;    /* "reference", "cpu-avx2", ... */
-    uint32_t arithmetic; /* version of the arithmetic: equal numbers promise equal bits */
-    /* Packs one weight (a matrix, or a vector of n_rows == 1) into the backend's layout, exactly:
-     * one form serves matmul and look-up by row (EMBED). The tensor's memory is not needed
-     * afterwards. Free with unpack. Calls of pack and run must not overlap: whoever shares a
-     * backend between threads locks it. */
-    enum status (*pack)(void *self, const struct tensor *tensor, struct compute_weight **out,
-                        struct fault *fault);
-    void (*unpack)(void *self, struct compute_weight *weight);
-    size_t (*weight_bytes)(void *self, const struct compute_weight *weight);
-    /* What pack will take for it, at most: booked before a load begins. */
-    size_t (*packed_bytes)(void *self, const struct tensor *tensor);
-    /* Activation memory for passes of up to these sizes (registers and scratch): the ledger's
-     * activation peak. Before the weights are packed (program->weights is NULL) the most is
-     * assumed. */
-    size_t (*workspace_bytes)(void *self, const struct compute_program *program, int32_t n_rows_max,
-                              int32_t n_logit_rows_max);
-    /* Runs the whole pass; workspace: at least workspace_bytes, 64-byte aligned, its content does
-     * not matter. Blocks until done, allocates nothing. */
-    void (*run)(void *self, const struct compute_program *program, const struct compute_pass *pass,
-                void *workspace);
-    /* Runs work(arg, rank, n) on each of the n <= n_members members of the backend's team and
-     * blocks until all are done: what follows a pass and is worth sharing (drawing tokens). Must
-     * not overlap with run or pack either. */
-    int n_members;
-    void (*share)(void *self, void (*work)(void *arg, int rank, int n), void *arg);
-    const struct compute_draw *draw; /* for whoever draws on such a member */
-    void (*close)(void *self);
-};
-
-/* The naive backend that is obviously right: one thread, plain loops, an arithmetic above step by
- * step. */
-struct compute_backend *compute_reference_open(uint32_t arithmetic);

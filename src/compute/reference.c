@@ -1,458 +1,62 @@
-/* The naive backend: one thread, plain loops, the arithmetic of compute.h step by step.
- *
- * Weights are unpacked to floats, or to integers with a scale and a minimum per sub-block; a pass
- * walks the list of operations. Nothing is clever here: this is what the fast backends are compared
- * with, bit for bit. */
-#include "compute/compute.h"
+/* The reference device: weights are unpacked to floats, or to integers with a scale and a minimum
+ * per sub-block. Work runs when it is polled, by the thread that polls. */
+#include "compute/device.h"
 
 #include "base/mem.h"
+#include "base/team.h"
+#include "base/time.h"
+#include "compute/drawer.h"
+#include "compute/host.h"
 #include "compute/quant.h"
-#include "compute/halves.h"
-#include "compute/vmath.h"
+#include "compute/reference_ops.h"
 #include <string.h>
 
-enum { PIECE = 256 };
-
-struct compute_weight {
-    enum dtype dtype;
-    int32_t n_rows, n_columns, n_sub;
-    bool is_tiled;   /* multiplied as halves_add does */
-    float *floats;   /* (n_rows, n_columns), or NULL and: */
-    int8_t *values;  /* (n_rows, n_columns) */
-    float *scales;   /* (n_rows, n_columns / n_sub) */
-    float *minimums; /* the same, NULL without minimums */
-    size_t n_bytes;
+struct reference {
+    struct compute_device face;
+    struct compute_lane lane;
+    struct lock *lock; /* of the queue, and of all that runs */
+    struct compute_work *first, *last;
 };
 
-struct state { /* of one pass */
-    const struct compute_program *program;
-    const struct compute_pass *pass;
-    unsigned char *registers;
-    float *scratch; /* one row of activations or probabilities */
+/* ---- Weights. ---- */
+
+/* Where the parts of a packed tensor lie; those that it has none of are empty. */
+struct layout {
+    int64_t values, scales, minimums, n_bytes;
+    int32_t n_sub; /* 0: floats */
 };
 
-static int64_t stride_of(const struct compute_program *program, int reg)
-{
-    return (int64_t)align_up_u64((uint64_t)program->widths[reg], 16);
-}
-
-static int32_t rows_of(const struct state *s, int reg)
-{
-    return s->program->is_logit_rows[reg] ? s->pass->n_logit_rows : s->pass->n_rows;
-}
-
-/* Floats before a register's rows: they lie behind those of the registers before it. */
-static int64_t floats_before(const struct state *s, int reg)
-{
-    int64_t n = 0;
-    for (int i = 0; i < reg; i++)
-        n += rows_of(s, i) * stride_of(s->program, i);
-    return n;
-}
-
-static float *row_at(const struct state *s, int reg, int32_t row)
-{
-    return (float *)(void *)s->registers + floats_before(s, reg) + row * stride_of(s->program, reg);
-}
-
-static const struct compute_weight *weight_at(const struct state *s, int32_t index)
-{
-    return index < 0 ? NULL : s->program->weights[index];
-}
-
-static int32_t scratch_floats(const struct compute_program *program)
-{
-    int32_t n = 3 * PIECE + 2 * program->head_dim;
-    for (int i = 0; i < program->n_registers; i++)
-        n = max_i32(n, program->widths[i] * 2);
-    return n;
-}
-
-static float weight_value(const struct compute_weight *w, int64_t at)
-{
-    if (w->floats != NULL)
-        return w->floats[at];
-    float value = (float)w->values[at] * w->scales[at / w->n_sub];
-    return w->minimums != NULL ? value + w->minimums[at / w->n_sub] : value;
-}
-
-static void run_embed(const struct state *s, const struct compute_op *op)
-{
-    const struct compute_weight *w = weight_at(s, op->weight), *w2 = weight_at(s, op->weight2);
-    for (int32_t row = 0; row < s->pass->n_rows; row++) {
-        float *out = row_at(s, op->dst, row);
-        int64_t at = (int64_t)s->pass->ids[row] * w->n_columns;
-        int64_t position = s->pass->positions[row] + op->n;
-        for (int32_t k = 0; k < w->n_columns; k++) {
-            out[k] = weight_value(w, at + k) * op->scale;
-            if (w2 != NULL)
-                out[k] += weight_value(w2, position * w2->n_columns + k);
-        }
-    }
-}
-
-static float sum_of_products(const float *x, const float *y, int32_t n)
-{
-    float partial[16] = { 0 };
-    for (int32_t i = 0; i < n; i++)
-        partial[i % 16] = vmath_fma(x[i], y[i], partial[i % 16]);
-    return vmath_fold16(partial);
-}
-
-static void norm(const float *x, int32_t n, const float *weight, const float *bias, float epsilon,
-                 bool is_layer, float *out)
-{
-    float mean = 0;
-    if (is_layer) {
-        float partial[16] = { 0 };
-        for (int32_t i = 0; i < n; i++)
-            partial[i % 16] += x[i];
-        mean = vmath_fold16(partial) / (float)n;
-    }
-    for (int32_t i = 0; i < n; i++)
-        out[i] = is_layer ? x[i] - mean : x[i];
-    float square = sum_of_products(out, out, n) / (float)n;
-    float inverse = 1.0f / __builtin_sqrtf(square + epsilon);
-    for (int32_t i = 0; i < n; i++) {
-        float t = out[i] * inverse;
-        out[i] = bias != NULL ? vmath_fma(t, weight[i], bias[i]) : t * weight[i];
-    }
-}
-
-static void run_norm(const struct state *s, const struct compute_op *op)
-{
-    const struct compute_weight *w = weight_at(s, op->weight), *b = weight_at(s, op->bias);
-    for (int32_t row = 0; row < rows_of(s, op->dst); row++) {
-        float *dst = row_at(s, op->dst, row);
-        float *out = op->flags & COMPUTE_ADD_TO ? s->scratch : dst;
-        norm(row_at(s, op->src, row), w->n_columns, w->floats, b != NULL ? b->floats : NULL,
-             op->scale, op->flags & COMPUTE_NORM_LAYER, out);
-        for (int32_t i = 0; i < w->n_columns && out != dst; i++)
-            dst[i] += out[i];
-    }
-}
-
-static void run_head_norm(const struct state *s, const struct compute_op *op)
-{
-    const struct compute_weight *w = weight_at(s, op->weight);
-    for (int32_t row = 0; row < rows_of(s, op->dst); row++)
-        for (int32_t head = 0; head < op->n; head++) {
-            float *x = row_at(s, op->dst, row) + (int64_t)head * s->program->head_dim;
-            norm(x, s->program->head_dim, w->floats, NULL, op->scale, false, x);
-        }
-}
-
-static float dot_float(const struct compute_weight *w, int32_t output, const float *x)
-{
-    const float *weights = w->floats + (int64_t)output * w->n_columns;
-    float acc = 0;
-    if (w->is_tiled)
-        return halves_add(acc, weights, w->dtype == DTYPE_F16, x, w->n_columns);
-    for (int32_t k = 0; k < w->n_columns; k++)
-        acc = vmath_fma(weights[k], x[k], acc);
-    return acc;
-}
-
-/* q: the quantized row; its scales, one per 32, stand behind it. */
-static float dot_integer(const struct compute_weight *w, int32_t output, const int8_t *q,
-                         const float *x_scales)
-{
-    int64_t first = (int64_t)output * w->n_columns;
-    float acc = 0;
-    for (int32_t k = 0; k < w->n_columns; k += w->n_sub) {
-        int32_t sum = 0, sum_q = 0;
-        for (int32_t i = k; i < k + w->n_sub; i++) {
-            sum += w->values[first + i] * q[i];
-            sum_q += q[i];
-        }
-        float x_scale = x_scales[k / 32];
-        float w_scale = vmath_finite(w->scales[(first + k) / w->n_sub]);
-        acc = vmath_fma((float)sum * w_scale, x_scale, acc);
-        if (w->minimums != NULL)
-            acc = vmath_fma(w->minimums[(first + k) / w->n_sub], x_scale * (float)sum_q, acc);
-    }
-    return acc;
-}
-
-static float act_of(int act, float x)
-{
-    switch (act) {
-    case ACT_SILU:
-        return vmath_silu(x);
-    case ACT_GELU_TANH:
-        return vmath_gelu_tanh(x);
-    case ACT_GELU_ERF:
-        return vmath_gelu_erf(x);
-    default:
-        return vmath_relu(x);
-    }
-}
-
-static void matmul_row(const struct state *s, const struct compute_op *op, const float *x,
-                       float *out)
-{
-    const struct compute_weight *w = weight_at(s, op->weight), *b = weight_at(s, op->bias);
-    float *x_scales = s->scratch;
-    int8_t *q = (int8_t *)(s->scratch + w->n_columns / 32);
-    if (w->floats == NULL)
-        for (int32_t k = 0; k < w->n_columns; k += 32)
-            x_scales[k / 32] = quant_activations(x + k, q + k);
-    for (int32_t n = 0; n < w->n_rows; n++) {
-        float value = w->floats != NULL ? dot_float(w, n, x) : dot_integer(w, n, q, x_scales);
-        if (b != NULL)
-            value += b->floats[n];
-        if (op->flags & COMPUTE_HAS_ACT)
-            value = act_of(op->act, value);
-        out[n] = op->flags & COMPUTE_ADD_TO ? out[n] + value : value;
-    }
-}
-
-static void run_matmul(const struct state *s, const struct compute_op *op)
-{
-    bool is_logits = op->kind == COMPUTE_LOGITS;
-    for (int32_t row = 0; row < rows_of(s, op->src); row++)
-        matmul_row(s, op, row_at(s, op->src, row),
-                   is_logits ? s->pass->logits + (int64_t)row * s->program->n_vocabulary
-                             : row_at(s, op->dst, row));
-}
-
-static void run_gate(const struct state *s, const struct compute_op *op)
-{
-    for (int32_t row = 0; row < rows_of(s, op->dst); row++) {
-        float *out = row_at(s, op->dst, row);
-        const float *x = row_at(s, op->src, row), *y = row_at(s, op->src2, row);
-        for (int32_t i = 0; i < s->program->widths[op->dst]; i++)
-            out[i] = act_of(op->act, x[i]) * y[i];
-    }
-}
-
-static void run_rope(const struct state *s, const struct compute_op *op)
-{
-    const struct compute_rope *rope = &s->program->ropes[op->rope];
-    int32_t half = s->program->n_rope_dims / 2;
-    bool is_pairs = op->flags & COMPUTE_ROPE_PAIRS;
-    for (int32_t row = 0; row < s->pass->n_rows; row++)
-        for (int32_t i = 0; i < half; i++) {
-            float angle = (float)s->pass->positions[row] * rope->inverse_frequencies[i];
-            float sine, cosine;
-            vmath_sincos((double)angle, &sine, &cosine);
-            sine *= rope->scale;
-            cosine *= rope->scale;
-            for (int32_t head = 0; head < op->n; head++) {
-                float *x = row_at(s, op->dst, row) + (int64_t)head * s->program->head_dim;
-                float *a = is_pairs ? x + 2 * i : x + i, *b = is_pairs ? a + 1 : a + half;
-                float a0 = *a, b0 = *b;
-                *a = vmath_fma(a0, cosine, -(b0 * sine));
-                *b = vmath_fma(b0, cosine, a0 * sine);
-            }
-        }
-}
-
-/* One element of the cache, and of Q8_0 the scale of its 32. */
-struct kv_element {
-    unsigned char *at, *scale;
-};
-
-static struct kv_element kv_at(const struct state *s, const struct compute_sequence *sequence,
-                               int layer, int part, int head, int32_t position, int32_t d)
-{
-    const struct compute_kv *kv = &s->pass->kv;
-    unsigned char *rows =
-        compute_kv_rows(kv, sequence, position / kv->block_tokens, layer, part, head);
-    size_t t = (size_t)(position % kv->block_tokens), n = (size_t)kv->block_tokens;
-    size_t i = t * (size_t)kv->head_dim + (size_t)d;
-    unsigned char *scales = rows + n * (size_t)kv->head_dim;
-    if (kv->dtype == DTYPE_Q8_0)
-        return (struct kv_element){ rows + i, scales + 2 * ((size_t)d / 32 * n + t) };
-    return (struct kv_element){ rows + i * (kv->dtype == DTYPE_F32 ? 4 : 2), NULL };
-}
-
-static float kv_load(const struct state *s, const struct compute_sequence *sequence, int layer,
-                     int part, int head, int32_t position, int32_t d)
-{
-    struct kv_element from = kv_at(s, sequence, layer, part, head, position, d);
-    float value, scale;
-    if (from.scale == NULL) {
-        quant_block_to_float(s->pass->kv.dtype, from.at, &value);
-        return value;
-    }
-    quant_block_to_float(DTYPE_F16, from.scale, &scale);
-    return (float)*(const int8_t *)from.at * scale;
-}
-
-/* 32 elements and their scale. */
-static void store_q8_0(struct kv_element to, const float x[32])
-{
-    int8_t q[32];
-    uint16_t scale = quant_cache_scale(half_from_float(quant_activations(x, q)));
-    memcpy(to.at, q, 32);
-    memcpy(to.scale, &scale, 2);
-}
-
-/* The keys (part 0) or values (1) of one row. */
-static void store_row(const struct state *s, const struct compute_op *op,
-                      const struct compute_sequence *sequence, int32_t r, int part)
-{
-    const struct compute_kv *kv = &s->pass->kv;
-    const float *x = row_at(s, part == 0 ? op->src : op->src2, sequence->first_row + r);
-    int32_t n_block = dtype_info(kv->dtype)->n_block;
-    for (int32_t j = 0; j < kv->n_kv_heads * kv->head_dim; j += n_block) {
-        struct kv_element to = kv_at(s, sequence, op->layer, part, j / kv->head_dim,
-                                     sequence->n_before + r, j % kv->head_dim);
-        uint16_t half = half_from_float(x[j]);
-        if (kv->dtype == DTYPE_Q8_0)
-            store_q8_0(to, x + j);
-        else if (kv->dtype == DTYPE_F32)
-            memcpy(to.at, &x[j], 4);
-        else
-            memcpy(to.at, &half, 2);
-    }
-}
-
-static void run_kv_store(const struct state *s, const struct compute_op *op)
-{
-    for (int32_t i = 0; i < s->pass->n_sequences; i++)
-        for (int32_t r = 0; r < s->pass->sequences[i].n_rows; r++) {
-            store_row(s, op, &s->pass->sequences[i], r, 0);
-            store_row(s, op, &s->pass->sequences[i], r, 1);
-        }
-}
-
-struct head { /* one query head of one row, and what it sees */
-    const struct compute_sequence *sequence;
-    int layer, kv_head;
-    int32_t first, last; /* positions that it sees, both included */
-    float scale;
-    const float *q;
-};
-
-/* The query with the key of position t; k: a row for scratch. */
-static float dot_key(const struct state *s, const struct head *h, int32_t t, float *k)
-{
-    const struct compute_kv *kv = &s->pass->kv;
-    float acc = 0;
-    if (kv->dtype != DTYPE_Q8_0) {
-        for (int32_t d = 0; d < kv->head_dim; d++)
-            k[d] = kv_load(s, h->sequence, h->layer, 0, h->kv_head, t, d);
-        return sum_of_products(h->q, k, kv->head_dim);
-    }
-    for (int32_t d = 0; d < kv->head_dim; d += 32) {
-        int8_t q[32];
-        float scale, query_scale = quant_activations(h->q + d, q);
-        int32_t sum = 0;
-        struct kv_element key = kv_at(s, h->sequence, h->layer, 0, h->kv_head, t, d);
-        for (int32_t i = 0; i < 32; i++)
-            sum += (int32_t)q[i] * (int8_t)key.at[i];
-        quant_block_to_float(DTYPE_F16, key.scale, &scale);
-        acc = vmath_fma((float)sum * scale, query_scale, acc);
-    }
-    return acc;
-}
-
-/* Piece `piece` from scratch into o (head_dim) and its maximum and sum. */
-static void attend_piece(const struct state *s, const struct head *h, int32_t piece, float *max,
-                         float *sum, float *o)
-{
-    int32_t head_dim = s->program->head_dim, from = max_i32(piece * PIECE, h->first);
-    int32_t to = min_i32(piece * PIECE + PIECE - 1, h->last);
-    float *p = s->scratch, *k = p + PIECE, partial[16] = { 0 };
-    for (int32_t t = from; t <= to; t++) {
-        p[t - from] = dot_key(s, h, t, k) * h->scale;
-        *max = t == from || p[t - from] > *max ? p[t - from] : *max;
-    }
-    for (int32_t d = 0; d < head_dim; d++)
-        o[d] = 0;
-    for (int32_t t = from; t <= to; t++) {
-        float e = vmath_exp(p[t - from] - *max);
-        partial[t % 16] += e;
-        for (int32_t d = 0; d < head_dim; d++)
-            o[d] = vmath_fma(e, kv_load(s, h->sequence, h->layer, 1, h->kv_head, t, d), o[d]);
-    }
-    *sum = vmath_fold16(partial);
-}
-
-static void attend_head(const struct state *s, const struct head *h, float *out)
-{
-    int32_t head_dim = s->program->head_dim, first_piece = h->first / PIECE;
-    float max = 0, sum = 0, *o2 = s->scratch + PIECE + max_i32(PIECE, head_dim);
-    attend_piece(s, h, first_piece, &max, &sum, out);
-    for (int32_t piece = first_piece + 1; piece <= h->last / PIECE; piece++) {
-        float max2 = 0, sum2 = 0;
-        attend_piece(s, h, piece, &max2, &sum2, o2);
-        float top = max > max2 ? max : max2;
-        float a = vmath_exp(max - top), b = vmath_exp(max2 - top);
-        for (int32_t d = 0; d < head_dim; d++)
-            out[d] = vmath_fma(o2[d], b, out[d] * a);
-        sum = vmath_fma(sum2, b, sum * a);
-        max = top;
-    }
-    float inverse = 1.0f / sum;
-    for (int32_t d = 0; d < head_dim; d++)
-        out[d] *= inverse;
-}
-
-static void run_attend(const struct state *s, const struct compute_op *op)
-{
-    const struct compute_program *program = s->program;
-    int32_t group = program->n_heads / program->n_kv_heads;
-    for (int32_t i = 0; i < s->pass->n_sequences; i++) {
-        const struct compute_sequence *sequence = &s->pass->sequences[i];
-        for (int32_t r = 0; r < sequence->n_rows; r++)
-            for (int32_t head = 0; head < program->n_heads; head++) {
-                int32_t row = sequence->first_row + r, last = sequence->n_before + r;
-                int64_t at = (int64_t)head * program->head_dim;
-                struct head h = { sequence,
-                                  op->layer,
-                                  head / group,
-                                  0,
-                                  last,
-                                  op->scale,
-                                  row_at(s, op->src, row) + at };
-                if (op->n > 0)
-                    h.first = max_i32(0, last - op->n + 1);
-                attend_head(s, &h, row_at(s, op->dst, row) + at);
-            }
-    }
-}
-
-static void run_take_rows(const struct state *s, const struct compute_op *op)
-{
-    for (int32_t i = 0; i < s->pass->n_logit_rows; i++)
-        memcpy(row_at(s, op->dst, i), row_at(s, op->src, s->pass->logit_rows[i]),
-               (size_t)s->program->widths[op->dst] * sizeof(float));
-}
-
-static void reference_run(void *self, const struct compute_program *program,
-                          const struct compute_pass *pass, void *workspace)
-{
-    static void (*const steps[])(const struct state *, const struct compute_op *) = {
-        [COMPUTE_EMBED] = run_embed,         [COMPUTE_NORM] = run_norm,
-        [COMPUTE_HEAD_NORM] = run_head_norm, [COMPUTE_MATMUL] = run_matmul,
-        [COMPUTE_GATE] = run_gate,           [COMPUTE_ROPE] = run_rope,
-        [COMPUTE_KV_STORE] = run_kv_store,   [COMPUTE_ATTEND] = run_attend,
-        [COMPUTE_TAKE_ROWS] = run_take_rows, [COMPUTE_LOGITS] = run_matmul,
-    };
-    (void)self;
-    struct state s = { program, pass, workspace, NULL };
-    s.scratch = (float *)workspace + floats_before(&s, program->n_registers);
-    for (int i = 0; i < program->n_ops; i++)
-        steps[program->ops[i].kind](&s, &program->ops[i]);
-}
-
-static size_t reference_workspace_bytes(void *self, const struct compute_program *program,
-                                        int32_t n_rows_max, int32_t n_logit_rows_max)
-{
-    (void)self;
-    int64_t n_floats = scratch_floats(program);
-    for (int i = 0; i < program->n_registers; i++)
-        n_floats +=
-            stride_of(program, i) * (program->is_logit_rows[i] ? n_logit_rows_max : n_rows_max);
-    return (size_t)n_floats * sizeof(float);
-}
-
-static void unpack_integers(const struct tensor *tensor, struct compute_weight *weight)
+static struct layout layout_of(const struct tensor *tensor)
 {
     const struct dtype_info *info = dtype_info(tensor->dtype);
+    int64_t n = (int64_t)tensor->n_rows * tensor->n_columns;
+    if (!info->is_integer || tensor->n_rows == 1)
+        return (struct layout){ .n_bytes = n * (int64_t)sizeof(float) };
+    unsigned char zeros[512] = { 0 };
+    struct quant_block block;
+    CHECK(info->block_bytes <= (int32_t)sizeof(zeros));
+    quant_block_decode(tensor->dtype, zeros, &block);
+    int64_t n_scales = n / block.n_sub * (int64_t)sizeof(float);
+    struct layout layout = { .n_sub = block.n_sub };
+    layout.scales = (int64_t)align_up_u64((uint64_t)n, 64);
+    layout.minimums = layout.scales + n_scales;
+    layout.n_bytes = layout.minimums + (block.has_minimum ? n_scales : 0);
+    layout.minimums = block.has_minimum ? layout.minimums : 0;
+    return layout;
+}
+
+static int64_t packed_bytes(void *self, const struct tensor *tensor)
+{
+    (void)self;
+    return layout_of(tensor).n_bytes;
+}
+
+static void unpack_integers(const struct tensor *tensor, const struct layout *layout,
+                            unsigned char *to)
+{
+    const struct dtype_info *info = dtype_info(tensor->dtype);
+    float *scales = (float *)(void *)(to + layout->scales);
+    float *minimums = (float *)(void *)(to + layout->minimums);
     int64_t at = 0;
     for (int32_t row = 0; row < tensor->n_rows; row++)
         for (int32_t k = 0; k < tensor->n_columns; k += info->n_block) {
@@ -460,102 +64,254 @@ static void unpack_integers(const struct tensor *tensor, struct compute_weight *
             const unsigned char *data = tensor->data;
             data += row * tensor->row_bytes + (int64_t)(k / info->n_block) * info->block_bytes;
             quant_block_decode(tensor->dtype, data, &block);
-            memcpy(weight->values + at, block.values, (size_t)block.n);
+            memcpy(to + at, block.values, (size_t)block.n);
             for (int32_t i = 0; i < block.n; i += block.n_sub, at += block.n_sub) {
-                weight->scales[at / block.n_sub] = quant_scale(&block, i / block.n_sub);
-                if (weight->minimums != NULL)
-                    weight->minimums[at / block.n_sub] = quant_minimum(&block, i / block.n_sub);
+                scales[at / block.n_sub] = quant_scale(&block, i / block.n_sub);
+                if (layout->minimums > 0)
+                    minimums[at / block.n_sub] = quant_minimum(&block, i / block.n_sub);
             }
         }
 }
 
-static enum status reference_pack(void *self, const struct tensor *tensor,
-                                  struct compute_weight **out, struct fault *fault)
+static enum status pack(void *self, const struct tensor *tensor, struct compute_memory *memory,
+                        int64_t at, struct fault *fault)
 {
-    const struct compute_backend *backend = self;
     const struct dtype_info *info = dtype_info(tensor->dtype);
+    (void)self;
     if (tensor->n_columns % info->n_block != 0)
         return fault_set(fault, STATUS_BAD_INPUT, "a row of %d is not a multiple of %s's blocks",
                          tensor->n_columns, info->name);
+    struct layout layout = layout_of(tensor);
+    CHECK(at % 64 == 0 && at + layout.n_bytes <= memory->n_bytes);
+    unsigned char *to = memory->base + at;
+    if (layout.n_sub > 0)
+        unpack_integers(tensor, &layout, to);
+    for (int32_t row = 0; row < tensor->n_rows && layout.n_sub == 0; row++)
+        quant_row_to_float(tensor, row, (float *)(void *)to + (int64_t)row * tensor->n_columns);
+    return STATUS_OK;
+}
+
+static enum status bind(void *self, const struct tensor *tensor, struct compute_memory *memory,
+                        int64_t at, struct compute_weight **out, struct fault *fault)
+{
+    const struct reference *r = self;
+    struct layout layout = layout_of(tensor);
+    (void)fault;
+    CHECK(at % 64 == 0 && at + layout.n_bytes <= memory->n_bytes);
+    unsigned char *base = memory->base + at;
     struct compute_weight *weight = mem_take(sizeof(*weight));
-    int64_t n = (int64_t)tensor->n_rows * tensor->n_columns;
-    weight->dtype = tensor->dtype;
-    weight->is_tiled = backend->arithmetic == COMPUTE_ARITHMETIC_CPU_TILES && tensor->n_rows > 1 &&
-                       (tensor->dtype == DTYPE_F16 || tensor->dtype == DTYPE_BF16);
-    weight->n_rows = tensor->n_rows;
-    weight->n_columns = tensor->n_columns;
-    if (info->is_integer && tensor->n_rows > 1) {
-        struct quant_block block;
-        quant_block_decode(tensor->dtype, tensor->data, &block);
-        weight->n_sub = block.n_sub;
-        weight->values = mem_take((size_t)n);
-        weight->scales = mem_take((size_t)(n / block.n_sub) * sizeof(float));
-        if (block.has_minimum)
-            weight->minimums = mem_take((size_t)(n / block.n_sub) * sizeof(float));
-        weight->n_bytes = (size_t)n + (size_t)(n / block.n_sub) * (block.has_minimum ? 8 : 4);
-        unpack_integers(tensor, weight);
-    } else {
-        weight->floats = mem_take((size_t)n * sizeof(float));
-        weight->n_bytes = (size_t)n * sizeof(float);
-        for (int32_t row = 0; row < tensor->n_rows; row++)
-            quant_row_to_float(tensor, row, weight->floats + (int64_t)row * tensor->n_columns);
+    *weight = (struct compute_weight){
+        .dtype = tensor->dtype,
+        .n_rows = tensor->n_rows,
+        .n_columns = tensor->n_columns,
+        .n_sub = layout.n_sub,
+        .is_tiled = r->face.arithmetic == COMPUTE_ARITHMETIC_CPU_TILES && tensor->n_rows > 1 &&
+                    (tensor->dtype == DTYPE_F16 || tensor->dtype == DTYPE_BF16),
+    };
+    if (layout.n_sub == 0)
+        weight->floats = (const float *)(void *)base;
+    else {
+        weight->values = (const int8_t *)base;
+        weight->scales = (const float *)(void *)(base + layout.scales);
     }
+    if (layout.minimums > 0)
+        weight->minimums = (const float *)(void *)(base + layout.minimums);
     *out = weight;
     return STATUS_OK;
 }
 
-static void reference_unpack(void *self, struct compute_weight *weight)
+static void unbind(void *self, struct compute_weight *weight)
 {
     (void)self;
-    if (weight == NULL)
-        return;
-    mem_give(weight->floats);
-    mem_give(weight->values);
-    mem_give(weight->scales);
-    mem_give(weight->minimums);
     mem_give(weight);
 }
 
-static size_t reference_weight_bytes(void *self, const struct compute_weight *weight)
+/* ---- Workspaces: registers, then logits. ---- */
+
+struct workspace {
+    struct compute_workspace face;
+    struct compute_drawer drawer;
+    int64_t at_logits;
+};
+
+static int64_t logits_at(const struct compute_program *program, struct compute_sizes sizes)
 {
-    (void)self;
-    return weight->n_bytes;
+    int64_t n = compute_reference_ops_bytes(program, sizes.n_rows, sizes.n_logit_rows);
+    return (int64_t)align_up_u64((uint64_t)n, 64);
 }
 
-static size_t reference_packed_bytes(void *self, const struct tensor *tensor)
+static int64_t memory_bytes(const struct compute_program *program, struct compute_sizes sizes)
+{
+    return logits_at(program, sizes) +
+           (int64_t)sizeof(float) * sizes.n_logit_rows * program->n_vocabulary;
+}
+
+static struct compute_drawer_sizes drawer_sizes(const struct compute_program *program,
+                                                struct compute_sizes sizes)
+{
+    return (struct compute_drawer_sizes){ 1, sizes.n_rows, sizes.n_logit_rows,
+                                          program->n_vocabulary };
+}
+
+static int64_t workspace_bytes(void *self, const struct compute_lane *lane,
+                               const struct compute_program *program, struct compute_sizes sizes)
 {
     (void)self;
-    return (size_t)tensor->n_rows * (size_t)tensor->n_columns * sizeof(float);
+    (void)lane;
+    return memory_bytes(program, sizes) + compute_drawer_bytes(drawer_sizes(program, sizes));
+}
+
+static enum status workspace_open(void *self, struct compute_lane *lane,
+                                  const struct compute_program *program, struct compute_sizes sizes,
+                                  struct compute_workspace **out, struct fault *fault)
+{
+    const struct compute_memory_options options = { .n_bytes = memory_bytes(program, sizes) };
+    struct compute_memory *memory;
+    (void)lane;
+    enum status status = compute_shapes_check(&program->shapes, "reference", fault);
+    if (status == STATUS_OK)
+        status = compute_host_open(self, &options, &memory, fault);
+    if (status != STATUS_OK)
+        return status;
+    struct workspace *w = mem_take(sizeof(*w));
+    w->face = (struct compute_workspace){ memory, sizes };
+    w->at_logits = logits_at(program, sizes);
+    compute_drawer_open(&w->drawer, &compute_draw_plain, drawer_sizes(program, sizes));
+    *out = &w->face;
+    return STATUS_OK;
+}
+
+static void workspace_close(void *self, struct compute_workspace *face)
+{
+    struct workspace *w = (struct workspace *)face;
+    if (w == NULL)
+        return;
+    compute_drawer_close(&w->drawer);
+    compute_host_close(self, w->face.memory);
+    mem_give(w);
+}
+
+/* ---- Work. ---- */
+
+static enum compute_state run_pass(const struct compute_pass *given)
+{
+    struct workspace *w = (struct workspace *)given->workspace;
+    struct compute_pass pass = *given;
+    float *logits = pass.logits;
+    if (!compute_shapes_are_plain(&pass.shapes))
+        return COMPUTE_FAILED;
+    CHECK(pass.n_rows <= w->face.sizes.n_rows && pass.n_logit_rows <= w->face.sizes.n_logit_rows);
+    if (logits == NULL)
+        logits = (float *)(void *)(w->face.memory->base + w->at_logits);
+    pass.ids = compute_drawer_ids(&w->drawer, given);
+    pass.kv.base = pass.kv.memory != NULL ? pass.kv.memory->base : NULL;
+    compute_reference_ops_run(pass.program, &pass, w->face.memory->base, logits);
+    for (int32_t row = 0; row < pass.n_logit_rows && pass.asks != NULL; row++)
+        compute_drawer_row(&w->drawer, 0, &pass, row, row + 1, logits);
+    compute_drawer_end(&w->drawer, &pass);
+    return COMPUTE_DONE;
+}
+
+static bool lacks_masks(const struct compute_work *work)
+{
+    const struct compute_pass *pass = (const struct compute_pass *)(const void *)work;
+    return work->kind == COMPUTE_WORK_PASS && pass->has_late_masks &&
+           !atomic_load(&pass->has_masks);
+}
+
+static void run(struct compute_work *work)
+{
+    enum compute_state state = COMPUTE_DONE;
+    work->begin_ns = time_now_ns();
+    if (work->kind == COMPUTE_WORK_PASS)
+        state = run_pass((const struct compute_pass *)(const void *)work);
+    else
+        compute_host_copy((const struct compute_copy *)(const void *)work);
+    do
+        work->end_ns = time_now_ns();
+    while (work->end_ns - work->begin_ns < work->ns_least);
+    atomic_store(&work->state, state);
+}
+
+static void notify(const struct compute_work *work)
+{
+    if (work->notify != NULL)
+        work->notify(work->notify_arg);
+}
+
+static void begin(void *self, struct compute_lane *lane, struct compute_work *work)
+{
+    struct reference *r = self;
+    (void)lane;
+    work->next = NULL;
+    if (work->kind == COMPUTE_WORK_PASS)
+        atomic_store(&((struct compute_pass *)(void *)work)->has_masks, false);
+    atomic_store(&work->state, COMPUTE_BEGUN);
+    lock_take(r->lock);
+    if (r->first == NULL)
+        r->first = work;
+    else
+        r->last->next = work;
+    r->last = work;
+    lock_put(r->lock);
+    notify(work);
+}
+
+/* Runs all work up to this one, but none behind a pass that lacks its masks. */
+static enum compute_state poll(void *self, struct compute_work *work)
+{
+    struct reference *r = self;
+    lock_take(r->lock);
+    while (atomic_load(&work->state) == COMPUTE_BEGUN && !lacks_masks(r->first)) {
+        struct compute_work *first = r->first;
+        r->first = first->next;
+        run(first);
+    }
+    lock_put(r->lock);
+    return (enum compute_state)atomic_load(&work->state);
+}
+
+static void masks(void *self, struct compute_pass *pass)
+{
+    (void)self;
+    atomic_store(&pass->has_masks, true);
+    notify(&pass->work);
 }
 
 static void reference_close(void *self)
 {
-    mem_give(self);
+    struct reference *r = self;
+    lock_close(r->lock);
+    mem_give(r);
 }
 
-static void reference_share(void *self, void (*work)(void *arg, int rank, int n), void *arg)
+struct compute_device *compute_reference_open(uint32_t arithmetic)
 {
-    (void)self;
-    work(arg, 0, 1);
-}
-
-struct compute_backend *compute_reference_open(uint32_t arithmetic)
-{
-    struct compute_backend *backend = mem_take(sizeof(*backend));
-    *backend = (struct compute_backend){
-        .self = backend,
+    struct reference *r = mem_take(sizeof(*r));
+    r->lock = lock_open();
+    r->lane = (struct compute_lane){ .n_members = 1, .depth = 2 };
+    r->face = (struct compute_device){
+        .self = r,
         .name = "reference",
         .arithmetic = arithmetic,
-        .pack = reference_pack,
-        .unpack = reference_unpack,
-        .weight_bytes = reference_weight_bytes,
-        .packed_bytes = reference_packed_bytes,
-        .workspace_bytes = reference_workspace_bytes,
-        .run = reference_run,
-        .n_members = 1,
-        .share = reference_share,
-        .draw = &compute_draw_plain,
+        .n_ranks = 1,
+        .n_lanes = 1,
+        .lanes = { &r->lane },
+        .memory_open = compute_host_open,
+        .memory_close = compute_host_close,
+        .memory_back = compute_host_back,
+        .memory_drop = compute_host_drop,
+        .packed_bytes = packed_bytes,
+        .pack = pack,
+        .bind = bind,
+        .unbind = unbind,
+        .workspace_bytes = workspace_bytes,
+        .workspace_open = workspace_open,
+        .workspace_close = workspace_close,
+        .begin = begin,
+        .poll = poll,
+        .masks = masks,
         .close = reference_close,
     };
-    return backend;
+    return &r->face;
 }

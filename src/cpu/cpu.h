@@ -1,11 +1,11 @@
-/* The CPU backend: packed weights, one table of kernels per instruction set chosen at run time, a
+/* The CPU device: packed weights, one table of kernels per instruction set chosen at run time, a
  * team of cores.
  *
  * Its arithmetic is compute.h's: whatever the instruction set, the number of cores and the batch, a
  * row's result has the same bits as the reference backend's of this arithmetic: AMX has its own for
  * matrices of F16 and BF16. */
 #pragma once
-#include "compute/compute.h"
+#include "compute/device.h"
 #include "core/device.h"
 
 /* Zen 4's is AVX-512 with kernels for AMD's processors; any that has AVX-512 can run them. */
@@ -23,9 +23,12 @@ enum cpu_isa {
 enum cpu_isa cpu_isa_best(void);
 const char *cpu_isa_name(enum cpu_isa isa);
 
-/* A backend on the device's cores: one team member a core, pinned to it. Instruction sets above
- * isa_max are not used. Close with backend->close. Calls of pack and run must not overlap. */
-struct compute_backend *cpu_open(const struct device_spec *device, enum cpu_isa isa_max);
+/* A device whose lane 0 has all of its cores: one team member a core, pinned to it. Instruction
+ * sets above isa_max are not used. Its memory is the host's. */
+struct compute_device *cpu_open(const struct device_spec *device, enum cpu_isa isa_max);
+/* A further lane, on cores that no other lane but lane 0 has; it takes turns with lane 0. Before
+ * anything computes. */
+void cpu_add_lane(struct compute_device *device, const struct device_spec *part);
 
 /* The cores of a machine, from hwloc. */
 struct cpu_topology {

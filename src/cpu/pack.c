@@ -35,7 +35,9 @@ struct cpu_form cpu_pack_form(enum dtype dtype)
 
 struct job { /* what the team packs together */
     const struct tensor *tensor;
-    struct compute_weight *weight;
+    unsigned char *panels;
+    int32_t n_panels;
+    size_t panel_bytes;
 };
 
 /* One block of the file, of output o, into its unit. */
@@ -73,7 +75,7 @@ static void pack_integers(const struct job *job, int32_t panel)
     const struct dtype_info *info = dtype_info(tensor->dtype);
     const struct cpu_pack_source *source = cpu_pack_words_source(tensor->dtype);
     struct cpu_form form = cpu_pack_form(tensor->dtype);
-    unsigned char *unit = job->weight->panels + (size_t)panel * job->weight->panel_bytes;
+    unsigned char *unit = job->panels + (size_t)panel * job->panel_bytes;
     const unsigned char *from = tensor->data;
     from += (int64_t)panel * CPU_PANEL * tensor->row_bytes;
     int32_t n = min_i32(CPU_PANEL, tensor->n_rows - panel * CPU_PANEL); /* others' scales stay 0 */
@@ -106,7 +108,7 @@ static void pack_floats(const struct job *job, int32_t panel)
     size_t n_bytes = (size_t)dtype_info(tensor->dtype)->block_bytes;
     size_t row_bytes = (size_t)tensor->row_bytes;
     const unsigned char *from = tensor->data;
-    unsigned char *to = job->weight->panels + (size_t)panel * job->weight->panel_bytes;
+    unsigned char *to = job->panels + (size_t)panel * job->panel_bytes;
     if (n_bytes == 2 && !tensor->is_transposed) {
         pack_halves(from + (int64_t)panel * CPU_PANEL * tensor->row_bytes, tensor->row_bytes,
                     min_i32(CPU_PANEL, tensor->n_rows - panel * CPU_PANEL), tensor->n_columns, to);
@@ -128,7 +130,7 @@ static void pack_share(void *arg, int rank, int n)
 {
     const struct job *job = arg;
     bool is_integer = dtype_info(job->tensor->dtype)->is_integer;
-    int64_t n_panels = job->weight->n_panels;
+    int64_t n_panels = job->n_panels;
     for (int64_t panel = n_panels * rank / n; panel < n_panels * (rank + 1) / n; panel++)
         (is_integer ? pack_integers : pack_floats)(job, (int32_t)panel);
 }
@@ -150,45 +152,55 @@ size_t cpu_pack_bytes(const struct tensor *tensor)
     return (size_t)div_up_i64(tensor->n_rows, CPU_PANEL) * panel_bytes_of(tensor);
 }
 
-enum status cpu_pack(struct team *team, struct cpu_store *store, const struct tensor *tensor,
-                     struct compute_weight **out, struct fault *fault)
+static int32_t n_panels_of(const struct tensor *tensor)
+{
+    return (int32_t)div_up_i64(tensor->n_rows, CPU_PANEL);
+}
+
+static void pack_vector(const struct tensor *tensor, unsigned char *to)
+{
+    float *vector = (float *)(void *)to;
+    quant_row_to_float(tensor, 0, vector);
+    memset(vector + tensor->n_columns, 0,
+           cpu_pack_bytes(tensor) - (size_t)tensor->n_columns * sizeof(float));
+}
+
+enum status cpu_pack(struct team *team, const struct tensor *tensor, unsigned char *to,
+                     struct fault *fault)
 {
     const struct dtype_info *info = dtype_info(tensor->dtype);
     if (tensor->n_rows < 1 || tensor->n_columns < 1 || tensor->n_columns % info->n_block != 0)
         return fault_set(fault, STATUS_BAD_INPUT, "a row of %d can't be made of %s's blocks of %d",
                          tensor->n_columns, info->name, info->n_block);
-    struct compute_weight *weight = mem_take(sizeof(*weight));
-    *weight = (struct compute_weight){ .dtype = tensor->dtype,
-                                       .n_rows = tensor->n_rows,
-                                       .n_columns = tensor->n_columns };
-    *out = weight;
     if (tensor->n_rows == 1) {
-        weight->n_bytes = cpu_pack_bytes(tensor);
-        weight->vector = mem_take(weight->n_bytes);
-        quant_row_to_float(tensor, 0, weight->vector);
+        pack_vector(tensor, to);
         return STATUS_OK;
     }
-    weight->panel_bytes = panel_bytes_of(tensor);
-    weight->n_panels = (int32_t)div_up_i64(tensor->n_rows, CPU_PANEL);
-    weight->n_bytes = cpu_pack_bytes(tensor);
-    weight->stored = cpu_store_take(store, weight->n_bytes);
-    weight->panels = weight->stored.at;
-    if (weight->panels == NULL) {
-        mem_give(weight);
-        return fault_set(fault, STATUS_TOO_LARGE, "no memory for a packed matrix of %d x %d",
-                         tensor->n_rows, tensor->n_columns);
-    }
-    struct job job = { tensor, weight };
+    struct job job = { tensor, to, n_panels_of(tensor), panel_bytes_of(tensor) };
+    if (tensor->n_rows % CPU_PANEL != 0) /* outputs that are missing in the last panel */
+        memset(to + (size_t)(job.n_panels - 1) * job.panel_bytes, 0, job.panel_bytes);
     team_run(team, pack_share, &job);
     return STATUS_OK;
 }
 
-void cpu_pack_free(struct compute_weight *weight)
+struct compute_weight *cpu_pack_bind(const struct tensor *tensor, const unsigned char *packed)
 {
-    if (weight == NULL)
-        return;
-    cpu_store_give(&weight->stored);
-    mem_give(weight->vector);
+    struct compute_weight *weight = mem_take(sizeof(*weight));
+    *weight = (struct compute_weight){ .dtype = tensor->dtype,
+                                       .n_rows = tensor->n_rows,
+                                       .n_columns = tensor->n_columns };
+    if (tensor->n_rows == 1) {
+        weight->vector = (const float *)(const void *)packed;
+        return weight;
+    }
+    weight->panels = packed;
+    weight->n_panels = n_panels_of(tensor);
+    weight->panel_bytes = panel_bytes_of(tensor);
+    return weight;
+}
+
+void cpu_pack_unbind(struct compute_weight *weight)
+{
     mem_give(weight);
 }
 

@@ -15,8 +15,7 @@
  *   Stored is value + offset, never negative; 8 bits alone are stored as they are, signed. */
 #pragma once
 #include "base/team.h"
-#include "compute/compute.h"
-#include "cpu/store.h"
+#include "compute/pass.h"
 
 enum { CPU_PANEL = 16 };
 
@@ -75,17 +74,18 @@ static inline int cpu_form_value(struct cpu_form f, const unsigned char *byte, i
 struct compute_weight {
     enum dtype dtype;
     int32_t n_rows, n_columns, n_panels;
-    size_t panel_bytes, n_bytes;
-    unsigned char *panels;    /* (n_panels, panel_bytes), NULL for a vector: */
-    struct cpu_stored stored; /* what the panels lie in */
-    float *vector;            /* n_rows == 1: (n_columns), 16 floats allocated at least */
+    size_t panel_bytes;
+    const unsigned char *panels; /* (n_panels, panel_bytes), NULL for a vector: */
+    const float *vector;         /* n_rows == 1: (n_columns), 16 floats allocated at least */
 };
 
-/* Packs with all members of the team, into memory of the store. */
+/* Packs with all members of the team to an address of cpu_pack_bytes, a multiple of 64. */
 size_t cpu_pack_bytes(const struct tensor *tensor);
-enum status cpu_pack(struct team *team, struct cpu_store *store, const struct tensor *tensor,
-                     struct compute_weight **out, struct fault *fault) MUST_USE;
-void cpu_pack_free(struct compute_weight *weight);
+enum status cpu_pack(struct team *team, const struct tensor *tensor, unsigned char *to,
+                     struct fault *fault) MUST_USE;
+/* A weight over bytes that were packed of a tensor of this type and size. */
+struct compute_weight *cpu_pack_bind(const struct tensor *tensor, const unsigned char *packed);
+void cpu_pack_unbind(struct compute_weight *weight);
 /* Reads one row back as floats: the dequantized values exactly. */
 void cpu_pack_row(const struct compute_weight *weight, int32_t row, float *out);
 struct cpu_form cpu_pack_form(enum dtype dtype); /* of an integer type */

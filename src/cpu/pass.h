@@ -23,9 +23,10 @@ struct cpu_layout {
 struct cpu_pass {
     const struct cpu_kernels *kernels;
     const struct compute_program *program;
-    const struct compute_pass *pass;
+    const struct compute_pass *pass; /* its ids known, its cache's base filled in */
     struct team *team;
     unsigned char *workspace;
+    float *logits; /* (n_logit_rows, n_vocabulary) out */
     struct cpu_layout layout;
 };
 

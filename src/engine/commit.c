@@ -1,9 +1,11 @@
 /* What a batch that ended changes: counters advance, stop rules are tested, blocks and slots of
  * what ended are free again. */
+#include "engine/room.h"
 #include "engine/state.h"
 #include "engine/swap.h"
 #include "engine/waits.h"
 
+#include "base/log.h"
 #include "metrics/trace.h"
 
 #include <string.h>
@@ -294,7 +296,7 @@ static bool has_marked(struct engine *e, const struct batch *batch)
 static void count(struct engine *e, const struct batch *batch, const struct engine_exec_done *done)
 {
     struct engine_stats *stats = &e->stats[batch->service];
-    e->is_healthy = !done->is_failed;
+    e->is_healthy = !done->is_failed && !e->is_lost;
     if (done->is_failed)
         return;
     stats->n_batches += done->n_steps;
@@ -330,12 +332,25 @@ static void count_seen(struct engine *e, const struct batch *batch, int32_t n_st
     }
 }
 
+/* Nothing will be computed here any more: all requests go home, and none is taken. */
+static void lose_executor(struct engine *e)
+{
+    e->is_lost = e->is_draining = true;
+    e->is_healthy = false;
+    for (int i = 0; i < e->options.n_services; i++)
+        engine_room_return_all(e, i, SERVICE_CRASHED);
+    log_line(LOG_ERROR, "engine", "engine %d: its device is lost; its requests go back",
+             e->options.id);
+}
+
 void engine_commit(struct engine *e, const struct engine_exec_done *done)
 {
     struct engine_flight *flight = engine_commit_flight(e, done->batch);
     CHECK(flight != NULL && done->n_steps >= 1 && done->n_steps <= flight->n_rounds);
     struct batch *batch = &flight->batch;
     e->ended_ns = done->end_ns;
+    if (done->is_lost && !e->is_lost)
+        lose_executor(e);
     if (batch->kind != BATCH_COMPUTE) {
         engine_swap_commit(e, flight, done);
         return;

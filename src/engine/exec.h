@@ -27,7 +27,10 @@ struct engine_exec_done {
         *n_new; /* per item: tokens drawn, 0.. ; they stand in the body behind the known tokens */
     const struct token_logprobs *const
         *logprobs;  /* per item: n_new of them, or NULL where not wanted; NULL when none are */
-    bool is_failed; /* the executor could not compute it: its requests are returned */
+    /* The executor could not compute it: its requests are returned. Behind a copy in that failed,
+     * the batches begun with it fail too, since they would read what it should have brought. */
+    bool is_failed;
+    bool is_lost; /* and it will compute nothing any more: all requests are returned */
 };
 struct engine_exec {
     void *self;

@@ -237,7 +237,8 @@ void engine_log_done(const struct engine *e, const struct engine_exec_done *done
                                     .batch = done->batch,
                                     .n_steps = done->n_steps,
                                     .n_items = engine_log_items(flight, done->is_failed),
-                                    .is_failed = done->is_failed,
+                                    .is_failed =
+                                        (uint32_t)done->is_failed + (uint32_t)done->is_lost,
                                     .has_logprobs = done->logprobs != NULL };
     for (int32_t i = 0; i < head.n_items && e->bodies != NULL; i++)
         head.n_tokens += done->n_new[i];

@@ -60,7 +60,7 @@ struct engine_log_done {
     int64_t begin_ns, end_ns;
     uint32_t batch;
     int32_t n_steps, n_items, n_tokens; /* n_tokens: drawn by all items; 0 in the simulator */
-    uint32_t is_failed, has_logprobs;
+    uint32_t is_failed, has_logprobs; /* is_failed: 2 where the device was lost */
 };
 
 /* ---- Writing: the engine's own thread, into a buffer that goes out when it is full. ---- */

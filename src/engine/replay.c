@@ -148,8 +148,8 @@ static bool poll(void *self, struct engine_exec_done *done)
     int64_t n_words = (int64_t)head.n_items + head.n_tokens;
     bool is_right = flight != NULL && head.n_steps >= 1 && head.n_steps <= flight->n_rounds &&
                     head.n_items == engine_log_items(flight, head.is_failed != 0) &&
-                    (!head.is_failed || flight->batch.kind != BATCH_COPY_IN) &&
-                    head.n_tokens >= 0 && (p->engine->bodies != NULL || head.n_tokens == 0) &&
+                    head.is_failed <= 2 && head.n_tokens >= 0 &&
+                    (p->engine->bodies != NULL || head.n_tokens == 0) &&
                     p->record.n_bytes == sizeof(head) + 4 * (size_t)n_words && head.begin_ns >= 0 &&
                     head.end_ns >= head.begin_ns && head.end_ns < REPLAY_NS_MAX;
     if (!is_right || !take_tokens(p, flight, &head, words)) {
@@ -162,6 +162,7 @@ static bool poll(void *self, struct engine_exec_done *done)
                                        .end_ns = head.end_ns,
                                        .n_new = p->n_new,
                                        .is_failed = head.is_failed != 0,
+                                       .is_lost = head.is_failed == 2,
                                        .logprobs = head.has_logprobs ? p->logprobs_at : NULL };
     tell(p, flight, &head);
     advance(p);

@@ -256,14 +256,13 @@ void engine_room_open(struct engine *e, int service, const struct perf *perf)
     engine_stats_init(e, service, perf);
 }
 
-/* All of its requests go home; those in flight when their batch commits. */
-static void return_all(struct engine *e, int service)
+void engine_room_return_all(struct engine *e, int service, enum service_why why)
 {
     struct schedule_service *s = &e->services[service];
     while (s->first_waiting != SCHEDULE_NONE)
-        engine_queue_end(e, s->first_waiting, SERVICE_RETURNED, SERVICE_DRAINING);
+        engine_queue_end(e, s->first_waiting, SERVICE_RETURNED, why);
     for (uint32_t i = s->n_running; i-- > 0;) /* from the end: the array closes up behind */
-        engine_queue_end_soon(e, s->running[i], SERVICE_RETURNED, SERVICE_DRAINING);
+        engine_queue_end_soon(e, s->running[i], SERVICE_RETURNED, why);
     engine_step_cut(e, 0);
 }
 
@@ -275,7 +274,7 @@ bool engine_room_empty(struct engine *e, int service)
         e->services[service].is_open = false;
         e->view.n_changes++;
         *state = ENGINE_ROOM_CLOSING;
-        return_all(e, service);
+        engine_room_return_all(e, service, SERVICE_DRAINING);
     }
     return e->services[service].n_running == 0;
 }

@@ -13,6 +13,8 @@ bool engine_room_make(struct engine *engine, int service, int64_t weights_bytes,
 void engine_room_press(struct engine *engine);
 void engine_room_open(struct engine *engine, int service, const struct perf *perf);
 bool engine_room_empty(struct engine *engine, int service);
+/* All of its requests go home; those in flight when their batch commits. */
+void engine_room_return_all(struct engine *engine, int service, enum service_why why);
 bool engine_room_close(struct engine *engine, int service);
 /* A request goes home at the end of its slice, and may be back: models that want in wait for it,
  * too, but not for ever. */

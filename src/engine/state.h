@@ -128,7 +128,7 @@ struct engine {
     struct engine_bodies *bodies;      /* NULL in the simulator */
     int64_t wanted_sum, away_until_ns; /* of wanted_bytes; those that are away are back by then */
     bool is_pool_shrunk;               /* for them; it grows again once nobody wants what is left */
-    bool is_draining, is_healthy;
+    bool is_draining, is_healthy, is_lost; /* is_lost: its executor computes nothing any more */
     int64_t ended_ns;  /* the batch that is committed, or was last */
     bool has_exceeded; /* somebody in the batch that commits has */
     uint64_t n_emits;  /* calls of emit */

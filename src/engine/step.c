@@ -7,6 +7,7 @@
 #include "engine/room.h"
 #include "engine/state.h"
 #include "engine/swap.h"
+#include "kv/host.h"
 
 #include "base/log.h"
 #include "schedule/lanes.h"

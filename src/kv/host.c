@@ -1,11 +1,12 @@
 /* The host tier: where the KV of requests that gave way lies until they come back.
  *
- * A bounded range of host memory, cut into pages that hold one block of the largest shape, or
- * several of smaller ones. A request's pages are a list through `next`. */
+ * A bounded range of host memory, which the executor has, cut into pages that hold one block of the
+ * largest shape, or several of smaller ones. A request's pages are a list through `next`. */
+#include "kv/host.h"
+
 #include "kv/pool.h"
 
 #include "base/mem.h"
-#include <string.h>
 
 void kv_host_open(struct kv *kv)
 {
@@ -23,16 +24,17 @@ void kv_host_open(struct kv *kv)
         host->next[page] = host->first_free;
         host->first_free = page;
     }
-    if (!kv->options.is_virtual)
-        host->base = kv_range_take(n_pages * host->page_bytes);
 }
 
 void kv_host_close(struct kv *kv)
 {
-    if (kv->host.base != NULL)
-        kv_range_give(kv->host.base, kv->host.n_pages * kv->host.page_bytes);
     mem_give(kv->host.next);
     mem_give(kv->host.held);
+}
+
+int64_t kv_host_bytes(const struct kv *kv)
+{
+    return kv->host.n_pages * kv->host.page_bytes;
 }
 
 int64_t kv_host_free_bytes(const struct kv *kv)
@@ -81,29 +83,40 @@ void kv_host_put(struct kv *kv, uint32_t slot)
     host->held[slot] = (struct kv_host_held){ 0, KV_NONE };
 }
 
-void kv_host_copy(const struct kv *kv, int service, uint32_t slot, bool is_out)
+/* Where part k of block i of the slot's table lies in the pool. */
+static int64_t part_at(const struct kv *kv, uint32_t slot, int64_t i, int64_t k)
 {
-    const struct kv_host *host = &kv->host;
-    const struct kv_layout *layout = &kv->services[service].layout;
+    const struct kv_layout *layout = &kv->services[kv->owners[slot]].layout;
+    uint32_t stride, per_unit = (uint32_t)layout->blocks_per_unit;
+    const uint32_t *heads = kv_table_heads(kv, slot, &stride);
     int32_t n_blocks;
     const uint32_t *blocks = kv_table(kv, slot, &n_blocks);
-    uint32_t page = host->held[slot].first, stride;
-    const uint32_t *heads = kv_table_heads(kv, slot, &stride);
+    CHECK(i < n_blocks);
+    if (heads != NULL)
+        return heads[k * stride + i] * kv->options.unit_bytes;
+    return blocks[i] / per_unit * kv->options.unit_bytes +
+           blocks[i] % per_unit * layout->block_bytes;
+}
+
+int32_t kv_host_parts(const struct kv *kv, uint32_t slot, bool is_out, int64_t first,
+                      struct copy_part *parts, int32_t n_max)
+{
+    const struct kv_host *host = &kv->host;
+    int service = kv->owners[slot];
+    const struct kv_layout *layout = &kv->services[service].layout;
     int64_t n_parts = layout->units_per_block, part_bytes = layout->block_bytes / n_parts;
-    int64_t per_page = blocks_per_page(kv, service), per_unit = layout->blocks_per_unit;
-    CHECK(host->held[slot].n_blocks <= (uint32_t)n_blocks && kv->base != NULL);
-    for (int64_t i = 0; i < host->held[slot].n_blocks; i++) {
-        unsigned char *there =
-            host->base + page * host->page_bytes + i % per_page * layout->block_bytes;
-        for (int64_t k = 0; k < n_parts; k++) {
-            unsigned char *here = kv->base + blocks[i] / per_unit * kv->options.unit_bytes +
-                                  blocks[i] % per_unit * layout->block_bytes;
-            if (heads != NULL)
-                here = kv->base + heads[k * stride + i] * kv->options.unit_bytes;
-            memcpy(is_out ? there : here, is_out ? here : there, (size_t)part_bytes);
-            there += part_bytes;
-        }
-        if (i % per_page == per_page - 1)
+    int64_t per_page = blocks_per_page(kv, service), n_all = host->held[slot].n_blocks * n_parts;
+    uint32_t page = host->held[slot].first;
+    int32_t n = 0;
+    for (int64_t i = 0; i < first / n_parts / per_page && first < n_all; i++)
+        page = host->next[page];
+    for (int64_t at = first; at < n_all && n < n_max; at++, n++) {
+        int64_t i = at / n_parts, k = at % n_parts, here = part_at(kv, slot, i, k);
+        int64_t there =
+            page * host->page_bytes + i % per_page * layout->block_bytes + k * part_bytes;
+        parts[n] = (struct copy_part){ is_out ? here : there, is_out ? there : here, part_bytes };
+        if (i % per_page == per_page - 1 && k == n_parts - 1)
             page = host->next[page];
     }
+    return n;
 }

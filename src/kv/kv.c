@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PAGE_BYTES = 4096, INDEX_BLOCKS_MAX = 1 << 20, UNITS_AT_FIRST = 256 };
+enum { INDEX_BLOCKS_MAX = 1 << 20, UNITS_AT_FIRST = 256 };
 
 /* Address space that costs nothing until it is touched. */
 unsigned char *kv_range_take(int64_t n_bytes)
@@ -23,15 +23,6 @@ unsigned char *kv_range_take(int64_t n_bytes)
 void kv_range_give(unsigned char *base, int64_t n_bytes)
 {
     munmap(base, (size_t)max_i64(n_bytes, 1));
-}
-
-/* Hands back the pages that lie wholly inside [from, to). */
-static void range_forget(const struct kv *kv, int64_t from, int64_t to)
-{
-    uint64_t start = align_up_u64((uint64_t)from, PAGE_BYTES);
-    uint64_t end = (uint64_t)to & ~(uint64_t)(PAGE_BYTES - 1);
-    if (kv->base != NULL && start < end)
-        CHECK(madvise(kv->base + start, end - start, MADV_DONTNEED) == 0);
 }
 
 static int64_t quota_units(int64_t n_bytes, int64_t unit_bytes, bool is_floor)
@@ -149,8 +140,6 @@ struct kv *kv_open(const struct kv_options *options)
     if (kv->is_by_head && !kv->is_counted)
         kv_heads_open(kv);
     kv_host_open(kv);
-    if (!options->is_virtual)
-        kv->base = kv_range_take(kv->range_bytes + options->n_pad_units * options->unit_bytes);
     kv_grow(kv, options->pool_bytes);
     return kv;
 }
@@ -159,10 +148,6 @@ void kv_close(struct kv *kv)
 {
     if (kv == NULL)
         return;
-    if (kv->base != NULL)
-        munmap(
-            kv->base,
-            (size_t)max_i64(kv->range_bytes + kv->options.n_pad_units * kv->options.unit_bytes, 1));
     if (kv->table_blocks != NULL)
         munmap(kv->table_blocks, (size_t)max_i64(kv->table_bytes, 1));
     kv_host_close(kv);
@@ -182,7 +167,7 @@ int64_t kv_pads(const struct kv *kv, int service, uint32_t *first)
 {
     const struct kv_budget_service *s = &kv->budget.services[service];
     *first = kv->n_units_max * (uint32_t)s->blocks_per_unit;
-    return kv->base != NULL ? kv_blocks_in(s, kv->options.n_pad_units) : 0;
+    return kv->options.is_virtual ? 0 : kv_blocks_in(s, kv->options.n_pad_units);
 }
 
 enum kv_kind kv_kind(const struct kv *kv)
@@ -190,9 +175,23 @@ enum kv_kind kv_kind(const struct kv *kv)
     return kv->options.kind;
 }
 
-unsigned char *kv_base(const struct kv *kv)
+int64_t kv_range_bytes(const struct kv *kv)
 {
-    return kv->base;
+    return kv->range_bytes + kv->options.n_pad_units * kv->options.unit_bytes;
+}
+
+/* Units below the target are open; those above that are still closing have had memory all along. */
+static bool back_open(const struct kv *kv)
+{
+    return kv->memory.back == NULL ||
+           kv->memory.back(kv->memory.self, 0, kv->n_units_target * kv->options.unit_bytes);
+}
+
+bool kv_lend(struct kv *kv, const struct kv_memory *memory)
+{
+    CHECK(!kv->options.is_virtual && kv->memory.back == NULL);
+    kv->memory = *memory;
+    return back_open(kv) && memory->back(memory->self, kv->range_bytes, kv_range_bytes(kv));
 }
 
 int64_t kv_unit_bytes(const struct kv *kv)
@@ -416,16 +415,16 @@ static void forget_closed(const struct kv *kv)
 {
     int64_t unit_bytes = kv->options.unit_bytes;
     uint32_t from = kv->n_units_target, left = kv->n_units_closing;
-    if (kv->base == NULL)
+    if (kv->memory.drop == NULL)
         return;
     for (uint32_t u = from; left > 0; u++) {
         if (is_closed(kv, u))
             continue;
-        range_forget(kv, from * unit_bytes, u * unit_bytes);
+        kv->memory.drop(kv->memory.self, from * unit_bytes, u * unit_bytes);
         from = u + 1;
         left--;
     }
-    range_forget(kv, from * unit_bytes, kv->range_bytes);
+    kv->memory.drop(kv->memory.self, from * unit_bytes, kv->range_bytes);
 }
 
 static void open_some(struct kv *kv, int64_t n_opens)
@@ -491,6 +490,8 @@ int64_t kv_grow(struct kv *kv, int64_t n_bytes)
     if (kv->n_units_closed > 0)
         forget_closed(kv);
     kv->n_units_closed = 0;
+    if (!back_open(kv)) /* what was opened is free, and closes at once */
+        (void)kv_shrink(kv, kv_open_bytes(kv) - before);
     return kv_open_bytes(kv) - before;
 }
 

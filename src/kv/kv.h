@@ -17,8 +17,8 @@
  * adaptive: quotas are policy arithmetic. One thread owns it. */
 #pragma once
 #include "base/mem.h"
-#include "core/request.h"
 #include "core/dtype.h"
+#include "core/request.h"
 #include "kv/kind.h"
 #include "kv/ledger.h"
 #include <string.h>
@@ -37,7 +37,7 @@ struct kv_options {
     const struct kv_service_options *services;
     uint32_t n_requests_max;
     int32_t n_tokens_max; /* of one request: sizes the block tables */
-    bool is_virtual;      /* no memory behind it */
+    bool is_virtual;      /* no memory will be lent */
     bool may_count;       /* the simulator: where no two blocks share a unit and none is ever found
                              again nothing tells one block from another. Such a pool only counts,
                              and what is given back first closes first */
@@ -46,12 +46,21 @@ struct kv_options {
     int64_t host_bytes;  /* of the host tier, at most; 0 = none */
     int64_t n_pad_units; /* units of memory behind the pool that no request ever gets: kv_pads */
 };
-/* Takes all memory that it will need, unless virtual; what no unit holds is never touched. */
 struct kv *kv_open(const struct kv_options *options);
 void kv_close(struct kv *kv);
 enum kv_kind kv_kind(const struct kv *kv);
-unsigned char *kv_base(const struct kv *kv);
 int64_t kv_unit_bytes(const struct kv *kv);
+/* The pool knows units and offsets, never an address: the executor has the memory, one range of
+ * kv_range_bytes (pads included), and lends it. The pool says which parts of it it uses. */
+struct kv_memory {
+    void *self;
+    /* Memory is needed behind all of [from, to). False: there is too little. */
+    bool (*back)(void *self, int64_t from, int64_t to);
+    void (*drop)(void *self, int64_t from, int64_t to); /* the range is not used any more */
+};
+int64_t kv_range_bytes(const struct kv *kv);
+/* Before anything is reserved. False: what is open found no memory. */
+bool kv_lend(struct kv *kv, const struct kv_memory *memory) MUST_USE;
 const struct kv_layout *kv_layout(const struct kv *kv, int service);
 /* The block table of a request's slot: block ids in order of position; NULL when the pool only
  * counts. */
@@ -69,15 +78,6 @@ int64_t kv_table_bytes(const struct kv *kv, int64_t *most);
  * padded batch): *first is the first one's id, in a head-wise pool its first unit; the units of a
  * block, and the blocks, follow each other. None in the simulator. */
 int64_t kv_pads(const struct kv *kv, int service, uint32_t *first);
-
-/* ---- The host tier: the KV of requests that gave way, until they come back. ---- */
-/* Room for the blocks of the slot's first n_tokens positions; false when there is too little. */
-bool kv_host_take(struct kv *kv, int service, uint32_t slot, int32_t n_tokens) MUST_USE;
-void kv_host_put(struct kv *kv, uint32_t slot); /* gives it back, if it has any */
-/* Copies those blocks out of, or into, the first blocks of the slot's table. May be called by
- * another thread while nothing of this request moves. */
-void kv_host_copy(const struct kv *kv, int service, uint32_t slot, bool is_out);
-int64_t kv_host_free_bytes(const struct kv *kv);
 
 /* ---- What policies reckon with: a value that a plan copies and subtracts from. ---- */
 struct kv_budget {

@@ -52,7 +52,6 @@ struct kv_host_held { /* of a request: blocks of its table's beginning, and its 
     uint32_t n_blocks, first;
 };
 struct kv_host {
-    unsigned char *base;
     int64_t page_bytes;
     uint32_t n_pages, n_free, first_free;
     uint32_t *next;            /* (n_pages) */
@@ -78,8 +77,8 @@ struct kv {
     struct kv_options options;   /* .services is not kept */
     struct kv_service *services; /* (n_services) */
     struct kv_host host;
-    unsigned char *base;
-    int64_t range_bytes;
+    struct kv_memory memory; /* NULL functions: none was lent */
+    int64_t range_bytes;     /* without pads */
     uint32_t n_units_max;
     uint32_t n_units_target; /* units below are open; above, CLOSED or closing */
     uint32_t n_units_used;   /* from here on none was ever written: those that are open are FREE */

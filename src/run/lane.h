@@ -1,54 +1,91 @@
-/* One lane of the real executor: it lays a batch out as rows, runs the forward pass, draws tokens.
+/* One lane of the real executor: it lays batches out as passes, keeps the device's lane busy with
+ * them, and reads what they drew. It belongs to the engine's thread and never waits.
  *
- * Everything here belongs to the lane's own thread once it runs. A batch of more rows than a pass
- * may have is computed in several: a row's result depends on neither its neighbours nor its pass. A
- * padded batch (batch.pad_to) computes what a static server computes: every row as long as the
- * longest, pads and the rows of members that ended being sequences of their own over blocks that
- * nobody else reads (kv_pads), so that they cost what they cost and change nothing. Attention of a
- * shorter row over its pads alone is left out: a mask would throw it away. */
+ *   a batch:  given --laid out, pass by pass--> all begun --the last pass ended--> told
+ *
+ * As many passes are in flight as the device's lane is deep, so the next one is prepared while one
+ * runs. A batch of more rows than a pass may have is computed in several: a row's result depends on
+ * neither its neighbours nor its pass. A padded batch (batch.pad_to) computes what a static server
+ * computes: every row as long as the longest, pads and the rows of members that ended being
+ * sequences of their own over blocks that no request reads (kv_pads), so that they cost what they
+ * cost and change nothing. Attention of a shorter row over its pads alone is left out: a mask would
+ * throw it away.
+ *
+ * A batch fails when one of its passes does. Batches behind a copy that failed on the same lane
+ * fail too, since they would read what it should have brought. */
 #pragma once
 #include "engine/exec.h"
 #include "run/model.h"
-#include "run/sampler.h"
+
+enum { RUN_LANE_DEPTH = 2 };
 
 struct run_lane_options {
-    struct run_device *device;
+    struct compute_device *device;
     int32_t n_rows_max;       /* rows of one pass */
     int32_t n_logit_rows_max; /* requests of one batch */
     uint16_t id;              /* of its engine, for the threads' names */
+};
+/* What all lanes of an executor share; its owner changes it between batches of a service. */
+struct run_lane_shared {
+    struct engine_exec_view view;
+    const struct run_model *models[LIMIT_MODELS];
+    struct perf steady[LIMIT_MODELS]; /* all 0: batches take as long as they take */
+    struct compute_memory *pool, *host;
+    void (*notify)(void *arg); /* see struct compute_work */
+    void *notify_arg;
 };
 struct run_lane_result {
     struct engine_exec_done done;
     int32_t n_new[LIMIT_BATCH_ITEMS];
     const struct token_logprobs *logprobs[LIMIT_BATCH_ITEMS];
     struct token_logprobs *store; /* (n_logit_rows_max) */
+    int32_t n_asked;              /* logit rows of its passes so far */
+    int n_in_flight;
+    bool is_begun; /* all of its passes */
+};
+/* One piece of work, and all that it points to. */
+struct run_lane_slot {
+    struct compute_pass pass;
+    struct compute_copy copy;
+    int batch; /* index in the job; -1: it is free */
+    bool is_copy;
+    int32_t *ids, *positions, *logit_rows, *item_of_logit, *drawn;
+    uint8_t *classes;
+    struct compute_ask *asks;
+    struct compute_sequence *sequences;
+    struct copy_part *parts;
+    uint32_t *pad_table; /* block tables of this pass' pads, one behind the other */
+    size_t n_pad_table_max;
 };
 struct run_lane {
     struct run_lane_options options;
-    const struct engine_exec_view *view;
+    const struct run_lane_shared *shared;
     int index;
-    int32_t *ids, *positions, *logit_rows, *item_of_logit;
-    struct compute_sequence *sequences;
-    uint32_t *pad_table; /* block tables of this pass's pads, one behind the other */
-    size_t n_pad_table_max;
+    struct compute_workspace *workspaces[LIMIT_MODELS]; /* as shared->models */
+    struct run_lane_slot slots[RUN_LANE_DEPTH];
+    uint64_t n_begun, n_ended; /* slots, ever: each goes to slots[n % RUN_LANE_DEPTH] */
+    struct {
+        struct batch batches[LIMIT_BATCHES];
+        struct batch_item items[LIMIT_BATCHES][LIMIT_BATCH_ITEMS];
+        int n_batches, n_told;
+        int batch;        /* that is being laid out, */
+        int32_t run;      /* and how far: see lane.c */
+        int64_t at;       /* rows, or parts of a copy */
+        bool has_lost_kv; /* a copy failed */
+    } job;
+    struct run_lane_result results[LIMIT_BATCHES];
     int64_t n_pad_rows; /* computed ever: pads, and rows of members that ended */
 };
-/* What a lane computes one model's batches in: run_model_activation_bytes counts it. It comes and
- * goes with the model, so the bytes that were booked for the two are free together. */
-struct run_lane_scratch {
-    void *workspace;
-    float *logits; /* (n_logit_rows_max, n_vocabulary) */
-    int n_samplers;
-    struct run_sampler *samplers; /* one per member of the lane's team that draws */
-};
-void run_lane_scratch_open(struct run_lane_scratch *scratch, const struct run_lane_options *options,
-                           int lane, const struct run_model *model);
-void run_lane_scratch_close(struct run_lane_scratch *scratch);
-
 void run_lane_open(struct run_lane *lane, const struct run_lane_options *options, int index,
-                   const struct engine_exec_view *view);
+                   const struct run_lane_shared *shared);
+/* Begins nothing more; true once all work in flight has ended. Then it may be closed. */
+bool run_lane_end(struct run_lane *lane);
 void run_lane_close(struct run_lane *lane);
-/* Computes one round of the batch. model NULL: it failed. */
-void run_lane_run(struct run_lane *lane, const struct run_model *model,
-                  const struct run_lane_scratch *scratch, const struct batch *batch,
-                  struct run_lane_result *result);
+/* What the lane computes a model's batches in comes and goes with the model. */
+enum status run_lane_put_model(struct run_lane *lane, int service, const struct run_model *model,
+                               struct fault *fault) MUST_USE;
+void run_lane_remove_model(struct run_lane *lane, int service);
+/* Begins one round of batches, in turn; those before were told. */
+void run_lane_begin(struct run_lane *lane, const struct batch *batches, int n_batches);
+/* Tells the next batch that ended; its results stay until the next begin. */
+bool run_lane_poll(struct run_lane *lane, struct engine_exec_done *done);

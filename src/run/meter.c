@@ -3,7 +3,6 @@
 
 #include "base/mem.h"
 #include "base/time.h"
-#include <string.h>
 
 enum { BLOCK_TOKENS = 32 };
 
@@ -15,7 +14,7 @@ struct run_meter {
     struct compute_sequence *sequences;
     uint32_t *blocks;
     int32_t *ids, *positions, *logit_rows;
-    void *workspace;
+    struct compute_memory *zeros; /* of a block */
 };
 
 /* A sequence's last block may be half empty. */
@@ -30,23 +29,35 @@ static int64_t block_bytes_of(const struct run_model *model)
            model_spec_kv_bytes_per_token(weights_spec(model->weights), model->kv_dtype);
 }
 
-static size_t logits_bytes(const struct run_model *model, const struct run_meter_options *options)
+static struct compute_lane *lane_of(const struct run_model *model,
+                                    const struct run_meter_options *options)
 {
-    return sizeof(float) * (size_t)options->n_sequences_max * (size_t)model->program.n_vocabulary;
+    return model->device->lanes[options->lane];
 }
 
-static size_t scratch_bytes(const struct run_model *model, const struct run_meter_options *options)
+static struct compute_sizes sizes_of(const struct run_meter_options *options)
 {
-    const struct compute_backend *backend = model->device->lanes[options->lane].backend;
-    return backend->workspace_bytes(backend->self, &model->program,
-                                    max_i32(options->n_rows_max, options->n_sequences_max),
-                                    options->n_sequences_max);
+    return (struct compute_sizes){ max_i32(options->n_rows_max, options->n_sequences_max),
+                                   options->n_sequences_max };
 }
 
+/* Its cache, a block of zeros to fill it with, and what passes are computed in. */
 int64_t run_meter_bytes(const struct run_model *model, const struct run_meter_options *options)
 {
-    return n_blocks_of(options) * block_bytes_of(model) + (int64_t)logits_bytes(model, options) +
-           (int64_t)scratch_bytes(model, options);
+    struct compute_device *device = model->device;
+    return (n_blocks_of(options) + 1) * block_bytes_of(model) +
+           device->workspace_bytes(device->self, lane_of(model, options), &model->program,
+                                   sizes_of(options));
+}
+
+static struct compute_memory *open_memory(struct compute_device *device, int64_t n_bytes,
+                                          bool is_host)
+{
+    const struct compute_memory_options options = { .n_bytes = n_bytes, .is_host = is_host };
+    struct compute_memory *memory;
+    if (device->memory_open(device->self, &options, &memory, NULL) != STATUS_OK)
+        mem_refuse((size_t)n_bytes);
+    return memory;
 }
 
 static void open_cache(struct run_meter *m)
@@ -54,8 +65,9 @@ static void open_cache(struct run_meter *m)
     const struct model_spec *spec = weights_spec(m->model->weights);
     int64_t block_bytes = block_bytes_of(m->model);
     m->n_blocks = n_blocks_of(&m->options);
+    m->zeros = open_memory(m->model->device, block_bytes, true);
     m->pass.kv = (struct compute_kv){
-        .base = mem_take((size_t)(m->n_blocks * block_bytes)),
+        .memory = open_memory(m->model->device, m->n_blocks * block_bytes, false),
         .unit_bytes = (uint64_t)block_bytes,
         .block_bytes = (uint64_t)block_bytes,
         .blocks_per_unit = 1,
@@ -75,8 +87,9 @@ struct run_meter *run_meter_open(const struct run_model *model,
                                  const struct run_meter_options *options)
 {
     struct run_meter *m = mem_take(sizeof *m);
-    int32_t n_vocabulary = model->program.n_vocabulary;
-    size_t n = (size_t)max_i32(options->n_rows_max, options->n_sequences_max);
+    struct compute_device *device = model->device;
+    struct compute_sizes sizes = sizes_of(options);
+    size_t n = (size_t)sizes.n_rows;
     m->model = model;
     m->options = *options;
     open_cache(m);
@@ -84,13 +97,12 @@ struct run_meter *run_meter_open(const struct run_model *model,
     m->ids = mem_take(sizeof *m->ids * n);
     m->positions = mem_take(sizeof *m->positions * n);
     m->logit_rows = mem_take(sizeof *m->logit_rows * n);
-    m->pass.logits = mem_take(logits_bytes(model, options));
-    m->workspace = mem_take(scratch_bytes(model, options));
-    mem_wish_huge(m->pass.kv.base, (size_t)(m->n_blocks * block_bytes_of(model))); /* as engines' */
-    mem_wish_huge(m->pass.logits, logits_bytes(model, options));
-    mem_wish_huge(m->workspace, scratch_bytes(model, options));
+    if (device->workspace_open(device->self, lane_of(model, options), &model->program, sizes,
+                               &m->pass.workspace, NULL) != STATUS_OK)
+        mem_refuse(0);
     for (size_t i = 0; i < n; i++)
-        m->ids[i] = (int32_t)(i * 7919 % (size_t)n_vocabulary);
+        m->ids[i] = (int32_t)(i * 7919 % (size_t)model->program.n_vocabulary);
+    m->pass.program = &model->program;
     m->pass.ids = m->ids;
     m->pass.positions = m->positions;
     m->pass.sequences = m->sequences;
@@ -100,14 +112,15 @@ struct run_meter *run_meter_open(const struct run_model *model,
 
 void run_meter_close(struct run_meter *m)
 {
-    mem_give(m->pass.kv.base);
-    mem_give(m->pass.logits);
+    struct compute_device *device = m->model->device;
+    device->workspace_close(device->self, m->pass.workspace);
+    device->memory_close(device->self, m->pass.kv.memory);
+    device->memory_close(device->self, m->zeros);
     mem_give(m->blocks);
     mem_give(m->sequences);
     mem_give(m->ids);
     mem_give(m->positions);
     mem_give(m->logit_rows);
-    mem_give(m->workspace);
     mem_give(m);
 }
 
@@ -141,12 +154,17 @@ static struct perf_load load_of(const struct run_meter_pass *pass)
  * and values in the first-level cache. */
 static void fill_cache(struct run_meter *m, int32_t n_blocks)
 {
-    size_t bytes = (size_t)block_bytes_of(m->model);
-    if (n_blocks <= m->n_filled)
-        return;
-    memset(m->pass.kv.base + (size_t)m->n_filled * bytes, 0,
-           (size_t)(n_blocks - m->n_filled) * bytes);
-    m->n_filled = n_blocks;
+    struct compute_device *device = m->model->device;
+    int64_t n_bytes = block_bytes_of(m->model);
+    for (; m->n_filled < n_blocks; m->n_filled++) {
+        const struct copy_part part = { 0, m->n_filled * n_bytes, n_bytes };
+        struct compute_copy copy = { .work = { .kind = COMPUTE_WORK_COPY },
+                                     .from = m->zeros,
+                                     .to = m->pass.kv.memory,
+                                     .n_parts = 1,
+                                     .parts = &part };
+        (void)compute_device_wait(device, lane_of(m->model, &m->options), &copy.work);
+    }
 }
 
 struct perf_sample run_meter_step(struct run_meter *m, const struct run_meter_pass *pass,
@@ -165,10 +183,8 @@ struct perf_sample run_meter_step(struct run_meter *m, const struct run_meter_pa
             m->positions[i * pass->n_new + k] = pass->n_before + k;
     }
     for (int run = 0; run < n_runs && (run == 0 || time_now_ns() < deadline_ns); run++) {
-        int64_t begin_ns = time_now_ns();
-        run_device_run(m->model->device, m->options.lane, &m->model->program, &m->pass,
-                       m->workspace);
-        best_ns = min_i64(best_ns, time_now_ns() - begin_ns);
+        (void)compute_device_wait(m->model->device, lane_of(m->model, &m->options), &m->pass.work);
+        best_ns = min_i64(best_ns, m->pass.work.end_ns - m->pass.work.begin_ns);
     }
     return (struct perf_sample){ load_of(pass), best_ns * 1000 };
 }

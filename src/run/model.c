@@ -1,9 +1,9 @@
-/* Loading: packs a file's tensors for a backend and compiles the forward pass. */
+/* Loading: packs a file's tensors for a device and compiles the forward pass. */
 #include "run/model.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "run/forward.h"
-#include "run/sampler.h"
 
 static void build_program(struct run_model *model)
 {
@@ -23,8 +23,8 @@ static void build_program(struct run_model *model)
         .n_registers = FORWARD_REGISTERS,
         .widths = model->widths,
         .is_logit_rows = model->is_logit_rows,
-        .n_weights = model->n_packed,
-        .weights = model->packed,
+        .n_weights = model->packed.n,
+        .weights = model->packed.weights,
         .n_heads = spec->n_heads,
         .n_kv_heads = spec->n_kv_heads,
         .head_dim = spec->head_dim,
@@ -55,44 +55,59 @@ static int64_t tensor_bytes(const struct tensor *tensor)
 /* Packs tensors in order; the mapped pages of each are given back as soon as its packed copy
  * exists. */
 static enum status pack_all(struct run_model *model, const struct tensor **tensors, int n,
-                            struct run_progress *progress, struct fault *fault)
+                            const struct run_model_options *options, struct fault *fault)
 {
+    struct run_progress *progress = options->progress;
     int64_t total = 1, done = 0;
+    enum status status =
+        compute_packed_open(&model->packed, model->device, tensors, n, options->memory, fault);
     for (int i = 0; i < n; i++)
         total += tensor_bytes(tensors[i]);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n && status == STATUS_OK; i++) {
         if (progress && atomic_load(&progress->cancel))
             return fault_set(fault, STATUS_CANCELLED, "loading was cancelled");
-        enum status status = run_device_pack(model->device, tensors[i], &model->packed[i], fault);
-        if (status != STATUS_OK)
-            return status;
-        model->n_packed = i + 1;
-        model->weights_bytes += (int64_t)model->device->backend->weight_bytes(
-            model->device->backend->self, model->packed[i]);
+        status = compute_packed_add(&model->packed, tensors[i], options->is_packed, fault);
         weights_drop(model->weights, tensors[i]);
         done += tensor_bytes(tensors[i]);
         if (progress)
             atomic_store(&progress->percent, (int)(done * 100 / total));
     }
-    return STATUS_OK;
+    model->weights_bytes = model->packed.n_bytes;
+    return status;
 }
 
-enum status run_model_open(struct run_model *model, struct weights *weights,
-                           struct run_device *device, enum dtype kv_dtype,
-                           struct run_progress *progress, struct fault *fault)
+/* The file's tensors in the order of the program's weights; give the list back with mem_give. */
+static const struct tensor **list_tensors(const struct weights *weights, int *n)
 {
     const struct model_spec *spec = weights_spec(weights);
     int n_max = FORWARD_WEIGHTS_PER_LAYER * spec->n_layers + FORWARD_WEIGHTS_AROUND;
     const struct tensor **tensors = mem_take(sizeof(*tensors) * (size_t)n_max);
-    int n = run_forward_tensors(spec, weights_model(weights), tensors, n_max);
+    *n = run_forward_tensors(spec, weights_model(weights), tensors, n_max);
+    CHECK(*n <= n_max);
+    return tensors;
+}
 
-    *model = (struct run_model){ .weights = weights, .device = device, .kv_dtype = kv_dtype };
-    CHECK(n <= n_max);
-    model->packed = mem_take(sizeof(struct compute_weight *) * (size_t)n);
-    enum status status = pack_all(model, tensors, n, progress, fault);
+static uint64_t hash_arithmetic(const struct run_model *model)
+{
+    const uint64_t all[] = { weights_hash(model->weights), model->device->arithmetic,
+                             (uint64_t)model->kv_dtype, (uint64_t)model->device->n_ranks };
+    return hash_fast(all, sizeof all, 0).low;
+}
+
+enum status run_model_open(struct run_model *model, struct weights *weights,
+                           const struct run_model_options *options, struct fault *fault)
+{
+    int n;
+    const struct tensor **tensors = list_tensors(weights, &n);
+    *model = (struct run_model){ .weights = weights,
+                                 .device = options->device,
+                                 .kv_dtype = options->kv_dtype };
+    enum status status = pack_all(model, tensors, n, options, fault);
     mem_give(tensors);
     if (status == STATUS_OK)
         build_program(model);
+    if (status == STATUS_OK)
+        model->arithmetic = hash_arithmetic(model);
     if (status == STATUS_OK && !weights_are_whole(weights))
         status = fault_set(fault, STATUS_IO, "the file changed while it was read");
     if (status != STATUS_OK)
@@ -102,9 +117,7 @@ enum status run_model_open(struct run_model *model, struct weights *weights,
 
 void run_model_close(struct run_model *model)
 {
-    for (int i = 0; i < model->n_packed; i++)
-        model->device->backend->unpack(model->device->backend->self, model->packed[i]);
-    mem_give(model->packed);
+    compute_packed_close(&model->packed);
     free_program(model);
     weights_close(model->weights);
     *model = (struct run_model){ 0 };
@@ -113,34 +126,25 @@ void run_model_close(struct run_model *model)
 int64_t run_model_activation_bytes(const struct run_model *model, int32_t n_rows_max,
                                    int32_t n_logit_rows_max)
 {
-    int64_t logits =
-        (int64_t)n_logit_rows_max * model->program.n_vocabulary * (int64_t)sizeof(float);
+    const struct compute_sizes sizes = { n_rows_max, n_logit_rows_max };
+    const struct compute_device *device = model->device;
     int64_t n_bytes = 0;
-    for (int i = 0; i < model->device->n_lanes; i++) {
-        const struct compute_backend *backend = model->device->lanes[i].backend;
-        n_bytes += logits + (int64_t)backend->workspace_bytes(backend->self, &model->program,
-                                                              n_rows_max, n_logit_rows_max);
-        n_bytes += run_model_n_samplers(backend, n_logit_rows_max) *
-                   (int64_t)run_sampler_bytes(model->program.n_vocabulary);
-    }
+    for (int i = 0; i < device->n_lanes; i++)
+        n_bytes += device->workspace_bytes(device->self, device->lanes[i], &model->program, sizes);
     return n_bytes;
 }
 
-int64_t run_model_packed_bytes(const struct weights *weights, const struct run_device *device)
+int64_t run_model_packed_bytes(const struct weights *weights, struct compute_device *device)
 {
-    const struct model_spec *spec = weights_spec(weights);
-    int n_max = FORWARD_WEIGHTS_PER_LAYER * spec->n_layers + FORWARD_WEIGHTS_AROUND;
-    const struct tensor **tensors = mem_take(sizeof(*tensors) * (size_t)n_max);
-    int n = run_forward_tensors(spec, weights_model(weights), tensors, n_max);
-    int64_t n_bytes = 0;
-    for (int i = 0; i < n; i++)
-        n_bytes += (int64_t)device->backend->packed_bytes(device->backend->self, tensors[i]);
+    int n;
+    const struct tensor **tensors = list_tensors(weights, &n);
+    int64_t n_bytes = compute_packed_bytes(device, tensors, n);
     mem_give(tensors);
     return n_bytes;
 }
 
-int64_t run_model_peak_bytes(struct weights *weights, struct run_device *device, int32_t n_rows_max,
-                             int32_t n_logit_rows_max)
+int64_t run_model_peak_bytes(struct weights *weights, struct compute_device *device,
+                             int32_t n_rows_max, int32_t n_logit_rows_max)
 {
     struct run_model model = { .weights = weights, .device = device };
     build_program(&model);

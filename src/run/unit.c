@@ -108,9 +108,10 @@ static enum status load_weights(struct run_unit *unit, struct job *job)
 {
     struct weights *weights = job->weights;
     job->weights = NULL;
-    enum status status =
-        run_model_open(job->model, weights, unit->options.device,
-                       unit->services[job->service].kv_dtype, &unit->progress, &job->fault);
+    const struct run_model_options options = { .device = unit->options.device,
+                                               .kv_dtype = unit->services[job->service].kv_dtype,
+                                               .progress = &unit->progress };
+    enum status status = run_model_open(job->model, weights, &options, &job->fault);
     if (status != STATUS_OK)
         return status;
     if (unit->services[job->service].has_perf) {
@@ -133,6 +134,7 @@ static void loader_thread(void *arg)
     struct run_unit *unit = arg;
     struct job *job = &unit->job;
     struct pace pace;
+    thread_give_way(); /* requests come before a load */
     pace_begin(&pace, unit->name);
     while (!atomic_load(&unit->is_closing)) {
         wake_wait(&unit->job_wake, -1);
@@ -242,9 +244,16 @@ static void join_engine(struct run_unit *unit)
     struct job *job = &unit->job;
     struct unit_service *s = &unit->services[job->service];
     bool is_first = s->state != UNIT_JOINING; /* or asked again, since its inbox was full */
+    if (is_first) {
+        enum status status =
+            run_executor_put_model(unit->executor, job->service, &s->model, &job->fault);
+        if (status != STATUS_OK) {
+            run_model_close(&s->model);
+            fail_job(unit, status);
+            return;
+        }
+    }
     s->state = UNIT_JOINING;
-    if (is_first)
-        run_executor_put_model(unit->executor, job->service, &s->model);
     if (unit->options.steady > 0 && is_first) { /* the engine expects what it will see */
         job->perf.prefill_scale *= (float)unit->options.steady;
         job->perf.decode_scale *= (float)unit->options.steady;
@@ -524,6 +533,7 @@ struct run_unit *run_unit_open(const struct run_unit_options *options)
                                                options->n_logit_rows_max, options->host.engine.id };
     unit->executor = run_executor_open(&executor);
     struct engine_host_options host = options->host;
+    host.engine.memory_bytes -= options->device->context_bytes; /* the driver's */
     host.engine.exec = run_executor_exec(unit->executor);
     unit->host = engine_host_open(&host);
     wake_open(&unit->job_wake);

@@ -20,7 +20,7 @@ struct run_unit;
 
 struct run_unit_options {
     struct engine_host_options host; /* engine.exec is filled in by the unit */
-    struct run_device *device;
+    struct compute_device *device;
     const char *const *paths; /* per service; copied */
     /* Per service, what its file held when the engine's KV was laid out and its tokenizer read: a
      * file that says otherwise later is refused. They outlive the unit; NULL = not checked. */

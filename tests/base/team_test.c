@@ -324,6 +324,21 @@ static void test_no_thread_is_a_sentence(void **state)
     test_refuses(open_a_team, NULL, "the system starts no thread \"team-1\": ");
 }
 
+static void give_way(void *arg)
+{
+    thread_give_way();
+    *(int *)arg = getpriority(PRIO_PROCESS, 0);
+}
+
+static void test_a_thread_gives_way_alone(void **state)
+{
+    int before = getpriority(PRIO_PROCESS, 0), its = 0;
+    (void)state;
+    thread_join(thread_start("humble", give_way, &its));
+    assert_true(its > before || before >= 5);
+    assert_int_equal(getpriority(PRIO_PROCESS, 0), before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -337,6 +352,7 @@ int main(void)
         cmocka_unit_test(test_a_starved_team_shrinks),
         cmocka_unit_test(test_a_lock_is_fair),
         cmocka_unit_test(test_no_thread_is_a_sentence),
+        cmocka_unit_test(test_a_thread_gives_way_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

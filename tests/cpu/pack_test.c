@@ -9,11 +9,14 @@
 static void check_rows(const struct tensor *tensor, int n_threads)
 {
     struct team *team = team_open(n_threads, NULL, false);
-    struct cpu_store *store = cpu_store_open();
-    struct compute_weight *weight;
     struct fault fault;
-    assert_int_equal(cpu_pack(team, store, tensor, &weight, &fault), STATUS_OK);
-    assert_true(weight->n_bytes > 0);
+    size_t n_packed = cpu_pack_bytes(tensor);
+    unsigned char *packed = mem_take(n_packed + 64);
+    memset(packed, 0xFF, n_packed + 64); /* what lay there does not matter */
+    assert_int_equal(cpu_pack(team, tensor, packed, &fault), STATUS_OK);
+    for (size_t i = 0; i < 64; i++)
+        assert_int_equal(packed[n_packed + i], 0xFF);
+    struct compute_weight *weight = cpu_pack_bind(tensor, packed);
     size_t n_bytes = (size_t)tensor->n_columns * sizeof(float);
     float *want = mem_take(n_bytes), *got = mem_take(n_bytes);
     for (int32_t row = 0; row < tensor->n_rows; row++) {
@@ -23,8 +26,8 @@ static void check_rows(const struct tensor *tensor, int n_threads)
     }
     mem_give(want);
     mem_give(got);
-    cpu_pack_free(weight);
-    cpu_store_close(store);
+    cpu_pack_unbind(weight);
+    mem_give(packed);
     team_close(team);
 }
 
@@ -65,33 +68,24 @@ static void packed_forms_stay_small(void **state)
                   { DTYPE_Q4_1, 1.0 },  { DTYPE_Q4_K, 1.03 }, { DTYPE_Q5_0, 1.0 },
                   { DTYPE_Q5_1, 1.0 },  { DTYPE_Q5_K, 1.03 }, { DTYPE_Q6_K, 1.0 },
                   { DTYPE_Q3_K, 1.04 }, { DTYPE_Q2_K, 1.2 } };
-    struct team *team = team_open(1, NULL, false);
-    struct cpu_store *store = cpu_store_open();
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
         struct tensor tensor = toy_tensor(sizes[i].dtype, 32, 512, 1);
-        struct compute_weight *weight;
-        assert_int_equal(cpu_pack(team, store, &tensor, &weight, NULL), STATUS_OK);
-        double ratio = (double)weight->n_bytes / (double)(tensor.row_bytes * 32);
+        double ratio = (double)cpu_pack_bytes(&tensor) / (double)(tensor.row_bytes * 32);
         printf("%s: %.3f of the file's bytes\n", dtype_info(sizes[i].dtype)->name, ratio);
         assert_true(ratio <= sizes[i].most);
-        cpu_pack_free(weight);
         mem_give((void *)(uintptr_t)tensor.data);
     }
-    cpu_store_close(store);
-    team_close(team);
 }
 
 static void a_broken_row_is_refused(void **state)
 {
     (void)state;
     struct team *team = team_open(1, NULL, false);
-    struct cpu_store *store = cpu_store_open();
-    struct compute_weight *weight;
+    unsigned char packed[64];
     struct fault fault;
     struct tensor tensor = { "", DTYPE_Q4_K, 4, 100, 0, false };
-    assert_int_equal(cpu_pack(team, store, &tensor, &weight, &fault), STATUS_BAD_INPUT);
+    assert_int_equal(cpu_pack(team, &tensor, packed, &fault), STATUS_BAD_INPUT);
     assert_true(strstr(fault.text, "Q4_K") != NULL);
-    cpu_store_close(store);
     team_close(team);
 }
 

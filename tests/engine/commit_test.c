@@ -76,6 +76,32 @@ static void crashes_send_it_home_and_forget_its_blocks(void **state)
     world_close(&w);
 }
 
+/* The executor will compute nothing any more: what runs, waits and comes later goes home. */
+static void a_lost_device_sends_all_home(void **state)
+{
+    enum { N = 60 };
+    struct world w;
+    struct engine_report report;
+    int n_crashed = 0;
+    (void)state;
+    open_small(&w);
+    w.fake.lose_behind = 5;
+    for (uint32_t i = 0; i < N; i++)
+        assert_true(world_submit(
+            &w, &(struct world_ask){ .index = i, .n_prompt = 30, .n_new = 4 + (int32_t)i }));
+    world_finish(&w);
+    for (uint32_t i = 0; i < N; i++) {
+        assert_true(w.requests[i].what == SERVICE_ENDED || w.requests[i].why == SERVICE_CRASHED);
+        n_crashed += w.requests[i].why == SERVICE_CRASHED;
+    }
+    assert_true(n_crashed > N / 2 && engine_is_idle(w.engine) && engine_is_sound(w.engine));
+    engine_report(w.engine, &report, w.clock_ns);
+    assert_true(!report.is_healthy && report.is_draining && report.services[0].kv_used_bytes == 0);
+    assert_true(world_submit(&w, &(struct world_ask){ .index = N, .n_prompt = 9, .n_new = 4 }));
+    assert_true(w.requests[N].what == SERVICE_RETURNED && w.requests[N].why == SERVICE_DRAINING);
+    world_close(&w);
+}
+
 static void logprobs_go_with_their_tokens(void **state)
 {
     struct world w;
@@ -95,6 +121,7 @@ int main(void)
         cmocka_unit_test(stops_where_it_should),
         cmocka_unit_test(leases_send_it_home),
         cmocka_unit_test(crashes_send_it_home_and_forget_its_blocks),
+        cmocka_unit_test(a_lost_device_sends_all_home),
         cmocka_unit_test(logprobs_go_with_their_tokens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,11 @@
 /* The executor of the engine's tests: see fake.h. */
 #include "fake.h"
 
+#include "../late.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "kv/host.h"
 #include <string.h>
 
 static uint64_t mix(uint64_t a, uint64_t b)
@@ -64,7 +66,8 @@ static uint64_t *state_at(struct fake *f, uint16_t service, uint32_t slot, int32
     CHECK(position / layout->block_tokens < n_blocks);
     uint32_t id = table[position / layout->block_tokens];
     uint32_t per_unit = (uint32_t)layout->blocks_per_unit;
-    unsigned char *at = kv_base(f->view.kv) + id / per_unit * kv_unit_bytes(f->view.kv) +
+    unsigned char *at = late_private(f->device, f->pool) +
+                        id / per_unit * kv_unit_bytes(f->view.kv) +
                         id % per_unit * layout->block_bytes +
                         position % layout->block_tokens * layout->bytes_per_token;
     return (void *)at;
@@ -105,11 +108,60 @@ static int64_t end_ns(const struct fake *f, const struct fake_lane *lane, int i)
     return lane->begin_ns + (n_before + 1) * f->step_ns;
 }
 
+static bool back(void *self, int64_t from, int64_t to)
+{
+    struct fake *f = self;
+    return f->device->memory_back(f->device->self, f->pool, from, to);
+}
+
+static void drop(void *self, int64_t from, int64_t to)
+{
+    struct fake *f = self;
+    f->device->memory_drop(f->device->self, f->pool, from, to);
+}
+
+static struct compute_memory *open_range(struct fake *f, int64_t n_bytes, bool is_host)
+{
+    const struct compute_memory_options options = { .n_bytes = n_bytes,
+                                                    .is_host = is_host,
+                                                    .is_reserved = !is_host };
+    struct compute_memory *memory;
+    CHECK(f->device->memory_open(f->device->self, &options, &memory, NULL) == STATUS_OK);
+    return memory;
+}
+
+static void open_memory(struct fake *f)
+{
+    const struct kv_memory memory = { f, back, drop };
+    f->device = late_or_plain(compute_reference_open(COMPUTE_ARITHMETIC_CPU));
+    f->pool = open_range(f, kv_range_bytes(f->view.kv), false);
+    f->host = open_range(f, kv_host_bytes(f->view.kv), true);
+    CHECK(kv_lend(f->view.kv, &memory));
+}
+
+/* Virtual time has no place for waiting: copies end when their batch does. */
+static void copy(struct fake *f, uint32_t slot, bool is_out)
+{
+    struct copy_part parts[64];
+    struct compute_copy copy = { .work = { .kind = COMPUTE_WORK_COPY },
+                                 .from = is_out ? f->pool : f->host,
+                                 .to = is_out ? f->host : f->pool,
+                                 .parts = parts };
+    for (int64_t first = 0;; first += copy.n_parts) {
+        copy.n_parts =
+            kv_host_parts(f->view.kv, slot, is_out, first, parts, (int32_t)COUNT_OF(parts));
+        if (copy.n_parts == 0)
+            return;
+        CHECK(compute_device_wait(f->device, f->device->lanes[0], &copy.work) == COMPUTE_DONE);
+    }
+}
+
 static void attach(void *self, const struct engine_exec_view *view)
 {
     struct fake *f = self;
     size_t n_items = (size_t)LIMIT_BATCHES * LIMIT_BATCH_ITEMS;
     f->view = *view;
+    open_memory(f);
     struct batch_item *items = mem_take(LIMIT_LANES * n_items * sizeof(*items));
     for (int i = 0; i < LIMIT_LANES; i++)
         f->lanes[i].items = items + (size_t)i * n_items;
@@ -124,6 +176,7 @@ static void begin(void *self, const struct batch *batches, int n_batches, int n_
         f->n_side_by_side += &f->lanes[i] != lane && f->lanes[i].n_polled < f->lanes[i].n_batches;
     lane->n_batches = n_batches;
     lane->n_polled = 0;
+    lane->has_lost_kv = false;
     lane->n_rounds = n_rounds;
     lane->begin_ns = *f->clock_ns;
     for (int i = 0; i < n_batches; i++) {
@@ -176,16 +229,19 @@ static bool poll(void *self, struct engine_exec_done *done)
         .end_ns = end_ns(f, lane, lane->n_polled),
         .n_new = f->n_new,
         .logprobs = f->logprobs_at,
-        .is_failed =
-            f->fail_one > 0 && batch->id % f->fail_one == 0 && batch->kind != BATCH_COPY_IN,
+        .is_lost = f->lose_behind > 0 && f->n_told >= f->lose_behind,
     };
+    done->is_failed = done->is_lost || (f->fail_one > 0 && batch->id % f->fail_one == 0) ||
+                      (lane->has_lost_kv && batch->kind == BATCH_COMPUTE);
+    lane->has_lost_kv |= done->is_failed && batch->kind == BATCH_COPY_IN;
+    f->n_failed_in += done->is_failed && batch->kind == BATCH_COPY_IN;
+    f->n_told++;
     f->n_failed += done->is_failed;
     for (int32_t i = 0; i < batch->n_items && !done->is_failed; i++) {
         if (batch->kind == BATCH_COMPUTE)
             compute(f, batch, i, lane->n_rounds);
         else
-            kv_host_copy(f->view.kv, batch->service, batch->items[i].slot,
-                         batch->kind == BATCH_COPY_OUT);
+            copy(f, batch->items[i].slot, batch->kind == BATCH_COPY_OUT);
     }
     f->n_copied += batch->kind == BATCH_COPY_IN ? batch->n_items : 0;
     lane->n_polled++;
@@ -214,6 +270,11 @@ void fake_init(struct fake *f, const int64_t *clock_ns, int64_t step_ns)
 void fake_free(struct fake *f)
 {
     mem_give(f->lanes[0].items);
+    if (f->device == NULL)
+        return;
+    f->device->memory_close(f->device->self, f->pool);
+    f->device->memory_close(f->device->self, f->host);
+    f->device->close(f->device->self);
 }
 
 struct engine_exec fake_exec(struct fake *f)

@@ -6,6 +6,7 @@
  * evicted too early, shared wrongly or computed twice with other tokens says something else than
  * fake_expect, which knows nothing of blocks. */
 #pragma once
+#include "compute/device.h"
 #include "engine/bodies.h"
 #include "core/service.h"
 #include "engine/exec.h"
@@ -15,20 +16,25 @@ enum { FAKE_VOCABULARY = 200, FAKE_ROUNDS_MAX = 256 };
 
 struct fake_lane {
     int n_batches, n_polled, n_rounds;
+    bool has_lost_kv; /* a copy in failed */
     int64_t begin_ns;
     struct batch batches[LIMIT_BATCHES];
     struct batch_item *items; /* (LIMIT_BATCHES, LIMIT_BATCH_ITEMS) */
 };
 struct fake {
     const int64_t *clock_ns;
-    int64_t step_ns;   /* of one batch of one round */
-    uint32_t fail_one; /* every so many batches fail; 0 = none */
+    int64_t step_ns;     /* of one batch of one round */
+    uint32_t fail_one;   /* every so many batches fail, those behind a copy in with it; 0 = none */
+    int64_t lose_behind; /* the device is lost behind so many batches; 0 = never */
     struct engine_exec_view view;
+    struct compute_device *device; /* of the pool's memory, and of copies */
+    struct compute_memory *pool, *host;
     struct fake_lane lanes[LIMIT_LANES];
     int32_t n_new[LIMIT_BATCH_ITEMS];
     struct token_logprobs logprobs[LIMIT_BATCH_ITEMS][4];
     const struct token_logprobs *logprobs_at[LIMIT_BATCH_ITEMS];
-    int64_t n_begun, n_failed, n_chunks, n_cuts, n_rounds_saved, n_side_by_side, n_copied;
+    int64_t n_told, n_begun, n_failed, n_chunks, n_cuts, n_rounds_saved, n_side_by_side, n_copied;
+    int64_t n_failed_in; /* copies in */
 };
 void fake_init(struct fake *fake, const int64_t *clock_ns, int64_t step_ns);
 void fake_free(struct fake *fake);

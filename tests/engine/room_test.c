@@ -1,6 +1,7 @@
 /* Models come and go while others run: every byte is in one place, and tokens stay the same. */
 #include "../test.h"
 #include "engine/state.h"
+#include "late.h"
 #include "world.h"
 
 static const struct perf perf = {
@@ -257,8 +258,10 @@ static void memory_of_closed_units_goes_back(void **state)
         w.wake_ns = w.clock_ns;
         world_run(&w, w.clock_ns + 1000000);
     }
-    const unsigned char *base = kv_base(w.engine->kv);
+    struct compute_device *device = w.fake.device;
+    const unsigned char *base = late_private(device, w.fake.pool);
     int64_t n_touched = 0;
+    assert_true(device->memory_back(device->self, w.fake.pool, 0, whole)); /* to look at it */
     for (int64_t at = div_up_i64(kv_open_bytes(w.engine->kv), 4096) * 4096;
          at < (whole & ~INT64_C(4095)); at++)
         n_touched += base[at] != 0;

@@ -61,12 +61,47 @@ static void a_cancel_gives_the_room_back(void **state)
     run(1 << 20, &n_swapped, &n_preempted, true); /* world_close: nothing is left behind */
 }
 
+/* Copies and batches fail: who was to be brought back computes again, from what it has said. */
+static void a_failed_copy_sends_it_home(void **state)
+{
+    struct world_options o;
+    int64_t n_failed_in = 0;
+    (void)state;
+    for (uint32_t fail_one = 13; fail_one < 22; fail_one++) {
+        world_options_init(&o);
+        o.pool_bytes = 4096;
+        o.swap_bytes = 1 << 20;
+        o.has_prefix_cache = false;
+        o.n_rounds_max = 1;
+        world_open(&w, &o);
+        w.fake.fail_one = fail_one;
+        for (uint32_t i = 0; i < 4; i++)
+            assert_true(world_submit(
+                &w, &(struct world_ask){ .index = i, .n_prompt = 40 + (int32_t)i, .n_new = 90 }));
+        int n_over = 0;
+        for (int n = 0; n < 20000 && n_over < 4; n++) {
+            world_run(&w, w.clock_ns + 500000);
+            n_over = 0;
+            for (uint32_t i = 0; i < 4; i++) {
+                n_over += w.requests[i].is_over;
+                if (!w.requests[i].is_submitted && !w.requests[i].is_over)
+                    (void)world_submit_again(&w, i);
+            }
+        }
+        assert_int_equal(n_over, 4);
+        n_failed_in += w.fake.n_failed_in;
+        world_close(&w); /* compares the tokens */
+    }
+    assert_true(n_failed_in > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_resumes_where_it_was),
         cmocka_unit_test(without_room_it_computes_again),
         cmocka_unit_test(a_cancel_gives_the_room_back),
+        cmocka_unit_test(a_failed_copy_sends_it_home),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,14 @@
 /* The host tier: what is copied out comes back the same, its room is bounded and never lost. Of
  * merged blocks and of head-wise ones. */
-#include "../test.h"
-#include "base/rng.h"
-#include "kv/kv.h"
+#include "lent.h"
 
+#include "base/rng.h"
 #include <string.h>
 
 enum { N_SLOTS = 12, N_TOKENS_MAX = 100, N_SERVICES = 2, HOST_BYTES = 12000 };
 
 static struct kv *kv;
+static struct lent lent;
 static struct kv_layout layouts[N_SERVICES];
 
 static void open_pool(enum kv_kind kind)
@@ -29,6 +29,7 @@ static void open_pool(enum kv_kind kind)
                                        .n_requests_max = N_SLOTS,
                                        .n_tokens_max = N_TOKENS_MAX,
                                        .host_bytes = HOST_BYTES });
+    lent_open(&lent, kv);
 }
 
 /* Byte k of the slot's block, as filled by its owner. */
@@ -41,9 +42,9 @@ static unsigned char *byte_at(int service, uint32_t slot, int32_t i, int64_t k)
     assert_true(i < n_blocks);
     if (heads != NULL) {
         int64_t part = layouts[service].block_bytes / layouts[service].units_per_block;
-        return kv_base(kv) + heads[k / part * stride + i] * kv_unit_bytes(kv) + k % part;
+        return lent.base + heads[k / part * stride + i] * kv_unit_bytes(kv) + k % part;
     }
-    return kv_base(kv) + id / per_unit * kv_unit_bytes(kv) +
+    return lent.base + id / per_unit * kv_unit_bytes(kv) +
            id % per_unit * layouts[service].block_bytes + k;
 }
 
@@ -80,7 +81,7 @@ static void go_and_come(enum kv_kind kind)
         int service = (int)slot % N_SERVICES;
         if (n_tokens[slot] > 0) { /* into other blocks than before */
             take(service, slot, n_tokens[slot]);
-            kv_host_copy(kv, service, slot, false);
+            lent_copy(&lent, kv, slot, false);
             fill(service, slot, n_tokens[slot], true, seeds[slot]);
             kv_host_put(kv, slot);
             kv_release(kv, slot);
@@ -93,7 +94,7 @@ static void go_and_come(enum kv_kind kind)
         if (kv_host_take(kv, service, slot, n)) {
             seeds[slot] = step;
             fill(service, slot, n, false, step);
-            kv_host_copy(kv, service, slot, true);
+            lent_copy(&lent, kv, slot, true);
             n_tokens[slot] = n;
             n_out++;
         } else {
@@ -110,6 +111,7 @@ static void go_and_come(enum kv_kind kind)
     assert_int_equal(kv_host_free_bytes(kv), all);
     assert_true(kv_is_idle(kv));
     kv_close(kv);
+    lent_close(&lent);
 }
 
 static void what_goes_out_comes_back(void **state)

@@ -1,5 +1,6 @@
 /* The pool's face: reservation, release, trimming, growing and shrinking, holds. */
 #include "test.h"
+#include "lent.h"
 #include "pool_fixture.h"
 
 static void reserves_all_or_nothing(void **state)
@@ -49,7 +50,9 @@ static void memory_is_there_and_distinct(void **state)
 {
     (void)state;
     struct kv *kv = pool_open(4, 4, false);
+    struct lent lent;
     int32_t n;
+    lent_open(&lent, kv);
     assert_true(pool_reserve(kv, 0, 0, 64));
     assert_true(pool_reserve(kv, 1, 1, 64));
     for (uint32_t slot = 0; slot < 2; slot++) {
@@ -57,7 +60,7 @@ static void memory_is_there_and_distinct(void **state)
         const struct kv_layout *l = kv_layout(kv, (int)slot);
         for (int32_t i = 0; i < n; i++) {
             uint32_t per_unit = (uint32_t)l->blocks_per_unit;
-            unsigned char *at = kv_base(kv) + blocks[i] / per_unit * kv_unit_bytes(kv) +
+            unsigned char *at = lent.base + blocks[i] / per_unit * kv_unit_bytes(kv) +
                                 blocks[i] % per_unit * l->block_bytes;
             for (int64_t k = 0; k < l->block_bytes; k++)
                 assert_int_equal(at[k], 0);
@@ -65,6 +68,25 @@ static void memory_is_there_and_distinct(void **state)
         }
     }
     kv_close(kv);
+    lent_close(&lent);
+}
+
+/* Where there is no memory for units that would open, they stay closed. */
+static void grows_as_far_as_there_is_memory(void **state)
+{
+    (void)state;
+    struct kv *kv = pool_open(2, 8, false);
+    struct lent lent;
+    lent_open(&lent, kv);
+    lent.n_back_most = 5 * POOL_UNIT_BYTES;
+    assert_int_equal(kv_grow(kv, 4 * POOL_UNIT_BYTES), 0);
+    assert_int_equal(kv_budget(kv)->n_units_open, 2);
+    assert_true(kv_is_sound(kv) && kv_is_idle(kv));
+    assert_int_equal(kv_grow(kv, 3 * POOL_UNIT_BYTES), 3 * POOL_UNIT_BYTES);
+    assert_int_equal(kv_budget(kv)->n_units_free, 5);
+    assert_true(kv_is_sound(kv));
+    kv_close(kv);
+    lent_close(&lent);
 }
 
 static void shrinks_and_grows(void **state)
@@ -145,6 +167,7 @@ int main(void)
         cmocka_unit_test(reserves_all_or_nothing),
         cmocka_unit_test(fills_the_fullest_unit_first),
         cmocka_unit_test(memory_is_there_and_distinct),
+        cmocka_unit_test(grows_as_far_as_there_is_memory),
         cmocka_unit_test(shrinks_and_grows),
         cmocka_unit_test(takes_back_what_was_closing),
         cmocka_unit_test(a_cut_hold_equals_steps),

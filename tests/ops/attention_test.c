@@ -36,7 +36,7 @@ static const struct shape {
     { 9, 1, 64, 0, DTYPE_Q8_0, { 270, 20, 60 } },
 };
 
-static struct compute_backend *open_cpu(enum cpu_isa isa, int n_threads)
+static struct compute_device *open_cpu(enum cpu_isa isa, int n_threads)
 {
     struct device_spec device = { .kind = DEVICE_CPU, .n_cores = n_threads };
     for (int i = 0; i < n_threads; i++)
@@ -105,7 +105,7 @@ static void check_shape(const struct shape *shape, uint64_t seed)
     toy_init(&toy, &options, seed);
     size_t n_bytes = toy_logits_count(&toy) * sizeof(float);
     float *want = mem_take(n_bytes), *got = mem_take(n_bytes);
-    struct compute_backend *backend = compute_reference_open(COMPUTE_ARITHMETIC_CPU);
+    struct compute_device *backend = compute_reference_open(COMPUTE_ARITHMETIC_CPU);
     toy_load(&model, &toy, backend, 64);
     run_alone(&model, shape, want);
     toy_unload(&model);
@@ -139,19 +139,15 @@ static void shared_tiles_equal_the_reference(void **state)
 
 enum { DIM = 32, N_TOKENS = 3 };
 
-static struct compute_weight *pack_rows(struct compute_backend *backend, const float *rows,
-                                        int32_t n_rows)
+static struct tensor rows_of(const float *rows, int32_t n_rows)
 {
-    struct compute_weight *weight;
-    const struct tensor tensor = {
+    return (struct tensor){
         .data = rows, .dtype = DTYPE_F32, .n_rows = n_rows, .n_columns = DIM, .row_bytes = DIM * 4
     };
-    assert_int_equal(backend->pack(backend->self, &tensor, &weight, NULL), STATUS_OK);
-    return weight;
 }
 
 /* Sums of what one head answers three tokens with these queries, keys and values over Q8_0. */
-static void attend(struct compute_backend *backend, const float *const rows[3], float *sums)
+static void attend(struct compute_device *backend, const float *const rows[3], float *sums)
 {
     float ones[DIM];
     static const int32_t widths[] = { DIM, DIM, DIM, DIM }, ids[] = { 0, 1, 2 };
@@ -165,25 +161,28 @@ static void attend(struct compute_backend *backend, const float *const rows[3], 
         { .kind = COMPUTE_ATTEND, .dst = 3, .weight = -1, .bias = -1, .weight2 = -1, .scale = 1 },
         { .kind = COMPUTE_LOGITS, .src = 3, .weight = 3, .bias = -1, .weight2 = -1 },
     };
-    struct compute_weight *weights[4];
+    struct tensor tensors[4];
+    struct compute_packed packed;
     for (int i = 0; i < DIM; i++)
         ones[i] = 1;
     for (int i = 0; i < 3; i++)
-        weights[i] = pack_rows(backend, rows[i], N_TOKENS);
-    weights[3] = pack_rows(backend, ones, 1);
+        tensors[i] = rows_of(rows[i], N_TOKENS);
+    tensors[3] = rows_of(ones, 1);
+    toy_pack(&packed, backend, tensors, 4);
     const struct compute_program program = { .n_ops = COUNT_OF(ops),
                                              .ops = ops,
                                              .n_registers = 4,
                                              .widths = widths,
                                              .is_logit_rows = is_logit_rows,
                                              .n_weights = 4,
-                                             .weights = weights,
+                                             .weights = packed.weights,
                                              .n_heads = 1,
                                              .n_kv_heads = 1,
                                              .head_dim = DIM,
                                              .n_vocabulary = 1 };
     const struct compute_sequence sequence = { 0, N_TOKENS, 0, &block, 1 };
-    struct compute_pass pass = { .n_rows = N_TOKENS,
+    struct compute_pass pass = { .program = &program,
+                                 .n_rows = N_TOKENS,
                                  .ids = ids,
                                  .positions = ids,
                                  .n_sequences = 1,
@@ -198,19 +197,17 @@ static void attend(struct compute_backend *backend, const float *const rows[3], 
                                  .logit_rows = ids,
                                  .logits = sums };
     pass.kv.block_bytes = pass.kv.unit_bytes = compute_kv_offset(&pass.kv, 1, 0, 0);
-    pass.kv.base = mem_take(pass.kv.unit_bytes);
-    void *workspace =
-        mem_take(backend->workspace_bytes(backend->self, &program, N_TOKENS, N_TOKENS));
-    backend->run(backend->self, &program, &pass, workspace);
-    mem_give(workspace);
-    mem_give(pass.kv.base);
-    for (int i = 0; i < 4; i++)
-        backend->unpack(backend->self, weights[i]);
+    const struct compute_memory_options options = { .n_bytes = (int64_t)pass.kv.unit_bytes };
+    assert_int_equal(backend->memory_open(backend->self, &options, &pass.kv.memory, NULL),
+                     STATUS_OK);
+    toy_compute(backend, &pass);
+    backend->memory_close(backend->self, pass.kv.memory);
+    compute_packed_close(&packed);
 }
 
 /* The middle one of three keys, or values, has a scale that no half holds: what reads it is NaN,
  * also where its score would be minus infinity and its weight 0. */
-static void check_too_large(struct compute_backend *backend)
+static void check_too_large(struct compute_device *backend)
 {
     float plain[N_TOKENS * DIM], large[N_TOKENS * DIM], sums[N_TOKENS];
     for (int i = 0; i < N_TOKENS * DIM; i++) {

@@ -8,7 +8,7 @@
 #include "cpu/cpu.h"
 #include "toy.h"
 
-static struct compute_backend *open_cpu(enum cpu_isa isa, int n_threads)
+static struct compute_device *open_cpu(enum cpu_isa isa, int n_threads)
 {
     struct device_spec device = { .kind = DEVICE_CPU, .n_cores = n_threads };
     for (int i = 0; i < n_threads; i++)
@@ -20,7 +20,7 @@ static struct compute_backend *open_cpu(enum cpu_isa isa, int n_threads)
 static float *expected(const struct toy *toy, uint32_t arithmetic, int n_sequences, int32_t n_rows)
 {
     float *logits = mem_take(toy_logits_count(toy) * sizeof(float));
-    struct compute_backend *backend = compute_reference_open(arithmetic);
+    struct compute_device *backend = compute_reference_open(arithmetic);
     struct toy_model model;
     toy_load(&model, toy, backend, 32);
     for (int i = 0; i < n_sequences; i++)
@@ -178,7 +178,7 @@ static void check_sample(struct sample *sample, enum cpu_isa isa)
     static const int32_t block_tokens[] = { 16, 1, 7, 64 };
     for (int n = 1; n <= sample->n_threads_max + 1; n++) {
         bool is_by_head = n > sample->n_threads_max; /* with the most threads again */
-        struct compute_backend *backend = open_cpu(isa, n - is_by_head);
+        struct compute_device *backend = open_cpu(isa, n - is_by_head);
         struct toy_model model;
         if (is_by_head)
             toy_load_heads(&model, toy, backend, block_tokens[(size_t)(sample - samples) % 4]);
@@ -224,7 +224,7 @@ static void the_reference_equals_itself(void **state)
         struct sample *sample = &samples[i];
         struct toy *toy = &sample->toy;
         float *got = mem_take(toy_logits_count(toy) * sizeof(float));
-        struct compute_backend *backend = compute_reference_open(COMPUTE_ARITHMETIC_CPU);
+        struct compute_device *backend = compute_reference_open(COMPUTE_ARITHMETIC_CPU);
         struct toy_model model;
         struct rng rng;
         rng_init(&rng, seed, (uint64_t)i);

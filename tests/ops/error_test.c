@@ -14,17 +14,16 @@
 
 enum { COLUMNS = 1024, OUTPUTS = 50, ROWS = 13 };
 
-/* logits = input . weight^T, through a backend. */
-static void multiply(struct compute_backend *backend, const struct tensor *input,
+/* logits = input . weight^T, through a device. */
+static void multiply(struct compute_device *backend, const struct tensor *input,
                      const struct tensor *weight, float *logits)
 {
     static const struct toy_product shape = { COLUMNS, OUTPUTS, ROWS };
-    struct compute_weight *weights[2];
-    assert_int_equal(backend->pack(backend->self, input, &weights[0], NULL), STATUS_OK);
-    assert_int_equal(backend->pack(backend->self, weight, &weights[1], NULL), STATUS_OK);
-    toy_multiply(backend, weights, &shape, ROWS, logits);
-    backend->unpack(backend->self, weights[0]);
-    backend->unpack(backend->self, weights[1]);
+    const struct tensor tensors[] = { *input, *weight };
+    struct compute_packed packed;
+    toy_pack(&packed, backend, tensors, 2);
+    toy_multiply(&packed, &shape, ROWS, logits);
+    compute_packed_close(&packed);
 }
 
 static double magnitude(double x)
@@ -50,7 +49,7 @@ static double exact(const float *w, const float *x, bool is_integer, double part
     return sum;
 }
 
-static void check_type(struct compute_backend *backend, enum dtype dtype)
+static void check_type(struct compute_device *backend, enum dtype dtype)
 {
     static float logits[ROWS * OUTPUTS], w[COLUMNS], x[COLUMNS];
     struct tensor input = toy_tensor(DTYPE_F32, ROWS, COLUMNS, 21);
@@ -84,9 +83,9 @@ static void every_type_stays_within_its_bound(void **state)
 {
     (void)state;
     struct device_spec device = { .kind = DEVICE_CPU, .n_cores = 1 };
-    struct compute_backend *backends[] = { compute_reference_open(COMPUTE_ARITHMETIC_CPU),
-                                           compute_reference_open(COMPUTE_ARITHMETIC_CPU_TILES),
-                                           cpu_open(&device, cpu_isa_best()) };
+    struct compute_device *backends[] = { compute_reference_open(COMPUTE_ARITHMETIC_CPU),
+                                          compute_reference_open(COMPUTE_ARITHMETIC_CPU_TILES),
+                                          cpu_open(&device, cpu_isa_best()) };
     for (size_t i = 0; i < COUNT_OF(backends); i++) {
         for (int dtype = 0; dtype < DTYPE_N; dtype++)
             check_type(backends[i], (enum dtype)dtype);

@@ -19,27 +19,21 @@ struct product {
 
 static const struct toy_product shape = { COLUMNS, OUTPUTS, DISTINCT };
 
-static void load(struct compute_backend *backend, const struct product *product,
-                 struct compute_weight *weights[2])
+static void load(struct compute_device *device, const struct product *product,
+                 struct compute_packed *packed)
 {
-    const struct tensor *tensors[] = { &product->input, &product->weight };
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(backend->pack(backend->self, tensors[i], &weights[i], NULL), STATUS_OK);
+    const struct tensor tensors[] = { product->input, product->weight };
+    toy_pack(packed, device, tensors, 2);
 }
 
-static void unload(struct compute_backend *backend, struct compute_weight *weights[2])
+static void check_rows(const struct compute_packed *packed, const struct product *product,
+                       int32_t n_rows)
 {
-    for (int i = 0; i < 2; i++)
-        backend->unpack(backend->self, weights[i]);
-}
-
-static void check_rows(struct compute_backend *backend, const struct product *product,
-                       struct compute_weight *const weights[2], int32_t n_rows)
-{
+    const struct compute_device *backend = packed->device;
     const float *want = product->want[backend->arithmetic == COMPUTE_ARITHMETIC_CPU_TILES];
     float *got = mem_take((size_t)(n_rows + 1) * OUTPUTS * sizeof(float));
     memset(got, 0xFF, (size_t)(n_rows + 1) * OUTPUTS * sizeof(float));
-    toy_multiply(backend, weights, &shape, n_rows, got);
+    toy_multiply(packed, &shape, n_rows, got);
     for (int32_t row = 0; row < n_rows; row++)
         if (memcmp(got + row * OUTPUTS, want + row % DISTINCT * OUTPUTS, OUTPUTS * sizeof(float)) !=
             0)
@@ -54,18 +48,18 @@ static void check_backend(const struct product *product, enum cpu_isa isa, int n
 {
     static const int32_t some[] = { 1, 13, 49 }, many[] = { 65, 97, 511, 512, 513, ROWS_MAX };
     struct device_spec device = { .kind = DEVICE_CPU, .n_cores = n_threads };
-    struct compute_backend *backend = cpu_open(&device, isa);
-    struct compute_weight *weights[2];
-    load(backend, product, weights);
+    struct compute_device *backend = cpu_open(&device, isa);
+    struct compute_packed packed;
+    load(backend, product, &packed);
     bool is_quick = isa == CPU_ISA_GENERIC || n_threads == 3;
     for (size_t i = 0; i < COUNT_OF(some); i++)
-        check_rows(backend, product, weights, some[i]);
+        check_rows(&packed, product, some[i]);
     for (int32_t n_rows = 1; n_rows <= DISTINCT && !is_quick; n_rows++)
-        check_rows(backend, product, weights, n_rows);
+        check_rows(&packed, product, n_rows);
     for (size_t i = 0; i < COUNT_OF(many) && !is_quick; i++)
-        check_rows(backend, product, weights, many[i]);
-    unload(backend, weights);
-    backend->close(backend);
+        check_rows(&packed, product, many[i]);
+    compute_packed_close(&packed);
+    backend->close(backend->self);
 }
 
 static void check_type(enum dtype dtype)
@@ -75,13 +69,13 @@ static void check_type(enum dtype dtype)
     product.weight = toy_tensor(dtype, OUTPUTS, COLUMNS, 7 + (uint64_t)dtype);
     for (uint32_t arithmetic = COMPUTE_ARITHMETIC_CPU; arithmetic <= COMPUTE_ARITHMETIC_CPU_TILES;
          arithmetic++) {
-        struct compute_backend *reference = compute_reference_open(arithmetic);
-        struct compute_weight *weights[2];
-        load(reference, &product, weights);
-        toy_multiply(reference, weights, &shape, DISTINCT,
+        struct compute_device *reference = compute_reference_open(arithmetic);
+        struct compute_packed packed;
+        load(reference, &product, &packed);
+        toy_multiply(&packed, &shape, DISTINCT,
                      product.want[arithmetic == COMPUTE_ARITHMETIC_CPU_TILES]);
-        unload(reference, weights);
-        reference->close(reference);
+        compute_packed_close(&packed);
+        reference->close(reference->self);
     }
     bool is_half = dtype == DTYPE_F16 || dtype == DTYPE_BF16;
     assert_true((memcmp(product.want[0], product.want[1], sizeof(product.want[0])) != 0) ==
@@ -102,18 +96,18 @@ static void check_items(enum dtype dtype, const struct toy_product *many)
     struct product product = { .input = toy_tensor(DTYPE_F32, n_max, many->n_columns, 5),
                                .weight = toy_tensor(dtype, n_outputs, many->n_columns, 7) };
     struct device_spec device = { .kind = DEVICE_CPU, .n_cores = 1 };
-    struct compute_backend *backends[] = { compute_reference_open(COMPUTE_ARITHMETIC_CPU),
-                                           cpu_open(&device, CPU_ISA_N - 1) };
+    struct compute_device *backends[] = { compute_reference_open(COMPUTE_ARITHMETIC_CPU),
+                                          cpu_open(&device, CPU_ISA_N - 1) };
     for (int i = 0; i < 2; i++) {
-        struct compute_weight *weights[2];
-        load(backends[i], &product, weights);
+        struct compute_packed packed;
+        load(backends[i], &product, &packed);
         for (int32_t n_rows = i == 0 ? n_max : 1; n_rows <= n_max; n_rows++) {
             memset(got, 0xFF, n_bytes);
-            toy_multiply(backends[i], weights, many, n_rows, i == 0 ? want : got);
+            toy_multiply(&packed, many, n_rows, i == 0 ? want : got);
             if (i == 1)
                 assert_memory_equal(got, want, n_bytes / (size_t)n_max * (size_t)n_rows);
         }
-        unload(backends[i], weights);
+        compute_packed_close(&packed);
         backends[i]->close(backends[i]->self);
     }
     mem_give((void *)(uintptr_t)product.input.data);

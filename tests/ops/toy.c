@@ -249,8 +249,10 @@ static void make_cache(struct toy_model *model, int32_t block_tokens, bool is_by
     model->blocks_per_sequence = (int32_t)div_up_i64(o->n_positions, block_tokens);
     uint32_t n = (uint32_t)(model->blocks_per_sequence * model->n_heads) * TOY_SEQUENCES_MAX;
     size_t n_bytes = (size_t)(is_by_head ? n : n / 3 + 1) * kv->unit_bytes;
-    kv->base = mem_take(n_bytes);
-    memset(kv->base, 0xFF, n_bytes);
+    const struct compute_memory_options options = { .n_bytes = (int64_t)n_bytes };
+    CHECK(model->device->memory_open(model->device->self, &options, &kv->memory, NULL) ==
+          STATUS_OK);
+    memset(kv->memory->base, 0xFF, n_bytes);
     model->blocks = mem_take(n * sizeof(*model->blocks));
     struct rng rng;
     rng_init(&rng, 5, (uint64_t)block_tokens);
@@ -261,53 +263,52 @@ static void make_cache(struct toy_model *model, int32_t block_tokens, bool is_by
     }
 }
 
-static void load(struct toy_model *model, const struct toy *toy, struct compute_backend *backend,
-                 int32_t block_tokens, bool is_by_head)
+struct compute_program toy_program(const struct toy *toy, const struct compute_packed *packed)
 {
     const struct toy_options *o = &toy->options;
-    *model = (struct toy_model){ .toy = toy, .backend = backend };
-    struct fault fault;
-    for (int i = 0; i < toy->n_tensors; i++) {
-        enum status status =
-            backend->pack(backend->self, &toy->tensors[i], &model->weights[i], &fault);
-        CHECK(status == STATUS_OK);
-    }
-    model->program =
-        (struct compute_program){ .n_ops = toy->n_ops,
-                                  .ops = toy->ops,
-                                  .n_registers = TOY_REGISTERS,
-                                  .widths = toy->widths,
-                                  .is_logit_rows = toy->is_logit_rows,
-                                  .n_weights = toy->n_tensors,
-                                  .n_heads = o->n_heads,
-                                  .n_kv_heads = o->n_kv_heads,
-                                  .head_dim = o->head_dim,
-                                  .n_rope_dims = o->n_rope_dims,
-                                  .n_ropes = o->is_mixed ? 2 : 1,
-                                  .n_vocabulary = o->n_vocabulary,
-                                  .ropes = { { toy->frequencies, 1.0f },
-                                             { toy->frequencies + o->n_rope_dims / 2, 1.21f } } };
-    model->program.weights = model->weights;
+    return (struct compute_program){
+        .n_ops = toy->n_ops,
+        .ops = toy->ops,
+        .n_registers = TOY_REGISTERS,
+        .widths = toy->widths,
+        .is_logit_rows = toy->is_logit_rows,
+        .n_weights = packed->n,
+        .weights = packed->weights,
+        .n_heads = o->n_heads,
+        .n_kv_heads = o->n_kv_heads,
+        .head_dim = o->head_dim,
+        .n_rope_dims = o->n_rope_dims,
+        .n_ropes = o->is_mixed ? 2 : 1,
+        .n_vocabulary = o->n_vocabulary,
+        .ropes = { { toy->frequencies, 1.0f }, { toy->frequencies + o->n_rope_dims / 2, 1.21f } }
+    };
+}
+
+static void load(struct toy_model *model, const struct toy *toy, struct compute_device *device,
+                 int32_t block_tokens, bool is_by_head)
+{
+    *model = (struct toy_model){ .toy = toy, .device = device };
+    toy_pack(&model->packed, device, toy->tensors, toy->n_tensors);
+    model->program = toy_program(toy, &model->packed);
     make_cache(model, block_tokens, is_by_head);
 }
 
-void toy_load(struct toy_model *model, const struct toy *toy, struct compute_backend *backend,
+void toy_load(struct toy_model *model, const struct toy *toy, struct compute_device *device,
               int32_t block_tokens)
 {
-    load(model, toy, backend, block_tokens, false);
+    load(model, toy, device, block_tokens, false);
 }
 
-void toy_load_heads(struct toy_model *model, const struct toy *toy, struct compute_backend *backend,
+void toy_load_heads(struct toy_model *model, const struct toy *toy, struct compute_device *device,
                     int32_t block_tokens)
 {
-    load(model, toy, backend, block_tokens, true);
+    load(model, toy, device, block_tokens, true);
 }
 
 void toy_unload(struct toy_model *model)
 {
-    for (int i = 0; i < model->toy->n_tensors; i++)
-        model->backend->unpack(model->backend->self, model->weights[i]);
-    mem_give(model->kv.base);
+    compute_packed_close(&model->packed);
+    model->device->memory_close(model->device->self, model->kv.memory);
     mem_give(model->blocks);
 }
 
@@ -321,6 +322,34 @@ size_t toy_logits_count(const struct toy *toy)
 {
     return (size_t)TOY_SEQUENCES_MAX * (size_t)toy->options.n_positions *
            (size_t)toy->options.n_vocabulary;
+}
+
+void toy_pack(struct compute_packed *packed, struct compute_device *device,
+              const struct tensor *tensors, int n)
+{
+    const struct tensor **list = mem_take((size_t)n * sizeof(*list));
+    for (int i = 0; i < n; i++)
+        list[i] = &tensors[i];
+    CHECK(compute_packed_open(packed, device, list, n, NULL, NULL) == STATUS_OK);
+    for (int i = 0; i < n; i++)
+        CHECK(compute_packed_add(packed, &tensors[i], false, NULL) == STATUS_OK);
+    mem_give(list);
+}
+
+void toy_compute(struct compute_device *device, struct compute_pass *pass)
+{
+    enum { MARGIN = 64 };
+    const struct compute_sizes sizes = { pass->n_rows, pass->n_logit_rows };
+    CHECK(device->workspace_open(device->self, device->lanes[0], pass->program, sizes,
+                                 &pass->workspace, NULL) == STATUS_OK);
+    const struct compute_memory *memory = pass->workspace->memory;
+    /* Logits come last, and this pass has its own. */
+    int64_t n_logits = (int64_t)sizes.n_logit_rows * pass->program->n_vocabulary;
+    memset(memory->base, 0xFF, (size_t)memory->n_bytes);
+    CHECK(compute_device_wait(device, device->lanes[0], &pass->work) == COMPUTE_DONE);
+    for (int64_t i = 0; i < min_i64(n_logits * 4, MARGIN) && pass->logits != NULL; i++)
+        CHECK(memory->base[memory->n_bytes - n_logits * 4 + i] == 0xFF);
+    device->workspace_close(device->self, pass->workspace);
 }
 
 void toy_run(struct toy_model *model, const struct toy_item *items, int n_items, float *logits)
@@ -344,7 +373,8 @@ void toy_run(struct toy_model *model, const struct toy_item *items, int n_items,
             logit_rows[row] = row;
         }
     }
-    struct compute_pass pass = { .n_rows = n_rows,
+    struct compute_pass pass = { .program = &model->program,
+                                 .n_rows = n_rows,
                                  .ids = ids,
                                  .positions = positions,
                                  .n_sequences = n_items,
@@ -353,27 +383,20 @@ void toy_run(struct toy_model *model, const struct toy_item *items, int n_items,
                                  .n_logit_rows = n_rows,
                                  .logit_rows = logit_rows,
                                  .logits = out };
-    void *self = model->backend->self;
-    size_t n_bytes = model->backend->workspace_bytes(self, &model->program, n_rows, n_rows);
-    unsigned char *workspace = mem_take(n_bytes + 64);
-    memset(workspace, 0xFF, n_bytes);
-    model->backend->run(self, &model->program, &pass, workspace);
-    for (int i = 0; i < 64; i++)
-        CHECK(workspace[n_bytes + (size_t)i] == 0); /* it stays within its bounds */
+    toy_compute(model->device, &pass);
     for (int i = 0; i < n_items; i++) {
         int64_t to = (int64_t)items[i].sequence * toy->options.n_positions + items[i].n_before;
         memcpy(logits + to * n_vocabulary, out + (int64_t)sequences[i].first_row * n_vocabulary,
                (size_t)items[i].n_rows * (size_t)n_vocabulary * sizeof(float));
     }
-    mem_give(workspace);
     mem_give(out);
     mem_give(ids);
 }
 
 /* ---- A product alone. ---- */
 
-void toy_multiply(struct compute_backend *backend, struct compute_weight *const weights[2],
-                  const struct toy_product *product, int32_t n_rows, float *logits)
+void toy_multiply(const struct compute_packed *packed, const struct toy_product *product,
+                  int32_t n_rows, float *logits)
 {
     static const struct compute_op ops[] = {
         { .kind = COMPUTE_EMBED, .weight = 0, .bias = -1, .weight2 = -1, .scale = 1 },
@@ -392,22 +415,19 @@ void toy_multiply(struct compute_backend *backend, struct compute_weight *const 
                                        .widths = &product->n_columns,
                                        .is_logit_rows = is_logit_rows,
                                        .n_weights = 2,
-                                       .weights = weights,
+                                       .weights = packed->weights,
                                        .n_heads = 1,
                                        .n_kv_heads = 1,
                                        .head_dim = 16,
                                        .n_vocabulary = product->n_outputs };
-    struct compute_pass pass = { .n_rows = n_rows,
+    struct compute_pass pass = { .program = &program,
+                                 .n_rows = n_rows,
                                  .ids = ids,
                                  .positions = positions,
                                  .n_logit_rows = n_rows,
                                  .logit_rows = rows,
                                  .logits = logits };
-    size_t n_bytes = backend->workspace_bytes(backend->self, &program, n_rows, n_rows);
-    void *workspace = mem_take(n_bytes);
-    memset(workspace, 0xFF, n_bytes); /* NaN everywhere */
-    backend->run(backend->self, &program, &pass, workspace);
-    mem_give(workspace);
+    toy_compute(packed->device, &pass);
     mem_give(ids);
     mem_give(rows);
     mem_give(positions);

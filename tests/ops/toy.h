@@ -1,9 +1,9 @@
-/* Toy models for the tests of operations: random weights of any type, run on any backend, over a
+/* Toy models for the tests of operations: random weights of any type, run on any device, over a
  * cache whose blocks are shuffled.
  *
  * All memory that a pass should not read is full of NaN. */
 #pragma once
-#include "compute/compute.h"
+#include "compute/packed.h"
 
 enum { TOY_WEIGHTS_MAX = 64, TOY_REGISTERS = 10, TOY_SEQUENCES_MAX = 8 };
 
@@ -34,22 +34,22 @@ void toy_free(struct toy *toy);
 /* A random matrix (n_rows, n_columns); data is given back by mem_give. */
 struct tensor toy_tensor(enum dtype dtype, int32_t n_rows, int32_t n_columns, uint64_t seed);
 
-struct toy_model { /* loaded by a backend, with a cache for TOY_SEQUENCES_MAX sequences */
+struct toy_model { /* loaded by a device, with a cache for TOY_SEQUENCES_MAX sequences */
     const struct toy *toy;
-    struct compute_backend *backend;
+    struct compute_device *device;
     struct compute_program program;
-    struct compute_weight *weights[TOY_WEIGHTS_MAX];
+    struct compute_packed packed;
     struct compute_kv kv;
     uint32_t *blocks; /* (TOY_SEQUENCES_MAX, n_heads, blocks_per_sequence) */
     int32_t blocks_per_sequence;
     int32_t n_heads; /* of the tables: of all layers, or 1 */
 };
-void toy_load(struct toy_model *model, const struct toy *toy, struct compute_backend *backend,
+void toy_load(struct toy_model *model, const struct toy *toy, struct compute_device *device,
               int32_t block_tokens);
 /* With a head-wise cache. */
-void toy_load_heads(struct toy_model *model, const struct toy *toy, struct compute_backend *backend,
+void toy_load_heads(struct toy_model *model, const struct toy *toy, struct compute_device *device,
                     int32_t block_tokens);
-void toy_unload(struct toy_model *model); /* the backend stays open */
+void toy_unload(struct toy_model *model); /* the device stays open */
 
 struct toy_item { /* rows of one sequence in a pass */
     int sequence;
@@ -61,9 +61,16 @@ void toy_run(struct toy_model *model, const struct toy_item *items, int n_items,
 int32_t toy_token(const struct toy *toy, int sequence, int32_t position);
 size_t toy_logits_count(const struct toy *toy); /* floats of the array above */
 /* A product alone: logits (n_rows, n_outputs) = the input's rows 0, 1, .. n_distinct - 1, 0, ..
- * times the weight; both packed by the backend, (n_distinct, n_columns), (n_outputs, n_columns). */
+ * times the weight; both packed by the device, (n_distinct, n_columns), (n_outputs, n_columns). */
 struct toy_product {
     int32_t n_columns, n_outputs, n_distinct;
 };
-void toy_multiply(struct compute_backend *backend, struct compute_weight *const weights[2],
-                  const struct toy_product *product, int32_t n_rows, float *logits);
+void toy_multiply(const struct compute_packed *packed, const struct toy_product *product,
+                  int32_t n_rows, float *logits);
+/* The toy's program over weights that were packed in the order of its tensors. */
+struct compute_program toy_program(const struct toy *toy, const struct compute_packed *packed);
+/* Packs n tensors on a device. */
+void toy_pack(struct compute_packed *packed, struct compute_device *device,
+              const struct tensor *tensors, int n);
+/* Runs the pass on lane 0, in a workspace full of NaN, which it may not leave. */
+void toy_compute(struct compute_device *device, struct compute_pass *pass);

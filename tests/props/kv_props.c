@@ -5,6 +5,7 @@
  * tenant, all tokens up to it) into its place in the pool's memory, and whoever reads a position
  * must find the mark of his own tokens. A stranger's block, a stale one, one written after it was
  * shared, or two blocks that overlap all read wrong. */
+#include "kv/lent.h"
 #include "test.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -16,6 +17,7 @@ enum { N_SERVICES = 3, N_SLOTS = 24, N_TOKENS = 300, N_STREAMS = 6, UNIT_BYTES =
 struct model {
     struct rng rng;
     struct kv *kv;
+    struct lent lent;
     struct guest {
         bool is_here;
         struct request request;
@@ -80,10 +82,10 @@ static unsigned char *place_of(const struct model *model, uint32_t slot, int32_t
     assert_true(block < n_blocks);
     assert_true((units != NULL) == (model->kind == KV_HEADS));
     if (units != NULL)
-        return kv_base(model->kv) + units[(uint32_t)head * stride + (uint32_t)block] * HEAD_BYTES +
+        return model->lent.base + units[(uint32_t)head * stride + (uint32_t)block] * HEAD_BYTES +
                position % l->block_tokens * (l->bytes_per_token / l->units_per_block);
     uint32_t per_unit = (uint32_t)l->blocks_per_unit;
-    return kv_base(model->kv) + blocks[block] / per_unit * UNIT_BYTES +
+    return model->lent.base + blocks[block] / per_unit * UNIT_BYTES +
            blocks[block] % per_unit * l->block_bytes +
            position % l->block_tokens * l->bytes_per_token;
 }
@@ -240,6 +242,7 @@ static void check_kind(enum kv_kind kind)
                                       .has_prefix_cache = round % 4 != 3,
                                       .prefix_salt = seed };
         model->kv = kv_open(&options);
+        lent_open(&model->lent, model->kv);
         for (int step = 0; step < 4000; step++) {
             act(model);
             if (!kv_is_sound(model->kv))
@@ -250,6 +253,7 @@ static void check_kind(enum kv_kind kind)
                 leave(model, slot);
         assert_true(kv_is_idle(model->kv) && kv_is_sound(model->kv));
         kv_close(model->kv);
+        lent_close(&model->lent);
     }
     print_message("%s: reserved %lld, refused %lld, hits %lld, offers %lld\n", kv_kind_name(kind),
                   (long long)model->n_reserved, (long long)model->n_refused,

@@ -102,7 +102,7 @@ static int32_t argmax(const float *logits, int32_t n)
     return best;
 }
 
-static void check(const struct golden *golden, struct compute_backend *backend)
+static void check(const struct golden *golden, struct compute_device *backend)
 {
     char path[512];
     struct passes p;

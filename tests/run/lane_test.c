@@ -7,7 +7,7 @@
 #include "base/team.h"
 #include "cpu/cpu.h"
 #include "run/model.h"
-#include "run/sampler.h"
+#include "compute/sampler.h"
 
 #include <string.h>
 
@@ -16,41 +16,46 @@ enum { N_PROMPT = 37, N_DECODES = 20, N_TOKENS = N_PROMPT + N_DECODES, BLOCK_TOK
 struct side { /* one lane's own cache and results */
     const struct run_model *model;
     int lane;
-    unsigned char *cache;
+    struct compute_memory *cache;
     uint32_t blocks[N_TOKENS / BLOCK_TOKENS + 1];
     float *logits; /* (1 + N_DECODES, n_vocabulary) */
-    void *workspace;
+    struct compute_workspace *workspace;
     int32_t ids[N_TOKENS], positions[N_TOKENS], logit_row;
 };
 
 static const struct device_spec whole = { .kind = DEVICE_CPU, .n_cores = 2, .cores = { 0, 1 } };
 
-static void open_model(struct run_model *model, struct run_device *device, const char *name)
+static void open_model(struct run_model *model, struct compute_device **out, const char *name)
 {
     char path[512];
     struct weights *weights;
     struct fault fault;
-    run_device_open(device, cpu_open(&whole, cpu_isa_best()));
+    struct compute_device *device = *out = cpu_open(&whole, cpu_isa_best());
+    const struct run_model_options options = { .device = device, .kv_dtype = DTYPE_F16 };
     for (int core = 0; core < 2; core++) {
         const struct device_spec part = { .kind = DEVICE_CPU, .n_cores = 1, .cores = { core } };
-        run_device_add_lane(device, cpu_open(&part, cpu_isa_best()));
+        cpu_add_lane(device, &part);
     }
     snprintf(path, sizeof path, "%s/tests/golden/data/%s", SOURCE_ROOT, name);
     assert_int_equal(weights_open(&weights, path, &fault), STATUS_OK);
-    assert_int_equal(run_model_open(model, weights, device, DTYPE_F16, NULL, &fault), STATUS_OK);
+    assert_int_equal(run_model_open(model, weights, &options, &fault), STATUS_OK);
 }
 
 static void open_side(struct side *side, const struct run_model *model, int lane)
 {
     const struct model_spec *spec = weights_spec(model->weights);
-    const struct compute_backend *backend = model->device->lanes[lane].backend;
+    struct compute_device *device = model->device;
     size_t n_blocks = COUNT_OF(side->blocks), n_vocabulary = (size_t)spec->n_vocabulary;
+    const struct compute_memory_options cache = {
+        .n_bytes = (int64_t)n_blocks * BLOCK_TOKENS * model_spec_kv_bytes_per_token(spec, DTYPE_F16)
+    };
     *side = (struct side){ .model = model, .lane = lane };
-    side->cache =
-        mem_take(n_blocks * BLOCK_TOKENS * (size_t)model_spec_kv_bytes_per_token(spec, DTYPE_F16));
+    assert_int_equal(device->memory_open(device->self, &cache, &side->cache, NULL), STATUS_OK);
     side->logits = mem_take((1 + N_DECODES) * n_vocabulary * sizeof(float));
-    side->workspace =
-        mem_take(backend->workspace_bytes(backend->self, &model->program, N_TOKENS, 1));
+    assert_int_equal(device->workspace_open(device->self, device->lanes[lane], &model->program,
+                                            (struct compute_sizes){ N_TOKENS, 1 }, &side->workspace,
+                                            NULL),
+                     STATUS_OK);
     for (uint32_t i = 0; i < n_blocks; i++)
         side->blocks[i] = i;
     for (int32_t i = 0; i < N_TOKENS; i++) {
@@ -61,9 +66,10 @@ static void open_side(struct side *side, const struct run_model *model, int lane
 
 static void close_side(struct side *side)
 {
-    mem_give(side->cache);
+    struct compute_device *device = side->model->device;
+    device->memory_close(device->self, side->cache);
+    device->workspace_close(device->self, side->workspace);
     mem_give(side->logits);
-    mem_give(side->workspace);
 }
 
 static void step(struct side *side, int32_t n_before, int32_t n_rows, float *logits)
@@ -73,13 +79,16 @@ static void step(struct side *side, int32_t n_before, int32_t n_rows, float *log
         (uint64_t)(BLOCK_TOKENS * model_spec_kv_bytes_per_token(spec, DTYPE_F16));
     const struct compute_sequence sequence = { 0, n_rows, n_before, side->blocks };
     side->logit_row = n_rows - 1;
-    const struct compute_pass pass = {
+    struct compute_device *device = side->model->device;
+    struct compute_pass pass = {
+        .program = &side->model->program,
+        .workspace = side->workspace,
         .n_rows = n_rows,
         .ids = side->ids + n_before,
         .positions = side->positions + n_before,
         .n_sequences = 1,
         .sequences = &sequence,
-        .kv = { .base = side->cache,
+        .kv = { .memory = side->cache,
                 .unit_bytes = block_bytes,
                 .block_bytes = block_bytes,
                 .blocks_per_unit = 1,
@@ -92,7 +101,8 @@ static void step(struct side *side, int32_t n_before, int32_t n_rows, float *log
         .logit_rows = &side->logit_row,
         .logits = logits,
     };
-    run_device_run(side->model->device, side->lane, &side->model->program, &pass, side->workspace);
+    assert_int_equal(compute_device_wait(device, device->lanes[side->lane], &pass.work),
+                     COMPUTE_DONE);
 }
 
 static void run_side(void *arg)
@@ -109,7 +119,7 @@ static void lanes_agree_bit_for_bit(void **state)
     static const char *const names[] = { "llama3", "qwen2", "gpt2" };
     (void)state;
     for (size_t m = 0; m < COUNT_OF(names); m++) {
-        struct run_device device;
+        struct compute_device *device;
         struct run_model model;
         struct side sides[3];
         struct thread *threads[3];
@@ -126,49 +136,81 @@ static void lanes_agree_bit_for_bit(void **state)
         for (int lane = 0; lane < 3; lane++)
             close_side(&sides[lane]);
         run_model_close(&model);
-        run_device_close(&device);
+        device->close(device->self);
     }
 }
 
 /* What a model books for activations is what its lanes need together. */
 static void activation_is_summed_over_lanes(void **state)
 {
-    struct run_device device;
+    struct compute_device *device;
     struct run_model model;
     (void)state;
     open_model(&model, &device, "llama3");
-    int64_t sum = run_model_peak_bytes(model.weights, &device, 64, 8), each = 0;
+    int64_t sum = run_model_peak_bytes(model.weights, device, 64, 8), each = 0;
     for (int lane = 0; lane < 3; lane++) {
-        struct run_device alone = { .backend = device.lanes[lane].backend, .n_lanes = 1 };
-        alone.lanes[0] = device.lanes[lane];
+        struct compute_device alone = *device;
+        alone.n_lanes = 1;
+        alone.lanes[0] = device->lanes[lane];
         each += run_model_peak_bytes(model.weights, &alone, 64, 8);
     }
     assert_true(sum == each && sum > 0);
     run_model_close(&model);
-    run_device_close(&device);
+    device->close(device->self);
 }
 
 /* Members that no row is left for draw nothing and have nothing to draw with. */
 static void one_row_is_drawn_by_one_member(void **state)
 {
-    struct run_device device;
+    struct compute_device *device;
     struct run_model model;
+    int64_t n_bytes[4];
     (void)state;
     open_model(&model, &device, "llama3");
-    struct run_device alone = { .backend = device.lanes[0].backend, .n_lanes = 1 };
-    alone.lanes[0] = device.lanes[0];
-    struct run_model of_one = model;
-    of_one.device = &alone;
-    const struct compute_backend *backend = alone.backend;
     int32_t n_vocabulary = model.program.n_vocabulary;
-    for (int32_t n_rows = 1; n_rows <= 3; n_rows++) {
-        size_t n_bytes = backend->workspace_bytes(backend->self, &model.program, 64, n_rows) +
-                         sizeof(float) * (size_t)n_rows * (size_t)n_vocabulary +
-                         (size_t)min_i32(n_rows, 2) * run_sampler_bytes(n_vocabulary);
-        assert_true(run_model_activation_bytes(&of_one, 64, n_rows) == (int64_t)n_bytes);
-    }
+    for (int32_t n_rows = 1; n_rows <= 3; n_rows++)
+        n_bytes[n_rows] = device->workspace_bytes(device->self, device->lanes[0], &model.program,
+                                                  (struct compute_sizes){ 64, n_rows });
+    /* Two members: the third row comes with what it is computed in, but without a sampler. */
+    assert_int_equal(n_bytes[2] - n_bytes[1] - (n_bytes[3] - n_bytes[2]),
+                     (int64_t)compute_sampler_bytes(n_vocabulary));
     run_model_close(&model);
-    run_device_close(&device);
+    device->close(device->self);
+}
+
+static uint64_t arithmetic_of(struct compute_device *device, const char *name, enum dtype kv_dtype)
+{
+    char path[512];
+    struct weights *weights;
+    struct run_model model;
+    struct fault fault;
+    const struct run_model_options options = { .device = device, .kv_dtype = kv_dtype };
+    snprintf(path, sizeof path, "%s/tests/golden/data/%s", SOURCE_ROOT, name);
+    assert_int_equal(weights_open(&weights, path, &fault), STATUS_OK);
+    assert_int_equal(run_model_open(&model, weights, &options, &fault), STATUS_OK);
+    uint64_t arithmetic = model.arithmetic;
+    run_model_close(&model);
+    return arithmetic;
+}
+
+/* The file, the kernels, the types and the ranks: one number tells whether all are equal. */
+static void arithmetics_have_names(void **state)
+{
+    struct compute_device *device = cpu_open(&whole, cpu_isa_best());
+    struct compute_device *other = compute_reference_open(device->arithmetic);
+    uint64_t usual = arithmetic_of(device, "llama3", DTYPE_F16);
+    (void)state;
+    assert_true(usual == arithmetic_of(device, "llama3", DTYPE_F16));
+    assert_true(usual == arithmetic_of(other, "llama3", DTYPE_F16)); /* it has the same bits */
+    assert_true(usual != arithmetic_of(device, "llama3", DTYPE_F32));
+    assert_true(usual != arithmetic_of(device, "qwen2", DTYPE_F16));
+    other->arithmetic++;
+    assert_true(usual != arithmetic_of(other, "llama3", DTYPE_F16));
+    other->arithmetic--;
+    other->n_ranks++;
+    assert_true(usual != arithmetic_of(other, "llama3", DTYPE_F16));
+    device->close(device->self);
+    other->close(other->self);
 }
 
 int main(void)
@@ -177,6 +219,7 @@ int main(void)
         cmocka_unit_test(lanes_agree_bit_for_bit),
         cmocka_unit_test(activation_is_summed_over_lanes),
         cmocka_unit_test(one_row_is_drawn_by_one_member),
+        cmocka_unit_test(arithmetics_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,27 +1,30 @@
-/* A model file opened on a backend, with one sequence and a cache of its own. */
+/* A model file opened on a device, with one sequence and a cache of its own. */
 #include "passes.h"
 
 #include "base/mem.h"
 #include "base/num.h"
 
-enum status passes_open(struct passes *p, const char *path, struct compute_backend *backend,
+enum status passes_open(struct passes *p, const char *path, struct compute_device *device,
                         enum dtype kv_dtype, int32_t n_tokens_max, struct fault *fault)
 {
     struct weights *weights;
-    *p = (struct passes){ .n_tokens_max = n_tokens_max };
-    run_device_open(&p->device, backend);
+    *p = (struct passes){ .device = device, .n_tokens_max = n_tokens_max };
+    const struct run_model_options options = { .device = device, .kv_dtype = kv_dtype };
     enum status status = weights_open(&weights, path, fault);
     if (status == STATUS_OK)
-        status = run_model_open(&p->model, weights, &p->device, kv_dtype, NULL, fault);
+        status = run_model_open(&p->model, weights, &options, fault);
     if (status != STATUS_OK) {
-        run_device_close(&p->device);
+        device->close(device->self);
         return status;
     }
     const struct model_spec *spec = weights_spec(p->model.weights);
     int64_t token_bytes = model_spec_kv_bytes_per_token(spec, kv_dtype);
     int64_t n_blocks = div_up_i64(n_tokens_max, PASSES_BLOCK_TOKENS);
     uint64_t block_bytes = (uint64_t)(PASSES_BLOCK_TOKENS * token_bytes);
-    p->kv = (struct compute_kv){ .base = mem_take((size_t)n_blocks * block_bytes),
+    const struct compute_memory_options cache = { .n_bytes = n_blocks * (int64_t)block_bytes };
+    struct compute_memory *memory;
+    CHECK(device->memory_open(device->self, &cache, &memory, NULL) == STATUS_OK);
+    p->kv = (struct compute_kv){ .memory = memory,
                                  .unit_bytes = block_bytes,
                                  .block_bytes = block_bytes,
                                  .blocks_per_unit = 1,
@@ -33,8 +36,9 @@ enum status passes_open(struct passes *p, const char *path, struct compute_backe
     p->blocks = mem_take(sizeof *p->blocks * (size_t)n_blocks);
     for (int64_t i = 0; i < n_blocks; i++)
         p->blocks[i] = (uint32_t)(n_blocks - 1 - i); /* out of order on purpose */
-    p->workspace = mem_take(
-        backend->workspace_bytes(backend->self, &p->model.program, n_tokens_max, n_tokens_max));
+    CHECK(device->workspace_open(device->self, device->lanes[0], &p->model.program,
+                                 (struct compute_sizes){ n_tokens_max, n_tokens_max },
+                                 &p->workspace, NULL) == STATUS_OK);
     p->positions = mem_take(sizeof(int32_t) * (size_t)n_tokens_max);
     p->logit_rows = mem_take(sizeof(int32_t) * (size_t)n_tokens_max);
     return STATUS_OK;
@@ -42,11 +46,11 @@ enum status passes_open(struct passes *p, const char *path, struct compute_backe
 
 void passes_close(struct passes *p)
 {
+    p->device->workspace_close(p->device->self, p->workspace);
+    p->device->memory_close(p->device->self, p->kv.memory);
     run_model_close(&p->model);
-    run_device_close(&p->device);
-    mem_give(p->kv.base);
+    p->device->close(p->device->self);
     mem_give(p->blocks);
-    mem_give(p->workspace);
     mem_give(p->positions);
     mem_give(p->logit_rows);
 }
@@ -59,16 +63,18 @@ void passes_run(struct passes *p, const int32_t *ids, int32_t n_before, int32_t 
         p->positions[i] = n_before + i;
     for (int32_t i = 0; i < n_logits; i++)
         p->logit_rows[i] = n_ids - n_logits + i;
-    const struct compute_pass pass = { .n_rows = n_ids,
-                                       .ids = ids,
-                                       .positions = p->positions,
-                                       .n_sequences = 1,
-                                       .sequences = &sequence,
-                                       .kv = p->kv,
-                                       .n_logit_rows = n_logits,
-                                       .logit_rows = p->logit_rows,
-                                       .logits = logits };
-    run_device_run(&p->device, 0, &p->model.program, &pass, p->workspace);
+    struct compute_pass pass = { .program = &p->model.program,
+                                 .workspace = p->workspace,
+                                 .n_rows = n_ids,
+                                 .ids = ids,
+                                 .positions = p->positions,
+                                 .n_sequences = 1,
+                                 .sequences = &sequence,
+                                 .kv = p->kv,
+                                 .n_logit_rows = n_logits,
+                                 .logit_rows = p->logit_rows,
+                                 .logits = logits };
+    CHECK(compute_device_wait(p->device, p->device->lanes[0], &pass.work) == COMPUTE_DONE);
 }
 
 static double bits_of(const float *logits, int32_t n, int32_t id)

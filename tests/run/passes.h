@@ -1,4 +1,4 @@
-/* A model file opened on a backend, with one sequence and a cache of its own: what tests of the
+/* A model file opened on a device, with one sequence and a cache of its own: what tests of the
  * forward pass need. */
 #pragma once
 #include "run/model.h"
@@ -6,16 +6,16 @@
 enum { PASSES_BLOCK_TOKENS = 16 };
 
 struct passes {
-    struct run_device device;
+    struct compute_device *device;
     struct run_model model;
     struct compute_kv kv;
     uint32_t *blocks;
     int32_t n_tokens_max;
-    void *workspace;
+    struct compute_workspace *workspace;
     int32_t *positions, *logit_rows;
 };
-/* backend is owned from here on. */
-enum status passes_open(struct passes *p, const char *path, struct compute_backend *backend,
+/* device is owned from here on. */
+enum status passes_open(struct passes *p, const char *path, struct compute_device *device,
                         enum dtype kv_dtype, int32_t n_tokens_max, struct fault *fault);
 void passes_close(struct passes *p);
 /* Computes ids behind n_before tokens of the sequence; logits of the last n_logits rows: (n_logits,

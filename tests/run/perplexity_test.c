@@ -28,7 +28,7 @@ struct text {
 };
 
 /* Bits a token. backend is closed. */
-static double bits_of(const struct text *text, struct compute_backend *backend, enum dtype kv_dtype)
+static double bits_of(const struct text *text, struct compute_device *backend, enum dtype kv_dtype)
 {
     struct passes p;
     struct fault fault;
@@ -64,9 +64,9 @@ static void check(const struct text *text, const enum dtype *types, size_t n_typ
            "ones and from plain floats of the same values\n",
            text->path, text->n_ids);
     for (size_t i = 0; i < n_types; i++) {
-        struct compute_backend *cpu = cpu_open(&device, cpu_isa_best());
-        struct compute_backend *same = compute_reference_open(cpu->arithmetic);
-        struct compute_backend *plain = compute_reference_open(COMPUTE_ARITHMETIC_CPU);
+        struct compute_device *cpu = cpu_open(&device, cpu_isa_best());
+        struct compute_device *same = compute_reference_open(cpu->arithmetic);
+        struct compute_device *plain = compute_reference_open(COMPUTE_ARITHMETIC_CPU);
         double packed = bits_of(text, recode_open(cpu, types[i], false), DTYPE_F16);
         double unpacked = bits_of(text, recode_open(same, types[i], false), DTYPE_F16);
         double floats = bits_of(text, recode_open(plain, types[i], true), DTYPE_F16);

@@ -7,8 +7,8 @@
 #include <string.h>
 
 struct recode {
-    struct compute_backend face;
-    struct compute_backend *inner;
+    struct compute_device face;
+    struct compute_device *inner;
     enum dtype dtype;
     bool is_opened;
 };
@@ -175,12 +175,24 @@ static bool is_encoded(const struct recode *r, const struct tensor *tensor)
     return tensor->n_rows > 1 && tensor->n_columns % dtype_info(r->dtype)->n_block == 0;
 }
 
-static enum status pack(void *self, const struct tensor *tensor, struct compute_weight **out,
-                        struct fault *fault)
+/* The tensor as the inner device has it, of what type: its bytes are not there. */
+static struct tensor shape_of(const struct recode *r, const struct tensor *tensor)
+{
+    struct tensor shape = *tensor;
+    if (!is_encoded(r, tensor))
+        return shape;
+    shape.dtype = r->is_opened ? DTYPE_F32 : r->dtype;
+    shape.row_bytes = dtype_row_bytes(shape.dtype, tensor->n_columns);
+    shape.is_transposed = false;
+    return shape;
+}
+
+static enum status pack(void *self, const struct tensor *tensor, struct compute_memory *memory,
+                        int64_t at, struct fault *fault)
 {
     struct recode *r = self;
     if (!is_encoded(r, tensor))
-        return r->inner->pack(r->inner->self, tensor, out, fault);
+        return r->inner->pack(r->inner->self, tensor, memory, at, fault);
     const int32_t n = tensor->n_columns, n_block = dtype_info(r->dtype)->n_block;
     size_t row_bytes = (size_t)dtype_row_bytes(r->dtype, n);
     size_t block_bytes = row_bytes / (size_t)(n / n_block), float_bytes = (size_t)n * sizeof(float);
@@ -200,42 +212,70 @@ static enum status pack(void *self, const struct tensor *tensor, struct compute_
     opened.dtype = DTYPE_F32;
     opened.row_bytes = (int64_t)float_bytes;
     enum status status =
-        r->inner->pack(r->inner->self, r->is_opened ? &opened : &coded, out, fault);
+        r->inner->pack(r->inner->self, r->is_opened ? &opened : &coded, memory, at, fault);
     mem_give(rows);
     mem_give(floats);
     return status;
 }
 
-static void unpack(void *self, struct compute_weight *weight)
+static int64_t packed_bytes(void *self, const struct tensor *tensor)
 {
     struct recode *r = self;
-    r->inner->unpack(r->inner->self, weight);
+    const struct tensor shape = shape_of(r, tensor);
+    return r->inner->packed_bytes(r->inner->self, &shape);
 }
 
-static size_t weight_bytes(void *self, const struct compute_weight *weight)
+static enum status bind(void *self, const struct tensor *tensor, struct compute_memory *memory,
+                        int64_t at, struct compute_weight **out, struct fault *fault)
 {
     struct recode *r = self;
-    return r->inner->weight_bytes(r->inner->self, weight);
+    const struct tensor shape = shape_of(r, tensor);
+    return r->inner->bind(r->inner->self, &shape, memory, at, out, fault);
 }
 
-static size_t packed_bytes(void *self, const struct tensor *tensor)
+static void unbind(void *self, struct compute_weight *weight)
 {
     struct recode *r = self;
-    return r->inner->packed_bytes(r->inner->self, tensor);
+    r->inner->unbind(r->inner->self, weight);
 }
 
-static size_t workspace_bytes(void *self, const struct compute_program *program, int32_t n_rows_max,
-                              int32_t n_logit_rows_max)
+static enum status memory_open(void *self, const struct compute_memory_options *options,
+                               struct compute_memory **out, struct fault *fault)
 {
     struct recode *r = self;
-    return r->inner->workspace_bytes(r->inner->self, program, n_rows_max, n_logit_rows_max);
+    return r->inner->memory_open(r->inner->self, options, out, fault);
 }
 
-static void run(void *self, const struct compute_program *program, const struct compute_pass *pass,
-                void *workspace)
+static void memory_close(void *self, struct compute_memory *memory)
 {
     struct recode *r = self;
-    r->inner->run(r->inner->self, program, pass, workspace);
+    r->inner->memory_close(r->inner->self, memory);
+}
+
+static enum status workspace_open(void *self, struct compute_lane *lane,
+                                  const struct compute_program *program, struct compute_sizes sizes,
+                                  struct compute_workspace **out, struct fault *fault)
+{
+    struct recode *r = self;
+    return r->inner->workspace_open(r->inner->self, lane, program, sizes, out, fault);
+}
+
+static void workspace_close(void *self, struct compute_workspace *workspace)
+{
+    struct recode *r = self;
+    r->inner->workspace_close(r->inner->self, workspace);
+}
+
+static void begin(void *self, struct compute_lane *lane, struct compute_work *work)
+{
+    struct recode *r = self;
+    r->inner->begin(r->inner->self, lane, work);
+}
+
+static enum compute_state poll(void *self, struct compute_work *work)
+{
+    struct recode *r = self;
+    return r->inner->poll(r->inner->self, work);
 }
 
 static void close_all(void *self)
@@ -245,19 +285,29 @@ static void close_all(void *self)
     mem_give(r);
 }
 
-struct compute_backend *recode_open(struct compute_backend *inner, enum dtype dtype, bool is_opened)
+struct compute_device *recode_open(struct compute_device *inner, enum dtype dtype, bool is_opened)
 {
     struct recode *r = mem_take(sizeof(*r));
     *r = (struct recode){ .inner = inner, .dtype = dtype, .is_opened = is_opened };
-    r->face = *inner;
-    r->face.self = r;
-    r->face.pack = pack;
-    r->face.unpack = unpack;
-    r->face.weight_bytes = weight_bytes;
-    r->face.packed_bytes = packed_bytes;
-    r->face.workspace_bytes = workspace_bytes;
-    r->face.run = run;
-    r->face.share = NULL; /* nobody draws here */
-    r->face.close = close_all;
+    /* What passes.c asks for. */
+    r->face = (struct compute_device){
+        .self = r,
+        .name = inner->name,
+        .arithmetic = inner->arithmetic,
+        .n_ranks = inner->n_ranks,
+        .n_lanes = 1,
+        .lanes = { inner->lanes[0] },
+        .memory_open = memory_open,
+        .memory_close = memory_close,
+        .packed_bytes = packed_bytes,
+        .pack = pack,
+        .bind = bind,
+        .unbind = unbind,
+        .workspace_open = workspace_open,
+        .workspace_close = workspace_close,
+        .begin = begin,
+        .poll = poll,
+        .close = close_all,
+    };
     return &r->face;
 }

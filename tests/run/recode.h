@@ -2,10 +2,9 @@
  * the nearest value that scales by range give, before the backend below packs them. For tests of a
  * model in types that its file does not have. */
 #pragma once
-#include "compute/compute.h"
+#include "compute/device.h"
 
 /* inner is owned from here on. Matrices whose rows are no whole blocks of the type stay as they
  * are. is_opened: what was encoded is decoded to floats again, so that the backend below computes
  * with the type's values in plain float. */
-struct compute_backend *recode_open(struct compute_backend *inner, enum dtype dtype,
-                                    bool is_opened);
+struct compute_device *recode_open(struct compute_device *inner, enum dtype dtype, bool is_opened);

@@ -6,7 +6,7 @@
 #include "cpu/cpu.h"
 #include "run/survey.h"
 
-static struct run_device device;
+static struct compute_device *device;
 static struct run_model model;
 
 /* Lane 0 has the core, and so have lanes 1 and 2 here: one is enough to run them. */
@@ -17,10 +17,11 @@ static int open_model(void **state)
     struct fault fault;
     (void)state;
     assert_int_equal(weights_open(&weights, SOURCE_ROOT "/models/tale.gguf", &fault), STATUS_OK);
-    run_device_open(&device, cpu_open(&spec, cpu_isa_best()));
+    device = cpu_open(&spec, cpu_isa_best());
     for (int i = 0; i < 2; i++)
-        run_device_add_lane(&device, cpu_open(&spec, cpu_isa_best()));
-    assert_int_equal(run_model_open(&model, weights, &device, DTYPE_F16, NULL, &fault), STATUS_OK);
+        cpu_add_lane(device, &spec);
+    const struct run_model_options load = { .device = device, .kv_dtype = DTYPE_F16 };
+    assert_int_equal(run_model_open(&model, weights, &load, &fault), STATUS_OK);
     return 0;
 }
 
@@ -28,7 +29,7 @@ static int close_model(void **state)
 {
     (void)state;
     run_model_close(&model);
-    run_device_close(&device);
+    device->close(device->self);
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /* Candidates of a draw: the highest are found by looking at a few and narrowing down between two of
  * them, instead of by sorting. What goes over many are the backend's loops (compute/draw.h). */
-#include "run/choice.h"
+#include "compute/choice.h"
 
 #include "base/mem.h"
 #include "base/num.h"
@@ -25,9 +25,10 @@ static void free_list(struct compute_draw_list *list)
     mem_give(list->values);
 }
 
-void run_choice_init(struct run_choice *choice, const struct compute_draw *loops, int32_t n_max)
+void compute_choice_init(struct compute_choice *choice, const struct compute_draw *loops,
+                         int32_t n_max)
 {
-    *choice = (struct run_choice){
+    *choice = (struct compute_choice){
         .loops = loops,
         .n_max = n_max,
         .list = list_of(n_max, true),
@@ -35,21 +36,21 @@ void run_choice_init(struct run_choice *choice, const struct compute_draw *loops
     };
 }
 
-size_t run_choice_bytes(int32_t n_max)
+size_t compute_choice_bytes(int32_t n_max)
 {
     size_t value_bytes = sizeof(int32_t) + sizeof(float); /* a weight and its logit */
     return ((size_t)n_max + COMPUTE_DRAW_BLOCK) * (3 * value_bytes + sizeof(int32_t));
 }
 
-void run_choice_free(struct run_choice *choice)
+void compute_choice_free(struct compute_choice *choice)
 {
     free_list(&choice->list);
     free_list(&choice->parts[0]);
     free_list(&choice->parts[1]);
-    *choice = (struct run_choice){ 0 };
+    *choice = (struct compute_choice){ 0 };
 }
 
-int32_t run_choice_best(const struct run_choice *choice, const float *logits, int32_t n)
+int32_t compute_choice_best(const struct compute_choice *choice, const float *logits, int32_t n)
 {
     enum { PART = 1024 };
     float top = -__builtin_inff();
@@ -85,10 +86,10 @@ static void sample(const struct compute_draw_list *list, struct pair *pairs, int
 }
 
 /* Of a list that all fits a sample. */
-static struct run_choice_end end_of_few(const struct compute_draw_list *list, int64_t wanted)
+static struct compute_choice_end end_of_few(const struct compute_draw_list *list, int64_t wanted)
 {
     struct pair pairs[SAMPLE];
-    struct run_choice_end end = { .n_at = 0 };
+    struct compute_choice_end end = { .n_at = 0 };
     int32_t i = 0;
     sample(list, pairs, list->n);
     for (; wanted > 0; wanted -= pairs[i++].weight) {
@@ -139,7 +140,7 @@ static struct bounds guess(const struct compute_draw_list *list, double share, i
                             at >= spread ? pairs[at - spread].value : __builtin_inff() };
 }
 
-static int64_t weight_of(const struct run_choice *choice, const struct compute_draw_list *list)
+static int64_t weight_of(const struct compute_choice *choice, const struct compute_draw_list *list)
 {
     return list->weights != NULL ? choice->loops->sum(list->weights, list->n) : list->n;
 }
@@ -147,9 +148,9 @@ static int64_t weight_of(const struct run_choice *choice, const struct compute_d
 /* The fewest of the highest of which `wanted` come together, 0 < wanted <= total, the sum of their
  * weights: each round keeps those between two of them, or the others. Where that kept nearly all,
  * one value is both bounds, which always ends it or leaves some out. */
-static struct run_choice_end find_end(struct run_choice *choice,
-                                      const struct compute_draw_list *list, int64_t total,
-                                      int64_t wanted)
+static struct compute_choice_end find_end(struct compute_choice *choice,
+                                          const struct compute_draw_list *list, int64_t total,
+                                          int64_t wanted)
 {
     const struct compute_draw *loops = choice->loops;
     struct compute_draw_list rest = *list;
@@ -173,7 +174,7 @@ static struct run_choice_end find_end(struct run_choice *choice,
             total = between;
             if (in.low == in.high) { /* all of part are equal */
                 int64_t weight = between / part.n, n_at = (wanted + weight - 1) / weight;
-                return (struct run_choice_end){ in.low, (int32_t)n_at, n_at * weight - wanted };
+                return (struct compute_choice_end){ in.low, (int32_t)n_at, n_at * weight - wanted };
             }
         }
         spread = part.n > rest.n / 4 * 3 ? 0 : SPREAD;
@@ -183,7 +184,8 @@ static struct run_choice_end find_end(struct run_choice *choice,
 }
 
 /* What at least top_k logits reach: the top_k-th of the maxima of groups. NaN is in none. */
-static float bound_of_top(struct run_choice *choice, const float *logits, int32_t n, int32_t top_k)
+static float bound_of_top(struct compute_choice *choice, const float *logits, int32_t n,
+                          int32_t top_k)
 {
     enum { MANY = COMPUTE_DRAW_BLOCK * COMPUTE_DRAW_BLOCK };
     struct compute_draw_list tops = { .n = n / MANY * COMPUTE_DRAW_BLOCK,
@@ -195,8 +197,8 @@ static float bound_of_top(struct run_choice *choice, const float *logits, int32_
 }
 
 /* What the candidates among a part of the list weigh; those at the end are taken off end->n_at. */
-static int64_t weight_until(const struct run_choice *choice, const struct compute_draw_list *part,
-                            struct run_choice_end *end)
+static int64_t weight_until(const struct compute_choice *choice,
+                            const struct compute_draw_list *part, struct compute_choice_end *end)
 {
     struct compute_draw_list equal = choice->parts[0];
     if (end->value == -__builtin_inff())
@@ -207,8 +209,8 @@ static int64_t weight_until(const struct run_choice *choice, const struct comput
     return n_at > 0 ? above + (int64_t)n_at * equal.weights[0] : above;
 }
 
-void run_choice_weigh(struct run_choice *choice, const float *logits, int32_t n, float best,
-                      struct run_choice_how how)
+void compute_choice_weigh(struct compute_choice *choice, const float *logits, int32_t n, float best,
+                          struct compute_choice_how how)
 {
     struct compute_draw_limit limit = { best, 1.0F / how.temperature, -COMPUTE_DRAW_NEGLIGIBLE,
                                         -__builtin_inff(), how.next ? how.next : logits };
@@ -221,18 +223,18 @@ void run_choice_weigh(struct run_choice *choice, const float *logits, int32_t n,
         limit.logit = bound_of_top(choice, logits, n, how.top_k);
     struct compute_draw_list *list = &choice->list;
     choice->total = choice->all = choice->loops->weigh(logits, n, &limit, list);
-    choice->end = (struct run_choice_end){ .value = -__builtin_inff() };
+    choice->end = (struct compute_choice_end){ .value = -__builtin_inff() };
     if (how.top_k <= 0 || how.top_k >= list->n)
         return;
     const struct compute_draw_list each_once = { .n = list->n, .values = list->values };
     choice->end = find_end(choice, &each_once, list->n, how.top_k);
-    struct run_choice_end end = choice->end;
+    struct compute_choice_end end = choice->end;
     choice->total = weight_until(choice, list, &end);
 }
 
 /* ---- What the weights decide. ---- */
 
-void run_choice_keep_share(struct run_choice *choice, float top_p)
+void compute_choice_keep_share(struct compute_choice *choice, float top_p)
 {
     int64_t total = choice->total;
     double share = (double)top_p * (double)total;
@@ -244,16 +246,16 @@ void run_choice_keep_share(struct run_choice *choice, float top_p)
     choice->total = wanted + choice->end.over;
 }
 
-int32_t run_choice_pick(const struct run_choice *choice, double unit)
+int32_t compute_choice_pick(const struct compute_choice *choice, double unit)
 {
     enum { PART = 256 };
     const struct compute_draw_list *list = &choice->list;
-    struct run_choice_end end = choice->end; /* n_at: of what is left of the list */
+    struct compute_choice_end end = choice->end; /* n_at: of what is left of the list */
     int64_t at = min_i64((int64_t)(unit * (double)choice->total), choice->total - 1);
     int32_t i = 0;
     for (; i + PART < list->n; i += PART) {
         const struct compute_draw_list part = { PART, NULL, list->weights + i, list->values + i };
-        struct run_choice_end behind = end;
+        struct compute_choice_end behind = end;
         int64_t weight = weight_until(choice, &part, &behind);
         if (at < weight)
             break;

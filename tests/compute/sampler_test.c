@@ -5,13 +5,13 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/rng.h"
-#include "run/sampler.h"
+#include "compute/sampler.h"
 #include <math.h>
 
 enum { N = 8, N_DRAWS = 20000 };
 
 struct scene {
-    struct run_sampler sampler;
+    struct compute_sampler sampler;
     struct request_body *body;
     float logits[N];
     int32_t tokens[16];
@@ -23,7 +23,7 @@ static const float base_logits[N] = { 1.0F, 3.0F, 2.0F, 3.0F, -1.0F, 0.5F, 2.5F,
 static void open_scene(struct scene *s, uint32_t n_stop_ids, uint32_t n_biases)
 {
     *s = (struct scene){ .n_prompt = 3, .n_tokens = 6, .tokens = { 0, 1, 2, 1, 1, 6 } };
-    run_sampler_init(&s->sampler, &compute_draw_plain, N);
+    compute_sampler_init(&s->sampler, &compute_draw_plain, N);
     s->body = mem_take(request_body_bytes(0, n_stop_ids, n_biases));
     *s->body = (struct request_body){
         .n_stop_ids = n_stop_ids,
@@ -36,15 +36,15 @@ static void open_scene(struct scene *s, uint32_t n_stop_ids, uint32_t n_biases)
 
 static void close_scene(struct scene *s)
 {
-    run_sampler_free(&s->sampler);
+    compute_sampler_free(&s->sampler);
     mem_give(s->body);
 }
 
 static int32_t draw(struct scene *s, struct token_logprobs *logprobs)
 {
-    const struct run_draw draw = { s->body, s->tokens, s->n_prompt, s->n_tokens };
+    const struct compute_sampler_row draw = { s->body, s->tokens, s->n_prompt, s->n_tokens };
     memcpy(s->logits, base_logits, sizeof s->logits);
-    return run_sampler_draw(&s->sampler, &draw, s->logits, N, logprobs);
+    return compute_sampler_draw(&s->sampler, &draw, s->logits, N, logprobs);
 }
 
 static void test_greedy_takes_the_lower_id_of_equals(void **state)
@@ -208,20 +208,20 @@ static void test_a_draw_depends_on_seed_and_position_alone(void **state)
 static void test_a_broken_row_still_yields_a_token(void **state)
 {
     (void)state;
-    struct run_sampler sampler;
+    struct compute_sampler sampler;
     struct request_body body = {
         .seed = 1, .sampling = { .temperature = 1.0F, .top_p = 0.9F, .repetition_penalty = 1.0F }
     };
-    const struct run_draw draw = { &body, NULL, 0, 0 };
+    const struct compute_sampler_row draw = { &body, NULL, 0, 0 };
     float logits[N];
-    run_sampler_init(&sampler, &compute_draw_plain, N);
+    compute_sampler_init(&sampler, &compute_draw_plain, N);
     for (int i = 0; i < N; i++)
         logits[i] = NAN;
-    assert_in_range(run_sampler_draw(&sampler, &draw, logits, N, NULL), 0, N - 1);
+    assert_in_range(compute_sampler_draw(&sampler, &draw, logits, N, NULL), 0, N - 1);
     for (int i = 0; i < N; i++)
         logits[i] = i == 5 ? 1.0F : -INFINITY;
-    assert_int_equal(run_sampler_draw(&sampler, &draw, logits, N, NULL), 5);
-    run_sampler_free(&sampler);
+    assert_int_equal(compute_sampler_draw(&sampler, &draw, logits, N, NULL), 5);
+    compute_sampler_free(&sampler);
 }
 
 int main(void)

@@ -3,17 +3,17 @@
 #include "test.h"
 
 #include "base/rng.h"
-#include "run/choice.h"
+#include "compute/choice.h"
 #include <math.h>
 #include <stdlib.h>
 
 enum { N = 1003 };
 
 struct scene {
-    struct run_choice choice;
+    struct compute_choice choice;
     float logits[N], best, temperature, min_p;
     int32_t order[N], n_all; /* of the candidates: places, the highest first */
-    struct run_choice all;   /* before anything was left out */
+    struct compute_choice all;   /* before anything was left out */
 };
 
 /* What a row may be like: smooth, full of equals, peaked, with what no row should have. */
@@ -39,7 +39,7 @@ static void fill(struct scene *s, int kind, uint64_t seed)
     s->min_p = rng_below(&rng, 3) == 0 ? 0.02F : 0.0F;
 }
 
-static const struct run_choice *sorted;
+static const struct compute_choice *sorted;
 static const float *sorted_logits;
 
 static int by_rank(const void *a, const void *b)
@@ -50,15 +50,15 @@ static int by_rank(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static struct run_choice_how how_of(const struct scene *s, int32_t top_k)
+static struct compute_choice_how how_of(const struct scene *s, int32_t top_k)
 {
-    return (struct run_choice_how){ s->temperature, s->min_p, top_k };
+    return (struct compute_choice_how){ s->temperature, s->min_p, top_k };
 }
 
 static void weigh(struct scene *s)
 {
-    assert_true(s->logits[run_choice_best(&s->choice, s->logits, N)] == s->best);
-    run_choice_weigh(&s->choice, s->logits, N, s->best, how_of(s, 0));
+    assert_true(s->logits[compute_choice_best(&s->choice, s->logits, N)] == s->best);
+    compute_choice_weigh(&s->choice, s->logits, N, s->best, how_of(s, 0));
     s->all.list.n = s->n_all = s->choice.list.n;
     for (int32_t i = 0; i < s->n_all; i++) {
         s->all.list.ids[i] = s->choice.list.ids[i];
@@ -100,16 +100,16 @@ static void each(void (*check)(struct scene *, struct rng *))
     static struct scene s;
     struct rng rng;
     rng_init(&rng, test_seed(1), 9);
-    run_choice_init(&s.choice, &compute_draw_plain, N);
-    run_choice_init(&s.all, &compute_draw_plain, N);
+    compute_choice_init(&s.choice, &compute_draw_plain, N);
+    compute_choice_init(&s.all, &compute_draw_plain, N);
     for (uint64_t seed = 0; seed < 40; seed++)
         for (int kind = 0; kind < 5; kind++) {
             fill(&s, kind, seed);
             weigh(&s);
             check(&s, &rng);
         }
-    run_choice_free(&s.choice);
-    run_choice_free(&s.all);
+    compute_choice_free(&s.choice);
+    compute_choice_free(&s.all);
 }
 
 static void check_weights(struct scene *s, struct rng *rng)
@@ -139,7 +139,7 @@ static void test_weights_are_exponentials(void **state)
 static void check_top(struct scene *s, struct rng *rng)
 {
     int32_t k = 1 + (int32_t)rng_below(rng, rng_below(rng, 2) ? 50 : N + 100);
-    run_choice_weigh(&s->choice, s->logits, N, s->best, how_of(s, k));
+    compute_choice_weigh(&s->choice, s->logits, N, s->best, how_of(s, k));
     expect_first(s, min_i32(k, s->n_all));
 }
 
@@ -156,7 +156,7 @@ static int32_t expect_share(struct scene *s, int32_t n_highest, float share)
     int32_t n = 0;
     for (; n < n_highest && (n == 0 || sum < wanted); n++)
         sum += (double)s->all.list.weights[s->order[n]]; /* exact: below 2^53 */
-    run_choice_keep_share(&s->choice, share);
+    compute_choice_keep_share(&s->choice, share);
     expect_first(s, n);
     return n;
 }
@@ -165,7 +165,7 @@ static void check_share(struct scene *s, struct rng *rng)
 {
     int32_t k = 1 + (int32_t)rng_below(rng, N);
     (void)expect_share(s, s->n_all, rng_below(rng, 8) == 0 ? 0.0F : (float)rng_unit(rng));
-    run_choice_weigh(&s->choice, s->logits, N, s->best, how_of(s, k));
+    compute_choice_weigh(&s->choice, s->logits, N, s->best, how_of(s, k));
     (void)expect_share(s, min_i32(k, s->n_all), (float)rng_unit(rng));
 }
 
@@ -186,7 +186,7 @@ static void expect_pick(struct scene *s, int32_t n, double unit)
         is_in[s->order[k]] = true;
     for (; !is_in[i] || at >= s->all.list.weights[i]; i++)
         at -= is_in[i] ? s->all.list.weights[i] : 0;
-    assert_int_equal(run_choice_pick(&s->choice, unit), s->all.list.ids[i]);
+    assert_int_equal(compute_choice_pick(&s->choice, unit), s->all.list.ids[i]);
 }
 
 static void expect_picks(struct scene *s, int32_t n, struct rng *rng)
@@ -202,7 +202,7 @@ static void check_pick(struct scene *s, struct rng *rng)
     int32_t k = 1 + (int32_t)rng_below(rng, N);
     expect_picks(s, s->n_all, rng);
     expect_picks(s, expect_share(s, s->n_all, (float)rng_unit(rng)), rng);
-    run_choice_weigh(&s->choice, s->logits, N, s->best, how_of(s, k));
+    compute_choice_weigh(&s->choice, s->logits, N, s->best, how_of(s, k));
     expect_picks(s, min_i32(k, s->n_all), rng);
     expect_picks(s, expect_share(s, min_i32(k, s->n_all), (float)rng_unit(rng)), rng);
 }
@@ -216,14 +216,14 @@ static void test_the_pick_is_where_the_die_falls(void **state)
 static void test_next_to_no_temperature_leaves_none(void **state)
 {
     static const float logits[3] = { 1, 2, 2 };
-    struct run_choice choice;
+    struct compute_choice choice;
     (void)state;
-    run_choice_init(&choice, &compute_draw_plain, 3);
-    run_choice_weigh(&choice, logits, 3, 2, (struct run_choice_how){ 1e-42F });
+    compute_choice_init(&choice, &compute_draw_plain, 3);
+    compute_choice_weigh(&choice, logits, 3, 2, (struct compute_choice_how){ 1e-42F });
     assert_int_equal(choice.list.n, 0);
-    run_choice_weigh(&choice, logits, 3, 2, (struct run_choice_how){ 1e-30F });
+    compute_choice_weigh(&choice, logits, 3, 2, (struct compute_choice_how){ 1e-30F });
     assert_int_equal(choice.list.n, 2);
-    run_choice_free(&choice);
+    compute_choice_free(&choice);
 }
 
 int main(void)

@@ -1,40 +1,40 @@
 /* Draws the next token: filters in a fixed order, ties by id, one die per position. */
-#include "run/sampler.h"
+#include "compute/sampler.h"
 
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/rng.h"
 #include <string.h>
 
-void run_sampler_init(struct run_sampler *sampler, const struct compute_draw *loops,
-                      int32_t n_vocabulary_max)
+void compute_sampler_init(struct compute_sampler *sampler, const struct compute_draw *loops,
+                          int32_t n_vocabulary_max)
 {
     sampler->n_vocabulary_max = n_vocabulary_max;
     sampler->counts = mem_take(sizeof *sampler->counts * (size_t)n_vocabulary_max);
     sampler->raw = mem_take(sizeof *sampler->raw * (size_t)n_vocabulary_max);
-    run_choice_init(&sampler->choice, loops, n_vocabulary_max);
+    compute_choice_init(&sampler->choice, loops, n_vocabulary_max);
 }
 
-size_t run_sampler_bytes(int32_t n_vocabulary_max)
+size_t compute_sampler_bytes(int32_t n_vocabulary_max)
 {
     return (size_t)n_vocabulary_max * (sizeof(int32_t) + sizeof(float)) +
-           run_choice_bytes(n_vocabulary_max);
+           compute_choice_bytes(n_vocabulary_max);
 }
 
-void run_sampler_free(struct run_sampler *sampler)
+void compute_sampler_free(struct compute_sampler *sampler)
 {
     mem_give(sampler->counts);
     mem_give(sampler->raw);
-    run_choice_free(&sampler->choice);
-    *sampler = (struct run_sampler){ 0 };
+    compute_choice_free(&sampler->choice);
+    *sampler = (struct compute_sampler){ 0 };
 }
 
 /* ---- Log probabilities of the row as it came. ---- */
 
-static double log_sum_exp(struct run_choice *choice, const float *logits, int32_t n)
+static double log_sum_exp(struct compute_choice *choice, const float *logits, int32_t n)
 {
-    float best = logits[run_choice_best(choice, logits, n)];
-    run_choice_weigh(choice, logits, n, best, (struct run_choice_how){ .temperature = 1 });
+    float best = logits[compute_choice_best(choice, logits, n)];
+    compute_choice_weigh(choice, logits, n, best, (struct compute_choice_how){ .temperature = 1 });
     double total = (double)choice->total;
     return (double)best + (total > 0 ? num_log(total / COMPUTE_DRAW_ONE) : 0.0);
 }
@@ -72,7 +72,7 @@ static void apply_biases(const struct request_body *body, float *logits, int32_t
     }
 }
 
-static void forbid_ends(const struct run_draw *draw, float *logits, int32_t n)
+static void forbid_ends(const struct compute_sampler_row *draw, float *logits, int32_t n)
 {
     if (draw->n_tokens - draw->n_prompt >= draw->body->sampling.n_tokens_min)
         return;
@@ -83,35 +83,53 @@ static void forbid_ends(const struct run_draw *draw, float *logits, int32_t n)
     }
 }
 
-static void apply_repetition(const struct run_draw *draw, int32_t *counts, float *logits, int32_t n)
+/* Sets the logits of ids that may not be drawn to -infinity. */
+static void apply_mask(const uint32_t *mask, float *logits, int32_t n)
+{
+    for (int32_t i = 0; i < n && mask != NULL; i++)
+        if ((mask[i / 32] >> (i % 32) & 1) == 0)
+            logits[i] = -__builtin_inff();
+}
+
+/* Token i of the history. */
+static int32_t token_at(const struct compute_sampler_row *draw, int32_t i)
+{
+    return draw->last != NULL && i == draw->n_tokens - 1 ? *draw->last : draw->tokens[i];
+}
+
+static void apply_repetition(const struct compute_sampler_row *draw, int32_t *counts, float *logits,
+                             int32_t n)
 {
     float penalty = draw->body->sampling.repetition_penalty;
     if (!(penalty > 0.0F) || penalty == 1.0F)
         return;
     for (int32_t i = 0; i < draw->n_tokens; i++) {
-        int32_t id = draw->tokens[i];
+        int32_t id = token_at(draw, i);
         if (id < 0 || id >= n || counts[id]++ > 0)
             continue;
         logits[id] = logits[id] > 0.0F ? logits[id] / penalty : logits[id] * penalty;
     }
     for (int32_t i = 0; i < draw->n_tokens; i++) {
-        if (draw->tokens[i] >= 0 && draw->tokens[i] < n)
-            counts[draw->tokens[i]] = 0;
+        int32_t id = token_at(draw, i);
+        if (id >= 0 && id < n)
+            counts[id] = 0;
     }
 }
 
 /* Frequency and presence count generated tokens alone. */
-static void apply_counts(const struct run_draw *draw, int32_t *counts, float *logits, int32_t n)
+static void apply_counts(const struct compute_sampler_row *draw, int32_t *counts, float *logits,
+                         int32_t n)
 {
     const struct sampling *s = &draw->body->sampling;
     if (s->frequency_penalty == 0.0F && s->presence_penalty == 0.0F)
         return;
     for (int32_t i = draw->n_prompt; i < draw->n_tokens; i++) {
-        if (draw->tokens[i] >= 0 && draw->tokens[i] < n)
-            counts[draw->tokens[i]]++;
+        int32_t id = token_at(draw, i);
+        if (id >= 0 && id < n)
+            counts[id]++;
     }
     for (int32_t i = draw->n_prompt; i < draw->n_tokens; i++) {
-        int32_t id = draw->tokens[i];
+        int32_t id = token_at(draw, i);
         if (id < 0 || id >= n || counts[id] == 0)
             continue;
         logits[id] -= s->frequency_penalty * (float)counts[id] + s->presence_penalty;
@@ -121,26 +139,27 @@ static void apply_counts(const struct run_draw *draw, int32_t *counts, float *lo
 
 /* ---- The draw. ---- */
 
-static int32_t draw_one(struct run_sampler *sampler, const struct run_draw *draw,
+static int32_t draw_one(struct compute_sampler *sampler, const struct compute_sampler_row *draw,
                         const float *logits, int32_t n)
 {
     const struct sampling *s = &draw->body->sampling;
-    struct run_choice *choice = &sampler->choice;
-    int32_t best = run_choice_best(choice, logits, n);
+    struct compute_choice *choice = &sampler->choice;
+    int32_t best = compute_choice_best(choice, logits, n);
     if (!(s->temperature > 0.0F))
         return best;
-    const struct run_choice_how how = { s->temperature, s->min_p, s->top_k, draw->next };
-    run_choice_weigh(choice, logits, n, logits[best], how);
+    const struct compute_choice_how how = { s->temperature, s->min_p, s->top_k, draw->next };
+    compute_choice_weigh(choice, logits, n, logits[best], how);
     if (choice->list.n == 0)
         return best;
     if (s->top_p < 1.0F)
-        run_choice_keep_share(choice, s->top_p);
+        compute_choice_keep_share(choice, s->top_p);
     uint64_t bits = rng_at(draw->body->seed, 0, (uint64_t)draw->n_tokens);
-    return run_choice_pick(choice, rng_unit_of(bits));
+    return compute_choice_pick(choice, rng_unit_of(bits));
 }
 
-int32_t run_sampler_draw(struct run_sampler *sampler, const struct run_draw *draw, float *logits,
-                         int32_t n_vocabulary, struct token_logprobs *logprobs)
+int32_t compute_sampler_draw(struct compute_sampler *sampler,
+                             const struct compute_sampler_row *draw, float *logits,
+                             int32_t n_vocabulary, struct token_logprobs *logprobs)
 {
     CHECK(n_vocabulary <= sampler->n_vocabulary_max);
     double base = 0.0;
@@ -150,6 +169,7 @@ int32_t run_sampler_draw(struct run_sampler *sampler, const struct run_draw *dra
         find_top(logits, n_vocabulary, draw->body->sampling.n_top_logprobs, base, logprobs);
         memcpy(sampler->raw, logits, sizeof(float) * (size_t)n_vocabulary);
     }
+    apply_mask(draw->mask, logits, n_vocabulary);
     apply_biases(draw->body, logits, n_vocabulary);
     forbid_ends(draw, logits, n_vocabulary);
     apply_repetition(draw, sampler->counts, logits, n_vocabulary);
@@ -158,4 +178,13 @@ int32_t run_sampler_draw(struct run_sampler *sampler, const struct run_draw *dra
     if (logprobs)
         logprobs->logprob = (float)((double)sampler->raw[id] - base);
     return id;
+}
+
+void compute_sampler_score(struct compute_sampler *sampler, const float *logits,
+                           int32_t n_vocabulary, int32_t id, struct token_logprobs *logprobs)
+{
+    CHECK(n_vocabulary <= sampler->n_vocabulary_max && id >= 0 && id < n_vocabulary);
+    memset(logprobs, 0, sizeof *logprobs);
+    logprobs->logprob =
+        (float)((double)logits[id] - log_sum_exp(&sampler->choice, logits, n_vocabulary));
 }

@@ -1,0 +1,90 @@
+/* Memory objects in host memory: plain ones come from mem_try, so that they are charged to accounts
+ * as everything else is; ranges of addresses and descriptors are mapped. */
+#include "compute/host.h"
+
+#include "base/mem.h"
+#include <string.h>
+#include <sys/mman.h>
+
+#define PAGE_BYTES ((uint64_t)4096)
+
+struct host_memory {
+    struct compute_memory face;
+    bool is_mapped;
+};
+
+static size_t mapped_bytes(int64_t n_bytes)
+{
+    return (size_t)align_up_u64((uint64_t)max_i64(n_bytes, 1), PAGE_BYTES);
+}
+
+static unsigned char *map(const struct compute_memory_options *o)
+{
+    int access = PROT_READ | (o->is_readonly ? 0 : PROT_WRITE);
+    int how = o->has_fd ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *p = mmap(NULL, mapped_bytes(o->n_bytes), access, how, o->has_fd ? o->fd : -1, 0);
+    return p != MAP_FAILED ? p : NULL;
+}
+
+enum status compute_host_open(void *self, const struct compute_memory_options *options,
+                              struct compute_memory **out, struct fault *fault)
+{
+    bool is_mapped = options->has_fd || options->is_reserved;
+    unsigned char *base = NULL;
+    (void)self;
+    if (options->n_bytes >= 0 && options->n_bytes <= PTRDIFF_MAX / 2)
+        base = is_mapped ? map(options) : mem_try((size_t)max_i64(options->n_bytes, 1));
+    if (base == NULL && options->has_fd)
+        return fault_set(fault, STATUS_IO, "a descriptor's %lld bytes can't be mapped",
+                         (long long)options->n_bytes);
+    if (base == NULL)
+        return fault_set(fault, STATUS_TOO_LARGE, "there is no memory for %lld bytes",
+                         (long long)options->n_bytes);
+    /* Blocks and panels lie far apart, each a miss of the translation buffer. */
+    mem_wish_huge(base, (size_t)max_i64(options->n_bytes, 1));
+    struct host_memory *memory = mem_take(sizeof(*memory));
+    *memory = (struct host_memory){ { base, options->n_bytes, true }, is_mapped };
+    *out = &memory->face;
+    return STATUS_OK;
+}
+
+void compute_host_close(void *self, struct compute_memory *face)
+{
+    struct host_memory *memory = (struct host_memory *)face;
+    (void)self;
+    if (memory == NULL)
+        return;
+    if (memory->is_mapped)
+        CHECK(munmap(face->base, mapped_bytes(face->n_bytes)) == 0);
+    else
+        mem_give(face->base);
+    mem_give(memory);
+}
+
+/* A page that was never touched, or dropped, has memory as soon as it is. */
+bool compute_host_back(void *self, struct compute_memory *memory, int64_t from, int64_t to)
+{
+    (void)self;
+    CHECK(from >= 0 && from <= to && to <= memory->n_bytes);
+    return true;
+}
+
+void compute_host_drop(void *self, struct compute_memory *memory, int64_t from, int64_t to)
+{
+    uint64_t start = align_up_u64((uint64_t)from, PAGE_BYTES);
+    uint64_t end = (uint64_t)to & ~(PAGE_BYTES - 1);
+    (void)self;
+    CHECK(from >= 0 && from <= to && to <= memory->n_bytes);
+    if (start < end)
+        CHECK(madvise(memory->base + start, end - start, MADV_DONTNEED) == 0);
+}
+
+void compute_host_copy(const struct compute_copy *copy)
+{
+    for (int32_t i = 0; i < copy->n_parts; i++) {
+        const struct copy_part *part = &copy->parts[i];
+        CHECK(part->from >= 0 && part->from + part->n_bytes <= copy->from->n_bytes);
+        CHECK(part->to >= 0 && part->to + part->n_bytes <= copy->to->n_bytes);
+        memcpy(copy->to->base + part->to, copy->from->base + part->from, (size_t)part->n_bytes);
+    }
+}

@@ -1,0 +1,13 @@
+/* Memory objects of devices whose memory is the host's. */
+#pragma once
+#include "base/status.h"
+#include "compute/work.h"
+
+/* As compute_device has them. */
+enum status compute_host_open(void *self, const struct compute_memory_options *options,
+                              struct compute_memory **out, struct fault *fault) MUST_USE;
+void compute_host_close(void *self, struct compute_memory *memory);
+bool compute_host_back(void *self, struct compute_memory *memory, int64_t from, int64_t to);
+void compute_host_drop(void *self, struct compute_memory *memory, int64_t from, int64_t to);
+/* Copies all parts, in turn. */
+void compute_host_copy(const struct compute_copy *copy);

@@ -1,0 +1,73 @@
+/* Packed weights, one behind the other in one object. */
+#include "compute/packed.h"
+
+#include "base/mem.h"
+
+enum { ALIGN = 64 };
+
+static int64_t bytes_of(struct compute_device *device, const struct tensor *tensor)
+{
+    int64_t n_bytes = device->packed_bytes(device->self, tensor);
+    return (int64_t)align_up_u64((uint64_t)n_bytes, ALIGN);
+}
+
+int64_t compute_packed_bytes(struct compute_device *device, const struct tensor *const *tensors,
+                             int n)
+{
+    int64_t n_bytes = 0;
+    for (int i = 0; i < n; i++)
+        n_bytes += bytes_of(device, tensors[i]);
+    return n_bytes;
+}
+
+enum status compute_packed_open(struct compute_packed *packed, struct compute_device *device,
+                                const struct tensor *const *tensors, int n,
+                                struct compute_memory *lent, struct fault *fault)
+{
+    const struct compute_memory_options options = { .n_bytes =
+                                                        compute_packed_bytes(device, tensors, n) };
+    *packed = (struct compute_packed){
+        .device = device, .memory = lent, .is_lent = lent != NULL, .n_max = n
+    };
+    if (lent != NULL && lent->n_bytes < options.n_bytes)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "the memory for packed weights has %lld bytes, but they take %lld",
+                         (long long)lent->n_bytes, (long long)options.n_bytes);
+    enum status status = STATUS_OK;
+    if (lent == NULL)
+        status = device->memory_open(device->self, &options, &packed->memory, fault);
+    if (status == STATUS_OK)
+        packed->weights = mem_take(sizeof(*packed->weights) * (size_t)n);
+    return status;
+}
+
+enum status compute_packed_add(struct compute_packed *packed, const struct tensor *tensor,
+                               bool is_packed, struct fault *fault)
+{
+    struct compute_device *device = packed->device;
+    enum status status = STATUS_OK;
+    int64_t n_bytes = bytes_of(device, tensor);
+    CHECK(packed->n < packed->n_max && packed->n_bytes + n_bytes <= packed->memory->n_bytes);
+    if (!is_packed)
+        status = device->pack(device->self, tensor, packed->memory, packed->n_bytes, fault);
+    if (status == STATUS_OK)
+        status = device->bind(device->self, tensor, packed->memory, packed->n_bytes,
+                              &packed->weights[packed->n], fault);
+    if (status != STATUS_OK)
+        return status;
+    packed->n++;
+    packed->n_bytes += n_bytes;
+    return STATUS_OK;
+}
+
+void compute_packed_close(struct compute_packed *packed)
+{
+    if (packed->device == NULL)
+        return;
+    for (int i = 0; i < packed->n; i++)
+        packed->device->unbind(packed->device->self, packed->weights[i]);
+    mem_give(packed->weights);
+    if (!packed->is_lent && packed->memory != NULL)
+        packed->device->memory_close(packed->device->self, packed->memory);
+    *packed = (struct compute_packed){ 0 };
+}

@@ -1,0 +1,438 @@
+/* The naive backend: one thread, plain loops, the arithmetic of compute.h step by step.
+ *
+ * Weights are unpacked to floats, or to integers with a scale and a minimum per sub-block; a pass
+ * walks the list of operations. Nothing is clever here: this is what the fast backends are compared
+ * with, bit for bit. */
+#include "compute/reference_ops.h"
+
+#include "compute/quant.h"
+#include "compute/halves.h"
+#include "compute/vmath.h"
+#include <string.h>
+
+enum { PIECE = 256 };
+
+struct state { /* of one pass */
+    const struct compute_program *program;
+    const struct compute_pass *pass;
+    unsigned char *registers;
+    float *scratch; /* one row of activations or probabilities */
+    float *logits;  /* (n_logit_rows, n_vocabulary) */
+};
+
+static int64_t stride_of(const struct compute_program *program, int reg)
+{
+    return (int64_t)align_up_u64((uint64_t)program->widths[reg], 16);
+}
+
+static int32_t rows_of(const struct state *s, int reg)
+{
+    return s->program->is_logit_rows[reg] ? s->pass->n_logit_rows : s->pass->n_rows;
+}
+
+/* Floats before a register's rows: they lie behind those of the registers before it. */
+static int64_t floats_before(const struct state *s, int reg)
+{
+    int64_t n = 0;
+    for (int i = 0; i < reg; i++)
+        n += rows_of(s, i) * stride_of(s->program, i);
+    return n;
+}
+
+static float *row_at(const struct state *s, int reg, int32_t row)
+{
+    return (float *)(void *)s->registers + floats_before(s, reg) + row * stride_of(s->program, reg);
+}
+
+static const struct compute_weight *weight_at(const struct state *s, int32_t index)
+{
+    return index < 0 ? NULL : s->program->weights[index];
+}
+
+static int32_t scratch_floats(const struct compute_program *program)
+{
+    int32_t n = 3 * PIECE + 2 * program->head_dim;
+    for (int i = 0; i < program->n_registers; i++)
+        n = max_i32(n, program->widths[i] * 2);
+    return n;
+}
+
+static float weight_value(const struct compute_weight *w, int64_t at)
+{
+    if (w->floats != NULL)
+        return w->floats[at];
+    float value = (float)w->values[at] * w->scales[at / w->n_sub];
+    return w->minimums != NULL ? value + w->minimums[at / w->n_sub] : value;
+}
+
+static void run_embed(const struct state *s, const struct compute_op *op)
+{
+    const struct compute_weight *w = weight_at(s, op->weight), *w2 = weight_at(s, op->weight2);
+    for (int32_t row = 0; row < s->pass->n_rows; row++) {
+        float *out = row_at(s, op->dst, row);
+        int64_t at = (int64_t)s->pass->ids[row] * w->n_columns;
+        int64_t position = s->pass->positions[row] + op->n;
+        for (int32_t k = 0; k < w->n_columns; k++) {
+            out[k] = weight_value(w, at + k) * op->scale;
+            if (w2 != NULL)
+                out[k] += weight_value(w2, position * w2->n_columns + k);
+        }
+    }
+}
+
+static float sum_of_products(const float *x, const float *y, int32_t n)
+{
+    float partial[16] = { 0 };
+    for (int32_t i = 0; i < n; i++)
+        partial[i % 16] = vmath_fma(x[i], y[i], partial[i % 16]);
+    return vmath_fold16(partial);
+}
+
+static void norm(const float *x, int32_t n, const float *weight, const float *bias, float epsilon,
+                 bool is_layer, float *out)
+{
+    float mean = 0;
+    if (is_layer) {
+        float partial[16] = { 0 };
+        for (int32_t i = 0; i < n; i++)
+            partial[i % 16] += x[i];
+        mean = vmath_fold16(partial) / (float)n;
+    }
+    for (int32_t i = 0; i < n; i++)
+        out[i] = is_layer ? x[i] - mean : x[i];
+    float square = sum_of_products(out, out, n) / (float)n;
+    float inverse = 1.0f / __builtin_sqrtf(square + epsilon);
+    for (int32_t i = 0; i < n; i++) {
+        float t = out[i] * inverse;
+        out[i] = bias != NULL ? vmath_fma(t, weight[i], bias[i]) : t * weight[i];
+    }
+}
+
+static void run_norm(const struct state *s, const struct compute_op *op)
+{
+    const struct compute_weight *w = weight_at(s, op->weight), *b = weight_at(s, op->bias);
+    for (int32_t row = 0; row < rows_of(s, op->dst); row++) {
+        float *dst = row_at(s, op->dst, row);
+        float *out = op->flags & COMPUTE_ADD_TO ? s->scratch : dst;
+        norm(row_at(s, op->src, row), w->n_columns, w->floats, b != NULL ? b->floats : NULL,
+             op->scale, op->flags & COMPUTE_NORM_LAYER, out);
+        for (int32_t i = 0; i < w->n_columns && out != dst; i++)
+            dst[i] += out[i];
+    }
+}
+
+static void run_head_norm(const struct state *s, const struct compute_op *op)
+{
+    const struct compute_weight *w = weight_at(s, op->weight);
+    for (int32_t row = 0; row < rows_of(s, op->dst); row++)
+        for (int32_t head = 0; head < op->n; head++) {
+            float *x = row_at(s, op->dst, row) + (int64_t)head * s->program->head_dim;
+            norm(x, s->program->head_dim, w->floats, NULL, op->scale, false, x);
+        }
+}
+
+static float dot_float(const struct compute_weight *w, int32_t output, const float *x)
+{
+    const float *weights = w->floats + (int64_t)output * w->n_columns;
+    float acc = 0;
+    if (w->is_tiled)
+        return halves_add(acc, weights, w->dtype == DTYPE_F16, x, w->n_columns);
+    for (int32_t k = 0; k < w->n_columns; k++)
+        acc = vmath_fma(weights[k], x[k], acc);
+    return acc;
+}
+
+/* q: the quantized row; its scales, one per 32, stand behind it. */
+static float dot_integer(const struct compute_weight *w, int32_t output, const int8_t *q,
+                         const float *x_scales)
+{
+    int64_t first = (int64_t)output * w->n_columns;
+    float acc = 0;
+    for (int32_t k = 0; k < w->n_columns; k += w->n_sub) {
+        int32_t sum = 0, sum_q = 0;
+        for (int32_t i = k; i < k + w->n_sub; i++) {
+            sum += w->values[first + i] * q[i];
+            sum_q += q[i];
+        }
+        float x_scale = x_scales[k / 32];
+        float w_scale = vmath_finite(w->scales[(first + k) / w->n_sub]);
+        acc = vmath_fma((float)sum * w_scale, x_scale, acc);
+        if (w->minimums != NULL)
+            acc = vmath_fma(w->minimums[(first + k) / w->n_sub], x_scale * (float)sum_q, acc);
+    }
+    return acc;
+}
+
+static float act_of(int act, float x)
+{
+    switch (act) {
+    case ACT_SILU:
+        return vmath_silu(x);
+    case ACT_GELU_TANH:
+        return vmath_gelu_tanh(x);
+    case ACT_GELU_ERF:
+        return vmath_gelu_erf(x);
+    default:
+        return vmath_relu(x);
+    }
+}
+
+static void matmul_row(const struct state *s, const struct compute_op *op, const float *x,
+                       float *out)
+{
+    const struct compute_weight *w = weight_at(s, op->weight), *b = weight_at(s, op->bias);
+    float *x_scales = s->scratch;
+    int8_t *q = (int8_t *)(s->scratch + w->n_columns / 32);
+    if (w->floats == NULL)
+        for (int32_t k = 0; k < w->n_columns; k += 32)
+            x_scales[k / 32] = quant_activations(x + k, q + k);
+    for (int32_t n = 0; n < w->n_rows; n++) {
+        float value = w->floats != NULL ? dot_float(w, n, x) : dot_integer(w, n, q, x_scales);
+        if (b != NULL)
+            value += b->floats[n];
+        if (op->flags & COMPUTE_HAS_ACT)
+            value = act_of(op->act, value);
+        out[n] = op->flags & COMPUTE_ADD_TO ? out[n] + value : value;
+    }
+}
+
+static void run_matmul(const struct state *s, const struct compute_op *op)
+{
+    bool is_logits = op->kind == COMPUTE_LOGITS;
+    for (int32_t row = 0; row < rows_of(s, op->src); row++)
+        matmul_row(s, op, row_at(s, op->src, row),
+                   is_logits ? s->logits + (int64_t)row * s->program->n_vocabulary
+                             : row_at(s, op->dst, row));
+}
+
+static void run_gate(const struct state *s, const struct compute_op *op)
+{
+    for (int32_t row = 0; row < rows_of(s, op->dst); row++) {
+        float *out = row_at(s, op->dst, row);
+        const float *x = row_at(s, op->src, row), *y = row_at(s, op->src2, row);
+        for (int32_t i = 0; i < s->program->widths[op->dst]; i++)
+            out[i] = act_of(op->act, x[i]) * y[i];
+    }
+}
+
+static void run_rope(const struct state *s, const struct compute_op *op)
+{
+    const struct compute_rope *rope = &s->program->ropes[op->rope];
+    int32_t half = s->program->n_rope_dims / 2;
+    bool is_pairs = op->flags & COMPUTE_ROPE_PAIRS;
+    for (int32_t row = 0; row < s->pass->n_rows; row++)
+        for (int32_t i = 0; i < half; i++) {
+            float angle = (float)s->pass->positions[row] * rope->inverse_frequencies[i];
+            float sine, cosine;
+            vmath_sincos((double)angle, &sine, &cosine);
+            sine *= rope->scale;
+            cosine *= rope->scale;
+            for (int32_t head = 0; head < op->n; head++) {
+                float *x = row_at(s, op->dst, row) + (int64_t)head * s->program->head_dim;
+                float *a = is_pairs ? x + 2 * i : x + i, *b = is_pairs ? a + 1 : a + half;
+                float a0 = *a, b0 = *b;
+                *a = vmath_fma(a0, cosine, -(b0 * sine));
+                *b = vmath_fma(b0, cosine, a0 * sine);
+            }
+        }
+}
+
+/* One element of the cache, and of Q8_0 the scale of its 32. */
+struct kv_element {
+    unsigned char *at, *scale;
+};
+
+static struct kv_element kv_at(const struct state *s, const struct compute_sequence *sequence,
+                               int layer, int part, int head, int32_t position, int32_t d)
+{
+    const struct compute_kv *kv = &s->pass->kv;
+    unsigned char *rows =
+        compute_kv_rows(kv, sequence, position / kv->block_tokens, layer, part, head);
+    size_t t = (size_t)(position % kv->block_tokens), n = (size_t)kv->block_tokens;
+    size_t i = t * (size_t)kv->head_dim + (size_t)d;
+    unsigned char *scales = rows + n * (size_t)kv->head_dim;
+    if (kv->dtype == DTYPE_Q8_0)
+        return (struct kv_element){ rows + i, scales + 2 * ((size_t)d / 32 * n + t) };
+    return (struct kv_element){ rows + i * (kv->dtype == DTYPE_F32 ? 4 : 2), NULL };
+}
+
+static float kv_load(const struct state *s, const struct compute_sequence *sequence, int layer,
+                     int part, int head, int32_t position, int32_t d)
+{
+    struct kv_element from = kv_at(s, sequence, layer, part, head, position, d);
+    float value, scale;
+    if (from.scale == NULL) {
+        quant_block_to_float(s->pass->kv.dtype, from.at, &value);
+        return value;
+    }
+    quant_block_to_float(DTYPE_F16, from.scale, &scale);
+    return (float)*(const int8_t *)from.at * scale;
+}
+
+/* 32 elements and their scale. */
+static void store_q8_0(struct kv_element to, const float x[32])
+{
+    int8_t q[32];
+    uint16_t scale = quant_cache_scale(half_from_float(quant_activations(x, q)));
+    memcpy(to.at, q, 32);
+    memcpy(to.scale, &scale, 2);
+}
+
+/* The keys (part 0) or values (1) of one row. */
+static void store_row(const struct state *s, const struct compute_op *op,
+                      const struct compute_sequence *sequence, int32_t r, int part)
+{
+    const struct compute_kv *kv = &s->pass->kv;
+    const float *x = row_at(s, part == 0 ? op->src : op->src2, sequence->first_row + r);
+    int32_t n_block = dtype_info(kv->dtype)->n_block;
+    for (int32_t j = 0; j < kv->n_kv_heads * kv->head_dim; j += n_block) {
+        struct kv_element to = kv_at(s, sequence, op->layer, part, j / kv->head_dim,
+                                     sequence->n_before + r, j % kv->head_dim);
+        uint16_t half = half_from_float(x[j]);
+        if (kv->dtype == DTYPE_Q8_0)
+            store_q8_0(to, x + j);
+        else if (kv->dtype == DTYPE_F32)
+            memcpy(to.at, &x[j], 4);
+        else
+            memcpy(to.at, &half, 2);
+    }
+}
+
+static void run_kv_store(const struct state *s, const struct compute_op *op)
+{
+    for (int32_t i = 0; i < s->pass->n_sequences; i++)
+        for (int32_t r = 0; r < s->pass->sequences[i].n_rows; r++) {
+            store_row(s, op, &s->pass->sequences[i], r, 0);
+            store_row(s, op, &s->pass->sequences[i], r, 1);
+        }
+}
+
+struct head { /* one query head of one row, and what it sees */
+    const struct compute_sequence *sequence;
+    int layer, kv_head;
+    int32_t first, last; /* positions that it sees, both included */
+    float scale;
+    const float *q;
+};
+
+/* The query with the key of position t; k: a row for scratch. */
+static float dot_key(const struct state *s, const struct head *h, int32_t t, float *k)
+{
+    const struct compute_kv *kv = &s->pass->kv;
+    float acc = 0;
+    if (kv->dtype != DTYPE_Q8_0) {
+        for (int32_t d = 0; d < kv->head_dim; d++)
+            k[d] = kv_load(s, h->sequence, h->layer, 0, h->kv_head, t, d);
+        return sum_of_products(h->q, k, kv->head_dim);
+    }
+    for (int32_t d = 0; d < kv->head_dim; d += 32) {
+        int8_t q[32];
+        float scale, query_scale = quant_activations(h->q + d, q);
+        int32_t sum = 0;
+        struct kv_element key = kv_at(s, h->sequence, h->layer, 0, h->kv_head, t, d);
+        for (int32_t i = 0; i < 32; i++)
+            sum += (int32_t)q[i] * (int8_t)key.at[i];
+        quant_block_to_float(DTYPE_F16, key.scale, &scale);
+        acc = vmath_fma((float)sum * scale, query_scale, acc);
+    }
+    return acc;
+}
+
+/* Piece `piece` from scratch into o (head_dim) and its maximum and sum. */
+static void attend_piece(const struct state *s, const struct head *h, int32_t piece, float *max,
+                         float *sum, float *o)
+{
+    int32_t head_dim = s->program->head_dim, from = max_i32(piece * PIECE, h->first);
+    int32_t to = min_i32(piece * PIECE + PIECE - 1, h->last);
+    float *p = s->scratch, *k = p + PIECE, partial[16] = { 0 };
+    for (int32_t t = from; t <= to; t++) {
+        p[t - from] = dot_key(s, h, t, k) * h->scale;
+        *max = t == from || p[t - from] > *max ? p[t - from] : *max;
+    }
+    for (int32_t d = 0; d < head_dim; d++)
+        o[d] = 0;
+    for (int32_t t = from; t <= to; t++) {
+        float e = vmath_exp(p[t - from] - *max);
+        partial[t % 16] += e;
+        for (int32_t d = 0; d < head_dim; d++)
+            o[d] = vmath_fma(e, kv_load(s, h->sequence, h->layer, 1, h->kv_head, t, d), o[d]);
+    }
+    *sum = vmath_fold16(partial);
+}
+
+static void attend_head(const struct state *s, const struct head *h, float *out)
+{
+    int32_t head_dim = s->program->head_dim, first_piece = h->first / PIECE;
+    float max = 0, sum = 0, *o2 = s->scratch + PIECE + max_i32(PIECE, head_dim);
+    attend_piece(s, h, first_piece, &max, &sum, out);
+    for (int32_t piece = first_piece + 1; piece <= h->last / PIECE; piece++) {
+        float max2 = 0, sum2 = 0;
+        attend_piece(s, h, piece, &max2, &sum2, o2);
+        float top = max > max2 ? max : max2;
+        float a = vmath_exp(max - top), b = vmath_exp(max2 - top);
+        for (int32_t d = 0; d < head_dim; d++)
+            out[d] = vmath_fma(o2[d], b, out[d] * a);
+        sum = vmath_fma(sum2, b, sum * a);
+        max = top;
+    }
+    float inverse = 1.0f / sum;
+    for (int32_t d = 0; d < head_dim; d++)
+        out[d] *= inverse;
+}
+
+static void run_attend(const struct state *s, const struct compute_op *op)
+{
+    const struct compute_program *program = s->program;
+    int32_t group = program->n_heads / program->n_kv_heads;
+    for (int32_t i = 0; i < s->pass->n_sequences; i++) {
+        const struct compute_sequence *sequence = &s->pass->sequences[i];
+        for (int32_t r = 0; r < sequence->n_rows; r++)
+            for (int32_t head = 0; head < program->n_heads; head++) {
+                int32_t row = sequence->first_row + r, last = sequence->n_before + r;
+                int64_t at = (int64_t)head * program->head_dim;
+                struct head h = { sequence,
+                                  op->layer,
+                                  head / group,
+                                  0,
+                                  last,
+                                  op->scale,
+                                  row_at(s, op->src, row) + at };
+                if (op->n > 0)
+                    h.first = max_i32(0, last - op->n + 1);
+                attend_head(s, &h, row_at(s, op->dst, row) + at);
+            }
+    }
+}
+
+static void run_take_rows(const struct state *s, const struct compute_op *op)
+{
+    for (int32_t i = 0; i < s->pass->n_logit_rows; i++)
+        memcpy(row_at(s, op->dst, i), row_at(s, op->src, s->pass->logit_rows[i]),
+               (size_t)s->program->widths[op->dst] * sizeof(float));
+}
+
+void compute_reference_ops_run(const struct compute_program *program,
+                               const struct compute_pass *pass, unsigned char *workspace,
+                               float *logits)
+{
+    static void (*const steps[])(const struct state *, const struct compute_op *) = {
+        [COMPUTE_EMBED] = run_embed,         [COMPUTE_NORM] = run_norm,
+        [COMPUTE_HEAD_NORM] = run_head_norm, [COMPUTE_MATMUL] = run_matmul,
+        [COMPUTE_GATE] = run_gate,           [COMPUTE_ROPE] = run_rope,
+        [COMPUTE_KV_STORE] = run_kv_store,   [COMPUTE_ATTEND] = run_attend,
+        [COMPUTE_TAKE_ROWS] = run_take_rows, [COMPUTE_LOGITS] = run_matmul,
+    };
+    struct state s = { program, pass, workspace, NULL, logits };
+    s.scratch = (float *)(void *)workspace + floats_before(&s, program->n_registers);
+    for (int i = 0; i < program->n_ops; i++)
+        steps[program->ops[i].kind](&s, &program->ops[i]);
+}
+
+int64_t compute_reference_ops_bytes(const struct compute_program *program, int32_t n_rows,
+                                    int32_t n_logit_rows)
+{
+    int64_t n_floats = scratch_floats(program);
+    for (int i = 0; i < program->n_registers; i++)
+        n_floats += stride_of(program, i) * (program->is_logit_rows[i] ? n_logit_rows : n_rows);
+    return n_floats * (int64_t)sizeof(float);
+}

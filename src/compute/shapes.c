@@ -1,0 +1,29 @@
+/* Refusing shapes by name. */
+#include "compute/shapes.h"
+
+enum status compute_shapes_check(const struct compute_shapes *shapes, const char *device,
+                                 struct fault *fault)
+{
+    const struct {
+        bool is_there;
+        const char *name;
+    } all[] = {
+        { shapes->n_kv_groups > 0, "layers with unlike caches" },
+        { shapes->n_attentions > 0, "attention with sinks, a soft cap or no causal mask" },
+        { shapes->n_experts > 0, "routed experts" },
+        { shapes->n_adapters > 0, "LoRA adapters" },
+        { shapes->output != COMPUTE_OUTPUT_LOGITS, "pooled rows" },
+        { shapes->sums_over_ranks, "sums over several ranks" },
+    };
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        if (all[i].is_there)
+            return fault_set(fault, STATUS_UNSUPPORTED, "the device %s does not compute %s", device,
+                             all[i].name);
+    return STATUS_OK;
+}
+
+bool compute_shapes_are_plain(const struct compute_pass_shapes *shapes)
+{
+    return shapes->adapters == NULL && shapes->n_taps == 0 && shapes->first_op == 0 &&
+           shapes->last_op == 0 && shapes->in.memory == NULL && shapes->out.memory == NULL;
+}

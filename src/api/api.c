@@ -373,7 +373,7 @@ static int take_events(struct api *api)
         n++;
     }
     const struct control *control = &api->options.control;
-    struct control_change change;
+    struct service_change change;
     struct control_answer answer;
     bool has_changed = false;
     while (control->next_change != NULL && control->next_change(control->self, &change)) {

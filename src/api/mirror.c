@@ -209,13 +209,13 @@ static void judge(const struct api *api, const struct api_pending *pending,
                   said->fault.text[0] != '\0' ? said->fault.text : status_name(said->status));
 }
 
-void api_mirror_change(struct api *api, const struct control_change *change)
+void api_mirror_change(struct api *api, const struct service_change *change)
 {
     struct api_mirror *mirror = &api->mirror;
     if (change->engine >= mirror->n_engines ||
         change->service >= mirror->engines[change->engine].n_services)
         return; /* nothing is known of it yet: the first report says how it is */
-    control_change_apply(change, &mirror->engines[change->engine].services[change->service]);
+    service_change_apply(change, &mirror->engines[change->engine].services[change->service]);
     if (change->status == SERVICE_BROKEN)
         mirror->faults[change->service] = change->fault;
     else if (change->status == SERVICE_LOADED)

@@ -153,7 +153,7 @@ static bool control_next(void *self, struct control_answer *answer)
     return true;
 }
 
-static bool control_next_change(void *self, struct control_change *change)
+static bool control_next_change(void *self, struct service_change *change)
 {
     struct cluster_gateway *g = self;
     if (g->n_changes == 0)

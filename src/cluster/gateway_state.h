@@ -90,7 +90,7 @@ struct cluster_gateway {
     int n_asks;
     struct control_answer answers[GATEWAY_ASKS_MAX]; /* that came from the manager */
     int n_answers;
-    struct control_change changes[GATEWAY_CHANGES_MAX]; /* a ring: unread ones make room */
+    struct service_change changes[GATEWAY_CHANGES_MAX]; /* a ring: unread ones make room */
     uint32_t first_change, n_changes;
     uint64_t asked[GATEWAY_ASKS_MAX]; /* ids of the manager's, whose answer has not come */
     int n_asked;

@@ -96,12 +96,12 @@ static void answer_asks(struct cluster_manager *m, int service, uint8_t kind, en
 static void tell_broken(struct cluster_manager *m, int service)
 {
     struct manager_want *want = &m->wants[service];
-    struct message_change message = { .status = SERVICE_BROKEN,
-                                      .cause = (uint8_t)want->cause,
-                                      .fault = want->fault };
+    const struct service_change change = { .service = (uint16_t)service,
+                                           .status = SERVICE_BROKEN,
+                                           .cause = (uint8_t)want->cause,
+                                           .fault = want->fault };
+    const struct message_change message = cluster_message_change(m->options.port.address, &change);
     set_remove(&m->wanted, service);
-    message.head = cluster_message_head(MESSAGE_CHANGE, m->options.port.address, sizeof message);
-    message.head.service = (uint16_t)service;
     (void)post(m, m->options.gateway, &message,
                sizeof message); /* lost: the gateway wants again and is told again */
     answer_asks(m, service, CONTROL_LOAD, want->cause, &want->fault);
@@ -231,25 +231,24 @@ static void take_loaded(struct cluster_manager *m, struct manager_place *place, 
     answer_asks(m, service, CONTROL_LOAD, STATUS_OK, NULL);
 }
 
-static void take_change(struct cluster_manager *m, const struct message_change *message)
+static void take_change(struct cluster_manager *m, const struct service_change *change)
 {
-    struct manager_place *place =
-        manager_room_place(m, message->head.engine, message->head.service);
-    int service = message->head.service;
-    set_add(&m->of_engines[message->head.engine].known, service);
+    struct manager_place *place = manager_room_place(m, change->engine, change->service);
+    int service = change->service;
+    set_add(&m->of_engines[change->engine].known, service);
     place->is_asked_in = false;
-    place->status = message->status;
-    switch (message->status) {
+    place->status = change->status;
+    switch (change->status) {
     case SERVICE_LOADING:
     case SERVICE_DRAINING_OUT:
         break; /* its end will be told */
     case SERVICE_LOADED:
-        take_loaded(m, place, service, (enum status)message->cause);
+        take_loaded(m, place, service, (enum status)change->cause);
         break;
     case SERVICE_BROKEN:
         place->is_asked_out = false;
         if (!manager_room_is_anywhere(m, service)) /* else that place will do */
-            note_broken(m, service, (enum status)message->cause, &message->fault);
+            note_broken(m, service, (enum status)change->cause, &change->fault);
         if (!is_loaded_anywhere(m, service)) /* whoever wanted it out has his will */
             answer_asks(m, service, CONTROL_UNLOAD, STATUS_OK, NULL);
         break;
@@ -411,7 +410,7 @@ static void take_mail(struct cluster_manager *m)
         else if (head->kind == MESSAGE_REPORT)
             take_report(m, message);
         else if (head->kind == MESSAGE_CHANGE)
-            take_change(m, message);
+            take_change(m, &((const struct message_change *)message)->change);
         else if (head->kind == MESSAGE_WANT)
             take_want(m, head->service);
         else if (head->kind == MESSAGE_SPACE)

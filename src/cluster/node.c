@@ -20,7 +20,7 @@ struct cluster_node {
     } held[LIMIT_ENGINES]; /* the bus was full */
     struct {
         bool is_held;
-        struct cluster_engine_change change;
+        struct service_change change;
     } held_change[LIMIT_ENGINES];
     struct cluster_link *links; /* (n_links) one for each gateway that ever opened one */
     int n_links;
@@ -306,16 +306,9 @@ static void send_changes(struct cluster_node *node, int e)
         if (!node->held_change[e].is_held &&
             !engine->next_change(engine->self, &node->held_change[e].change))
             return;
-        const struct cluster_engine_change *change = &node->held_change[e].change;
-        struct message_change message = { .status = change->status,
-                                          .cause = (uint8_t)change->cause,
-                                          .weights_bytes = change->weights_bytes,
-                                          .activation_bytes = change->activation_bytes,
-                                          .fault = change->fault };
-        message.head =
-            cluster_message_head(MESSAGE_CHANGE, node->options.port.address, sizeof message);
-        message.head.engine = (uint16_t)e;
-        message.head.service = change->service;
+        struct service_change *change = &node->held_change[e].change;
+        change->engine = (uint16_t)e;
+        struct message_change message = cluster_message_change(node->options.port.address, change);
         /* Twice is harmless to a gateway: what did not change is no news. */
         node->held_change[e].is_held = !tell_gateways(node, &message, sizeof message) ||
                                        !tell_manager(node, &message, sizeof message);

@@ -10,13 +10,6 @@
 #include "base/status.h"
 
 /* An engine with its loader as its node sees it; cmd/wire.c fills it in. */
-struct cluster_engine_change {
-    uint16_t service;
-    uint8_t status; /* enum service_status */
-    enum status cause;
-    int64_t weights_bytes, activation_bytes;
-    struct fault fault;
-};
 struct cluster_engine {
     void *self;
     struct service service;
@@ -25,7 +18,7 @@ struct cluster_engine {
     void (*unload)(void *self, int service, bool even_busy);
     void (*drain)(void *self);
     int64_t (*step)(void *self, int64_t now_ns); /* next wake */
-    bool (*next_change)(void *self, struct cluster_engine_change *change);
+    bool (*next_change)(void *self, struct service_change *change);
     const struct engine_report *(*report)(void *self);
 };
 

@@ -374,18 +374,9 @@ static int64_t unit_step(void *self, int64_t now_ns)
     return run_unit_step(self, now_ns);
 }
 
-static bool unit_next_change(void *self, struct cluster_engine_change *change)
+static bool unit_next_change(void *self, struct service_change *change)
 {
-    struct run_unit_change from;
-    if (!run_unit_next_change(self, &from))
-        return false;
-    *change = (struct cluster_engine_change){ .service = from.service,
-                                              .status = from.status,
-                                              .cause = from.cause,
-                                              .weights_bytes = from.weights_bytes,
-                                              .activation_bytes = from.activation_bytes,
-                                              .fault = from.fault };
-    return true;
+    return run_unit_next_change(self, change);
 }
 
 static const struct engine_report *unit_report(void *self)

@@ -66,7 +66,7 @@ struct run_unit {
     struct run_progress progress;
     _Atomic bool is_closing;
     bool drain_pending;
-    struct run_unit_change changes[4 * LIMIT_MODELS];
+    struct service_change changes[4 * LIMIT_MODELS];
     int n_changes, next_change;
     struct engine_report report;
 };
@@ -158,12 +158,13 @@ static void tell(struct run_unit *unit, int service, enum service_status status,
     if (unit->next_change == unit->n_changes)
         unit->next_change = unit->n_changes = 0;
     CHECK(unit->n_changes < (int)COUNT_OF(unit->changes));
-    struct run_unit_change *change = &unit->changes[unit->n_changes++];
-    *change = (struct run_unit_change){ .service = (uint16_t)service,
-                                        .status = (uint8_t)status,
-                                        .cause = cause,
-                                        .weights_bytes = report->weights_bytes,
-                                        .activation_bytes = report->activation_bytes };
+    struct service_change *change = &unit->changes[unit->n_changes++];
+    *change = (struct service_change){ .engine = unit->options.host.engine.id,
+                                       .service = (uint16_t)service,
+                                       .status = (uint8_t)status,
+                                       .cause = (uint8_t)cause,
+                                       .weights_bytes = report->weights_bytes,
+                                       .activation_bytes = report->activation_bytes };
     if (fault)
         change->fault = *fault;
 }
@@ -465,7 +466,7 @@ int run_unit_load_fd(struct run_unit *unit)
     return unit->loader_wake.fd;
 }
 
-bool run_unit_next_change(struct run_unit *unit, struct run_unit_change *change)
+bool run_unit_next_change(struct run_unit *unit, struct service_change *change)
 {
     if (unit->next_change == unit->n_changes)
         return false;

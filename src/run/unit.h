@@ -44,15 +44,7 @@ void run_unit_drain(struct run_unit *unit);
 int64_t run_unit_step(struct run_unit *unit, int64_t now_ns); /* next wake */
 int run_unit_load_fd(struct run_unit *unit); /* readable when the loader has news */
 
-struct run_unit_change {
-    uint16_t service;
-    uint8_t
-        status; /* enum service_status; BROKEN = could not be loaded, see fault: it is UNLOADED */
-    enum status cause;
-    int64_t weights_bytes, activation_bytes; /* that the engine booked for it by then */
-    struct fault fault;
-};
-bool run_unit_next_change(struct run_unit *unit, struct run_unit_change *change);
+bool run_unit_next_change(struct run_unit *unit, struct service_change *change);
 /* The engine's latest report with the loader's statuses and progress put in. Valid until the next
  * call. */
 const struct engine_report *run_unit_report(struct run_unit *unit);

@@ -95,12 +95,12 @@ static void test_a_failed_load_is_remembered(void **state)
     api_mirror_open(&api);
     api.mirror.n_engines = 1;
     api.mirror.engines[0].n_services = 1;
-    struct control_change change = { .status = SERVICE_BROKEN, .fault = { "no such file" } };
+    struct service_change change = { .status = SERVICE_BROKEN, .fault = { "no such file" } };
     api_mirror_change(&api, &change);
     api.mirror.engines[0].services[0].status = SERVICE_UNLOADED; /* the next report */
     assert_int_equal(api_mirror_state(&api, 0).status, SERVICE_BROKEN);
     assert_string_equal(api.mirror.faults[0].text, "no such file");
-    change = (struct control_change){ .status = SERVICE_LOADING };
+    change = (struct service_change){ .status = SERVICE_LOADING };
     api_mirror_change(&api, &change);
     assert_int_equal(api_mirror_state(&api, 0).status, SERVICE_LOADING);
     change.status = SERVICE_LOADED;

@@ -28,7 +28,7 @@ struct fake_engine {
     int64_t ready_ns[LIMIT_SERVICES]; /* while LOADING */
     bool fails_load[LIMIT_SERVICES];
     int64_t n_arrived[LIMIT_SERVICES];
-    struct cluster_engine_change changes[256];
+    struct service_change changes[256];
     int n_changes, next_change;
     struct engine_report report;
     int64_t now_ns;

@@ -80,9 +80,9 @@ static void step(struct scene *s)
 }
 
 /* Steps until the unit tells of a change. */
-static struct run_unit_change any_change(struct scene *s)
+static struct service_change any_change(struct scene *s)
 {
-    struct run_unit_change change;
+    struct service_change change;
     int64_t end_ns = time_now_ns() + 20 * TIME_NS_PER_S;
     while (!run_unit_next_change(s->unit, &change)) {
         assert_true(time_now_ns() < end_ns);
@@ -92,10 +92,10 @@ static struct run_unit_change any_change(struct scene *s)
 }
 
 /* How a load or unload ended; what is told while it is under way is passed over. */
-static struct run_unit_change next_change(struct scene *s)
+static struct service_change next_change(struct scene *s)
 {
     for (;;) {
-        struct run_unit_change change = any_change(s);
+        struct service_change change = any_change(s);
         if (change.status != SERVICE_LOADING && change.status != SERVICE_DRAINING_OUT)
             return change;
     }
@@ -117,7 +117,7 @@ static void test_every_change_is_told(void **state)
     for (int round = 0; round < 10; round++) {
         run_unit_load(s.unit, 0);
         for (size_t i = 0; i < COUNT_OF(expected); i++) {
-            struct run_unit_change change = any_change(&s);
+            struct service_change change = any_change(&s);
             assert_int_equal(change.status, expected[i].status);
             assert_int_equal(change.weights_bytes > 0, expected[i].has_weights);
             assert_int_equal(change.activation_bytes > 0, expected[i].has_weights);
@@ -137,7 +137,7 @@ static void test_in_and_out(void **state)
     run_unit_load(s.unit, 1);
     run_unit_load(s.unit, 1); /* asking twice changes nothing */
     for (int i = 0; i < 2; i++) {
-        struct run_unit_change change = next_change(&s);
+        struct service_change change = next_change(&s);
         assert_int_equal(change.status, SERVICE_LOADED);
         assert_int_equal(change.service, i);
     }
@@ -150,7 +150,7 @@ static void test_in_and_out(void **state)
     assert_true(report->kv_pool_bytes + 2 * report->services[0].weights_bytes <=
                 report->memory_bytes);
     run_unit_unload(s.unit, 0, false);
-    struct run_unit_change change = next_change(&s);
+    struct service_change change = next_change(&s);
     assert_int_equal(change.status, SERVICE_UNLOADED);
     assert_int_equal(change.service, 0);
     run_unit_load(s.unit, 0); /* and in again */
@@ -164,7 +164,7 @@ static void test_what_can_not_be_loaded_is_told(void **state)
     struct scene s = { 0 };
     open_scene(&s, 64 << 20);
     run_unit_load(s.unit, 2);
-    struct run_unit_change change = next_change(&s);
+    struct service_change change = next_change(&s);
     assert_int_equal(change.status, SERVICE_BROKEN);
     assert_non_null(strstr(change.fault.text, "nothing-here"));
     run_unit_load(s.unit, 0); /* the unit goes on */
@@ -186,7 +186,7 @@ static void test_another_model_in_the_file_is_refused(void **state)
     s.specs[0] = &as_it_was;
     open_scene(&s, 64 << 20);
     run_unit_load(s.unit, 0);
-    struct run_unit_change change = next_change(&s);
+    struct service_change change = next_change(&s);
     assert_int_equal(change.status, SERVICE_BROKEN);
     assert_non_null(strstr(change.fault.text, "another model"));
     as_it_was = as_it_is;
@@ -201,7 +201,7 @@ static void test_too_large_gives_the_arithmetic(void **state)
     struct scene s = { 0 };
     open_scene(&s, 200 << 10);
     run_unit_load(s.unit, 0);
-    struct run_unit_change change = next_change(&s);
+    struct service_change change = next_change(&s);
     assert_int_equal(change.status, SERVICE_BROKEN);
     assert_int_equal(change.cause, STATUS_TOO_LARGE);
     assert_non_null(strstr(change.fault.text, "model-0 needs"));
@@ -216,7 +216,7 @@ static void test_a_failed_load_may_be_asked_for_at_once(void **state)
     open_scene(&s, 200 << 10);
     for (int i = 0; i < 5; i++) {
         run_unit_load(s.unit, 0);
-        struct run_unit_change change = next_change(&s);
+        struct service_change change = next_change(&s);
         assert_true(change.status == SERVICE_BROKEN && change.cause == STATUS_TOO_LARGE);
         assert_int_equal(run_unit_report(s.unit)->services[0].status, SERVICE_UNLOADED);
     }
@@ -289,7 +289,7 @@ static void test_a_request_through_it_all(void **state)
     assert_int_equal(next_change(&s).status, SERVICE_LOADED);
     submit(&s, 124);
     run_unit_unload(s.unit, 1, false); /* it has a request: it stays, and says so */
-    struct run_unit_change change = next_change(&s);
+    struct service_change change = next_change(&s);
     assert_true((change.status == SERVICE_LOADED && change.cause == STATUS_BUSY) ||
                 change.status == SERVICE_UNLOADED); /* the request was over already */
     assert_int_equal(finish(&s), 120);
@@ -338,7 +338,7 @@ static void test_memory_leaves_with_the_model(void **state)
     for (int round = 0; round < 2; round++) { /* the first takes what all models share */
         before = heap_bytes();
         run_unit_load(s.unit, 1);
-        struct run_unit_change change = next_change(&s);
+        struct service_change change = next_change(&s);
         assert_int_equal(change.status, SERVICE_LOADED);
         submit(&s, 24);
         (void)finish(&s);

@@ -186,7 +186,10 @@ static bool take_event(struct cluster_gateway *g, const struct message_event *m,
 
 static void take_report(struct cluster_gateway *g, const struct message_report *m)
 {
-    cluster_message_read_report(m, &g->reports[m->head.engine], g->heard_ns);
+    struct engine_report *report = &g->reports[m->head.engine];
+    cluster_message_read_report(m, report, g->heard_ns);
+    cluster_seats_sift(&g->seats, report);
+    report->n_services = max_i32(report->n_services, g->options.n_services);
     gateway_route_refresh(g, m->head.engine);
     g->is_dirty = true;
 }
@@ -212,6 +215,8 @@ static void note_change(struct cluster_gateway *g, const struct service_change *
 static void take_change(struct cluster_gateway *g, const struct message_change *m)
 {
     const struct service_change *change = &m->change;
+    if (!cluster_seats_has(&g->seats, change->service, change->life))
+        return; /* of a service that has left */
     if (m->head.from == g->options.node) {
         note_change(g, change); /* what it means for requests is for the manager to say */
         return;

@@ -10,6 +10,7 @@
 #include "base/slots.h"
 #include "base/tree.h"
 #include "cluster/link.h"
+#include "cluster/seats.h"
 #include "route/held.h"
 
 #define GATEWAY_NONE UINT32_MAX
@@ -57,6 +58,8 @@ struct cluster_gateway {
     struct cluster_link link; /* to the node */
     uint64_t n_sessions;
     struct service_spec *services;
+    struct cluster_seats seats;
+    uint32_t n_entries[LIMIT_SERVICES]; /* by service */
     struct gateway_entry *entries;
     struct slots slots;
     struct map by_id;
@@ -77,10 +80,10 @@ struct cluster_gateway {
     struct route_request *requests; /* by slot */
     struct route_held held;
     struct tree_node *held_nodes;
-    struct tree *held_trees; /* (n_services) */
+    struct tree *held_trees; /* (n_services_max) */
     struct route_engine engines[LIMIT_ENGINES];
     struct route_service routed[LIMIT_SERVICES];
-    struct perf *perfs; /* (n_engines, n_services) as the engines say */
+    struct perf *perfs; /* (n_engines, n_services_max) as the engines say */
     struct length_book lengths;
     void *router_state, *scratch;
     struct route_choice *choices; /* the plan, of which n_choices_sent went out */

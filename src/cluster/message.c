@@ -38,6 +38,7 @@ struct message_change cluster_message_change(uint16_t from, const struct service
     };
     message.head.engine = change->engine;
     message.head.service = change->service;
+    message.head.life = change->life;
     return message;
 }
 
@@ -173,8 +174,8 @@ static bool is_valid_change(const struct message_change *m)
 {
     const struct service_change *change = &m->change;
     return change->engine == m->head.engine && change->service == m->head.service &&
-           change->status <= SERVICE_BROKEN && change->cause <= STATUS_IO &&
-           is_within(change->weights_bytes, BYTES_BITS) &&
+           change->life == m->head.life && change->status <= SERVICE_BROKEN &&
+           change->cause <= STATUS_IO && is_within(change->weights_bytes, BYTES_BITS) &&
            is_within(change->activation_bytes, BYTES_BITS) && is_text(&change->fault);
 }
 

@@ -7,6 +7,7 @@
 #include "cluster/link.h"
 #include "cluster/message.h"
 #include "cluster/node_lives.h"
+#include "cluster/seats.h"
 
 enum { EVENTS_PER_STEP = 4096 }; /* of one engine: the other actors of the thread get their turn */
 
@@ -25,6 +26,7 @@ struct cluster_node {
     struct cluster_link *links; /* (n_links) one for each gateway that ever opened one */
     int n_links;
     struct node_lives lives;
+    struct cluster_seats seats;
     int64_t now_ns, next_report_ns;
     struct set has_news;           /* engines whose next report is due at once */
     int64_t due_ns[LIMIT_ENGINES]; /* its next step */
@@ -145,12 +147,14 @@ static bool let_in(struct cluster_node *node, const struct cluster_link *link,
 static bool take_submit(struct cluster_node *node, struct cluster_link *link,
                         const struct message_submit *m)
 {
-    const struct service_event full = { .id = m->request.id,
+    bool is_there = cluster_seats_has(&node->seats, m->request.service, m->head.life);
+    const struct service_event back = { .id = m->request.id,
                                         .epoch = m->request.epoch,
                                         .what = SERVICE_RETURNED,
-                                        .why = SERVICE_FULL,
+                                        .why = is_there ? SERVICE_FULL : SERVICE_DRAINING,
                                         .position = m->request.n_tokens };
-    return let_in(node, link, m) || post_event(node, link, m->head.engine, &full, NULL);
+    return (is_there && let_in(node, link, m)) ||
+           post_event(node, link, m->head.engine, &back, NULL);
 }
 
 /* A gateway learns that its request cannot be read, as far as the message has the request's id. */
@@ -175,6 +179,8 @@ static bool refuse_message(struct cluster_node *node, struct cluster_link *link,
 static void obey(struct cluster_node *node, const struct message_head *head)
 {
     struct cluster_engine *engine = &node->engines[head->engine];
+    if (head->kind != MESSAGE_DRAIN && !cluster_seats_has(&node->seats, head->service, head->life))
+        return; /* it has left */
     node->due_ns[head->engine] = 0;
     switch (head->kind) {
     case MESSAGE_LOAD:
@@ -384,8 +390,23 @@ struct cluster_node *cluster_node_open(const struct cluster_node_options *option
     node->options = *options;
     for (int e = 0; e < options->n_engines; e++)
         node->engines[e] = options->engines[e];
+    for (int s = 0; s < options->n_services; s++)
+        cluster_seats_add(&node->seats, s, 0);
     node_lives_init(&node->lives, options->n_requests_max);
     return node;
+}
+
+void cluster_node_add_service(struct cluster_node *node, int service, uint16_t life)
+{
+    cluster_seats_add(&node->seats, service, life);
+    node->options.n_services = max_i32(node->options.n_services, service + 1);
+    node->has_news = set_of_first(node->options.n_engines);
+}
+
+void cluster_node_remove_service(struct cluster_node *node, int service)
+{
+    set_remove(&node->seats.there, service);
+    node->has_news = set_of_first(node->options.n_engines);
 }
 
 void cluster_node_close(struct cluster_node *node)

@@ -17,6 +17,7 @@ const char *service_status_name(enum service_status status);
 struct service_report {
     uint8_t status; /* enum service_status */
     uint8_t progress_percent;
+    uint16_t life; /* of its service_spec */
     int32_t n_waiting, n_running;
     int64_t weights_bytes, activation_bytes, kv_used_bytes, kv_cached_bytes;
     int64_t kv_bytes_per_token; /* as allocated, padding of the merged block included */
@@ -59,6 +60,7 @@ struct engine_report {
  * through node, bus and gateway to the API. */
 struct service_change {
     uint16_t engine, service;
+    uint16_t life;  /* of its service_spec: a change of an earlier service counts no more */
     uint8_t status; /* enum service_status; BROKEN = a load failed: it is UNLOADED now */
     uint8_t cause;  /* enum status: why it is so; OK = it was asked for */
     int64_t weights_bytes, activation_bytes; /* that the engine has booked for it by then */

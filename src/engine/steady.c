@@ -41,33 +41,52 @@ void engine_steady_open(struct engine *e)
     e->view.settle_self = e;
     if (!is_possible(e))
         return;
-    size_t n = (size_t)e->n_steady_max, n_services = (size_t)e->options.n_services;
-    e->steady = mem_take(n_services * sizeof(*e->steady));
-    for (size_t i = 0; i < n_services; i++) {
-        struct schedule_steady *s = &e->steady[i];
-        *s = (struct schedule_steady){ .is_whole = true,
-                                       .block_tokens = kv_layout(e->kv, (int)i)->block_tokens };
-        s->first_end = s->first_exceed = INT32_MAX;
-        s->most_known = INT32_MIN;
-        s->items = mem_take(n * sizeof(*s->items));
-        s->known = mem_take(n * sizeof(*s->known));
-        s->ends = mem_take(n * sizeof(*s->ends));
-        s->exceeds = mem_take(n * sizeof(*s->exceeds));
-        if (e->options.tells_waits)
-            s->gaps = mem_take(n * sizeof(*s->gaps));
-        e->services[i].steady = s;
-    }
+    e->steady = mem_take((size_t)e->options.n_services_max * sizeof(*e->steady));
+    for (int i = 0; i < e->options.n_services; i++)
+        engine_steady_add(e, i);
+}
+
+bool engine_steady_may_add(const struct engine *e, const struct kv_layout *layout)
+{
+    return e->steady == NULL || layout->block_tokens <= STEADY_BLOCK_TOKENS_MAX;
+}
+
+void engine_steady_add(struct engine *e, int service)
+{
+    size_t n = (size_t)e->n_steady_max;
+    if (e->steady == NULL)
+        return;
+    struct schedule_steady *s = &e->steady[service];
+    *s = (struct schedule_steady){ .is_whole = true,
+                                   .block_tokens = kv_layout(e->kv, service)->block_tokens };
+    s->first_end = s->first_exceed = INT32_MAX;
+    s->most_known = INT32_MIN;
+    s->items = mem_take(n * sizeof(*s->items));
+    s->known = mem_take(n * sizeof(*s->known));
+    s->ends = mem_take(n * sizeof(*s->ends));
+    s->exceeds = mem_take(n * sizeof(*s->exceeds));
+    if (e->options.tells_waits)
+        s->gaps = mem_take(n * sizeof(*s->gaps));
+    e->services[service].steady = s;
+}
+
+void engine_steady_remove(struct engine *e, int service)
+{
+    if (e->steady == NULL)
+        return;
+    struct schedule_steady *s = &e->steady[service];
+    mem_give(s->items);
+    mem_give(s->known);
+    mem_give(s->ends);
+    mem_give(s->exceeds);
+    mem_give(s->gaps);
+    *s = (struct schedule_steady){ .n = 0 };
 }
 
 void engine_steady_close(struct engine *e)
 {
-    for (int i = 0; i < e->options.n_services && e->steady != NULL; i++) {
-        mem_give(e->steady[i].items);
-        mem_give(e->steady[i].known);
-        mem_give(e->steady[i].ends);
-        mem_give(e->steady[i].exceeds);
-        mem_give(e->steady[i].gaps);
-    }
+    for (int i = 0; i < e->options.n_services; i++)
+        engine_steady_remove(e, i);
     mem_give(e->steady);
 }
 

@@ -5,6 +5,9 @@
 
 void engine_steady_open(struct engine *engine);
 void engine_steady_close(struct engine *engine);
+bool engine_steady_may_add(const struct engine *engine, const struct kv_layout *layout);
+void engine_steady_add(struct engine *engine, int service); /* one that joined */
+void engine_steady_remove(struct engine *engine, int service);
 /* Writes what is late into the records. */
 void engine_steady_settle(struct engine *engine, int service);
 void engine_steady_settle_all(struct engine *engine);

@@ -500,20 +500,30 @@ static void on_reload_signal(void *self)
 
 /* --- open and close --- */
 
-static struct metrics *open_metrics(const struct api_options *options)
+/* The names of services, by number. */
+static void names_of(const struct api *api, const char **names)
 {
-    const char *names[LIMIT_SERVICES] = { 0 };
-    int n = 0;
-    for (int i = 0; i < options->n_models; i++) {
-        CHECK(options->models[i].service < LIMIT_SERVICES);
-        names[options->models[i].service] = options->models[i].name;
-        if (options->models[i].service >= n)
-            n = options->models[i].service + 1;
+    for (int i = 0; i < api->catalog->n; i++) {
+        CHECK(api->catalog->models[i]->service < LIMIT_MODELS);
+        names[api->catalog->models[i]->service] = api->catalog->models[i]->name;
     }
-    for (int i = 0; i < n; i++)
-        if (names[i] == NULL)
-            names[i] = "";
-    return metrics_open(n, names);
+}
+
+void api_set_models(struct api *api, const struct api_model *const *models, int n)
+{
+    struct api_catalog *before = api_catalog_use(api->catalog);
+    const char *names[LIMIT_MODELS] = { NULL };
+    api_catalog_renew(&api->catalog, models, n);
+    names_of(api, names);
+    metrics_name(api->metrics, names);
+    api_mirror_renew(api, before);
+    api_catalog_put(&api->catalog, before);
+    api_nudge(api);
+}
+
+bool api_uses_model(const struct api *api, const struct api_model *model)
+{
+    return api_catalog_has(api->catalog, model);
 }
 
 static void watch_all(struct api *api)
@@ -565,9 +575,12 @@ enum status api_open(struct api **out, const struct api_options *options, struct
         return status;
     }
     uint32_t n = (uint32_t)max_i32(options->n_requests_max, 1);
+    const char *names[LIMIT_MODELS] = { NULL };
     json_object_seed((size_t)rng_system()); /* both before any thread parses */
     json_set_alloc_funcs(mem_library_take, mem_library_give);
-    api->metrics = open_metrics(options);
+    api_catalog_renew(&api->catalog, options->models, options->n_models);
+    names_of(api, names);
+    api->metrics = metrics_open(LIMIT_MODELS, names);
     api->workers = api_workers_open((int32_t)n);
     api->choices = mem_take(sizeof(*api->choices) * n);
     map_init(&api->ids, n);
@@ -640,5 +653,6 @@ void api_close(struct api *api)
     mem_give(api->choices);
     api_mirror_close(api);
     metrics_close(api->metrics);
+    api_catalog_put(&api->catalog, api->catalog);
     mem_give(api);
 }

@@ -57,10 +57,10 @@ struct api_options {
     int64_t stall_ns;    /* an engine with work and no step for so long is unwell; 0 = 30 s */
     int64_t hold_ns_max; /* how long a request may wait for its model to load */
     uint64_t door;       /* high bits of request ids */
-    int n_models;
-    const struct api_model *models;
-    const char *const *devices; /* per engine: "cpu:0-1"; NULL = not told */
-    struct service service;     /* the gateway */
+    int n_models;        /* at first */
+    const struct api_model *const *models; /* (n_models) */
+    const char *const *devices;            /* per engine: "cpu:0-1"; NULL = not told */
+    struct service service;                /* the gateway */
     struct control control;
     /* Called on the I/O thread whenever the gateway may have work and at its wishes: returns the
      * next wake. */
@@ -87,4 +87,8 @@ struct api_keys { /* as in the options; the two keys must outlive the api or the
 /* Other keys from now on, and for new connections the certificate that its files hold now. A fault
  * changes nothing. Whether TLS is spoken at all does not change. */
 enum status api_reload(struct api *api, const struct api_keys *keys, struct fault *fault) MUST_USE;
+/* Other models from now on, at most LIMIT_MODELS; what is under way goes on with those that it has.
+ * A model that is gone has to stay as long as api_uses_model says. */
+void api_set_models(struct api *api, const struct api_model *const *models, int n);
+bool api_uses_model(const struct api *api, const struct api_model *model);
 void api_close(struct api *api);

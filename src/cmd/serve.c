@@ -121,7 +121,8 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
     mem_give(placed);
     if (status != STATUS_OK)
         return status;
-    const struct api_model *models = wire_models(house, &n_models);
+    const struct api_model *models[LIMIT_MODELS];
+    n_models = wire_models(house, models);
     struct api_net proxies[CONFIG_PROXIES];
     status = read_proxies(config, proxies, fault);
     server->account.n_bytes_max = wire_http_bytes(house);

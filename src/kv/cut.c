@@ -3,7 +3,7 @@
 
 #include "kv/pool.h"
 
-enum { POOL_UNITS = 1024, POOL_UNITS_MIN = 64 };
+enum { POOL_UNITS = 4096, POOL_UNITS_MIN = 64 };
 #define POOL_UNIT_BYTES_MIN ((int64_t)65536)
 #define POOL_UNIT_BYTES_MAX ((int64_t)64 << 20)
 enum { HEADS_FEW = 16 };   /* of a small model: there is a record for each block of so many units */

@@ -10,9 +10,9 @@ static void units_follow_from_bytes(void **state)
 {
     (void)state;
     assert_int_equal(kv_cut_unit_bytes(KV_MERGED, 1 * MIB, 0), 65536);
-    assert_int_equal(kv_cut_unit_bytes(KV_MERGED, 64 * MIB, 0), 65536);
-    assert_int_equal(kv_cut_unit_bytes(KV_MERGED, 65 * MIB, 0), 131072);
-    assert_int_equal(kv_cut_unit_bytes(KV_PRIVATE, 16384 * MIB, 0), 16 * MIB);
+    assert_int_equal(kv_cut_unit_bytes(KV_MERGED, 256 * MIB, 0), 65536);
+    assert_int_equal(kv_cut_unit_bytes(KV_MERGED, 257 * MIB, 0), 131072);
+    assert_int_equal(kv_cut_unit_bytes(KV_PRIVATE, 16384 * MIB, 0), 4 * MIB);
     assert_int_equal(kv_cut_unit_bytes(KV_MERGED, INT64_C(1) << 50, 0), 64 * MIB);
     assert_int_equal(kv_cut_unit_bytes(KV_HEADS, 16384 * MIB, 0), 8192);
     assert_int_equal(kv_cut_unit_bytes(KV_HEADS, 16384 * MIB, 8193), 16384);

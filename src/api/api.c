@@ -8,6 +8,7 @@
 #include "api/headers.h"
 #include "api/health.h"
 #include "api/http_listen.h"
+#include "api/lifecycle.h"
 #include "api/mirror.h"
 #include "api/models.h"
 #include "api/origin.h"
@@ -92,8 +93,8 @@ static const struct route {
     { HTTP_GET, "/metrics", KEY, api_health_metrics, true },
     { HTTP_GET, "/models", KEY, api_models_states },
     { HTTP_GET, "/models/sse", ADMIN, api_models_watch },
-    { HTTP_POST, "/models/load", ADMIN, api_models_load },
-    { HTTP_POST, "/models/unload", ADMIN, api_models_unload },
+    { HTTP_POST, "/models/load", ADMIN, api_lifecycle_load },
+    { HTTP_POST, "/models/unload", ADMIN, api_lifecycle_unload },
     { HTTP_GET, "/api/tags", ADMIN, api_models_tags },
     { HTTP_GET, "/api/ps", ADMIN, api_models_ps },
     { HTTP_POST, "/sleep", ADMIN, api_models_sleep },

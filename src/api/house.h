@@ -73,6 +73,9 @@ struct api {
 
     struct api_tenants tenants;
     struct api_mirror mirror;
+    struct api_http_exchange
+        *adding; /* it waits for a model that is being added; NULL: none does */
+    bool is_adding;
 };
 
 /* The path without slashes at its end. */

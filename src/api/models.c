@@ -259,40 +259,6 @@ void api_models_print_states(struct api *api, struct api_http_exchange *x)
     api_work_reply(api, x, type_of_json, print_states, NULL);
 }
 
-/* The model that the body names; NULL: refused already. */
-static const struct api_model *model_of_body(struct api *api, struct api_http_exchange *x)
-{
-    struct api_error error = { 0 };
-    const struct api_model *model = NULL;
-    json_t *object = api_fields_open(view_of(x->body.at, x->body.n), 4096, &error);
-    if (object != NULL) {
-        struct api_fields fields = { object, &error };
-        const char *name = api_fields_text(&fields, "model");
-        if (name == NULL)
-            name = api_fields_text(&fields, "name");
-        if (!error.is_set)
-            model = api_catalog_find(api->catalog, name, &error);
-        json_decref(object);
-    }
-    if (model == NULL)
-        api_refuse(x, &error);
-    return model;
-}
-
-void api_models_load(struct api *api, struct api_http_exchange *x)
-{
-    const struct api_model *model = model_of_body(api, x);
-    if (model != NULL)
-        api_mirror_ask(api, CONTROL_LOAD, model->service, x);
-}
-
-void api_models_unload(struct api *api, struct api_http_exchange *x)
-{
-    const struct api_model *model = model_of_body(api, x);
-    if (model != NULL)
-        api_mirror_ask(api, CONTROL_UNLOAD, model->service, x);
-}
-
 static void add_change(struct api *api, const struct api_model *model, struct str *out)
 {
     struct api_model_state state = api_mirror_state(api, model->service);

@@ -44,7 +44,10 @@ struct wire_change {
 enum status wire_change(struct house *house, const struct wire_change *change,
                         struct fault *fault) MUST_USE;
 bool wire_is_changing(const struct house *house);
+/* The same for one model that leaves, at once. */
+void wire_remove_model(struct house *house, int service);
 /* The service that has this name or alias and is not leaving; -1: none. */
+bool wire_is_by_path(const struct house *house, int service);
 int wire_find_model(const struct house *house, const char *name, bool *is_by_path);
 int64_t wire_http_bytes(const struct house *house); /* that the API may hold for clients */
 /* Appends Prometheus text of what the API does not see: how lengths are predicted. */

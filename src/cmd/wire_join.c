@@ -31,6 +31,11 @@ int wire_find_model(const struct house *house, const char *name, bool *is_by_pat
     return -1;
 }
 
+bool wire_is_by_path(const struct house *house, int service)
+{
+    return house->seats[service].state == SEAT_THERE && house->seats[service].is_by_path;
+}
+
 int wire_models(const struct house *house, const struct api_model **out)
 {
     int n = 0;
@@ -200,6 +205,22 @@ static void take_opened(struct house *house)
         add_to_engines(house);
 }
 
+static void begin_leaving(struct serve_seat *seat)
+{
+    if (seat->state != SEAT_THERE)
+        return;
+    seat->state = SEAT_LEAVING;
+    log_line(LOG_INFO, "serve", "model %s leaves when the requests that it has are over",
+             seat->service.name);
+}
+
+void wire_remove_model(struct house *house, int service)
+{
+    begin_leaving(&house->seats[service]);
+    tell_models(house);
+    wake_up(&house->kick);
+}
+
 /* All engines have all: from here on everybody knows. */
 static void commit(struct house *house)
 {
@@ -216,14 +237,8 @@ static void commit(struct house *house)
         seat->state = SEAT_THERE;
         log_line(LOG_INFO, "serve", "model %s is there: %s", seat->service.name, seat->model.path);
     }
-    for (int i = 0; i < change->n_removes; i++) {
-        struct serve_seat *seat = &house->seats[change->removes[i]];
-        if (seat->state != SEAT_THERE)
-            continue;
-        seat->state = SEAT_LEAVING;
-        log_line(LOG_INFO, "serve", "model %s leaves: it ends the requests that it has",
-                 seat->service.name);
-    }
+    for (int i = 0; i < change->n_removes; i++)
+        begin_leaving(&house->seats[change->removes[i]]);
     tell_models(house);
     finish(house, STATUS_OK, &join->fault, change->n_adds > 0 ? join->seats[0] : -1);
 }

@@ -300,7 +300,8 @@ static bool stop(struct engine_host *host)
     host->drops_events = true;
     memset(host->pending, 0, sizeof(host->pending));
     for (int service = 0; service < host->n_services; service++)
-        is_done &= engine_close_service(host->engine, service, time_now_ns());
+        is_done &= !engine_has_service(host->engine, service) ||
+                   engine_close_service(host->engine, service, time_now_ns());
     return is_done;
 }
 

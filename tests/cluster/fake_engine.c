@@ -112,6 +112,7 @@ static void tell(struct fake_engine *engine, int service, enum service_status st
         engine->next_change = engine->n_changes = 0;
     struct service_change *change = &engine->changes[engine->n_changes++];
     *change = (struct service_change){ .service = (uint16_t)service,
+                                       .life = engine->lives[service],
                                        .status = (uint8_t)status,
                                        .cause = (uint8_t)cause };
     if (cause != STATUS_OK)
@@ -224,9 +225,11 @@ static const struct engine_report *report(void *self)
     r->n_requests_max = 32;
     r->n_requests = 0;
     r->n_services = engine->n_services;
-    r->listed = set_of_first(engine->n_services);
+    const struct set all = set_of_first(engine->n_services);
+    r->listed = set_without(&all, &engine->gone);
     for (int s = 0; s < engine->n_services; s++) {
         r->services[s] = (struct service_report){ .status = engine->status[s],
+                                                  .life = engine->lives[s],
                                                   .n_arrived = engine->n_arrived[s] };
         if (engine->status[s] == SERVICE_LOADED)
             r->services[s].weights_bytes = 400;

@@ -572,7 +572,7 @@ static struct api_call *open_call(struct api *api, struct api_http_exchange *x,
     memcpy(call->request_id, api->request_id, sizeof(call->request_id));
     const char *prefix = kind == ASK_CHAT ? "chatcmpl" : "cmpl";
     snprintf(call->id, sizeof(call->id), "%s-%016llx%08x", prefix,
-             (unsigned long long)(api->options.door << 48 | ++api->counter),
+             (unsigned long long)api_next_id(api),
              (unsigned)(rng_system() & 0xffffffffu));
     return call;
 }

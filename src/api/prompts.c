@@ -35,7 +35,10 @@ static size_t find_last_end(struct view text, struct view words)
 /* Cuts the text after the last message's own words, as continue_final_message asks. */
 static bool cut_after_last(const struct api_ask *ask, struct str *out, struct api_error *error)
 {
-    struct view last = view_text(ask->messages[ask->n_messages - 1].content);
+    const struct chat_message *message = &ask->messages[ask->n_messages - 1];
+    bool has_parts = message->parts != NULL && message->n_parts > 0;
+    struct view last =
+        view_text(has_parts ? message->parts[message->n_parts - 1] : message->content);
     while (last.n > 0 && strchr(" \t\r\n", last.at[last.n - 1]) != NULL)
         last.n--;
     while (last.n > 0 && strchr(" \t\r\n", last.at[0]) != NULL)
@@ -55,21 +58,27 @@ bool api_prompts_render(const struct api_ask *ask, const struct api_model *model
                         struct api_error *error)
 {
     struct fault fault = { "" };
-    if (model->chat_template == NULL) {
+    if (model->chat_template == NULL && model->chat_fault != NULL)
         api_error_set(error, ERROR_INVALID, "messages",
-                      "the model \"%s\" has no chat template, use /v1/completions", model->name);
+                      "the chat template of the model \"%.100s\" cannot be used: %.220s; "
+                      "/v1/completions still works",
+                      model->name, model->chat_fault);
+    else if (model->chat_template == NULL)
+        api_error_set(error, ERROR_INVALID, "messages",
+                      "the model \"%.100s\" has no chat template, use /v1/completions",
+                      model->name);
+    if (error->is_set)
         return false;
-    }
     struct chat_options options = {
         .messages = ask->messages,
         .n_messages = ask->n_messages,
         .add_generation_prompt = ask->add_generation_prompt,
-        .bos_token = model->bos_text != NULL ? model->bos_text : "",
-        .eos_token = model->eos_text != NULL ? model->eos_text : "",
         .kwargs_json = ask->kwargs_json,
     };
     if (chat_template_render(model->chat_template, &options, out, &fault) != STATUS_OK) {
-        api_error_set(error, ERROR_INVALID, "messages", "chat template: %s", fault.text);
+        bool names_itself = strstr(fault.text, "chat template") != NULL;
+        api_error_set(error, ERROR_INVALID, "messages", "%s%s",
+                      names_itself ? "" : "chat template: ", fault.text);
         return false;
     }
     return !ask->continue_final_message || cut_after_last(ask, out, error);

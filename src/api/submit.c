@@ -34,7 +34,7 @@ bool api_submit_again(struct api_choice *choice)
         .id = choice->id,
         .service = call->prompts.model->service,
         .priority = (int16_t)(ask->has_priority ? ask->priority : call->prompts.model->priority),
-        .tenant = call->tenant,
+        .tenant = api_tenants_hash(&api->tenants, call->tenant),
         .state = REQUEST_WAITING,
         .kind = REQUEST_GENERATE,
         .n_prompt = choice->n_prompt,
@@ -71,7 +71,7 @@ void api_submit_open(struct api_call *call, int32_t index)
     if (!ask->has_seed)
         seed = rng_system();
     choice->seed = ask->has_seed && k > 0 ? rng_at(seed, 1, (uint64_t)k) : seed;
-    choice->id = api->options.door << 48 | (++api->counter & ((UINT64_C(1) << 48) - 1));
+    choice->id = api_next_id(api);
 }
 
 bool api_submit_first(struct api_choice *choice)

@@ -24,7 +24,7 @@ static bool send_entry(struct cluster_gateway *g, uint32_t at, const struct rout
     message.request.n_tokens = entry->request->n_tokens;
     message.request.n_predicted = entry->request->n_predicted;
     message.request.first_ns = entry->request->first_ns;
-    message.request.n_preempted = (uint32_t)entry->n_preempted;
+    message.request.n_preempted = (uint16_t)min_i32(entry->n_preempted, UINT16_MAX);
     message.request.epoch = entry->request->epoch + 1;
     message.request.cohort = choice->cohort;
     message.request.n_cohort = choice->n_cohort;

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "cmd/chosen.h"
+#include "cmd/config_table.h"
 #include "cmd/serve_kv.h"
 #include "cmd/serve_model.h"
 #include "run/unit.h"
@@ -15,18 +16,21 @@ static const char *keep(struct serve_seat *seat, const char *text)
     return text == NULL ? NULL : pile_text(&seat->pile, text, strlen(text));
 }
 
-/* The seat's own copy: what it was read from may go before it. */
+/* The seat's own copy, each text of it: what it was read from may go before it. */
 static void keep_model(struct serve_seat *seat, const struct config_model *model)
 {
-    struct config_model *own = &seat->model;
-    *own = *model;
-    own->path = keep(seat, model->path);
-    own->profile = keep(seat, model->profile);
-    own->kv_type = keep(seat, model->kv_type);
-    for (int i = 0; i < model->n_aliases; i++)
-        own->aliases[i] = keep(seat, model->aliases[i]);
-    for (int i = 0; i < model->n_devices; i++)
-        own->devices[i] = keep(seat, model->devices[i]);
+    int n_keys;
+    const struct config_key *keys = config_table_models(&n_keys);
+    seat->model = *model;
+    for (int k = 0; k < n_keys; k++) {
+        const char **texts =
+            (const char **)(void *)((unsigned char *)&seat->model + keys[k].offset);
+        int n = keys[k].type == CONFIG_TEXT;
+        if (keys[k].type == CONFIG_TEXTS)
+            memcpy(&n, (unsigned char *)&seat->model + keys[k].n_offset, sizeof n);
+        for (int i = 0; i < n; i++)
+            texts[i] = keep(seat, texts[i]);
+    }
 }
 
 static struct set engines_of(const struct config *config, const struct config_model *model)
@@ -81,12 +85,11 @@ static void describe_api_model(struct serve_seat *seat, int number, const struct
         .n_vocabulary = card->spec.n_vocabulary,
         .tokenizer = card->tokenizer,
         .chat_template = card->chat_template,
+        .chat_fault = card->chat_fault.text[0] != '\0' ? card->chat_fault.text : NULL,
         .bos_id = card->bos_id,
         .eos_id = card->eos_id,
         .n_eog = card->n_eog,
         .eog_ids = card->eog_ids,
-        .bos_text = card->bos_text,
-        .eos_text = card->eos_text,
         .slo = seat->service.slo,
         .priority = seat->service.priority,
         .created_unix_s = time_unix_ns() / TIME_NS_PER_S,
@@ -106,8 +109,8 @@ enum status serve_seat_open(struct serve_seat *seat, int number, const struct co
     keep_model(seat, model);
     seat->is_by_path = options->is_by_path;
     seat->kv_dtype = chosen_kv_dtype(config, &seat->model);
-    enum status status = serve_model_open(&seat->model, seat->kv_dtype, &weights, &seat->card,
-                                          &seat->profile, fault);
+    enum status status =
+        serve_model_open(config, &seat->model, &weights, &seat->card, &seat->profile, fault);
     if (status != STATUS_OK) {
         pile_free(&seat->pile);
         return status;

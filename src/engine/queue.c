@@ -239,7 +239,8 @@ void engine_queue_preempt(struct engine *e, uint32_t slot)
     engine_queue_release(e, slot);
     if (!was_running)
         return; /* it gave back a prefix hit, no work */
-    r->n_preempted++;
+    if (r->n_preempted < UINT16_MAX)
+        r->n_preempted++;
     e->stats[r->service].n_preempted++;
     engine_queue_wait(e, slot);
     tell_policy(e, SCHEDULE_PREEMPTED, slot);

@@ -18,7 +18,7 @@ static struct api_model models[] = {
 static void make(struct api_prompts *prompts, enum api_ask_kind kind, const char *body)
 {
     models[0].tokenizer = models[1].tokenizer = toy_tokenizer;
-    models[0].chat_template = toy_template;
+    models[0].chat_template = models[0].chat_fault == NULL ? toy_template : NULL;
     const struct api_options options = { .n_models = 2 };
     const struct api_catalog catalog = { .n = 2, .models = { &models[0], &models[1] } };
     (void)api_prompts_make(prompts, kind, view_text(body), &options, &catalog);
@@ -66,6 +66,35 @@ static void test_lengths(void **state)
         }
         api_prompts_free(&prompts);
     }
+}
+
+/* A template that cannot be read is no missing one: clients are told which construct it is. */
+static void test_a_template_that_cannot_be_used(void **state)
+{
+    (void)state;
+    struct api_prompts prompts;
+    models[0].chat_fault = "line 3: the tag 'include' is not supported";
+    make(&prompts, ASK_CHAT,
+         "{\"model\":\"a/b\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}");
+    assert_string_equal(prompts.error.text,
+                        "the chat template of the model \"a/b\" cannot be used: line 3: the tag "
+                        "'include' is not supported; /v1/completions still works");
+    assert_int_equal(prompts.error.status, 400);
+    api_prompts_free(&prompts);
+    make(&prompts, ASK_COMPLETION, "{\"model\":\"a/b\",\"prompt\":\"a\"}");
+    assert_false(prompts.error.is_set);
+    api_prompts_free(&prompts);
+    models[0].chat_fault = NULL;
+}
+
+static void test_a_template_that_refuses(void **state)
+{
+    (void)state;
+    struct api_prompts prompts;
+    make(&prompts, ASK_CHAT,
+         "{\"model\":\"a/b\",\"messages\":[{\"role\":\"tool\",\"content\":\"a\"}]}");
+    assert_string_equal(prompts.error.text, "chat template: this toy knows no tools");
+    api_prompts_free(&prompts);
 }
 
 /* How large an answer may become is known before it begins. */
@@ -148,6 +177,13 @@ static void test_a_last_message_is_continued(void **state)
     api_prompts_free(&prompts);
     make(&prompts, ASK_CHAT,
          "{\"model\":\"a/b\",\"continue_final_message\":true,\"messages\":["
+         "{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"ab\"},"
+         "{\"type\":\"text\",\"text\":\"cd\"}]}]}");
+    assert_string_equal(prompts.error.text, "");
+    assert_int_equal(prompts.of[0].n, 1 + strlen("assistant: abcd"));
+    api_prompts_free(&prompts);
+    make(&prompts, ASK_CHAT,
+         "{\"model\":\"a/b\",\"continue_final_message\":true,\"messages\":["
          "{\"role\":\"assistant\",\"content\":\" \"}]}");
     assert_string_equal(prompts.error.text,
                         "the model's chat template does not show the last message as it is");
@@ -158,6 +194,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_a_template_that_cannot_be_used),
+        cmocka_unit_test(test_a_template_that_refuses),
         cmocka_unit_test(test_answers_of_too_many_bytes),
         cmocka_unit_test(test_a_last_message_that_is_not_shown_is_missed_soon),
         cmocka_unit_test(test_a_last_message_is_continued),

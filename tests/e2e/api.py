@@ -1002,6 +1002,18 @@ def bodies_count_until_they_are_read(s):
         assert server.metric('shoal_http_memory_bytes{kind="held"}') < 1 << 20
 
 
+@test
+def ids_go_on_after_a_restart(s):
+    last = ""
+    for _ in range(3):
+        with Server(EXE) as server:
+            for _ in range(5):
+                _, head, page = post(server.port, COMPLETIONS, body())
+                for id_ in (head["x-request-id"].split("-")[1], page["id"].split("-")[1][:16]):
+                    assert id_ > last, (id_, last)
+                    last = id_
+
+
 if __name__ == "__main__":
     with Server(EXE) as shared:
         run(shared)

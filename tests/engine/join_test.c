@@ -192,8 +192,8 @@ static void a_thousand_leave_nothing(void **state)
         leave(&w, seat);
         assert_int_equal(kv_open_bytes(w.engine->kv), pool_bytes);
     }
-    if (before > 0) /* a sanitizer's heap does not tell */
-        assert_true(heap_bytes() <= before + 4096);
+    if (before > 0)                                     /* a sanitizer's heap does not tell */
+        assert_true(heap_bytes() <= before + 8 * 1000); /* less than any leak takes */
     world_close(&w);
 }
 

@@ -11,10 +11,13 @@ struct api_prompts {
     const struct api_model *model;
     struct api_error error;
     int32_t n;
-    struct {
-        const int32_t *ids;
-        int32_t n;
-    } * of;               /* in the ask's pile */
+    struct api_prompt {
+        int32_t n;                 /* tokens */
+        struct request_body *body; /* as it is submitted, but for its seed */
+    } * of;                        /* in the ask's pile */
+    struct pile bodies;            /* until api_prompts_sent */
+    int32_t n_stop_ids; /* the client's, then the model's end tokens unless it ignores them */
+    int32_t stop_ids[LIMIT_STOP_IDS];
     int64_t n_echo_bytes; /* of prompts, in all choices */
     int32_t n_tokens_max; /* generated tokens of each choice */
 };
@@ -23,6 +26,8 @@ struct api_prompts {
 bool api_prompts_make(struct api_prompts *prompts, enum api_ask_kind kind, struct view body,
                       const struct api_options *options, const struct api_catalog *catalog);
 void api_prompts_free(struct api_prompts *prompts);
+/* All choices are submitted: the service has the tokens, and they are given back here. */
+void api_prompts_sent(struct api_prompts *prompts);
 /* Says that the model's regular expressions take too many steps for the text of a field. */
 void api_prompts_refuse_costly(const struct api_model *model, const char *field,
                                struct api_error *error);

@@ -3,7 +3,6 @@
  * All memory is taken here at open, sized by the options; nothing is allocated afterwards. */
 #include "engine/room.h"
 #include "engine/state.h"
-#include "engine/steady.h"
 #include "engine/swap.h"
 
 #include "base/mem.h"
@@ -217,7 +216,6 @@ struct engine *engine_open(const struct engine_options *options)
     const struct engine_exec_view view = { e->requests, e->bodies, e->kv };
     e->options.exec.attach(e->options.exec.self, &view);
     engine_swap_open(e);
-    engine_steady_open(e);
     engine_log_opened(e);
     return e;
 }
@@ -232,7 +230,6 @@ void engine_close(struct engine *e)
                             e->pads,         e->n_planned, e->flights[0].items, e->payload,
                             e->policy_state, e->models,    e->wanted_bytes,     e->away };
     engine_scratch_close(e->own_scratch);
-    engine_steady_close(e);
     kv_close(e->kv);
     engine_bodies_close(e->bodies);
     engine_ids_close(&e->by_id);
@@ -410,8 +407,6 @@ const char *engine_add_service(struct engine *e, int service, const struct servi
     const char *why = kv_cut_refuse(o->kv_kind, &o->kv_bounds, o->kv_unit_bytes, layout);
     if (why == NULL && pad_units(o, layout) > e->n_pad_units)
         why = "padded batches of it need more room than this engine set aside";
-    if (why == NULL && !engine_steady_may_add(e, layout))
-        why = "its blocks have too many tokens for this engine";
     if (why != NULL)
         return why;
     engine_log_added(e, service, spec, layout, now_ns);
@@ -419,7 +414,6 @@ const char *engine_add_service(struct engine *e, int service, const struct servi
     engine_step_cut(e, 0);
     begin_service(e, service, spec, layout);
     e->options.n_services = e->view.n_services = max_i32(o->n_services, service + 1);
-    engine_steady_add(e, service);
     e->view.n_changes++;
     return NULL;
 }
@@ -437,7 +431,6 @@ bool engine_remove_service(struct engine *e, int service, int64_t now_ns)
     e->view.now_ns = max_i64(e->view.now_ns, now_ns);
     engine_step_cut(e, 0);
     kv_remove_service(e->kv, service);
-    engine_steady_remove(e, service);
     e->services[service] = (struct schedule_service){ .first_waiting = SCHEDULE_NONE };
     e->specs[service] = (struct service_spec){ 0 };
     set_remove(&e->listed, service);
@@ -471,11 +464,6 @@ int engine_spans(const struct engine *e, struct mem_span spans[ENGINE_SPANS_MAX]
     spans[n++] = (struct mem_span){ e->stats, sizeof(*e->stats) };
     size_t n_state = e->options.policy->state_bytes(&e->limits);
     spans[n++] = (struct mem_span){ e->policy_state, n_state < STATE_SPAN ? n_state : STATE_SPAN };
-    if (e->steady != NULL) {
-        spans[n++] = (struct mem_span){ e->steady, offsetof(struct schedule_steady, n_crossing) };
-        spans[n++] = (struct mem_span){ e->steady->items, 4 * 64 };
-        spans[n++] = (struct mem_span){ e->steady->ends, 2 * 64 };
-    }
     CHECK(n <= ENGINE_SPANS_MAX);
     return n;
 }

@@ -190,6 +190,48 @@ static void test_a_last_message_is_continued(void **state)
     api_prompts_free(&prompts);
 }
 
+/* A prompt of text and one of ids: tokens, the client's stop ids before the model's, biases. */
+static void test_bodies_are_as_they_are_submitted(void **state)
+{
+    (void)state;
+    static const int32_t eog_ids[] = { TOY_EOS };
+    static const int32_t tokens[][4] = { { TOY_BOS, 'a', 'b' }, { 'x', 'y', 'z', 7 } };
+    static const int32_t n_tokens[] = { 3, 4 };
+    static const char *const prompts_of[] = { "\"ab\"", "[120,121,122,7]" };
+    char text[256];
+    models[0].eog_ids = eog_ids;
+    models[0].n_eog = 1;
+    for (int i = 0; i < 4; i++) {
+        bool ignores = i / 2 == 1;
+        struct api_prompts prompts;
+        snprintf(text, sizeof(text),
+                 "{\"model\":\"a/b\",\"prompt\":%s,\"stop_token_ids\":[113,114],"
+                 "\"logit_bias\":{\"65\":-3},\"ignore_eos\":%s,\"temperature\":0.5}",
+                 prompts_of[i % 2], ignores ? "true" : "false");
+        make(&prompts, ASK_COMPLETION, text);
+        assert_string_equal(prompts.error.text, "");
+        const struct request_body *body = prompts.of[0].body;
+        assert_true(request_body_is_valid(body, body->n_bytes, 260));
+        assert_int_equal(body->n_tokens, n_tokens[i % 2]);
+        assert_int_equal(prompts.of[0].n, n_tokens[i % 2]);
+        assert_memory_equal(request_body_tokens(body), tokens[i % 2],
+                            sizeof(int32_t) * body->n_tokens);
+        assert_int_equal(body->n_stop_ids, ignores ? 2 : 3);
+        assert_int_equal(request_body_stop_ids(body)[0], 113);
+        assert_int_equal(request_body_stop_ids(body)[1], 114);
+        assert_true(ignores || request_body_stop_ids(body)[2] == TOY_EOS);
+        assert_int_equal(body->n_biases, 1);
+        assert_int_equal(request_body_biases(body)[0].id, 65);
+        assert_true(body->sampling.temperature == 0.5F);
+        api_prompts_sent(&prompts);
+        assert_null(prompts.of[0].body);
+        assert_int_equal(prompts.of[0].n, n_tokens[i % 2]); /* it is still counted */
+        api_prompts_free(&prompts);
+    }
+    models[0].eog_ids = NULL;
+    models[0].n_eog = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +241,7 @@ int main(void)
         cmocka_unit_test(test_answers_of_too_many_bytes),
         cmocka_unit_test(test_a_last_message_that_is_not_shown_is_missed_soon),
         cmocka_unit_test(test_a_last_message_is_continued),
+        cmocka_unit_test(test_bodies_are_as_they_are_submitted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ static const int64_t STALE_REPORT_NS =
 static bool submit(void *self, const struct request *request, const struct request_body *body)
 {
     struct cluster_gateway *g = self;
-    CHECK(set_has(&g->seats.there, request->service));
+    CHECK(set_has(&g->roster.there, request->service));
     uint32_t handle = slots_take(&g->slots);
     if (handle == 0)
         return false;
@@ -123,7 +123,7 @@ static bool control_ask(void *self, const struct control_ask *ask)
     const struct bus_port *port = &g->options.port;
     struct message_ask message = { .kind = ask->kind };
     message.head = cluster_message_head(MESSAGE_ASK, port->address, sizeof message);
-    cluster_seats_name(&g->seats, &message.head, ask->service);
+    cluster_roster_name(&g->roster, &message.head, ask->service);
     message.head.id = ask->id;
     if (!port->send(port->self, g->options.manager, &message, sizeof message, NULL, 0))
         return false;
@@ -328,7 +328,7 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
 void cluster_gateway_add_service(struct cluster_gateway *g, int s, const struct service_spec *spec)
 {
     CHECK(s >= 0 && s < g->options.n_services_max);
-    cluster_seats_add(&g->seats, s, spec->life);
+    cluster_roster_add(&g->roster, s, spec->life);
     g->options.n_services = max_i32(g->options.n_services, s + 1);
     g->services[s] = *spec;
     g->since[s] = (struct gateway_list){ GATEWAY_NONE, GATEWAY_NONE, 0 };
@@ -368,7 +368,7 @@ bool cluster_gateway_remove_service(struct cluster_gateway *g, int service)
     if (g->n_entries[service] > 0)
         return false;
     forget_changes(g, service);
-    set_remove(&g->seats.there, service);
+    set_remove(&g->roster.there, service);
     for (int e = 0; e < g->options.n_engines; e++) {
         if (!set_has(&g->reports[e].listed, service))
             continue;

@@ -180,7 +180,7 @@ static void take_report(struct cluster_gateway *g, const struct message_report *
 {
     struct engine_report *report = &g->reports[m->head.engine];
     cluster_message_read_report(m, report, g->heard_ns);
-    cluster_seats_sift(&g->seats, report);
+    cluster_roster_sift(&g->roster, report);
     report->n_services = max_i32(report->n_services, g->options.n_services);
     gateway_route_refresh(g, m->head.engine);
     g->core.is_dirty = true;
@@ -207,7 +207,7 @@ static void note_change(struct cluster_gateway *g, const struct service_change *
 static void take_change(struct cluster_gateway *g, const struct message_change *m)
 {
     const struct service_change *change = &m->change;
-    if (!cluster_seats_has(&g->seats, change->service, change->life))
+    if (!cluster_roster_has(&g->roster, change->service, change->life))
         return; /* of a service that has left */
     if (m->head.from == g->options.node) {
         note_change(g, change); /* what it means for requests is for the manager to say */

@@ -10,7 +10,7 @@
 #include "base/slots.h"
 #include "base/tree.h"
 #include "cluster/link.h"
-#include "cluster/seats.h"
+#include "cluster/roster.h"
 #include "route/core.h"
 
 #define GATEWAY_NONE UINT32_MAX
@@ -68,7 +68,7 @@ struct cluster_gateway {
     struct cluster_link link; /* to the node */
     uint64_t n_sessions;
     struct service_spec *services;
-    struct cluster_seats seats;
+    struct cluster_roster roster;
     uint32_t n_entries[LIMIT_SERVICES]; /* by service */
     struct gateway_entry *entries;
     struct slots slots;

@@ -25,7 +25,7 @@ static bool post_order(struct cluster_manager *m, enum message_kind kind, int en
 {
     struct message_head head = cluster_message_head(kind, m->options.port.address, sizeof head);
     head.engine = (uint16_t)engine;
-    cluster_seats_name(&m->seats, &head, service);
+    cluster_roster_name(&m->roster, &head, service);
     return post(m, m->options.node, &head, sizeof head);
 }
 
@@ -98,7 +98,7 @@ static void tell_broken(struct cluster_manager *m, int service)
 {
     struct manager_want *want = &m->wants[service];
     const struct service_change change = { .service = (uint16_t)service,
-                                           .life = m->seats.lives[service],
+                                           .life = m->roster.lives[service],
                                            .status = SERVICE_BROKEN,
                                            .cause = (uint8_t)want->cause,
                                            .fault = want->fault };
@@ -183,7 +183,7 @@ static void take_report(struct cluster_manager *m, const struct message_report *
     int e = message->head.engine;
     struct set listed = m->reports[e].listed; /* what is not any more is news, too */
     cluster_message_read_report(message, &m->reports[e], m->now_ns);
-    cluster_seats_sift(&m->seats, &m->reports[e]);
+    cluster_roster_sift(&m->roster, &m->reports[e]);
     set_add_all(&listed, &m->reports[e].listed);
     set_add_all(&m->of_engines[e].known, &listed);
     m->has_report[e] = true;
@@ -423,7 +423,7 @@ static void take_mail(struct cluster_manager *m)
             log_line(LOG_WARN, "manager", "dropped a malformed message of %zu bytes", n_bytes);
         else if (head->kind == MESSAGE_REPORT)
             take_report(m, message);
-        else if (!is_of_all(head) && !cluster_seats_has(&m->seats, head->service, head->life))
+        else if (!is_of_all(head) && !cluster_roster_has(&m->roster, head->service, head->life))
             ; /* of a service that has left */
         else if (head->kind == MESSAGE_CHANGE)
             take_change(m, &((const struct message_change *)message)->change);
@@ -549,7 +549,7 @@ void cluster_manager_add_service(struct cluster_manager *m, int s, const struct 
                                  int64_t need_bytes)
 {
     CHECK(s >= 0 && s < m->options.n_services_max);
-    cluster_seats_add(&m->seats, s, spec->life);
+    cluster_roster_add(&m->roster, s, spec->life);
     m->options.n_services = max_i32(m->options.n_services, s + 1);
     m->services[s] = *spec;
     m->need_bytes[s] = need_bytes;
@@ -588,7 +588,7 @@ bool cluster_manager_remove_service(struct cluster_manager *m, int s)
         m->reports[e].services[s] = (struct service_report){ 0 };
     }
     set_remove(&m->dismissed, s);
-    set_remove(&m->seats.there, s);
+    set_remove(&m->roster.there, s);
     m->services[s] = (struct service_spec){ 0 };
     return true;
 }

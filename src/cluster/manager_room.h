@@ -2,7 +2,7 @@
 #pragma once
 #include "base/time.h"
 #include "cluster/manager.h"
-#include "cluster/seats.h"
+#include "cluster/roster.h"
 #include "core/control.h"
 #include "core/report.h"
 #include "place/residency.h"
@@ -51,7 +51,7 @@ struct manager_ask { /* a load or unload that somebody waits for */
 struct cluster_manager {
     struct cluster_manager_options options;
     struct service_spec *services;
-    struct cluster_seats seats;
+    struct cluster_roster roster;
     struct set dismissed; /* services that are on their way out for good */
     int64_t need_bytes[LIMIT_SERVICES];
     struct manager_place *places;      /* (n_engines, n_services_max) */

@@ -47,7 +47,7 @@ struct message_head {
     uint16_t engine, service;
     uint32_t n_bytes; /* of all of it */
     uint16_t from;    /* the sender's address */
-    uint16_t life;    /* of its service: see cluster/seats.h */
+    uint16_t life;    /* of its service: see cluster/roster.h */
     uint64_t id;      /* of a request or an ask */
     uint64_t session; /* 0: of none */
     uint32_t number;  /* its place in the session, the first being 0, each way its own */

@@ -7,7 +7,7 @@
 #include "cluster/link.h"
 #include "cluster/message.h"
 #include "cluster/node_lives.h"
-#include "cluster/seats.h"
+#include "cluster/roster.h"
 
 enum { EVENTS_PER_STEP = 4096 }; /* of one engine: the other actors of the thread get their turn */
 
@@ -26,7 +26,7 @@ struct cluster_node {
     struct cluster_link *links; /* (n_links) one for each gateway that ever opened one */
     int n_links;
     struct node_lives lives;
-    struct cluster_seats seats;
+    struct cluster_roster roster;
     int64_t now_ns, next_report_ns;
     struct set has_news;           /* engines whose next report is due at once */
     int64_t due_ns[LIMIT_ENGINES]; /* its next step */
@@ -147,7 +147,7 @@ static bool let_in(struct cluster_node *node, const struct cluster_link *link,
 static bool take_submit(struct cluster_node *node, struct cluster_link *link,
                         const struct message_submit *m)
 {
-    bool is_there = cluster_seats_has(&node->seats, m->request.service, m->head.life);
+    bool is_there = cluster_roster_has(&node->roster, m->request.service, m->head.life);
     const struct service_event back = { .id = m->request.id,
                                         .epoch = m->request.epoch,
                                         .what = SERVICE_RETURNED,
@@ -179,7 +179,8 @@ static bool refuse_message(struct cluster_node *node, struct cluster_link *link,
 static void obey(struct cluster_node *node, const struct message_head *head)
 {
     struct cluster_engine *engine = &node->engines[head->engine];
-    if (head->kind != MESSAGE_DRAIN && !cluster_seats_has(&node->seats, head->service, head->life))
+    if (head->kind != MESSAGE_DRAIN &&
+        !cluster_roster_has(&node->roster, head->service, head->life))
         return; /* it has left */
     node->due_ns[head->engine] = 0;
     switch (head->kind) {
@@ -391,21 +392,21 @@ struct cluster_node *cluster_node_open(const struct cluster_node_options *option
     for (int e = 0; e < options->n_engines; e++)
         node->engines[e] = options->engines[e];
     for (int s = 0; s < options->n_services; s++)
-        cluster_seats_add(&node->seats, s, 0);
+        cluster_roster_add(&node->roster, s, 0);
     node_lives_init(&node->lives, options->n_requests_max);
     return node;
 }
 
 void cluster_node_add_service(struct cluster_node *node, int service, uint16_t life)
 {
-    cluster_seats_add(&node->seats, service, life);
+    cluster_roster_add(&node->roster, service, life);
     node->options.n_services = max_i32(node->options.n_services, service + 1);
     node->has_news = set_of_first(node->options.n_engines);
 }
 
 void cluster_node_remove_service(struct cluster_node *node, int service)
 {
-    set_remove(&node->seats.there, service);
+    set_remove(&node->roster.there, service);
     node->has_news = set_of_first(node->options.n_engines);
 }
 

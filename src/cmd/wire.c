@@ -28,12 +28,12 @@ int32_t wire_house_rows_max(const struct config *config)
     return (int32_t)(n_prompt + config->n_batch_max);
 }
 
-struct serve_seat_options wire_house_seat_options(struct house *house, bool is_by_path)
+struct serve_offer_options wire_house_offer_options(struct house *house, bool is_by_path)
 {
-    return (struct serve_seat_options){ .config = &house->config,
-                                        .device = &house->engines[0].device,
-                                        .n_rows_max = wire_house_rows_max(&house->config),
-                                        .is_by_path = is_by_path };
+    return (struct serve_offer_options){ .config = &house->config,
+                                         .device = &house->engines[0].device,
+                                         .n_rows_max = wire_house_rows_max(&house->config),
+                                         .is_by_path = is_by_path };
 }
 
 /* Of the engine with the least. */
@@ -48,38 +48,38 @@ static int64_t pool_bytes(const struct house *house)
 static enum status open_models(struct house *house, struct fault *fault)
 {
     struct kv_shape shapes[LIMIT_MODELS];
-    const struct serve_seat_options options = wire_house_seat_options(house, false);
+    const struct serve_offer_options options = wire_house_offer_options(house, false);
     for (int s = 0; s < house->config.n_models; s++) {
-        struct serve_seat *seat = &house->seats[s];
-        enum status status = serve_seat_open(seat, s, &house->config.models[s], &options, fault);
+        struct serve_offer *offer = &house->offers[s];
+        enum status status = serve_offer_open(offer, s, &house->config.models[s], &options, fault);
         if (status != STATUS_OK)
             return status;
-        seat->state = SEAT_THERE;
-        shapes[s] = seat->shape;
+        offer->state = OFFER_THERE;
+        shapes[s] = offer->shape;
         house->n_services = s + 1;
-        house->n_tokens_max = max_i32(house->n_tokens_max, seat->service.n_context_max);
+        house->n_tokens_max = max_i32(house->n_tokens_max, offer->service.n_context_max);
     }
     enum status status = serve_kv_choose(&house->config, house->chosen.kv_kind, pool_bytes(house),
                                          shapes, &house->kv, fault);
     for (int s = 0; s < house->n_services; s++)
-        house->seats[s].layout = house->kv.layouts[s];
+        house->offers[s].layout = house->kv.layouts[s];
     return status;
 }
 
-enum status wire_house_check_bytes(const struct house *house, const struct serve_seat *seat,
+enum status wire_house_check_bytes(const struct house *house, const struct serve_offer *offer,
                                    struct fault *fault)
 {
     int64_t most = 0, unit_bytes = house->kv.unit_bytes;
     for (int e = 0; e < house->n_engines; e++)
-        if (service_spec_allows(&seat->service.engines, e))
+        if (service_spec_allows(&offer->service.engines, e))
             most = max_i64(most, house->engines[e].device_spec.memory_bytes);
-    if (!seat->service.is_loaded_at_start || seat->need_bytes <= most - unit_bytes)
+    if (!offer->service.is_loaded_at_start || offer->need_bytes <= most - unit_bytes)
         return STATUS_OK;
     enum status status =
         fault_set(fault, STATUS_TOO_LARGE,
                   "model %.80s is to be loaded at start and needs %.1f MiB; its engine has "
                   "%.1f MiB, %.1f of them for KV (partial: true starts without it)",
-                  seat->service.name, (double)seat->need_bytes * 0x1p-20, (double)most * 0x1p-20,
+                  offer->service.name, (double)offer->need_bytes * 0x1p-20, (double)most * 0x1p-20,
                   (double)unit_bytes * 0x1p-20);
     if (!house->config.is_partial)
         return status;
@@ -91,7 +91,7 @@ static enum status check_bytes(const struct house *house, struct fault *fault)
 {
     enum status status = STATUS_OK;
     for (int s = 0; s < house->n_services && status == STATUS_OK; s++)
-        status = wire_house_check_bytes(house, &house->seats[s], fault);
+        status = wire_house_check_bytes(house, &house->offers[s], fault);
     return status;
 }
 
@@ -197,16 +197,16 @@ static void open_unit(struct house *house, int e)
     struct perf perfs[LIMIT_MODELS] = { 0 };
     struct kv_layout layouts[LIMIT_MODELS];
     for (int s = 0; s < house->n_services; s++) {
-        const struct serve_seat *seat = &house->seats[s];
-        layouts[s] = seat->layout;
-        place->services[s] = seat->service;
+        const struct serve_offer *offer = &house->offers[s];
+        layouts[s] = offer->layout;
+        place->services[s] = offer->service;
         place->services[s].share_percent = config->engines[e].share_percent[s];
         place->services[s].kv_quota_bytes = config->engines[e].kv_bytes[s];
-        paths[s] = seat->model.path;
-        specs[s] = &seat->card.spec;
-        kv_dtypes[s] = seat->kv_dtype;
-        if (seat->profile.n_groups > 0)
-            perfs[s] = predict_profile_perf(&seat->profile, place->device_spec.n_cores);
+        paths[s] = offer->model.path;
+        specs[s] = &offer->card.spec;
+        kv_dtypes[s] = offer->kv_dtype;
+        if (offer->profile.n_groups > 0)
+            perfs[s] = predict_profile_perf(&offer->profile, place->device_spec.n_cores);
     }
     const struct run_unit_options options = {
         .host = { .engine = { .id = (uint16_t)e,
@@ -284,8 +284,8 @@ static void open_cluster(struct house *house)
     struct service_spec services[LIMIT_MODELS];
     int64_t need_bytes[LIMIT_MODELS];
     for (int s = 0; s < house->n_services; s++) {
-        services[s] = house->seats[s].service;
-        need_bytes[s] = house->seats[s].need_bytes;
+        services[s] = house->offers[s].service;
+        need_bytes[s] = house->offers[s].need_bytes;
     }
     for (int e = 0; e < house->n_engines; e++) {
         struct run_unit *unit = house->engines[e].unit;
@@ -409,10 +409,10 @@ static void log_lengths(const struct house *house)
     const struct length_book *book = cluster_gateway_lengths(house->gateway);
     for (int s = 0; s < house->n_services; s++) {
         struct str line;
-        if (book->calibrations[s].n == 0 || house->seats[s].state == SEAT_VACANT)
+        if (book->calibrations[s].n == 0 || house->offers[s].state == OFFER_VACANT)
             continue;
         str_init(&line);
-        length_calibration_print(&book->calibrations[s], house->seats[s].service.name, &line);
+        length_calibration_print(&book->calibrations[s], house->offers[s].service.name, &line);
         log_line(LOG_INFO, "lengths", "%s predicted %.*s", book->predictor->name, (int)line.n - 1,
                  line.at);
         str_free(&line);
@@ -420,9 +420,9 @@ static void log_lengths(const struct house *house)
 }
 
 /* Of a name that another model has by now the new one alone is shown. */
-static bool is_shown(const struct serve_seat *seat)
+static bool is_shown(const struct serve_offer *offer)
 {
-    return seat->state == SEAT_THERE;
+    return offer->state == OFFER_THERE;
 }
 
 /* Where models may be, and are. */
@@ -434,13 +434,13 @@ static void print_places(const struct house *house, struct str *out)
                        "1 where it is loaded, 0 where it is placed and is not.", "gauge");
     for (int s = 0; s < house->n_services; s++) {
         for (int e = 0; e < house->n_engines; e++) {
-            if (!is_shown(&house->seats[s]) ||
-                !service_spec_allows(&house->seats[s].service.engines, e))
+            if (!is_shown(&house->offers[s]) ||
+                !service_spec_allows(&house->offers[s].service.engines, e))
                 continue;
             char number[16];
             snprintf(number, sizeof number, "%d", e);
             str_add_text(out, "shoal_model_on_engine");
-            metrics_print_label(out, '{', "model_name", house->seats[s].service.name);
+            metrics_print_label(out, '{', "model_name", house->offers[s].service.name);
             metrics_print_label(out, ',', "engine", number);
             metrics_print_label(out, ',', "device", house->device_names[e]);
             str_printf(out, "} %d\n",
@@ -455,7 +455,7 @@ void wire_metrics(void *self, struct str *out)
     const struct house *house = self;
     const char *names[LIMIT_MODELS] = { NULL };
     for (int s = 0; s < house->n_services; s++)
-        names[s] = is_shown(&house->seats[s]) ? house->seats[s].service.name : NULL;
+        names[s] = is_shown(&house->offers[s]) ? house->offers[s].service.name : NULL;
     cmd_lengths_print(cluster_gateway_lengths(house->gateway), names, out);
     print_places(house, out);
     metrics_print_name(out, "shoal_router_forced_total",
@@ -482,7 +482,7 @@ bool wire_close(struct house *house)
     }
     bool is_recorded = recorders_close(&house->recorders);
     for (int s = 0; s < LIMIT_MODELS; s++)
-        serve_seat_close(&house->seats[s], false);
+        serve_offer_close(&house->offers[s], false);
     if (house->epoll_fd >= 0) {
         wake_close(&house->kick);
         close(house->epoll_fd);

@@ -10,7 +10,7 @@
 #include "cmd/recorders.h"
 #include "cmd/serve_kv.h"
 #include "cmd/serve_memory.h"
-#include "cmd/serve_seat.h"
+#include "cmd/serve_offer.h"
 #include "cmd/wire.h"
 #include "run/unit.h"
 
@@ -30,20 +30,20 @@ struct engine_place { /* one engine of the house */
  *    +-----------------+------- one failed -------+ */
 enum wire_phase { WIRE_NONE, WIRE_OPENING, WIRE_ADDING };
 struct wire_join {
-    enum wire_phase phase; /* OPENING: the opener's thread has the seats that are added, but for
+    enum wire_phase phase; /* OPENING: the opener's thread has the offers that are added, but for
                               their states, and what follows opener */
     _Atomic bool is_opened;
     struct thread *opener;
     struct wire_change change; /* as begun; its models are copied, but for their texts */
     struct config_model models[LIMIT_MODELS];
-    int seats[LIMIT_MODELS]; /* (change.n_adds) of those that are added */
+    int offers[LIMIT_MODELS]; /* (change.n_adds) of those that are added */
     int n_opened;
     struct fault fault;
     enum status status;
 };
 struct house {
-    struct config config;                  /* shares its texts with the caller's */
-    struct serve_seat seats[LIMIT_MODELS]; /* by service */
+    struct config config;                    /* shares its texts with the caller's */
+    struct serve_offer offers[LIMIT_MODELS]; /* by service */
     int n_services; /* the highest number that ever was a service's, and one */
     int32_t n_tokens_max;
     struct serve_kv kv;
@@ -65,7 +65,7 @@ struct house {
 };
 /* Rows of a batch: prompt chunks and decodes. */
 int32_t wire_house_rows_max(const struct config *config);
-struct serve_seat_options wire_house_seat_options(struct house *house, bool is_by_path);
+struct serve_offer_options wire_house_offer_options(struct house *house, bool is_by_path);
 /* A model that is to be there at start and has more bytes than any engine that may serve it. */
-enum status wire_house_check_bytes(const struct house *house, const struct serve_seat *seat,
+enum status wire_house_check_bytes(const struct house *house, const struct serve_offer *offer,
                                    struct fault *fault);

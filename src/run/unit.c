@@ -480,16 +480,16 @@ static bool is_there(const struct unit_service *s)
     return s->state >= UNIT_UNLOADED;
 }
 
-enum run_unit_seat run_unit_seat(const struct run_unit *unit, int service)
+enum run_unit_presence run_unit_presence(const struct run_unit *unit, int service)
 {
-    static const enum run_unit_seat seats[] = { [UNIT_NONE] = RUN_UNIT_NONE,
-                                                [UNIT_ADDING] = RUN_UNIT_ADDING,
-                                                [UNIT_REFUSED] = RUN_UNIT_REFUSED,
-                                                [UNIT_READY] = RUN_UNIT_READY,
-                                                [UNIT_REMOVING] = RUN_UNIT_REMOVING };
+    static const enum run_unit_presence presences[] = { [UNIT_NONE] = RUN_UNIT_NONE,
+                                                        [UNIT_ADDING] = RUN_UNIT_ADDING,
+                                                        [UNIT_REFUSED] = RUN_UNIT_REFUSED,
+                                                        [UNIT_READY] = RUN_UNIT_READY,
+                                                        [UNIT_REMOVING] = RUN_UNIT_REMOVING };
     const struct unit_service *s = &unit->services[service];
     CHECK(service >= 0 && service < LIMIT_MODELS);
-    return is_there(s) ? RUN_UNIT_THERE : seats[s->state];
+    return is_there(s) ? RUN_UNIT_THERE : presences[s->state];
 }
 
 const char *run_unit_refusal(const struct run_unit *unit, int service)
@@ -499,7 +499,7 @@ const char *run_unit_refusal(const struct run_unit *unit, int service)
 
 void run_unit_add_service(struct run_unit *unit, int service, const struct run_unit_joins *joins)
 {
-    CHECK(run_unit_seat(unit, service) == RUN_UNIT_NONE);
+    CHECK(run_unit_presence(unit, service) == RUN_UNIT_NONE);
     struct unit_service *s = &unit->services[service];
     const struct perf *perf = &joins->perf;
     *s = (struct unit_service){ .state = UNIT_ADDING,
@@ -515,7 +515,7 @@ void run_unit_add_service(struct run_unit *unit, int service, const struct run_u
 
 void run_unit_admit_service(struct run_unit *unit, int service)
 {
-    CHECK(run_unit_seat(unit, service) == RUN_UNIT_READY);
+    CHECK(run_unit_presence(unit, service) == RUN_UNIT_READY);
     unit->services[service].state = UNIT_UNLOADED;
 }
 

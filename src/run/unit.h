@@ -57,7 +57,7 @@ struct run_unit_joins {                 /* a service that joins a running unit *
     enum dtype kv_dtype;
     struct perf perf; /* as in run_unit_options; zeros: measured */
 };
-enum run_unit_seat {
+enum run_unit_presence {
     RUN_UNIT_NONE,    /* the number is none's */
     RUN_UNIT_ADDING,  /* the engine is asked to take it in */
     RUN_UNIT_REFUSED, /* it can't: run_unit_refusal says why; remove it */
@@ -65,7 +65,7 @@ enum run_unit_seat {
     RUN_UNIT_THERE,
     RUN_UNIT_REMOVING,
 };
-enum run_unit_seat run_unit_seat(const struct run_unit *unit, int service);
+enum run_unit_presence run_unit_presence(const struct run_unit *unit, int service);
 const char *run_unit_refusal(const struct run_unit *unit, int service);
 void run_unit_add_service(struct run_unit *unit, int service, const struct run_unit_joins *joins);
 void run_unit_admit_service(struct run_unit *unit, int service); /* one that is READY */

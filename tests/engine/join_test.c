@@ -46,39 +46,39 @@ static struct kv_layout layout_of(const struct world *w, int kind)
     return layout;
 }
 
-static void join(struct world *w, int seat, int kind, uint16_t life)
+static void join(struct world *w, int number, int kind, uint16_t life)
 {
     struct engine_room room;
     struct service_spec spec = { .life = life };
     snprintf(spec.name, sizeof spec.name, "joined-%d", (int)life);
     const struct kv_layout layout = layout_of(w, kind);
-    assert_null(engine_add_service(w->engine, seat, &spec, &layout, w->clock_ns));
-    assert_true(engine_has_service(w->engine, seat));
-    assert_true(engine_make_room(w->engine, seat, 1000, 100, w->clock_ns, &room));
-    engine_open_service(w->engine, seat, &perf, w->clock_ns);
+    assert_null(engine_add_service(w->engine, number, &spec, &layout, w->clock_ns));
+    assert_true(engine_has_service(w->engine, number));
+    assert_true(engine_make_room(w->engine, number, 1000, 100, w->clock_ns, &room));
+    engine_open_service(w->engine, number, &perf, w->clock_ns);
 }
 
 /* Until its requests are over and its last event was told. */
-static void leave(struct world *w, int seat)
+static void leave(struct world *w, int number)
 {
-    assert_false(engine_remove_service(w->engine, seat, w->clock_ns)); /* its model is there */
-    while (!engine_close_service(w->engine, seat, w->clock_ns))
+    assert_false(engine_remove_service(w->engine, number, w->clock_ns)); /* its model is there */
+    while (!engine_close_service(w->engine, number, w->clock_ns))
         world_run(w, w->clock_ns + 1000000);
-    while (!engine_remove_service(w->engine, seat, w->clock_ns))
+    while (!engine_remove_service(w->engine, number, w->clock_ns))
         world_run(w, w->clock_ns + 1000000);
-    assert_false(engine_has_service(w->engine, seat));
+    assert_false(engine_has_service(w->engine, number));
     assert_true(engine_is_sound(w->engine));
 }
 
-static void ask(struct world *w, uint32_t index, int seat)
+static void ask(struct world *w, uint32_t index, int number)
 {
     assert_true(world_submit(w, &(struct world_ask){ .index = index,
-                                                     .service = (uint16_t)seat,
+                                                     .service = (uint16_t)number,
                                                      .n_prompt = 5 + (int32_t)(index % 40),
                                                      .n_new = 3 + (int32_t)(index % 30) }));
 }
 
-/* One service stays with its requests; the others' seats change hands under it. The world checks
+/* One service stays with its requests; the others' numbers change hands under it. The world checks
  * each token against what the request draws alone. */
 static void tokens_stay_the_same(void **state)
 {
@@ -89,20 +89,20 @@ static void tokens_stay_the_same(void **state)
         open_world(&w, NULL, schedule_find(policies[p]));
         uint32_t index = 0;
         for (int round = 0; round < 40; round++) {
-            int seat = 1 + round % 3;
+            int number = 1 + round % 3;
             ask(&w, index++, 0);
-            join(&w, seat, round % 4, (uint16_t)round);
-            ask(&w, index++, seat);
-            ask(&w, index++, seat);
+            join(&w, number, round % 4, (uint16_t)round);
+            ask(&w, index++, number);
+            ask(&w, index++, number);
             ask(&w, index++, 0);
             world_run(&w, w.clock_ns + 2000000);
             if (round % 2 == 0)
                 world_finish(&w);
             for (uint32_t i = 0; i < index; i++) /* what came home ends here: its service leaves */
-                if (!w.requests[i].is_over && w.requests[i].request.service == seat)
+                if (!w.requests[i].is_over && w.requests[i].request.service == number)
                     world_cancel(&w, i);
             world_run(&w, w.clock_ns + 50000000);
-            leave(&w, seat);
+            leave(&w, number);
         }
         world_finish(&w);
         world_close(&w);
@@ -176,12 +176,12 @@ static void a_thousand_leave_nothing(void **state)
     open_world(&w, NULL, schedule_find("rr"));
     int64_t pool_bytes = kv_open_bytes(w.engine->kv);
     for (int round = 0; round < 1000; round++) {
-        int seat = 1 + round % 3;
+        int number = 1 + round % 3;
         if (round == 10)
             before = heap_bytes();
-        join(&w, seat, round % 4, (uint16_t)round);
+        join(&w, number, round % 4, (uint16_t)round);
         if (round % 3 == 0) {
-            ask(&w, (uint32_t)round / 3, seat);
+            ask(&w, (uint32_t)round / 3, number);
             world_finish(&w);
             mem_give(w.requests[round / 3].body);
             mem_give(w.requests[round / 3].expected);
@@ -189,7 +189,7 @@ static void a_thousand_leave_nothing(void **state)
             w.requests[round / 3].body = NULL;
             w.requests[round / 3].expected = w.requests[round / 3].got = NULL;
         }
-        leave(&w, seat);
+        leave(&w, number);
         assert_int_equal(kv_open_bytes(w.engine->kv), pool_bytes);
     }
     if (before > 0)                                     /* a sanitizer's heap does not tell */
@@ -212,12 +212,12 @@ static void a_log_replays_equal(void **state)
     open_world(&w, log, schedule_find("db-exact"));
     uint32_t index = 0;
     for (int round = 0; round < 20; round++) {
-        int seat = 1 + round % 3;
-        join(&w, seat, round % 4, (uint16_t)round);
+        int number = 1 + round % 3;
+        join(&w, number, round % 4, (uint16_t)round);
         ask(&w, index++, 0);
-        ask(&w, index++, seat);
+        ask(&w, index++, number);
         world_finish(&w);
-        leave(&w, seat);
+        leave(&w, number);
     }
     int64_t n_steps = w.n_steps;
     world_close(&w);

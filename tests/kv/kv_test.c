@@ -165,24 +165,24 @@ static void services_join_and_leave(void **state)
         kv_add_service(kv, 0, &first);
         assert_true(pool_reserve(kv, 0, 0, 40));
         for (int round = 0; round < 1000; round++) {
-            int seat = 1 + round % 3;
+            int number = 1 + round % 3;
             const struct kv_service_options next = { .layout = *pool_layout(round % 2),
                                                      .bytes_min = round % 5 * POOL_UNIT_BYTES,
                                                      .bytes_max = 12 * POOL_UNIT_BYTES };
-            struct request r = { .service = (uint16_t)seat };
-            assert_false(kv_has_service(kv, seat));
-            kv_add_service(kv, seat, &next);
+            struct request r = { .service = (uint16_t)number };
+            assert_false(kv_has_service(kv, number));
+            kv_add_service(kv, number, &next);
             kv_trim(kv, 1, 0); /* the slot was another service's */
-            assert_true(pool_reserve(kv, seat, 1, 40));
+            assert_true(pool_reserve(kv, number, 1, 40));
             kv_publish(kv, &r, 1, tokens, 40);
-            (void)pool_reserve(kv, seat, 2, POOL_TOKENS);
+            (void)pool_reserve(kv, number, 2, POOL_TOKENS);
             kv_release(kv, 1);
             assert_int_equal(kv_match(kv, &r, 3, tokens, 40) > 0, k >= 3);
             kv_release(kv, 2);
             kv_release(kv, 3);
             if (round % 50 == 0)
                 assert_true(kv_is_sound(kv));
-            kv_remove_service(kv, seat);
+            kv_remove_service(kv, number);
             if (round % 50 == 0)
                 assert_true(kv_is_sound(kv));
             assert_int_equal(kv_budget(kv)->n_units_cached, 0);

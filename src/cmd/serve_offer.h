@@ -15,21 +15,21 @@
 
 struct run_device;
 
-enum serve_seat_state {
-    SEAT_VACANT,
-    SEAT_OPENING, /* its file is being read, by another thread */
-    SEAT_OPEN,
-    SEAT_THERE,
-    SEAT_LEAVING,
-    SEAT_GOING,
-    SEAT_REMOVING
+enum serve_offer_state {
+    OFFER_VACANT,
+    OFFER_OPENING, /* its file is being read, by another thread */
+    OFFER_OPEN,
+    OFFER_THERE,
+    OFFER_LEAVING,
+    OFFER_GOING,
+    OFFER_REMOVING
 };
-struct serve_seat {
-    enum serve_seat_state state; /* the caller's: opening does not touch it */
-    bool is_open;                /* its file was read */
-    bool is_by_path;             /* an operator added it: it is in no configuration */
-    struct pile pile;            /* of the model's texts */
-    struct config_model model;   /* as it is configured */
+struct serve_offer {
+    enum serve_offer_state state; /* the caller's: opening does not touch it */
+    bool is_open;                 /* its file was read */
+    bool is_by_path;              /* an operator added it: it is in no configuration */
+    struct pile pile;             /* of the model's texts */
+    struct config_model model;    /* as it is configured */
     struct service_spec service;
     struct model_card card;
     struct predict_profile profile; /* read from a file; without groups: none */
@@ -39,7 +39,7 @@ struct serve_seat {
     int64_t need_bytes; /* weights and activations */
     struct api_model api;
 };
-struct serve_seat_options {
+struct serve_offer_options {
     const struct config *config; /* whose global settings hold */
     struct run_device *device;
     int32_t n_rows_max;
@@ -47,9 +47,11 @@ struct serve_seat_options {
 };
 /* Opens the model's header, on any thread, and reads from it what engines and clients need; the
  * layout is left to the caller. After a fault there is nothing to close. */
-enum status serve_seat_open(struct serve_seat *seat, int number, const struct config_model *model,
-                            const struct serve_seat_options *options, struct fault *fault) MUST_USE;
+enum status serve_offer_open(struct serve_offer *offer, int number,
+                             const struct config_model *model,
+                             const struct serve_offer_options *options,
+                             struct fault *fault) MUST_USE;
 /* Frees what it has; VACANT. is_over: it was somebody's, so that its number begins another life. */
-void serve_seat_close(struct serve_seat *seat, bool is_over);
+void serve_offer_close(struct serve_offer *offer, bool is_over);
 /* Has the model this name, or one of these aliases of another? */
-bool serve_seat_has_name(const struct serve_seat *seat, const char *name);
+bool serve_offer_has_name(const struct serve_offer *offer, const char *name);

@@ -2,7 +2,7 @@
  * message about a service counts for the one that has its number later. */
 #include "gateway_world.h"
 
-#include "cluster/seats.h"
+#include "cluster/roster.h"
 #include "core/control.h"
 #include <malloc.h>
 #include <string.h>
@@ -187,5 +187,5 @@ int main(void)
     const struct CMUnitTest tests[] = { cmocka_unit_test(a_thousand_join_and_leave),
                                         cmocka_unit_test(what_is_late_counts_no_more),
                                         cmocka_unit_test(who_leaves_is_loaded_no_more) };
-    return cmocka_run_group_tests_name("seats", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("roster", tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ struct kv_bounds kv_cut_bounds_of(const struct kv_layout *layouts, int n);
 const char *kv_cut_refuse(enum kv_kind kind, const struct kv_bounds *bounds, int64_t unit_bytes,
                           const struct kv_layout *layout);
 /* A pool whose services are not known when it is opened. The unit follows from the pool's bytes, so
- * that there are 2048 to 4096 of them, each a power of two of 64 KiB to 64 MiB; head-wise, 16
+ * that there are at most 4096 of them, each a power of two of 64 KiB to 64 MiB; head-wise, 16
  * tokens of a head of 128 dimensions in 16 bits. A unit holds least_bytes (the smallest block that
  * has to fit), and where that leaves 64 units, four such blocks. */
 int64_t kv_cut_unit_bytes(enum kv_kind kind, int64_t pool_bytes, int64_t least_bytes);

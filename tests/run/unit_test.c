@@ -46,6 +46,7 @@ static void open_scene(struct scene *s, int64_t memory_bytes)
                               .n_tokens_max = 128,
                               .n_lanes = 1,
                               .n_services = N_SERVICES,
+                              .n_services_max = N_SERVICES + 1,
                               .services = s->services,
                               .layouts = s->layouts,
                               .kv_unit_bytes = kv_choose_layout(N_SERVICES, bytes_per_token,
@@ -318,6 +319,60 @@ static void test_a_request_comes_home(void **state)
     close_scene(&s);
 }
 
+/* Steps until the number's service is so. */
+static void step_until(struct scene *s, int service, enum run_unit_presence presence)
+{
+    int64_t end_ns = time_now_ns() + 20 * TIME_NS_PER_S;
+    while (run_unit_presence(s->unit, service) != presence) {
+        assert_true(time_now_ns() < end_ns);
+        step(s);
+    }
+}
+
+/* Under one number, while the others stay: what it cannot take in is refused, and a model that is
+ * loaded, or asked for, does not leave. */
+static void test_services_join_and_leave(void **state)
+{
+    (void)state;
+    struct scene s = { 0 };
+    open_scene(&s, 64 << 20);
+    run_unit_load(s.unit, 0);
+    assert_int_equal(next_change(&s).status, SERVICE_LOADED);
+    for (uint16_t life = 0; life < 20; life++) {
+        struct service_spec spec = { .life = life, .n_context_max = 128 };
+        struct kv_layout layout = s.layouts[0];
+        snprintf(spec.name, sizeof spec.name, "joined-%d", (int)life);
+        struct run_unit_joins joins = {
+            .service = &spec, .layout = &layout, .path = paths[life % 2], .kv_dtype = DTYPE_F16
+        };
+        layout.block_bytes = INT64_C(1) << 40;
+        run_unit_add_service(s.unit, N_SERVICES, &joins);
+        step_until(&s, N_SERVICES, RUN_UNIT_REFUSED);
+        assert_non_null(run_unit_refusal(s.unit, N_SERVICES));
+        assert_true(run_unit_remove_service(s.unit, N_SERVICES));
+        layout = s.layouts[0];
+        run_unit_add_service(s.unit, N_SERVICES, &joins);
+        run_unit_load(s.unit, N_SERVICES); /* too early: nobody knows of it */
+        step_until(&s, N_SERVICES, RUN_UNIT_READY);
+        assert_false(set_has(&run_unit_report(s.unit)->listed, N_SERVICES));
+        run_unit_admit_service(s.unit, N_SERVICES);
+        assert_true(set_has(&run_unit_report(s.unit)->listed, N_SERVICES));
+        run_unit_load(s.unit, N_SERVICES);
+        assert_false(run_unit_remove_service(s.unit, N_SERVICES));
+        struct service_change change = next_change(&s);
+        assert_true(change.status == SERVICE_LOADED && change.life == life);
+        assert_int_equal(run_unit_report(s.unit)->services[N_SERVICES].life, life);
+        assert_false(run_unit_remove_service(s.unit, N_SERVICES));
+        run_unit_unload(s.unit, N_SERVICES, false);
+        change = next_change(&s);
+        assert_true(change.status == SERVICE_UNLOADED && change.life == life);
+        assert_true(run_unit_remove_service(s.unit, N_SERVICES));
+        step_until(&s, N_SERVICES, RUN_UNIT_NONE);
+        assert_false(set_has(&run_unit_report(s.unit)->listed, N_SERVICES));
+    }
+    close_scene(&s);
+}
+
 static int64_t heap_bytes(void)
 {
     struct mallinfo2 info = mallinfo2();
@@ -394,6 +449,7 @@ int main(void)
         cmocka_unit_test(test_too_large_gives_the_arithmetic),
         cmocka_unit_test(test_a_failed_load_may_be_asked_for_at_once),
         cmocka_unit_test(test_a_load_can_be_cancelled),
+        cmocka_unit_test(test_services_join_and_leave),
         cmocka_unit_test(test_a_request_through_it_all),
         cmocka_unit_test(test_a_request_comes_home),
         cmocka_unit_test(test_memory_leaves_with_the_model),

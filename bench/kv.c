@@ -51,27 +51,27 @@ static void open_pool(struct bench *b, struct pool *pool, uint32_t n, int32_t co
     const struct kv_shape shapes[2] = { { model_spec_kv_bytes_per_token(spec, DTYPE_F16),
                                           spec->n_layers * spec->n_kv_heads },
                                         { OTHER_BYTES, OTHER_HEADS } };
-    struct kv_service_options services[2];
     struct kv_layout layouts[2];
     double waste;
     bool is_private = pool->kind == KV_PRIVATE;
+    int n_services = is_private ? 1 : 2;
     int64_t unit = kv_choose(pool->kind, 2, shapes, 16 << 20, layouts, &waste);
     if (is_private) {
         unit = 16 * shapes[0].bytes_per_token;
         layouts[0] = (struct kv_layout){ shapes[0].bytes_per_token, 16, 1, unit, 1 };
     }
-    for (int i = 0; i < 2; i++)
-        services[i] = (struct kv_service_options){ .layout = layouts[i] };
     int64_t bytes = (int64_t)n * (context + 64) * shapes[0].bytes_per_token;
     bytes = (bytes + bytes / 4 + (32 << 20) + 64 * unit) / unit * unit; /* the other's */
     pool->kv = kv_open(&(struct kv_options){ .kind = is_private ? KV_MERGED : pool->kind,
                                              .pool_bytes_max = bytes,
                                              .pool_bytes = bytes,
                                              .unit_bytes = unit,
-                                             .n_services = is_private ? 1 : 2,
-                                             .services = services,
+                                             .n_services_max = n_services,
+                                             .bounds = kv_cut_bounds_of(layouts, n_services),
                                              .n_requests_max = n + 8,
                                              .n_tokens_max = CONTEXT_MAX + 64 });
+    for (int i = 0; i < n_services; i++)
+        kv_add_service(pool->kv, i, &(struct kv_service_options){ .layout = layouts[i] });
     const struct compute_memory_options options = { .n_bytes = kv_range_bytes(pool->kv),
                                                     .is_reserved = true };
     CHECK(b->device->memory_open(b->device->self, &options, &pool->memory, NULL) == STATUS_OK);

@@ -144,7 +144,7 @@ static void turn(struct bench *b)
 
 static void wait_until_loaded(struct bench *b)
 {
-    struct run_unit_change change = { 0 };
+    struct service_change change = { 0 };
     while (change.status != SERVICE_LOADED) {
         if (!run_unit_next_change(b->unit, &change)) {
             turn(b);

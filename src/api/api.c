@@ -8,6 +8,7 @@
 #include "api/headers.h"
 #include "api/health.h"
 #include "api/http_listen.h"
+#include "api/lifecycle.h"
 #include "api/mirror.h"
 #include "api/models.h"
 #include "api/origin.h"
@@ -92,8 +93,8 @@ static const struct route {
     { HTTP_GET, "/metrics", KEY, api_health_metrics, true },
     { HTTP_GET, "/models", KEY, api_models_states },
     { HTTP_GET, "/models/sse", ADMIN, api_models_watch },
-    { HTTP_POST, "/models/load", ADMIN, api_models_load },
-    { HTTP_POST, "/models/unload", ADMIN, api_models_unload },
+    { HTTP_POST, "/models/load", ADMIN, api_lifecycle_load },
+    { HTTP_POST, "/models/unload", ADMIN, api_lifecycle_unload },
     { HTTP_GET, "/api/tags", ADMIN, api_models_tags },
     { HTTP_GET, "/api/ps", ADMIN, api_models_ps },
     { HTTP_POST, "/sleep", ADMIN, api_models_sleep },
@@ -377,7 +378,7 @@ static int take_events(struct api *api)
         n++;
     }
     const struct control *control = &api->options.control;
-    struct control_change change;
+    struct service_change change;
     struct control_answer answer;
     bool has_changed = false;
     while (control->next_change != NULL && control->next_change(control->self, &change)) {
@@ -504,20 +505,30 @@ static void on_reload_signal(void *self)
 
 /* --- open and close --- */
 
-static struct metrics *open_metrics(const struct api_options *options)
+/* The names of services, by number. */
+static void names_of(const struct api *api, const char **names)
 {
-    const char *names[LIMIT_SERVICES] = { 0 };
-    int n = 0;
-    for (int i = 0; i < options->n_models; i++) {
-        CHECK(options->models[i].service < LIMIT_SERVICES);
-        names[options->models[i].service] = options->models[i].name;
-        if (options->models[i].service >= n)
-            n = options->models[i].service + 1;
+    for (int i = 0; i < api->catalog->n; i++) {
+        CHECK(api->catalog->models[i]->service < LIMIT_MODELS);
+        names[api->catalog->models[i]->service] = api->catalog->models[i]->name;
     }
-    for (int i = 0; i < n; i++)
-        if (names[i] == NULL)
-            names[i] = "";
-    return metrics_open(n, names);
+}
+
+void api_set_models(struct api *api, const struct api_model *const *models, int n)
+{
+    struct api_catalog *before = api_catalog_use(api->catalog);
+    const char *names[LIMIT_MODELS] = { NULL };
+    api_catalog_renew(&api->catalog, models, n);
+    names_of(api, names);
+    metrics_name(api->metrics, names);
+    api_mirror_renew(api, before);
+    api_catalog_put(&api->catalog, before);
+    api_nudge(api);
+}
+
+bool api_uses_model(const struct api *api, const struct api_model *model)
+{
+    return api_catalog_has(api->catalog, model);
 }
 
 static void watch_all(struct api *api)
@@ -577,10 +588,13 @@ enum status api_open(struct api **out, const struct api_options *options, struct
         return status;
     }
     uint32_t n = (uint32_t)max_i32(options->n_requests_max, 1);
+    const char *names[LIMIT_MODELS] = { NULL };
     /* A process that starts later begins beyond the ids of an earlier one, unless that gave more
      * than 128 ids in each millisecond of its life. */
     api->counter = (uint64_t)(time_unix_ns() / TIME_NS_PER_MS) * 128;
-    api->metrics = open_metrics(options);
+    api_catalog_renew(&api->catalog, options->models, options->n_models);
+    names_of(api, names);
+    api->metrics = metrics_open(LIMIT_MODELS, names);
     api->workers = api_workers_open((int32_t)n);
     api->choices = mem_take(sizeof(*api->choices) * n);
     map_init(&api->ids, n);
@@ -653,5 +667,6 @@ void api_close(struct api *api)
     mem_give(api->choices);
     api_mirror_close(api);
     metrics_close(api->metrics);
+    api_catalog_put(&api->catalog, api->catalog);
     mem_give(api);
 }

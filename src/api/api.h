@@ -36,6 +36,17 @@ struct api_model {              /* one service as clients see it */
     struct set engines;        /* that may serve it; none: all */
     const char *kv_type;       /* of its cached keys and values; NULL: not told */
 };
+struct api_add {             /* a model that an operator adds */
+    const char *path, *name; /* name NULL: the file's */
+    int64_t n_context;       /* 0: the model's own */
+};
+struct api_adding { /* how operators add models by their path, and take them away; add NULL: not */
+    void *self;
+    /* Begins to add one: api_lifecycle_added is called once, later, unless this is a fault. */
+    enum status (*add)(void *self, const struct api_add *add, struct fault *fault);
+    /* Takes one away that was added so, at once as clients see it. */
+    enum status (*remove)(void *self, uint16_t service, struct fault *fault);
+};
 struct api_options {
     const char *version; /* of the program */
     const char *listen;  /* "127.0.0.1:7411", "[::1]:7411"; port 0 takes a free one */
@@ -57,10 +68,10 @@ struct api_options {
     int64_t stall_ns;    /* an engine with work and no step for so long is unwell; 0 = 30 s */
     int64_t hold_ns_max; /* how long a request may wait for its model to load */
     uint64_t door;       /* high bits of request ids */
-    int n_models;
-    const struct api_model *models;
-    const char *const *devices; /* per engine: "cpu:0-1"; NULL = not told */
-    struct service service;     /* the gateway */
+    int n_models;        /* at first */
+    const struct api_model *const *models; /* (n_models) */
+    const char *const *devices;            /* per engine: "cpu:0-1"; NULL = not told */
+    struct service service;                /* the gateway */
     struct control control;
     /* Called on the I/O thread whenever the gateway may have work and at its wishes: returns the
      * next wake. */
@@ -69,6 +80,7 @@ struct api_options {
     /* Appends Prometheus text of everything below the API. */
     void (*metrics)(void *self, struct str *out);
     void *metrics_self;
+    struct api_adding adding;
     void (*reload)(void *self); /* SIGHUP */
     void *reload_self;
 };
@@ -87,4 +99,11 @@ struct api_keys { /* as in the options; the two keys must outlive the api or the
 /* Other keys from now on, and for new connections the certificate that its files hold now. A fault
  * changes nothing. Whether TLS is spoken at all does not change. */
 enum status api_reload(struct api *api, const struct api_keys *keys, struct fault *fault) MUST_USE;
+/* Other models from now on, at most LIMIT_MODELS; what is under way goes on with those that it has.
+ * A model that is gone has to stay as long as api_uses_model says. */
+void api_set_models(struct api *api, const struct api_model *const *models, int n);
+/* What the operator asked to add is there, or why it is not. */
+void api_lifecycle_added(struct api *api, enum status status, const struct fault *fault,
+                         uint16_t service);
+bool api_uses_model(const struct api *api, const struct api_model *model);
 void api_close(struct api *api);

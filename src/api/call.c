@@ -61,6 +61,7 @@ static void free_call(struct api_call *call)
     api_seats_put(api, call->party, call->n_seats);
     api->n_unsent -= call->n_unsent;
     api_prompts_free(&call->prompts);
+    api_catalog_put(&api->catalog, call->catalog);
     str_free(&call->body);
     str_free(&call->prefix);
     str_free(&call->answer);
@@ -486,7 +487,7 @@ static void read_body(void *arg)
 {
     struct api_call *call = arg;
     (void)api_prompts_make(&call->prompts, call->kind, view_of(call->body.at, call->body.n),
-                           &call->api->options);
+                           &call->api->options, call->catalog);
 }
 
 static void read_job(struct api_job *job)
@@ -541,6 +542,7 @@ static struct api_call *open_call(struct api *api, struct api_http_exchange *x,
         return NULL;
     call->job = (struct api_job){ .work = read_job, .done = read_done };
     call->api = api;
+    call->catalog = api_catalog_use(api->catalog);
     call->x = x;
     call->party = x->party;
     call->tenant = x->tenant;

@@ -20,6 +20,7 @@ struct api_call {
     struct api_party *party; /* that its memory is charged to */
     struct api_work work;
     struct str body, answer;
+    struct api_catalog *catalog; /* that its model is of */
     struct api_prompts prompts;
     struct api_stops stops;
     struct api_choice_rules rules;

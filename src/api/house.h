@@ -1,6 +1,7 @@
 /* The state of the api room, shared by its files and by nobody else. */
 #pragma once
 #include "api/api.h"
+#include "api/catalog.h"
 #include "api/error.h"
 #include "api/http.h"
 #include "api/parties.h"
@@ -54,6 +55,7 @@ struct api {
     struct ssl_ctx_st *tls; /* for connections to come; NULL: plain HTTP */
     struct api_workers *workers;
     struct metrics *metrics;
+    struct api_catalog *catalog;        /* the newest */
     uint64_t counter;                   /* low bits of request ids */
     char request_id[128];               /* X-Request-Id of the exchange that is being answered */
     bool is_draining, is_cut, has_told; /* is_cut: the drain was ended by a signal */
@@ -71,6 +73,9 @@ struct api {
 
     struct api_tenants tenants;
     struct api_mirror mirror;
+    struct api_http_exchange
+        *adding; /* it waits for a model that is being added; NULL: none does */
+    bool is_adding;
 };
 
 /* The path without slashes at its end. */

@@ -112,8 +112,8 @@ void api_mirror_ask_all(struct api *api, enum control_kind kind, struct api_http
     *round = (struct api_round){ .x = x, .n_asks = 1 }; /* ours: until all are asked */
     x->user = round;
     x->on_gone = on_round_gone;
-    for (int i = 0; i < api->options.n_models; i++) {
-        struct api_pending *pending = put_ask(api, kind, api->options.models[i].service, NULL);
+    for (int i = 0; i < api->catalog->n; i++) {
+        struct api_pending *pending = put_ask(api, kind, api->catalog->models[i]->service, NULL);
         if (pending == NULL) {
             set_busy(&round->error);
             continue;
@@ -183,9 +183,9 @@ static void note_steps(struct api_mirror *mirror, int64_t now_ns)
 
 static const char *name_of(const struct api *api, uint16_t service)
 {
-    for (int i = 0; i < api->options.n_models; i++)
-        if (api->options.models[i].service == service)
-            return api->options.models[i].name;
+    for (int i = 0; i < api->catalog->n; i++)
+        if (api->catalog->models[i]->service == service)
+            return api->catalog->models[i]->name;
     return "";
 }
 
@@ -209,17 +209,48 @@ static void judge(const struct api *api, const struct api_pending *pending,
                   said->fault.text[0] != '\0' ? said->fault.text : status_name(said->status));
 }
 
-void api_mirror_change(struct api *api, const struct control_change *change)
+void api_mirror_change(struct api *api, const struct service_change *change)
 {
     struct api_mirror *mirror = &api->mirror;
     if (change->engine >= mirror->n_engines ||
         change->service >= mirror->engines[change->engine].n_services)
         return; /* nothing is known of it yet: the first report says how it is */
-    control_change_apply(change, &mirror->engines[change->engine].services[change->service]);
+    service_change_apply(change, &mirror->engines[change->engine].services[change->service]);
     if (change->status == SERVICE_BROKEN)
         mirror->faults[change->service] = change->fault;
     else if (change->status == SERVICE_LOADED)
         mirror->faults[change->service].text[0] = '\0';
+    api_models_changed(api);
+}
+
+static bool is_in(const struct api_catalog *catalog, const struct api_model *model, bool by_name)
+{
+    for (int i = 0; i < catalog->n; i++)
+        if (catalog->models[i] == model ||
+            (by_name && strcmp(catalog->models[i]->name, model->name) == 0))
+            return true;
+    return false;
+}
+
+void api_mirror_renew(struct api *api, const struct api_catalog *before)
+{
+    struct api_mirror *mirror = &api->mirror;
+    for (int i = 0; i < api->catalog->n; i++) {
+        const struct api_model *model = api->catalog->models[i];
+        uint16_t service = model->service;
+        if (is_in(before, model, false))
+            continue;
+        mirror->faults[service].text[0] = '\0';
+        memset(mirror->seen[service], UINT8_MAX, sizeof(mirror->seen[service]));
+        for (int32_t e = 0; e < mirror->n_engines; e++) {
+            struct engine_report *engine = &mirror->engines[e];
+            engine->services[service] = (struct service_report){ 0 };
+            engine->n_services = max_i32(engine->n_services, service + 1);
+        }
+    }
+    for (int i = 0; i < before->n; i++)
+        if (!is_in(api->catalog, before->models[i], true))
+            api_models_gone(api, before->models[i]);
     api_models_changed(api);
 }
 

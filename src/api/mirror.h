@@ -7,7 +7,10 @@ void api_mirror_close(struct api *api);
 /* Every second: asks for the state, gives up asks that got no answer. */
 void api_mirror_sweep(struct api *api, int64_t now_ns);
 /* A model's status changed on an engine: the watchers are told. */
-void api_mirror_change(struct api *api, const struct control_change *change);
+void api_mirror_change(struct api *api, const struct service_change *change);
+/* The models are others: forgets what it knows of services that have just joined, and tells the
+ * watchers who came and who left. */
+void api_mirror_renew(struct api *api, const struct api_catalog *before);
 void api_mirror_take(struct api *api, const struct control_answer *answer, int64_t now_ns);
 /* Asks; the exchange (may be NULL) is answered when the house has answered. */
 void api_mirror_ask(struct api *api, enum control_kind kind, uint16_t service,

@@ -65,8 +65,8 @@ static void print_list(struct api *api, const void *of, struct str *out)
     json_out_key_text(&json, "object", "list");
     json_out_key(&json, "data");
     json_out_open(&json, '[');
-    for (int i = 0; i < api->options.n_models; i++)
-        print_card(api, &json, &api->options.models[i]);
+    for (int i = 0; i < api->catalog->n; i++)
+        print_card(api, &json, api->catalog->models[i]);
     json_out_close(&json, ']');
     json_out_close(&json, '}');
 }
@@ -94,7 +94,7 @@ void api_models_show(struct api *api, struct api_http_exchange *x)
     if (!api_http_parse_percent(path, name, sizeof(name)))
         api_error_set(&error, ERROR_NO_MODEL, "model", "the model's name in the path is malformed");
     else
-        model = api_prompts_find_model(&api->options, name, &error);
+        model = api_catalog_find(api->catalog, name, &error);
     if (model == NULL) {
         api_refuse(x, &error);
         return;
@@ -247,8 +247,8 @@ static void print_states(struct api *api, const void *of, struct str *out)
     json_out_key_text(&json, "object", "list");
     json_out_key(&json, "data");
     json_out_open(&json, '[');
-    for (int i = 0; i < api->options.n_models; i++)
-        print_state(api, &json, &api->options.models[i]);
+    for (int i = 0; i < api->catalog->n; i++)
+        print_state(api, &json, api->catalog->models[i]);
     json_out_close(&json, ']');
     print_engines(api, &json);
     json_out_close(&json, '}');
@@ -257,40 +257,6 @@ static void print_states(struct api *api, const void *of, struct str *out)
 void api_models_print_states(struct api *api, struct api_http_exchange *x)
 {
     api_work_reply(api, x, type_of_json, print_states, NULL);
-}
-
-/* The model that the body names; NULL: refused already. */
-static const struct api_model *model_of_body(struct api *api, struct api_http_exchange *x)
-{
-    struct api_error error = { 0 };
-    const struct api_model *model = NULL;
-    json_t *object = api_fields_open(view_of(x->body.at, x->body.n), 4096, &error);
-    if (object != NULL) {
-        struct api_fields fields = { object, &error };
-        const char *name = api_fields_text(&fields, "model");
-        if (name == NULL)
-            name = api_fields_text(&fields, "name");
-        if (!error.is_set)
-            model = api_prompts_find_model(&api->options, name, &error);
-        json_decref(object);
-    }
-    if (model == NULL)
-        api_refuse(x, &error);
-    return model;
-}
-
-void api_models_load(struct api *api, struct api_http_exchange *x)
-{
-    const struct api_model *model = model_of_body(api, x);
-    if (model != NULL)
-        api_mirror_ask(api, CONTROL_LOAD, model->service, x);
-}
-
-void api_models_unload(struct api *api, struct api_http_exchange *x)
-{
-    const struct api_model *model = model_of_body(api, x);
-    if (model != NULL)
-        api_mirror_ask(api, CONTROL_UNLOAD, model->service, x);
 }
 
 static void add_change(struct api *api, const struct api_model *model, struct str *out)
@@ -307,13 +273,39 @@ static void add_change(struct api *api, const struct api_model *model, struct st
     str_add_text(out, "\n\n");
 }
 
+static void tell_watchers(struct api *api, const struct str *out)
+{
+    for (int i = 0; i < API_WATCHERS_MAX && out->n > 0; i++)
+        if (api->mirror.watchers[i] != NULL)
+            api_http_chunk(api->mirror.watchers[i], view_of(out->at, out->n));
+}
+
+void api_models_gone(struct api *api, const struct api_model *model)
+{
+    struct json_out json;
+    struct str out;
+    str_init(&out);
+    str_add_text(&out, "event: status\ndata: ");
+    json_out_init(&json, &out);
+    json_out_open(&json, '{');
+    json_out_key_text(&json, "model", model->name);
+    json_out_key(&json, "status");
+    json_out_open(&json, '{');
+    json_out_key_text(&json, "value", "removed");
+    json_out_close(&json, '}');
+    json_out_close(&json, '}');
+    str_add_text(&out, "\n\n");
+    tell_watchers(api, &out);
+    str_free(&out);
+}
+
 void api_models_changed(struct api *api)
 {
     struct api_mirror *mirror = &api->mirror;
     struct str out;
     str_init(&out);
-    for (int i = 0; i < api->options.n_models; i++) {
-        const struct api_model *model = &api->options.models[i];
+    for (int i = 0; i < api->catalog->n; i++) {
+        const struct api_model *model = api->catalog->models[i];
         struct api_model_state state = api_mirror_state(api, model->service);
         uint8_t *seen = mirror->seen[model->service % LIMIT_SERVICES];
         if (seen[0] == state.status && seen[1] == state.percent)
@@ -322,9 +314,7 @@ void api_models_changed(struct api *api)
         seen[1] = (uint8_t)state.percent;
         add_change(api, model, &out);
     }
-    for (int i = 0; i < API_WATCHERS_MAX && out.n > 0; i++)
-        if (mirror->watchers[i] != NULL)
-            api_http_chunk(mirror->watchers[i], view_of(out.at, out.n));
+    tell_watchers(api, &out);
     str_free(&out);
 }
 
@@ -367,8 +357,8 @@ void api_models_watch(struct api *api, struct api_http_exchange *x)
     x->on_gone = on_gone;
     struct str out;
     str_init(&out);
-    for (int i = 0; i < api->options.n_models; i++)
-        add_change(api, &api->options.models[i], &out);
+    for (int i = 0; i < api->catalog->n; i++)
+        add_change(api, api->catalog->models[i], &out);
     str_add_text(&out, ": here are all models, from now on only what changes\n\n");
     api_http_header(x, "Cache-Control", "no-cache");
     api_http_begin(x, 200, "text/event-stream; charset=utf-8");
@@ -427,8 +417,8 @@ static void print_ollama_list(struct api *api, const void *of, struct str *out)
     struct json_out json = begin(out);
     json_out_key(&json, "models");
     json_out_open(&json, '[');
-    for (int i = 0; i < api->options.n_models; i++) {
-        const struct api_model *model = &api->options.models[i];
+    for (int i = 0; i < api->catalog->n; i++) {
+        const struct api_model *model = api->catalog->models[i];
         struct api_model_state state = api_mirror_state(api, model->service);
         if (!only_loaded || state.status == SERVICE_LOADED)
             print_ollama(api, &json, model, only_loaded);
@@ -462,8 +452,8 @@ void api_models_wake(struct api *api, struct api_http_exchange *x)
 void api_models_is_asleep(struct api *api, struct api_http_exchange *x)
 {
     bool is_asleep = true;
-    for (int i = 0; i < api->options.n_models; i++) {
-        struct api_model_state state = api_mirror_state(api, api->options.models[i].service);
+    for (int i = 0; i < api->catalog->n; i++) {
+        struct api_model_state state = api_mirror_state(api, api->catalog->models[i]->service);
         is_asleep = is_asleep && (state.status == SERVICE_UNLOADED ||
                                   state.status == SERVICE_BROKEN); /* not there either */
     }

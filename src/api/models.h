@@ -6,8 +6,7 @@ void api_models_list(struct api *api, struct api_http_exchange *x);   /* GET /v1
 void api_models_show(struct api *api, struct api_http_exchange *x);   /* GET /v1/models/{id} */
 void api_models_states(struct api *api, struct api_http_exchange *x); /* GET /models */
 void api_models_print_states(struct api *api, struct api_http_exchange *x); /* of the last report */
-void api_models_load(struct api *api, struct api_http_exchange *x);         /* POST /models/load */
-void api_models_unload(struct api *api, struct api_http_exchange *x);    /* POST /models/unload */
+void api_models_gone(struct api *api, const struct api_model *model);    /* the watchers are told */
 void api_models_watch(struct api *api, struct api_http_exchange *x);     /* GET /models/sse */
 void api_models_tags(struct api *api, struct api_http_exchange *x);      /* GET /api/tags */
 void api_models_ps(struct api *api, struct api_http_exchange *x);        /* GET /api/ps */

@@ -12,30 +12,6 @@ enum {
     LOGPROBS_BYTES_MAX = 1 << 29, /* of all choices of an answer, kept and written */
 };
 
-const struct api_model *api_prompts_find_model(const struct api_options *options, const char *name,
-                                               struct api_error *error)
-{
-    if (name == NULL && options->n_models == 1)
-        return &options->models[0];
-    if (name == NULL) {
-        api_error_set(error, ERROR_INVALID, "model",
-                      "model is missing, and this server has %d of them", options->n_models);
-        return NULL;
-    }
-    for (int i = 0; i < options->n_models; i++) {
-        const struct api_model *model = &options->models[i];
-        if (strcmp(model->name, name) == 0)
-            return model;
-        for (int j = 0; j < model->n_aliases; j++)
-            if (strcmp(model->aliases[j], name) == 0)
-                return model;
-    }
-    api_error_set(error, ERROR_NO_MODEL, "model",
-                  "the model \"%.200s\" does not exist here: GET /v1/models lists those that do",
-                  name);
-    return NULL;
-}
-
 static char *reverse(struct view text)
 {
     char *reversed = mem_take(text.n);
@@ -323,13 +299,13 @@ static void collect_stop_ids(struct api_prompts *prompts)
 }
 
 bool api_prompts_make(struct api_prompts *prompts, enum api_ask_kind kind, struct view body,
-                      const struct api_options *options)
+                      const struct api_options *options, const struct api_catalog *catalog)
 {
     memset(prompts, 0, sizeof(*prompts));
     struct api_ask *ask = &prompts->ask;
     if (!api_ask_parse(ask, kind, body, options->is_strict, &prompts->error))
         return false;
-    prompts->model = api_prompts_find_model(options, ask->model, &prompts->error);
+    prompts->model = api_catalog_find(catalog, ask->model, &prompts->error);
     if (prompts->model == NULL ||
         !api_ask_check(ask, prompts->model->n_vocabulary, &prompts->error))
         return false;

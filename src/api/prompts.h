@@ -1,9 +1,10 @@
 /* From a body to token ids: parse, find the model, render, tokenize, compare with the context.
  *
- * Pure of the I/O side, so it runs on any thread: it reads the models, which never change. */
+ * Pure of the I/O side, so it runs on any thread: a catalog and its models do not change. */
 #pragma once
 #include "api/api.h"
 #include "api/ask.h"
+#include "api/catalog.h"
 
 struct api_prompts {
     struct api_ask ask;
@@ -20,15 +21,13 @@ struct api_prompts {
     int64_t n_echo_bytes; /* of prompts, in all choices */
     int32_t n_tokens_max; /* generated tokens of each choice */
 };
-/* False with the error set; api_prompts_free in either case. */
+/* False with the error set; api_prompts_free in either case. The models of the catalog outlive it.
+ */
 bool api_prompts_make(struct api_prompts *prompts, enum api_ask_kind kind, struct view body,
-                      const struct api_options *options);
+                      const struct api_options *options, const struct api_catalog *catalog);
 void api_prompts_free(struct api_prompts *prompts);
 /* All choices are submitted: the service has the tokens, and they are given back here. */
 void api_prompts_sent(struct api_prompts *prompts);
-/* By id or alias; NULL name: the only model there is. NULL with the error set. */
-const struct api_model *api_prompts_find_model(const struct api_options *options, const char *name,
-                                               struct api_error *error);
 /* Says that the model's regular expressions take too many steps for the text of a field. */
 void api_prompts_refuse_costly(const struct api_model *model, const char *field,
                                struct api_error *error);

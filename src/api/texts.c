@@ -18,6 +18,7 @@ struct text_job {
     struct api_http_exchange *x;     /* NULL: the client has left */
     void (*f)(struct text_job *job); /* tokenize or detokenize */
     struct api_work work;
+    struct api_catalog *catalog;
     struct str body, answer;
     struct api_error error;
 };
@@ -27,7 +28,7 @@ static const struct api_model *find_model(struct text_job *job, const struct api
     const char *name = api_fields_text(fields, "model");
     if (job->error.is_set)
         return NULL;
-    return api_prompts_find_model(&job->api->options, name, &job->error);
+    return api_catalog_find(job->catalog, name, &job->error);
 }
 
 static void print_ids(struct text_job *job, const struct api_model *model, const int32_t *ids,
@@ -86,7 +87,7 @@ static void tokenize_chat(struct text_job *job, const struct api_fields *fields)
     str_init(&text);
     struct view body = view_of(job->body.at, job->body.n);
     if (api_ask_parse(&ask, ASK_CHAT, body, false, &job->error))
-        model = api_prompts_find_model(&job->api->options, ask.model, &job->error);
+        model = api_catalog_find(job->catalog, ask.model, &job->error);
     if (model != NULL && api_prompts_render(&ask, model, &text, &job->error))
         encode(job, model, fields, view_of(text.at != NULL ? text.at : "", text.n), true);
     str_free(&text);
@@ -195,6 +196,7 @@ static void done(struct api_job *base)
         api_refuse(job->x, &job->error);
     else if (job->x != NULL)
         api_reply_text(job->x, &job->answer);
+    api_catalog_put(&api->catalog, job->catalog);
     str_free(&job->body);
     str_free(&job->answer);
     mem_give(job);
@@ -217,6 +219,7 @@ static void take_text(struct api *api, struct api_http_exchange *x, void (*f)(st
     struct text_job *job = mem_take(sizeof(*job));
     job->job = (struct api_job){ .work = work, .done = done };
     job->api = api;
+    job->catalog = api_catalog_use(api->catalog);
     job->x = x;
     job->f = f;
     api_http_take_body(x, &job->body);

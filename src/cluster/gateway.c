@@ -17,6 +17,7 @@ static const int64_t STALE_REPORT_NS =
 static bool submit(void *self, const struct request *request, const struct request_body *body)
 {
     struct cluster_gateway *g = self;
+    CHECK(set_has(&g->roster.there, request->service));
     uint32_t handle = slots_take(&g->slots);
     if (handle == 0)
         return false;
@@ -37,6 +38,7 @@ static bool submit(void *self, const struct request *request, const struct reque
     if (entry->request->n_predicted <= 0)
         entry->request->n_predicted = gateway_state_predict(g, entry);
     entry->n_first_predicted = entry->request->n_predicted;
+    g->n_entries[request->service]++;
     g->now_ns = max_i64(g->now_ns, request->arrived_ns);
     gateway_state_hold(g, slots_index(handle));
     route_core_arrived(&g->core, slots_index(handle));
@@ -121,7 +123,7 @@ static bool control_ask(void *self, const struct control_ask *ask)
     const struct bus_port *port = &g->options.port;
     struct message_ask message = { .kind = ask->kind };
     message.head = cluster_message_head(MESSAGE_ASK, port->address, sizeof message);
-    message.head.service = ask->service;
+    cluster_roster_name(&g->roster, &message.head, ask->service);
     message.head.id = ask->id;
     if (!port->send(port->self, g->options.manager, &message, sizeof message, NULL, 0))
         return false;
@@ -154,7 +156,7 @@ static bool control_next(void *self, struct control_answer *answer)
     return true;
 }
 
-static bool control_next_change(void *self, struct control_change *change)
+static bool control_next_change(void *self, struct service_change *change)
 {
     struct cluster_gateway *g = self;
     if (g->n_changes == 0)
@@ -232,7 +234,7 @@ uint32_t cluster_gateway_n_requests(const struct cluster_gateway *gateway)
 
 bool cluster_gateway_is_sound(const struct cluster_gateway *g)
 {
-    uint32_t n_state[GATEWAY_STATES] = { 0 }, n = 0;
+    uint32_t n_state[GATEWAY_STATES] = { 0 }, n = 0, n_by_service = 0;
     int32_t n_sent[LIMIT_ENGINES] = { 0 };
     for (uint32_t i = 0; i < g->options.n_requests_max; i++) {
         const struct gateway_entry *entry = &g->entries[i];
@@ -247,9 +249,11 @@ bool cluster_gateway_is_sound(const struct cluster_gateway *g)
     }
     for (int i = 0; i < GATEWAY_STATES; i++)
         n += n_state[i];
+    for (int s = 0; s < g->options.n_services; s++)
+        n_by_service += g->n_entries[s];
     uint32_t n_shown = g->shown != GATEWAY_NONE;
     return n_state[GATEWAY_HELD] == g->core.held.n && n_state[GATEWAY_ASIDE] == g->aside.n &&
-           n_state[GATEWAY_OVER] == g->over.n + n_shown && n == g->by_id.n;
+           n_state[GATEWAY_OVER] == g->over.n + n_shown && n == g->by_id.n && n_by_service == n;
 }
 
 const struct length_book *cluster_gateway_lengths(const struct cluster_gateway *g)
@@ -272,7 +276,7 @@ static void open_lengths(struct cluster_gateway *g)
     if (g->options.predictor_config)
         config = *g->options.predictor_config;
     length_book_open(&g->lengths, predictor ? predictor : length_find("conditional"), &config,
-                     g->options.n_services);
+                     g->options.n_services_max);
 }
 
 static void open_core(struct cluster_gateway *g)
@@ -280,7 +284,7 @@ static void open_core(struct cluster_gateway *g)
     route_core_open(&g->core, &(struct route_core_options){ .router = g->options.router,
                                                             .config = g->options.router_config,
                                                             .n_engines = g->options.n_engines,
-                                                            .n_services = g->options.n_services,
+                                                            .n_services = g->options.n_services_max,
                                                             .n_slots = g->options.n_requests_max,
                                                             .requests = g->requests,
                                                             .clock_ns = &g->now_ns });
@@ -291,10 +295,11 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
     struct cluster_gateway *g = mem_take(sizeof *g);
     uint32_t n = options->n_requests_max;
     size_t n_engines = (size_t)options->n_engines;
+    size_t n_services = (size_t)max_i32(options->n_services, options->n_services_max);
     g->options = *options;
+    g->options.n_services_max = (int)n_services;
     g->link = (struct cluster_link){ .port = options->port, .peer = options->node };
-    g->services = mem_take(sizeof *g->services * (size_t)options->n_services);
-    memcpy(g->services, options->services, sizeof *g->services * (size_t)options->n_services);
+    g->services = mem_take(sizeof *g->services * n_services);
     g->entries = mem_take(sizeof *g->entries * n);
     g->requests = mem_take(sizeof *g->requests * n);
     g->deadline_nodes = mem_take(sizeof *g->deadline_nodes * n);
@@ -306,15 +311,11 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
     g->over = g->aside = (struct gateway_list){ GATEWAY_NONE, GATEWAY_NONE, 0 };
     g->shown = GATEWAY_NONE;
     g->reports = mem_take(sizeof *g->reports * n_engines);
-    g->perfs = mem_take(sizeof *g->perfs * n_engines * (size_t)options->n_services);
+    g->perfs = mem_take(sizeof *g->perfs * n_engines * n_services);
     open_core(g);
-    for (int s = 0; s < options->n_services; s++) {
-        g->since[s] = g->over;
-        g->core.services[s] = (struct route_service){ .slo = options->services[s].slo,
-                                                      .n_output_mean = OUTPUT_MEAN_USUAL };
-        g->wanted_ns[s] = -TIME_NS_PER_S;
-    }
     open_lengths(g);
+    for (int s = 0; s < options->n_services; s++)
+        cluster_gateway_add_service(g, s, &options->services[s]);
     for (int e = 0; e < options->n_engines; e++) {
         g->reports[e].engine = (uint16_t)e;
         g->reports[e].n_services = options->n_services;
@@ -322,6 +323,61 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
         gateway_route_refresh(g, e);
     }
     return g;
+}
+
+void cluster_gateway_add_service(struct cluster_gateway *g, int s, const struct service_spec *spec)
+{
+    CHECK(s >= 0 && s < g->options.n_services_max);
+    cluster_roster_add(&g->roster, s, spec->life);
+    g->options.n_services = max_i32(g->options.n_services, s + 1);
+    g->services[s] = *spec;
+    g->since[s] = (struct gateway_list){ GATEWAY_NONE, GATEWAY_NONE, 0 };
+    g->core.n_services = g->options.n_services;
+    g->core.services[s] = (struct route_service){ .slo = spec->slo,
+                                                  .n_output_mean = OUTPUT_MEAN_USUAL,
+                                                  .first_held = ROUTE_NONE,
+                                                  .last_held = ROUTE_NONE };
+    g->wanted_ns[s] = -TIME_NS_PER_S;
+    length_book_forget(&g->lengths, s);
+    for (int e = 0; e < g->options.n_engines; e++) {
+        g->perfs[e * g->options.n_services_max + s] = (struct perf){ 0 };
+        g->reports[e].n_services = max_i32(g->reports[e].n_services, s + 1);
+    }
+}
+
+uint32_t cluster_gateway_n_requests_of(const struct cluster_gateway *g, int service)
+{
+    return g->n_entries[service];
+}
+
+/* What nobody has read of its changes. */
+static void forget_changes(struct cluster_gateway *g, int service)
+{
+    uint32_t n = g->n_changes;
+    g->n_changes = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct service_change *change =
+            &g->changes[(g->first_change + i) % GATEWAY_CHANGES_MAX];
+        if (change->service != service)
+            g->changes[(g->first_change + g->n_changes++) % GATEWAY_CHANGES_MAX] = *change;
+    }
+}
+
+bool cluster_gateway_remove_service(struct cluster_gateway *g, int service)
+{
+    if (g->n_entries[service] > 0)
+        return false;
+    forget_changes(g, service);
+    set_remove(&g->roster.there, service);
+    for (int e = 0; e < g->options.n_engines; e++) {
+        if (!set_has(&g->reports[e].listed, service))
+            continue;
+        set_remove(&g->reports[e].listed, service);
+        g->reports[e].services[service] = (struct service_report){ 0 };
+        gateway_route_refresh(g, e);
+    }
+    g->services[service] = (struct service_spec){ 0 };
+    return true;
 }
 
 void cluster_gateway_close(struct cluster_gateway *g)

@@ -23,6 +23,7 @@ struct cluster_gateway_options {
     uint16_t node, manager; /* addresses */
     uint64_t seed;          /* sessions are drawn from it: no two gateways have the same one */
     int n_engines, n_services;
+    int n_services_max;                  /* that there may be at once; 0 = n_services */
     const struct service_spec *services; /* copied */
     uint32_t n_requests_max;
     int64_t kv_unit_bytes; /* engines' pools have whole units; 0 = any bytes */
@@ -35,6 +36,12 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
 void cluster_gateway_close(struct cluster_gateway *gateway);
 struct service cluster_gateway_service(struct cluster_gateway *gateway);
 struct control cluster_gateway_control(struct cluster_gateway *gateway);
+/* A service joins, under a number that is none's: requests of it may come from here on. */
+void cluster_gateway_add_service(struct cluster_gateway *gateway, int service,
+                                 const struct service_spec *spec);
+/* It leaves. False: it still has requests (those that were not told their end are among them). */
+bool cluster_gateway_remove_service(struct cluster_gateway *gateway, int service);
+uint32_t cluster_gateway_n_requests_of(const struct cluster_gateway *gateway, int service);
 /* The time at which the service's next takes mail: spans in messages are reckoned from it. Without
  * this call it is the time of the last step. */
 void cluster_gateway_hears_at(struct cluster_gateway *gateway, int64_t now_ns);

@@ -178,44 +178,48 @@ static bool take_event(struct cluster_gateway *g, const struct message_event *m,
 
 static void take_report(struct cluster_gateway *g, const struct message_report *m)
 {
-    cluster_message_read_report(m, &g->reports[m->head.engine], g->heard_ns);
+    struct engine_report *report = &g->reports[m->head.engine];
+    cluster_message_read_report(m, report, g->heard_ns);
+    cluster_roster_sift(&g->roster, report);
+    report->n_services = max_i32(report->n_services, g->options.n_services);
     gateway_route_refresh(g, m->head.engine);
     g->core.is_dirty = true;
 }
 
 /* The mirror says at once what the next report will say. */
-static void note_change(struct cluster_gateway *g, const struct message_change *m)
+static void note_change(struct cluster_gateway *g, const struct service_change *change)
 {
-    struct engine_report *report = &g->reports[m->head.engine];
-    const struct control_change change = { m->head.engine,   m->head.service,     m->status,
-                                           m->weights_bytes, m->activation_bytes, m->fault };
-    if (change.service < report->n_services) {
-        set_add(&report->listed, change.service);
-        control_change_apply(&change, &report->services[change.service]);
+    struct engine_report *report = &g->reports[change->engine];
+    if (change->service < report->n_services) {
+        set_add(&report->listed, change->service);
+        service_change_apply(change, &report->services[change->service]);
     }
-    gateway_route_refresh(g, m->head.engine);
+    gateway_route_refresh(g, change->engine);
     if (g->n_changes == GATEWAY_CHANGES_MAX) {
         g->first_change++;
         g->n_changes--;
     }
-    g->changes[(g->first_change + g->n_changes++) % GATEWAY_CHANGES_MAX] = change;
+    g->changes[(g->first_change + g->n_changes++) % GATEWAY_CHANGES_MAX] = *change;
 }
 
 /* A model could not be loaded: what is held for it, and has no other place to go, ends. The
  * arithmetic of what never fits is for clients to see; what is wrong with a file is not. */
 static void take_change(struct cluster_gateway *g, const struct message_change *m)
 {
+    const struct service_change *change = &m->change;
+    if (!cluster_roster_has(&g->roster, change->service, change->life))
+        return; /* of a service that has left */
     if (m->head.from == g->options.node) {
-        note_change(g, m); /* what it means for requests is for the manager to say */
+        note_change(g, change); /* what it means for requests is for the manager to say */
         return;
     }
-    if (m->status != SERVICE_BROKEN || g->n_places[m->head.service] > 0)
+    if (change->status != SERVICE_BROKEN || g->n_places[change->service] > 0)
         return;
-    bool never_fits = m->cause == STATUS_TOO_LARGE;
-    while (g->core.services[m->head.service].n_held > 0)
-        gateway_state_finish(g, g->core.services[m->head.service].first_held,
+    bool never_fits = change->cause == STATUS_TOO_LARGE;
+    while (g->core.services[change->service].n_held > 0)
+        gateway_state_finish(g, g->core.services[change->service].first_held,
                              never_fits ? SERVICE_TOO_LARGE : SERVICE_LOAD_FAILED,
-                             never_fits ? m->fault.text : NULL);
+                             never_fits ? change->fault.text : NULL);
 }
 
 static void take_answer(struct cluster_gateway *g, const struct message_answer *m)

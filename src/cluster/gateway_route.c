@@ -29,7 +29,7 @@ static bool send_entry(struct cluster_gateway *g, const struct route_choice *cho
     submit.message.head =
         cluster_message_head(MESSAGE_SUBMIT, g->options.port.address, sizeof submit + body.n_bytes);
     submit.message.head.engine = choice->engine;
-    submit.message.head.service = entry->request->service;
+    cluster_roster_name(&g->roster, &submit.message.head, entry->request->service);
     struct request *request = &submit.message.request;
     request->n_tokens = entry->request->n_tokens;
     request->n_predicted = entry->request->n_predicted;
@@ -56,7 +56,7 @@ bool gateway_route_cancel(struct cluster_gateway *g, const struct gateway_entry 
     struct message_head head =
         cluster_message_head(MESSAGE_CANCEL, g->options.port.address, sizeof head);
     head.engine = entry->engine;
-    head.service = entry->request->service;
+    cluster_roster_name(&g->roster, &head, entry->request->service);
     head.id = entry->request->id;
     head.epoch = entry->request->epoch;
     return cluster_link_send(&g->link, &head, sizeof head, NULL, 0);
@@ -84,7 +84,7 @@ void gateway_route_refresh(struct cluster_gateway *g, int e)
         const struct service_report *service = &report->services[s];
         if (service->status == SERVICE_LOADED) {
             set_add(&engine->services, s);
-            g->perfs[e * g->options.n_services + s] = g->core.services[s].perf = service->perf;
+            g->perfs[e * g->options.n_services_max + s] = g->core.services[s].perf = service->perf;
         }
         engine->n_waiting += service->n_waiting;
         engine->n_running += service->n_running;
@@ -102,7 +102,7 @@ void gateway_route_refresh(struct cluster_gateway *g, int e)
     engine->kv_bytes = report->kv_pool_bytes;
     engine->kv_free_bytes = report->kv_free_bytes;
     engine->report_ns = report->now_ns;
-    engine->perfs = &g->perfs[e * g->options.n_services];
+    engine->perfs = &g->perfs[e * g->options.n_services_max];
     route_core_changed(&g->core, (uint16_t)e);
 }
 
@@ -182,7 +182,7 @@ static void say_wanted(struct cluster_gateway *g, int service)
     if (g->wanted_ns[service] + 100 * TIME_NS_PER_MS > g->now_ns)
         return;
     struct message_head head = cluster_message_head(MESSAGE_WANT, port->address, sizeof head);
-    head.service = (uint16_t)service;
+    cluster_roster_name(&g->roster, &head, service);
     if (port->send(port->self, g->options.manager, &head, sizeof head, NULL, 0))
         g->wanted_ns[service] = g->now_ns;
 }
@@ -198,7 +198,7 @@ void gateway_route_say_no_space(struct cluster_gateway *g, const struct gateway_
         .insists = insists,
     };
     message.head.engine = entry->engine;
-    message.head.service = r->service;
+    cluster_roster_name(&g->roster, &message.head, r->service);
     (void)port->send(port->self, g->options.manager, &message, sizeof message, NULL,
                      0); /* lost: it is said again when the request comes back again */
 }

@@ -234,6 +234,7 @@ void gateway_state_drop(struct cluster_gateway *g, uint32_t handle)
 {
     struct gateway_entry *entry = &g->entries[slots_index(handle)];
     map_remove(&g->by_id, entry->request->id);
+    g->n_entries[entry->request->service]--;
     gateway_state_free_body(entry);
     mem_give(entry->sentence);
     *entry = (struct gateway_entry){ .request = entry->request };

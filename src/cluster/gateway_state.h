@@ -10,6 +10,7 @@
 #include "base/slots.h"
 #include "base/tree.h"
 #include "cluster/link.h"
+#include "cluster/roster.h"
 #include "route/core.h"
 
 #define GATEWAY_NONE UINT32_MAX
@@ -67,6 +68,8 @@ struct cluster_gateway {
     struct cluster_link link; /* to the node */
     uint64_t n_sessions;
     struct service_spec *services;
+    struct cluster_roster roster;
+    uint32_t n_entries[LIMIT_SERVICES]; /* by service */
     struct gateway_entry *entries;
     struct slots slots;
     struct map by_id;
@@ -85,13 +88,13 @@ struct cluster_gateway {
     int64_t next_age_ns;                  /* when to look for aged requests again */
     struct route_core core;
     struct route_request *requests; /* by slot, as the router sees them */
-    struct perf *perfs;             /* (n_engines, n_services) as the engines say */
+    struct perf *perfs;             /* (n_engines, n_services_max) as the engines say */
     struct length_book lengths;
     struct control_ask asks[GATEWAY_ASKS_MAX]; /* LIST and HEALTH, answered from the mirror */
     int n_asks;
     struct control_answer answers[GATEWAY_ASKS_MAX]; /* that came from the manager */
     int n_answers;
-    struct control_change changes[GATEWAY_CHANGES_MAX]; /* a ring: unread ones make room */
+    struct service_change changes[GATEWAY_CHANGES_MAX]; /* a ring: unread ones make room */
     uint32_t first_change, n_changes;
     uint64_t asked[GATEWAY_ASKS_MAX]; /* ids of the manager's, whose answer has not come */
     int n_asked;

@@ -12,6 +12,7 @@ static const int64_t REPORT_NS_MAX =
     5 * TIME_NS_PER_S; /* an engine that is silent for so long is as its last report says */
 static const int64_t HELD_NS =
     300 * TIME_NS_PER_MS; /* and holds nothing for a model that is loaded */
+static const char GONE_SENTENCE[] = "is leaving this server";
 static const char BUSY_SENTENCE[] = "has requests: a busy model is not unloaded";
 
 static bool post(struct cluster_manager *m, uint16_t to, const void *message, size_t n_bytes)
@@ -24,7 +25,7 @@ static bool post_order(struct cluster_manager *m, enum message_kind kind, int en
 {
     struct message_head head = cluster_message_head(kind, m->options.port.address, sizeof head);
     head.engine = (uint16_t)engine;
-    head.service = (uint16_t)service;
+    cluster_roster_name(&m->roster, &head, service);
     return post(m, m->options.node, &head, sizeof head);
 }
 
@@ -96,12 +97,13 @@ static void answer_asks(struct cluster_manager *m, int service, uint8_t kind, en
 static void tell_broken(struct cluster_manager *m, int service)
 {
     struct manager_want *want = &m->wants[service];
-    struct message_change message = { .status = SERVICE_BROKEN,
-                                      .cause = (uint8_t)want->cause,
-                                      .fault = want->fault };
+    const struct service_change change = { .service = (uint16_t)service,
+                                           .life = m->roster.lives[service],
+                                           .status = SERVICE_BROKEN,
+                                           .cause = (uint8_t)want->cause,
+                                           .fault = want->fault };
+    const struct message_change message = cluster_message_change(m->options.port.address, &change);
     set_remove(&m->wanted, service);
-    message.head = cluster_message_head(MESSAGE_CHANGE, m->options.port.address, sizeof message);
-    message.head.service = (uint16_t)service;
     (void)post(m, m->options.gateway, &message,
                sizeof message); /* lost: the gateway wants again and is told again */
     answer_asks(m, service, CONTROL_LOAD, want->cause, &want->fault);
@@ -164,6 +166,8 @@ static void bring_in(struct cluster_manager *m, int service)
 /* On all engines that may serve it. */
 static void make_due(struct cluster_manager *m, int service)
 {
+    if (set_has(&m->dismissed, service))
+        return;
     for (int e = 0; e < m->options.n_engines; e++) {
         if (!manager_room_may_serve(m, e, service))
             continue;
@@ -178,8 +182,9 @@ static void take_report(struct cluster_manager *m, const struct message_report *
 {
     int e = message->head.engine;
     struct set listed = m->reports[e].listed; /* what is not any more is news, too */
-    set_add_all(&listed, &message->report.listed);
     cluster_message_read_report(message, &m->reports[e], m->now_ns);
+    cluster_roster_sift(&m->roster, &m->reports[e]);
+    set_add_all(&listed, &m->reports[e].listed);
     set_add_all(&m->of_engines[e].known, &listed);
     m->has_report[e] = true;
     for (int s = 0; (s = set_next(&listed, s, m->options.n_services)) >= 0; s++) {
@@ -231,25 +236,24 @@ static void take_loaded(struct cluster_manager *m, struct manager_place *place, 
     answer_asks(m, service, CONTROL_LOAD, STATUS_OK, NULL);
 }
 
-static void take_change(struct cluster_manager *m, const struct message_change *message)
+static void take_change(struct cluster_manager *m, const struct service_change *change)
 {
-    struct manager_place *place =
-        manager_room_place(m, message->head.engine, message->head.service);
-    int service = message->head.service;
-    set_add(&m->of_engines[message->head.engine].known, service);
+    struct manager_place *place = manager_room_place(m, change->engine, change->service);
+    int service = change->service;
+    set_add(&m->of_engines[change->engine].known, service);
     place->is_asked_in = false;
-    place->status = message->status;
-    switch (message->status) {
+    place->status = change->status;
+    switch (change->status) {
     case SERVICE_LOADING:
     case SERVICE_DRAINING_OUT:
         break; /* its end will be told */
     case SERVICE_LOADED:
-        take_loaded(m, place, service, (enum status)message->cause);
+        take_loaded(m, place, service, (enum status)change->cause);
         break;
     case SERVICE_BROKEN:
         place->is_asked_out = false;
         if (!manager_room_is_anywhere(m, service)) /* else that place will do */
-            note_broken(m, service, (enum status)message->cause, &message->fault);
+            note_broken(m, service, (enum status)change->cause, &change->fault);
         if (!is_loaded_anywhere(m, service)) /* whoever wanted it out has his will */
             answer_asks(m, service, CONTROL_UNLOAD, STATUS_OK, NULL);
         break;
@@ -311,6 +315,8 @@ static void take_ask(struct cluster_manager *m, const struct message_ask *messag
         judge_unload(m, &m->asks[m->n_asks - 1]);
     } else if (is_loaded_anywhere(m, service)) {
         answer_asks(m, service, CONTROL_LOAD, STATUS_OK, NULL);
+    } else if (set_has(&m->dismissed, service)) {
+        refuse_ask(m, service, CONTROL_LOAD, STATUS_CANCELLED, GONE_SENTENCE);
     } else {
         set_add(&m->wanted, service);
         m->wants[service].until_ns = TIME_NEVER;
@@ -337,7 +343,7 @@ static bool keep_held(struct cluster_manager *m, int service)
 static void take_want(struct cluster_manager *m, int service)
 {
     struct manager_want *want = &m->wants[service];
-    if (keep_held(m, service))
+    if (keep_held(m, service) || set_has(&m->dismissed, service))
         return;
     if (want->said_ns + MANAGER_WANT_NS <= m->now_ns)
         want->since_ns = m->now_ns;
@@ -354,7 +360,7 @@ static void oust(struct cluster_manager *m, int engine, int service)
 {
     order_out(m, MESSAGE_OUST, engine, service, "an answer that has begun needs its memory");
     const struct service_spec *spec = &m->services[service];
-    if (manager_room_is_anywhere(m, service) ||
+    if (manager_room_is_anywhere(m, service) || set_has(&m->dismissed, service) ||
         (!spec->is_loaded_at_start && spec->keep_alive_ns >= 0))
         return;
     m->wants[service].until_ns = TIME_NEVER;
@@ -398,6 +404,13 @@ static void take_space(struct cluster_manager *m, const struct message_space *me
     }
 }
 
+/* An ask that names no service. */
+static bool is_of_all(const struct message_head *head)
+{
+    return head->kind == MESSAGE_ASK &&
+           ((const struct message_ask *)(const void *)head)->kind == CONTROL_DRAIN;
+}
+
 static void take_mail(struct cluster_manager *m)
 {
     const struct bus_port *port = &m->options.port;
@@ -410,8 +423,10 @@ static void take_mail(struct cluster_manager *m)
             log_line(LOG_WARN, "manager", "dropped a malformed message of %zu bytes", n_bytes);
         else if (head->kind == MESSAGE_REPORT)
             take_report(m, message);
+        else if (!is_of_all(head) && !cluster_roster_has(&m->roster, head->service, head->life))
+            ; /* of a service that has left */
         else if (head->kind == MESSAGE_CHANGE)
-            take_change(m, message);
+            take_change(m, &((const struct message_change *)message)->change);
         else if (head->kind == MESSAGE_WANT)
             take_want(m, head->service);
         else if (head->kind == MESSAGE_SPACE)
@@ -481,10 +496,26 @@ static int64_t judge_unloads(struct cluster_manager *m)
     return wake;
 }
 
+/* Models that leave for good: loads are cancelled, and what has requests waits for a report
+ * without.
+ */
+static void send_out_dismissed(struct cluster_manager *m)
+{
+    for (int s = 0; (s = set_next(&m->dismissed, s, m->options.n_services)) >= 0; s++) {
+        for (int e = 0; e < m->options.n_engines; e++) {
+            const struct manager_place *place = manager_room_place(m, e, s);
+            bool is_busy = place->status == SERVICE_LOADED && place->idle_since_ns == TIME_NEVER;
+            if (manager_room_is_in(place) && !place->is_asked_out && !is_busy)
+                order_out(m, MESSAGE_UNLOAD, e, s, "it leaves this server");
+        }
+    }
+}
+
 int64_t cluster_manager_step(struct cluster_manager *m, int64_t now_ns)
 {
     m->now_ns = now_ns;
     take_mail(m);
+    send_out_dismissed(m);
     int64_t wake = unload_expired(m);
     for (int s = 0; (s = set_next(&m->wanted, s, m->options.n_services)) >= 0; s++) {
         if (m->wants[s].until_ns <= now_ns)
@@ -501,23 +532,65 @@ int64_t cluster_manager_step(struct cluster_manager *m, int64_t now_ns)
 struct cluster_manager *cluster_manager_open(const struct cluster_manager_options *options)
 {
     struct cluster_manager *m = mem_take(sizeof *m);
-    size_t n = (size_t)options->n_services;
+    size_t n = (size_t)max_i32(options->n_services, options->n_services_max);
     m->options = *options;
+    m->options.n_services = 0;
+    m->options.n_services_max = (int)n;
     m->services = mem_take(sizeof *m->services * n);
-    memcpy(m->services, options->services, sizeof *m->services * n);
-    memcpy(m->need_bytes, options->need_bytes, sizeof(int64_t) * n);
     m->reports = mem_take(sizeof *m->reports * (size_t)options->n_engines);
     m->places = mem_take(sizeof *m->places * (size_t)options->n_engines * n);
     m->of_engines = mem_take(sizeof *m->of_engines * (size_t)options->n_engines);
-    for (int s = 0; s < options->n_services; s++) {
-        m->wants[s].until_ns = TIME_NEVER;
-        m->any_expires = m->any_expires || options->services[s].keep_alive_ns >= 0;
-        if (!options->services[s].is_loaded_at_start)
-            continue;
-        set_add(&m->wanted, s);
-        make_due(m, s);
-    }
+    for (int s = 0; s < options->n_services; s++)
+        cluster_manager_add_service(m, s, &options->services[s], options->need_bytes[s]);
     return m;
+}
+
+void cluster_manager_add_service(struct cluster_manager *m, int s, const struct service_spec *spec,
+                                 int64_t need_bytes)
+{
+    CHECK(s >= 0 && s < m->options.n_services_max);
+    cluster_roster_add(&m->roster, s, spec->life);
+    m->options.n_services = max_i32(m->options.n_services, s + 1);
+    m->services[s] = *spec;
+    m->need_bytes[s] = need_bytes;
+    m->wants[s] = (struct manager_want){ .until_ns = TIME_NEVER };
+    m->any_expires = m->any_expires || spec->keep_alive_ns >= 0;
+    if (!spec->is_loaded_at_start)
+        return;
+    set_add(&m->wanted, s);
+    make_due(m, s);
+}
+
+void cluster_manager_dismiss_service(struct cluster_manager *m, int s)
+{
+    set_add(&m->dismissed, s);
+    set_remove(&m->wanted, s);
+    for (int e = 0; e < m->options.n_engines; e++)
+        set_remove(&m->of_engines[e].due, s);
+    refuse_ask(m, s, CONTROL_LOAD, STATUS_CANCELLED, GONE_SENTENCE);
+}
+
+bool cluster_manager_remove_service(struct cluster_manager *m, int s)
+{
+    for (int e = 0; e < m->options.n_engines; e++) {
+        const struct manager_place *place = manager_room_place(m, e, s);
+        if (manager_room_is_in(place) || place->is_asked_out ||
+            place->status == SERVICE_DRAINING_OUT)
+            return false;
+    }
+    cluster_manager_dismiss_service(m, s);
+    answer_asks(m, s, CONTROL_UNLOAD, STATUS_OK, NULL);
+    say_answers(m);
+    for (int e = 0; e < m->options.n_engines; e++) {
+        *manager_room_place(m, e, s) = (struct manager_place){ 0 };
+        set_remove(&m->of_engines[e].known, s);
+        set_remove(&m->reports[e].listed, s);
+        m->reports[e].services[s] = (struct service_report){ 0 };
+    }
+    set_remove(&m->dismissed, s);
+    set_remove(&m->roster.there, s);
+    m->services[s] = (struct service_spec){ 0 };
+    return true;
 }
 
 void cluster_manager_close(struct cluster_manager *m)

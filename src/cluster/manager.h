@@ -14,6 +14,7 @@ struct cluster_manager_options {
     struct bus_port port;
     uint16_t gateway, node; /* addresses */
     int n_engines, n_services;
+    int n_services_max;                  /* that there may be at once; 0 = n_services */
     const struct service_spec *services; /* copied */
     const int64_t *
         need_bytes; /* per service: weights and activations, an estimate until it was loaded once */
@@ -21,4 +22,12 @@ struct cluster_manager_options {
 };
 struct cluster_manager *cluster_manager_open(const struct cluster_manager_options *options);
 void cluster_manager_close(struct cluster_manager *manager);
+/* A service joins, under a number that is none's. It comes when it is wanted, or at once if it is
+ * loaded at start. */
+void cluster_manager_add_service(struct cluster_manager *manager, int service,
+                                 const struct service_spec *spec, int64_t need_bytes);
+/* Its model comes no more, and leaves each engine as soon as it has no requests there. */
+void cluster_manager_dismiss_service(struct cluster_manager *manager, int service);
+/* It leaves for good. False: a model of it is on an engine, or an order is under way. */
+bool cluster_manager_remove_service(struct cluster_manager *manager, int service);
 int64_t cluster_manager_step(struct cluster_manager *manager, int64_t now_ns); /* next wake */

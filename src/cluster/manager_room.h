@@ -2,6 +2,7 @@
 #pragma once
 #include "base/time.h"
 #include "cluster/manager.h"
+#include "cluster/roster.h"
 #include "core/control.h"
 #include "core/report.h"
 #include "place/residency.h"
@@ -50,8 +51,10 @@ struct manager_ask { /* a load or unload that somebody waits for */
 struct cluster_manager {
     struct cluster_manager_options options;
     struct service_spec *services;
+    struct cluster_roster roster;
+    struct set dismissed; /* services that are on their way out for good */
     int64_t need_bytes[LIMIT_SERVICES];
-    struct manager_place *places;      /* (n_engines, n_services) */
+    struct manager_place *places;      /* (n_engines, n_services_max) */
     struct manager_engine *of_engines; /* (n_engines) */
     struct manager_want wants[LIMIT_SERVICES];
     struct set wanted;  /* services */
@@ -67,7 +70,7 @@ struct cluster_manager {
 static inline struct manager_place *manager_room_place(const struct cluster_manager *m, int engine,
                                                        int service)
 {
-    return &m->places[engine * m->options.n_services + service];
+    return &m->places[engine * m->options.n_services_max + service];
 }
 
 static inline bool manager_room_may_serve(const struct cluster_manager *m, int engine, int service)

@@ -31,6 +31,17 @@ struct message_head cluster_message_head(enum message_kind kind, uint16_t from, 
                                   .from = from };
 }
 
+struct message_change cluster_message_change(uint16_t from, const struct service_change *change)
+{
+    struct message_change message = {
+        .head = cluster_message_head(MESSAGE_CHANGE, from, sizeof message), .change = *change
+    };
+    message.head.engine = change->engine;
+    message.head.service = change->service;
+    message.head.life = change->life;
+    return message;
+}
+
 static bool is_within(int64_t n, int bits)
 {
     return n >= 0 && n <= INT64_C(1) << bits;
@@ -161,8 +172,11 @@ static bool is_text(const struct fault *fault)
 /* What it says stands in the gateway's mirror until the next report. */
 static bool is_valid_change(const struct message_change *m)
 {
-    return m->status <= SERVICE_BROKEN && is_within(m->weights_bytes, BYTES_BITS) &&
-           is_within(m->activation_bytes, BYTES_BITS) && is_text(&m->fault);
+    const struct service_change *change = &m->change;
+    return change->engine == m->head.engine && change->service == m->head.service &&
+           change->life == m->head.life && change->status <= SERVICE_BROKEN &&
+           change->cause <= STATUS_IO && is_within(change->weights_bytes, BYTES_BITS) &&
+           is_within(change->activation_bytes, BYTES_BITS) && is_text(&change->fault);
 }
 
 /* What the gateway asks of the manager; the rest it knows itself. */

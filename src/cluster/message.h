@@ -47,7 +47,7 @@ struct message_head {
     uint16_t engine, service;
     uint32_t n_bytes; /* of all of it */
     uint16_t from;    /* the sender's address */
-    uint16_t padding;
+    uint16_t life;    /* of its service: see cluster/roster.h */
     uint64_t id;      /* of a request or an ask */
     uint64_t session; /* 0: of none */
     uint32_t number;  /* its place in the session, the first being 0, each way its own */
@@ -81,10 +81,7 @@ void cluster_message_read_report(const struct message_report *message, struct en
                                  int64_t now_ns);
 struct message_change {
     struct message_head head;
-    uint8_t status; /* enum service_status */
-    uint8_t cause;  /* enum status */
-    int64_t weights_bytes, activation_bytes;
-    struct fault fault;
+    struct service_change change; /* its engine and service are the head's, too */
 };
 struct message_space {
     struct message_head head;
@@ -107,6 +104,7 @@ void cluster_message_request_to_spans(struct request *request, int64_t now_ns);
 void cluster_message_request_of_spans(struct request *request, int64_t now_ns);
 
 struct message_head cluster_message_head(enum message_kind kind, uint16_t from, size_t n_bytes);
+struct message_change cluster_message_change(uint16_t from, const struct service_change *change);
 /* What came from outside: the kind's size, indices, the body inside a SUBMIT, the payload of an
  * EVENT. */
 bool cluster_message_is_valid(const void *message, size_t n_bytes, int n_engines, int n_services);

@@ -7,6 +7,7 @@
 #include "cluster/link.h"
 #include "cluster/message.h"
 #include "cluster/node_lives.h"
+#include "cluster/roster.h"
 
 enum { EVENTS_PER_STEP = 4096 }; /* of one engine: the other actors of the thread get their turn */
 
@@ -20,11 +21,12 @@ struct cluster_node {
     } held[LIMIT_ENGINES]; /* the bus was full */
     struct {
         bool is_held;
-        struct cluster_engine_change change;
+        struct service_change change;
     } held_change[LIMIT_ENGINES];
     struct cluster_link *links; /* (n_links) one for each gateway that ever opened one */
     int n_links;
     struct node_lives lives;
+    struct cluster_roster roster;
     int64_t now_ns, next_report_ns;
     struct set has_news;           /* engines whose next report is due at once */
     int64_t due_ns[LIMIT_ENGINES]; /* its next step */
@@ -145,12 +147,14 @@ static bool let_in(struct cluster_node *node, const struct cluster_link *link,
 static bool take_submit(struct cluster_node *node, struct cluster_link *link,
                         const struct message_submit *m)
 {
-    const struct service_event full = { .id = m->request.id,
+    bool is_there = cluster_roster_has(&node->roster, m->request.service, m->head.life);
+    const struct service_event back = { .id = m->request.id,
                                         .epoch = m->request.epoch,
                                         .what = SERVICE_RETURNED,
-                                        .why = SERVICE_FULL,
+                                        .why = is_there ? SERVICE_FULL : SERVICE_DRAINING,
                                         .position = m->request.n_tokens };
-    return let_in(node, link, m) || post_event(node, link, m->head.engine, &full, NULL);
+    return (is_there && let_in(node, link, m)) ||
+           post_event(node, link, m->head.engine, &back, NULL);
 }
 
 /* A gateway learns that its request cannot be read, as far as the message has the request's id. */
@@ -175,6 +179,9 @@ static bool refuse_message(struct cluster_node *node, struct cluster_link *link,
 static void obey(struct cluster_node *node, const struct message_head *head)
 {
     struct cluster_engine *engine = &node->engines[head->engine];
+    if (head->kind != MESSAGE_DRAIN &&
+        !cluster_roster_has(&node->roster, head->service, head->life))
+        return; /* it has left */
     node->due_ns[head->engine] = 0;
     switch (head->kind) {
     case MESSAGE_LOAD:
@@ -306,16 +313,9 @@ static void send_changes(struct cluster_node *node, int e)
         if (!node->held_change[e].is_held &&
             !engine->next_change(engine->self, &node->held_change[e].change))
             return;
-        const struct cluster_engine_change *change = &node->held_change[e].change;
-        struct message_change message = { .status = change->status,
-                                          .cause = (uint8_t)change->cause,
-                                          .weights_bytes = change->weights_bytes,
-                                          .activation_bytes = change->activation_bytes,
-                                          .fault = change->fault };
-        message.head =
-            cluster_message_head(MESSAGE_CHANGE, node->options.port.address, sizeof message);
-        message.head.engine = (uint16_t)e;
-        message.head.service = change->service;
+        struct service_change *change = &node->held_change[e].change;
+        change->engine = (uint16_t)e;
+        struct message_change message = cluster_message_change(node->options.port.address, change);
         /* Twice is harmless to a gateway: what did not change is no news. */
         node->held_change[e].is_held = !tell_gateways(node, &message, sizeof message) ||
                                        !tell_manager(node, &message, sizeof message);
@@ -391,8 +391,23 @@ struct cluster_node *cluster_node_open(const struct cluster_node_options *option
     node->options = *options;
     for (int e = 0; e < options->n_engines; e++)
         node->engines[e] = options->engines[e];
+    for (int s = 0; s < options->n_services; s++)
+        cluster_roster_add(&node->roster, s, 0);
     node_lives_init(&node->lives, options->n_requests_max);
     return node;
+}
+
+void cluster_node_add_service(struct cluster_node *node, int service, uint16_t life)
+{
+    cluster_roster_add(&node->roster, service, life);
+    node->options.n_services = max_i32(node->options.n_services, service + 1);
+    node->has_news = set_of_first(node->options.n_engines);
+}
+
+void cluster_node_remove_service(struct cluster_node *node, int service)
+{
+    set_remove(&node->roster.there, service);
+    node->has_news = set_of_first(node->options.n_engines);
 }
 
 void cluster_node_close(struct cluster_node *node)

@@ -10,13 +10,6 @@
 #include "base/status.h"
 
 /* An engine with its loader as its node sees it; cmd/wire.c fills it in. */
-struct cluster_engine_change {
-    uint16_t service;
-    uint8_t status; /* enum service_status */
-    enum status cause;
-    int64_t weights_bytes, activation_bytes;
-    struct fault fault;
-};
 struct cluster_engine {
     void *self;
     struct service service;
@@ -25,16 +18,16 @@ struct cluster_engine {
     void (*unload)(void *self, int service, bool even_busy);
     void (*drain)(void *self);
     int64_t (*step)(void *self, int64_t now_ns); /* next wake */
-    bool (*next_change)(void *self, struct cluster_engine_change *change);
+    bool (*next_change)(void *self, struct service_change *change);
     const struct engine_report *(*report)(void *self);
 };
 
 struct cluster_node;
 struct cluster_node_options {
     struct bus_port port;
-    uint16_t manager; /* its address */
-    int n_engines, n_services;
-    uint32_t n_requests_max; /* of all engines together */
+    uint16_t manager;          /* its address */
+    int n_engines, n_services; /* services: those of life 0 that are there at first */
+    uint32_t n_requests_max;   /* of all engines together */
     const struct cluster_engine *engines;
     int64_t report_ns; /* between reports: 100 ms */
     /* Nothing happens at an engine but by its mail and when its step is due: between reports no
@@ -45,6 +38,10 @@ struct cluster_node_options {
 };
 struct cluster_node *cluster_node_open(const struct cluster_node_options *options);
 void cluster_node_close(struct cluster_node *node);
+/* A service joins (its number is none's, and engines know it already), or leaves: no engine has its
+ * model any more. From here on a message about it counts, or counts no more. */
+void cluster_node_add_service(struct cluster_node *node, int service, uint16_t life);
+void cluster_node_remove_service(struct cluster_node *node, int service);
 int64_t cluster_node_step(struct cluster_node *node, int64_t now_ns); /* next wake */
 /* The next reports, of so long a time, are passed over. */
 void cluster_node_pass(struct cluster_node *node, int64_t span_ns);

@@ -13,7 +13,7 @@
 #include "core/service_spec.h"
 
 enum { CONFIG_ALIASES = 8, CONFIG_BYTES_MAX = 1 << 20, CONFIG_TENANTS = 256 };
-enum { CONFIG_THRESHOLDS = 40, CONFIG_PROXIES = 16 };
+enum { CONFIG_THRESHOLDS = 40, CONFIG_PROXIES = 16, CONFIG_MODEL_DIRS = 16 };
 enum { CONFIG_HTTP_BYTES_MIN = 16 << 20 };
 enum { CONFIG_ROUTER_THRESHOLDS = 40, CONFIG_KEYS_MAX = 96 };
 
@@ -55,6 +55,8 @@ struct config {
     int n_lanes;                         /* 0 = one lane, all of the device */
     const char *tenants[CONFIG_TENANTS]; /* "NAME=KEY" */
     int n_tenants;
+    const char *model_dirs[CONFIG_MODEL_DIRS]; /* that operators may load models from */
+    int n_model_dirs;
     const char *proxies[CONFIG_PROXIES]; /* "ADDRESS" or "ADDRESS/BITS" */
     int n_proxies;
     const char *thresholds[CONFIG_THRESHOLDS]; /* of the scheduler: "lease_tokens=64" */

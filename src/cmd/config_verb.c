@@ -56,8 +56,7 @@ static void check_models(struct check *check)
 {
     const struct config *config = &check->config;
     struct kv_shape shapes[LIMIT_MODELS];
-    struct kv_layout layouts[LIMIT_MODELS];
-    int64_t unit_bytes;
+    struct serve_kv kv;
     struct fault fault;
     int n_wrong = check->n_wrong;
     for (int i = 0; i < config->n_models; i++) {
@@ -81,8 +80,10 @@ static void check_models(struct check *check)
         return;
     struct chosen chosen;
     chosen_of(config, &chosen);
+    /* 0: the machine that serves says how many, and the units are the smallest. */
+    int64_t pool_bytes = max_i64(config->memory_bytes, config->kv_bytes);
     (void)is_fine(check,
-                  serve_kv_choose(config, chosen.kv_kind, shapes, layouts, &unit_bytes, &fault),
+                  serve_kv_choose(config, chosen.kv_kind, pool_bytes, shapes, &kv, &fault),
                   &fault);
 }
 

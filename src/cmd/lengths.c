@@ -19,6 +19,8 @@ static void print_ratios(struct str *out, const struct length_book *book, const 
     for (int s = 0; s < book->n_services; s++) {
         const struct length_calibration *c = &book->calibrations[s];
         int64_t n = 0;
+        if (names[s] == NULL)
+            continue;
         for (int i = 0; i < LENGTH_RATIOS; i++) {
             n += c->n_of_ratio[i];
             print_labels(out, book, "shoal_length_ratio_bucket", names[s]);
@@ -85,6 +87,8 @@ void cmd_lengths_print(const struct length_book *book, const char *const *names,
     for (int f = 0; f < FIGURES; f++) {
         metrics_print_name(out, figures[f][0], figures[f][1], figures[f][2]);
         for (int s = 0; s < book->n_services; s++) {
+            if (names[s] == NULL)
+                continue;
             print_labels(out, book, figures[f][0], names[s]);
             str_printf(out, "} %.15g\n", figure_of(&book->calibrations[s], (enum figure)f));
         }

@@ -252,8 +252,9 @@ static void print_end(struct answer *answer)
 static int run(struct house *house, const char *prompt, const struct run_options *options,
                bool is_json)
 {
-    int n_models;
-    const struct api_model *model = wire_models(house, &n_models);
+    const struct api_model *models[LIMIT_MODELS];
+    CHECK(wire_models(house, models) == 1);
+    const struct api_model *model = models[0];
     struct sampling sampling;
     int64_t n_tokens_max;
     uint64_t seed;

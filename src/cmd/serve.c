@@ -4,9 +4,8 @@
 #include "base/mem.h"
 #include "base/memory_limit.h"
 #include "base/time.h"
+#include "cmd/serve_change.h"
 #include "cmd/serve_place.h"
-#include "cmd/serve_reload.h"
-#include "cmd/serve_settings.h"
 #include "cmd/verbs.h"
 #include "cmd/wire.h"
 #include "metrics/metrics.h"
@@ -22,55 +21,9 @@ static const char doc[] =
     "Settings come from the command line, the environment (SHOAL_LISTEN, ...), the file, in this "
     "order.";
 
-struct server {
-    struct serve_words words;
-    struct config config; /* what the house was built from, and owns the texts of */
-    struct config *fresh; /* what SIGHUP read last: its keys and its log level are in force */
-    struct api *api;
-    struct mem_account account; /* of what is held for clients */
-};
-
 static int64_t tick(void *self, int64_t now_ns)
 {
     return wire_step(self, now_ns);
-}
-
-static void set_log(const struct config *config)
-{
-    static const char *const names[] = { "debug", "info", "warn", "error" };
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        if (strcmp(config->log_level, names[i]) == 0)
-            log_set((enum log_level)i, config->log_json);
-    }
-}
-
-/* ---- SIGHUP: all is read again, and taken over as a whole or not at all. ---- */
-
-static void reload(void *self)
-{
-    struct server *server = self;
-    struct config *fresh = mem_take(sizeof *fresh);
-    struct fault fault;
-    const struct config *now = server->fresh ? server->fresh : &server->config;
-    enum status status = serve_settings_open(fresh, &server->words, true, &fault);
-    if (status == STATUS_OK)
-        status = serve_reload_check(now, fresh, &fault);
-    const struct api_keys keys = { fresh->api_key,   fresh->admin_key, fresh->tenants,
-                                   fresh->n_tenants, fresh->tls_cert,  fresh->tls_key };
-    if (status == STATUS_OK)
-        status = api_reload(server->api, &keys, &fault);
-    if (status != STATUS_OK) {
-        log_line(LOG_ERROR, "reload", "nothing changed: %s", fault.text);
-        config_free(fresh);
-        mem_give(fresh);
-        return;
-    }
-    set_log(fresh);
-    log_line(LOG_INFO, "reload", "log level, keys and certificate are as the configuration says");
-    if (server->fresh)
-        config_free(server->fresh);
-    mem_give(server->fresh);
-    server->fresh = fresh;
 }
 
 /* ---- Life. ---- */
@@ -107,7 +60,6 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
 {
     struct config *placed = mem_take(sizeof *placed); /* where models lie is not reread */
     struct house *house;
-    int n_models;
     *placed = server->config;
     if (memory_limit_addresses() < INT64_MAX)
         mem_share_arena();
@@ -121,7 +73,8 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
     mem_give(placed);
     if (status != STATUS_OK)
         return status;
-    const struct api_model *models = wire_models(house, &n_models);
+    const struct api_model *models[LIMIT_MODELS];
+    server->house = house;
     struct api_net proxies[CONFIG_PROXIES];
     status = read_proxies(config, proxies, fault);
     server->account.n_bytes_max = wire_http_bytes(house);
@@ -147,7 +100,7 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
         .drain_ns_max = config->drain_ns,
         .stall_ns = config->stall_ns,
         .hold_ns_max = config->hold_ns,
-        .n_models = n_models,
+        .n_models = wire_models(house, models),
         .models = models,
         .devices = wire_devices(house),
         .service = wire_service(house),
@@ -156,12 +109,14 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
         .tick_self = house,
         .metrics = wire_metrics,
         .metrics_self = house,
-        .reload = reload,
+        .adding = serve_change_adding(server),
+        .reload = serve_change_reload,
         .reload_self = server,
     };
     if (status == STATUS_OK)
         status = api_open(&server->api, &options, fault);
     if (status == STATUS_OK) {
+        wire_tell_api(house, server->api);
         *code = api_run(server->api);
         api_close(server->api);
     }
@@ -180,15 +135,13 @@ int verbs_serve(int argc, char **argv)
     server->words = (struct serve_words){ .doc = doc, .argc = argc, .argv = argv };
     enum status status = serve_settings_open(&server->config, &server->words, false, &fault);
     if (status == STATUS_OK) {
-        set_log(&server->config);
+        serve_change_set_log(&server->config);
         status = serve(server, &code, &fault);
     }
     if (status != STATUS_OK)
         fprintf(stderr, "shoal: %s\n", fault.text);
+    serve_change_end(server);
     config_free(&server->config);
-    if (server->fresh)
-        config_free(server->fresh);
-    mem_give(server->fresh);
     mem_give(server);
     return status == STATUS_OK ? code : 2;
 }

@@ -32,9 +32,9 @@ static bool is_value_equal(const struct config_key *key, const void *a, const vo
 
 static bool is_live(const char *name)
 {
-    static const char *const live[] = { "log_level",      "log_json", "api_key",  "api_key_file",
-                                        "admin_key",      "tenants",  "tls_cert", "tls_key",
-                                        "admin_key_file", "keyless" };
+    static const char *const live[] = { "log_level",      "log_json", "api_key",   "api_key_file",
+                                        "admin_key",      "tenants",  "tls_cert",  "tls_key",
+                                        "admin_key_file", "keyless",  "model_dirs" };
     for (size_t i = 0; i < COUNT_OF(live); i++)
         if (strcmp(name, live[i]) == 0)
             return true;
@@ -79,24 +79,55 @@ static const struct config_model *find_model(const struct config *config, const 
     return NULL;
 }
 
+/* A planner places models at the start: what it reads of them has no effect later. */
+static bool is_for_planners(const char *name)
+{
+    return strcmp(name, "rate") == 0 || strcmp(name, "prompt_tokens") == 0 ||
+           strcmp(name, "output_tokens") == 0;
+}
+
+static bool has_changed(const struct config_model *old, const struct config_model *fresh)
+{
+    struct changes changes = { .n = 0 };
+    int n_keys;
+    const struct config_key *keys = config_table_models(&n_keys);
+    find_changes(keys, n_keys, old, fresh, " ", &changes);
+    return changes.n > 0;
+}
+
 static void find_model_changes(const struct config *old, const struct config *fresh,
                                struct changes *changes)
 {
     int n_keys;
     const struct config_key *keys = config_table_models(&n_keys);
-    for (int i = 0; i < old->n_models; i++) {
+    for (int i = 0; i < fresh->n_models; i++) {
         char of[LIMIT_NAME_BYTES + 16];
-        const struct config_model *model = &old->models[i];
-        const struct config_model *now = find_model(fresh, model->name);
-        snprintf(of, sizeof of, "model %s: ", model->name);
-        if (now == NULL)
-            add(changes, of, "gone");
-        else
-            find_changes(keys, n_keys, model, now, of, changes);
+        const struct config_model *now = &fresh->models[i];
+        const struct config_model *model = find_model(old, now->name);
+        snprintf(of, sizeof of, "model %s: ", now->name);
+        if (model == NULL && fresh->placement != NULL)
+            add(changes, "new model ", now->name);
+        for (int k = 0; k < n_keys && model != NULL; k++)
+            if ((is_for_planners(keys[k].name) || fresh->placement != NULL) &&
+                !is_value_equal(&keys[k], model, now))
+                add(changes, of, keys[k].name);
     }
-    for (int i = 0; i < fresh->n_models; i++)
-        if (find_model(old, fresh->models[i].name) == NULL)
-            add(changes, "new model ", fresh->models[i].name);
+}
+
+void serve_reload_models(const struct config *old, const struct config *fresh,
+                         struct serve_reload_models *out)
+{
+    *out = (struct serve_reload_models){ 0 };
+    for (int i = 0; i < fresh->n_models; i++) {
+        const struct config_model *before = find_model(old, fresh->models[i].name);
+        if (before == NULL || has_changed(before, &fresh->models[i]))
+            out->adds[out->n_adds++] = i;
+    }
+    for (int i = 0; i < old->n_models; i++) {
+        const struct config_model *now = find_model(fresh, old->models[i].name);
+        if (now == NULL || has_changed(&old->models[i], now))
+            out->removes[out->n_removes++] = i;
+    }
 }
 
 /* ---- Doors that would stand open, or be locked for good. ---- */

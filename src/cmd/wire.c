@@ -1,27 +1,16 @@
 /* The house, wired: devices, engines, bus, gateway, manager and node of one process. */
-#include "cmd/wire.h"
+#include "cmd/wire_house.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/time.h"
-#include "base/wake.h"
-#include "cluster/gateway.h"
-#include "cluster/manager.h"
-#include "cluster/node.h"
-#include "cmd/chosen.h"
-#include "cmd/lanes.h"
 #include "cmd/lengths.h"
-#include "cmd/recorders.h"
-#include "cmd/serve_kv.h"
-#include "cmd/serve_memory.h"
-#include "cmd/serve_model.h"
+#include "cmd/wire_join.h"
 #include "cpu/cpu.h"
 #include "metrics/print.h"
 #include "metrics/trace.h"
 #include "place/residency.h"
-#include "run/unit.h"
-#include "weights/weights.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,178 +20,79 @@
 enum { PORT_GATEWAY, PORT_MANAGER, PORT_NODE, PORTS };
 enum { ENGINE_REQUESTS_MAX = 2048, STEP_ROUNDS_MAX = 64, PAD_TOKENS = 512 };
 
-struct engine_place { /* one engine of the house */
-    struct device_spec device_spec;
-    struct compute_device *device;
-    struct lanes lanes;
-    struct service_spec services[LIMIT_MODELS]; /* the house's, with what was placed here */
-    struct run_unit *unit;
-};
-struct house {
-    struct config config; /* shares its texts with the caller's */
-    struct service_spec services[LIMIT_MODELS];
-    struct model_card cards[LIMIT_MODELS];
-    struct api_model models[LIMIT_MODELS];
-    struct kv_layout layouts[LIMIT_MODELS];
-    int64_t need_bytes[LIMIT_MODELS];
-    int n_services;
-    int32_t n_tokens_max;
-    int64_t unit_bytes;
-    struct serve_memory memory;
-    struct chosen chosen;
-    struct predict_profile profiles[LIMIT_MODELS]; /* read from files; without groups: none */
-    struct engine_place engines[LIMIT_DEVICES];
-    int n_engines;
-    struct recorders recorders;
-    char device_texts[LIMIT_DEVICES][64];
-    const char *device_names[LIMIT_DEVICES];
-    struct cluster_local_bus *bus;
-    struct cluster_gateway *gateway;
-    struct cluster_manager *manager;
-    struct cluster_node *node;
-    int epoll_fd;
-    struct wake kick; /* the gateway changed: wire_step is wanted */
-};
-
 /* ---- Models. ---- */
 
-static struct set engines_of(const struct house *house, const struct config_model *model)
-{
-    struct set engines = { { 0 } };
-    for (int i = 0; i < model->n_devices; i++) {
-        for (int e = 0; e < house->config.n_devices; e++) {
-            if (strcmp(model->devices[i], house->config.devices[e]) == 0)
-                set_add(&engines, e);
-        }
-    }
-    return engines;
-}
-
-static void describe_service(struct house *house, int s)
-{
-    const struct config *config = &house->config;
-    const struct config_model *model = &config->models[s];
-    const struct model_spec *spec = &house->cards[s].spec;
-    struct service_spec *service = &house->services[s];
-    int64_t n_context = model->n_context > 0 ? min_i64(model->n_context, spec->n_positions_max)
-                                             : spec->n_positions_max;
-    int64_t keep_alive =
-        model->keep_alive_ns == CONFIG_UNSET ? config->keep_alive_ns : model->keep_alive_ns;
-    *service = (struct service_spec){
-        .n_context_max = (int32_t)n_context,
-        .priority = (int32_t)model->priority,
-        .slo = { (model->ttft_ms >= 0 ? model->ttft_ms : config->ttft_ms) * TIME_NS_PER_MS,
-                 (model->tpot_ms >= 0 ? model->tpot_ms : config->tpot_ms) * TIME_NS_PER_MS,
-                 (model->e2e_ms >= 0 ? model->e2e_ms : config->e2e_ms) * TIME_NS_PER_MS },
-        .kv_bytes_min = model->kv_bytes_min,
-        .kv_bytes_max = model->kv_bytes_max,
-        .keep_alive_ns = model->is_pinned ? -1 : keep_alive,
-        .is_loaded_at_start = model->is_preloaded,
-        .n_held_max = (int32_t)config->n_held_max,
-        .hold_ns_max = config->hold_ns,
-        .engines = engines_of(house, model),
-    };
-    memcpy(service->name, model->name, sizeof service->name);
-    house->n_tokens_max = max_i32(house->n_tokens_max, service->n_context_max);
-}
-
-static void describe_api_model(struct house *house, int s)
-{
-    const struct config_model *model = &house->config.models[s];
-    const struct model_card *card = &house->cards[s];
-    house->models[s] = (struct api_model){
-        .name = model->name,
-        .aliases = model->aliases,
-        .n_aliases = model->n_aliases,
-        .service = (uint16_t)s,
-        .n_context_max = house->services[s].n_context_max,
-        .n_vocabulary = card->spec.n_vocabulary,
-        .tokenizer = card->tokenizer,
-        .chat_template = card->chat_template,
-        .chat_fault = card->chat_fault.text[0] != '\0' ? card->chat_fault.text : NULL,
-        .bos_id = card->bos_id,
-        .eos_id = card->eos_id,
-        .n_eog = card->n_eog,
-        .eog_ids = card->eog_ids,
-        .slo = house->services[s].slo,
-        .priority = house->services[s].priority,
-        .created_unix_s = time_unix_ns() / TIME_NS_PER_S,
-        .path = model->path,
-        .format = card->format,
-        .engines = house->services[s].engines,
-        .kv_type = model->kv_type != NULL ? model->kv_type : house->config.kv_type,
-    };
-}
-
-/* A batch holds prompt chunks and decodes. */
-static int32_t n_rows_max(const struct config *config)
+int32_t wire_house_rows_max(const struct config *config)
 {
     int64_t n_prompt = config->chunk_tokens > 0 ? config->n_batch_tokens_max : LIMIT_BATCH_TOKENS;
     return (int32_t)(n_prompt + config->n_batch_max);
 }
 
-/* Opens a model's header, and reads from it what engines and clients need. */
-static enum status open_model(struct house *house, int s, struct kv_shape *shape,
-                              struct fault *fault)
+struct serve_offer_options wire_house_offer_options(struct house *house, bool is_by_path)
 {
-    const struct config *config = &house->config;
-    const struct config_model *model = &config->models[s];
-    enum dtype kv_dtype = chosen_kv_dtype(config, model);
-    struct weights *weights;
-    enum status status =
-        serve_model_open(config, model, &weights, &house->cards[s], &house->profiles[s], fault);
-    if (status != STATUS_OK)
-        return status;
-    house->n_services = s + 1;
-    describe_service(house, s);
-    describe_api_model(house, s);
-    *shape = serve_kv_shape(&house->cards[s].spec, kv_dtype);
-    log_line(LOG_DEBUG, "serve", "%s: %lld bytes of KV a token, %s", model->name,
-             (long long)shape->bytes_per_token, dtype_info(kv_dtype)->name);
-    if (model->profile != NULL)
-        log_line(LOG_INFO, "serve", "%s: profile %016llx", model->name,
-                 (unsigned long long)predict_profile_hash(&house->profiles[s]));
-    house->need_bytes[s] = run_model_packed_bytes(weights, house->engines[0].device) +
-                           run_model_peak_bytes(weights, house->engines[0].device,
-                                                n_rows_max(config), (int32_t)config->n_batch_max);
-    weights_close(weights);
-    return STATUS_OK;
+    return (struct serve_offer_options){ .config = &house->config,
+                                         .device = house->engines[0].device,
+                                         .n_rows_max = wire_house_rows_max(&house->config),
+                                         .is_by_path = is_by_path };
+}
+
+/* Of the engine with the least. */
+static int64_t pool_bytes(const struct house *house)
+{
+    int64_t least = INT64_MAX;
+    for (int e = 0; e < house->n_engines; e++)
+        least = min_i64(least, house->engines[e].device_spec.memory_bytes);
+    return least;
 }
 
 static enum status open_models(struct house *house, struct fault *fault)
 {
     struct kv_shape shapes[LIMIT_MODELS];
-    enum status status = STATUS_OK;
-    for (int s = 0; s < house->config.n_models && status == STATUS_OK; s++)
-        status = open_model(house, s, &shapes[s], fault);
-    if (status != STATUS_OK)
-        return status;
-    return serve_kv_choose(&house->config, house->chosen.kv_kind, shapes, house->layouts,
-                           &house->unit_bytes, fault);
+    const struct serve_offer_options options = wire_house_offer_options(house, false);
+    for (int s = 0; s < house->config.n_models; s++) {
+        struct serve_offer *offer = &house->offers[s];
+        enum status status = serve_offer_open(offer, s, &house->config.models[s], &options, fault);
+        if (status != STATUS_OK)
+            return status;
+        offer->state = OFFER_THERE;
+        shapes[s] = offer->shape;
+        house->n_services = s + 1;
+        house->n_tokens_max = max_i32(house->n_tokens_max, offer->service.n_context_max);
+    }
+    enum status status = serve_kv_choose(&house->config, house->chosen.kv_kind, pool_bytes(house),
+                                         shapes, &house->kv, fault);
+    for (int s = 0; s < house->n_services; s++)
+        house->offers[s].layout = house->kv.layouts[s];
+    return status;
 }
 
-/* A model that is to be there at start and has more bytes than any engine that may serve it. */
+enum status wire_house_check_bytes(const struct house *house, const struct serve_offer *offer,
+                                   struct fault *fault)
+{
+    int64_t most = 0, unit_bytes = house->kv.unit_bytes;
+    for (int e = 0; e < house->n_engines; e++)
+        if (service_spec_allows(&offer->service.engines, e))
+            most = max_i64(most, house->engines[e].device_spec.memory_bytes);
+    if (!offer->service.is_loaded_at_start || offer->need_bytes <= most - unit_bytes)
+        return STATUS_OK;
+    enum status status =
+        fault_set(fault, STATUS_TOO_LARGE,
+                  "model %.80s is to be loaded at start and needs %.1f MiB; its engine has "
+                  "%.1f MiB, %.1f of them for KV (partial: true starts without it)",
+                  offer->service.name, (double)offer->need_bytes * 0x1p-20, (double)most * 0x1p-20,
+                  (double)unit_bytes * 0x1p-20);
+    if (!house->config.is_partial)
+        return status;
+    log_line(LOG_WARN, "serve", "%s", fault->text);
+    return STATUS_OK;
+}
+
 static enum status check_bytes(const struct house *house, struct fault *fault)
 {
-    for (int s = 0; s < house->n_services; s++) {
-        const struct service_spec *service = &house->services[s];
-        int64_t most = 0;
-        for (int e = 0; e < house->n_engines; e++)
-            if (service_spec_allows(&service->engines, e))
-                most = max_i64(most, house->engines[e].device_spec.memory_bytes);
-        if (!service->is_loaded_at_start || house->need_bytes[s] <= most - house->unit_bytes)
-            continue;
-        enum status status =
-            fault_set(fault, STATUS_TOO_LARGE,
-                      "model %.80s is to be loaded at start and needs %.1f MiB; its engine has "
-                      "%.1f MiB, %.1f of them for KV (partial: true starts without it)",
-                      service->name, (double)house->need_bytes[s] * 0x1p-20, (double)most * 0x1p-20,
-                      (double)house->unit_bytes * 0x1p-20);
-        if (!house->config.is_partial)
-            return status;
-        log_line(LOG_WARN, "serve", "%s", fault->text);
-    }
-    return STATUS_OK;
+    enum status status = STATUS_OK;
+    for (int s = 0; s < house->n_services && status == STATUS_OK; s++)
+        status = wire_house_check_bytes(house, &house->offers[s], fault);
+    return status;
 }
 
 /* ---- Engines. ---- */
@@ -305,15 +195,18 @@ static void open_unit(struct house *house, int e)
     const struct model_spec *specs[LIMIT_MODELS];
     enum dtype kv_dtypes[LIMIT_MODELS];
     struct perf perfs[LIMIT_MODELS] = { 0 };
+    struct kv_layout layouts[LIMIT_MODELS];
     for (int s = 0; s < house->n_services; s++) {
-        place->services[s] = house->services[s];
+        const struct serve_offer *offer = &house->offers[s];
+        layouts[s] = offer->layout;
+        place->services[s] = offer->service;
         place->services[s].share_percent = config->engines[e].share_percent[s];
         place->services[s].kv_quota_bytes = config->engines[e].kv_bytes[s];
-        paths[s] = config->models[s].path;
-        specs[s] = &house->cards[s].spec;
-        kv_dtypes[s] = chosen_kv_dtype(config, &config->models[s]);
-        if (house->profiles[s].n_groups > 0)
-            perfs[s] = predict_profile_perf(&house->profiles[s], place->device_spec.n_cores);
+        paths[s] = offer->model.path;
+        specs[s] = &offer->card.spec;
+        kv_dtypes[s] = offer->kv_dtype;
+        if (offer->profile.n_groups > 0)
+            perfs[s] = predict_profile_perf(&offer->profile, place->device_spec.n_cores);
     }
     const struct run_unit_options options = {
         .host = { .engine = { .id = (uint16_t)e,
@@ -328,9 +221,11 @@ static void open_unit(struct house *house, int e)
                               .pad_tokens = house->chosen.policy->pads_batches ? PAD_TOKENS : 0,
                               .n_services = house->n_services,
                               .services = place->services,
-                              .layouts = house->layouts,
+                              .layouts = layouts,
+                              .n_services_max = LIMIT_MODELS,
+                              .kv_bounds = house->kv.bounds,
                               .kv_kind = house->chosen.kv_kind,
-                              .kv_unit_bytes = house->unit_bytes,
+                              .kv_unit_bytes = house->kv.unit_bytes,
                               .kv_bytes_max = config->kv_bytes,
                               .has_prefix_cache = config->has_prefix_cache,
                               .policy = house->chosen.policy,
@@ -342,7 +237,7 @@ static void open_unit(struct house *house, int e)
         .paths = paths,
         .specs = specs,
         .perfs = perfs,
-        .n_rows_max = n_rows_max(config),
+        .n_rows_max = wire_house_rows_max(config),
         .n_logit_rows_max = (int32_t)config->n_batch_max,
         .kv_dtypes = kv_dtypes,
         .profile_ns = config->profile_ns,
@@ -373,18 +268,9 @@ static int64_t unit_step(void *self, int64_t now_ns)
     return run_unit_step(self, now_ns);
 }
 
-static bool unit_next_change(void *self, struct cluster_engine_change *change)
+static bool unit_next_change(void *self, struct service_change *change)
 {
-    struct run_unit_change from;
-    if (!run_unit_next_change(self, &from))
-        return false;
-    *change = (struct cluster_engine_change){ .service = from.service,
-                                              .status = from.status,
-                                              .cause = from.cause,
-                                              .weights_bytes = from.weights_bytes,
-                                              .activation_bytes = from.activation_bytes,
-                                              .fault = from.fault };
-    return true;
+    return run_unit_next_change(self, change);
 }
 
 static const struct engine_report *unit_report(void *self)
@@ -395,6 +281,12 @@ static const struct engine_report *unit_report(void *self)
 static void open_cluster(struct house *house)
 {
     struct cluster_engine engines[LIMIT_DEVICES];
+    struct service_spec services[LIMIT_MODELS];
+    int64_t need_bytes[LIMIT_MODELS];
+    for (int s = 0; s < house->n_services; s++) {
+        services[s] = house->offers[s].service;
+        need_bytes[s] = house->offers[s].need_bytes;
+    }
     for (int e = 0; e < house->n_engines; e++) {
         struct run_unit *unit = house->engines[e].unit;
         engines[e] = (struct cluster_engine){
@@ -419,9 +311,10 @@ static void open_cluster(struct house *house)
         .node = PORT_NODE,
         .n_engines = house->n_engines,
         .n_services = house->n_services,
-        .services = house->services,
-        .need_bytes = house->need_bytes,
-        .kept_bytes = house->unit_bytes,
+        .n_services_max = LIMIT_MODELS,
+        .services = services,
+        .need_bytes = need_bytes,
+        .kept_bytes = house->kv.unit_bytes,
     };
     const struct cluster_gateway_options gateway = {
         .port = cluster_local_bus_port(house->bus, PORT_GATEWAY),
@@ -430,9 +323,10 @@ static void open_cluster(struct house *house)
         .seed = rng_system(),
         .n_engines = house->n_engines,
         .n_services = house->n_services,
-        .services = house->services,
+        .n_services_max = LIMIT_MODELS,
+        .services = services,
         .n_requests_max = (uint32_t)house->config.n_requests_max,
-        .kv_unit_bytes = house->unit_bytes,
+        .kv_unit_bytes = house->kv.unit_bytes,
         .router = house->chosen.router,
         .router_config = &house->chosen.route,
         .predictor = house->chosen.predictor,
@@ -515,14 +409,20 @@ static void log_lengths(const struct house *house)
     const struct length_book *book = cluster_gateway_lengths(house->gateway);
     for (int s = 0; s < house->n_services; s++) {
         struct str line;
-        if (book->calibrations[s].n == 0)
+        if (book->calibrations[s].n == 0 || house->offers[s].state == OFFER_VACANT)
             continue;
         str_init(&line);
-        length_calibration_print(&book->calibrations[s], house->services[s].name, &line);
+        length_calibration_print(&book->calibrations[s], house->offers[s].service.name, &line);
         log_line(LOG_INFO, "lengths", "%s predicted %.*s", book->predictor->name, (int)line.n - 1,
                  line.at);
         str_free(&line);
     }
+}
+
+/* Of a name that another model has by now the new one alone is shown. */
+static bool is_shown(const struct serve_offer *offer)
+{
+    return offer->state == OFFER_THERE;
 }
 
 /* Where models may be, and are. */
@@ -534,12 +434,13 @@ static void print_places(const struct house *house, struct str *out)
                        "1 where it is loaded, 0 where it is placed and is not.", "gauge");
     for (int s = 0; s < house->n_services; s++) {
         for (int e = 0; e < house->n_engines; e++) {
-            if (!service_spec_allows(&house->services[s].engines, e))
+            if (!is_shown(&house->offers[s]) ||
+                !service_spec_allows(&house->offers[s].service.engines, e))
                 continue;
             char number[16];
             snprintf(number, sizeof number, "%d", e);
             str_add_text(out, "shoal_model_on_engine");
-            metrics_print_label(out, '{', "model_name", house->services[s].name);
+            metrics_print_label(out, '{', "model_name", house->offers[s].service.name);
             metrics_print_label(out, ',', "engine", number);
             metrics_print_label(out, ',', "device", house->device_names[e]);
             str_printf(out, "} %d\n",
@@ -552,9 +453,9 @@ static void print_places(const struct house *house, struct str *out)
 void wire_metrics(void *self, struct str *out)
 {
     const struct house *house = self;
-    const char *names[LIMIT_MODELS];
+    const char *names[LIMIT_MODELS] = { NULL };
     for (int s = 0; s < house->n_services; s++)
-        names[s] = house->services[s].name;
+        names[s] = is_shown(&house->offers[s]) ? house->offers[s].service.name : NULL;
     cmd_lengths_print(cluster_gateway_lengths(house->gateway), names, out);
     print_places(house, out);
     metrics_print_name(out, "shoal_router_forced_total",
@@ -566,6 +467,7 @@ void wire_metrics(void *self, struct str *out)
 
 bool wire_close(struct house *house)
 {
+    wire_join_end(house);
     if (house->gateway) {
         log_lengths(house);
         cluster_gateway_close(house->gateway);
@@ -579,10 +481,8 @@ bool wire_close(struct house *house)
         house->engines[e].device->close(house->engines[e].device->self);
     }
     bool is_recorded = recorders_close(&house->recorders);
-    for (int s = 0; s < house->n_services; s++) {
-        model_card_close(&house->cards[s]);
-        predict_profile_free(&house->profiles[s]);
-    }
+    for (int s = 0; s < LIMIT_MODELS; s++)
+        serve_offer_close(&house->offers[s], false);
     if (house->epoll_fd >= 0) {
         wake_close(&house->kick);
         close(house->epoll_fd);
@@ -603,7 +503,7 @@ int64_t wire_step(struct house *house, int64_t now_ns)
             !cluster_local_bus_has_mail(house->bus, PORT_MANAGER))
             break;
     }
-    return wake;
+    return min_i64(wake, wire_join_step(house, now_ns));
 }
 
 /* ---- The gateway's service, with a kick whenever it leaves work for wire_step. ---- */
@@ -659,12 +559,6 @@ struct control wire_control(struct house *house)
 const char *const *wire_devices(const struct house *house)
 {
     return house->device_names;
-}
-
-const struct api_model *wire_models(const struct house *house, int *n)
-{
-    *n = house->n_services;
-    return house->models;
 }
 
 int64_t wire_http_bytes(const struct house *house)

@@ -19,22 +19,6 @@ struct control_answer {
     int32_t n_engines;
     const struct engine_report *engines; /* valid until the next call of next */
 };
-/* A model's status changed on an engine. Unlike reports, which say how things are now and then,
- * every change is told, in order, however short the time that it lasted. */
-struct control_change {
-    uint16_t engine, service;
-    uint8_t status; /* enum service_status; BROKEN = a load failed: it is UNLOADED now */
-    int64_t weights_bytes, activation_bytes;
-    struct fault fault; /* of BROKEN: why */
-};
-static inline void control_change_apply(const struct control_change *change,
-                                        struct service_report *report)
-{
-    report->status = change->status;
-    report->progress_percent = change->status == SERVICE_LOADED ? 100 : 0;
-    report->weights_bytes = change->weights_bytes;
-    report->activation_bytes = change->activation_bytes;
-}
 
 struct control {
     void *self;
@@ -42,5 +26,5 @@ struct control {
     bool (*next)(void *self, struct control_answer *answer);
     /* Changes since the last call; taken before `next`, whose reports are later. NULL = none told.
      */
-    bool (*next_change)(void *self, struct control_change *change);
+    bool (*next_change)(void *self, struct service_change *change);
 };

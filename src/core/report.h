@@ -3,6 +3,7 @@
 #include "base/set.h"
 #include "core/coefficients.h"
 #include "core/limits.h"
+#include "base/status.h"
 
 enum service_status {
     SERVICE_UNLOADED,
@@ -16,6 +17,7 @@ const char *service_status_name(enum service_status status);
 struct service_report {
     uint8_t status; /* enum service_status */
     uint8_t progress_percent;
+    uint16_t life; /* of its service_spec */
     int32_t n_waiting, n_running;
     int64_t weights_bytes, activation_bytes, kv_used_bytes, kv_cached_bytes;
     int64_t kv_bytes_per_token; /* as allocated, padding of the merged block included */
@@ -53,6 +55,25 @@ struct engine_report {
     struct set listed;
     struct service_report services[LIMIT_SERVICES];
 };
+/* A model's status changed on an engine. Reports say how things are now and then; every change is
+ * told, in order, however short the time that it lasted. The same record goes from an engine's unit
+ * through node, bus and gateway to the API. */
+struct service_change {
+    uint16_t engine, service;
+    uint16_t life;  /* of its service_spec: a change of an earlier service counts no more */
+    uint8_t status; /* enum service_status; BROKEN = a load failed: it is UNLOADED now */
+    uint8_t cause;  /* enum status: why it is so; OK = it was asked for */
+    int64_t weights_bytes, activation_bytes; /* that the engine has booked for it by then */
+    struct fault fault;                      /* of BROKEN: why */
+};
+static inline void service_change_apply(const struct service_change *change,
+                                        struct service_report *report)
+{
+    report->status = change->status;
+    report->progress_percent = change->status == SERVICE_LOADED ? 100 : 0;
+    report->weights_bytes = change->weights_bytes;
+    report->activation_bytes = change->activation_bytes;
+}
 /* Of a report with so many services: what is behind is never written, sent or copied. */
 static inline size_t engine_report_bytes(int n_services)
 {

@@ -13,40 +13,37 @@ enum { STATE_SPAN = 512 }; /* of a policy's state: its thresholds */
 
 /* Units for the pads of all lanes: for each one block that is only read, two of a row's own, and
  * those of pad_tokens. */
-static int64_t pad_units(const struct engine_options *o)
+static int64_t pad_units(const struct engine_options *o, const struct kv_layout *layout)
 {
-    int64_t n_units = 0;
-    for (int i = 0; i < o->n_services && o->pad_tokens > 0 && !o->is_virtual; i++) {
-        const struct kv_layout *layout = &o->layouts[i];
-        int64_t n_blocks = o->n_lanes * (3 + kv_blocks_for(o->pad_tokens, layout->block_tokens));
-        n_units = max_i64(n_units, layout->units_per_block > 1
-                                       ? n_blocks * layout->units_per_block
-                                       : div_up_i64(n_blocks, layout->blocks_per_unit));
-    }
-    return n_units;
+    if (o->pad_tokens == 0 || o->is_virtual)
+        return 0;
+    int64_t n_blocks = o->n_lanes * (3 + kv_blocks_for(o->pad_tokens, layout->block_tokens));
+    return layout->units_per_block > 1 ? n_blocks * layout->units_per_block
+                                       : div_up_i64(n_blocks, layout->blocks_per_unit);
 }
 
 static void open_pool(struct engine *e)
 {
     const struct engine_options *o = &e->options;
-    int64_t n_pad_units = pad_units(o);
+    int64_t n_pad_units = 0;
+    for (int i = 0; i < o->n_services; i++)
+        n_pad_units = max_i64(n_pad_units, pad_units(o, &o->layouts[i]));
+    if (o->kv_bounds.block_tokens_min == 0)
+        e->options.kv_bounds = kv_cut_bounds_of(o->layouts, o->n_services);
     e->options.memory_bytes =
         max_i64(o->memory_bytes - n_pad_units * o->kv_unit_bytes, o->kv_unit_bytes);
-    struct kv_service_options services[KV_SERVICES_MAX];
-    for (int i = 0; i < o->n_services; i++)
-        services[i] = (struct kv_service_options){ o->layouts[i], e->specs[i].kv_bytes_min,
-                                                   e->specs[i].kv_bytes_max };
     int64_t pool_bytes = o->kv_bytes_max > 0 ? o->kv_bytes_max : o->memory_bytes;
     pool_bytes = min_i64(pool_bytes, o->memory_bytes);
     pool_bytes = min_i64(pool_bytes, kv_bytes_most(o->kv_kind, o->kv_unit_bytes));
-    ledger_init(&e->ledger, o->memory_bytes, e->models, o->n_services);
+    ledger_init(&e->ledger, o->memory_bytes, e->models, o->n_services_max);
+    e->n_pad_units = n_pad_units;
     e->kv = kv_open(&(struct kv_options){
         .kind = o->kv_kind,
         .pool_bytes_max = pool_bytes,
         .pool_bytes = pool_bytes,
         .unit_bytes = o->kv_unit_bytes,
-        .n_services = o->n_services,
-        .services = services,
+        .n_services_max = o->n_services_max,
+        .bounds = o->kv_bounds,
         .n_requests_max = o->n_requests_max,
         .n_tokens_max = o->n_tokens_max,
         .is_virtual = o->is_virtual || o->has_no_memory,
@@ -123,10 +120,9 @@ static void open_scratch(struct engine *e)
 
 static void open_services(struct engine *e)
 {
-    size_t n = (size_t)e->options.n_services;
+    size_t n = (size_t)e->options.n_services_max;
     uint32_t n_requests = e->options.n_requests_max;
     e->specs = mem_take(n * sizeof(*e->specs));
-    memcpy(e->specs, e->options.services, n * sizeof(*e->specs));
     e->services = mem_take(n * (sizeof(*e->services) + sizeof(*e->busy)));
     e->busy = (void *)(e->services + n);
     e->queues = mem_take(n * sizeof(*e->queues));
@@ -136,17 +132,31 @@ static void open_services(struct engine *e)
     e->wanted_bytes = mem_take(n * sizeof(*e->wanted_bytes));
     e->away = mem_take(n * sizeof(*e->away));
     e->running = mem_take(n * n_requests * sizeof(*e->running));
-    for (size_t i = 0; i < n; i++) {
-        tree_init(&e->queues[i].tree);
+    for (size_t i = 0; i < n; i++) { /* as of a number that is no service's */
         e->queues[i].last = SCHEDULE_NONE;
         e->services[i].first_waiting = SCHEDULE_NONE;
-        e->services[i].running = e->running + i * n_requests;
-        e->services[i].tpot_ns = min_i64(e->specs[i].slo.tpot_ns, LIMIT_TPOT_MS * TIME_NS_PER_MS);
-        e->services[i].share = (float)e->specs[i].share_percent / 100;
-        e->services[i].kv_quota_bytes = e->specs[i].kv_quota_bytes;
-        e->services[i].kv_bytes_per_token =
-            kv_token_bytes(&e->options.layouts[i], e->options.kv_unit_bytes);
     }
+}
+
+/* Fills the tables of a service that joins. */
+static void begin_service(struct engine *e, int i, const struct service_spec *spec,
+                          const struct kv_layout *layout)
+{
+    e->specs[i] = *spec;
+    e->stats[i] = (struct engine_stats){ 0 };
+    e->away[i] = (struct engine_away){ 0 };
+    tree_init(&e->queues[i].tree);
+    e->queues[i].last = SCHEDULE_NONE;
+    e->services[i] = (struct schedule_service){
+        .first_waiting = SCHEDULE_NONE,
+        .running = e->running + (size_t)i * e->options.n_requests_max,
+        .tpot_ns = min_i64(spec->slo.tpot_ns, LIMIT_TPOT_MS * TIME_NS_PER_MS),
+        .share = (float)spec->share_percent / 100,
+        .kv_quota_bytes = spec->kv_quota_bytes,
+        .kv_bytes_per_token = kv_token_bytes(layout, e->options.kv_unit_bytes),
+    };
+    kv_add_service(e->kv, i,
+                   &(struct kv_service_options){ *layout, spec->kv_bytes_min, spec->kv_bytes_max });
 }
 
 static void open_policy(struct engine *e)
@@ -156,7 +166,8 @@ static void open_policy(struct engine *e)
         e->config = *o->config;
     else
         schedule_config_init(&e->config);
-    e->limits = (struct schedule_limits){ o->n_services, (int32_t)o->n_requests_max, o->n_lanes };
+    e->limits =
+        (struct schedule_limits){ o->n_services_max, (int32_t)o->n_requests_max, o->n_lanes };
     e->policy_state = mem_take(o->policy->state_bytes(&e->limits));
     o->policy->open(e->policy_state, &e->limits, &e->config);
     e->view = (struct schedule_view){
@@ -179,10 +190,12 @@ static void open_policy(struct engine *e)
 
 struct engine *engine_open(const struct engine_options *options)
 {
-    CHECK(options->n_services > 0 && options->n_services <= KV_SERVICES_MAX);
+    CHECK(options->n_services > 0 &&
+          max_i32(options->n_services, options->n_services_max) <= KV_SERVICES_MAX);
     CHECK(options->n_lanes > 0 && options->n_lanes <= LIMIT_LANES && options->n_requests_max > 0);
     struct engine *e = mem_take(sizeof(*e));
     e->options = *options;
+    e->options.n_services_max = max_i32(options->n_services, options->n_services_max);
     e->is_healthy = true;
     e->options.n_deep = max_i32(options->n_deep, 1);
     e->n_slots = options->n_lanes * e->options.n_deep;
@@ -192,6 +205,8 @@ struct engine *engine_open(const struct engine_options *options)
         e->lanes[lane].until_ns = TIME_NEVER;
     open_services(e);
     open_pool(e);
+    for (int i = 0; i < options->n_services; i++)
+        begin_service(e, i, &options->services[i], &options->layouts[i]);
     open_tables(e);
     open_scratch(e);
     open_policy(e);
@@ -377,6 +392,50 @@ bool engine_close_service(struct engine *e, int service, int64_t now_ns)
                     &(struct engine_log_word){ .now_ns = now_ns, .service = service });
     e->view.now_ns = max_i64(e->view.now_ns, now_ns);
     return engine_room_close(e, service);
+}
+
+bool engine_has_service(const struct engine *e, int service)
+{
+    return kv_has_service(e->kv, service);
+}
+
+const char *engine_add_service(struct engine *e, int service, const struct service_spec *spec,
+                               const struct kv_layout *layout, int64_t now_ns)
+{
+    const struct engine_options *o = &e->options;
+    CHECK(service >= 0 && service < o->n_services_max && !engine_has_service(e, service));
+    const char *why = kv_cut_refuse(o->kv_kind, &o->kv_bounds, o->kv_unit_bytes, layout);
+    if (why == NULL && pad_units(o, layout) > e->n_pad_units)
+        why = "padded batches of it need more room than this engine set aside";
+    if (why != NULL)
+        return why;
+    engine_log_added(e, service, spec, layout, now_ns);
+    e->view.now_ns = max_i64(e->view.now_ns, now_ns);
+    engine_step_cut(e, 0);
+    begin_service(e, service, spec, layout);
+    e->options.n_services = e->view.n_services = max_i32(o->n_services, service + 1);
+    e->view.n_changes++;
+    return NULL;
+}
+
+bool engine_remove_service(struct engine *e, int service, int64_t now_ns)
+{
+    if (!engine_has_service(e, service) || e->room_state[service] != ENGINE_ROOM_NONE ||
+        engine_is_service_busy(e, service))
+        return false;
+    for (uint32_t slot = 0; slot < e->n_used; slot++) /* what has still to be said of it */
+        if (e->requests[slot].state != REQUEST_FREE && e->requests[slot].service == service)
+            return false;
+    engine_log_word(e, ENGINE_LOG_REMOVED,
+                    &(struct engine_log_word){ .now_ns = now_ns, .service = service });
+    e->view.now_ns = max_i64(e->view.now_ns, now_ns);
+    engine_step_cut(e, 0);
+    kv_remove_service(e->kv, service);
+    e->services[service] = (struct schedule_service){ .first_waiting = SCHEDULE_NONE };
+    e->specs[service] = (struct service_spec){ 0 };
+    set_remove(&e->listed, service);
+    e->view.n_changes++;
+    return true;
 }
 
 bool engine_is_service_busy(const struct engine *e, int service)

@@ -30,9 +30,11 @@ struct engine_options {
      * executor takes the place of each for a lane of its own: batch_place. In the simulator. */
     int32_t n_deep;
     double deep_part;
-    int32_t n_services;
-    const struct service_spec *services; /* copied */
-    const struct kv_layout *layouts; /* per service, of every model that may ever be loaded here */
+    int32_t n_services;                  /* at first; others may join */
+    const struct service_spec *services; /* copied, as what follows */
+    const struct kv_layout *layouts;     /* per service */
+    int32_t n_services_max;              /* that there may be at once; 0 = n_services */
+    struct kv_bounds kv_bounds; /* of all that may ever join; zeros: of these layouts alone */
     int64_t swap_bytes; /* of host memory for requests that give way; 0 = they compute again */
     int64_t swap_bytes_per_s; /* between device and host, until measured; 0 = 4 GiB/s */
     int32_t pad_tokens; /* of padded batches: room for so many pads and rows of members that ended,
@@ -102,6 +104,14 @@ void engine_open_service(struct engine *engine, int service, const struct perf *
 bool engine_empty_service(struct engine *engine, int service, int64_t now_ns);
 /* The same, and then frees its bytes for the pool and other models: what they held must be gone. */
 bool engine_close_service(struct engine *engine, int service, int64_t now_ns);
+/* A service joins under a number that is none's, below n_services_max: its model may then be loaded
+ * as any other. Nothing of the number's earlier service is left. NULL, or why it can't ever join:
+ * then nothing changed. */
+const char *engine_add_service(struct engine *engine, int service, const struct service_spec *spec,
+                               const struct kv_layout *layout, int64_t now_ns);
+/* It leaves. False: its model is loaded or has bytes, or a request of it is still here. */
+bool engine_remove_service(struct engine *engine, int service, int64_t now_ns);
+bool engine_has_service(const struct engine *engine, int service);
 bool engine_is_service_busy(const struct engine *engine, int service); /* it has requests */
 void engine_drain(struct engine *engine); /* takes nothing new; what runs goes on */
 

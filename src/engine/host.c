@@ -33,6 +33,8 @@ enum mail_kind {
     MAIL_OPEN,
     MAIL_EMPTY,
     MAIL_CLOSE,
+    MAIL_ADD, /* struct mail_add */
+    MAIL_REMOVE,
     MAIL_DRAIN
 };
 struct mail_submit {
@@ -50,6 +52,11 @@ struct mail_control {
     int64_t weights_bytes, activation_bytes;
     struct perf perf;
 };
+struct mail_add {
+    struct mail_control control;
+    struct service_spec spec;
+    struct kv_layout layout;
+};
 struct pending { /* of one service: asks that take their time */
     bool wants_room, is_emptying;
     int n_closing; /* asks to close it */
@@ -62,12 +69,13 @@ struct engine_host {
     struct thread *thread;
     char name[16];
     int64_t report_ns;
-    int n_services;
+    int n_services_max;
     struct ring *inbox, *events, *answers, *reports;
     struct wake mail_wake, news_wake;
     _Atomic bool is_stopping, is_blocked;
 
     /* The engine's thread alone: */
+    int n_services;
     struct pending pending[LIMIT_SERVICES];
     struct engine_report said; /* the last, as it was made */
     bool is_draining, has_news, drops_events;
@@ -180,6 +188,12 @@ static void take_control(struct engine_host *host, const struct mail_control *ma
     case MAIL_EMPTY:
         empty(host, mail->service, mail->even_busy);
         break;
+    case MAIL_REMOVE:
+        answer(host, &(struct engine_host_answer){ .what = ENGINE_HOST_REMOVED,
+                                                   .is_done = engine_remove_service(
+                                                       host->engine, mail->service, time_now_ns()),
+                                                   .service = (uint16_t)mail->service });
+        break;
     case MAIL_CLOSE:
         give_up_room(host, mail->service);
         pending->n_closing++;
@@ -190,6 +204,23 @@ static void take_control(struct engine_host *host, const struct mail_control *ma
         host->is_draining = true;
         break;
     }
+}
+
+static void add_service(struct engine_host *host, const struct mail_add *mail)
+{
+    int service = mail->control.service;
+    const char *why =
+        engine_has_service(host->engine, service)
+            ? "its number is another service's"
+            : engine_add_service(host->engine, service, &mail->spec, &mail->layout, time_now_ns());
+    if (why == NULL) {
+        host->pending[service] = (struct pending){ .n_closing = 0 };
+        host->n_services = max_i32(host->n_services, service + 1);
+    }
+    answer(host, &(struct engine_host_answer){ .what = ENGINE_HOST_ADDED,
+                                               .is_done = why == NULL,
+                                               .service = (uint16_t)service,
+                                               .why = why });
 }
 
 static void take_mail(struct engine_host *host)
@@ -207,6 +238,10 @@ static void take_mail(struct engine_host *host)
             struct mail_cancel mail;
             memcpy(&mail, record, sizeof(mail));
             engine_cancel(host->engine, mail.id, mail.epoch, time_now_ns());
+        } else if (kind == MAIL_ADD) {
+            struct mail_add mail;
+            memcpy(&mail, record, sizeof(mail));
+            add_service(host, &mail);
         } else {
             struct mail_control mail;
             memcpy(&mail, record, sizeof(mail));
@@ -265,7 +300,8 @@ static bool stop(struct engine_host *host)
     host->drops_events = true;
     memset(host->pending, 0, sizeof(host->pending));
     for (int service = 0; service < host->n_services; service++)
-        is_done &= engine_close_service(host->engine, service, time_now_ns());
+        is_done &= !engine_has_service(host->engine, service) ||
+                   engine_close_service(host->engine, service, time_now_ns());
     return is_done;
 }
 
@@ -332,13 +368,14 @@ struct engine_host *engine_host_open(const struct engine_host_options *options)
     struct engine_host *host = mem_take(sizeof(*host));
     struct engine_options engine = options->engine;
     uint32_t inbox_bytes = inbox_bytes_for(options);
+    host->n_services = engine.n_services;
+    host->n_services_max = max_i32(engine.n_services, engine.n_services_max);
     host->inbox = ring_open(inbox_bytes);
     host->events = ring_open(options->outbox_bytes > 0 ? options->outbox_bytes : HOST_RING_BYTES);
     host->answers = ring_open(HOST_ANSWERS_BYTES);
     host->reports =
-        ring_open(bytes_for(HOST_REPORTS_BYTES, engine_report_bytes(engine.n_services) + 16));
+        ring_open(bytes_for(HOST_REPORTS_BYTES, engine_report_bytes(host->n_services_max) + 16));
     host->report_ns = options->report_ns > 0 ? options->report_ns : HOST_REPORT_NS;
-    host->n_services = engine.n_services;
     host->exec = engine.exec;
     host->body_bytes_max = inbox_bytes;
     host->body = mem_take(host->body_bytes_max);
@@ -451,15 +488,34 @@ int engine_host_wait_fd(struct engine_host *host)
     return host->news_wake.fd;
 }
 
-static bool ask(struct engine_host *host, const struct mail_control *mail)
+static bool put_ask(struct engine_host *host, const struct mail_control *mail, size_t n_bytes)
 {
-    CHECK(mail->service >= 0 && mail->service < host->n_services);
+    CHECK(mail->service >= 0 && mail->service < host->n_services_max);
     if (!put_cancels(host) || host->n_asks >= HOST_ASKS_MAX ||
-        !ring_put(host->inbox, mail, sizeof(*mail), NULL, 0))
+        !ring_put(host->inbox, mail, n_bytes, NULL, 0))
         return false;
     host->n_asks++;
     wake_up(&host->mail_wake);
     return true;
+}
+
+static bool ask(struct engine_host *host, const struct mail_control *mail)
+{
+    return put_ask(host, mail, sizeof(*mail));
+}
+
+bool engine_host_add_service(struct engine_host *host, int service, const struct service_spec *spec,
+                             const struct kv_layout *layout)
+{
+    const struct mail_add mail = { .control = { .kind = MAIL_ADD, .service = service },
+                                   .spec = *spec,
+                                   .layout = *layout };
+    return put_ask(host, &mail.control, sizeof(mail));
+}
+
+bool engine_host_remove_service(struct engine_host *host, int service)
+{
+    return ask(host, &(struct mail_control){ .kind = MAIL_REMOVE, .service = service });
 }
 
 bool engine_host_make_room(struct engine_host *host, int service, int64_t weights_bytes,
@@ -512,8 +568,9 @@ const struct engine_report *engine_host_report(struct engine_host *host)
     const void *record;
     size_t n_bytes;
     while (ring_peek(host->reports, &record, &n_bytes)) {
-        CHECK(n_bytes == engine_report_bytes(host->n_services));
+        CHECK(n_bytes >= engine_report_bytes(0) && n_bytes <= sizeof(host->report));
         memcpy(&host->report, record, n_bytes);
+        CHECK(n_bytes == engine_report_bytes(host->report.n_services));
         ring_pop(host->reports);
     }
     return &host->report;

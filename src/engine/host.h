@@ -49,6 +49,11 @@ bool engine_host_empty_service(struct engine_host *host, int service, bool even_
 /* Frees its bytes: what they held is gone. Also gives back a room that was booked or is being made
  * but never opened. What requests an open one has are returned (DRAINING) first. */
 bool engine_host_close_service(struct engine_host *host, int service);
+/* A service joins or leaves (engine_add_service, engine_remove_service). ADDED is not done, with a
+ * sentence, where it can't ever join; REMOVED is not done while something of it is left. */
+bool engine_host_add_service(struct engine_host *host, int service, const struct service_spec *spec,
+                             const struct kv_layout *layout);
+bool engine_host_remove_service(struct engine_host *host, int service);
 bool engine_host_drain(struct engine_host *host); /* answered when nothing is left to do */
 
 enum engine_host_what {
@@ -56,6 +61,8 @@ enum engine_host_what {
     ENGINE_HOST_OPENED,
     ENGINE_HOST_EMPTIED, /* is_done, or it has requests */
     ENGINE_HOST_CLOSED,
+    ENGINE_HOST_ADDED,
+    ENGINE_HOST_REMOVED,
     ENGINE_HOST_DRAINED,
 };
 struct engine_host_answer {
@@ -63,6 +70,7 @@ struct engine_host_answer {
     bool is_done;
     uint16_t service;
     struct engine_room room; /* of ROOM */
+    const char *why;         /* of ADDED, not done */
 };
 bool engine_host_answer(struct engine_host *host, struct engine_host_answer *answer);
 /* The latest report that has arrived (all zero before the first). Valid until the next call of any

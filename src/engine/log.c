@@ -161,6 +161,8 @@ void engine_log_opened(const struct engine *e)
     opened.n_tokens_max = o->n_tokens_max;
     opened.n_lanes = o->n_lanes;
     opened.n_services = o->n_services;
+    opened.n_services_max = o->n_services_max;
+    opened.kv_bounds = o->kv_bounds;
     opened.id = o->id;
     opened.has_prefix_cache = o->has_prefix_cache;
     opened.is_virtual = o->is_virtual;
@@ -205,6 +207,18 @@ void engine_log_perf(const struct engine *e, int service, const struct perf *per
     engine_log_add(e->options.log, &word, sizeof(word));
     engine_log_add(e->options.log, perf, sizeof(*perf));
     engine_log_put(e->options.log, ENGINE_LOG_OPEN);
+}
+
+void engine_log_added(const struct engine *e, int service, const struct service_spec *spec,
+                      const struct kv_layout *layout, int64_t now_ns)
+{
+    const struct engine_log_word word = { .now_ns = now_ns, .service = service };
+    if (e->options.log == NULL)
+        return;
+    engine_log_add(e->options.log, &word, sizeof(word));
+    engine_log_add(e->options.log, spec, sizeof(*spec));
+    engine_log_add(e->options.log, layout, sizeof(*layout));
+    engine_log_put(e->options.log, ENGINE_LOG_ADDED);
 }
 
 /* What stands in the buffer goes out now and then, so that little is lost with the process. */

@@ -18,7 +18,7 @@
 #include "engine/exec.h"
 #include "schedule/policy.h"
 
-enum { ENGINE_LOG_VERSION = 5, ENGINE_LOG_RECORD_MAX = 1 << 26 };
+enum { ENGINE_LOG_VERSION = 6, ENGINE_LOG_RECORD_MAX = 1 << 26 };
 
 enum engine_log_kind {
     ENGINE_LOG_OPENED, /* struct engine_log_opened, specs, layouts, lanes, config */
@@ -33,7 +33,9 @@ enum engine_log_kind {
     ENGINE_LOG_REFUSED, /* id: number of the call of emit that found no room, the first being 0 */
     ENGINE_LOG_PLAN,    /* id: hash of a plan */
     ENGINE_LOG_FULL,    /* the file reached its limit: the record ends here, the engine went on */
-    ENGINE_LOG_EMPTY,   /* service; older logs have none */
+    ENGINE_LOG_EMPTY,   /* service */
+    ENGINE_LOG_ADDED,   /* service; its spec and layout */
+    ENGINE_LOG_REMOVED, /* service */
     ENGINE_LOG_KINDS,
 };
 struct engine_log_opened {
@@ -46,7 +48,9 @@ struct engine_log_opened {
     int32_t n_tokens_max, n_lanes, n_services;
     uint16_t id;
     uint8_t has_prefix_cache, is_virtual;
-    uint32_t kv_kind, unused; /* enum kv_kind */
+    uint32_t kv_kind; /* enum kv_kind */
+    int32_t n_services_max;
+    struct kv_bounds kv_bounds;
 };
 _Static_assert(sizeof(struct engine_log_opened) % 8 == 0, "what follows is aligned");
 struct engine_log_word {
@@ -84,6 +88,8 @@ void engine_log_word(const struct engine *engine, enum engine_log_kind kind,
                      const struct engine_log_word *word);
 void engine_log_perf(const struct engine *engine, int service, const struct perf *perf,
                      int64_t now_ns);
+void engine_log_added(const struct engine *engine, int service, const struct service_spec *spec,
+                      const struct kv_layout *layout, int64_t now_ns);
 void engine_log_step(const struct engine *engine, int64_t now_ns);
 void engine_log_done(const struct engine *engine, const struct engine_exec_done *done);
 /* Items of whom an answer tells: none of a batch that failed or copied. */

@@ -26,6 +26,7 @@ struct replay {
     struct engine_replay *result;
     struct engine *engine;
     struct engine_options options;
+    struct engine_log_opened opened;
     struct schedule_config config;
     int64_t now_ns;
     uint64_t n_emits;
@@ -122,7 +123,7 @@ static void tell(struct replay *p, const struct engine_flight *flight,
     if (p->asked->saw == NULL || head->is_failed)
         return;
     p->asked->saw(p->asked->saw_self, &(struct engine_replay_batch){
-                                          .service_name = p->options.services[batch->service].name,
+                                          .service_name = p->engine->specs[batch->service].name,
                                           .service = batch->service,
                                           .lane = batch->lane,
                                           .n_items = batch->n_items,
@@ -258,6 +259,8 @@ static void set_options(struct replay *p, const struct engine_log_opened *o)
         .n_tokens_max = o->n_tokens_max,
         .n_lanes = o->n_lanes,
         .n_services = o->n_services,
+        .n_services_max = o->n_services_max,
+        .kv_bounds = o->kv_bounds,
         .kv_kind = (enum kv_kind)o->kv_kind,
         .kv_unit_bytes = o->kv_unit_bytes,
         .kv_bytes_max = o->kv_bytes_max,
@@ -291,6 +294,7 @@ static const char *read_opened(struct replay *p, const struct engine_replay_opti
     size_t n_lanes = (size_t)o.n_lanes * sizeof(struct schedule_lane);
     if (p->record.n_bytes != sizeof(o) + n_specs + n_layouts + n_lanes + sizeof(p->config))
         return "options of another length";
+    p->opened = o;
     set_options(p, &o);
     p->options.services = (const void *)tail;
     p->options.layouts = (const void *)(tail + n_specs);
@@ -303,7 +307,7 @@ static const char *read_opened(struct replay *p, const struct engine_replay_opti
     if (problem == NULL && options->config == NULL)
         problem = engine_replay_check_config(&p->config);
     int64_t memory = options->memory_bytes_max > 0 ? options->memory_bytes_max : REPLAY_MEMORY_MAX;
-    if (problem == NULL && engine_replay_check_memory(&o, p->options.layouts) > memory)
+    if (problem == NULL && engine_replay_check_memory(&o) > memory)
         problem = "its engine would take more memory than a replay may";
     o.policy[sizeof(o.policy) - 1] = '\0';
     p->options.policy = options->policy != NULL ? options->policy : schedule_find(o.policy);
@@ -331,12 +335,35 @@ static bool read_word(struct replay *p, struct engine_log_word *word)
         wrong(p, "its time is before that of the one before, or beyond all times");
         return false;
     }
-    if (word->service < 0 || word->service >= p->options.n_services) {
+    bool needs_one = p->record.kind == ENGINE_LOG_ROOM || p->record.kind == ENGINE_LOG_OPEN ||
+                     p->record.kind == ENGINE_LOG_EMPTY || p->record.kind == ENGINE_LOG_CLOSE ||
+                     p->record.kind == ENGINE_LOG_REMOVED;
+    if (word->service < 0 || word->service >= p->opened.n_services_max ||
+        (needs_one && !engine_has_service(p->engine, word->service))) {
         wrong(p, "a service that is not there");
         return false;
     }
     p->now_ns = word->now_ns;
     return true;
+}
+
+static void add_service(struct replay *p, const struct engine_log_record *record,
+                        const struct engine_log_word *word)
+{
+    struct service_spec spec;
+    struct kv_layout layout;
+    bool is_right = record->n_bytes == sizeof(*word) + sizeof(spec) + sizeof(layout) &&
+                    !engine_has_service(p->engine, word->service);
+    if (is_right) {
+        memcpy(&spec, record->payload + sizeof(*word), sizeof(spec));
+        memcpy(&layout, record->payload + sizeof(*word) + sizeof(spec), sizeof(layout));
+        is_right = engine_replay_check_service(&p->opened, &spec, &layout) == NULL;
+    }
+    if (!is_right ||
+        engine_add_service(p->engine, word->service, &spec, &layout, word->now_ns) != NULL)
+        wrong(p, "a service that can't join");
+    else
+        p->result->n_services = max_i32(p->result->n_services, word->service + 1);
 }
 
 static bool is_body_whole(const struct request_body *body, size_t n_bytes)
@@ -424,6 +451,13 @@ static void follow(struct replay *p)
         break;
     case ENGINE_LOG_CLOSE:
         (void)engine_close_service(p->engine, word.service, word.now_ns);
+        break;
+    case ENGINE_LOG_ADDED:
+        add_service(p, &record, &word);
+        break;
+    case ENGINE_LOG_REMOVED:
+        if (!engine_remove_service(p->engine, word.service, word.now_ns))
+            wrong(p, "a service that can't leave");
         break;
     case ENGINE_LOG_DRAIN:
         engine_drain(p->engine);

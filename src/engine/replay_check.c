@@ -42,9 +42,10 @@ const char *engine_replay_check_opened(const struct engine_log_opened *o)
         o->layout_bytes != sizeof(struct kv_layout) ||
         o->config_bytes != sizeof(struct schedule_config))
         return "it was recorded by another version of shoal";
-    if (o->n_services <= 0 || o->n_services > LIMIT_SERVICES || o->n_lanes <= 0 ||
-        o->n_lanes > LIMIT_LANES || o->n_requests_max == 0 || o->n_requests_max > 1u << 24 ||
-        o->n_tokens_max <= 0 || o->n_tokens_max > LIMIT_CONTEXT)
+    if (o->n_services <= 0 || o->n_services_max < o->n_services ||
+        o->n_services_max > LIMIT_SERVICES || o->n_lanes <= 0 || o->n_lanes > LIMIT_LANES ||
+        o->n_requests_max == 0 || o->n_requests_max > 1u << 24 || o->n_tokens_max <= 0 ||
+        o->n_tokens_max > LIMIT_CONTEXT)
         return "options out of range";
     if (!engine_replay_check_bytes(o->memory_bytes) ||
         !engine_replay_check_bytes(o->kv_bytes_max) || !engine_replay_check_bytes(o->swap_bytes) ||
@@ -53,6 +54,13 @@ const char *engine_replay_check_opened(const struct engine_log_opened *o)
         o->memory_bytes > kv_bytes_most((enum kv_kind)o->kv_kind, o->kv_unit_bytes) ||
         (!o->is_virtual && (o->body_bytes < 4096 || o->body_bytes > INT64_C(1) << 36)))
         return "bytes out of range";
+    const struct kv_bounds *b = &o->kv_bounds;
+    if (b->block_tokens_min < 1 || b->blocks_per_unit_max < 1 ||
+        b->blocks_per_unit_max > KV_UNIT_BLOCKS_MAX || b->units_per_block_min < 1 ||
+        b->units_per_block_max < b->units_per_block_min ||
+        b->units_per_block_max > KV_BLOCK_UNITS_MAX || b->page_bytes < 1 ||
+        !engine_replay_check_bytes(b->page_bytes))
+        return "bounds of layouts that no pool can have";
     return NULL;
 }
 
@@ -108,18 +116,14 @@ const char *engine_replay_check_config(const struct schedule_config *c)
 }
 
 /* What the engine will take, about. */
-int64_t engine_replay_check_memory(const struct engine_log_opened *o,
-                                   const struct kv_layout *layouts)
+int64_t engine_replay_check_memory(const struct engine_log_opened *o)
 {
-    int64_t n_requests = o->n_requests_max, n_blocks = 1, stride = 1;
-    for (int32_t i = 0; i < o->n_services; i++) {
-        n_blocks = max_i64(n_blocks, o->n_tokens_max / layouts[i].block_tokens + 1);
-        stride = max_i64(stride, layouts[i].blocks_per_unit);
-    }
+    int64_t n_requests = o->n_requests_max, stride = o->kv_bounds.blocks_per_unit_max;
+    int64_t n_blocks = o->n_tokens_max / o->kv_bounds.block_tokens_min + 1;
     int64_t n_units = o->memory_bytes / o->kv_unit_bytes + 1;
     if (o->is_virtual && !o->has_prefix_cache && stride == 1)
         n_units = 1; /* that pool only counts */
-    int64_t per_request = 1024 + 4 * o->n_services + 4 * n_blocks;
+    int64_t per_request = 1024 + 4 * o->n_services_max + 4 * n_blocks;
     if (!o->is_virtual)
         per_request += 4 * (int64_t)sizeof(struct token_logprobs);
     n_units += o->swap_bytes / 256 / (64 + stride * 64) + 1; /* its pages, were blocks tiny */
@@ -127,20 +131,32 @@ int64_t engine_replay_check_memory(const struct engine_log_opened *o,
            (o->is_virtual ? 0 : o->body_bytes + o->body_bytes / 4);
 }
 
+const char *engine_replay_check_service(const struct engine_log_opened *o,
+                                        const struct service_spec *spec,
+                                        const struct kv_layout *layout)
+{
+    const char *problem = check_layout(layout, o->kv_kind, o->kv_unit_bytes);
+    if (problem == NULL)
+        problem = kv_cut_refuse((enum kv_kind)o->kv_kind, &o->kv_bounds, o->kv_unit_bytes, layout);
+    if (problem != NULL)
+        return problem;
+    if (spec->name[LIMIT_NAME_BYTES - 1] != '\0' ||
+        !engine_replay_check_bytes(spec->kv_bytes_min) ||
+        !engine_replay_check_bytes(spec->kv_bytes_max) ||
+        !engine_replay_check_bytes(spec->kv_quota_bytes) || spec->share_percent < 0 ||
+        spec->share_percent > 100 || spec->n_context_max < 0)
+        return "a service that can't be";
+    return NULL;
+}
+
 const char *engine_replay_check_services(const struct engine_log_opened *o,
                                          const struct service_spec *specs,
                                          const struct kv_layout *layouts)
 {
     for (int32_t i = 0; i < o->n_services; i++) {
-        const char *problem = check_layout(&layouts[i], o->kv_kind, o->kv_unit_bytes);
+        const char *problem = engine_replay_check_service(o, &specs[i], &layouts[i]);
         if (problem != NULL)
             return problem;
-        if (specs[i].name[LIMIT_NAME_BYTES - 1] != '\0' ||
-            !engine_replay_check_bytes(specs[i].kv_bytes_min) ||
-            !engine_replay_check_bytes(specs[i].kv_bytes_max) ||
-            !engine_replay_check_bytes(specs[i].kv_quota_bytes) || specs[i].share_percent < 0 ||
-            specs[i].share_percent > 100 || specs[i].n_context_max < 0)
-            return "a service that can't be";
     }
     return NULL;
 }

@@ -22,6 +22,7 @@ static void report_service(const struct engine *e, int service, struct service_r
         .n_running = (int32_t)shown->n_running,
         .weights_bytes = e->ledger.models[service].weights_bytes,
         .activation_bytes = e->ledger.models[service].activation_bytes,
+        .life = e->specs[service].life,
         .kv_used_bytes = kv.n_blocks_used * layout->block_bytes,
         .kv_cached_bytes = kv.n_blocks_cached * layout->block_bytes,
         .kv_bytes_per_token = kv_token_bytes(layout, kv_unit_bytes(e->kv)),

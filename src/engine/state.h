@@ -88,10 +88,13 @@ enum engine_room_state {
 struct engine {
     struct schedule_config config;
     struct schedule_limits limits;
+    /* Tables of services have room for n_services_max. A number that is no service's has a closed
+     * one without a name. */
     struct service_spec *specs; /* (n_services) */
     uint8_t *room_state;        /* (n_services) enum engine_room_state */
     struct set listed;          /* services that ever were more than NONE there */
     struct ledger ledger;
+    int64_t n_pad_units;                /* beside the pool */
     struct ledger_model *models;        /* (n_services) the ledger's */
     int64_t *wanted_bytes;              /* (n_services) of models that wait for room */
     struct engine_away *away;           /* (n_services) */
@@ -167,14 +170,12 @@ void engine_queue_end(struct engine *engine, uint32_t slot, enum service_what wh
 /* The same for a request that may be in flight: then its commit does it. */
 void engine_queue_end_soon(struct engine *engine, uint32_t slot, enum service_what what,
                            enum service_why why);
-
 /* say.c: events. */
 void engine_say(struct engine *engine, uint32_t slot); /* what it has to say, now or later */
 void engine_say_backlog(struct engine *engine);
 /* Answers a request that has no slot. False: no room, say it again. */
 bool engine_say_refusal(struct engine *engine, const struct request *request,
                         enum service_what what, enum service_why why, const char *text);
-
 /* commit.c */
 void engine_commit_land(struct engine *engine, const struct engine_flight *flight);
 /* The batch in flight of this id, or NULL. */
@@ -186,7 +187,6 @@ uint8_t engine_step_place(const struct engine *engine, int32_t lane);
 void engine_step_show_lane(struct engine *engine, int32_t lane);
 struct engine_flight *engine_step_free_flight(struct engine *engine); /* NULL: all are in flight */
 void engine_step_cut(struct engine *engine, unsigned until); /* holds that end so; 0: all */
-
 /* stats.c: what the policies reckon with. */
 void engine_stats_init(struct engine *engine, int service, const struct perf *perf);
 void engine_stats_arrived(struct engine *engine, const struct request *request);

@@ -87,7 +87,7 @@ static bool lists_are_sound(const struct kv *kv)
             return false;
     if (n != kv->budget.n_units_cached)
         return false;
-    for (int i = 0; i < kv->options.n_services; i++) {
+    for (int i = 0; i < kv->budget.n_services; i++) {
         const struct kv_service *service = &kv->services[i];
         n = 0;
         for (uint32_t b = service->oldest; b != KV_NONE; b = kv->blocks[b].newer, n++)
@@ -147,7 +147,7 @@ bool kv_is_sound(const struct kv *kv)
 
 bool kv_is_idle(const struct kv *kv)
 {
-    for (int i = 0; i < kv->options.n_services; i++)
+    for (int i = 0; i < kv->budget.n_services; i++)
         if (kv->services[i].stats.n_blocks_used != 0 || kv->budget.services[i].n_units != 0)
             return false;
     return kv->host.n_free == kv->host.n_pages;

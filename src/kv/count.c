@@ -45,7 +45,7 @@ bool kv_count_is_sound(const struct kv *kv)
     const struct kv_budget *budget = &kv->budget;
     int64_t held[KV_SERVICES_MAX] = { 0 }, n_held = 0, owed = 0, floors = 0;
     for (uint32_t slot = 0; slot < kv->options.n_requests_max; slot++) {
-        if (kv->sizes[slot] < 0 || kv->owners[slot] >= kv->options.n_services)
+        if (kv->sizes[slot] < 0 || kv->owners[slot] >= kv->options.n_services_max)
             return false;
         held[kv->owners[slot]] += kv->sizes[slot];
     }

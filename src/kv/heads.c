@@ -36,8 +36,7 @@ void kv_heads_open(struct kv *kv)
 {
     struct kv_heads *heads = &kv->heads;
     heads->first_free = heads->oldest = heads->newest = KV_NONE;
-    for (int i = 0; i < kv->options.n_services; i++)
-        heads->n_heads_max = (uint32_t)max_i32((int32_t)heads->n_heads_max, width_of(kv, i));
+    heads->n_heads_max = (uint32_t)kv->options.bounds.units_per_block_max;
     heads->n_free_blocks = heads->n_blocks_max;
     heads->next = mem_take(kv->n_units_max * sizeof(*heads->next));
     heads->before = mem_take(kv->n_units_max * sizeof(*heads->before));

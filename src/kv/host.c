@@ -11,9 +11,8 @@
 void kv_host_open(struct kv *kv)
 {
     struct kv_host *host = &kv->host;
-    for (int i = 0; i < kv->options.n_services; i++)
-        host->page_bytes = max_i64(host->page_bytes, kv->services[i].layout.block_bytes);
-    int64_t n_pages = min_i64(kv->options.host_bytes / host->page_bytes, KV_NONE - 1);
+    host->page_bytes = kv->options.bounds.page_bytes;
+    int64_t n_pages = min_i64(kv->options.host_bytes / max_i64(host->page_bytes, 1), KV_NONE - 1);
     host->first_free = KV_NONE;
     if (n_pages <= 0)
         return;
@@ -51,7 +50,7 @@ static int64_t blocks_per_page(const struct kv *kv, int service)
 bool kv_host_take(struct kv *kv, int service, uint32_t slot, int32_t n_tokens)
 {
     struct kv_host *host = &kv->host;
-    if (host->n_pages == 0)
+    if (host->n_pages == 0 || blocks_per_page(kv, service) == 0)
         return false;
     int64_t n_blocks = kv_blocks_for(n_tokens, kv->services[service].layout.block_tokens);
     int64_t n_pages = div_up_i64(n_blocks, blocks_per_page(kv, service));

@@ -2,11 +2,11 @@
 #include "kv/kind.h"
 
 #include "core/limits.h"
+#include "kv/cut.h"
 #include "kv/ledger.h"
 #include <string.h>
 
-enum { HEAD_TOKENS = 16, HEAD_TOKENS_STEP = 8, HEAD_TOKENS_MAX = 64, UNIT_ALIGN = 64 };
-enum { HEAD_BYTES = 512 }; /* keys and values of 128 dims in 16 bits */
+enum { UNIT_ALIGN = 64 };
 
 static const char *const names[KV_KINDS] = { "merged", "head-wise", "private" };
 
@@ -32,12 +32,6 @@ const char *kv_kind_names(void)
     return "merged, head-wise, private";
 }
 
-static int64_t heads_of(const struct kv_shape *shape)
-{
-    int64_t n = shape->n_heads > 0 ? shape->n_heads : shape->bytes_per_token / HEAD_BYTES;
-    return max_i64(1, min_i64(n, KV_BLOCK_UNITS_MAX));
-}
-
 int64_t kv_choose_heads(int n_services, const struct kv_shape *shapes, struct kv_layout *layouts,
                         double *waste)
 {
@@ -45,15 +39,16 @@ int64_t kv_choose_heads(int n_services, const struct kv_shape *shapes, struct kv
     int64_t unit_bytes = 0;
     *waste = 0;
     for (int i = 0; i < n_services; i++) {
-        int64_t head_bytes = div_up_i64(shapes[i].bytes_per_token, heads_of(&shapes[i]));
+        int64_t head_bytes = div_up_i64(shapes[i].bytes_per_token, kv_cut_heads_of(&shapes[i]));
         CHECK(head_bytes > 0);
-        unit_bytes = max_i64(unit_bytes, HEAD_TOKENS * head_bytes);
+        unit_bytes = max_i64(unit_bytes, KV_CUT_HEAD_TOKENS * head_bytes);
     }
     unit_bytes = (int64_t)align_up_u64((uint64_t)unit_bytes, UNIT_ALIGN);
     for (int i = 0; i < n_services; i++) {
-        int64_t n_heads = heads_of(&shapes[i]), bytes = shapes[i].bytes_per_token;
+        int64_t n_heads = kv_cut_heads_of(&shapes[i]), bytes = shapes[i].bytes_per_token;
         int64_t n_tokens = unit_bytes / div_up_i64(bytes, n_heads);
-        n_tokens = min_i64(n_tokens / HEAD_TOKENS_STEP * HEAD_TOKENS_STEP, HEAD_TOKENS_MAX);
+        n_tokens = min_i64(n_tokens / KV_CUT_HEAD_TOKENS_STEP * KV_CUT_HEAD_TOKENS_STEP,
+                           KV_CUT_HEAD_TOKENS_MAX);
         layouts[i] =
             (struct kv_layout){ bytes, (int32_t)n_tokens, 1, n_tokens * bytes, (int32_t)n_heads };
         double lost = 1 - (double)(n_tokens * bytes) / (double)(unit_bytes * n_heads);

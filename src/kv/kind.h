@@ -2,7 +2,7 @@
 #pragma once
 #include "base/base.h"
 
-enum { KV_UNIT_BLOCKS_MAX = 64, KV_BLOCK_UNITS_MAX = 1 << 16 };
+enum { KV_BLOCK_TOKENS_MIN = 8, KV_UNIT_BLOCKS_MAX = 64, KV_BLOCK_UNITS_MAX = 1 << 16 };
 enum { KV_UNITS_MAX = 1 << 24, KV_HEAD_UNITS_MAX = 1 << 28 }; /* of a pool; head-wise */
 
 enum kv_kind { KV_MERGED, KV_HEADS, KV_PRIVATE, KV_KINDS };

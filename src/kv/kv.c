@@ -31,19 +31,59 @@ static int64_t quota_units(int64_t n_bytes, int64_t unit_bytes, bool is_floor)
                     : (n_bytes > 0 ? n_bytes / unit_bytes : INT32_MAX);
 }
 
-static void open_service(struct kv *kv, int i, const struct kv_service_options *options)
+/* Of a private pool: everybody's part of what is open, at most what the operator allows. */
+static void cut_parts(const struct kv *kv, struct kv_budget *budget)
 {
+    int64_t sum = 0;
+    budget->n_units_owed = budget->n_units_floors = 0;
+    for (int i = 0; i < budget->n_services; i++)
+        sum += kv->services[i].layout.bytes_per_token; /* 0 of one that is none */
+    for (int i = 0; i < budget->n_services; i++) {
+        struct kv_budget_service *s = &budget->services[i];
+        int64_t part = kv->services[i].layout.bytes_per_token;
+        int64_t n_units = part > 0 ? budget->n_units_open * part / sum : 0;
+        s->n_units_min = s->n_units_max = min_i64(n_units, kv->services[i].n_units_most);
+        budget->n_units_owed += max_i64(0, s->n_units_min - s->n_units);
+        budget->n_units_floors += s->n_units_min;
+    }
+}
+
+static void tell_budget(struct kv *kv)
+{
+    kv->budget.n_units_open = kv->n_units_target;
+    if (kv->options.kind == KV_PRIVATE)
+        cut_parts(kv, &kv->budget);
+}
+
+bool kv_has_service(const struct kv *kv, int service)
+{
+    return service >= 0 && service < kv->budget.n_services &&
+           kv->services[service].layout.block_tokens > 0;
+}
+
+/* Its lists of units that have some blocks free. */
+static void open_partial(struct kv *kv, struct kv_service *service)
+{
+    size_t n_bytes = kv_bits_bytes(kv->n_units_max);
+    int32_t n = service->layout.blocks_per_unit;
+    if (kv->is_counted || kv->is_by_head || n == 1)
+        return;
+    unsigned char *memory = mem_take((size_t)(n - 1) * n_bytes);
+    service->bits_memory = memory;
+    for (int j = 1; j < n; j++, memory += n_bytes)
+        kv_bits_init(&service->partial[j], kv->n_units_max, memory);
+}
+
+void kv_add_service(struct kv *kv, int i, const struct kv_service_options *options)
+{
+    CHECK(i >= 0 && i < kv->options.n_services_max && !kv_has_service(kv, i));
     struct kv_service *service = &kv->services[i];
     const struct kv_layout *layout = &options->layout;
-    CHECK(layout->blocks_per_unit > 0 && layout->blocks_per_unit <= KV_UNIT_BLOCKS_MAX);
-    CHECK(layout->block_tokens > 0);
-    service->layout = *layout;
+    CHECK(kv_cut_refuse(kv->options.kind, &kv->options.bounds, kv->options.unit_bytes, layout) ==
+          NULL);
+    *service = (struct kv_service){ .layout = *layout, .oldest = KV_NONE, .newest = KV_NONE };
     service->layout.units_per_block = max_i32(layout->units_per_block, 1);
-    CHECK(layout->units_per_block <= KV_BLOCK_UNITS_MAX &&
-          (kv->is_by_head ? layout->blocks_per_unit == 1 : layout->units_per_block <= 1));
-    CHECK(layout->block_bytes * layout->blocks_per_unit <=
-          kv->options.unit_bytes * service->layout.units_per_block);
-    service->oldest = service->newest = KV_NONE;
+    open_partial(kv, service);
     int64_t unit_bytes = kv->options.unit_bytes;
     int64_t most = quota_units(options->bytes_max, unit_bytes, false);
     service->n_units_most = most;
@@ -56,36 +96,40 @@ static void open_service(struct kv *kv, int i, const struct kv_service_options *
     };
     kv->budget.n_units_owed += kv->budget.services[i].n_units_min;
     kv->budget.n_units_floors += kv->budget.services[i].n_units_min;
-    kv->stride = (uint32_t)max_i32((int32_t)kv->stride, layout->blocks_per_unit);
+    kv->budget.n_services = max_i32(kv->budget.n_services, i + 1);
+    tell_budget(kv);
+}
+
+void kv_remove_service(struct kv *kv, int i)
+{
+    CHECK(kv_has_service(kv, i));
+    kv_forget(kv, i);
+    struct kv_service *service = &kv->services[i];
+    struct kv_budget_service *s = &kv->budget.services[i];
+    CHECK(s->n_units == 0 && service->stats.n_blocks_used == 0);
+    kv->budget.n_units_owed -= s->n_units_min;
+    kv->budget.n_units_floors -= s->n_units_min;
+    mem_give(service->bits_memory);
+    *service = (struct kv_service){ .oldest = KV_NONE, .newest = KV_NONE };
+    *s = (struct kv_budget_service){ 0 };
+    tell_budget(kv);
 }
 
 static void open_bits(struct kv *kv)
 {
-    size_t n_bytes = kv_bits_bytes(kv->n_units_max), n = 1;
     if (kv->is_counted || kv->is_by_head)
         return;
-    for (int i = 0; i < kv->options.n_services; i++)
-        n += (size_t)kv->services[i].layout.blocks_per_unit;
-    unsigned char *memory = mem_take(n * n_bytes);
-    kv->bits_memory = memory;
-    kv_bits_init(&kv->free, kv->n_units_max, memory);
-    for (int i = 0; i < kv->options.n_services; i++) {
-        for (int j = 1; j < kv->services[i].layout.blocks_per_unit; j++) {
-            memory += n_bytes;
-            kv_bits_init(&kv->services[i].partial[j], kv->n_units_max, memory);
-        }
-    }
+    kv->bits_memory = mem_take(kv_bits_bytes(kv->n_units_max));
+    kv_bits_init(&kv->free, kv->n_units_max, kv->bits_memory);
 }
 
 static void open_tables(struct kv *kv)
 {
     size_t n = kv->options.n_requests_max;
-    int32_t block_tokens = INT32_MAX;
     kv->sizes = mem_take(n * sizeof(*kv->sizes));
     kv->owners = mem_take(n * sizeof(*kv->owners));
-    for (int i = 0; i < kv->options.n_services; i++)
-        block_tokens = min_i32(block_tokens, kv->services[i].layout.block_tokens);
-    kv->table_stride = (uint32_t)kv_blocks_for(kv->options.n_tokens_max, block_tokens);
+    kv->table_stride =
+        (uint32_t)kv_blocks_for(kv->options.n_tokens_max, kv->options.bounds.block_tokens_min);
     if (kv->is_counted)
         return;
     kv->table_bytes = (int64_t)n * kv->table_stride * (int64_t)sizeof(*kv->table_blocks);
@@ -98,10 +142,8 @@ static void open_tables(struct kv *kv)
 
 static void open_units(struct kv *kv)
 {
-    int32_t per_block = KV_BLOCK_UNITS_MAX;
-    for (int i = 0; i < kv->options.n_services; i++)
-        per_block = min_i32(per_block, kv->services[i].layout.units_per_block);
-    kv->heads.n_blocks_max = kv->n_units_max / (uint32_t)per_block;
+    kv->stride = (uint32_t)kv->options.bounds.blocks_per_unit_max;
+    kv->heads.n_blocks_max = kv->n_units_max / (uint32_t)kv->options.bounds.units_per_block_min;
     size_t n_blocks =
         kv->is_by_head ? kv->heads.n_blocks_max : (size_t)kv->n_units_max * kv->stride;
     size_t n_index = n_blocks < INDEX_BLOCKS_MAX ? n_blocks : INDEX_BLOCKS_MAX;
@@ -122,17 +164,20 @@ static void open_units(struct kv *kv)
 
 struct kv *kv_open(const struct kv_options *options)
 {
-    CHECK(options->n_services > 0 && options->n_services <= KV_SERVICES_MAX);
+    const struct kv_bounds *bounds = &options->bounds;
+    CHECK(options->n_services_max > 0 && options->n_services_max <= KV_SERVICES_MAX);
+    CHECK(bounds->blocks_per_unit_max > 0 && bounds->blocks_per_unit_max <= KV_UNIT_BLOCKS_MAX);
+    CHECK(bounds->block_tokens_min > 0 && bounds->units_per_block_min > 0 &&
+          bounds->units_per_block_max <= KV_BLOCK_UNITS_MAX);
     CHECK(options->unit_bytes > 0 && options->pool_bytes <= options->pool_bytes_max);
     CHECK(options->pool_bytes_max <= kv_bytes_most(options->kind, options->unit_bytes));
-    struct kv *kv = mem_take(offsetof(struct kv, budget) + kv_budget_bytes(options->n_services));
+    struct kv *kv =
+        mem_take(offsetof(struct kv, budget) + kv_budget_bytes(options->n_services_max));
     kv->options = *options;
     kv->is_by_head = options->kind == KV_HEADS;
-    kv->options.services = NULL;
-    kv->budget.n_services = options->n_services;
-    kv->services = mem_take((size_t)options->n_services * sizeof(*kv->services));
-    for (int i = 0; i < options->n_services; i++)
-        open_service(kv, i, &options->services[i]);
+    kv->services = mem_take((size_t)options->n_services_max * sizeof(*kv->services));
+    for (int i = 0; i < options->n_services_max; i++)
+        kv->services[i].oldest = kv->services[i].newest = KV_NONE;
     kv->n_units_max = (uint32_t)(options->pool_bytes_max / options->unit_bytes);
     kv->range_bytes = kv->n_units_max * options->unit_bytes;
     open_units(kv);
@@ -153,6 +198,8 @@ void kv_close(struct kv *kv)
     kv_host_close(kv);
     kv_heads_close(kv);
     map_free(&kv->index);
+    for (int i = 0; i < kv->budget.n_services; i++)
+        mem_give(kv->services[i].bits_memory);
     mem_give(kv->bits_memory);
     mem_give(kv->sizes);
     mem_give(kv->owners);
@@ -201,7 +248,7 @@ int64_t kv_unit_bytes(const struct kv *kv)
 
 const struct kv_layout *kv_layout(const struct kv *kv, int service)
 {
-    CHECK(service >= 0 && service < kv->options.n_services);
+    CHECK(kv_has_service(kv, service));
     return &kv->services[service].layout;
 }
 
@@ -331,7 +378,7 @@ static bool counts_agree(const struct kv *kv, const struct kv_budget *a, int ser
 
 bool kv_reserve(struct kv *kv, int service, const struct kv_need *needs, int n_needs)
 {
-    CHECK(service >= 0 && service < kv->options.n_services);
+    CHECK(kv_has_service(kv, service));
     int32_t block_tokens = kv->services[service].layout.block_tokens;
     int64_t n = 0;
     bool is_hold = false;
@@ -392,6 +439,8 @@ void kv_release(struct kv *kv, uint32_t slot)
 void kv_trim(struct kv *kv, uint32_t slot, int32_t n_tokens)
 {
     CHECK(slot < kv->options.n_requests_max && n_tokens >= 0);
+    if (kv->sizes[slot] == 0)
+        return; /* its owner may have left the pool */
     int32_t block_tokens = kv->services[kv->owners[slot]].layout.block_tokens;
     CHECK(kv->chains == NULL || n_tokens / block_tokens >= (int32_t)kv->chains[slot].n_named);
     if ((int64_t)(kv->sizes[slot] - 1) * block_tokens >= n_tokens)
@@ -440,30 +489,6 @@ static void open_some(struct kv *kv, int64_t n_opens)
     n_opens = min_i64(max_i64(n_opens, 0), kv->n_units_max - kv->n_units_target);
     kv->n_units_target += (uint32_t)n_opens;
     kv->budget.n_units_free += n_opens;
-}
-
-/* Of a private pool: everybody's part of what is open, at most what the operator allows. */
-static void cut_parts(const struct kv *kv, struct kv_budget *budget)
-{
-    int64_t sum = 0;
-    budget->n_units_owed = budget->n_units_floors = 0;
-    for (int i = 0; i < budget->n_services; i++)
-        sum += kv->services[i].layout.bytes_per_token;
-    for (int i = 0; i < budget->n_services; i++) {
-        struct kv_budget_service *s = &budget->services[i];
-        int64_t part = kv->services[i].layout.bytes_per_token;
-        int64_t n_units = budget->n_units_open * part / sum;
-        s->n_units_min = s->n_units_max = min_i64(n_units, kv->services[i].n_units_most);
-        budget->n_units_owed += max_i64(0, s->n_units_min - s->n_units);
-        budget->n_units_floors += s->n_units_min;
-    }
-}
-
-static void tell_budget(struct kv *kv)
-{
-    kv->budget.n_units_open = kv->n_units_target;
-    if (kv->options.kind == KV_PRIVATE)
-        cut_parts(kv, &kv->budget);
 }
 
 int64_t kv_most_blocks(const struct kv *kv, int service, int64_t n_units_open)
@@ -531,7 +556,7 @@ uint32_t kv_busy_closing(const struct kv *kv)
 
 void kv_stats(const struct kv *kv, int service, struct kv_stats *out)
 {
-    CHECK(service >= 0 && service < kv->options.n_services);
+    CHECK(kv_has_service(kv, service));
     *out = kv->services[service].stats;
     out->n_units = kv->budget.services[service].n_units;
 }

@@ -19,7 +19,7 @@
 #include "base/mem.h"
 #include "core/dtype.h"
 #include "core/request.h"
-#include "kv/kind.h"
+#include "kv/cut.h"
 #include "kv/ledger.h"
 #include <string.h>
 
@@ -33,8 +33,8 @@ struct kv_options {
     int64_t pool_bytes_max; /* address range: the pool never grows beyond */
     int64_t pool_bytes;     /* open at start */
     int64_t unit_bytes;
-    int n_services;
-    const struct kv_service_options *services;
+    int n_services_max;
+    struct kv_bounds bounds; /* of all services that may ever be added */
     uint32_t n_requests_max;
     int32_t n_tokens_max; /* of one request: sizes the block tables */
     bool is_virtual;      /* no memory will be lent */
@@ -48,6 +48,12 @@ struct kv_options {
 };
 struct kv *kv_open(const struct kv_options *options);
 void kv_close(struct kv *kv);
+/* A service joins: its number is below n_services_max and no other's, and its cut within the bounds
+ * (kv_cut_refuse). Takes memory for its lists. A private pool cuts all parts anew. */
+void kv_add_service(struct kv *kv, int service, const struct kv_service_options *options);
+/* It leaves, with what is cached of it; no request holds any of its blocks. */
+void kv_remove_service(struct kv *kv, int service);
+bool kv_has_service(const struct kv *kv, int service);
 enum kv_kind kv_kind(const struct kv *kv);
 int64_t kv_unit_bytes(const struct kv *kv);
 /* The pool knows units and offsets, never an address: the executor has the memory, one range of
@@ -73,7 +79,6 @@ const uint32_t *kv_table_heads(const struct kv *kv, uint32_t slot, uint32_t *str
 /* Bytes of the tables that requests hold: what a device that is told them at every step is sent;
  * now, and the most there have been. */
 int64_t kv_table_bytes(const struct kv *kv, int64_t *most);
-
 /* Blocks behind the pool, of the service's shape, for what is computed and thrown away (pads of a
  * padded batch): *first is the first one's id, in a head-wise pool its first unit; the units of a
  * block, and the blocks, follow each other. None in the simulator. */
@@ -81,7 +86,7 @@ int64_t kv_pads(const struct kv *kv, int service, uint32_t *first);
 
 /* ---- What policies reckon with: a value that a plan copies and subtracts from. ---- */
 struct kv_budget {
-    int32_t n_services;
+    int32_t n_services;     /* the highest number that ever was a service's, and one */
     int64_t n_units_free;   /* free, or holding nothing but cached blocks */
     int64_t n_units_cached; /* of them those that hold cached blocks */
     int64_t n_units_open;   /* all units of the pool now, those that are closing not counted */
@@ -97,7 +102,6 @@ struct kv_budget {
 };
 /* Kept up to date with every operation: reading it costs nothing. */
 const struct kv_budget *kv_budget(const struct kv *kv);
-/* Of a budget with so many services; the pool's own has no room for more. */
 size_t kv_budget_bytes(int32_t n_services);
 /* A copy to subtract from. */
 static inline void kv_budget_copy(struct kv_budget *to, const struct kv_budget *from)
@@ -134,7 +138,6 @@ static inline int64_t kv_blocks_in(const struct kv_budget_service *s, int64_t n_
 {
     return s->units_per_block > 1 ? n_units / s->units_per_block : n_units * s->blocks_per_unit;
 }
-
 /* ---- What the engine does. ---- */
 struct kv_need {
     uint32_t slot;

@@ -47,6 +47,7 @@ struct kv_service {
     struct kv_bits partial[KV_UNIT_BLOCKS_MAX]; /* ACTIVE units with n free blocks, by n */
     uint64_t partial_counts;                    /* bit n: partial[n] has members */
     uint32_t oldest, newest; /* cached blocks in its ACTIVE units, least recently used first */
+    void *bits_memory;       /* of `partial` */
 };
 struct kv_host_held { /* of a request: blocks of its table's beginning, and its first page */
     uint32_t n_blocks, first;
@@ -74,8 +75,8 @@ struct kv_heads {
     int64_t table_bytes;
 };
 struct kv {
-    struct kv_options options;   /* .services is not kept */
-    struct kv_service *services; /* (n_services) */
+    struct kv_options options;
+    struct kv_service *services; /* (n_services_max); one without block_tokens is none */
     struct kv_host host;
     struct kv_memory memory; /* NULL functions: none was lent */
     int64_t range_bytes;     /* without pads */
@@ -100,9 +101,9 @@ struct kv {
     int64_t table_bytes;
     int64_t n_entries, n_entries_most; /* of all requests' tables */
     uint32_t table_stride;
-    struct map index; /* low half of a published block's name -> block */
-    void *bits_memory;
-    struct kv_budget budget; /* the last: there is memory for n_services only */
+    struct map index;        /* low half of a published block's name -> block */
+    void *bits_memory;       /* of `free` */
+    struct kv_budget budget; /* the last: there is memory for n_services_max only */
 };
 
 /* A block as tables name it (unit * blocks_per_unit + index) and as `blocks` does. */
@@ -163,6 +164,10 @@ bool kv_count_is_sound(const struct kv *kv);
 int64_t kv_budget_units(const struct kv_budget *budget, int service);
 /* kv_budget_most_blocks with so many units. */
 int64_t kv_budget_most_of(const struct kv_budget *budget, int service, int64_t n_units_open);
+
+/* shape.c: how one service cuts a unit of a merged pool; false: no block fits. */
+bool kv_shape_cut(int64_t bytes_per_token, int64_t unit_bytes, struct kv_layout *layout,
+                  double *waste);
 
 /* kv.c: address space that costs nothing until it is touched. */
 unsigned char *kv_range_take(int64_t n_bytes);

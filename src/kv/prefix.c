@@ -40,7 +40,7 @@ static uint32_t find(const struct kv *kv, struct hash128 name)
 int32_t kv_match(struct kv *kv, const struct request *request, uint32_t slot, const int32_t *tokens,
                  int32_t n_tokens)
 {
-    CHECK(slot < kv->options.n_requests_max && request->service < kv->options.n_services);
+    CHECK(slot < kv->options.n_requests_max && kv_has_service(kv, request->service));
     CHECK(kv->sizes[slot] == 0);
     if (!kv->options.has_prefix_cache || tokens == NULL ||
         (request->flags & REQUEST_NO_PREFIX_HIT) != 0)
@@ -98,7 +98,7 @@ void kv_publish(struct kv *kv, const struct request *request, uint32_t slot, con
 
 void kv_forget(struct kv *kv, int service)
 {
-    CHECK(service >= 0 && service < kv->options.n_services);
+    CHECK(kv_has_service(kv, service));
     uint32_t n = (uint32_t)kv->services[service].layout.blocks_per_unit;
     if (kv->is_by_head && kv->options.has_prefix_cache)
         kv_heads_forget(kv, service);

@@ -18,7 +18,20 @@ enum { UNIT_BYTES_ALIGN = 64 };         /* a cache line: blocks start on one */
 #define WASTE_SLACK    0.005 /* a smaller unit is worth this much: less is left in partial ones */
 #define WASTE_FINE     0.02  /* below this the smaller unit always wins */
 
+enum { LONG_BLOCK_TOKENS = 64 }; /* prefixes are found by whole blocks, */
+#define WASTE_LONG 0.25          /* so a block is so long only where that saves so much of a unit */
+
 static const int32_t block_tokens_choices[] = { 8, 16, 32 };
+
+/* A cut into blocks of so many tokens; returns the fraction that it loses, 2 when none fits. */
+static double cut_into(int32_t tokens, int64_t bytes_per_token, int64_t unit_bytes,
+                       struct kv_layout *out)
+{
+    int64_t block_bytes = tokens * bytes_per_token;
+    int64_t n = min_i64(unit_bytes / block_bytes, KV_UNIT_BLOCKS_MAX);
+    *out = (struct kv_layout){ bytes_per_token, tokens, (int32_t)n, block_bytes };
+    return n == 0 ? 2 : 1 - (double)(n * block_bytes) / (double)unit_bytes;
+}
 
 /* The best cut of a unit for one service; returns the fraction that it loses. Small blocks first,
  * from choice `first` on: the last block of each request is half empty on average. */
@@ -26,16 +39,31 @@ static double cut(int first, int64_t bytes_per_token, int64_t unit_bytes, struct
 {
     double best = 2;
     for (int i = first; i < (int)COUNT_OF(block_tokens_choices); i++) {
-        int32_t tokens = block_tokens_choices[i];
-        int64_t block_bytes = tokens * bytes_per_token;
-        int64_t n = min_i64(unit_bytes / block_bytes, KV_UNIT_BLOCKS_MAX);
-        double waste = 1 - (double)(n * block_bytes) / (double)unit_bytes;
-        if (n == 0 || waste > best - 1e-9)
+        struct kv_layout layout;
+        double waste = cut_into(block_tokens_choices[i], bytes_per_token, unit_bytes, &layout);
+        if (waste > 1 || waste > best - 1e-9)
             continue;
         best = waste;
-        *out = (struct kv_layout){ bytes_per_token, tokens, (int32_t)n, block_bytes };
+        *out = layout;
     }
     return best;
+}
+
+bool kv_shape_cut(int64_t bytes_per_token, int64_t unit_bytes, struct kv_layout *layout,
+                  double *waste)
+{
+    struct kv_layout longer;
+    *waste = cut(1, bytes_per_token, unit_bytes, layout);
+    if (*waste > WASTE_FINE)
+        *waste = cut(0, bytes_per_token, unit_bytes, layout);
+    if (*waste > 1)
+        return false;
+    double other = cut_into(LONG_BLOCK_TOKENS, bytes_per_token, unit_bytes, &longer);
+    if (other < *waste - WASTE_LONG) {
+        *layout = longer;
+        *waste = other;
+    }
+    return true;
 }
 
 struct ask {

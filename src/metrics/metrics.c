@@ -7,6 +7,7 @@
 #include "metrics/print.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include <stdio.h>
 #include <string.h>
 
 enum { N_BUCKETS_MAX = 24, N_REASONS_MAX = 16 };
@@ -67,7 +68,9 @@ struct reason {
     char word[40];
     uint64_t n;
 };
-struct service_metrics {
+struct service_metrics {         /* of a name */
+    char name[LIMIT_NAME_BYTES]; /* empty: of none yet */
+    bool is_shown;               /* a service has this name */
     uint64_t n_ends[SERVICE_WHY_N];
     uint64_t n_prompt_tokens, n_generated_tokens;
     uint64_t n_slo_asked[3], n_slo_met[3]; /* ttft, tpot, e2e */
@@ -78,8 +81,10 @@ struct service_metrics {
 };
 struct metrics {
     int n_services;
-    char (*names)[LIMIT_NAME_BYTES];
-    struct service_metrics *services; /* one more: of requests whose model is not known */
+    char (*names)[LIMIT_NAME_BYTES];  /* by service; empty: it is none, or leaving */
+    int *row_of;                      /* by service: its place in the next; -1: none */
+    struct service_metrics *services; /* (n_services + 1) the last: of requests whose model is not
+                                         known */
 };
 
 struct metrics *metrics_open(int n_services, const char *const *names)
@@ -87,19 +92,82 @@ struct metrics *metrics_open(int n_services, const char *const *names)
     struct metrics *metrics = mem_take(sizeof(*metrics));
     metrics->n_services = n_services;
     metrics->names = mem_take(sizeof(*metrics->names) * ((size_t)n_services + 1));
+    metrics->row_of = mem_take(sizeof(*metrics->row_of) * ((size_t)n_services + 1));
     metrics->services = mem_take(sizeof(*metrics->services) * ((size_t)n_services + 1));
-    for (int i = 0; i < n_services; i++) {
-        size_t n = strnlen(names[i], LIMIT_NAME_BYTES - 1);
-        memcpy(metrics->names[i], names[i], n);
-        hist_init(&metrics->services[i].ttft);
-        hist_init(&metrics->services[i].tpot);
-    }
+    for (int s = 0; s < n_services; s++)
+        metrics->row_of[s] = -1;
+    metrics_name(metrics, names);
     return metrics;
+}
+
+/* The row of this name, or -1. */
+static int find_row(const struct metrics *metrics, const char *name)
+{
+    for (int i = 0; i < metrics->n_services; i++)
+        if (strcmp(metrics->services[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+/* A row of no name, or of one that no service has any more, which counts no further. */
+static int take_row(struct metrics *metrics)
+{
+    int row = 0;
+    for (int i = metrics->n_services - 1; i >= 0; i--)
+        if (!metrics->services[i].is_shown)
+            row = metrics->services[row].is_shown || metrics->services[i].name[0] == '\0' ? i : row;
+    CHECK(!metrics->services[row].is_shown);
+    for (int s = 0; s < metrics->n_services; s++)
+        if (metrics->row_of[s] == row)
+            metrics->row_of[s] = -1;
+    struct service_metrics *service = &metrics->services[row];
+    memset(service, 0, sizeof(*service));
+    hist_init(&service->ttft);
+    hist_init(&service->tpot);
+    return row;
+}
+
+void metrics_name(struct metrics *metrics, const char *const *names)
+{
+    int n = metrics->n_services;
+    for (int i = 0; i < n; i++)
+        metrics->services[i].is_shown = false;
+    for (int s = 0; s < n; s++) {
+        int row = names[s] != NULL ? find_row(metrics, names[s]) : -1;
+        if (row >= 0)
+            metrics->services[row].is_shown = true;
+    }
+    for (int s = 0; s < n; s++) {
+        memset(metrics->names[s], 0, sizeof(metrics->names[s]));
+        if (names[s] == NULL)
+            continue;
+        snprintf(metrics->names[s], sizeof(metrics->names[s]), "%s", names[s]);
+        int row = find_row(metrics, metrics->names[s]);
+        if (row < 0) {
+            row = take_row(metrics);
+            memcpy(metrics->services[row].name, metrics->names[s], LIMIT_NAME_BYTES);
+        }
+        metrics->services[row].is_shown = true;
+        metrics->row_of[s] = row;
+    }
+}
+
+static struct service_metrics *row_of(const struct metrics *metrics, uint16_t service)
+{
+    int row = service < metrics->n_services ? metrics->row_of[service] : metrics->n_services;
+    return &metrics->services[row >= 0 ? row : metrics->n_services];
+}
+
+/* False: of a service that is not known. */
+static bool is_known(const struct metrics *metrics, uint16_t service)
+{
+    return service < metrics->n_services && metrics->row_of[service] >= 0;
 }
 
 void metrics_close(struct metrics *metrics)
 {
     mem_give(metrics->names);
+    mem_give(metrics->row_of);
     mem_give(metrics->services);
     mem_give(metrics);
 }
@@ -132,18 +200,17 @@ static void count_slo(struct service_metrics *service, int which, int64_t target
 void metrics_add_tokens(struct metrics *metrics, uint16_t index, int32_t n_prompt,
                         int32_t n_generated)
 {
-    if (index >= metrics->n_services)
+    if (!is_known(metrics, index))
         return;
-    metrics->services[index].n_prompt_tokens += (uint64_t)max_i32(n_prompt, 0);
-    metrics->services[index].n_generated_tokens += (uint64_t)max_i32(n_generated, 0);
+    row_of(metrics, index)->n_prompt_tokens += (uint64_t)max_i32(n_prompt, 0);
+    row_of(metrics, index)->n_generated_tokens += (uint64_t)max_i32(n_generated, 0);
 }
 
 void metrics_add_request(struct metrics *metrics, const struct metrics_request *request)
 {
     if (request->why >= SERVICE_WHY_N)
         return;
-    struct service_metrics *service =
-        &metrics->services[min_i32(request->service, metrics->n_services)];
+    struct service_metrics *service = row_of(metrics, request->service);
     bool is_whole = request->why == SERVICE_STOPPED || request->why == SERVICE_LENGTH;
     int64_t tpot_ns =
         request->n_generated > 1 ? request->decode_ns / (request->n_generated - 1) : 0;
@@ -176,15 +243,15 @@ void metrics_add_request(struct metrics *metrics, const struct metrics_request *
 
 void metrics_add_gap(struct metrics *metrics, uint16_t service, int64_t gap_ns)
 {
-    if (service >= metrics->n_services)
+    if (!is_known(metrics, service))
         return;
-    add(&metrics->services[service], GAP, seconds(gap_ns));
-    add(&metrics->services[service], GAP_OLD, seconds(gap_ns));
+    add(row_of(metrics, service), GAP, seconds(gap_ns));
+    add(row_of(metrics, service), GAP_OLD, seconds(gap_ns));
 }
 
 void metrics_add_refusal(struct metrics *metrics, uint16_t index, const char *reason)
 {
-    struct service_metrics *service = &metrics->services[min_i32(index, metrics->n_services)];
+    struct service_metrics *service = row_of(metrics, index);
     int i = 0;
     while (i < service->n_reasons && strcmp(service->reasons[i].word, reason) != 0)
         i++;
@@ -207,10 +274,12 @@ static void print_series(const struct metrics *metrics, enum series series, stru
     for (int s = 0; s < metrics->n_services; s++) {
         const struct buckets *buckets = &metrics->services[s].series[series];
         uint64_t sum = 0;
+        if (!metrics->services[s].is_shown)
+            continue;
         for (int i = 0;; i++) {
             sum += buckets->counts[i];
             str_printf(out, "%s_bucket", row->name);
-            metrics_print_label(out, '{', "model_name", metrics->names[s]);
+            metrics_print_label(out, '{', "model_name", metrics->services[s].name);
             if (row->edges[i] == 0) {
                 str_printf(out, ",le=\"+Inf\"} %llu\n", (unsigned long long)sum);
                 break;
@@ -218,9 +287,9 @@ static void print_series(const struct metrics *metrics, enum series series, stru
             str_printf(out, ",le=\"%.10g\"} %llu\n", row->edges[i], (unsigned long long)sum);
         }
         str_printf(out, "%s_sum", row->name);
-        metrics_print_label(out, '{', "model_name", metrics->names[s]);
+        metrics_print_label(out, '{', "model_name", metrics->services[s].name);
         str_printf(out, "} %.9g\n%s_count", buckets->sum, row->name);
-        metrics_print_label(out, '{', "model_name", metrics->names[s]);
+        metrics_print_label(out, '{', "model_name", metrics->services[s].name);
         str_printf(out, "} %llu\n", (unsigned long long)buckets->n);
     }
 }
@@ -233,9 +302,11 @@ static void print_counter(const struct metrics *metrics, const char *name, const
     for (int s = 0; s < metrics->n_services; s++) {
         const char *at = (const char *)&metrics->services[s] + value;
         uint64_t n;
+        if (!metrics->services[s].is_shown)
+            continue;
         memcpy(&n, at, sizeof(n));
         str_add_text(out, name);
-        metrics_print_label(out, '{', "model_name", metrics->names[s]);
+        metrics_print_label(out, '{', "model_name", metrics->services[s].name);
         str_printf(out, "} %llu\n", (unsigned long long)n);
     }
 }
@@ -283,13 +354,18 @@ static void print_success(const struct metrics *metrics, struct str *out)
     for (int s = 0; s <= metrics->n_services; s++)
         for (size_t i = 0; i < COUNT_OF(reasons); i++) {
             uint64_t n = count_ends(&metrics->services[s], reasons[i]);
-            if (n == 0 && s == metrics->n_services)
+            if (s < metrics->n_services ? !metrics->services[s].is_shown : n == 0)
                 continue;
             str_add_text(out, "vllm:request_success_total");
-            metrics_print_label(out, '{', "model_name", metrics->names[s]);
+            metrics_print_label(out, '{', "model_name", metrics->services[s].name);
             metrics_print_label(out, ',', "finished_reason", reasons[i]);
             str_printf(out, "} %llu\n", (unsigned long long)n);
         }
+}
+
+static bool is_row_shown(const struct metrics *metrics, int row)
+{
+    return row == metrics->n_services || metrics->services[row].is_shown;
 }
 
 static void print_ends(const struct metrics *metrics, struct str *out)
@@ -298,10 +374,10 @@ static void print_ends(const struct metrics *metrics, struct str *out)
     for (int s = 0; s <= metrics->n_services; s++)
         for (int why = 0; why < SERVICE_WHY_N; why++) {
             uint64_t n = metrics->services[s].n_ends[why];
-            if (n == 0)
+            if (n == 0 || !is_row_shown(metrics, s))
                 continue;
             str_add_text(out, "shoal_requests_total");
-            metrics_print_label(out, '{', "model_name", metrics->names[s]);
+            metrics_print_label(out, '{', "model_name", metrics->services[s].name);
             metrics_print_label(out, ',', "why",
                                 why == SERVICE_WHY_NONE ? "invalid"
                                                         : service_why_name((enum service_why)why));
@@ -309,10 +385,10 @@ static void print_ends(const struct metrics *metrics, struct str *out)
         }
     metrics_print_name(out, "shoal_refusals_total", "Requests refused or given up.", "counter");
     for (int s = 0; s <= metrics->n_services; s++)
-        for (int i = 0; i < metrics->services[s].n_reasons; i++) {
+        for (int i = 0; i < metrics->services[s].n_reasons && is_row_shown(metrics, s); i++) {
             const struct reason *reason = &metrics->services[s].reasons[i];
             str_add_text(out, "shoal_refusals_total");
-            metrics_print_label(out, '{', "model_name", metrics->names[s]);
+            metrics_print_label(out, '{', "model_name", metrics->services[s].name);
             metrics_print_label(out, ',', "reason", reason->word);
             str_printf(out, "} %llu\n", (unsigned long long)reason->n);
         }
@@ -326,10 +402,10 @@ static void print_slo(const struct metrics *metrics, const char *name, const cha
     for (int s = 0; s < metrics->n_services; s++)
         for (int i = 0; i < 3; i++) {
             const struct service_metrics *service = &metrics->services[s];
-            if (service->n_slo_asked[i] == 0)
+            if (service->n_slo_asked[i] == 0 || !service->is_shown)
                 continue;
             str_add_text(out, name);
-            metrics_print_label(out, '{', "model_name", metrics->names[s]);
+            metrics_print_label(out, '{', "model_name", metrics->services[s].name);
             metrics_print_label(out, ',', "target", targets[i]);
             str_printf(out, "} %llu\n",
                        (unsigned long long)(met ? service->n_slo_met[i] : service->n_slo_asked[i]));
@@ -356,9 +432,9 @@ void metrics_print(const struct metrics *metrics, const struct engine_report *en
 void metrics_summary(const struct metrics *metrics, uint16_t service, struct metrics_summary *out)
 {
     *out = (struct metrics_summary){ 0 };
-    if (service >= metrics->n_services)
+    if (!is_known(metrics, service))
         return;
-    const struct service_metrics *of = &metrics->services[service];
+    const struct service_metrics *of = row_of(metrics, service);
     for (int why = 0; why < SERVICE_WHY_N; why++)
         out->n_requests += of->n_ends[why];
     out->n_tokens = of->n_generated_tokens;

@@ -10,7 +10,12 @@
 #include "base/str.h"
 
 struct metrics;
+/* names: (n_services) of the services that there are; NULL: a number that is none's. */
 struct metrics *metrics_open(int n_services, const char *const *names);
+/* Other services have the numbers. Counts go with names: a service that has the name of one before
+ * it counts on where that was. What is still recorded of a service that has no name any more goes
+ * to its last name's counts, which are printed as long as another service has that name. */
+void metrics_name(struct metrics *metrics, const char *const *names);
 void metrics_close(struct metrics *metrics);
 
 enum { METRICS_NO_SERVICE = UINT16_MAX }; /* of a request whose model is not known */

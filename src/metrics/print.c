@@ -114,6 +114,8 @@ static void print_pool(const struct engine_report *engines, int n_engines, int n
     metrics_print_name(out, "vllm:kv_cache_usage_perc", "Share of the KV pool in use, 0 to 1.",
                        "gauge");
     for (int s = 0; s < n_services; s++) {
+        if (names[s][0] == '\0')
+            continue;
         str_add_text(out, "vllm:kv_cache_usage_perc");
         metrics_print_label(out, '{', "model_name", names[s]);
         str_printf(out, "} %.6g\n", pool > 0 ? (double)(pool - free_bytes) / (double)pool : 0);
@@ -122,6 +124,8 @@ static void print_pool(const struct engine_report *engines, int n_engines, int n
                        "gauge");
     for (int s = 0; s < n_services; s++) {
         int64_t per_token = 0;
+        if (names[s][0] == '\0')
+            continue;
         for (int e = 0; e < n_engines; e++)
             if (s < engines[e].n_services)
                 per_token = max_i64(per_token, engines[e].services[s].kv_bytes_per_token);
@@ -150,7 +154,7 @@ static void print_shares(const struct engine_report *engines, int n_engines, int
         for (int s = 0; s < n_services; s++)
             for (int e = 0; e < n_engines; e++) {
                 double value;
-                if (s >= engines[e].n_services)
+                if (s >= engines[e].n_services || names[s][0] == '\0')
                     continue;
                 memcpy(&value, (const char *)&engines[e].services[s] + fields[f].offset,
                        sizeof(value));
@@ -168,7 +172,7 @@ static void print_states(const struct engine_report *engines, int n_engines, int
                        "gauge");
     for (int s = 0; s < n_services; s++)
         for (int e = 0; e < n_engines; e++) {
-            if (s >= engines[e].n_services)
+            if (s >= engines[e].n_services || names[s][0] == '\0')
                 continue;
             str_add_text(out, "shoal_model_status");
             metrics_print_label(out, '{', "model_name", names[s]);
@@ -187,6 +191,8 @@ void metrics_print_engines(const struct engine_report *engines, int n_engines, i
         metrics_print_name(out, field->name, field->help, field->type);
         for (int s = 0; s < n_services; s++) {
             double sum = 0;
+            if (names[s][0] == '\0')
+                continue;
             for (int e = 0; e < n_engines; e++)
                 if (s < engines[e].n_services)
                     sum += value_of(field, &engines[e].services[s]);

@@ -6,5 +6,6 @@
 void metrics_print_name(struct str *out, const char *name, const char *help, const char *type);
 /* before: '{' or ','; the value is escaped. */
 void metrics_print_label(struct str *out, char before, const char *label, const char *value);
+/* names: (n_services) an empty one is not shown. */
 void metrics_print_engines(const struct engine_report *engines, int n_engines, int n_services,
                            const char (*names)[LIMIT_NAME_BYTES], struct str *out);

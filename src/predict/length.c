@@ -231,15 +231,38 @@ void length_calibration_print(const struct length_calibration *c, const char *na
 
 /* ---- The book. ---- */
 
+static const struct length_limits one_service = { 1 };
+
 void length_book_open(struct length_book *book, const struct length_predictor *predictor,
                       const struct length_config *config, int32_t n_services)
 {
-    const struct length_limits limits = { n_services };
     *book =
         (struct length_book){ .predictor = predictor, .config = *config, .n_services = n_services };
-    book->state = mem_take(predictor->state_bytes(&limits));
+    book->state_bytes = (size_t)align_up_u64(predictor->state_bytes(&one_service), 64);
+    book->state = mem_take((size_t)n_services * book->state_bytes);
     book->calibrations = mem_take((size_t)n_services * sizeof(*book->calibrations));
-    predictor->open(book->state, &limits, config);
+    for (int service = 0; service < n_services; service++)
+        length_book_forget(book, service);
+}
+
+static void *state_of(const struct length_book *book, int service)
+{
+    CHECK(service >= 0 && service < book->n_services);
+    return (char *)book->state + (size_t)service * book->state_bytes;
+}
+
+void length_book_forget(struct length_book *book, int service)
+{
+    book->predictor->open(state_of(book, service), &one_service, &book->config);
+    book->calibrations[service] = (struct length_calibration){ 0 };
+}
+
+/* As its own predictor knows the service. */
+static struct length_query as_only(const struct length_query *query)
+{
+    struct length_query only = *query;
+    only.service = 0;
+    return only;
 }
 
 void length_book_close(struct length_book *book)
@@ -252,8 +275,8 @@ void length_book_close(struct length_book *book)
 int32_t length_book_predict(const struct length_book *book, const struct length_query *query,
                             int32_t n_output_most)
 {
-    CHECK(query->service < book->n_services);
-    int32_t n = book->predictor->predict(book->state, query);
+    const struct length_query only = as_only(query);
+    int32_t n = book->predictor->predict(state_of(book, query->service), &only);
     if (n <= 0)
         return 0;
     n = length_again(n, query->n_generated);
@@ -263,8 +286,8 @@ int32_t length_book_predict(const struct length_book *book, const struct length_
 void length_book_observe(struct length_book *book, const struct length_query *query,
                          int32_t n_predicted, int32_t n_output)
 {
-    CHECK(query->service < book->n_services);
-    book->predictor->observe(book->state, query, n_output);
+    const struct length_query only = as_only(query);
+    book->predictor->observe(state_of(book, query->service), &only, n_output);
     length_calibration_add(&book->calibrations[query->service], n_predicted, n_output,
                            book->config.n_output_max);
 }

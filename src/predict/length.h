@@ -85,12 +85,14 @@ struct length_book {
     const struct length_predictor *predictor;
     struct length_config config;
     int32_t n_services;
-    void *state;
+    size_t state_bytes; /* of one service's */
+    void *state;        /* (n_services) each as of a predictor of one service */
     struct length_calibration *calibrations; /* (n_services) */
 };
 void length_book_open(struct length_book *book, const struct length_predictor *predictor,
                       const struct length_config *config, int32_t n_services);
 void length_book_close(struct length_book *book);
+void length_book_forget(struct length_book *book, int service); /* as if it had never been asked */
 /* At most n_output_most where that is > 0, and always more than n_generated unless 0 (unknown). */
 int32_t length_book_predict(const struct length_book *book, const struct length_query *query,
                             int32_t n_output_most);

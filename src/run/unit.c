@@ -16,6 +16,11 @@
 #include <string.h>
 
 enum load_state {
+    UNIT_NONE, /* the number is no service's */
+    UNIT_ADDING,
+    UNIT_REFUSED,
+    UNIT_READY, /* its engine has it, and nobody else knows of it yet */
+    UNIT_REMOVING,
     UNIT_UNLOADED,
     UNIT_QUEUED,
     UNIT_OPENING,
@@ -44,6 +49,9 @@ struct unit_service {
     bool wants_out;   /* unload as soon as the state allows */
     bool even_busy;   /* with requests, too: they go home */
     bool ask_pending; /* an ask to the engine that its inbox had no room for */
+    struct service_spec service;
+    struct kv_layout layout; /* of one that is ADDING */
+    const char *refusal;     /* of one that is REFUSED */
     char *path;
     const struct model_spec *spec; /* expected of the file; NULL = any */
     enum dtype kv_dtype;
@@ -57,7 +65,7 @@ struct run_unit {
     struct engine_host *host;
     struct run_executor *executor;
     struct unit_service services[LIMIT_MODELS];
-    int n_services;
+    int n_services; /* the highest number that ever was a service's, and one */
     struct thread *loader;
     char name[16];
     struct pace pace; /* of the owner's thread */
@@ -66,7 +74,7 @@ struct run_unit {
     struct run_progress progress;
     _Atomic bool is_closing;
     bool drain_pending;
-    struct run_unit_change changes[4 * LIMIT_MODELS];
+    struct service_change changes[4 * LIMIT_MODELS];
     int n_changes, next_change;
     struct engine_report report;
 };
@@ -160,12 +168,14 @@ static void tell(struct run_unit *unit, int service, enum service_status status,
     if (unit->next_change == unit->n_changes)
         unit->next_change = unit->n_changes = 0;
     CHECK(unit->n_changes < (int)COUNT_OF(unit->changes));
-    struct run_unit_change *change = &unit->changes[unit->n_changes++];
-    *change = (struct run_unit_change){ .service = (uint16_t)service,
-                                        .status = (uint8_t)status,
-                                        .cause = cause,
-                                        .weights_bytes = report->weights_bytes,
-                                        .activation_bytes = report->activation_bytes };
+    struct service_change *change = &unit->changes[unit->n_changes++];
+    *change = (struct service_change){ .engine = unit->options.host.engine.id,
+                                       .service = (uint16_t)service,
+                                       .life = unit->services[service].service.life,
+                                       .status = (uint8_t)status,
+                                       .cause = (uint8_t)cause,
+                                       .weights_bytes = report->weights_bytes,
+                                       .activation_bytes = report->activation_bytes };
     if (fault)
         change->fault = *fault;
 }
@@ -201,7 +211,7 @@ static void end_failed_job(struct run_unit *unit)
          &job->fault);
     if (is_broken)
         log_line(LOG_ERROR, "load", "%s can't be loaded: %s",
-                 unit->options.host.engine.services[job->service].name, job->fault.text);
+                 unit->services[job->service].service.name, job->fault.text);
     unit->services[job->service].state = UNIT_UNLOADED;
     unit->services[job->service].wants_out = unit->services[job->service].even_busy = false;
     atomic_store(&job->phase, JOB_NONE);
@@ -311,9 +321,8 @@ static void take_room(struct run_unit *unit, const struct engine_host_answer *an
         fault_set(&job->fault, STATUS_TOO_LARGE,
                   "model %s needs %.1f MiB (weights %.1f, activations %.1f) and this device has "
                   "%.1f MiB for models",
-                  unit->options.host.engine.services[answer->service].name,
-                  mib(answer->room.need_bytes), mib(job->weights_bytes), mib(job->activation_bytes),
-                  mib(answer->room.most_bytes));
+                  s->service.name, mib(answer->room.need_bytes), mib(job->weights_bytes),
+                  mib(job->activation_bytes), mib(answer->room.most_bytes));
         fail_job(unit, STATUS_TOO_LARGE);
     } else if (s->wants_out) {
         fail_job(unit, STATUS_CANCELLED);
@@ -351,6 +360,31 @@ static void take_closed(struct run_unit *unit, const struct engine_host_answer *
     tell(unit, answer->service, SERVICE_UNLOADED, STATUS_OK, NULL);
 }
 
+static void take_added(struct run_unit *unit, const struct engine_host_answer *answer)
+{
+    struct unit_service *s = &unit->services[answer->service];
+    s->state = answer->is_done ? UNIT_READY : UNIT_REFUSED;
+    s->refusal = answer->why;
+    if (answer->is_done)
+        unit->n_services = max_i32(unit->n_services, answer->service + 1);
+}
+
+/* The number is free again. */
+static void clear_service(struct unit_service *s)
+{
+    mem_give(s->path);
+    *s = (struct unit_service){ .state = UNIT_NONE };
+}
+
+static void take_removed(struct run_unit *unit, const struct engine_host_answer *answer)
+{
+    struct unit_service *s = &unit->services[answer->service];
+    if (answer->is_done)
+        clear_service(s);
+    else
+        s->ask_pending = true; /* a request of it has still something to say */
+}
+
 static void take_answer(struct run_unit *unit, const struct engine_host_answer *answer,
                         int64_t now_ns)
 {
@@ -364,9 +398,14 @@ static void take_answer(struct run_unit *unit, const struct engine_host_answer *
         atomic_store(&unit->job.phase, JOB_NONE);
         tell(unit, answer->service, SERVICE_LOADED, STATUS_OK, NULL);
         log_line(LOG_INFO, "load", "%s is ready after %lld ms (%lld MiB of weights)",
-                 unit->options.host.engine.services[answer->service].name,
-                 (long long)((now_ns - s->begun_ns) / TIME_NS_PER_MS),
+                 s->service.name, (long long)((now_ns - s->begun_ns) / TIME_NS_PER_MS),
                  (long long)(s->model.weights_bytes >> 20));
+        break;
+    case ENGINE_HOST_ADDED:
+        take_added(unit, answer);
+        break;
+    case ENGINE_HOST_REMOVED:
+        take_removed(unit, answer);
         break;
     case ENGINE_HOST_EMPTIED:
         take_emptied(unit, answer);
@@ -388,10 +427,21 @@ static void ask_out(struct run_unit *unit, int service)
         !engine_host_empty_service(unit->host, service, unit->services[service].even_busy);
 }
 
+static void ask_added(struct run_unit *unit, int service)
+{
+    struct unit_service *s = &unit->services[service];
+    s->ask_pending = !engine_host_add_service(unit->host, service, &s->service, &s->layout);
+}
+
+static void ask_removed(struct run_unit *unit, int service)
+{
+    unit->services[service].ask_pending = !engine_host_remove_service(unit->host, service);
+}
+
 /* Asks that found a full inbox are made again. */
 static void repeat_asks(struct run_unit *unit)
 {
-    for (int i = 0; i < unit->n_services; i++) {
+    for (int i = 0; i < LIMIT_MODELS; i++) {
         struct unit_service *s = &unit->services[i];
         if (s->ask_pending && s->state == UNIT_ROOM)
             ask_room(unit);
@@ -401,6 +451,10 @@ static void repeat_asks(struct run_unit *unit)
             ask_out(unit, i);
         else if (s->ask_pending && s->state == UNIT_GONE)
             ask_closed(unit, i);
+        else if (s->ask_pending && s->state == UNIT_ADDING)
+            ask_added(unit, i);
+        else if (s->ask_pending && s->state == UNIT_REMOVING)
+            ask_removed(unit, i);
         else if (s->state == UNIT_LOADED && s->wants_out)
             ask_out(unit, i);
     }
@@ -421,7 +475,7 @@ int64_t run_unit_step(struct run_unit *unit, int64_t now_ns)
         if (unit->services[i].state == UNIT_QUEUED)
             start_job(unit, i, now_ns);
     }
-    for (int i = 0; i < unit->n_services; i++) {
+    for (int i = 0; i < LIMIT_MODELS; i++) {
         if (unit->services[i].ask_pending || unit->drain_pending)
             return now_ns + TIME_NS_PER_MS;
     }
@@ -430,10 +484,70 @@ int64_t run_unit_step(struct run_unit *unit, int64_t now_ns)
 
 /* ---- The face. ---- */
 
+static bool is_there(const struct unit_service *s)
+{
+    return s->state >= UNIT_UNLOADED;
+}
+
+enum run_unit_presence run_unit_presence(const struct run_unit *unit, int service)
+{
+    static const enum run_unit_presence presences[] = { [UNIT_NONE] = RUN_UNIT_NONE,
+                                                        [UNIT_ADDING] = RUN_UNIT_ADDING,
+                                                        [UNIT_REFUSED] = RUN_UNIT_REFUSED,
+                                                        [UNIT_READY] = RUN_UNIT_READY,
+                                                        [UNIT_REMOVING] = RUN_UNIT_REMOVING };
+    const struct unit_service *s = &unit->services[service];
+    CHECK(service >= 0 && service < LIMIT_MODELS);
+    return is_there(s) ? RUN_UNIT_THERE : presences[s->state];
+}
+
+const char *run_unit_refusal(const struct run_unit *unit, int service)
+{
+    return unit->services[service].refusal;
+}
+
+void run_unit_add_service(struct run_unit *unit, int service, const struct run_unit_joins *joins)
+{
+    CHECK(run_unit_presence(unit, service) == RUN_UNIT_NONE);
+    struct unit_service *s = &unit->services[service];
+    const struct perf *perf = &joins->perf;
+    *s = (struct unit_service){ .state = UNIT_ADDING,
+                                .service = *joins->service,
+                                .layout = *joins->layout,
+                                .path = mem_copy_text(joins->path),
+                                .spec = joins->spec,
+                                .kv_dtype = joins->kv_dtype,
+                                .perf = *perf,
+                                .has_perf = perf->c3_ps[0] + perf->c2_ps[0] > 0 };
+    ask_added(unit, service);
+}
+
+void run_unit_admit_service(struct run_unit *unit, int service)
+{
+    CHECK(run_unit_presence(unit, service) == RUN_UNIT_READY);
+    unit->services[service].state = UNIT_UNLOADED;
+}
+
+bool run_unit_remove_service(struct run_unit *unit, int service)
+{
+    struct unit_service *s = &unit->services[service];
+    if (s->state == UNIT_REFUSED) {
+        clear_service(s);
+        return true;
+    }
+    if (s->state != UNIT_READY && s->state != UNIT_UNLOADED)
+        return false;
+    s->state = UNIT_REMOVING;
+    ask_removed(unit, service);
+    return true;
+}
+
 void run_unit_load(struct run_unit *unit, int service)
 {
     struct unit_service *s = &unit->services[service];
-    CHECK(service >= 0 && service < unit->n_services);
+    CHECK(service >= 0 && service < LIMIT_MODELS);
+    if (!is_there(s))
+        return;
     if (s->state == UNIT_UNLOADED) {
         s->state = UNIT_QUEUED;
         tell_under_way(unit, service, SERVICE_LOADING);
@@ -445,8 +559,9 @@ void run_unit_load(struct run_unit *unit, int service)
 void run_unit_unload(struct run_unit *unit, int service, bool even_busy)
 {
     struct unit_service *s = &unit->services[service];
-    CHECK(service >= 0 && service < unit->n_services);
-    if (s->state == UNIT_UNLOADED || s->state == UNIT_LEAVING || s->state == UNIT_GONE)
+    CHECK(service >= 0 && service < LIMIT_MODELS);
+    if (!is_there(s) || s->state == UNIT_UNLOADED || s->state == UNIT_LEAVING ||
+        s->state == UNIT_GONE)
         return;
     if (s->state == UNIT_QUEUED) {
         s->state = UNIT_UNLOADED;
@@ -474,7 +589,7 @@ int run_unit_load_fd(struct run_unit *unit)
     return unit->loader_wake.fd;
 }
 
-bool run_unit_next_change(struct run_unit *unit, struct run_unit_change *change)
+bool run_unit_next_change(struct run_unit *unit, struct service_change *change)
 {
     if (unit->next_change == unit->n_changes)
         return false;
@@ -503,9 +618,14 @@ const struct engine_report *run_unit_report(struct run_unit *unit)
     memcpy(&unit->report, report, engine_report_bytes(report->n_services));
     unit->report.engine = unit->options.host.engine.id;
     unit->report.n_services = unit->n_services;
-    unit->report.listed = set_of_first(unit->n_services);
+    unit->report.listed = (struct set){ { 0 } };
     for (int i = 0; i < unit->n_services; i++) {
         struct unit_service *s = &unit->services[i];
+        if (!is_there(s))
+            continue;
+        set_add(&unit->report.listed, i);
+        if (unit->report.services[i].life != s->service.life) /* of what had its number before */
+            unit->report.services[i] = (struct service_report){ .life = s->service.life };
         unit->report.services[i].status = status_of(s->state);
         unit->report.services[i].progress_percent =
             s->state == UNIT_LOADED    ? 100
@@ -521,6 +641,8 @@ struct run_unit *run_unit_open(const struct run_unit_options *options)
     unit->options = *options;
     unit->n_services = options->host.engine.n_services;
     for (int i = 0; i < unit->n_services; i++) {
+        unit->services[i].state = UNIT_UNLOADED;
+        unit->services[i].service = options->host.engine.services[i];
         unit->services[i].path = mem_copy_text(options->paths[i]);
         unit->services[i].spec = options->specs ? options->specs[i] : NULL;
         unit->services[i].kv_dtype = options->kv_dtypes[i];
@@ -553,7 +675,7 @@ void run_unit_close(struct run_unit *unit)
     engine_host_close(unit->host);
     run_executor_close(unit->executor);
     weights_close(unit->job.weights);
-    for (int i = 0; i < unit->n_services; i++) {
+    for (int i = 0; i < LIMIT_MODELS; i++) {
         if (unit->services[i].model.weights)
             run_model_close(&unit->services[i].model);
         mem_give(unit->services[i].path);

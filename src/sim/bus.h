@@ -32,9 +32,9 @@ struct sim_bus_engine { /* as its node sees it */
     struct map by_id;               /* index into lives */
     struct service_event *returned; /* (n_requests_max) of a crash, to be told after the events */
     uint32_t n_returned, n_told;    /* of them, so far */
-    struct set wanted, there, leaving;     /* its node wants it, it is loaded, it goes */
-    int64_t *ready_ns;                     /* (n_services) its weights are there then */
-    struct cluster_engine_change *changes; /* (n_changes_max) a ring */
+    struct set wanted, there, leaving; /* its node wants it, it is loaded, it goes */
+    int64_t *ready_ns;                 /* (n_services) its weights are there then */
+    struct service_change *changes;    /* (n_changes_max) a ring */
     uint32_t first_change, n_changes, n_changes_max;
     struct engine_report report;
     int64_t report_ns;                /* of the last one */

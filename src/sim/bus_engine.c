@@ -190,15 +190,16 @@ static void tell(struct sim_bus_engine *e, int service, enum service_status stat
     const struct sim_service *s = &e->bus->sim.options->services[service];
     CHECK(e->n_changes < e->n_changes_max);
     e->changes[(e->first_change + e->n_changes++) % e->n_changes_max] =
-        (struct cluster_engine_change){ .service = (uint16_t)service,
-                                        .status = (uint8_t)status,
-                                        .cause = cause,
-                                        .weights_bytes = s->weights_bytes,
-                                        .activation_bytes = s->activation_bytes };
+        (struct service_change){ .engine = (uint16_t)e->index,
+                                 .service = (uint16_t)service,
+                                 .status = (uint8_t)status,
+                                 .cause = (uint8_t)cause,
+                                 .weights_bytes = s->weights_bytes,
+                                 .activation_bytes = s->activation_bytes };
     e->report_ns = -1; /* at once */
 }
 
-static bool next_change(void *self, struct cluster_engine_change *change)
+static bool next_change(void *self, struct service_change *change)
 {
     struct sim_bus_engine *e = self;
     if (e->n_changes == 0)

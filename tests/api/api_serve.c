@@ -92,9 +92,11 @@ static void on_reload(void *self)
 int main(int argc, char **argv)
 {
     struct api_model ours[COUNT_OF(models)];
+    const struct api_model *listed[COUNT_OF(models)];
     memcpy(ours, models, sizeof(models));
     for (size_t i = 0; i < COUNT_OF(ours); i++)
-        ours[i].n_vocabulary = TOY_N_TOKENS, ours[i].tokenizer = toy_tokenizer;
+        listed[i] = &ours[i], ours[i].n_vocabulary = TOY_N_TOKENS,
+        ours[i].tokenizer = toy_tokenizer;
     ours[0].chat_template = toy_template;
     struct api_options options = {
         .version = "0.0-toy",
@@ -109,7 +111,7 @@ int main(int argc, char **argv)
         .drain_ns_max = 5 * TIME_NS_PER_S,
         .door = 7,
         .n_models = COUNT_OF(ours),
-        .models = ours,
+        .models = listed,
         .reload = on_reload,
     };
     for (int i = 1; i + 1 < argc; i += 2)

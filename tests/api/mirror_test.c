@@ -3,6 +3,8 @@
 #include "api/mirror.h"
 #include "base/time.h"
 
+static struct api_catalog no_models;
+
 static void say(struct api *api, struct engine_report *report, int64_t now_s)
 {
     api->mirror.pending[0] = (struct api_pending){ .id = 9, .kind = CONTROL_LIST };
@@ -22,7 +24,7 @@ static bool is_well(const struct api *api, int64_t now_s)
 static void test_stuck_engine(void **state)
 {
     (void)state;
-    static struct api api;
+    static struct api api = { .catalog = &no_models };
     static struct engine_report report;
     api_mirror_open(&api);
     report = (struct engine_report){ .n_steps = 5, .n_requests = 1 };
@@ -46,7 +48,7 @@ static void test_stuck_engine(void **state)
 static void test_the_ill_engine_is_named(void **state)
 {
     (void)state;
-    static struct api api;
+    static struct api api = { .catalog = &no_models };
     char why[160];
     api_mirror_open(&api);
     api.mirror.n_engines = 2;
@@ -74,7 +76,7 @@ static void test_the_ill_engine_is_named(void **state)
 static void test_state_over_engines(void **state)
 {
     (void)state;
-    static struct api api;
+    static struct api api = { .catalog = &no_models };
     api_mirror_open(&api);
     api.mirror.n_engines = 2;
     api.mirror.engines[0].n_services = api.mirror.engines[1].n_services = 1;
@@ -91,16 +93,16 @@ static void test_state_over_engines(void **state)
 static void test_a_failed_load_is_remembered(void **state)
 {
     (void)state;
-    static struct api api;
+    static struct api api = { .catalog = &no_models };
     api_mirror_open(&api);
     api.mirror.n_engines = 1;
     api.mirror.engines[0].n_services = 1;
-    struct control_change change = { .status = SERVICE_BROKEN, .fault = { "no such file" } };
+    struct service_change change = { .status = SERVICE_BROKEN, .fault = { "no such file" } };
     api_mirror_change(&api, &change);
     api.mirror.engines[0].services[0].status = SERVICE_UNLOADED; /* the next report */
     assert_int_equal(api_mirror_state(&api, 0).status, SERVICE_BROKEN);
     assert_string_equal(api.mirror.faults[0].text, "no such file");
-    change = (struct control_change){ .status = SERVICE_LOADING };
+    change = (struct service_change){ .status = SERVICE_LOADING };
     api_mirror_change(&api, &change);
     assert_int_equal(api_mirror_state(&api, 0).status, SERVICE_LOADING);
     change.status = SERVICE_LOADED;
@@ -121,7 +123,7 @@ static bool take_ask(void *self, const struct control_ask *ask)
 static void test_many_loads_leave_room_for_health(void **state)
 {
     (void)state;
-    static struct api api;
+    static struct api api = { .catalog = &no_models };
     int n_asks[8] = { 0 };
     api_mirror_open(&api);
     api.options.control = (struct control){ .self = n_asks, .ask = take_ask };

@@ -19,8 +19,9 @@ static void make(struct api_prompts *prompts, enum api_ask_kind kind, const char
 {
     models[0].tokenizer = models[1].tokenizer = toy_tokenizer;
     models[0].chat_template = models[0].chat_fault == NULL ? toy_template : NULL;
-    struct api_options options = { .n_models = 2, .models = models };
-    (void)api_prompts_make(prompts, kind, view_text(body), &options);
+    const struct api_options options = { .n_models = 2 };
+    const struct api_catalog catalog = { .n = 2, .models = { &models[0], &models[1] } };
+    (void)api_prompts_make(prompts, kind, view_text(body), &options, &catalog);
 }
 
 static void test_lengths(void **state)

@@ -90,7 +90,7 @@ static void serve(void (*client)(void *arg))
                                          .body_bytes_max = 8 << 20,
                                          .body_ns_max = 20 * TIME_NS_PER_S,
                                          .n_models = 1,
-                                         .models = &model,
+                                         .models = (const struct api_model *[]){ &model },
                                          .service = toy_service(house),
                                          .control = toy_control(house),
                                          .tick = toy_tick,

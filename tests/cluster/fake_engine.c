@@ -110,10 +110,11 @@ static void tell(struct fake_engine *engine, int service, enum service_status st
     engine->status[service] = status == SERVICE_BROKEN ? SERVICE_UNLOADED : (uint8_t)status;
     if (engine->next_change == engine->n_changes)
         engine->next_change = engine->n_changes = 0;
-    struct cluster_engine_change *change = &engine->changes[engine->n_changes++];
-    *change = (struct cluster_engine_change){ .service = (uint16_t)service,
-                                              .status = (uint8_t)status,
-                                              .cause = cause };
+    struct service_change *change = &engine->changes[engine->n_changes++];
+    *change = (struct service_change){ .service = (uint16_t)service,
+                                       .life = engine->lives[service],
+                                       .status = (uint8_t)status,
+                                       .cause = (uint8_t)cause };
     if (cause != STATUS_OK)
         strcpy(change->fault.text, "the file is broken");
 }
@@ -204,7 +205,7 @@ static int64_t step(void *self, int64_t now_ns)
     return now_ns + TIME_NS_PER_MS;
 }
 
-static bool next_change(void *self, struct cluster_engine_change *change)
+static bool next_change(void *self, struct service_change *change)
 {
     struct fake_engine *engine = self;
     if (engine->next_change == engine->n_changes)
@@ -224,9 +225,11 @@ static const struct engine_report *report(void *self)
     r->n_requests_max = 32;
     r->n_requests = 0;
     r->n_services = engine->n_services;
-    r->listed = set_of_first(engine->n_services);
+    const struct set all = set_of_first(engine->n_services);
+    r->listed = set_without(&all, &engine->gone);
     for (int s = 0; s < engine->n_services; s++) {
         r->services[s] = (struct service_report){ .status = engine->status[s],
+                                                  .life = engine->lives[s],
                                                   .n_arrived = engine->n_arrived[s] };
         if (engine->status[s] == SERVICE_LOADED)
             r->services[s].weights_bytes = 400;

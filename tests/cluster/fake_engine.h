@@ -24,11 +24,13 @@ struct fake_engine {
         char text[64];
     } events[FAKE_EVENTS_MAX];
     uint64_t n_put, n_got;
+    uint16_t lives[LIMIT_SERVICES];
+    struct set gone; /* services that have left */
     uint8_t status[LIMIT_SERVICES];
     int64_t ready_ns[LIMIT_SERVICES]; /* while LOADING */
     bool fails_load[LIMIT_SERVICES];
     int64_t n_arrived[LIMIT_SERVICES];
-    struct cluster_engine_change changes[256];
+    struct service_change changes[256];
     int n_changes, next_change;
     struct engine_report report;
     int64_t now_ns;

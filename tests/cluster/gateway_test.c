@@ -207,7 +207,7 @@ static void test_eviction_and_asks(void **state)
     assert_int_equal(answer.status, STATUS_OK);
     assert_int_not_equal(w->engines[0].status[0], SERVICE_LOADED);
     assert_int_not_equal(w->engines[1].status[0], SERVICE_LOADED);
-    struct control_change change;
+    struct service_change change;
     while (control.next_change(control.self, &change)) {}
     assert_true(control.ask(control.self, &load));
     for (int i = 0; i < 100; i++)

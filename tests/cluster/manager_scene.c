@@ -41,10 +41,11 @@ void scene_close(struct scene *s)
 void scene_say(struct scene *s, int engine, int service, enum service_status status,
                enum status cause)
 {
-    struct message_change message = { .status = (uint8_t)status, .cause = (uint8_t)cause };
-    message.head = cluster_message_head(MESSAGE_CHANGE, PORT_NODE, sizeof message);
-    message.head.engine = (uint16_t)engine;
-    message.head.service = (uint16_t)service;
+    const struct service_change change = { .engine = (uint16_t)engine,
+                                           .service = (uint16_t)service,
+                                           .status = (uint8_t)status,
+                                           .cause = (uint8_t)cause };
+    const struct message_change message = cluster_message_change(PORT_NODE, &change);
     assert_true(s->node.send(s->node.self, PORT_MANAGER, &message, sizeof message, NULL, 0));
     s->reports[engine].services[service].status = (uint8_t)status;
     s->reports[engine].services[service].weights_bytes = status == SERVICE_LOADED ? 400 : 0;

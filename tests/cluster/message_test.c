@@ -154,19 +154,29 @@ static void test_ask(void **state)
 static void test_fixed_sizes_and_texts(void **state)
 {
     (void)state;
-    struct message_change change = { .status = SERVICE_BROKEN };
-    change.head = cluster_message_head(MESSAGE_CHANGE, 0, sizeof change);
+    const struct service_change broken = { .engine = 1, .service = 2, .status = SERVICE_BROKEN };
+    struct message_change change = cluster_message_change(0, &broken);
     assert_true(is_valid(&change, sizeof change));
-    memset(change.fault.text, 'x', sizeof change.fault.text); /* no zero byte */
+    memset(change.change.fault.text, 'x', sizeof change.change.fault.text); /* no zero byte */
     assert_false(is_valid(&change, sizeof change));
-    change.fault.text[0] = '\0';
-    change.weights_bytes = INT64_MAX / 2;
+    change.change.fault.text[0] = '\0';
+    change.change.weights_bytes = INT64_MAX / 2;
     assert_false(is_valid(&change, sizeof change));
-    change.weights_bytes = 1;
-    change.activation_bytes = -1;
+    change.change.weights_bytes = 1;
+    change.change.activation_bytes = -1;
     assert_false(is_valid(&change, sizeof change));
-    change.activation_bytes = 1;
-    change.status = SERVICE_BROKEN + 1;
+    change.change.activation_bytes = 1;
+    change.change.status = SERVICE_BROKEN + 1;
+    assert_false(is_valid(&change, sizeof change));
+    change.change.status = SERVICE_BROKEN;
+    change.change.cause = UINT8_MAX;
+    assert_false(is_valid(&change, sizeof change));
+    change.change.cause = STATUS_IO;
+    assert_true(is_valid(&change, sizeof change));
+    change.change.service = 1; /* the head says another one */
+    assert_false(is_valid(&change, sizeof change));
+    change.change.service = 2;
+    change.change.engine = 0;
     assert_false(is_valid(&change, sizeof change));
 }
 

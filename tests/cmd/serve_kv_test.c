@@ -1,4 +1,5 @@
 /* The least room for KV is what pools say: with one unit less there is no block. */
+#include "../kv_open.h"
 #include "../test.h"
 #include "base/rng.h"
 #include "cmd/serve_kv.h"
@@ -15,15 +16,14 @@ static int64_t n_blocks(enum kv_kind kind, int64_t n_units, int model)
     for (int i = 0; i < config.n_models; i++)
         services[i] = (struct kv_service_options){ layouts[i], config.models[i].kv_bytes_min,
                                                    config.models[i].kv_bytes_max };
-    struct kv *kv = kv_open(&(struct kv_options){ .kind = kind,
-                                                  .pool_bytes_max = n_units * unit_bytes,
-                                                  .pool_bytes = n_units * unit_bytes,
-                                                  .unit_bytes = unit_bytes,
-                                                  .n_services = config.n_models,
-                                                  .services = services,
-                                                  .n_requests_max = 1,
-                                                  .n_tokens_max = 64,
-                                                  .is_virtual = true });
+    struct kv *kv = kv_open_with(&(struct kv_options){ .kind = kind,
+                                                       .pool_bytes_max = n_units * unit_bytes,
+                                                       .pool_bytes = n_units * unit_bytes,
+                                                       .unit_bytes = unit_bytes,
+                                                       .n_requests_max = 1,
+                                                       .n_tokens_max = 64,
+                                                       .is_virtual = true },
+                                 services, config.n_models);
     int64_t n = kv_most_blocks(kv, model, kv_budget(kv)->n_units_open);
     kv_close(kv);
     return n;

@@ -26,6 +26,30 @@ static void check(const char *before, const char *after, const char *sentence)
     config_free(&fresh);
 }
 
+/* "+m+o" are those that are added, "-m" those that are removed. */
+static void check_models(const char *before, const char *after, const char *adds,
+                         const char *removes)
+{
+    struct serve_reload_models models;
+    char text[64] = "";
+    read_into(&old, before);
+    read_into(&fresh, after);
+    serve_reload_models(&old, &fresh, &models);
+    for (int i = 0; i < models.n_adds; i++) {
+        strcat(text, "+");
+        strcat(text, fresh.models[models.adds[i]].name);
+    }
+    assert_string_equal(text, adds);
+    text[0] = '\0';
+    for (int i = 0; i < models.n_removes; i++) {
+        strcat(text, "-");
+        strcat(text, old.models[models.removes[i]].name);
+    }
+    assert_string_equal(text, removes);
+    config_free(&old);
+    config_free(&fresh);
+}
+
 /* A value that is no default. */
 static const char *sample_of(const struct config_key *key)
 {
@@ -48,8 +72,9 @@ static const char *sample_of(const struct config_key *key)
 
 static bool is_live(const char *name)
 {
-    static const char *const live[] = { "api_key", "api_key_file", "admin_key", "admin_key_file",
-                                        "tenants", "keyless",      "log_level", "log_json" };
+    static const char *const live[] = { "api_key",        "api_key_file", "admin_key",
+                                        "admin_key_file", "tenants",      "keyless",
+                                        "log_level",      "log_json",     "model_dirs" };
     for (size_t i = 0; i < COUNT_OF(live); i++)
         if (strcmp(live[i], name) == 0)
             return true;
@@ -102,15 +127,34 @@ static void reload_names_models(void **state)
                  sample_of(&keys[i]));
         snprintf(sentence, sizeof sentence, "model m: %s: this changes with a restart only",
                  keys[i].name);
-        check("models: {m: {path: p}}", text, sentence);
+        bool is_for_planners = strcmp(keys[i].name, "rate") == 0 ||
+                               strcmp(keys[i].name, "prompt_tokens") == 0 ||
+                               strcmp(keys[i].name, "output_tokens") == 0;
+        check("models: {m: {path: p}}", text, is_for_planners ? sentence : NULL);
+        check_models("models: {m: {path: p}}", text, "+m", "-m");
         check(text, text, NULL);
+        check_models(text, text, "", "");
     }
-    check("models: {m: {path: p}}", "models: {m: {path: q}}",
+    check("placement: f\nmodels: {m: {path: p}}", "placement: f\nmodels: {m: {path: q}}",
           "model m: path: this changes with a restart only");
-    check("models: {m: {path: p}, n: {path: p}}", "models: {n: {path: p}, o: {path: p}}",
-          "model m: gone, new model o: these change with a restart only");
-    check("models: {m: {path: p}, n: {path: p}}", "models: {n: {path: p}, m: {path: p}}", NULL);
-    check("models: {m: {path: p}}", "", "model m: gone: this changes with a restart only");
+    check("placement: f\nmodels: {m: {path: p}}",
+          "placement: f\nmodels: {m: {path: p}, o: {path: p}}",
+          "new model o: this changes with a restart only");
+}
+
+static void reload_finds_the_models_that_are_others(void **state)
+{
+    (void)state;
+    check_models("models: {m: {path: p}, n: {path: p}}", "models: {n: {path: p}, o: {path: p}}",
+                 "+o", "-m");
+    check_models("models: {m: {path: p}, n: {path: p}}", "models: {n: {path: p}, m: {path: p}}", "",
+                 "");
+    check_models("models: {m: {path: p}, n: {path: p}}",
+                 "models: {n: {path: q}, m: {path: p, aliases: [a]}, o: {path: p}}", "+n+m+o",
+                 "-m-n");
+    check_models("models: {m: {path: p, devices: [cpu]}}", "models: {m: {path: p}}", "+m", "-m");
+    check_models("models: {m: {path: p}}", "", "", "-m");
+    check_models("", "models: {m: {path: p}}", "+m", "");
 }
 
 static void reload_lists_as_many_names_as_fit(void **state)
@@ -163,6 +207,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reload_names_each_setting_that_needs_a_restart),
         cmocka_unit_test(reload_names_models),
+        cmocka_unit_test(reload_finds_the_models_that_are_others),
         cmocka_unit_test(reload_lists_as_many_names_as_fit),
         cmocka_unit_test(reload_keeps_the_last_key),
         cmocka_unit_test(reload_keeps_the_admin_key_and_tls),

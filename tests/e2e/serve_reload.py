@@ -135,8 +135,7 @@ def reload_applies_nothing_by_halves(shoal, models):
     good = "api_key: old\n"
     with Shoal(shoal, config=good + "models:\n" + rest, wait=None) as server:
         for more, of_model, names in (("max_batch: 7\n", rest, "max_batch"), ("cors_origin: http://a\nstrict: true\n", rest, "cors_origin, strict"),
-                                      ("", rest + f"  more: {{path: {models}/cee.gguf}}\n", "new model more"),
-                                      ("", rest.replace("}", ", ctx: 100}"), "model tale: ctx"), ("devices: [cpu]\n", rest, "devices")):
+                                      ("", rest.replace("}", ", rate: 3}"), "model tale: rate"), ("devices: [cpu]\n", rest, "devices")):
             server.write_config("api_key: new\nlog_level: debug\n" + more + "models:\n" + of_model)
             said = reload(server)
             assert said.startswith(names + ": ") and "with a restart only" in said, said

@@ -260,6 +260,7 @@ static void sizes_that_overflow_are_refused(void **state)
     o.kv_unit_bytes = INT64_C(1) << 50;
     const struct service_spec spec = { .name = "one" };
     struct kv_layout layout = { 1 << 20, 16, 1, 16 << 20, 0 };
+    o.kv_bounds = kv_cut_bounds_of(&layout, 1);
     for (o.kv_kind = 0; o.kv_kind < KV_KINDS; o.kv_kind++) {
         assert_null(engine_replay_check_opened(&o)); /* of one unit, and less */
         assert_null(engine_replay_check_services(&o, &spec, &layout));

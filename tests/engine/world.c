@@ -120,6 +120,9 @@ void world_open(struct world *w, const struct world_options *o)
         .n_tokens_max = o->n_tokens_max,
         .n_lanes = o->n_lanes,
         .n_services = o->n_services,
+        .n_services_max = o->n_services_max,
+        .kv_bounds = o->n_services_max > 0 ? kv_cut_bounds_any(KV_MERGED, layouts, o->n_services)
+                                           : (struct kv_bounds){ 0 },
         .services = specs,
         .layouts = layouts,
         .kv_unit_bytes = unit_bytes,

@@ -10,6 +10,7 @@ enum { WORLD_SERVICES_MAX = 4 };
 struct world_options {
     const struct schedule_policy *policy;
     int32_t n_services, n_lanes, n_rounds_max;
+    int32_t n_services_max;              /* others may join; 0 = none */
     uint32_t n_requests, n_requests_max; /* of the world's table, of the engine's */
     int32_t n_tokens_max;
     int64_t pool_bytes, body_bytes, swap_bytes;

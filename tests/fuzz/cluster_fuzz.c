@@ -40,7 +40,7 @@ struct host { /* of an engine, as the node sees it */
     struct ring *events;
     bool is_popping;
     uint8_t status[N_SERVICES]; /* DRAINING_OUT until its engine lets go */
-    struct cluster_engine_change changes[64];
+    struct service_change changes[64];
     uint32_t n_told, n_changes;
     struct engine_report report;
 };
@@ -101,7 +101,7 @@ static void tell(struct host *h, int service, enum service_status status)
 {
     h->status[service] = (uint8_t)status;
     if (h->n_changes - h->n_told < COUNT_OF(h->changes))
-        h->changes[h->n_changes++ % COUNT_OF(h->changes)] = (struct cluster_engine_change){
+        h->changes[h->n_changes++ % COUNT_OF(h->changes)] = (struct service_change){
             .service = (uint16_t)service, .status = (uint8_t)status, .weights_bytes = WEIGHTS_BYTES
         };
 }
@@ -148,7 +148,7 @@ static int64_t step(void *self, int64_t now_ns)
     return engine_step(h->engine, now_ns);
 }
 
-static bool next_change(void *self, struct cluster_engine_change *change)
+static bool next_change(void *self, struct service_change *change)
 {
     struct host *h = self;
     if (h->n_told == h->n_changes)
@@ -339,7 +339,7 @@ static void hear(struct world *w)
     struct service door = cluster_gateway_service(w->gateway);
     struct control control = cluster_gateway_control(w->gateway);
     struct service_event event;
-    struct control_change change;
+    struct service_change change;
     struct control_answer answer;
     const void *payload;
     static volatile unsigned char sum; /* what is read goes somewhere */

@@ -55,10 +55,8 @@ static void read_report(const struct message_report *m)
 static void read_change(const struct message_change *m)
 {
     struct service_report row = { 0 };
-    const struct control_change change = { m->head.engine,   m->head.service,     m->status,
-                                           m->weights_bytes, m->activation_bytes, m->fault };
-    control_change_apply(&change, &row);
-    sum += (int64_t)strlen(m->fault.text);
+    service_change_apply(&m->change, &row);
+    sum += (int64_t)strlen(m->change.fault.text);
 }
 
 static void read_message(const struct message_head *head)

@@ -1,4 +1,5 @@
 /* The pool that counts beside the one that names its blocks: the same answers to everything. */
+#include "../kv_open.h"
 #include "test.h"
 #include "base/rng.h"
 #include "kv/pool.h"
@@ -19,16 +20,15 @@ static struct kv *open_pool(enum kv_kind kind, bool is_virtual)
         services[0].layout = (struct kv_layout){ 240, 8, 1, 1920, 3 };
         services[1].layout = (struct kv_layout){ 80, 16, 1, 1280, 2 };
     }
-    return kv_open(&(struct kv_options){ .kind = kind,
-                                         .pool_bytes_max = N_UNITS * UNIT_BYTES,
-                                         .pool_bytes = N_UNITS * UNIT_BYTES / 2,
-                                         .unit_bytes = UNIT_BYTES,
-                                         .n_services = 2,
-                                         .services = services,
-                                         .n_requests_max = N_SLOTS,
-                                         .n_tokens_max = N_TOKENS,
-                                         .is_virtual = is_virtual,
-                                         .may_count = is_virtual });
+    return kv_open_with(&(struct kv_options){ .kind = kind,
+                                              .pool_bytes_max = N_UNITS * UNIT_BYTES,
+                                              .pool_bytes = N_UNITS * UNIT_BYTES / 2,
+                                              .unit_bytes = UNIT_BYTES,
+                                              .n_requests_max = N_SLOTS,
+                                              .n_tokens_max = N_TOKENS,
+                                              .is_virtual = is_virtual,
+                                              .may_count = is_virtual },
+                        services, 2);
 }
 
 static void assert_same(const struct kv *a, const struct kv *b)

@@ -1,5 +1,6 @@
 /* The host tier: what is copied out comes back the same, its room is bounded and never lost. Of
  * merged blocks and of head-wise ones. */
+#include "../kv_open.h"
 #include "lent.h"
 
 #include "base/rng.h"
@@ -20,15 +21,14 @@ static void open_pool(enum kv_kind kind)
     int64_t n_units = kind == KV_HEADS ? 1000 : 100;
     for (int i = 0; i < N_SERVICES; i++)
         services[i] = (struct kv_service_options){ .layout = layouts[i] };
-    kv = kv_open(&(struct kv_options){ .kind = kind,
-                                       .pool_bytes_max = n_units * unit,
-                                       .pool_bytes = n_units * unit,
-                                       .unit_bytes = unit,
-                                       .n_services = N_SERVICES,
-                                       .services = services,
-                                       .n_requests_max = N_SLOTS,
-                                       .n_tokens_max = N_TOKENS_MAX,
-                                       .host_bytes = HOST_BYTES });
+    kv = kv_open_with(&(struct kv_options){ .kind = kind,
+                                            .pool_bytes_max = n_units * unit,
+                                            .pool_bytes = n_units * unit,
+                                            .unit_bytes = unit,
+                                            .n_requests_max = N_SLOTS,
+                                            .n_tokens_max = N_TOKENS_MAX,
+                                            .host_bytes = HOST_BYTES },
+                      services, N_SERVICES);
     lent_open(&lent, kv);
 }
 

@@ -1,4 +1,5 @@
 /* The kinds of pool: their names, how heads are cut, and what a private part is. */
+#include "../kv_open.h"
 #include "test.h"
 #include "kv/kv.h"
 
@@ -71,14 +72,13 @@ static void parts_are_private(void **state)
     enum { UNIT = 1024, N = 60 };
     struct kv_service_options services[2] = { { .layout = { 32, 8, 4, 256 } },
                                               { .layout = { 64, 16, 1, 1024 } } };
-    struct kv *kv = kv_open(&(struct kv_options){ .kind = KV_PRIVATE,
-                                                  .pool_bytes_max = N * UNIT,
-                                                  .pool_bytes = N / 2 * UNIT,
-                                                  .unit_bytes = UNIT,
-                                                  .n_services = 2,
-                                                  .services = services,
-                                                  .n_requests_max = 4,
-                                                  .n_tokens_max = 2000 });
+    struct kv *kv = kv_open_with(&(struct kv_options){ .kind = KV_PRIVATE,
+                                                       .pool_bytes_max = N * UNIT,
+                                                       .pool_bytes = N / 2 * UNIT,
+                                                       .unit_bytes = UNIT,
+                                                       .n_requests_max = 4,
+                                                       .n_tokens_max = 2000 },
+                                 services, 2);
     struct kv_need need = { 0, 10 * 32, 0 }, more = { 0, 10 * 32 + 1, 0 };
     assert_int_equal(kv_budget_most_blocks(kv_budget(kv), 0), 40);
     assert_int_equal(kv_budget_most_blocks(kv_budget(kv), 1), 20);

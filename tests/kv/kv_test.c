@@ -161,9 +161,65 @@ static void a_cut_hold_equals_steps(void **state)
     kv_close(stepped);
 }
 
+/* A request of one service stays while others join, fill the pool and leave, under the same number
+ * with other cuts: nothing is left of them, in pools of every kind. */
+static void services_join_and_leave(void **state)
+{
+    static int32_t tokens[64];
+    (void)state;
+    for (int k = 0; k < 6; k++) {
+        pool_is_by_head = k % 3 == 2;
+        const struct kv_service_options first = { .layout = *pool_layout(0) };
+        const struct kv_options options = {
+            .kind = pool_is_by_head ? KV_HEADS
+                    : k % 3 == 1    ? KV_PRIVATE
+                                    : KV_MERGED,
+            .pool_bytes_max = 16 * POOL_UNIT_BYTES,
+            .pool_bytes = 16 * POOL_UNIT_BYTES,
+            .unit_bytes = pool_is_by_head ? POOL_HEAD_BYTES : POOL_UNIT_BYTES,
+            .n_services_max = 4,
+            .bounds = kv_cut_bounds_of((struct kv_layout[]){ *pool_layout(0), *pool_layout(1) }, 2),
+            .n_requests_max = POOL_SLOTS,
+            .n_tokens_max = POOL_TOKENS,
+            .has_prefix_cache = k >= 3,
+        };
+        struct kv *kv = kv_open(&options);
+        kv_add_service(kv, 0, &first);
+        assert_true(pool_reserve(kv, 0, 0, 40));
+        for (int round = 0; round < 1000; round++) {
+            int number = 1 + round % 3;
+            const struct kv_service_options next = { .layout = *pool_layout(round % 2),
+                                                     .bytes_min = round % 5 * POOL_UNIT_BYTES,
+                                                     .bytes_max = 12 * POOL_UNIT_BYTES };
+            struct request r = { .service = (uint16_t)number };
+            assert_false(kv_has_service(kv, number));
+            kv_add_service(kv, number, &next);
+            kv_trim(kv, 1, 0); /* the slot was another service's */
+            assert_true(pool_reserve(kv, number, 1, 40));
+            kv_publish(kv, &r, 1, tokens, 40);
+            (void)pool_reserve(kv, number, 2, POOL_TOKENS);
+            kv_release(kv, 1);
+            assert_int_equal(kv_match(kv, &r, 3, tokens, 40) > 0, k >= 3);
+            kv_release(kv, 2);
+            kv_release(kv, 3);
+            if (round % 50 == 0)
+                assert_true(kv_is_sound(kv));
+            kv_remove_service(kv, number);
+            if (round % 50 == 0)
+                assert_true(kv_is_sound(kv));
+            assert_int_equal(kv_budget(kv)->n_units_cached, 0);
+        }
+        kv_release(kv, 0);
+        assert_true(kv_is_idle(kv) && kv_is_sound(kv));
+        kv_close(kv);
+    }
+    pool_is_by_head = false;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(services_join_and_leave),
         cmocka_unit_test(reserves_all_or_nothing),
         cmocka_unit_test(fills_the_fullest_unit_first),
         cmocka_unit_test(memory_is_there_and_distinct),

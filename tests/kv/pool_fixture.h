@@ -2,6 +2,7 @@
  * pool_is_by_head they have 4 and 5 heads instead, of as many bytes, and 16 units are what else one
  * is. */
 #pragma once
+#include "../kv_open.h"
 #include "../test.h"
 #include "kv/kv.h"
 
@@ -30,14 +31,12 @@ static struct kv *pool_open(int64_t n_units, int64_t n_units_max, bool has_prefi
         .pool_bytes_max = n_units_max * POOL_UNIT_BYTES,
         .pool_bytes = n_units * POOL_UNIT_BYTES,
         .unit_bytes = pool_is_by_head ? POOL_HEAD_BYTES : POOL_UNIT_BYTES,
-        .n_services = 2,
-        .services = services,
         .n_requests_max = POOL_SLOTS,
         .n_tokens_max = POOL_TOKENS,
         .has_prefix_cache = has_prefix_cache,
         .prefix_salt = 99,
     };
-    return kv_open(&options);
+    return kv_open_with(&options, services, 2);
 }
 
 static inline bool pool_reserve(struct kv *kv, int service, uint32_t slot, int32_t n_tokens)

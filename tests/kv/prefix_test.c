@@ -1,5 +1,6 @@
 /* Prefix reuse: who may share, what may be offered, what is evicted first. In a pool of merged
  * blocks and in a head-wise one. */
+#include "../kv_open.h"
 #include "test.h"
 #include "pool_fixture.h"
 
@@ -149,12 +150,10 @@ static void a_hit_respects_the_quota(void **state)
                                   .pool_bytes_max = 8 * POOL_UNIT_BYTES,
                                   .pool_bytes = 8 * POOL_UNIT_BYTES,
                                   .unit_bytes = pool_is_by_head ? POOL_HEAD_BYTES : POOL_UNIT_BYTES,
-                                  .n_services = 2,
-                                  .services = services,
                                   .n_requests_max = POOL_SLOTS,
                                   .n_tokens_max = POOL_TOKENS,
                                   .has_prefix_cache = true };
-    struct kv *kv = kv_open(&options);
+    struct kv *kv = kv_open_with(&options, services, 2);
     struct request r = request_of(0, 0, 0), other = request_of(0, 1, 0);
     serve(kv, &r, 0, 64);
     serve(kv, &other, 0, 64); /* four cached units: only those in use count */

@@ -5,6 +5,7 @@
  * tenant, all tokens up to it) into its place in the pool's memory, and whoever reads a position
  * must find the mark of his own tokens. A stranger's block, a stale one, one written after it was
  * shared, or two blocks that overlap all read wrong. */
+#include "../kv_open.h"
 #include "kv/lent.h"
 #include "test.h"
 #include "base/hash.h"
@@ -235,13 +236,11 @@ static void check_kind(enum kv_kind kind)
                                       .pool_bytes_max = 60 * scale * unit_bytes,
                                       .pool_bytes = 40 * scale * unit_bytes,
                                       .unit_bytes = unit_bytes,
-                                      .n_services = N_SERVICES,
-                                      .services = services,
                                       .n_requests_max = N_SLOTS,
                                       .n_tokens_max = N_TOKENS,
                                       .has_prefix_cache = round % 4 != 3,
                                       .prefix_salt = seed };
-        model->kv = kv_open(&options);
+        model->kv = kv_open_with(&options, services, N_SERVICES);
         lent_open(&model->lent, model->kv);
         for (int step = 0; step < 4000; step++) {
             act(model);

@@ -50,6 +50,7 @@ static void open_scene(struct scene *s, int64_t memory_bytes)
                               .n_tokens_max = 128,
                               .n_lanes = 1,
                               .n_services = N_SERVICES,
+                              .n_services_max = N_SERVICES + 1,
                               .services = s->services,
                               .layouts = s->layouts,
                               .kv_unit_bytes = kv_choose_layout(N_SERVICES, bytes_per_token,
@@ -84,9 +85,9 @@ static void step(struct scene *s)
 }
 
 /* Steps until the unit tells of a change. */
-static struct run_unit_change any_change(struct scene *s)
+static struct service_change any_change(struct scene *s)
 {
-    struct run_unit_change change;
+    struct service_change change;
     int64_t end_ns = time_now_ns() + 20 * TIME_NS_PER_S;
     while (!run_unit_next_change(s->unit, &change)) {
         assert_true(time_now_ns() < end_ns);
@@ -96,10 +97,10 @@ static struct run_unit_change any_change(struct scene *s)
 }
 
 /* How a load or unload ended; what is told while it is under way is passed over. */
-static struct run_unit_change next_change(struct scene *s)
+static struct service_change next_change(struct scene *s)
 {
     for (;;) {
-        struct run_unit_change change = any_change(s);
+        struct service_change change = any_change(s);
         if (change.status != SERVICE_LOADING && change.status != SERVICE_DRAINING_OUT)
             return change;
     }
@@ -121,7 +122,7 @@ static void test_every_change_is_told(void **state)
     for (int round = 0; round < 10; round++) {
         run_unit_load(s.unit, 0);
         for (size_t i = 0; i < COUNT_OF(expected); i++) {
-            struct run_unit_change change = any_change(&s);
+            struct service_change change = any_change(&s);
             assert_int_equal(change.status, expected[i].status);
             assert_int_equal(change.weights_bytes > 0, expected[i].has_weights);
             assert_int_equal(change.activation_bytes > 0, expected[i].has_weights);
@@ -141,7 +142,7 @@ static void test_in_and_out(void **state)
     run_unit_load(s.unit, 1);
     run_unit_load(s.unit, 1); /* asking twice changes nothing */
     for (int i = 0; i < 2; i++) {
-        struct run_unit_change change = next_change(&s);
+        struct service_change change = next_change(&s);
         assert_int_equal(change.status, SERVICE_LOADED);
         assert_int_equal(change.service, i);
     }
@@ -154,7 +155,7 @@ static void test_in_and_out(void **state)
     assert_true(report->kv_pool_bytes + 2 * report->services[0].weights_bytes <=
                 report->memory_bytes);
     run_unit_unload(s.unit, 0, false);
-    struct run_unit_change change = next_change(&s);
+    struct service_change change = next_change(&s);
     assert_int_equal(change.status, SERVICE_UNLOADED);
     assert_int_equal(change.service, 0);
     run_unit_load(s.unit, 0); /* and in again */
@@ -168,7 +169,7 @@ static void test_what_can_not_be_loaded_is_told(void **state)
     struct scene s = { 0 };
     open_scene(&s, 64 << 20);
     run_unit_load(s.unit, 2);
-    struct run_unit_change change = next_change(&s);
+    struct service_change change = next_change(&s);
     assert_int_equal(change.status, SERVICE_BROKEN);
     assert_non_null(strstr(change.fault.text, "nothing-here"));
     run_unit_load(s.unit, 0); /* the unit goes on */
@@ -190,7 +191,7 @@ static void test_another_model_in_the_file_is_refused(void **state)
     s.specs[0] = &as_it_was;
     open_scene(&s, 64 << 20);
     run_unit_load(s.unit, 0);
-    struct run_unit_change change = next_change(&s);
+    struct service_change change = next_change(&s);
     assert_int_equal(change.status, SERVICE_BROKEN);
     assert_non_null(strstr(change.fault.text, "another model"));
     as_it_was = as_it_is;
@@ -205,7 +206,7 @@ static void test_too_large_gives_the_arithmetic(void **state)
     struct scene s = { 0 };
     open_scene(&s, 200 << 10);
     run_unit_load(s.unit, 0);
-    struct run_unit_change change = next_change(&s);
+    struct service_change change = next_change(&s);
     assert_int_equal(change.status, SERVICE_BROKEN);
     assert_int_equal(change.cause, STATUS_TOO_LARGE);
     assert_non_null(strstr(change.fault.text, "model-0 needs"));
@@ -220,7 +221,7 @@ static void test_a_failed_load_may_be_asked_for_at_once(void **state)
     open_scene(&s, 200 << 10);
     for (int i = 0; i < 5; i++) {
         run_unit_load(s.unit, 0);
-        struct run_unit_change change = next_change(&s);
+        struct service_change change = next_change(&s);
         assert_true(change.status == SERVICE_BROKEN && change.cause == STATUS_TOO_LARGE);
         assert_int_equal(run_unit_report(s.unit)->services[0].status, SERVICE_UNLOADED);
     }
@@ -293,7 +294,7 @@ static void test_a_request_through_it_all(void **state)
     assert_int_equal(next_change(&s).status, SERVICE_LOADED);
     submit(&s, 124);
     run_unit_unload(s.unit, 1, false); /* it has a request: it stays, and says so */
-    struct run_unit_change change = next_change(&s);
+    struct service_change change = next_change(&s);
     assert_true((change.status == SERVICE_LOADED && change.cause == STATUS_BUSY) ||
                 change.status == SERVICE_UNLOADED); /* the request was over already */
     assert_int_equal(finish(&s), 120);
@@ -332,11 +333,65 @@ static void test_the_drivers_bytes_are_booked(void **state)
         open_scene(&s, 64 << 20);
         context_bytes = 0;
         run_unit_load(s.unit, 1);
-        struct run_unit_change change = next_change(&s);
+        struct service_change change = next_change(&s);
         assert_int_equal(change.status, round == 0 ? SERVICE_LOADED : SERVICE_BROKEN);
         assert_true(round == 0 || strstr(change.fault.text, "this device has") != NULL);
         close_scene(&s);
     }
+}
+
+/* Steps until the number's service is so. */
+static void step_until(struct scene *s, int service, enum run_unit_presence presence)
+{
+    int64_t end_ns = time_now_ns() + 20 * TIME_NS_PER_S;
+    while (run_unit_presence(s->unit, service) != presence) {
+        assert_true(time_now_ns() < end_ns);
+        step(s);
+    }
+}
+
+/* Under one number, while the others stay: what it cannot take in is refused, and a model that is
+ * loaded, or asked for, does not leave. */
+static void test_services_join_and_leave(void **state)
+{
+    (void)state;
+    struct scene s = { 0 };
+    open_scene(&s, 64 << 20);
+    run_unit_load(s.unit, 0);
+    assert_int_equal(next_change(&s).status, SERVICE_LOADED);
+    for (uint16_t life = 0; life < 20; life++) {
+        struct service_spec spec = { .life = life, .n_context_max = 128 };
+        struct kv_layout layout = s.layouts[0];
+        snprintf(spec.name, sizeof spec.name, "joined-%d", (int)life);
+        struct run_unit_joins joins = {
+            .service = &spec, .layout = &layout, .path = paths[life % 2], .kv_dtype = DTYPE_F16
+        };
+        layout.block_bytes = INT64_C(1) << 40;
+        run_unit_add_service(s.unit, N_SERVICES, &joins);
+        step_until(&s, N_SERVICES, RUN_UNIT_REFUSED);
+        assert_non_null(run_unit_refusal(s.unit, N_SERVICES));
+        assert_true(run_unit_remove_service(s.unit, N_SERVICES));
+        layout = s.layouts[0];
+        run_unit_add_service(s.unit, N_SERVICES, &joins);
+        run_unit_load(s.unit, N_SERVICES); /* too early: nobody knows of it */
+        step_until(&s, N_SERVICES, RUN_UNIT_READY);
+        assert_false(set_has(&run_unit_report(s.unit)->listed, N_SERVICES));
+        run_unit_admit_service(s.unit, N_SERVICES);
+        assert_true(set_has(&run_unit_report(s.unit)->listed, N_SERVICES));
+        run_unit_load(s.unit, N_SERVICES);
+        assert_false(run_unit_remove_service(s.unit, N_SERVICES));
+        struct service_change change = next_change(&s);
+        assert_true(change.status == SERVICE_LOADED && change.life == life);
+        assert_int_equal(run_unit_report(s.unit)->services[N_SERVICES].life, life);
+        assert_false(run_unit_remove_service(s.unit, N_SERVICES));
+        run_unit_unload(s.unit, N_SERVICES, false);
+        change = next_change(&s);
+        assert_true(change.status == SERVICE_UNLOADED && change.life == life);
+        assert_true(run_unit_remove_service(s.unit, N_SERVICES));
+        step_until(&s, N_SERVICES, RUN_UNIT_NONE);
+        assert_false(set_has(&run_unit_report(s.unit)->listed, N_SERVICES));
+    }
+    close_scene(&s);
 }
 
 static int64_t heap_bytes(void)
@@ -359,7 +414,7 @@ static void test_memory_leaves_with_the_model(void **state)
     for (int round = 0; round < 2; round++) { /* the first takes what all models share */
         before = heap_bytes();
         run_unit_load(s.unit, 1);
-        struct run_unit_change change = next_change(&s);
+        struct service_change change = next_change(&s);
         assert_int_equal(change.status, SERVICE_LOADED);
         submit(&s, 24);
         (void)finish(&s);
@@ -416,6 +471,7 @@ int main(void)
         cmocka_unit_test(test_too_large_gives_the_arithmetic),
         cmocka_unit_test(test_a_failed_load_may_be_asked_for_at_once),
         cmocka_unit_test(test_a_load_can_be_cancelled),
+        cmocka_unit_test(test_services_join_and_leave),
         cmocka_unit_test(test_a_request_through_it_all),
         cmocka_unit_test(test_a_request_comes_home),
         cmocka_unit_test(test_the_drivers_bytes_are_booked),

@@ -1,4 +1,5 @@
 /* A very small engine around a policy. See loop.h. */
+#include "../kv_open.h"
 #include "loop.h"
 #include "test.h"
 #include "base/hash.h"
@@ -56,12 +57,10 @@ static void open_pool(struct loop *loop)
     struct kv_options kv = { .pool_bytes_max = options->pool_bytes,
                              .pool_bytes = options->pool_bytes,
                              .unit_bytes = unit,
-                             .n_services = options->n_services,
-                             .services = services,
                              .n_requests_max = options->n_requests_max,
                              .n_tokens_max = 16384,
                              .is_virtual = true };
-    loop->kv = kv_open(&kv);
+    loop->kv = kv_open_with(&kv, services, options->n_services);
 }
 
 void loop_open(struct loop *loop, const struct loop_options *options)

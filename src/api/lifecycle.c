@@ -1,0 +1,148 @@
+/* POST /models/load and /models/unload: of a model that is known, by its name; of another one by
+ * its path, which adds it, and takes it away again. */
+#include "api/lifecycle.h"
+#include "api/fields.h"
+#include "api/mirror.h"
+#include <string.h>
+
+enum { BODY_VALUES_MAX = 4096 };
+
+/* A fault of the house as clients are told it. */
+static void set_fault(struct api_error *error, enum status status, const struct fault *fault)
+{
+    static const enum api_error_kind kinds[] = {
+        [STATUS_BAD_INPUT] = ERROR_INVALID,   [STATUS_UNSUPPORTED] = ERROR_INVALID,
+        [STATUS_NOT_FOUND] = ERROR_INVALID,   [STATUS_IO] = ERROR_INVALID,
+        [STATUS_TOO_LARGE] = ERROR_TOO_LARGE, [STATUS_BUSY] = ERROR_BUSY,
+        [STATUS_CANCELLED] = ERROR_BUSY,
+    };
+    bool is_known = (size_t)status < COUNT_OF(kinds) && status != STATUS_OK;
+    api_error_set(error, is_known ? kinds[status] : ERROR_HOUSE, NULL, "%s", fault->text);
+}
+
+static void on_gone(struct api_http_exchange *x)
+{
+    struct api *api = x->user;
+    api->adding = NULL; /* what was asked for goes on */
+}
+
+/* Opens files that the server can read, so nobody without an admin key may. */
+static void add(struct api *api, struct api_http_exchange *x, const struct api_add *add_,
+                struct api_error *error)
+{
+    struct fault fault;
+    if (api->options.admin_key == NULL)
+        api_error_set(error, ERROR_ADMIN_KEY, "path",
+                      "path needs an admin key, and this server was started without one");
+    else if (api->options.adding.add == NULL)
+        api_error_set(error, ERROR_INVALID, "path", "this server adds no models by their path");
+    else if (api->is_draining)
+        api_error_set(error, ERROR_DRAINING, NULL, "the server is shutting down");
+    else if (api->is_adding)
+        api_error_set(error, ERROR_BUSY, NULL,
+                      "another model is being added: try again when it is there");
+    if (error->is_set)
+        return;
+    enum status status = api->options.adding.add(api->options.adding.self, add_, &fault);
+    if (status != STATUS_OK) {
+        set_fault(error, status, &fault);
+        return;
+    }
+    api->is_adding = true;
+    api->adding = x;
+    x->user = api;
+    x->on_gone = on_gone;
+    api_nudge(api);
+}
+
+void api_lifecycle_added(struct api *api, enum status status, const struct fault *fault,
+                         uint16_t service)
+{
+    struct api_http_exchange *x = api->adding;
+    struct api_error error = { 0 };
+    api->adding = NULL;
+    api->is_adding = false;
+    if (status == STATUS_OK) {
+        api_mirror_ask(api, CONTROL_LOAD, service, x); /* also when its client has left */
+        return;
+    }
+    set_fault(&error, status, fault);
+    if (x != NULL)
+        api_refuse(x, &error);
+}
+
+static const char *name_of(const struct api_fields *fields)
+{
+    const char *name = api_fields_text(fields, "model");
+    return name != NULL ? name : api_fields_text(fields, "name");
+}
+
+static void load(struct api *api, struct api_http_exchange *x, const struct api_fields *fields)
+{
+    static const int64_t contexts[] = { 1, LIMIT_CONTEXT };
+    struct api_add add_ = { .path = api_fields_text(fields, "path"), .name = name_of(fields) };
+    api_fields_i64(fields, "ctx", contexts, &add_.n_context);
+    if (fields->error->is_set)
+        return;
+    if (add_.path != NULL) {
+        add(api, x, &add_, fields->error);
+        return;
+    }
+    if (add_.n_context > 0)
+        api_error_set(fields->error, ERROR_INVALID, "ctx", "ctx is for a model that path adds");
+    const struct api_model *model =
+        fields->error->is_set ? NULL : api_catalog_find(api->catalog, add_.name, fields->error);
+    if (model != NULL)
+        api_mirror_ask(api, CONTROL_LOAD, model->service, x);
+}
+
+static void remove_model(struct api *api, struct api_http_exchange *x,
+                         const struct api_model *model, struct api_error *error)
+{
+    struct fault fault = { "this server takes no models away" };
+    enum status status = STATUS_UNSUPPORTED;
+    if (api->options.adding.remove != NULL)
+        status = api->options.adding.remove(api->options.adding.self, model->service, &fault);
+    if (status != STATUS_OK)
+        set_fault(error, status, &fault);
+    else
+        api_reply_json(x, 200, view_text("{\"success\":true}"));
+}
+
+static void unload(struct api *api, struct api_http_exchange *x, const struct api_fields *fields)
+{
+    bool is_for_good = false;
+    const char *name = name_of(fields);
+    api_fields_bool(fields, "remove", &is_for_good);
+    const struct api_model *model =
+        fields->error->is_set ? NULL : api_catalog_find(api->catalog, name, fields->error);
+    if (model != NULL && is_for_good)
+        remove_model(api, x, model, fields->error);
+    else if (model != NULL)
+        api_mirror_ask(api, CONTROL_UNLOAD, model->service, x);
+}
+
+static void take(struct api *api, struct api_http_exchange *x,
+                 void (*f)(struct api *api, struct api_http_exchange *x,
+                           const struct api_fields *fields))
+{
+    struct api_error error = { 0 };
+    json_t *object = api_fields_open(view_of(x->body.at, x->body.n), BODY_VALUES_MAX, &error);
+    if (object != NULL) {
+        const struct api_fields fields = { object, &error };
+        f(api, x, &fields);
+        json_decref(object);
+    }
+    if (error.is_set)
+        api_refuse(x, &error);
+}
+
+void api_lifecycle_load(struct api *api, struct api_http_exchange *x)
+{
+    take(api, x, load);
+}
+
+void api_lifecycle_unload(struct api *api, struct api_http_exchange *x)
+{
+    take(api, x, unload);
+}

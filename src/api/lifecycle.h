@@ -1,0 +1,6 @@
+/* Operators load and unload models, and add and remove them. */
+#pragma once
+#include "api/house.h"
+
+void api_lifecycle_load(struct api *api, struct api_http_exchange *x);   /* POST /models/load */
+void api_lifecycle_unload(struct api *api, struct api_http_exchange *x); /* POST /models/unload */

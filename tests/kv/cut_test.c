@@ -1,0 +1,96 @@
+/* Units from bytes, and cuts of services that were not known when the pool was opened. */
+#include "../test.h"
+#include "base/rng.h"
+#include "kv/cut.h"
+
+static const int64_t MIB = INT64_C(1) << 20;
+
+/* The unit depends on bytes alone: as many as a pool has, and no smaller than what has to fit. */
+static void units_follow_from_bytes(void **state)
+{
+    (void)state;
+    assert_int_equal(kv_cut_unit_bytes(KV_MERGED, 1 * MIB, 0), 65536);
+    assert_int_equal(kv_cut_unit_bytes(KV_MERGED, 256 * MIB, 0), 65536);
+    assert_int_equal(kv_cut_unit_bytes(KV_MERGED, 257 * MIB, 0), 131072);
+    assert_int_equal(kv_cut_unit_bytes(KV_PRIVATE, 16384 * MIB, 0), 4 * MIB);
+    assert_int_equal(kv_cut_unit_bytes(KV_MERGED, INT64_C(1) << 50, 0), 64 * MIB);
+    assert_int_equal(kv_cut_unit_bytes(KV_HEADS, 16384 * MIB, 0), 8192);
+    assert_int_equal(kv_cut_unit_bytes(KV_HEADS, 16384 * MIB, 8193), 16384);
+    assert_int_equal(kv_cut_unit_bytes(KV_MERGED, 1 * MIB, 5 * MIB), 8 * MIB);
+    /* Four blocks of 8 tokens of Llama-2-13B's 800 KiB, where the pool has so much. */
+    assert_int_equal(kv_cut_unit_bytes(KV_MERGED, 16384 * MIB, 8 * 800 * 1024), 32 * MIB);
+}
+
+static void a_cut_fits_and_wastes_little(void **state)
+{
+    struct rng rng;
+    (void)state;
+    rng_init(&rng, test_seed(3), 1);
+    for (int k = 0; k < 4000; k++) {
+        enum kv_kind kind = (enum kv_kind)(k % KV_KINDS);
+        int32_t n_heads = 1 + (int32_t)rng_below(&rng, 64);
+        const struct kv_shape shape = { (int64_t)n_heads * (4 + rng_below(&rng, 1024)), n_heads };
+        int64_t pool = MIB * (1 + rng_below(&rng, 64 * 1024));
+        int64_t unit = kv_cut_unit_bytes(kind, pool, kv_cut_least_bytes(kind, &shape));
+        struct kv_layout layout;
+        double waste;
+        assert_true(kv_cut_service(kind, &shape, unit, &layout, &waste));
+        int64_t n_units = max_i32(layout.units_per_block, 1);
+        assert_int_equal(layout.block_bytes, layout.block_tokens * shape.bytes_per_token);
+        assert_true(layout.block_bytes * layout.blocks_per_unit <= unit * n_units);
+        double kept =
+            (double)(layout.block_bytes * layout.blocks_per_unit) / (double)(unit * n_units);
+        assert_true(waste >= 0 && waste < 1 && kept > 1 - waste - 1e-9 && kept < 1 - waste + 1e-9);
+        const struct kv_bounds any = kv_cut_bounds_any(kind, &layout, 1);
+        const struct kv_bounds own = kv_cut_bounds_of(&layout, 1);
+        assert_null(kv_cut_refuse(kind, &any, unit, &layout));
+        assert_null(kv_cut_refuse(kind, &own, unit, &layout));
+        bool is_small = kind != KV_HEADS && shape.bytes_per_token * 32 * KV_UNIT_BLOCKS_MAX < unit;
+        if (kind != KV_HEADS && !is_small && layout.blocks_per_unit >= 4)
+            assert_true(waste <= 0.25);
+    }
+}
+
+/* What does not fit is refused, whatever it is. */
+static void what_does_not_fit_is_refused(void **state)
+{
+    (void)state;
+    struct kv_layout layout;
+    double waste;
+    assert_false(kv_cut_service(KV_MERGED, &(struct kv_shape){ 8193, 1 }, 65536, &layout, &waste));
+    assert_false(kv_cut_service(KV_MERGED, &(struct kv_shape){ 0, 1 }, 65536, &layout, &waste));
+    assert_false(kv_cut_service(KV_MERGED, &(struct kv_shape){ -5, 1 }, 65536, &layout, &waste));
+    assert_false(
+        kv_cut_service(KV_HEADS, &(struct kv_shape){ 4 * 2000, 4 }, 8192, &layout, &waste));
+    assert_false(
+        kv_cut_service(KV_HEADS, &(struct kv_shape){ INT64_MAX, 4 }, 8192, &layout, &waste));
+    const struct kv_layout good = { 64, 16, 4, 1024, 1 };
+    const struct kv_bounds bounds = kv_cut_bounds_of(&good, 1);
+    struct kv_layout bad[] = { good, good, good, good, good };
+    bad[0].block_tokens = 8;      /* its tables would be longer */
+    bad[1].blocks_per_unit = 5;   /* more than there are records of */
+    bad[2].units_per_block = 2;   /* of another kind of pool */
+    bad[3].block_bytes = 1 << 20; /* longer than its part of a unit */
+    bad[4].bytes_per_token = 0;
+    assert_null(kv_cut_refuse(KV_MERGED, &bounds, 4096, &good));
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        assert_non_null(kv_cut_refuse(KV_MERGED, &bounds, 4096, &bad[i]));
+    const struct kv_layout heads = { 40, 16, 1, 640, 20 };
+    const struct kv_bounds most = kv_cut_bounds_any(KV_HEADS, &heads, 1);
+    struct kv_layout more = heads, fewer = heads;
+    more.units_per_block = 21; /* than block tables have rows */
+    fewer.units_per_block = 15;
+    assert_null(kv_cut_refuse(KV_HEADS, &most, 8192, &heads));
+    assert_non_null(kv_cut_refuse(KV_HEADS, &most, 8192, &more));
+    assert_non_null(kv_cut_refuse(KV_HEADS, &most, 8192, &fewer));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(units_follow_from_bytes),
+        cmocka_unit_test(a_cut_fits_and_wastes_little),
+        cmocka_unit_test(what_does_not_fit_is_refused),
+    };
+    return cmocka_run_group_tests_name("kv_cut", tests, NULL, NULL);
+}

@@ -55,6 +55,15 @@ class Client:
             return False
         return True
 
+    def post(self, data, headers):
+        """The status, 0 when the server had closed the connection before all was sent: a reset may take the answer away."""
+        self.begin(len(data), headers)
+        try:
+            self.sock.sendall(data)
+        except (ConnectionResetError, BrokenPipeError):
+            pass
+        return self.status()
+
     def status(self, seconds=30):
         """The status of the answer: None when there is none yet, 0 when the connection ended without one."""
         self.sock.settimeout(seconds)
@@ -214,10 +223,11 @@ def a_proxy_speaks_for_its_clients():
             for _ in range(4):
                 for client in slow:
                     client.feed(MIB)
-            large = json.dumps(body("x [n=2]", pad="p" * 3 * MIB))
-            for of in ("192.0.2.1", "6.6.6.6, 192.0.2.1"):
-                assert ask(server.port, "POST", COMPLETIONS, json.dumps(body(pad="p" * 16 * MIB)), {"X-Forwarded-For": of})[0] == 503
-            assert ask(server.port, "POST", COMPLETIONS, large, {"X-Forwarded-For": "6.6.6.6"})[0] == status, options
+            large, larger = (json.dumps(body("x [n=2]", pad="p" * n * MIB)).encode() for n in (3, 15))
+            for of in (b"192.0.2.1", b"6.6.6.6, 192.0.2.1"):
+                assert Client(server).post(larger, b"X-Forwarded-For: %s\r\n" % of) in (0, 503)
+            answered = Client(server).post(large, b"X-Forwarded-For: 6.6.6.6\r\n")
+            assert answered == status or status == 503 and answered == 0, (answered, options)
 
 
 @test

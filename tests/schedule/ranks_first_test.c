@@ -1,15 +1,16 @@
-/* The first of those that run, by every order: after random starts, batches and leaves the lists
- * say what a look at all says. */
+/* The first running requests by every order: after random starts, batches and leaves the lists say
+ * what a look at all requests says. */
 #include "test.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/time.h"
-#include "schedule/db.h"
+#include "schedule/ranks.h"
 
 enum { N_SLOTS = 48 };
 
 struct world {
-    struct db *db;
+    struct schedule_ranks ranks;
+    unsigned char *block;
     struct schedule_service service;
     struct request requests[N_SLOTS];
     uint32_t running[N_SLOTS];
@@ -18,21 +19,21 @@ struct world {
     int64_t n_first; /* checked */
 };
 
-static void world_open(struct world *w, enum db_variant variant, uint64_t seed)
+static void world_open(struct world *w, unsigned orders, uint64_t seed)
 {
     struct schedule_limits limits = { 1, N_SLOTS, 1 };
     struct schedule_config config;
     schedule_config_init(&config);
-    config.promotes_slack = config.guards_tpot = true;
     memset(w, 0, sizeof(*w));
-    w->db = mem_take(schedule_db_state_bytes(&limits));
+    unsigned char *at = w->block = mem_take(schedule_ranks_bytes(&limits));
+    schedule_ranks_open(&w->ranks, &at, &limits, &config, orders);
+    assert_true(at == w->block + schedule_ranks_bytes(&limits));
     w->service = (struct schedule_service){ .running = w->running, .tpot_ns = 10 };
     w->service.perf = (struct perf){ .prefill_scale = 1, .decode_scale = 1, .b_switch = 1 };
     w->view = (struct schedule_view){
         .n_services = 1, .n_lanes = 1, .services = &w->service, .requests = w->requests
     };
-    schedule_db_state_open(w->db, &limits, &config, variant);
-    rng_init(&w->rng, seed, variant);
+    rng_init(&w->rng, seed, orders);
 }
 
 static int64_t draw(struct world *w, uint32_t n)
@@ -54,12 +55,14 @@ static void start(struct world *w)
                                           .served_ns = draw(w, 3),
                                           .deadline_ns = draw(w, 2) * 1000000,
                                           .priority = (int16_t)(draw(w, 3) - 1) };
-    w->db->slots[slot] = (struct db_slot){ .budget_ps = draw(w, 20) * 1000,
-                                           .seq = ++w->db->seq,
-                                           .has_deadline = w->requests[slot].deadline_ns > 0 };
-    w->db->first_ns[slot] = 0;
+    struct schedule_rank *own = &w->ranks.slots[slot];
+    *own = (struct schedule_rank){ .budget_ps = draw(w, 20) * 1000,
+                                   .seq = ++w->ranks.seq,
+                                   .has_deadline = w->requests[slot].deadline_ns > 0 };
+    own->key = schedule_ranks_budget_key(own, w->requests[slot].priority);
+    w->ranks.first_ns[slot] = 0;
     w->running[w->service.n_running++] = slot;
-    schedule_db_first_start(w->db, &w->view, slot);
+    schedule_ranks_first_start(&w->ranks, &w->view, slot);
 }
 
 static void leave(struct world *w)
@@ -70,7 +73,7 @@ static void leave(struct world *w)
     w->service.n_running--;
     memmove(&w->running[i], &w->running[i + 1], (w->service.n_running - i) * sizeof(uint32_t));
     w->requests[slot].state = REQUEST_FREE;
-    schedule_db_first_leave(w->db, &w->view, slot);
+    schedule_ranks_first_leave(&w->ranks, &w->view, slot);
 }
 
 static void run(struct world *w)
@@ -83,43 +86,47 @@ static void run(struct world *w)
         if (draw(w, part) != 0)
             continue;
         struct request *r = &w->requests[w->running[i]];
-        struct db_slot *own = &w->db->slots[w->running[i]];
+        struct schedule_rank *own = &w->ranks.slots[w->running[i]];
         items[batch.n_items++].slot = w->running[i];
         r->n_tokens += (int32_t)draw(w, 2);
         own->spent_ps += draw(w, 5);
         own->budget_ps += draw(w, 10) * 1000 - 7000;
-        own->level = (uint8_t)draw(w, 4);
-        own->key = schedule_db_key(w->db->variant, own, r->priority);
-        w->db->served_ns[w->running[i]] = r->served_ns = w->view.now_ns;
+        own->key = schedule_ranks_budget_key(own, r->priority);
+        w->ranks.served_ns[w->running[i]] = r->served_ns = w->view.now_ns;
     }
     if (batch.n_items > 0)
-        schedule_db_first_ran(w->db, &w->view, &batch);
+        schedule_ranks_first_ran(&w->ranks, &w->view, &batch);
 }
 
 /* The oldest and the last by a look at all. */
 static void check_firsts(struct world *w)
 {
-    struct db_first oldest = { INT64_MAX, UINT64_MAX, SCHEDULE_NONE }, last = oldest;
+    struct schedule_first oldest = { INT64_MAX, UINT64_MAX, SCHEDULE_NONE }, last = oldest;
     for (uint32_t i = 0; i < w->service.n_running; i++) {
-        const struct db_slot *own = &w->db->slots[w->running[i]];
-        struct db_first a = { w->db->served_ns[w->running[i]], own->seq, w->running[i] };
-        struct db_first b = { -own->key, ~own->seq, w->running[i] };
-        oldest = schedule_db_first_is_before(&a, &oldest) ? a : oldest;
-        last = schedule_db_first_is_before(&b, &last) ? b : last;
+        const struct schedule_rank *own = &w->ranks.slots[w->running[i]];
+        struct schedule_first a = { w->ranks.served_ns[w->running[i]], own->seq, w->running[i] };
+        struct schedule_first b = { -own->key, ~own->seq, w->running[i] };
+        oldest = schedule_first_is_before(&a, &oldest) ? a : oldest;
+        last = schedule_first_is_before(&b, &last) ? b : last;
     }
-    if ((w->db->orders >> DB_OLDEST & 1) != 0)
-        assert_int_equal(schedule_db_first(w->db->services, DB_OLDEST).slot, oldest.slot);
-    assert_int_equal(schedule_db_first(w->db->services, DB_LAST).slot, last.slot);
+    if ((w->ranks.orders >> RANKS_OLDEST & 1) != 0)
+        assert_int_equal(schedule_ranks_first(w->ranks.services, RANKS_OLDEST).slot, oldest.slot);
+    assert_int_equal(schedule_ranks_first(w->ranks.services, RANKS_LAST).slot, last.slot);
     w->n_first += last.slot != SCHEDULE_NONE;
 }
 
 static void lists_say_what_a_look_says(void **state)
 {
-    static const enum db_variant variants[] = { DB_TURN, DB_MLFQ, DB_VALUE, DB_SHARE };
+    static const unsigned orders[] = {
+        1U << RANKS_BEST | 1U << RANKS_LAST,
+        1U << RANKS_BEST | 1U << RANKS_LAST | 1U << RANKS_OLDEST | 1U << RANKS_SPENT,
+        (1U << RANKS_ORDERS) - 1 - (1U << RANKS_BEST),
+        (1U << RANKS_ORDERS) - 1,
+    };
     (void)state;
-    for (size_t v = 0; v < COUNT_OF(variants); v++) {
+    for (size_t v = 0; v < COUNT_OF(orders); v++) {
         struct world w;
-        world_open(&w, variants[v], test_seed(3));
+        world_open(&w, orders[v], test_seed(3));
         for (int i = 0; i < 20000; i++) {
             int64_t what = draw(&w, 8);
             if (what < 3)
@@ -128,11 +135,11 @@ static void lists_say_what_a_look_says(void **state)
                 leave(&w);
             else
                 run(&w);
-            assert_true(schedule_db_first_is_sound(w.db, &w.view, 0));
+            assert_true(schedule_ranks_first_is_sound(&w.ranks, &w.view, 0));
             check_firsts(&w);
         }
         assert_true(w.n_first > 10000);
-        mem_give(w.db);
+        mem_give(w.block);
     }
 }
 
@@ -142,7 +149,7 @@ static void an_hour_a_token(void **state)
 {
     (void)state;
     struct world *w = mem_take(sizeof(*w));
-    world_open(w, DB_SHARE, 1);
+    world_open(w, 1U << RANKS_TIGHTEST, 1);
     w->service.tpot_ns = LIMIT_TPOT_MS * TIME_NS_PER_MS;
     static const int32_t n_generated[] = { LIMIT_CONTEXT - 1, LIMIT_CONTEXT - 2, 1 };
     static const int64_t first_ns[] = { 1, INT64_C(1) << 60, INT64_C(1) << 60 };
@@ -152,13 +159,13 @@ static void an_hour_a_token(void **state)
                                               .n_tokens = 1 + n_generated[slot],
                                               .first_ns = first_ns[slot] };
         w->running[w->service.n_running++] = slot;
-        schedule_db_first_start(w->db, &w->view, slot);
+        schedule_ranks_first_start(&w->ranks, &w->view, slot);
     }
-    const struct db_firsts *list = &w->db->services->first[DB_TIGHTEST];
+    const struct schedule_firsts *list = &w->ranks.services->first[RANKS_TIGHTEST];
     assert_int_equal(list->n, 3);
     assert_true(list->at[0].slot == 2 && list->at[1].slot == 0 && list->at[2].slot == 1);
     assert_true(list->at[2].key == (INT64_C(1) << 60) + w->service.tpot_ns * (LIMIT_CONTEXT - 3));
-    mem_give(w->db);
+    mem_give(w->block);
     mem_give(w);
 }
 

@@ -337,7 +337,6 @@ static void end_by_error(struct api_choice *choice, const struct service_event *
                                                  "needs, try again later" },
         [SERVICE_DRAINING] = { ERROR_DRAINING, "the server is shutting down" },
         [SERVICE_CRASHED] = { ERROR_HOUSE, "the engine failed" },
-        [SERVICE_MOVED] = { ERROR_HOUSE, "the request came back unanswered" },
     };
     struct api_call *call = choice->call;
     struct api_error error = { 0 };
@@ -561,8 +560,7 @@ static struct api_call *open_call(struct api *api, struct api_http_exchange *x,
     memcpy(call->request_id, api->request_id, sizeof(call->request_id));
     const char *prefix = kind == ASK_CHAT ? "chatcmpl" : "cmpl";
     snprintf(call->id, sizeof(call->id), "%s-%016llx%08x", prefix,
-             (unsigned long long)api_next_id(api),
-             (unsigned)(rng_system() & 0xffffffffu));
+             (unsigned long long)api_next_id(api), (unsigned)(rng_system() & 0xffffffffu));
     return call;
 }
 

@@ -84,15 +84,3 @@ void mem_share_arena(void);
  * and to translate their addresses, costs hundreds of times less. A wish: where the system has
  * none, small ones do. */
 void mem_wish_huge(void *p, size_t n_bytes);
-
-struct mem_span { /* some bytes */
-    const void *at;
-    size_t n_bytes;
-};
-/* Asks for their cache lines ahead. */
-static inline void mem_fetch(const struct mem_span *spans, int n)
-{
-    for (int i = 0; i < n; i++)
-        for (size_t k = 0; k < spans[i].n_bytes; k += 64)
-            __builtin_prefetch((const char *)spans[i].at + k, 1);
-}

@@ -18,7 +18,6 @@ static const char *const names[SERVICE_WHY_N] = {
     [SERVICE_NO_SPACE] = "no-space",
     [SERVICE_DRAINING] = "draining",
     [SERVICE_CRASHED] = "crashed",
-    [SERVICE_MOVED] = "moved",
 };
 
 const char *service_why_name(enum service_why why)

@@ -27,7 +27,6 @@ enum service_why {
     SERVICE_NO_SPACE, /* other models' weights have the space that it needs at this engine */
     SERVICE_DRAINING,
     SERVICE_CRASHED,
-    SERVICE_MOVED,
     SERVICE_WHY_N,
 };
 const char *service_why_name(enum service_why why);

@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { STATE_SPAN = 512 }; /* of a policy's state: its thresholds */
-
 /* Units for the pads of all lanes: for each one block that is only read, two of a row's own, and
  * those of pad_tokens. */
 static int64_t pad_units(const struct engine_options *o, const struct kv_layout *layout)
@@ -452,18 +450,4 @@ void engine_drain(struct engine *e)
 bool engine_is_idle(const struct engine *e)
 {
     return e->n_free_slots == e->options.n_requests_max;
-}
-
-int engine_spans(const struct engine *e, struct mem_span spans[ENGINE_SPANS_MAX])
-{
-    int n = kv_spans(e->kv, spans);
-    const void *hot = &e->options, *end = &e->lanes[1];
-    spans[n++] = (struct mem_span){ hot, (size_t)((const char *)end - (const char *)hot) };
-    spans[n++] = (struct mem_span){ e->flights, sizeof(e->flights[0]) };
-    spans[n++] = (struct mem_span){ e->services, sizeof(*e->services) };
-    spans[n++] = (struct mem_span){ e->stats, sizeof(*e->stats) };
-    size_t n_state = e->options.policy->state_bytes(&e->limits);
-    spans[n++] = (struct mem_span){ e->policy_state, n_state < STATE_SPAN ? n_state : STATE_SPAN };
-    CHECK(n <= ENGINE_SPANS_MAX);
-    return n;
 }

@@ -125,9 +125,3 @@ bool engine_is_idle(const struct engine *engine);
  * listed before and are not now stay as they are. */
 void engine_report(const struct engine *engine, struct engine_report *report, int64_t now_ns);
 bool engine_is_sound(const struct engine *engine); /* full self-check */
-/* What nearly every step reads, of its first service: the host of many engines, in whose cache none
- * stays until its next step, asks for it ahead. Returns the number of spans. */
-enum { ENGINE_SPANS_MAX = 12 };
-int engine_spans(const struct engine *engine, struct mem_span spans[ENGINE_SPANS_MAX]);
-/* The same for what a request of this id reads as it is submitted. */
-void engine_fetch_for(const struct engine *engine, uint64_t id);

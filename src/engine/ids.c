@@ -31,11 +31,6 @@ void engine_ids_close(struct engine_ids *ids)
     *ids = (struct engine_ids){ 0 };
 }
 
-void engine_ids_fetch(const struct engine_ids *ids, uint64_t id)
-{
-    __builtin_prefetch(place_of(ids, id), 1);
-}
-
 uint32_t engine_ids_find(const struct engine_ids *ids, uint64_t id)
 {
     uint32_t slot = *place_of(ids, id);

@@ -17,7 +17,6 @@ struct engine_ids {
 void engine_ids_open(struct engine_ids *ids, const struct request *requests, uint32_t n_max);
 void engine_ids_close(struct engine_ids *ids);
 uint32_t engine_ids_find(const struct engine_ids *ids, uint64_t id); /* ENGINE_IDS_NONE: absent */
-void engine_ids_fetch(const struct engine_ids *ids, uint64_t id);    /* for what comes of it soon */
 /* The slot's request, whose id is not there yet. */
 void engine_ids_add(struct engine_ids *ids, uint32_t slot);
 void engine_ids_remove(struct engine_ids *ids, uint32_t slot); /* it was added */

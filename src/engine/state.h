@@ -84,7 +84,7 @@ enum engine_room_state {
     ENGINE_ROOM_CLOSING,
 };
 
-/* What every step touches stands at the end, side by side: it is fetched ahead (engine_spans). */
+/* What every step touches stands at the end, side by side. */
 struct engine {
     struct schedule_config config;
     struct schedule_limits limits;

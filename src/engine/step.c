@@ -447,36 +447,6 @@ static int64_t next_wake_ns(const struct engine *e)
     return min_i64(wake_ns, e->plan_wake_ns);
 }
 
-static void fetch_slot(const struct engine *e, uint32_t slot)
-{
-    const struct mem_span span = { &e->requests[slot], sizeof(*e->requests) };
-    mem_fetch(&span, 1);
-    __builtin_prefetch(&e->own[slot], 1);
-    __builtin_prefetch(&e->n_table_blocks[slot], 1);
-}
-
-void engine_fetch_for(const struct engine *e, uint64_t id)
-{
-    engine_ids_fetch(&e->by_id, id);
-    __builtin_prefetch(&e->specs[0].n_context_max);
-    if (e->first_free != SCHEDULE_NONE)
-        fetch_slot(e, e->first_free);
-}
-
-/* A host of many engines comes back to one when nothing of it is in the cache any more: what a
- * commit and the next plan read of its batch, and of the request that waits first, is asked for all
- * at once, not line by line. */
-static void fetch(const struct engine *e)
-{
-    const struct engine_flight *flight = &e->flights[0];
-    const struct batch *batch = &flight->batch;
-    for (int32_t i = 0; i < batch->n_items; i++)
-        fetch_slot(e, batch->items[i].slot);
-    if (e->services[0].first_waiting != SCHEDULE_NONE)
-        fetch_slot(e, e->services[0].first_waiting);
-    __builtin_prefetch(&flight->items[batch->n_items], 1); /* who starts next stands there */
-}
-
 void engine_stop(struct engine *e, int64_t now_ns)
 {
     const struct engine_exec *exec = &e->options.exec;
@@ -502,7 +472,6 @@ int64_t engine_step(struct engine *e, int64_t now_ns)
     if (has_log)
         engine_log_step(e, now_ns);
     e->view.now_ns = now_ns;
-    fetch(e);
     engine_stats_tick(e, now_ns);
     if (e->n_backlog > 0)
         engine_say_backlog(e);

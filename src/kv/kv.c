@@ -560,11 +560,3 @@ void kv_stats(const struct kv *kv, int service, struct kv_stats *out)
     *out = kv->services[service].stats;
     out->n_units = kv->budget.services[service].n_units;
 }
-
-int kv_spans(const struct kv *kv, struct mem_span spans[KV_SPANS_MAX])
-{
-    const void *end = &kv->budget.services[1];
-    spans[0] = (struct mem_span){ kv, (size_t)((const char *)end - (const char *)kv) };
-    spans[1] = (struct mem_span){ kv->services, offsetof(struct kv_service, partial) };
-    return KV_SPANS_MAX;
-}

@@ -189,7 +189,3 @@ void kv_stats(const struct kv *kv, int service, struct kv_stats *out);
 bool kv_is_sound(const struct kv *kv);
 /* True when no request holds anything: every unit is closed, free or only cached. */
 bool kv_is_idle(const struct kv *kv);
-/* What nearly every reservation reads, of the first service: for whoever keeps many pools. Returns
- * the number of spans. */
-enum { KV_SPANS_MAX = 2 };
-int kv_spans(const struct kv *kv, struct mem_span spans[KV_SPANS_MAX]);

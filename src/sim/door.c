@@ -240,10 +240,6 @@ static void send_choice(struct sim *sim, struct route_core *door, const struct r
     struct sim_engine *e = &sim->engines[choice->engine];
     uint32_t index = choice->slot;
     struct request request;
-    if (sim->fetches) {
-        mem_fetch(e->spans, e->n_spans);
-        engine_fetch_for(e->engine, sim->requests[index].id);
-    }
     sim_request_whole(sim, index, &request);
     sim->clients[index].engine = choice->engine;
     request.service = sim_engine_own(e, sim->options->n_services, request.service);

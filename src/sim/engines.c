@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MANY_ENGINES = 64 }; /* of 10 KiB each: more than a level 2 cache */
 #define SIM_UNIT_BYTES_MAX (16 << 20)
 
 /* A lane of whole cores takes what was measured of so many. Its engine expects of cores that time
@@ -261,8 +260,6 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
         .emit = sim->emit,
         .emit_self = e,
     });
-    e->n_spans = engine_spans(e->engine, e->spans);
-    e->n_spans += sim_model_exec_spans(e->exec, e->spans + e->n_spans);
     mem_give(specs);
     mem_give(perfs);
     mem_give(layouts);
@@ -334,7 +331,6 @@ void sim_engines_open(struct sim *sim, bool (*emit)(void *self, const struct ser
     sim->layouts = mem_take((size_t)sim->options->n_services * sizeof(*sim->layouts));
     sim->unit_bytes = sim_layouts(sim->options, sim->layouts);
     sim->scratch = engine_scratch_open(sim->options->n_requests_max);
-    sim->fetches = sim->options->n_engines >= MANY_ENGINES;
     sim->are_fixed = are_fixed(sim->options);
     sim->engines = mem_take((size_t)sim->options->n_engines * sizeof(*sim->engines));
     for (int32_t i = 0; i < sim->options->n_engines; i++)

@@ -634,14 +634,6 @@ void sim_model_exec_close(struct sim_model_exec *x)
     mem_give(x);
 }
 
-int sim_model_exec_spans(const struct sim_model_exec *x, struct mem_span spans[SIM_EXEC_SPANS_MAX])
-{
-    const void *end = &x->lanes[0].runs[1];
-    spans[0] = (struct mem_span){ x, (size_t)((const char *)end - (const char *)x) };
-    spans[1] = (struct mem_span){ x->perfs, sizeof(*x->perfs) };
-    return SIM_EXEC_SPANS_MAX;
-}
-
 struct engine_exec sim_model_exec_face(struct sim_model_exec *x)
 {
     return (struct engine_exec){ x, attach, begin, cut, poll, wait_fd, next_ns, rounds, stop_lane };

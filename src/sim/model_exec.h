@@ -47,9 +47,5 @@ void sim_model_exec_set_copies(struct sim_model_exec *exec, int64_t bytes_per_s)
 void sim_model_exec_stop(struct sim_model_exec *exec);
 /* The same, but what runs is told of now, as batches that failed: none of them began. */
 void sim_model_exec_crash(struct sim_model_exec *exec);
-/* What nearly every call reads, of the first lane and service, as engine_spans. */
-enum { SIM_EXEC_SPANS_MAX = 2 };
-int sim_model_exec_spans(const struct sim_model_exec *exec,
-                         struct mem_span spans[SIM_EXEC_SPANS_MAX]);
 /* For how long lanes computed, each counting as its share of the device; of a chain any of them. */
 int64_t sim_model_exec_busy_ns(const struct sim_model_exec *exec);

@@ -340,10 +340,6 @@ static void cancel(struct sim *sim, uint64_t id)
 
 static void step(struct sim *sim, struct sim_engine *e)
 {
-    if (sim->fetches) { /* whoever is likely to be next */
-        const struct sim_engine *next = &sim->engines[sim_wakes_second(&sim->wakes)];
-        mem_fetch(next->spans, next->n_spans);
-    }
     sim->report->n_steps++;
     sim_wakes_set(&sim->wakes, e->index, engine_step(e->engine, sim->clock_ns));
     if (sim->replacing != NULL)

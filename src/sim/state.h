@@ -37,8 +37,6 @@ struct sim_engine {
     struct sim *sim;
     uint16_t index;
     bool tells_waits; /* engine_options.tells_waits */
-    int n_spans;      /* what a step of it reads, asked for ahead */
-    struct mem_span spans[ENGINE_SPANS_MAX + SIM_EXEC_SPANS_MAX];
 };
 /* The engine's own number of a service of ours, of which there are so many. */
 static inline uint16_t sim_engine_own(const struct sim_engine *e, int32_t n_services,
@@ -52,7 +50,6 @@ struct sim {
     int64_t clock_ns;
     struct sim_engine *engines;
     struct engine_scratch *scratch; /* of all of them */
-    bool fetches;                   /* they are more than a cache holds */
     bool are_fixed;                 /* their services: none gets another */
     struct kv_layout *layouts;      /* (n_services) of every engine's pool */
     int64_t unit_bytes;

@@ -39,17 +39,3 @@ void sim_wakes_set(struct sim_wakes *wakes, uint32_t index, int64_t wake_ns)
         wakes->winner[at] = winner;
     }
 }
-
-uint32_t sim_wakes_second(const struct sim_wakes *wakes)
-{
-    uint32_t first = wakes->winner[1], second = first;
-    int64_t least_ns = TIME_NEVER;
-    for (uint32_t at = wakes->n_leaves + first; at > 1; at /= 2) {
-        uint32_t other = wakes->winner[at ^ 1];
-        if (wakes->wake_ns[other] < least_ns) {
-            least_ns = wakes->wake_ns[other];
-            second = other;
-        }
-    }
-    return second;
-}

@@ -10,8 +10,6 @@ struct sim_wakes {
 void sim_wakes_init(struct sim_wakes *wakes, uint32_t n); /* all TIME_NEVER */
 void sim_wakes_free(struct sim_wakes *wakes);
 void sim_wakes_set(struct sim_wakes *wakes, uint32_t index, int64_t wake_ns);
-uint32_t sim_wakes_second(
-    const struct sim_wakes *wakes); /* who is first when the first sleeps on */
 static inline uint32_t sim_wakes_first(const struct sim_wakes *wakes)
 {
     return wakes->winner[1];

@@ -2,8 +2,8 @@
  * lengths, full semantics (door and router, engines, block-level KV, holds).
  *
  * usage: sim [speed] [policies] [bus] [big] [memory] [truth], default all of them; or
- *        sim run REQUESTS ENGINES RATE POLICY MODE [ROUTER [THREADS]]    one line; RATE: requests/s
- *        an engine; MODE: holds, or steps (the policy plans every step) */
+ *        sim run REQUESTS ENGINES RATE POLICY MODE [ROUTER]    one line; RATE: requests/s an
+ *        engine; MODE: holds, or steps (the policy plans every step) */
 #include "base/num.h"
 #include "base/time.h"
 #include "sim/many.h"
@@ -37,7 +37,6 @@ struct setting {
     bool holds, is_list;             /* is_list: all of them come at once */
     const struct sim_faults *faults; /* of the bus; NULL: there is none */
     const char *router;              /* NULL: least */
-    int32_t n_threads;
 };
 
 static void run(const struct setting *s)
@@ -62,7 +61,6 @@ static void run(const struct setting *s)
         .policy = schedule_find(s->policy),
         .config = &config,
         .router = s->router != NULL ? route_find(s->router) : NULL,
-        .n_threads = s->n_threads,
         .workload = &workload,
         .faults = s->faults,
     };
@@ -95,7 +93,7 @@ static void speed(void)
         for (int holds = 1; holds >= 0; holds--)
             for (size_t i = 0; i < COUNT_OF(rates); i++)
                 run(&(struct setting){ holds ? 400000 : 100000, 32, rates[i], "fcfs", holds, false,
-                                       NULL, routers[k], 1 });
+                                       NULL, routers[k] });
 }
 
 static void policies(void)
@@ -110,18 +108,9 @@ static void policies(void)
 
 static void big(void)
 {
-    puts(
-        "big: one hour of 3,000 requests/s on 1,000 engines; engines in turn, on one thread and on "
-        "two (a core's figure is then the first thread's); then least");
-    for (int32_t n_threads = 1; n_threads <= 2; n_threads++)
-        run(&(struct setting){ .n_requests = 10800000,
-                               .n_engines = 1000,
-                               .rate_per_s = 3,
-                               .policy = "fcfs",
-                               .holds = true,
-                               .router = "rr",
-                               .n_threads = n_threads });
-    run(&(struct setting){ 10800000, 1000, 3, "fcfs", true, false, NULL, NULL, 1 });
+    puts("big: one hour of 3,000 requests/s on 1,000 engines; engines in turn, then least");
+    run(&(struct setting){ 10800000, 1000, 3, "fcfs", true, false, NULL, "rr" });
+    run(&(struct setting){ 10800000, 1000, 3, "fcfs", true, false, NULL, NULL });
 }
 
 /* Gateway, manager, node and messages; then with all that may go wrong. A machine has 16 engines.
@@ -251,8 +240,7 @@ int main(int argc, char **argv)
     if (argc >= 7 && strcmp(argv[1], "run") == 0 && schedule_find(argv[5]) != NULL) {
         run(&(struct setting){ strtoull(argv[2], NULL, 10), (int32_t)strtol(argv[3], NULL, 10),
                                strtod(argv[4], NULL), argv[5], strcmp(argv[6], "holds") == 0, false,
-                               NULL, argc > 7 ? argv[7] : NULL,
-                               argc > 8 ? (int32_t)strtol(argv[8], NULL, 10) : 1 });
+                               NULL, argc > 7 ? argv[7] : NULL });
         return 0;
     }
     puts("how measured: processor time of the one thread that simulates, opening and closing "

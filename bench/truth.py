@@ -34,6 +34,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SHARES = {"tale": 0.4, "cee": 0.3, "m10": 0.2, "m15": 0.1}  # of the requests
 POLICIES = ["fcfs", "rr", "db-turn", "db-share", "mlfq", "temporal", "db-literal"]  # the first five that there are
 TARGETS = {"light": 3, "knee": 8, "overload": 3}
+PAUSE_S = 2  # between runs: a request that the simulator ends a little later would meet the next run, and wait behind all of it
 SETTINGS = {"max_batch": 32, "max_batch_tokens": 512, "chunk_tokens": 256}
 
 
@@ -352,6 +353,7 @@ class Session:
         """bench's time zero is the trace's first arrival; when that was is known from the end, since nobody sees when its load begins."""
         with open(trace) as file:
             rows = [(float(r["arrived_s"]), r["model"], int(r["n_prompt"]), int(r["n_output"])) for r in csv.DictReader(file)]
+        time.sleep(PAUSE_S)
         got = server.replay(trace)
         ended = time.monotonic() - self.began
         self.parts.append((ended - max(int(r["end_ns"]) for r in got.values()) * 1e-9 - rows[0][0], rows))

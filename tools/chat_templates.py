@@ -1,7 +1,11 @@
 """The chat templates of well-known models, as their repositories publish them.
 
 {name: (template, bos_token, eos_token)}. They are small programs in Jinja, kept here to the letter
-(blanks and newlines matter) for template_golden.py.
+(blanks and newlines matter) for template_golden.py. Those named "like" were written for it: they ask of
+the language what a family's template asks, with words of their own.
+
+WANTS says what a template takes in a message, where that is not content as text and arguments of tool
+calls as they come: "parts" (only), "text parts" (either) and "objects".
 """
 
 LLAMA2 = (
@@ -437,6 +441,216 @@ CHATML = (
 
 DEMO = "{{ bos_token }}{% for message in messages %}{{ message['content'] }}{% endfor %}"
 
+# The date in the system message, and parts of content that are told apart by their type.
+LIKE_MISTRAL_SMALL = r'''{%- set today = strftime_now("%Y-%m-%d") %}
+{%- set default_system_message = "Today is " + today + ". It was " + strftime_now("%A, %d %B") + "." %}
+{{- bos_token }}
+{%- if messages[0]["role"] == "system" %}
+    {%- if messages[0]["content"] is string %}
+        {%- set system_message = messages[0]["content"] %}
+    {%- else %}
+        {%- set system_message = messages[0]["content"][0]["text"] %}
+    {%- endif %}
+    {%- set loop_messages = messages[1:] %}
+{%- else %}
+    {%- set system_message = default_system_message %}
+    {%- set loop_messages = messages %}
+{%- endif %}
+{{- "[SYSTEM_PROMPT]" + system_message + "[/SYSTEM_PROMPT]" }}
+{%- for message in loop_messages %}
+    {%- if message["role"] == "user" %}
+        {%- if message["content"] is string %}
+            {{- "[INST]" + message["content"] + "[/INST]" }}
+        {%- else %}
+            {{- "[INST]" }}
+            {%- for block in message["content"] %}
+                {%- if block["type"] == "text" %}
+                    {{- block["text"] }}
+                {%- elif block["type"] in ["image", "image_url"] %}
+                    {{- "[IMG]" }}
+                {%- else %}
+                    {{- raise_exception("No such block!") }}
+                {%- endif %}
+            {%- endfor %}
+            {{- "[/INST]" }}
+        {%- endif %}
+    {%- elif message["role"] == "assistant" %}
+        {%- if message.tool_calls is defined and message.tool_calls is not none %}
+            {%- for call in message.tool_calls %}
+                {%- set arguments = call.function.arguments %}
+                {%- if arguments is not string %}
+                    {%- set arguments = arguments|tojson|safe %}
+                {%- endif %}
+                {{- "[TOOL_CALLS]" + call.function.name + "[ARGS]" + arguments }}
+            {%- endfor %}
+        {%- elif message["content"] is string %}
+            {{- message["content"] }}
+        {%- else %}
+            {{- message["content"][0]["text"] }}
+        {%- endif %}
+        {{- eos_token }}
+    {%- elif message["role"] == "tool" %}
+        {{- "[TOOL_RESULTS]" + message["tool_call_id"]|string + "[TOOL_CONTENT]" + message["content"]|string + "[/TOOL_RESULTS]" }}
+    {%- else %}
+        {{- raise_exception("No such role!") }}
+    {%- endif %}
+{%- endfor %}
+'''
+
+# Documents and the date; a set block, and what is default when a name is not there.
+LIKE_GRANITE = r'''{%- if messages[0]['role'] == 'system' %}
+    {%- set system_message = messages[0]['content'] %}
+    {%- set loop_messages = messages[1:] %}
+{%- else %}
+    {%- set system_message = "Knowledge ends in April.\nToday's date: " + strftime_now('%B %d, %Y') + "." %}
+    {%- if documents %}
+        {%- set system_message = system_message + " Answer from the documents." %}
+    {%- endif %}
+    {%- set loop_messages = messages %}
+{%- endif %}
+{{- '<|start_of_role|>system<|end_of_role|>' + system_message + '<|end_of_text|>
+' }}
+{%- if documents %}
+    {%- for document in documents %}
+        {{- '<|start_of_role|>document {"document_id": "' + document['doc_id'] | string + '"}<|end_of_role|>' }}
+        {{- document['text'] + '<|end_of_text|>\n' }}
+    {%- endfor %}
+{%- endif %}
+{%- for message in loop_messages %}
+    {{- '<|start_of_role|>' + message['role'] + '<|end_of_role|>' + message['content'] + '<|end_of_text|>
+' }}
+    {%- if loop.last and add_generation_prompt %}
+        {{- '<|start_of_role|>assistant' }}
+        {%- if controls %}{{- ' ' + controls | tojson()}}{%- endif %}
+        {{- '<|end_of_role|>' }}
+    {%- endif %}
+{%- endfor %}'''
+
+# Macros that call one another, thinking beside content, and tools written as types.
+LIKE_GPT_OSS = r'''{%- macro type_of(spec, is_nested=false) -%}
+    {%- if spec.type == "array" -%}
+        {{- type_of(spec['items'], true) + "[]" -}}
+    {%- elif spec.type == "object" -%}
+        {{- "{\n" -}}
+        {%- for name, inner in spec.properties.items() -%}
+            {{- name -}}{%- if name not in (spec.required or []) -%}{{- "?" -}}{%- endif -%}{{- ": " -}}
+            {{- type_of(inner) -}}{{- ",\n" -}}
+        {%- endfor -%}
+        {{- "}" -}}
+    {%- elif spec.type is iterable and spec.type is not string -%}
+        {{- spec.type | join(" | ") -}}
+    {%- elif spec.enum is defined -%}
+        {{- '"' + spec.enum | join('" | "') + '"' -}}
+    {%- else -%}
+        {{- spec.type or "any" -}}
+    {%- endif -%}
+{%- endmacro -%}
+{%- macro system_text() -%}
+    {{- "Current date: " + strftime_now("%Y-%m-%d") + "\n\n" }}
+    {%- if reasoning_effort is not defined %}{%- set reasoning_effort = "medium" %}{%- endif %}
+    {{- "Reasoning: " + reasoning_effort + "\n" }}
+{%- endmacro -%}
+{{- "<|start|>system<|message|>" }}{{- system_text() }}{{- "<|end|>" }}
+{%- if messages[0].role == "developer" or messages[0].role == "system" %}
+    {%- set developer_message = messages[0].content %}
+    {%- set loop_messages = messages[1:] %}
+{%- else %}
+    {%- set developer_message = "" %}
+    {%- set loop_messages = messages %}
+{%- endif %}
+{%- if developer_message or tools %}
+    {{- "<|start|>developer<|message|>" + developer_message }}
+    {%- for tool in tools or [] %}
+        {{- "\ntype " + tool.function.name + " = (_: " + type_of(tool.function.parameters) + ") => any;" }}
+    {%- endfor %}
+    {{- "<|end|>" }}
+{%- endif %}
+{%- set last_call = namespace(name=none) %}
+{%- for message in loop_messages -%}
+    {%- if message.role == 'assistant' -%}
+        {%- if "tool_calls" in message %}
+            {%- set call = message.tool_calls[0].function %}
+            {%- if message.thinking %}
+                {{- "<|start|>assistant<|channel|>analysis<|message|>" + message.thinking + "<|end|>" }}
+            {%- endif %}
+            {{- "<|start|>assistant to=functions." + call.name + "<|message|>" + call.arguments|tojson + "<|call|>" }}
+            {%- set last_call.name = call.name %}
+        {%- elif loop.last and not add_generation_prompt %}
+            {{- "<|start|>assistant<|channel|>final<|message|>" + message.content + "<|return|>" }}
+        {%- else %}
+            {{- "<|start|>assistant<|channel|>final<|message|>" + message.content + "<|end|>" }}
+            {%- set last_call.name = none %}
+        {%- endif %}
+    {%- elif message.role == 'tool' -%}
+        {%- if last_call.name is none %}{{- raise_exception("A tool without a call!") }}{%- endif %}
+        {{- "<|start|>functions." + last_call.name + "<|message|>" + message.content|tojson + "<|end|>" }}
+    {%- else -%}
+        {{- "<|start|>user<|message|>" + message.content + "<|end|>" }}
+    {%- endif -%}
+{%- endfor -%}
+{%- if add_generation_prompt -%}
+<|start|>assistant
+{%- endif -%}'''
+
+# The clock is asked only where there is one.
+LIKE_LLAMA32 = r'''{{- bos_token }}
+{%- if not date_string is defined %}
+    {%- if strftime_now is defined %}
+        {%- set date_string = strftime_now("%d %b %Y") %}
+    {%- else %}
+        {%- set date_string = "26 Jul 2024" %}
+    {%- endif %}
+{%- endif %}
+{{- "<|start_header_id|>system<|end_header_id|>\n\nToday: " + date_string + "<|eot_id|>" }}
+{%- for message in messages %}
+    {{- '<|start_header_id|>' + message['role'] + '<|end_header_id|>\n\n' }}
+    {%- if message['content'] is string %}
+        {{- message['content'] }}
+    {%- else %}
+        {%- for content in message['content'] %}
+            {%- if content['type'] == 'image' %}{{- '<|image|>' }}
+            {%- elif content['type'] == 'text' %}{{- content['text'] }}
+            {%- endif %}
+        {%- endfor %}
+    {%- endif %}
+    {{- '<|eot_id|>' }}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|start_header_id|>assistant<|end_header_id|>\n\n' }}
+{%- endif %}
+'''
+
+# Content is parts and nothing else.
+LIKE_SMOLVLM = (
+    "<|im_start|>{% for message in messages %}{{message['role'] | capitalize}}"
+    "{% if message['content'][0]['type'] == 'image' %}{{':'}}{% else %}{{': '}}{% endif %}"
+    "{% for line in message['content'] %}{% if line['type'] == 'text' %}{{line['text']}}"
+    "{% elif line['type'] == 'image' %}{{ '<image>' }}{% endif %}{% endfor %}<end_of_utterance>\n{% endfor %}"
+    "{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}")
+
+# Thinking is cut off with partition; the generation tag; a recursive loop over what the tools take.
+LIKE_LATER = r'''{%- macro line(role) -%}{{- caller(role.upper()) -}}{%- endmacro -%}
+{%- set ns = namespace(last=-1) -%}
+{%- for message in messages -%}{%- if message.role == 'user' -%}{%- set ns.last = loop.index0 -%}{%- endif -%}{%- endfor -%}
+{%- for tool in tools or [] -%}
+    {{- tool.function.name + ":" -}}
+    {%- for key, value in tool.function.parameters.properties.items() recursive -%}
+        {{- key + ("(" + loop(value.properties.items()) + ")" if value.properties else "") + ("," if not loop.last) -}}
+    {%- endfor -%}
+    {{- "\n" -}}
+{%- endfor -%}
+{%- for group in messages | groupby("role") -%}{{- group.grouper + "=" + group.list | length | string + " " -}}{%- endfor -%}
+{%- for message in messages -%}
+    {%- if message.role == "assistant" -%}
+        {%- generation -%}
+        {{- "[A]" + (message.content.partition("</think>")[2] or message.content).strip() + "\n" -}}
+        {%- endgeneration -%}
+    {%- else -%}
+        {%- call(role) line(message.role) -%}{{- "[{0:.1}]{1}\n".format(role, message.content) -}}{%- endcall -%}
+    {%- endif -%}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{- "[A]" -}}{%- endif -%}'''
+
 TEMPLATES = {
     "llama-2": (LLAMA2, "<s>", "</s>"),
     "llama-3": (LLAMA3, "<|begin_of_text|>", "<|eot_id|>"),
@@ -454,4 +668,19 @@ TEMPLATES = {
     "gemma": (GEMMA, "<bos>", "<eos>"),
     "chatml": (CHATML, "", "<|im_end|>"),
     "demo": (DEMO, "<s>", "</s>"),
+    "like-mistral-small": (LIKE_MISTRAL_SMALL, "<s>", "</s>"),
+    "like-granite": (LIKE_GRANITE, "", "<|end_of_text|>"),
+    "like-gpt-oss": (LIKE_GPT_OSS, "", "<|return|>"),
+    "like-llama-3.2": (LIKE_LLAMA32, "<|begin_of_text|>", "<|eot_id|>"),
+    "like-smolvlm": (LIKE_SMOLVLM, "", "<end_of_utterance>"),
+    "like-later": (LIKE_LATER, "", ""),
+}
+WANTS = {
+    "llama-3.1": "text objects",
+    "mistral-instruct-0.3": "text objects",
+    "qwen2.5": "text objects",
+    "like-mistral-small": "text parts",
+    "like-gpt-oss": "text objects",
+    "like-llama-3.2": "text parts",
+    "like-smolvlm": "parts",
 }

@@ -1,9 +1,9 @@
 """The models of tools/model_cases.py as GGUF files, where llama.cpp would compute the same.
 
 llama.cpp heeds fewer keys than transformers: no window but gemma3's, YaRN with its usual limits, one
-activation for each architecture, and scores of gemma3 that are divided by the head dimension. A case
-that needs more has no GGUF file. Keys that llama.cpp ignores are written at times, and must not
-change anything.
+activation for each architecture, no biases of gemma's attention, and scores of gemma3 that are
+divided by the head dimension. A case that needs more has no GGUF file. Keys that llama.cpp ignores
+are written at times, and must not change anything.
 """
 import math
 
@@ -20,8 +20,8 @@ EXTRA += [(f"blk.{{i}}.ffn_{x}.bias", [H + f"mlp.{x}_proj.bias"]) for x in ("gat
 PLAIN = archs.ENDS + archs.OUTPUT + archs.NORMS + archs.QKV + archs.QKV_BIAS + archs.QK_NORM + archs.GATED
 TABLES = {
     "phi3": archs.ENDS + archs.OUTPUT + archs.NORMS + archs.PHI3,
-    "gemma3_text": (archs.ENDS + archs.OUTPUT + archs.GEMMA3 + archs.QKV + archs.QKV_BIAS +
-                    archs.QK_NORM + archs.GATED + EXTRA),
+    "gemma3_text": (archs.ENDS + archs.OUTPUT + archs.GEMMA3 + archs.QKV + archs.QK_NORM +
+                    archs.GATED),
     "gpt2": archs.GPT2 + archs.OUTPUT,
     "chatglm": archs.ENDS + archs.OUTPUT + archs.NORMS + archs.CHATGLM,
 }
@@ -121,6 +121,8 @@ def is_sayable(case, config):
     act = get(config, "hidden_act", "hidden_activation", "activation_function")
     acts = TANH if case.family in ("gemma", "gemma3_text", "gpt2") else ("silu", "swish")
     scores = get(config, "query_pre_attn_scalar")
+    if case.family.startswith("gemma") and get(config, "attention_bias"):
+        return False
     return (case.family != "opt" and act in acts and not case.keeps_output and
             (scores is None or scores == head_dim(config)))
 

@@ -2,13 +2,16 @@
 
     tools/template_golden.py [OUT]          default tests/golden/data/templates.json
 
-OUT is a list. Its first entry is {"templates": {name: source}}; the others are {name, template,
-messages, bos_token, eos_token, add_generation_prompt, kwargs}, "template" being one of those names,
-with either "expected", the prompt, or "error", the message that the template raised ("" for an
-error of jinja2 itself). kwargs are further variables (chat_template_kwargs).
+OUT is a list. Its first entry is {"templates": {name: source}, "now": what strftime_now sees}; the
+others are {name, template, messages, specials, add_generation_prompt, kwargs}, "template" being one of
+those names, with either "expected", the prompt, or "error", the message that the template raised ("" for
+an error of jinja2 itself), or "lost", the first message whose text the prompt does not show. kwargs are
+further variables (chat_template_kwargs). Messages are as a client sends them; what the template gets is
+what other servers would hand it (WANTS).
 
 Besides whole templates, SNIPPETS hold one feature of the language each.
 """
+import datetime
 import json
 import pathlib
 import sys
@@ -22,8 +25,25 @@ import chat_templates
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
+NOW = "2026-01-31T09:05:07"  # what strftime_now sees
+
+
 class Raised(Exception):
     """raise_exception() was called by the template."""
+
+
+class Generation(jinja2.ext.Extension):
+    """The generation tag, as transformers defines it: a call block whose text is kept."""
+    tags = {"generation"}
+
+    def parse(self, parser):
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(["name:endgeneration"], drop_needle=True)
+        return jinja2.nodes.CallBlock(self.call_method("_generation_support"), [], [], body).set_lineno(line)
+
+    @jinja2.pass_eval_context
+    def _generation_support(self, context, caller):
+        return caller()
 
 
 def environment():
@@ -35,10 +55,28 @@ def environment():
                           sort_keys=sort_keys)
 
     env = jinja2.sandbox.ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[jinja2.ext.loopcontrols])
+        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, jinja2.ext.loopcontrols])
     env.filters["tojson"] = tojson
+    env.filters["from_json"] = env.filters["fromjson"] = json.loads  # beyond transformers: some models' templates ask for it
     env.globals["raise_exception"] = raise_exception
+    env.globals["strftime_now"] = lambda format: datetime.datetime.fromisoformat(NOW).strftime(format)
     return env
+
+
+WEATHER = {"type": "function", "function": {
+    "name": "weather", "description": "Tells the weather", "parameters": {
+        "type": "object", "required": ["city"], "properties": {
+            "city": {"type": "string"}, "unit": {"type": "string", "enum": ["C", "F"]}, "days": {"type": "array", "items": {"type": "integer"}},
+            "at": {"type": "object", "properties": {"hour": {"type": ["integer", "null"]}}}}}}}
+
+
+def call(arguments, content=None, **more):
+    return {"role": "assistant", "content": content,
+            "tool_calls": [{"id": "call00001", "type": "function", "function": {"name": "weather", "arguments": arguments}}], **more}
+
+
+def part(role, text):
+    return {"role": role, "content": [{"type": "text", "text": text}]}
 
 
 def talk(*turns):
@@ -62,6 +100,15 @@ TALKS = [
     talk("uone", "utwo"),
     talk("uQ", "sLate system", "uR"),
     talk("uQ", "t42"),
+    [part("user", "In parts, é")],
+    [part("system", "S"), part("user", "one"), part("assistant", "two"), {"role": "user", "content": "three"}],
+    [{"role": "user", "content": []}],
+    talk("uHi") + [{"role": "assistant", "content": "Four.", "reasoning_content": "Two and two."}] + talk("uSure?"),
+    talk("uWeather?") + [call("{\"city\": \"Bern\", \"n\": [1, 2.0]}"), {"role": "tool", "content": "sunny", "tool_call_id": "call00001"}],
+    talk("uWeather?") + [call({"city": "Zürich"}, "", reasoning_content="Ask."), {"role": "tool", "content": "rain", "tool_call_id": "call00001"}],
+    [{"role": "developer", "content": "D"}] + talk("uHi"),
+    [{"role": "user"}],
+    talk("uHi", "aA") + [{"role": "user", "content": None}],
 ]
 
 EXTRA = [
@@ -69,9 +116,18 @@ EXTRA = [
     ("qwen3", talk("uHi"), {"enable_thinking": True}),
     ("llama-3.1", talk("sS", "uHi"), {"date_string": "01 Jan 2026"}),
     ("chatml", [{"role": "user", "name": "bob", "content": "Hi"}], {}),
+    ("qwen2.5", talk("uWeather?"), {"tools": [WEATHER]}),
+    ("qwen3", talk("sS", "uWeather?"), {"tools": [WEATHER, WEATHER]}),
+    ("llama-3.1", talk("uWeather?"), {"tools": [WEATHER]}),
+    ("like-gpt-oss", talk("sS", "uWeather?"), {"tools": [WEATHER], "reasoning_effort": "high"}),
+    ("like-later", talk("uWeather?", "a<think>x</think>y", "uSo?"), {"tools": [WEATHER]}),
+    ("like-granite", talk("uQ"), {"documents": [{"doc_id": 1, "text": "Bern is a city."}], "controls": {"length": "short"}}),
+    ("like-llama-3.2", talk("uHi"), {"date_string": "01 Jan 2026"}),
 ]
 
-# One feature of the language each; messages = three turns, plus the variables given.
+# What shows all messages, behind each snippet.
+SHOWN = "{{ messages|map(attribute='content')|join('|') }}"
+# One feature of the language each.
 SNIPPETS = [
     "{{ 1 + 2 * 3 - 4 // 3 }} {{ 7 % 4 }} {{ 2 ** 5 }} {{ 7 / 2 }} {{ -3 }}",
     "{{ 'a' ~ 1 ~ true ~ none }}", "{{ 'x' * 3 }}", "{{ [1, 2] + [3] }}", "{{ (1, 'a') }} {{ {'k': [1.5, none]} }}",
@@ -117,42 +173,90 @@ SNIPPETS = [
 ]
 
 
-def render(env, source, messages, bos_token, eos_token, add, kwargs):
-    """(key, value): what the template gives, or the message that it raised."""
+def seen(messages, wants):
+    """The messages as the template gets them."""
+    result = []
+    for message in messages:
+        m = dict(message)
+        content = m.get("content")
+        if isinstance(content, list) and "parts" not in wants:
+            m["content"] = "".join(p["text"] for p in content)
+        elif isinstance(content, str) and "text" not in wants:
+            m["content"] = [{"type": "text", "text": content}]
+        if "reasoning_content" in m:
+            m["thinking"] = m["reasoning_content"]
+        if "tool_calls" in m and "objects" in wants:
+            m["tool_calls"] = json.loads(json.dumps(m["tool_calls"]))
+            for made in m["tool_calls"]:
+                arguments = made["function"]["arguments"]
+                made["function"]["arguments"] = json.loads(arguments) if isinstance(arguments, str) else arguments
+        result.append(m)
+    return result
+
+
+def run(env, source, messages, specials, add, kwargs):
+    """The text, or the error."""
+    variables = {"messages": messages, "tools": None, "documents": None, "add_generation_prompt": add, **specials, **kwargs}
     try:
-        template = env.from_string(source)
-        text = template.render(messages=messages, bos_token=bos_token, eos_token=eos_token,
-                               add_generation_prompt=add, **kwargs)
-        return "expected", text
+        return env.from_string(source).render(**variables), None
     except Raised as raised:
-        return "error", str(raised)
+        return None, str(raised)
     except (jinja2.TemplateError, TypeError, ValueError, ZeroDivisionError, OverflowError):
-        return "error", ""
+        return None, ""
+
+
+def texts(message):
+    content = message.get("content")
+    return [p["text"] for p in content] if isinstance(content, list) else [content] if content else []
+
+
+def first_lost(env, source, messages, wants, expected, *rest):
+    """A message is lost when neither its text stands in the prompt, nor a number in the place of the text."""
+    for i, message in enumerate(messages):
+        if all(text.strip() in expected for text in texts(message)):
+            continue
+        marked = json.loads(json.dumps(messages))
+        marked[i]["content"] = [{"type": "text", "text": "7351964"}] if isinstance(message["content"], list) else "7351964"
+        again, _ = run(env, source, seen(marked, wants), *rest)
+        if again is None or "7351964" not in again:
+            return i
+    return None
+
+
+def render(env, source, messages, wants, *rest):
+    """{"expected": prompt}, {"error": what it raised} or {"lost": the index of a message}."""
+    expected, error = run(env, source, seen(messages, wants), *rest)
+    if expected is None:
+        return {"error": error}
+    lost = first_lost(env, source, messages, wants, expected, *rest)
+    return {"expected": expected} if lost is None else {"lost": lost}
 
 
 def cases():
-    """(name, template name, source, messages, bos, eos, add, kwargs)"""
+    """(name, template name, source, messages, wants, specials, add, kwargs)"""
     for name, (source, bos, eos) in chat_templates.TEMPLATES.items():
+        wants = chat_templates.WANTS.get(name, "text")
+        specials = {key: text for key, text in (("bos_token", bos), ("eos_token", eos)) if text}
         for i, messages in enumerate(TALKS):
             for add in (True, False):
-                yield f"{name}/{i}{'+' if add else ''}", name, source, messages, bos, eos, add, {}
-    for name, messages, kwargs in EXTRA:
-        source, bos, eos = chat_templates.TEMPLATES[name]
-        yield f"{name}/{'-'.join(kwargs) or 'name'}", name, source, messages, bos, eos, True, kwargs
+                yield f"{name}/{i}{'+' if add else ''}", name, source, messages, wants, specials, add, {}
+        for template, messages, kwargs in EXTRA:
+            if template == name:
+                yield f"{name}/{'-'.join(kwargs) or 'name'}", name, source, messages, wants, specials, True, kwargs
     for i, source in enumerate(SNIPPETS):
-        yield f"snippet/{i}", f"snippet/{i}", source, TALKS[2], "<s>", "</s>", True, {}
+        yield (f"snippet/{i}", f"snippet/{i}", source + SHOWN, TALKS[2], "text",
+               {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<p>"}, True, {})
 
 
 def make(path):
     env = environment()
     templates, entries = {}, []
-    for name, template, source, messages, bos, eos, add, kwargs in cases():
+    for name, template, source, messages, wants, specials, add, kwargs in cases():
         templates[template] = source
-        key, value = render(env, source, messages, bos, eos, add, kwargs)
-        entries.append({"name": name, "template": template, "messages": messages,
-                        "bos_token": bos, "eos_token": eos, "add_generation_prompt": add,
-                        "kwargs": kwargs, key: value})
-    lines = [json.dumps({"templates": templates}, ensure_ascii=False, indent=1)]
+        entries.append({"name": name, "template": template, "messages": messages, "specials": specials,
+                        "add_generation_prompt": add, "kwargs": kwargs,
+                        **render(env, source, messages, wants, specials, add, kwargs)})
+    lines = [json.dumps({"templates": templates, "now": NOW}, ensure_ascii=False, indent=1)]
     lines += [json.dumps(entry, ensure_ascii=False, separators=(",", ":")) for entry in entries]
     path.write_text("[" + ",\n".join(lines) + "]\n", encoding="utf-8")
 

@@ -236,14 +236,18 @@ static const struct route *find_route(const struct api_http_head *head, struct a
     return NULL;
 }
 
+uint64_t api_next_id(struct api *api)
+{
+    return api->options.door << 48 | (++api->counter & ((UINT64_C(1) << 48) - 1));
+}
+
 /* What every reply carries: the request's id, and permission for browsers where it was given. */
 static void add_headers(struct api *api, struct api_http_exchange *x)
 {
     char *id = api->request_id;
     api_headers_request_id(&x->head, id, sizeof(api->request_id));
     if (id[0] == '\0')
-        snprintf(id, sizeof(api->request_id), "req-%016llx",
-                 (unsigned long long)(api->options.door << 48 | ++api->counter));
+        snprintf(id, sizeof(api->request_id), "req-%016llx", (unsigned long long)api_next_id(api));
     api_http_header(x, "X-Request-Id", id);
     if (api->options.cors_origin == NULL)
         return;
@@ -528,6 +532,14 @@ static void watch_all(struct api *api)
     api_http_watch_signal(api->http, SIGHUP, on_reload_signal, api);
 }
 
+/* JSON outlives api_open on both sides (chat templates keep some), so that its allocator is set
+ * before main. */
+__attribute__((constructor)) static void prepare_json(void)
+{
+    json_object_seed((size_t)rng_system());
+    json_set_alloc_funcs(mem_library_take, mem_library_give);
+}
+
 enum status api_open(struct api **out, const struct api_options *options, struct fault *fault)
 {
     struct api *api = mem_take(sizeof(*api));
@@ -565,8 +577,9 @@ enum status api_open(struct api **out, const struct api_options *options, struct
         return status;
     }
     uint32_t n = (uint32_t)max_i32(options->n_requests_max, 1);
-    json_object_seed((size_t)rng_system()); /* both before any thread parses */
-    json_set_alloc_funcs(mem_library_take, mem_library_give);
+    /* A process that starts later begins beyond the ids of an earlier one, unless that gave more
+     * than 128 ids in each millisecond of its life. */
+    api->counter = (uint64_t)(time_unix_ns() / TIME_NS_PER_MS) * 128;
     api->metrics = open_metrics(options);
     api->workers = api_workers_open((int32_t)n);
     api->choices = mem_take(sizeof(*api->choices) * n);

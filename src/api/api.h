@@ -25,10 +25,10 @@ struct api_model {              /* one service as clients see it */
     int32_t n_context_max, n_vocabulary;
     const struct tokenizer *tokenizer;
     const struct chat_template *chat_template; /* NULL: chat is refused for it */
+    const char *chat_fault; /* why its template cannot be used; NULL: it has none, or it can */
     int32_t bos_id, eos_id;
     int32_t n_eog;
     const int32_t *eog_ids; /* ids that end a generation */
-    const char *bos_text, *eos_text;
     struct service_slo slo;
     int32_t priority;
     int64_t created_unix_s;

@@ -268,35 +268,49 @@ static void read_prompt(struct api_ask *ask, const struct api_fields *fields)
     }
 }
 
-/* A string, or an array of text parts, which are joined. */
-static const char *read_content(struct api_ask *ask, const json_t *content, size_t index,
-                                struct api_error *error)
+/* An array of text parts: each, and all of them joined. */
+static void read_parts(struct api_ask *ask, const json_t *content, size_t index,
+                       struct chat_message *to, struct api_error *error)
 {
+    size_t n = json_array_size(content);
+    const char **parts = pile_take(&ask->pile, sizeof(*parts) * (n + 1));
     struct str joined;
     str_init(&joined);
-    if (json_is_string(content))
-        return keep_text(ask, content).at;
-    if (content != NULL && !json_is_null(content) && !json_is_array(content))
-        api_error_set(error, ERROR_INVALID, "messages",
-                      "messages[%zu].content must be a string or an array of parts", index);
-    for (size_t i = 0; i < json_array_size(content); i++) {
+    for (size_t i = 0; i < n; i++) {
         const json_t *part = json_array_get(content, i);
+        const json_t *value = json_object_get(part, "text");
         const char *type = json_string_value(json_object_get(part, "type"));
-        const char *text = json_string_value(json_object_get(part, "text"));
+        parts[i] = "";
         if (type == NULL || strcmp(type, "text") != 0)
             api_error_set(error, ERROR_INVALID, "messages",
                           "messages[%zu].content[%zu]: only parts of type \"text\" are supported, "
                           "got \"%.40s\"",
                           index, i, type != NULL ? type : "");
-        else if (text == NULL)
+        else if (!json_is_string(value))
             api_error_set(error, ERROR_INVALID, "messages",
                           "messages[%zu].content[%zu].text must be a string", index, i);
         else
-            str_add_text(&joined, text);
+            parts[i] = keep_text(ask, value).at;
+        str_add_text(&joined, parts[i]);
     }
-    const char *kept = pile_text(&ask->pile, joined.at != NULL ? joined.at : "", joined.n);
+    to->parts = parts;
+    to->n_parts = (int32_t)n;
+    to->content = pile_text(&ask->pile, joined.at != NULL ? joined.at : "", joined.n);
     str_free(&joined);
-    return kept;
+}
+
+/* A string, an array of text parts, null, or nothing. */
+static void read_content(struct api_ask *ask, const json_t *content, size_t index,
+                         struct chat_message *to, struct api_error *error)
+{
+    to->is_null = json_is_null(content);
+    if (json_is_string(content))
+        to->content = keep_text(ask, content).at;
+    else if (json_is_array(content))
+        read_parts(ask, content, index, to, error);
+    else if (content != NULL && !to->is_null)
+        api_error_set(error, ERROR_INVALID, "messages",
+                      "messages[%zu].content must be a string or an array of parts", index);
 }
 
 static const char *keep_json(struct api_ask *ask, const json_t *value)
@@ -305,6 +319,27 @@ static const char *keep_json(struct api_ask *ask, const json_t *value)
     char *text = pile_take(&ask->pile, n + 1);
     json_dumpb(value, text, n, JSON_COMPACT);
     return text;
+}
+
+/* What a message carries besides role, content and name reaches the template as it came; null and
+ * no calls at all mean absent. */
+static const char *keep_more(struct api_ask *ask, const json_t *message)
+{
+    static const char *const own[] = { "role", "content", "name" };
+    json_t *more = json_object(), *member;
+    const char *key, *kept = NULL;
+    json_object_foreach((json_t *)(uintptr_t)message, key, member) {
+        bool is_own = json_is_null(member) ||
+                      (strcmp(key, "tool_calls") == 0 && json_array_size(member) == 0);
+        for (size_t i = 0; i < COUNT_OF(own); i++)
+            is_own = is_own || strcmp(key, own[i]) == 0;
+        if (!is_own)
+            json_object_set(more, key, member);
+    }
+    if (json_object_size(more) > 0)
+        kept = keep_json(ask, more);
+    json_decref(more);
+    return kept;
 }
 
 static void read_message(struct api_ask *ask, const json_t *message, size_t index,
@@ -336,14 +371,8 @@ static void read_message(struct api_ask *ask, const json_t *message, size_t inde
     struct chat_message *to = &ask->messages[ask->n_messages++];
     to->role = keep_text(ask, role).at;
     to->name = json_is_string(name) ? keep_text(ask, name).at : NULL;
-    to->content = read_content(ask, json_object_get(message, "content"), index, error);
-    json_t *more = json_object();
-    if (json_array_size(calls) > 0)
-        json_object_set(more, "tool_calls", json_object_get(message, "tool_calls"));
-    if (json_is_string(call_id))
-        json_object_set(more, "tool_call_id", json_object_get(message, "tool_call_id"));
-    to->more_json = json_object_size(more) > 0 ? keep_json(ask, more) : NULL;
-    json_decref(more);
+    read_content(ask, json_object_get(message, "content"), index, to, error);
+    to->more_json = keep_more(ask, message);
 }
 
 static void read_kwargs(struct api_ask *ask, const struct api_fields *fields)
@@ -384,7 +413,8 @@ static void read_messages(struct api_ask *ask, const struct api_fields *fields)
     if (ask->add_generation_prompt)
         api_error_set(fields->error, ERROR_INVALID, "continue_final_message",
                       "continue_final_message and add_generation_prompt exclude each other");
-    if (ask->messages[n - 1].content[0] == '\0')
+    const char *last = ask->messages[n - 1].content;
+    if (last == NULL || last[0] == '\0')
         api_error_set(fields->error, ERROR_INVALID, "continue_final_message",
                       "continue_final_message needs a last message with text");
 }

@@ -17,7 +17,6 @@ enum {
     INLINE_BYTES_MAX = 8 << 10, /* larger bodies are read on a worker: about 2 ms of a core */
     WRITE_BYTES_MAX = 64 << 10, /* of tokens and texts: larger answers are written on one, too */
     SUBMIT_BYTES_MAX = 1 << 20, /* of prompts, in one turn of the loop: about 2 ms */
-    N_RETURNS_MAX = 64,         /* how often a request may come home before it is given up */
 };
 
 /* --- the end of a call --- */
@@ -43,7 +42,7 @@ static void cancel_choice(struct api_choice *choice)
 {
     struct api *api = choice->call->api;
     if (choice->is_submitted) {
-        api->options.service.cancel(api->options.service.self, choice->id, choice->epoch);
+        api->options.service.cancel(api->options.service.self, choice->id, 0);
         api_nudge(api);
     }
 }
@@ -331,13 +330,13 @@ static void end_by_error(struct api_choice *choice, const struct service_event *
         [SERVICE_LOAD_FAILED] = { ERROR_LOAD_FAILED,
                                   "the model could not be loaded, and is tried again after a "
                                   "while: the server's log says why" },
-        [SERVICE_LEASE_OVER] = { ERROR_HOUSE, "the request came back too often" },
+        [SERVICE_LEASE_OVER] = { ERROR_HOUSE, "the request came back unanswered" },
         [SERVICE_FULL] = { ERROR_QUEUE_FULL, "the server is full, try again later" },
         [SERVICE_NO_SPACE] = { ERROR_QUEUE_FULL, "other models have the memory that the request "
                                                  "needs, try again later" },
         [SERVICE_DRAINING] = { ERROR_DRAINING, "the server is shutting down" },
-        [SERVICE_CRASHED] = { ERROR_HOUSE, "the engine failed too often" },
-        [SERVICE_MOVED] = { ERROR_HOUSE, "the request came back too often" },
+        [SERVICE_CRASHED] = { ERROR_HOUSE, "the engine failed" },
+        [SERVICE_MOVED] = { ERROR_HOUSE, "the request came back unanswered" },
     };
     struct api_call *call = choice->call;
     struct api_error error = { 0 };
@@ -376,31 +375,19 @@ static void take_end(struct api_choice *choice, const struct service_event *even
     close_choice(call, choice, event->why);
 }
 
-/* It came home: on with it, from where it is. */
-static void take_return(struct api_choice *choice, const struct service_event *event)
-{
-    bool is_final = event->why == SERVICE_FULL || event->why == SERVICE_NO_SPACE ||
-                    event->why == SERVICE_DRAINING;
-    choice->epoch++;
-    if (is_final || ++choice->n_returns > N_RETURNS_MAX || !api_submit_again(choice))
-        end_by_error(choice, event, NULL);
-}
-
 void api_call_event(struct api *api, const struct service_event *event, const void *payload)
 {
     uint32_t slot = map_find(&api->ids, event->id);
     if (slot == MAP_NONE)
         return; /* late: it is over here */
     struct api_choice *choice = api->choices[slot];
-    if (event->epoch != choice->epoch)
-        return;
     struct mem_account *before = mem_account_use(&choice->call->party->account);
     if (event->what == SERVICE_TOKENS)
         (void)take_tokens(choice, event, payload);
     else if (event->what == SERVICE_ENDED)
         take_end(choice, event, payload);
-    else if (event->what == SERVICE_RETURNED)
-        take_return(choice, event);
+    else if (event->what == SERVICE_RETURNED) /* the gateway resumes what it can */
+        end_by_error(choice, event, payload);
     (void)mem_account_use(before);
 }
 
@@ -460,11 +447,13 @@ static void submit_some(struct api_call *call)
         call->n_unsent--;
         call->api->n_unsent--;
         n_bytes += (int64_t)sizeof(int32_t) * choice->n_prompt;
-        if (!api_submit_first(choice)) {
+        if (!api_submit(choice)) {
             refuse_full(call);
             return;
         }
     }
+    if (call->n_unsent == 0)
+        api_prompts_sent(&call->prompts);
 }
 
 static void start_call(struct api_call *call)
@@ -570,7 +559,7 @@ static struct api_call *open_call(struct api *api, struct api_http_exchange *x,
     memcpy(call->request_id, api->request_id, sizeof(call->request_id));
     const char *prefix = kind == ASK_CHAT ? "chatcmpl" : "cmpl";
     snprintf(call->id, sizeof(call->id), "%s-%016llx%08x", prefix,
-             (unsigned long long)(api->options.door << 48 | ++api->counter),
+             (unsigned long long)api_next_id(api),
              (unsigned)(rng_system() & 0xffffffffu));
     return call;
 }

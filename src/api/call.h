@@ -23,7 +23,6 @@ struct api_call {
     struct api_prompts prompts;
     struct api_stops stops;
     struct api_choice_rules rules;
-    int32_t stop_ids[LIMIT_STOP_IDS];
     int32_t n_choices, n_open, n_seats;
     int32_t n_unsent; /* choices, the last ones, that are still to be submitted */
     struct api_choice *choices;

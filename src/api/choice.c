@@ -16,7 +16,6 @@ void api_choice_init(struct api_choice *choice, const struct tokenizer *tokenize
 void api_choice_free(struct api_choice *choice)
 {
     str_free(&choice->text);
-    mem_give(choice->ids);
     mem_give(choice->tokens);
 }
 
@@ -41,22 +40,15 @@ bool api_choice_make_room(struct api_choice *choice, const struct api_choice_rul
 {
     struct view piece = tokenizer_piece(choice->detokenizer.tokenizer, id, true);
     size_t n_text = piece.n + TEXT_BYTES_MORE;
-    void *ids = choice->ids, *tokens = choice->tokens;
-    bool has_room = grow(&ids, (size_t)choice->n_generated, &choice->n_ids_max, 64, sizeof(id));
-    choice->ids = ids;
-    if (has_room && rules->wants_logprobs)
+    void *tokens = choice->tokens;
+    bool has_room = true;
+    if (rules->wants_logprobs)
         has_room =
             grow(&tokens, choice->n_tokens, &choice->n_tokens_max, 16, sizeof(*choice->tokens));
     choice->tokens = tokens;
     if (choice->text.capacity - choice->text.n <= n_text)
         n_text += choice->text.n;
     return has_room && str_try_reserve(&choice->text, n_text);
-}
-
-static void keep_id(struct api_choice *choice, int32_t id)
-{
-    CHECK((size_t)choice->n_generated < choice->n_ids_max);
-    choice->ids[choice->n_generated++] = id;
 }
 
 /* Code points of the first n bytes; n never shrinks from call to call. */
@@ -137,7 +129,7 @@ bool api_choice_add(struct api_choice *choice, const struct api_choice_rules *ru
                     const struct token_logprobs *logprobs)
 {
     size_t text_start = choice->text.n;
-    keep_id(choice, id);
+    choice->n_generated++;
     int32_t stop = choice->n_generated > rules->n_tokens_min ? find_stop_id(rules, id) : -1;
     if (stop < 0 || rules->include_stop)
         detokenizer_add(&choice->detokenizer, id, &choice->text);

@@ -20,22 +20,20 @@ struct api_token { /* kept only when logprobs are wanted */
 struct api_choice {
     struct api_call *call;
     uint64_t id; /* of the request */
-    uint32_t epoch, slot;
+    uint32_t slot;
     int32_t index, prompt;                  /* index in the answer; which prompt */
     bool is_open, is_submitted, is_counted; /* is_counted: as a request that is over */
     bool has_begun;                         /* something of it is written */
     const char *finish_reason;              /* NULL while open */
     const char *stop_text;                  /* the stop string that ended it, NULL */
     int32_t stop_id;                        /* the client's stop token that ended it, -1 */
-    int32_t n_prompt, n_generated, n_cached, n_preempted, n_returns;
+    int32_t n_prompt, n_generated, n_cached, n_preempted;
     int64_t queue_ns; /* until its first batch */
     uint64_t seed;
     struct detokenizer detokenizer;
     struct str text;
     size_t n_shown, search_from; /* no stop string begins before search_from */
     size_t n_searched;           /* no stop string ends before */
-    int32_t *ids;                /* generated; for submitting it again */
-    size_t n_ids_max;
     struct api_token *tokens;
     size_t n_tokens, n_tokens_max, n_tokens_shown;
     int64_t n_chars; /* of text[0..n_counted) */

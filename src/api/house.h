@@ -77,6 +77,8 @@ struct api {
 struct view api_path_of(const struct api_http_head *head);
 /* Does the request carry the admin key, or is no key configured at all? */
 bool api_is_operator(const struct api *api, const struct api_http_head *head);
+/* Of a request, a call or an exchange: none of an earlier process comes again. */
+uint64_t api_next_id(struct api *api);
 void api_nudge(struct api *api); /* the gateway has something to do: tick soon */
 void api_refuse(struct api_http_exchange *x, const struct api_error *error); /* the error page */
 void api_reply_json(struct api_http_exchange *x, int status, struct view body);

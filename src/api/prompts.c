@@ -59,7 +59,10 @@ static size_t find_last_end(struct view text, struct view words)
 /* Cuts the text after the last message's own words, as continue_final_message asks. */
 static bool cut_after_last(const struct api_ask *ask, struct str *out, struct api_error *error)
 {
-    struct view last = view_text(ask->messages[ask->n_messages - 1].content);
+    const struct chat_message *message = &ask->messages[ask->n_messages - 1];
+    bool has_parts = message->parts != NULL && message->n_parts > 0;
+    struct view last =
+        view_text(has_parts ? message->parts[message->n_parts - 1] : message->content);
     while (last.n > 0 && strchr(" \t\r\n", last.at[last.n - 1]) != NULL)
         last.n--;
     while (last.n > 0 && strchr(" \t\r\n", last.at[0]) != NULL)
@@ -79,21 +82,27 @@ bool api_prompts_render(const struct api_ask *ask, const struct api_model *model
                         struct api_error *error)
 {
     struct fault fault = { "" };
-    if (model->chat_template == NULL) {
+    if (model->chat_template == NULL && model->chat_fault != NULL)
         api_error_set(error, ERROR_INVALID, "messages",
-                      "the model \"%s\" has no chat template, use /v1/completions", model->name);
+                      "the chat template of the model \"%.100s\" cannot be used: %.220s; "
+                      "/v1/completions still works",
+                      model->name, model->chat_fault);
+    else if (model->chat_template == NULL)
+        api_error_set(error, ERROR_INVALID, "messages",
+                      "the model \"%.100s\" has no chat template, use /v1/completions",
+                      model->name);
+    if (error->is_set)
         return false;
-    }
     struct chat_options options = {
         .messages = ask->messages,
         .n_messages = ask->n_messages,
         .add_generation_prompt = ask->add_generation_prompt,
-        .bos_token = model->bos_text != NULL ? model->bos_text : "",
-        .eos_token = model->eos_text != NULL ? model->eos_text : "",
         .kwargs_json = ask->kwargs_json,
     };
     if (chat_template_render(model->chat_template, &options, out, &fault) != STATUS_OK) {
-        api_error_set(error, ERROR_INVALID, "messages", "chat template: %s", fault.text);
+        bool names_itself = strstr(fault.text, "chat template") != NULL;
+        api_error_set(error, ERROR_INVALID, "messages", "%s%s",
+                      names_itself ? "" : "chat template: ", fault.text);
         return false;
     }
     return !ask->continue_final_message || cut_after_last(ask, out, error);
@@ -130,6 +139,33 @@ static const char *prompt_field(const struct api_prompts *prompts)
     return prompts->ask.kind == ASK_CHAT ? "messages" : "prompt";
 }
 
+/* Room for the body of a prompt of at most n tokens, with all but these in its place. */
+static struct request_body *take_body(struct api_prompts *prompts, int32_t n)
+{
+    const struct api_ask *ask = &prompts->ask;
+    uint32_t n_stop_ids = (uint32_t)prompts->n_stop_ids, n_biases = (uint32_t)ask->n_biases;
+    struct request_body *body =
+        pile_take(&prompts->bodies, request_body_bytes((uint32_t)n, n_stop_ids, n_biases));
+    *body = (struct request_body){ .n_stop_ids = n_stop_ids,
+                                   .n_biases = n_biases,
+                                   .sampling = ask->sampling };
+    return body;
+}
+
+/* The body has its n tokens: what follows them is put behind. */
+static void finish_body(struct api_prompts *prompts, int32_t index, struct request_body *body,
+                        int32_t n)
+{
+    const struct api_ask *ask = &prompts->ask;
+    body->n_tokens = (uint32_t)n;
+    body->n_bytes = (uint32_t)request_body_bytes(body->n_tokens, body->n_stop_ids, body->n_biases);
+    memcpy(request_body_stop_ids(body), prompts->stop_ids,
+           sizeof(*prompts->stop_ids) * body->n_stop_ids);
+    if (body->n_biases > 0)
+        memcpy(request_body_biases(body), ask->biases, sizeof(*ask->biases) * body->n_biases);
+    prompts->of[index] = (struct api_prompt){ n, body };
+}
+
 static bool encode(struct api_prompts *prompts, struct view text, int32_t index)
 {
     const struct api_model *model = prompts->model;
@@ -142,7 +178,8 @@ static bool encode(struct api_prompts *prompts, struct view text, int32_t index)
     size_t n_most = tokenizer_ids_max(model->tokenizer, text.n);
     if ((size_t)n_max > n_most)
         n_max = (int32_t)n_most;
-    int32_t *ids = pile_take(&prompts->ask.pile, sizeof(*ids) * (size_t)n_max);
+    struct request_body *body = take_body(prompts, max_i32(n_max, 1));
+    int32_t *ids = request_body_tokens(body);
     int32_t n = tokenizer_encode(model->tokenizer, text, flags, ids, n_max);
     if (n == TOKENIZER_TOO_COSTLY) {
         api_prompts_refuse_costly(model, prompt_field(prompts), &prompts->error);
@@ -159,8 +196,7 @@ static bool encode(struct api_prompts *prompts, struct view text, int32_t index)
         }
         ids[n++] = model->bos_id;
     }
-    prompts->of[index].ids = ids;
-    prompts->of[index].n = n;
+    finish_body(prompts, index, body, n);
     return true;
 }
 
@@ -264,12 +300,26 @@ static bool make_completion(struct api_prompts *prompts)
     prompts->n = ask->n_prompts;
     prompts->of = pile_take(&ask->pile, sizeof(prompts->of[0]) * (size_t)prompts->n);
     for (int32_t i = 0; i < prompts->n; i++) {
-        prompts->of[i].ids = ask->prompts[i].ids;
-        prompts->of[i].n = ask->prompts[i].n_ids;
-        if (ask->prompts[i].ids == NULL && !encode(prompts, ask->prompts[i].text, i))
+        const struct api_ask_prompt *prompt = &ask->prompts[i];
+        if (prompt->ids == NULL && !encode(prompts, prompt->text, i))
             return false;
+        if (prompt->ids == NULL)
+            continue;
+        struct request_body *body = take_body(prompts, prompt->n_ids);
+        memcpy(request_body_tokens(body), prompt->ids, sizeof(int32_t) * (size_t)prompt->n_ids);
+        finish_body(prompts, i, body, prompt->n_ids);
     }
     return true;
+}
+
+static void collect_stop_ids(struct api_prompts *prompts)
+{
+    const struct api_ask *ask = &prompts->ask;
+    const struct api_model *model = prompts->model;
+    for (int32_t i = 0; i < ask->n_stop_ids; i++)
+        prompts->stop_ids[prompts->n_stop_ids++] = ask->stop_ids[i];
+    for (int32_t i = 0; i < model->n_eog && !ask->ignores_eos; i++)
+        prompts->stop_ids[prompts->n_stop_ids++] = model->eog_ids[i];
 }
 
 bool api_prompts_make(struct api_prompts *prompts, enum api_ask_kind kind, struct view body,
@@ -289,6 +339,7 @@ bool api_prompts_make(struct api_prompts *prompts, enum api_ask_kind kind, struc
                       LIMIT_STOP_IDS - prompts->model->n_eog, ask->n_stop_ids);
         return false;
     }
+    collect_stop_ids(prompts);
     return (kind == ASK_CHAT ? make_chat(prompts) : make_completion(prompts)) &&
            settle_lengths(prompts) && settle_echo(prompts) &&
            settle_logprobs(prompts, options->account);
@@ -296,5 +347,13 @@ bool api_prompts_make(struct api_prompts *prompts, enum api_ask_kind kind, struc
 
 void api_prompts_free(struct api_prompts *prompts)
 {
+    api_prompts_sent(prompts);
     api_ask_free(&prompts->ask);
+}
+
+void api_prompts_sent(struct api_prompts *prompts)
+{
+    for (int32_t i = 0; i < prompts->n && prompts->of != NULL; i++)
+        prompts->of[i].body = NULL;
+    pile_free(&prompts->bodies);
 }

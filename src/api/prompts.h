@@ -10,10 +10,13 @@ struct api_prompts {
     const struct api_model *model;
     struct api_error error;
     int32_t n;
-    struct {
-        const int32_t *ids;
-        int32_t n;
-    } * of;               /* in the ask's pile */
+    struct api_prompt {
+        int32_t n;                 /* tokens */
+        struct request_body *body; /* as it is submitted, but for its seed */
+    } * of;                        /* in the ask's pile */
+    struct pile bodies;            /* until api_prompts_sent */
+    int32_t n_stop_ids; /* the client's, then the model's end tokens unless it ignores them */
+    int32_t stop_ids[LIMIT_STOP_IDS];
     int64_t n_echo_bytes; /* of prompts, in all choices */
     int32_t n_tokens_max; /* generated tokens of each choice */
 };
@@ -21,6 +24,8 @@ struct api_prompts {
 bool api_prompts_make(struct api_prompts *prompts, enum api_ask_kind kind, struct view body,
                       const struct api_options *options);
 void api_prompts_free(struct api_prompts *prompts);
+/* All choices are submitted: the service has the tokens, and they are given back here. */
+void api_prompts_sent(struct api_prompts *prompts);
 /* By id or alias; NULL name: the only model there is. NULL with the error set. */
 const struct api_model *api_prompts_find_model(const struct api_options *options, const char *name,
                                                struct api_error *error);

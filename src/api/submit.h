@@ -4,5 +4,4 @@
 
 void api_submit_rules(struct api_call *call); /* what ends a choice, from the ask and the model */
 void api_submit_open(struct api_call *call, int32_t index); /* a choice, with its id and seed */
-bool api_submit_first(struct api_choice *choice);           /* false = full */
-bool api_submit_again(struct api_choice *choice); /* prompt and tokens so far; false = full */
+bool api_submit(struct api_choice *choice);                 /* once; false = full */

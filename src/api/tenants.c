@@ -13,6 +13,7 @@ static uint16_t number_of(struct api_tenants *tenants, struct view name)
         return 0;
     memcpy(tenants->names[tenants->n_names], name.at, name.n);
     tenants->names[tenants->n_names][name.n] = '\0';
+    tenants->hashes[tenants->n_names] = hash_secure("tenant", 6, name.at, name.n).low | 1;
     return (uint16_t)++tenants->n_names;
 }
 
@@ -29,6 +30,12 @@ int api_tenants_set(struct api_tenants *tenants, const char *const *texts, int n
                 (struct api_tenant_key){ hash_secure("", 0, sign + 1, strlen(sign + 1)), tenant };
     }
     return tenants->n_keys;
+}
+
+uint64_t api_tenants_hash(const struct api_tenants *tenants, uint16_t tenant)
+{
+    CHECK(tenant <= tenants->n_names);
+    return tenant > 0 ? tenants->hashes[tenant - 1] : 0;
 }
 
 uint16_t api_tenants_of(const struct api_tenants *tenants, const struct api_http_head *head)

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -337,4 +338,28 @@ bool file_find(const char *directory, const char *ending, char name[FILE_NAME_BY
     }
     closedir(folder);
     return is_found;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+int file_list(const char *path, const char *ending, char (*names)[FILE_NAME_BYTES], int n_max)
+{
+    DIR *directory = opendir(path);
+    size_t n_ending = strlen(ending);
+    int n = 0;
+    if (directory == NULL)
+        return -1;
+    for (const struct dirent *entry; n < n_max && (entry = readdir(directory)) != NULL;) {
+        size_t n_name = strlen(entry->d_name);
+        bool ends_so = n_name > n_ending && n_name < FILE_NAME_BYTES &&
+                       strcmp(entry->d_name + n_name - n_ending, ending) == 0;
+        if (ends_so)
+            memcpy(names[n++], entry->d_name, n_name + 1);
+    }
+    closedir(directory);
+    qsort(names, (size_t)n, sizeof(names[0]), compare_names);
+    return n;
 }

@@ -41,3 +41,6 @@ bool file_is_directory(const char *path);
  * the directory can't be read. Names of FILE_NAME_BYTES and more are passed over. */
 enum { FILE_NAME_BYTES = 256 };
 bool file_find(const char *directory, const char *ending, char name[FILE_NAME_BYTES]);
+/* The names in a directory that end so, in the order of their bytes: how many, at most n_max; -1
+ * when the directory can't be read. */
+int file_list(const char *path, const char *ending, char (*names)[FILE_NAME_BYTES], int n_max);

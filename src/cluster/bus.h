@@ -6,8 +6,6 @@
 #pragma once
 #include "base/base.h"
 
-enum { BUS_PORTS = 8 };
-
 struct bus_port {
     void *self;
     uint16_t address;
@@ -20,8 +18,8 @@ struct bus_port {
 
 /* The local bus: a ring per receiver. All its ports are used from one thread. */
 struct cluster_local_bus;
-struct cluster_local_bus *cluster_local_bus_open(int n_ports,
-                                                 uint32_t bytes_per_port); /* bytes: power of two */
+/* bytes_per_port: a power of two. */
+struct cluster_local_bus *cluster_local_bus_open(int n_ports, uint32_t bytes_per_port);
 void cluster_local_bus_close(struct cluster_local_bus *bus);
 struct bus_port cluster_local_bus_port(struct cluster_local_bus *bus, uint16_t address);
 bool cluster_local_bus_has_mail(const struct cluster_local_bus *bus, uint16_t address);

@@ -8,6 +8,7 @@
 #include "cluster/message.h"
 #include <string.h>
 
+static const double OUTPUT_MEAN_USUAL = 128; /* tokens, before the first answer */
 static const int64_t STALE_REPORT_NS =
     5 * TIME_NS_PER_S; /* an engine silent for so long is not healthy */
 
@@ -38,7 +39,7 @@ static bool submit(void *self, const struct request *request, const struct reque
     entry->n_first_predicted = entry->request->n_predicted;
     g->now_ns = max_i64(g->now_ns, request->arrived_ns);
     gateway_state_hold(g, slots_index(handle));
-    gateway_route_saw(g, ROUTE_ARRIVED, slots_index(handle), 0);
+    route_core_arrived(&g->core, slots_index(handle));
     return true;
 }
 
@@ -189,22 +190,22 @@ int64_t cluster_gateway_step(struct cluster_gateway *g, int64_t now_ns)
         g->full_until_ns[e] = 0;
         set_remove(&g->full, e);
         gateway_route_refresh(g, e);
-        g->is_dirty = true;
+        g->core.is_dirty = true;
     }
     gateway_mail_watch_link(g, &wake);
     gateway_route_repeat_cancels(g);
     wake = min_i64(wake, gateway_state_end_asides(g));
-    if (g->held.n + g->aside.n > 0)
+    if (g->core.held.n + g->aside.n > 0)
         wake = min_i64(wake, gateway_route_watch_held(g));
-    if (g->held.n > 0) {
+    bool has_held = g->core.held.n > 0;
+    if (has_held)
         gateway_state_age_held(g);
-        if (g->is_dirty || g->route_ns <= now_ns)
-            g->route_ns = gateway_route_send(g);
+    gateway_route_send(g);
+    wake = min_i64(wake, g->core.wake_ns);
+    if (has_held) {
         gateway_route_say_kept(g);
-        wake = min_i64(wake, g->route_ns);
         wake = min_i64(wake, now_ns + 100 * TIME_NS_PER_MS); /* WANT is said again */
     }
-    g->is_dirty = false;
     if (g->over.n > 0 || g->n_answers > 0 || g->n_asks > 0)
         return now_ns;
     return wake;
@@ -221,7 +222,7 @@ const struct engine_report *cluster_gateway_reports(const struct cluster_gateway
 
 bool cluster_gateway_is_dirty(const struct cluster_gateway *gateway)
 {
-    return gateway->is_dirty || gateway->n_cancels_pending > 0 || gateway->over.n > 0;
+    return gateway->core.is_dirty || gateway->n_cancels_pending > 0 || gateway->over.n > 0;
 }
 
 uint32_t cluster_gateway_n_requests(const struct cluster_gateway *gateway)
@@ -235,19 +236,19 @@ bool cluster_gateway_is_sound(const struct cluster_gateway *g)
     int32_t n_sent[LIMIT_ENGINES] = { 0 };
     for (uint32_t i = 0; i < g->options.n_requests_max; i++) {
         const struct gateway_entry *entry = &g->entries[i];
-        if (!entry->body)
+        if (!entry->prompt)
             continue;
         n_state[entry->state]++;
         n_sent[entry->engine] += entry->state == GATEWAY_SENT;
     }
     for (int e = 0; e < g->options.n_engines; e++) {
-        if (n_sent[e] != g->engines[e].n_sent)
+        if (n_sent[e] != g->core.engines[e].n_sent)
             return false;
     }
     for (int i = 0; i < GATEWAY_STATES; i++)
         n += n_state[i];
     uint32_t n_shown = g->shown != GATEWAY_NONE;
-    return n_state[GATEWAY_HELD] == g->held.n && n_state[GATEWAY_ASIDE] == g->aside.n &&
+    return n_state[GATEWAY_HELD] == g->core.held.n && n_state[GATEWAY_ASIDE] == g->aside.n &&
            n_state[GATEWAY_OVER] == g->over.n + n_shown && n == g->by_id.n;
 }
 
@@ -258,7 +259,7 @@ const struct length_book *cluster_gateway_lengths(const struct cluster_gateway *
 
 int64_t cluster_gateway_n_forced(const struct cluster_gateway *g)
 {
-    return g->n_forced;
+    return g->core.n_forced;
 }
 
 /* ---- Life. ---- */
@@ -274,6 +275,17 @@ static void open_lengths(struct cluster_gateway *g)
                      g->options.n_services);
 }
 
+static void open_core(struct cluster_gateway *g)
+{
+    route_core_open(&g->core, &(struct route_core_options){ .router = g->options.router,
+                                                            .config = g->options.router_config,
+                                                            .n_engines = g->options.n_engines,
+                                                            .n_services = g->options.n_services,
+                                                            .n_slots = g->options.n_requests_max,
+                                                            .requests = g->requests,
+                                                            .clock_ns = &g->now_ns });
+}
+
 struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_options *options)
 {
     struct cluster_gateway *g = mem_take(sizeof *g);
@@ -285,33 +297,24 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
     memcpy(g->services, options->services, sizeof *g->services * (size_t)options->n_services);
     g->entries = mem_take(sizeof *g->entries * n);
     g->requests = mem_take(sizeof *g->requests * n);
-    g->held_nodes = mem_take(sizeof *g->held_nodes * n);
     g->deadline_nodes = mem_take(sizeof *g->deadline_nodes * n);
     for (uint32_t i = 0; i < n; i++)
         g->entries[i].request = &g->requests[i];
     slots_init(&g->slots, n);
     map_init(&g->by_id, n);
-    g->held_trees = mem_take(sizeof *g->held_trees * (size_t)options->n_services);
-    route_held_init(&g->held, g->requests, g->routed, g->held_nodes, g->held_trees,
-                    options->n_services);
     tree_init(&g->deadlines);
     g->over = g->aside = (struct gateway_list){ GATEWAY_NONE, GATEWAY_NONE, 0 };
     g->shown = GATEWAY_NONE;
     g->reports = mem_take(sizeof *g->reports * n_engines);
     g->perfs = mem_take(sizeof *g->perfs * n_engines * (size_t)options->n_services);
-    g->choices = mem_take(sizeof *g->choices * n);
+    open_core(g);
     for (int s = 0; s < options->n_services; s++) {
         g->since[s] = g->over;
-        g->routed[s] =
-            (struct route_service){ .slo = options->services[s].slo, .n_output_mean = 128.0 };
+        g->core.services[s] = (struct route_service){ .slo = options->services[s].slo,
+                                                      .n_output_mean = OUTPUT_MEAN_USUAL };
         g->wanted_ns[s] = -TIME_NS_PER_S;
     }
     open_lengths(g);
-    const struct route_limits limits = { options->n_engines, (int32_t)n, options->n_services };
-    g->router_state = mem_take(options->router->state_bytes(&limits));
-    g->scratch =
-        mem_take(options->router->scratch_bytes ? options->router->scratch_bytes(&limits) : 0);
-    options->router->open(g->router_state, &limits, options->router_config);
     for (int e = 0; e < options->n_engines; e++) {
         g->reports[e].engine = (uint16_t)e;
         g->reports[e].n_services = options->n_services;
@@ -334,12 +337,8 @@ void cluster_gateway_close(struct cluster_gateway *g)
     length_book_close(&g->lengths);
     mem_give(g->reports);
     mem_give(g->requests);
-    mem_give(g->held_nodes);
-    mem_give(g->held_trees);
     mem_give(g->deadline_nodes);
-    mem_give(g->scratch);
+    route_core_close(&g->core);
     mem_give(g->perfs);
-    mem_give(g->choices);
-    mem_give(g->router_state);
     mem_give(g);
 }

@@ -12,14 +12,10 @@
 static const int64_t FULL_BACKOFF_NS = 2 * TIME_NS_PER_MS; /* after RETURNED(FULL) */
 static const int64_t INSIST_NS = 5 * TIME_NS_PER_S; /* an answer that has begun waits so long */
 
-static void note_sent_over(struct cluster_gateway *g, struct gateway_entry *entry)
+static void forget_cancel(struct cluster_gateway *g, struct gateway_entry *entry)
 {
-    struct route_engine *engine = &g->engines[entry->engine];
-    CHECK(engine->n_sent > 0);
-    engine->n_sent--;
     g->n_cancels_pending -= entry->wants_cancel;
     entry->wants_cancel = false;
-    g->is_dirty = true;
 }
 
 /* Bytes that a request's KV may come to have on an engine that may serve it: pinned models stay, by
@@ -51,7 +47,7 @@ static bool end_never_fits(struct cluster_gateway *g, uint32_t at)
 {
     const struct gateway_entry *entry = &g->entries[at];
     const struct route_request *r = entry->request;
-    int64_t need = (int64_t)(r->n_tokens_max - 1) * g->routed[r->service].kv_bytes_per_token;
+    int64_t need = (int64_t)(r->n_tokens_max - 1) * g->core.services[r->service].kv_bytes_per_token;
     int64_t most = most_kv_bytes(g, entry);
     struct fault fault;
     if (need <= most)
@@ -90,9 +86,9 @@ static void wait_for_space(struct cluster_gateway *g, uint32_t at)
 static void take_back(struct cluster_gateway *g, uint32_t at)
 {
     struct gateway_entry *entry = &g->entries[at];
-    note_sent_over(g, entry);
+    forget_cancel(g, entry);
     gateway_state_hold(g, at);
-    gateway_route_saw(g, ROUTE_RETURNED, at, SERVICE_CRASHED);
+    route_core_returned(&g->core, at, entry->engine, SERVICE_CRASHED);
     if (entry->is_cancelled)
         gateway_state_finish(g, at, SERVICE_CANCELLED, NULL);
 }
@@ -111,12 +107,12 @@ static void take_return(struct cluster_gateway *g, uint32_t handle,
 {
     uint32_t at = slots_index(handle);
     struct gateway_entry *entry = &g->entries[at];
-    note_sent_over(g, entry);
+    forget_cancel(g, entry);
     entry->n_preempted = max_i32(entry->n_preempted, event->n_preempted);
     if (event->served_ns >= 0)
         entry->asked.served_ns = max_i64(entry->asked.served_ns, g->heard_ns - event->served_ns);
     gateway_state_hold(g, at);
-    gateway_route_saw(g, ROUTE_RETURNED, at, event->why);
+    route_core_returned(&g->core, at, entry->engine, event->why);
     if (event->why == SERVICE_FULL) {
         g->full_until_ns[entry->engine] = g->now_ns + FULL_BACKOFF_NS;
         set_add(&g->full, entry->engine);
@@ -128,18 +124,14 @@ static void take_return(struct cluster_gateway *g, uint32_t handle,
         wait_for_space(g, at);
 }
 
-/* ENDED: what its service's requests are like is learned from it. */
+/* ENDED: the length predictor and the routing core learn from it. */
 static void take_end(struct cluster_gateway *g, uint32_t handle, uint8_t why)
 {
     struct gateway_entry *entry = &g->entries[slots_index(handle)];
-    const struct route_request *r = entry->request;
-    struct route_service *service = &g->routed[r->service];
-    service->n_output_mean += 0.05 * ((double)(r->n_tokens - r->n_prompt) - service->n_output_mean);
-    service->n_prompt_mean += 0.05 * ((double)r->n_prompt - service->n_prompt_mean);
     if (why == SERVICE_STOPPED || why == SERVICE_LENGTH)
         gateway_state_observe(g, entry);
-    note_sent_over(g, entry);
-    gateway_route_saw(g, ROUTE_ENDED, slots_index(handle), why);
+    forget_cancel(g, entry);
+    route_core_ended(&g->core, slots_index(handle), entry->engine, why);
     gateway_state_drop(g, handle);
 }
 
@@ -188,7 +180,7 @@ static void take_report(struct cluster_gateway *g, const struct message_report *
 {
     cluster_message_read_report(m, &g->reports[m->head.engine], g->heard_ns);
     gateway_route_refresh(g, m->head.engine);
-    g->is_dirty = true;
+    g->core.is_dirty = true;
 }
 
 /* The mirror says at once what the next report will say. */
@@ -220,8 +212,8 @@ static void take_change(struct cluster_gateway *g, const struct message_change *
     if (m->status != SERVICE_BROKEN || g->n_places[m->head.service] > 0)
         return;
     bool never_fits = m->cause == STATUS_TOO_LARGE;
-    while (g->routed[m->head.service].n_held > 0)
-        gateway_state_finish(g, g->routed[m->head.service].first_held,
+    while (g->core.services[m->head.service].n_held > 0)
+        gateway_state_finish(g, g->core.services[m->head.service].first_held,
                              never_fits ? SERVICE_TOO_LARGE : SERVICE_LOAD_FAILED,
                              never_fits ? m->fault.text : NULL);
 }
@@ -248,7 +240,7 @@ static void end_session(struct cluster_gateway *g)
     log_line(LOG_WARN, "gateway", "the session with node %d is over", g->link.peer);
     cluster_link_end(&g->link);
     for (uint32_t i = 0; i < g->options.n_requests_max; i++)
-        if (g->entries[i].body && g->entries[i].state == GATEWAY_SENT)
+        if (g->entries[i].prompt && g->entries[i].state == GATEWAY_SENT)
             take_back(g, i);
     for (int e = 0; e < g->options.n_engines; e++) {
         g->reports[e].is_healthy = false;

@@ -9,36 +9,45 @@
 
 /* ---- Submitting to an engine. ---- */
 
-static bool send_entry(struct cluster_gateway *g, uint32_t at, const struct route_choice *choice)
-{
-    struct gateway_entry *entry = &g->entries[at];
+struct submit { /* what a submission begins with: the rest of the body follows */
     struct message_submit message;
-    struct request_body *body = gateway_state_whole_body(entry);
-    if (!body)
-        return false; /* tried again later, as when the bus is full */
-    message.head = cluster_message_head(MESSAGE_SUBMIT, g->options.port.address,
-                                        sizeof message + body->n_bytes);
-    message.head.engine = choice->engine;
-    message.head.service = entry->request->service;
-    message.request = entry->asked;
-    message.request.n_tokens = entry->request->n_tokens;
-    message.request.n_predicted = entry->request->n_predicted;
-    message.request.first_ns = entry->request->first_ns;
-    message.request.n_preempted = (uint32_t)entry->n_preempted;
-    message.request.epoch = entry->request->epoch + 1;
-    message.request.cohort = choice->cohort;
-    message.request.n_cohort = choice->n_cohort;
-    message.request.n_lease = choice->n_lease;
-    cluster_message_request_to_spans(&message.request, g->now_ns);
-    bool is_sent = cluster_link_send(&g->link, &message, sizeof message, body, body->n_bytes);
-    mem_give(body);
+    struct request_body head;
+};
+_Static_assert(offsetof(struct submit, head) == sizeof(struct message_submit) &&
+                   sizeof(struct submit) ==
+                       sizeof(struct message_submit) + sizeof(struct request_body),
+               "a message has no gaps");
+
+/* False: there is no memory for its body, or the bus is full. */
+static bool send_entry(struct cluster_gateway *g, const struct route_choice *choice)
+{
+    struct gateway_entry *entry = &g->entries[choice->slot];
+    struct gateway_body body;
+    if (!gateway_state_open_body(entry, &body))
+        return false;
+    struct submit submit = { .message.request = entry->asked, .head = body.head };
+    submit.message.head =
+        cluster_message_head(MESSAGE_SUBMIT, g->options.port.address, sizeof submit + body.n_bytes);
+    submit.message.head.engine = choice->engine;
+    submit.message.head.service = entry->request->service;
+    struct request *request = &submit.message.request;
+    request->n_tokens = entry->request->n_tokens;
+    request->n_predicted = entry->request->n_predicted;
+    request->first_ns = entry->request->first_ns;
+    request->n_preempted = (uint16_t)min_i32(entry->n_preempted, UINT16_MAX);
+    request->epoch = entry->request->epoch + 1;
+    request->cohort = choice->cohort;
+    request->n_cohort = choice->n_cohort;
+    request->n_lease = choice->n_lease;
+    cluster_message_request_to_spans(request, g->now_ns);
+    bool is_sent = cluster_link_send(&g->link, &submit, sizeof submit, body.at, body.n_bytes);
+    gateway_state_close_body(&body);
     if (!is_sent)
         return false;
-    gateway_state_unhold(g, at);
+    gateway_state_unhold(g, choice->slot);
     entry->request->epoch++;
     entry->state = GATEWAY_SENT;
     entry->engine = choice->engine;
-    g->engines[choice->engine].n_sent++;
     return true;
 }
 
@@ -55,36 +64,10 @@ bool gateway_route_cancel(struct cluster_gateway *g, const struct gateway_entry 
 
 /* ---- What the router sees. ---- */
 
-static struct route_view router_view(const struct cluster_gateway *g)
-{
-    return (struct route_view){ .now_ns = g->now_ns,
-                                .n_engines = g->options.n_engines,
-                                .n_services = g->options.n_services,
-                                .engines = g->engines,
-                                .services = g->routed,
-                                .requests = g->requests,
-                                .services_held = &g->held.services_held,
-                                .n_held = g->held.n };
-}
-
-static void tell(struct cluster_gateway *g, const struct route_event *event)
-{
-    const struct route_view view = router_view(g);
-    g->options.router->saw(g->router_state, &view, event);
-}
-
-void gateway_route_saw(struct cluster_gateway *g, enum route_what what, uint32_t at, uint8_t why)
-{
-    const struct route_event event = {
-        .what = what, .engine = g->entries[at].engine, .why = why, .slot = at
-    };
-    tell(g, &event);
-}
-
 /* The engine is one place more (1) or less (-1) of its services, if it can be used. */
 static void count_places(struct cluster_gateway *g, int e, int32_t change)
 {
-    const struct set *services = &g->engines[e].services;
+    const struct set *services = &g->core.engines[e].services;
     int n = set_has(&g->usable, e) ? g->options.n_services : 0;
     for (int s = 0; (s = set_next(services, s, n)) >= 0; s++)
         g->n_places[s] += change;
@@ -92,7 +75,7 @@ static void count_places(struct cluster_gateway *g, int e, int32_t change)
 
 void gateway_route_refresh(struct cluster_gateway *g, int e)
 {
-    struct route_engine *engine = &g->engines[e];
+    struct route_engine *engine = &g->core.engines[e];
     const struct engine_report *report = &g->reports[e];
     count_places(g, e, -1);
     engine->services = (struct set){ { 0 } };
@@ -101,14 +84,14 @@ void gateway_route_refresh(struct cluster_gateway *g, int e)
         const struct service_report *service = &report->services[s];
         if (service->status == SERVICE_LOADED) {
             set_add(&engine->services, s);
-            g->perfs[e * g->options.n_services + s] = g->routed[s].perf = service->perf;
+            g->perfs[e * g->options.n_services + s] = g->core.services[s].perf = service->perf;
         }
         engine->n_waiting += service->n_waiting;
         engine->n_running += service->n_running;
         if (service->kv_bytes_per_token > 0)
-            g->routed[s].kv_bytes_per_token = service->kv_bytes_per_token;
+            g->core.services[s].kv_bytes_per_token = service->kv_bytes_per_token;
         if (service->solo_ns > 0)
-            g->routed[s].solo_ns = service->solo_ns;
+            g->core.services[s].solo_ns = service->solo_ns;
     }
     set_remove(&g->usable, e);
     if (report->is_healthy && !report->is_draining)
@@ -120,7 +103,7 @@ void gateway_route_refresh(struct cluster_gateway *g, int e)
     engine->kv_free_bytes = report->kv_free_bytes;
     engine->report_ns = report->now_ns;
     engine->perfs = &g->perfs[e * g->options.n_services];
-    tell(g, &(struct route_event){ .what = ROUTE_ENGINE, .engine = (uint16_t)e });
+    route_core_changed(&g->core, (uint16_t)e);
 }
 
 /* ---- What waits. ---- */
@@ -156,11 +139,11 @@ static int32_t level_of(const int32_t *rows, int32_t n)
 static void end_too_many(struct cluster_gateway *g, int service, int32_t n)
 {
     int32_t rows[TENANT_ROWS] = { 0 };
-    uint32_t at = g->routed[service].last_held;
+    uint32_t at = g->core.services[service].last_held;
     for (; at != ROUTE_NONE; at = g->requests[at].prev)
         *row_of(rows, &g->entries[at]) += may_be_one_too_many(&g->entries[at]);
     int32_t level = level_of(rows, n);
-    at = g->routed[service].last_held;
+    at = g->core.services[service].last_held;
     for (uint32_t before; at != ROUTE_NONE && n > 0; at = before) {
         struct gateway_entry *entry = &g->entries[at];
         before = g->requests[at].prev;
@@ -211,7 +194,7 @@ void gateway_route_say_no_space(struct cluster_gateway *g, const struct gateway_
     const struct route_request *r = entry->request;
     struct message_space message = {
         .head = cluster_message_head(MESSAGE_SPACE, port->address, sizeof message),
-        .n_bytes = (int64_t)r->n_tokens_max * g->routed[r->service].kv_bytes_per_token,
+        .n_bytes = (int64_t)r->n_tokens_max * g->core.services[r->service].kv_bytes_per_token,
         .insists = insists,
     };
     message.head.engine = entry->engine;
@@ -230,12 +213,12 @@ int64_t gateway_route_watch_held(struct cluster_gateway *g)
     if (first != TREE_NONE)
         wake = g->requests[first].deadline_ns;
     int n = g->options.n_services;
-    for (int service = 0; (service = set_next(&g->held.services_held, service, n)) >= 0;
+    for (int service = 0; (service = set_next(&g->core.held.services_held, service, n)) >= 0;
          service++) {
         if (g->n_places[service] > 0)
             continue;
         wake = min_i64(wake, watch_service(g, service));
-        if (g->routed[service].n_held > 0)
+        if (g->core.services[service].n_held > 0)
             say_wanted(g, service);
     }
     return wake;
@@ -245,7 +228,7 @@ int64_t gateway_route_watch_held(struct cluster_gateway *g)
  * the other would keep each other. */
 static bool waits_for_turn(const struct cluster_gateway *g, int service)
 {
-    uint32_t at = g->routed[service].first_held;
+    uint32_t at = g->core.services[service].first_held;
     while (at != ROUTE_NONE && g->entries[at].no_space_ns != 0)
         at = g->requests[at].next;
     return at != ROUTE_NONE;
@@ -254,58 +237,23 @@ static bool waits_for_turn(const struct cluster_gateway *g, int service)
 void gateway_route_say_kept(struct cluster_gateway *g)
 {
     int n = g->options.n_services;
-    for (int s = 0; (s = set_next(&g->held.services_held, s, n)) >= 0; s++)
+    for (int s = 0; (s = set_next(&g->core.held.services_held, s, n)) >= 0; s++)
         if (g->n_places[s] > 0 && waits_for_turn(g, s))
             say_wanted(g, s);
 }
 
 /* ---- Routing. ---- */
 
-/* Sends what is left of the plan. False when the bus is full: the rest goes later, but for what has
- * ended meanwhile (gateway_route_forget). */
-static bool send_chosen(struct cluster_gateway *g)
+void gateway_route_send(struct cluster_gateway *g)
 {
-    for (; g->n_choices_sent < g->n_choices; g->n_choices_sent++) {
-        const struct route_choice *choice = &g->choices[g->n_choices_sent];
-        if (choice->slot == ROUTE_NONE)
-            continue;
-        if (!send_entry(g, choice->slot, choice))
-            return false;
-        g->n_forced += choice->is_forced;
-        const struct route_event event = {
-            .what = ROUTE_SENT, .engine = choice->engine, .slot = choice->slot, .choice = choice
-        };
-        tell(g, &event);
-    }
-    return true;
-}
-
-void gateway_route_forget(struct cluster_gateway *g, uint32_t at)
-{
-    for (int32_t i = g->n_choices_sent; i < g->n_choices; i++) {
-        if (g->choices[i].slot == at)
-            g->choices[i].slot = ROUTE_NONE;
-    }
-}
-
-int64_t gateway_route_send(struct cluster_gateway *g)
-{
-    while (send_chosen(g)) {
-        struct route_view view = router_view(g);
-        struct route_plan plan = { .choices = g->choices,
-                                   .n_choices_max = (int32_t)g->options.n_requests_max,
-                                   .scratch = g->scratch };
-        if (view.n_held == 0)
-            return TIME_NEVER;
-        g->options.router->plan(g->router_state, &view, &plan);
-        g->n_choices = plan.n_choices;
-        g->n_choices_sent = 0;
-        if (plan.n_choices == 0) {
-            tell(g, &(struct route_event){ .what = ROUTE_ASKED });
-            return plan.wake_ns;
+    const struct route_choice *choice;
+    while ((choice = route_core_next(&g->core)) != NULL) {
+        if (!send_entry(g, choice)) { /* what is left goes later, but for what ends meanwhile */
+            route_core_wait(&g->core, g->now_ns + TIME_NS_PER_MS);
+            return;
         }
+        route_core_sent(&g->core);
     }
-    return g->now_ns + TIME_NS_PER_MS;
 }
 
 void gateway_route_end_sent(struct cluster_gateway *g, struct gateway_entry *entry)

@@ -59,16 +59,13 @@ void gateway_state_hold(struct cluster_gateway *g, uint32_t at)
     entry->state = GATEWAY_HELD;
     entry->held_ns = g->now_ns;
     entry->request->priority = is_aged ? INT16_MIN : entry->asked.priority;
-    route_held_add(&g->held, at);
     append(g, &g->since[entry->request->service], at);
     watch_deadline(g, at);
-    g->is_dirty = true;
 }
 
 void gateway_state_unhold(struct cluster_gateway *g, uint32_t at)
 {
     struct gateway_entry *entry = &g->entries[at];
-    route_held_remove(&g->held, at);
     gateway_state_remove(g, &g->since[entry->request->service], at);
     forget_deadline(g, at);
 }
@@ -79,16 +76,12 @@ void gateway_state_age_held(struct cluster_gateway *g)
     if (g->now_ns < g->next_age_ns)
         return;
     g->next_age_ns = g->now_ns + AGE_LOOK_NS;
-    for (int s = 0; (s = set_next(&g->held.services_held, s, n)) >= 0; s++) {
+    for (int s = 0; (s = set_next(&g->core.held.services_held, s, n)) >= 0; s++) {
         uint32_t at = g->since[s].first;
         for (; at != GATEWAY_NONE && g->entries[at].held_ns + AGE_NS <= g->now_ns;
              at = g->entries[at].next) {
-            if (g->requests[at].priority == INT16_MIN)
-                continue;
-            route_held_remove(&g->held, at);
-            g->requests[at].priority = INT16_MIN;
-            route_held_add(&g->held, at);
-            g->is_dirty = true;
+            if (g->requests[at].priority != INT16_MIN)
+                route_core_set_priority(&g->core, at, INT16_MIN);
         }
     }
 }
@@ -97,8 +90,7 @@ void gateway_state_age_held(struct cluster_gateway *g)
 static void leave_held(struct cluster_gateway *g, uint32_t at, enum service_why why)
 {
     gateway_state_unhold(g, at);
-    gateway_route_forget(g, at);
-    gateway_route_saw(g, ROUTE_GONE, at, (uint8_t)why);
+    route_core_gone(&g->core, at, why);
 }
 
 void gateway_state_set_aside(struct cluster_gateway *g, uint32_t at)
@@ -125,7 +117,7 @@ int64_t gateway_state_end_asides(struct cluster_gateway *g)
             return g->entries[at].back_ns;
         leave_aside(g, at);
         gateway_state_hold(g, at);
-        gateway_route_saw(g, ROUTE_ARRIVED, at, 0);
+        route_core_arrived(&g->core, at);
     }
     return TIME_NEVER;
 }
@@ -136,19 +128,35 @@ uint32_t gateway_state_find(const struct cluster_gateway *g, uint64_t id)
     return handle == MAP_NONE ? 0 : handle;
 }
 
-/* NULL: there is no memory for it. */
-static struct gateway_prompt *keep_prompt(struct cluster_gateway *g, uint64_t id,
-                                          const int32_t *tokens, int32_t n)
+/* Does the sibling's prompt hold these tokens and this rest? The entry has no other tokens yet. */
+static bool is_prompt(const struct gateway_prompt *prompt, const struct gateway_entry *entry,
+                      const int32_t *tokens, const void *rest)
 {
-    size_t n_bytes = sizeof(int32_t) * (size_t)n;
-    uint32_t sibling = gateway_state_find(g, id - 1); /* doors number choices one by one */
+    size_t n_tokens = sizeof(int32_t) * (size_t)prompt->n;
+    size_t n_rest = gateway_state_rest_bytes(entry);
+    return prompt->n == entry->request->n_tokens && prompt->n_bytes == n_tokens + n_rest &&
+           memcmp(prompt->tokens, tokens, n_tokens) == 0 &&
+           memcmp(prompt->tokens + prompt->n, rest, n_rest) == 0;
+}
+
+/* NULL: there is no memory for it. */
+static struct gateway_prompt *keep_prompt(struct cluster_gateway *g,
+                                          const struct gateway_entry *entry, const int32_t *tokens,
+                                          const void *rest)
+{
+    uint32_t sibling = gateway_state_find(g, entry->request->id - 1); /* doors number choices */
     struct gateway_prompt *prompt = sibling ? g->entries[slots_index(sibling)].prompt : NULL;
-    if (!prompt || prompt->n != n || memcmp(prompt->tokens, tokens, n_bytes) != 0) {
+    if (!prompt || !is_prompt(prompt, entry, tokens, rest)) {
+        size_t n_rest = gateway_state_rest_bytes(entry);
+        int32_t n = entry->request->n_tokens;
+        size_t n_bytes = sizeof(int32_t) * (size_t)n + n_rest;
         prompt = mem_try(sizeof *prompt + n_bytes);
         if (!prompt)
             return NULL;
         prompt->n = n;
-        memcpy(prompt->tokens, tokens, n_bytes);
+        prompt->n_bytes = n_bytes;
+        memcpy(prompt->tokens, tokens, n_bytes - n_rest);
+        memcpy(prompt->tokens + n, rest, n_rest);
     }
     prompt->n_users++;
     return prompt;
@@ -157,22 +165,16 @@ static struct gateway_prompt *keep_prompt(struct cluster_gateway *g, uint64_t id
 bool gateway_state_keep_body(struct cluster_gateway *g, struct gateway_entry *entry,
                              const struct request_body *body)
 {
-    size_t n_bytes = request_body_bytes(0, body->n_stop_ids, body->n_biases);
     const int32_t *tokens = request_body_tokens(body);
-    int32_t n_prompt = min_i32(entry->request->n_prompt, (int32_t)body->n_tokens);
-    entry->prompt = keep_prompt(g, entry->request->id, tokens, n_prompt);
-    entry->request->n_tokens = n_prompt;
-    entry->body = entry->prompt ? mem_try(n_bytes) : NULL;
-    int32_t n_more = (int32_t)body->n_tokens - n_prompt;
-    if (!entry->body || !gateway_state_add_tokens(entry, tokens + n_prompt, n_more)) {
-        gateway_state_free_body(entry);
-        return false;
-    }
-    *entry->body = *body;
-    entry->body->n_bytes = (uint32_t)n_bytes;
-    entry->body->n_tokens = 0;
-    memcpy(entry->body + 1, request_body_stop_ids(body), n_bytes - sizeof *body);
-    return true;
+    struct route_request *r = entry->request;
+    r->n_tokens = min_i32(r->n_prompt, (int32_t)body->n_tokens); /* of the prompt alone */
+    entry->head = *body;
+    entry->prompt = keep_prompt(g, entry, tokens, request_body_stop_ids(body));
+    int32_t n_more = (int32_t)body->n_tokens - r->n_tokens;
+    if (entry->prompt && gateway_state_add_tokens(entry, tokens + r->n_tokens, n_more))
+        return true;
+    gateway_state_free_body(entry);
+    return false;
 }
 
 bool gateway_state_add_tokens(struct gateway_entry *entry, const int32_t *tokens, int32_t n)
@@ -194,31 +196,37 @@ bool gateway_state_add_tokens(struct gateway_entry *entry, const int32_t *tokens
     return true;
 }
 
-struct request_body *gateway_state_whole_body(const struct gateway_entry *entry)
+bool gateway_state_open_body(const struct gateway_entry *entry, struct gateway_body *body)
 {
-    const struct request_body *head = entry->body;
-    size_t n_prompt = (size_t)entry->prompt->n;
-    size_t n_tokens = (size_t)entry->request->n_tokens;
-    size_t n_bytes = request_body_bytes((uint32_t)n_tokens, head->n_stop_ids, head->n_biases);
-    struct request_body *body = mem_try(n_bytes);
-    if (!body)
-        return NULL;
-    *body = *head;
-    body->n_bytes = (uint32_t)n_bytes;
-    body->n_tokens = (uint32_t)n_tokens;
-    memcpy(request_body_tokens(body), entry->prompt->tokens, sizeof(int32_t) * n_prompt);
-    if (n_tokens > n_prompt)
-        memcpy(request_body_tokens(body) + n_prompt, entry->generated,
-               sizeof(int32_t) * (n_tokens - n_prompt));
-    memcpy(request_body_stop_ids(body), head + 1, head->n_bytes - sizeof *head);
-    return body;
+    const struct gateway_prompt *prompt = entry->prompt;
+    size_t n_prompt = sizeof(int32_t) * (size_t)prompt->n, n_rest = prompt->n_bytes - n_prompt;
+    size_t n_generated = sizeof(int32_t) * (size_t)(entry->request->n_tokens - prompt->n);
+    *body = (struct gateway_body){ .head = entry->head,
+                                   .n_bytes = prompt->n_bytes + n_generated,
+                                   .at = prompt->tokens };
+    body->head.n_tokens = (uint32_t)entry->request->n_tokens;
+    body->head.n_bytes = (uint32_t)(sizeof body->head + body->n_bytes);
+    if (n_generated == 0)
+        return true;
+    unsigned char *made = mem_try(body->n_bytes);
+    body->at = body->made = made;
+    if (!made)
+        return false;
+    memcpy(made, prompt->tokens, n_prompt);
+    memcpy(made + n_prompt, entry->generated, n_generated);
+    memcpy(made + n_prompt + n_generated, prompt->tokens + prompt->n, n_rest);
+    return true;
+}
+
+void gateway_state_close_body(struct gateway_body *body)
+{
+    mem_give(body->made);
 }
 
 void gateway_state_free_body(struct gateway_entry *entry)
 {
     if (entry->prompt && --entry->prompt->n_users == 0)
         mem_give(entry->prompt);
-    mem_give(entry->body);
     mem_give(entry->generated);
 }
 

@@ -10,7 +10,7 @@
 #include "base/slots.h"
 #include "base/tree.h"
 #include "cluster/link.h"
-#include "route/held.h"
+#include "route/core.h"
 
 #define GATEWAY_NONE UINT32_MAX
 enum { GATEWAY_ASKS_MAX = 256, GATEWAY_CHANGES_MAX = 4 * LIMIT_SERVICES };
@@ -22,11 +22,21 @@ enum gateway_entry_state {
     GATEWAY_OVER,
     GATEWAY_STATES
 };
-/* Choices of one ask have one prompt: who comes right behind his sibling shares it. */
+/* What follows the head of a body as it was submitted: the tokens of the prompt, then the rest
+ * (stop ids, biases). It is the same for all choices of one ask: one that comes right behind its
+ * sibling shares it. */
 struct gateway_prompt {
     uint32_t n_users;
-    int32_t n; /* tokens, which follow */
+    int32_t n;      /* tokens */
+    size_t n_bytes; /* of tokens and rest */
     int32_t tokens[];
+};
+/* A body with every token known so far, in two pieces. */
+struct gateway_body {
+    struct request_body head;
+    const void *at; /* what follows it */
+    size_t n_bytes;
+    void *made; /* NULL: nothing was copied for it */
 };
 struct gateway_entry {
     enum gateway_entry_state state;
@@ -34,9 +44,9 @@ struct gateway_entry {
     struct request asked;          /* the rest, as it was asked for; served_ns as engines say */
     bool is_cancelled;
     int32_t n_preempted;
-    struct request_body *body; /* as submitted, without its tokens */
-    struct gateway_prompt *prompt;
-    int32_t *generated; /* (n_tokens - n_prompt) */
+    struct request_body head;      /* of its body, as submitted; its seed is its own */
+    struct gateway_prompt *prompt; /* NULL: the entry is not in use */
+    int32_t *generated;            /* (n_tokens - n_prompt) */
     int32_t n_generated_room;
     uint16_t engine;
     int32_t n_first_predicted; /* request->n_predicted follows what was outrun */
@@ -73,19 +83,10 @@ struct cluster_gateway {
     int32_t n_places[LIMIT_SERVICES];     /* of them those that have the service */
     int64_t wanted_ns[LIMIT_SERVICES];    /* when WANT was last said */
     int64_t next_age_ns;                  /* when to look for aged requests again */
-    /* What the router sees, and its own. */
-    struct route_request *requests; /* by slot */
-    struct route_held held;
-    struct tree_node *held_nodes;
-    struct tree *held_trees; /* (n_services) */
-    struct route_engine engines[LIMIT_ENGINES];
-    struct route_service routed[LIMIT_SERVICES];
-    struct perf *perfs; /* (n_engines, n_services) as the engines say */
+    struct route_core core;
+    struct route_request *requests; /* by slot, as the router sees them */
+    struct perf *perfs;             /* (n_engines, n_services) as the engines say */
     struct length_book lengths;
-    void *router_state, *scratch;
-    struct route_choice *choices; /* the plan, of which n_choices_sent went out */
-    int32_t n_choices, n_choices_sent;
-    int64_t n_forced;                          /* of all that were sent */
     struct control_ask asks[GATEWAY_ASKS_MAX]; /* LIST and HEALTH, answered from the mirror */
     int n_asks;
     struct control_answer answers[GATEWAY_ASKS_MAX]; /* that came from the manager */
@@ -96,18 +97,16 @@ struct cluster_gateway {
     int n_asked;
     bool is_popping;  /* a bus message is shown to the caller: pop it at the next call */
     uint32_t shown;   /* an OVER entry shown to the caller: freed at the next call */
-    bool is_dirty;    /* something changed that routing should look at */
     int64_t now_ns;   /* of the last step */
     int64_t heard_ns; /* when mail is taken */
-    int64_t route_ns; /* when the router wants to be asked again */
     int64_t n_cancels_pending;
 };
 
 /* ---- Entries and their lists (gateway_state.c). ---- */
 
 void gateway_state_remove(struct cluster_gateway *g, struct gateway_list *list, uint32_t at);
-/* Puts an entry among the held ones, which keep the order (priority, arrival), or takes it out:
- * O(log n). The router is told by whoever calls (gateway_route_saw). */
+/* Puts an entry into the lists of held ones, or takes it out: O(log n). The caller tells the
+ * routing core of it. */
 void gateway_state_hold(struct cluster_gateway *g, uint32_t at);
 void gateway_state_unhold(struct cluster_gateway *g, uint32_t at);
 /* Held entries that no engine served for long stand before all others: looked at every second. */
@@ -130,11 +129,17 @@ bool gateway_state_keep_body(struct cluster_gateway *g, struct gateway_entry *en
                              const struct request_body *body);
 /* Behind the tokens known so far. False: there is no memory for them. */
 bool gateway_state_add_tokens(struct gateway_entry *entry, const int32_t *tokens, int32_t n);
-/* The body with every token known so far, for the caller to give back; NULL: there is no memory for
- * it. */
-struct request_body *gateway_state_whole_body(const struct gateway_entry *entry);
+/* The entry's body, until gateway_state_close_body; nothing is copied before it has generated
+ * tokens. False: there is no memory for it, and nothing is to be closed. */
+bool gateway_state_open_body(const struct gateway_entry *entry, struct gateway_body *body);
+void gateway_state_close_body(struct gateway_body *body);
 void gateway_state_free_body(struct gateway_entry *entry);
 
+static inline size_t gateway_state_rest_bytes(const struct gateway_entry *entry)
+{
+    return request_body_bytes(0, entry->head.n_stop_ids, entry->head.n_biases) -
+           sizeof(struct request_body);
+}
 /* Some of its answer was told: waiting for its model or for space does not end it. */
 static inline bool gateway_state_has_begun(const struct gateway_entry *entry)
 {
@@ -166,8 +171,6 @@ void gateway_mail_watch_link(struct cluster_gateway *g, int64_t *wake_ns);
 
 /* ---- What goes to engines (gateway_route.c). ---- */
 
-/* Tells the router what happened to an entry. */
-void gateway_route_saw(struct cluster_gateway *g, enum route_what what, uint32_t at, uint8_t why);
 /* An engine's mirror anew: after a report, when it said to be full, when that has passed. */
 void gateway_route_refresh(struct cluster_gateway *g, int engine);
 /* Ends what waited too long, and says which models are wanted. Returns when to look again. */
@@ -175,10 +178,8 @@ int64_t gateway_route_watch_held(struct cluster_gateway *g);
 /* Says which models are in use although their engines have no request: the router holds theirs, as
  * for the next slice or until a batch is composed. */
 void gateway_route_say_kept(struct cluster_gateway *g);
-/* Asks the router about what is held and sends what it chose. Returns when to look again. */
-int64_t gateway_route_send(struct cluster_gateway *g);
-/* A held entry ends: it leaves what is left of the plan. */
-void gateway_route_forget(struct cluster_gateway *g, uint32_t at);
+/* Sends what the routing core chooses. */
+void gateway_route_send(struct cluster_gateway *g);
 /* Tells the manager that the entry's engine has no space for it; insists: even models that are
  * pinned or busy have to make it. */
 void gateway_route_say_no_space(struct cluster_gateway *g, const struct gateway_entry *entry,

@@ -5,14 +5,14 @@
 #include "base/ring.h"
 
 struct cluster_local_bus {
-    struct ring *rings[BUS_PORTS];
     int n_ports;
+    struct ring *rings[]; /* (n_ports) */
 };
 
 struct cluster_local_bus *cluster_local_bus_open(int n_ports, uint32_t bytes_per_port)
 {
-    struct cluster_local_bus *bus = mem_take(sizeof *bus);
-    CHECK(n_ports <= BUS_PORTS);
+    CHECK(n_ports > 0 && n_ports <= UINT16_MAX);
+    struct cluster_local_bus *bus = mem_take(sizeof *bus + (size_t)n_ports * sizeof bus->rings[0]);
     bus->n_ports = n_ports;
     for (int i = 0; i < n_ports; i++) {
         bus->rings[i] = mem_take(ring_bytes(bytes_per_port));

@@ -22,7 +22,7 @@
 #include "core/control.h"
 #include "core/service.h"
 
-enum { MESSAGE_VERSION = 7 };
+enum { MESSAGE_VERSION = 8 };
 enum message_kind {
     MESSAGE_SUBMIT,
     MESSAGE_CANCEL,

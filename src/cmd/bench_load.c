@@ -120,7 +120,7 @@ static void start(struct loop *loop)
     slot->answer.gaps = loop->load->gaps;
     CURL *easy = slot->easy;
     curl_easy_reset(easy);
-    curl_easy_setopt(easy, CURLOPT_URL, loop->load->url);
+    mem_need(curl_easy_setopt(easy, CURLOPT_URL, loop->load->url) == CURLE_OK);
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, loop->headers);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
@@ -142,7 +142,7 @@ static void start(struct loop *loop)
     record->n_slices = 1;
     loop->n_now++;
     loop->n_now_max = loop->n_now > loop->n_now_max ? loop->n_now : loop->n_now_max;
-    curl_multi_add_handle(loop->multi, easy);
+    mem_need(curl_multi_add_handle(loop->multi, easy) == CURLM_OK); /* else it never ends */
 }
 
 static bool is_refusal(CURLcode result)
@@ -229,11 +229,13 @@ static void wait_and_work(struct loop *loop)
         int what = ((events[i].events & (EPOLLIN | EPOLLHUP)) != 0 ? CURL_CSELECT_IN : 0) |
                    ((events[i].events & EPOLLOUT) != 0 ? CURL_CSELECT_OUT : 0) |
                    ((events[i].events & EPOLLERR) != 0 ? CURL_CSELECT_ERR : 0);
-        curl_multi_socket_action(loop->multi, events[i].data.fd, what, &n_running);
+        mem_need(curl_multi_socket_action(loop->multi, events[i].data.fd, what, &n_running) !=
+                 CURLM_OUT_OF_MEMORY);
     }
     if (loop->timer_ns <= now(loop)) {
         loop->timer_ns = TIME_NEVER;
-        curl_multi_socket_action(loop->multi, CURL_SOCKET_TIMEOUT, 0, &n_running);
+        mem_need(curl_multi_socket_action(loop->multi, CURL_SOCKET_TIMEOUT, 0, &n_running) !=
+                 CURLM_OUT_OF_MEMORY);
     }
     collect(loop);
     if (loop->load->progress != NULL && loop->progress_ns <= now(loop)) {
@@ -250,11 +252,11 @@ static void open_loop(struct loop *loop)
         limit.rlim_cur = limit.rlim_max;
         setrlimit(RLIMIT_NOFILE, &limit);
     }
-    loop->headers = curl_slist_append(NULL, "Content-Type: application/json");
-    loop->headers = curl_slist_append(loop->headers, "Expect:");
+    loop->headers = client_header(NULL, "Content-Type: application/json");
+    loop->headers = client_header(loop->headers, "Expect:");
     if (loop->load->client->key != NULL) {
         snprintf(key, sizeof(key), "Authorization: Bearer %.500s", loop->load->client->key);
-        loop->headers = curl_slist_append(loop->headers, key);
+        loop->headers = client_header(loop->headers, key);
     }
     loop->multi = curl_multi_init();
     loop->epoll = epoll_create1(EPOLL_CLOEXEC);

@@ -66,3 +66,11 @@ enum dtype chosen_kv_dtype(const struct config *config, const struct config_mode
     CHECK(chosen_kv_dtype_find(model->kv_type != NULL ? model->kv_type : config->kv_type, &dtype));
     return dtype;
 }
+
+struct model_template_options chosen_template(const struct config *config,
+                                              const struct config_model *model)
+{
+    return (struct model_template_options){ .wanted = model->chat_template,
+                                            .fallback = config->default_chat_template,
+                                            .time = config->template_time };
+}

@@ -2,6 +2,7 @@
  * and who plans ask here alike. */
 #pragma once
 #include "cmd/config.h"
+#include "cmd/model_template.h"
 #include "core/dtype.h"
 #include "kv/kv.h"
 #include "predict/length.h"
@@ -21,4 +22,7 @@ struct chosen {
 void chosen_of(const struct config *config, struct chosen *out);
 /* What the model's keys and values are cached as: its own type, or the one for all. */
 enum dtype chosen_kv_dtype(const struct config *config, const struct config_model *model);
+/* The chat template that the model's settings ask for. */
+struct model_template_options chosen_template(const struct config *config,
+                                              const struct config_model *model);
 bool chosen_kv_dtype_find(const char *name, enum dtype *dtype);

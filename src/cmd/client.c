@@ -54,7 +54,7 @@ void client_url(const struct client_options *options, const char *path, struct s
 void client_trust(const struct client_options *options, void *call)
 {
     if (options->cacert != NULL)
-        curl_easy_setopt(call, CURLOPT_CAINFO, options->cacert);
+        mem_need(curl_easy_setopt(call, CURLOPT_CAINFO, options->cacert) == CURLE_OK);
     if (!options->is_insecure)
         return;
     curl_easy_setopt(call, CURLOPT_SSL_VERIFYPEER, 0L);
@@ -76,6 +76,13 @@ const char *client_advice(int curl_code)
     }
 }
 
+struct curl_slist *client_header(struct curl_slist *list, const char *text)
+{
+    struct curl_slist *longer = curl_slist_append(list, text);
+    mem_need(longer != NULL);
+    return longer;
+}
+
 static CURL *prepare(const struct client_options *options, const char *path, const char *body,
                      struct curl_slist **headers)
 {
@@ -85,12 +92,12 @@ static CURL *prepare(const struct client_options *options, const char *path, con
     str_init(&url);
     str_init(&key);
     client_url(options, path, &url);
-    *headers = curl_slist_append(NULL, "Content-Type: application/json");
+    *headers = client_header(NULL, "Content-Type: application/json");
     if (options->key) {
         str_printf(&key, "Authorization: Bearer %s", options->key);
-        *headers = curl_slist_append(*headers, key.at);
+        *headers = client_header(*headers, key.at);
     }
-    curl_easy_setopt(call, CURLOPT_URL, url.at); /* copied */
+    mem_need(curl_easy_setopt(call, CURLOPT_URL, url.at) == CURLE_OK); /* copied */
     str_free(&url);
     str_free(&key);
     curl_easy_setopt(call, CURLOPT_HTTPHEADER, *headers);
@@ -149,7 +156,7 @@ enum status client_stream_all(const struct client_options *options, struct clien
         calls[i] = prepare(options, streams[i].path, streams[i].body, &headers[i]);
         curl_easy_setopt(calls[i], CURLOPT_WRITEFUNCTION, pass_on);
         curl_easy_setopt(calls[i], CURLOPT_WRITEDATA, &streams[i]);
-        curl_multi_add_handle(multi, calls[i]);
+        mem_need(curl_multi_add_handle(multi, calls[i]) == CURLM_OK);
     }
     while (n_running > 0 && curl_multi_perform(multi, &n_running) == CURLM_OK && n_running > 0)
         curl_multi_poll(multi, NULL, 0, 1000, NULL);

@@ -16,6 +16,8 @@ enum status client_check(const struct client_options *options, struct fault *fau
  * OpenAI's API call the base. Without a scheme it is http, or https where cacert or is_insecure is
  * given. */
 void client_url(const struct client_options *options, const char *path, struct str *out);
+/* The list with this header at its end; NULL: a new list. */
+struct curl_slist *client_header(struct curl_slist *list, const char *text);
 /* Tells a handle of libcurl (a CURL) whom to trust. */
 void client_trust(const struct client_options *options, void *call);
 /* What to do about a transfer that failed for TLS, by its CURLcode: "; a sentence", or "". */

@@ -21,6 +21,7 @@ struct config_model {
     char name[LIMIT_NAME_BYTES];
     const char *path, *profile; /* profile: NULL = measured when it is loaded */
     const char *kv_type;        /* NULL = the global one */
+    const char *chat_template;  /* a file, a text, chatml or a name; NULL = the model's own */
     const char *aliases[CONFIG_ALIASES];
     int n_aliases;
     int64_t n_context; /* 0 = the model's own */
@@ -47,7 +48,7 @@ struct config {
     const char *listen, *api_key, *admin_key, *api_key_file, *admin_key_file, *cors_origin,
         *tls_cert, *tls_key;
     const char *preset, *policy, *router, *predictor, *kv, *kv_type, *log_level, *log_engine,
-        *trace, *planner, *placement;
+        *trace, *planner, *placement, *default_chat_template, *template_time;
     const char *devices[LIMIT_DEVICES];
     int n_devices;
     const char *lanes[LIMIT_LANES - 1];  /* shares of an engine's cores */

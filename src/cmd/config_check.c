@@ -10,6 +10,7 @@
 #include "predict/length.h"
 #include "route/policy.h"
 #include "schedule/policy.h"
+#include "text/chat.h"
 #include <string.h>
 
 static bool is_known_name(const struct config *config, int n_models, const char *name)
@@ -183,6 +184,11 @@ enum status config_check(const struct config *config, struct fault *fault)
     if (!is_kv_type(config->kv_type))
         return fault_set(fault, STATUS_BAD_INPUT, "kv_type is \"%.40s\", expected f16, f32 or q8_0",
                          config->kv_type);
+    if (config->template_time != NULL && !chat_time_is_valid(config->template_time))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "template_time is \"%.40s\", expected a date such as 2026-01-31 or "
+                         "2026-01-31T12:30:00",
+                         config->template_time);
     if (!config->tls_cert != !config->tls_key)
         return fault_set(fault, STATUS_BAD_INPUT, "tls_cert and tls_key come together");
     if (config->log_engine && config->trace && strcmp(config->log_engine, config->trace) == 0)

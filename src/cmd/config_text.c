@@ -10,7 +10,8 @@ enum { KEY_BYTES_MAX = 1024, PATH_BYTES_MAX = 4000, ADDRESS_BYTES_MAX = 300 };
 static const struct kind {
     const char *expected;
     size_t n_bytes_max;
-    bool is_ascii, has_spaces; /* spaces: inside; of a path also at its ends */
+    bool is_ascii, has_spaces; /* spaces: inside; of paths and templates also at the ends */
+    bool has_lines;
 } kinds[CONFIG_TEXTS_N] = {
     [CONFIG_TEXT_WORD] = { "printable ASCII characters without spaces", 1023, true, false },
     [CONFIG_TEXT_NAME] = { "printable UTF-8", LIMIT_NAME_BYTES - 1, false, true },
@@ -22,6 +23,7 @@ static const struct kind {
                              true, false },
     [CONFIG_TEXT_ADDRESS] = { "printable ASCII characters without spaces", ADDRESS_BYTES_MAX, true,
                               false },
+    [CONFIG_TEXT_TEMPLATE] = { "UTF-8 text", 1 << 20, false, true, true },
 };
 
 /* Breaks a line, or turns around how one is read. */
@@ -50,7 +52,8 @@ static enum status check_characters(const struct kind *kind, const char *what, s
                      (unsigned)(unsigned char)text.at[i]);
             return complain(what, kind, has, i, fault);
         }
-        if (is_control(c) || (kind->is_ascii && c > 0x7E)) {
+        bool is_layout = kind->has_lines && (c == '\n' || c == '\r' || c == '\t');
+        if ((is_control(c) && !is_layout) || (kind->is_ascii && c > 0x7E)) {
             snprintf(has, sizeof has, "%s (U+%04X)",
                      is_control(c) ? "a control character" : "a character outside ASCII",
                      (unsigned)c);
@@ -106,7 +109,7 @@ enum status config_text_check(enum config_text which, const char *what, struct v
     if (which == CONFIG_TEXT_TENANT)
         return check_tenant(what, text, fault);
     enum status status = check_characters(kind, what, text, fault);
-    bool may_end_blank = which == CONFIG_TEXT_PATH;
+    bool may_end_blank = which == CONFIG_TEXT_PATH || which == CONFIG_TEXT_TEMPLATE;
     if (status == STATUS_OK && !may_end_blank && (text.at[0] == ' ' || text.at[text.n - 1] == ' '))
         status = fault_set(fault, STATUS_BAD_INPUT, "%.60s begins or ends with a space", what);
     if (status == STATUS_OK && which == CONFIG_TEXT_ORIGIN && !is_origin(text))

@@ -8,14 +8,15 @@
 #include "base/str.h"
 
 enum config_text {
-    CONFIG_TEXT_NONE,    /* the row is no text */
-    CONFIG_TEXT_WORD,    /* a choice, a threshold, a device */
-    CONFIG_TEXT_NAME,    /* of a model or a tenant */
-    CONFIG_TEXT_PATH,    /* of a file */
-    CONFIG_TEXT_KEY,     /* what a client sends in a header */
-    CONFIG_TEXT_TENANT,  /* NAME=KEY */
-    CONFIG_TEXT_ORIGIN,  /* of web pages: what stands in a header, or * */
-    CONFIG_TEXT_ADDRESS, /* host and port */
+    CONFIG_TEXT_NONE,     /* the row is no text */
+    CONFIG_TEXT_WORD,     /* a choice, a threshold, a device */
+    CONFIG_TEXT_NAME,     /* of a model or a tenant */
+    CONFIG_TEXT_PATH,     /* of a file */
+    CONFIG_TEXT_KEY,      /* what a client sends in a header */
+    CONFIG_TEXT_TENANT,   /* NAME=KEY */
+    CONFIG_TEXT_ORIGIN,   /* of web pages: what stands in a header, or * */
+    CONFIG_TEXT_ADDRESS,  /* host and port */
+    CONFIG_TEXT_TEMPLATE, /* a chat template itself, or where one is: it may have lines */
     CONFIG_TEXTS_N
 };
 /* The sentence begins with what: the setting's name, or "model 3's name". */

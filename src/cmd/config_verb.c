@@ -67,7 +67,7 @@ static void check_models(struct check *check)
         struct model_card card;
         struct predict_profile profile;
         struct fault inner;
-        if (serve_model_open(model, kv_dtype, &weights, &card, &profile, &inner) != STATUS_OK) {
+        if (serve_model_open(config, model, &weights, &card, &profile, &inner) != STATUS_OK) {
             fprintf(stderr, "shoal: model %s: %s\n", model->name, inner.text);
             check->n_wrong++;
             continue;

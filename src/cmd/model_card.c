@@ -1,8 +1,6 @@
 /* A configured model's card: tokenizer and chat template from its file's header. */
 #include "cmd/model_card.h"
 
-#include "base/log.h"
-#include "base/mem.h"
 #include "weights/weights.h"
 #include <stdio.h>
 #include <string.h>
@@ -45,17 +43,8 @@ enum status model_card_open_tokenizer(struct tokenizer **out, const struct weigh
     return tokenizer_open(out, &options, fault);
 }
 
-static char *text_of(const struct model_card *card, int32_t id)
-{
-    if (id < 0 || id >= tokenizer_n_tokens(card->tokenizer))
-        return mem_copy_text("");
-    struct view piece = tokenizer_piece(card->tokenizer, id, true);
-    char *text = mem_take(piece.n + 1);
-    memcpy(text, piece.at, piece.n);
-    return text;
-}
-
 enum status model_card_open(struct model_card *card, const char *name,
+                            const struct model_template_options *template,
                             const struct weights *weights, struct fault *fault)
 {
     const struct weights_card *w = weights_card(weights);
@@ -64,17 +53,16 @@ enum status model_card_open(struct model_card *card, const char *name,
                                  .bos_id = w->bos_id,
                                  .eos_id = w->eos_id,
                                  .n_eog = w->n_eog };
+    const struct model_template_options own = { 0 };
+    struct fault inner = { "" };
     enum status status = model_card_open_tokenizer(&card->tokenizer, w, fault);
     if (status != STATUS_OK)
         return status;
-    struct fault why;
-    if (w->chat_template &&
-        chat_template_open(&card->chat_template, w->chat_template, &why) != STATUS_OK)
-        log_line(LOG_WARN, "serve", "model %s: its chat template can't be used: %s", name,
-                 why.text);
+    status = model_template_open(&card->chat_template, w, template != NULL ? template : &own,
+                                 &card->chat_fault, &inner);
+    if (status != STATUS_OK)
+        return fault_set(fault, status, "model %.80s: %.160s", name, inner.text);
     memcpy(card->eog_ids, w->eog_ids, sizeof card->eog_ids);
-    card->bos_text = text_of(card, w->bos_id);
-    card->eos_text = text_of(card, w->eos_id);
     snprintf(card->format, sizeof card->format, "%s", weights_format(weights));
     return STATUS_OK;
 }
@@ -85,7 +73,5 @@ void model_card_close(struct model_card *card)
         tokenizer_close(card->tokenizer);
     if (card->chat_template)
         chat_template_close(card->chat_template);
-    mem_give(card->bos_text);
-    mem_give(card->eos_text);
     *card = (struct model_card){ 0 };
 }

@@ -2,16 +2,16 @@
 #include "cmd/model_file.h"
 #include "weights/weights.h"
 
-enum status model_file_open(struct weights **weights, struct model_card *card, const char *name,
-                            const char *path, enum dtype kv_dtype, struct fault *fault)
+enum status model_file_open(struct weights **weights, struct model_card *card,
+                            const struct model_file_options *options, struct fault *fault)
 {
-    enum status status = weights_open(weights, path, fault);
+    enum status status = weights_open(weights, options->path, fault);
     *card = (struct model_card){ 0 };
     if (status != STATUS_OK)
         return status;
-    status = model_spec_check_kv(weights_spec(*weights), name, kv_dtype, fault);
+    status = model_spec_check_kv(weights_spec(*weights), options->name, options->kv_dtype, fault);
     if (status == STATUS_OK)
-        status = model_card_open(card, name, *weights, fault);
+        status = model_card_open(card, options->name, options->template, *weights, fault);
     if (status != STATUS_OK) {
         model_card_close(card);
         weights_close(*weights);

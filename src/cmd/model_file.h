@@ -4,7 +4,13 @@
 #include "cmd/model_card.h"
 #include "core/dtype.h"
 
+struct model_file_options {
+    const char *name, *path;
+    enum dtype kv_dtype;
+    const struct model_template_options *template; /* NULL: the model's own chat template */
+};
 /* Opens the file, checks that keys and values can be cached as kv_dtype, and reads the card. On
  * failure nothing is left open. */
-enum status model_file_open(struct weights **weights, struct model_card *card, const char *name,
-                            const char *path, enum dtype kv_dtype, struct fault *fault) MUST_USE;
+enum status model_file_open(struct weights **weights, struct model_card *card,
+                            const struct model_file_options *options,
+                            struct fault *fault) MUST_USE;

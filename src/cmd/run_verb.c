@@ -35,12 +35,10 @@ static int32_t *make_prompt(const struct api_model *model, const char *prompt, b
     bool is_chat = model->chat_template && !is_raw;
     str_init(&text);
     if (is_chat) {
-        const struct chat_message message = { "user", prompt, NULL };
+        const struct chat_message message = { .role = "user", .content = prompt };
         const struct chat_options options = { .messages = &message,
                                               .n_messages = 1,
-                                              .add_generation_prompt = true,
-                                              .bos_token = model->bos_text,
-                                              .eos_token = model->eos_text };
+                                              .add_generation_prompt = true };
         if (chat_template_render(model->chat_template, &options, &text, &fault) != STATUS_OK) {
             fprintf(stderr, "shoal: %s\n", fault.text);
             str_free(&text);
@@ -306,8 +304,9 @@ int verbs_run(int argc, char **argv)
         .doc = doc,
         .arguments = "MODEL PROMPT",
         .has_config = true,
-        .keys = "chunk_tokens devices kv kv_bytes kv_type log_engine log_engine_bytes log_json "
-                "log_level max_batch_tokens memory profile trace",
+        .keys = "chunk_tokens default_chat_template devices kv kv_bytes kv_type log_engine "
+                "log_engine_bytes log_json log_level max_batch_tokens memory profile template_time "
+                "trace",
         .is_json = &is_json,
         .n_min = 2,
         .n_max = 2,

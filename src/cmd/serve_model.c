@@ -2,6 +2,7 @@
 #include "cmd/serve_model.h"
 
 #include "base/log.h"
+#include "cmd/chosen.h"
 #include "cmd/model_file.h"
 #include "weights/weights.h"
 
@@ -36,20 +37,26 @@ static enum status check_context(const struct config_model *model, const struct 
                      model->name, (long long)model->n_context, (int)spec->n_positions_max);
 }
 
-enum status serve_model_open(const struct config_model *model, enum dtype kv_dtype,
+enum status serve_model_open(const struct config *config, const struct config_model *model,
                              struct weights **weights, struct model_card *card,
                              struct predict_profile *profile, struct fault *fault)
 {
+    enum dtype kv_dtype = chosen_kv_dtype(config, model);
+    const struct model_template_options template = chosen_template(config, model);
+    const struct model_file_options options = { model->name, model->path, kv_dtype, &template };
     *profile = (struct predict_profile){ 0 };
-    enum status status =
-        model_file_open(weights, card, model->name, model->path, kv_dtype, fault);
+    enum status status = model_file_open(weights, card, &options, fault);
     if (status != STATUS_OK)
         return status;
     status = check_context(model, weights_spec(*weights), fault);
     if (status == STATUS_OK && model->profile != NULL)
         status = read_profile(model, kv_dtype, *weights, profile, fault);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
+        if (card->chat_fault.text[0] != '\0')
+            log_line(LOG_WARN, "serve", "model %s serves no chats, only completions: %s",
+                     model->name, card->chat_fault.text);
         return STATUS_OK;
+    }
     predict_profile_free(profile);
     model_card_close(card);
     weights_close(*weights);

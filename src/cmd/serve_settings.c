@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cmd/config_text.h"
+#include "cmd/model_template.h"
 #include "cmd/options.h"
 #include <stdio.h>
 #include <string.h>
@@ -96,6 +97,8 @@ enum status serve_settings_read_keys(struct config *config, bool is_reload, stru
 enum status serve_settings_check(const struct config *config, struct fault *fault)
 {
     enum status status = config_check(config, fault);
+    if (status == STATUS_OK && config->default_chat_template != NULL)
+        status = model_template_check_default(config->default_chat_template, fault);
     if (status == STATUS_OK && config->n_models == 0)
         status = fault_set(fault, STATUS_BAD_INPUT,
                            "no models: give --model NAME=PATH or a configuration");

@@ -77,6 +77,30 @@ static const char *const tokenizer_names[] = {
     [WEIGHTS_TOKENIZER_WORDPIECE] = "WordPiece",
 };
 
+/* Why the model's own chat template cannot be used; empty: it can, or there is none. */
+static void read_chat_fault(const struct weights_card *card, struct fault *why)
+{
+    const struct model_template_options options = { 0 };
+    struct chat_template *t;
+    struct fault fault;
+    (void)!model_template_open(&t, card, &options, why, &fault);
+    if (t)
+        chat_template_close(t);
+}
+
+static void print_template(const struct weights_card *card)
+{
+    struct fault why;
+    read_chat_fault(card, &why);
+    if (why.text[0] != '\0')
+        printf("chat template    cannot be used: %s\n", why.text);
+    else
+        printf("chat template    %s\n", card->chat_template ? "yes" : "no");
+    for (int32_t i = 0; i < card->n_templates && card->n_templates > 1; i++)
+        printf("%s%s%s", i == 0 ? "templates        " : ", ", card->templates[i].name,
+               i + 1 == card->n_templates ? "\n" : "");
+}
+
 static void print_text(const struct weights *w, const struct need *need)
 {
     const struct model_spec *s = weights_spec(w);
@@ -100,7 +124,7 @@ static void print_text(const struct weights *w, const struct need *need)
         printf(", stretched %g times by YaRN", (double)s->rope_scaling.factor);
     printf("\n");
     printf("vocabulary       %d tokens, %s\n", s->n_vocabulary, tokenizer_names[card->tokenizer]);
-    printf("chat template    %s\n", card->chat_template ? "yes" : "no");
+    print_template(card);
     printf("weights          %.1f MiB in the file, %.1f MiB in memory\n",
            (double)weights_file_bytes(w) * mib, (double)need->packed_bytes * mib);
     printf("activations      %.1f MiB at most, in batches of %lld tokens\n",
@@ -108,6 +132,22 @@ static void print_text(const struct weights *w, const struct need *need)
     print_kv(s, card->name);
     print_unknown(weights_unknown_keys(w));
     printf("hash             %016llx\n", (unsigned long long)weights_hash(w));
+}
+
+static void add_template(struct json_out *json, const struct weights_card *card)
+{
+    struct fault why;
+    read_chat_fault(card, &why);
+    json_out_key_bool(json, "chat_template", card->chat_template != NULL);
+    if (why.text[0] != '\0')
+        json_out_key_text(json, "chat_template_fault", why.text);
+    if (card->n_templates == 0)
+        return;
+    json_out_key(json, "chat_templates");
+    json_out_open(json, '[');
+    for (int32_t i = 0; i < card->n_templates; i++)
+        json_out_text(json, card->templates[i].name);
+    json_out_close(json, ']');
 }
 
 static void print_json(const struct weights *w, const struct need *need)
@@ -141,7 +181,7 @@ static void print_json(const struct weights *w, const struct need *need)
     if (model_spec_check_kv(s, card->name, DTYPE_Q8_0, NULL) == STATUS_OK)
         json_out_key_i64(&json, "kv_bytes_per_token_q8_0",
                          model_spec_kv_bytes_per_token(s, DTYPE_Q8_0));
-    json_out_key_bool(&json, "chat_template", card->chat_template != NULL);
+    add_template(&json, card);
     json_out_key(&json, "unknown_keys");
     json_out_open(&json, '[');
     for (int32_t i = 0; i < weights_unknown_keys(w)->n; i++)
@@ -172,7 +212,8 @@ int verbs_show(int argc, char **argv)
     struct fault fault;
     if (!options_parse(&verb, argc, argv, NULL, plain, &n_plain))
         return 2;
-    enum status status = model_file_open(&weights, &card, plain[0], plain[0], DTYPE_F16, &fault);
+    const struct model_file_options options = { plain[0], plain[0], DTYPE_F16, NULL };
+    enum status status = model_file_open(&weights, &card, &options, &fault);
     if (status == STATUS_OK) {
         status = read_need(weights, &need, &fault);
         if (status == STATUS_OK)

@@ -27,7 +27,6 @@ struct crew {
     const struct scenario *scenario;
     struct sim_case *cases;
     size_t n;
-    int32_t n_threads_each;                        /* what is left over for one simulation */
     atomic_size_t next, n_over, n_records, n_each; /* n_each: records of a simulation, 0: unknown */
 };
 struct listener {
@@ -249,7 +248,6 @@ static enum status simulate(struct crew *crew, struct sim_case *c, struct fault 
         .n_tokens_max = (int32_t)s->n_context,
         .block_tokens = (int32_t)s->block_tokens,
         .slo = s->slo,
-        .n_threads = crew->n_threads_each,
         .workload = &world->workload,
         .until_ns = s->until_ns,
         .swap_bytes = s->swap_bytes,
@@ -345,9 +343,7 @@ bool sim_cases_run(const struct scenario *scenario, struct sim_case *cases, size
     base_verify |= scenario->checks;
     long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
     int64_t n_threads = scenario->n_threads > 0 ? scenario->n_threads : max_i64(n_cores, 1);
-    int64_t n_threads_all = n_threads;
     n_threads = min_i64(min_i64(n_threads, THREADS_MAX), (int64_t)n);
-    crew.n_threads_each = (int32_t)(n_threads_all / n_threads);
     for (int64_t i = 0; i < n_threads; i++)
         threads[i] = thread_start("sim", work, &crew);
     if (isatty(STDERR_FILENO) != 0 && !scenario->is_json)

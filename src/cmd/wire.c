@@ -119,12 +119,11 @@ static void describe_api_model(struct house *house, int s)
         .n_vocabulary = card->spec.n_vocabulary,
         .tokenizer = card->tokenizer,
         .chat_template = card->chat_template,
+        .chat_fault = card->chat_fault.text[0] != '\0' ? card->chat_fault.text : NULL,
         .bos_id = card->bos_id,
         .eos_id = card->eos_id,
         .n_eog = card->n_eog,
         .eog_ids = card->eog_ids,
-        .bos_text = card->bos_text,
-        .eos_text = card->eos_text,
         .slo = house->services[s].slo,
         .priority = house->services[s].priority,
         .created_unix_s = time_unix_ns() / TIME_NS_PER_S,
@@ -151,7 +150,7 @@ static enum status open_model(struct house *house, int s, struct kv_shape *shape
     enum dtype kv_dtype = chosen_kv_dtype(config, model);
     struct weights *weights;
     enum status status =
-        serve_model_open(model, kv_dtype, &weights, &house->cards[s], &house->profiles[s], fault);
+        serve_model_open(config, model, &weights, &house->cards[s], &house->profiles[s], fault);
     if (status != STATUS_OK)
         return status;
     house->n_services = s + 1;

@@ -22,11 +22,6 @@ struct batch {
     int32_t n_seats; /* static batching: rows, those of members that ended too; >= n_items */
     int32_t n_items;
     struct batch_item *items;
-    /* The first so many items are all steady requests of the service (schedule/steady.h), which
-     * draw a token in each round of the plan; 0 = nothing is said. */
-    int32_t n_steady;
-    int64_t n_steady_context; /* set by the engine: the sum of their contexts, as below */
-    int32_t n_steady_most;    /* the same: the longest */
     /* Set by the engine when it starts a batch in which every item is one step of a decode: the sum
      * of their contexts, that step counted. 0 = not such a batch. */
     int64_t n_decode_context;

@@ -23,7 +23,7 @@ enum request_flag {
 
 /* Its first cache line is all that a step of a running request reads and writes. */
 struct request {
-    uint64_t id;          /* unique over the cluster: door number << 48 | counter */
+    uint64_t id;          /* unique over the cluster: gateway << 48 | counter, see api.c */
     int32_t n_prompt;     /* tokens of the prompt */
     int32_t n_tokens;     /* known tokens: prompt and generated */
     int32_t n_computed;   /* tokens whose KV the device holds; < n_tokens until it ends */
@@ -40,18 +40,19 @@ struct request {
     uint8_t state, kind;
     uint16_t n_cohort;
 
-    int64_t arrived_ns;       /* at the gateway's door */
-    int64_t deadline_ns;      /* TIME_NEVER when none */
-    int64_t first_ns;         /* first token, 0 before */
-    uint32_t body;            /* the engine's handle of the body; 0 in the simulator */
-    uint32_t next_unsaid;     /* slots: the engine's next that has something to say */
-    uint32_t cohort;          /* a batch composed by the router, 0 = free */
-    uint16_t tenant, variant; /* tenant and variant (adapter) salt the prefix hash */
-    uint32_t next_by_id;      /* slots: the engine's next with an id of the same place */
-    uint32_t epoch;           /* how often it was submitted: tells late events of an earlier life */
-    uint32_t n_preempted;
-    uint32_t next, prev; /* slots: the engine's order of arrival inside a service */
-    uint32_t queue_us;   /* from arrival to its first batch; 0 before */
+    int64_t arrived_ns;   /* at the gateway's door */
+    int64_t deadline_ns;  /* TIME_NEVER when none */
+    int64_t first_ns;     /* first token, 0 before */
+    uint32_t body;        /* the engine's handle of the body; 0 in the simulator */
+    uint32_t next_unsaid; /* slots: the engine's next that has something to say */
+    uint64_t tenant;      /* hash of its name, the same at each gateway; 0: it has none. It and
+                             variant (adapter) salt the prefix hash */
+    uint32_t cohort;      /* a batch composed by the router, 0 = free */
+    uint32_t epoch;       /* how often it was submitted: tells late events of an earlier life */
+    uint16_t variant;
+    uint16_t n_preempted; /* at most UINT16_MAX is said */
+    uint32_t next, prev;  /* slots: the engine's order of arrival inside a service */
+    uint32_t queue_us;    /* from arrival to its first batch; 0 before */
 };
 _Static_assert(offsetof(struct request, arrived_ns) == 64, "what a step needs is one line");
 _Static_assert(sizeof(struct request) == 128, "a request is 128 bytes");

@@ -4,7 +4,8 @@
  * submit copies both records: the submitter keeps its own, so a request can be submitted again
  * elsewhere. Events carry an absolute position and the epoch of the submission, so a repeated or
  * late event is harmless. RETURNED alone carries slices, drain, unload, migration, refusal and
- * crash: the request goes back to whoever submitted it, which keeps prompt and tokens. */
+ * crash: the request goes back to the gateway, which keeps prompt and tokens and submits it again.
+ * The gateway itself returns nothing: its submitter hears of tokens and of the end. */
 #pragma once
 #include "core/request.h"
 

@@ -2,7 +2,6 @@
  * what ended are free again. */
 #include "engine/room.h"
 #include "engine/state.h"
-#include "engine/steady.h"
 #include "engine/swap.h"
 #include "engine/waits.h"
 
@@ -151,42 +150,6 @@ static void advance_all(struct engine *e, const struct engine_flight *flight,
             kv_trim(e->kv, slot, r->n_computed);
         r->batch = 0;
     }
-}
-
-/* A batch that begins with steady requests: they advance together, the rest one by one. */
-static void advance_steady(struct engine *e, const struct engine_flight *flight,
-                           const struct engine_exec_done *done)
-{
-    const struct batch *batch = &flight->batch;
-    engine_steady_advance(e, flight, done->n_steps);
-    for (int32_t i = 0; i < flight->n_steady && flight->n_steady < batch->n_items; i++)
-        e->scratch->n_new[i] = e->scratch->n_computed[i] = done->n_steps;
-    for (int32_t i = flight->n_steady; i < batch->n_items; i++) {
-        uint32_t slot = batch->items[i].slot;
-        advance(e, flight, i, done);
-        e->scratch->to_tell[e->n_to_tell++] = slot;
-        if (done->n_steps < flight->n_rounds)
-            kv_trim(e->kv, slot, e->requests[slot].n_computed);
-        e->requests[slot].batch = 0;
-    }
-}
-
-/* The same in a simulator when every item decodes and nothing else happens to any of them. */
-static void advance_quietly(struct engine *e, const struct engine_flight *flight, int32_t n_steps)
-{
-    const struct batch_item *items = flight->batch.items;
-    struct request *requests = e->requests;
-    int32_t n_items = flight->batch.n_items;
-    int64_t now_ns = e->view.now_ns;
-    for (int32_t i = 0; i < n_items; i++) {
-        struct request *r = &requests[items[i].slot];
-        r->n_computed += n_steps;
-        r->n_tokens += n_steps;
-        r->served_ns = now_ns;
-        r->batch = 0;
-    }
-    for (int32_t i = 0; i < n_items && n_steps < flight->n_rounds; i++)
-        kv_trim(e->kv, items[i].slot, requests[items[i].slot].n_computed);
 }
 
 /* The policy hears of those that outran their prediction with this batch, before it is done. */
@@ -359,36 +322,6 @@ static void tell_done(struct engine *e, const struct batch *batch,
     engine_queue_tell(e, &event);
 }
 
-/* The first n of an array of which each is this. */
-static const int32_t *all_alike(struct engine_scratch *scratch, int32_t n, int32_t value)
-{
-    if (scratch->alike != value)
-        scratch->n_alike = 0;
-    scratch->alike = value;
-    for (int32_t i = scratch->n_alike; i < n; i++)
-        scratch->all_alike[i] = value;
-    scratch->n_alike = max_i32(scratch->n_alike, n);
-    return scratch->all_alike;
-}
-
-/* A batch that is all steady, with nobody in it whose end was said meanwhile: what engine_commit
- * does, without a look at its items. */
-static void commit_steady(struct engine *e, struct engine_flight *flight,
-                          const struct engine_exec_done *done)
-{
-    struct batch *batch = &flight->batch;
-    e->n_to_tell = 0;
-    engine_steady_advance(e, flight, done->n_steps);
-    count(e, batch, done);
-    engine_commit_land(e, flight);
-    const int32_t *n_new = all_alike(e->scratch, batch->n_items, done->n_steps);
-    tell_done(e, batch, done, n_new, n_new);
-    for (int32_t i = 0; i < e->n_to_tell; i++)
-        end_or_say(e, e->scratch->to_tell[i]);
-    batch->n_items = 0;
-    flight->n_steady = 0;
-}
-
 /* Batches of each request, where lanes run side by side: see look in queue.c. */
 static void count_seen(struct engine *e, const struct batch *batch, int32_t n_steps)
 {
@@ -422,12 +355,6 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
         engine_swap_commit(e, flight, done);
         return;
     }
-    if (flight->n_steady == batch->n_items && e->n_marked == 0 && !done->is_failed) {
-        commit_steady(e, flight, done);
-        return;
-    }
-    if (done->is_failed)
-        engine_steady_pin(e, batch->service);
     engine_waits_note(e, flight, done);
     bool tells_all = has_marked(e, batch) || done->is_failed;
     e->n_to_tell = 0;
@@ -436,18 +363,9 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
         e->requests[batch->items[i].slot].batch = 0;
         ends(&e->own[batch->items[i].slot], SERVICE_RETURNED, SERVICE_CRASHED);
     }
-    int32_t n_steady = flight->n_steady;
-    bool is_quiet = n_steady == 0 && done->n_steps < flight->n_quiet && !done->is_failed;
-    if (n_steady > 0)
-        advance_steady(e, flight, done);
-    else if (is_quiet)
-        advance_quietly(e, flight, done->n_steps);
-    else if (!done->is_failed)
+    if (!done->is_failed)
         advance_all(e, flight, done);
-    bool is_alike = is_quiet || (n_steady > 0 && n_steady == batch->n_items);
-    const int32_t *n_new =
-        is_alike ? all_alike(e->scratch, batch->n_items, done->n_steps) : e->scratch->n_new;
-    const int32_t *n_computed = is_alike ? n_new : e->scratch->n_computed;
+    const int32_t *n_new = e->scratch->n_new, *n_computed = e->scratch->n_computed;
     count(e, batch, done);
     count_seen(e, batch, done->is_failed ? 0 : done->n_steps);
     count_pads(e, flight, done, n_new, n_computed);
@@ -456,14 +374,9 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
     engine_commit_land(e, flight);
     if (!done->is_failed && done->n_steps == 1 && !e->options.is_virtual)
         observe(e, flight, (done->end_ns - done->begin_ns) * 1000);
-    for (int32_t i = n_steady; i < batch->n_items && !is_alike; i++)
-        engine_steady_join(e, batch->items[i].slot);
     tell_done(e, batch, done, n_new, n_computed);
     int32_t n_to_tell = tells_all ? batch->n_items : e->n_to_tell;
     for (int32_t i = 0; i < n_to_tell; i++)
         end_or_say(e, tells_all ? batch->items[i].slot : e->scratch->to_tell[i]);
-    if (n_steady == 0)
-        engine_steady_build(e, batch->service);
     batch->n_items = 0;
-    flight->n_steady = 0;
 }

@@ -3,7 +3,6 @@
  * All memory is taken here at open, sized by the options; nothing is allocated afterwards. */
 #include "engine/room.h"
 #include "engine/state.h"
-#include "engine/steady.h"
 #include "engine/swap.h"
 
 #include "base/mem.h"
@@ -202,7 +201,6 @@ struct engine *engine_open(const struct engine_options *options)
     const struct engine_exec_view view = { e->requests, e->bodies, e->kv };
     e->options.exec.attach(e->options.exec.self, &view);
     engine_swap_open(e);
-    engine_steady_open(e);
     engine_log_opened(e);
     return e;
 }
@@ -217,7 +215,6 @@ void engine_close(struct engine *e)
                             e->pads,         e->n_planned, e->flights[0].items, e->payload,
                             e->policy_state, e->models,    e->wanted_bytes,     e->away };
     engine_scratch_close(e->own_scratch);
-    engine_steady_close(e);
     kv_close(e->kv);
     engine_bodies_close(e->bodies);
     engine_ids_close(&e->by_id);
@@ -408,11 +405,6 @@ int engine_spans(const struct engine *e, struct mem_span spans[ENGINE_SPANS_MAX]
     spans[n++] = (struct mem_span){ e->stats, sizeof(*e->stats) };
     size_t n_state = e->options.policy->state_bytes(&e->limits);
     spans[n++] = (struct mem_span){ e->policy_state, n_state < STATE_SPAN ? n_state : STATE_SPAN };
-    if (e->steady != NULL) {
-        spans[n++] = (struct mem_span){ e->steady, offsetof(struct schedule_steady, n_crossing) };
-        spans[n++] = (struct mem_span){ e->steady->items, 4 * 64 };
-        spans[n++] = (struct mem_span){ e->steady->ends, 2 * 64 };
-    }
     CHECK(n <= ENGINE_SPANS_MAX);
     return n;
 }

@@ -47,10 +47,7 @@ struct perf_load engine_exec_load(const struct batch *batch, const struct reques
     struct perf_load load = { 0 };
     if (batch->pad_to > 0)
         return padded_load(batch);
-    load.n_decodes = batch->n_steady;
-    load.n_decode_context = batch->n_steady_context;
-    load.n_context_most = batch->n_steady > 0 ? batch->n_steady_most : 0;
-    for (int32_t i = batch->n_steady; i < batch->n_items; i++) {
+    for (int32_t i = 0; i < batch->n_items; i++) {
         const struct batch_item *item = &batch->items[i];
         const struct request *request = &requests[item->slot];
         int64_t n = min_i32(item->n_tokens, request->n_tokens - request->n_computed);
@@ -78,10 +75,7 @@ struct perf_load engine_exec_load_of_round(const struct batch *batch,
         return (struct perf_load){ .n_decodes = n,
                                    .n_decode_context = (int64_t)n * (batch->pad_to + round) };
     }
-    load.n_decodes = batch->n_steady;
-    load.n_decode_context = batch->n_steady_context + (int64_t)batch->n_steady * round;
-    load.n_context_most = batch->n_steady > 0 ? batch->n_steady_most + round : 0;
-    for (int32_t i = batch->n_steady; i < batch->n_items; i++) {
+    for (int32_t i = 0; i < batch->n_items; i++) {
         const struct batch_item *item = &batch->items[i];
         const struct request *r = &requests[item->slot];
         struct engine_progress before = { 0 };

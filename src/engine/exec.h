@@ -73,8 +73,7 @@ static inline struct engine_progress engine_exec_progress(const struct request *
 }
 /* Rounds until the request draws its last token: n_tokens_max or the end of its lease. */
 int32_t engine_exec_rounds(const struct request *request, int32_t n_item_tokens);
-/* What the first round of a batch computes, by the records as they are now; of steady requests,
- * whose records may be late, the batch says it. */
+/* What the first round of a batch computes, by the records as they are now. */
 struct perf_load engine_exec_load(const struct batch *batch, const struct request *requests);
 /* The same of one of its rounds, the first being 0. */
 struct perf_load engine_exec_load_of_round(const struct batch *batch,

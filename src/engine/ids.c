@@ -12,7 +12,7 @@ static uint32_t *place_of(const struct engine_ids *ids, uint64_t id)
     return &ids->places[(uint32_t)(x >> 32) & (ids->n_places - 1)];
 }
 
-void engine_ids_open(struct engine_ids *ids, struct request *requests, uint32_t n_max)
+void engine_ids_open(struct engine_ids *ids, const struct request *requests, uint32_t n_max)
 {
     uint32_t n_places = 1;
     CHECK(n_max <= 1u << 31);
@@ -21,10 +21,12 @@ void engine_ids_open(struct engine_ids *ids, struct request *requests, uint32_t 
     *ids = (struct engine_ids){ .requests = requests, .n_places = n_places };
     ids->places = mem_take(n_places * sizeof(*ids->places));
     memset(ids->places, 0xFF, n_places * sizeof(*ids->places));
+    ids->next = mem_take(n_max * sizeof(*ids->next));
 }
 
 void engine_ids_close(struct engine_ids *ids)
 {
+    mem_give(ids->next);
     mem_give(ids->places);
     *ids = (struct engine_ids){ 0 };
 }
@@ -38,15 +40,14 @@ uint32_t engine_ids_find(const struct engine_ids *ids, uint64_t id)
 {
     uint32_t slot = *place_of(ids, id);
     while (slot != ENGINE_IDS_NONE && ids->requests[slot].id != id)
-        slot = ids->requests[slot].next_by_id;
+        slot = ids->next[slot];
     return slot;
 }
 
 void engine_ids_add(struct engine_ids *ids, uint32_t slot)
 {
-    struct request *r = &ids->requests[slot];
-    uint32_t *place = place_of(ids, r->id);
-    r->next_by_id = *place;
+    uint32_t *place = place_of(ids, ids->requests[slot].id);
+    ids->next[slot] = *place;
     *place = slot;
     ids->n++;
 }
@@ -56,8 +57,8 @@ void engine_ids_remove(struct engine_ids *ids, uint32_t slot)
     uint32_t *at = place_of(ids, ids->requests[slot].id);
     while (*at != slot) {
         CHECK(*at != ENGINE_IDS_NONE);
-        at = &ids->requests[*at].next_by_id;
+        at = &ids->next[*at];
     }
-    *at = ids->requests[slot].next_by_id;
+    *at = ids->next[slot];
     ids->n--;
 }

@@ -1,5 +1,5 @@
-/* Which slot a request lies in, by its id: a hash table of slots alone. Those of one place are
- * chained through the requests' records, where their ids stand.
+/* Which slot a request lies in, by its id: a hash table of slots alone, since the ids stand in the
+ * requests' records.
  *
  * Its order is never looked at by anything that decides. */
 #pragma once
@@ -8,12 +8,13 @@
 #define ENGINE_IDS_NONE UINT32_MAX
 
 struct engine_ids {
-    struct request *requests; /* by slot, the engine's: next_by_id is kept here */
-    uint32_t *places;         /* (n_places) the first slot; ENGINE_IDS_NONE: nobody */
-    uint32_t n, n_places;     /* a power of two, as many as there may be or more */
+    const struct request *requests; /* by slot, the engine's */
+    uint32_t *places;               /* (n_places) the first slot; ENGINE_IDS_NONE: there is none */
+    uint32_t *next;                 /* by slot: the next one of the same place */
+    uint32_t n, n_places;           /* a power of two, as many as there may be or more */
 };
 
-void engine_ids_open(struct engine_ids *ids, struct request *requests, uint32_t n_max);
+void engine_ids_open(struct engine_ids *ids, const struct request *requests, uint32_t n_max);
 void engine_ids_close(struct engine_ids *ids);
 uint32_t engine_ids_find(const struct engine_ids *ids, uint64_t id); /* ENGINE_IDS_NONE: absent */
 void engine_ids_fetch(const struct engine_ids *ids, uint64_t id);    /* for what comes of it soon */

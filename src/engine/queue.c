@@ -1,7 +1,6 @@
 /* The ways of a request through an engine: slots, waiting lists, running arrays. See state.h. */
 #include "engine/room.h"
 #include "engine/state.h"
-#include "engine/steady.h"
 #include "engine/swap.h"
 
 #include <string.h>
@@ -10,8 +9,6 @@ enum { QUEUE_LOOKS_MAX = 8 }; /* for a request's place in a list, before there i
 
 void engine_queue_tell(struct engine *e, const struct schedule_event *event)
 {
-    if (!e->options.policy->reads_late)
-        engine_steady_settle_all(e);
     e->options.policy->saw(e->policy_state, &e->view, event);
 }
 
@@ -182,7 +179,6 @@ static void leave_running(struct engine *e, uint32_t slot)
     uint32_t *running = running_of(e, e->requests[slot].service);
     uint32_t i = 0;
     look(e, slot, false);
-    engine_steady_leave(e, slot);
     while (running[i] != slot)
         CHECK(++i < service->n_running);
     service->n_running--;
@@ -229,7 +225,6 @@ void engine_queue_preempt(struct engine *e, uint32_t slot)
 {
     struct request *r = &e->requests[slot];
     CHECK(slot < e->options.n_requests_max && r->batch == 0);
-    CHECK(!e->own[slot].is_steady || e->steady[r->service].n_ahead == 0);
     CHECK(r->state == REQUEST_WAITING || r->state == REQUEST_RUNNING);
     bool was_running = r->state == REQUEST_RUNNING;
     if (was_running) {
@@ -239,7 +234,8 @@ void engine_queue_preempt(struct engine *e, uint32_t slot)
     engine_queue_release(e, slot);
     if (!was_running)
         return; /* it gave back a prefix hit, no work */
-    r->n_preempted++;
+    if (r->n_preempted < UINT16_MAX)
+        r->n_preempted++;
     e->stats[r->service].n_preempted++;
     engine_queue_wait(e, slot);
     tell_policy(e, SCHEDULE_PREEMPTED, slot);
@@ -277,7 +273,6 @@ void engine_queue_end(struct engine *e, uint32_t slot, enum service_what what, e
     struct request *r = &e->requests[slot];
     struct engine_own *own = &e->own[slot];
     CHECK(r->batch == 0);
-    CHECK(!own->is_steady || e->steady[r->service].n_ahead == 0);
     tell_policy(e, SCHEDULE_GONE, slot);
     if (why == SERVICE_LEASE_OVER)
         engine_room_sliced(e, r);
@@ -304,8 +299,6 @@ void engine_queue_end_soon(struct engine *e, uint32_t slot, enum service_what wh
     struct engine_own *own = &e->own[slot];
     if (e->requests[slot].state == REQUEST_ENDED || own->end_what != 0)
         return;
-    if (own->is_steady)
-        engine_steady_pin(e, e->requests[slot].service);
     if (e->requests[slot].batch == 0) {
         engine_queue_end(e, slot, what, why);
         return;

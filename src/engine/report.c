@@ -1,6 +1,5 @@
 /* What an engine tells of itself, and whether all of it agrees. */
 #include "engine/state.h"
-#include "engine/steady.h"
 #include "schedule/quota.h"
 
 #include <string.h>
@@ -81,7 +80,6 @@ void engine_report(const struct engine *e, struct engine_report *report, int64_t
     const struct set gone = set_without(&report->listed, &e->listed);
     int n = e->options.n_services;
     int64_t most;
-    engine_steady_settle_all((struct engine *)(uintptr_t)e); /* nothing that is shown changes */
     CHECK(n <= LIMIT_SERVICES);
     for (int i = 0; (i = set_next(&gone, i, LIMIT_SERVICES)) >= 0; i++)
         report->services[i] = (struct service_report){ 0 };
@@ -153,7 +151,6 @@ bool engine_is_sound(const struct engine *e)
 {
     uint32_t n_listed = 0, n_taken = 0, n_in_flight = 0, n_ended = 0, n_matched = 0;
     int n_flights = 0;
-    engine_steady_show((struct engine *)(uintptr_t)e);
     for (int service = 0; service < e->options.n_services; service++) {
         if (!is_service_sound(e, service))
             return false;
@@ -171,10 +168,8 @@ bool engine_is_sound(const struct engine *e)
             e->own[slot].holds_hit != (e->n_table_blocks[slot] > 0))
             return false;
     }
-    for (int i = 0; i < LIMIT_BATCHES; i++) {
+    for (int i = 0; i < LIMIT_BATCHES; i++)
         n_flights += e->flights[i].batch.n_items > 0;
-        n_in_flight += e->flights[i].batch.n_items > 0 ? (uint32_t)e->flights[i].n_steady : 0;
-    }
     return n_taken == n_listed + n_ended && n_ended <= e->n_backlog &&
            n_taken == e->options.n_requests_max - e->n_free_slots && n_taken == e->by_id.n &&
            n_in_flight == e->view.n_in_flight && n_flights == e->n_flights &&

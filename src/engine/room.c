@@ -9,7 +9,6 @@
  * that has begun: the model waits for its end. The pool grows back by whatever nobody has booked or
  * wants. */
 #include "engine/room.h"
-#include "engine/steady.h"
 
 #include "base/time.h"
 #include <string.h>
@@ -55,8 +54,6 @@ static void shrink_pool(struct engine *e, int64_t free_bytes)
         uint32_t slot = kv_busy_closing(e->kv);
         if (slot == UINT32_MAX)
             return;
-        if (e->own[slot].is_steady)
-            engine_steady_pin(e, e->requests[slot].service);
         if (e->requests[slot].batch != 0) {
             engine_step_cut(e, 0);
             return;

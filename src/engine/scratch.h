@@ -14,7 +14,5 @@ struct engine_scratch {
     struct kv_budget budget;                 /* of reserve */
     int32_t n_new[LIMIT_BATCH_ITEMS];        /* of commit, as all below */
     int32_t n_computed[LIMIT_BATCH_ITEMS];
-    uint32_t to_tell[LIMIT_BATCH_ITEMS];  /* who has to say something */
-    int32_t all_alike[LIMIT_BATCH_ITEMS]; /* the first n_alike of them are `alike` */
-    int32_t alike, n_alike;
+    uint32_t to_tell[LIMIT_BATCH_ITEMS]; /* those that have something to say */
 };

@@ -34,7 +34,6 @@ struct engine_own {
     bool holds_hit : 1;        /* WAITING, and its table holds what a prefix hit gave */
     bool has_exceeded : 1;     /* its prediction, with the batch that is being committed */
     bool has_deadline : 1;     /* stands in the tree of deadlines */
-    bool is_steady : 1;        /* stands among its service's steady requests */
 };
 _Static_assert(sizeof(struct engine_own) == 8, "there are as many as there may be requests");
 
@@ -50,11 +49,9 @@ struct engine_seen { /* its service's counts as it began to run, and what came s
 
 struct engine_flight {        /* a batch that runs */
     struct batch batch;       /* n_items = 0: not in use */
-    struct batch_item *items; /* memory for the batch's, unless they are the steady ones' alone */
-    int32_t n_steady;         /* of its items, the first so many: committed together (steady.c) */
+    struct batch_item *items; /* memory for the batch's */
     struct perf_load load;
     int n_rounds;
-    int n_quiet; /* fewer rounds than these change nothing but every item's counts, all alike */
     int64_t n_pads, n_invalid; /* of a padded batch that ended */
 };
 
@@ -109,11 +106,9 @@ struct engine {
     void *policy_state;
     struct schedule_service *services; /* (n_services) what the view shows */
     uint16_t *busy;                    /* (n_services) what the view shows; behind them */
-    struct schedule_steady *steady;    /* (n_services); NULL: steps are looked at one by one */
     struct engine_stats *stats;        /* (n_services) */
     struct engine_queue *queues;       /* (n_services) */
     uint32_t *running;                 /* (n_services, n_requests_max) */
-    int32_t n_steady_max;
 
     struct request *requests; /* (n_requests_max), as all below */
     struct engine_own *own;

@@ -6,7 +6,6 @@
  * 1) goes on until its rounds are done or something cuts it. */
 #include "engine/room.h"
 #include "engine/state.h"
-#include "engine/steady.h"
 #include "engine/swap.h"
 #include "kv/host.h"
 
@@ -53,9 +52,7 @@ static int64_t blocks_lacking(const struct engine *e, const struct batch *batch,
 {
     int32_t block_tokens = kv_layout(e->kv, batch->service)->block_tokens;
     int64_t n = 0;
-    if (batch->n_steady > 0)
-        n = schedule_steady_blocks(&e->steady[batch->service], n_rounds);
-    for (int32_t i = batch->n_steady; i < batch->n_items; i++) {
+    for (int32_t i = 0; i < batch->n_items; i++) {
         const struct batch_item *item = &batch->items[i];
         const struct request *r = &e->requests[item->slot];
         struct engine_progress progress = engine_exec_progress(r, item->n_tokens, n_rounds);
@@ -88,9 +85,7 @@ static bool fits(struct engine *e, const struct schedule_plan *plan, uint16_t la
 /* Rounds until one of them draws its last token, or may say its first. */
 static int rounds_to_finish(const struct engine *e, const struct batch *batch, int n_rounds)
 {
-    if (batch->n_steady > 0)
-        n_rounds = min_i32(n_rounds, schedule_steady_left(&e->steady[batch->service]));
-    for (int32_t i = batch->n_steady; i < batch->n_items; i++) {
+    for (int32_t i = 0; i < batch->n_items; i++) {
         const struct batch_item *item = &batch->items[i];
         const struct request *r = &e->requests[item->slot];
         int n = r->n_tokens_max - r->n_tokens;
@@ -119,20 +114,8 @@ static int rounds_of(struct engine *e, const struct schedule_plan *plan, uint16_
     return max_i32(n_rounds, 1);
 }
 
-/* What an item that decodes computes in n_rounds rounds, and after how many something happens to
- * it: its end, its first token, or more tokens than were predicted. */
-static inline int32_t survey_decode(const struct request *r, int32_t n_rounds, int32_t *n_quiet)
-{
-    int32_t left = r->n_tokens_max - r->n_tokens;
-    int32_t n_beyond = r->n_prompt + r->n_predicted - r->n_tokens + 1;
-    int32_t quiet = r->n_predicted > 0 && n_beyond > 0 ? min_i32(left, n_beyond) : left;
-    *n_quiet = min_i32(*n_quiet, r->n_tokens == r->n_prompt ? 0 : quiet);
-    return min_i32(n_rounds, left);
-}
-
 /* Copies the batch into the flight and pins its requests, in the one pass over all items that every
- * step makes: who needs blocks (e->scratch->needs), who starts (e->scratch->starts), how long
- * nothing happens. */
+ * step makes: which need blocks (e->scratch->needs), and which start (e->scratch->starts). */
 static void survey(struct engine *e, struct engine_flight *flight, const struct batch *batch,
                    int n_rounds)
 {
@@ -140,15 +123,12 @@ static void survey(struct engine *e, struct engine_flight *flight, const struct 
     struct request *requests = e->requests;
     const int32_t *n_table_blocks = e->n_table_blocks;
     int32_t block_tokens = kv_layout(e->kv, batch->service)->block_tokens, n_items = batch->n_items;
-    const struct engine_options *o = &e->options;
-    int32_t n_quiet = o->is_virtual && o->says_little && o->trace == NULL ? INT32_MAX : 0;
     int64_t n_context = 0;
     uint32_t id = e->next_batch;
     uint16_t service = batch->service;
     bool is_decode = batch->pad_to == 0;
-    int32_t n_steady = flight->n_steady;
-    int n_needs = e->n_needs, n_starts = 0;
-    for (int32_t i = n_steady; i < n_items; i++) {
+    int n_needs = 0, n_starts = 0;
+    for (int32_t i = 0; i < n_items; i++) {
         uint32_t slot = batch->items[i].slot;
         int32_t n_tokens = batch->items[i].n_tokens;
         struct request *r = &requests[slot];
@@ -156,12 +136,11 @@ static void survey(struct engine *e, struct engine_flight *flight, const struct 
         CHECK(r->batch == 0 && r->service == service && lacking > 0 && n_tokens > 0);
         if (lacking == 1 && r->n_lease == 0 && r->kind == REQUEST_GENERATE) {
             n_tokens = 1;
-            n_covered = n_known - 1 + survey_decode(r, n_rounds, &n_quiet);
+            n_covered = n_known - 1 + min_i32(n_rounds, r->n_tokens_max - n_known);
             is_decode &= n_known > r->n_prompt;
         } else {
             n_tokens = min_i32(n_tokens, lacking);
             n_covered = r->n_computed + engine_exec_progress(r, n_tokens, n_rounds).n_computed;
-            n_quiet = 0;
             is_decode = false;
         }
         n_context += n_known;
@@ -175,29 +154,16 @@ static void survey(struct engine *e, struct engine_flight *flight, const struct 
     }
     e->n_needs = n_needs;
     e->n_starts = n_starts;
-    flight->n_quiet = n_quiet;
-    const struct schedule_steady *steady = n_steady > 0 ? &e->steady[service] : NULL;
-    flight->batch.n_steady_context = steady != NULL ? steady->n_tokens : 0;
-    flight->batch.n_steady_most = steady != NULL ? steady->most_known + steady->n_rounds : 0;
-    n_context += flight->batch.n_steady_context;
     flight->batch.n_decode_context = is_decode && batch->pad_to == 0 ? n_context : 0;
 }
 
 static bool reserve(struct engine *e, struct engine_flight *flight, const struct batch *batch,
                     int n_rounds)
 {
-    int64_t n_blocks = 0;
-    e->n_needs = 0;
-    flight->n_steady = engine_steady_part(e, batch, n_rounds);
-    if (flight->n_steady > 0 && kv_is_counted(e->kv))
-        n_blocks = schedule_steady_blocks(&e->steady[batch->service], n_rounds);
-    else if (flight->n_steady > 0)
-        engine_steady_need(e, batch->service, n_rounds);
     survey(e, flight, batch, n_rounds);
-    if (e->n_needs + n_blocks == 0 ||
-        kv_reserve_beside(e->kv, batch->service, e->scratch->needs, e->n_needs, n_blocks))
+    if (e->n_needs == 0 || kv_reserve(e->kv, batch->service, e->scratch->needs, e->n_needs))
         return true;
-    for (int32_t i = flight->n_steady; i < batch->n_items; i++)
+    for (int32_t i = 0; i < batch->n_items; i++)
         e->requests[batch->items[i].slot].batch = 0;
     return false;
 }
@@ -217,17 +183,9 @@ static const struct batch *take_off(struct engine *e, struct engine_flight *flig
                                     const struct batch *batch, int n_rounds)
 {
     int64_t n_decode_context = flight->batch.n_decode_context;
-    int64_t n_steady_context = flight->batch.n_steady_context;
-    int32_t n_steady_most = flight->batch.n_steady_most;
-    struct batch_item *steady = flight->n_steady > 0 ? e->steady[batch->service].items : NULL;
     flight->n_rounds = n_rounds;
     flight->batch = *batch;
-    flight->batch.items = flight->n_steady == batch->n_items ? steady : flight->items;
-    if (flight->n_steady > 0 && flight->batch.items != steady)
-        memcpy(flight->items, steady, (size_t)flight->n_steady * sizeof(*steady));
-    flight->batch.n_steady = flight->n_steady;
-    flight->batch.n_steady_context = n_steady_context;
-    flight->batch.n_steady_most = n_steady_most;
+    flight->batch.items = flight->items;
     flight->batch.n_decode_context = n_decode_context;
     flight->batch.id = e->next_batch;
     if (!e->options.is_virtual || e->options.trace != NULL) /* else nobody looks at it */
@@ -238,8 +196,6 @@ static const struct batch *take_off(struct engine *e, struct engine_flight *flig
             e->n_planned[e->scratch->starts[i]] = 0;
         engine_queue_start(e, e->scratch->starts[i]);
     }
-    if (flight->n_steady > 0)
-        engine_steady_take_off(e, flight);
     e->n_flights++;
     e->view.n_in_flight += (uint32_t)batch->n_items;
     return &flight->batch;
@@ -356,8 +312,6 @@ static int begin_lane(struct engine *e, struct schedule_plan *plan, uint16_t lan
 static int begin(struct engine *e, struct schedule_plan *plan, int *n_refused)
 {
     int n_begun = 0;
-    if (engine_steady_begin(e, plan))
-        return 1;
     uint32_t planned = 0;
     for (int32_t i = 0; i < plan->n_batches; i++)
         planned |= 1U << plan->batches[i].lane;
@@ -385,8 +339,6 @@ static void match_front(struct engine *e)
 
 static void verify(struct engine *e, const struct schedule_plan *p)
 {
-    if (base_verify)
-        engine_steady_settle_all(e);
     const char *wrong = base_verify ? schedule_check(&e->view, p) : NULL;
     if (wrong != NULL)
         log_line(LOG_ERROR, "engine", "policy %s: %s", e->options.policy->name, wrong);
@@ -420,8 +372,6 @@ static void plan(struct engine *e)
         if (e->options.has_prefix_cache)
             match_front(e);
         e->view.swap_bytes_free = kv_host_free_bytes(e->kv);
-        if (!e->options.policy->reads_late)
-            engine_steady_settle_all(e);
         e->options.policy->plan(e->policy_state, &e->view, p);
         if (e->options.log != NULL)
             engine_log_plan(e, p);
@@ -514,19 +464,14 @@ void engine_fetch_for(const struct engine *e, uint64_t id)
 }
 
 /* A host of many engines comes back to one when nothing of it is in the cache any more: what a
- * commit and the next plan read of those that are not steady, of those that end, and of who waits
- * first, is asked for all at once, not line by line. */
+ * commit and the next plan read of its batch, and of the request that waits first, is asked for all
+ * at once, not line by line. */
 static void fetch(const struct engine *e)
 {
     const struct engine_flight *flight = &e->flights[0];
     const struct batch *batch = &flight->batch;
-    for (int32_t i = batch->n_steady; i < batch->n_items; i++)
+    for (int32_t i = 0; i < batch->n_items; i++)
         fetch_slot(e, batch->items[i].slot);
-    const struct schedule_steady *steady = batch->n_steady > 0 ? &e->steady[batch->service] : NULL;
-    int32_t n_rounds = steady != NULL ? steady->n_rounds + flight->n_rounds : 0;
-    for (int32_t i = 0; steady != NULL && n_rounds >= steady->first_end && i < steady->n; i++)
-        if (steady->ends[i] <= n_rounds)
-            fetch_slot(e, steady->items[i].slot);
     if (e->services[0].first_waiting != SCHEDULE_NONE)
         fetch_slot(e, e->services[0].first_waiting);
     __builtin_prefetch(&flight->items[batch->n_items], 1); /* who starts next stands there */
@@ -543,7 +488,6 @@ void engine_stop(struct engine *e, int64_t now_ns)
     e->view.now_ns = now_ns;
     while (e->n_flights > 0 && exec->poll(exec->self, &done))
         engine_commit(e, &done);
-    engine_steady_settle_all(e);
     for (uint32_t slot = 0; slot < e->options.n_requests_max; slot++)
         if (e->requests[slot].state == REQUEST_WAITING ||
             e->requests[slot].state == REQUEST_RUNNING)

@@ -3,6 +3,12 @@
  * computes comes when it is over. */
 #include "engine/waits.h"
 
+/* When the first of its rounds ended (from is 1; else the from-th), and the longest time from then
+ * between the ends of two. Rounds that do not stand for single steps end all at once, now. */
+struct engine_rounds {
+    int64_t first_ns, gap_ns;
+};
+
 static void note(struct engine_waits *waits, const struct engine_rounds *rounds, int64_t end_ns)
 {
     if (waits->first_ns == 0)
@@ -13,8 +19,8 @@ static void note(struct engine_waits *waits, const struct engine_rounds *rounds,
     waits->last_ns = end_ns;
 }
 
-struct engine_rounds engine_waits_rounds(const struct engine *e, uint16_t lane, int32_t n_steps,
-                                         int32_t from)
+static struct engine_rounds rounds_of(const struct engine *e, uint16_t lane, int32_t n_steps,
+                                      int32_t from)
 {
     const struct engine_exec *exec = &e->options.exec;
     struct engine_rounds rounds = { e->ended_ns, 0 };
@@ -27,11 +33,11 @@ void engine_waits_note(struct engine *e, const struct engine_flight *flight,
                        const struct engine_exec_done *done)
 {
     const struct batch *batch = &flight->batch;
-    if (!e->options.tells_waits || done->is_failed || flight->n_steady == batch->n_items)
+    if (!e->options.tells_waits || done->is_failed)
         return;
     uint16_t lane = (uint16_t)batch_place(batch, e->options.n_deep);
-    struct engine_rounds decode = engine_waits_rounds(e, lane, done->n_steps, 1);
-    for (int32_t i = flight->n_steady; i < batch->n_items; i++) {
+    struct engine_rounds decode = rounds_of(e, lane, done->n_steps, 1);
+    for (int32_t i = 0; i < batch->n_items; i++) {
         const struct batch_item *item = &batch->items[i];
         const struct request *r = &e->requests[item->slot];
         int32_t from = (int32_t)div_up_i64(r->n_tokens - r->n_computed, item->n_tokens);
@@ -39,7 +45,7 @@ void engine_waits_note(struct engine *e, const struct engine_flight *flight,
         if (done->n_new[i] == 0)
             continue;
         if (from > 1)
-            rounds = engine_waits_rounds(e, lane, done->n_steps, from);
+            rounds = rounds_of(e, lane, done->n_steps, from);
         note(&e->seen[item->slot].waits, &rounds, e->ended_ns);
     }
 }

@@ -329,36 +329,11 @@ static bool counts_agree(const struct kv *kv, const struct kv_budget *a, int ser
            s->n_blocks_free == t->n_blocks_free && s->n_blocks_cached == t->n_blocks_cached;
 }
 
-bool kv_is_counted(const struct kv *kv)
-{
-    return kv->is_counted;
-}
-
-void kv_put_unnamed(struct kv *kv, int service, int64_t n_blocks)
-{
-    CHECK(kv->is_counted && n_blocks >= 0);
-    kv_count_put(kv, service, n_blocks);
-}
-
-void kv_name(struct kv *kv, int service, uint32_t slot, int64_t n_blocks)
-{
-    CHECK(kv->is_counted && n_blocks >= 0 && n_blocks <= kv->table_stride);
-    CHECK(kv->sizes[slot] == 0 || kv->owners[slot] == service);
-    kv->owners[slot] = (uint16_t)service;
-    kv->sizes[slot] = (int32_t)n_blocks;
-}
-
 bool kv_reserve(struct kv *kv, int service, const struct kv_need *needs, int n_needs)
 {
-    return kv_reserve_beside(kv, service, needs, n_needs, 0);
-}
-
-bool kv_reserve_beside(struct kv *kv, int service, const struct kv_need *needs, int n_needs,
-                       int64_t n_blocks)
-{
-    CHECK(service >= 0 && service < kv->options.n_services && (n_blocks == 0 || kv->is_counted));
+    CHECK(service >= 0 && service < kv->options.n_services);
     int32_t block_tokens = kv->services[service].layout.block_tokens;
-    int64_t n = n_blocks;
+    int64_t n = 0;
     bool is_hold = false;
     for (int i = 0; i < n_needs; i++) {
         n += blocks_lacking(kv, &needs[i], block_tokens);

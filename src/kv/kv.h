@@ -145,14 +145,6 @@ struct kv_need {
 /* Extends the tables of a batch, all or nothing, evicting cached blocks (oldest first). False:
  * nothing changed. */
 bool kv_reserve(struct kv *kv, int service, const struct kv_need *needs, int n_needs) MUST_USE;
-/* The same, and n_blocks more that no table names yet; those only of a pool that counts. */
-bool kv_reserve_beside(struct kv *kv, int service, const struct kv_need *needs, int n_needs,
-                       int64_t n_blocks) MUST_USE;
-/* Such blocks are given back; or the slot's table has n_blocks from now on, of which the new ones
- * are such, or those that it has no more are. */
-void kv_put_unnamed(struct kv *kv, int service, int64_t n_blocks);
-void kv_name(struct kv *kv, int service, uint32_t slot, int64_t n_blocks);
-bool kv_is_counted(const struct kv *kv);
 /* Looks for the longest cached prefix of tokens (whole blocks, at most n_tokens - 1 positions) and
  * puts those blocks, shared, at the start of the slot's empty table. Returns the positions found; 0
  * when the request wants none or tokens is NULL. A block is known by the SHA-256 of all tokens up

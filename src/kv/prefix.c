@@ -14,15 +14,12 @@ static struct hash128 root_name(const struct kv *kv, const struct request *reque
 {
     struct {
         uint64_t salt;
-        uint16_t service, tenant, variant, zero;
-        uint32_t block_tokens, also_zero;
-    } root = { kv->options.prefix_salt,
-               request->service,
-               request->tenant,
-               request->variant,
-               0,
-               (uint32_t)kv->services[request->service].layout.block_tokens,
-               0 };
+        uint64_t tenant;
+        uint16_t service, variant;
+        uint32_t block_tokens;
+    } root = { kv->options.prefix_salt, request->tenant, request->service, request->variant,
+               (uint32_t)kv->services[request->service].layout.block_tokens };
+    _Static_assert(sizeof(root) == 24, "no byte of it is padding");
     return hash_secure(&root, sizeof(root), NULL, 0);
 }
 

@@ -159,13 +159,6 @@ struct route_policy {
     /* It looks at how far requests are that were sent: the simulator then plans step by step, so
      * that it sees the same with and without holds. */
     bool sees_tokens;
-    /* As long as no engine is full or closed and none sends a request home, its choices, of whole
-     * requests, are the same whatever happens at engines: the simulator then tells it of ends
-     * later. */
-    bool is_blind;
-    /* It chooses an engine with the fewest requests sent of those that have the model and room: the
-     * simulator then lets engines that have more go ahead. */
-    bool takes_fewest;
     size_t (*state_bytes)(const struct route_limits *limits);
     size_t (*scratch_bytes)(const struct route_limits *limits); /* NULL = none */
     void (*open)(void *state, const struct route_limits *limits, const struct route_config *config);

@@ -365,7 +365,7 @@ static void saw(void *state, const struct route_view *view, const struct route_e
     {                                                                                              \
         open_row(state, limits, config, &(row));                                                   \
     }
-#define POLICY(id, text, what, ...)                                                                \
+#define POLICY(id, text, what, looks)                                                              \
     const struct route_policy route_spread_##id = { .name = text,                                  \
                                                     .summary = what,                               \
                                                     .state_bytes = state_bytes,                    \
@@ -373,7 +373,7 @@ static void saw(void *state, const struct route_view *view, const struct route_e
                                                     .plan = plan,                                  \
                                                     .saw = saw,                                    \
                                                     .fits = route_sent_fits,                       \
-                                                    __VA_ARGS__ }
+                                                    .sees_tokens = looks }
 ROW(least, least)
 ROW(jsq, least)
 ROW(rr, in_turn)
@@ -383,17 +383,13 @@ ROW(p2c, of_two)
 ROW(token_jsq, by_tokens)
 ROW(static, mapped)
 ROW(least_finish, earliest)
-POLICY(least, "least", "the engine with the fewest requests (SeaLLM's dispatcher)",
-       .takes_fewest = true);
+POLICY(least, "least", "the engine with the fewest requests (SeaLLM's dispatcher)", false);
 POLICY(jsq, "jsq", "join the shortest queue, waiting and running counted: the same as least",
-       .takes_fewest = true);
-POLICY(rr, "rr", "engines in turn", .is_blind = true);
-POLICY(so, "so", "engines in turn, home again after a slice (SCLS's ladder)", .is_blind = false);
-POLICY(random, "random", "any engine, seeded", .is_blind = true);
-POLICY(p2c, "p2c", "of two engines at random the one with less predicted to generate",
-       .sees_tokens = true);
-POLICY(token_jsq, "token-jsq", "the engine with the fewest pending tokens (Splitwise)",
-       .is_blind = false);
-POLICY(static, "static", "a fixed engine per model (MuxServe)", .is_blind = false);
-POLICY(least_finish, "least-finish", "the engine where it is predicted to finish first",
-       .sees_tokens = true);
+       false);
+POLICY(rr, "rr", "engines in turn", false);
+POLICY(so, "so", "engines in turn, home again after a slice (SCLS's ladder)", false);
+POLICY(random, "random", "any engine, seeded", false);
+POLICY(p2c, "p2c", "of two engines at random the one with less predicted to generate", true);
+POLICY(token_jsq, "token-jsq", "the engine with the fewest pending tokens (Splitwise)", false);
+POLICY(static, "static", "a fixed engine per model (MuxServe)", false);
+POLICY(least_finish, "least-finish", "the engine where it is predicted to finish first", true);

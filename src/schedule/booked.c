@@ -9,10 +9,6 @@ int64_t schedule_booked_count(const struct schedule_view *view,
     const struct schedule_service *s = &view->services[service];
     int64_t block_tokens = view->kv->services[service].block_tokens, n_blocks = 0;
     int64_t ahead = config->ahead_blocks * block_tokens;
-    const struct schedule_steady *steady = schedule_steady_of(view, service);
-    if (steady != NULL && (uint32_t)steady->n == s->n_running && steady->n_ahead == 0)
-        return schedule_steady_blocks(steady, (int32_t)ahead + 1);
-    schedule_settle(view, service);
     for (uint32_t i = 0; i < s->n_running; i++) {
         const struct request *r = &view->requests[s->running[i]];
         if (i + FETCH_AHEAD < s->n_running)

@@ -4,7 +4,7 @@
 #pragma once
 #include "schedule/policy.h"
 
-/* Of one service, counted: in closed form where its requests are steady. */
+/* Of one service, counted. */
 int64_t schedule_booked_count(const struct schedule_view *view,
                               const struct schedule_config *config, int service);
 

@@ -136,14 +136,8 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
 static void look(struct fcfs *fcfs, const struct schedule_view *view, int service, uint32_t gone)
 {
     const struct schedule_service *s = &view->services[service];
-    const struct schedule_steady *steady = schedule_steady_of(view, service);
     struct fcfs_service *f = &fcfs->services[service];
     f->oldest = f->oldest_prompt = SCHEDULE_NONE;
-    if (view->n_services == 1 && steady != NULL && (uint32_t)steady->n == s->n_running) {
-        uint32_t i = s->n_running > 1 && s->running[0] == gone;
-        f->oldest = s->n_running > i && s->running[i] != gone ? s->running[i] : SCHEDULE_NONE;
-        return;
-    }
     for (uint32_t i = 0; i < s->n_running; i++) {
         uint32_t slot = s->running[i];
         const struct request *r = &view->requests[slot];
@@ -214,7 +208,6 @@ const struct schedule_policy schedule_fcfs = {
     .open = open,
     .plan = plan,
     .saw = saw,
-    .reads_late = true,
 };
 const struct schedule_policy schedule_fcfs_temporal = {
     .name = "temporal",
@@ -223,5 +216,4 @@ const struct schedule_policy schedule_fcfs_temporal = {
     .open = open_temporal,
     .plan = plan,
     .saw = saw,
-    .reads_late = true,
 };

@@ -222,21 +222,6 @@ static void add_running(struct schedule_fill *fill, uint32_t slot)
         fill->n_blocks_short += n_blocks;
 }
 
-/* All of the service's steady requests at once, when there are seats and blocks for them. */
-static const struct schedule_steady *take_steady(struct schedule_fill *fill, int service,
-                                                 uint32_t must, int32_t n_seats)
-{
-    const struct schedule_steady *steady = schedule_steady_of(fill->view, service);
-    if (steady == NULL || steady->n == 0 || steady->n > n_seats || fill->batch->n_items > 0 ||
-        steady->n_ahead > 0 ||
-        (must != SCHEDULE_NONE && fill->view->requests[must].state == REQUEST_RUNNING) ||
-        !kv_budget_take(&fill->budget, service, schedule_steady_blocks(steady, 1)))
-        return NULL;
-    memcpy(fill->batch->items, steady->items, (size_t)steady->n * sizeof(*steady->items));
-    fill->batch->n_steady = fill->batch->n_items = steady->n;
-    return steady;
-}
-
 /* The decodes of the service that are not planned or in flight. Every step looks at all of them,
  * so this loop does no more than it must. True when nobody else runs. */
 static bool fill_decodes(struct schedule_fill *fill, int service, uint32_t must,
@@ -252,12 +237,6 @@ static bool fill_decodes(struct schedule_fill *fill, int service, uint32_t must,
     int64_t n_refused = INT64_MAX; /* nobody who asks for as many gets them: the rest grows less */
     bool is_all = true;
     n_seats = min_i32(n_seats, n_decodes_of(fill, service));
-    const struct schedule_steady *steady = take_steady(fill, service, must, n_seats);
-    if (steady != NULL) {
-        fill->nobody_catches_up = (uint32_t)steady->n == s->n_running && steady->n < n_seats;
-        return fill->nobody_catches_up;
-    }
-    schedule_settle(fill->view, service);
     for (uint32_t i = 0; i < s->n_running && n < n_seats; i++) {
         uint32_t slot = running[i];
         const struct request *r = &requests[slot];
@@ -300,10 +279,8 @@ static void fill_running(struct schedule_fill *fill, int service, bool decodes, 
         (void)fill_decodes(fill, service, must, n_seats_kept);
         return;
     }
-    const struct schedule_steady *steady = schedule_steady_of(fill->view, service);
     const struct schedule_booked *booked = booked_of(fill, service);
-    if ((steady != NULL && (uint32_t)steady->n == s->n_running) ||
-        (booked != NULL && booked->n_catching_up == 0))
+    if (booked != NULL && booked->n_catching_up == 0)
         return; /* nobody catches up */
     for (uint32_t i = 0; i < s->n_running && !fill->nobody_catches_up; i++) {
         const struct request *r = &fill->view->requests[s->running[i]];
@@ -342,7 +319,6 @@ static int64_t count_booked(const struct schedule_fill *fill, int service)
         return booked->n_blocks;
     if (order->books == NULL)
         return schedule_booked_count(view, fill->config, service);
-    schedule_settle(view, service);
     for (uint32_t i = 0; i < s->n_running; i++) {
         if (i + FETCH_AHEAD < s->n_running)
             __builtin_prefetch(&view->requests[s->running[i + FETCH_AHEAD]]);
@@ -492,7 +468,7 @@ static bool fill_only_decodes(struct schedule_fill *fill, int service, unsigned 
     if (fill_decodes(fill, service, must, 0))
         return true;
     give_back(fill, service);
-    fill->batch->n_items = fill->batch->n_steady = 0;
+    fill->batch->n_items = 0;
     fill->n_blocks_short = 0;
     return false;
 }
@@ -502,8 +478,6 @@ static void fill_parts(struct schedule_fill *fill, int service, unsigned parts, 
     if (fill_only_decodes(fill, service, parts, must))
         return;
     const struct request *m = must == SCHEDULE_NONE ? NULL : &fill->view->requests[must];
-    if (m != NULL)
-        schedule_settle(fill->view, service);
     bool mixes = fill->config->chunk_tokens > 0;
     bool must_starts = m != NULL && m->state == REQUEST_WAITING;
     bool must_decodes = m != NULL && !must_starts && schedule_lacking(m) == 1;
@@ -560,8 +534,6 @@ static bool is_alone(const struct schedule_fill *fill)
         if (s->n_running != n_running || (s->is_open && s->n_waiting > 0))
             return false;
     }
-    if (batch->n_steady == batch->n_items)
-        return fill->view->n_in_flight == 0;
     for (int32_t i = 0; i < batch->n_items; i++) {
         const struct request *r = &fill->view->requests[batch->items[i].slot];
         if (schedule_lacking(r) != 1 || r->state != REQUEST_RUNNING || r->kind != REQUEST_GENERATE)
@@ -573,8 +545,6 @@ static bool is_alone(const struct schedule_fill *fill)
 static int64_t blocks_of_rounds(const struct schedule_fill *fill, int32_t n_rounds)
 {
     int64_t n = 0;
-    if (fill->batch->n_steady == fill->batch->n_items)
-        return schedule_steady_blocks(fill->view->services[fill->batch->service].steady, n_rounds);
     for (int32_t i = 0; i < fill->batch->n_items; i++) {
         const struct batch_item *item = &fill->batch->items[i];
         const struct request *r = &fill->view->requests[item->slot];
@@ -589,14 +559,7 @@ void schedule_fill_hold(struct schedule_fill *fill, int64_t until_ns)
     int32_t n_rounds = min_i32(fill->config->n_rounds_max, fill->n_rounds_most);
     if (n_rounds <= 1 || plan->n_batches != 1 || !is_alone(fill))
         return;
-    bool is_steady = fill->batch->n_steady == fill->batch->n_items;
-    if (is_steady)
-        n_rounds = min_i32(n_rounds,
-                           schedule_steady_left(fill->view->services[fill->batch->service].steady));
-    if (!is_steady || fill->order->books != NULL)
-        schedule_settle(fill->view, fill->batch->service);
-    bool looks = !is_steady || fill->order->books != NULL;
-    for (int32_t i = 0; i < fill->batch->n_items && looks; i++) {
+    for (int32_t i = 0; i < fill->batch->n_items; i++) {
         const struct request *r = &fill->view->requests[fill->batch->items[i].slot];
         n_rounds = min_i32(n_rounds, r->n_tokens_max - r->n_tokens);
         if (r->n_lease > 0)

@@ -32,9 +32,9 @@ struct schedule_order {
     const struct schedule_booked *(*booked)(const void *state, const struct schedule_view *view,
                                             int service);
     bool spares_service; /* of one priority, victims come from other services first */
-    /* Since when the request starves, if it has begun its residence (db.c): it gives way only when
-     * nothing else can, the one that starves for the shortest time first. INT64_MAX: it has none.
-     * NULL: no request has one. */
+    /* Since when the request starves, if it has begun its residence (starve.h): it gives way only
+     * if nothing else can, the one that starves for the shortest time first. INT64_MAX: it has
+     * none. NULL: no request has one. */
     int64_t (*resides_since)(const void *state, const struct schedule_view *view, uint32_t slot);
     /* Positions that are booked for a request that runs, or would be if it started now: who starts
      * fits beside what is booked. NULL: known tokens and, for those that run, a block more. */

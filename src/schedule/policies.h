@@ -3,7 +3,7 @@
 #include "schedule/policy.h"
 
 extern const struct schedule_policy schedule_fcfs, schedule_rr, schedule_db_literal,
-    schedule_db_turn, schedule_db_share, schedule_db_exact, schedule_db_mlfq, schedule_db_value,
+    schedule_db_turn, schedule_db_share, schedule_db_exact, schedule_db_mlfq, schedule_value_policy,
     schedule_fcfs_temporal, schedule_mux_adbs, schedule_mux_rr, schedule_mux_fcfs,
     schedule_ils_reserve, schedule_ils_fastgen, schedule_lease_scls_cb, schedule_static_sls,
     schedule_static_cohort;

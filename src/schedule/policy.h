@@ -10,7 +10,6 @@
 #include "core/request.h"
 #include "kv/kv.h"
 #include "predict/perf.h"
-#include "schedule/steady.h"
 #include "schedule/thresholds.h"
 
 #define SCHEDULE_NONE UINT32_MAX /* no slot */
@@ -30,11 +29,10 @@ struct schedule_service {
     uint32_t first_waiting; /* waiting requests in order of arrival (priority first): request.next;
                                SCHEDULE_NONE = none */
     uint32_t n_waiting, n_running;
-    const uint32_t *running;              /* (n_running) slots, no particular order but stable */
-    const struct schedule_steady *steady; /* of the running ones those that only decode; or NULL */
-    struct perf perf;                     /* as corrected online */
-    int64_t solo_ns, solo_deviation_ns;   /* L-hat and sigma of its requests (ALGORITHMS D-1) */
-    double rate_per_s;                    /* EWMA of arrivals */
+    const uint32_t *running;            /* (n_running) slots, no particular order but stable */
+    struct perf perf;                   /* as corrected online */
+    int64_t solo_ns, solo_deviation_ns; /* L-hat and sigma of its requests (ALGORITHMS D-1) */
+    double rate_per_s;                  /* EWMA of arrivals */
     double n_prompt_mean, n_output_mean;
     int64_t tpot_ns;            /* target per token, 0 = none */
     int64_t kv_bytes_per_token; /* as allocated; 0 = unknown */
@@ -70,8 +68,6 @@ struct schedule_view {
     int32_t n_deep;   /* pipelines: a lane is busy when so many are under way; 0, 1 = it is none */
     double deep_part; /* of a step: of its slowest stage */
     uint32_t n_in_flight; /* requests in flight: their commit will free something */
-    void (*settle)(void *self, int service); /* schedule_settle; NULL: no record is ever late */
-    void *settle_self;
 };
 enum schedule_until { UNTIL_ARRIVAL = 1, UNTIL_FINISH = 2, UNTIL_SHORTAGE = 4, UNTIL_TIME = 8 };
 struct schedule_plan { /* arrays lie in the step's scratch, sized LIMIT_BATCHES, LIMIT_BATCH_ITEMS
@@ -137,9 +133,6 @@ struct schedule_policy {
     bool wants_no_cores; /* lanes of cores, which are no faster side by side, it does not use */
     bool uses_shares;    /* a service with a share decodes on a lane of that size */
     bool pads_batches;   /* its batches may have pad_to: the executor needs room for pads */
-    /* Records of steady requests (steady.h) may be late when it is called: it settles what it reads
-     * of them. What schedule/fill reads, fill settles. */
-    bool reads_late;
 };
 /* The room's table, by name. NULL when there is none. */
 const struct schedule_policy *schedule_find(const char *name);
@@ -161,20 +154,6 @@ static inline bool schedule_lane_is_free(const struct schedule_view *view, int32
         if (view->lane_is_busy[i] && (view->lanes[lane].conflicts >> i & 1) != 0)
             return false;
     return true;
-}
-/* The service's steady requests when they are all of its decodes; NULL: look at each. */
-static inline const struct schedule_steady *schedule_steady_of(const struct schedule_view *view,
-                                                               int service)
-{
-    const struct schedule_steady *steady = view->services[service].steady;
-    return steady != NULL && steady->is_whole ? steady : NULL;
-}
-/* Brings the records of the service's steady requests up to date. */
-static inline void schedule_settle(const struct schedule_view *view, int service)
-{
-    const struct schedule_steady *steady = view->services[service].steady;
-    if (steady != NULL && steady->is_late)
-        view->settle(view->settle_self, service);
 }
 /* Known tokens that the device or the host pool does not hold: what a batch may compute. Blocks of
  * a request that was swapped out come back with its next batch, as part of it. */

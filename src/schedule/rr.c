@@ -66,5 +66,4 @@ const struct schedule_policy schedule_rr = {
     .open = open,
     .plan = plan,
     .saw = saw,
-    .reads_late = true,
 };

@@ -4,11 +4,11 @@
 #include <string.h>
 
 static const struct schedule_policy *const policies[] = {
-    &schedule_fcfs,        &schedule_fcfs_temporal, &schedule_rr,         &schedule_db_literal,
-    &schedule_db_turn,     &schedule_db_share,      &schedule_db_exact,   &schedule_db_mlfq,
-    &schedule_mux_adbs,    &schedule_mux_rr,        &schedule_mux_fcfs,   &schedule_lease_scls_cb,
-    &schedule_ils_reserve, &schedule_ils_fastgen,   &schedule_static_sls, &schedule_static_cohort,
-    &schedule_db_value,
+    &schedule_fcfs,         &schedule_fcfs_temporal, &schedule_rr,         &schedule_db_literal,
+    &schedule_db_turn,      &schedule_db_share,      &schedule_db_exact,   &schedule_db_mlfq,
+    &schedule_mux_adbs,     &schedule_mux_rr,        &schedule_mux_fcfs,   &schedule_lease_scls_cb,
+    &schedule_ils_reserve,  &schedule_ils_fastgen,   &schedule_static_sls, &schedule_static_cohort,
+    &schedule_value_policy,
 };
 
 const struct schedule_policy *const *schedule_all(int *n)

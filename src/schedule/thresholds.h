@@ -21,13 +21,13 @@ struct schedule_config {        /* every threshold of every policy, one struct *
     int64_t share_ns_period; /* shares are computed anew this often: 8 s */
     double pool_full; /* above this fraction used, db-share cuts the heaviest service's cap: 0.9 */
     double pool_cut;  /* by this factor a period: 0.8 */
-    /* value (value.h has the formulas): the least work of a request, in L-hat, while none has ended
-     * (0.1), and the part of them that have less (0.2); the slowness that adds half of what it can,
-     * how slow counts at most, exponent of the rate, number of requests up to which the greedy rule
-     * holds, most of the pool that heavy models leave free: 4, 5, 0.5, 6, 0.25. As many requests
-     * run together as end soonest, times value_batch (1; 0: n_seqs_max). Who cannot end within
-     * late_factor (2) times his expected time alone, and that time, of his arrival, is late: his
-     * turn comes after those who are not. */
+    /* value (value_policy.c has the formulas): the least work of a request, in L-hat, while none
+     * has ended (0.1), and the part of them that have less (0.2); the slowness that adds half of
+     * what it can, how slow counts at most, exponent of the rate, number of requests up to which
+     * the greedy rule holds, most of the pool that heavy models leave free: 4, 5, 0.5, 6, 0.25. As
+     * many requests run together as end soonest, times value_batch (1; 0: n_seqs_max). A request
+     * that cannot end within late_factor (2) times its expected time alone, and that time, of its
+     * arrival is late: its turn comes after those that are not. */
     double value_age, value_young, value_slow, value_cap, value_rate, value_few, value_kept;
     double value_batch, late_factor;
     bool db_counts_wall;  /* DB charges wall time of the batch, not solo-equivalent work */

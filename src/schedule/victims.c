@@ -101,10 +101,8 @@ static bool find_worst(const struct schedule_fill *fill, struct search *search)
     return search->n_worst > 0;
 }
 
-/* What orders ask of a request that runs is never late; what it holds may be. */
 static void give_way(struct schedule_plan *plan, const struct schedule_view *view, uint32_t slot)
 {
-    schedule_settle(view, view->requests[slot].service);
     plan->swaps[plan->n_preempts] = schedule_swap_pays(view, slot);
     plan->preempts[plan->n_preempts++] = slot;
 }

@@ -89,7 +89,6 @@ static void open_clients(struct sim *sim)
 {
     const struct sim_options *o = sim->options;
     sim_clients_open(sim);
-    sim->door.requests = mem_take(sim->n_clients_max * sizeof(*sim->door.requests));
     sim->body = mem_take(request_body_bytes((uint32_t)o->n_tokens_max, 0, 0));
 }
 
@@ -148,7 +147,7 @@ static void close_all(struct sim_bus *bus)
     sim_workload_end(&sim->stream);
     mem_give(sim->clients);
     mem_give(sim->told);
-    mem_give(sim->door.requests);
+    mem_give(sim->requests);
     mem_give(sim->body);
     mem_give(bus->engines);
     mem_give(bus->own);

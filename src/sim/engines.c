@@ -190,7 +190,7 @@ static void open_exec(const struct sim *sim, const struct sim_engine_spec *own,
 {
     const struct sim_chain_map *map = sim_chains_map(sim->chains, e->index);
     int32_t n_deep = deep_of(own, n_lanes);
-    e->exec = sim_model_exec_open(e->n_services, perfs, n_lanes * n_deep, e->clock_ns);
+    e->exec = sim_model_exec_open(e->n_services, perfs, n_lanes * n_deep, &sim->clock_ns);
     if (map != NULL)
         sim_model_exec_set_pipes(e->exec, sim_pipes_open(map, lanes, n_lanes, n_deep));
     if (own != NULL && own->role == SIM_DECODE) /* KV has come over the wire already */
@@ -224,7 +224,6 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
     }
     e->sim = sim;
     e->index = (uint16_t)index;
-    e->clock_ns = sim->windows != NULL ? sim_window_clock(sim->windows, e->index) : &sim->clock_ns;
     e->tells_waits = says_little && o->take != NULL && !o->takes_ends;
     open_exec(sim, own, e, perfs, lanes, n_lanes);
     if (has_shares)
@@ -251,7 +250,7 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
         .is_virtual = true,
         .has_prefix_cache = o->has_prefix_cache,
         .body_bytes = o->has_prefix_cache || o->faults != NULL ? body_bytes(o) : 0,
-        .scratch = sim->windows != NULL ? sim_window_scratch(sim->windows, e->index) : sim->scratch,
+        .scratch = sim->scratch,
         .policy = o->policy,
         .config = &config,
         .exec = sim_model_exec_face(e->exec),
@@ -334,8 +333,7 @@ void sim_engines_open(struct sim *sim, bool (*emit)(void *self, const struct ser
     sim->emit = emit;
     sim->layouts = mem_take((size_t)sim->options->n_services * sizeof(*sim->layouts));
     sim->unit_bytes = sim_layouts(sim->options, sim->layouts);
-    if (sim->windows == NULL)
-        sim->scratch = engine_scratch_open(sim->options->n_requests_max);
+    sim->scratch = engine_scratch_open(sim->options->n_requests_max);
     sim->fetches = sim->options->n_engines >= MANY_ENGINES;
     sim->are_fixed = are_fixed(sim->options);
     sim->engines = mem_take((size_t)sim->options->n_engines * sizeof(*sim->engines));

@@ -3,15 +3,14 @@
 #include "base/base.h"
 
 /* At one instant, in this order: so that an engine sees all that came when it steps. HANDOVER: KV
- * has come from a prefill engine. TELL: what ended at an engine that went ahead. ROUTE: the router
- * wants to be asked; SCALE: pools look at themselves; REPLACE: models move or are planned anew;
- * CHAINS: devices of them leave and join; after all that happens at their instant. */
+ * has come from a prefill engine. ROUTE: the router wants to be asked; SCALE: pools look at
+ * themselves; REPLACE: models move or are planned anew; CHAINS: devices of them leave and join;
+ * after all that happens at their instant. */
 enum sim_kind {
     SIM_ARRIVAL,
     SIM_CANCEL,
     SIM_HANDOVER,
     SIM_STEP,
-    SIM_TELL,
     SIM_ROUTE,
     SIM_SCALE,
     SIM_REPLAN,

@@ -56,8 +56,7 @@ struct sim_model_exec {
     int n_lanes;
     struct lane *told; /* the lane of the batch that was polled last, and which it is there */
     int told_index;
-    int32_t *n_new;         /* (LIMIT_BATCH_ITEMS) */
-    int32_t alike, n_alike; /* the first n_alike of them are `alike` */
+    int32_t *n_new; /* (LIMIT_BATCH_ITEMS) */
     struct lane lanes[];
 };
 
@@ -449,14 +448,7 @@ static bool poll(void *self, struct engine_exec_done *done)
     };
     if (lane->n_polled == lane->n_batches)
         count_busy(x, lane);
-    if (lane->n_rounds != x->alike)
-        x->n_alike = 0;
-    x->alike = lane->n_rounds;
-    for (int32_t i = x->n_alike; i < batch->n_steady; i++)
-        x->n_new[i] = lane->n_rounds;
-    if (batch->n_steady > x->n_alike || batch->n_steady < batch->n_items)
-        x->n_alike = batch->n_steady;
-    for (int32_t i = batch->n_steady; i < batch->n_items && batch->kind == BATCH_COMPUTE; i++) {
+    for (int32_t i = 0; i < batch->n_items && batch->kind == BATCH_COMPUTE; i++) {
         const struct batch_item *item = &batch->items[i];
         x->n_new[i] =
             engine_exec_progress(&x->requests[item->slot], item->n_tokens, lane->n_rounds).n_new;

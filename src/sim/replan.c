@@ -206,7 +206,7 @@ static void watch_kv(struct sim_replanning *r, const struct sim *sim,
                      const struct route_request *request, int64_t sign)
 {
     const struct watch_config config = { WATCH_OVER_NS };
-    const struct sim_client *client = &sim->clients[request - sim->door.requests];
+    const struct sim_client *client = &sim->clients[request - sim->requests];
     struct watch_seen seen = { .now_ns = sim->clock_ns };
     r->kv_bytes += sign * (request->n_prompt + client->n_first_predicted) *
                    sim->options->services[request->service].bytes_per_token;
@@ -219,7 +219,7 @@ static void watch_kv(struct sim_replanning *r, const struct sim *sim,
 
 void sim_replan_arrived(struct sim_replanning *r, const struct sim *sim, uint32_t index)
 {
-    const struct route_request *request = &sim->door.requests[index];
+    const struct route_request *request = &sim->requests[index];
     uint64_t number = request->id >> SIM_LIVE_BITS;
     monitor_arrived(&r->monitor, request->service, sim->clock_ns, request->n_prompt);
     *in_ring(r, number) = (struct place_request){ request->arrived_ns, request->service,
@@ -315,7 +315,7 @@ static void fill_window(struct sim_replanning *r, const struct sim *sim, struct 
         desk->rates[requests[n++].service]++;
     }
     for (uint32_t i = 0; i < sim->n_clients_max; i++) {
-        const struct route_request *request = &sim->door.requests[i];
+        const struct route_request *request = &sim->requests[i];
         uint64_t number = request->id >> SIM_LIVE_BITS;
         if (sim->clients[i].is_live && number >= first)
             requests[number - first].n_output =
@@ -432,7 +432,7 @@ static int64_t recompute_ns(const struct sim *sim, int32_t engine, const struct 
     uint32_t n = set_is_empty(going) ? 0 : sim->n_clients_max;
     for (uint32_t i = 0; i < n; i++) {
         const struct sim_client *client = &sim->clients[i];
-        const struct route_request *request = &sim->door.requests[i];
+        const struct route_request *request = &sim->requests[i];
         if (client->is_live && client->engine == engine && set_has(going, request->service))
             ps += perf_solo_ps(&perfs[request->service], request->n_prompt, 1);
     }

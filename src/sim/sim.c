@@ -31,17 +31,22 @@ void sim_clients_open(struct sim *sim)
     sim->n_clients_max = n > 0 ? (uint32_t)n : 1;
     CHECK(sim->n_clients_max < 1u << SIM_LIVE_BITS);
     sim->clients = mem_take(sim->n_clients_max * sizeof(*sim->clients));
+    sim->requests = mem_take(sim->n_clients_max * sizeof(*sim->requests));
     if (o->take != NULL && !o->takes_ends)
         sim->told = mem_take(sim->n_clients_max * sizeof(*sim->told));
     sim->first_free_client = ROUTE_NONE;
     sim->n_free_clients = sim->n_clients_max;
 }
 
+static void next_ask(struct sim *sim)
+{
+    sim->has_ask = sim_workload_next(&sim->stream, &sim->ask);
+}
+
 static void sim_open(struct sim *sim, const struct sim_options *options, struct sim_report *report)
 {
     *sim = (struct sim){ .options = options, .report = report };
     sim_report_open(sim);
-    sim->windows = sim_window_open(sim);
     sim->chains = sim_chains_open(sim);
     sim_engines_open(sim, emit);
     for (int32_t i = 0; i < options->n_engines; i++)
@@ -61,16 +66,14 @@ static void sim_open(struct sim *sim, const struct sim_options *options, struct 
     sim_wakes_init(&sim->wakes, (uint32_t)options->n_engines);
     sim_events_init(&sim->events, 1024);
     sim_workload_begin(&sim->stream, options->workload);
-    sim->ahead = sim_ahead_open(sim);
-    sim_ahead_next_ask(sim);
+    next_ask(sim);
 }
 
 static void sim_close(struct sim *sim)
 {
     sim_engines_close(sim);
-    sim_window_close(sim->windows);
-    sim_ahead_close(sim->ahead);
     mem_give(sim->clients);
+    mem_give(sim->requests);
     mem_give(sim->told);
     mem_give(sim->asks);
     mem_give(sim->body);
@@ -174,7 +177,7 @@ void sim_tell_tokens(struct sim *sim, const struct sim_client *client, int64_t n
     told->heard_ns = now_ns;
 }
 
-void sim_client_over(struct sim *sim, uint32_t index, const struct service_event *event)
+static void client_over(struct sim *sim, uint32_t index, const struct service_event *event)
 {
     struct sim_client *client = &sim->clients[index];
     sim_lengths_observe(sim, client, event);
@@ -189,7 +192,7 @@ static bool emit(void *self, const struct service_event *event, const void *payl
     uint32_t index = (uint32_t)(event->id & ((1u << SIM_LIVE_BITS) - 1));
     struct sim_client *client = &sim->clients[index];
     struct route_request *r = sim_request(sim, client);
-    int64_t now_ns = *e->clock_ns;
+    int64_t now_ns = sim->clock_ns;
     sim_check_event(sim, client, event, now_ns);
     if (e->tells_waits && payload != NULL)
         hear_waits(sim_told(sim, client), payload);
@@ -204,16 +207,14 @@ static bool emit(void *self, const struct service_event *event, const void *payl
         return true;
     }
     sim_tell(sim, client, event);
-    if (sim_window_keep(sim, e, event) || sim_ahead_keep(sim, e, event))
-        return true;
     if (event->what == SERVICE_ENDED) {
-        sim_client_over(sim, index, event);
+        client_over(sim, index, event);
         return true;
     }
     r->epoch++;
     client->served_ns = event->served_ns;
     predict_again(sim, client);
-    sim_door_hold(sim, index, ROUTE_RETURNED, event->why);
+    sim_door_returned(sim, index, event->why);
     return true;
 }
 
@@ -249,7 +250,7 @@ void sim_request_make(const struct sim *sim, const struct sim_ask *ask, uint32_t
 
 void sim_request_whole(const struct sim *sim, uint32_t index, struct request *out)
 {
-    const struct route_request *r = &sim->door.requests[index];
+    const struct route_request *r = &sim->requests[index];
     *out = sim->blank;
     out->id = r->id;
     out->service = r->service;
@@ -273,18 +274,18 @@ uint32_t sim_client_take(struct sim *sim)
     sim->n_free_clients--;
     if (index == ROUTE_NONE)
         return sim->n_used_clients++;
-    sim->first_free_client = sim->door.requests[index].next;
+    sim->first_free_client = sim->requests[index].next;
     return index;
 }
 
 void sim_client_put(struct sim *sim, uint32_t index)
 {
-    sim->door.requests[index].next = sim->first_free_client;
+    sim->requests[index].next = sim->first_free_client;
     sim->first_free_client = index;
     sim->n_free_clients++;
 }
 
-uint32_t sim_client_come(struct sim *sim, const struct sim_ask *ask)
+static uint32_t client_come(struct sim *sim, const struct sim_ask *ask)
 {
     uint32_t index = sim_client_take(sim);
     struct sim_client *client = &sim->clients[index];
@@ -308,8 +309,8 @@ uint32_t sim_client_come(struct sim *sim, const struct sim_ask *ask)
 
 static void arrive(struct sim *sim, const struct sim_ask *ask)
 {
-    uint32_t index = sim_client_come(sim, ask);
-    sim_door_hold(sim, index, ROUTE_ARRIVED, 0);
+    uint32_t index = client_come(sim, ask);
+    sim_door_arrived(sim, index);
     if (sim->chains != NULL)
         sim_chains_saw(sim, ask->service, wanted_tokens(sim, &sim->clients[index]));
     sim_door_send(sim);
@@ -343,14 +344,8 @@ static void step(struct sim *sim, struct sim_engine *e)
         const struct sim_engine *next = &sim->engines[sim_wakes_second(&sim->wakes)];
         mem_fetch(next->spans, next->n_spans);
     }
-    int64_t wake_ns;
-    if (sim->ahead != NULL) {
-        wake_ns = sim_ahead_step(sim, e);
-    } else {
-        sim->report->n_steps++;
-        wake_ns = engine_step(e->engine, sim->clock_ns);
-    }
-    sim_wakes_set(&sim->wakes, e->index, wake_ns);
+    sim->report->n_steps++;
+    sim_wakes_set(&sim->wakes, e->index, engine_step(e->engine, sim->clock_ns));
     if (sim->replacing != NULL)
         sim_replan_stepped(sim->replacing, sim, e->index);
     if (sim->chains != NULL)
@@ -380,9 +375,6 @@ static bool advance(struct sim *sim)
     int64_t route_ns = sim_door_wake_ns(sim);
     if (route_ns < next.time_ns)
         next = (struct sim_event){ .time_ns = route_ns, .kind = SIM_ROUTE };
-    int64_t tell_ns = sim_ahead_tell_ns(sim);
-    if (tell_ns < next.time_ns)
-        next = (struct sim_event){ .time_ns = tell_ns, .kind = SIM_TELL };
     if (next.time_ns == TIME_NEVER && sim->scaled.n_starting == 0 && !is_moving && !is_waiting) {
         sim->is_cut = sim_chains_is_down(sim->chains); /* who waits for it waits for ever */
         return false; /* no worker that comes would find what the others left */
@@ -396,25 +388,19 @@ static bool advance(struct sim *sim)
     if (sim->options->until_ns > 0 && next.time_ns > sim->options->until_ns) {
         sim->clock_ns = sim->options->until_ns;
         sim->is_cut = true;
-        if (sim->windows != NULL)
-            sim_window_set_clocks(sim->windows, sim->clock_ns);
         return false;
     }
     CHECK(next.time_ns >= sim->clock_ns);
     sim->clock_ns = next.time_ns;
-    if (sim->windows != NULL)
-        sim_window_set_clocks(sim->windows, sim->clock_ns);
     if (next.kind == SIM_ARRIVAL) {
         arrive(sim, &sim->ask);
-        sim_ahead_next_ask(sim);
+        next_ask(sim);
     } else if (next.kind == SIM_CANCEL) {
         sim_events_remove_first(&sim->events);
         cancel(sim, next.what);
     } else if (next.kind == SIM_HANDOVER) {
         sim_events_remove_first(&sim->events);
         sim_door_come(sim, next.what);
-    } else if (next.kind == SIM_TELL) {
-        sim_ahead_tell(sim);
     } else if (next.kind == SIM_ROUTE) {
         sim_door_send(sim);
     } else if (next.kind == SIM_SCALE) {
@@ -437,8 +423,7 @@ void sim_run(const struct sim_options *options, struct sim_report *report)
         return;
     }
     sim_open(&sim, options, report);
-    while (report->wrong == NULL && sim.n_over < sim.stream.next &&
-           (sim_window_pass(&sim) || advance(&sim))) {}
+    while (report->wrong == NULL && sim.n_over < sim.stream.next && advance(&sim)) {}
     if (report->wrong == NULL && !sim.is_cut)
         sim_check_end(&sim);
     for (int32_t i = 0; i < options->n_engines && sim.is_cut; i++)
@@ -450,6 +435,7 @@ void sim_run(const struct sim_options *options, struct sim_report *report)
     sim_chains_end(&sim);
     for (int32_t i = 0; i < options->n_engines; i++)
         sim_engines_count(&sim, i);
+    report->n_forced = sim_door_n_forced(&sim);
     for (int32_t i = 0; i < options->n_services && options->predictor != NULL; i++)
         report->services[i].lengths = sim.lengths.calibrations[i];
     sim_close(&sim);

@@ -100,8 +100,6 @@ struct sim_options {
     const struct route_policy *decode_router;
     int64_t kv_bytes_per_s; /* from prefill to decode engines; 0 = 25 GB/s */
     struct service_slo slo; /* of every service, for routers that look at it */
-    /* Of this one simulation, where it can have windows (window.h); 0 = 1. */
-    int32_t n_threads;
     const struct sim_workload *workload;
     int64_t until_ns; /* the run ends here, be it finished or not; 0 = with the last request */
     /* Of output lengths; NULL: the workload's own predictions stand, whose hint is a guess. */
@@ -163,8 +161,7 @@ struct sim_report {
     int32_t n_services;
     struct sim_service_report *services;
     /* How hard it was, not what happened: differs with and without holds. */
-    int64_t n_steps, n_windows;
-    int64_t n_ahead;              /* visits of engines that went ahead (ahead.h) */
+    int64_t n_steps;
     struct sim_faults_report bus; /* where there is one */
     struct sim_replan_report replace;
     struct sim_chains_report chains;

@@ -3,19 +3,17 @@
 #include "base/mem.h"
 #include "engine/engine.h"
 #include "kv/kv.h"
-#include "route/held.h"
-#include "sim/ahead.h"
+#include "route/core.h"
 #include "sim/events.h"
 #include "sim/model_exec.h"
 #include "sim/scaled.h"
 #include "sim/sim.h"
 #include "sim/wakes.h"
-#include "sim/window.h"
 
 enum { SIM_LIVE_BITS = 20, SIM_LIVE_USUAL = 65536, SIM_NO_ENGINE = UINT16_MAX };
 
-/* A client, while it lives; its request as submitted last lies at its index in the door's table.
- * The request's id is number << SIM_LIVE_BITS | index. */
+/* A client, while it lives; its request as submitted last lies at its index in the table of
+ * requests. The request's id is number << SIM_LIVE_BITS | index. */
 struct sim_client {
     uint16_t engine, tenant;
     int32_t n_first_predicted; /* its request's n_predicted follows what was outrun */
@@ -38,9 +36,8 @@ struct sim_engine {
     uint16_t *ours, *own; /* by its own number, by ours; sim_engine_own */
     struct sim *sim;
     uint16_t index;
-    int64_t *clock_ns; /* its executor's */
-    bool tells_waits;  /* engine_options.tells_waits */
-    int n_spans;       /* what a step of it reads, asked for ahead */
+    bool tells_waits; /* engine_options.tells_waits */
+    int n_spans;      /* what a step of it reads, asked for ahead */
     struct mem_span spans[ENGINE_SPANS_MAX + SIM_EXEC_SPANS_MAX];
 };
 /* The engine's own number of a service of ours, of which there are so many. */
@@ -49,22 +46,6 @@ static inline uint16_t sim_engine_own(const struct sim_engine *e, int32_t n_serv
 {
     return e->n_services == n_services ? (uint16_t)service : e->own[service]; /* both in order */
 }
-struct sim_door { /* what a gateway is in the cluster: the router and what it sees */
-    const struct route_policy *router;
-    struct route_request *requests; /* (n_clients_max) n_tokens and first_ns as heard of */
-    struct route_held held;
-    struct tree_node *nodes;
-    struct route_engine *engines;
-    struct route_service *services; /* (n_services) */
-    struct tree *trees;             /* (n_services) of those that are held */
-    void *state, *scratch;
-    struct route_choice *choices;
-    bool is_second;     /* before engines that only decode */
-    uint8_t *marks;     /* of route_check; NULL: plans are not checked */
-    int32_t n_sent_max; /* of an engine */
-    bool is_dirty;      /* something happened since the router was asked */
-    int64_t wake_ns;
-};
 struct sim {
     const struct sim_options *options;
     struct sim_report *report;
@@ -83,6 +64,7 @@ struct sim {
     struct sim_ask ask; /* the next to come */
     bool has_ask;
     struct sim_client *clients;
+    struct route_request *requests; /* (n_clients_max) n_tokens and first_ns as heard of */
     int32_t *n_kv; /* (n_clients_max) positions whose KV comes along to a decode engine; roles */
     struct sim_told *told;      /* (n_clients_max) NULL: nobody takes it */
     struct sim_ask *asks;       /* (n_clients_max) for the prefix cache; NULL: none */
@@ -91,13 +73,11 @@ struct sim {
     uint32_t first_free_client; /* a list through their requests' next; ROUTE_NONE: none */
     uint32_t n_used_clients;    /* from here on there never was one, and they are free as well */
     uint32_t n_free_clients, n_clients_max;
-    struct sim_door door, decode_door; /* the second only with roles */
+    struct route_core door, decode_door; /* the second only with roles */
     bool has_roles;
-    struct sim_door *more_doors; /* (n_groups - 1) of the further groups of engines */
-    uint32_t n_groups;           /* at least 1 */
+    struct route_core *more_doors; /* (n_groups - 1) of the further groups of engines */
+    uint32_t n_groups;             /* at least 1 */
     struct sim_scaled scaled;
-    struct sim_windows *windows;      /* NULL: it has none */
-    struct sim_ahead *ahead;          /* NULL: nobody goes ahead */
     struct sim_replanning *replacing; /* NULL: models stay where they are */
     struct sim_chains *chains;        /* NULL: every engine is one group of devices */
     bool is_cut;                      /* ended by until_ns */
@@ -131,7 +111,8 @@ void sim_check_end(struct sim *sim);
 void sim_door_open(struct sim *sim);
 void sim_door_close(struct sim *sim);
 /* A live client's request waits at the door: it has arrived, or come back from its engine. */
-void sim_door_hold(struct sim *sim, uint32_t index, enum route_what what, uint8_t why);
+void sim_door_arrived(struct sim *sim, uint32_t index);
+void sim_door_returned(struct sim *sim, uint32_t index, uint8_t why);
 void sim_door_gone(struct sim *sim, uint32_t index);     /* it was held, and ends */
 void sim_door_changed(struct sim *sim, uint16_t engine); /* it was opened or closed */
 /* It ended at its engine: said while its request still stands. */
@@ -140,19 +121,16 @@ void sim_door_ended(struct sim *sim, uint32_t index, uint8_t why);
 void sim_door_send(struct sim *sim);
 int64_t sim_door_wake_ns(struct sim *sim); /* when a router wants to be asked */
 int64_t sim_door_n_held(struct sim *sim);
-/* In a window (window.h): the engine that the request which has just come is sent to; and later, on
- * any thread, it comes there. */
-uint16_t sim_door_deal(struct sim *sim, uint32_t index);
-void sim_door_submit(struct sim *sim, uint32_t index, int64_t now_ns);
+int64_t sim_door_n_forced(const struct sim *sim); /* sent although a target will be missed */
 /* KV of a request has come to where it can decode. */
 void sim_door_come(struct sim *sim, uint64_t id);
 /* The door of the group that the number falls to; the door before an engine. */
-static inline struct sim_door *sim_door_group(struct sim *sim, uint64_t number)
+static inline struct route_core *sim_door_group(struct sim *sim, uint64_t number)
 {
     uint64_t k = number % sim->n_groups;
     return k == 0 ? &sim->door : &sim->more_doors[k - 1];
 }
-static inline struct sim_door *sim_door_of(struct sim *sim, uint32_t engine)
+static inline struct route_core *sim_door_of(struct sim *sim, uint32_t engine)
 {
     if (sim->n_groups > 1)
         return sim_door_group(sim, engine);
@@ -162,7 +140,7 @@ static inline struct sim_door *sim_door_of(struct sim *sim, uint32_t engine)
 static inline struct route_request *sim_request(const struct sim *sim,
                                                 const struct sim_client *client)
 {
-    return &sim->door.requests[client - sim->clients];
+    return &sim->requests[client - sim->clients];
 }
 
 /* sim.c: adds what the last event of a life says, or tokens, to what is told of the client. */
@@ -176,9 +154,6 @@ static inline struct sim_told *sim_told(const struct sim *sim, const struct sim_
 /* A client's place, and its own again. */
 uint32_t sim_client_take(struct sim *sim);
 void sim_client_put(struct sim *sim, uint32_t index);
-/* A client that comes, and one whose request ended at its engine. */
-uint32_t sim_client_come(struct sim *sim, const struct sim_ask *ask);
-void sim_client_over(struct sim *sim, uint32_t index, const struct service_event *event);
 /* Places for as many clients as there may be at once; a client's request, as it comes; what
  * the length predictor sees. */
 void sim_clients_open(struct sim *sim);

@@ -1,8 +1,10 @@
-/* The Jinja subset of chat templates: nodes, values, and a run with its bounds.
+/* Jinja as chat templates use it: nodes, values, and a run with its bounds.
  *
- * Semantics are those of Python's jinja2 as transformers sets it up: trim_blocks, lstrip_blocks,
- * loop controls, an immutable sandbox. Everything a template makes lives in the run's pile. Errors
- * stick: after jinja_fail every function returns quickly with something harmless. */
+ * The semantics are those of Python's jinja2 3.1 as transformers configures it: trim_blocks,
+ * lstrip_blocks, loop controls, the generation tag, an immutable sandbox. A template renders as it
+ * does there, or fails as it does there (STATUS_BAD_INPUT), or is refused by name
+ * (STATUS_UNSUPPORTED), or exceeds a bound (STATUS_TOO_LARGE). Everything that a run makes lives in
+ * its pile. Errors stick: after jinja_fail every function returns quickly with a harmless value. */
 #pragma once
 #include "base/pile.h"
 #include "base/status.h"
@@ -11,16 +13,21 @@
 enum {
     JINJA_SOURCE_BYTES_MAX = 1 << 18,
     JINJA_NODES_MAX = 1 << 16,
-    JINJA_TREE_DEPTH_MAX = 200,
-    JINJA_RUN_DEPTH_MAX = 500, /* nested evaluation, through macros too */
-    JINJA_STEPS_MAX = 8 << 20, /* nodes evaluated, and 64 bytes looked at count as one */
-    JINJA_PILE_BYTES_MAX = 128 << 20,
-    JINJA_OUTPUT_BYTES_MAX = 32 << 20,
-    JINJA_RANGE_MAX = 100000,
-    JINJA_ARGS_MAX = 16,
+    JINJA_TREE_DEPTH_MAX = 200, /* of expressions */
+    JINJA_BLOCK_DEPTH_MAX = 64, /* of statements; Python's own parser stops near 100 */
+    JINJA_LOOP_DEPTH_MAX = 20,  /* of loops in one function, as in Python */
+    JINJA_RUN_DEPTH_MAX = 400,  /* nested evaluation, through macros and iterators too */
+    JINJA_STEPS_MAX = 4 << 20,  /* nodes evaluated; 64 bytes looked at count as one */
+    JINJA_PILE_BYTES_MAX = 64 << 20,
+    JINJA_OUTPUT_BYTES_MAX = 16 << 20,
+    JINJA_RANGE_MAX = 100000, /* items, as in jinja2's sandbox */
+    JINJA_ARGS_MAX = 256,
+    JINJA_WIDTH_MAX = 1 << 16, /* of a padded field, in letters */
+    JINJA_PRECISION_MAX = 1 << 10,
 };
 
 enum jinja_kind {
+    JINJA_MISSING, /* a slot without a value; no expression has this kind */
     JINJA_UNDEFINED,
     JINJA_NONE,
     JINJA_BOOL,
@@ -30,25 +37,43 @@ enum jinja_kind {
     JINJA_LIST,
     JINJA_TUPLE,
     JINJA_DICT,
+    JINJA_VIEW, /* what keys(), values() and items() of a dict return */
+    JINJA_RANGE,
+    JINJA_ITERATOR, /* a generator, or another iterator: it passes once */
     JINJA_NAMESPACE,
     JINJA_LOOP,
     JINJA_MACRO,
     JINJA_METHOD,   /* a method bound to *self */
-    JINJA_FUNCTION, /* a global function, by name */
+    JINJA_FUNCTION, /* a global function */
+    JINJA_CYCLER,
+    JINJA_JOINER,
+};
+enum jinja_mark {
+    JINJA_PLAIN,
+    JINJA_MARKUP, /* a STRING of markupsafe's class Markup */
+    JINJA_GROUP,  /* a TUPLE of groupby: it has the names grouper and list */
+    JINJA_KEYS,   /* a VIEW */
+    JINJA_VALUES,
+    JINJA_ITEMS,
 };
 
 struct jinja_value {
     enum jinja_kind kind;
+    enum jinja_mark mark;
     union {
         bool boolean;
         int64_t integer;
         double real;
-        struct view string; /* UNDEFINED: the name; FUNCTION: its name */
+        struct view string; /* UNDEFINED: the name */
         struct jinja_list *list;
-        struct jinja_dict *dict; /* DICT, NAMESPACE */
+        struct jinja_dict *dict; /* DICT, VIEW, NAMESPACE */
+        struct jinja_range *range;
+        struct jinja_iter *iter;
         struct jinja_loop *loop;
-        const struct jinja_node *macro;
+        struct jinja_macro *macro;
         struct jinja_method *method;
+        const struct jinja_function *function;
+        struct jinja_cycler *cycler; /* CYCLER, JOINER */
     };
 };
 struct jinja_list {
@@ -62,100 +87,48 @@ struct jinja_dict { /* in order of insertion */
     struct jinja_pair *at;
     int64_t n, capacity;
 };
-struct jinja_method {
-    struct jinja_value self;
-    struct view name;
+struct jinja_range {
+    int64_t start, stop, step, n;
 };
-struct jinja_loop {
+struct jinja_cycler { /* of a JOINER: position 0 or 1, items[0] the separator */
     struct jinja_list *items;
-    int64_t index; /* from 0 */
-    int depth;
-    struct jinja_value last_changed;
-    bool has_changed;
+    int64_t position;
+};
+/* The variables of one call of a function of the template: the template itself, a macro, a call
+ * block, a loop's condition, the body of a recursive loop. parent: the call in which the function
+ * was defined, as with Python's closures. */
+struct jinja_frame {
+    struct jinja_frame *parent;
+    struct jinja_value slots[];
+};
+struct jinja_macro {
+    const struct jinja_node *node; /* MACRO, CALL_BLOCK or GENERATION */
+    struct jinja_frame *frame;     /* where it was defined */
+};
+struct jinja_loop { /* jinja2's LoopContext */
+    struct jinja_value iterable;
+    struct jinja_iter *iter;
+    struct jinja_value after, current, before; /* MISSING: none */
+    struct jinja_value changed;                /* the last arguments of changed(), a TUPLE */
+    int64_t index0, length, depth0;            /* index0 -1: not begun; length -1: not known */
+    const struct jinja_node *recursion;        /* NULL: not a recursive loop */
+    struct jinja_frame *frame;
 };
 
-enum jinja_node_kind {
-    /* expressions */
-    JINJA_NODE_LITERAL,
-    JINJA_NODE_NAME,    /* text */
-    JINJA_NODE_LIST,    /* a: items */
-    JINJA_NODE_TUPLE,   /* a: items */
-    JINJA_NODE_DICT,    /* a: key, value, key, value ... */
-    JINJA_NODE_ATTR,    /* a.text */
-    JINJA_NODE_ITEM,    /* a[b] */
-    JINJA_NODE_SLICE,   /* a[b:c:d] */
-    JINJA_NODE_CALL,    /* a(b ...) */
-    JINJA_NODE_KEYWORD, /* text=a, among arguments */
-    JINJA_NODE_FILTER,  /* a|text(b ...); a NULL: of a filter block */
-    JINJA_NODE_TEST,    /* a is text(b ...) */
-    JINJA_NODE_UNARY,   /* op a */
-    JINJA_NODE_BINARY,  /* a op b */
-    JINJA_NODE_COMPARE, /* a, then b: a chain of OPERAND */
-    JINJA_NODE_OPERAND, /* op a */
-    JINJA_NODE_AND,
-    JINJA_NODE_OR,
-    JINJA_NODE_NOT,
-    JINJA_NODE_COND, /* b if a else c */
-    /* statements */
-    JINJA_NODE_TEXT,     /* text */
-    JINJA_NODE_PRINT,    /* a */
-    JINJA_NODE_IF,       /* a: condition, b: body, c: else body */
-    JINJA_NODE_FOR,      /* a: target, b: iterable, c: body, d: else body, e: condition */
-    JINJA_NODE_SET,      /* a: target, b: value */
-    JINJA_NODE_CAPTURE,  /* set block; a: target, b: body, c: filter chain or NULL */
-    JINJA_NODE_MACRO,    /* text(a: parameters), b: body; a parameter: NAME, a: default */
-    JINJA_NODE_FILTERED, /* filter block; b: body, c: filter chain */
-    JINJA_NODE_WITH,     /* a: SETs, b: body */
-    JINJA_NODE_BODY,     /* b: body (generation) */
-    JINJA_NODE_BREAK,
-    JINJA_NODE_CONTINUE,
-};
-enum jinja_op {
-    JINJA_ADD,
-    JINJA_SUB,
-    JINJA_MUL,
-    JINJA_DIV,
-    JINJA_FLOOR_DIV,
-    JINJA_MOD,
-    JINJA_POW,
-    JINJA_CONCAT,
-    JINJA_EQ,
-    JINJA_NE,
-    JINJA_LT,
-    JINJA_LE,
-    JINJA_GT,
-    JINJA_GE,
-    JINJA_IN,
-    JINJA_NOT_IN,
-};
-struct jinja_node {
-    enum jinja_node_kind kind;
-    enum jinja_op op;
-    bool is_negated; /* TEST: is not */
-    int16_t depth;   /* of the tree below */
-    int32_t line;
-    struct view text;
-    struct jinja_value literal;
-    struct jinja_node *a, *b, *c, *d, *e;
-    struct jinja_node *next; /* in a list */
-};
-
-struct jinja_binding {
-    struct view name;
-    struct jinja_value value;
-};
 enum jinja_flow { JINJA_FLOW_ON, JINJA_FLOW_BREAK, JINJA_FLOW_CONTINUE };
 struct jinja_run {
     struct pile pile;
     struct str *out;
-    int64_t steps;
+    int64_t steps, steps_max;
     int32_t line;
     int depth;
     enum jinja_flow flow;
     enum status status; /* not STATUS_OK: failed, everything unwinds */
     struct fault fault;
-    struct jinja_binding *stack; /* globals, then what the current frame sees from frame on */
-    int64_t n_stack, stack_capacity, frame, n_globals, scope; /* scope: the innermost begins */
+    struct jinja_frame *frame;        /* of the function that runs */
+    const struct jinja_dict *context; /* what the caller of the template passed, by name */
+    struct jinja_value captured;      /* text of the filter or set block around the filters */
+    const char *time;                 /* what strftime_now sees; NULL: the local time */
 };
 /* Notes the first failure; says "chat template, line N: ...". */
 void jinja_fail(struct jinja_run *run, enum status status, const char *fmt, ...) PRINTF_LIKE(3, 4);
@@ -165,4 +138,9 @@ static inline bool jinja_failed(const struct jinja_run *run)
 }
 /* Counts work of n steps against the bound; false when the run has failed. */
 bool jinja_charge(struct jinja_run *run, int64_t n);
+/* One level deeper, to be left with run->depth--; false, with the run failed, when it is too deep.
+ */
+bool jinja_enter(struct jinja_run *run);
 void *jinja_take(struct jinja_run *run, size_t n_bytes); /* NULL: over the bound, run failed */
+/* Fails when a text that is being written exceeds JINJA_OUTPUT_BYTES_MAX; false when failed. */
+bool jinja_fits(struct jinja_run *run, const struct str *text);

@@ -1,11 +1,21 @@
-/* Arithmetic, comparison and slices, with Python's rounding of // and %. Integers are 64 bits; more
- * is an error, not a wrong number. */
+/* Arithmetic with Python's rounding of // and %. Integers are 64 bits; more is refused, never a
+ * wrong number. */
 #include "text/jinja_arith.h"
+#include "text/jinja_iter.h"
+#include "text/jinja_markup.h"
+#include "text/jinja_percent.h"
 #include "text/jinja_print.h"
 #include "text/jinja_text.h"
-#include "base/num.h"
 #include <math.h>
 #include <string.h>
+
+#define EXACT_MAX (INT64_C(1) << 53) /* integers up to here are exact as floats */
+
+static struct jinja_value refuse_large(struct jinja_run *run)
+{
+    jinja_fail(run, STATUS_UNSUPPORTED, "an integer of more than 64 bits");
+    return jinja_none();
+}
 
 struct jinja_value jinja_arith_unary(struct jinja_run *run, enum jinja_op op, struct jinja_value v)
 {
@@ -19,11 +29,11 @@ struct jinja_value jinja_arith_unary(struct jinja_run *run, enum jinja_op op, st
         return jinja_float(op == JINJA_SUB ? -v.real : v.real);
     int64_t i = jinja_value_int(v);
     if (op == JINJA_SUB && i == INT64_MIN)
-        jinja_fail(run, STATUS_UNSUPPORTED, "an integer is too large");
-    return jinja_int(op == JINJA_SUB && i != INT64_MIN ? -i : i);
+        return refuse_large(run);
+    return jinja_int(op == JINJA_SUB ? -i : i);
 }
 
-static struct jinja_value join_text(struct jinja_run *run, struct view a, struct view b)
+struct jinja_value jinja_arith_join(struct jinja_run *run, struct view a, struct view b)
 {
     char *joined = jinja_take(run, a.n + b.n + 1);
     if (joined == NULL)
@@ -46,16 +56,18 @@ static struct jinja_value join_lists(struct jinja_run *run, struct jinja_value a
 
 static struct jinja_value repeat(struct jinja_run *run, struct jinja_value v, int64_t n)
 {
-    n = n < 0 ? 0 : n;
+    n = max_i64(n, 0);
     if (v.kind == JINJA_STRING) {
         size_t n_bytes = v.string.n;
         if (n_bytes > 0 && n > JINJA_PILE_BYTES_MAX / (int64_t)n_bytes)
             n = JINJA_PILE_BYTES_MAX; /* jinja_take refuses it */
         char *out = jinja_take(run, n_bytes == 0 ? 1 : n_bytes * (size_t)n + 1);
-        for (int64_t i = 0; i < n && out != NULL && n_bytes > 0; i++)
+        if (out == NULL)
+            return jinja_none();
+        for (int64_t i = 0; i < n && n_bytes > 0; i++)
             memcpy(out + (size_t)i * n_bytes, v.string.at, n_bytes);
-        return out == NULL ? jinja_none()
-                           : jinja_string(view_of(out, n_bytes == 0 ? 0 : n_bytes * (size_t)n));
+        v.string = view_of(out, n_bytes == 0 ? 0 : n_bytes * (size_t)n);
+        return v; /* with its mark */
     }
     struct jinja_value out = jinja_value_list(run, v.kind);
     for (int64_t i = 0; i < n && v.list->n > 0 && !jinja_failed(run); i++) {
@@ -65,14 +77,53 @@ static struct jinja_value repeat(struct jinja_run *run, struct jinja_value v, in
     return out;
 }
 
-static struct jinja_value refuse(struct jinja_run *run, const char *op, struct jinja_value a,
+static struct jinja_value refuse(struct jinja_run *run, enum jinja_op op, struct jinja_value a,
                                  struct jinja_value b)
 {
+    static const char *const names[] = { "+", "-", "*", "/", "//", "%", "**" };
     jinja_value_refuse_undefined(run, a);
     jinja_value_refuse_undefined(run, b);
-    jinja_fail(run, STATUS_BAD_INPUT, "unsupported operand type(s) for %s: '%s' and '%s'", op,
-               jinja_value_type(a), jinja_value_type(b));
+    if (op == JINJA_SUB && a.kind == JINJA_VIEW)
+        jinja_fail(run, STATUS_UNSUPPORTED, "a difference of sets");
+    jinja_fail(run, STATUS_BAD_INPUT, "unsupported operand type(s) for %s: '%s' and '%s'",
+               names[op], jinja_value_type(a), jinja_value_type(b));
     return jinja_none();
+}
+
+/* Python's float power: what would be complex is refused. */
+static struct jinja_value real_power(struct jinja_run *run, double a, double b)
+{
+    if (a == 0 && b < 0 && isfinite(b)) {
+        jinja_fail(run, STATUS_BAD_INPUT, "0.0 cannot be raised to a negative power");
+        return jinja_none();
+    }
+    if (a < 0 && isfinite(a) && isfinite(b) && b != floor(b)) {
+        jinja_fail(run, STATUS_UNSUPPORTED, "a complex number");
+        return jinja_none();
+    }
+    double result = pow(a, b);
+    if (isinf(result) && isfinite(a) && isfinite(b))
+        jinja_fail(run, STATUS_BAD_INPUT, "a power is too large for a float");
+    return jinja_float(result);
+}
+
+static double real_remainder(double a, double b)
+{
+    double rest = fmod(a, b);
+    if (rest == 0)
+        return copysign(0, b);
+    return (b < 0) != (rest < 0) ? rest + b : rest;
+}
+
+static double real_quotient(double a, double b)
+{
+    double rest = fmod(a, b), quotient = (a - rest) / b;
+    if (rest != 0 && (b < 0) != (rest < 0))
+        quotient -= 1;
+    if (quotient == 0)
+        return copysign(0, a / b);
+    double whole = floor(quotient);
+    return quotient - whole > 0.5 ? whole + 1 : whole;
 }
 
 static struct jinja_value real_arithmetic(struct jinja_run *run, enum jinja_op op, double a,
@@ -92,71 +143,71 @@ static struct jinja_value real_arithmetic(struct jinja_run *run, enum jinja_op o
     case JINJA_DIV:
         return jinja_float(a / b);
     case JINJA_FLOOR_DIV:
-        return jinja_float(floor(a / b));
+        return jinja_float(real_quotient(a, b));
     case JINJA_MOD:
-        return jinja_float(a - b * floor(a / b));
+        return jinja_float(real_remainder(a, b));
     default:
-        return jinja_float(pow(a, b));
+        return real_power(run, a, b);
     }
 }
 
 static struct jinja_value int_power(struct jinja_run *run, int64_t a, int64_t b)
 {
     int64_t result = 1;
+    if (a >= -1 && a <= 1)
+        return jinja_int(b == 0 ? 1 : a == -1 && b % 2 == 0 ? 1 : a);
     for (; b > 0; b--) {
-        if (!jinja_charge(run, 1) || __builtin_mul_overflow(result, a, &result)) {
-            jinja_fail(run, STATUS_UNSUPPORTED, "an integer is too large");
-            return jinja_none();
-        }
-        if (a == 0 || a == 1)
-            break;
+        if (__builtin_mul_overflow(result, a, &result))
+            return refuse_large(run);
     }
     return jinja_int(result);
+}
+
+static struct jinja_value int_division(struct jinja_run *run, enum jinja_op op, int64_t a,
+                                       int64_t b)
+{
+    if (b == 0)
+        return real_arithmetic(run, JINJA_DIV, 1, 0);
+    if (a == INT64_MIN && b == -1)
+        return refuse_large(run);
+    if (op == JINJA_DIV) {
+        if (a > EXACT_MAX || a < -EXACT_MAX || b > EXACT_MAX || b < -EXACT_MAX)
+            jinja_fail(run, STATUS_UNSUPPORTED, "a division of integers of more than 53 bits");
+        return jinja_float((double)a / (double)b);
+    }
+    int64_t quotient = a / b, rest = a % b;
+    bool rounds = rest != 0 && (rest < 0) != (b < 0);
+    return jinja_int(op == JINJA_FLOOR_DIV ? quotient - rounds : rest + (rounds ? b : 0));
 }
 
 static struct jinja_value int_arithmetic(struct jinja_run *run, enum jinja_op op, int64_t a,
                                          int64_t b)
 {
     int64_t result = 0;
-    bool overflows = false;
-    if (op == JINJA_DIV || (op == JINJA_POW && b < 0) ||
-        (b == 0 && op >= JINJA_DIV && op <= JINJA_MOD))
-        return real_arithmetic(run, op, (double)a, (double)b);
     if (op == JINJA_POW)
-        return int_power(run, a, b);
-    if (op == JINJA_ADD) {
-        overflows = __builtin_add_overflow(a, b, &result);
-    } else if (op == JINJA_SUB) {
-        overflows = __builtin_sub_overflow(a, b, &result);
-    } else if (op == JINJA_MUL) {
-        overflows = __builtin_mul_overflow(a, b, &result);
-    } else if (a == INT64_MIN && b == -1) {
-        overflows = true;
-    } else {
-        int64_t quotient = a / b, rest = a % b;
-        bool rounds = rest != 0 && (rest < 0) != (b < 0);
-        result = op == JINJA_FLOOR_DIV ? quotient - rounds : rest + (rounds ? b : 0);
-    }
-    if (overflows)
-        jinja_fail(run, STATUS_UNSUPPORTED, "an integer is too large");
-    return jinja_int(result);
+        return b < 0 ? real_arithmetic(run, op, (double)a, (double)b) : int_power(run, a, b);
+    if (op == JINJA_DIV || op == JINJA_FLOOR_DIV || op == JINJA_MOD)
+        return int_division(run, op, a, b);
+    bool overflows = op == JINJA_ADD   ? __builtin_add_overflow(a, b, &result)
+                     : op == JINJA_SUB ? __builtin_sub_overflow(a, b, &result)
+                                       : __builtin_mul_overflow(a, b, &result);
+    return overflows ? refuse_large(run) : jinja_int(result);
 }
 
 struct jinja_value jinja_arith_binary(struct jinja_run *run, enum jinja_op op, struct jinja_value a,
                                       struct jinja_value b)
 {
-    static const char *const names[] = { "+", "-", "*", "/", "//", "%", "**" };
-    if (op == JINJA_CONCAT) {
-        struct view left = jinja_print_view(run, a), right = jinja_print_view(run, b);
-        return jinja_failed(run) ? jinja_none() : join_text(run, left, right);
-    }
     if (jinja_is_number(a) && jinja_is_number(b)) {
         if (a.kind == JINJA_FLOAT || b.kind == JINJA_FLOAT)
             return real_arithmetic(run, op, jinja_value_real(a), jinja_value_real(b));
         return int_arithmetic(run, op, jinja_value_int(a), jinja_value_int(b));
     }
+    if (op == JINJA_MOD && jinja_value_refuse_markup(run, a, "a format"))
+        return jinja_none();
     if (op == JINJA_ADD && a.kind == JINJA_STRING && b.kind == JINJA_STRING)
-        return join_text(run, a.string, b.string);
+        return a.mark == JINJA_MARKUP || b.mark == JINJA_MARKUP
+                   ? jinja_markup_join(run, a, b)
+                   : jinja_arith_join(run, a.string, b.string);
     if (op == JINJA_ADD && jinja_is_list(a) && a.kind == b.kind)
         return join_lists(run, a, b);
     if (op == JINJA_ADD && a.kind == JINJA_STRING && b.kind != JINJA_UNDEFINED) {
@@ -165,38 +216,12 @@ struct jinja_value jinja_arith_binary(struct jinja_run *run, enum jinja_op op, s
         return jinja_none();
     }
     if (op == JINJA_MOD && a.kind == JINJA_STRING)
-        return jinja_text_format(run, a.string, b.kind == JINJA_TUPLE ? b.list->at : &b,
-                                 b.kind == JINJA_TUPLE ? b.list->n : 1);
-    bool a_counts = a.kind == JINJA_INT || a.kind == JINJA_BOOL;
-    bool b_counts = b.kind == JINJA_INT || b.kind == JINJA_BOOL;
-    if (op == JINJA_MUL && b_counts && (a.kind == JINJA_STRING || jinja_is_list(a)))
+        return jinja_percent_format(run, a.string, b);
+    if (op == JINJA_MUL && jinja_is_whole(b) && (a.kind == JINJA_STRING || jinja_is_list(a)))
         return repeat(run, a, jinja_value_int(b));
-    if (op == JINJA_MUL && a_counts && (b.kind == JINJA_STRING || jinja_is_list(b)))
+    if (op == JINJA_MUL && jinja_is_whole(a) && (b.kind == JINJA_STRING || jinja_is_list(b)))
         return repeat(run, b, jinja_value_int(a));
-    return refuse(run, names[op], a, b);
-}
-
-bool jinja_arith_compare(struct jinja_run *run, enum jinja_op op, struct jinja_value a,
-                         struct jinja_value b)
-{
-    switch (op) {
-    case JINJA_EQ:
-        return jinja_value_equal(run, a, b);
-    case JINJA_NE:
-        return !jinja_value_equal(run, a, b);
-    case JINJA_LT:
-        return jinja_value_order(run, a, b) < 0;
-    case JINJA_LE:
-        return jinja_value_order(run, a, b) <= 0;
-    case JINJA_GT:
-        return jinja_value_order(run, a, b) > 0;
-    case JINJA_GE:
-        return jinja_value_order(run, a, b) >= 0;
-    case JINJA_IN:
-        return jinja_value_in(run, a, b);
-    default:
-        return !jinja_value_in(run, a, b);
-    }
+    return refuse(run, op, a, b);
 }
 
 /* Python's rule for one end of a slice of n items. */
@@ -213,33 +238,75 @@ static int64_t slice_end(struct jinja_value bound, int64_t n, int64_t step, bool
     return i < low ? low : i > high ? high : i;
 }
 
+static struct jinja_value make_range(struct jinja_run *run, struct jinja_range range)
+{
+    struct jinja_range *kept = jinja_take(run, sizeof(*kept));
+    if (kept == NULL)
+        return jinja_none();
+    *kept = range;
+    return (struct jinja_value){ .kind = JINJA_RANGE, .range = kept };
+}
+
+struct jinja_value jinja_arith_range(struct jinja_run *run, int64_t start, int64_t stop,
+                                     int64_t step)
+{
+    struct jinja_range range = { start, stop, step, 0 };
+    __extension__ typedef __int128 wide;
+    wide span = step > 0 ? (wide)stop - start : (wide)start - stop;
+    wide stride = step > 0 ? (wide)step : -(wide)step;
+    wide n = span <= 0 ? 0 : (span + stride - 1) / stride;
+    if (n > JINJA_RANGE_MAX) {
+        jinja_fail(run, STATUS_TOO_LARGE, "a range of more than %d", JINJA_RANGE_MAX);
+        return jinja_none();
+    }
+    range.n = (int64_t)n;
+    return make_range(run, range);
+}
+
+static void refuse_slice(struct jinja_run *run, struct jinja_value of)
+{
+    jinja_value_refuse_undefined(run, of);
+    if (of.kind == JINJA_FUNCTION)
+        jinja_fail(run, STATUS_UNSUPPORTED, "a slice of a function");
+    if (of.kind != JINJA_STRING && of.kind != JINJA_RANGE && !jinja_is_list(of))
+        jinja_fail(run, STATUS_BAD_INPUT, "'%s' object has no slices", jinja_value_type(of));
+}
+
 struct jinja_value jinja_arith_slice(struct jinja_run *run, struct jinja_value of,
                                      const struct jinja_value bounds[3])
 {
-    jinja_value_refuse_undefined(run, of);
-    if (of.kind != JINJA_STRING && !jinja_is_list(of))
-        return jinja_undefined(view_of(NULL, 0));
+    refuse_slice(run, of);
+    for (int i = 0; i < 3; i++) {
+        if (bounds[i].kind != JINJA_NONE && !jinja_is_whole(bounds[i]))
+            jinja_fail(run, STATUS_BAD_INPUT, "slice indices must be integers, not %s",
+                       jinja_value_type(bounds[i]));
+    }
     int64_t step = bounds[2].kind == JINJA_NONE ? 1 : jinja_value_int(bounds[2]);
     if (step == 0)
         jinja_fail(run, STATUS_BAD_INPUT, "slice step cannot be zero");
-    struct jinja_value items = jinja_value_items(run, of);
+    int64_t n = jinja_failed(run) ? 0 : jinja_value_length(run, of);
     if (jinja_failed(run))
         return jinja_none();
-    int64_t n = items.list->n;
-    step = step > n + 1 ? n + 1 : step < -n - 1 ? -n - 1 : step;
-    int64_t at = slice_end(bounds[0], n, step, true), stop = slice_end(bounds[1], n, step, false);
-    struct str text;
-    str_init(&text);
-    struct jinja_value out = jinja_value_list(run, jinja_is_list(of) ? of.kind : JINJA_LIST);
-    for (; step > 0 ? at < stop : at > stop; at += step) {
-        struct jinja_value item = items.list->at[at];
-        if (of.kind == JINJA_STRING)
-            str_add(&text, item.string.at, item.string.n);
-        else
-            jinja_value_push(run, out, item);
+    int64_t first = slice_end(bounds[0], n, step, true);
+    int64_t end = slice_end(bounds[1], n, step, false);
+    if (of.kind == JINJA_STRING && step == 1) {
+        of.string = jinja_text_part(run, of.string, first, end);
+        return of; /* with its mark */
     }
-    if (of.kind == JINJA_STRING)
-        out = jinja_value_copy(run, view_of(text.at, text.n));
-    str_free(&text);
-    return out;
+    if (of.kind == JINJA_RANGE) {
+        const struct jinja_range *r = of.range;
+        int64_t stride;
+        if (__builtin_mul_overflow(r->step, step, &stride))
+            return refuse_large(run);
+        return jinja_arith_range(run, r->start + first * r->step, r->start + end * r->step, stride);
+    }
+    step = step > n + 1 ? n + 1 : step < -n - 1 ? -n - 1 : step;
+    struct jinja_value items = of.kind == JINJA_STRING ? jinja_iter_list(run, of) : of;
+    struct jinja_value out = jinja_value_list(run, jinja_is_list(of) ? of.kind : JINJA_LIST);
+    for (int64_t at = first; !jinja_failed(run) && (step > 0 ? at < end : at > end); at += step)
+        jinja_value_push(run, out, items.list->at[at]);
+    if (of.kind != JINJA_STRING)
+        return out;
+    of.string = jinja_text_join(run, view_of("", 0), out, true).string;
+    return of;
 }

@@ -1,163 +1,186 @@
 /* The evaluator of expressions. Each node counts as a step; nesting is bounded through macros. */
 #include "text/jinja_eval.h"
 #include "text/jinja_arith.h"
+#include "text/jinja_attr.h"
+#include "text/jinja_compare.h"
 #include "text/jinja_exec.h"
 #include "text/jinja_filter.h"
 #include "text/jinja_function.h"
 #include "text/jinja_is.h"
-#include "text/jinja_method.h"
+#include "text/jinja_iter.h"
 #include "text/jinja_print.h"
+#include <math.h>
 #include <string.h>
 
-const struct jinja_value *jinja_eval_arg(const struct jinja_args *args, int index, const char *name)
+/* ---- Arguments. ---- */
+
+struct gathered {
+    struct jinja_value *at;
+    struct jinja_named *named;
+    int64_t n, n_named;
+};
+
+static void add_positional(struct jinja_run *run, struct gathered *g, struct jinja_value value)
 {
-    if (index >= 0 && index < args->n)
-        return &args->at[index];
-    for (int i = 0; i < args->n_named && name != NULL; i++) {
-        if (view_equal_text(args->named[i].name, name))
-            return &args->named[i].value;
-    }
-    return NULL;
+    if (g->n == JINJA_ARGS_MAX)
+        jinja_fail(run, STATUS_TOO_LARGE, "more than %d arguments", JINJA_ARGS_MAX);
+    else
+        g->at[g->n++] = value;
 }
 
-static void eval_args(struct jinja_run *run, const struct jinja_node *list, struct jinja_args *args)
+static void add_named(struct jinja_run *run, struct gathered *g, struct view name,
+                      struct jinja_value value)
 {
-    args->n = args->n_named = 0;
-    for (; list != NULL && !jinja_failed(run); list = list->next) {
-        if (list->kind != JINJA_NODE_KEYWORD)
-            args->at[args->n++] = jinja_eval(run, list);
+    for (int64_t i = 0; i < g->n_named; i++) {
+        if (view_equal(g->named[i].name, name))
+            jinja_fail(run, STATUS_BAD_INPUT, "got multiple values for keyword argument '%.*s'",
+                       (int)min_i64((int64_t)name.n, 60), name.at);
+    }
+    if (g->n_named == JINJA_ARGS_MAX)
+        jinja_fail(run, STATUS_TOO_LARGE, "more than %d arguments", JINJA_ARGS_MAX);
+    else
+        g->named[g->n_named++] = (struct jinja_named){ name, value };
+}
+
+static void spread(struct jinja_run *run, struct gathered *g, struct jinja_value items)
+{
+    struct jinja_iter *iter = jinja_iter_open(run, items);
+    struct jinja_value item;
+    while (iter != NULL && jinja_iter_next(run, iter, &item))
+        add_positional(run, g, item);
+}
+
+static void spread_named(struct jinja_run *run, struct gathered *g, struct jinja_value members)
+{
+    jinja_value_refuse_undefined(run, members);
+    if (members.kind != JINJA_DICT)
+        jinja_fail(run, STATUS_BAD_INPUT, "argument after ** must be a mapping, not %s",
+                   jinja_value_type(members));
+    for (int64_t i = 0; !jinja_failed(run) && i < members.dict->n; i++) {
+        struct jinja_pair pair = members.dict->at[i];
+        if (pair.key.kind != JINJA_STRING)
+            jinja_fail(run, STATUS_BAD_INPUT, "keywords must be strings");
         else
-            args->named[args->n_named++] =
-                (struct jinja_binding){ list->text, jinja_eval(run, list->a) };
+            add_named(run, g, pair.key.string, pair.value);
     }
 }
 
-static struct jinja_value find_name(struct jinja_run *run, struct view name)
+static bool has_star(const struct jinja_node *list)
 {
-    (void)jinja_charge(run, (run->n_stack - run->frame) / 16);
-    for (int64_t i = run->n_stack - 1; i >= run->frame; i--) {
-        if (view_equal(run->stack[i].name, name))
-            return run->stack[i].value;
+    for (; list != NULL; list = list->next) {
+        if (list->kind == JINJA_NODE_STAR || list->kind == JINJA_NODE_STAR_STAR)
+            return true;
     }
-    int64_t n_globals = run->n_globals < run->frame ? run->n_globals : run->frame;
-    (void)jinja_charge(run, n_globals / 16);
-    for (int64_t i = n_globals - 1; i >= 0; i--) {
-        if (view_equal(run->stack[i].name, name))
-            return run->stack[i].value;
-    }
-    if (jinja_function_is_known(name))
-        return (struct jinja_value){ .kind = JINJA_FUNCTION, .string = name };
-    return jinja_undefined(name);
+    return false;
 }
 
-static struct jinja_value loop_attr(struct jinja_run *run, struct jinja_value of, struct view name)
+/* n_more: places to keep free for further arguments by name. */
+static struct jinja_args eval_args(struct jinja_run *run, const struct jinja_node *list,
+                                   int64_t n_more)
 {
-    const struct jinja_loop *loop = of.loop;
-    int64_t n = loop->items->n, i = loop->index;
-    const struct {
-        const char *name;
-        struct jinja_value value;
-    } attributes[] = {
-        { "index", jinja_int(i + 1) },
-        { "index0", jinja_int(i) },
-        { "first", jinja_bool(i == 0) },
-        { "last", jinja_bool(i + 1 == n) },
-        { "length", jinja_int(n) },
-        { "revindex", jinja_int(n - i) },
-        { "revindex0", jinja_int(n - i - 1) },
-        { "depth", jinja_int(loop->depth) },
-        { "depth0", jinja_int(loop->depth - 1) },
-        { "previtem", i > 0 ? loop->items->at[i - 1] : jinja_undefined(name) },
-        { "nextitem", i + 1 < n ? loop->items->at[i + 1] : jinja_undefined(name) },
-    };
-    for (size_t k = 0; k < COUNT_OF(attributes); k++) {
-        if (view_equal_text(name, attributes[k].name))
-            return attributes[k].value;
+    int64_t n = n_more;
+    for (const struct jinja_node *node = list; node != NULL; node = node->next)
+        n++;
+    n = has_star(list) ? JINJA_ARGS_MAX : n;
+    struct gathered g = { .n = 0 };
+    if (n > 0) {
+        g.at = jinja_take(run, sizeof(*g.at) * (size_t)n);
+        g.named = jinja_take(run, sizeof(*g.named) * (size_t)(n + n_more));
     }
-    (void)run;
-    return jinja_undefined(name);
+    for (; list != NULL && !jinja_failed(run); list = list->next) {
+        bool is_plain = list->kind != JINJA_NODE_KEYWORD && list->kind != JINJA_NODE_STAR &&
+                        list->kind != JINJA_NODE_STAR_STAR;
+        struct jinja_value value = jinja_eval(run, is_plain ? list : list->a);
+        if (jinja_failed(run))
+            break;
+        if (is_plain)
+            add_positional(run, &g, value);
+        else if (list->kind == JINJA_NODE_KEYWORD)
+            add_named(run, &g, list->text, value);
+        else if (list->kind == JINJA_NODE_STAR)
+            spread(run, &g, value);
+        else
+            spread_named(run, &g, value);
+    }
+    return (struct jinja_args){ .at = g.at, .n = g.n, .named = g.named, .n_named = g.n_named };
 }
 
-struct jinja_value jinja_eval_attr(struct jinja_run *run, struct jinja_value of, struct view name)
+/* ---- Names and calls. ---- */
+
+struct jinja_frame *jinja_eval_frame(struct jinja_run *run, struct jinja_slot slot)
 {
-    jinja_value_refuse_undefined(run, of);
-    if (jinja_method_is_known(of, name)) {
-        struct jinja_method *method = jinja_take(run, sizeof(*method));
-        if (method == NULL)
-            return jinja_none();
-        *method = (struct jinja_method){ of, name };
-        return (struct jinja_value){ .kind = JINJA_METHOD, .method = method };
-    }
-    if (of.kind == JINJA_LOOP)
-        return loop_attr(run, of, name);
-    if (of.kind == JINJA_DICT || of.kind == JINJA_NAMESPACE) {
-        const struct jinja_value *found = jinja_value_find(run, of.dict, jinja_string(name));
-        if (found != NULL)
-            return *found;
-    }
-    return jinja_undefined(name);
+    struct jinja_frame *frame = run->frame;
+    for (int32_t i = 0; i < slot.hops; i++)
+        frame = frame->parent;
+    return frame;
 }
 
-struct jinja_value jinja_eval_item(struct jinja_run *run, struct jinja_value of,
-                                   struct jinja_value key)
+static struct jinja_value eval_name(struct jinja_run *run, const struct jinja_node *node)
 {
-    jinja_value_refuse_undefined(run, of);
-    if (of.kind == JINJA_DICT) {
-        const struct jinja_value *found = jinja_value_find(run, of.dict, key);
-        if (found != NULL)
-            return *found;
-    }
-    if (key.kind == JINJA_STRING)
-        return jinja_eval_attr(run, of, key.string);
-    bool is_index = key.kind == JINJA_INT || key.kind == JINJA_BOOL;
-    if (is_index && (jinja_is_list(of) || of.kind == JINJA_STRING)) {
-        int64_t n = jinja_value_length(run, of), i = jinja_value_int(key);
-        i = i < 0 ? i + n : i;
-        if (i < 0 || i >= n)
-            return jinja_undefined(view_of(NULL, 0));
-        if (jinja_is_list(of))
-            return of.list->at[i];
-        struct view rest = of.string;
-        for (size_t step; i > 0; i--) {
-            step = jinja_value_letter_bytes(rest);
-            rest = view_of(rest.at + step, rest.n - step);
-        }
-        return jinja_string(view_of(rest.at, jinja_value_letter_bytes(rest)));
-    }
-    return jinja_undefined(view_of(NULL, 0));
+    struct jinja_value value = jinja_eval_frame(run, node->slot)->slots[node->slot.index];
+    if (value.kind != JINJA_MISSING)
+        return value;
+    if (node->is_unchecked)
+        jinja_fail(run, STATUS_UNSUPPORTED, "the variable '%.*s' of a loop is read after the loop",
+                   (int)min_i64((int64_t)node->text.n, 60), node->text.at);
+    return jinja_undefined(node->text);
 }
 
-static struct jinja_value call(struct jinja_run *run, struct jinja_value callee,
-                               const struct jinja_args *args)
+static struct jinja_value call_joiner(struct jinja_run *run, struct jinja_cycler *joiner,
+                                      const struct jinja_args *args)
 {
-    if (callee.kind == JINJA_UNDEFINED && view_equal_text(callee.string, "strftime_now"))
-        jinja_fail(run, STATUS_UNSUPPORTED,
-                   "strftime_now: the date must come in chat_template_kwargs (often date_string)");
+    if (args->n + args->n_named > 0)
+        jinja_fail(run, STATUS_BAD_INPUT, "a joiner takes no arguments");
+    bool is_first = joiner->position == 0;
+    joiner->position = 1;
+    return is_first ? jinja_text("") : joiner->items->at[0];
+}
+
+struct jinja_value jinja_eval_call(struct jinja_run *run, struct jinja_value callee,
+                                   const struct jinja_args *args)
+{
     jinja_value_refuse_undefined(run, callee);
-    if (callee.kind == JINJA_MACRO)
+    if (jinja_failed(run))
+        return jinja_none();
+    switch (callee.kind) {
+    case JINJA_MACRO:
         return jinja_exec_macro(run, callee.macro, args);
-    if (callee.kind == JINJA_METHOD)
+    case JINJA_METHOD:
         return jinja_method_call(run, callee.method, args);
-    if (callee.kind == JINJA_FUNCTION)
-        return jinja_function_call(run, callee.string, args);
-    jinja_fail(run, STATUS_BAD_INPUT, "'%s' object is not callable", jinja_value_type(callee));
-    return jinja_none();
+    case JINJA_FUNCTION:
+        return jinja_function_call(run, callee.function, args);
+    case JINJA_LOOP:
+        return jinja_exec_recursion(run, callee.loop, args);
+    case JINJA_JOINER:
+        return call_joiner(run, callee.cycler, args);
+    default:
+        jinja_fail(run, STATUS_BAD_INPUT, "'%s' object is not callable", jinja_value_type(callee));
+        return jinja_none();
+    }
 }
 
-struct jinja_value jinja_eval_filters(struct jinja_run *run, const struct jinja_node *chain,
-                                      struct jinja_value v)
+static struct jinja_value eval_call(struct jinja_run *run, const struct jinja_node *node)
 {
-    if (chain == NULL)
-        return v;
-    if (chain->kind != JINJA_NODE_FILTER) {
-        jinja_fail(run, STATUS_UNSUPPORTED, "only filters may stand here");
-        return v;
-    }
-    v = jinja_eval_filters(run, chain->a, v);
-    struct jinja_args args;
-    eval_args(run, chain->b, &args);
-    return jinja_failed(run) ? v : jinja_filter_apply(run, chain->text, v, &args);
+    struct jinja_value callee = jinja_eval(run, node->a);
+    struct jinja_args args = eval_args(run, node->b, 0);
+    return jinja_failed(run) ? jinja_none() : jinja_eval_call(run, callee, &args);
 }
+
+struct jinja_value jinja_eval_call_with(struct jinja_run *run, const struct jinja_node *node,
+                                        struct jinja_value caller)
+{
+    struct jinja_value callee = jinja_eval(run, node->a);
+    struct jinja_args args = eval_args(run, node->b, 1);
+    if (jinja_failed(run))
+        return jinja_none();
+    struct gathered g = { .named = (struct jinja_named *)(uintptr_t)args.named,
+                          .n_named = args.n_named };
+    add_named(run, &g, view_text("caller"), caller);
+    args.n_named = g.n_named;
+    return jinja_failed(run) ? jinja_none() : jinja_eval_call(run, callee, &args);
+}
+
+/* ---- Operators. ---- */
 
 static struct jinja_value eval_items(struct jinja_run *run, const struct jinja_node *node)
 {
@@ -186,14 +209,30 @@ static struct jinja_value eval_slice(struct jinja_run *run, const struct jinja_n
     struct jinja_value of = jinja_eval(run, node->a);
     const struct jinja_node *parts[3] = { node->b, node->c, node->d };
     struct jinja_value bounds[3];
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         bounds[i] = parts[i] != NULL ? jinja_eval(run, parts[i]) : jinja_none();
-        if (bounds[i].kind != JINJA_NONE && bounds[i].kind != JINJA_INT &&
-            bounds[i].kind != JINJA_BOOL)
-            jinja_fail(run, STATUS_BAD_INPUT, "slice indices must be integers, not %s",
-                       jinja_value_type(bounds[i]));
+    if (jinja_failed(run))
+        return jinja_none();
+    struct jinja_value slice = jinja_arith_slice(run, of, bounds);
+    if (run->status == STATUS_BAD_INPUT && node->is_constant) {
+        run->status = STATUS_OK; /* jinja2 evaluates it in another way, when it compiles */
+        jinja_fail(run, STATUS_UNSUPPORTED, "a slice of a constant that has none");
     }
-    return jinja_failed(run) ? jinja_none() : jinja_arith_slice(run, of, bounds);
+    return slice;
+}
+
+static struct jinja_value eval_concat(struct jinja_run *run, const struct jinja_node *node)
+{
+    struct str text;
+    str_init(&text);
+    for (const struct jinja_node *part = node->a; part != NULL && !jinja_failed(run);
+         part = part->next) {
+        struct jinja_value value = jinja_eval(run, part);
+        if (!jinja_failed(run))
+            jinja_print_value(run, value, &text);
+        (void)jinja_fits(run, &text);
+    }
+    return jinja_value_keep(run, &text);
 }
 
 static struct jinja_value eval_compare(struct jinja_run *run, const struct jinja_node *node)
@@ -201,42 +240,45 @@ static struct jinja_value eval_compare(struct jinja_run *run, const struct jinja
     struct jinja_value left = jinja_eval(run, node->a);
     for (const struct jinja_node *operand = node->b; operand != NULL; operand = operand->next) {
         struct jinja_value right = jinja_eval(run, operand->a);
-        if (jinja_failed(run) || !jinja_arith_compare(run, operand->op, left, right))
+        if (jinja_failed(run) || !jinja_compare(run, operand->op, left, right))
             return jinja_bool(false);
         left = right;
     }
     return jinja_bool(true);
 }
 
+static void fail_unknown(struct jinja_run *run, const struct jinja_node *node)
+{
+    jinja_fail(run, STATUS_BAD_INPUT, "no %s named '%.*s' found",
+               node->kind == JINJA_NODE_FILTER ? "filter" : "test",
+               (int)min_i64((int64_t)node->text.n, 60), node->text.at);
+}
+
 static struct jinja_value eval_test(struct jinja_run *run, const struct jinja_node *node)
 {
     struct jinja_value v = jinja_eval(run, node->a);
-    struct jinja_args args;
-    eval_args(run, node->b, &args);
+    struct jinja_args args = eval_args(run, node->b, 0);
+    if (!jinja_failed(run) && node->row == NULL)
+        fail_unknown(run, node);
     if (jinja_failed(run))
         return jinja_none();
-    return jinja_bool(jinja_is_apply(run, node->text, v, &args) != node->is_negated);
-}
-
-static struct jinja_value eval_call(struct jinja_run *run, const struct jinja_node *node)
-{
-    struct jinja_value callee = jinja_eval(run, node->a);
-    struct jinja_args args;
-    eval_args(run, node->b, &args);
-    return jinja_failed(run) ? jinja_none() : call(run, callee, &args);
+    return jinja_bool(jinja_is_apply(run, node->row, v, &args) != node->is_negated);
 }
 
 static struct jinja_value eval_filter(struct jinja_run *run, const struct jinja_node *node)
 {
-    struct jinja_value v = jinja_eval(run, node->a);
-    struct jinja_args args;
-    eval_args(run, node->b, &args);
-    return jinja_failed(run) ? jinja_none() : jinja_filter_apply(run, node->text, v, &args);
+    struct jinja_value v = node->a != NULL ? jinja_eval(run, node->a) : run->captured;
+    struct jinja_args args = eval_args(run, node->b, 0);
+    if (!jinja_failed(run) && node->row == NULL)
+        fail_unknown(run, node);
+    return jinja_failed(run) ? jinja_none() : jinja_filter_apply(run, node->row, v, &args);
 }
 
 static struct jinja_value eval_operation(struct jinja_run *run, const struct jinja_node *node)
 {
     struct jinja_value left = jinja_eval(run, node->a), right;
+    if (jinja_failed(run))
+        return jinja_none();
     switch (node->kind) {
     case JINJA_NODE_UNARY:
         return jinja_arith_unary(run, node->op, left);
@@ -254,10 +296,10 @@ static struct jinja_value eval_operation(struct jinja_run *run, const struct jin
             return jinja_eval(run, node->b);
         return node->c != NULL ? jinja_eval(run, node->c) : jinja_undefined(view_of(NULL, 0));
     case JINJA_NODE_ATTR:
-        return jinja_eval_attr(run, left, node->text);
+        return jinja_attr_get(run, left, node->text);
     default:
         right = jinja_eval(run, node->b);
-        return jinja_failed(run) ? jinja_none() : jinja_eval_item(run, left, right);
+        return jinja_failed(run) ? jinja_none() : jinja_attr_item(run, left, right);
     }
 }
 
@@ -267,7 +309,7 @@ static struct jinja_value eval_node(struct jinja_run *run, const struct jinja_no
     case JINJA_NODE_LITERAL:
         return node->literal;
     case JINJA_NODE_NAME:
-        return find_name(run, node->text);
+        return eval_name(run, node);
     case JINJA_NODE_LIST:
     case JINJA_NODE_TUPLE:
         return eval_items(run, node);
@@ -275,6 +317,8 @@ static struct jinja_value eval_node(struct jinja_run *run, const struct jinja_no
         return eval_dict(run, node);
     case JINJA_NODE_SLICE:
         return eval_slice(run, node);
+    case JINJA_NODE_CONCAT:
+        return eval_concat(run, node);
     case JINJA_NODE_COMPARE:
         return eval_compare(run, node);
     case JINJA_NODE_CALL:
@@ -290,14 +334,11 @@ static struct jinja_value eval_node(struct jinja_run *run, const struct jinja_no
 
 struct jinja_value jinja_eval(struct jinja_run *run, const struct jinja_node *node)
 {
-    if (!jinja_charge(run, 1))
+    if (!jinja_enter(run))
         return jinja_none();
-    if (run->depth >= JINJA_RUN_DEPTH_MAX) {
-        jinja_fail(run, STATUS_TOO_LARGE, "evaluation nests deeper than %d", JINJA_RUN_DEPTH_MAX);
-        return jinja_none();
-    }
-    run->depth++;
     struct jinja_value v = eval_node(run, node);
     run->depth--;
+    if (node->is_constant && v.kind == JINJA_FLOAT && !isfinite(v.real))
+        jinja_fail(run, STATUS_UNSUPPORTED, "a constant that is not a finite number");
     return jinja_failed(run) ? jinja_none() : v;
 }

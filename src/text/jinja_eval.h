@@ -1,21 +1,13 @@
 /* Evaluating expressions. */
 #pragma once
-#include "text/jinja_value.h"
-
-struct jinja_args {
-    struct jinja_value at[JINJA_ARGS_MAX];
-    int n;
-    struct jinja_binding named[JINJA_ARGS_MAX];
-    int n_named;
-};
-/* The argument at a place or of a name; NULL when it is not given. */
-const struct jinja_value *jinja_eval_arg(const struct jinja_args *args, int index,
-                                         const char *name);
+#include "text/jinja_args.h"
+#include "text/jinja_node.h"
 
 struct jinja_value jinja_eval(struct jinja_run *run, const struct jinja_node *node);
-struct jinja_value jinja_eval_attr(struct jinja_run *run, struct jinja_value of, struct view name);
-struct jinja_value jinja_eval_item(struct jinja_run *run, struct jinja_value of,
-                                   struct jinja_value key);
-/* Applies a chain of filters (of a block) to a value. */
-struct jinja_value jinja_eval_filters(struct jinja_run *run, const struct jinja_node *chain,
-                                      struct jinja_value v);
+/* The variable of a slot; jinja_eval_frame: the frame that has it. */
+struct jinja_frame *jinja_eval_frame(struct jinja_run *run, struct jinja_slot slot);
+struct jinja_value jinja_eval_call(struct jinja_run *run, struct jinja_value callee,
+                                   const struct jinja_args *args);
+/* The CALL of a call block, which gets the macro as its argument caller. */
+struct jinja_value jinja_eval_call_with(struct jinja_run *run, const struct jinja_node *node,
+                                        struct jinja_value caller);

@@ -1,9 +1,13 @@
 /* Running statements. */
 #pragma once
-#include "text/jinja_eval.h"
+#include "text/jinja_args.h"
+#include "text/jinja_node.h"
 
-void jinja_exec(struct jinja_run *run, const struct jinja_node *list);
-/* Binds a name in the innermost scope. */
-void jinja_exec_bind(struct jinja_run *run, struct view name, struct jinja_value value);
-struct jinja_value jinja_exec_macro(struct jinja_run *run, const struct jinja_node *macro,
+/* Runs a whole template, whose variables root describes. */
+void jinja_exec_template(struct jinja_run *run, const struct jinja_node *body,
+                         const struct jinja_block *root);
+struct jinja_value jinja_exec_macro(struct jinja_run *run, const struct jinja_macro *macro,
                                     const struct jinja_args *args);
+/* loop(items) in a recursive loop. */
+struct jinja_value jinja_exec_recursion(struct jinja_run *run, const struct jinja_loop *loop,
+                                        const struct jinja_args *args);

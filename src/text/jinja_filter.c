@@ -1,326 +1,243 @@
-/* The filters on single values, and the table of all; those on sequences are in jinja_sequence.c.
- */
+/* The table of filters, and those on single values. */
 #include "text/jinja_filter.h"
-#include "text/jinja_arith.h"
+#include "text/jinja_attr.h"
+#include "text/jinja_case.h"
+#include "text/jinja_convert.h"
+#include "text/jinja_generator.h"
+#include "text/jinja_json.h"
+#include "text/jinja_markup.h"
+#include "text/jinja_percent.h"
 #include "text/jinja_print.h"
 #include "text/jinja_sequence.h"
 #include "text/jinja_text.h"
-#include <math.h>
-#include <string.h>
+#include "text/jinja_wrap.h"
 
-typedef struct jinja_value filter_function(struct jinja_run *run, struct jinja_value v,
-                                           const struct jinja_args *args, int variant);
-
-static int64_t int_arg(const struct jinja_args *args, int index, const char *name, int64_t fallback)
+/* str() of a value whose methods would return markup if it were markup. */
+static struct view soft_text(struct jinja_run *run, struct jinja_value v, const char *what)
 {
-    const struct jinja_value *arg = jinja_eval_arg(args, index, name);
-    return arg == NULL || arg->kind == JINJA_NONE ? fallback : jinja_value_int(*arg);
+    (void)jinja_value_refuse_markup(run, v, what);
+    return jinja_print_view(run, v);
 }
 
-static bool flag_arg(const struct jinja_args *args, int index, const char *name)
+static struct jinja_value f_change(struct jinja_run *run, struct jinja_value v,
+                                   const struct jinja_value *const *given,
+                                   const struct jinja_args *args, int variant)
 {
-    const struct jinja_value *arg = jinja_eval_arg(args, index, name);
-    return arg != NULL && jinja_value_truth(*arg);
-}
-
-static struct view text_arg(struct jinja_run *run, const struct jinja_args *args, int index,
-                            const char *name, struct view fallback)
-{
-    const struct jinja_value *arg = jinja_eval_arg(args, index, name);
-    return arg == NULL || arg->kind == JINJA_NONE ? fallback : jinja_print_view(run, *arg);
-}
-
-static struct jinja_value f_case(struct jinja_run *run, struct jinja_value v,
-                                 const struct jinja_args *args, int variant)
-{
-    (void)args;
-    return jinja_text_case(run, jinja_print_view(run, v), (enum jinja_case)variant);
+    (void)given, (void)args;
+    return jinja_case_change(run, soft_text(run, v, "a change of case"),
+                             (enum jinja_change)variant);
 }
 
 static struct jinja_value f_trim(struct jinja_run *run, struct jinja_value v,
+                                 const struct jinja_value *const *given,
                                  const struct jinja_args *args, int variant)
 {
-    (void)variant;
-    struct view chars = text_arg(run, args, 0, "chars", view_of(NULL, 0));
-    return jinja_string(
-        jinja_value_strip(jinja_print_view(run, v), chars, JINJA_LEFT | JINJA_RIGHT));
+    (void)args, (void)variant;
+    struct view chars = jinja_args_text(run, given[0], view_of(NULL, 0));
+    struct view text =
+        jinja_text_strip(run, jinja_print_view(run, v), chars, JINJA_LEFT | JINJA_RIGHT);
+    struct jinja_value result = jinja_string(text);
+    result.mark = v.kind == JINJA_STRING ? v.mark : JINJA_PLAIN;
+    return result;
+}
+
+static struct jinja_value f_center(struct jinja_run *run, struct jinja_value v,
+                                   const struct jinja_value *const *given,
+                                   const struct jinja_args *args, int variant)
+{
+    (void)args, (void)variant;
+    struct view text = soft_text(run, v, "center");
+    int64_t width = jinja_args_int(run, given[0], 80);
+    int64_t n_fill = max_i64(width - jinja_text_length(run, text), 0);
+    int64_t n_left = n_fill / 2 + (n_fill & width & 1);
+    return jinja_failed(run) ? v
+                             : jinja_text_pad(run, text, view_text(" "), n_left, n_fill - n_left);
 }
 
 static struct jinja_value f_string(struct jinja_run *run, struct jinja_value v,
+                                   const struct jinja_value *const *given,
                                    const struct jinja_args *args, int variant)
 {
-    (void)args, (void)variant;
-    return jinja_string(jinja_print_view(run, v));
-}
-
-static struct jinja_value f_same(struct jinja_run *run, struct jinja_value v,
-                                 const struct jinja_args *args, int variant)
-{
-    (void)run, (void)args, (void)variant;
-    return v;
+    (void)given, (void)args, (void)variant;
+    return jinja_print_soft(run, v);
 }
 
 static struct jinja_value f_length(struct jinja_run *run, struct jinja_value v,
+                                   const struct jinja_value *const *given,
                                    const struct jinja_args *args, int variant)
 {
-    (void)args, (void)variant;
+    (void)given, (void)args, (void)variant;
     return jinja_int(jinja_value_length(run, v));
 }
 
 static struct jinja_value f_default(struct jinja_run *run, struct jinja_value v,
+                                    const struct jinja_value *const *given,
                                     const struct jinja_args *args, int variant)
 {
-    (void)run, (void)variant;
-    const struct jinja_value *fallback = jinja_eval_arg(args, 0, "default_value");
+    (void)run, (void)args, (void)variant;
     bool is_missing =
-        v.kind == JINJA_UNDEFINED || (flag_arg(args, 1, "boolean") && !jinja_value_truth(v));
-    if (!is_missing)
-        return v;
-    return fallback != NULL ? *fallback : jinja_string(view_of("", 0));
+        v.kind == JINJA_UNDEFINED || (jinja_args_flag(given[1]) && !jinja_value_truth(v));
+    return !is_missing ? v : given[0] != NULL ? *given[0] : jinja_text("");
 }
 
 static struct jinja_value f_replace(struct jinja_run *run, struct jinja_value v,
+                                    const struct jinja_value *const *given,
                                     const struct jinja_args *args, int variant)
 {
-    (void)variant;
-    struct view old = text_arg(run, args, 0, "old", view_of("", 0));
-    struct view with = text_arg(run, args, 1, "new", view_of("", 0));
-    return jinja_text_replace(run, jinja_print_view(run, v), old, with,
-                              int_arg(args, 2, "count", -1));
+    (void)args, (void)variant;
+    bool has_count = given[2] != NULL && given[2]->kind != JINJA_NONE;
+    int64_t limit = has_count ? jinja_args_int(run, given[2], -1) : -1;
+    struct view old = jinja_print_view(run, *given[0]), with = jinja_print_view(run, *given[1]);
+    struct view text = jinja_print_view(run, v);
+    return jinja_failed(run) ? v : jinja_text_replace(run, text, old, with, limit);
 }
 
-static struct jinja_value f_int(struct jinja_run *run, struct jinja_value v,
-                                const struct jinja_args *args, int variant)
-{
-    (void)variant;
-    int64_t fallback = int_arg(args, 0, "default", 0), i;
-    double f = 0;
-    if (v.kind == JINJA_INT || v.kind == JINJA_BOOL)
-        return jinja_int(jinja_value_int(v));
-    if (v.kind == JINJA_FLOAT)
-        f = v.real;
-    if (v.kind == JINJA_STRING) {
-        char text[64] = "";
-        struct view digits =
-            jinja_value_strip(v.string, view_of(NULL, 0), JINJA_LEFT | JINJA_RIGHT);
-        if (digits.n >= sizeof(text))
-            return jinja_int(fallback);
-        if (digits.n > 0)
-            memcpy(text, digits.at, digits.n);
-        if (parse_i64(text, &i))
-            return jinja_int(i);
-        if (!parse_f64(text, &f))
-            return jinja_int(fallback);
-    } else if (v.kind != JINJA_FLOAT) {
-        jinja_value_refuse_undefined(run, v);
-        return jinja_int(fallback);
-    }
-    return jinja_int(f > -9e18 && f < 9e18 ? (int64_t)f : fallback);
-}
-
-static struct jinja_value f_float(struct jinja_run *run, struct jinja_value v,
-                                  const struct jinja_args *args, int variant)
-{
-    (void)variant;
-    const struct jinja_value *fallback = jinja_eval_arg(args, 0, "default");
-    char text[64] = "";
-    double f;
-    if (jinja_is_number(v))
-        return jinja_float(jinja_value_real(v));
-    jinja_value_refuse_undefined(run, v);
-    struct view digits = v.kind == JINJA_STRING ? jinja_value_strip(v.string, view_of(NULL, 0),
-                                                                    JINJA_LEFT | JINJA_RIGHT)
-                                                : view_of("", 0);
-    if (digits.n > 0 && digits.n < sizeof(text))
-        memcpy(text, digits.at, digits.n);
-    return parse_f64(text, &f) ? jinja_float(f) : fallback != NULL ? *fallback : jinja_float(0);
-}
-
-static struct jinja_value f_abs(struct jinja_run *run, struct jinja_value v,
-                                const struct jinja_args *args, int variant)
+static struct jinja_value f_attr(struct jinja_run *run, struct jinja_value v,
+                                 const struct jinja_value *const *given,
+                                 const struct jinja_args *args, int variant)
 {
     (void)args, (void)variant;
-    bool is_negative = jinja_is_number(v) && jinja_value_real(v) < 0;
-    return jinja_arith_unary(run, is_negative ? JINJA_SUB : JINJA_ADD, v);
-}
-
-static struct jinja_value f_round(struct jinja_run *run, struct jinja_value v,
-                                  const struct jinja_args *args, int variant)
-{
-    (void)variant;
-    int64_t precision = int_arg(args, 0, "precision", 0);
-    struct view method = text_arg(run, args, 1, "method", view_text("common"));
-    if (!jinja_is_number(v) || precision < -15 || precision > 15) {
-        jinja_fail(run, STATUS_BAD_INPUT, "round needs a number and a precision of at most 15");
+    if (given[0]->kind != JINJA_STRING) {
+        jinja_value_refuse_undefined(run, v);
+        jinja_fail(run, STATUS_BAD_INPUT, "attribute name must be string, not '%s'",
+                   jinja_value_type(*given[0]));
         return v;
     }
-    if (v.kind != JINJA_FLOAT && precision >= 0 && view_equal_text(method, "common"))
-        return jinja_int(jinja_value_int(v));
-    double scale = pow(10, (double)precision), x = jinja_value_real(v) * scale;
-    if (view_equal_text(method, "ceil"))
-        x = ceil(x);
-    else if (view_equal_text(method, "floor"))
-        x = floor(x);
-    else
-        x = nearbyint(x); /* to even, as Python rounds */
-    return jinja_float(x / scale);
-}
-
-static struct jinja_value f_escape(struct jinja_run *run, struct jinja_value v,
-                                   const struct jinja_args *args, int variant)
-{
-    (void)args, (void)variant;
-    static const char *const pairs[][2] = {
-        { "&", "&amp;" }, { "<", "&lt;" }, { ">", "&gt;" }, { "'", "&#39;" }, { "\"", "&#34;" },
-    };
-    struct jinja_value text = jinja_string(jinja_print_view(run, v));
-    for (size_t i = 0; i < COUNT_OF(pairs) && !jinja_failed(run); i++)
-        text = jinja_text_replace(run, text.string, view_text(pairs[i][0]), view_text(pairs[i][1]),
-                                  -1);
-    return text;
+    return jinja_attr_own(run, v, given[0]->string);
 }
 
 static struct jinja_value f_tojson(struct jinja_run *run, struct jinja_value v,
+                                   const struct jinja_value *const *given,
                                    const struct jinja_args *args, int variant)
 {
-    (void)variant;
-    struct jinja_print_json how = { .indent = int_arg(args, 1, "indent", -1),
-                                    .sort_keys = flag_arg(args, 3, "sort_keys"),
-                                    .ascii = flag_arg(args, 0, "ensure_ascii") };
-    const struct jinja_value *separators = jinja_eval_arg(args, 2, "separators");
-    if (separators != NULL && jinja_is_list(*separators) && separators->list->n == 2) {
-        how.item_separator = jinja_print_view(run, separators->list->at[0]);
-        how.key_separator = jinja_print_view(run, separators->list->at[1]);
-    }
-    if (how.indent > 64)
-        jinja_fail(run, STATUS_TOO_LARGE, "an indent of more than 64");
-    struct str out;
-    str_init(&out);
-    jinja_print_json_value(run, v, &how, &out);
-    struct jinja_value text = jinja_value_copy(run, view_of(out.at, out.n));
-    str_free(&out);
-    return text;
+    (void)given, (void)variant;
+    return jinja_json_dump(run, v, args);
+}
+
+static struct jinja_value f_fromjson(struct jinja_run *run, struct jinja_value v,
+                                     const struct jinja_value *const *given,
+                                     const struct jinja_args *args, int variant)
+{
+    (void)given, (void)variant;
+    return jinja_json_load(run, v, args);
 }
 
 static struct jinja_value f_format(struct jinja_run *run, struct jinja_value v,
+                                   const struct jinja_value *const *given,
                                    const struct jinja_args *args, int variant)
 {
-    (void)variant;
-    return jinja_text_format(run, jinja_print_view(run, v), args->at, args->n);
+    (void)given, (void)variant;
+    struct view format = soft_text(run, v, "format");
+    if (args->n > 0 && args->n_named > 0)
+        jinja_fail(run, STATUS_BAD_INPUT,
+                   "can't handle positional and keyword arguments at the same time");
+    struct jinja_value values =
+        args->n_named > 0 ? jinja_value_dict(run, JINJA_DICT) : jinja_value_list(run, JINJA_TUPLE);
+    for (int64_t i = 0; i < args->n && !jinja_failed(run); i++)
+        jinja_value_push(run, values, args->at[i]);
+    for (int64_t i = 0; i < args->n_named && !jinja_failed(run); i++)
+        jinja_value_set(run, values.dict, jinja_string(args->named[i].name), args->named[i].value);
+    return jinja_failed(run) ? v : jinja_percent_format(run, format, values);
 }
 
-static struct jinja_value f_wordcount(struct jinja_run *run, struct jinja_value v,
-                                      const struct jinja_args *args, int variant)
-{
-    (void)args, (void)variant;
-    struct view text = jinja_print_view(run, v);
-    struct jinja_value words = jinja_text_split(run, text, view_of(NULL, 0), -1, false);
-    return jinja_failed(run) ? v : jinja_int(words.list->n);
-}
-
-/* indent(width=4, first=False, blank=False) */
-static struct jinja_value f_indent(struct jinja_run *run, struct jinja_value v,
-                                   const struct jinja_args *args, int variant)
-{
-    (void)variant;
-    const struct jinja_value *width = jinja_eval_arg(args, 0, "width");
-    struct view text = jinja_print_view(run, v), by = view_of("", 0);
-    if (width != NULL && width->kind == JINJA_STRING)
-        by = width->string;
-    else
-        by = jinja_arith_binary(run, JINJA_MUL, jinja_string(view_text(" ")),
-                                jinja_int(int_arg(args, 0, "width", 4)))
-                 .string;
-    bool indents_first = flag_arg(args, 1, "first"), indents_blank = flag_arg(args, 2, "blank");
-    struct str out;
-    str_init(&out);
-    for (size_t start = 0, line = 0; start < text.n && !jinja_failed(run); line++) {
-        size_t end = start;
-        while (end < text.n && text.at[end] != '\n')
-            end++;
-        bool indents = line == 0 ? indents_first : indents_blank || end > start;
-        if (indents && jinja_charge(run, 1 + (int64_t)(by.n / 64)))
-            str_add(&out, by.at, by.n);
-        end += end < text.n;
-        str_add(&out, text.at + start, end - start);
-        start = end;
-    }
-    if (indents_blank && text.n > 0 && text.at[text.n - 1] == '\n')
-        str_add(&out, by.at, by.n);
-    struct jinja_value result = jinja_value_copy(run, view_of(out.at, out.n));
-    str_free(&out);
-    return result;
-}
-
-static const struct {
+struct jinja_filter {
     const char *name;
-    filter_function *apply;
+    jinja_callee *apply;
+    const char *parameters; /* NULL: it binds none */
     int variant;
-} filters[] = {
-    { "trim", f_trim, 0 },
-    { "upper", f_case, JINJA_UPPER },
-    { "lower", f_case, JINJA_LOWER },
-    { "title", f_case, JINJA_TITLE },
-    { "capitalize", f_case, JINJA_CAPITALIZE },
-    { "string", f_string, 0 },
-    { "safe", f_same, 0 },
-    { "length", f_length, 0 },
-    { "count", f_length, 0 },
-    { "default", f_default, 0 },
-    { "d", f_default, 0 },
-    { "replace", f_replace, 0 },
-    { "int", f_int, 0 },
-    { "float", f_float, 0 },
-    { "abs", f_abs, 0 },
-    { "round", f_round, 0 },
-    { "escape", f_escape, 0 },
-    { "e", f_escape, 0 },
-    { "tojson", f_tojson, 0 },
-    { "indent", f_indent, 0 },
-    { "format", f_format, 0 },
-    { "wordcount", f_wordcount, 0 },
-    { "list", jinja_sequence_list, 0 },
-    { "join", jinja_sequence_join, 0 },
-    { "first", jinja_sequence_end, 0 },
-    { "last", jinja_sequence_end, 1 },
-    { "reverse", jinja_sequence_reverse, 0 },
-    { "items", jinja_sequence_items, 0 },
-    { "dictsort", jinja_sequence_items, 1 },
-    { "sort", jinja_sequence_sort, 0 },
-    { "unique", jinja_sequence_unique, 0 },
-    { "min", jinja_sequence_extreme, 0 },
-    { "max", jinja_sequence_extreme, 1 },
-    { "sum", jinja_sequence_sum, 0 },
-    { "map", jinja_sequence_map, 0 },
-    { "select", jinja_sequence_select, JINJA_SELECT },
-    { "reject", jinja_sequence_select, JINJA_REJECT },
-    { "selectattr", jinja_sequence_select, JINJA_SELECT_ATTR },
-    { "rejectattr", jinja_sequence_select, JINJA_REJECT_ATTR },
-    { "attr", jinja_sequence_attr, 0 },
+};
+static const struct jinja_filter filters[] = {
+    { "abs", jinja_convert_abs, "", 0 },
+    { "attr", f_attr, "name", 0 },
+    { "batch", jinja_generator_batch, "linecount fill_with?", 0 },
+    { "capitalize", f_change, "", JINJA_TO_CAPITALIZED },
+    { "center", f_center, "width?", 0 },
+    { "count", f_length, "", 0 },
+    { "d", f_default, "default_value? boolean?", 0 },
+    { "default", f_default, "default_value? boolean?", 0 },
+    { "dictsort", jinja_sequence_dictsort, "case_sensitive? by? reverse?", 0 },
+    { "e", jinja_markup_escape, "", 0 },
+    { "escape", jinja_markup_escape, "", 0 },
+    { "filesizeformat", jinja_convert_size, "binary?", 0 },
+    { "first", jinja_sequence_end, "", 0 },
+    { "float", jinja_convert_float, "default?", 0 },
+    { "forceescape", jinja_markup_escape, "", 1 },
+    { "format", f_format, NULL, 0 },
+    { "from_json", f_fromjson, NULL, 0 },
+    { "fromjson", f_fromjson, NULL, 0 },
+    { "groupby", jinja_sequence_groupby, "attribute default? case_sensitive?", 0 },
+    { "indent", jinja_wrap_indent, "width? first? blank?", 0 },
+    { "int", jinja_convert_int, "default? base?", 0 },
+    { "items", jinja_generator_items, "", 0 },
+    { "join", jinja_sequence_join, "d? attribute?", 0 },
+    { "last", jinja_sequence_end, "", 1 },
+    { "length", f_length, "", 0 },
+    { "list", jinja_sequence_list, "", 0 },
+    { "lower", f_change, "", JINJA_TO_LOWER },
+    { "map", jinja_generator_map, NULL, 0 },
+    { "max", jinja_sequence_extreme, "case_sensitive? attribute?", 1 },
+    { "min", jinja_sequence_extreme, "case_sensitive? attribute?", 0 },
+    { "reject", jinja_generator_select, NULL, JINJA_REJECTS },
+    { "rejectattr", jinja_generator_select, NULL, JINJA_REJECTS | JINJA_OF_ATTRIBUTE },
+    { "replace", f_replace, "old new count?", 0 },
+    { "reverse", jinja_sequence_reverse, "", 0 },
+    { "round", jinja_convert_round, "precision? method?", 0 },
+    { "safe", jinja_markup_safe, "", 0 },
+    { "select", jinja_generator_select, NULL, 0 },
+    { "selectattr", jinja_generator_select, NULL, JINJA_OF_ATTRIBUTE },
+    { "slice", jinja_generator_slice, "slices fill_with?", 0 },
+    { "sort", jinja_sequence_sort, "reverse? case_sensitive? attribute?", 0 },
+    { "string", f_string, "", 0 },
+    { "sum", jinja_sequence_sum, "attribute? start?", 0 },
+    { "title", jinja_wrap_title, "", 0 },
+    { "tojson", f_tojson, NULL, 0 },
+    { "trim", f_trim, "chars?", 0 },
+    { "truncate", jinja_wrap_truncate, "length? killwords? end? leeway?", 0 },
+    { "unique", jinja_generator_unique, "case_sensitive? attribute?", 0 },
+    { "upper", f_change, "", JINJA_TO_UPPER },
+    { "urlencode", jinja_markup_urlencode, "", 0 },
+    { "wordcount", jinja_wrap_count, "", 0 },
+    { "wordwrap", jinja_wrap_words, "width? break_long_words? wrapstring? break_on_hyphens?", 0 },
+    { "xmlattr", jinja_markup_xmlattr, "autospace?", 0 },
 };
 
-static int find_filter(struct view name)
+const struct jinja_filter *jinja_filter_find(struct view name)
 {
     for (size_t i = 0; i < COUNT_OF(filters); i++) {
         if (view_equal_text(name, filters[i].name))
-            return (int)i;
+            return &filters[i];
     }
-    return -1;
+    return NULL;
 }
 
-bool jinja_filter_is_known(struct view name)
+bool jinja_filter_is_refused(struct view name)
 {
-    return find_filter(name) >= 0;
+    static const char *const refused[] = { "pprint", "random", "striptags", "urlize" };
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
+        if (view_equal_text(name, refused[i]))
+            return true;
+    }
+    return false;
 }
 
-struct jinja_value jinja_filter_apply(struct jinja_run *run, struct view name, struct jinja_value v,
-                                      const struct jinja_args *args)
+struct jinja_value jinja_filter_apply(struct jinja_run *run, const struct jinja_filter *filter,
+                                      struct jinja_value v, const struct jinja_args *args)
 {
-    int i = find_filter(name);
-    if (i < 0) {
-        jinja_fail(run, STATUS_UNSUPPORTED, "no filter named '%.*s'", (int)name.n, name.at);
-        return v;
-    }
-    struct jinja_value result = filters[i].apply(run, v, args, filters[i].variant);
+    const struct jinja_value *given[JINJA_PARAMETERS_MAX] = { NULL };
+    if (filter->parameters != NULL && !jinja_args_bind(run, args, filter->parameters, given))
+        return jinja_none();
+    struct jinja_value result = filter->apply(run, v, given, args, filter->variant);
     return jinja_failed(run) ? jinja_none() : result;
+}
+
+struct jinja_value jinja_filter_call(struct jinja_run *run, struct jinja_value name,
+                                     struct jinja_value v, const struct jinja_args *args)
+{
+    struct view text = name.kind == JINJA_STRING ? name.string : view_of("", 0);
+    const struct jinja_filter *filter = jinja_filter_find(text);
+    if (filter != NULL)
+        return jinja_filter_apply(run, filter, v, args);
+    jinja_fail(run, jinja_filter_is_refused(text) ? STATUS_UNSUPPORTED : STATUS_BAD_INPUT,
+               "no filter named '%.*s'", (int)min_i64((int64_t)text.n, 60), text.at);
+    return jinja_none();
 }

@@ -1,7 +1,11 @@
-/* Tests: "value is name(arguments)". */
+/* The tests ("x is ..."), by name. */
 #pragma once
-#include "text/jinja_eval.h"
+#include "text/jinja_args.h"
 
-bool jinja_is_known(struct view name);
-bool jinja_is_apply(struct jinja_run *run, struct view name, struct jinja_value v,
+struct jinja_is;
+const struct jinja_is *jinja_is_find(struct view name); /* NULL: jinja2 has none of this name */
+bool jinja_is_apply(struct jinja_run *run, const struct jinja_is *test, struct jinja_value v,
                     const struct jinja_args *args);
+/* By a name that is a value, as select has it; fails the run when there is none. */
+bool jinja_is_call(struct jinja_run *run, struct jinja_value name, struct jinja_value v,
+                   const struct jinja_args *args);

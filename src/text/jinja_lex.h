@@ -2,15 +2,13 @@
 #pragma once
 #include "text/jinja.h"
 
-enum jinja_tag {
-    JINJA_TAG_END,
-    JINJA_TAG_PRINT,
-    JINJA_TAG_BLOCK,
-    JINJA_TAG_COMMENT,
-    JINJA_TAG_RAW
-};
 enum jinja_token_kind {
-    JINJA_TOKEN_END, /* of the tag */
+    JINJA_TOKEN_END, /* of the template */
+    JINJA_TOKEN_DATA,
+    JINJA_TOKEN_PRINT_BEGIN,
+    JINJA_TOKEN_PRINT_END,
+    JINJA_TOKEN_BLOCK_BEGIN,
+    JINJA_TOKEN_BLOCK_END,
     JINJA_TOKEN_NAME,
     JINJA_TOKEN_STRING, /* text: without quotes and escapes */
     JINJA_TOKEN_INT,
@@ -19,25 +17,29 @@ enum jinja_token_kind {
 };
 struct jinja_token {
     enum jinja_token_kind kind;
+    int32_t line;
     struct view text;
     int64_t integer;
     double real;
 };
+enum jinja_lex_state { JINJA_LEX_TEXT, JINJA_LEX_PRINT, JINJA_LEX_BLOCK };
+enum { JINJA_BRACKETS_MAX = 512 };
 struct jinja_lex {
     struct view source;
     size_t at;
     int32_t line;
-    bool line_starting; /* a newline ended the last tag, or nothing came yet */
-    int n_open;         /* brackets open in this tag */
-    enum jinja_tag tag;
+    bool line_starting; /* the last match ended with a newline, or nothing came yet */
+    enum jinja_lex_state state;
+    bool has_pending; /* a begin token behind the text before it */
+    struct jinja_token pending;
+    int n_open; /* brackets open in this tag */
+    char open[JINJA_BRACKETS_MAX];
     struct jinja_token token; /* the one to look at */
     struct jinja_run *run;    /* for memory and failure */
 };
-/* source without carriage returns and its last newline: jinja_lex_clean. */
+/* Copies the source with every line end as "\n" and without the last one; the first token is then
+ * in lex->token. */
 void jinja_lex_init(struct jinja_lex *lex, struct view source, struct jinja_run *run);
-struct view jinja_lex_clean(struct jinja_run *run, struct view source);
-/* Reads text up to the next tag and enters the tag: its first token is in lex->token. */
-enum jinja_tag jinja_lex_text(struct jinja_lex *lex, struct view *text);
 void jinja_lex_next(struct jinja_lex *lex);
-/* The token is a name with a single "=" behind it. */
-bool jinja_lex_is_keyword(const struct jinja_lex *lex);
+/* The token behind lex->token. */
+struct jinja_token jinja_lex_peek(struct jinja_lex *lex);

@@ -1,14 +1,10 @@
-/* Writing Jinja values as text: Python's str() and repr(), and json.dumps. */
+/* Writing Jinja values as text: Python's str(), repr() and ascii(). */
 #pragma once
 #include "text/jinja_value.h"
 
 void jinja_print_value(struct jinja_run *run, struct jinja_value v, struct str *out);
 void jinja_print_repr(struct jinja_run *run, struct jinja_value v, struct str *out);
+void jinja_print_ascii(struct jinja_run *run, struct jinja_value v, struct str *out);
 struct view jinja_print_view(struct jinja_run *run, struct jinja_value v); /* str(v) in the pile */
-struct jinja_print_json {
-    int64_t indent;                            /* -1: none */
-    struct view item_separator, key_separator; /* at NULL: Python's default */
-    bool sort_keys, ascii;
-};
-void jinja_print_json_value(struct jinja_run *run, struct jinja_value v,
-                            const struct jinja_print_json *how, struct str *out);
+/* soft_str(v): a STRING stays as it is, markup too. */
+struct jinja_value jinja_print_soft(struct jinja_run *run, struct jinja_value v);

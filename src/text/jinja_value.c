@@ -1,8 +1,9 @@
-/* Jinja values.
- *
- * Lists and dictionaries never change once a template sees them (the sandbox forbids it), only
- * namespaces do. Look-ups in dictionaries are linear and charged. */
+/* Jinja values. Lists and dictionaries never change once a template sees them (the sandbox forbids
+ * it), only namespaces do. Look-ups in dictionaries are linear and charged. */
 #include "text/jinja_value.h"
+#include "text/jinja_compare.h"
+#include "text/jinja_iter.h"
+#include "text/jinja_text.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,9 +23,21 @@ void jinja_fail(struct jinja_run *run, enum status status, const char *fmt, ...)
 bool jinja_charge(struct jinja_run *run, int64_t n)
 {
     run->steps += n;
-    if (run->steps > JINJA_STEPS_MAX)
-        jinja_fail(run, STATUS_TOO_LARGE, "more than %d steps", JINJA_STEPS_MAX);
+    if (run->steps > run->steps_max)
+        jinja_fail(run, STATUS_TOO_LARGE, "more than %lld steps", (long long)run->steps_max);
     return !jinja_failed(run);
+}
+
+bool jinja_enter(struct jinja_run *run)
+{
+    if (!jinja_charge(run, 1))
+        return false;
+    if (run->depth >= JINJA_RUN_DEPTH_MAX) {
+        jinja_fail(run, STATUS_TOO_LARGE, "evaluation nests deeper than %d", JINJA_RUN_DEPTH_MAX);
+        return false;
+    }
+    run->depth++;
+    return true;
 }
 
 void *jinja_take(struct jinja_run *run, size_t n_bytes)
@@ -36,6 +49,13 @@ void *jinja_take(struct jinja_run *run, size_t n_bytes)
         return NULL;
     }
     return pile_take(&run->pile, n_bytes);
+}
+
+bool jinja_fits(struct jinja_run *run, const struct str *text)
+{
+    if (text->n > JINJA_OUTPUT_BYTES_MAX)
+        jinja_fail(run, STATUS_TOO_LARGE, "more than %d bytes of text", JINJA_OUTPUT_BYTES_MAX);
+    return !jinja_failed(run);
 }
 
 double jinja_value_real(struct jinja_value v)
@@ -56,6 +76,13 @@ struct jinja_value jinja_value_copy(struct jinja_run *run, struct view text)
     if (text.n > 0)
         memcpy(copy, text.at, text.n);
     return jinja_string(view_of(copy, text.n));
+}
+
+struct jinja_value jinja_value_keep(struct jinja_run *run, struct str *text)
+{
+    struct jinja_value value = jinja_value_copy(run, view_of(text->at, text->n));
+    str_free(text);
+    return value;
 }
 
 struct jinja_value jinja_value_list(struct jinja_run *run, enum jinja_kind kind)
@@ -92,6 +119,15 @@ void jinja_value_push(struct jinja_run *run, struct jinja_value list, struct jin
     list.list->at[list.list->n++] = item;
 }
 
+struct jinja_value jinja_value_pair(struct jinja_run *run, struct jinja_value a,
+                                    struct jinja_value b)
+{
+    struct jinja_value pair = jinja_value_list(run, JINJA_TUPLE);
+    jinja_value_push(run, pair, a);
+    jinja_value_push(run, pair, b);
+    return pair;
+}
+
 struct jinja_value jinja_value_dict(struct jinja_run *run, enum jinja_kind kind)
 {
     struct jinja_dict *dict = jinja_take(run, sizeof(*dict));
@@ -101,20 +137,42 @@ struct jinja_value jinja_value_dict(struct jinja_run *run, enum jinja_kind kind)
 static struct jinja_pair *find_pair(struct jinja_run *run, const struct jinja_dict *dict,
                                     struct jinja_value key)
 {
-    for (int64_t i = 0; i < dict->n; i++) {
-        if (jinja_value_equal(run, dict->at[i].key, key))
+    for (int64_t i = 0; i < dict->n && !jinja_failed(run); i++) {
+        if (jinja_compare_same(run, dict->at[i].key, key))
             return &dict->at[i];
     }
     return NULL;
 }
 
+bool jinja_value_is_hashable(struct jinja_run *run, struct jinja_value key)
+{
+    if (key.kind == JINJA_TUPLE) {
+        bool is_hashable = true;
+        if (!jinja_enter(run))
+            return true;
+        for (int64_t i = 0; is_hashable && i < key.list->n; i++)
+            is_hashable = jinja_value_is_hashable(run, key.list->at[i]);
+        run->depth--;
+        return is_hashable;
+    }
+    bool is_view = key.kind == JINJA_VIEW && key.mark != JINJA_VALUES;
+    return key.kind != JINJA_LIST && key.kind != JINJA_DICT && !is_view;
+}
+
+bool jinja_value_check_key(struct jinja_run *run, struct jinja_value key)
+{
+    if (!jinja_value_is_hashable(run, key))
+        jinja_fail(run, STATUS_BAD_INPUT, "unhashable type: '%s'", jinja_value_type(key));
+    else if (key.kind > JINJA_DICT && key.kind != JINJA_RANGE)
+        jinja_fail(run, STATUS_UNSUPPORTED, "a %s as the key of a dict", jinja_value_type(key));
+    return !jinja_failed(run);
+}
+
 void jinja_value_set(struct jinja_run *run, struct jinja_dict *dict, struct jinja_value key,
                      struct jinja_value value)
 {
-    if (key.kind == JINJA_LIST || key.kind == JINJA_DICT) {
-        jinja_fail(run, STATUS_BAD_INPUT, "unhashable type: '%s'", jinja_value_type(key));
+    if (!jinja_value_check_key(run, key))
         return;
-    }
     struct jinja_pair *pair = find_pair(run, dict, key);
     if (pair != NULL) {
         pair->value = value;
@@ -134,9 +192,21 @@ const struct jinja_value *jinja_value_find(struct jinja_run *run, const struct j
     return pair == NULL ? NULL : &pair->value;
 }
 
+const struct jinja_value *jinja_value_member(struct jinja_run *run, const struct jinja_dict *dict,
+                                             struct view key)
+{
+    (void)jinja_charge(run, 1 + dict->n / 16);
+    for (int64_t i = 0; i < dict->n && !jinja_failed(run); i++) {
+        if (dict->at[i].key.kind == JINJA_STRING && view_equal(dict->at[i].key.string, key))
+            return &dict->at[i].value;
+    }
+    return NULL;
+}
+
 bool jinja_value_truth(struct jinja_value v)
 {
     switch (v.kind) {
+    case JINJA_MISSING:
     case JINJA_UNDEFINED:
     case JINJA_NONE:
         return false;
@@ -152,218 +222,87 @@ bool jinja_value_truth(struct jinja_value v)
     case JINJA_TUPLE:
         return v.list->n > 0;
     case JINJA_DICT:
+    case JINJA_VIEW:
         return v.dict->n > 0;
+    case JINJA_RANGE:
+        return v.range->n > 0;
     default:
-        return true;
+        return true; /* a loop too: its body runs for an item */
     }
 }
 
-static bool lists_equal(struct jinja_run *run, const struct jinja_list *a,
-                        const struct jinja_list *b)
+bool jinja_value_has_length(struct jinja_value v)
 {
-    bool is_equal = a->n == b->n;
-    for (int64_t i = 0; i < a->n && is_equal; i++)
-        is_equal = jinja_value_equal(run, a->at[i], b->at[i]);
-    return is_equal;
-}
-
-static bool dicts_equal(struct jinja_run *run, const struct jinja_dict *a,
-                        const struct jinja_dict *b)
-{
-    bool is_equal = a->n == b->n;
-    for (int64_t i = 0; i < a->n && is_equal; i++) {
-        const struct jinja_value *other = jinja_value_find(run, b, a->at[i].key);
-        is_equal = other != NULL && jinja_value_equal(run, a->at[i].value, *other);
-    }
-    return is_equal;
-}
-
-bool jinja_value_equal(struct jinja_run *run, struct jinja_value a, struct jinja_value b)
-{
-    if (!jinja_charge(run, 1))
-        return false;
-    if (jinja_is_number(a) && jinja_is_number(b)) {
-        if (a.kind != JINJA_FLOAT && b.kind != JINJA_FLOAT)
-            return jinja_value_int(a) == jinja_value_int(b);
-        return jinja_value_real(a) == jinja_value_real(b);
-    }
-    if (a.kind != b.kind)
-        return false;
-    bool is_equal = false;
-    switch (a.kind) {
-    case JINJA_UNDEFINED:
-    case JINJA_NONE:
-        return true;
-    case JINJA_STRING:
-        return jinja_charge(run, (int64_t)(a.string.n / 64)) && view_equal(a.string, b.string);
-    case JINJA_LIST:
-    case JINJA_TUPLE:
-    case JINJA_DICT:
-        if (++run->depth > JINJA_RUN_DEPTH_MAX)
-            jinja_fail(run, STATUS_TOO_LARGE, "values nest too deep");
-        else if (a.kind == JINJA_DICT)
-            is_equal = dicts_equal(run, a.dict, b.dict);
-        else
-            is_equal = lists_equal(run, a.list, b.list);
-        run->depth--;
-        return is_equal;
-    default:
-        return a.list == b.list; /* the same object */
-    }
-}
-
-int jinja_value_order(struct jinja_run *run, struct jinja_value a, struct jinja_value b)
-{
-    if (!jinja_charge(run, 1))
-        return 0;
-    if (jinja_is_number(a) && jinja_is_number(b)) {
-        if (a.kind != JINJA_FLOAT && b.kind != JINJA_FLOAT) {
-            int64_t x = jinja_value_int(a), y = jinja_value_int(b);
-            return (x > y) - (x < y);
-        }
-        double x = jinja_value_real(a), y = jinja_value_real(b);
-        return (x > y) - (x < y);
-    }
-    if (a.kind == JINJA_STRING && b.kind == JINJA_STRING) {
-        size_t n = a.string.n < b.string.n ? a.string.n : b.string.n;
-        int order =
-            n > 0 && jinja_charge(run, (int64_t)(n / 64)) ? memcmp(a.string.at, b.string.at, n) : 0;
-        return order != 0 ? order : (a.string.n > b.string.n) - (a.string.n < b.string.n);
-    }
-    if (jinja_is_list(a) && a.kind == b.kind) {
-        for (int64_t i = 0; i < a.list->n && i < b.list->n && !jinja_failed(run); i++) {
-            if (!jinja_value_equal(run, a.list->at[i], b.list->at[i]) &&
-                !jinja_is_list(a.list->at[i]))
-                return jinja_value_order(run, a.list->at[i], b.list->at[i]);
-        }
-        return (a.list->n > b.list->n) - (a.list->n < b.list->n);
-    }
-    jinja_value_refuse_undefined(run, a.kind == JINJA_UNDEFINED ? a : b);
-    jinja_fail(run, STATUS_BAD_INPUT, "'%s' and '%s' have no order", jinja_value_type(a),
-               jinja_value_type(b));
-    return 0;
-}
-
-bool jinja_value_in(struct jinja_run *run, struct jinja_value item, struct jinja_value container)
-{
-    if (container.kind == JINJA_STRING) {
-        if (item.kind != JINJA_STRING) {
-            jinja_fail(run, STATUS_BAD_INPUT,
-                       "'in <string>' requires string as left operand, not %s",
-                       jinja_value_type(item));
-            return false;
-        }
-        return jinja_charge(run, (int64_t)(container.string.n / 64)) &&
-               (item.string.n == 0 ||
-                (container.string.n > 0 &&
-                 memmem(container.string.at, container.string.n, item.string.at, item.string.n)));
-    }
-    if (container.kind == JINJA_DICT)
-        return jinja_value_find(run, container.dict, item) != NULL;
-    struct jinja_value items = jinja_value_items(run, container);
-    if (items.kind != JINJA_LIST)
-        return false;
-    for (int64_t i = 0; i < items.list->n; i++) {
-        if (jinja_value_equal(run, items.list->at[i], item))
-            return true;
-    }
-    return false;
+    return v.kind == JINJA_STRING || v.kind == JINJA_UNDEFINED || v.kind == JINJA_LOOP ||
+           jinja_is_list(v) || v.kind == JINJA_DICT || v.kind == JINJA_VIEW ||
+           v.kind == JINJA_RANGE;
 }
 
 int64_t jinja_value_length(struct jinja_run *run, struct jinja_value v)
 {
-    if (v.kind == JINJA_STRING)
-        return jinja_charge(run, (int64_t)(v.string.n / 64)) ? jinja_value_letters(v.string) : 0;
-    if (jinja_is_list(v))
+    switch (v.kind) {
+    case JINJA_UNDEFINED:
+        return 0;
+    case JINJA_STRING:
+        return jinja_text_length(run, v.string);
+    case JINJA_LIST:
+    case JINJA_TUPLE:
         return v.list->n;
-    if (v.kind == JINJA_DICT)
+    case JINJA_DICT:
+    case JINJA_VIEW:
         return v.dict->n;
-    if (v.kind == JINJA_LOOP)
-        return v.loop->items->n;
-    if (v.kind != JINJA_UNDEFINED)
+    case JINJA_RANGE:
+        return v.range->n;
+    case JINJA_LOOP:
+        return jinja_iter_loop_length(run, v.loop);
+    default:
         jinja_fail(run, STATUS_BAD_INPUT, "object of type '%s' has no len()", jinja_value_type(v));
-    return 0;
-}
-
-struct jinja_value jinja_value_items(struct jinja_run *run, struct jinja_value v)
-{
-    if (jinja_is_list(v))
-        return (struct jinja_value){ .kind = JINJA_LIST, .list = v.list };
-    struct jinja_value out = jinja_value_list(run, JINJA_LIST);
-    if (v.kind == JINJA_DICT) {
-        for (int64_t i = 0; i < v.dict->n; i++)
-            jinja_value_push(run, out, v.dict->at[i].key);
-    } else if (v.kind == JINJA_STRING) {
-        struct view rest = v.string;
-        while (rest.n > 0 && !jinja_failed(run)) {
-            size_t n = jinja_value_letter_bytes(rest);
-            jinja_value_push(run, out, jinja_string(view_of(rest.at, n)));
-            rest = view_of(rest.at + n, rest.n - n);
-        }
-    } else if (v.kind != JINJA_UNDEFINED) {
-        jinja_fail(run, STATUS_BAD_INPUT, "'%s' object is not iterable", jinja_value_type(v));
+        return 0;
     }
-    return out;
 }
 
 const char *jinja_value_type(struct jinja_value v)
 {
     static const char *const names[] = {
-        "Undefined", "NoneType", "bool",      "int",         "float", "str",    "list",
-        "tuple",     "dict",     "Namespace", "LoopContext", "Macro", "method", "function",
+        "missing",
+        "Undefined",
+        "NoneType",
+        "bool",
+        "int",
+        "float",
+        "str",
+        "list",
+        "tuple",
+        "dict",
+        "dict_keys",
+        "range",
+        "generator",
+        "Namespace",
+        "LoopContext",
+        "Macro",
+        "builtin_function_or_method",
+        "function",
+        "Cycler",
+        "Joiner",
     };
-    return names[v.kind];
+    if (v.kind == JINJA_VIEW)
+        return v.mark == JINJA_KEYS     ? "dict_keys"
+               : v.mark == JINJA_VALUES ? "dict_values"
+                                        : "dict_items";
+    return v.kind == JINJA_ITERATOR ? v.iter->type : names[v.kind];
 }
 
 void jinja_value_refuse_undefined(struct jinja_run *run, struct jinja_value v)
 {
     if (v.kind == JINJA_UNDEFINED)
-        jinja_fail(run, STATUS_BAD_INPUT, "'%.*s' is undefined", (int)v.string.n,
-                   v.string.n > 0 ? v.string.at : "");
+        jinja_fail(run, STATUS_BAD_INPUT, "'%.*s' is undefined",
+                   (int)min_i64((int64_t)v.string.n, 80), v.string.n > 0 ? v.string.at : "");
 }
 
-size_t jinja_value_letter_bytes(struct view text)
+bool jinja_value_refuse_markup(struct jinja_run *run, struct jinja_value v, const char *what)
 {
-    int n = utf8_decode(text, NULL);
-    return n > 0 ? (size_t)n : 1;
-}
-
-int64_t jinja_value_letters(struct view text)
-{
-    int64_t n = 0;
-    for (size_t i = 0; i < text.n; n++)
-        i += jinja_value_letter_bytes(view_of(text.at + i, text.n - i));
-    return n;
-}
-
-bool jinja_value_is_space(uint32_t c)
-{
-    return utf8_is_space(c) || (c >= 28 && c <= 31); /* as Python has it */
-}
-
-static bool is_stripped(struct view letter, struct view chars)
-{
-    uint32_t c = 0;
-    if (chars.at == NULL)
-        return utf8_decode(letter, &c) > 0 && jinja_value_is_space(c);
-    return chars.n > 0 && memmem(chars.at, chars.n, letter.at, letter.n) != NULL;
-}
-
-struct view jinja_value_strip(struct view text, struct view chars, unsigned sides)
-{
-    while ((sides & JINJA_LEFT) != 0 && text.n > 0) {
-        size_t n = jinja_value_letter_bytes(text);
-        if (!is_stripped(view_of(text.at, n), chars))
-            break;
-        text = view_of(text.at + n, text.n - n);
-    }
-    while ((sides & JINJA_RIGHT) != 0 && text.n > 0) {
-        size_t n = 1;
-        while (n < 4 && n < text.n && ((unsigned char)text.at[text.n - n] & 0xC0) == 0x80)
-            n++;
-        if (!is_stripped(view_of(text.at + text.n - n, n), chars))
-            break;
-        text.n -= n;
-    }
-    return text;
+    if (v.kind != JINJA_STRING || v.mark != JINJA_MARKUP)
+        return false;
+    jinja_fail(run, STATUS_UNSUPPORTED, "%s of what safe, e or escape returned", what);
+    return true;
 }

@@ -1,7 +1,11 @@
-/* Jinja values: making, comparing, printing, as Python does. */
+/* Jinja values: making them, looking into them, and Python's truth and names of types. */
 #pragma once
 #include "text/jinja.h"
 
+static inline struct jinja_value jinja_missing(void)
+{
+    return (struct jinja_value){ .kind = JINJA_MISSING };
+}
 static inline struct jinja_value jinja_undefined(struct view name)
 {
     return (struct jinja_value){ .kind = JINJA_UNDEFINED, .string = name };
@@ -26,41 +30,51 @@ static inline struct jinja_value jinja_string(struct view s)
 {
     return (struct jinja_value){ .kind = JINJA_STRING, .string = s };
 }
+static inline struct jinja_value jinja_text(const char *text)
+{
+    return jinja_string(view_text(text));
+}
 static inline bool jinja_is_list(struct jinja_value v)
 {
     return v.kind == JINJA_LIST || v.kind == JINJA_TUPLE;
 }
+static inline bool jinja_is_whole(struct jinja_value v) /* Python's int, which bool is too */
+{
+    return v.kind == JINJA_INT || v.kind == JINJA_BOOL;
+}
 static inline bool jinja_is_number(struct jinja_value v)
 {
-    return v.kind == JINJA_INT || v.kind == JINJA_FLOAT || v.kind == JINJA_BOOL;
+    return jinja_is_whole(v) || v.kind == JINJA_FLOAT;
 }
 double jinja_value_real(struct jinja_value v); /* of a number */
 int64_t jinja_value_int(struct jinja_value v); /* of an int or bool */
 
 struct jinja_value jinja_value_copy(struct jinja_run *run, struct view text); /* a STRING */
+/* The text as a STRING of the run; the str is freed. */
+struct jinja_value jinja_value_keep(struct jinja_run *run, struct str *text);
 struct jinja_value jinja_value_list(struct jinja_run *run, enum jinja_kind kind);
 void jinja_value_push(struct jinja_run *run, struct jinja_value list, struct jinja_value item);
+struct jinja_value jinja_value_pair(struct jinja_run *run, struct jinja_value a,
+                                    struct jinja_value b); /* a TUPLE */
 struct jinja_value jinja_value_dict(struct jinja_run *run, enum jinja_kind kind);
+/* A key that is there keeps its place. A key that Python can't hash fails the run. */
 void jinja_value_set(struct jinja_run *run, struct jinja_dict *dict, struct jinja_value key,
                      struct jinja_value value);
-/* NULL when absent. */
+/* NULL when it is absent. */
 const struct jinja_value *jinja_value_find(struct jinja_run *run, const struct jinja_dict *dict,
                                            struct jinja_value key);
+const struct jinja_value *jinja_value_member(struct jinja_run *run, const struct jinja_dict *dict,
+                                             struct view key);
+/* Fails the run for a key that Python can't hash. */
+bool jinja_value_check_key(struct jinja_run *run, struct jinja_value key);
+/* False: Python's hash() raises TypeError. */
+bool jinja_value_is_hashable(struct jinja_run *run, struct jinja_value key);
 
 bool jinja_value_truth(struct jinja_value v);
-bool jinja_value_equal(struct jinja_run *run, struct jinja_value a, struct jinja_value b);
-int jinja_value_order(struct jinja_run *run, struct jinja_value a, struct jinja_value b);
-bool jinja_value_in(struct jinja_run *run, struct jinja_value item, struct jinja_value container);
+/* Python's len(); fails the run for what has none. */
 int64_t jinja_value_length(struct jinja_run *run, struct jinja_value v);
-/* What a for loop goes over: a LIST of the items. */
-struct jinja_value jinja_value_items(struct jinja_run *run, struct jinja_value v);
+bool jinja_value_has_length(struct jinja_value v);
 const char *jinja_value_type(struct jinja_value v); /* Python's name: "str", "int", ... */
 void jinja_value_refuse_undefined(struct jinja_run *run, struct jinja_value v);
-
-/* Letters of UTF-8 (what is broken counts a byte as a letter). */
-int64_t jinja_value_letters(struct view text);
-size_t jinja_value_letter_bytes(struct view text);
-bool jinja_value_is_space(uint32_t letter);
-enum jinja_side { JINJA_LEFT = 1, JINJA_RIGHT = 2 };
-/* Strips any of the letters of chars; Python's white space when chars.at is NULL. */
-struct view jinja_value_strip(struct view text, struct view chars, unsigned sides);
+/* Fails with the sentence of an operation that is not supported on markup ("x"|safe, "x"|e). */
+bool jinja_value_refuse_markup(struct jinja_run *run, struct jinja_value v, const char *what);

@@ -77,7 +77,5 @@ enum status weights_card_check(const struct weights_card *card, const char *labe
             return fault_set(fault, STATUS_BAD_INPUT,
                              "%s: merge %d isn't two words with a space between them", label, i);
     }
-    if (card->chat_template != NULL && !utf8_is_valid(view_text(card->chat_template)))
-        return fault_set(fault, STATUS_BAD_INPUT, "%s: the chat template isn't valid UTF-8", label);
     return check_tokens(card, label, fault);
 }

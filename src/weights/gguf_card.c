@@ -6,6 +6,7 @@
 #include "core/tokenizer_pre.h"
 #include "weights/card.h"
 #include "weights/gguf_meta.h"
+#include "weights/gguf_template.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -292,20 +293,14 @@ static enum status check_ends(const struct weights_gguf *gguf, const struct weig
 static enum status read_texts(struct weights_gguf *gguf, struct weights_card *card,
                               struct fault *fault)
 {
-    struct view name = view_text(""), template = view_of(NULL, 0);
+    struct view name = view_text("");
     enum status status = weights_gguf_meta_text(gguf, "general.name", &name, fault);
     if (status == STATUS_OK)
-        status = weights_gguf_meta_text(gguf, "tokenizer.chat_template", &template, fault);
+        status = weights_gguf_template(gguf, card, fault);
     if (status != STATUS_OK)
         return status;
-    if (template.n > CARD_TEMPLATE_BYTES_MAX)
-        return fault_set(fault, STATUS_TOO_LARGE,
-                         "%s: tokenizer.chat_template has %zu bytes, the limit is %d", gguf->label,
-                         template.n, CARD_TEMPLATE_BYTES_MAX);
     if (utf8_is_valid(name) && name.n < sizeof(card->name))
         snprintf(card->name, sizeof(card->name), "%.*s", (int)name.n, name.at);
-    if (template.at != NULL)
-        card->chat_template = pile_text(&gguf->pile, template.at, template.n);
     return STATUS_OK;
 }
 
@@ -363,6 +358,8 @@ enum status weights_gguf_card(struct weights_gguf *gguf, int32_t n_vocabulary,
         status = read_tokens(gguf, n_vocabulary, card, fault);
     for (size_t i = 0; i < COUNT_OF(steps) && status == STATUS_OK && has_tokenizer; i++)
         status = steps[i](gguf, card, fault);
+    if (status == STATUS_OK)
+        status = weights_gguf_template_specials(gguf, card, fault);
     if (status == STATUS_OK)
         status = weights_card_check(card, gguf->label, fault);
     if (status != STATUS_OK || !has_tokenizer)

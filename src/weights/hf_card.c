@@ -1,17 +1,18 @@
 /* From the files of a Hugging Face directory to a card.
  *
  * Tokens come from tokenizer.json, else from tokenizer.model, else from vocab.json and merges.txt;
- * their roles and the chat template from tokenizer_config.json, config.json,
- * generation_config.json and chat_template.jinja; what else is found in a text from these and from
- * special_tokens_map.json and added_tokens.json. */
+ * their roles from tokenizer_config.json, config.json and generation_config.json; added tokens from
+ * these and from special_tokens_map.json and added_tokens.json. hf_template.c reads chat templates
+ * and the texts of special tokens. */
 #include "weights/hf_card.h"
+#include "weights/foreign.h"
 #include "weights/hf_added.h"
 #include "weights/hf_pieces.h"
 #include "base/file.h"
 #include "base/json_out.h"
 #include "base/mem.h"
 #include "core/limits.h"
-#include "weights/foreign.h"
+#include "weights/hf_template.h"
 #include "weights/tokenizer_json.h"
 #include <stdio.h>
 #include <string.h>
@@ -72,6 +73,19 @@ static enum status parse_tokenizer(struct reader *r, char *text, size_t n_bytes,
                : weights_tokenizer_json(&source, &hf->pile, &hf->vocabulary, r->card, r->fault);
 }
 
+/* The text of a file of tokens, for mem_give; the fault calls it by the label. */
+static enum status read_text(const char *path, const char *label, char **text, size_t *n_bytes,
+                             struct fault *fault)
+{
+    enum status status = file_read_regular(path, HF_TOKENIZER_BYTES_MAX / 4, text, n_bytes, fault);
+    if (status != STATUS_OK)
+        return status;
+    status = weights_foreign_pointer(view_of(*text, *n_bytes), label, fault);
+    if (status != STATUS_OK)
+        mem_give(*text);
+    return status;
+}
+
 /* merges.txt: a first line "#version: ...", then "left right" per line. */
 static void add_merges(struct json_out *json, struct view text)
 {
@@ -93,12 +107,11 @@ static enum status read_vocab_and_merges(struct reader *r)
     size_t n_vocab, n_merges;
     struct str text;
     struct json_out json;
-    enum status status =
-        file_read_regular(r->path, HF_TOKENIZER_BYTES_MAX / 4, &vocab, &n_vocab, r->fault);
+    enum status status = read_text(r->path, "vocab.json", &vocab, &n_vocab, r->fault);
     if (status != STATUS_OK)
         return status;
     snprintf(r->path, sizeof(r->path), "%s/merges.txt", r->directory);
-    status = file_read_regular(r->path, HF_TOKENIZER_BYTES_MAX / 4, &merges, &n_merges, r->fault);
+    status = read_text(r->path, "merges.txt", &merges, &n_merges, r->fault);
     if (status != STATUS_OK) {
         mem_give(vocab);
         return status;
@@ -209,38 +222,9 @@ static enum status read_generation(struct reader *r)
     return STATUS_OK;
 }
 
-/* chat_template: a text, or a list of {name, template} of which "default" is ours. */
-static void read_template_setting(struct reader *r)
-{
-    const struct weights_json_node *value = weights_json_find(r->settings, "chat_template");
-    if (value != NULL && value->kind == WEIGHTS_JSON_TEXT)
-        r->card->chat_template = value->text;
-    if (value == NULL || value->kind != WEIGHTS_JSON_ARRAY)
-        return;
-    const struct weights_json_node *item = value + 1;
-    for (uint32_t i = 0; i < value->n; i++, item = weights_json_next(item)) {
-        const struct weights_json_node *text = weights_json_find(item, "template");
-        bool is_default = weights_json_is_text(weights_json_find(item, "name"), "default");
-        if (is_default && text != NULL && text->kind == WEIGHTS_JSON_TEXT)
-            r->card->chat_template = text->text;
-    }
-}
-
 static enum status read_template(struct reader *r)
 {
-    char *text;
-    size_t n_bytes;
-    read_template_setting(r);
-    if (!has_file(r, "chat_template.jinja"))
-        return STATUS_OK;
-    enum status status =
-        file_read_regular(r->path, CARD_TEMPLATE_BYTES_MAX, &text, &n_bytes, r->fault);
-    if (status != STATUS_OK)
-        return status;
-    status = weights_foreign_pointer(view_of(text, n_bytes), "chat_template.jinja", r->fault);
-    r->card->chat_template = pile_text(&r->hf->pile, text, n_bytes);
-    mem_give(text);
-    return status;
+    return weights_hf_template(r->directory, r->settings, &r->hf->pile, r->card, r->fault);
 }
 
 static enum status read_settings(struct reader *r)

@@ -20,6 +20,10 @@ enum weights_tokenizer_kind {
     WEIGHTS_TOKENIZER_WORDPIECE,
 };
 
+struct weights_template {    /* a chat template and the name that its model gives it */
+    const char *name, *text; /* zero-terminated UTF-8 */
+};
+
 /* What the text room needs of a model, in one neutral form whatever the file: the model's card. */
 struct weights_card {
     enum weights_tokenizer_kind tokenizer;
@@ -46,7 +50,12 @@ struct weights_card {
     const struct tokenizer_steps *steps; /* tokenizer.json's; NULL: those that the kind implies */
     int32_t n_eog; /* ids that end a generation: eos, <|eot_id|>, <|im_end|>, ... */
     int32_t eog_ids[16];
-    const char *chat_template; /* zero-terminated UTF-8; NULL when there is none */
+    const char *chat_template; /* zero-terminated UTF-8; NULL when there is none, or none of the
+                                  templates is the default */
+    int32_t n_templates;       /* all, the default among them */
+    const struct weights_template *templates;
+    const char *specials_json; /* special tokens by transformers' names, as a JSON object:
+                                  {"bos_token": "<s>"}; NULL when there are none */
     char name[128];            /* general.name or the directory's */
 };
 

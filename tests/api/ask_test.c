@@ -74,13 +74,52 @@ static void test_chat(void **state)
     assert_true(parse(&ask, ASK_CHAT, body, &error));
     assert_true(ask.n_messages == 3 && ask.n_tokens_max == 6 && ask.add_generation_prompt);
     assert_string_equal(ask.messages[1].content, "ab");
+    assert_int_equal(ask.messages[1].n_parts, 2);
+    assert_string_equal(ask.messages[1].parts[1], "b");
+    assert_null(ask.messages[0].parts);
     assert_string_equal(ask.messages[1].name, "u");
-    assert_string_equal(ask.messages[2].content, "");
+    assert_null(ask.messages[2].content);
+    assert_true(ask.messages[2].is_null);
     assert_string_equal(ask.messages[2].more_json, "{\"tool_calls\":[{\"id\":\"c\"}]}");
     assert_null(ask.messages[1].more_json);
     assert_string_equal(ask.kwargs_json, "{\"a\":[1,2],\"reasoning_effort\":\"low\"}");
     assert_int_equal(ask.sampling.n_top_logprobs, 3);
     api_ask_free(&ask);
+}
+
+/* Null, nothing and no text are three things; further members go with their message. */
+static void test_contents(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *message, *content, *more;
+        bool is_null;
+    } rows[] = {
+        { "\"content\":null", NULL, NULL, true },
+        { "\"name\":null", NULL, NULL, false },
+        { "\"content\":\"\"", "", NULL, false },
+        { "\"content\":[]", "", NULL, false },
+        { "\"content\":\"a\",\"reasoning_content\":\"r\",\"refusal\":null", "a",
+          "{\"reasoning_content\":\"r\"}", false },
+        { "\"content\":\"a\",\"tool_calls\":[],\"x\":{\"y\":[1.5]}", "a", "{\"x\":{\"y\":[1.5]}}",
+          false },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct api_ask ask;
+        struct api_error error;
+        char body[256];
+        snprintf(body, sizeof(body), "{\"messages\":[{\"role\":\"user\",%s}]}", rows[i].message);
+        assert_true(parse(&ask, ASK_CHAT, body, &error));
+        const struct chat_message *message = &ask.messages[0];
+        assert_true(message->is_null == rows[i].is_null);
+        assert_true((message->content == NULL) == (rows[i].content == NULL));
+        if (rows[i].content != NULL)
+            assert_string_equal(message->content, rows[i].content);
+        assert_true((message->more_json == NULL) == (rows[i].more == NULL));
+        if (rows[i].more != NULL)
+            assert_string_equal(message->more_json, rows[i].more);
+        api_ask_free(&ask);
+    }
 }
 
 static void test_sentences(void **state)
@@ -155,11 +194,9 @@ static void test_stop_strings_are_short(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_every_field),
-        cmocka_unit_test(test_chat),
-        cmocka_unit_test(test_sentences),
-        cmocka_unit_test(test_stop_strings_are_short),
+        cmocka_unit_test(test_defaults),  cmocka_unit_test(test_every_field),
+        cmocka_unit_test(test_chat),      cmocka_unit_test(test_contents),
+        cmocka_unit_test(test_sentences), cmocka_unit_test(test_stop_strings_are_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

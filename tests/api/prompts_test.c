@@ -18,7 +18,7 @@ static struct api_model models[] = {
 static void make(struct api_prompts *prompts, enum api_ask_kind kind, const char *body)
 {
     models[0].tokenizer = models[1].tokenizer = toy_tokenizer;
-    models[0].chat_template = toy_template;
+    models[0].chat_template = models[0].chat_fault == NULL ? toy_template : NULL;
     struct api_options options = { .n_models = 2, .models = models };
     (void)api_prompts_make(prompts, kind, view_text(body), &options);
 }
@@ -65,6 +65,35 @@ static void test_lengths(void **state)
         }
         api_prompts_free(&prompts);
     }
+}
+
+/* A template that cannot be read is no missing one: clients are told which construct it is. */
+static void test_a_template_that_cannot_be_used(void **state)
+{
+    (void)state;
+    struct api_prompts prompts;
+    models[0].chat_fault = "line 3: the tag 'include' is not supported";
+    make(&prompts, ASK_CHAT,
+         "{\"model\":\"a/b\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}");
+    assert_string_equal(prompts.error.text,
+                        "the chat template of the model \"a/b\" cannot be used: line 3: the tag "
+                        "'include' is not supported; /v1/completions still works");
+    assert_int_equal(prompts.error.status, 400);
+    api_prompts_free(&prompts);
+    make(&prompts, ASK_COMPLETION, "{\"model\":\"a/b\",\"prompt\":\"a\"}");
+    assert_false(prompts.error.is_set);
+    api_prompts_free(&prompts);
+    models[0].chat_fault = NULL;
+}
+
+static void test_a_template_that_refuses(void **state)
+{
+    (void)state;
+    struct api_prompts prompts;
+    make(&prompts, ASK_CHAT,
+         "{\"model\":\"a/b\",\"messages\":[{\"role\":\"tool\",\"content\":\"a\"}]}");
+    assert_string_equal(prompts.error.text, "chat template: this toy knows no tools");
+    api_prompts_free(&prompts);
 }
 
 /* How large an answer may become is known before it begins. */
@@ -147,19 +176,71 @@ static void test_a_last_message_is_continued(void **state)
     api_prompts_free(&prompts);
     make(&prompts, ASK_CHAT,
          "{\"model\":\"a/b\",\"continue_final_message\":true,\"messages\":["
+         "{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"ab\"},"
+         "{\"type\":\"text\",\"text\":\"cd\"}]}]}");
+    assert_string_equal(prompts.error.text, "");
+    assert_int_equal(prompts.of[0].n, 1 + strlen("assistant: abcd"));
+    api_prompts_free(&prompts);
+    make(&prompts, ASK_CHAT,
+         "{\"model\":\"a/b\",\"continue_final_message\":true,\"messages\":["
          "{\"role\":\"assistant\",\"content\":\" \"}]}");
     assert_string_equal(prompts.error.text,
                         "the model's chat template does not show the last message as it is");
     api_prompts_free(&prompts);
 }
 
+/* A prompt of text and one of ids: tokens, the client's stop ids before the model's, biases. */
+static void test_bodies_are_as_they_are_submitted(void **state)
+{
+    (void)state;
+    static const int32_t eog_ids[] = { TOY_EOS };
+    static const int32_t tokens[][4] = { { TOY_BOS, 'a', 'b' }, { 'x', 'y', 'z', 7 } };
+    static const int32_t n_tokens[] = { 3, 4 };
+    static const char *const prompts_of[] = { "\"ab\"", "[120,121,122,7]" };
+    char text[256];
+    models[0].eog_ids = eog_ids;
+    models[0].n_eog = 1;
+    for (int i = 0; i < 4; i++) {
+        bool ignores = i / 2 == 1;
+        struct api_prompts prompts;
+        snprintf(text, sizeof(text),
+                 "{\"model\":\"a/b\",\"prompt\":%s,\"stop_token_ids\":[113,114],"
+                 "\"logit_bias\":{\"65\":-3},\"ignore_eos\":%s,\"temperature\":0.5}",
+                 prompts_of[i % 2], ignores ? "true" : "false");
+        make(&prompts, ASK_COMPLETION, text);
+        assert_string_equal(prompts.error.text, "");
+        const struct request_body *body = prompts.of[0].body;
+        assert_true(request_body_is_valid(body, body->n_bytes, 260));
+        assert_int_equal(body->n_tokens, n_tokens[i % 2]);
+        assert_int_equal(prompts.of[0].n, n_tokens[i % 2]);
+        assert_memory_equal(request_body_tokens(body), tokens[i % 2],
+                            sizeof(int32_t) * body->n_tokens);
+        assert_int_equal(body->n_stop_ids, ignores ? 2 : 3);
+        assert_int_equal(request_body_stop_ids(body)[0], 113);
+        assert_int_equal(request_body_stop_ids(body)[1], 114);
+        assert_true(ignores || request_body_stop_ids(body)[2] == TOY_EOS);
+        assert_int_equal(body->n_biases, 1);
+        assert_int_equal(request_body_biases(body)[0].id, 65);
+        assert_true(body->sampling.temperature == 0.5F);
+        api_prompts_sent(&prompts);
+        assert_null(prompts.of[0].body);
+        assert_int_equal(prompts.of[0].n, n_tokens[i % 2]); /* it is still counted */
+        api_prompts_free(&prompts);
+    }
+    models[0].eog_ids = NULL;
+    models[0].n_eog = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_a_template_that_cannot_be_used),
+        cmocka_unit_test(test_a_template_that_refuses),
         cmocka_unit_test(test_answers_of_too_many_bytes),
         cmocka_unit_test(test_a_last_message_that_is_not_shown_is_missed_soon),
         cmocka_unit_test(test_a_last_message_is_continued),
+        cmocka_unit_test(test_bodies_are_as_they_are_submitted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,9 +53,26 @@ static void test_a_name_keeps_its_number(void **state)
     }
 }
 
+/* Two gateways with different lists give a tenant the same hash, and no two tenants one. */
+static void test_a_hash_is_the_same_at_each_gateway(void **state)
+{
+    (void)state;
+    static struct api_tenants one, two;
+    static const char *const here[] = { "ann=k1", "bob=k2" };
+    static const char *const there[] = { "carl=k1", "bob=k9", "ann=k8" };
+    assert_int_equal(api_tenants_set(&one, here, 2), 2);
+    assert_int_equal(api_tenants_set(&two, there, 3), 3);
+    assert_true(api_tenants_hash(&one, 1) == api_tenants_hash(&two, 3)); /* ann */
+    assert_true(api_tenants_hash(&one, 2) == api_tenants_hash(&two, 2)); /* bob */
+    assert_true(api_tenants_hash(&two, 1) != api_tenants_hash(&two, 2));
+    assert_true(api_tenants_hash(&two, 1) != api_tenants_hash(&two, 3));
+    assert_true(api_tenants_hash(&one, 0) == 0 && api_tenants_hash(&one, 1) != 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_keys_name_their_tenant),
-                                        cmocka_unit_test(test_a_name_keeps_its_number) };
+                                        cmocka_unit_test(test_a_name_keeps_its_number),
+                                        cmocka_unit_test(test_a_hash_is_the_same_at_each_gateway) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct toy_request {
-    bool is_live, has_crashed, is_doubled;
+    bool is_live, is_doubled;
     struct request request;
     struct request_body *body;
     uint64_t hash;
@@ -214,8 +214,7 @@ static void step(struct toy_house *house, struct toy_request *request)
 {
     static const char sentence[] = "toy: it was asked for";
     int64_t n = request->request.n_tokens - request->request.n_prompt;
-    bool came_back = request->request.epoch > 0;
-    if (request->fail_at >= 0 && n >= request->fail_at && !came_back) {
+    if (request->fail_at >= 0 && n >= request->fail_at) {
         if (request->what == SERVICE_TOKENS) {
             request->request.n_tokens++; /* a token goes missing */
             request->fail_at = -1;

@@ -99,9 +99,9 @@ enum status chat_template_render(const struct chat_template *t, const struct cha
         const struct chat_message *message = &options->messages[i];
         if (strcmp(message->role, "tool") == 0)
             return fault_set(fault, STATUS_BAD_INPUT, "this toy knows no tools");
-        const char *thought_end = strstr(message->content, "</think>"); /* not shown, as often */
-        const char *said =
-            thought_end != NULL ? thought_end + strlen("</think>") : message->content;
+        const char *content = message->content != NULL ? message->content : "";
+        const char *thought_end = strstr(content, "</think>"); /* not shown, as often */
+        const char *said = thought_end != NULL ? thought_end + strlen("</think>") : content;
         str_printf(out, "<|a|>%s: %s<|b|>", message->role, said);
     }
     if (options->kwargs_json != NULL)

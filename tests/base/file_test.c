@@ -258,6 +258,31 @@ static void test_cut_while_it_is_mapped(void **state)
     mem_give(content);
 }
 
+static void test_list_by_ending(void **state)
+{
+    (void)state;
+    char names[3][FILE_NAME_BYTES], place[512];
+    struct fault fault;
+    const char *slash = strrchr(path, '/');
+    snprintf(place, sizeof(place), "%.*s", (int)(slash - path), path);
+    assert_int_equal(file_list("/no/such/folder", ".x", names, 3), -1);
+    assert_int_equal(file_list(place, ".x", names, 3), 0);
+    static const char *const files[] = { "b.x", "a.x", "c.y", ".x" };
+    char file[600];
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        snprintf(file, sizeof(file), "%s/%s", place, files[i]);
+        assert_int_equal(file_write(file, "", 0, &fault), STATUS_OK);
+    }
+    assert_int_equal(file_list(place, ".x", names, 3), 2);
+    assert_string_equal(names[0], "a.x");
+    assert_string_equal(names[1], "b.x");
+    assert_int_equal(file_list(place, ".x", names, 1), 1);
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        snprintf(file, sizeof(file), "%s/%s", place, files[i]);
+        unlink(file);
+    }
+}
+
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -273,6 +298,7 @@ int main(void)
         IN_FOLDER(test_read_what_has_no_size),
         IN_FOLDER(test_keep_what_comes_through_a_pipe),
         IN_FOLDER(test_cut_while_it_is_mapped),
+        IN_FOLDER(test_list_by_ending),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

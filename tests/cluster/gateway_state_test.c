@@ -88,9 +88,12 @@ static void test_siblings_share_a_prompt(void **state)
         submit(&w, id);
     request_body_tokens(w.body)[N_PROMPT - 1]++; /* only almost the same */
     submit(&w, 4);
+    *request_body_stop_ids(w.body) = STOP_ID + 1;
+    submit(&w, 5);
     assert_int_equal(entry_of(&w, 1)->prompt->n_users, 3);
     assert_ptr_equal(entry_of(&w, 1)->prompt, entry_of(&w, 3)->prompt);
     assert_ptr_not_equal(entry_of(&w, 3)->prompt, entry_of(&w, 4)->prompt);
+    assert_ptr_not_equal(entry_of(&w, 4)->prompt, entry_of(&w, 5)->prompt);
     for (uint64_t id = 1; id <= 2; id++) {
         w.door.cancel(w.door.self, id, 0);
         assert_true(w.door.next(w.door.self, &event, &payload));
@@ -104,15 +107,18 @@ static void test_siblings_share_a_prompt(void **state)
 
 static void assert_whole(struct world *w, uint64_t id, const int32_t *generated, size_t n)
 {
-    struct request_body *body = gateway_state_whole_body(entry_of(w, id));
-    assert_int_equal(body->n_tokens, N_PROMPT + n);
-    assert_int_equal(body->seed, id);
-    assert_int_equal(body->n_bytes, request_body_bytes(body->n_tokens, 1, 0));
-    assert_memory_equal(request_body_tokens(body), request_body_tokens(w->body),
-                        sizeof(int32_t) * N_PROMPT);
-    assert_memory_equal(request_body_tokens(body) + N_PROMPT, generated, sizeof(int32_t) * n);
-    assert_int_equal(*request_body_stop_ids(body), STOP_ID);
-    mem_give(body);
+    struct gateway_body body;
+    assert_true(gateway_state_open_body(entry_of(w, id), &body));
+    assert_int_equal(body.head.n_tokens, N_PROMPT + n);
+    assert_int_equal(body.head.seed, id);
+    assert_int_equal(body.head.n_bytes, request_body_bytes(body.head.n_tokens, 1, 0));
+    assert_int_equal(body.head.n_bytes, sizeof body.head + body.n_bytes);
+    const int32_t *tokens = body.at;
+    assert_memory_equal(tokens, request_body_tokens(w->body), sizeof(int32_t) * N_PROMPT);
+    assert_memory_equal(tokens + N_PROMPT, generated, sizeof(int32_t) * n);
+    assert_int_equal(tokens[N_PROMPT + n], STOP_ID);
+    assert_true((body.made != NULL) == (n > 0));
+    gateway_state_close_body(&body);
 }
 
 /* What comes of one is not told of another. */
@@ -129,6 +135,10 @@ static void test_what_is_sent_is_whole(void **state)
     assert_true(gateway_state_add_tokens(entry_of(&w, 1), more + 1, COUNT_OF(more) - 1));
     assert_whole(&w, 1, all, COUNT_OF(all));
     assert_whole(&w, 2, all, 2);
+    w.body->n_tokens = N_PROMPT; /* a prompt alone is sent as it is kept */
+    *request_body_stop_ids(w.body) = STOP_ID;
+    submit(&w, 3);
+    assert_whole(&w, 3, all, 0);
     close_world(&w);
 }
 
@@ -157,7 +167,7 @@ static void test_what_waits_for_long_goes_first(void **state)
     (void)state;
     struct world w;
     open_world(&w);
-    const struct route_service *held = &w.gateway->routed[0];
+    const struct route_service *held = &w.gateway->core.services[0];
     submit_as(&w, 1, 0, 1 * TIME_NS_PER_S, INT16_MAX);
     submit_as(&w, 2, 0, 2 * TIME_NS_PER_S, -5);
     for (int64_t s = 2; s <= 30; s++) {
@@ -203,9 +213,11 @@ static void test_what_comes_home_keeps_its_age(void **state)
                                              .served_ns = -1 };
         if (rows[i].said_s > 0)
             back.event.served_ns = (rows[i].now_s - rows[i].said_s) * TIME_NS_PER_S;
-        gateway_state_unhold(w.gateway, slots_index(gateway_state_find(w.gateway, 1)));
+        uint32_t at = slots_index(gateway_state_find(w.gateway, 1));
+        gateway_state_unhold(w.gateway, at);
+        route_held_remove(&w.gateway->core.held, at);
+        w.gateway->core.engines[0].n_sent++;
         entry->state = GATEWAY_SENT;
-        w.gateway->engines[0].n_sent++;
         w.gateway->now_ns = rows[i].now_s * TIME_NS_PER_S;
         cluster_gateway_hears_at(w.gateway, w.gateway->now_ns);
         assert_true(cluster_link_send(&node, &back, sizeof back, NULL, 0));

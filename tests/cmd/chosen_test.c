@@ -55,6 +55,24 @@ static void a_model_may_have_its_own_type_of_kv(void **state)
     config_free(&config);
 }
 
+static void a_model_may_have_its_own_template(void **state)
+{
+    (void)state;
+    const char *text = "default_chat_template: chatml\ntemplate_time: 2026-01-31\nmodels:\n"
+                       "  a:\n    path: x\n    chat_template: a.jinja\n"
+                       "  b:\n    path: y\n";
+    struct config config;
+    struct fault fault;
+    config_init(&config);
+    assert_int_equal(config_parse(&config, "t", text, strlen(text), &fault), STATUS_OK);
+    struct model_template_options a = chosen_template(&config, &config.models[0]);
+    assert_string_equal(a.wanted, "a.jinja");
+    assert_string_equal(a.fallback, "chatml");
+    assert_string_equal(a.time, "2026-01-31");
+    assert_null(chosen_template(&config, &config.models[1]).wanted);
+    config_free(&config);
+}
+
 static void batches_are_bounded(void **state)
 {
     (void)state;
@@ -72,6 +90,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(presets_and_what_replaces_them),
         cmocka_unit_test(a_model_may_have_its_own_type_of_kv),
+        cmocka_unit_test(a_model_may_have_its_own_template),
         cmocka_unit_test(batches_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,18 +2,22 @@
 #include "test.h"
 
 #include "base/file.h"
+#include "cmd/config.h"
 #include "cmd/serve_model.h"
 #include "weights/weights.h"
 
 static const char *source_root;
 
-static enum status open_it(struct config_model *model, enum dtype kv_dtype, struct fault *fault)
+static enum status open_it(struct config_model *model, struct fault *fault)
 {
     struct weights *weights = NULL;
     struct model_card card;
     struct predict_profile profile;
+    struct config config;
     fault->text[0] = '\0';
-    enum status status = serve_model_open(model, kv_dtype, &weights, &card, &profile, fault);
+    config_init(&config);
+    enum status status = serve_model_open(&config, model, &weights, &card, &profile, fault);
+    config_free(&config);
     if (status != STATUS_OK) {
         assert_null(weights);
         return status;
@@ -47,10 +51,10 @@ static void context_is_at_most_what_the_model_was_trained_for(void **state)
     const int64_t fine[] = { 0, 1, n_trained - 1, n_trained };
     for (size_t i = 0; i < COUNT_OF(fine); i++) {
         model.n_context = fine[i];
-        assert_int_equal(open_it(&model, DTYPE_F16, &fault), STATUS_OK);
+        assert_int_equal(open_it(&model, &fault), STATUS_OK);
     }
     model.n_context = n_trained + 1;
-    assert_int_equal(open_it(&model, DTYPE_F16, &fault), STATUS_TOO_LARGE);
+    assert_int_equal(open_it(&model, &fault), STATUS_TOO_LARGE);
     char sentence[256];
     snprintf(sentence, sizeof sentence,
              "model tale: ctx is %d, and its file says that it was trained for %d tokens (rope "
@@ -66,13 +70,13 @@ static void files_that_are_missing_or_broken_are_named(void **state)
     (void)state;
     struct config_model model = model_of(path, sizeof path);
     model.profile = "/nowhere/profile.json";
-    assert_int_equal(open_it(&model, DTYPE_F16, &fault), STATUS_NOT_FOUND);
+    assert_int_equal(open_it(&model, &fault), STATUS_NOT_FOUND);
     assert_non_null(strstr(fault.text, "/nowhere/profile.json"));
     model.profile = path; /* no JSON */
-    assert_int_not_equal(open_it(&model, DTYPE_F16, &fault), STATUS_OK);
+    assert_int_not_equal(open_it(&model, &fault), STATUS_OK);
     assert_non_null(strstr(fault.text, "tale.gguf"));
     model.path = "/nowhere/model.gguf";
-    assert_int_equal(open_it(&model, DTYPE_F16, &fault), STATUS_NOT_FOUND);
+    assert_int_equal(open_it(&model, &fault), STATUS_NOT_FOUND);
     assert_non_null(strstr(fault.text, "/nowhere/model.gguf"));
 }
 

@@ -552,7 +552,8 @@ def ends_by_misfortune(s):
     expected = {"fail": (500, "server_error", "internal_error"), "late": (504, "timeout_error", "deadline_exceeded"),
                 "huge": (400, "invalid_request_error", "too_large"), "cold": (503, "unavailable_error", "model_not_ready"),
                 "torn": (503, "unavailable_error", "model_load_failed"), "kill": (503, "unavailable_error", "shutting_down"),
-                "full": (429, "rate_limit_error", "queue_full"), "lose": (500, "server_error", "internal_error")}
+                "full": (429, "rate_limit_error", "queue_full"), "lose": (500, "server_error", "internal_error"),
+                "crash": (500, "server_error", "internal_error")}
     for word, (status, type_, code) in expected.items():
         got, head, page = post(s.port, CHAT, chat(f"[{word}]"))
         assert (got, page["error"]["type"], page["error"]["code"]) == (status, type_, code), (word, got, page)
@@ -571,11 +572,10 @@ def ends_by_misfortune(s):
 
 
 @test
-def a_crash_is_a_pause_and_repeats_are_harmless(s):
-    for word in ("[crash=5]", "[dup]"):
-        prompt = f"{word} [n=30]"
-        _, events = stream(s.port, CHAT, chat(prompt))
-        assert join(events) == (answer(user(prompt), 30), "stop")
+def repeats_are_harmless(s):
+    prompt = "[dup] [n=30]"
+    _, events = stream(s.port, CHAT, chat(prompt))
+    assert join(events) == (answer(user(prompt), 30), "stop")
 
 
 @test
@@ -1000,6 +1000,18 @@ def bodies_count_until_they_are_read(s):
         assert n_seen > 0
         server.wait_idle()
         assert server.metric('shoal_http_memory_bytes{kind="held"}') < 1 << 20
+
+
+@test
+def ids_go_on_after_a_restart(s):
+    last = ""
+    for _ in range(3):
+        with Server(EXE) as server:
+            for _ in range(5):
+                _, head, page = post(server.port, COMPLETIONS, body())
+                for id_ in (head["x-request-id"].split("-")[1], page["id"].split("-")[1][:16]):
+                    assert id_ > last, (id_, last)
+                    last = id_
 
 
 if __name__ == "__main__":

@@ -109,6 +109,8 @@ ROWS = {
     "lfs_generation_config": (with_file("generation_config.json", POINTER), ["generation_config.json", LFS]),
     "lfs_chat_template": (with_file("chat_template.jinja", POINTER), ["chat_template.jinja", LFS]),
     "lfs_tokenizer_model": (without("tokenizer.json", also=[("tokenizer.model", POINTER)]), ["tokenizer.model", LFS]),
+    "lfs_vocab": (without("tokenizer.json", also=[("vocab.json", POINTER), ("merges.txt", b"")]), ["vocab.json", LFS]),
+    "lfs_merges": (without("tokenizer.json", also=[("vocab.json", b"{}"), ("merges.txt", POINTER)]), ["merges.txt", LFS]),
     "lfs_index": (with_file("model.safetensors.index.json", POINTER), ["index.json", LFS]),
     "lfs_gguf": (raw("model.gguf", POINTER), ["model.gguf", LFS]),
     "adapter_beside": (with_file("adapter_config.json", b"{}"), ["adapter_config.json", "merge it"]),

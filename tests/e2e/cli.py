@@ -11,6 +11,8 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.error
+import urllib.request
 
 SHOAL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 TALE, CEE = os.path.join(ROOT, "models", "tale.gguf"), os.path.join(ROOT, "models", "cee.gguf")
@@ -144,6 +146,62 @@ def cli_show_refuses_what_is_no_model():
         empty = os.path.join(folder, "empty.gguf")
         open(empty, "wb").close()
         refuse("empty.gguf", "show", empty)
+
+
+def with_template(folder, name, template):
+    """The model tale with another chat template, which a comment makes as long as its own."""
+    path, own = os.path.join(folder, name), b"{{ bos_token }}{% for message in messages %}{{ message['content'] }}{% endfor %}"
+    with open(TALE, "rb") as file:
+        content = file.read()
+    assert content.count(own) == 1 and len(template) + 4 <= len(own)
+    with open(path, "wb") as file:
+        file.write(content.replace(own, (template + "{#").encode().ljust(len(own) - 2) + b"#}"))
+    return path
+
+
+@test
+def cli_templates_that_cannot_be_used():
+    """They are named by show, by config check, at start and to clients; completions work; a setting may replace them."""
+    fault = "chat template, line 2: the tag 'include' is not supported"
+    with tempfile.TemporaryDirectory() as folder:
+        bad = with_template(folder, "bad.gguf", "{{ bos_token }}\n{% include 'x' %}")
+        parts = with_template(folder, "parts.gguf", "{% for p in messages[0].content %}<{{ p.text }}>{% endfor %}")
+        assert f"chat template    cannot be used: {fault}\n" in succeed("show", bad)
+        shown = json.loads(succeed("show", bad, "--json"))
+        assert shown["chat_template"] is True and fault in shown["chat_template_fault"] and shown["chat_templates"] == ["default"]
+        assert "chat template    yes\n" in succeed("show", parts) and "chat_template_fault" not in succeed("show", parts, "--json")
+        address, path = f"127.0.0.1:{free_port()}", os.path.join(folder, "c.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"listen: {address}\ntemplate_time: 2026-01-31\nmodels:\n  bad: {{path: {bad}}}\n  parts: {{path: {parts}}}\n"
+                       f"  set: {{path: {bad}, chat_template: \"{{{{ strftime_now('%d %B') }}}}{{{{ messages[0].content }}}}\"}}\n")
+        done = shoal("config", "check", path)
+        assert done.returncode == 0 and f"model bad serves no chats, only completions: {fault}\n" in done.stderr, done
+        server = subprocess.Popen([SHOAL, "serve", path], stderr=subprocess.PIPE, text=True)
+        try:
+            said = ""
+            while "listening on" not in said:
+                line = server.stderr.readline()
+                assert line, said
+                said += line
+            assert f"model bad serves no chats, only completions: {fault}" in said and "model set serves" not in said, said
+            status, page = post(address, "/v1/chat/completions", model="bad", messages=[{"role": "user", "content": "Hi"}])
+            assert status == 400 and page["error"]["message"] == (
+                f'the chat template of the model "bad" cannot be used: {fault}; /v1/completions still works'), page
+            assert post(address, "/v1/completions", model="bad", prompt="The king", max_tokens=2)[0] == 200
+            for model, prompt in (("parts", "<Hi>"), ("set", "31 JanuaryHi")):
+                status, page = post(address, "/v1/chat/completions", model=model, messages=[{"role": "user", "content": "Hi"}], max_tokens=2)
+                whole = post(address, "/v1/completions", model=model, prompt=prompt, max_tokens=2, add_special_tokens=False)[1]
+                assert status == 200 and page["usage"]["prompt_tokens"] == whole["usage"]["prompt_tokens"], (page, whole)
+            lost = [{"role": "user", "content": "Hi"}, {"role": "user", "content": "so?"}]
+            status, page = post(address, "/v1/chat/completions", model="parts", messages=lost)
+            assert status == 400 and "does not show the text of messages[1] (role user)" in page["error"]["message"], page
+        finally:
+            server.terminate()
+            server.communicate(timeout=SECONDS)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"models:\n  tale: {{path: {TALE}, chat_template: /none.jinja}}\n")
+        for words in (("config", "check", path), ("serve", path)):
+            refuse("chat_template: /none.jinja", *words)
 
 
 @test
@@ -286,6 +344,15 @@ def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
+
+
+def post(address, path, **body):
+    request = urllib.request.Request(f"http://{address}{path}", json.dumps(body).encode(), {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
 
 
 @test

@@ -23,6 +23,7 @@ static const char *const names[] = {
     "generation_config.json",
     "merges.txt",
     "chat_template.jinja",
+    "chat_template.json",
     "special_tokens_map.json",
     "added_tokens.json",
     NULL,
@@ -61,7 +62,10 @@ static void check_card(const struct weights_card *card)
     for (int32_t i = 0; i < card->n_eog; i++)
         CHECK(card->eog_ids[i] >= 0 && card->eog_ids[i] < card->n_tokens);
     CHECK(card->bos_id < card->n_tokens && card->eos_id < card->n_tokens);
-    CHECK(card->chat_template == NULL || utf8_is_valid(view_text(card->chat_template)));
+    for (int32_t i = 0; i < card->n_templates; i++)
+        CHECK(utf8_is_valid(view_text(card->templates[i].name)) &&
+              utf8_is_valid(view_text(card->templates[i].text)));
+    CHECK(card->specials_json == NULL || utf8_is_valid(view_text(card->specials_json)));
 }
 
 static void check_tokenizer(const struct weights_card *card, struct view text)

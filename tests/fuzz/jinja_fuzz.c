@@ -8,27 +8,34 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
+    static const char *const parts[] = { "Look:", " a <b> " };
     static const struct chat_message messages[] = {
-        { "system", "Be <b>brief</b>.", NULL },
-        { "user", " Hi \xF0\x9F\x98\x80, it's\n1 < 2? ", "ann" },
-        { "assistant", "<think>\nno\n</think>\n\nYes.", NULL },
-        { "user", "", NULL },
+        { .role = "system", .content = "Be <b>brief</b>." },
+        { .role = "user", .content = " Hi \xF0\x9F\x98\x80, it's\n1 < 2? ", .name = "ann" },
+        { .role = "assistant",
+          .is_null = true,
+          .more_json = "{\"tool_calls\":[{\"id\":\"c\",\"function\":{\"name\":\"f\",\"arguments\":"
+                       "\"{\\\"a\\\":[1,2.5]}\"}}],\"reasoning_content\":\"why\"}" },
+        { .role = "tool", .content = "9", .more_json = "{\"tool_call_id\":\"c\"}" },
+        { .role = "user", .content = "Look: a <b> ", .parts = parts, .n_parts = 2 },
+        { .role = "assistant", .content = "<think>\nno\n</think>\n\nYes." },
+        { .role = "user", .content = "" },
     };
     char *text = mem_take(n + 2);
     if (n > 0)
         memcpy(text, data, n);
     size_t n_source = strlen(text);
     struct chat_options options = { .messages = messages,
-                                    .n_messages = (int)(n % 5),
+                                    .n_messages = (int)(n % (COUNT_OF(messages) + 1)),
                                     .add_generation_prompt = n % 2 == 0,
-                                    .bos_token = "<s>",
-                                    .eos_token = "</s>",
                                     .kwargs_json = n_source < n ? text + n_source + 1 : NULL };
+    const struct chat_source source = { text, "{\"bos_token\":\"<s>\",\"eos_token\":\"</s>\"}",
+                                        "2026-01-31T09:05:07" };
     struct fault fault = { "" };
     struct chat_template *t = NULL;
     struct str out;
     str_init(&out);
-    enum status status = chat_template_open(&t, text, &fault);
+    enum status status = chat_template_open(&t, &source, &fault);
     if (status == STATUS_OK)
         status = chat_template_render(t, &options, &out, &fault);
     CHECK(status == STATUS_OK || out.n == 0);

@@ -5,7 +5,7 @@
 
 static int32_t tokens[POOL_TOKENS];
 
-static struct request request_of(uint16_t service, uint16_t tenant, uint16_t variant)
+static struct request request_of(uint16_t service, uint64_t tenant, uint16_t variant)
 {
     return (struct request){ .service = service, .tenant = tenant, .variant = variant };
 }
@@ -56,9 +56,10 @@ static void nobody_sees_anothers(void **state)
     struct request r = request_of(0, 1, 0);
     serve(kv, &r, 0, 64);
     struct request tenant = request_of(0, 2, 0), variant = request_of(0, 1, 1);
-    struct request service = request_of(1, 1, 0);
+    struct request service = request_of(1, 1, 0), high = request_of(0, UINT64_C(1) << 63 | 1, 0);
     assert_int_equal(found(kv, &tenant, 64), 0);
     assert_int_equal(found(kv, &variant, 64), 0);
+    assert_int_equal(found(kv, &high, 64), 0);
     assert_int_equal(found(kv, &service, 64), 0);
     assert_int_equal(found(kv, &r, 64), 56);
     kv_close(kv);

@@ -35,7 +35,7 @@ static void check(const char *name, int32_t n_window)
     assert_int_equal(
         passes_open(&p, path, cpu_open(&device, cpu_isa_best()), DTYPE_F16, n_window, &fault),
         STATUS_OK);
-    assert_int_equal(model_card_open(&card, name, p.model.weights, &fault), STATUS_OK);
+    assert_int_equal(model_card_open(&card, name, NULL, p.model.weights, &fault), STATUS_OK);
     int32_t *ids = mem_take(sizeof(int32_t) * (n_bytes + 2));
     int32_t n_ids =
         tokenizer_encode(card.tokenizer, view_of(text, n_bytes), 0, ids, (int32_t)n_bytes + 2);

@@ -44,7 +44,7 @@ static void tokenize(struct text *text, struct view words, int32_t n_ids_max)
     struct weights *weights;
     struct fault fault;
     assert_int_equal(weights_open(&weights, text->path, &fault), STATUS_OK);
-    assert_int_equal(model_card_open(&card, "model", weights, &fault), STATUS_OK);
+    assert_int_equal(model_card_open(&card, "model", NULL, weights, &fault), STATUS_OK);
     int32_t *ids = mem_take(sizeof(int32_t) * (words.n + 2));
     text->n_ids =
         min_i32(tokenizer_encode(card.tokenizer, words, 0, ids, (int32_t)words.n + 2), n_ids_max);

@@ -1,4 +1,4 @@
-/* What is booked, for requests in any state, and in closed form for those that are steady. */
+/* What is booked, for requests in any state. */
 #include "test.h"
 #include "base/rng.h"
 #include "schedule/booked.h"
@@ -69,31 +69,6 @@ static void what_each_lacks_is_summed(void **state)
     assert_true(sum > 1000);
 }
 
-/* Each has the blocks of what is computed: all known tokens but the last. */
-static void steady_requests_need_no_count(void **state)
-{
-    (void)state;
-    for (uint64_t i = 0; i < 200; i++) {
-        struct world w;
-        struct schedule_steady steady = { .block_tokens = BLOCK };
-        world_open(&w, 1000 + i);
-        steady.phase = (int32_t)rng_below(&w.rng, BLOCK);
-        for (int k = 1 + (int)rng_below(&w.rng, N_SLOTS - 1); k > 0; k--) {
-            int32_t n_known = 2 + (int32_t)rng_below(&w.rng, 60), n_computed = n_known - 1;
-            int32_t n_blocks = (n_computed + BLOCK - 1) / BLOCK;
-            (void)add(&w, n_known, n_blocks);
-            steady.n_crossing[(steady.phase + n_blocks * BLOCK - n_computed) % BLOCK]++;
-            steady.n++;
-        }
-        int64_t counted = schedule_booked_count(&w.view, &w.config, 0);
-        w.service.steady = &steady;
-        steady.is_whole = true;
-        assert_int_equal(schedule_booked_count(&w.view, &w.config, 0), counted);
-        w.requests[0].batch = 1; /* unseen: no record is looked at */
-        assert_int_equal(schedule_booked_count(&w.view, &w.config, 0), counted);
-    }
-}
-
 /* Requests that run, end and give way in any order: what is kept is what a look at all finds. */
 static void what_is_kept_is_what_a_look_finds(void **state)
 {
@@ -139,7 +114,6 @@ static void what_is_kept_is_what_a_look_finds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(what_each_lacks_is_summed),
-                                        cmocka_unit_test(what_is_kept_is_what_a_look_finds),
-                                        cmocka_unit_test(steady_requests_need_no_count) };
+                                        cmocka_unit_test(what_is_kept_is_what_a_look_finds) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,9 @@
-/* Budgets: charged by work alone, doubled when spent, a hold charged as its single steps. */
+/* What the doubling-budget policies keep beside their ranks: the work that is left under db-exact,
+ * levels that are left and won back under mlfq, buckets of device time under db-share. */
 #include "test.h"
 #include "base/mem.h"
-#include "base/rng.h"
 #include "base/time.h"
 #include "schedule/db.h"
-#include "schedule/policy.h"
 
 enum { N_SLOTS = 4 };
 
@@ -18,25 +17,26 @@ struct world {
     struct schedule_view view;
 };
 
-static void world_open(struct world *w)
+/* A prompt of n tokens takes n ms alone, a token 1 ms. */
+static void world_open(struct world *w, enum db_variant variant)
 {
     struct schedule_limits limits = { 1, N_SLOTS, 1 };
     struct schedule_config config;
     schedule_config_init(&config);
+    config.mlfq_n_steps = 5;
+    config.mlfq_ns_idle = 50 * TIME_NS_PER_MS;
     *w = (struct world){
         .db = mem_take(schedule_db_state_bytes(&limits)),
         .service = { .is_open = true,
                      .first_waiting = SCHEDULE_NONE,
-                     .perf = { .c1_ps = 1000,
-                               .k1_ps = 100,
-                               .c3_ps = { 500, 500 },
-                               .c2_ps = { 20, 20 },
-                               .k2_ps = { 3, 3 },
+                     .perf = { .k1_ps = 1000 * TIME_NS_PER_MS,
+                               .c3_ps = { 1000 * TIME_NS_PER_MS, 1000 * TIME_NS_PER_MS },
                                .b_switch = INT32_MAX,
                                .prefill_scale = 1,
                                .decode_scale = 1 },
-                     .solo_ns = 40,
-                     .solo_deviation_ns = 10 },
+                     .solo_ns = 40 * TIME_NS_PER_MS,
+                     .solo_deviation_ns = 10 * TIME_NS_PER_MS,
+                     .n_output_mean = 20 },
         .kv = { .n_services = 1, .services = { { .block_tokens = 16 } } },
     };
     w->service.running = w->running;
@@ -46,126 +46,144 @@ static void world_open(struct world *w)
                                       .requests = w->requests,
                                       .n_table_blocks = w->n_table_blocks,
                                       .kv = &w->kv };
-    schedule_db_state_open(w->db, &limits, &config, DB_TURN);
+    schedule_db_state_open(w->db, &limits, &config, variant);
 }
 
 static void tell(struct world *w, struct schedule_event event)
 {
+    event.now_ns = w->view.now_ns;
     schedule_db_state_saw(w->db, &w->view, &event);
 }
 
-/* A request of 10 prompt tokens arrives in slot 0 and starts. */
-static void begin(struct world *w)
+static void arrive(struct world *w, uint32_t slot, int32_t n_prompt)
 {
-    w->requests[0] = (struct request){
-        .n_prompt = 10, .n_tokens = 10, .n_tokens_max = 100000, .state = REQUEST_WAITING
-    };
-    tell(w, (struct schedule_event){ .what = SCHEDULE_ARRIVED, .slot = 0 });
-    assert_int_equal(tree_first(&w->db->services[0].waiting), 0);
-    w->requests[0].state = REQUEST_RUNNING;
-    w->service.n_running = 1;
-    struct batch_item item = { 0, 10, 0 };
-    struct batch batch = { .n_items = 1, .items = &item };
-    tell(w, (struct schedule_event){ .what = SCHEDULE_STARTED, .batch = &batch });
-    assert_int_equal(tree_first(&w->db->services[0].waiting), TREE_NONE);
-    assert_int_equal(w->db->services[0].first[DB_BEST].at[0].slot, 0);
+    w->requests[slot] =
+        (struct request){ .n_prompt = n_prompt, .n_tokens = n_prompt, .state = REQUEST_WAITING };
+    w->requests[slot].served_ns = w->view.now_ns;
+    w->service.n_waiting++;
+    tell(w, (struct schedule_event){ .what = SCHEDULE_ARRIVED, .slot = slot });
 }
 
-static void done(struct world *w, int32_t n_computed, int32_t n_new, int32_t n_steps)
+/* The request runs alone for so long, and has n_new tokens more. */
+static void serve(struct world *w, uint32_t slot, int32_t n_new, int64_t ms)
 {
-    struct batch_item item = { 0, 1, 0 };
+    struct batch_item item = { slot, 1, 0 };
     struct batch batch = { .n_items = 1, .items = &item };
-    w->requests[0].n_computed += n_computed;
-    w->requests[0].n_tokens += n_new;
+    struct request *r = &w->requests[slot];
+    int32_t n_computed = r->n_tokens + n_new - 1 - r->n_computed;
+    if (r->state == REQUEST_WAITING) {
+        r->state = REQUEST_RUNNING;
+        w->running[w->service.n_running++] = slot;
+        w->service.n_waiting--;
+        tell(w, (struct schedule_event){ .what = SCHEDULE_STARTED, .batch = &batch });
+    }
+    w->view.now_ns += ms * TIME_NS_PER_MS;
+    r->n_computed += n_computed;
+    r->n_tokens += n_new;
+    r->served_ns = w->view.now_ns;
     tell(w, (struct schedule_event){ .what = SCHEDULE_DONE,
                                      .batch = &batch,
-                                     .n_steps = n_steps,
+                                     .n_steps = n_new,
+                                     .elapsed_ns = ms * TIME_NS_PER_MS,
                                      .n_new = &n_new,
                                      .n_computed = &n_computed });
 }
 
-static void work_is_charged_as_if_alone(void **state)
+static int64_t budget_ms(const struct world *w, uint32_t slot)
+{
+    return w->db->ranks.slots[slot].budget_ps / 1000 / TIME_NS_PER_MS;
+}
+
+/* 20 tokens are expected after a prompt of 10, the first of them with the prompt. */
+static void exact_budgets_are_what_is_left(void **state)
 {
     (void)state;
     struct world w;
-    world_open(&w);
-    begin(&w);
-    assert_int_equal(w.db->slots[0].budget_ps, 50000);
-    done(&w, 4, 0, 1); /* a chunk: 1000 + 4 * 100 */
-    assert_int_equal(w.db->slots[0].budget_ps, 50000 - 1400);
-    done(&w, 6, 1, 1); /* the rest: to 1000 + 10 * 100 in all */
-    assert_int_equal(w.db->slots[0].budget_ps, 50000 - 2000);
-    done(&w, 1, 1, 1); /* a token at context 11 */
-    assert_int_equal(w.db->slots[0].budget_ps, 48000 - 553);
-    assert_int_equal(w.db->slots[0].level, 0);
+    world_open(&w, DB_EXACT);
+    arrive(&w, 0, 10);
+    assert_int_equal(budget_ms(&w, 0), 10 + 19);
+    serve(&w, 0, 5, 100);
+    assert_int_equal(budget_ms(&w, 0), 15);
+    assert_int_equal(w.db->ranks.slots[0].key, 15 * TIME_NS_PER_MS);
+    serve(&w, 0, 30, 100); /* beyond what was expected: the next token may be the last */
+    assert_int_equal(budget_ms(&w, 0), 1);
+    w.requests[0].n_tokens -= 30;
+    w.requests[0].n_computed = 0; /* preempted: 15 known tokens to compute again */
+    w.requests[0].state = REQUEST_WAITING;
+    w.service.n_waiting++;
+    tell(&w, (struct schedule_event){ .what = SCHEDULE_PREEMPTED, .slot = 0 });
+    w.service.n_running = 0;
+    assert_int_equal(budget_ms(&w, 0), 15 + 14);
+    assert_int_equal(tree_first(&w.db->ranks.services[0].waiting), 0);
+    tell(&w, (struct schedule_event){ .what = SCHEDULE_GONE, .slot = 0 });
+    assert_int_equal(tree_first(&w.db->ranks.services[0].waiting), TREE_NONE);
     mem_give(w.db);
 }
 
-static void a_spent_budget_doubles(void **state)
+static void budgets_start_at_the_usual_work(void **state)
 {
     (void)state;
     struct world w;
-    world_open(&w);
-    begin(&w);
-    done(&w, 10, 1, 1);
-    int64_t left = w.db->slots[0].budget_ps, context = 11;
-    while (w.db->slots[0].level == 0) {
-        left -= 500 + 20 + 3 * context++;
-        done(&w, 1, 1, 1);
-    }
-    assert_true(left <= 0 && left > -1000);
-    assert_int_equal(w.db->slots[0].level, 1);
-    assert_int_equal(w.db->slots[0].budget_ps, 2 * 50000);
+    world_open(&w, DB_TURN);
+    arrive(&w, 0, 10);
+    assert_int_equal(budget_ms(&w, 0), 50);
+    serve(&w, 0, 1, 10);
+    assert_int_equal(budget_ms(&w, 0), 40);
+    serve(&w, 0, 40, 40);
+    assert_int_equal(budget_ms(&w, 0), 100);
     mem_give(w.db);
 }
 
-static void a_hold_is_charged_as_its_steps(void **state)
+/* Quanta of 10, 20, 40 ms. A prompt of 15 tokens joins level 1 and sinks after more than 20 ms
+ * there. Every 5 steps the requests that idled for 50 ms rise. */
+static void levels_are_left_and_won_back(void **state)
 {
     (void)state;
-    struct rng rng;
-    rng_init(&rng, test_seed(1), 0);
-    for (int round = 0; round < 300; round++) {
-        struct world held, stepped;
-        world_open(&held);
-        world_open(&stepped);
-        begin(&held);
-        begin(&stepped);
-        done(&held, 10, 1, 1);
-        done(&stepped, 10, 1, 1);
-        for (int k = 0; k < 4; k++) {
-            int32_t n = 1 + (int32_t)rng_below(&rng, 400);
-            done(&held, n, n, n);
-            for (int32_t i = 0; i < n; i++)
-                done(&stepped, 1, 1, 1);
-            assert_int_equal(held.db->slots[0].budget_ps, stepped.db->slots[0].budget_ps);
-            assert_int_equal(held.db->slots[0].level, stepped.db->slots[0].level);
-            assert_int_equal(held.db->slots[0].spent_ps, stepped.db->slots[0].spent_ps);
-        }
-        mem_give(held.db);
-        mem_give(stepped.db);
-    }
+    struct world w;
+    world_open(&w, DB_MLFQ);
+    const struct schedule_rank *slots = w.db->ranks.slots;
+    arrive(&w, 0, 5);
+    arrive(&w, 1, 15);
+    arrive(&w, 2, 30);
+    assert_true(slots[0].level == 0 && slots[1].level == 1 && slots[2].level == 2);
+    assert_int_equal(tree_first(&w.db->ranks.services[0].unserved), 1); /* 0 has nowhere to rise */
+    serve(&w, 1, 1, 20);
+    assert_true(slots[1].level == 1 && slots[1].spent_ps == 20 * 1000 * TIME_NS_PER_MS);
+    serve(&w, 1, 1, 1);
+    assert_true(slots[1].level == 2 && slots[1].spent_ps == 0);
+    assert_int_equal(slots[1].key, 2);
+    serve(&w, 0, 2, 28);
+    assert_true(slots[0].level == 1 && slots[2].level == 2);
+    serve(&w, 0, 1, 1); /* the fifth step: 2 waits since 0, for 50 ms */
+    assert_true(slots[2].level == 0 && slots[1].level == 2);
+    serve(&w, 0, 5, 21);
+    assert_true(slots[1].level == 0 && slots[1].key == 0); /* it ran until 21 ms */
+    assert_int_equal(tree_first(&w.db->ranks.services[0].unserved), TREE_NONE);
+    mem_give(w.db);
 }
 
-static void a_service_without_data_has_a_budget(void **state)
+static void device_time_is_charged_to_the_bucket(void **state)
 {
     (void)state;
-    struct schedule_service service = { .perf = { .c1_ps = 1000000,
-                                                  .c3_ps = { 5000, 5000 },
-                                                  .prefill_scale = 1,
-                                                  .decode_scale = 1,
-                                                  .b_switch = INT32_MAX } };
-    assert_int_equal(schedule_db_state_budget_ps(&service), (1000000 + 127 * 5000) / 1000 * 1000);
-    service.solo_ns = INT64_MAX / 4; /* nonsense does not overflow */
-    assert_true(schedule_db_state_budget_ps(&service) > 0);
+    struct world w;
+    world_open(&w, DB_SHARE);
+    int64_t depth_ns = w.db->ranks.config.share_ns_depth;
+    arrive(&w, 0, 10);
+    w.db->buckets[0].phi = SHARE_ONE / 2;
+    int64_t before = schedule_share_level(&w.db->buckets[0], w.view.now_ns, depth_ns);
+    serve(&w, 0, 1, 10);
+    int64_t after = schedule_share_level(&w.db->buckets[0], w.view.now_ns, depth_ns);
+    assert_int_equal(before - after, 5 * TIME_NS_PER_MS * SHARE_ONE);
+    mem_give(w.db);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(work_is_charged_as_if_alone),
-        cmocka_unit_test(a_spent_budget_doubles),
-        cmocka_unit_test(a_hold_is_charged_as_its_steps),
-        cmocka_unit_test(a_service_without_data_has_a_budget),
+        cmocka_unit_test(exact_budgets_are_what_is_left),
+        cmocka_unit_test(budgets_start_at_the_usual_work),
+        cmocka_unit_test(levels_are_left_and_won_back),
+        cmocka_unit_test(device_time_is_charged_to_the_bucket),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

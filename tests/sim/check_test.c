@@ -12,7 +12,7 @@ static const char *verdict(const struct service_event *event)
 {
     struct sim_report report = { 0 };
     struct sim sim = {
-        .report = &report, .clock_ns = 100, .clients = &client, .door.requests = &request
+        .report = &report, .clock_ns = 100, .clients = &client, .requests = &request
     };
     sim_check_event(&sim, &client, event, sim.clock_ns);
     return report.wrong;

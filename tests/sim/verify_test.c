@@ -32,7 +32,6 @@ static void split(struct schedule_plan *plan, uint16_t lane)
     second->lane = lane;
     second->items = first->items + --first->n_items;
     second->n_items = 1;
-    first->n_steady = second->n_steady = 0;
     plan->n_batches = 2;
 }
 
@@ -237,7 +236,6 @@ static int simulate(void)
     schedule_config_init(&config);
     config.n_seqs_max = 8;
     policy.plan = plan_wrongly;
-    policy.reads_late = false;
     const struct sim_options options = { .n_engines = 1,
                                          .n_lanes = N_LANES,
                                          .lanes = lanes,

@@ -20,7 +20,7 @@ static const struct render_case cases[] = {
     { "{% set n = namespace({'a': 1}) %}{{ n.a }}", kwargs, "1" },
     { "{{ dict(a=1).a }}", kwargs, "1" },
     { "{{ raise_exception('x') }}", kwargs, NULL },
-    { "{{ strftime_now is defined }}", kwargs, "False" },
+    { "{{ strftime_now is defined }}", kwargs, "True" },
     { "{{ range(3)|length }} {{ 2 in range(3) }}", kwargs, "3 True" },
     { "{% for i in range(2) %}{% for j in range(i, 2) %}{{ i }}{{ j }} {% endfor %}{% endfo"
       "r %}",

@@ -31,7 +31,7 @@ static const struct render_case cases[] = {
     { "{{ 3 is odd }} {{ 3 is even }} {{ 9 is divisibleby 3 }}", kwargs, "True False True" },
     { "{{ 'abc' is lower }} {{ 'ABC' is upper }} {{ 'aB' is lower }}", kwargs, "True True False" },
     { "{{ raise_exception is callable }} {{ range is defined }}", kwargs, "True True" },
-    { "{{ 1 is sameas 1 }} {{ true is sameas true }}", kwargs, "True True" },
+    { "{{ 1 is sameas 2 }} {{ true is sameas true }}", kwargs, "False True" },
     { "{{ 'upper' is filter }} {{ 'odd' is test }} {{ 'zork' is filter }}", kwargs,
       "True True False" },
     { "{{ 1 is eq }}", kwargs, NULL },

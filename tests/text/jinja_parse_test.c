@@ -34,7 +34,7 @@ static const struct render_case cases[] = {
     { "{% endfor %}", kwargs, NULL },
     { "{% set %}", kwargs, NULL },
     { "{% for %}{% endfor %}", kwargs, NULL },
-    { "{% block x %}{% endblock", kwargs, NULL },
+    { "{% block x %}{% endblock", kwargs, NULL, "the tag 'block'" },
     { "{% macro m(a %}{% endmacro %}", kwargs, NULL },
     { "{{ }}", kwargs, NULL },
     { "{% if %}{% endif %}", kwargs, NULL },

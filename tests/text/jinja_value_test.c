@@ -20,7 +20,7 @@ static const struct render_case cases[] = {
       "': 2} == {'b': 2, 'a': 1} }} {{ 'a' == 1 }}",
       kwargs, "True False True False" },
     { "{{ {'a': 1, 'a': 2} }} {{ {1: 'a', 1.0: 'b'} }}", kwargs, "{'a': 2} {1: 'b'}" },
-    { "{{ {[1]: 2} }}", kwargs, NULL },
+    { "{{ {[1]: 2} }}", kwargs, NULL, "a list or dict as the key of a dict" },
     { "{{ (1, 'a') in [(1, 'a')] }}", kwargs, "True" },
     { "{{ [[1, 2], [1]]|sort }}", kwargs, "[[1], [1, 2]]" },
     { "{{ [true, 0, 2]|sort }} {{ [1, 1.5, 0.5]|sort }}", kwargs, "[0, True, 2] [0.5, 1, 1.5]" },

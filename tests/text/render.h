@@ -4,8 +4,9 @@
 
 struct render_case {
     const char *source;
-    const char *kwargs;   /* JSON */
+    const char *kwargs;   /* JSON; NULL: those of render.c */
     const char *expected; /* NULL: refused */
+    const char *says;     /* what the sentence holds when a construct is refused by name */
 };
 /* Fails the running test with every case that differs. */
 void render_expect(const struct render_case *cases, size_t n);

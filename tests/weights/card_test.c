@@ -47,9 +47,6 @@ static void checks_by_name(void **state)
     card.n_merges = 2;
     assert_refused(weights_card_check(&card, "x", &fault), STATUS_BAD_INPUT, &fault, "merge 1");
     card.n_merges = 1;
-    card.chat_template = "\xc3";
-    assert_refused(weights_card_check(&card, "x", &fault), STATUS_BAD_INPUT, &fault, "template");
-    card.chat_template = NULL;
     types[0] = 6;
     assert_refused(weights_card_check(&card, "x", &fault), STATUS_BAD_INPUT, &fault,
                    "token 0 is a byte");

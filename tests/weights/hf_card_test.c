@@ -11,6 +11,7 @@ static const char *const names[] = { "tokenizer.json",
                                      "tokenizer_config.json",
                                      "generation_config.json",
                                      "chat_template.jinja",
+                                     "special_tokens_map.json",
                                      "vocab.json",
                                      "merges.txt",
                                      "tokenizer.model",
@@ -89,6 +90,8 @@ static void joins_the_files(void **state)
     assert_int_equal(card.eog_ids[3], 3);
     assert_int_equal(card.types[1], 3); /* named as a special token */
     assert_string_equal(card.chat_template, "{{ a }}");
+    assert_string_equal(card.specials_json,
+                        "{\"bos_token\":\"<s>\",\"eos_token\":\"b\",\"pad_token\":\"<none>\"}");
     weights_hf_card_close(&hf);
     put("chat_template.jinja", "{{ j }}");
     assert_int_equal(open_with(NULL, 0, &hf, &card, &fault), STATUS_OK);

@@ -1,0 +1,11 @@
+/* The chat templates and special tokens of a GGUF file. */
+#pragma once
+#include "weights/gguf.h"
+#include "weights/weights.h"
+
+/* Sets the card's templates: tokenizer.chat_template, and tokenizer.chat_template.NAME. */
+enum status weights_gguf_template(struct weights_gguf *gguf, struct weights_card *card,
+                                  struct fault *fault) MUST_USE;
+/* Sets specials_json from the ids that the file gives; the card's tokens are there. */
+enum status weights_gguf_template_specials(struct weights_gguf *gguf, struct weights_card *card,
+                                           struct fault *fault) MUST_USE;

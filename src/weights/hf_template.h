@@ -1,0 +1,11 @@
+/* The chat templates and special tokens of a Hugging Face directory. */
+#pragma once
+#include "weights/json.h"
+#include "weights/weights.h"
+#include "base/pile.h"
+
+/* Sets the card's templates and specials_json. settings: tokenizer_config.json, NULL when there is
+ * none; it must live as long as the card, as must the pile. */
+enum status weights_hf_template(const char *directory, const struct weights_json_node *settings,
+                                struct pile *pile, struct weights_card *card,
+                                struct fault *fault) MUST_USE;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/mman.h>
 
 #define MEM_ALIGN       64
@@ -231,6 +232,30 @@ void mem_wish_huge(void *p, size_t n_bytes)
 void mem_share_arena(void)
 {
     (void)mallopt(M_ARENA_MAX, 1);
+}
+
+enum { STACK_BYTES = 512 << 10, STACK_STEP = 4096 };
+
+static __attribute__((noinline)) void touch_stack(void)
+{
+    volatile unsigned char bytes[STACK_BYTES];
+    for (size_t i = STACK_BYTES; i > 0; i -= STACK_STEP) /* downwards, as it grows */
+        bytes[i - 1] = 0;
+    (void)bytes[0];
+}
+
+void mem_take_stack(void)
+{
+    struct rlimit limit;
+    bool is_known = getrlimit(RLIMIT_STACK, &limit) == 0;
+    void *probe =
+        mmap(NULL, STACK_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (probe == MAP_FAILED)
+        base_refuse("the system has no memory for a stack of %d KiB (ulimit -v)",
+                    STACK_BYTES >> 10);
+    (void)munmap(probe, STACK_BYTES);
+    if (is_known && limit.rlim_cur / 2 >= STACK_BYTES)
+        touch_stack();
 }
 
 void mem_give(void *p)

@@ -80,6 +80,11 @@ void mem_library_give(void *p);
  * Before there are threads. */
 void mem_share_arena(void);
 
+/* Has the main thread's stack take 512 KiB now, twice what the verbs were seen to use. It grows
+ * into free addresses only: where they run out later (ulimit -v), a signal would end the process,
+ * while whatever asks for memory is told so. */
+void mem_take_stack(void);
+
 /* Asks for huge pages inside memory that was taken and not touched yet: to find its first pages,
  * and to translate their addresses, costs hundreds of times less. A wish: where the system has
  * none, small ones do. */

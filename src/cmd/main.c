@@ -1,6 +1,7 @@
 /* The command line: finds the verb and hands over. */
 #include "cmd/verbs.h"
 
+#include "base/mem.h"
 #include "base/near.h"
 #include "cmd/config.h"
 #include "cmd/inherited.h"
@@ -114,6 +115,7 @@ static int help(int argc, char **argv)
 int main(int argc, char **argv)
 {
     cmd_inherited_guard();
+    mem_take_stack();
     argp_err_exit_status = 2; /* as every verb says of a wrong command line */
     if (argc < 2) {
         print_help(stderr);

@@ -83,18 +83,16 @@ enum status serve_kv_choose(const struct config *config, enum kv_kind kind, int6
                             const struct kv_shape *shapes, struct serve_kv *out,
                             struct fault *fault)
 {
-    int64_t least = 0;
     enum status status = STATUS_OK;
     if (config->kv_bytes > 0)
         pool_bytes = min_i64(pool_bytes, config->kv_bytes);
     for (int i = 0; i < config->n_models; i++) {
-        least = max_i64(least, kv_cut_least_bytes(kind, &shapes[i]));
         if (config->models[i].kv_bytes_max > 0) /* which has many units */
-            pool_bytes = min_i64(pool_bytes / KV_MAX_UNITS, config->models[i].kv_bytes_max) *
-                         KV_MAX_UNITS;
+            pool_bytes =
+                min_i64(pool_bytes / KV_MAX_UNITS, config->models[i].kv_bytes_max) * KV_MAX_UNITS;
     }
     out->kind = kind;
-    out->unit_bytes = kv_cut_unit_bytes(kind, pool_bytes, least);
+    out->unit_bytes = kv_cut_unit_for(kind, pool_bytes, shapes, config->n_models);
     log_line(LOG_DEBUG, "serve", "KV pool: %s, units of %lld bytes", kv_kind_name(kind),
              (long long)out->unit_bytes);
     for (int i = 0; i < config->n_models && status == STATUS_OK; i++)

@@ -1,26 +1,25 @@
 /* Waiting for work, for callers that have a thread to spare. */
 #include "compute/device.h"
 
-#include "base/wake.h"
+#include <semaphore.h>
 
 static void wake(void *arg)
 {
-    wake_up(arg);
+    (void)sem_post(arg);
 }
 
 enum compute_state compute_device_wait(struct compute_device *device, struct compute_lane *lane,
                                        struct compute_work *work)
 {
-    struct wake done;
+    sem_t done; /* it takes no descriptor: of those there may be none */
     enum compute_state state;
-    wake_open(&done);
+    CHECK(sem_init(&done, 0, 0) == 0);
     work->notify = wake;
     work->notify_arg = &done;
     device->begin(device->self, lane, work);
     while ((state = device->poll(device->self, work)) == COMPUTE_BEGUN) {
-        (void)wake_wait(&done, -1);
-        wake_clear(&done);
+        while (sem_wait(&done) != 0) {} /* a signal */
     }
-    wake_close(&done);
+    (void)sem_destroy(&done);
     return state;
 }

@@ -4,8 +4,10 @@
 #include "kv/pool.h"
 
 enum { POOL_UNITS = 4096, POOL_UNITS_MIN = 64 };
+enum { UNIT_TOKENS_MAX = KV_UNIT_BLOCKS_MAX * 32 }; /* of merged blocks (kv/shape.c) */
 #define POOL_UNIT_BYTES_MIN ((int64_t)65536)
 #define POOL_UNIT_BYTES_MAX ((int64_t)64 << 20)
+#define WASTE_WORTH         0.005 /* a larger unit is worth this */
 enum { HEADS_FEW = 16 };   /* of a small model: there is a record for each block of so many units */
 enum { HEAD_BYTES = 512 }; /* keys and values of 128 dims in 16 bits */
 
@@ -56,6 +58,44 @@ bool kv_cut_service(enum kv_kind kind, const struct kv_shape *shape, int64_t uni
         return false;
     return kind == KV_HEADS ? cut_heads(shape, unit_bytes, layout, waste)
                             : kv_shape_cut(shape->bytes_per_token, unit_bytes, layout, waste);
+}
+
+/* The worst part of a unit that one of them loses; 1: one does not fit. */
+static double worst_waste(enum kv_kind kind, const struct kv_shape *shapes, int n,
+                          int64_t unit_bytes)
+{
+    struct kv_layout layout;
+    double worst = 0, waste;
+    for (int i = 0; i < n; i++) {
+        if (!kv_cut_service(kind, &shapes[i], unit_bytes, &layout, &waste))
+            return 1;
+        worst = waste > worst ? waste : worst;
+    }
+    return worst;
+}
+
+int64_t kv_cut_unit_for(enum kv_kind kind, int64_t pool_bytes, const struct kv_shape *shapes, int n)
+{
+    int64_t least = 0, full = INT64_MAX;
+    for (int i = 0; i < n; i++) {
+        least = max_i64(least, kv_cut_least_bytes(kind, &shapes[i]));
+        full = min_i64(full, shapes[i].bytes_per_token * UNIT_TOKENS_MAX);
+    }
+    int64_t unit_bytes = kv_cut_unit_bytes(kind, pool_bytes, least);
+    if (kind == KV_HEADS || n == 0)
+        return unit_bytes;
+    while (unit_bytes > full && unit_bytes / 2 >= max_i64(least, POOL_UNIT_BYTES_MIN))
+        unit_bytes /= 2;
+    int64_t best = unit_bytes;
+    double best_waste = worst_waste(kind, shapes, n, best);
+    for (int eighths = 9; eighths < 16; eighths++) {
+        double waste = worst_waste(kind, shapes, n, unit_bytes / 8 * eighths);
+        if (waste < best_waste - WASTE_WORTH) {
+            best = unit_bytes / 8 * eighths;
+            best_waste = waste;
+        }
+    }
+    return best;
 }
 
 struct kv_bounds kv_cut_bounds_of(const struct kv_layout *layouts, int n)

@@ -51,6 +51,42 @@ static void a_cut_fits_and_wastes_little(void **state)
     }
 }
 
+static double waste_of(int64_t pool_bytes, const struct kv_shape *shapes, int n)
+{
+    int64_t unit = kv_cut_unit_for(KV_MERGED, pool_bytes, shapes, n);
+    double worst = 0;
+    for (int i = 0; i < n; i++) {
+        struct kv_layout layout;
+        double waste;
+        assert_true(kv_cut_service(KV_MERGED, &shapes[i], unit, &layout, &waste));
+        worst = waste > worst ? waste : worst;
+    }
+    return worst;
+}
+
+/* Where services are known the unit suits them: small ones in a large pool, and large ones. */
+static void known_services_waste_little(void **state)
+{
+    (void)state;
+    static const int64_t bytes_per_token[] = { 272,   544,    1024,   12288,  28672,
+                                               57344, 131072, 327680, 524288, 819200 };
+    for (size_t i = 0; i < COUNT_OF(bytes_per_token); i++) {
+        const struct kv_shape one = { bytes_per_token[i], 1 };
+        for (int64_t pool = 8 * MIB; pool <= 512 * 1024 * MIB; pool *= 4)
+            if (pool >= 256 * bytes_per_token[i])
+                assert_true(waste_of(pool, &one, 1) < 0.06);
+        for (size_t k = 0; k < i; k++) {
+            const struct kv_shape two[] = { { bytes_per_token[k], 1 }, one };
+            double waste = waste_of(16384 * MIB, two, 2);
+            if (bytes_per_token[i] < 256 * bytes_per_token[k]) /* else no unit suits both */
+                assert_true(waste < 0.15);
+        }
+    }
+    const struct kv_shape head = { 512, 1 };
+    assert_int_equal(kv_cut_unit_for(KV_HEADS, 16384 * MIB, &head, 1), 8192);
+    assert_int_equal(kv_cut_unit_for(KV_MERGED, 16384 * MIB, NULL, 0), 4 * MIB);
+}
+
 /* What does not fit is refused, whatever it is. */
 static void what_does_not_fit_is_refused(void **state)
 {
@@ -90,6 +126,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(units_follow_from_bytes),
         cmocka_unit_test(a_cut_fits_and_wastes_little),
+        cmocka_unit_test(known_services_waste_little),
         cmocka_unit_test(what_does_not_fit_is_refused),
     };
     return cmocka_run_group_tests_name("kv_cut", tests, NULL, NULL);

@@ -409,7 +409,7 @@ static void test_memory_leaves_with_the_model(void **state)
     int64_t before = 0, taken = 0, booked = 0;
     (void)state;
     if (heap_bytes() == 0 || late_is_wanted())
-        skip(); /* a sanitizer's heap, which does not tell, or memory that is no heap's */
+        TEST_SKIP("the heap does not tell what a model takes");
     open_scene(&s, 32 << 20);
     for (int round = 0; round < 2; round++) { /* the first takes what all models share */
         before = heap_bytes();

@@ -9,7 +9,8 @@
 #include "cluster/message.h"
 #include <string.h>
 
-static const int64_t FULL_BACKOFF_NS = 2 * TIME_NS_PER_MS; /* after RETURNED(FULL) */
+/* How long nothing goes to an engine after RETURNED(FULL), and after RETURNED(CRASHED). */
+static const int64_t FULL_BACKOFF_NS = 2 * TIME_NS_PER_MS, CRASHED_BACKOFF_NS = 20 * TIME_NS_PER_MS;
 static const int64_t INSIST_NS = 5 * TIME_NS_PER_S; /* an answer that has begun waits so long */
 
 static void forget_cancel(struct cluster_gateway *g, struct gateway_entry *entry)
@@ -113,8 +114,9 @@ static void take_return(struct cluster_gateway *g, uint32_t handle,
         entry->asked.served_ns = max_i64(entry->asked.served_ns, g->heard_ns - event->served_ns);
     gateway_state_hold(g, at);
     route_core_returned(&g->core, at, entry->engine, event->why);
-    if (event->why == SERVICE_FULL) {
-        g->full_until_ns[entry->engine] = g->now_ns + FULL_BACKOFF_NS;
+    if (event->why == SERVICE_FULL || event->why == SERVICE_CRASHED) {
+        g->full_until_ns[entry->engine] =
+            g->now_ns + (event->why == SERVICE_FULL ? FULL_BACKOFF_NS : CRASHED_BACKOFF_NS);
         set_add(&g->full, entry->engine);
         gateway_route_refresh(g, entry->engine);
     }

@@ -80,7 +80,7 @@ struct cluster_gateway {
     struct tree_node *deadline_nodes;
     struct engine_report *reports;
     int64_t begin_ns;                     /* its first step: engines' time to speak up begins */
-    int64_t full_until_ns[LIMIT_ENGINES]; /* it said RETURNED(FULL): nothing goes there before */
+    int64_t full_until_ns[LIMIT_ENGINES]; /* RETURNED(FULL or CRASHED): nothing goes before */
     struct set full;                      /* those engines; of the others the time is 0 */
     struct set usable;                    /* engines that are healthy and not draining */
     int32_t n_places[LIMIT_SERVICES];     /* of them those that have the service */

@@ -87,7 +87,10 @@ void engine_report(const struct engine *e, struct engine_report *report, int64_t
     memset(report, 0, offsetof(struct engine_report, services));
     report->engine = e->options.id;
     report->is_draining = e->is_draining;
-    report->is_healthy = e->is_healthy;
+    /* An idle engine whose last batch failed may be tried again: only a batch can show what it is
+     * now. */
+    bool is_idle = e->n_free_slots == e->options.n_requests_max;
+    report->is_healthy = e->is_healthy || (is_idle && !e->is_lost);
     report->now_ns = now_ns;
     report->n_steps = e->n_steps;
     report->step_ns = e->step_ns;

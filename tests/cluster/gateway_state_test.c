@@ -229,6 +229,50 @@ static void test_what_comes_home_keeps_its_age(void **state)
     close_world(&w);
 }
 
+/* An engine that was full, or whose batch failed, gets nothing for a while, and then it does. */
+static void test_an_engine_that_sent_home_rests(void **state)
+{
+    (void)state;
+    static const struct {
+        enum service_why why;
+        int64_t rest_ns;
+    } rows[] = { { SERVICE_FULL, 2 * TIME_NS_PER_MS }, { SERVICE_CRASHED, 20 * TIME_NS_PER_MS } };
+    struct world w;
+    struct service_event event;
+    const void *payload;
+    open_world(&w);
+    struct cluster_link node = { .port = cluster_local_bus_port(w.bus, 2), .peer = 0 };
+    submit_as(&w, 1, 0, 1 * TIME_NS_PER_S, 0);
+    cluster_link_begin(&node, 11, 0);
+    cluster_link_begin(&w.gateway->link, 11, 0);
+    struct gateway_entry *entry = entry_of(&w, 1);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct message_event back = { .head = cluster_message_head(MESSAGE_EVENT, 2, sizeof back) };
+        back.event = (struct service_event){ .id = 1,
+                                             .epoch = entry->request->epoch,
+                                             .what = SERVICE_RETURNED,
+                                             .why = rows[i].why,
+                                             .position = entry->request->n_tokens,
+                                             .served_ns = -1 };
+        int64_t now_ns = (2 + (int64_t)i) * TIME_NS_PER_S;
+        uint32_t at = slots_index(gateway_state_find(w.gateway, 1));
+        gateway_state_unhold(w.gateway, at);
+        route_held_remove(&w.gateway->core.held, at);
+        w.gateway->core.engines[0].n_sent++;
+        entry->state = GATEWAY_SENT;
+        w.gateway->now_ns = now_ns;
+        cluster_gateway_hears_at(w.gateway, now_ns);
+        assert_true(cluster_link_send(&node, &back, sizeof back, NULL, 0));
+        assert_false(w.door.next(w.door.self, &event, &payload));
+        assert_int_equal(entry->state, GATEWAY_HELD);
+        int64_t wake_ns = cluster_gateway_step(w.gateway, now_ns + rows[i].rest_ns - 1);
+        assert_true(set_has(&w.gateway->full, 0) && wake_ns <= now_ns + rows[i].rest_ns);
+        (void)cluster_gateway_step(w.gateway, now_ns + rows[i].rest_ns);
+        assert_false(set_has(&w.gateway->full, 0));
+    }
+    close_world(&w);
+}
+
 /* When too many requests wait for a model, the last ones of the tenants with the most end. A tenant
  * with few requests that comes later is not shut out. */
 static void test_tenants_have_equal_parts_of_what_may_wait(void **state)
@@ -254,6 +298,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_waits_for_long_goes_first),
         cmocka_unit_test(test_what_comes_home_keeps_its_age),
+        cmocka_unit_test(test_an_engine_that_sent_home_rests),
         cmocka_unit_test(test_siblings_share_a_prompt),
         cmocka_unit_test(test_what_is_sent_is_whole),
         cmocka_unit_test(test_who_was_let_in_is_not_one_too_many),

@@ -67,7 +67,8 @@ static void crashes_send_it_home_and_forget_its_blocks(void **state)
     assert_true(w.requests[0].why == SERVICE_CRASHED && w.fake.n_failed == 1);
     struct engine_report report;
     engine_report(w.engine, &report, w.clock_ns);
-    assert_true(!report.is_healthy && report.services[0].kv_used_bytes == 0);
+    assert_true(report.services[0].kv_used_bytes == 0);
+    assert_true(report.is_healthy); /* idle: only another batch can show what it is now */
     w.fake.fail_one = 0;
     assert_true(world_submit_again(&w, 0));
     world_finish(&w);

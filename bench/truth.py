@@ -350,7 +350,7 @@ class Session:
         self.setup, self.policy, self.began, self.parts = setup, policy, time.monotonic(), []
 
     def replay(self, server, trace):
-        """bench's time zero is the trace's first arrival; when that was is known from the end, since nobody sees when its load begins."""
+        """bench's time zero is the trace's first arrival. Its time is computed from the run's end, since bench does not report when it begins to send."""
         with open(trace) as file:
             rows = [(float(r["arrived_s"]), r["model"], int(r["n_prompt"]), int(r["n_output"])) for r in csv.DictReader(file)]
         time.sleep(PAUSE_S)

@@ -308,7 +308,7 @@ static void run_first(struct late *late, struct late_lane *lane)
     enum compute_state state = COMPUTE_DONE;
     lane->n--;
     memmove(lane->queue, lane->queue + 1, (size_t)lane->n * sizeof(*lane->queue));
-    CHECK(hash_work(work) == entry.hash); /* nobody may have changed what it points to */
+    CHECK(hash_work(work) == entry.hash); /* what it points to must not have changed */
     late->n_works++;
     work->begin_ns = time_now_ns();
     if (late->n_until_lost == 0)

@@ -86,7 +86,7 @@ class Program:
 
 
 def judge(expected, why, found, refusal, case):
-    """One word, and a sentence where somebody must look."""
+    """A verdict of one word, and a sentence where the case needs a look."""
     if found is None:
         named = [key for key in case.named() if key in refusal]
         return ("refused", refusal) if named else ("unnamed", refusal)

@@ -26,7 +26,7 @@ static void on_gone(struct api_http_exchange *x)
     api->adding = NULL; /* what was asked for goes on */
 }
 
-/* Opens files that the server can read, so nobody without an admin key may. */
+/* Needs an admin key, because it opens files that the server can read. */
 static void add(struct api *api, struct api_http_exchange *x, const struct api_add *add_,
                 struct api_error *error)
 {

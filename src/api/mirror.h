@@ -8,8 +8,8 @@ void api_mirror_close(struct api *api);
 void api_mirror_sweep(struct api *api, int64_t now_ns);
 /* A model's status changed on an engine: the watchers are told. */
 void api_mirror_change(struct api *api, const struct service_change *change);
-/* The models are others: forgets what it knows of services that have just joined, and tells the
- * watchers who came and who left. */
+/* The list of models changed: forgets what it knows of services that have just joined, and tells
+ * the watchers which models came and which left. */
 void api_mirror_renew(struct api *api, const struct api_catalog *before);
 void api_mirror_take(struct api *api, const struct control_answer *answer, int64_t now_ns);
 /* Asks; the exchange (may be NULL) is answered when the house has answered. */

@@ -350,7 +350,7 @@ uint32_t cluster_gateway_n_requests_of(const struct cluster_gateway *g, int serv
     return g->n_entries[service];
 }
 
-/* What nobody has read of its changes. */
+/* Drops the changes of the service that were not read yet. */
 static void forget_changes(struct cluster_gateway *g, int service)
 {
     uint32_t n = g->n_changes;

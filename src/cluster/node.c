@@ -275,7 +275,7 @@ static void take_mail(struct cluster_node *node)
 
 /* ---- News of the engines. ---- */
 
-/* Nobody hears of an orphan. False: its gateway has no room now. */
+/* Events of an orphan are dropped. False: its gateway has no room now. */
 static bool send_event(struct cluster_node *node, int e, const struct service_event *event,
                        const void *payload)
 {

@@ -3,8 +3,8 @@
  *   none --submitted--> THERE --its ENDED or RETURNED leaves--> none
  *                         |--its session ends--> ORPHAN --its ENDED or RETURNED--> none
  *
- * A node has one submission of a request at a time. An orphan is cancelled and nobody hears of it;
- * until it has ended, another submission of the request is refused. */
+ * A node has one submission of a request at a time. An orphan is cancelled, and its events are
+ * dropped. Until it has ended, another submission of the request is refused. */
 #pragma once
 #include "base/map.h"
 

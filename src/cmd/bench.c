@@ -80,7 +80,7 @@ static int ask_rows(struct bench_options *o, struct flags_row *rows)
     return (int)COUNT_OF(own);
 }
 
-/* Whom, and what is told of it. */
+/* Options that say which server is measured, and what is printed. */
 static int run_rows(struct bench_options *o, struct flags_row *rows)
 {
     const struct flags_row own[] = {

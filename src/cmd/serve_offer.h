@@ -51,7 +51,8 @@ enum status serve_offer_open(struct serve_offer *offer, int number,
                              const struct config_model *model,
                              const struct serve_offer_options *options,
                              struct fault *fault) MUST_USE;
-/* Frees what it has; VACANT. is_over: it was somebody's, so that its number begins another life. */
+/* Frees what it has; VACANT. is_over: a service had its number, so that the number
+ * begins another life. */
 void serve_offer_close(struct serve_offer *offer, bool is_over);
 /* Has the model this name, or one of these aliases of another? */
 bool serve_offer_has_name(const struct serve_offer *offer, const char *name);

@@ -2,8 +2,8 @@
  *
  * A change adds and removes models as a whole. Its opener, a thread, reads the files of what is
  * added; then every engine takes all of it in, and only when all have, gateway, manager, node and
- * API learn of everything in one call. Until then a fault undoes what was done, and nobody has seen
- * any of it. What is removed is no longer found by its name from the same instant on; it goes on
+ * API learn of everything in one call. Until then a fault undoes what was done, and none of it
+ * was visible. What is removed is no longer found by its name from the same instant on; it goes on
  * with the requests that it has, and leaves when they are over (serve_offer.h draws its states). */
 #include "cmd/wire_join.h"
 
@@ -152,7 +152,7 @@ static void finish(struct house *house, enum status status, const struct fault *
     change.done(change.self, status, fault, service);
 }
 
-/* Nobody has seen the offers: those that engines have leave them, the others are vacant at once. */
+/* The offers were not visible yet: those that engines have leave them, the others become vacant. */
 static void give_up(struct house *house, enum status status)
 {
     struct wire_join *join = &house->join;
@@ -221,7 +221,7 @@ void wire_remove_model(struct house *house, int service)
     wake_up(&house->kick);
 }
 
-/* All engines have all: from here on everybody knows. */
+/* All engines have all models: makes the change visible. */
 static void commit(struct house *house)
 {
     struct wire_join *join = &house->join;

@@ -75,8 +75,8 @@ struct compute_device {
     void (*workspace_close)(void *self, struct compute_workspace *workspace);
 
     void (*begin)(void *self, struct compute_lane *lane, struct compute_work *work);
-    /* Says how far the work is. Work may move on only in this call, so whoever waits polls whenever
-     * it is notified. */
+    /* Says how far the work is. Work may move on only in this call, so a waiting caller polls
+     * whenever it is notified. */
     enum compute_state (*poll)(void *self, struct compute_work *work);
     /* The masks of a pass with late ones stand in its asks now. */
     void (*masks)(void *self, struct compute_pass *pass);

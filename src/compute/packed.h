@@ -6,7 +6,7 @@
 struct compute_packed {
     struct compute_device *device;
     struct compute_memory *memory;
-    bool is_lent; /* whoever lent it closes it */
+    bool is_lent; /* its lender closes it */
     int n, n_max;
     struct compute_weight **weights; /* (n) bound */
     int64_t n_bytes;                 /* of those n, as they lie in memory */

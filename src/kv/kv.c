@@ -31,7 +31,8 @@ static int64_t quota_units(int64_t n_bytes, int64_t unit_bytes, bool is_floor)
                     : (n_bytes > 0 ? n_bytes / unit_bytes : INT32_MAX);
 }
 
-/* Of a private pool: everybody's part of what is open, at most what the operator allows. */
+/* Cuts a private pool: sets each service's part of what is open, at most what the operator allows.
+ */
 static void cut_parts(const struct kv *kv, struct kv_budget *budget)
 {
     int64_t sum = 0;

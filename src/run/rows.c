@@ -65,8 +65,8 @@ struct table { /* see struct compute_sequence */
     uint32_t stride;
 };
 
-/* Rows without ids are nobody's: a padded batch may grow beyond the model's last position, and
- * there they stay on it, since what a model learned of positions ends with it. */
+/* Adds rows; those without ids are padding: a padded batch may grow beyond the model's last
+ * position, and there they stay on it, since what a model learned of positions ends with it. */
 static void add_rows(struct filling *f, int32_t n_before, int32_t n_rows, struct table table,
                      const int32_t *ids)
 {
@@ -127,7 +127,7 @@ static void add_item(struct filling *f, int32_t i, int32_t at, int32_t n)
 
 /* ---- Padded batches. ---- */
 
-/* A table for rows [n_before, n_end) of nobody's sequence: what they write is theirs alone, what
+/* A table for rows [n_before, n_end) of padding: what they write is theirs alone, what
  * they read before is the block that is only read. NULL: too few blocks are left in this pass. */
 static struct table pad_table(struct filling *f, int32_t n_before, int32_t n_end)
 {

@@ -19,7 +19,7 @@ enum load_state {
     UNIT_NONE, /* the number is no service's */
     UNIT_ADDING,
     UNIT_REFUSED,
-    UNIT_READY, /* its engine has it, and nobody else knows of it yet */
+    UNIT_READY, /* its engine has it, and it is not visible yet */
     UNIT_REMOVING,
     UNIT_UNLOADED,
     UNIT_QUEUED,

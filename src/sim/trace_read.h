@@ -23,7 +23,8 @@ bool sim_trace_read_i64(struct view field, int64_t min, int64_t max, int64_t *ou
 bool sim_trace_read_u64(struct view field, uint64_t *out);
 bool sim_trace_read_f64(struct view field, double *out);
 
-/* A time on the clock of whoever wrote the file: seconds of any size, and 0 <= ns < 1e9 beyond. */
+/* A time on the clock of the machine that wrote the file: seconds of any size, and 0 <= ns < 1e9
+ * beyond. */
 struct sim_trace_time {
     int64_t s, ns;
 };

@@ -142,5 +142,8 @@ bool jinja_charge(struct jinja_run *run, int64_t n);
  */
 bool jinja_enter(struct jinja_run *run);
 void *jinja_take(struct jinja_run *run, size_t n_bytes); /* NULL: over the bound, run failed */
+/* Doubles a table of n items when it is full. False: over the bound, run failed. */
+bool jinja_grow(struct jinja_run *run, void **table, int64_t n, int64_t *capacity,
+                size_t item_bytes);
 /* Fails when a text that is being written exceeds JINJA_OUTPUT_BYTES_MAX; false when failed. */
 bool jinja_fits(struct jinja_run *run, const struct str *text);

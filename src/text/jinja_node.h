@@ -71,7 +71,7 @@ struct jinja_slot {
     int32_t hops, index;
 };
 enum jinja_load_kind {
-    JINJA_LOAD_PARAMETER, /* set by whoever enters */
+    JINJA_LOAD_PARAMETER, /* set by the code that enters */
     JINJA_LOAD_RESOLVE,   /* looked up in what the template was given */
     JINJA_LOAD_ALIAS,     /* begins with the value of a variable further out */
     JINJA_LOAD_UNDEFINED,

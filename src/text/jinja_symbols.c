@@ -10,22 +10,6 @@ void jinja_symbols_init(struct jinja_symbols *symbols, struct jinja_symbols *par
     symbols->level = parent == NULL ? 0 : parent->level + 1;
 }
 
-static bool grow(struct jinja_run *run, void **table, int32_t n, int32_t *capacity,
-                 size_t item_bytes)
-{
-    if (n < *capacity)
-        return true;
-    int32_t wanted = *capacity == 0 ? 8 : *capacity * 2;
-    void *larger = jinja_take(run, (size_t)wanted * item_bytes);
-    if (larger == NULL)
-        return false;
-    if (n > 0)
-        memcpy(larger, *table, (size_t)n * item_bytes);
-    *table = larger;
-    *capacity = wanted;
-    return true;
-}
-
 static int32_t slot_of(struct jinja_run *run, struct jinja_symbols *s, struct view name)
 {
     struct jinja_function_slots *function = s->function;
@@ -36,7 +20,7 @@ static int32_t slot_of(struct jinja_run *run, struct jinja_symbols *s, struct vi
             return i;
     }
     void *table = function->at;
-    if (!grow(run, &table, function->n, &function->capacity, sizeof(*function->at)))
+    if (!jinja_grow(run, &table, function->n, &function->capacity, sizeof(*function->at)))
         return 0;
     function->at = table;
     function->at[function->n] = (struct jinja_variable){ s->level, name };
@@ -54,7 +38,7 @@ static void set_ref(struct jinja_run *run, struct jinja_symbols *s, struct view 
         }
     }
     void *table = s->refs;
-    if (!grow(run, &table, s->n_refs, &s->refs_capacity, sizeof(*s->refs)))
+    if (!jinja_grow(run, &table, s->n_refs, &s->refs_capacity, sizeof(*s->refs)))
         return;
     s->refs = table;
     s->refs[s->n_refs++] = (struct jinja_symbol){ name, slot };
@@ -71,7 +55,7 @@ static void set_load(struct jinja_run *run, struct jinja_symbols *s, struct jinj
         }
     }
     void *table = s->loads;
-    if (!grow(run, &table, s->n_loads, &s->loads_capacity, sizeof(*s->loads)))
+    if (!jinja_grow(run, &table, s->n_loads, &s->loads_capacity, sizeof(*s->loads)))
         return;
     s->loads = table;
     s->loads[s->n_loads++] = load;
@@ -141,7 +125,7 @@ static void add_store(struct jinja_run *run, struct jinja_symbols *s, struct vie
 {
     void *table = s->stores;
     if (has_store(run, s, name) ||
-        !grow(run, &table, s->n_stores, &s->stores_capacity, sizeof(*s->stores)))
+        !jinja_grow(run, &table, s->n_stores, &s->stores_capacity, sizeof(*s->stores)))
         return;
     s->stores = table;
     s->stores[s->n_stores++] = name;

@@ -11,7 +11,8 @@ struct jinja_function_slots { /* the variables of one function of the template *
         int32_t level;
         struct view name;
     } * at;
-    int32_t n, capacity;
+    int32_t n;
+    int64_t capacity;
     int n_loops; /* that are open in it */
 };
 struct jinja_variable_ref {
@@ -26,16 +27,19 @@ struct jinja_symbols {
         struct view name;
         int32_t slot;
     } * refs;
-    int32_t n_refs, refs_capacity;
+    int32_t n_refs;
+    int64_t refs_capacity;
     struct jinja_symbol_load {
         enum jinja_load_kind kind;
         int32_t slot;
         struct jinja_variable_ref from;
         struct view name;
     } * loads;
-    int32_t n_loads, loads_capacity;
+    int32_t n_loads;
+    int64_t loads_capacity;
     struct view *stores;
-    int32_t n_stores, stores_capacity;
+    int32_t n_stores;
+    int64_t stores_capacity;
 };
 void jinja_symbols_init(struct jinja_symbols *symbols, struct jinja_symbols *parent,
                         struct jinja_function_slots *function);
@@ -51,6 +55,6 @@ int32_t jinja_symbols_declare(struct jinja_run *run, struct jinja_symbols *symbo
 /* False: no scope knows the name. */
 bool jinja_symbols_find(struct jinja_run *run, const struct jinja_symbols *symbols,
                         struct view name, struct jinja_variable_ref *out);
-/* Whether the variable is one that is set by whoever enters its scope. */
+/* Whether the variable is a parameter, which the code that enters its scope sets. */
 bool jinja_symbols_is_parameter(struct jinja_run *run, const struct jinja_symbols *symbols,
                                 struct jinja_variable_ref variable);

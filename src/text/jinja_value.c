@@ -51,6 +51,22 @@ void *jinja_take(struct jinja_run *run, size_t n_bytes)
     return pile_take(&run->pile, n_bytes);
 }
 
+bool jinja_grow(struct jinja_run *run, void **table, int64_t n, int64_t *capacity,
+                size_t item_bytes)
+{
+    if (n < *capacity)
+        return true;
+    int64_t wanted = *capacity == 0 ? 4 : *capacity * 2;
+    void *larger = jinja_take(run, (size_t)wanted * item_bytes);
+    if (larger == NULL)
+        return false;
+    if (n > 0)
+        memcpy(larger, *table, (size_t)n * item_bytes);
+    *table = larger;
+    *capacity = wanted;
+    return true;
+}
+
 bool jinja_fits(struct jinja_run *run, const struct str *text)
 {
     if (text->n > JINJA_OUTPUT_BYTES_MAX)
@@ -91,29 +107,12 @@ struct jinja_value jinja_value_list(struct jinja_run *run, enum jinja_kind kind)
     return list == NULL ? jinja_none() : (struct jinja_value){ .kind = kind, .list = list };
 }
 
-/* Doubles a table of the pile when it is full; false when that fails. */
-static bool make_room(struct jinja_run *run, void **table, int64_t n, int64_t *capacity,
-                      size_t item_bytes)
-{
-    if (n < *capacity)
-        return true;
-    int64_t wanted = *capacity == 0 ? 4 : *capacity * 2;
-    void *larger = jinja_take(run, (size_t)wanted * item_bytes);
-    if (larger == NULL)
-        return false;
-    if (n > 0)
-        memcpy(larger, *table, (size_t)n * item_bytes);
-    *table = larger;
-    *capacity = wanted;
-    return true;
-}
-
 void jinja_value_push(struct jinja_run *run, struct jinja_value list, struct jinja_value item)
 {
     if (!jinja_is_list(list) || !jinja_charge(run, 1))
         return;
     void *table = list.list->at;
-    if (!make_room(run, &table, list.list->n, &list.list->capacity, sizeof(item)))
+    if (!jinja_grow(run, &table, list.list->n, &list.list->capacity, sizeof(item)))
         return;
     list.list->at = table;
     list.list->at[list.list->n++] = item;
@@ -179,7 +178,7 @@ void jinja_value_set(struct jinja_run *run, struct jinja_dict *dict, struct jinj
         return;
     }
     void *table = dict->at;
-    if (!make_room(run, &table, dict->n, &dict->capacity, sizeof(*dict->at)))
+    if (!jinja_grow(run, &table, dict->n, &dict->capacity, sizeof(*dict->at)))
         return;
     dict->at = table;
     dict->at[dict->n++] = (struct jinja_pair){ key, value };

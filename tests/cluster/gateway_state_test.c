@@ -181,6 +181,32 @@ static void test_what_waits_for_long_goes_first(void **state)
     close_world(&w);
 }
 
+/* Request 1 was sent to engine 0 and comes home; age_ns: since it was last served, -1: not said. */
+static void come_home(struct world *w, struct cluster_link *node, enum service_why why,
+                      int64_t now_ns, int64_t age_ns)
+{
+    struct gateway_entry *entry = entry_of(w, 1);
+    struct service_event event;
+    const void *payload;
+    uint32_t at = slots_index(gateway_state_find(w->gateway, 1));
+    struct message_event back = { .head = cluster_message_head(MESSAGE_EVENT, 2, sizeof back) };
+    back.event = (struct service_event){ .id = 1,
+                                         .epoch = entry->request->epoch,
+                                         .what = SERVICE_RETURNED,
+                                         .why = why,
+                                         .position = entry->request->n_tokens,
+                                         .served_ns = age_ns };
+    gateway_state_unhold(w->gateway, at);
+    route_held_remove(&w->gateway->core.held, at);
+    w->gateway->core.engines[0].n_sent++;
+    entry->state = GATEWAY_SENT;
+    w->gateway->now_ns = now_ns;
+    cluster_gateway_hears_at(w->gateway, now_ns);
+    assert_true(cluster_link_send(node, &back, sizeof back, NULL, 0));
+    assert_false(w->door.next(w->door.self, &event, &payload));
+    assert_int_equal(entry->state, GATEWAY_HELD);
+}
+
 /* An engine had the request: how long it was not served is told with it, and the next engine hears
  * of it. A request that an engine refused has waited since before. */
 static void test_what_comes_home_keeps_its_age(void **state)
@@ -195,8 +221,6 @@ static void test_what_comes_home_keeps_its_age(void **state)
         { 30, 25, 25, 7 },
     };
     struct world w;
-    struct service_event event;
-    const void *payload;
     open_world(&w);
     struct cluster_link node = { .port = cluster_local_bus_port(w.bus, 2), .peer = 0 };
     submit_as(&w, 1, 0, 1 * TIME_NS_PER_S, 7);
@@ -204,25 +228,9 @@ static void test_what_comes_home_keeps_its_age(void **state)
     cluster_link_begin(&w.gateway->link, 11, 0);
     struct gateway_entry *entry = entry_of(&w, 1);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        struct message_event back = { .head = cluster_message_head(MESSAGE_EVENT, 2, sizeof back) };
-        back.event = (struct service_event){ .id = 1,
-                                             .epoch = entry->request->epoch,
-                                             .what = SERVICE_RETURNED,
-                                             .why = SERVICE_DRAINING,
-                                             .position = entry->request->n_tokens,
-                                             .served_ns = -1 };
-        if (rows[i].said_s > 0)
-            back.event.served_ns = (rows[i].now_s - rows[i].said_s) * TIME_NS_PER_S;
-        uint32_t at = slots_index(gateway_state_find(w.gateway, 1));
-        gateway_state_unhold(w.gateway, at);
-        route_held_remove(&w.gateway->core.held, at);
-        w.gateway->core.engines[0].n_sent++;
-        entry->state = GATEWAY_SENT;
-        w.gateway->now_ns = rows[i].now_s * TIME_NS_PER_S;
-        cluster_gateway_hears_at(w.gateway, w.gateway->now_ns);
-        assert_true(cluster_link_send(&node, &back, sizeof back, NULL, 0));
-        assert_false(w.door.next(w.door.self, &event, &payload));
-        assert_int_equal(entry->state, GATEWAY_HELD);
+        int64_t now_ns = rows[i].now_s * TIME_NS_PER_S;
+        int64_t age_ns = rows[i].said_s > 0 ? now_ns - rows[i].said_s * TIME_NS_PER_S : -1;
+        come_home(&w, &node, SERVICE_DRAINING, now_ns, age_ns);
         assert_int_equal(entry->asked.served_ns, rows[i].kept_s * TIME_NS_PER_S);
         assert_int_equal(entry->request->priority, rows[i].priority);
     }
@@ -238,33 +246,14 @@ static void test_an_engine_that_sent_home_rests(void **state)
         int64_t rest_ns;
     } rows[] = { { SERVICE_FULL, 2 * TIME_NS_PER_MS }, { SERVICE_CRASHED, 20 * TIME_NS_PER_MS } };
     struct world w;
-    struct service_event event;
-    const void *payload;
     open_world(&w);
     struct cluster_link node = { .port = cluster_local_bus_port(w.bus, 2), .peer = 0 };
     submit_as(&w, 1, 0, 1 * TIME_NS_PER_S, 0);
     cluster_link_begin(&node, 11, 0);
     cluster_link_begin(&w.gateway->link, 11, 0);
-    struct gateway_entry *entry = entry_of(&w, 1);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        struct message_event back = { .head = cluster_message_head(MESSAGE_EVENT, 2, sizeof back) };
-        back.event = (struct service_event){ .id = 1,
-                                             .epoch = entry->request->epoch,
-                                             .what = SERVICE_RETURNED,
-                                             .why = rows[i].why,
-                                             .position = entry->request->n_tokens,
-                                             .served_ns = -1 };
         int64_t now_ns = (2 + (int64_t)i) * TIME_NS_PER_S;
-        uint32_t at = slots_index(gateway_state_find(w.gateway, 1));
-        gateway_state_unhold(w.gateway, at);
-        route_held_remove(&w.gateway->core.held, at);
-        w.gateway->core.engines[0].n_sent++;
-        entry->state = GATEWAY_SENT;
-        w.gateway->now_ns = now_ns;
-        cluster_gateway_hears_at(w.gateway, now_ns);
-        assert_true(cluster_link_send(&node, &back, sizeof back, NULL, 0));
-        assert_false(w.door.next(w.door.self, &event, &payload));
-        assert_int_equal(entry->state, GATEWAY_HELD);
+        come_home(&w, &node, rows[i].why, now_ns, -1);
         int64_t wake_ns = cluster_gateway_step(w.gateway, now_ns + rows[i].rest_ns - 1);
         assert_true(set_has(&w.gateway->full, 0) && wake_ns <= now_ns + rows[i].rest_ns);
         (void)cluster_gateway_step(w.gateway, now_ns + rows[i].rest_ns);

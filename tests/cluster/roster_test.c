@@ -126,7 +126,7 @@ static void what_is_late_counts_no_more(void **state)
     struct message_ask ask = { .head = cluster_message_head(MESSAGE_ASK, PORT_GATEWAY, sizeof ask),
                                .kind = CONTROL_LOAD };
     ask.head.service = 2;
-    for (int i = 0; i < 50; i++) { /* nobody loads it */
+    for (int i = 0; i < 50; i++) { /* no engine loads it */
         send_to(w, PORT_GATEWAY, PORT_MANAGER, &want, sizeof want);
         send_to(w, PORT_GATEWAY, PORT_MANAGER, &ask, sizeof ask);
         send_to(w, PORT_MANAGER, PORT_NODE, &load, sizeof load);
@@ -147,8 +147,8 @@ static void what_is_late_counts_no_more(void **state)
     mem_give(w);
 }
 
-/* A model that leaves for good is refused to who asks for it, and leaves though it is pinned. */
-static void who_leaves_is_loaded_no_more(void **state)
+/* A request to load a model that leaves for good is refused, and a pinned model leaves too. */
+static void a_leaving_model_is_not_loaded(void **state)
 {
     (void)state;
     struct world *w = mem_take(sizeof *w);
@@ -186,6 +186,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(a_thousand_join_and_leave),
                                         cmocka_unit_test(what_is_late_counts_no_more),
-                                        cmocka_unit_test(who_leaves_is_loaded_no_more) };
+                                        cmocka_unit_test(a_leaving_model_is_not_loaded) };
     return cmocka_run_group_tests_name("roster", tests, NULL, NULL);
 }

@@ -431,7 +431,7 @@ def cli_reaches_a_server_over_tls():
         finally:
             server.terminate()
             assert server.wait(SECONDS) == 0
-    with socket.socket() as listening:  # whoever speaks no TLS is told apart
+    with socket.socket() as listening:  # a server without TLS is told apart
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         def answer():

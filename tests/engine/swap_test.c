@@ -61,7 +61,8 @@ static void a_cancel_gives_the_room_back(void **state)
     run(1 << 20, &n_swapped, &n_preempted, true); /* world_close: nothing is left behind */
 }
 
-/* Copies and batches fail: who was to be brought back computes again, from what it has said. */
+/* Copies and batches fail: a request whose blocks were to come back computes them again, from the
+ * tokens that it has. */
 static void a_failed_copy_sends_it_home(void **state)
 {
     struct world_options o;

@@ -373,7 +373,7 @@ static void test_services_join_and_leave(void **state)
         assert_true(run_unit_remove_service(s.unit, N_SERVICES));
         layout = s.layouts[0];
         run_unit_add_service(s.unit, N_SERVICES, &joins);
-        run_unit_load(s.unit, N_SERVICES); /* too early: nobody knows of it */
+        run_unit_load(s.unit, N_SERVICES); /* too early: it is not visible */
         step_until(&s, N_SERVICES, RUN_UNIT_READY);
         assert_false(set_has(&run_unit_report(s.unit)->listed, N_SERVICES));
         run_unit_admit_service(s.unit, N_SERVICES);

@@ -17,7 +17,7 @@ static const int64_t token_bytes[2] = { 2000, 5000 };
 
 enum claim {
     RATE,           /* PROGRESS_TOKENS tokens in every 2 theta and the time for those before */
-    ORDER,          /* the same among equals, who are served in order of arrival */
+    ORDER,          /* the same among equals, which are served in order of arrival */
     ORDER_OF_MODEL, /* and only inside a model: another's requests may keep the blocks */
     NOTHING,
 };

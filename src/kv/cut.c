@@ -4,9 +4,11 @@
 #include "kv/pool.h"
 
 enum { POOL_UNITS = 4096, POOL_UNITS_MIN = 64 };
-enum { UNIT_TOKENS_MAX = KV_UNIT_BLOCKS_MAX * 32 }; /* of merged blocks (kv/shape.c) */
+/* Larger units would have blocks of more than 16 tokens, which find fewer shared prefixes. */
+enum { UNIT_TOKENS_MAX = KV_UNIT_BLOCKS_MAX * 16 };
 #define POOL_UNIT_BYTES_MIN ((int64_t)65536)
 #define POOL_UNIT_BYTES_MAX ((int64_t)64 << 20)
+#define WASTE_MUCH          0.1   /* worth longer blocks */
 #define WASTE_WORTH         0.005 /* a larger unit is worth this */
 enum { HEADS_FEW = 16 };   /* of a small model: there is a record for each block of so many units */
 enum { HEAD_BYTES = 512 }; /* keys and values of 128 dims in 16 bits */
@@ -89,9 +91,11 @@ int64_t kv_cut_unit_for(enum kv_kind kind, int64_t pool_bytes, const struct kv_s
     int64_t best = unit_bytes;
     double best_waste = worst_waste(kind, shapes, n, best);
     for (int eighths = 9; eighths < 16; eighths++) {
-        double waste = worst_waste(kind, shapes, n, unit_bytes / 8 * eighths);
+        int64_t larger = unit_bytes / 8 * eighths;
+        bool may_be_larger = larger <= full || best_waste > WASTE_MUCH;
+        double waste = may_be_larger ? worst_waste(kind, shapes, n, larger) : 1;
         if (waste < best_waste - WASTE_WORTH) {
-            best = unit_bytes / 8 * eighths;
+            best = larger;
             best_waste = waste;
         }
     }

@@ -21,9 +21,10 @@ const char *kv_cut_refuse(enum kv_kind kind, const struct kv_bounds *bounds, int
  * tokens of a head of 128 dimensions in 16 bits. A unit holds least_bytes (the smallest block that
  * has to fit), and where that leaves 64 units, four such blocks. */
 int64_t kv_cut_unit_bytes(enum kv_kind kind, int64_t pool_bytes, int64_t least_bytes);
-/* The same where these n services are known: larger ones raise it, and of merged blocks it is one
- * that holds no more tokens of the narrowest service than it can be cut for, and of eight sizes up
- * to twice as large the one that loses the worst of them the least. */
+/* The same where these n services are known. Larger blocks raise the unit. One of merged blocks is
+ * small enough that the narrowest service can be cut into blocks of 16 tokens, unless the worst of
+ * the services would then lose more than a tenth of it. Of eight sizes up to twice as large it is
+ * the one that loses the worst of them the least. */
 int64_t kv_cut_unit_for(enum kv_kind kind, int64_t pool_bytes, const struct kv_shape *shapes,
                         int n);
 /* Bytes of the smallest block that a service can be cut into; head-wise, of one unit of it. */

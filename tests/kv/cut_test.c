@@ -82,6 +82,16 @@ static void known_services_waste_little(void **state)
                 assert_true(waste < 0.15);
         }
     }
+    /* A narrow service keeps blocks of 16 tokens in a large pool: shared prefixes are whole blocks.
+     */
+    for (int64_t bytes = 272; bytes <= 4096; bytes += 16) {
+        const struct kv_shape narrow = { bytes, 1 };
+        struct kv_layout layout;
+        double waste;
+        int64_t unit = kv_cut_unit_for(KV_MERGED, 16384 * MIB, &narrow, 1);
+        assert_true(kv_cut_service(KV_MERGED, &narrow, unit, &layout, &waste));
+        assert_true(layout.block_tokens <= 16 && waste < 0.06);
+    }
     const struct kv_shape head = { 512, 1 };
     assert_int_equal(kv_cut_unit_for(KV_HEADS, 16384 * MIB, &head, 1), 8192);
     assert_int_equal(kv_cut_unit_for(KV_MERGED, 16384 * MIB, NULL, 0), 4 * MIB);

@@ -31,6 +31,8 @@ enum status file_read_regular(const char *path, size_t n_bytes_max, char **conte
 enum status file_keep(const char *path, size_t n_bytes_max, struct fault *fault) MUST_USE;
 enum status file_write(const char *path, const void *content, size_t n_bytes,
                        struct fault *fault) MUST_USE; /* by rename; into devices and pipes as is */
+/* After file_write: the file's new name survives a loss of power too. */
+enum status file_sync_folder_of(const char *path, struct fault *fault) MUST_USE;
 /* Could file_write do it now? Asked before work that takes long. */
 enum status file_may_write(const char *path, struct fault *fault) MUST_USE;
 /* All of them to an open file; false: errno says why. */

@@ -1,4 +1,4 @@
-/* What a client asks for: the body of a completion or a chat, read from JSON and checked.
+/* A client's request: the body of a completion or a chat, read from JSON and checked.
  *
  * A field that would change the answer and that is not supported is refused by name. Other unknown
  * fields are ignored (or refused too when strict). Everything is stored in the ask's own pile. */

@@ -442,7 +442,7 @@ static void answer_at_once(struct api_call *call)
     finish_call(call);
 }
 
-/* Submits choices, but only so many at a time that the streams of other clients do not wait. */
+/* Submits choices, but only a few at a time, so that the streams of other clients do not wait. */
 static void submit_some(struct api_call *call)
 {
     int64_t n_bytes = 0;

@@ -11,7 +11,7 @@
 
 enum {
     WINDOWS = 41,
-    WINDOW_BYTES = 4 << 20, /* read at least this much in one */
+    WINDOW_BYTES = 4 << 20, /* least bytes of a window */
     PEAK_ROUNDS = 60000,    /* of the loop in registers */
     HUGE_PAGE_BYTES = 2 << 20
 };

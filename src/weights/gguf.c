@@ -8,9 +8,9 @@
  *
  * text = u64 n, n bytes; array = u32 element type, u64 n, n elements. All little-endian; version 3
  * may be big-endian, which is refused. dims[0] is the innermost: a row. A split set
- * `name-00001-of-0000N.gguf` has its metadata in part 1 and in each part the tensors whose data
- * that part holds; `split.no` counts from 0. Invariant: a value that was stored lies inside the
- * file with all its elements. */
+ * `name-00001-of-0000N.gguf` has its metadata in part 1. Each part lists the tensors whose data it
+ * holds; `split.no` counts from 0. Invariant: a value that was stored lies inside the file with all
+ * its elements. */
 #include "weights/gguf.h"
 #include "weights/foreign.h"
 #include "weights/gguf_meta.h"

@@ -1,5 +1,4 @@
-/* Reads, writes and maps files. Every refusal names the file and the reason.
- * */
+/* Reads, writes and maps files. Every refusal names the file and the reason. */
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"

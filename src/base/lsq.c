@@ -11,8 +11,7 @@
 
 #define LSQ_WIDTH      (LSQ_N_COLUMNS_MAX + 1) /* the last column is y */
 #define LSQ_BLOCK_ROWS 32
-#define LSQ_DEGENERATE                                                                             \
-    1e-11 /* a column with a smaller share outside the others' span is degenerate */
+#define LSQ_DEGENERATE 1e-11 /* a smaller share outside the others' span is degenerate */
 
 struct lsq_work {
     double a[LSQ_WIDTH + LSQ_BLOCK_ROWS][LSQ_WIDTH]; /* (rows, columns and y) */

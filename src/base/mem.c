@@ -3,9 +3,9 @@
  * Memory comes zeroed and aligned to a cache line. Large blocks are zeroed by handing their pages
  * back to the system, so that untouched memory costs nothing.
  *
- * The head before each block names the account that it is charged to and the guard that took it.
+ *   | struct block | the caller's bytes ...
  *
- * The head before each block says which account it is charged to and which guard took it. */
+ * The head before each block names the account that it is charged to and the guard that took it. */
 #include "base/mem.h"
 #include <malloc.h>
 #include <setjmp.h>
@@ -142,8 +142,7 @@ static bool spend_reserve(void)
 }
 
 /* Leaves the guard when there is no memory. Without a guard it returns NULL when the reserve does
- * not help.
- * */
+ * not help. */
 static void *take_surely(size_t n_bytes, uint32_t n_head)
 {
     void *p = take(n_bytes, n_head, true);

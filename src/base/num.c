@@ -69,8 +69,7 @@ double num_exp(double x)
 double num_log(double x)
 {
     static const double pairs[][2] = {
-        /* 1 / 23, 1 / 25 and so on down to 1 / 3, 1 / 5, the series of artanh after its first term
-         * */
+        /* 1 / 23, 1 / 25 and so on down to 1 / 3, 1 / 5: artanh's series after its first term */
         { 1.0 / 23, 1.0 / 25 }, { 1.0 / 19, 1.0 / 21 }, { 1.0 / 15, 1.0 / 17 },
         { 1.0 / 11, 1.0 / 13 }, { 1.0 / 7, 1.0 / 9 },   { 1.0 / 3, 1.0 / 5 },
     };

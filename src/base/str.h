@@ -47,6 +47,5 @@ bool parse_i64(const char *text, int64_t *out) MUST_USE;
 bool parse_f64(const char *text, double *out) MUST_USE;
 bool parse_bytes(const char *text, int64_t *out)
     MUST_USE; /* "512M", "2GiB", "1e9" -> bytes (K, M, G, T are powers of 1024) */
-bool parse_duration_ns(const char *text,
-                       int64_t *out) MUST_USE; /* "10m", "1.5s", "200ms", "5" (seconds); a negative
-                                                  one gives -1, which means no limit */
+/* "10m", "1.5s", "200ms", "5" (seconds); a negative one gives -1: no limit */
+bool parse_duration_ns(const char *text, int64_t *out) MUST_USE;

@@ -65,8 +65,7 @@ void tree_insert(struct tree *tree, struct tree_node *nodes, uint32_t slot, int6
     *node = (struct tree_node){ key, tie, TREE_NONE, TREE_NONE, TREE_NONE, 1 };
     uint32_t parent = TREE_NONE, at = tree->root;
     bool goes_left = false;
-    if (tree->last != TREE_NONE &&
-        !is_before(node, &nodes[tree->last])) { /* in order, so no search is needed */
+    if (tree->last != TREE_NONE && !is_before(node, &nodes[tree->last])) { /* in order: no search */
         parent = tree->last;
         at = TREE_NONE;
     }

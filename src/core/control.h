@@ -22,8 +22,7 @@ struct control_answer {
 
 struct control {
     void *self;
-    bool (*ask)(void *self,
-                const struct control_ask *ask); /* false = too many requests in flight */
+    bool (*ask)(void *self, const struct control_ask *ask); /* false = too many in flight */
     bool (*next)(void *self, struct control_answer *answer);
     /* Returns the next change since the last call. Take changes before `next`, because its reports
      * are later. NULL = this side reports no changes. */

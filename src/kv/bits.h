@@ -9,8 +9,7 @@
 enum { KV_BITS_LEVELS = 4 };
 
 struct kv_bits {
-    uint64_t
-        *levels[KV_BITS_LEVELS]; /* level 0: one bit per member; above: one bit per word below */
+    uint64_t *levels[KV_BITS_LEVELS]; /* level 0: a bit per member; above: a bit per word below */
     uint32_t n_members;
 };
 size_t kv_bits_bytes(uint32_t n_max);

@@ -28,8 +28,7 @@ static void open_tables(struct kv *kv)
                          kv->table_stride * (int64_t)sizeof(*heads->tables);
     if (!kv->options.is_virtual)
         heads->tables = (void *)kv_range_take(heads->table_bytes);
-    if (heads->tables !=
-        NULL) /* each request touches the beginning of each row, so small pages suffice */
+    if (heads->tables != NULL) /* each request touches each row's start: small pages suffice */
         (void)madvise((void *)heads->tables, (size_t)heads->table_bytes, MADV_NOHUGEPAGE);
 }
 

@@ -43,9 +43,8 @@ struct kv_options {
                        those given back first close first */
     bool has_prefix_cache;
     uint64_t prefix_salt;
-    int64_t host_bytes; /* of the host tier at most; 0 = none */
-    int64_t
-        n_pad_units; /* units of memory behind the pool that no request ever gets, see kv_pads */
+    int64_t host_bytes;  /* of the host tier at most; 0 = none */
+    int64_t n_pad_units; /* units of memory behind the pool that no request gets: kv_pads */
 };
 struct kv *kv_open(const struct kv_options *options);
 void kv_close(struct kv *kv);
@@ -93,8 +92,7 @@ struct kv_budget {
     int64_t n_units_free;   /* free, or holding nothing but cached blocks */
     int64_t n_units_cached; /* the units of n_units_free that hold cached blocks */
     int64_t n_units_open;   /* all units of the pool now, without those that are closing */
-    int64_t n_units_owed,
-        n_units_floors; /* guaranteed: to services that do not use them now; to all */
+    int64_t n_units_owed, n_units_floors; /* guaranteed: to services that do not use them; to all */
     struct kv_budget_service {
         int32_t block_tokens, blocks_per_unit;
         int64_t n_blocks_free;   /* in units that it keeps anyway */

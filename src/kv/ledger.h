@@ -6,9 +6,7 @@
 #pragma once
 #include "core/limits.h"
 
-enum {
-    KV_SERVICES_MAX = 1024
-}; /* services that one pool, with its engine and scheduler, can tell apart */
+enum { KV_SERVICES_MAX = 1024 }; /* services that one pool, engine and scheduler can tell apart */
 
 struct ledger {
     int64_t total_bytes, pool_bytes;

@@ -92,9 +92,8 @@ struct kv {
     struct kv_heads heads;
     struct kv_unit *units; /* (n_units_room) those used; NULL when counted or head-wise */
     uint32_t n_units_room;
-    struct kv_block
-        *blocks;         /* NULL without a prefix cache; then a block is free or has one owner */
-    struct kv_bits free; /* FREE units below n_units_used */
+    struct kv_block *blocks; /* NULL without a prefix cache: a block is free or has one owner */
+    struct kv_bits free;     /* FREE units below n_units_used */
     uint32_t oldest_unit, newest_unit; /* CACHED units */
     int32_t *sizes;                    /* by slot: blocks in its table */
     uint16_t *owners;                  /* by slot: the service of its table */
@@ -125,10 +124,9 @@ static inline uint32_t kv_pool_n_fresh(const struct kv *kv)
 {
     return kv->n_units_target > kv->n_units_used ? kv->n_units_target - kv->n_units_used : 0;
 }
-void kv_pool_open_unit(struct kv *kv, uint32_t u); /* CLOSED -> FREE */
-void kv_pool_close_unit(struct kv *kv,
-                        uint32_t u); /* at once, or as soon as its last reference is gone */
-void kv_pool_keep_unit(struct kv *kv, uint32_t u); /* closing no more */
+void kv_pool_open_unit(struct kv *kv, uint32_t u);  /* CLOSED -> FREE */
+void kv_pool_close_unit(struct kv *kv, uint32_t u); /* now, or when its last reference goes */
+void kv_pool_keep_unit(struct kv *kv, uint32_t u);  /* closing no more */
 /* Takes n blocks with one reference each, named as in tables. Each is the lowest free block of the
  * fullest unit, else of the lowest free unit, else the least recently used cached block. The caller
  * has checked the budget. */
@@ -141,8 +139,7 @@ void kv_pool_put_all(struct kv *kv, int service, const uint32_t *ids, uint32_t n
 /* Adds n units to the service's count, and updates what is guaranteed and unused. */
 void kv_pool_add_units(struct kv *kv, int service, int64_t n);
 void kv_pool_evict(struct kv *kv, uint32_t index);
-void kv_pool_unpublish(struct kv *kv,
-                       uint32_t index); /* out of the index, even while it is referenced */
+void kv_pool_unpublish(struct kv *kv, uint32_t index); /* out of the index, even if referenced */
 /* Adds n_blocks (may be negative) to the table entries of the service's requests. */
 void kv_pool_add_entries(struct kv *kv, int service, int64_t n_blocks);
 /* Returns whether the block's units close as soon as its last reference is gone. */

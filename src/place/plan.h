@@ -13,9 +13,8 @@
 enum { PLACE_MEMBERS_MAX = 16, PLACE_WHY_BYTES = 200 };
 struct place_member {
     int32_t service;
-    int32_t
-        share_percent; /* percent of the device that its decodes get (MuxServe); 100 = all of it */
-    int64_t kv_bytes;  /* its quota of the group's KV; 0 = no quota, all share */
+    int32_t share_percent; /* of the device, for its decodes (MuxServe); 100 = all of it */
+    int64_t kv_bytes;      /* its quota of the group's KV; 0 = no quota, all share */
 };
 struct place_group {
     int32_t node, first_device, n_devices, n_members;

@@ -35,8 +35,7 @@ struct place_samples {
     int32_t n, n_blocks, n_seen;  /* spans of a sample, of the first */
     double length;                /* of all samples together, over the usual; at least 1 */
     int32_t order[PLACE_SAMPLES]; /* in which a race has them */
-    double
-        aimed[PLACE_SAMPLES]; /* cost of the plan aimed at, in the first 1, 2, ... of the samples */
+    double aimed[PLACE_SAMPLES];  /* cost of the plan aimed at, in the first 1, 2, ... of these */
     double drift;
     struct place_score *scores; /* (n_scores) what one window gave, with services */
     int32_t n_scores;

@@ -23,8 +23,7 @@ struct watch_seen {
     int64_t now_ns;
     const uint64_t *device_ids; /* (n_devices), in any order, each once */
     int32_t n_devices;
-    int64_t kv_bytes,
-        kv_reserve_bytes; /* bytes that requests hold and want, and that the plan kept */
+    int64_t kv_bytes, kv_reserve_bytes; /* bytes that requests hold and want; that the plan kept */
 };
 /* Remembers what a plan was made for. */
 void watch_planned(struct watch *watch, const struct watch_seen *seen);

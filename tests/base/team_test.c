@@ -221,8 +221,7 @@ static void test_a_lock_is_fair(void **state)
     }
     atomic_store(&greedy.is_over, true);
     thread_join(thread);
-    assert_true(n_quick >=
-                25); /* all of them, except for a thread that had no core before it asked */
+    assert_true(n_quick >= 25); /* all, except for a thread that had no core before it asked */
     lock_close(greedy.lock);
 }
 

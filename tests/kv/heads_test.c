@@ -108,8 +108,7 @@ static void evicts_whole_blocks(void **state)
     assert_int_equal(kv_budget(kv)->n_units_free, 16);
     assert_int_equal(kv_budget(kv)->n_units_cached, 15);
     assert_int_equal(kv_budget_idle_blocks(kv_budget(kv), 0), 0);
-    assert_true(pool_reserve(
-        kv, 0, 1, 8)); /* 4 units are needed: one block of 5 is evicted, the tail first */
+    assert_true(pool_reserve(kv, 0, 1, 8)); /* needs 4 units: one block of 5 goes, its tail first */
     assert_int_equal(kv_budget(kv)->n_units_cached, 10);
     assert_int_equal(kv_budget(kv)->n_units_free, 12);
     kv_stats(kv, 1, &stats);

@@ -37,8 +37,7 @@ static void test_busy_and_pinned_stay(void **state)
 {
     (void)state;
     struct residency_eviction out;
-    residency_evict(residents, 4, 500, 0, 750,
-                    &out); /* 400 idle bytes are too few without the busy 200 */
+    residency_evict(residents, 4, 500, 0, 750, &out); /* 400 bytes are idle, 200 busy */
     assert_true(out.must_wait);
     assert_int_equal(out.n_victims, 0);               /* no model leaves in vain */
     residency_evict(residents, 4, 601, 0, 750, &out); /* 750 less 150 pinned */

@@ -43,8 +43,7 @@ static void test_kv_for_30_s(void **state)
     assert_int_equal(at(&watch, 10, 101), WATCH_NOTHING);
     assert_int_equal(at(&watch, 39, 200), WATCH_NOTHING); /* 29 s */
     assert_int_equal(at(&watch, 40, 101), WATCH_KV);
-    assert_int_equal(at(&watch, 41, 100),
-                     WATCH_NOTHING); /* within its reserve, so the time starts again */
+    assert_int_equal(at(&watch, 41, 100), WATCH_NOTHING); /* within its reserve: it starts again */
     assert_int_equal(at(&watch, 42, 150), WATCH_NOTHING);
     assert_int_equal(at(&watch, 71, 150), WATCH_NOTHING);
     assert_int_equal(at(&watch, 72, 150), WATCH_KV);

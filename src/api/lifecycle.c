@@ -1,5 +1,5 @@
-/* POST /models/load and /models/unload: of a model that is known, by its name; of another one by
- * its path, which adds it, and takes it away again. */
+/* POST /models/load and /models/unload: for a known model by its name. For another model by its
+ * path: loading then adds it, and unloading removes it again. */
 #include "api/lifecycle.h"
 #include "api/fields.h"
 #include "api/mirror.h"
@@ -7,7 +7,7 @@
 
 enum { BODY_VALUES_MAX = 4096 };
 
-/* A fault of the house as clients are told it. */
+/* Sets the error that reports a fault of the server to clients. */
 static void set_fault(struct api_error *error, enum status status, const struct fault *fault)
 {
     static const enum api_error_kind kinds[] = {
@@ -23,10 +23,10 @@ static void set_fault(struct api_error *error, enum status status, const struct 
 static void on_gone(struct api_http_exchange *x)
 {
     struct api *api = x->user;
-    api->adding = NULL; /* what was asked for goes on */
+    api->adding = NULL; /* the command itself goes on */
 }
 
-/* Needs an admin key, because it opens files that the server can read. */
+/* Adds a model. It needs an admin key, because it opens files that the server can read. */
 static void add(struct api *api, struct api_http_exchange *x, const struct api_add *add_,
                 struct api_error *error)
 {

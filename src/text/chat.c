@@ -1,5 +1,5 @@
-/* A template is parsed once into nodes that live in its own pile; a render makes the context, runs
- * the statements, checks that no text was lost and gives everything back. */
+/* A template is parsed once into nodes that live in its own pile. A render makes the context, runs
+ * the statements, checks that no text was lost and frees everything. */
 #include "text/chat.h"
 #include "text/chat_context.h"
 #include "text/chat_probe.h"

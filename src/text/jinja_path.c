@@ -1,4 +1,4 @@
-/* Paths: parts of digits are indices, the others are keys or attributes. */
+/* Paths: parts that consist of digits are indices, the others are keys or attributes. */
 #include "text/jinja_path.h"
 #include "text/jinja_attr.h"
 #include "text/jinja_case.h"

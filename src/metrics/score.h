@@ -1,9 +1,9 @@
 /* What a run was worth: every figure that we or the papers report, from records alone.
  *
- * docs/METRICS.md has the symbols and formulas (after ALGORITHMS section 0.4 and the five papers).
- * Seconds are doubles here: nothing decides by them. A request that its client cancelled counts
- * nowhere but in n_cancelled; one that did not end as it should, or not at all, is a miss whose
- * latency lasts until the end of the run. */
+ * docs/METRICS.md has the symbols and formulas (after docs/ALGORITHMS.md section 0.4 and the five
+ * papers). Seconds are doubles here: nothing decides by them. A request that its client cancelled
+ * counts nowhere but in n_cancelled; one that did not end as it should, or not at all, is a miss
+ * whose latency lasts until the end of the run. */
 #pragma once
 #include "core/service_spec.h"
 #include "metrics/record.h"

@@ -1,5 +1,5 @@
 /* The default planner: mesh groups by arithmetic, the best few by simulation, and the best of these
- * improved by simulation (ALGORITHMS.md 9.1, 9.2).
+ * improved by simulation (docs/ALGORITHMS.md 7.1, 7.2).
  *
  * Screen: for every degree the nodes are cut as SeaLLM cuts them. Services are put on them one copy
  * at a time, each where the estimate gains most. Beam: nodes of the best two are cut again in every

@@ -6,7 +6,7 @@
  * log, so they are the same on every machine.
  *
  * Sources: Aladdin section 4 (conditional mean and re-prediction), S^3 and UELLM section IV (ten
- * equal buckets), ALGORITHMS.md sections 3.1 and 5.1. */
+ * equal buckets), docs/ALGORITHMS.md sections 3.1 and 5.1. */
 #pragma once
 #include "core/limits.h"
 #include "base/str.h"

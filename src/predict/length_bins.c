@@ -7,7 +7,7 @@
  * E[o | o > n] is exact but for the one bucket that n lies in, taken as spread evenly. When a node
  * has seen NODE_SAMPLES_MAX outputs all of its counts are halved: old traffic fades.
  *
- * Source: Aladdin section 4.2, ALGORITHMS.md section 3.1. */
+ * Source: Aladdin section 4.2, docs/ALGORITHMS.md section 3.1. */
 #include "base/num.h"
 #include "predict/length_rows.h"
 #include <string.h>

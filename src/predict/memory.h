@@ -1,5 +1,5 @@
-/* How many requests a batch may hold: the memory estimators of the batchers, ALGORITHMS.md section
- * 4.1 and the papers behind it (SCLS section 4.2, S^3, UELLM).
+/* How many requests a batch may hold: the memory estimators of the batchers, docs/ALGORITHMS.md
+ * section 4.1 and the papers behind it (SCLS section 4.2, S^3, UELLM).
  *
  * Three ways to say it: padded bytes, (L + S) N delta <= zeta M; a rule table, measured once per
  * engine (DeepSpeed's in SCLS); paged blocks, as our pool takes them. L: tokens of the longest

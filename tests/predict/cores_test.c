@@ -1,4 +1,4 @@
-/* Bounds of cores against what `shoal profile` measured (docs/PERFORMANCE.md has the machine). */
+/* Bounds of cores against what `shoal profile` measured (docs/PERFORMANCE-figures.md has the machine). */
 #include "../test.h"
 #include "predict/cores.h"
 

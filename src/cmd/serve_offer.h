@@ -1,5 +1,5 @@
 /* A model of a server: what its configuration says of it, and what its file says. Its number is
- * that of its service; another model may have it later, in the number's next life.
+ * that of its service; another model may have it later, in another life.
  *
  *   VACANT --opened--> OPEN --its engines have it, admitted--> THERE --it is to leave--> LEAVING
  *      ^                 |                                                                  |
@@ -43,6 +43,7 @@ struct serve_offer_options {
     const struct config *config; /* whose global settings hold */
     struct compute_device *device;
     int32_t n_rows_max;
+    uint16_t life; /* of its service */
     bool is_by_path;
 };
 /* Opens the model's header, on any thread, and reads from it what engines and clients need; the
@@ -51,8 +52,7 @@ enum status serve_offer_open(struct serve_offer *offer, int number,
                              const struct config_model *model,
                              const struct serve_offer_options *options,
                              struct fault *fault) MUST_USE;
-/* Frees what it has; VACANT. is_over: a service had its number, so that the number
- * begins another life. */
-void serve_offer_close(struct serve_offer *offer, bool is_over);
+/* Frees what it has; VACANT. */
+void serve_offer_close(struct serve_offer *offer);
 /* Has the model this name, or one of these aliases of another? */
 bool serve_offer_has_name(const struct serve_offer *offer, const char *name);

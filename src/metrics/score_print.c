@@ -130,7 +130,7 @@ static void score_json(struct json_out *json, const struct score *s)
     count(json, "exceeded_predictions", s->n_exceeded);
 }
 
-/* The rules that these records can answer. */
+/* Finds the rules that these records can answer. */
 static int rules_of(const struct score_sheet *sheet, struct score_rule rules[SCORE_KIND_N])
 {
     const struct score_service *services = sheet->options->services;

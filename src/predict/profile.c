@@ -1,4 +1,4 @@
-/* Profiles: written, read, looked up. */
+/* Writes, reads and looks up profiles. */
 #include "predict/profile.h"
 
 #include "base/file.h"
@@ -160,12 +160,12 @@ uint64_t predict_profile_hash(const struct predict_profile *profile)
     return hash;
 }
 
-/* ---- Reading. What is missing, of another type or beyond all measures counts as wrong. ---- */
+/* ---- Reading. A key that is missing, of another type or beyond all bounds is wrong. ---- */
 
-#define PROFILE_MOST (INT64_C(1) << 50) /* of a count, bytes or picoseconds */
+#define PROFILE_MOST (INT64_C(1) << 50) /* for a count, bytes or picoseconds */
 
 struct reader {
-    const char *wrong; /* the first key that was */
+    const char *wrong; /* the first wrong key */
 };
 
 static int64_t take_i64(struct reader *r, const json_t *object, const char *key, int64_t least)
@@ -235,7 +235,7 @@ static void take_errors(struct reader *r, const json_t *group, const char *key,
 {
     const json_t *from = json_object_get(group, key);
     double values[COUNT_OF(error_names)];
-    for (size_t i = 0; i < COUNT_OF(values); i++) /* the last is of later date than the format */
+    for (size_t i = 0; i < COUNT_OF(values); i++) /* the last is newer than the format */
         values[i] = i < COUNT_OF(values) - 1 || json_object_get(from, error_names[i]) != NULL
                         ? take_f64(r, from, error_names[i])
                         : 0;

@@ -161,8 +161,8 @@ enum status costs_read_vidur_host(struct costs *costs, const char *text, int32_t
     return STATUS_OK;
 }
 
-/* Returns how often an operation runs besides the layers'. A norm comes before attention and before
- * the inner layer. */
+/* Returns how often an operation runs in the model. Some are outside of the layers; a layer has a
+ * norm before attention and one before the inner layer. */
 static double times_of(const struct csv *csv, int column, int32_t n_layers)
 {
     if (csv_is(csv, column, "embedding") || csv_is(csv, column, "final_layernorm"))

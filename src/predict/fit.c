@@ -218,8 +218,8 @@ double perf_within(const struct perf *perf, const struct perf_sample *samples, i
     return n > 0 ? (double)n_within / n : 0;
 }
 
-/* Of n left-out samples, as many lie outside of the k-th on either side as a further one would: k
- * of n + 1. Fewer than 19 samples give only their least and their most. */
+/* Among n left-out samples, as many lie outside of the k-th on either side as a further one would:
+ * k of n + 1. Fewer than 19 samples give only their least and their most. */
 void perf_interval_of(const struct perf_sample *samples, int n_samples, bool is_prefill,
                       struct perf_errors *errors)
 {

@@ -1,4 +1,4 @@
-/* GGUF: whole files read, and each way in which a file can be wrong refused by name. */
+/* GGUF: whole files are read, and each fault of a file is refused by name. */
 #include "weights/refused.h"
 #include "weights/build.h"
 #include "base/file.h"
@@ -70,7 +70,7 @@ static void honours_alignment(void **state)
     mem_give(bytes);
 }
 
-/* Runs all that follows from a file; what is refused says why. */
+/* Runs all steps that follow from a file. Every refusal has its reason. */
 static void read_all(const unsigned char *bytes, size_t n)
 {
     struct weights_gguf gguf;

@@ -1,4 +1,4 @@
-/* Files of records: what is written is read again, and what is wrong is refused with its line. */
+/* Files of records: a written file is read back, and a wrong one is refused with its line. */
 #include "../test.h"
 #include "base/rng.h"
 #include "metrics/record.h"
@@ -133,7 +133,8 @@ static void columns_may_be_few_and_in_any_order(void **state)
     assert_int_equal(metrics_record_form_of("a.jsonl/b.csv"), RECORD_CSV);
 }
 
-/* Any byte may be changed, cut or doubled: the reader answers, and what it keeps makes sense. */
+/* Any byte may be changed, cut or doubled: the reader answers, and the records that it keeps are
+ * consistent. */
 static void noise_does_no_harm(void **state)
 {
     struct record_set set = { 0 };

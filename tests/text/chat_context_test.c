@@ -1,11 +1,11 @@
-/* What templates see of messages and of the variables around them. */
+/* Messages as templates see them, and the variables around them. */
 #include "test.h"
 #include "text/chat.h"
 #include "base/base.h"
 
 static const char *const two_parts[] = { "a", "b" };
 
-/* What is rendered, or the sentence. */
+/* Compares the rendering, or the sentence. */
 static void assert_renders(const char *text, const struct chat_message *message, const char *kwargs,
                            const char *expected)
 {
@@ -88,7 +88,7 @@ static void further_fields_come_as_they_came(void **state)
     assert_renders(text, &call, NULL, "tf:3;c-1[1, {\"a\": null}]");
 }
 
-/* Under reasoning_content, as most templates read it, and as gpt-oss's thinking. */
+/* Reasoning is in reasoning_content, as most templates read it, and in gpt-oss's thinking. */
 static void reasoning_has_both_names(void **state)
 {
     (void)state;

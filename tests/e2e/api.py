@@ -258,7 +258,7 @@ def large_answers_hold_up_nobody(s):
         asked = b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (CHAT.encode(), len(data), data)
         got, closed = raw(server.port, asked + b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         assert closed and got.count(b"HTTP/1.1 200") == 2 and got.endswith(b'{"status":"ok"}'), got[:200]  # asked ahead of it
-        for wait_s in (0.02, 0.05, 0.1, 0.2):  # whoever leaves meanwhile takes nothing along
+        for wait_s in (0.02, 0.05, 0.1, 0.2):  # a client that leaves meanwhile takes nothing along
             with socket.create_connection(("127.0.0.1", server.port), timeout=30) as sock:
                 sock.sendall(asked)
                 time.sleep(wait_s)
@@ -941,7 +941,7 @@ def tls(s):
             connection.close()
         failed = subprocess.run([EXE, "cert", folder + "/none.pem", "key", folder + "/key.pem"], capture_output=True, text=True)
         assert failed.returncode == 2 and failed.stderr.endswith("none.pem: No such file or directory\n"), failed.stderr
-        os.mkfifo(folder + "/pipe.pem")  # which nobody ever fills
+        os.mkfifo(folder + "/pipe.pem")  # which is never filled
         for cert, key in (("pipe", "key"), ("cert", "pipe")):
             words = [EXE, "cert", f"{folder}/{cert}.pem", "key", f"{folder}/{key}.pem"]
             failed = subprocess.run(words, capture_output=True, text=True, timeout=30)

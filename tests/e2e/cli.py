@@ -246,7 +246,7 @@ def cli_config_checks_files():
         for line, words in zip(lines, (("key", "No such file"), ("model gone:", "gone.gguf", "No such file"), ("model cut:", "cut.gguf"),
                                        ("model text:", "not a GGUF file"), ("model timed:", "bad.json"))):
             assert line.startswith("shoal: ") and all(word in line for word in words), (words, line)
-        os.mkfifo(at("pipe"))  # which nobody ever fills
+        os.mkfifo(at("pipe"))  # which is never filled
         with open(at("c.yaml"), "w", encoding="utf-8") as file:
             file.write(f"tls_cert: {at('pipe')}\ntls_key: {at('pipe')}\nmodels:\n  good: {{path: {TALE}}}\n")
         done = shoal("config", "check", at("c.yaml"))

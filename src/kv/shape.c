@@ -1,4 +1,5 @@
-/* How big a unit is, and how each service cuts it: the cut that wastes least (ALGORITHMS D-10).
+/* How big a unit is, and how each service cuts it: the cut that wastes least (docs/ALGORITHMS.md
+ * D-10).
  *
  * A service with b bytes a token cuts a unit of U bytes into k blocks of t tokens and loses
  * 1 - k t b / U of it. The best U always fits at least one service exactly (else it could shrink),

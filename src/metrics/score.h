@@ -1,9 +1,9 @@
 /* The figures of a run: every one that we or the papers report, from records alone.
  *
- * docs/METRICS.md has the symbols and formulas (after ALGORITHMS section 0.4 and the five papers).
- * Seconds are doubles here, since no decision depends on them. A request that its client cancelled
- * counts only in n_cancelled. One that did not end normally, or not at all, is a miss with a
- * latency until the end of the run. */
+ * docs/METRICS.md has the symbols and formulas (after docs/ALGORITHMS.md section 0.4 and the five
+ * papers). Seconds are doubles here, since no decision depends on them. A request that its client
+ * cancelled counts only in n_cancelled. One that did not end normally, or not at all, is a miss
+ * with a latency until the end of the run. */
 #pragma once
 #include "core/service_spec.h"
 #include "metrics/record.h"

@@ -1,4 +1,4 @@
-/* AlpaServe's placement, its fast greedy search (ALGORITHMS.md 6.3).
+/* AlpaServe's placement, its fast greedy search (docs/ALGORITHMS.md 6.3).
  *
  * Every group size 2^k, equal groups, the remainder of a node in smaller powers of two. One copy at
  * a time: simulate; models in the order of their requests that are not in time, groups in the order

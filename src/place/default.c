@@ -1,5 +1,5 @@
 /* The default planner: mesh groups by arithmetic, the best few by simulation, the best of them
- * bettered by simulation (ALGORITHMS.md 9.1, 9.2).
+ * bettered by simulation (docs/ALGORITHMS.md 7.1, 7.2).
  *
  * Screen: for every degree the nodes are cut as SeaLLM cuts them, and services are laid on them one
  * copy at a time, each where the estimate gains most. Beam: nodes of the best two are cut again in

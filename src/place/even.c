@@ -1,5 +1,5 @@
-/* Dedicated devices: the cluster is split evenly over the services, none shares (ALGORITHMS.md 6.1;
- * the vLLM baseline of SeaLLM and MuxServe).
+/* Dedicated devices: the cluster is split evenly over the services, none shares
+ * (docs/ALGORITHMS.md 6.1; the vLLM baseline of SeaLLM and MuxServe).
  *
  * A service's groups have the devices that it needs, or its even share where that is more. What an
  * even split leaves goes, group by group, to whoever has the fewest devices; of equals to whoever

@@ -1,4 +1,4 @@
-/* The greedy baseline of MuxServe's Figure 8 (ALGORITHMS.md 2.4): equal groups of the fewest
+/* The greedy baseline of MuxServe's Figure 8 (docs/ALGORITHMS.md 2.4): equal groups of the fewest
  * devices that hold every service; services in order of their rate, each to where most memory is
  * free. */
 #include "place/planners.h"

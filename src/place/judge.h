@@ -1,8 +1,8 @@
 /* What a plan is worth: the contract between planners and who can tell (the simulator, sim/judge.h,
  * handed in by cmd), and the order in which plans are better than one another.
  *
- * Scores are compared one after the other (after ALGORITHMS.md 9.2): more services placed; how far
- * services come towards the attainment asked for, in whole hundredths; attainment over all
+ * Scores are compared one after the other (after docs/ALGORITHMS.md 7.2): more services placed; how
+ * far services come towards the attainment asked for, in whole hundredths; attainment over all
  * requests, in steps of a thousandth; normalized latency, in steps of a hundredth; fewer devices.
  *
  * SeaLLM's constraint, that every service reaches the attainment (Equation 5), decides before

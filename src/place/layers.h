@@ -5,9 +5,9 @@
  * from one device to the next, and, where the token drawn at the end is needed at the start, the
  * link back. Layers are equal; times are integer picoseconds.
  *
- * Source: UELLM, section 4.3 and Algorithm 2, as ALGORITHMS.md section 5.3 corrects it: the printed
- * algorithm is no dynamic program. lr, he and helr are exact (place/layers_front.h says at what
- * cost); bgs and even-layers are the baselines of section 6.10. */
+ * Source: UELLM, section 4.3 and Algorithm 2, as docs/ALGORITHMS.md section 5.3 corrects it: the
+ * printed algorithm is no dynamic program. lr, he and helr are exact (place/layers_front.h says at
+ * what cost); bgs and even-layers are the baselines of section 6.10. */
 #pragma once
 #include "base/status.h"
 #include "core/limits.h"

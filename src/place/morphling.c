@@ -1,5 +1,6 @@
-/* Morphling's way to a configuration, as UELLM compares with it (ALGORITHMS.md 6.9): every service
- * alone, few stress tests, the cheapest configuration that a model adapted to them calls good.
+/* Morphling's way to a configuration, as UELLM compares with it (docs/ALGORITHMS.md 6.9): every
+ * service alone, few stress tests, the cheapest configuration that a model adapted to them calls
+ * good.
  *
  * A configuration is a degree and a number of copies. The model that is adapted is our estimate,
  * known beforehand as Morphling's regressor is from other models' profiles; a stress test simulates

@@ -1,4 +1,4 @@
-/* MuxServe's placement (Algorithms 1 and 2, Eq. 3: ALGORITHMS.md 2.2 to 2.4).
+/* MuxServe's placement (Algorithms 1 and 2, Eq. 3: docs/ALGORITHMS.md 2.2 to 2.4).
  *
  * Candidates: for every service and degree the smallest share of a device on which decoding, with
  * prompts at full share, meets its rate; if none does, the one with the most throughput. Mesh

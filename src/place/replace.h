@@ -6,7 +6,7 @@
  * better than the old one by more than noise, and what it gains until the next plan is more than
  * what moving costs (D-8; the paper always installs).
  *
- * Pure. Source: SeaLLM, section 4.5; ALGORITHMS.md section 1.5. */
+ * Pure. Source: SeaLLM, section 4.5; docs/ALGORITHMS.md section 1.5. */
 #pragma once
 #include "base/base.h"
 

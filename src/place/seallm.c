@@ -1,4 +1,4 @@
-/* SeaLLM's placement search (Algorithm 1, corrected: ALGORITHMS.md 1.2).
+/* SeaLLM's placement search (Algorithm 1, corrected: docs/ALGORITHMS.md 1.2).
  *
  * For every degree the nodes are cut into groups of it, adjacent ones merged for models that need
  * more. Then, one copy at a time: simulate; a service's need is its requests that are late, plus

@@ -5,7 +5,7 @@
  * A predictor is a const struct of functions without clock, malloc or globals. Its state is in
  * memory that it is given. predict is pure. Predictions are integers from our own exp and log, so
  * they are the same on every machine. Sources: Aladdin section 4 (conditional mean and
- * re-prediction), S^3 and UELLM section IV (ten equal buckets), ALGORITHMS.md sections 3.1 and
+ * re-prediction), S^3 and UELLM section IV (ten equal buckets), docs/ALGORITHMS.md sections 3.1 and
  * 5.1. */
 #pragma once
 #include "core/limits.h"

@@ -6,7 +6,7 @@
  * node has a histogram of outputs with 64 buckets, four an octave, and the sum of the outputs in
  * each. So E[o | o > n] is exact except for the bucket of n, which counts as spread evenly. When a
  * node has seen NODE_SAMPLES_MAX outputs, all of its counts are halved, so that old traffic fades.
- * Source: Aladdin section 4.2, ALGORITHMS.md section 3.1. */
+ * Source: Aladdin section 4.2, docs/ALGORITHMS.md section 3.1. */
 #include "base/num.h"
 #include "predict/length_rows.h"
 #include <string.h>

@@ -1,5 +1,5 @@
-/* How many requests a batch may hold: the memory estimators of the batchers, after ALGORITHMS.md
- * section 4.1 and the papers behind it (SCLS section 4.2, S^3, UELLM).
+/* How many requests a batch may hold: the memory estimators of the batchers, after
+ * docs/ALGORITHMS.md section 4.1 and the papers behind it (SCLS section 4.2, S^3, UELLM).
  *
  * There are three forms: padded bytes, (L + S) N delta <= zeta M; a rule table, measured once per
  * engine (DeepSpeed's in SCLS); paged blocks, as our pool takes them. L: tokens of the longest

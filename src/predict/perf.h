@@ -1,5 +1,5 @@
-/* How long a batch takes: one linear model per (model, device group, lane), after ALGORITHMS.md
- * section 0.2.
+/* How long a batch takes: one linear model per (model, device group, lane), after
+ * docs/ALGORITHMS.md section 0.2.
  *
  * Times are integer picoseconds. For a batch that catches up n_new tokens in total over requests
  * whose squared new lengths sum to n_new_squared: prefill = max(floor, c1 + k1 * n_new + q1 *
@@ -35,8 +35,8 @@ int64_t perf_solo_ps(const struct perf *perf, int64_t n_prompt, int64_t n_output
 
 struct predict_device;
 struct predict_model;
-/* Sets the model on tp devices of this kind: as published (ALGORITHMS appendix A, DistServe), else
- * by the roofline. Returns the name of the source. */
+/* Sets the model on tp devices of this kind: as published (docs/ALGORITHMS.md, appendix A,
+ * DistServe), else by the roofline. Returns the name of the source. */
 const char *perf_preset(const struct predict_model *model, const struct predict_device *device,
                         int32_t tp, struct perf *out);
 

@@ -4,7 +4,7 @@
 
 static const double share_min = 0.3, share_step = 0.1;
 
-#define MUXSERVE "MuxServe's measurements on an A100, ALGORITHMS.md appendix A"
+#define MUXSERVE "MuxServe's measurements on an A100, docs/ALGORITHMS.md, appendix A"
 
 /* Shares of 30, 40, .. 100%; by model and tensor-parallel degree. */
 static const struct {

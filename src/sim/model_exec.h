@@ -4,9 +4,9 @@
  * Lanes run side by side, the batches of one lane in turn. A lane with a share of the device takes
  * as long as tables of measured slowdowns say, times how far the steps that run side by side ask
  * together for more memory bandwidth than there is, prefills also times the sum of shares above one
- * (ALGORITHMS.md section 2.5). These factors hold from one end of a step on any lane to the next.
- * Time is kept in picoseconds, from a base that moves along, so n steps in one hold end at the very
- * instant at which n single steps would. One hold may take 80 days. */
+ * (docs/ALGORITHMS.md section 2.5). These factors hold from one end of a step on any lane to the
+ * next. Time is kept in picoseconds, from a base that moves along, so n steps in one hold end at
+ * the very instant at which n single steps would. One hold may take 80 days. */
 #pragma once
 #include "base/mem.h"
 #include "engine/exec.h"

@@ -96,7 +96,7 @@ struct sim_options {
      * group has a router of its own. 0 = 1; not with roles or re-placement. */
     int32_t n_router_groups;
     /* Of the door before engines that only decode: NULL = the same router, with the phase of its
-     * config set (ALGORITHMS.md section 3.9). */
+     * config set (docs/ALGORITHMS.md section 3.9). */
     const struct route_policy *decode_router;
     int64_t kv_bytes_per_s; /* from prefill to decode engines; 0 = 25 GB/s */
     struct service_slo slo; /* of every service, for routers that look at it */

@@ -311,7 +311,7 @@ static enum status make_azure(struct sim_workload_part *part)
     return add_rows(part, rows, COUNT_OF(rows));
 }
 
-/* Check E-4 of the algorithms: the medians are its, the spread is ShareGPT's. */
+/* The mixes of E-4 (docs/ALGORITHMS.md): its medians, and the spread of ShareGPT. */
 static enum status make_code_chat(struct sim_workload_part *part)
 {
     static const struct row rows[] = {

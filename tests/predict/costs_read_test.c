@@ -165,7 +165,7 @@ static void host_overheads(void **state)
     mem_give(text);
 }
 
-/* ALGORITHMS.md appendix A: a 512-token prompt and a token after it, ms. */
+/* docs/ALGORITHMS.md, appendix A: a 512-token prompt and a token after it, ms. */
 static void splitwise(void **state)
 {
     (void)state;

@@ -8,7 +8,7 @@ static void sizes_are_the_published_ones(void **state)
     static const struct {
         const char *name;
         double billions;
-        int64_t kv_bytes; /* a token, 16-bit: as in ALGORITHMS.md section 0.1 if it has it */
+        int64_t kv_bytes; /* a token, 16-bit: docs/ALGORITHMS.md section 0.1, if it has it */
     } known[] = {
         { "llama-2-7b", 6.74, 524288 },   { "llama-2-13b", 13.02, 819200 },
         { "llama-2-70b", 68.98, 327680 }, { "llama-30b", 32.53, 1597440 },

@@ -186,7 +186,7 @@ static enum status set_text(const struct reading *reading, struct record *r,
                 return STATUS_OK;
             }
         }
-        return bad(reading, column->name, "is not a way to end that we know");
+        return bad(reading, column->name, "is not a known end");
     }
     if (text.n == 0 || text.n >= LIMIT_NAME_BYTES || !utf8_is_valid(text) ||
         memchr(text.at, '\0', text.n) != NULL)
@@ -282,7 +282,7 @@ static enum status read_header(const struct reading *reading, struct view line,
         if (c < 0)
             return bad(reading, field, "is not a column of records");
         if (is_there[c])
-            return bad(reading, field, "is there twice");
+            return bad(reading, field, "appears twice");
         is_there[c] = true;
         header->of[header->n++] = c;
     }

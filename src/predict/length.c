@@ -176,7 +176,7 @@ const struct length_predictor length_mean = {
 };
 const struct length_predictor length_file = {
     "file",
-    "what the trace's column of predictions says",
+    "the trace's column of predictions",
     LENGTH_HINT_GUESS,
     simple_bytes,
     simple_open,

@@ -162,13 +162,13 @@ static int32_t quantile_predict(const void *state, const struct length_query *qu
 }
 
 const struct length_predictor length_bins_conditional = {
-    "conditional",    "the mean of outputs after inputs of like length; of longer ones when outrun",
+    "conditional",    "the mean of outputs after similar inputs; when exceeded, of longer ones",
     LENGTH_HINT_NONE, bins_bytes,
     bins_open,        conditional_predict,
     bins_observe,
 };
 const struct length_predictor length_bins_quantile = {
-    "quantile",       "a length that 90% of like requests do not exceed (quantile:0.9)",
+    "quantile",       "a length that 90% of similar requests do not exceed (quantile:0.9)",
     LENGTH_HINT_NONE, bins_bytes,
     bins_open,        quantile_predict,
     bins_observe,

@@ -19,8 +19,8 @@ enum status predict_profile_fit(struct predict_profile_group *g, struct fault *f
     struct perf_errors *helds[2] = { &g->prefill_held, &g->decode_held };
     if (!perf_fit(g->samples, n_fitted, &g->perf))
         return fault_set(fault, STATUS_BAD_INPUT,
-                         "%s: %d points do not tell the model; more time gives more", g->device,
-                         n_fitted);
+                         "%s: %d points do not determine the model; more time gives more",
+                         g->device, n_fitted);
     for (int i = 0; i < 2; i++) {
         perf_errors_of(&g->perf, g->samples, n_fitted, i == 0, fits[i]);
         perf_interval_of(g->samples, n_fitted, i == 0, fits[i]);
@@ -347,7 +347,7 @@ enum status predict_profile_parse(struct predict_profile *out, const char *name,
         return STATUS_OK;
     predict_profile_free(out);
     return fault_set(fault, STATUS_BAD_INPUT,
-                     "%.80s is no profile that this version reads: \"%s\" is missing or wrong",
+                     "%.80s is not a profile that this version reads: \"%s\" is missing or wrong",
                      name, reader.wrong);
 }
 

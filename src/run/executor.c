@@ -91,7 +91,7 @@ static bool poll(void *self, struct engine_exec_done *done)
     for (int i = 0; i < x->n_lanes; i++) {
         if (!run_lane_poll(&x->lanes[i], done))
             continue;
-        (void)pace_due(&x->engine_pace, done->end_ns, "the engine heard of a batch's end later by");
+        (void)pace_due(&x->engine_pace, done->end_ns, "the engine noticed a batch's end later by");
         return true;
     }
     return false;

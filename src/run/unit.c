@@ -93,7 +93,7 @@ static enum status check_spec(const struct run_unit *unit, const struct job *job
                   now->n_positions_max == then->n_positions_max))
         return STATUS_OK;
     return fault_set(fault, STATUS_BAD_INPUT,
-                     "%.150s holds another model than at the start: a restart takes it in",
+                     "%.150s holds another model than at the start: restart the server to use it",
                      s->path);
 }
 
@@ -280,7 +280,7 @@ static void step_job(struct run_unit *unit)
     switch (atomic_load(&job->phase)) {
     case JOB_HAVE_OPEN:
         if (s->state == UNIT_OPENING) {
-            (void)pace_due(&unit->pace, job->said_ns, "heard of a load's progress later by");
+            (void)pace_due(&unit->pace, job->said_ns, "noticed a load's progress later by");
             if (s->wants_out)
                 fail_job(unit, STATUS_CANCELLED);
             else
@@ -289,7 +289,7 @@ static void step_job(struct run_unit *unit)
         break;
     case JOB_HAVE_PACK:
         if (s->state == UNIT_PACKING) {
-            (void)pace_due(&unit->pace, job->said_ns, "heard of a load's progress later by");
+            (void)pace_due(&unit->pace, job->said_ns, "noticed a load's progress later by");
             join_engine(unit);
         }
         break;

@@ -61,7 +61,7 @@ static void test_the_ill_engine_is_named(void **state)
                                                         .now_ns = (100 - 7 * i) * TIME_NS_PER_S };
     }
     assert_false(api_mirror_is_well(&api, 100 * TIME_NS_PER_S, why, sizeof(why)));
-    assert_string_equal(why, "engine 1 has said nothing for 7 s");
+    assert_string_equal(why, "engine 1 has not reported for 7 s");
     api.mirror.engines[0].is_healthy = false;
     assert_false(api_mirror_is_well(&api, 100 * TIME_NS_PER_S, why, sizeof(why)));
     assert_string_equal(why, "engine 0 has failed");

@@ -83,7 +83,7 @@ static void wrong_csv_is_refused(void **state)
     refuses(RECORD_CSV, "", "the line of names is missing");
     refuses(RECORD_CSV, "id,why\n", "service is missing");
     refuses(RECORD_CSV, "id,colour\n", "colour is not a column");
-    refuses(RECORD_CSV, "id,id\n", "id is there twice");
+    refuses(RECORD_CSV, "id,id\n", "id appears twice");
     refuses(RECORD_CSV, "id,\n", "ends in a comma");
     refuses(RECORD_CSV, NAMES "0,a,stop,1,2,3,4\n", "line 2: n_output is missing");
     refuses(RECORD_CSV, NAMES "0,a,stop,1,2,3,4,5,6\n", "more fields");
@@ -92,7 +92,7 @@ static void wrong_csv_is_refused(void **state)
     refuses(RECORD_CSV, NAMES "0,a,stop,1,2,3,4,-5\n", "n_output is out of range");
     refuses(RECORD_CSV, NAMES "0,a,stop,1,2,3,4,2000000000\n", "n_output is out of range");
     refuses(RECORD_CSV, NAMES "0,a,stop,1,2,99999999999999999999,4,5\n", "end_ns is not");
-    refuses(RECORD_CSV, NAMES "0,a,slept,1,2,3,4,5\n", "why is not a way to end");
+    refuses(RECORD_CSV, NAMES "0,a,slept,1,2,3,4,5\n", "why is not a known end");
     refuses(RECORD_CSV, NAMES "0,,stop,1,2,3,4,5\n", "service is not a name");
     refuses(RECORD_CSV, NAMES "0,\"a,stop,1,2,3,4,5\n", "service is quoted wrongly");
     refuses(RECORD_CSV, NAMES "0,\"a\"b,stop,1,2,3,4,5\n", "service is quoted wrongly");

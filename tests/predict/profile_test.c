@@ -91,7 +91,8 @@ static void what_is_wrong_is_told(void **state)
         assert_non_null(at);
         memcpy(at, changes[i][1], strlen(changes[i][1]));
         snprintf(expected, sizeof(expected),
-                 "p is no profile that this version reads: \"%s\" is missing or wrong", wrong[i]);
+                 "p is not a profile that this version reads: \"%s\" is missing or wrong",
+                 wrong[i]);
         assert_int_equal(predict_profile_parse(&back, "p", changed, &fault), STATUS_BAD_INPUT);
         assert_string_equal(fault.text, expected);
         mem_give(changed);
@@ -148,7 +149,8 @@ static void what_is_too_large_is_told(void **state)
         str_init(&text);
         predict_profile_write(&p, &text);
         snprintf(expected, sizeof(expected),
-                 "p is no profile that this version reads: \"%s\" is missing or wrong", wrong[i]);
+                 "p is not a profile that this version reads: \"%s\" is missing or wrong",
+                 wrong[i]);
         assert_int_equal(predict_profile_parse(&back, "p", text.at, &fault), STATUS_BAD_INPUT);
         assert_string_equal(fault.text, expected);
         predict_profile_free(&p);

@@ -128,8 +128,9 @@ static void arguments_become_objects_where_a_template_wants_them(void **state)
         { wants, CALLS("\"{\\\"a\\\": [1, 2.0]}\""), "t{\"a\": [1, 2.0]}" },
         { wants, CALLS("{\"a\":1}"), "t{\"a\": 1}" },
         { wants, CALLS("\"nonsense\""),
-          "tool_calls[0].function.arguments is no JSON object, and this model's template needs" },
-        { wants, CALLS("\"[1]\""), "tool_calls[0].function.arguments is no JSON object" },
+          "tool_calls[0].function.arguments is not a JSON object, and this model's template "
+          "needs" },
+        { wants, CALLS("\"[1]\""), "tool_calls[0].function.arguments is not a JSON object" },
         { takes_text, CALLS("\"{\\\"a\\\":  1}\""), "t{\"a\":  1}" },
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {

@@ -300,7 +300,7 @@ static void name_the_ill(const struct api_mirror *mirror, int64_t now_ns, char *
             oldest = engine;
     }
     if (oldest != NULL)
-        snprintf(why, n_max, "engine %d has said nothing for %lld s", oldest->engine,
+        snprintf(why, n_max, "engine %d has not reported for %lld s", oldest->engine,
                  (long long)((now_ns - oldest->now_ns) / TIME_NS_PER_S));
 }
 
@@ -309,7 +309,7 @@ bool api_mirror_is_well(const struct api *api, int64_t now_ns, char *why, size_t
     const struct api_mirror *mirror = &api->mirror;
     int64_t stuck_ns = api->options.stall_ns > 0 ? api->options.stall_ns : STUCK_NS;
     if (now_ns - mirror->said_ns > stuck_ns) {
-        snprintf(why, n_max, "the house has not answered for %lld s",
+        snprintf(why, n_max, "the engines have not reported for %lld s",
                  (long long)((now_ns - mirror->said_ns) / TIME_NS_PER_S));
         return false;
     }

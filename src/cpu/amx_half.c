@@ -274,7 +274,7 @@ INLINE void stop(const int sum, float *out, int32_t n_rows, int32_t height)
 }
 
 /* Multiplies G groups of rows from `row` on with P panels. A single group has tiles with as many
- * rows as it has. Of two groups, the second may have fewer rows than its tiles. */
+ * rows as it has. With two groups, the second may have fewer rows than its tiles. */
 INLINE void multiply(const struct cpu_tile *tile, int32_t row, int32_t panel, enum dtype dtype,
                      bool is_wide, const int G, const int P)
 {

@@ -59,7 +59,7 @@ enum status cpu_topology_read(const char *synthetic, struct cpu_topology *out, s
     read_cores(topology, out);
     hwloc_topology_destroy(topology);
     if (out->n_cores == 0)
-        return fault_set(fault, STATUS_NOT_FOUND, "hwloc finds no core that we may use");
+        return fault_set(fault, STATUS_NOT_FOUND, "hwloc finds no core that this process may use");
     return STATUS_OK;
 }
 

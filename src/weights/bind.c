@@ -333,9 +333,8 @@ static enum status bind_row(struct binder *b, const struct weights_name *row, in
                          : STATUS_OK;
     if (entry->dtype == DTYPE_N)
         return fault_set(b->fault, STATUS_UNSUPPORTED,
-                         "%s: tensor %s has type %s, which we don't "
-                         "read",
-                         b->catalog->label, name, entry->type);
+                         "%s: tensor %s has type %s, which is not supported", b->catalog->label,
+                         name, entry->type);
     bool is_transposed = (row->flags & WEIGHTS_NAME_TRANSPOSED) != 0;
     enum status status = check_shape(b, entry, row->role, is_transposed);
     return status != STATUS_OK ? status : place(b, entry, row->role, layer, row->flags);

@@ -185,7 +185,7 @@ static enum status read_values(struct weights_gguf *gguf, struct cursor *cursor,
             return status;
         uint64_t key = key_hash(value->key);
         if (map_find(&gguf->by_key, key) != MAP_NONE)
-            return fault_set(fault, STATUS_BAD_INPUT, "%s: %.*s is there twice", gguf->label,
+            return fault_set(fault, STATUS_BAD_INPUT, "%s: %.*s appears twice", gguf->label,
                              (int)(value->key.n < 80 ? value->key.n : 80), value->key.at);
         CHECK(map_put(&gguf->by_key, key, (uint32_t)i));
         gguf->n_values = (int32_t)i + 1;
@@ -277,8 +277,9 @@ static enum status check_head(struct weights_gguf *gguf, struct cursor *cursor, 
     }
     gguf->version = take_u32(cursor);
     if (gguf->version != 2 && gguf->version != 3)
-        return fault_set(fault, STATUS_UNSUPPORTED, "%s: GGUF version %u%s, we read 2 and 3",
-                         gguf->label, gguf->version,
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "%s: GGUF version %u%s, and only 2 and 3 are supported", gguf->label,
+                         gguf->version,
                          (gguf->version & 0xffff) == 0 ? " (a big-endian file?)" : "");
     *n_tensors = take_u64(cursor);
     *n_values = take_u64(cursor);

@@ -223,8 +223,8 @@ static enum status read_two_ropes(const struct weights_json_from *config, struct
                          "not supported for gemma3");
     if (weights_json_find(old, "type") != NULL && weights_json_find(old, "rope_type") == NULL)
         return fault_set(config->fault, STATUS_UNSUPPORTED,
-                         "config.json: rope_scaling has a type, but no rope_type, which gemma3 "
-                         "heeds alone");
+                         "config.json: rope_scaling has a type, but no rope_type, and gemma3 "
+                         "reads only rope_type");
     enum status status = weights_json_f32(config, "rope_theta", &spec->rope_base_full);
     if (status == STATUS_OK)
         status = weights_json_f32(config, "rope_local_base_freq", &spec->rope_base);

@@ -108,12 +108,12 @@ static enum status check_alike(const struct weights_json_from *config, struct mo
     if (is_mixed || (is_other && window < spec->n_positions_max))
         return fault_set(config->fault, STATUS_UNSUPPORTED,
                          "config.json: layer_types lists %d of %d layers with a window, which %s "
-                         "does not heed",
+                         "ignores",
                          n_listed - spec->n_full_layers, n_listed, spec->architecture);
     if (!is_used && window != NO_WINDOW)
         return fault_set(config->fault, STATUS_UNSUPPORTED,
-                         "config.json: use_sliding_window is false and sliding_window is %lld, of "
-                         "which %s heeds only the second: one of the two has to go",
+                         "config.json: use_sliding_window is false and sliding_window is %lld, and "
+                         "%s reads only the second: remove one of the two",
                          (long long)window, spec->architecture);
     model_spec_set_full(spec, 0);
     return STATUS_OK;

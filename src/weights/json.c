@@ -56,7 +56,7 @@ static struct weights_json_node *add_node(struct parser *p)
 static bool read_hex(struct parser *p, uint32_t *out)
 {
     if (p->end - p->at < 4)
-        return fail(p, "a \u that is cut short");
+        return fail(p, "a \\u that is cut short");
     *out = 0;
     for (int i = 0; i < 4; i++) {
         char c = *p->at++;
@@ -65,7 +65,7 @@ static bool read_hex(struct parser *p, uint32_t *out)
                          : c >= 'A' && c <= 'F' ? (uint32_t)(c - 'A' + 10)
                                                 : 16;
         if (digit > 15)
-            return fail(p, "a \u without four hexadecimal digits");
+            return fail(p, "a \\u without four hexadecimal digits");
         *out = *out << 4 | digit;
     }
     return true;

@@ -45,8 +45,8 @@ def plain(sentence):
 
 
 def sentences(paragraph):
-    """Its sentences, without a heading in bold at its beginning; a piece of code is one word."""
-    words = re.sub(r"^\*\*[^*]+[.:]\*\*\s+", "", CODE.sub("Code", paragraph))
+    """Its sentences, without a heading in bold or italics at its beginning; a piece of code is one word."""
+    words = re.sub(r"^(\*\*?)[^*]+[.:]\1\s+", "", CODE.sub("Code", paragraph))
     return [plain(s) for s in SENTENCE_END.split(words) if s.strip()]
 
 

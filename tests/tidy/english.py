@@ -19,7 +19,7 @@ PHRASES = {
     r"\bso many\b": "this many",
     r"\bin the place of\b": "instead of",
     r"\bthere is none that\b": "no ... does",
-    r"\bof which\b": "a sentence of its own",
+    r"(?<!each )(?<!all )\bof which\b": "a sentence of its own",
 }
 # Advice alone: a program cannot tell a good use from a bad one.
 SENTENCE_WORDS_MAX = 25

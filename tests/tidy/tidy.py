@@ -471,7 +471,7 @@ def comments_cite_what_is_there():
 
 
 # Documents that are still to be rewritten; to be emptied.
-DOCUMENTS_TO_DO = {"docs/CONFIG.md", "docs/KERNELS-notebook.md"}
+DOCUMENTS_TO_DO = {"docs/CONFIG.md"}
 
 
 @rule

@@ -459,6 +459,9 @@ ENGLISH_TO_DO = {
     "tests/" + room for room in "api base cluster cmd compute core cpu cuda e2e engine fuzz golden kv metrics ops place "
                                 "policy predict props route run schedule sim text tidy weights".split()} | {"tests"}
 
+ENGLISH_TO_DO |= {top + room for top in ("src/", "tests/") for room in
+                  "config loadgen papers report roofline scenario serve template workload".split()}
+
 
 def commented():
     """(room, path, text) of each file of src and tests with comments; tidy's own files name what they ban."""

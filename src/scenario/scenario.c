@@ -319,8 +319,32 @@ enum status scenario_keep_pipes(const struct scenario *scenario, struct fault *f
     return status;
 }
 
-static bool parse_options(struct scenario *scenario, int argc, char **argv, const char **path,
-                          int *n_plain)
+static bool keep_pipes(const struct scenario *scenario)
+{
+    struct fault fault;
+    if (scenario_keep_pipes(scenario, &fault) == STATUS_OK)
+        return true;
+    fprintf(stderr, "shoal: %s\n", fault.text);
+    return false;
+}
+
+/* The file, with what the command line gives over it. */
+static bool read_both(struct scenario *scenario, const struct flags *flags,
+                      const struct flags_given *given, const char *path)
+{
+    struct fault fault;
+    if (path != NULL && scenario_read(scenario, path, &fault) != STATUS_OK) {
+        bool is_traffic = strchr(path, ':') != NULL;
+        fprintf(stderr, "shoal: %s%s\n", fault.text,
+                is_traffic ? " (a scenario is a file; a workload comes behind --workload)" : "");
+        return false;
+    }
+    if (flags_has(flags, given, "workload"))
+        scenario->workload.n = 0;
+    return flags_apply(flags, given) && keep_pipes(scenario);
+}
+
+bool scenario_open(struct scenario *scenario, int argc, char **argv)
 {
     struct flags_row rows[SCENARIO_ROWS_MAX];
     const struct flags flags = {
@@ -332,39 +356,12 @@ static bool parse_options(struct scenario *scenario, int argc, char **argv, cons
         0,
         1
     };
-    return flags_parse(&flags, argc, argv, path, n_plain);
-}
-
-static bool keep_pipes(const struct scenario *scenario)
-{
-    struct fault fault;
-    if (scenario_keep_pipes(scenario, &fault) == STATUS_OK)
-        return true;
-    fprintf(stderr, "shoal: %s\n", fault.text);
-    return false;
-}
-
-bool scenario_open(struct scenario *scenario, int argc, char **argv)
-{
+    struct flags_given given;
     const char *path = NULL;
-    struct fault fault;
     int n_plain;
     scenario_init(scenario);
-    if (!parse_options(scenario, argc, argv, &path, &n_plain))
-        return false;
-    if (n_plain == 0)
-        return keep_pipes(scenario);
-    bool has_workload = scenario->workload.n > 0;
-    pile_free(&scenario->pile);
-    scenario_init(scenario);
-    if (scenario_read(scenario, path, &fault) != STATUS_OK) {
-        bool is_traffic = strchr(path, ':') != NULL;
-        fprintf(stderr, "shoal: %s%s\n", fault.text,
-                is_traffic ? " (a scenario is a file; a workload comes behind --workload)" : "");
-        return false;
-    }
-    if (has_workload)
-        scenario->workload.n = 0;
-    return parse_options(scenario, argc, argv, &path, &n_plain) && /* once more, over the file */
-           keep_pipes(scenario);
+    bool is_fine = flags_read(&flags, argc, argv, &given, &path, &n_plain) &&
+                   read_both(scenario, &flags, &given, path);
+    flags_free(&given);
+    return is_fine;
 }

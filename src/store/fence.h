@@ -1,4 +1,4 @@
-/* What a node remembers of managers, so that it never obeys an old one.
+/* A node's memory of managers, so that it never obeys an old one.
  *
  * A manager's command carries a stamp: the nonce of the cluster's life, an epoch (raised in the
  * transaction that elected the manager) and the manager's id. The node keeps the highest stamp that
@@ -6,22 +6,7 @@
  * nonce; it is refused until an operator adopts it on the node. */
 #pragma once
 #include "base/status.h"
-
-struct store_id {
-    uint64_t high, low;
-};
-static inline bool store_id_equal(struct store_id a, struct store_id b)
-{
-    return a.high == b.high && a.low == b.low;
-}
-static inline bool store_id_is_none(struct store_id id)
-{
-    return id.high == 0 && id.low == 0;
-}
-enum { STORE_ID_TEXT = 33 }; /* 32 hexadecimal digits and a zero byte */
-void store_id_write(struct store_id id, char text[STORE_ID_TEXT]);
-/* False: it is not exactly 32 lower-case hexadecimal digits. */
-bool store_id_read(const char *text, size_t n, struct store_id *out) MUST_USE;
+#include "store/id.h"
 
 struct store_stamp {
     struct store_id nonce, manager;
@@ -36,7 +21,7 @@ enum store_verdict {
     STORE_OTHER_LIFE,     /* another nonce */
     STORE_CANNOT_REMEMBER /* the disk refused the new stamp, so nothing may be obeyed */
 };
-const char *store_verdict_name(enum store_verdict verdict);
+const char *store_fence_verdict_name(enum store_verdict verdict);
 
 struct store_fence {
     struct store_stamp kept;

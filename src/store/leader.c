@@ -5,25 +5,18 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/time.h"
+#include "store/shown.h"
 #include <stdio.h>
 #include <string.h>
 
 enum { NAME_BYTES = 64, VALUE_BYTES = STORE_ID_TEXT + 24 + NAME_BYTES };
 
-/* What the call in flight is for. */
+/* The purpose of the call in flight. */
 enum purpose { PURPOSE_NONE, NAME_LIFE, TAKE_LEASE, CAMPAIGN, LOOK, REVOKE, REMOVE };
 
-/* The store as the watch and lists show it. */
-struct shown {
-    bool is_listed, is_live;
-    bool has_leader, has_epoch, has_nonce, is_broken; /* a value that is none of ours */
-    struct store_id leader, nonce;
-    int64_t leader_created, epoch_changed;
-    uint64_t leader_epoch, epoch;
-};
 struct store_leader {
     struct store *store;
-    char leader_key[STORE_KEY_BYTES], epoch_key[STORE_KEY_BYTES], nonce_key[STORE_KEY_BYTES];
+    struct store_shown_keys keys;
     char prefix[STORE_KEY_BYTES], name[NAME_BYTES];
     char value[VALUE_BYTES], epoch_value[24]; /* of the campaign in flight */
     char nonce_value[STORE_ID_TEXT], known_value[STORE_ID_TEXT];
@@ -31,7 +24,7 @@ struct store_leader {
     struct rng rng;
     int64_t ttl_ns, ttl_s, timeout_ns;
     enum store_leader_state state;
-    struct shown shown;
+    struct store_shown shown;
     uint64_t epoch, epoch_seen; /* its own (now or last), and the highest it knows of */
     int64_t lease;              /* 0: none */
     int64_t sent_ns, deadline_ns, created;
@@ -41,71 +34,6 @@ struct store_leader {
     int64_t keep_sent_ns;
     struct store_call call, keep;
 };
-
-/* ---- Reading what the store shows. ---- */
-
-static bool read_u64(struct view value, uint64_t *out)
-{
-    char text[24];
-    int64_t n;
-    if (value.n == 0 || value.n >= sizeof(text))
-        return false;
-    memcpy(text, value.at, value.n);
-    text[value.n] = '\0';
-    if (!parse_i64(text, &n) || n < 0)
-        return false;
-    *out = (uint64_t)n;
-    return true;
-}
-
-/* "ID EPOCH NAME". */
-static bool read_leader(struct shown *shown, struct view value)
-{
-    const char *space = value.n > STORE_ID_TEXT
-                            ? memchr(value.at + STORE_ID_TEXT, ' ', value.n - STORE_ID_TEXT)
-                            : NULL;
-    if (space == NULL || value.at[STORE_ID_TEXT - 1] != ' ')
-        return false;
-    struct view epoch =
-        view_of(value.at + STORE_ID_TEXT, (size_t)(space - value.at) - STORE_ID_TEXT);
-    return store_id_read(value.at, STORE_ID_TEXT - 1, &shown->leader) &&
-           read_u64(epoch, &shown->leader_epoch);
-}
-
-static void show(struct store_leader *l, const struct store_entry *entry)
-{
-    struct shown *shown = &l->shown;
-    if (strcmp(entry->key, l->leader_key) == 0) {
-        shown->has_leader = true;
-        shown->leader_created = entry->created;
-        if (!read_leader(shown, entry->value)) /* a leader all the same, of an unknown kind */
-            shown->leader = (struct store_id){ 0 };
-    } else if (strcmp(entry->key, l->epoch_key) == 0) {
-        shown->has_epoch = true;
-        shown->epoch_changed = entry->changed;
-        shown->is_broken |= !read_u64(entry->value, &shown->epoch);
-    } else if (strcmp(entry->key, l->nonce_key) == 0) {
-        shown->has_nonce = store_id_read(entry->value.at, entry->value.n, &shown->nonce);
-        shown->is_broken |= !shown->has_nonce;
-    }
-}
-
-static void hide(struct shown *shown, const struct store_leader *l, const char *key)
-{
-    if (strcmp(key, l->leader_key) == 0)
-        shown->has_leader = false;
-    else if (strcmp(key, l->epoch_key) == 0)
-        shown->has_epoch = false;
-    else if (strcmp(key, l->nonce_key) == 0)
-        shown->has_nonce = false;
-}
-
-static void show_all(struct store_leader *l, const struct store_entry *entries, int n)
-{
-    l->shown = (struct shown){ .is_listed = true, .is_live = true };
-    for (int i = 0; i < n; i++)
-        show(l, &entries[i]);
-}
 
 /* ---- Calls. ---- */
 
@@ -145,8 +73,8 @@ static void name_life(struct store_leader *l)
     l->offered = (struct store_id){ rng_u64(&l->rng), rng_u64(&l->rng) };
     store_id_write(l->offered, l->nonce_value);
     call->n_conditions = call->n_changes = 1;
-    call->conditions[0] = (struct store_condition){ STORE_CREATED_AT, l->nonce_key, 0, { 0 } };
-    call->changes[0] = (struct store_change){ l->nonce_key, view_text(l->nonce_value), 0, false };
+    call->conditions[0] = (struct store_condition){ STORE_CREATED_AT, l->keys.nonce, 0, { 0 } };
+    call->changes[0] = (struct store_change){ l->keys.nonce, view_text(l->nonce_value), 0, false };
     begin(l);
 }
 
@@ -164,7 +92,7 @@ static void take_lease(struct store_leader *l, int64_t now_ns)
 static void campaign(struct store_leader *l)
 {
     struct store_call *call = prepare(l, CAMPAIGN, STORE_CHANGE);
-    const struct shown *shown = &l->shown;
+    const struct store_shown *shown = &l->shown;
     char id[STORE_ID_TEXT];
     if (shown->has_epoch && shown->epoch > l->epoch_seen)
         l->epoch_seen = shown->epoch;
@@ -174,15 +102,16 @@ static void campaign(struct store_leader *l)
     snprintf(l->value, sizeof(l->value), "%s %llu %s", id, (unsigned long long)l->epoch, l->name);
     snprintf(l->epoch_value, sizeof(l->epoch_value), "%llu", (unsigned long long)l->epoch);
     call->n_conditions = 3;
-    call->conditions[0] = (struct store_condition){ STORE_CREATED_AT, l->leader_key, 0, { 0 } };
+    call->conditions[0] = (struct store_condition){ STORE_CREATED_AT, l->keys.leader, 0, { 0 } };
     call->conditions[1] = (struct store_condition){
-        STORE_CHANGED_AT, l->epoch_key, shown->has_epoch ? shown->epoch_changed : 0, { 0 }
+        STORE_CHANGED_AT, l->keys.epoch, shown->has_epoch ? shown->epoch_changed : 0, { 0 }
     };
     call->conditions[2] =
-        (struct store_condition){ STORE_EQUALS, l->nonce_key, 0, view_text(l->known_value) };
+        (struct store_condition){ STORE_EQUALS, l->keys.nonce, 0, view_text(l->known_value) };
     call->n_changes = 2;
-    call->changes[0] = (struct store_change){ l->leader_key, view_text(l->value), l->lease, false };
-    call->changes[1] = (struct store_change){ l->epoch_key, view_text(l->epoch_value), 0, false };
+    call->changes[0] =
+        (struct store_change){ l->keys.leader, view_text(l->value), l->lease, false };
+    call->changes[1] = (struct store_change){ l->keys.epoch, view_text(l->epoch_value), 0, false };
     begin(l);
 }
 
@@ -204,9 +133,10 @@ static void remove_stale(struct store_leader *l)
 {
     struct store_call *call = prepare(l, REMOVE, STORE_CHANGE);
     call->n_conditions = call->n_changes = 1;
-    call->conditions[0] =
-        (struct store_condition){ STORE_CREATED_AT, l->leader_key, l->shown.leader_created, { 0 } };
-    call->changes[0] = (struct store_change){ .key = l->leader_key, .is_delete = true };
+    call->conditions[0] = (struct store_condition){
+        STORE_CREATED_AT, l->keys.leader, l->shown.leader_created, { 0 }
+    };
+    call->changes[0] = (struct store_change){ .key = l->keys.leader, .is_delete = true };
     begin(l);
 }
 
@@ -288,8 +218,8 @@ static void after_look(struct store_leader *l, int64_t now_ns)
         resign(l, "no word of the election");
         return;
     }
-    show_all(l, l->call.entries, l->call.n_entries);
-    const struct shown *shown = &l->shown;
+    store_shown_list(&l->shown, &l->keys, l->call.entries, l->call.n_entries);
+    const struct store_shown *shown = &l->shown;
     if (shown->has_leader && store_id_equal(shown->leader, l->id) &&
         shown->leader_epoch == l->epoch && shown->has_nonce &&
         store_id_equal(shown->nonce, l->nonce))
@@ -383,17 +313,17 @@ bool store_leader_take(struct store_leader *l, const struct store_news *news, in
             return false;
         return true;
     case STORE_NEWS_LISTED:
-        show_all(l, news->entries, news->n_entries);
+        store_shown_list(&l->shown, &l->keys, news->entries, news->n_entries);
         check_own_key(l, news->revision);
         check_nonce(l);
         break;
     case STORE_NEWS_PUT:
-        show(l, &news->entries[0]);
+        store_shown_put(&l->shown, &l->keys, &news->entries[0]);
         check_own_key(l, news->revision);
         check_nonce(l);
         break;
     case STORE_NEWS_DELETED:
-        hide(&l->shown, l, news->entries[0].key);
+        store_shown_delete(&l->shown, &l->keys, news->entries[0].key);
         check_own_key(l, news->revision);
         check_nonce(l);
         break;
@@ -404,7 +334,7 @@ bool store_leader_take(struct store_leader *l, const struct store_news *news, in
         l->shown.is_live = true;
         break;
     case STORE_NEWS_BACK:
-        l->shown = (struct shown){ 0 };
+        l->shown = (struct store_shown){ 0 };
         if (l->state == STORE_LEADING || l->state == STORE_STANDING)
             resign(l, "the store lost its history");
         break;
@@ -416,7 +346,7 @@ bool store_leader_take(struct store_leader *l, const struct store_news *news, in
 
 static void follow(struct store_leader *l, int64_t now_ns)
 {
-    const struct shown *shown = &l->shown;
+    const struct store_shown *shown = &l->shown;
     if (!shown->is_listed || !shown->is_live || shown->is_broken)
         return;
     bool knows_life = !store_id_is_none(l->nonce);
@@ -483,9 +413,7 @@ struct store_leader *store_leader_open(const struct store_leader_options *o)
     CHECK(o->ttl_s >= 2 && strlen(o->prefix) + sizeof("leader") <= STORE_KEY_BYTES);
     l->store = o->store;
     snprintf(l->prefix, sizeof(l->prefix), "%s", o->prefix);
-    snprintf(l->leader_key, sizeof(l->leader_key), "%.240sleader", o->prefix);
-    snprintf(l->epoch_key, sizeof(l->epoch_key), "%.240sepoch", o->prefix);
-    snprintf(l->nonce_key, sizeof(l->nonce_key), "%.240snonce", o->prefix);
+    store_shown_name(&l->keys, o->prefix);
     snprintf(l->name, sizeof(l->name), "%s", o->name);
     l->id = o->id;
     l->nonce = o->nonce;
@@ -521,8 +449,9 @@ struct store_stamp store_leader_stamp(const struct store_leader *l)
 
 void store_leader_guard(const struct store_leader *l, struct store_condition guard[2])
 {
-    guard[0] = (struct store_condition){ STORE_CREATED_AT, l->leader_key, l->created, { 0 } };
-    guard[1] = (struct store_condition){ STORE_EQUALS, l->nonce_key, 0, view_text(l->known_value) };
+    guard[0] = (struct store_condition){ STORE_CREATED_AT, l->keys.leader, l->created, { 0 } };
+    guard[1] =
+        (struct store_condition){ STORE_EQUALS, l->keys.nonce, 0, view_text(l->known_value) };
 }
 
 void store_leader_heard(struct store_leader *l, const struct store_stamp *kept)

@@ -13,9 +13,9 @@
  *   1. A leader acts only before its deadline: the time at which the last good renewal was sent,
  *      plus the lease, less a margin, on a clock that runs while the machine sleeps. It never
  * renews a lease after that, since a store that restarts gives leases their full time again.
- *   2. What it writes to the store is conditional on the create revision of its key and the nonce
+ *   2. Its writes to the store are conditional on the create revision of its key and the nonce
  * of the cluster's life (store_leader_guard).
- *   3. What it tells nodes carries the nonce, its epoch and its id, and nodes refuse older epochs
+ *   3. Its commands to nodes carry the nonce, its epoch and its id, and nodes refuse older epochs
  *      (store/fence.h). A new epoch is higher than the store's, its own, and all that nodes told it
  *      of, so a store that was rolled back repeats none.
  *
@@ -56,7 +56,7 @@ bool store_leader_take(struct store_leader *leader, const struct store_news *new
 enum store_leader_state store_leader_state(const struct store_leader *leader);
 /* True while it leads and its deadline lies ahead. Asked before each act. */
 bool store_leader_may_act(const struct store_leader *leader, int64_t now_ns);
-/* What its commands carry; valid while it may act. */
+/* Returns the stamp of its commands, valid while it may act. */
 struct store_stamp store_leader_stamp(const struct store_leader *leader);
 /* Fills in the two conditions of a guarded change. */
 void store_leader_guard(const struct store_leader *leader, struct store_condition guard[2]);

@@ -26,7 +26,7 @@ struct store_entry {
     int64_t created, changed; /* revisions: of the key's creation and of its last change */
 };
 
-/* What must hold for the changes of a call to be made. */
+/* A condition that must hold for the changes of a call to be made. */
 enum store_condition_kind {
     STORE_CREATED_AT, /* the key was created at `revision`; 0: there is no such key */
     STORE_CHANGED_AT, /* the key was changed last at `revision`; 0: there is no such key */
@@ -101,7 +101,7 @@ struct store {
     void *self;
     /* The store may tell the end only by a later poll, never inside this call. */
     void (*begin)(void *self, struct store_call *call);
-    /* Forgets a call in flight: it will not be told. What it does may still happen. */
+    /* Forgets a call in flight: it will not be told. Its effect may still happen. */
     void (*forget)(void *self, struct store_call *call);
     /* Watches all keys that start with the prefix, from now on. One watch a store. */
     void (*watch)(void *self, const char *prefix);

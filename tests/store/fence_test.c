@@ -1,4 +1,4 @@
-/* What a node obeys, and what it still knows after a restart. */
+/* Managers that a node obeys, and its memory of them after a restart. */
 #include "test.h"
 
 #include "base/file.h"

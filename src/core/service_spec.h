@@ -3,8 +3,7 @@
 #include "base/set.h"
 #include "core/limits.h"
 
-_Static_assert((int)LIMIT_SERVICES <= (int)SET_MAX && (int)LIMIT_ENGINES <= (int)SET_MAX,
-               "sets hold either");
+_Static_assert((int)LIMIT_SERVICES <= (int)SET_MAX, "sets hold them");
 
 struct service_slo {
     int64_t ttft_ns, tpot_ns, e2e_ns; /* 0 = none */
@@ -21,7 +20,7 @@ struct service_spec {
     bool is_loaded_at_start;
     int32_t n_held_max;  /* requests held while it loads */
     int64_t hold_ns_max; /* how long */
-    struct set engines;  /* that may serve it; none: all */
+    struct set engines;  /* that may serve it, of the first SET_MAX; none: all */
     /* What a placement gave it of this engine; 0 = it says nothing. */
     int32_t share_percent;  /* of the device, for its decodes: policies that use shares */
     int64_t kv_quota_bytes; /* of the pool, where schedulers with quotas begin; relative */
@@ -29,5 +28,5 @@ struct service_spec {
 /* Is it one of these engines that may serve a service? */
 static inline bool service_spec_allows(const struct set *engines, int engine)
 {
-    return set_is_empty(engines) || set_has(engines, engine);
+    return set_is_empty(engines) || (engine < SET_MAX && set_has(engines, engine));
 }

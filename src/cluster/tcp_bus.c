@@ -13,6 +13,7 @@
 #include <event2/listener.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -314,6 +315,7 @@ struct cluster_tcp_bus *cluster_tcp_bus_open(const struct cluster_tcp_bus_option
                                              struct fault *fault)
 {
     struct cluster_tcp_bus *bus = mem_take(sizeof *bus);
+    (void)signal(SIGPIPE, SIG_IGN); /* OpenSSL writes to what a peer closed without a guard */
     bus->options = *options;
     if (bus->options.out_bytes_max == 0)
         bus->options.out_bytes_max = OUT_BYTES_USUAL;

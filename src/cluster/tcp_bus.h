@@ -18,8 +18,8 @@
  * sends no whole frame for 10 s (links beat each second), or takes nothing for 5 s while something
  * waits for it.
  *
- * Everything happens on the thread of the event base. The process ignores SIGPIPE from the first bus
- * on. */
+ * Everything happens on the thread of the event base. From the first bus on, the process ignores
+ * SIGPIPE. */
 #pragma once
 #include "base/status.h"
 #include "cluster/bus.h"

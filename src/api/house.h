@@ -37,9 +37,9 @@ struct api_mirror {                /* what the engines last reported */
     int32_t n_engines;
     int64_t said_ns; /* time of the last report */
     bool is_healthy, is_draining;
-    struct { /* does an engine that has work make progress? */
+    struct api_steps { /* does an engine that has work make progress? */
         int64_t n_steps, moved_ns;
-    } steps[LIMIT_ENGINES];
+    } * steps; /* (n_engines) */
     uint64_t counter;
     struct api_pending pending[API_PENDING_MAX];
     struct api_round rounds[API_ROUNDS_MAX];

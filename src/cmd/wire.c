@@ -295,6 +295,7 @@ static void open_cluster(struct house *house)
             unit_step, unit_next_change,       unit_report
         };
     }
+    const struct cluster_node_at own = { PORT_NODE, house->n_engines };
     house->bus = cluster_local_bus_open(PORTS, (uint32_t)house->memory.bus_bytes);
     const struct cluster_node_options node = {
         .port = cluster_local_bus_port(house->bus, PORT_NODE),
@@ -310,8 +311,8 @@ static void open_cluster(struct house *house)
     const struct cluster_manager_options manager = {
         .port = cluster_local_bus_port(house->bus, PORT_MANAGER),
         .gateway = PORT_GATEWAY,
-        .node = PORT_NODE,
-        .n_engines = house->n_engines,
+        .nodes = &own,
+        .n_nodes = 1,
         .n_services = house->n_services,
         .n_services_max = LIMIT_MODELS,
         .services = services,
@@ -320,10 +321,10 @@ static void open_cluster(struct house *house)
     };
     const struct cluster_gateway_options gateway = {
         .port = cluster_local_bus_port(house->bus, PORT_GATEWAY),
-        .node = PORT_NODE,
+        .nodes = &own,
+        .n_nodes = 1,
         .manager = PORT_MANAGER,
         .seed = rng_system(),
-        .n_engines = house->n_engines,
         .n_services = house->n_services,
         .n_services_max = LIMIT_MODELS,
         .services = services,

@@ -3,8 +3,7 @@
 #include "base/set.h"
 #include "core/limits.h"
 
-_Static_assert((int)LIMIT_SERVICES <= (int)SET_MAX && (int)LIMIT_ENGINES <= (int)SET_MAX,
-               "sets hold either");
+_Static_assert((int)LIMIT_SERVICES <= (int)SET_MAX, "sets hold them");
 
 struct service_slo {
     int64_t ttft_ns, tpot_ns, e2e_ns; /* 0 = none */
@@ -29,5 +28,5 @@ struct service_spec {
 /* Returns whether this engine may serve the service. */
 static inline bool service_spec_allows(const struct set *engines, int engine)
 {
-    return set_is_empty(engines) || set_has(engines, engine);
+    return set_is_empty(engines) || (engine < SET_MAX && set_has(engines, engine));
 }

@@ -45,7 +45,8 @@ static void open_actors(struct sim_bus *bus)
     const struct sim_options *o = bus->sim.options;
     const struct route_policy *router = o->router != NULL ? o->router : route_find("least");
     struct service_spec *specs = mem_take((size_t)o->n_services * sizeof(*specs));
-    struct cluster_engine faces[LIMIT_ENGINES];
+    struct cluster_engine *faces = mem_take((size_t)o->n_engines * sizeof(*faces));
+    const struct cluster_node_at node = { SIM_BUS_NODE, o->n_engines };
     struct route_config config;
     int64_t need_bytes[LIMIT_SERVICES];
     route_config_init(&config);
@@ -54,10 +55,10 @@ static void open_actors(struct sim_bus *bus)
         faces[e] = sim_bus_engine_face(&bus->engines[e]);
     bus->gateway = cluster_gateway_open(&(struct cluster_gateway_options){
         .port = sim_channels_port(&bus->channels, SIM_BUS_GATEWAY),
-        .node = SIM_BUS_NODE,
+        .nodes = &node,
+        .n_nodes = 1,
         .manager = SIM_BUS_MANAGER,
         .seed = o->workload->seed,
-        .n_engines = o->n_engines,
         .n_services = o->n_services,
         .services = specs,
         .n_requests_max = bus->sim.n_clients_max,
@@ -68,8 +69,8 @@ static void open_actors(struct sim_bus *bus)
     bus->manager = cluster_manager_open(&(struct cluster_manager_options){
         .port = sim_channels_port(&bus->channels, SIM_BUS_MANAGER),
         .gateway = SIM_BUS_GATEWAY,
-        .node = SIM_BUS_NODE,
-        .n_engines = o->n_engines,
+        .nodes = &node,
+        .n_nodes = 1,
         .n_services = o->n_services,
         .services = specs,
         .need_bytes = need_bytes });
@@ -86,6 +87,7 @@ static void open_actors(struct sim_bus *bus)
                                         .fits = router->fits });
     bus->door = cluster_gateway_service(bus->gateway);
     mem_give(specs);
+    mem_give(faces);
 }
 
 static void open_clients(struct sim *sim)

@@ -1,9 +1,9 @@
 /* Links between GPUs by hwloc, on the machine of two_sockets.xml.
  *
  * Its socket 0 has a switch with GPUs 0 and 1, GPU 2 beside it below the same host bridge, and GPU
- * 3 and two NVSwitches on another. Its socket 1 has GPU 4 and a card that is not NVIDIA's. The file is
- * laid out as lstopo writes it, without comments, because hwloc's own reader accepts nothing else
- * when its plugin for libxml2 is not installed. */
+ * 3 and two NVSwitches on another. Its socket 1 has GPU 4 and a card that is not NVIDIA's. The file
+ * is laid out as lstopo writes it, without comments, because hwloc's own reader accepts nothing
+ * else when its plugin for libxml2 is not installed. */
 #include "base/file.h"
 #include "base/mem.h"
 #include "links_near.h"

@@ -1,6 +1,6 @@
-/* How many tokens a request will generate: the contract of a length predictor, the room's table of
- * predictors, and the book that a gateway keeps (one predictor, its state, and its accuracy per
- * service).
+/* Predicts how many tokens a request will generate: the contract of a predictor, the table of
+ * predictors, and the book that a gateway keeps. A book has one predictor, its state, and its
+ * accuracy per service.
  *
  * A predictor is a const struct of functions without clock, malloc or globals. Its state is in
  * memory that it is given. predict is pure. Predictions are integers from our own exp and log, so

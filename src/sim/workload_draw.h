@@ -1,9 +1,9 @@
-/* What one drawn source is made of: lengths by (seed, source, number), and the gaps between its
- * arrivals, one after the other. */
+/* Draws one source: lengths by (seed, source, number), and the gaps between its arrivals, one after
+ * the other. */
 #pragma once
 #include "sim/workload.h"
 
-/* The purposes of dice; each has its own stream. */
+/* The purposes of random numbers; each has its own stream. */
 enum {
     SIM_DICE_GAPS = 1,
     SIM_DICE_LENGTHS,
@@ -21,7 +21,8 @@ static inline uint64_t sim_workload_dice(uint32_t source, uint32_t purpose)
     return (uint64_t)source << 8 | purpose;
 }
 
-/* The inverse of the normal distribution's function, relative error < 2e-9; 0 < p < 1. */
+/* Returns the inverse of the normal distribution's function, with relative error < 2e-9, for
+ * 0 < p < 1. */
 double sim_workload_draw_normal(double p);
 /* The lengths of request `number` of a source. */
 struct sim_pair sim_workload_draw_lengths(const struct sim_traffic *traffic, uint64_t seed,

@@ -1,5 +1,5 @@
-/* A model's file as serving it needs it: what `serve` refuses, `show` and `config check` refuse by
- * the same code. */
+/* A model's file as serving needs it. `show` and `config check` use the same code, so they refuse
+ * what `serve` refuses. */
 #pragma once
 #include "cmd/model_card.h"
 #include "core/dtype.h"
@@ -12,5 +12,4 @@ struct model_file_options {
 /* Opens the file, checks that keys and values can be cached as kv_dtype, and reads the card. On
  * failure nothing is left open. */
 enum status model_file_open(struct weights **weights, struct model_card *card,
-                            const struct model_file_options *options,
-                            struct fault *fault) MUST_USE;
+                            const struct model_file_options *options, struct fault *fault) MUST_USE;

@@ -1,4 +1,4 @@
-/* What a server writes about its engines, when asked: the log of each, one trace of all. */
+/* The optional records of a server about its engines: a log of each, and one trace of all. */
 #pragma once
 #include "cmd/config.h"
 #include "engine/engine.h"
@@ -14,5 +14,6 @@ enum status recorders_open(struct recorders *recorders, const struct config *con
 /* Engine e's log is FILE, FILE.1, FILE.2 and so on. */
 enum status recorders_log_open(struct engine_log **log, const char *file, int engine,
                                int64_t n_bytes_max, struct fault *fault) MUST_USE;
-/* The engines are closed. False: not all could be written, which the log has said. */
+/* Call it after the engines are closed. Returns false when not all could be written, which was
+ * logged. */
 bool recorders_close(struct recorders *recorders);

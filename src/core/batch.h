@@ -26,8 +26,8 @@ struct batch {
      * is the sum of their contexts, this step included. 0 = not such a batch. */
     int64_t n_decode_context;
 };
-/* Returns the number of the batch's place among all lanes' places, of which each lane has n_deep.
- * An executor of pipelines calls such a place a lane. */
+/* Returns the number of the batch's place among the places of all lanes; each lane has n_deep
+ * places. An executor of pipelines calls such a place a lane. */
 static inline int32_t batch_place(const struct batch *batch, int32_t n_deep)
 {
     return batch->lane * max_i32(n_deep, 1) + batch->place;

@@ -1,4 +1,4 @@
-/* What a model computes, as data. One forward pass with flags serves llama, mistral, qwen2, qwen3,
+/* A model's computation, as data. One forward pass with flags serves llama, mistral, qwen2, qwen3,
  * phi3, gemma, gemma3, OPT, GPT-2 and ChatGLM2. */
 #pragma once
 #include "core/dtype.h"

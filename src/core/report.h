@@ -1,5 +1,4 @@
-/* What an engine reports of its state, after steps and on a heartbeat. Routers and metrics read
- * it. */
+/* The state that an engine reports, after steps and on a heartbeat. Routers and metrics read it. */
 #pragma once
 #include "base/set.h"
 #include "core/coefficients.h"

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Do the words among the options have a meaning, together? */
+/* Checks that the words among the options have a meaning together. */
 static bool is_sense(const struct bench_options *o)
 {
     if (strcmp(o->prompt, "text") != 0 && strcmp(o->prompt, "ids") != 0) {
@@ -42,7 +42,7 @@ static bool is_sense(const struct bench_options *o)
     return true;
 }
 
-/* What is asked, and how. */
+/* The options of the requests and their form. */
 static int ask_rows(struct bench_options *o, struct flags_row *rows)
 {
     const struct flags_row own[] = {
@@ -80,7 +80,7 @@ static int ask_rows(struct bench_options *o, struct flags_row *rows)
     return (int)COUNT_OF(own);
 }
 
-/* Options that say which server is measured, and what is printed. */
+/* Options of the measured server and of the output. */
 static int run_rows(struct bench_options *o, struct flags_row *rows)
 {
     const struct flags_row own[] = {
@@ -160,8 +160,8 @@ static struct bench_load load_of(struct bench *bench)
                                 .progress = is_seen ? show_progress : NULL };
 }
 
-/* The calls of each model that are measured alone: spread evenly over its calls. With --check each
- * stands there twice. */
+/* Chooses the calls of each model that are measured alone, spread evenly over its calls. With
+ * --check each is there twice. */
 static void choose_solos(struct bench *bench)
 {
     int32_t n_services = bench->set.n_services;
@@ -183,8 +183,8 @@ static void choose_solos(struct bench *bench)
     }
 }
 
-/* Measures each model alone; with --check the second answer must be the first. False: no connection
- * can be made. */
+/* Measures each model alone; with --check the second answer must equal the first. Returns false
+ * when no connection can be made. */
 static bool run_solos(struct bench *bench)
 {
     struct bench_load load = load_of(bench);
@@ -210,7 +210,8 @@ static bool run_solos(struct bench *bench)
             call->wrong = mem_copy_text("another answer when asked again");
         }
     }
-    /* Of two equal ones the second may find its prompt in the prefix cache: it is not measured. */
+    /* Only the first of two equal calls is measured, since the second may find its prompt in the
+     * prefix cache. */
     for (size_t i = 0; i < bench->n_solo_calls; i += bench->options.checks ? 2 : 1)
         metrics_record_add(&bench->solo_set, &bench->solos_done[i].record);
     for (int32_t s = 0; s < bench->set.n_services; s++)
@@ -218,7 +219,7 @@ static bool run_solos(struct bench *bench)
     return is_there;
 }
 
-/* What the same requests answered alone and under load. */
+/* Compares the answers of the same requests alone and under load. */
 static void compare(struct bench *bench)
 {
     for (size_t i = 0; i < bench->n_solo_calls && bench->options.checks; i++) {
@@ -234,7 +235,7 @@ static void compare(struct bench *bench)
     }
 }
 
-/* False: no connection can be made. */
+/* Returns false when no connection can be made. */
 static bool run(struct bench *bench)
 {
     struct bench_load load = load_of(bench);

@@ -66,7 +66,7 @@ static bool set_number(const struct flags_row *row, const char *text, char wrong
     return true;
 }
 
-/* False: wrong says what text is. */
+/* Returns false when text is no such value; wrong then has the expected form. */
 static bool set(const struct flags_row *row, const char *text, char wrong[WRONG_BYTES])
 {
     struct flags_texts *texts = row->value;

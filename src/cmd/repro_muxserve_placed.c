@@ -1,6 +1,6 @@
-/* The claims of MuxServe that are about placement and about resources: nineteen models on four
- * nodes of eight A100, sixteen of ChatLMSYS, and small clusters. Spatial partitioning is placed by
- * hand, as in the paper; MuxServe and temporal multiplexing by MuxServe's planner. */
+/* The claims of MuxServe about placement and about resources: nineteen models on four nodes of
+ * eight A100, sixteen of ChatLMSYS, and small clusters. Spatial partitioning is placed by hand, as
+ * in the paper; MuxServe and temporal multiplexing by MuxServe's planner. */
 #include "cmd/repro_sweep.h"
 
 #include "base/num.h"
@@ -30,7 +30,7 @@ static const struct repro_system spatial = { "spatial", "fcfs", "", spatial_engi
 
 /* ---- Throughput. ---- */
 
-/* sum(rate X) / sum(rate): what the paper calls aggregated throughput; mean over seeds. */
+/* Returns sum(rate X) / sum(rate), the paper's aggregated throughput, as a mean over seeds. */
 static double weighted(const struct repro *repro, const struct repro_sweep *sweep,
                        const struct repro_system *system, int i)
 {
@@ -81,8 +81,8 @@ static void show_throughput(struct repro *repro, const struct repro_sweep *sweep
     }
 }
 
-/* The most by which `better` serves more than `worse`, and whether it never serves less than 99%.
- */
+/* Returns the most by which `better` serves more than `worse`, and whether it never serves less
+ * than 99%. */
 static bool serves_more(const struct repro *repro, const struct repro_sweep *sweep,
                         const struct repro_system *better, const struct repro_system *worse,
                         double *most)

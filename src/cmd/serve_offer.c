@@ -1,4 +1,4 @@
-/* What a server knows of one of its models. */
+/* A server's data on one of its models. */
 #include "cmd/serve_offer.h"
 
 #include "base/log.h"
@@ -16,7 +16,8 @@ static const char *keep(struct serve_offer *offer, const char *text)
     return text == NULL ? NULL : pile_text(&offer->pile, text, strlen(text));
 }
 
-/* The offer's own copy, each text of it: what it was read from may go before it. */
+/* Makes the offer's own copy of the model, with each text, since the original may be freed
+ * earlier. */
 static void keep_model(struct serve_offer *offer, const struct config_model *model)
 {
     int n_keys;

@@ -1,5 +1,5 @@
-/* Runs simulations on all cores. Nothing is shared but the counter of cases taken, so the number of
- * threads shows in no result. */
+/* Runs simulations on all cores. Threads share only the counter of started cases, so no result
+ * depends on the number of threads. */
 #include "cmd/sim_cases.h"
 
 #include "base/mem.h"
@@ -76,8 +76,8 @@ static enum status choose_predictor(const char *name, struct sim_choice *choice,
     return fault_set(fault, STATUS_NOT_FOUND, "--predictor is one of %s", length_names());
 }
 
-/* What predicts when nobody is named: the truth, or, where the workload has noise, the lengths that
- * it was put on, which an oracle would see through. */
+/* Returns the predictor when none is named. It is the truth, unless the workload has noise. Then it
+ * uses the lengths with that noise, because an oracle would see through it. */
 static const char *usual_predictor(const struct sim_workload *workload)
 {
     bool is_noisy =
@@ -85,7 +85,7 @@ static const char *usual_predictor(const struct sim_workload *workload)
     return is_noisy ? "file" : "oracle";
 }
 
-/* The scenario's own names go before a preset's; a label's own predictor before both. */
+/* The scenario's own names override a preset's; a label's own predictor overrides both. */
 enum status sim_cases_choose(const struct scenario *scenario, const char *whole,
                              struct sim_choice *choice, struct sim_options *options,
                              struct fault *fault)
@@ -135,7 +135,7 @@ enum status sim_cases_choose(const struct scenario *scenario, const char *whole,
     return status != STATUS_OK ? status : choose_predictor(predictor, choice, options, fault);
 }
 
-/* What a case writes while it runs. */
+/* The files that a case writes while it runs. */
 struct recording {
     struct metrics_trace *trace;
     struct engine_log *logs[LOGS_MAX];
@@ -387,7 +387,7 @@ static enum status parse_rule(const char *text, struct score_rule *rule, struct 
         "--slo is seallm-solo:5, seallm-mean:5, muxserve:8, aladdin, uellm or service");
 }
 
-/* What no service has a target for, every request that ends would meet. */
+/* If no service has a target, every request that ends would meet it. */
 static enum status no_target(const struct score_rule *rule, struct fault *fault)
 {
     return fault_set(fault, STATUS_BAD_INPUT,

@@ -211,11 +211,11 @@ void kv_close(struct kv *kv)
     mem_give(kv);
 }
 
-int64_t kv_pads(const struct kv *kv, int service, uint32_t *first)
+int64_t kv_aside(const struct kv *kv, int service, uint32_t *first)
 {
     const struct kv_budget_service *s = &kv->budget.services[service];
     *first = kv->n_units_max * (uint32_t)s->blocks_per_unit;
-    return kv->options.is_virtual ? 0 : kv_blocks_in(s, kv->options.n_pad_units);
+    return kv->options.is_virtual ? 0 : kv_blocks_in(s, kv->options.n_units_aside);
 }
 
 enum kv_kind kv_kind(const struct kv *kv)
@@ -225,7 +225,7 @@ enum kv_kind kv_kind(const struct kv *kv)
 
 int64_t kv_range_bytes(const struct kv *kv)
 {
-    return kv->range_bytes + kv->options.n_pad_units * kv->options.unit_bytes;
+    return kv->range_bytes + kv->options.n_units_aside * kv->options.unit_bytes;
 }
 
 /* Units below the target are open; those above that are still closing have had memory all along. */

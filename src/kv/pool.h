@@ -79,7 +79,7 @@ struct kv {
     struct kv_service *services; /* (n_services_max); one without block_tokens is none */
     struct kv_host host;
     struct kv_memory memory; /* NULL functions: none was lent */
-    int64_t range_bytes;     /* without pads */
+    int64_t range_bytes;     /* without what is set aside */
     uint32_t n_units_max;
     uint32_t n_units_target; /* units below are open; above, CLOSED or closing */
     uint32_t n_units_used;   /* from here on none was ever written: those that are open are FREE */

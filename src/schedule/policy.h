@@ -132,7 +132,8 @@ struct schedule_policy {
     int n_lanes_wanted;  /* equal shares of the device beside lane 0 that it plans for; 0 = none */
     bool wants_no_cores; /* lanes of cores, which are no faster side by side, it does not use */
     bool uses_shares;    /* a service with a share decodes on a lane of that size */
-    bool pads_batches;   /* its batches may have pad_to: the executor needs room for pads */
+    bool pads_batches; /* its batches may have pads (core/pads.h): the executor needs room for them
+                        */
 };
 /* The room's table, by name. NULL when there is none. */
 const struct schedule_policy *schedule_find(const char *name);

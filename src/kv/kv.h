@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "core/dtype.h"
 #include "core/request.h"
+#include "kv/choose.h"
 #include "kv/cut.h"
 #include "kv/ledger.h"
 #include <string.h>

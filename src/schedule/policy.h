@@ -14,13 +14,6 @@
 
 #define SCHEDULE_NONE UINT32_MAX /* no slot */
 
-/* The defaults that thresholds.h names. */
-void schedule_config_init(struct schedule_config *config);
-/* Sets one by text, "name=value": times in milliseconds, flags 0 or 1. A fault says what it should
- * have been. Names: schedule_config_name(0), (1), ... until NULL. */
-enum status schedule_config_set(struct schedule_config *config, const char *text,
-                                struct fault *fault) MUST_USE;
-const char *schedule_config_name(int i);
 struct schedule_limits {
     int32_t n_services_max, n_requests_max, n_lanes;
 };

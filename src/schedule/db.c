@@ -17,6 +17,7 @@
 #include "schedule/db.h"
 #include "base/time.h"
 #include "schedule/picks.h"
+#include "schedule/hold.h"
 #include "schedule/policies.h"
 
 /* mlfq: by priority, then level, then by when it joined the level. */
@@ -208,7 +209,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     if (db->variant == DB_MLFQ)
         until_ns = next_sinking_ns(db, view, &fill);
     if (until_ns > view->now_ns)
-        schedule_fill_hold(&fill, until_ns);
+        schedule_hold(&fill, until_ns);
 }
 
 static void report(const void *state, const struct schedule_view *view,

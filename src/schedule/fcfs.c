@@ -12,6 +12,8 @@
  * take a request's blocks. */
 #include "base/time.h"
 #include "schedule/newest.h"
+#include "schedule/fcfs.h"
+#include "schedule/hold.h"
 #include "schedule/policies.h"
 #include <string.h>
 
@@ -129,7 +131,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     if (filled == FILLED_NOTHING && running != SCHEDULE_NONE)
         filled = schedule_fill_serve(&fill, service, FILL_RUNNING, SCHEDULE_NONE);
     if (filled == FILLED_BATCH)
-        schedule_fill_hold(&fill, TIME_NEVER);
+        schedule_hold(&fill, TIME_NEVER);
 }
 
 /* Finds the service's oldest again, `gone` left out. */

@@ -15,6 +15,8 @@
  * claimed. */
 #include "base/time.h"
 #include "schedule/fill.h"
+#include "schedule/fcfs.h"
+#include "schedule/hold.h"
 #include "schedule/policies.h"
 
 struct ils {
@@ -120,7 +122,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
         if (filled == FILLED_BATCH) {
             if (ils->is_fastgen)
                 order.books = NULL, order.booked = NULL; /* nobody starts in a hold */
-            schedule_fill_hold(&fill, TIME_NEVER);
+            schedule_hold(&fill, TIME_NEVER);
             return;
         }
         is_short |= filled == FILLED_PREEMPTS;

@@ -6,6 +6,8 @@
  * No bound is claimed while other models' requests, or those of a higher priority, take these
  * blocks. Moving a request to another worker is the router's part. */
 #include "schedule/lease.h"
+#include "schedule/fcfs.h"
+#include "schedule/hold.h"
 #include "schedule/policies.h"
 
 enum { SPARE_TOKENS = 16 }; /* beyond what is predicted */
@@ -159,7 +161,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &scls->config, &order, plan);
     if (schedule_lane_is_free(view, 0) && !schedule_lease_yield(&scls->leases, &fill, is_not_fresh))
-        schedule_fill_in_turn(&fill, scls->last);
+        schedule_hold_turn(&fill, scls->last);
 }
 
 static void saw(void *state, const struct schedule_view *view, const struct schedule_event *event)

@@ -19,6 +19,8 @@
  * claimed beside requests of a higher priority. */
 #include "schedule/newest.h"
 #include "schedule/picks.h"
+#include "schedule/fcfs.h"
+#include "schedule/hold.h"
 #include "schedule/policies.h"
 #include "schedule/quota.h"
 #include "base/time.h"
@@ -302,7 +304,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
             until_ns = min_i64(mux->quota.next_sample_ns, mux->quota.next_ns);
         fill.batch = &plan->batches[0];
         if (until_ns > view->now_ns)
-            schedule_fill_hold(&fill, until_ns);
+            schedule_hold(&fill, until_ns);
     }
 }
 

@@ -14,13 +14,6 @@
 
 #define SCHEDULE_NONE UINT32_MAX /* no slot */
 
-/* The defaults that thresholds.h names. */
-void schedule_config_init(struct schedule_config *config);
-/* Sets one by text, "name=value": times in milliseconds, flags 0 or 1. A fault says what it should
- * have been. Names: schedule_config_name(0), (1), ... until NULL. */
-enum status schedule_config_set(struct schedule_config *config, const char *text,
-                                struct fault *fault) MUST_USE;
-const char *schedule_config_name(int i);
 struct schedule_limits {
     int32_t n_services_max, n_requests_max, n_lanes;
 };
@@ -132,7 +125,8 @@ struct schedule_policy {
     int n_lanes_wanted;  /* equal shares of the device beside lane 0 that it plans for; 0 = none */
     bool wants_no_cores; /* lanes of cores, which are no faster side by side, it does not use */
     bool uses_shares;    /* a service with a share decodes on a lane of that size */
-    bool pads_batches;   /* its batches may have pad_to: the executor needs room for pads */
+    bool pads_batches; /* its batches may have pads (core/pads.h): the executor needs room for them
+                        */
 };
 /* The room's table, by name. NULL when there is none. */
 const struct schedule_policy *schedule_find(const char *name);

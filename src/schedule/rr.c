@@ -7,6 +7,8 @@
  * request that lacks blocks, since other services' prompts may take them as they fall free, nor
  * beside requests of a higher priority. */
 #include "schedule/newest.h"
+#include "schedule/fcfs.h"
+#include "schedule/hold.h"
 #include "schedule/policies.h"
 
 struct rr {
@@ -48,7 +50,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &rr->config, &order, plan);
     if (schedule_lane_is_free(view, 0))
-        schedule_fill_in_turn(&fill, rr->last);
+        schedule_hold_turn(&fill, rr->last);
 }
 
 static void saw(void *state, const struct schedule_view *view, const struct schedule_event *event)

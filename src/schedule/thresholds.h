@@ -1,70 +1,104 @@
-/* Every threshold of every engine scheduler, in one struct. A preset is a few of these. */
+/* Every threshold of every engine scheduler, each in one row: the field, its default, its range
+ * and what it means. A preset is a few of these. */
 #pragma once
-#include "base/base.h"
+#include "base/settings.h"
+#include "core/limits.h"
 
-struct schedule_config {        /* every threshold of every policy, one struct */
-    int32_t n_seqs_max;         /* requests of one batch: 256 */
-    int32_t n_batch_tokens_max; /* prompt tokens of one batch: 2048 */
-    /* > 0: prompts are computed in chunks, beside the decodes of their service, at most this many
-     * tokens in such a batch; 0 = whole prompts, in batches of their own */
-    int32_t chunk_tokens;
-    double watermark; /* fraction of the pool kept free when a request starts: 0.01 */
-    /* blocks that every running request is to have ahead when another starts: 1; 0 = as vLLM, which
-     * starts sooner and preempts more */
-    int32_t ahead_blocks;
-    int64_t starve_ns_min; /* theta = max(starve_ns_min, starve_factor * L-hat): 3 s, 2.5 */
-    double starve_factor;
-    /* db-*, value: tokens that a starved request generates, once it is served, before others go
-     * ahead of it or take its blocks: 16 */
-    int32_t starve_tokens;
-    int64_t share_ns_depth;  /* db-share: depth of a service's bucket of device time: 0.3 s */
-    int64_t share_ns_period; /* shares are computed anew this often: 8 s */
-    double pool_full; /* above this fraction used, db-share cuts the heaviest service's cap: 0.9 */
-    double pool_cut;  /* by this factor a period: 0.8 */
-    /* value (value_policy.c has the formulas): the least work of a request, in L-hat, while none
-     * has ended (0.1), and the part of them that have less (0.2); the slowness that adds half of
-     * what it can, how slow counts at most, exponent of the rate, number of requests up to which
-     * the greedy rule holds, most of the pool that heavy models leave free: 4, 5, 0.5, 6, 0.25. As
-     * many requests run together as end soonest, times value_batch (1; 0: n_seqs_max). A request
-     * that cannot end within late_factor (2) times its expected time alone, and that time, of its
-     * arrival is late: its turn comes after those that are not. */
-    double value_age, value_young, value_slow, value_cap, value_rate, value_few, value_kept;
-    double value_batch, late_factor;
-    bool db_counts_wall;  /* DB charges wall time of the batch, not solo-equivalent work */
-    int32_t n_rounds_max; /* a hold plans at most this many rounds: 4096; 1 = never hold */
+/* type, name, kind, default, least, most, help; times in milliseconds, as they are written. */
+/* clang-format off */
+#define SCHEDULE_THRESHOLDS(T)                                                                     \
+    T(int32_t, n_seqs_max, COUNT, 256, 1, LIMIT_BATCH_ITEMS, "requests of one batch")              \
+    T(int32_t, n_batch_tokens_max, COUNT, 2048, 16, LIMIT_BATCH_TOKENS,                            \
+      "prompt tokens of one batch")                                                                \
+    T(int32_t, chunk_tokens, COUNT, 0, 0, LIMIT_BATCH_TOKENS, "prompts are computed in chunks "    \
+      "beside the decodes of their model, with at most so many tokens in such a batch; 0: "        \
+      "whole, in batches of their own")                                                            \
+    T(double, watermark, NUMBER, 0.01, 0, 1, "fraction of the pool that stays free when a "        \
+      "request starts")                                                                            \
+    T(int32_t, ahead_blocks, COUNT, 1, 0, 1024, "blocks that every running request is to have "    \
+      "ahead when another starts; 0: as vLLM, which starts sooner and preempts more")              \
+    T(int64_t, starve_ns_min, MILLISECONDS, 3000, 0, 1e9, "a request starves after theta = "       \
+      "max(starve_ns_min, starve_factor times L-hat) without service")                             \
+    T(double, starve_factor, NUMBER, 2.5, 0, 1e6, "see starve_ns_min")                             \
+    T(int32_t, starve_tokens, COUNT, 16, 1, LIMIT_CONTEXT, "tokens that a starved request "        \
+      "generates, once it is served, before others go ahead of it or take its blocks")             \
+    T(int64_t, share_ns_depth, MILLISECONDS, 300, 1, 1e6, "depth of a model's bucket of device "   \
+      "time")                                                                                      \
+    T(int64_t, share_ns_period, MILLISECONDS, 8000, 1, 1e9, "shares of device time are computed "  \
+      "anew this often")                                                                           \
+    T(double, pool_full, NUMBER, 0.9, 0, 1, "above this fraction of the pool in use the "          \
+      "heaviest model's cap is cut")                                                               \
+    T(double, pool_cut, NUMBER, 0.8, 0.01, 1, "by this factor in a period")                        \
+    T(double, value_age, NUMBER, 0.1, 0.001, 100, "the least work of a request, in L-hat, while "  \
+      "none has ended")                                                                            \
+    T(double, value_young, NUMBER, 0.2, 0, 1, "the part of a model's requests whose work counts "  \
+      "as the least")                                                                              \
+    T(double, value_slow, NUMBER, 4, 0.1, 1e6, "the slowness that adds half of what it can")       \
+    T(double, value_cap, NUMBER, 5, 0, 1e6, "slowness adds at most the square of this")            \
+    T(double, value_rate, NUMBER, 0.5, 0, 2, "exponent of the rate by which a model's worth is "   \
+      "divided")                                                                                   \
+    T(double, value_few, NUMBER, 6, 0, 1e6, "up to so many requests the greedy rule holds")        \
+    T(double, value_kept, NUMBER, 0.25, 0, 1, "most of the pool that heavy models leave free")     \
+    T(double, value_batch, NUMBER, 1, 0, 1e6, "as many requests run together as end soonest, "     \
+      "times this; 0: n_seqs_max")                                                                 \
+    T(double, late_factor, NUMBER, 2, 0, 1e6, "a request that cannot end within so many times "    \
+      "its expected time alone, and that time, of its arrival is late: its turn comes after "      \
+      "the others")                                                                                \
+    T(bool, db_counts_wall, FLAG, 0, 0, 1, "budgets are charged wall time of the batch, not the "  \
+      "work that it would be alone")                                                               \
+    T(int32_t, n_rounds_max, COUNT, 4096, 1, 1 << 20, "rounds that a hold plans at most; 1: no "   \
+      "holds")                                                                                     \
+    T(int64_t, mlfq_ns_quantum, MILLISECONDS, 10, 0.001, 1000, "quantum of device time of level "  \
+      "0; each further level has twice as much")                                                   \
+    T(int64_t, mlfq_ns_idle, MILLISECONDS, 3000, 0, 1e9, "a request that was idle for so long "    \
+      "rises to level 0")                                                                          \
+    T(int32_t, mlfq_n_steps, COUNT, 1000, 1, 1 << 30, "batches after which idle requests are "     \
+      "looked for")                                                                                \
+    T(int64_t, quota_ns_period, MILLISECONDS, 8000, 16, 1e9, "quotas are adapted this often")      \
+    T(double, quota_donor, NUMBER, 0.9, 0, 1, "a model that uses less than this part of its "      \
+      "quota offers what lies above quota_kept")                                                   \
+    T(double, quota_kept, NUMBER, 0.95, 0, 1, "see quota_donor")                                   \
+    T(double, quota_wanted, NUMBER, 1.1, 1, 100, "a model that wants more than so many times "     \
+      "what it uses asks for more")                                                                \
+    T(double, quota_step, NUMBER, 0.1, 0, 1, "part of its quota that it asks for")                 \
+    T(double, quota_lent, NUMBER, 0.1, 0, 1, "a quota may be passed while more than this part "    \
+      "of the pool is free and no model below its own lacks blocks")                               \
+    T(bool, has_soft_quotas, FLAG, 0, 0, 1, "quotas hold in db-share, too")                        \
+    T(bool, has_fixed_parts, FLAG, 0, 0, 1, "a model that is alone keeps to a part of the "        \
+      "device, too")                                                                               \
+    T(int32_t, lease_tokens, COUNT, 128, 1, LIMIT_CONTEXT, "tokens of a lease")                    \
+    T(bool, has_leases, FLAG, 0, 0, 1, "db-share books leases")                                    \
+    T(bool, promotes_slack, FLAG, 0, 0, 1, "a request whose deadline is nearer than its "          \
+      "predicted rest counts as starved")                                                          \
+    T(bool, guards_tpot, FLAG, 0, 0, 1, "no prompt starts while a model with a target per token "  \
+      "would miss it by that (Aladdin's constraint (d))")                                          \
+    T(int32_t, static_n_seqs_max, COUNT, 12, 1, LIMIT_BATCH_ITEMS,                                 \
+      "requests of a static batch")                                                                \
+    T(int64_t, cohort_ns_wait, MILLISECONDS, 1000, 0, 1e9, "a router's batch whose members did "   \
+      "not all come starts without them after this")                                               \
+    T(int32_t, ils_new_tokens, COUNT, 1024, 1, LIMIT_CONTEXT, "new tokens that a request is "      \
+      "taken to want at most, where its own limit is no lower")                                    \
+    T(int32_t, ils_n_seqs_max, COUNT, 64, 1, LIMIT_BATCH_ITEMS,                                    \
+      "requests that run together")                                                                \
+    T(int32_t, fastgen_batch_tokens, COUNT, 768, 16, LIMIT_BATCH_TOKENS,                           \
+      "tokens of a batch")                                                                         \
+    T(int32_t, fastgen_n_seqs_max, COUNT, 512, 1, LIMIT_BATCH_ITEMS,                               \
+      "requests of a batch")                                                                       \
+    T(bool, fastgen_flushes_all, FLAG, 1, 0, 1, "out of blocks it takes back those of all "        \
+      "requests (v0.2.0), not the last one's (from 0.2.1)")
+/* clang-format on */
 
-    /* mlfq: level k has a quantum of mlfq_ns_quantum << k of device time: 10 ms. Who was idle for
-     * mlfq_ns_idle (3 s) rises to level 0, looked at every mlfq_n_steps (1000) batches. */
-    int64_t mlfq_ns_quantum, mlfq_ns_idle;
-    int32_t mlfq_n_steps;
+#define FIELD(type, name, ...) type name;
+struct schedule_config {
+    SCHEDULE_THRESHOLDS(FIELD)
+}; /* times in nanoseconds */
+#undef FIELD
 
-    /* Quotas of the pool (adbs; soft in db-share when has_soft_quotas): a period of 8 s; who uses
-     * less than quota_donor (0.9) of his quota offers what is above quota_kept (0.95); who wants
-     * more than quota_wanted (1.1) times what he uses asks quota_step (0.1); a quota may be passed
-     * while more than quota_lent (0.1) of the pool is free and nobody below his own lacks blocks.
-     */
-    int64_t quota_ns_period;
-    double quota_donor, quota_kept, quota_wanted, quota_step, quota_lent;
-    bool has_soft_quotas;
-    bool
-        has_fixed_parts; /* adbs, mux-*: also a model that is alone keeps to a part of the device */
-
-    /* scls-cb, and db-share when has_leases: tokens of a lease: 128. */
-    int32_t lease_tokens;
-    bool has_leases;
-    bool promotes_slack; /* db-share: deadline less predicted rest < 0 counts as starved */
-    bool guards_tpot;    /* db-share: no prompt while a service with a target per token would miss
-                            it (Aladdin's constraint (d)) */
-
-    /* Static batches (sls, cohort): at most this many requests: 12; a router's batch whose members
-     * did not all come starts without them after cohort_ns_wait: 1 s. */
-    int32_t static_n_seqs_max;
-    int64_t cohort_ns_wait;
-
-    /* ils-reserve: new tokens that a request is taken to want at most, when its own limit is lower:
-     * 1024, and requests that run together: 64. ils-fastgen: tokens and sequences of a batch (768,
-     * 512); out of blocks it gives back everybody's (v0.2.0) or the last one's (from 0.2.1). */
-    int32_t ils_new_tokens, ils_n_seqs_max;
-    int32_t fastgen_batch_tokens, fastgen_n_seqs_max;
-    bool fastgen_flushes_all;
-};
+const struct settings_row *schedule_thresholds(int *n);
+void schedule_config_init(struct schedule_config *config); /* the defaults */
+/* Sets one by text, "name=value": times in milliseconds, flags 0 or 1. A fault says what it should
+ * have been. */
+enum status schedule_config_set(struct schedule_config *config, const char *text,
+                                struct fault *fault) MUST_USE;
+/* Is every threshold in its range? */
+bool schedule_config_is_sound(const struct schedule_config *config);

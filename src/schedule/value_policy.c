@@ -58,6 +58,7 @@
 #include "base/time.h"
 #include "schedule/lanes.h"
 #include "schedule/picks.h"
+#include "schedule/hold.h"
 #include "schedule/policies.h"
 
 enum { PROMPTS = FILL_WAITING | FILL_CATCHING_UP };
@@ -351,7 +352,7 @@ static void plan(const void *self, const struct schedule_view *view, struct sche
         return;
     plan->batches[0].lane = 0; /* it is alone */
     fill.batch = &plan->batches[0];
-    schedule_fill_hold(&fill, TIME_NEVER);
+    schedule_hold(&fill, TIME_NEVER);
 }
 
 /* ---- What happens. ---- */

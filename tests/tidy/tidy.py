@@ -35,7 +35,6 @@ MORE_PREFIXES = {  # what a header offers beside its own name
     "base/str.c": ["view", "utf8", "parse"],
     "base/team.c": ["thread", "lock"],
     "cmd/main.c": ["main"],
-    "kv/kind.c": ["kv_choose"],
     "kv/shape.c": ["kv_choose"],
 }
 DECIDING_ROOMS = ("kv", "predict", "schedule", "route", "place", "engine", "cluster", "sim")

@@ -1,5 +1,5 @@
 /* A model of a server, described by its configuration and by its file. Its number is that of its
- * service. Another model may get the number later, in the number's next life.
+ * service. Another model may get the number later, in another life.
  *
  *   VACANT --opened--> OPEN --its engines have it, admitted--> THERE --it is to leave--> LEAVING
  *      ^                 |                                                                  |
@@ -43,6 +43,7 @@ struct serve_offer_options {
     const struct config *config; /* its global settings apply */
     struct compute_device *device;
     int32_t n_rows_max;
+    uint16_t life; /* of its service */
     bool is_by_path;
 };
 /* Opens the model's header, on any thread, and reads what engines and clients need. The caller
@@ -51,8 +52,7 @@ enum status serve_offer_open(struct serve_offer *offer, int number,
                              const struct config_model *model,
                              const struct serve_offer_options *options,
                              struct fault *fault) MUST_USE;
-/* Frees its data and makes it VACANT. is_over: a service had its number, so the number's next life
- * begins. */
-void serve_offer_close(struct serve_offer *offer, bool is_over);
+/* Frees its data and makes it VACANT. */
+void serve_offer_close(struct serve_offer *offer);
 /* Returns whether the model has this name, or one of these aliases of another. */
 bool serve_offer_has_name(const struct serve_offer *offer, const char *name);

@@ -301,6 +301,7 @@ static void open_cluster(struct house *house)
         .manager = PORT_MANAGER,
         .n_engines = house->n_engines,
         .n_services = house->n_services,
+        .services = services,
         .n_requests_max = (uint32_t)house->config.n_requests_max,
         .engines = engines,
         .report_ns = house->config.report_ns,
@@ -483,7 +484,7 @@ bool wire_close(struct house *house)
     }
     bool is_recorded = recorders_close(&house->recorders);
     for (int s = 0; s < LIMIT_MODELS; s++)
-        serve_offer_close(&house->offers[s], false);
+        serve_offer_close(&house->offers[s]);
     if (house->epoll_fd >= 0) {
         wake_close(&house->kick);
         close(house->epoll_fd);

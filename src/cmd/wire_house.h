@@ -38,6 +38,7 @@ struct wire_join {
     struct config_model models[LIMIT_MODELS];
     int offers[LIMIT_MODELS]; /* (change.n_adds) of the added ones */
     int n_opened;
+    uint16_t life; /* of the model that joined last */
     struct fault fault;
     enum status status;
 };

@@ -60,14 +60,27 @@ static void tell_models(struct house *house)
 
 /* ---- The opener: a thread that reads the files of joining models. ---- */
 
+/* A life that no model has, so that one that joins again is not taken for the one that leaves. */
+static uint16_t new_life(struct house *house)
+{
+    bool is_taken = true;
+    while (is_taken) {
+        house->join.life++;
+        is_taken = house->join.life == 0; /* the life of those that were there at the start */
+        for (int s = 0; s < LIMIT_MODELS; s++)
+            is_taken = is_taken || house->offers[s].service.life == house->join.life;
+    }
+    return house->join.life;
+}
+
 static void open_models(void *arg)
 {
     struct house *house = arg;
     struct wire_join *join = &house->join;
-    const struct serve_offer_options options =
-        wire_house_offer_options(house, join->change.is_by_path);
+    struct serve_offer_options options = wire_house_offer_options(house, join->change.is_by_path);
     for (int i = 0; i < join->change.n_adds && join->status == STATUS_OK; i++) {
         int s = join->offers[i];
+        options.life = new_life(house);
         join->status =
             serve_offer_open(&house->offers[s], s, &join->models[i], &options, &join->fault);
         join->n_opened += join->status == STATUS_OK;
@@ -164,7 +177,7 @@ static void give_up(struct house *house, enum status status)
         if (is_in_engines)
             offer->state = OFFER_REMOVING;
         else
-            serve_offer_close(offer, false);
+            serve_offer_close(offer);
     }
     finish(house, status, &fault, -1);
 }
@@ -232,7 +245,7 @@ static void commit(struct house *house)
         struct serve_offer *offer = &house->offers[s];
         for (int e = 0; e < house->n_engines; e++)
             run_unit_admit_service(house->engines[e].unit, s);
-        cluster_node_add_service(house->node, s, offer->service.life);
+        cluster_node_add_service(house->node, s, &offer->service);
         cluster_gateway_add_service(house->gateway, s, &offer->service);
         cluster_manager_add_service(house->manager, s, &offer->service, offer->need_bytes);
         offer->state = OFFER_THERE;
@@ -313,7 +326,7 @@ static void step_leaving(struct house *house, int s)
         if (!leave_engines(house, s))
             return;
         log_line(LOG_INFO, "serve", "model %s has left", offer->service.name);
-        serve_offer_close(offer, true);
+        serve_offer_close(offer);
         return;
     }
 }

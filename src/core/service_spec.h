@@ -11,7 +11,8 @@ struct service_slo {
 };
 struct service_spec {
     char name[LIMIT_NAME_BYTES];
-    uint16_t life;         /* how often its number belonged to another service before */
+    uint64_t identity; /* hash of the model file and the settings that its tokens depend on */
+    uint16_t life;     /* tells it from an earlier one with the same name and identity */
     int32_t n_context_max; /* tokens of prompt and answer; 0 = the model's own */
     int32_t priority;      /* default of its requests */
     struct service_slo slo;

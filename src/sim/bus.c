@@ -29,6 +29,7 @@ static void make_specs(const struct sim_options *o, struct service_spec *specs, 
 {
     for (int32_t s = 0; s < o->n_services; s++) {
         snprintf(specs[s].name, sizeof(specs[s].name), "%s", o->services[s].name);
+        specs[s].identity = (uint64_t)s; /* names may be equal */
         specs[s].slo = o->slo;
         specs[s].keep_alive_ns = -1;
         specs[s].is_loaded_at_start = true;
@@ -77,6 +78,7 @@ static void open_actors(struct sim_bus *bus)
                                         .manager = SIM_BUS_MANAGER,
                                         .n_engines = o->n_engines,
                                         .n_services = o->n_services,
+                                        .services = specs,
                                         .n_requests_max = bus->sim.n_clients_max,
                                         .engines = faces,
                                         .report_ns = bus->report_ns,

@@ -283,6 +283,7 @@ static void open_actors(struct world *w, const struct service_spec *specs,
                                                                 .n_requests_max = N_REQUESTS,
                                                                 .n_engines = N_ENGINES,
                                                                 .n_services = N_SERVICES,
+                                                                .services = specs,
                                                                 .engines = faces,
                                                                 .report_ns = 5 * TIME_NS_PER_MS,
                                                                 .fits = router->fits });

@@ -15,7 +15,7 @@
 #include "core/service.h"
 #include "core/service_spec.h"
 #include "predict/perf.h"
-#include "route/thresholds.h"
+#include "route/config.h"
 
 #define ROUTE_NONE UINT32_MAX /* no slot */
 

@@ -10,7 +10,7 @@
 #include "core/request.h"
 #include "kv/kv.h"
 #include "predict/perf.h"
-#include "schedule/thresholds.h"
+#include "schedule/config.h"
 
 #define SCHEDULE_NONE UINT32_MAX /* no slot */
 
@@ -115,6 +115,10 @@ struct schedule_report {
 };
 struct schedule_policy {
     const char *name, *summary;
+    /* For the tables of the documents, a few words each: the request or model that is next, what
+     * a batch mixes, when blocks are booked, and what bounds a request's wait. */
+    const char *chooses, *batches, *memory, *starvation;
+    const char *thresholds; /* names of all that it reads, separated by spaces; config.h */
     size_t (*state_bytes)(const struct schedule_limits *limits);
     void (*open)(void *state, const struct schedule_limits *limits,
                  const struct schedule_config *config);

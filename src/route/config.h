@@ -80,7 +80,7 @@ struct route_config { /* times in nanoseconds */
 };
 #undef FIELD
 
-const struct settings_row *route_thresholds(int *n);
+const struct settings_row *route_config_rows(int *n);
 void route_config_init(struct route_config *config); /* the defaults */
 /* Sets one threshold by its name: "n_slice=64", "heartbeat_ns=50" (those in ns take milliseconds),
  * "cost=code"; "static.SERVICE=ENGINE" maps a service. */

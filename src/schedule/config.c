@@ -1,5 +1,5 @@
 /* The thresholds by name: what a configuration, a preset or a command line may set. */
-#include "schedule/thresholds.h"
+#include "schedule/config.h"
 #include <string.h>
 
 #define ROW(type, name, kind, initial, least, most, help)                                          \
@@ -7,7 +7,7 @@
 static const struct settings_row rows[] = { SCHEDULE_THRESHOLDS(ROW) };
 #undef ROW
 
-const struct settings_row *schedule_thresholds(int *n)
+const struct settings_row *schedule_config_rows(int *n)
 {
     *n = (int)COUNT_OF(rows);
     return rows;

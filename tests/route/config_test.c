@@ -16,7 +16,7 @@ static void test_all_names(void **state)
     (void)state;
     struct route_config config;
     int n;
-    const struct settings_row *rows = route_thresholds(&n);
+    const struct settings_row *rows = route_config_rows(&n);
     for (int k = 0; k < n; k++) {
         const char *name = rows[k].name;
         static const char *const values[] = { "1", "0.5", "both", "padded", "code" };

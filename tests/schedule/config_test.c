@@ -46,7 +46,7 @@ static void every_field_has_a_row(void **state)
     memset(&ones, 0xff, sizeof(ones));
     memset(&zeros, 0, sizeof(zeros));
     int n;
-    const struct settings_row *rows = schedule_thresholds(&n);
+    const struct settings_row *rows = schedule_config_rows(&n);
     for (int i = 0; i < n; i++) {
         static const char *const values[] = { "1", "16", "1000" };
         enum status status = STATUS_BAD_INPUT;

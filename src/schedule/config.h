@@ -94,7 +94,12 @@ struct schedule_config {
 }; /* times in nanoseconds */
 #undef FIELD
 
-const struct settings_row *schedule_thresholds(int *n);
+/* What the filling of continuous batches reads (fill.h, hold.h), and starvation (starve.h). */
+#define SCHEDULE_CONFIG_FILL                                                                       \
+    "n_seqs_max n_batch_tokens_max chunk_tokens watermark ahead_blocks n_rounds_max"
+#define SCHEDULE_CONFIG_STARVE " starve_ns_min starve_factor starve_tokens"
+
+const struct settings_row *schedule_config_rows(int *n);
 void schedule_config_init(struct schedule_config *config); /* the defaults */
 /* Sets one by text, "name=value": times in milliseconds, flags 0 or 1. A fault says what it should
  * have been. */

@@ -1,5 +1,5 @@
 /* The routers' thresholds by name: what a configuration, a preset or a command line may set. */
-#include "route/thresholds.h"
+#include "route/config.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static const struct settings_row rows[] = { ROUTE_THRESHOLDS(ROW, WORD) };
 #undef ROW
 #undef WORD
 
-const struct settings_row *route_thresholds(int *n)
+const struct settings_row *route_config_rows(int *n)
 {
     *n = (int)COUNT_OF(rows);
     return rows;

@@ -24,11 +24,12 @@ enum route_phase { ROUTE_PHASE_BOTH, ROUTE_PHASE_PREFILL, ROUTE_PHASE_DECODE };
       "(unhealthy, draining, refusing) for so long is as one without the model")                   \
     T(int64_t, heartbeat_ns, MILLISECONDS, 50, 0.001, 1e6, "between two passes over what is "      \
       "held")                                                                                      \
-    T(double, gamma, NUMBER, 0.5, 0, 10, "weight of a request's decode time in its engine's "      \
-      "load (D-15)")                                                                               \
-    T(double, theta, NUMBER, 1, 0.01, 1, "part of an engine's KV that may be filled (D-16)")       \
-    T(double, headroom, NUMBER, 0, 0, 0.99, "decode batches are held to (1 - headroom) times "     \
-      "the target per token")                                                                      \
+    T(double, gamma, NUMBER, 0.5, 0, 10, "part of the predicted tokens that a request is taken "   \
+      "to hold in the mean (D-15)")                                                                \
+    T(double, theta, NUMBER, 1, 0.01, 1, "safety of the linear models: contexts are divided by "   \
+      "it, and a prompt may take this part of the time that decodes have saved (D-16)")            \
+    T(double, headroom, NUMBER, 0, 0, 0.99, "decode steps are held to (1 - headroom) times the "   \
+      "target per token")                                                                          \
     T(double, force_fraction, NUMBER, 0.3, 0, 1, "a request is forced when less than this part "   \
       "of its TTFT is left")                                                                       \
     T(int64_t, ttft_ns, MILLISECONDS, 600, 0.001, 1e9, "target to the first token of services "    \
@@ -44,8 +45,9 @@ enum route_phase { ROUTE_PHASE_BOTH, ROUTE_PHASE_PREFILL, ROUTE_PHASE_DECODE };
     T(int32_t, n_batch, COUNT, 12, 1, LIMIT_BATCH_ITEMS, "requests of a batch where the number "   \
       "is fixed; `pm`: at most")                                                                   \
     T(double, interval_factor, NUMBER, 0.5, 0, 100, "lambda: the interval is this part of the "    \
-      "least time that an engine needs for what it has")                                           \
-    T(int64_t, interval_ns_min, MILLISECONDS, 3000, 1, 1e9, "Gamma: and no shorter than this")     \
+      "least loaded engine's time")                                                                \
+    T(int64_t, interval_ns_min, MILLISECONDS, 3000, 1, 1e9, "Gamma: and it is never shorter "      \
+      "than this")                                                                                 \
     T(bool, spreads_small, FLAG, 0, 0, 1, "no batch has more requests than there are for each "    \
       "idle engine (D-20)")                                                                        \
     W(enum memory_kind, memory, 2, memory_words, "how a batch is known to fit: by padded bytes, "  \
@@ -59,13 +61,17 @@ enum route_phase { ROUTE_PHASE_BOTH, ROUTE_PHASE_PREFILL, ROUTE_PHASE_DECODE };
     T(double, slo_weight, NUMBER, 1, 0, 1e6, "of the deadline, in seconds, in the order of "       \
       "requests")                                                                                  \
     T(double, length_weight, NUMBER, 0.5, 0, 1e6, "of the predicted length, in tokens, there")     \
-    T(double, cost_w1, NUMBER, 1, 0, 1e6, "first weight of the test `text` and `code`")            \
-    T(double, cost_w2, NUMBER, 1, 0, 1e6, "second weight")                                         \
-    T(double, cost_l1, NUMBER, 1, 0, 1e6, "first exponent")                                        \
-    T(double, cost_l2, NUMBER, 1.2, 0, 1e6, "second exponent")                                     \
-    T(double, cost_max, NUMBER, 15000, 0, 1e12, "what the test allows")                            \
-    T(double, waste_max, NUMBER, 0.25, 0, 1e3, "of `waste`: pads for each token that is none")     \
-    T(int32_t, n_odbs_batch, COUNT, 10, 1, LIMIT_BATCH_ITEMS, "requests of a batch")               \
+    T(double, cost_w1, NUMBER, 1, 0, 1e6, "`text`: cost_w1 * deadlines * requests * cost_l1 + "    \
+      "cost_w2 * lengths * requests * cost_l2 is at most cost_max")                                \
+    T(double, cost_w2, NUMBER, 1, 0, 1e6, "see cost_w1; `code` has this term alone, with the "     \
+      "difference of lengths")                                                                     \
+    T(double, cost_l1, NUMBER, 1, 0, 1e6, "see cost_w1")                                           \
+    T(double, cost_l2, NUMBER, 1.2, 0, 1e6, "see cost_w1")                                         \
+    T(double, cost_max, NUMBER, 15000, 0, 1e12, "see cost_w1")                                     \
+    T(double, waste_max, NUMBER, 0.25, 0, 1e3, "`waste`: tokens that are computed for nothing, "   \
+      "for each of the longest row")                                                               \
+    T(int32_t, n_odbs_batch, COUNT, 10, 1, LIMIT_BATCH_ITEMS, "`code`: requests of a batch at "    \
+      "most")                                                                                      \
     T(int32_t, n_margin, COUNT, 50, 0, LIMIT_CONTEXT, "a batch's cap of new tokens is its "        \
       "longest prediction plus this")                                                              \
     T(double, late_penalty_s, NUMBER, 1, 0, 1e5, "seconds of machine time that a predicted miss "  \

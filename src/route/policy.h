@@ -107,6 +107,9 @@ struct route_event {
  * RETURNED and ARRIVED as held; at ENDED, GONE as neither. */
 struct route_policy {
     const char *name, *summary;
+    /* For the tables of the documents: what it does in full, its paper, and what it is for. */
+    const char *does, *source, *when;
+    const char *thresholds; /* names of all that it reads, separated by spaces; config.h */
     /* It looks at how far requests are that were sent: the simulator then plans step by step, so
      * that it sees the same with and without holds. */
     bool sees_tokens;

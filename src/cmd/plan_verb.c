@@ -1,8 +1,10 @@
 /* shoal plan: which models on which devices, for a cluster that one has or thinks of. */
-#include "cmd/plan_desk.h"
 #include "cmd/plan_layers.h"
-#include "cmd/plan_workers.h"
 #include "cmd/verbs.h"
+#include "report/plan.h"
+#include "report/workers.h"
+#include "scenario/desk.h"
+#include "scenario/plan.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -23,7 +25,7 @@ struct plan_ask { /* the command line */
 };
 struct plan_run {
     const struct plan_ask *ask;
-    struct plan_desk desk;
+    struct scenario_desk desk;
     struct plan_option options[OPTIONS_MAX];
     int n;
     struct place_plan second; /* the planner's own next best */
@@ -181,8 +183,9 @@ static bool open_ask(struct plan_ask *ask, int argc, char **argv)
     pile_free(&ask->scenario.pile);
     *ask = (struct plan_ask){ .effort = 1 };
     scenario_init(&ask->scenario);
-    enum status status = is_file(plain[0]) ? scenario_read(&ask->scenario, plain[0], &fault)
-                                           : plan_problem_cluster(&ask->scenario, plain[0], &fault);
+    enum status status = is_file(plain[0])
+                             ? scenario_read(&ask->scenario, plain[0], &fault)
+                             : scenario_problem_cluster(&ask->scenario, plain[0], &fault);
     if (status != STATUS_OK)
         return complain(&fault);
     if (has_workload)
@@ -214,7 +217,7 @@ static void plan_one(struct plan_run *run, const struct place_planner *planner)
         .is_seen = isatty(STDERR_FILENO) != 0 && !run->ask->scenario.is_json,
         .second = run->takes_second ? &run->second : NULL,
     };
-    plan_desk_plan(&run->desk, planner, &search, &run->options[run->n++]);
+    scenario_desk_plan(&run->desk, planner, &search, &run->options[run->n++]);
 }
 
 /* Best first, by the window planned on; of equals the first named. */
@@ -241,7 +244,7 @@ static void plan_alone(struct plan_run *run, const struct place_planner *chosen)
     run->takes_second = false;
     if (run->second.n_groups > 0) {
         snprintf(run->second_label, sizeof(run->second_label), "%s's next best", chosen->name);
-        plan_desk_score(&run->desk, run->second_label, &run->second, &run->options[run->n++]);
+        scenario_desk_score(&run->desk, run->second_label, &run->second, &run->options[run->n++]);
     }
     for (int i = 0; i < n; i++)
         if (all[i] != chosen && !all[i]->is_judging && run->n < OPTIONS_MAX)
@@ -252,7 +255,7 @@ static void plan_alone(struct plan_run *run, const struct place_planner *chosen)
 /* ---- One device less, one more. ---- */
 
 static void plan_changed(const struct plan_run *run, const struct place_planner *planner,
-                         bool is_more, struct plan_change *change)
+                         bool is_more, struct report_plan_change *change)
 {
     const struct plan_search search = { .effort = run->ask->effort };
     struct place_problem p = run->desk.of.problem;
@@ -268,13 +271,13 @@ static void plan_changed(const struct plan_run *run, const struct place_planner 
     p.nodes = nodes;
     change->is_known = p.n_devices > 0;
     if (change->is_known) {
-        struct plan_desk other;
+        struct scenario_desk other;
         struct plan_option option;
-        plan_desk_fork(&other, &run->desk, &p);
-        plan_desk_plan(&other, planner, &search, &option);
+        scenario_desk_fork(&other, &run->desk, &p);
+        scenario_desk_plan(&other, planner, &search, &option);
         change->score = option.planned;
         change->score.services = NULL;
-        plan_desk_close(&other);
+        scenario_desk_close(&other);
     }
     mem_give(nodes);
 }
@@ -287,7 +290,7 @@ static bool save(const char *path, const struct str *text)
     return file_write(path, text->at, text->n, &fault) == STATUS_OK || complain(&fault);
 }
 
-static bool tell(const struct plan_run *run, const struct plan_report *report, bool compares)
+static bool tell(const struct plan_run *run, const struct report_plan *report, bool compares)
 {
     const struct scenario *scenario = &run->ask->scenario;
     struct str text, page;
@@ -296,19 +299,19 @@ static bool tell(const struct plan_run *run, const struct plan_report *report, b
     str_init(&text);
     str_init(&page);
     if (scenario->is_json)
-        plan_report_json(report, &text);
+        report_plan_json(report, &text);
     else if (compares)
-        plan_report_compare(report, &text);
+        report_plan_compare(report, &text);
     else
-        plan_report_text(report, &text);
+        report_plan_text(report, &text);
     fputs(text.at, stdout);
     if (scenario->html != NULL) {
-        plan_page(report, scenario->is_json ? "" : text.at, &page);
+        report_plan_page(report, scenario->is_json ? "" : text.at, &page);
         is_fine = save(scenario->html, &page);
     }
     if (run->ask->out != NULL) {
         str_clear(&page);
-        if (plan_scenario(&run->desk.of, scenario, &run->options[0].plan, &page, &fault) !=
+        if (scenario_plan(&run->desk.of, scenario, &run->options[0].plan, &page, &fault) !=
             STATUS_OK)
             is_fine = complain(&fault);
         else
@@ -364,22 +367,22 @@ static int run_layers(const struct plan_ask *ask)
 
 static int run_workers(const struct plan_ask *ask)
 {
-    struct plan_problem *of = mem_take(sizeof(*of));
+    struct scenario_problem *of = mem_take(sizeof(*of));
     struct fault fault;
     struct str out;
     str_init(&out);
-    enum status status = plan_problem_open(of, &ask->scenario, ask->spans, &fault);
+    enum status status = scenario_problem_open(of, &ask->scenario, ask->spans, &fault);
     if (status != STATUS_OK) {
         (void)complain(&fault);
     } else {
         if (ask->scenario.is_json)
-            plan_workers_json(of, &ask->scenario, &out);
+            report_workers_json(of, &ask->scenario, &out);
         else
-            plan_workers_text(of, &ask->scenario, &out);
+            report_workers_text(of, &ask->scenario, &out);
         fputs(out.at, stdout);
     }
     str_free(&out);
-    plan_problem_close(of);
+    scenario_problem_close(of);
     mem_give(of);
     return status == STATUS_OK ? 0 : 2;
 }
@@ -399,11 +402,11 @@ static int run_plan(const struct plan_ask *ask)
     struct fault fault;
     int code = 2;
     run->ask = ask;
-    if (plan_desk_open(&run->desk, &ask->scenario, ask->spans, &fault) != STATUS_OK) {
+    if (scenario_desk_open(&run->desk, &ask->scenario, ask->spans, &fault) != STATUS_OK) {
         complain(&fault);
     } else if (plan_all(run, &chosen)) {
         bool compares = chosen == NULL;
-        struct plan_report report = { .of = &run->desk.of,
+        struct report_plan report = { .of = &run->desk.of,
                                       .options = run->options,
                                       .preset = ask->scenario.policy != NULL
                                                     ? ask->scenario.policy
@@ -420,7 +423,7 @@ static int run_plan(const struct plan_ask *ask)
         report.n = run->n;
         code = tell(run, &report, compares) && places_any(run) ? 0 : 1;
     }
-    plan_desk_close(&run->desk);
+    scenario_desk_close(&run->desk);
     mem_give(run);
     return code;
 }

@@ -5,12 +5,12 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/time.h"
-#include "cmd/lengths.h"
 #include "cmd/wire_join.h"
 #include "cpu/cpu.h"
 #include "metrics/print.h"
 #include "metrics/trace.h"
 #include "place/residency.h"
+#include "report/lengths.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -120,7 +120,7 @@ static enum status open_device(struct house *house, int e, int64_t memory_bytes,
     const struct config *config = &house->config;
     struct engine_place *place = &house->engines[e];
     int n_usual;
-    const char *const *usual = cmd_lanes_usual(house->chosen.policy, true, &n_usual);
+    const char *const *usual = config_lanes_usual(house->chosen.policy, true, &n_usual);
     bool wants_usual = config->n_lanes == 0 && place->device_spec.n_cores >= n_usual;
     place->device_spec.memory_bytes = memory_bytes;
     char texts[LIMIT_LANES][8];
@@ -132,8 +132,8 @@ static enum status open_device(struct house *house, int e, int64_t memory_bytes,
         wants_usual = true;
     }
     enum status status =
-        cmd_lanes_make(&place->lanes, &place->device_spec, wants_usual ? usual : config->lanes,
-                       wants_usual ? n_usual : config->n_lanes, fault);
+        config_lanes_make(&place->lanes, &place->device_spec, wants_usual ? usual : config->lanes,
+                          wants_usual ? n_usual : config->n_lanes, fault);
     if (status != STATUS_OK)
         return status;
     place->device = cpu_open(&place->device_spec, cpu_isa_best());
@@ -456,7 +456,7 @@ void wire_metrics(void *self, struct str *out)
     const char *names[LIMIT_MODELS] = { NULL };
     for (int s = 0; s < house->n_services; s++)
         names[s] = is_shown(&house->offers[s]) ? house->offers[s].service.name : NULL;
-    cmd_lengths_print(cluster_gateway_lengths(house->gateway), names, out);
+    report_lengths_print(cluster_gateway_lengths(house->gateway), names, out);
     print_places(house, out);
     metrics_print_name(out, "shoal_router_forced_total",
                        "Requests sent to an engine although they are expected to miss a target.",

@@ -4,7 +4,7 @@
  * its executor and its loader have threads of their own. */
 #pragma once
 #include "api/api.h"
-#include "cmd/config.h"
+#include "config/config.h"
 
 struct house;
 

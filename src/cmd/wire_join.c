@@ -4,7 +4,7 @@
  * added; then every engine takes all of it in, and only when all have, gateway, manager, node and
  * API learn of everything in one call. Until then a fault undoes what was done, and none of it
  * was visible. What is removed is no longer found by its name from the same instant on; it goes on
- * with the requests that it has, and leaves when they are over (serve_offer.h draws its states). */
+ * with the requests that it has, and leaves when they are over (serve/offer.h draws its states). */
 #include "cmd/wire_join.h"
 
 #include "base/log.h"

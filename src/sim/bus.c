@@ -126,8 +126,8 @@ static void open_all(struct sim_bus *bus, const struct sim_options *o, struct si
     open_actors(bus);
     sim_lengths_open(sim);
     sim_events_init(&sim->events, 1024);
-    sim_workload_begin(&sim->stream, o->workload);
-    sim->has_ask = sim_workload_next(&sim->stream, &sim->ask);
+    workload_begin(&sim->stream, o->workload);
+    sim->has_ask = workload_next(&sim->stream, &sim->ask);
 }
 
 static void close_all(struct sim_bus *bus)
@@ -144,7 +144,7 @@ static void close_all(struct sim_bus *bus)
     sim_channels_close(&bus->channels);
     length_book_close(&sim->lengths);
     sim_events_free(&sim->events);
-    sim_workload_end(&sim->stream);
+    workload_end(&sim->stream);
     mem_give(sim->clients);
     mem_give(sim->told);
     mem_give(sim->requests);
@@ -192,7 +192,7 @@ static void hear(struct sim_bus *bus, const struct service_event *event, const v
     r->n_tokens += event->n_tokens;
 }
 
-static void arrive(struct sim_bus *bus, const struct sim_ask *ask)
+static void arrive(struct sim_bus *bus, const struct workload_ask *ask)
 {
     struct sim *sim = &bus->sim;
     uint32_t index = sim_client_take(sim);
@@ -214,8 +214,7 @@ static void arrive(struct sim_bus *bus, const struct sim_ask *ask)
         return;
     }
     bus->clients[index].tokens = mem_take(sizeof(int32_t) * (size_t)r->n_tokens_max);
-    sim_workload_tokens(sim->options->workload, ask, 0, r->n_tokens_max,
-                        bus->clients[index].tokens);
+    workload_tokens(sim->options->workload, ask, 0, r->n_tokens_max, bus->clients[index].tokens);
     size_t n_bytes = request_body_bytes((uint32_t)r->n_prompt, 0, 0);
     *sim->body = (struct request_body){
         .n_bytes = (uint32_t)n_bytes,
@@ -367,7 +366,7 @@ static bool advance(struct sim_bus *bus)
     }
     while (sim->has_ask && sim->ask.arrived_ns <= sim->clock_ns) {
         arrive(bus, &sim->ask);
-        sim->has_ask = sim_workload_next(&sim->stream, &sim->ask);
+        sim->has_ask = workload_next(&sim->stream, &sim->ask);
     }
     while ((cancelled = sim_events_first(&sim->events)) != NULL &&
            cancelled->time_ns <= sim->clock_ns) {

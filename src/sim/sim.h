@@ -16,7 +16,7 @@
 #include "sim/chains.h"
 #include "sim/faults.h"
 #include "sim/replan.h"
-#include "sim/workload.h"
+#include "workload/workload.h"
 
 enum { SIM_CORES_GROUPS = 16 };
 struct engine_log;
@@ -100,7 +100,7 @@ struct sim_options {
     const struct route_policy *decode_router;
     int64_t kv_bytes_per_s; /* from prefill to decode engines; 0 = 25 GB/s */
     struct service_slo slo; /* of every service, for routers that look at it */
-    const struct sim_workload *workload;
+    const struct workload *workload;
     int64_t until_ns; /* the run ends here, be it finished or not; 0 = with the last request */
     /* Of output lengths; NULL: the workload's own predictions stand, whose hint is a guess. */
     const struct length_predictor *predictor;
@@ -115,7 +115,7 @@ struct sim_options {
      * NULL = they stay where they are. Not with faults or pools that scale. */
     const struct sim_replan_options *replace;
     bool has_soft_deadlines; /* only the router knows of deadlines: late requests go on */
-    bool has_prefix_cache;   /* of every engine: a request has token ids (sim_workload_tokens) */
+    bool has_prefix_cache;   /* of every engine: a request has token ids (workload_tokens) */
     bool checks_steps;       /* every engine checks itself after every step: slow */
     /* Hears of every request as it is over, or NULL; those that are not over when nothing can
      * happen any more come last, unfinished. Not in order of arrival. */

@@ -1,0 +1,84 @@
+/* The papers' claims as commands: `shoal repro NAME` simulates the settings of one table or figure,
+ * writes a record per request, computes the figures from those files and says of each claim what
+ * the paper has, what we have, and whether it holds.
+ *
+ * A claim is a function that simulates settings under keys of its own, then judges: every figure
+ * that it judges comes from the records, so other policies give other verdicts. */
+#pragma once
+#include "base/str.h"
+#include "scenario/cases.h"
+
+enum { PAPERS_KEYS_MAX = 256, PAPERS_ROWS_MAX = 128, PAPERS_FILES_MAX = 8 };
+
+struct papers;
+struct papers_claim {
+    const char *name;  /* "seallm-fig12" */
+    const char *paper; /* "SeaLLM, Figure 12" */
+    const char *title;
+    enum status (*run)(struct papers *repro, struct fault *fault);
+};
+/* Each paper's claims end with a row whose name is NULL. */
+extern const struct papers_claim papers_seallm[], papers_seallm_placed[], papers_muxserve[],
+    papers_muxserve_placed[], papers_aladdin[], papers_scls[], papers_uellm[];
+
+struct papers_options {
+    const char *folder, *swap, *kv; /* where records go; "A,B": A for B, or NULL; KIND, or NULL */
+    bool is_quick, is_json;
+    int64_t n_seeds;
+};
+/* Prints a line a claim. */
+void papers_list(void);
+/* Runs the claims of this name, of a paper ("seallm"), or "all", and prints what came out. Returns
+ * the exit code. */
+int papers_run(const struct papers_options *options, const char *name);
+
+/* Simulates one setting with every seed, and keeps its records under `key`. policy: a preset, a
+ * scheduler, or "scheduler/router". yaml: a scenario (docs/SIMULATOR.md). Repeating a key is an
+ * error of the claim. */
+enum status papers_simulate(struct papers *repro, const char *key, const char *policy,
+                            const char *yaml, struct fault *fault) MUST_USE;
+/* Has a planner place the services of a scenario with `nodes:`, on the workload of the scenario's
+ * seed, judged under the policy; out becomes the scenario with its engines, for papers_simulate.
+ * STATUS_UNSUPPORTED: it leaves a service out. */
+struct papers_placed {
+    double plan_s; /* that planning took */
+    int32_t n_placed, n_services, n_devices;
+    double normalized, attainment; /* that the judge saw */
+};
+struct papers_place_ask {
+    const char *planner, *policy, *yaml;
+};
+enum status papers_place(struct papers *repro, const struct papers_place_ask *ask,
+                         struct papers_placed *placed, struct str *out,
+                         struct fault *fault) MUST_USE;
+/* Writes a file beside the records; its path lasts as long as the claim runs. */
+enum status papers_file(struct papers *repro, const char *name, const char *text, const char **path,
+                        struct fault *fault) MUST_USE;
+/* The policy, planner or setting that stands in for this one: --swap A,B makes A of B and B of A.
+ * For what a claim writes into a scenario itself. */
+const char *papers_swapped(const struct papers *repro, const char *policy);
+/* Every setting is run with so many seeds; `seed` below is 0, 1, ... n - 1. */
+int papers_n_seeds(const struct papers *repro);
+/* Where records go; a claim may put its workloads beside them. */
+const char *papers_folder(const struct papers *repro);
+/* Has the user asked for the short form? Claims then shorten their runs. */
+bool papers_is_quick(const struct papers *repro);
+/* What the run of a key and seed was worth, of all its services. */
+const struct score *papers_score(const struct papers *repro, const char *key, int seed);
+/* The whole of it: records, world, report. */
+const struct scenario_case *papers_case(const struct papers *repro, const char *key, int seed);
+/* Mean over seeds of a figure of the whole run. */
+typedef double papers_figure(const struct score *score);
+double papers_mean(const struct papers *repro, const char *key, papers_figure *figure);
+double papers_nl(const struct score *score);       /* normalized latency */
+double papers_attained(const struct score *score); /* fraction that meets the setting's rule */
+double papers_p99(const struct score *score);      /* of latency, s */
+
+/* One line of the claim's table, judged. paper: its words or number; ours: printf-like. */
+void papers_judge(struct papers *repro, bool holds, const char *what, const char *paper,
+                  const char *ours, ...) PRINTF_LIKE(5, 6);
+/* A line that is shown and not judged. */
+void papers_note(struct papers *repro, const char *what, const char *paper, const char *ours, ...)
+    PRINTF_LIKE(4, 5);
+/* What differs between the paper's setting and ours: a sentence each. */
+void papers_differs(struct papers *repro, const char *sentence);

@@ -33,13 +33,13 @@ enum { API_PENDING_MAX = 256, API_ROUNDS_MAX = 8, API_WATCHERS_MAX = 64 };
 enum { API_PING_S = 15 }; /* a stream that says nothing is pinged so often */
 
 struct api_mirror {                /* what the house last said of itself */
-    struct engine_report *engines; /* LIMIT_ENGINES */
+    struct engine_report *engines; /* (n_engines) */
     int32_t n_engines;
     int64_t said_ns; /* when it last answered */
     bool is_healthy, is_draining;
-    struct { /* is an engine that has work getting on? */
+    struct api_steps { /* is an engine that has work getting on? */
         int64_t n_steps, moved_ns;
-    } steps[LIMIT_ENGINES];
+    } *steps; /* (n_engines) */
     uint64_t counter;
     struct api_pending pending[API_PENDING_MAX];
     struct api_round rounds[API_ROUNDS_MAX];

@@ -3,6 +3,8 @@
 #include "api/house.h"
 
 void api_mirror_open(struct api *api);
+/* Room for so many engines, of which nothing is known yet; nothing when it has as many already. */
+void api_mirror_set_engines(struct api *api, int32_t n_engines);
 void api_mirror_close(struct api *api);
 /* Every second: asks for the state, gives up asks that got no answer. */
 void api_mirror_sweep(struct api *api, int64_t now_ns);

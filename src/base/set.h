@@ -1,4 +1,4 @@
-/* A set of small numbers, 0 to SET_MAX - 1: services, or engines. It is a plain value of one bit
+/* A set of small numbers, 0 to SET_MAX - 1, for example of services. It is a plain value of one bit
  * each, to be copied and kept in other structs; {0} is empty.
  *
  * A caller that queries a set often passes how many numbers there are (n). Words that can have no
@@ -24,6 +24,10 @@ static inline void set_words_add(uint64_t *words, int i)
 {
     words[i / 64] |= UINT64_C(1) << (i % 64);
 }
+static inline void set_words_remove(uint64_t *words, int i)
+{
+    words[i / 64] &= ~(UINT64_C(1) << (i % 64));
+}
 /* Returns the first member from `from` to n - 1; -1 if none. */
 static inline int set_words_next(const uint64_t *words, int from, int n)
 {
@@ -44,7 +48,7 @@ static inline void set_add(struct set *set, int i)
 }
 static inline void set_remove(struct set *set, int i)
 {
-    set->words[i / 64] &= ~(UINT64_C(1) << (i % 64));
+    set_words_remove(set->words, i);
 }
 /* Returns the set of 0 to n - 1. */
 static inline struct set set_of_first(int n)

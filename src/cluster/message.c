@@ -287,8 +287,8 @@ void cluster_message_read_report(const struct message_report *message,
 bool cluster_message_is_valid(const void *message, size_t n_bytes, int n_engines)
 {
     const struct message_head *head = message;
-    if (n_bytes < sizeof *head || head->version != MESSAGE_VERSION || head->kind >= MESSAGE_N ||
-        head->n_bytes != n_bytes)
+    if (n_bytes < sizeof *head || n_bytes > MESSAGE_BYTES_MAX || head->version != MESSAGE_VERSION ||
+        head->kind >= MESSAGE_N || head->n_bytes != n_bytes)
         return false;
     bool has_tail =
         head->kind == MESSAGE_SUBMIT || head->kind == MESSAGE_EVENT || head->kind == MESSAGE_REPORT;

@@ -27,6 +27,8 @@
 #include "core/service.h"
 
 enum { MESSAGE_VERSION = 9 };
+/* Of the longest message: a SUBMIT whose prompt is as long as any may be. */
+#define MESSAGE_BYTES_MAX ((size_t)5 << 20)
 enum message_kind {
     MESSAGE_SUBMIT,
     MESSAGE_CANCEL,

@@ -13,17 +13,16 @@ enum { EVENTS_PER_STEP = 4096 }; /* of one engine: the other actors of the threa
 
 struct cluster_node {
     struct cluster_node_options options;
-    struct cluster_engine engines[LIMIT_ENGINES];
-    struct {
-        bool is_held;
-        struct service_event event;
+    struct node_engine {
+        struct cluster_engine face;
+        bool is_held, is_change_held; /* the bus was full */
+        bool has_news;                /* its next report is due at once */
+        struct service_event event;   /* held */
         const void *payload;
-    } held[LIMIT_ENGINES]; /* the bus was full */
-    struct {
-        bool is_held;
         struct service_change change;
-    } held_change[LIMIT_ENGINES];
-    struct node_link { /* one for each gateway that ever opened a session */
+        int64_t due_ns; /* its next step */
+    } * engines;        /* (n_engines) */
+    struct node_link {  /* one for each gateway that ever opened a session */
         struct cluster_link link;
         uint32_t cohort, cohort_here; /* the last that it sent, and its number here */
     } * links;                        /* (n_links) */
@@ -32,9 +31,7 @@ struct cluster_node {
     struct node_lives lives;
     struct cluster_roster roster;
     int64_t now_ns, next_report_ns;
-    struct set has_news;           /* engines whose next report is due at once */
-    int64_t due_ns[LIMIT_ENGINES]; /* its next step */
-    struct message_report report;  /* scratch */
+    struct message_report report; /* scratch */
 };
 
 static bool tell_manager(struct cluster_node *node, const void *message, size_t n_bytes)
@@ -68,6 +65,13 @@ static bool post_event(struct cluster_node *node, struct cluster_link *link, int
     return cluster_link_send(link, &message, sizeof message, payload, (size_t)event->n_bytes);
 }
 
+/* Every engine's next report is due at once. */
+static void have_news(struct cluster_node *node)
+{
+    for (int e = 0; e < node->options.n_engines; e++)
+        node->engines[e].has_news = true;
+}
+
 /* ---- Sessions. ---- */
 
 /* NULL: it never opened a session. */
@@ -81,9 +85,9 @@ static struct node_link *find_link(struct cluster_node *node, uint16_t from)
 
 static void cancel_life(struct cluster_node *node, const struct node_life *life)
 {
-    struct cluster_engine *engine = &node->engines[life->engine];
+    struct cluster_engine *engine = &node->engines[life->engine].face;
     engine->service.cancel(engine->service.self, life->id, life->epoch);
-    node->due_ns[life->engine] = 0;
+    node->engines[life->engine].due_ns = 0;
 }
 
 /* The gateway takes back all that it sent over the session, so all of it ends here. */
@@ -119,7 +123,7 @@ static void begin_session(struct cluster_node *node, const struct message_head *
     end_session(node, from);
     cluster_link_begin(&from->link, head->session, node->now_ns);
     from->cohort = 0;
-    node->has_news = set_of_first(node->options.n_engines); /* its first reports */
+    have_news(node); /* its first reports */
 }
 
 /* ---- Mail from the bus. False: the engine has no room, the message stays where it is. ---- */
@@ -141,7 +145,7 @@ static uint32_t cohort_here(struct cluster_node *node, struct node_link *from, u
 static bool let_in(struct cluster_node *node, struct node_link *from,
                    const struct message_submit *m, int service)
 {
-    struct cluster_engine *engine = &node->engines[m->head.engine];
+    struct cluster_engine *engine = &node->engines[m->head.engine].face;
     const struct node_life life = { .id = m->request.id,
                                     .session = from->link.session,
                                     .epoch = m->request.epoch,
@@ -203,11 +207,11 @@ static bool refuse_message(struct cluster_node *node, struct cluster_link *link,
 
 static void obey(struct cluster_node *node, const struct message_head *head)
 {
-    struct cluster_engine *engine = &node->engines[head->engine];
+    struct cluster_engine *engine = &node->engines[head->engine].face;
     int service = cluster_roster_find(&node->roster, head->service);
     if (head->kind != MESSAGE_DRAIN && service < 0)
         return; /* it has left, or never was here */
-    node->due_ns[head->engine] = 0;
+    node->engines[head->engine].due_ns = 0;
     switch (head->kind) {
     case MESSAGE_LOAD:
         engine->load(engine->self, service);
@@ -240,7 +244,7 @@ static bool take_counted(struct cluster_node *node, struct node_link *from,
         return refuse_message(node, &from->link, head, n_bytes);
     switch (head->kind) {
     case MESSAGE_SUBMIT:
-        node->due_ns[head->engine] = 0;
+        node->engines[head->engine].due_ns = 0;
         return take_submit(node, from, (const void *)head);
     case MESSAGE_CANCEL:
         life = node_lives_find(&node->lives, head->id);
@@ -317,46 +321,50 @@ static bool send_event(struct cluster_node *node, int e, const struct service_ev
 
 static bool send_events(struct cluster_node *node, int e)
 {
-    struct cluster_engine *engine = &node->engines[e];
+    struct node_engine *engine = &node->engines[e];
+    const struct service *service = &engine->face.service;
     for (int i = 0; i < EVENTS_PER_STEP; i++) {
-        if (!node->held[e].is_held &&
-            !engine->service.next(engine->service.self, &node->held[e].event,
-                                  &node->held[e].payload))
+        if (!engine->is_held && !service->next(service->self, &engine->event, &engine->payload))
             return true;
-        node->held[e].is_held = !send_event(node, e, &node->held[e].event, node->held[e].payload);
-        if (node->held[e].is_held)
+        engine->is_held = !send_event(node, e, &engine->event, engine->payload);
+        if (engine->is_held)
             return false;
     }
     return false;
 }
 
+static struct message_change change_of(const struct cluster_node *node,
+                                       const struct service_change *change)
+{
+    const struct cluster_roster *roster = &node->roster;
+    bool is_there = roster->lives[change->service] == change->life;
+    return cluster_message_change(node->options.port.address,
+                                  is_there ? roster->names[change->service] : 0, change);
+}
+
 static void send_changes(struct cluster_node *node, int e)
 {
-    struct cluster_engine *engine = &node->engines[e];
+    struct node_engine *engine = &node->engines[e];
     for (;;) {
-        if (!node->held_change[e].is_held &&
-            !engine->next_change(engine->self, &node->held_change[e].change))
+        if (!engine->is_change_held &&
+            !engine->face.next_change(engine->face.self, &engine->change))
             return;
-        struct service_change *change = &node->held_change[e].change;
-        change->engine = (uint16_t)e;
-        uint64_t name = node->roster.lives[change->service] == change->life
-                            ? node->roster.names[change->service]
-                            : 0; /* of what has left: of no service */
-        struct message_change message =
-            cluster_message_change(node->options.port.address, name, change);
+        engine->change.engine = (uint16_t)e;
+        struct message_change message = change_of(node, &engine->change);
         /* Twice is harmless to a gateway: what did not change is no news. */
-        node->held_change[e].is_held = !tell_gateways(node, &message, sizeof message) ||
-                                       !tell_manager(node, &message, sizeof message);
-        if (node->held_change[e].is_held)
+        engine->is_change_held = !tell_gateways(node, &message, sizeof message) ||
+                                 !tell_manager(node, &message, sizeof message);
+        if (engine->is_change_held)
             return;
-        set_add(&node->has_news, e); /* routers learn of it at once */
+        engine->has_news = true; /* routers learn of it at once */
     }
 }
 
 /* False: an engine that starts has said nothing yet, which is no ill health. */
 static bool send_report(struct cluster_node *node, int e)
 {
-    const struct engine_report *report = node->engines[e].report(node->engines[e].self);
+    const struct cluster_engine *engine = &node->engines[e].face;
+    const struct engine_report *report = engine->report(engine->self);
     if (report->memory_bytes == 0)
         return false;
     struct message_report *message = &node->report;
@@ -366,18 +374,19 @@ static bool send_report(struct cluster_node *node, int e)
     /* A report that finds no room is simply late: the next one says more. */
     (void)tell_manager(node, message, n_bytes);
     (void)tell_gateways(node, message, n_bytes);
-    set_remove(&node->has_news, e);
+    node->engines[e].has_news = false;
     return true;
 }
 
 /* Returns when the next is due. */
 static int64_t step_engine(struct cluster_node *node, int e, int64_t now_ns)
 {
-    int64_t due_ns = node->engines[e].step(node->engines[e].self, now_ns);
+    struct node_engine *engine = &node->engines[e];
+    int64_t due_ns = engine->face.step(engine->face.self, now_ns);
     if (!send_events(node, e))
         due_ns = now_ns;
     send_changes(node, e);
-    return node->held_change[e].is_held ? min_i64(due_ns, now_ns + TIME_NS_PER_MS) : due_ns;
+    return engine->is_change_held ? min_i64(due_ns, now_ns + TIME_NS_PER_MS) : due_ns;
 }
 
 int64_t cluster_node_step(struct cluster_node *node, int64_t now_ns)
@@ -392,14 +401,15 @@ int64_t cluster_node_step(struct cluster_node *node, int64_t now_ns)
         if (!cluster_link_step(&node->links[i].link, now_ns, &wake))
             end_session(node, &node->links[i]);
     for (int e = 0; e < n; e++) {
-        if (steps_all || node->due_ns[e] <= now_ns)
-            node->due_ns[e] = step_engine(node, e, now_ns);
-        wake = min_i64(wake, node->due_ns[e]);
+        if (steps_all || node->engines[e].due_ns <= now_ns)
+            node->engines[e].due_ns = step_engine(node, e, now_ns);
+        wake = min_i64(wake, node->engines[e].due_ns);
     }
     if (is_due)
-        node->has_news = set_of_first(n);
-    for (int e = 0; (e = set_next(&node->has_news, e, n)) >= 0; e++)
-        have_all &= send_report(node, e);
+        have_news(node);
+    for (int e = 0; e < n; e++)
+        if (node->engines[e].has_news)
+            have_all &= send_report(node, e);
     if (is_due)
         node->next_report_ns = now_ns + node->options.report_ns;
     if (!have_all)
@@ -417,8 +427,9 @@ struct cluster_node *cluster_node_open(const struct cluster_node_options *option
     struct cluster_node *node = mem_take(sizeof *node);
     CHECK(options->n_engines <= LIMIT_ENGINES);
     node->options = *options;
+    node->engines = mem_take(sizeof *node->engines * (size_t)options->n_engines);
     for (int e = 0; e < options->n_engines; e++)
-        node->engines[e] = options->engines[e];
+        node->engines[e].face = options->engines[e];
     cluster_roster_init(&node->roster);
     for (int s = 0; s < options->n_services; s++)
         cluster_roster_add(&node->roster, s, &options->services[s]);
@@ -430,13 +441,13 @@ void cluster_node_add_service(struct cluster_node *node, int service,
                               const struct service_spec *spec)
 {
     cluster_roster_add(&node->roster, service, spec);
-    node->has_news = set_of_first(node->options.n_engines);
+    have_news(node);
 }
 
 void cluster_node_remove_service(struct cluster_node *node, int service)
 {
     cluster_roster_remove(&node->roster, service);
-    node->has_news = set_of_first(node->options.n_engines);
+    have_news(node);
 }
 
 void cluster_node_close(struct cluster_node *node)
@@ -444,5 +455,6 @@ void cluster_node_close(struct cluster_node *node)
     cluster_roster_free(&node->roster);
     node_lives_free(&node->lives);
     mem_give(node->links);
+    mem_give(node->engines);
     mem_give(node);
 }

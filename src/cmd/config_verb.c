@@ -1,14 +1,14 @@
 /* shoal config: checks a configuration as `serve` would, and describes all keys. */
 #include "base/mem.h"
-#include "cmd/chosen.h"
-#include "cmd/config_print.h"
-#include "cmd/options.h"
-#include "cmd/recorders.h"
-#include "cmd/serve_kv.h"
-#include "cmd/serve_model.h"
-#include "cmd/serve_place.h"
-#include "cmd/serve_settings.h"
 #include "cmd/verbs.h"
+#include "config/chosen.h"
+#include "config/options.h"
+#include "config/print.h"
+#include "serve/kv.h"
+#include "serve/model.h"
+#include "serve/place.h"
+#include "serve/recorders.h"
+#include "serve/settings.h"
 #include "weights/weights.h"
 #include <stdio.h>
 #include <string.h>

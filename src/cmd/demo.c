@@ -2,9 +2,9 @@
  * answers and figures, and stops it. */
 #include "base/json_out.h"
 #include "base/time.h"
-#include "cmd/client.h"
-#include "cmd/options.h"
 #include "cmd/verbs.h"
+#include "config/options.h"
+#include "loadgen/client.h"
 #include <arpa/inet.h>
 #include <jansson.h>
 #include <signal.h>

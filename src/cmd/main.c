@@ -1,10 +1,10 @@
 /* The command line: finds the verb and runs it. */
 #include "cmd/verbs.h"
 
+#include "base/inherited.h"
 #include "base/mem.h"
 #include "base/near.h"
-#include "cmd/config.h"
-#include "cmd/inherited.h"
+#include "config/config.h"
 #include <argp.h>
 #include <stdio.h>
 #include <string.h>
@@ -114,7 +114,7 @@ static int help(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    cmd_inherited_guard();
+    inherited_guard();
     mem_take_stack();
     argp_err_exit_status = 2; /* as every verb exits after a wrong command line */
     if (argc < 2) {

@@ -3,12 +3,12 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
-#include "cmd/chosen.h"
-#include "cmd/options.h"
-#include "cmd/profile_log.h"
 #include "cmd/verbs.h"
+#include "config/chosen.h"
+#include "config/options.h"
 #include "cpu/cpu.h"
 #include "predict/profile.h"
+#include "run/profile_log.h"
 #include "run/survey.h"
 #include <stdio.h>
 #include <stdlib.h>

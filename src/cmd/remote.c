@@ -1,9 +1,9 @@
 /* shoal ps, ls, load, unload: requests to a running server. */
 #include "base/json_out.h"
-#include "cmd/client.h"
-#include "cmd/options.h"
-#include "cmd/ps_table.h"
 #include "cmd/verbs.h"
+#include "config/options.h"
+#include "loadgen/client.h"
+#include "report/ps_table.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #include "base/file.h"
 #include "base/json_out.h"
 #include "base/str.h"
-#include "cmd/options.h"
 #include "cmd/verbs.h"
+#include "config/options.h"
 #include "engine/replay.h"
 #include "schedule/policy.h"
 #include <stdio.h>

@@ -4,10 +4,10 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/time.h"
-#include "cmd/options.h"
 #include "cmd/verbs.h"
 #include "cmd/wire.h"
-#include "text/chat.h"
+#include "config/options.h"
+#include "template/chat.h"
 #include "text/tokenizer.h"
 #include <poll.h>
 #include <stdio.h>

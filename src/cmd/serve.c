@@ -5,10 +5,10 @@
 #include "base/memory_limit.h"
 #include "base/time.h"
 #include "cmd/serve_change.h"
-#include "cmd/serve_place.h"
 #include "cmd/verbs.h"
 #include "cmd/wire.h"
 #include "metrics/metrics.h"
+#include "serve/place.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>

@@ -3,9 +3,9 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "cmd/config_text.h"
-#include "cmd/serve_path.h"
-#include "cmd/serve_reload.h"
+#include "config/text.h"
+#include "serve/path.h"
+#include "serve/reload.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -4,9 +4,9 @@
 #pragma once
 #include "api/api.h"
 #include "base/mem.h"
-#include "cmd/config.h"
-#include "cmd/serve_settings.h"
 #include "cmd/wire.h"
+#include "config/config.h"
+#include "serve/settings.h"
 
 struct server {
     struct serve_words words;

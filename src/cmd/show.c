@@ -1,11 +1,11 @@
 /* shoal show, version: information that needs no server. */
 #include "base/json_out.h"
 #include "base/mem.h"
-#include "cmd/model_file.h"
-#include "cmd/options.h"
 #include "cmd/verbs.h"
+#include "config/options.h"
 #include "cpu/cpu.h"
 #include "run/model.h"
+#include "serve/model_file.h"
 #include "weights/keys.h"
 #include "weights/weights.h"
 #include <stdio.h>

@@ -5,12 +5,12 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/time.h"
-#include "cmd/lengths.h"
 #include "cmd/wire_join.h"
 #include "cpu/cpu.h"
 #include "metrics/print.h"
 #include "metrics/trace.h"
 #include "place/residency.h"
+#include "report/lengths.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -121,7 +121,7 @@ static enum status open_device(struct house *house, int e, int64_t memory_bytes,
     const struct config *config = &house->config;
     struct engine_place *place = &house->engines[e];
     int n_usual;
-    const char *const *usual = cmd_lanes_usual(house->chosen.policy, true, &n_usual);
+    const char *const *usual = config_lanes_usual(house->chosen.policy, true, &n_usual);
     bool wants_usual = config->n_lanes == 0 && place->device_spec.n_cores >= n_usual;
     place->device_spec.memory_bytes = memory_bytes;
     char texts[LIMIT_LANES][8];
@@ -133,8 +133,8 @@ static enum status open_device(struct house *house, int e, int64_t memory_bytes,
         wants_usual = true;
     }
     enum status status =
-        cmd_lanes_make(&place->lanes, &place->device_spec, wants_usual ? usual : config->lanes,
-                       wants_usual ? n_usual : config->n_lanes, fault);
+        config_lanes_make(&place->lanes, &place->device_spec, wants_usual ? usual : config->lanes,
+                          wants_usual ? n_usual : config->n_lanes, fault);
     if (status != STATUS_OK)
         return status;
     place->device = cpu_open(&place->device_spec, cpu_isa_best());
@@ -295,6 +295,7 @@ static void open_cluster(struct house *house)
             unit_step, unit_next_change,       unit_report
         };
     }
+    const struct cluster_node_at own = { PORT_NODE, house->n_engines };
     house->bus = cluster_local_bus_open(PORTS, (uint32_t)house->memory.bus_bytes);
     const struct cluster_node_options node = {
         .port = cluster_local_bus_port(house->bus, PORT_NODE),
@@ -310,8 +311,8 @@ static void open_cluster(struct house *house)
     const struct cluster_manager_options manager = {
         .port = cluster_local_bus_port(house->bus, PORT_MANAGER),
         .gateway = PORT_GATEWAY,
-        .node = PORT_NODE,
-        .n_engines = house->n_engines,
+        .nodes = &own,
+        .n_nodes = 1,
         .n_services = house->n_services,
         .n_services_max = LIMIT_MODELS,
         .services = services,
@@ -320,10 +321,10 @@ static void open_cluster(struct house *house)
     };
     const struct cluster_gateway_options gateway = {
         .port = cluster_local_bus_port(house->bus, PORT_GATEWAY),
-        .node = PORT_NODE,
+        .nodes = &own,
+        .n_nodes = 1,
         .manager = PORT_MANAGER,
         .seed = rng_system(),
-        .n_engines = house->n_engines,
         .n_services = house->n_services,
         .n_services_max = LIMIT_MODELS,
         .services = services,
@@ -458,7 +459,7 @@ void wire_metrics(void *self, struct str *out)
     const char *names[LIMIT_MODELS] = { NULL };
     for (int s = 0; s < house->n_services; s++)
         names[s] = is_shown(&house->offers[s]) ? house->offers[s].service.name : NULL;
-    cmd_lengths_print(cluster_gateway_lengths(house->gateway), names, out);
+    report_lengths_print(cluster_gateway_lengths(house->gateway), names, out);
     print_places(house, out);
     metrics_print_name(out, "shoal_router_forced_total",
                        "Requests sent to an engine although they are expected to miss a target.",

@@ -5,7 +5,7 @@
  * Each engine, its executor and its loader have their own threads. */
 #pragma once
 #include "api/api.h"
-#include "cmd/config.h"
+#include "config/config.h"
 
 struct house;
 

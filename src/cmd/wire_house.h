@@ -5,14 +5,14 @@
 #include "cluster/gateway.h"
 #include "cluster/manager.h"
 #include "cluster/node.h"
-#include "cmd/chosen.h"
-#include "cmd/lanes.h"
-#include "cmd/recorders.h"
-#include "cmd/serve_kv.h"
-#include "cmd/serve_memory.h"
-#include "cmd/serve_offer.h"
 #include "cmd/wire.h"
+#include "config/chosen.h"
+#include "config/lanes.h"
 #include "run/unit.h"
+#include "serve/kv.h"
+#include "serve/memory.h"
+#include "serve/offer.h"
+#include "serve/recorders.h"
 
 struct thread;
 

@@ -4,7 +4,7 @@
  * models. Then every engine takes all of them in. Only when all engines have them, gateway,
  * manager, node and API get everything in one call. Until then a fault undoes the change, and
  * nothing of it was visible. From the same instant on, a removed model is no longer found by its
- * name. It finishes the requests that it has, and then leaves (serve_offer.h draws its states). */
+ * name. It finishes the requests that it has, and then leaves (serve/offer.h draws its states). */
 #include "cmd/wire_join.h"
 
 #include "base/log.h"

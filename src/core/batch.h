@@ -15,7 +15,7 @@ struct batch {
     uint32_t id; /* given by the engine when it starts */
     uint16_t service, lane;
     uint8_t kind;
-    uint8_t place;    /* set by the engine: its position among the batches in flight on a pipeline */
+    uint8_t place; /* set by the engine: its position among the batches in flight on a pipeline */
     struct pads pads; /* zero: a plain batch, which computes its items alone */
     int32_t n_items;
     struct batch_item *items;

@@ -5,7 +5,8 @@
 
 enum {
     LIMIT_SERVICES = 1024,     /* services of one cluster */
-    LIMIT_ENGINES = 512,       /* engines of one cluster, each known to gateway and manager */
+    LIMIT_NODES = 4096,        /* nodes of one cluster */
+    LIMIT_ENGINES = 16384,     /* engines of one cluster; tables have as many as are configured */
     LIMIT_GATEWAYS = 256,      /* gateways that may use one node */
     LIMIT_MODELS = 64,         /* models of one `serve`; it holds their cards and texts */
     LIMIT_DEVICES = 16,        /* engines of one `serve`, a device each */

@@ -23,7 +23,7 @@ struct engine_exec_done {
     int32_t n_steps; /* rounds done */
     int64_t begin_ns, end_ns;
     const int32_t *n_new; /* per item: number of drawn tokens, 0 or more; they follow the known
-                             tokens in the body */
+                                       tokens in the body */
     const struct token_logprobs *const
         *logprobs; /* per item: n_new of them, or NULL if not wanted; NULL when none are */
     /* The executor could not compute it: its requests are returned. After a failed copy in, the

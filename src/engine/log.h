@@ -74,6 +74,9 @@ struct engine_log;
  * log ends with FULL, and the engine goes on. */
 enum status engine_log_open(struct engine_log **log, const char *path, int64_t n_bytes_max,
                             struct fault *fault) MUST_USE;
+/* The same for one of several engines: engine 0 logs to FILE, engine e to FILE.e. */
+enum status engine_log_open_numbered(struct engine_log **out, const char *file, int engine,
+                                     int64_t n_bytes_max, struct fault *fault) MUST_USE;
 /* Writes what is left; NULL: does nothing. Returns false when not all could be written, which was
  * logged. */
 bool engine_log_close(struct engine_log *log);

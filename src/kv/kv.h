@@ -40,8 +40,8 @@ struct kv_options {
     int32_t n_tokens_max; /* of one request: sizes the block tables */
     bool is_virtual;      /* no memory will be lent to it */
     bool may_count; /* for the simulator: if no two blocks share a unit and no block is ever found
-                       again, all blocks are alike. Such a pool only counts, and when units close,
-                       those given back first close first */
+                 again, all blocks are alike. Such a pool only counts, and when units close,
+                 those given back first close first */
     bool has_prefix_cache;
     uint64_t prefix_salt;
     int64_t host_bytes;    /* of the host tier at most; 0 = none */

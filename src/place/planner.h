@@ -20,6 +20,8 @@ struct place_desk {
 };
 struct place_planner {
     const char *name, *source, *summary;
+    /* For the tables of the documents: what it optimises, what that costs, and when it fails. */
+    const char *optimises, *cost, *fails;
     bool is_judging;       /* it uses the judge while it plans */
     int32_t n_members_max; /* services of a group; 0: the problem's limit */
     /* For place_planner_plan. plan: initialized, empty. */

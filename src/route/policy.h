@@ -15,7 +15,7 @@
 #include "core/service.h"
 #include "core/service_spec.h"
 #include "predict/perf.h"
-#include "route/thresholds.h"
+#include "route/config.h"
 
 #define ROUTE_NONE UINT32_MAX /* no slot */
 
@@ -107,6 +107,9 @@ struct route_event {
  * RETURNED and ARRIVED as held; at ENDED, GONE as neither. */
 struct route_policy {
     const char *name, *summary;
+    /* For the tables of the documents: what it does in full, its paper, and what it is for. */
+    const char *does, *source, *when;
+    const char *thresholds; /* names of all that it reads, separated by spaces; config.h */
     /* It looks at how far requests are that were sent: the simulator then plans step by step, so
      * that it sees the same with and without holds. */
     bool sees_tokens;
@@ -118,7 +121,7 @@ struct route_policy {
     /* Would this engine take the request now? The node asks of the truth. */
     bool (*fits)(const struct engine_report *report, const struct request *request);
 };
-/* The room's table, by name. NULL when there is none. */
+/* Finds a row of the room's table by name; NULL when no policy has it. */
 const struct route_policy *route_find(const char *name);
 const struct route_policy *const *route_all(int *n);
 /* Is this plan legal? NULL, or what is wrong with it: every choice a held request and an open

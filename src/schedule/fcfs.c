@@ -10,9 +10,10 @@
  * the blocks that it needs. No bound is claimed for decodes, since they wait while prompts that fit
  * keep coming (the paper's rule). None is claimed beside requests of a higher priority either,
  * since these come first and take a request's blocks. */
+#include "schedule/fcfs.h"
+
 #include "base/time.h"
 #include "schedule/newest.h"
-#include "schedule/fcfs.h"
 #include "schedule/hold.h"
 #include "schedule/policies.h"
 #include <string.h>
@@ -206,6 +207,11 @@ static void saw(void *state, const struct schedule_view *view, const struct sche
 const struct schedule_policy schedule_fcfs = {
     .name = "fcfs",
     .summary = "first come, first served across all models; prompts before decodes",
+    .chooses = "earliest prompt, else oldest running",
+    .batches = "prompts first, or chunks",
+    .memory = "on demand",
+    .starvation = "order of arrival for prompts; decodes: none",
+    .thresholds = SCHEDULE_CONFIG_FILL,
     .state_bytes = state_bytes,
     .open = open,
     .plan = plan,
@@ -214,6 +220,11 @@ const struct schedule_policy schedule_fcfs = {
 const struct schedule_policy schedule_fcfs_temporal = {
     .name = "temporal",
     .summary = "the model with the earliest prompt, else the one with the oldest running request",
+    .chooses = "the same",
+    .batches = "never mixed",
+    .memory = "on demand",
+    .starvation = "as `fcfs`",
+    .thresholds = SCHEDULE_CONFIG_FILL,
     .state_bytes = state_bytes,
     .open = open_temporal,
     .plan = plan,

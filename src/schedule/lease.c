@@ -186,6 +186,13 @@ static void report(const void *state, const struct schedule_view *view,
 const struct schedule_policy schedule_lease_scls_cb = {
     .name = "scls-cb",
     .summary = "continuous batching with renewable leases of KV (SCLS)",
+    .chooses = "models in turn",
+    .batches = "prompts first, or chunks",
+    .memory = "renewable leases",
+    .starvation = "a turn in each round for requests that have blocks; inside a model "
+                  "blocks come free within a lease; for one whose blocks other models "
+                  "take: none",
+    .thresholds = SCHEDULE_CONFIG_FILL " lease_tokens",
     .state_bytes = state_bytes,
     .open = open,
     .plan = plan,

@@ -397,6 +397,14 @@ static void open_fcfs(void *state, const struct schedule_limits *limits,
 const struct schedule_policy schedule_mux_adbs = {
     .name = "adbs",
     .summary = "prompts in turn within adaptive KV quotas, decodes in turn beside them (MuxServe)",
+    .chooses = "models in turn",
+    .batches = "one prefill batch beside decodes",
+    .memory = "adaptive quotas",
+    .starvation = "a turn in each round for prompts that fit into the quota; decodes: "
+                  "none on one lane",
+    .thresholds =
+        SCHEDULE_CONFIG_FILL " has_fixed_parts quota_ns_period quota_donor quota_kept quota_wanted "
+                             "quota_step quota_lent",
     .n_lanes_wanted = 2,
     .uses_shares = true,
     .state_bytes = state_bytes,
@@ -408,6 +416,11 @@ const struct schedule_policy schedule_mux_adbs = {
 const struct schedule_policy schedule_mux_rr = {
     .name = "mux-rr",
     .summary = "adbs without quotas",
+    .chooses = "models in turn",
+    .batches = "one prefill batch beside decodes",
+    .memory = "on demand",
+    .starvation = "as `adbs`, for prompts that fit",
+    .thresholds = SCHEDULE_CONFIG_FILL " has_fixed_parts",
     .n_lanes_wanted = 2,
     .uses_shares = true,
     .state_bytes = state_bytes,
@@ -418,6 +431,12 @@ const struct schedule_policy schedule_mux_rr = {
 const struct schedule_policy schedule_mux_fcfs = {
     .name = "mux-fcfs",
     .summary = "adbs without quotas, first come first served in the place of turns",
+    .chooses = "earliest prompt, oldest decode",
+    .batches = "one prefill batch beside decodes",
+    .memory = "on demand",
+    .starvation = "order of arrival inside a model; a model whose prompt fits may go "
+                  "before an earlier one whose does not; decodes: none",
+    .thresholds = SCHEDULE_CONFIG_FILL " has_fixed_parts",
     .n_lanes_wanted = 2,
     .uses_shares = true,
     .state_bytes = state_bytes,

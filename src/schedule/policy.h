@@ -10,7 +10,7 @@
 #include "core/request.h"
 #include "kv/kv.h"
 #include "predict/perf.h"
-#include "schedule/thresholds.h"
+#include "schedule/config.h"
 
 #define SCHEDULE_NONE UINT32_MAX /* no slot */
 
@@ -116,6 +116,10 @@ struct schedule_report {
 };
 struct schedule_policy {
     const char *name, *summary;
+    /* For the tables of the documents, a few words each: the request or model that is next, what
+     * a batch mixes, when blocks are booked, and what bounds a request's wait. */
+    const char *chooses, *batches, *memory, *starvation;
+    const char *thresholds; /* names of all that it reads, separated by spaces; config.h */
     size_t (*state_bytes)(const struct schedule_limits *limits);
     void (*open)(void *state, const struct schedule_limits *limits,
                  const struct schedule_config *config);
@@ -127,7 +131,7 @@ struct schedule_policy {
     bool wants_no_cores; /* it does not use lanes of cores, which are no faster side by side */
     bool uses_shares;    /* a service with a share decodes on a lane of that size */
     bool pads_batches;   /* its batches may have pads (core/pads.h), so the executor needs room for
-                            them */
+                              them */
 };
 /* Finds a row of the room's table by name; NULL when no policy has it. */
 const struct schedule_policy *schedule_find(const char *name);

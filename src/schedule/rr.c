@@ -64,6 +64,12 @@ static void saw(void *state, const struct schedule_view *view, const struct sche
 const struct schedule_policy schedule_rr = {
     .name = "rr",
     .summary = "a batch of each model in turn; prompts before decodes",
+    .chooses = "models in turn",
+    .batches = "prompts first, or chunks",
+    .memory = "on demand",
+    .starvation = "a turn in each round for a model whose requests have blocks; for one "
+                  "that lacks them: none, since others take them",
+    .thresholds = SCHEDULE_CONFIG_FILL,
     .state_bytes = state_bytes,
     .open = open,
     .plan = plan,

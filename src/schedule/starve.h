@@ -67,8 +67,8 @@ struct schedule_starve_ways {
 };
 /* Serves the request that starves longest, by a batch of its service or by preempting for it. When
  * it waits for blocks, *parts becomes what may run meanwhile. FILLED_NOTHING: none starves, or it
- * waits for blocks, or one batch holds all requests anyway. The state of fill->order is the
- * ranks. */
+ * waits for blocks, or one batch holds all requests anyway. The state of fill->order is the ranks.
+ */
 enum schedule_filled schedule_starve_serve(struct schedule_fill *fill,
                                            const struct schedule_starve *starve, unsigned *parts,
                                            const struct schedule_starve_ways *ways);

@@ -21,11 +21,12 @@
  * complete, only those before it and the one in flight run before it. A member that is preempted
  * when the pool shrinks keeps its place. Within a model sls takes the requests of the highest
  * priority first, so beside those no bound is claimed. */
+#include "schedule/static.h"
+
 #include "base/time.h"
 #include "base/tree.h"
 #include "schedule/fill.h"
 #include "schedule/policies.h"
-#include "schedule/static.h"
 #include <string.h>
 
 enum { STATIC_ROUNDS_MAX = 1024 }; /* of one plan; then the same batch goes on */
@@ -429,6 +430,11 @@ static void saw(void *state, const struct schedule_view *view, const struct sche
 const struct schedule_policy schedule_static_sls = {
     .name = "sls",
     .summary = "static padded batches in order of arrival, each until its last member has ended",
+    .chooses = "earliest request",
+    .batches = "static batch, padded",
+    .memory = "reserved for the batch",
+    .starvation = "order of arrival",
+    .thresholds = "static_n_seqs_max",
     .pads_batches = true,
     .state_bytes = state_bytes,
     .open = open_sls,
@@ -438,6 +444,11 @@ const struct schedule_policy schedule_static_sls = {
 const struct schedule_policy schedule_static_cohort = {
     .name = "cohort",
     .summary = "static padded batches that a router composed, for a slice of tokens (SCLS, UELLM)",
+    .chooses = "the router's batches, in the order in which they came",
+    .batches = "static batch, padded",
+    .memory = "reserved for the slice",
+    .starvation = "order of arrival, once complete",
+    .thresholds = "n_seqs_max static_n_seqs_max cohort_ns_wait",
     .pads_batches = true,
     .state_bytes = state_bytes,
     .open = open_cohort,

@@ -389,6 +389,14 @@ static void saw(void *self, const struct schedule_view *view, const struct sched
 const struct schedule_policy schedule_value_policy = {
     .name = "value",
     .summary = "the model whose requests are worth most; prompts beside decodes on lanes that pay",
+    .chooses = "the model whose requests are worth most; on lanes, gathered most",
+    .batches = "prompts beside decodes with `default`",
+    .memory = "on demand, heavy models keep room",
+    .starvation = "bounded",
+    .thresholds = SCHEDULE_CONFIG_FILL SCHEDULE_CONFIG_STARVE
+    " db_counts_wall value_age value_young value_slow "
+    "value_cap value_rate value_few value_kept value_batch late_factor promotes_slack "
+    "guards_tpot",
     .n_lanes_wanted = 2,
     .wants_no_cores = true,
     .state_bytes = schedule_value_state_bytes,

@@ -45,7 +45,8 @@ static void open_actors(struct sim_bus *bus)
     const struct sim_options *o = bus->sim.options;
     const struct route_policy *router = o->router != NULL ? o->router : route_find("least");
     struct service_spec *specs = mem_take((size_t)o->n_services * sizeof(*specs));
-    struct cluster_engine faces[LIMIT_ENGINES];
+    struct cluster_engine *faces = mem_take((size_t)o->n_engines * sizeof(*faces));
+    const struct cluster_node_at node = { SIM_BUS_NODE, o->n_engines };
     struct route_config config;
     int64_t need_bytes[LIMIT_SERVICES];
     route_config_init(&config);
@@ -54,10 +55,10 @@ static void open_actors(struct sim_bus *bus)
         faces[e] = sim_bus_engine_face(&bus->engines[e]);
     bus->gateway = cluster_gateway_open(&(struct cluster_gateway_options){
         .port = sim_channels_port(&bus->channels, SIM_BUS_GATEWAY),
-        .node = SIM_BUS_NODE,
+        .nodes = &node,
+        .n_nodes = 1,
         .manager = SIM_BUS_MANAGER,
         .seed = o->workload->seed,
-        .n_engines = o->n_engines,
         .n_services = o->n_services,
         .services = specs,
         .n_requests_max = bus->sim.n_clients_max,
@@ -68,8 +69,8 @@ static void open_actors(struct sim_bus *bus)
     bus->manager = cluster_manager_open(&(struct cluster_manager_options){
         .port = sim_channels_port(&bus->channels, SIM_BUS_MANAGER),
         .gateway = SIM_BUS_GATEWAY,
-        .node = SIM_BUS_NODE,
-        .n_engines = o->n_engines,
+        .nodes = &node,
+        .n_nodes = 1,
         .n_services = o->n_services,
         .services = specs,
         .need_bytes = need_bytes });
@@ -86,6 +87,7 @@ static void open_actors(struct sim_bus *bus)
                                         .fits = router->fits });
     bus->door = cluster_gateway_service(bus->gateway);
     mem_give(specs);
+    mem_give(faces);
 }
 
 static void open_clients(struct sim *sim)
@@ -129,8 +131,8 @@ static void open_all(struct sim_bus *bus, const struct sim_options *o, struct si
     open_actors(bus);
     sim_lengths_open(sim);
     sim_events_init(&sim->events, 1024);
-    sim_workload_begin(&sim->stream, o->workload);
-    sim->has_ask = sim_workload_next(&sim->stream, &sim->ask);
+    workload_begin(&sim->stream, o->workload);
+    sim->has_ask = workload_next(&sim->stream, &sim->ask);
 }
 
 static void close_all(struct sim_bus *bus)
@@ -147,7 +149,7 @@ static void close_all(struct sim_bus *bus)
     sim_channels_close(&bus->channels);
     length_book_close(&sim->lengths);
     sim_events_free(&sim->events);
-    sim_workload_end(&sim->stream);
+    workload_end(&sim->stream);
     mem_give(sim->clients);
     mem_give(sim->told);
     mem_give(sim->requests);
@@ -195,7 +197,7 @@ static void hear(struct sim_bus *bus, const struct service_event *event, const v
     r->n_tokens += event->n_tokens;
 }
 
-static void arrive(struct sim_bus *bus, const struct sim_ask *ask)
+static void arrive(struct sim_bus *bus, const struct workload_ask *ask)
 {
     struct sim *sim = &bus->sim;
     uint32_t index = sim_client_take(sim);
@@ -217,8 +219,7 @@ static void arrive(struct sim_bus *bus, const struct sim_ask *ask)
         return;
     }
     bus->clients[index].tokens = mem_take(sizeof(int32_t) * (size_t)r->n_tokens_max);
-    sim_workload_tokens(sim->options->workload, ask, 0, r->n_tokens_max,
-                        bus->clients[index].tokens);
+    workload_tokens(sim->options->workload, ask, 0, r->n_tokens_max, bus->clients[index].tokens);
     size_t n_bytes = request_body_bytes((uint32_t)r->n_prompt, 0, 0);
     *sim->body = (struct request_body){
         .n_bytes = (uint32_t)n_bytes,
@@ -372,7 +373,7 @@ static bool advance(struct sim_bus *bus)
     }
     while (sim->has_ask && sim->ask.arrived_ns <= sim->clock_ns) {
         arrive(bus, &sim->ask);
-        sim->has_ask = sim_workload_next(&sim->stream, &sim->ask);
+        sim->has_ask = workload_next(&sim->stream, &sim->ask);
     }
     while ((cancelled = sim_events_first(&sim->events)) != NULL &&
            cancelled->time_ns <= sim->clock_ns) {

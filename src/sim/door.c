@@ -230,8 +230,8 @@ static const struct request_body *body_of(struct sim *sim, uint32_t index,
     if (body == NULL)
         return NULL;
     *body = (struct request_body){ .n_tokens = (uint32_t)request->n_tokens_max };
-    sim_workload_tokens(sim->options->workload, &sim->asks[index], 0, request->n_tokens_max,
-                        request_body_tokens(body));
+    workload_tokens(sim->options->workload, &sim->asks[index], 0, request->n_tokens_max,
+                    request_body_tokens(body));
     return body;
 }
 

@@ -9,7 +9,7 @@
 #include "base/time.h"
 #include "schedule/lanes.h"
 #include "sim/judge_parts.h"
-#include "sim/trace.h"
+#include "workload/trace.h"
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +21,8 @@ enum { PARTS_MAX = 1 << 16, THREADS_MAX = 256, TOKENS_USUAL = 16384, VIEWS_MAX =
 /* A thread's inputs of its simulations, kept from part to part. It has room for all services that
  * may ever exist, and clearing that for a part of two would take longer than simulating it. */
 struct traffic {
-    struct sim_workload workload;
-    struct sim_trace trace;
+    struct workload workload;
+    struct workload_trace trace;
 };
 
 struct judge_view { /* of a window: requests of each service, by their position in it */
@@ -64,7 +64,7 @@ static void forget(struct sim_judge *judge)
 void sim_judge_close(struct sim_judge *judge)
 {
     for (int i = 0; i < THREADS_MAX && judge->traffic[i] != NULL; i++) {
-        sim_trace_free(&judge->traffic[i]->trace);
+        workload_trace_free(&judge->traffic[i]->trace);
         mem_give(judge->traffic[i]);
     }
     forget(judge);
@@ -185,7 +185,7 @@ static void gather(struct job *job)
     qsort(job->asks, (size_t)job->n, sizeof(*job->asks), by_place);
 }
 
-static void fill_trace(const struct job *job, struct sim_trace *trace)
+static void fill_trace(const struct job *job, struct workload_trace *trace)
 {
     const struct sim_judge *judge = job->judge;
     const struct judge_part *part = job->part;
@@ -197,12 +197,12 @@ static void fill_trace(const struct job *job, struct sim_trace *trace)
         local[part->deals[i].service] = (uint16_t)i;
     for (int32_t i = 0; i < job->n; i++) {
         const struct place_request *r = &job->view->window->requests[job->asks[i]];
-        sim_trace_add(trace, &(struct sim_trace_row){ .arrived_ns = r->arrived_ns,
-                                                      .deadline_ns = TIME_NEVER,
-                                                      .cancel_ns = TIME_NEVER,
-                                                      .n_prompt = r->n_prompt,
-                                                      .n_output = r->n_output,
-                                                      .model = local[r->service] });
+        workload_trace_add(trace, &(struct workload_trace_row){ .arrived_ns = r->arrived_ns,
+                                                                .deadline_ns = TIME_NEVER,
+                                                                .cancel_ns = TIME_NEVER,
+                                                                .n_prompt = r->n_prompt,
+                                                                .n_output = r->n_output,
+                                                                .model = local[r->service] });
     }
     mem_give(local);
 }
@@ -268,7 +268,7 @@ static void simulate(struct job *job, struct traffic *traffic)
     struct sim_engine_spec *engines = mem_take(n_groups * sizeof(*engines));
     struct perf *perfs = mem_take(n_groups * n_services * sizeof(*perfs));
     struct sim_engine_part *parts = mem_take(n_groups * n_services * sizeof(*parts));
-    struct sim_workload *workload = &traffic->workload;
+    struct workload *workload = &traffic->workload;
     struct sim_report report;
     gather(job);
     part->latencies = mem_take((size_t)max_i32(job->n, 1) * sizeof(*part->latencies));
@@ -318,8 +318,8 @@ static struct traffic *traffic_of(struct sim_judge *judge, int rank)
     if (traffic != NULL)
         return traffic;
     traffic = judge->traffic[rank] = mem_take(sizeof(*traffic));
-    sim_trace_init(&traffic->trace);
-    sim_workload_init(&traffic->workload);
+    workload_trace_init(&traffic->trace);
+    workload_init(&traffic->workload);
     traffic->workload.replays[0].trace = &traffic->trace;
     traffic->workload.n_replays = 1;
     return traffic;

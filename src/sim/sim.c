@@ -40,7 +40,7 @@ void sim_clients_open(struct sim *sim)
 
 static void next_ask(struct sim *sim)
 {
-    sim->has_ask = sim_workload_next(&sim->stream, &sim->ask);
+    sim->has_ask = workload_next(&sim->stream, &sim->ask);
 }
 
 static void sim_open(struct sim *sim, const struct sim_options *options, struct sim_report *report)
@@ -65,7 +65,7 @@ static void sim_open(struct sim *sim, const struct sim_options *options, struct 
     sim_lengths_open(sim);
     sim_wakes_init(&sim->wakes, (uint32_t)options->n_engines);
     sim_events_init(&sim->events, 1024);
-    sim_workload_begin(&sim->stream, options->workload);
+    workload_begin(&sim->stream, options->workload);
     next_ask(sim);
 }
 
@@ -84,7 +84,7 @@ static void sim_close(struct sim *sim)
     length_book_close(&sim->lengths);
     sim_wakes_free(&sim->wakes);
     sim_events_free(&sim->events);
-    sim_workload_end(&sim->stream);
+    workload_end(&sim->stream);
 }
 
 /* ---- Clients arrive, receive tokens and leave; door.c sends their requests. ---- */
@@ -218,7 +218,7 @@ static bool emit(void *self, const struct service_event *event, const void *payl
 }
 
 /* Returns the predicted output. A simulation's requests have no tokens to look at. */
-static int32_t predict(const struct sim *sim, const struct sim_ask *ask)
+static int32_t predict(const struct sim *sim, const struct workload_ask *ask)
 {
     const struct length_predictor *predictor = sim->options->predictor;
     if (predictor == NULL)
@@ -231,7 +231,7 @@ static int32_t predict(const struct sim *sim, const struct sim_ask *ask)
     return length_book_predict(&sim->lengths, &query, 0);
 }
 
-void sim_request_make(const struct sim *sim, const struct sim_ask *ask, uint32_t index,
+void sim_request_make(const struct sim *sim, const struct workload_ask *ask, uint32_t index,
                       struct route_request *out)
 {
     *out = (struct route_request){
@@ -284,7 +284,7 @@ void sim_client_put(struct sim *sim, uint32_t index)
     sim->n_free_clients++;
 }
 
-static uint32_t client_come(struct sim *sim, const struct sim_ask *ask)
+static uint32_t client_come(struct sim *sim, const struct workload_ask *ask)
 {
     uint32_t index = sim_client_take(sim);
     struct sim_client *client = &sim->clients[index];
@@ -306,7 +306,7 @@ static uint32_t client_come(struct sim *sim, const struct sim_ask *ask)
     return index;
 }
 
-static void arrive(struct sim *sim, const struct sim_ask *ask)
+static void arrive(struct sim *sim, const struct workload_ask *ask)
 {
     uint32_t index = client_come(sim, ask);
     sim_door_arrived(sim, index);

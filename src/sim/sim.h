@@ -17,7 +17,7 @@
 #include "sim/chains.h"
 #include "sim/faults.h"
 #include "sim/replan.h"
-#include "sim/workload.h"
+#include "workload/workload.h"
 
 enum { SIM_CORES_GROUPS = 16 };
 struct engine_log;
@@ -103,7 +103,7 @@ struct sim_options {
     const struct route_policy *decode_router;
     int64_t kv_bytes_per_s; /* from prefill to decode engines; 0 = 25 GB/s */
     struct service_slo slo; /* of every service, for routers that use it */
-    const struct sim_workload *workload;
+    const struct workload *workload;
     int64_t until_ns; /* the run ends here, finished or not; 0 = with the last request */
     /* Predicts output lengths; NULL: the workload's own predictions stand, whose hint is a
      * guess. */
@@ -119,8 +119,8 @@ struct sim_options {
      * NULL = they stay where they are. Not with faults or pools that scale. */
     const struct sim_replan_options *replace;
     bool has_soft_deadlines; /* only the router uses deadlines: late requests continue */
-    bool has_prefix_cache; /* of every engine; a request then has token ids (sim_workload_tokens) */
-    bool checks_steps;     /* every engine checks itself after every step: slow */
+    bool has_prefix_cache;   /* of every engine; a request then has token ids (workload_tokens) */
+    bool checks_steps;       /* every engine checks itself after every step: slow */
     /* Called with every request when it is over, or NULL. Requests that can never end come last,
      * unfinished. The order is not that of arrival. */
     void (*take)(void *self, const struct record *record);

@@ -58,14 +58,14 @@ struct sim {
     struct sim_wakes wakes;
     struct sim_events events;   /* cancels, handovers */
     struct length_book lengths; /* without a predictor: nothing */
-    struct sim_stream stream;
-    struct sim_ask ask; /* the next to come */
+    struct workload_stream stream;
+    struct workload_ask ask; /* the next to come */
     bool has_ask;
     struct sim_client *clients;
     struct route_request *requests; /* (n_clients_max) n_tokens and first_ns as heard of */
     int32_t *n_kv;              /* (n_clients_max) positions whose KV moves to a decode engine */
     struct sim_told *told;      /* (n_clients_max) NULL: records are not taken */
-    struct sim_ask *asks;       /* (n_clients_max) for the prefix cache; NULL: none */
+    struct workload_ask *asks;  /* (n_clients_max) for the prefix cache; NULL: none */
     struct request blank;       /* all zero; copying it is faster than clearing a request */
     struct request_body *body;  /* scratch, of n_tokens_max tokens */
     uint32_t first_free_client; /* a list through their requests' next; ROUTE_NONE: none */
@@ -155,7 +155,7 @@ void sim_client_put(struct sim *sim, uint32_t index);
 /* Make places for the maximum number of clients, a client's request, and the input of the length
  * predictor. */
 void sim_clients_open(struct sim *sim);
-void sim_request_make(const struct sim *sim, const struct sim_ask *ask, uint32_t index,
+void sim_request_make(const struct sim *sim, const struct workload_ask *ask, uint32_t index,
                       struct route_request *out);
 /* As it is submitted to an engine. */
 void sim_request_whole(const struct sim *sim, uint32_t index, struct request *out);

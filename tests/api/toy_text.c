@@ -2,10 +2,10 @@
  *
  * It defines what the API asks of tokenizers and templates, so that tests know each token. The
  * detokenizer is the real one. */
-#include "tests_toy.h"
-#include "text/chat.h"
+#include "template/chat.h"
 #include "text/decoder.h"
 #include "text/tokenizer.h"
+#include "tests_toy.h"
 #include <string.h>
 
 struct tokenizer {

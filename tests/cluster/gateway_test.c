@@ -117,11 +117,12 @@ static void test_deadlines_and_bounds_of_holding(void **state)
     w->services[3].hold_ns_max = 600 * TIME_NS_PER_S;
     struct service_spec services[N_SERVICES];
     memcpy(services, w->services, sizeof services);
+    const struct cluster_node_at own = { PORT_NODE, N_ENGINES };
     const struct cluster_gateway_options gateway = { .port = cluster_local_bus_port(w->bus,
                                                                                     PORT_GATEWAY),
-                                                     .node = PORT_NODE,
+                                                     .nodes = &own,
+                                                     .n_nodes = 1,
                                                      .manager = PORT_MANAGER,
-                                                     .n_engines = N_ENGINES,
                                                      .n_services = N_SERVICES,
                                                      .services = services,
                                                      .n_requests_max = 128,

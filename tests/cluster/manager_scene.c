@@ -22,11 +22,12 @@ void scene_open(struct scene *s, int64_t memory_bytes)
         cluster_roster_add(&s->roster, i, &s->services[i]);
     s->bus = cluster_local_bus_open(PORTS, 1 << 20);
     s->node = cluster_local_bus_port(s->bus, PORT_NODE);
+    const struct cluster_node_at own = { PORT_NODE, N_ENGINES };
     const struct cluster_manager_options options = { .port = cluster_local_bus_port(s->bus,
                                                                                     PORT_MANAGER),
                                                      .gateway = PORT_GATEWAY,
-                                                     .node = PORT_NODE,
-                                                     .n_engines = N_ENGINES,
+                                                     .nodes = &own,
+                                                     .n_nodes = 1,
                                                      .n_services = N_SERVICES,
                                                      .services = s->services,
                                                      .need_bytes = need,

@@ -65,10 +65,10 @@ static void open_gateway(struct scene *s, int g)
         specs[i] = spec_of(of_gateways[g][i]);
     s->gateways[g] = cluster_gateway_open(&(struct cluster_gateway_options){
         .port = cluster_local_bus_port(s->bus, (uint16_t)(PORT_FIRST + g)),
-        .node = PORT_NODE,
+        .nodes = &(struct cluster_node_at){ PORT_NODE, 1 },
+        .n_nodes = 1,
         .manager = PORT_MANAGER,
         .seed = (uint64_t)g + 1,
-        .n_engines = 1,
         .n_services = N_LIST,
         .services = specs,
         .n_requests_max = N_LIST * N_EACH,

@@ -24,6 +24,8 @@ HEADER_LINES_MAX = 200
 COLUMNS_MAX = 100
 PARAMETERS_MAX = 6
 NESTING_MAX = 4
+ROOM_PERCENT_MAX = 12  # of the lines of src/
+ROOM_LINES_MAX = {"cmd": 6000}  # a thin file a verb, and the wire
 
 # --- exceptions, each with its reason --------------------------------------------------------------------------------
 
@@ -37,7 +39,7 @@ MORE_PREFIXES = {  # what a header offers beside its own name
     "cmd/main.c": ["main"],
     "kv/shape.c": ["kv_choose"],
 }
-DECIDING_ROOMS = ("kv", "predict", "schedule", "route", "place", "engine", "cluster", "sim")
+DECIDING_ROOMS = ("kv", "predict", "schedule", "route", "place", "engine", "cluster", "workload", "sim")
 
 # A call -> (what to use instead, where it is allowed). A place is a room or a file.
 BANNED = {
@@ -304,6 +306,19 @@ def files_are_short():
             yield f"{source.path}: {n} lines, at most {limit}"
         elif n > FILE_LINES_WARN:
             warn(f"{source.path}: {n} lines; above {FILE_LINES_WARN} a file asks to be cut")
+
+
+@rule
+def rooms_fit_on_a_page():
+    lines = collections.Counter()
+    for source in SRC:
+        lines[source.room] += len(source.lines)
+    for room, n in sorted(lines.items()):
+        limit = ROOM_LINES_MAX.get(room, n)
+        if n > limit:
+            yield f"src/{room}: {n} lines, at most {limit}"
+        if n * 100 > ROOM_PERCENT_MAX * lines.total():
+            yield f"src/{room}: {n} lines of {lines.total()}, at most {ROOM_PERCENT_MAX} of 100"
 
 
 @rule

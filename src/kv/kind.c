@@ -3,26 +3,49 @@
 
 #include <string.h>
 
-static const char *const names[KV_KINDS] = { "merged", "head-wise", "private" };
+static const struct {
+    const char *name, *summary, *note;
+} kinds[KV_KINDS] = {
+    [KV_MERGED] = { "merged",
+                    "a unit belongs to one model at a time and is cut into its blocks, which hold "
+                    "all layers",
+                    "SeaLLM's; with one model it is the usual paged cache" },
+    [KV_HEADS] = { "head-wise",
+                   "a unit holds 16 tokens of one head of one layer and serves any model; a block "
+                   "of a request is one unit for each head of each layer",
+                   "MuxServe's; nothing is lost between models, but the table of a request has an "
+                   "entry for every unit, and attention reads them one by one" },
+    [KV_PRIVATE] = { "private",
+                     "as merged, and each model has a fixed part of the pool, in proportion to its "
+                     "bytes per token",
+                     "as if each model had a cache of its own: what sharing is compared with" },
+};
 
 const char *kv_kind_name(enum kv_kind kind)
 {
     CHECK(kind >= 0 && kind < KV_KINDS);
-    return names[kind];
+    return kinds[kind].name;
+}
+
+const char *kv_kind_summary(enum kv_kind kind)
+{
+    CHECK(kind >= 0 && kind < KV_KINDS);
+    return kinds[kind].summary;
+}
+
+const char *kv_kind_note(enum kv_kind kind)
+{
+    CHECK(kind >= 0 && kind < KV_KINDS);
+    return kinds[kind].note;
 }
 
 bool kv_kind_find(const char *name, enum kv_kind *kind)
 {
     for (int i = 0; i < KV_KINDS; i++) {
-        if (strcmp(name, names[i]) == 0) {
+        if (strcmp(name, kinds[i].name) == 0) {
             *kind = (enum kv_kind)i;
             return true;
         }
     }
     return false;
-}
-
-const char *kv_kind_names(void)
-{
-    return "merged, head-wise, private";
 }

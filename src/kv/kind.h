@@ -8,7 +8,8 @@ enum { KV_UNITS_MAX = 1 << 24, KV_HEAD_UNITS_MAX = 1 << 28 }; /* of a pool; head
 enum kv_kind { KV_MERGED, KV_HEADS, KV_PRIVATE, KV_KINDS };
 const char *kv_kind_name(enum kv_kind kind); /* "merged", "head-wise", "private" */
 bool kv_kind_find(const char *name, enum kv_kind *kind);
-const char *kv_kind_names(void); /* all names, for help and faults */
+const char *kv_kind_summary(enum kv_kind kind); /* what a unit of its memory is */
+const char *kv_kind_note(enum kv_kind kind);    /* what that means, for documents */
 
 /* How a service cuts its units, or combines them. */
 struct kv_layout {

@@ -6,7 +6,7 @@
 #include "api/error.h"
 #include "base/pile.h"
 #include "core/request.h"
-#include "text/chat.h"
+#include "template/chat.h"
 
 enum api_ask_kind { ASK_CHAT, ASK_COMPLETION };
 enum { ASK_VALUES_MAX = 2 << 20 }; /* JSON values of a body: each takes some 50 bytes */

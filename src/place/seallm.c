@@ -1,11 +1,11 @@
 /* SeaLLM's placement search (Algorithm 1, corrected: docs/ALGORITHMS.md 1.2).
  *
- * For every degree the nodes are cut into groups of it, adjacent ones merged for models that need
- * more. Then, one copy at a time: simulate; a service's need is its requests that are late, plus
- * alpha times the normalized latency of those that were answered; the group that is asked least per
- * device takes the neediest service that fits it. Kept is the best plan on the way, not the full
- * one (D-2), by D-3: services placed, services that reach the attainment, and then as in judge.h.
- * At most two services a group. */
+ * For every degree the nodes are cut into groups of it, and adjacent groups are merged for models
+ * that need more. Then it adds one copy at a time, after a simulation. A service's need is its late
+ * requests, plus alpha times the normalized latency of those that were answered. The group with the
+ * least load per device takes the neediest service that fits it. It keeps the best plan on the way,
+ * not the full one (D-2), by D-3: services placed, services that reach the attainment, and then as
+ * in judge.h. A group has at most two services. */
 #include "place/planners.h"
 #include "place/walk.h"
 
@@ -19,7 +19,7 @@ static double need(const struct place_walk *walk, int32_t service)
     return (double)(score->n - score->n_met) + (slow < slow_max ? slow : slow_max);
 }
 
-/* Of equals the group with more free memory is less loaded. */
+/* Returns a group's load; among equals, a group with more free memory is less loaded. */
 static double load(const struct place_walk *walk, const struct place_group *group)
 {
     const struct place_problem *problem = walk->problem;
@@ -53,8 +53,16 @@ static void plan(const struct place_desk *desk, struct place_plan *plan)
 
 const struct place_planner place_seallm = {
     .name = "seallm",
-    .source = "SeaLLM, Algorithm 1",
-    .summary = "equal degrees, a copy at a time to who needs it most, by simulation",
+    .source = "SeaLLM, Algorithm 1 with D-1 to D-3",
+    .summary = "equal degrees, a copy at a time to the service that needs it most, by simulation",
+    .optimises = "the same order, by simulation alone: at every degree, with groups "
+                 "merged for large models, the least asked group takes the neediest "
+                 "service, a copy at a time; the best plan on the way. Two services a "
+                 "group. Merged groups are kept for those that need them until these are "
+                 "placed (the paper leaves it open, and the first fit then fills them "
+                 "with small models)",
+    .cost = "a simulation a copy and degree",
+    .fails = "equal degrees: one service at a degree of its own needs a merge",
     .is_judging = true,
     .n_members_max = MEMBERS_MAX,
     .plan = plan,

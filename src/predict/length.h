@@ -55,7 +55,6 @@ const struct length_predictor *length_find(const char *name);
 /* Parses "NAME" or "NAME:VALUE" (noisy:0.3, quantile:0.95, bucket:4096) and puts the value into
  * config. Returns NULL when there is no such predictor or the value is out of range. */
 const struct length_predictor *length_parse(const char *text, struct length_config *config);
-const char *length_names(void); /* for help and messages: "none, oracle, ..." */
 
 /* Returns a new prediction for a request that exceeded its own, when nothing else is known: 1.5
  * times its tokens, at least one more. It is for engines and routers, which have no predictor. */

@@ -25,7 +25,7 @@ struct memory_model {
     struct memory_rule rules[MEMORY_RULES_MAX];
 };
 /* SCLS's table: LLaMA2-13B on an A100-80G under DeepSpeed, S = 128. */
-extern const struct memory_model memory_deepspeed_13b;
+extern const struct memory_model predict_memory_deepspeed_13b;
 
 /* Returns the most requests of input L with S tokens to come; 0 when not even one fits. */
-int32_t memory_n_max(const struct memory_model *model, int32_t n_input, int32_t n_slice);
+int32_t predict_memory_n_max(const struct memory_model *model, int32_t n_input, int32_t n_slice);

@@ -312,7 +312,7 @@ const char *perf_preset(const struct predict_model *model, const struct predict_
         return row->source;
     }
     struct roofline_efficiency efficiency;
-    roofline_fit(&efficiency);
-    roofline_perf(model, device, tp, &efficiency, out);
+    predict_roofline_fit(&efficiency);
+    predict_roofline_perf(model, device, tp, &efficiency, out);
     return "roofline";
 }

@@ -83,7 +83,7 @@ static void fit_rest(const struct preset_row *rows, int n, struct roofline_effic
     out->request_ms = c[2];
 }
 
-void roofline_fit(struct roofline_efficiency *out)
+void predict_roofline_fit(struct roofline_efficiency *out)
 {
     struct equation prefill = { .n_columns = 2 }, kv = { .n_columns = 1 };
     double knee = 0, c[EQUATION_COLUMNS];
@@ -118,8 +118,8 @@ static int64_t ps_of(double ms)
     return (int64_t)num_floor(ms * 1e9 + 0.5);
 }
 
-void roofline_perf(const struct predict_model *model, const struct predict_device *device,
-                   int32_t tp, const struct roofline_efficiency *e, struct perf *out)
+void predict_roofline_perf(const struct predict_model *model, const struct predict_device *device,
+                           int32_t tp, const struct roofline_efficiency *e, struct perf *out)
 {
     struct ideal ideal = ideal_of(model, device, tp);
     double weights = ideal.weights / e->memory, token = ideal.token / e->compute;

@@ -18,7 +18,8 @@ struct roofline_efficiency {
         knee; /* decode becomes compute bound at this part of the batch at which both bounds meet */
 };
 /* Fits by relative least squares over every profile of perf_preset's table. */
-void roofline_fit(struct roofline_efficiency *out);
+void predict_roofline_fit(struct roofline_efficiency *out);
 /* Sets the model on tp devices of this kind, split by tensors. */
-void roofline_perf(const struct predict_model *model, const struct predict_device *device,
-                   int32_t tp, const struct roofline_efficiency *efficiency, struct perf *out);
+void predict_roofline_perf(const struct predict_model *model, const struct predict_device *device,
+                           int32_t tp, const struct roofline_efficiency *efficiency,
+                           struct perf *out);

@@ -1,4 +1,4 @@
-/* The simulator's report: sums while it runs, text in the end. */
+/* Writes the simulator's report: sums while it runs, text in the end. */
 #include "sim/state.h"
 
 #include "base/hash.h"
@@ -32,7 +32,7 @@ static const struct perf *perf_of(const struct sim *sim, const struct sim_client
                   : &o->services[sim_request(sim, client)->service].perf;
 }
 
-/* What its client keeps of a request. */
+/* Takes the record of a request from its client. */
 static void take(struct sim *sim, const struct sim_client *client,
                  const struct service_event *event)
 {
@@ -55,8 +55,7 @@ static void take(struct sim *sim, const struct sim_client *client,
         .n_predicted = client->n_first_predicted,
         .n_cached = event->n_cached,
         .n_preempted = event->n_preempted,
-        .n_pad = told->n_pad,
-        .n_invalid = told->n_invalid,
+        .lost = told->lost,
         .n_slices = (int32_t)r->epoch + 1,
         .n_batches = told->n_batches,
         .n_batch_rows = told->n_batch_rows,

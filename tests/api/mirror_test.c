@@ -51,7 +51,7 @@ static void test_the_ill_engine_is_named(void **state)
     static struct api api = { .catalog = &no_models };
     char why[160];
     api_mirror_open(&api);
-    api.mirror.n_engines = 2;
+    api_mirror_set_engines(&api, 2);
     api.mirror.said_ns = 100 * TIME_NS_PER_S;
     api.mirror.is_healthy = false;
     for (int i = 0; i < 2; i++) {
@@ -78,7 +78,7 @@ static void test_state_over_engines(void **state)
     (void)state;
     static struct api api = { .catalog = &no_models };
     api_mirror_open(&api);
-    api.mirror.n_engines = 2;
+    api_mirror_set_engines(&api, 2);
     api.mirror.engines[0].n_services = api.mirror.engines[1].n_services = 1;
     api.mirror.engines[0].services[0].status = SERVICE_BROKEN;
     api.mirror.engines[1].services[0].status = SERVICE_LOADING;
@@ -96,7 +96,7 @@ static void test_a_failed_load_is_remembered(void **state)
     (void)state;
     static struct api api = { .catalog = &no_models };
     api_mirror_open(&api);
-    api.mirror.n_engines = 1;
+    api_mirror_set_engines(&api, 1);
     api.mirror.engines[0].n_services = 1;
     struct service_change change = { .status = SERVICE_BROKEN, .fault = { "no such file" } };
     api_mirror_change(&api, &change);

@@ -1,10 +1,10 @@
 /* A toy of the text room for tests of the API: a token is a byte, plus four special ones. It
  * defines the functions of tokenizers and templates that the API calls, so that tests know each
  * token. The detokenizer is the real one. */
-#include "tests_toy.h"
-#include "text/chat.h"
+#include "template/chat.h"
 #include "text/decoder.h"
 #include "text/tokenizer.h"
+#include "tests_toy.h"
 #include <string.h>
 
 struct tokenizer {

@@ -274,7 +274,7 @@ def plan_reads_links(shoal, models):
             f.write("GPU0 GPU1 GPU2\nGPU0 X PIX PIX\nGPU1 PIX X PIX\nGPU2 PIX PIX X\n")
         assert "links of 3 devices, there are 2" in run(shoal, "plan", "1x2xa100", "--layers", "llama-2-70b", "--links", path,
                                                      wants=2)
-    topology = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "cmd", "two_sockets.xml")
+    topology = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "scenario", "two_sockets.xml")
     asks = ("--layers", "llama-2-70b", "--planner", "lr", "--links", topology)
     assert [part["device"] for part in plan(shoal, "1x5xa100", *asks)["plans"][0]["parts"]] == [0, 1]  # they share a switch
     assert "two_sockets.xml: links of 5 devices, there are 2" in run(shoal, "plan", "1x2xa100", *asks, wants=2)

@@ -270,6 +270,7 @@ static void open_actors(struct world *w, const struct service_spec *specs,
 {
     static const int64_t need[N_SERVICES] = { WEIGHTS_BYTES, WEIGHTS_BYTES };
     struct cluster_engine faces[N_ENGINES];
+    const struct cluster_node_at own = { NODE, N_ENGINES };
     struct route_config config;
     route_config_init(&config);
     for (int e = 0; e < N_ENGINES; e++) {
@@ -283,22 +284,23 @@ static void open_actors(struct world *w, const struct service_spec *specs,
                                                                 .n_requests_max = N_REQUESTS,
                                                                 .n_engines = N_ENGINES,
                                                                 .n_services = N_SERVICES,
+                                                                .services = specs,
                                                                 .engines = faces,
                                                                 .report_ns = 5 * TIME_NS_PER_MS,
                                                                 .fits = router->fits });
     w->manager =
         cluster_manager_open(&(struct cluster_manager_options){ .port = port_of(w, MANAGER),
                                                                 .gateway = GATEWAY,
-                                                                .node = NODE,
-                                                                .n_engines = N_ENGINES,
+                                                                .nodes = &own,
+                                                                .n_nodes = 1,
                                                                 .n_services = N_SERVICES,
                                                                 .services = specs,
                                                                 .need_bytes = need });
     w->gateway = cluster_gateway_open(
         &(struct cluster_gateway_options){ .port = port_of(w, GATEWAY),
-                                           .node = NODE,
+                                           .nodes = &own,
+                                           .n_nodes = 1,
                                            .manager = MANAGER,
-                                           .n_engines = N_ENGINES,
                                            .n_services = N_SERVICES,
                                            .services = specs,
                                            .n_requests_max = N_REQUESTS,

@@ -1,6 +1,6 @@
 /* Fuzzes the configuration: reads it as a file, its last line also as the command line's words, and
  * checks it. Accepted values are within their limits. */
-#include "cmd/config.h"
+#include "config/config.h"
 #include <stdlib.h>
 #include <string.h>
 

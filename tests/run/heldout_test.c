@@ -5,8 +5,8 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "cmd/model_card.h"
 #include "cpu/cpu.h"
+#include "serve/model_card.h"
 #include <jansson.h>
 #include <math.h>
 

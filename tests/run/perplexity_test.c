@@ -9,8 +9,8 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "cmd/model_card.h"
 #include "cpu/cpu.h"
+#include "serve/model_card.h"
 #include <math.h>
 
 static const char story[] =

@@ -1,5 +1,5 @@
-/* An engine behind its node, by hand: weights take their time, and after a crash what was there is
- * computed again and nothing is said twice. */
+/* An engine behind its node, by hand. Weights take time to load, and after a crash lost work is
+ * computed again and nothing is sent twice. */
 #include "../test.h"
 #include "base/time.h"
 #include "sim/sim.h"
@@ -12,7 +12,7 @@ static void take(void *self, const struct record *record)
 /* One request of 20 prompt tokens and 100 more, at t = 0: 20 ms, then 99 times 5 ms. */
 static struct record lonely(const struct sim_faults *faults, struct sim_report *report)
 {
-    const struct sim_pair pair = { 20, 100 };
+    const struct workload_pair pair = { 20, 100 };
     const struct sim_service service = { .name = "lonely",
                                          .bytes_per_token = 100,
                                          .weights_bytes = 500000,
@@ -22,9 +22,10 @@ static struct record lonely(const struct sim_faults *faults, struct sim_report *
                                                    .prefill_scale = 1,
                                                    .decode_scale = 1 } };
     struct record_set set = { 0 };
-    struct sim_workload workload = { .seed = 7, .n_requests = 1, .n_services = 1 };
-    workload.services[0] =
-        (struct sim_traffic){ .arrivals = SIM_ONCE, .n_requests = 1, .pairs = &pair, .n_pairs = 1 };
+    struct workload workload = { .seed = 7, .n_requests = 1, .n_services = 1 };
+    workload.services[0] = (struct workload_traffic){
+        .arrivals = WORKLOAD_ONCE, .n_requests = 1, .pairs = &pair, .n_pairs = 1
+    };
     const struct sim_options options = { .n_engines = 1,
                                          .n_lanes = 1,
                                          .n_services = 1,
@@ -55,9 +56,9 @@ static void weights_take_their_time(void **state)
     (void)state;
     struct record r = lonely(&at_once, &report);
     assert_true(r.first_ns == 20 * TIME_NS_PER_MS && r.end_ns == 515 * TIME_NS_PER_MS);
-    r = lonely(&slow, &report); /* half a megabyte at a quarter a second: 2 s */
+    r = lonely(&slow, &report); /* half a megabyte at a quarter a second takes 2 s */
     assert_true(r.first_ns == 2020 * TIME_NS_PER_MS && r.end_ns == 2515 * TIME_NS_PER_MS);
-    /* Report, load, its change, the request, its tokens: five ways of 3 ms. */
+    /* A report, a load, its change, the request and its tokens take five ways of 3 ms. */
     r = lonely(&far, &report);
     assert_true(r.first_ns == 35 * TIME_NS_PER_MS && r.end_ns == 530 * TIME_NS_PER_MS);
 }
@@ -71,8 +72,8 @@ static void a_crash_is_a_pause(void **state)
                                       .restart_ns = 50 * TIME_NS_PER_MS };
         struct record r = lonely(&f, &report);
         int64_t n = report.bus.n_crashes, lost_ns = r.end_ns - 515 * TIME_NS_PER_MS;
-        /* Each costs the restart, what the cut-off step had done, and the prompt once more in the
-         * place of a step that decodes. */
+        /* Each costs the restart, the work of the interrupted step, and the prompt once more
+         * instead of a step that decodes. */
         assert_int_equal(r.n_slices, report.bus.n_crashed + 1);
         assert_true(n > 0 || lost_ns == 0);
         assert_true(lost_ns >= n * 50 * TIME_NS_PER_MS);

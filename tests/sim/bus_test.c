@@ -1,9 +1,9 @@
-/* Simulations over the bus: a perfect one changes nothing, a bad one loses nothing, and both are
- * the same again. */
+/* Simulations over the bus: a perfect one changes nothing, a bad one loses nothing, and both repeat
+ * exactly. */
 #include "../test.h"
-#include "models.h"
 #include "base/time.h"
 #include "sim/sim.h"
+#include "models.h"
 
 struct setting {
     const char *policy, *router;
@@ -28,11 +28,11 @@ static uint64_t run(const struct setting *s, struct sim_report *report)
     static const char *const names[] = { "small", "large" };
     struct sim_service services[2];
     struct record_set set = { 0 };
-    struct sim_workload workload = { .seed = s->seed,
-                                     .n_requests = s->n_requests > 0 ? s->n_requests : 600,
-                                     .n_services = 2,
-                                     .cancelled = s->cancelled,
-                                     .cancel_ns_mean = 400000000 };
+    struct workload workload = { .seed = s->seed,
+                                 .n_requests = s->n_requests > 0 ? s->n_requests : 600,
+                                 .n_services = 2,
+                                 .cancelled = s->cancelled,
+                                 .cancel_ns_mean = 400000000 };
     struct schedule_config config;
     for (int i = 0; i < 2; i++) {
         services[i] = (struct sim_service){ .name = names[i],
@@ -41,9 +41,9 @@ static uint64_t run(const struct setting *s, struct sim_report *report)
                                             .weights_bytes = 1000000,
                                             .activation_bytes = 100000 };
         workload.services[i] =
-            (struct sim_traffic){ .rate_per_s = s->rate_per_s > 0 ? s->rate_per_s : 20,
-                                  .prompt = { 4, 1, 1, 400 },
-                                  .output = { 3, 1, 1, 200 } };
+            (struct workload_traffic){ .rate_per_s = s->rate_per_s > 0 ? s->rate_per_s : 20,
+                                       .prompt = { 4, 1, 1, 400 },
+                                       .output = { 3, 1, 1, 200 } };
     }
     const struct sim_engine_spec engines[3] = { { .services = { { 3 } }, .memory_bytes = 8000000 },
                                                 { .services = { { 1 } }, .memory_bytes = 6000000 },
@@ -85,8 +85,9 @@ static uint64_t run(const struct setting *s, struct sim_report *report)
     return hash;
 }
 
-/* Gateway, manager and node on a bus that takes no time are what the door is. The gateway learns
- * where engines stand from reports, the door at once: so only of routers that do not look. */
+/* Gateway, manager and node on a bus that takes no time give the result of the simulated gateway.
+ * The real gateway learns the state of engines from reports, the simulated one at once. So this
+ * holds only for routers that do not look at the state. */
 static void a_perfect_bus_is_the_door(void **state)
 {
     static const struct sim_faults none = { 0 };
@@ -112,7 +113,7 @@ static void a_perfect_bus_is_the_door(void **state)
     }
 }
 
-/* Prompts that are longer than a request may be fail, here at the bus's door. */
+/* Prompts that are longer than the limit fail, here at the gateway of the bus. */
 static void long_prompts_fail(void **state)
 {
     static const struct sim_faults none = { 0 };
@@ -192,7 +193,7 @@ static void a_bad_bus_loses_nothing(void **state)
     assert_true(sum.n_dropped > 100 && sum.n_breaks > 10 && sum.n_holes > 50);
 }
 
-/* Also when engines crash in the middle of one: what was drawn until then is told. */
+/* Also when engines crash in the middle of a hold: tokens drawn until then are delivered. */
 static void holds_change_nothing(void **state)
 {
     static const struct sim_faults crashes = { .crash_ns = 3 * TIME_NS_PER_S,
@@ -230,7 +231,7 @@ static void a_run_may_be_cut(void **state)
     sim_report_free(&report);
 }
 
-/* Between requests that are minutes apart: every report is counted. */
+/* Minutes pass between requests, and every report is counted. */
 static void rest_changes_nothing(void **state)
 {
     static const struct sim_faults kinds[] = {
@@ -264,7 +265,7 @@ static void rest_changes_nothing(void **state)
     }
 }
 
-/* Half a year in which hardly anybody asks would take hours else. */
+/* Half a year with hardly any requests would otherwise take hours. */
 static void rest_is_passed_over(void **state)
 {
     static const struct sim_faults none = { 0 };

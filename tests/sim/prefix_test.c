@@ -1,9 +1,9 @@
-/* Simulations with a prefix cache: equal prefixes are found again, requests that gave way find
- * their own blocks; nothing changes where nothing is shared, nor with and without holds. */
+/* Simulations with a prefix cache: equal prefixes are found again, and preempted requests find
+ * their own blocks. Nothing changes without shared prefixes, nor with holds. */
 #include "../test.h"
-#include "models.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "models.h"
 #include <stdio.h>
 #include "sim/sim.h"
 
@@ -32,13 +32,13 @@ static uint64_t run(const struct ask *ask, struct sums *sums)
     struct schedule_config config;
     struct sim_report report;
     struct fault fault;
-    struct sim_workload workload;
+    struct workload workload;
     const struct sim_service service = { .name = "chat",
                                          .perf = line_model,
                                          .bytes_per_token = 1000 };
     *sums = (struct sums){ 0 };
-    sim_workload_init(&workload);
-    if (sim_workload_parse(&workload, ask->workload, &fault) != STATUS_OK)
+    workload_init(&workload);
+    if (workload_parse(&workload, ask->workload, &fault) != STATUS_OK)
         fail_msg("%s", fault.text);
     schedule_config_init(&config);
     config.n_rounds_max = ask->n_rounds_max;
@@ -65,7 +65,7 @@ static uint64_t run(const struct ask *ask, struct sums *sums)
     assert_null(report.wrong);
     uint64_t hash = report.hash;
     sim_report_free(&report);
-    sim_workload_free(&workload);
+    workload_free(&workload);
     return hash;
 }
 
@@ -103,7 +103,7 @@ static void equal_prefixes_are_found(void **state)
     ask.has_prefix_cache = true;
     uint64_t hash = run(&ask, &with);
     assert_int_equal(without.n_cached, 0);
-    assert_int_equal(with.n_cached, 36 * 128); /* all but the first of each of four prefixes */
+    assert_int_equal(with.n_cached, 36 * 128); /* all except the first of each of four prefixes */
     ask.n_rounds_max = 1;
     assert_true(run(&ask, &with) == hash);
     str_free(&text);
@@ -122,7 +122,7 @@ static void who_gave_way_finds_its_blocks(void **state)
     assert_true(with.end_ns < without.end_ns);
     ask.n_rounds_max = 1;
     assert_true(run(&ask, &stepwise) == hash);
-    ask.ahead_blocks = 2; /* who starts leaves the others room to grow */
+    ask.ahead_blocks = 2; /* a request that starts leaves the others room to grow */
     (void)run(&ask, &stepwise);
     assert_true(stepwise.n_preempted < with.n_preempted);
 }

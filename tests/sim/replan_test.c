@@ -1,20 +1,20 @@
-/* Models that move in a simulation: where that pays and where it does not, and nothing is lost. */
+/* Models that move in a simulation, when that pays and when it does not. Nothing is lost. */
 #include "../place/small.h"
 #include "sim/judge.h"
 #include "sim/sim.h"
 
 #define S INT64_C(1000000000)
 
-/* Two models of 10 GiB, three devices. A step of four decodes takes 10.4 ms, so a device gives
- * 385 tokens/s: 3.8 requests of 100 tokens. For 20 minutes service 0 is asked 6 times a second
- * (two devices) and service 1 0.6 times (one); then they change places, and so on. */
+/* Two models of 10 GiB, three devices. A step of four decodes takes 10.4 ms, so a device gives 385
+ * tokens/s: 3.8 requests of 100 tokens. For 20 minutes service 0 gets 6 requests a second (two
+ * devices) and service 1 gets 0.6 (one). Then they change places, and so on. */
 struct swap {
     struct small small;
     struct place_plan plan;
-    struct sim_profile profiles[2];
+    struct workload_profile profiles[2];
     struct perf perfs[2 * PLACE_DEGREES * 2];
     struct sim_engine_spec engines[8];
-    struct sim_workload workload;
+    struct workload workload;
     struct sim_service services[2];
     struct schedule_config config;
     struct sim_replan_options replace;
@@ -32,10 +32,10 @@ static void set_services(struct swap *swap)
                                                   .bytes_per_token = from->kv_bytes_per_token,
                                                   .weights_bytes = from->weights_bytes,
                                                   .activation_bytes = from->activation_bytes };
-        swap->workload.services[s] = (struct sim_traffic){ .rate_per_s = 3.3,
-                                                           .prompt = { 4.6, 0, 1, 400 },
-                                                           .output = { 4.6, 0, 1, 200 },
-                                                           .profile = &swap->profiles[s] };
+        swap->workload.services[s] = (struct workload_traffic){ .rate_per_s = 3.3,
+                                                                .prompt = { 4.6, 0, 1, 400 },
+                                                                .output = { 4.6, 0, 1, 200 },
+                                                                .profile = &swap->profiles[s] };
         for (int row = 0; row < 2 * PLACE_DEGREES; row++)
             swap->perfs[row * 2 + s] = (&swap->small.perfs[s][0][0])[row];
     }
@@ -59,12 +59,12 @@ static void open_swap(struct swap *swap, int32_t n_cycles, double step_s)
         place_group_add(group, d == 2);
     }
     place_plan_finish(&swap->plan, &swap->small.problem);
-    swap->workload = (struct sim_workload){ .seed = 3,
-                                            .n_requests = UINT64_MAX,
-                                            .until_ns = (int64_t)(n_cycles * step_s) * 2 * S,
-                                            .n_services = 2 };
-    swap->profiles[0] = (struct sim_profile){ step_s, 2, often };
-    swap->profiles[1] = (struct sim_profile){ step_s, 2, seldom };
+    swap->workload = (struct workload){ .seed = 3,
+                                        .n_requests = UINT64_MAX,
+                                        .until_ns = (int64_t)(n_cycles * step_s) * 2 * S,
+                                        .n_services = 2 };
+    swap->profiles[0] = (struct workload_profile){ step_s, 2, often };
+    swap->profiles[1] = (struct workload_profile){ step_s, 2, seldom };
     set_services(swap);
     sim_replan_settings_init(&swap->replace.settings);
     swap->replace.settings.effort = 0.1;
@@ -108,7 +108,7 @@ static struct result run(struct swap *swap)
         fail_msg("%s", report.wrong);
     for (int s = 0; s < 2; s++) {
         assert_int_equal(report.services[s].n_ended[SERVICE_LENGTH],
-                         report.services[s].n_requests); /* nobody failed */
+                         report.services[s].n_requests); /* no request failed */
         result.e2e_s += report.services[s].e2e_s / (double)report.n_requests;
     }
     result.hash = report.hash;
@@ -139,7 +139,7 @@ static void test_popularity_changes_and_moving_pays(void **state)
     /* One engine changes each time: 10 GiB, 2 s of settling and 10 GiB at 24 GB/s. */
     assert_int_equal(m->loaded_bytes, 3 * 10 * SMALL_GIB);
     assert_true(m->away_ns > 3 * (2 * S + 447000000) && m->away_ns < 3 * (2 * S + 480000000));
-    assert_int_equal(m->fetched_bytes, 0);  /* both models lie on the one node from the start */
+    assert_int_equal(m->fetched_bytes, 0);  /* both models are on the single node from the start */
     assert_int_equal(m->unavailable_ns, 0); /* each is somewhere all the time */
     assert_true(m->promised_latency > 1.5 && m->got_latency > 1.5);
     assert_true(moved.e2e_s < 0.5 * stayed.e2e_s);

@@ -1,4 +1,4 @@
-/* The report's figures, from a workload that can be reckoned by hand. */
+/* The report's figures, from a workload that is simple to compute by hand. */
 #include "../test.h"
 #include "base/time.h"
 #include "sim/sim.h"
@@ -18,9 +18,9 @@ static void take(void *self, const struct record *record)
     metrics_record_add(self, record);
 }
 
-/* One engine of one service; what a test wants otherwise it sets. */
+/* Returns one engine of one service, which a test then changes. */
 static struct sim_options one_engine(const struct sim_service *service,
-                                     const struct sim_workload *workload, struct record_set *set)
+                                     const struct workload *workload, struct record_set *set)
 {
     return (struct sim_options){ .n_engines = 1,
                                  .n_lanes = 1,
@@ -35,15 +35,15 @@ static struct sim_options one_engine(const struct sim_service *service,
                                  .take_self = set };
 }
 
-/* 10 requests so far apart that each is alone: 20 ms for the prompt, 9 more tokens of 5 ms. */
+/* 10 requests are so far apart that each is alone: 20 ms for the prompt, 9 more tokens of 5 ms. */
 static void figures_are_as_reckoned(void **state)
 {
     struct sim_service service = LONELY;
     struct record_set set = { 0 };
-    struct sim_workload workload = { .seed = 1, .n_requests = 10, .n_services = 1 };
-    workload.services[0] = (struct sim_traffic){ .rate_per_s = 0.001,
-                                                 .prompt = { 3, 0, 1, 100 },
-                                                 .output = { 2.3025851, 0, 1, 100 } };
+    struct workload workload = { .seed = 1, .n_requests = 10, .n_services = 1 };
+    workload.services[0] = (struct workload_traffic){ .rate_per_s = 0.001,
+                                                      .prompt = { 3, 0, 1, 100 },
+                                                      .output = { 2.3025851, 0, 1, 100 } };
     struct sim_options options = one_engine(&service, &workload, &set);
     struct sim_report report;
     struct str text;
@@ -83,20 +83,22 @@ static void ends_may_be_all_that_is_taken(void **state)
     figures_are_as_reckoned(&only_ends);
 }
 
-/* Two at once: both in the prompts' batch, then three decodes of both, two of the longer alone. */
+/* Two at once: both in the prompts' batch, then three decodes of both, and two of the longer one
+ * alone. */
 static void batches_are_counted(void **state)
 {
-    const struct sim_pair pairs[2] = { { 20, 4 }, { 20, 6 } };
+    const struct workload_pair pairs[2] = { { 20, 4 }, { 20, 6 } };
     struct sim_service service = LONELY;
     struct record_set set = { 0 };
-    struct sim_workload workload = { .seed = 1, .n_requests = 2, .n_services = 1 };
+    struct workload workload = { .seed = 1, .n_requests = 2, .n_services = 1 };
     struct schedule_config config;
     schedule_config_init(&config);
     struct sim_options options = one_engine(&service, &workload, &set);
     options.config = &config;
     (void)state;
-    workload.services[0] =
-        (struct sim_traffic){ .arrivals = SIM_ONCE, .n_requests = 2, .pairs = pairs, .n_pairs = 2 };
+    workload.services[0] = (struct workload_traffic){
+        .arrivals = WORKLOAD_ONCE, .n_requests = 2, .pairs = pairs, .n_pairs = 2
+    };
     for (int holds = 0; holds < 2; holds++) {
         struct sim_report report;
         config.n_rounds_max = holds == 1 ? 4096 : 1;
@@ -105,7 +107,7 @@ static void batches_are_counted(void **state)
         assert_int_equal(set.n, 2);
         metrics_record_sort(&set);
         int64_t n_batches = 0, n_rows = 0;
-        for (size_t i = 0; i < 2; i++) { /* pairs are drawn: both may be the same */
+        for (size_t i = 0; i < 2; i++) { /* pairs are drawn, so both may be the same */
             const struct record *r = &set.at[i], *other = &set.at[1 - i];
             int32_t n_both = min_i32(r->n_output, other->n_output);
             assert_int_equal(r->n_batches, r->n_output);
@@ -122,16 +124,16 @@ static void batches_are_counted(void **state)
     }
 }
 
-/* Twelve requests at once make one static batch: each row has as many pads as it is shorter than
+/* Twelve requests at once make one static batch. Each row has as many pads as it is shorter than
  * the longest prompt, and as many invalid tokens as it ends before the last. */
 static void static_batches_waste_what_they_say(void **state)
 {
     struct sim_service service = LONELY;
     struct record_set set = { 0 };
-    struct sim_workload workload = { .seed = 5, .n_requests = 12, .n_services = 1 };
-    workload.services[0] = (struct sim_traffic){ .rate_per_s = 1e9,
-                                                 .prompt = { 3, 0.8, 1, 60 },
-                                                 .output = { 3, 0.8, 1, 60 } };
+    struct workload workload = { .seed = 5, .n_requests = 12, .n_services = 1 };
+    workload.services[0] = (struct workload_traffic){ .rate_per_s = 1e9,
+                                                      .prompt = { 3, 0.8, 1, 60 },
+                                                      .output = { 3, 0.8, 1, 60 } };
     struct schedule_config config;
     schedule_config_init(&config);
     struct sim_options options = one_engine(&service, &workload, &set);
@@ -149,7 +151,7 @@ static void static_batches_waste_what_they_say(void **state)
     int64_t last_ns = set.at[11].end_ns;
     for (size_t i = 0; i < set.n; i++) {
         if (set.at[i].end_ns != last_ns)
-            continue; /* who came while the engine was idle has a batch of his own */
+            continue; /* a request that came to an idle engine has its own batch */
         n_batch++;
         n_prompt = max_i32(n_prompt, set.at[i].n_prompt);
         n_output = max_i32(n_output, set.at[i].n_output);
@@ -159,14 +161,14 @@ static void static_batches_waste_what_they_say(void **state)
         const struct record *r = &set.at[i];
         if (r->end_ns != last_ns)
             continue;
-        assert_int_equal(r->n_pad, n_prompt - r->n_prompt);
-        assert_int_equal(r->n_invalid, n_output - r->n_output);
+        assert_int_equal(r->lost.n_pad, n_prompt - r->n_prompt);
+        assert_int_equal(r->lost.n_invalid, n_output - r->n_output);
     }
-    assert_int_equal(report.n_static_early, 0); /* nobody had a lease */
+    assert_int_equal(report.n_static_early, 0); /* no request had a lease */
     metrics_record_set_free(&set);
     sim_report_free(&report);
 
-    options.router = route_find("so"); /* slices of 128 tokens: all end before */
+    options.router = route_find("so"); /* slices of 128 tokens, so all end before */
     sim_run(&options, &report);
     assert_true(report.n_static_batches > 0);
     assert_int_equal(report.n_static_early, report.n_static_batches);
@@ -176,14 +178,14 @@ static void static_batches_waste_what_they_say(void **state)
     sim_report_free(&report);
 }
 
-/* A deadline ends a request at its engine, unless only routers are to know of it. */
+/* A deadline ends a request at its engine, unless only routers may see it. */
 static void deadlines_may_be_soft(void **state)
 {
     struct sim_service service = LONELY;
-    struct sim_workload workload = { .seed = 1, .n_requests = 10, .n_services = 1 };
-    workload.services[0] = (struct sim_traffic){ .rate_per_s = 0.001,
-                                                 .prompt = { 3, 0, 1, 100 },
-                                                 .output = { 2.3025851, 0, 1, 100 } };
+    struct workload workload = { .seed = 1, .n_requests = 10, .n_services = 1 };
+    workload.services[0] = (struct workload_traffic){ .rate_per_s = 0.001,
+                                                      .prompt = { 3, 0, 1, 100 },
+                                                      .output = { 2.3025851, 0, 1, 100 } };
     workload.with_deadline = 1;
     workload.deadline_ns = 30 * TIME_NS_PER_MS; /* a request takes 65 ms */
     struct sim_options options = one_engine(&service, &workload, NULL);
@@ -199,22 +201,22 @@ static void deadlines_may_be_soft(void **state)
     }
 }
 
-/* Two services on engines of their own: the second's is half as fast. What the end of the run cuts
- * off is told as unfinished. */
+/* Two services have their own engines, and the second's is half as fast. Requests that the end of
+ * the run cuts off are reported as unfinished. */
 static void engines_may_differ(void **state)
 {
     struct sim_service services[2] = { LONELY, LONELY };
     struct perf slow[2] = { services[0].perf, services[1].perf };
     struct record_set set = { 0 };
     struct sim_report report;
-    struct sim_workload workload = { .seed = 1, .n_requests = 1000, .n_services = 2 };
+    struct workload workload = { .seed = 1, .n_requests = 1000, .n_services = 2 };
     int n_unfinished = 0;
     (void)state;
     slow[1].c1_ps *= 2;
     for (int i = 0; i < 2; i++)
-        workload.services[i] = (struct sim_traffic){ .rate_per_s = 20,
-                                                     .prompt = { 3, 0, 1, 100 },
-                                                     .output = { 2.3025851, 0, 1, 100 } };
+        workload.services[i] = (struct workload_traffic){ .rate_per_s = 20,
+                                                          .prompt = { 3, 0, 1, 100 },
+                                                          .output = { 2.3025851, 0, 1, 100 } };
     const struct sim_engine_spec engines[2] = {
         { .services = { { 1 } }, .memory_bytes = 1000000 },
         { .services = { { 2 } }, .memory_bytes = 1000000, .perfs = slow }

@@ -1,18 +1,18 @@
-/* The rate of tokens that a request gets at least (docs/POLICIES.md), on simulated engines: beside
- * a flood of another model that keeps the KV pool full, at equal priority or a higher one, with
- * lanes, swapping and head-wise pools; and where requests come home after every slice.
+/* The least rate of tokens of a request (docs/POLICIES.md), on simulated engines. Another model
+ * floods the engine and keeps the KV pool full, at equal priority or a higher one, with lanes,
+ * swapping and head-wise pools. Or requests return after every slice.
  *
  * The test stands between engine and policy and notes when tokens come. */
 #include "../progress.h"
 #include "../test.h"
-#include "models.h"
 #include "base/time.h"
 #include "sim/sim.h"
+#include "models.h"
 
 enum { N_SLOTS = 24, N_WATCHED = 3, N_OUTPUT = 240, N_SLICE = 40 };
 static const int64_t theta_ns = TIME_NS_PER_S;
-/* Two theta, twice what a usual request takes alone (1.2 s of the large model), and as much again
- * for those that starved before. */
+/* Two theta, twice what a usual request takes alone (1.2 s of the large model), and the same again
+ * for requests that starved before. */
 static const int64_t bound_ns = 7 * TIME_NS_PER_S;
 
 static const struct row {
@@ -72,8 +72,8 @@ static void watched_saw(void *state, const struct schedule_view *view,
 struct world {
     struct sim_service services[2];
     int64_t times_ns[N_SLOTS];
-    struct sim_traffic watched[2];
-    struct sim_workload workload;
+    struct workload_traffic watched[2];
+    struct workload workload;
     struct schedule_config config;
     struct route_config router;
     struct schedule_policy policy;
@@ -94,18 +94,18 @@ static void make_world(struct world *w, const struct row *row, int64_t n_pool_to
                                                .perf = i == 0 ? small_model : large_model,
                                                .bytes_per_token = i == 0 ? 2000 : 5000 };
     for (int32_t i = 0; i < 2; i++)
-        w->watched[i] = (struct sim_traffic){ .times_ns = w->times_ns,
-                                              .n_times = i == 0 ? 0 : N_WATCHED,
-                                              .rate_per_s = 1,
-                                              .prompt = { 4, 0, 40, 40 },
-                                              .output = { 5, 0, N_OUTPUT, N_OUTPUT },
-                                              .service = (uint16_t)i };
-    w->workload = (struct sim_workload){ .seed = 1,
-                                         .n_requests = UINT64_MAX,
-                                         .until_ns = until_ns,
-                                         .n_services = 2,
-                                         .more = w->watched,
-                                         .n_more = 2 };
+        w->watched[i] = (struct workload_traffic){ .times_ns = w->times_ns,
+                                                   .n_times = i == 0 ? 0 : N_WATCHED,
+                                                   .rate_per_s = 1,
+                                                   .prompt = { 4, 0, 40, 40 },
+                                                   .output = { 5, 0, N_OUTPUT, N_OUTPUT },
+                                                   .service = (uint16_t)i };
+    w->workload = (struct workload){ .seed = 1,
+                                     .n_requests = UINT64_MAX,
+                                     .until_ns = until_ns,
+                                     .n_services = 2,
+                                     .more = w->watched,
+                                     .n_more = 2 };
     watch = (struct watch){ .policy = schedule_find(row->policy) };
     w->policy = *watch.policy;
     w->policy.saw = watched_saw;
@@ -124,7 +124,8 @@ static void make_world(struct world *w, const struct row *row, int64_t n_pool_to
                                        .until_ns = until_ns };
 }
 
-/* Runs, and returns the longest time that PROGRESS_TOKENS tokens, or all that were left, took. */
+/* Runs, and returns the longest time that PROGRESS_TOKENS tokens, or the rest of an answer,
+ * took. */
 static int64_t run(struct world *w, const struct row *row)
 {
     struct sim_report report;
@@ -141,8 +142,8 @@ static int64_t run(struct world *w, const struct row *row)
     return longest_ns;
 }
 
-/* Three requests of the large model beside a flood of the small one, which can be served (8 or 12 a
- * second) or not (16); of twice as many where lanes serve them side by side. */
+/* Three requests of the large model run beside a flood of the small one. The flood can be served (8
+ * or 12 a second) or not (16); it is twice as large with lanes, which serve both side by side. */
 static void tokens_come_beside_a_flood(void **state)
 {
     (void)state;
@@ -155,11 +156,11 @@ static void tokens_come_beside_a_flood(void **state)
             bool has_priorities = (k & 1) != 0;
             w.watched[1].priority = has_priorities ? INT16_MAX : 0;
             w.workload.services[0] =
-                (struct sim_traffic){ .rate_per_s =
-                                          (8 + 4 * (k / 4)) * (rows[i].n_lanes > 1 ? 2 : 1),
-                                      .prompt = { 3, 0.5, 1, 60 },
-                                      .output = { 4.5, 0.4, 40, 200 },
-                                      .priority = has_priorities ? INT16_MIN : 0 };
+                (struct workload_traffic){ .rate_per_s =
+                                               (8 + 4 * (k / 4)) * (rows[i].n_lanes > 1 ? 2 : 1),
+                                           .prompt = { 3, 0.5, 1, 60 },
+                                           .output = { 4.5, 0.4, 40, 200 },
+                                           .priority = has_priorities ? INT16_MIN : 0 };
             w.config.chunk_tokens = 64;
             w.config.has_leases = k == 0 || k == 3;
             w.options.swap_bytes = (k & 2) != 0 ? 3000000 : 0;
@@ -177,8 +178,8 @@ static void tokens_come_beside_a_flood(void **state)
     }
 }
 
-/* As many requests of each model as there are places for in all. The router wants each back after a
- * slice, and sends it again: it neither loses its age so, nor is it older than those that wait. */
+/* As many requests of each model as there are places for in all. The router takes each back after a
+ * slice, and sends it again. So it neither loses its age nor gets older than those that wait. */
 static void tokens_come_in_slices(void **state)
 {
     (void)state;
@@ -189,7 +190,7 @@ static void tokens_come_in_slices(void **state)
             make_world(&w, &rows[i], 4000, 60 * TIME_NS_PER_S);
             for (int s = 0; s < 2; s++) {
                 w.watched[s].n_times = N_SLOTS / 2;
-                w.watched[s].output = (struct sim_lengths){ 8, 0, 3000, 3000 };
+                w.watched[s].output = (struct workload_lengths){ 8, 0, 3000, 3000 };
                 w.watched[s].priority = (k & 1) != 0 ? (int16_t)(s - 1) : 0;
             }
             w.config.chunk_tokens = (k & 2) != 0 ? 64 : 0;

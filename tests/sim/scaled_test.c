@@ -1,5 +1,5 @@
-/* Pools that grow and shrink: no request is lost, the same with and without holds, and what it
- * saves and costs. */
+/* Pools that grow and shrink: no request is lost, holds change nothing, and the savings and costs
+ * are as expected. */
 #include "../test.h"
 #include "place/scale.h"
 #include "sim/sim.h"
@@ -20,11 +20,11 @@ struct result {
     int64_t n_started, n_stopped, end_ns;
 };
 
-/* Two pools of six workers; a service each, busy half of the time: 8 requests/s for 300 s, then as
- * long none. */
+/* Runs two pools of six workers with a service each, which is busy half of the time: 8 requests/s
+ * for 300 s, then none for as long. */
 static struct result run(const struct scale_config *scale, const char *router, bool holds)
 {
-    struct sim_workload workload = { .seed = 5, .n_requests = 20000, .n_services = 2 };
+    struct workload workload = { .seed = 5, .n_requests = 20000, .n_services = 2 };
     struct sim_service services[2];
     struct sim_engine_spec engines[12];
     struct schedule_config config;
@@ -36,11 +36,11 @@ static struct result run(const struct scale_config *scale, const char *router, b
                                             .bytes_per_token = 2000,
                                             .weights_bytes = 1000000,
                                             .activation_bytes = 100000 };
-        workload.services[s] = (struct sim_traffic){ .rate_per_s = 8,
-                                                     .on_s = 300,
-                                                     .off_s = s == 0 ? 300 : 150,
-                                                     .prompt = { 4, 1, 1, 400 },
-                                                     .output = { 4, 1, 1, 200 } };
+        workload.services[s] = (struct workload_traffic){ .rate_per_s = 8,
+                                                          .on_s = 300,
+                                                          .off_s = s == 0 ? 300 : 150,
+                                                          .prompt = { 4, 1, 1, 400 },
+                                                          .output = { 4, 1, 1, 200 } };
         scales[s] = scale != NULL ? *scale : (struct scale_config){ .bin_ns = 0 };
     }
     for (int e = 0; e < 12; e++)
@@ -99,7 +99,7 @@ static void test_it_saves_devices(void **state)
     assert_true(scaled.devices < 0.8 * all.devices);
     assert_true(scaled.n_started > 0 && scaled.n_stopped >= scaled.n_started);
     assert_true(scaled.e2e_s < 1.5 * all.e2e_s);
-    assert_true(late.e2e_s > scaled.e2e_s); /* who comes while workers start waits */
+    assert_true(late.e2e_s > scaled.e2e_s); /* a request that comes while workers start waits */
 }
 
 static void test_holds_change_nothing(void **state)

@@ -1,6 +1,6 @@
 /* The whole engine on virtual time: seeds, policies, small pools, cancels, deadlines.
  *
- * Every run is checked from within (sim/check.c); the same seed must give the same bytes, and holds
+ * Every run is checked from within (sim/check.c). The same seed must give the same bytes, and holds
  * must not change any. */
 #include "../test.h"
 #include "base/num.h"
@@ -39,7 +39,7 @@ static const struct schedule_lane halves[] = { { .share = 1, .conflicts = 6, .n_
 
 struct world {
     struct sim_service services[3];
-    struct sim_workload workload;
+    struct workload workload;
     struct schedule_config config;
     struct sim_options options;
 };
@@ -67,7 +67,7 @@ static void make_world(struct world *w, uint64_t seed, const struct schedule_pol
     if (rng_below(&rng, 2) == 0)
         w->config.chunk_tokens = 64 + (int32_t)rng_below(&rng, 200);
     w->config.n_seqs_max = 8 + (int32_t)rng_below(&rng, 60);
-    w->workload = (struct sim_workload){
+    w->workload = (struct workload){
         .seed = seed,
         .n_requests = 100,
         .n_services = n_services,
@@ -78,7 +78,7 @@ static void make_world(struct world *w, uint64_t seed, const struct schedule_pol
         .prediction_noise = 0.3,
     };
     for (int32_t i = 0; i < n_services; i++)
-        w->workload.services[i] = (struct sim_traffic){
+        w->workload.services[i] = (struct workload_traffic){
             .rate_per_s = 2 + 25 * rng_unit(&rng),
             .prompt = { 4.5, 0.8, 1, 600 },
             .output = { 3.5, 0.9, 1, 300 },
@@ -111,7 +111,7 @@ struct tally {
     int64_t n_requests, n_preempted, n_cancelled, n_deadlines, n_held, n_steps, n_steps_held;
 };
 
-/* One seed: twice with holds, once without; all three reports must be the same bytes. */
+/* Runs one seed twice with holds and once without. All three reports must be the same bytes. */
 static void run_seed(uint64_t seed, const struct schedule_policy *policy, struct tally *tally)
 {
     struct world w;
@@ -167,8 +167,8 @@ static void seeds_under_every_policy(void **state)
     }
 }
 
-/* Starvation: with the guard a request of the slow model gets its turn although the fast one never
- * pauses. */
+/* With the guard against starvation a request of the slow model gets its turn although the fast one
+ * never pauses. */
 static void nobody_starves(void **state)
 {
     static const char *const names[] = { "fcfs", "rr", "db-turn", "db-share", "value", "value" };
@@ -184,8 +184,9 @@ static void nobody_starves(void **state)
         w.services[1] =
             (struct sim_service){ .name = "large", .perf = large_model, .bytes_per_token = 5000 };
         w.workload.services[0] =
-            (struct sim_traffic){ 60, { 4, 0.3, 1, 200 }, { 2.5, 0.5, 1, 60 } };
-        w.workload.services[1] = (struct sim_traffic){ 1, { 5, 0.3, 1, 400 }, { 3.5, 0.5, 1, 90 } };
+            (struct workload_traffic){ 60, { 4, 0.3, 1, 200 }, { 2.5, 0.5, 1, 60 } };
+        w.workload.services[1] =
+            (struct workload_traffic){ 1, { 5, 0.3, 1, 400 }, { 3.5, 0.5, 1, 90 } };
         w.workload.n_requests = 3000;
         w.workload.cancelled = w.workload.with_deadline = 0;
         w.options.memory_bytes = 100000000;
@@ -201,7 +202,7 @@ static void nobody_starves(void **state)
     }
 }
 
-/* What does not fit beside the models that are there never will, since none of them leaves: it
+/* A request that does not fit beside the loaded models never will, since none of them leaves. It
  * ends, too large, and is not sent again and again. */
 static void who_never_fits_ends(void **state)
 {
@@ -217,7 +218,8 @@ static void who_never_fits_ends(void **state)
                                               .perf = small_model,
                                               .bytes_per_token = 5000,
                                               .weights_bytes = 40000000 };
-        w.workload.services[s] = (struct sim_traffic){ 2, { 6, 0.5, 1, 800 }, { 3, 0.5, 1, 150 } };
+        w.workload.services[s] =
+            (struct workload_traffic){ 2, { 6, 0.5, 1, 800 }, { 3, 0.5, 1, 150 } };
     }
     w.workload.cancelled = w.workload.with_deadline = 0;
     w.options.memory_bytes = 80000000 + 600 * 5000;

@@ -1,8 +1,8 @@
 /* A small chain for the tests of chains. */
 #pragma once
 #include "../test.h"
-#include "sim/sim.h"
 #include "sim/chain.h"
+#include "sim/sim.h"
 #include <string.h>
 
 #define S         INT64_C(1000000000)
@@ -10,8 +10,9 @@
 #define PS_PER_MS INT64_C(1000000000)
 enum { DEVICES = 4, LAYERS = 8 };
 
-/* A model of 8 layers of 100 MiB, with 800 KV bytes a token and layer. On device d it takes, alone,
- * 8 (d + 1) ms a decode step, so a layer takes d + 1 ms; a prompt the same, whatever its length. */
+/* A model of 8 layers of 100 MiB, with 800 KV bytes a token and layer. Alone on device d a decode
+ * step takes 8 (d + 1) ms, so a layer takes d + 1 ms. A prompt takes the same, whatever its
+ * length. */
 struct small_chain {
     struct sim_chain_device devices[DEVICES];
     struct links_link at[DEVICES * DEVICES];
@@ -19,7 +20,7 @@ struct small_chain {
     struct sim_chain_event events[8];
     struct sim_chain chain;
     struct sim_service service;
-    struct sim_workload workload;
+    struct workload workload;
     struct sim_engine_spec engine;
     struct schedule_config config;
     struct sim_options options;
@@ -38,7 +39,7 @@ static inline void open_small(struct small_chain *c)
                                                              .decode_scale = 1 },
                                                    .memory_bytes = 450 * MIB };
     }
-    for (int i = 0; i < DEVICES * DEVICES; i++) /* 10 us and 1 GB/s; the way back 5 us more */
+    for (int i = 0; i < DEVICES * DEVICES; i++) /* 10 us and 1 GB/s, and the way back 5 us more */
         c->at[i] = (struct links_link){ i / DEVICES < i % DEVICES ? 10000 : 15000, 1e9 };
     c->links = (struct links){ DEVICES, c->at };
     c->chain = (struct sim_chain){ .n_devices = DEVICES,
@@ -59,10 +60,10 @@ static inline void open_small(struct small_chain *c)
                                        .perf = c->devices[0].perf,
                                        .bytes_per_token = LAYERS * 800,
                                        .weights_bytes = LAYERS * 100 * MIB };
-    c->workload = (struct sim_workload){ .seed = 3, .n_requests = 300, .n_services = 1 };
-    c->workload.services[0] = (struct sim_traffic){ .rate_per_s = 2,
-                                                    .prompt = { 4.6, 0, 1, 400 },
-                                                    .output = { 4.0, 0.3, 1, 200 } };
+    c->workload = (struct workload){ .seed = 3, .n_requests = 300, .n_services = 1 };
+    c->workload.services[0] = (struct workload_traffic){ .rate_per_s = 2,
+                                                         .prompt = { 4.6, 0, 1, 400 },
+                                                         .output = { 4.0, 0.3, 1, 200 } };
     c->engine =
         (struct sim_engine_spec){ .services = { { 1 } }, .n_devices = DEVICES, .chain = &c->chain };
     schedule_config_init(&c->config);

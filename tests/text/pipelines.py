@@ -5,7 +5,7 @@
 
 Each tokenizer is a random legal combination of normalizers, pre-tokenizers, a model (trained on a few
 KB of hard text), added tokens with random flags, a post-processor and a decoder. The library and
-tests/cmd/tokenizer_answers.c encode the same texts, with special tokens around them, without, and with
+tests/serve/tokenizer_answers.c encode the same texts, with special tokens around them, without, and with
 special tokens in them read as text; and decode the ids, with and without special tokens, whole and as
 a stream. A tokenizer that Shoal refuses is counted, by the steps that it has; one that answers
 differently fails the run. The last lines count how often each kind of step was equal and refused.

@@ -1,10 +1,10 @@
 /* Random tokenizer.json files and the library's answers, which tools/tokenizer_sample.py stored. */
-#include "test.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "cmd/model_card.h"
+#include "serve/model_card.h"
 #include "weights/hf_card.h"
+#include "test.h"
 #include <jansson.h>
 #include <unistd.h>
 

@@ -1,10 +1,10 @@
 /* Tokenizers against HF's own (tests/golden/data/tokenizers), on broken text, special tokens, long
  * words, and descriptions that contradict themselves. */
-#include "test.h"
 #include "base/mem.h"
 #include "base/time.h"
-#include "cmd/model_card.h"
+#include "serve/model_card.h"
 #include "weights/hf_card.h"
+#include "test.h"
 #include <jansson.h>
 
 #define GOLDEN SOURCE_ROOT "/tests/golden/data/tokenizers/"

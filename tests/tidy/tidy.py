@@ -27,6 +27,8 @@ HEADER_LINES_MAX = 200
 COLUMNS_MAX = 100
 PARAMETERS_MAX = 6
 NESTING_MAX = 4
+ROOM_PERCENT_MAX = 12  # of the lines of src/
+ROOM_LINES_MAX = {"cmd": 6000}  # a thin file a verb, and the wire
 
 # --- exceptions, each with its reason --------------------------------------------------------------------------------
 
@@ -38,10 +40,9 @@ MORE_PREFIXES = {  # what a header offers beside its own name
     "base/str.c": ["view", "utf8", "parse"],
     "base/team.c": ["thread", "lock"],
     "cmd/main.c": ["main"],
-    "kv/kind.c": ["kv_choose"],
     "kv/shape.c": ["kv_choose"],
 }
-DECIDING_ROOMS = ("kv", "predict", "schedule", "route", "place", "engine", "cluster", "sim")
+DECIDING_ROOMS = ("kv", "predict", "schedule", "route", "place", "engine", "cluster", "workload", "sim")
 
 # A call -> (what to use instead, where it is allowed). A place is a room or a file.
 BANNED = {
@@ -182,6 +183,29 @@ def layers_have_no_circle():
             yield found
 
 
+ROOMS_WITHOUT_CIRCLES = ("engine", "kv", "place", "route", "run", "schedule")  # of files; the others are to follow
+
+
+@rule
+def files_have_no_circle():
+    """A stem is x.c and x.h: what includes what, within one room."""
+    for room in ROOMS_WITHOUT_CIRCLES:
+        includes = collections.defaultdict(set)
+        for source in SRC:
+            if source.room == room:
+                found = (re.match(rf'\s*#\s*include\s+"{room}/([^"]+)\.h"', line) for line in source.code)
+                includes[source.stem] |= {m.group(1) for m in found if m} - {source.stem}
+        left = dict(includes)
+        while True:  # what includes nothing that is left is in no circle
+            free = [stem for stem in left if not left[stem] & left.keys()]
+            if not free:
+                break
+            for stem in free:
+                del left[stem]
+        if left:
+            yield f"src/{room}: a circle among {', '.join(sorted(left))}, or they lead to one"
+
+
 def exported():
     """(room, source file, symbol) for every symbol that a room's libraries define."""
     for library in sorted(glob.glob(os.path.join(BUILD, "src", "*", "*.a"))):
@@ -308,6 +332,19 @@ def files_are_short():
             yield f"{source.path}: {n} lines, at most {limit}"
         elif n > FILE_LINES_WARN:
             warn(f"{source.path}: {n} lines; above {FILE_LINES_WARN} a file asks to be cut")
+
+
+@rule
+def rooms_fit_on_a_page():
+    lines = collections.Counter()
+    for source in SRC:
+        lines[source.room] += len(source.lines)
+    for room, n in sorted(lines.items()):
+        limit = ROOM_LINES_MAX.get(room, n)
+        if n > limit:
+            yield f"src/{room}: {n} lines, at most {limit}"
+        if n * 100 > ROOM_PERCENT_MAX * lines.total():
+            yield f"src/{room}: {n} lines of {lines.total()}, at most {ROOM_PERCENT_MAX} of 100"
 
 
 @rule

@@ -488,19 +488,11 @@ def comments_cite_what_is_there():
             yield from english.citation_faults(path, text, files)
 
 
-# Documents that are still to be rewritten; to be emptied.
-DOCUMENTS_TO_DO = {"docs/CONFIG.md"}
-
-
 @rule
 def documents_are_plain_english():
     files = tracked("")
     for path in tracked(".md"):
-        text = open(path, encoding="utf-8").read()
-        if path in DOCUMENTS_TO_DO:
-            yield from documents.link_faults(path, text)
-        else:
-            yield from documents.faults(path, text, files)
+        yield from documents.faults(path, open(path, encoding="utf-8").read(), files)
 
 
 def main():

@@ -40,32 +40,23 @@ static const struct config_key global_keys[] = {
     { "tls_cert", CONFIG_TEXT, GLOBAL(tls_cert), 0, 0,
       "certificate file, PEM: clients then call https", CONFIG_TEXT_PATH },
     { "tls_key", CONFIG_TEXT, GLOBAL(tls_key), 0, 0, "private key file, PEM", CONFIG_TEXT_PATH },
-    { "preset", CONFIG_TEXT, GLOBAL(preset), 0, 0,
-      "a row of policies: default, seallm, muxserve, aladdin, scls, uellm, fcfs, rr, temporal, "
-      "mlfq, sls, ils-reserve, ils-fastgen, so, pm, ab, lb, fifo, slo-dbs, odbs, s3, jsq, p2c",
-      CONFIG_TEXT_WORD },
-    { "policy", CONFIG_TEXT, GLOBAL(policy), 0, 0,
-      "engine scheduler: value, db-share, db-turn, db-literal, db-exact, adbs, mux-rr, mux-fcfs, "
-      "mlfq, "
-      "rr, "
-      "fcfs, temporal, scls-cb, ils-reserve, ils-fastgen, sls, cohort",
-      CONFIG_TEXT_WORD },
+    { "preset", CONFIG_TEXT, GLOBAL(preset), 0, 0, "a row of policies: %", CONFIG_TEXT_WORD,
+      CONFIG_REGISTRY_PRESETS },
+    { "policy", CONFIG_TEXT, GLOBAL(policy), 0, 0, "engine scheduler: %", CONFIG_TEXT_WORD,
+      CONFIG_REGISTRY_SCHEDULERS },
     { "thresholds", CONFIG_TEXTS, offsetof(struct config, thresholds),
       offsetof(struct config, n_thresholds), 0, CONFIG_THRESHOLDS,
       "of the scheduler, name=value, as docs/POLICIES.md lists them", CONFIG_TEXT_WORD },
-    { "router", CONFIG_TEXT, GLOBAL(router), 0, 0,
-      "request to engine: least, jsq, rr, random, p2c, token-jsq, static, least-finish, best-fit; "
-      "batches: so, pm, ab, lb, scls, fifo, slo-odbs, slo-dbs, odbs, slo-dp, s3",
-      CONFIG_TEXT_WORD },
+    { "router", CONFIG_TEXT, GLOBAL(router), 0, 0, "request to engine, by itself or in batches: %",
+      CONFIG_TEXT_WORD, CONFIG_REGISTRY_ROUTERS },
     { "router_thresholds", CONFIG_TEXTS, offsetof(struct config, router_thresholds),
       offsetof(struct config, n_router_thresholds), 0, CONFIG_ROUTER_THRESHOLDS,
       "of the router, name=value, as docs/POLICIES.md lists them", CONFIG_TEXT_WORD },
     { "predictor", CONFIG_TEXT, GLOBAL(predictor), 0, 0,
-      "output lengths: conditional, mean, quantile:0.9, bucket:2048, none", CONFIG_TEXT_WORD },
-    { "kv", CONFIG_TEXT, GLOBAL(kv), 0, 0,
-      "KV pool: merged (blocks of all layers), head-wise (a unit for each head of each layer), "
-      "private (a part for each model); absent: the preset's",
-      CONFIG_TEXT_WORD },
+      "output lengths: % (some with a number, as quantile:0.9 or bucket:2048)", CONFIG_TEXT_WORD,
+      CONFIG_REGISTRY_PREDICTORS },
+    { "kv", CONFIG_TEXT, GLOBAL(kv), 0, 0, "KV pool: %; absent: the preset's", CONFIG_TEXT_WORD,
+      CONFIG_REGISTRY_POOLS },
     { "kv_type", CONFIG_TEXT, GLOBAL(kv_type), 0, 0,
       "type of cached keys and values: f16, f32, q8_0 (half of f16)", CONFIG_TEXT_WORD },
     { "log_level", CONFIG_TEXT, GLOBAL(log_level), 0, 0, "debug, info, warn, error",
@@ -81,9 +72,8 @@ static const struct config_key global_keys[] = {
       0, LIMIT_DEVICES, "one engine per device: cpu (all cores that the process may use), cpu:0-1",
       CONFIG_TEXT_WORD },
     { "planner", CONFIG_TEXT, GLOBAL(planner), 0, 0,
-      "assigns cores to models unless devices is set: default, seallm, muxserve, alpaserve, "
-      "morphling, even, machine, greedy; none: one engine for all",
-      CONFIG_TEXT_WORD },
+      "assigns cores to models unless devices is set: %; none: one engine for all",
+      CONFIG_TEXT_WORD, CONFIG_REGISTRY_PLANNERS },
     { "placement", CONFIG_TEXT, GLOBAL(placement), 0, 0,
       "a file of shoal plan --out: its engines, instead of devices and planner", CONFIG_TEXT_PATH },
     { "partial", CONFIG_BOOL, GLOBAL(is_partial), 0, 0,
@@ -202,6 +192,18 @@ const struct config_key *config_table_models(int *n)
 {
     *n = (int)COUNT_OF(model_keys);
     return model_keys;
+}
+
+void config_table_add_help(const struct config_key *key, struct str *out)
+{
+    const char *at = key->names != CONFIG_REGISTRY_NONE ? strchr(key->help, '%') : NULL;
+    if (at == NULL) {
+        str_add_text(out, key->help);
+        return;
+    }
+    str_add(out, key->help, (size_t)(at - key->help));
+    config_registry_add(key->names, out);
+    str_add_text(out, at + 1);
 }
 
 /* Replaces ${env.NAME} by the environment's value. */

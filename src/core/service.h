@@ -7,6 +7,7 @@
  * crash: the request goes back to the gateway, which keeps prompt and tokens and submits it again.
  * The gateway itself returns nothing: its submitter hears of tokens and of the end. */
 #pragma once
+#include "core/pads.h"
 #include "core/request.h"
 
 enum service_what { SERVICE_TOKENS, SERVICE_RETURNED, SERVICE_ENDED };
@@ -41,8 +42,7 @@ struct service_event {
     int32_t n_tokens;
     int32_t n_cached; /* prompt tokens that were a prefix hit */
     int32_t n_preempted;
-    int32_t n_pad, n_invalid; /* positions that static batches computed for nothing in its row,
-                                 since it was submitted: before its prompt, and after its end */
+    struct pads_lost lost; /* since it was submitted */
     /* While it ran, since it was submitted: batches of its service and their rows (0 on an engine
      * of several lanes, or one that says little); and how often it lost its place to the host pool,
      * and was in a static batch that came back before its time. */

@@ -1,5 +1,6 @@
 /* What a batch that ended changes: counters advance, stop rules are tested, blocks and slots of
  * what ended are free again. */
+#include "engine/pads.h"
 #include "engine/room.h"
 #include "engine/state.h"
 #include "engine/swap.h"
@@ -210,59 +211,8 @@ static void observe(struct engine *e, const struct engine_flight *flight, int64_
     service->perf.decode_scale *= after.decode_scale / before.decode_scale;
 }
 
-/* A static batch is over when all of its members are. */
-static void count_static(struct engine *e, const struct batch *batch, const int32_t *n_new)
-{
-    struct engine_stats *stats = &e->stats[batch->service];
-    bool is_early = true;
-    for (int32_t i = 0; i < batch->n_items; i++) {
-        const struct engine_own *own = &e->own[batch->items[i].slot];
-        const struct request *r = &e->requests[batch->items[i].slot];
-        if (own->end_what == 0)
-            return;
-        is_early = is_early && own->end_what == SERVICE_ENDED && n_new[i] < r->n_lease;
-    }
-    for (int32_t i = 0; i < batch->n_items && is_early && e->seen != NULL; i++)
-        e->seen[batch->items[i].slot].n_early++;
-    stats->n_static_batches++;
-    stats->n_static_seats += max_i32(batch->n_seats, batch->n_items);
-    stats->n_static_early += is_early;
-}
-
-/* What a padded batch computed and threw away: pads of its first round, and rows of members that
- * had ended before a round, be it of an earlier batch or of this one. */
-static void count_pads(struct engine *e, struct engine_flight *flight,
-                       const struct engine_exec_done *done, const int32_t *n_new,
-                       const int32_t *n_computed)
-{
-    const struct batch *batch = &flight->batch;
-    struct engine_stats *stats = &e->stats[batch->service];
-    int64_t width = 0;
-    flight->n_pads = flight->n_invalid = 0;
-    if (batch->pad_to == 0 || done->is_failed)
-        return;
-    CHECK(e->pads != NULL);
-    for (int32_t i = 0; i < batch->n_items; i++)
-        width = max_i64(width, batch->items[i].n_tokens);
-    for (int32_t i = 0; i < batch->n_items; i++) {
-        int32_t n_item = batch->items[i].n_tokens;
-        int32_t n_lacking = n_computed[i] - max_i32(n_new[i] - 1, 0);
-        int32_t n_rounds = (n_lacking - 1) / n_item + max_i32(n_new[i], 1);
-        int32_t n_invalid = max_i32(done->n_steps - n_rounds, 0);
-        struct engine_pads *pads = &e->pads[batch->items[i].slot];
-        pads->n_pad += (int32_t)width - n_item;
-        pads->n_invalid += n_invalid;
-        flight->n_pads += width - n_item;
-        flight->n_invalid += n_invalid;
-    }
-    count_static(e, batch, n_new);
-    flight->n_invalid += max_i32(batch->n_seats - batch->n_items, 0) * (width + done->n_steps - 1);
-    stats->n_pad_tokens += flight->n_pads;
-    stats->n_invalid_tokens += flight->n_invalid;
-}
-
 static void write_trace(const struct engine *e, const struct engine_flight *flight,
-                        const struct engine_exec_done *done, const int32_t *n_computed)
+                        const struct engine_exec_done *done, struct pads_sum lost)
 {
     const struct batch *batch = &flight->batch;
     bool is_prefill = flight->load.n_new > 0, is_decode = flight->load.n_decodes > 0;
@@ -273,13 +223,12 @@ static void write_trace(const struct engine *e, const struct engine_flight *flig
         .kind = is_prefill ? (is_decode ? "mixed" : "prefill") : "decode",
         .n_items = batch->n_items,
         .n_rounds = done->n_steps,
-        .n_pad_tokens = flight->n_pads,
-        .n_invalid_tokens = flight->n_invalid,
+        .lost = lost,
         .begin_ns = done->begin_ns,
         .end_ns = done->end_ns,
     };
     for (int32_t i = 0; i < batch->n_items; i++)
-        t.n_tokens += n_computed[i];
+        t.n_tokens += e->scratch->n_computed[i];
     metrics_trace_add(e->options.trace, &t);
 }
 
@@ -300,7 +249,7 @@ static void count(struct engine *e, const struct batch *batch, const struct engi
     if (done->is_failed)
         return;
     stats->n_batches += done->n_steps;
-    stats->n_batch_rows += (int64_t)max_i32(batch->n_seats, batch->n_items) * done->n_steps;
+    stats->n_batch_rows += (int64_t)batch_n_rows(batch) * done->n_steps;
     e->n_steps += done->n_steps;
     e->step_ns += done->end_ns - done->begin_ns;
 }
@@ -325,7 +274,7 @@ static void tell_done(struct engine *e, const struct batch *batch,
 /* Batches of each request, where lanes run side by side: see look in queue.c. */
 static void count_seen(struct engine *e, const struct batch *batch, int32_t n_steps)
 {
-    uint32_t n_rows = (uint32_t)(max_i32(batch->n_seats, batch->n_items) * n_steps);
+    uint32_t n_rows = (uint32_t)(batch_n_rows(batch) * n_steps);
     for (int32_t i = 0; i < batch->n_items && e->seen != NULL && e->n_slots > 1; i++) {
         e->seen[batch->items[i].slot].n_batches += (uint32_t)n_steps;
         e->seen[batch->items[i].slot].n_rows += n_rows;
@@ -368,9 +317,9 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
     const int32_t *n_new = e->scratch->n_new, *n_computed = e->scratch->n_computed;
     count(e, batch, done);
     count_seen(e, batch, done->is_failed ? 0 : done->n_steps);
-    count_pads(e, flight, done, n_new, n_computed);
+    struct pads_sum lost = engine_pads_count(e, flight, done);
     if (e->options.trace != NULL)
-        write_trace(e, flight, done, n_computed);
+        write_trace(e, flight, done, lost);
     engine_commit_land(e, flight);
     if (!done->is_failed && done->n_steps == 1 && !e->options.is_virtual)
         observe(e, flight, (done->end_ns - done->begin_ns) * 1000);

@@ -293,7 +293,8 @@ uint64_t engine_log_plan_hash(const struct schedule_plan *plan)
     uint64_t hash = hash_fast(head, sizeof(head), 1).low;
     for (int32_t i = 0; i < plan->n_batches; i++) {
         const struct batch *b = &plan->batches[i];
-        int64_t batch[6] = { b->service, b->lane, b->kind, b->pad_to, b->n_seats, b->n_items };
+        int64_t batch[6] = { b->service,         b->lane,        b->kind,
+                             b->pads.row_tokens, b->pads.n_rows, b->n_items };
         hash = hash_fast(batch, sizeof(batch), hash).low;
         hash = hash_fast(b->items, (size_t)b->n_items * sizeof(*b->items), hash).low;
     }

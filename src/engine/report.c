@@ -1,4 +1,5 @@
 /* What an engine tells of itself, and whether all of it agrees. */
+#include "engine/pads.h"
 #include "engine/state.h"
 #include "schedule/quota.h"
 
@@ -30,13 +31,8 @@ static void report_service(const struct engine *e, int service, struct service_r
         .n_prefix_hits = kv.n_hits,
         .n_preempted = e->stats[service].n_preempted,
         .n_swapped = e->stats[service].n_swapped,
-        .n_pad_tokens = e->stats[service].n_pad_tokens,
-        .n_invalid_tokens = e->stats[service].n_invalid_tokens,
         .n_batches = e->stats[service].n_batches,
         .n_batch_rows = e->stats[service].n_batch_rows,
-        .n_static_batches = e->stats[service].n_static_batches,
-        .n_static_seats = e->stats[service].n_static_seats,
-        .n_static_early = e->stats[service].n_static_early,
         .n_exceeded = e->stats[service].n_exceeded,
         .n_forced = e->stats[service].n_forced,
         .n_arrived = e->stats[service].n_arrived,
@@ -44,6 +40,7 @@ static void report_service(const struct engine *e, int service, struct service_r
         .remaining_ns = engine_stats_remaining_ns(e, service),
         .perf = shown->perf,
     };
+    engine_pads_report(e->pads, service, report);
 }
 
 /* What the policy gives each as its part of the pool. */

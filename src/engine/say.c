@@ -4,6 +4,8 @@
  * its last event; so the backlog is a queue of slots, each in it at most once, and its bound is the
  * table of requests. While it is not empty no batch begins, so a request has at most one batch's
  * tokens (and logprobs) unsaid. */
+#include "engine/log.h"
+#include "engine/pads.h"
 #include "engine/state.h"
 
 #include <string.h>
@@ -80,10 +82,7 @@ static bool say_all(struct engine *e, uint32_t slot)
     if (r->state != REQUEST_ENDED)
         return true;
     struct service_event event = event_of(e, r);
-    if (e->pads != NULL) {
-        event.n_pad = e->pads[slot].n_pad;
-        event.n_invalid = e->pads[slot].n_invalid;
-    }
+    event.lost = engine_pads_lost(e->pads, slot);
     if (e->seen != NULL)
         tell_seen(e, slot, &event);
     event.what = own->end_what;

@@ -16,7 +16,6 @@
 #include "engine/bodies.h"
 #include "engine/engine.h"
 #include "engine/ids.h"
-#include "engine/log.h"
 #include "engine/scratch.h"
 #include "kv/ledger.h"
 
@@ -37,10 +36,6 @@ struct engine_own {
 };
 _Static_assert(sizeof(struct engine_own) == 8, "there are as many as there may be requests");
 
-struct engine_pads { /* of its row in static batches */
-    int32_t n_pad, n_invalid;
-};
-
 struct engine_seen { /* its service's counts as it began to run, and what came since; mod 2^32 */
     uint32_t batches_from, rows_from, n_batches, n_rows;
     int32_t n_swapped, n_early;
@@ -52,7 +47,6 @@ struct engine_flight {        /* a batch that runs */
     struct batch_item *items; /* memory for the batch's */
     struct perf_load load;
     int n_rounds;
-    int64_t n_pads, n_invalid; /* of a padded batch that ended */
 };
 
 struct engine_lane {
@@ -69,8 +63,7 @@ struct engine_queue { /* the waiting requests of one service; the list's head is
 
 struct engine_stats { /* of one service */
     int64_t n_arrived, n_finished, n_preempted, n_exceeded, n_forced;
-    int64_t n_pad_tokens, n_invalid_tokens, n_swapped;
-    int64_t n_batches, n_batch_rows, n_static_batches, n_static_seats, n_static_early;
+    int64_t n_swapped, n_batches, n_batch_rows;
     double solo_ns, solo_variance, n_prompt, n_output;
     int64_t n_arrived_tick;
     double rate_per_s;
@@ -94,10 +87,10 @@ struct engine {
     uint8_t *room_state;        /* (n_services) enum engine_room_state */
     struct set listed;          /* services that ever were more than NONE there */
     struct ledger ledger;
-    int64_t n_pad_units;                /* beside the pool */
     struct ledger_model *models;        /* (n_services) the ledger's */
     int64_t *wanted_bytes;              /* (n_services) of models that wait for room */
     struct engine_away *away;           /* (n_services) */
+    int64_t n_units_aside;              /* of KV memory, beside the pool */
     struct engine_scratch *own_scratch; /* NULL: it is lent */
     unsigned char *payload;             /* scratch of say: tokens with logprobs */
 
@@ -116,7 +109,7 @@ struct engine {
     struct request *requests; /* (n_requests_max), as all below */
     struct engine_own *own;
     struct engine_seen *seen; /* NULL: it says little, and tells of no waits */
-    struct engine_pads *pads; /* NULL: its policy pads nothing */
+    struct engine_pads *pads; /* pads.h; NULL: its policy pads nothing */
     int32_t *n_planned; /* tokens, before its prefix hit was found; 0 = none was. NULL: no cache */
     struct token_logprobs (*logprobs)[ENGINE_LOGPROBS_MAX]; /* NULL in the simulator */
     struct tree_node *waiting_nodes, *deadline_nodes;
@@ -132,10 +125,10 @@ struct engine {
     int64_t wanted_sum, away_until_ns; /* of wanted_bytes; those that are away are back by then */
     bool is_pool_shrunk;               /* for them; it grows again once nobody wants what is left */
     bool is_draining, is_healthy, is_lost; /* is_lost: its executor computes nothing any more */
-    int64_t ended_ns;  /* the batch that is committed, or was last */
-    bool has_exceeded; /* somebody in the batch that commits has */
-    uint64_t n_emits;  /* calls of emit */
-    uint32_t n_marked; /* requests in flight that their commit ends */
+    int64_t ended_ns;                      /* the batch that is committed, or was last */
+    bool has_exceeded;                     /* somebody in the batch that commits has */
+    uint64_t n_emits;                      /* calls of emit */
+    uint32_t n_marked;                     /* requests in flight that their commit ends */
     int n_flights;
     int32_t n_slots; /* of lanes below: of each of options.n_lanes its options.n_deep places */
     uint32_t next_batch;

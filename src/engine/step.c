@@ -4,6 +4,7 @@
  * blocks or none (kv_reserve); a refused one does not void its neighbours. A plan of preempts only
  * is asked again at once. Batches of one lane go to the executor in one begin; a hold (n_rounds >
  * 1) goes on until its rounds are done or something cuts it. */
+#include "engine/log.h"
 #include "engine/room.h"
 #include "engine/state.h"
 #include "engine/swap.h"
@@ -126,7 +127,7 @@ static void survey(struct engine *e, struct engine_flight *flight, const struct 
     int64_t n_context = 0;
     uint32_t id = e->next_batch;
     uint16_t service = batch->service;
-    bool is_decode = batch->pad_to == 0;
+    bool is_decode = batch_is_plain(batch);
     int n_needs = 0, n_starts = 0;
     for (int32_t i = 0; i < n_items; i++) {
         uint32_t slot = batch->items[i].slot;
@@ -154,7 +155,7 @@ static void survey(struct engine *e, struct engine_flight *flight, const struct 
     }
     e->n_needs = n_needs;
     e->n_starts = n_starts;
-    flight->batch.n_decode_context = is_decode && batch->pad_to == 0 ? n_context : 0;
+    flight->batch.n_decode_context = is_decode ? n_context : 0;
 }
 
 static bool reserve(struct engine *e, struct engine_flight *flight, const struct batch *batch,

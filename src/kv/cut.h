@@ -1,5 +1,5 @@
 /* Units and cuts of pools whose services come and go: the unit follows from bytes, and each service
- * cuts it for itself. (kv_choose, in kv/kind.h, chooses both for services that are all known.) */
+ * cuts it for itself. (kv_choose, in kv/choose.h, chooses both for services that are all known.) */
 #pragma once
 #include "kv/kind.h"
 

@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "core/dtype.h"
 #include "core/request.h"
+#include "kv/choose.h"
 #include "kv/cut.h"
 #include "kv/ledger.h"
 #include <string.h>
@@ -43,8 +44,8 @@ struct kv_options {
                              and what is given back first closes first */
     bool has_prefix_cache;
     uint64_t prefix_salt;
-    int64_t host_bytes;  /* of the host tier, at most; 0 = none */
-    int64_t n_pad_units; /* units of memory behind the pool that no request ever gets: kv_pads */
+    int64_t host_bytes;    /* of the host tier, at most; 0 = none */
+    int64_t n_units_aside; /* of memory behind the pool, which no request ever gets: kv_aside */
 };
 struct kv *kv_open(const struct kv_options *options);
 void kv_close(struct kv *kv);
@@ -57,7 +58,8 @@ bool kv_has_service(const struct kv *kv, int service);
 enum kv_kind kv_kind(const struct kv *kv);
 int64_t kv_unit_bytes(const struct kv *kv);
 /* The pool knows units and offsets, never an address: the executor has the memory, one range of
- * kv_range_bytes (pads included), and lends it. The pool says which parts of it it uses. */
+ * kv_range_bytes (what is set aside included), and lends it. The pool says which parts of it it
+ * uses. */
 struct kv_memory {
     void *self;
     /* Memory is needed behind all of [from, to). False: there is too little. */
@@ -79,10 +81,10 @@ const uint32_t *kv_table_heads(const struct kv *kv, uint32_t slot, uint32_t *str
 /* Bytes of the tables that requests hold: what a device that is told them at every step is sent;
  * now, and the most there have been. */
 int64_t kv_table_bytes(const struct kv *kv, int64_t *most);
-/* Blocks behind the pool, of the service's shape, for what is computed and thrown away (pads of a
- * padded batch): *first is the first one's id, in a head-wise pool its first unit; the units of a
- * block, and the blocks, follow each other. None in the simulator. */
-int64_t kv_pads(const struct kv *kv, int service, uint32_t *first);
+/* The blocks behind the pool, cut as the service's, for what is computed and thrown away: *first is
+ * the first one's id, in a head-wise pool its first unit; the units of a block, and the blocks,
+ * follow each other. None in the simulator. */
+int64_t kv_aside(const struct kv *kv, int service, uint32_t *first);
 
 /* ---- What policies reckon with: a value that a plan copies and subtracts from. ---- */
 struct kv_budget {

@@ -33,7 +33,7 @@ struct record {
     int64_t solo_ns;            /* X_r: what it takes alone on its engine; 0 = not known */
     int64_t gap_ns_max;         /* longest wait between two of its tokens */
     int64_t late_ns;            /* bench: sent so long after it was due (the client's own lag) */
-    int64_t n_pad, n_invalid;   /* positions computed for nothing: padding, after its end */
+    struct pads_sum lost;       /* positions that static batches computed for nothing */
     int32_t n_prompt, n_output; /* tokens: of the prompt, and that it got */
     int32_t n_wanted;           /* tokens that it was to get; 0 = not known */
     int32_t n_predicted;        /* what was predicted of n_output; 0 = nothing */

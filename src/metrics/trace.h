@@ -7,14 +7,15 @@
  */
 #pragma once
 #include "base/status.h"
+#include "core/pads.h"
 
 struct metrics_trace;
 struct metrics_trace_batch {
     uint16_t engine, lane;
     const char *service, *kind; /* kind: "prefill", "decode", "mixed", "copy out", "copy in" */
     int32_t n_items;
-    int64_t n_tokens; /* computed, over all rounds; pads and invalid ones counted apart */
-    int64_t n_pad_tokens, n_invalid_tokens;
+    int64_t n_tokens;     /* computed, over all rounds; pads and invalid ones counted apart */
+    struct pads_sum lost; /* the latter */
     int32_t n_rounds;
     int64_t begin_ns, end_ns;
 };

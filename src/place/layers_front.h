@@ -13,7 +13,7 @@
  *
  * Private to the planners of place/layers.h. */
 #pragma once
-#include "place/layers.h"
+#include "place/layers_problem.h"
 
 enum { LAYERS_FRONT_STATES_MAX = 1 << 21 };
 

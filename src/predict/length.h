@@ -55,7 +55,6 @@ const struct length_predictor *length_find(const char *name);
 /* "NAME" or "NAME:VALUE" (noisy:0.3, quantile:0.95, bucket:4096), whose value goes into config.
  * NULL when there is no such predictor or the value is out of range. */
 const struct length_predictor *length_parse(const char *text, struct length_config *config);
-const char *length_names(void); /* for help and faults: "none, oracle, ..." */
 
 /* What a request that outran its prediction is expected to reach where nothing else is known: 1.5
  * times what it has, at least one more. For engines and routers, which hold no predictor. */

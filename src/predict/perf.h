@@ -21,6 +21,8 @@ struct perf_load { /* what one step of a batch computes */
                                chunks */
     int64_t n_context_most; /* the longest context of a decode; 0 = not told, all are alike */
 };
+/* Of rows that are all alike: each computes the last `width` of its n_long tokens. */
+struct perf_load perf_load_of_rows(int32_t n_rows, int32_t width, int64_t n_long);
 int64_t perf_step_ps(const struct perf *perf, const struct perf_load *load);
 /* n decode steps in a row of b requests whose contexts sum to c at the first: closed form, exact;
  * INT64_MAX when it is longer than that. */

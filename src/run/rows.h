@@ -1,6 +1,6 @@
 /* Laying out a batch: the rows of its next pass, or the parts of its next copy. */
 #pragma once
-#include "run/lane.h"
+#include "run/lane_state.h"
 
 /* Fills the slot from where the lane's job is. Returns true when the batch needs no more work. */
 bool run_rows_fill(struct run_lane *lane, struct run_lane_slot *slot);

@@ -1,5 +1,5 @@
 /* Is a plan legal? Asked of every plan in debug builds, tests and the simulator. */
-#include "schedule/policy.h"
+#include "schedule/static.h"
 
 static const char *check_item(const struct schedule_view *view, const struct schedule_plan *plan,
                               const struct batch *batch, int32_t i)
@@ -43,25 +43,6 @@ static const char *check_lane(const struct schedule_view *view, const struct sch
     return NULL;
 }
 
-/* A static batch: no row is longer than the padding, no fewer seats than members. */
-static const char *check_pads(const struct schedule_view *view, const struct batch *batch)
-{
-    if (batch->pad_to < 0 || batch->n_seats < 0)
-        return "a negative padding";
-    if (batch->pad_to == 0)
-        return NULL;
-    if (batch->n_seats < batch->n_items || batch->n_seats > LIMIT_BATCH_ITEMS)
-        return "a padded batch of fewer seats than members";
-    for (int32_t i = 0; i < batch->n_items; i++) {
-        const struct request *r = &view->requests[batch->items[i].slot];
-        if (r->n_tokens - schedule_lacking(r) + batch->items[i].n_tokens > batch->pad_to)
-            return "a row longer than the batch's padding";
-        if (r->cohort != view->requests[batch->items[0].slot].cohort)
-            return "two cohorts in a padded batch";
-    }
-    return NULL;
-}
-
 static const char *check_batch(const struct schedule_view *view, const struct schedule_plan *plan,
                                const struct batch *batch, struct kv_budget *budget)
 {
@@ -88,7 +69,7 @@ static const char *check_batch(const struct schedule_view *view, const struct sc
     }
     if (n_tokens > LIMIT_BATCH_TOKENS)
         return "a batch of too many tokens";
-    const char *bad_pads = check_pads(view, batch);
+    const char *bad_pads = schedule_static_check(view, batch);
     if (bad_pads != NULL)
         return bad_pads;
     if (plan->n_preempts == 0 && !kv_budget_take(budget, batch->service, n_blocks))

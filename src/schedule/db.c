@@ -17,6 +17,7 @@
 #include "schedule/db.h"
 #include "base/time.h"
 #include "schedule/picks.h"
+#include "schedule/hold.h"
 #include "schedule/policies.h"
 
 /* mlfq: by priority, then level, then by when it joined the level. */
@@ -208,7 +209,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     if (db->variant == DB_MLFQ)
         until_ns = next_sinking_ns(db, view, &fill);
     if (until_ns > view->now_ns)
-        schedule_fill_hold(&fill, until_ns);
+        schedule_hold(&fill, until_ns);
 }
 
 static void report(const void *state, const struct schedule_view *view,
@@ -254,6 +255,11 @@ static void open_share(void *state, const struct schedule_limits *limits,
 const struct schedule_policy schedule_db_literal = {
     .name = "db-literal",
     .summary = "doubling budget as the paper lists it: prompts wait for spent budgets",
+    .chooses = "smallest Q times L-hat",
+    .batches = "batches of one kind",
+    .memory = "on demand",
+    .starvation = "bounded",
+    .thresholds = SCHEDULE_CONFIG_FILL SCHEDULE_CONFIG_STARVE " db_counts_wall",
     .state_bytes = schedule_db_state_bytes,
     .open = open_literal,
     .plan = plan,
@@ -262,6 +268,11 @@ const struct schedule_policy schedule_db_literal = {
 const struct schedule_policy schedule_db_turn = {
     .name = "db-turn",
     .summary = "doubling budget chooses the model; prompts before decodes",
+    .chooses = "the same, for the model",
+    .batches = "prompts first, or chunks",
+    .memory = "on demand",
+    .starvation = "bounded",
+    .thresholds = SCHEDULE_CONFIG_FILL SCHEDULE_CONFIG_STARVE " db_counts_wall",
     .state_bytes = schedule_db_state_bytes,
     .open = open_turn,
     .plan = plan,
@@ -270,6 +281,14 @@ const struct schedule_policy schedule_db_turn = {
 const struct schedule_policy schedule_db_share = {
     .name = "db-share",
     .summary = "doubling budget within computed shares of device time",
+    .chooses = "the same, within shares of time",
+    .batches = "prompts first under guards",
+    .memory = "on demand; with leases, with soft quotas",
+    .starvation = "bounded",
+    .thresholds = SCHEDULE_CONFIG_FILL SCHEDULE_CONFIG_STARVE
+    " db_counts_wall share_ns_depth "
+    "share_ns_period pool_full pool_cut has_leases lease_tokens promotes_slack guards_tpot "
+    "has_soft_quotas quota_ns_period quota_donor quota_kept quota_wanted quota_step quota_lent",
     .state_bytes = schedule_db_state_bytes,
     .open = open_share,
     .plan = plan,
@@ -279,6 +298,11 @@ const struct schedule_policy schedule_db_share = {
 const struct schedule_policy schedule_db_exact = {
     .name = "db-exact",
     .summary = "remaining time alone, from predicted lengths, times the model's mean: a bound",
+    .chooses = "least remaining time times L-hat",
+    .batches = "prompts first, or chunks",
+    .memory = "on demand",
+    .starvation = "bounded",
+    .thresholds = SCHEDULE_CONFIG_FILL SCHEDULE_CONFIG_STARVE " db_counts_wall",
     .state_bytes = schedule_db_state_bytes,
     .open = open_exact,
     .plan = plan,
@@ -287,6 +311,13 @@ const struct schedule_policy schedule_db_exact = {
 const struct schedule_policy schedule_db_mlfq = {
     .name = "mlfq",
     .summary = "feedback queues of doubling quanta; long prompts join lower (FastServe)",
+    .chooses = "lowest level, then longest there",
+    .batches = "batches of one kind",
+    .memory = "on demand",
+    .starvation = "none in general: a flood of short prompts holds up requests that have "
+                  "sunk, until one that idled for 3 s rises to the top (looked for every "
+                  "1000 batches)",
+    .thresholds = SCHEDULE_CONFIG_FILL " mlfq_ns_quantum mlfq_ns_idle mlfq_n_steps",
     .state_bytes = schedule_db_state_bytes,
     .open = open_mlfq,
     .plan = plan,

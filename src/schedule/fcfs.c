@@ -11,8 +11,11 @@
  * the blocks that it needs. No bound is claimed for decodes, which wait while prompts that fit keep
  * coming (that is the paper's rule), nor beside requests of a higher priority, which come first and
  * take a request's blocks. */
+#include "schedule/fcfs.h"
+
 #include "base/time.h"
 #include "schedule/newest.h"
+#include "schedule/hold.h"
 #include "schedule/policies.h"
 #include <string.h>
 
@@ -130,7 +133,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     if (filled == FILLED_NOTHING && running != SCHEDULE_NONE)
         filled = schedule_fill_serve(&fill, service, FILL_RUNNING, SCHEDULE_NONE);
     if (filled == FILLED_BATCH)
-        schedule_fill_hold(&fill, TIME_NEVER);
+        schedule_hold(&fill, TIME_NEVER);
 }
 
 /* Finds the service's oldest again, `gone` left out. */
@@ -205,6 +208,11 @@ static void saw(void *state, const struct schedule_view *view, const struct sche
 const struct schedule_policy schedule_fcfs = {
     .name = "fcfs",
     .summary = "first come, first served across all models; prompts before decodes",
+    .chooses = "earliest prompt, else oldest running",
+    .batches = "prompts first, or chunks",
+    .memory = "on demand",
+    .starvation = "order of arrival for prompts; decodes: none",
+    .thresholds = SCHEDULE_CONFIG_FILL,
     .state_bytes = state_bytes,
     .open = open,
     .plan = plan,
@@ -213,6 +221,11 @@ const struct schedule_policy schedule_fcfs = {
 const struct schedule_policy schedule_fcfs_temporal = {
     .name = "temporal",
     .summary = "the model with the earliest prompt, else the one with the oldest running request",
+    .chooses = "the same",
+    .batches = "never mixed",
+    .memory = "on demand",
+    .starvation = "as `fcfs`",
+    .thresholds = SCHEDULE_CONFIG_FILL,
     .state_bytes = state_bytes,
     .open = open_temporal,
     .plan = plan,

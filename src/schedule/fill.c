@@ -1,11 +1,10 @@
 /* Filling a batch within its limits and the pool's budget. See fill.h. */
 #include "schedule/fill.h"
 #include "base/time.h"
+#include "schedule/pipeline.h"
 #include <string.h>
 
 enum { FETCH_AHEAD = 12 }; /* requests that run lie apart */
-/* No smaller piece of a prompt is worth a batch's constant cost. */
-enum { CHUNK_TOKENS_MIN = 32, CHUNK_STEPS = 2 };
 
 int64_t schedule_positions(const struct request *request, const struct batch_item *item,
                            int32_t n_rounds)
@@ -80,81 +79,15 @@ static int32_t seats_left(const struct schedule_fill *fill)
     return min_i32(max_i32(most, 1) - fill->batch->n_items, LIMIT_BATCH_TOKENS - n_tokens);
 }
 
-/* ---- Pipelines. ---- */
-
-/* In how many batches those who decode come round soonest: each passes all stages, and all pass the
- * slowest. Where a step hardly depends on its requests, that is one. */
-static RARE int32_t n_batches_of(const struct schedule_fill *fill, int service, int32_t n_decodes,
-                                 int64_t n_tokens)
-{
-    const struct schedule_view *view = fill->view;
-    const struct schedule_service *s = &view->services[service];
-    int64_t least_ps = INT64_MAX;
-    int32_t best = 1;
-    for (int32_t k = 1; k <= fill->n_deep; k++) {
-        struct perf_load load = { .n_decodes = (int32_t)div_up_i64(n_decodes, k),
-                                  .n_decode_context = n_tokens / k };
-        int64_t ps = perf_step_ps(&s->perf, &load);
-        ps = max_i64(ps, (int64_t)((double)ps * k * view->deep_part));
-        best = ps < least_ps ? k : best;
-        least_ps = min_i64(least_ps, ps);
-    }
-    return best;
-}
-
-/* The most decodes that a batch takes: in a pipeline all of its batches are alike, and who would be
- * alone in one more waits for those that are under way. */
-static int32_t n_decodes_of(const struct schedule_fill *fill, int service)
-{
-    const struct schedule_service *s = &fill->view->services[service];
-    int64_t n_tokens = 0;
-    int32_t n = 0, n_free = 0;
-    if (fill->n_deep <= 1)
-        return INT32_MAX;
-    for (uint32_t i = 0; i < s->n_running; i++) {
-        const struct request *r = &fill->view->requests[s->running[i]];
-        if (schedule_lacking(r) > 1)
-            continue;
-        n_tokens += r->n_tokens;
-        n++;
-        n_free += r->batch == 0;
-    }
-    if (fill->lane == 0 && (s->n_waiting > 0 || (uint32_t)n < s->n_running))
-        return (int32_t)div_up_i64(n, fill->n_deep);
-    int32_t most = (int32_t)div_up_i64(n, n_batches_of(fill, service, n, n_tokens));
-    return n_free < n && 2 * n_free < most ? 0 : most;
-}
-
-/* Of those that wait the most that a batch starts. */
-static int32_t n_starts_of(const struct schedule_fill *fill, const struct schedule_service *s)
-{
-    return fill->n_deep > 1 ? (int32_t)div_up_i64(s->n_waiting, fill->n_deep) : INT32_MAX;
-}
-
-/* All batches of a pipeline wait for its longest, so where decodes share it a chunk is cut until
- * its step takes no longer than CHUNK_STEPS of theirs: half of that is work on the prompt. */
-static RARE int32_t chunk_in_pipeline(const struct schedule_fill *fill, int service)
-{
-    const struct schedule_service *s = &fill->view->services[service];
-    struct perf_load decode = { .n_decodes = 1, .n_decode_context = 1 };
-    int64_t most_ps = CHUNK_STEPS * perf_step_ps(&s->perf, &decode);
-    int32_t n = fill->config->chunk_tokens;
-    for (; n > CHUNK_TOKENS_MIN; n /= 2) {
-        struct perf_load load = { .n_new = n, .n_new_squared = (int64_t)n * n };
-        if (perf_step_ps(&s->perf, &load) <= most_ps)
-            break;
-    }
-    return n;
-}
+/* ---- A batch's limits. ---- */
 
 /* Prompt tokens of one request in one batch; 0 = all. */
 static int32_t chunk_of(const struct schedule_fill *fill, int service)
 {
     bool is_whole = fill->config->chunk_tokens == 0 || fill->n_deep <= 1 || fill->lane > 0;
-    return is_whole ? fill->config->chunk_tokens : chunk_in_pipeline(fill, service);
+    return is_whole ? fill->config->chunk_tokens
+                    : schedule_pipeline_chunk(fill->view, fill->config, service);
 }
-
-/* ---- A batch's limits. ---- */
 
 static void add(struct schedule_fill *fill, uint32_t slot, int32_t n_tokens)
 {
@@ -197,11 +130,11 @@ static int32_t share_of_prompt(const struct schedule_fill *fill, const struct re
         return fits && !takes_too_long(fill, r, whole) ? whole : 0;
     }
     int32_t n = min_i32(min_i32(want, chunk_tokens), room);
-    while (n >= CHUNK_TOKENS_MIN && takes_too_long(fill, r, n))
+    while (n >= SCHEDULE_PIPELINE_CHUNK_MIN && takes_too_long(fill, r, n))
         n /= 2;
     if (n > 0 && takes_too_long(fill, r, n))
         return 0;
-    if (n == want || n >= CHUNK_TOKENS_MIN || fill->n_prompts == 0)
+    if (n == want || n >= SCHEDULE_PIPELINE_CHUNK_MIN || fill->n_prompts == 0)
         return max_i32(n, 0);
     return 0;
 }
@@ -236,7 +169,8 @@ static bool fill_decodes(struct schedule_fill *fill, int service, uint32_t must,
     int32_t n_seats = seats_left(fill) - n_seats_kept, n = 0;
     int64_t n_refused = INT64_MAX; /* nobody who asks for as many gets them: the rest grows less */
     bool is_all = true;
-    n_seats = min_i32(n_seats, n_decodes_of(fill, service));
+    n_seats =
+        min_i32(n_seats, schedule_pipeline_decodes(fill->view, fill->n_deep, service, fill->lane));
     for (uint32_t i = 0; i < s->n_running && n < n_seats; i++) {
         uint32_t slot = running[i];
         const struct request *r = &requests[slot];
@@ -415,7 +349,7 @@ static void fill_waiting(struct schedule_fill *fill, int service, uint32_t must)
     const struct schedule_service *s = &fill->view->services[service];
     const struct schedule_order *order = fill->order;
     int64_t n_running = s->n_running;
-    int32_t n_left = n_starts_of(fill, s);
+    int32_t n_left = schedule_pipeline_starts(fill->n_deep, s);
     uint32_t slot = order->first(order->state, fill->view, service);
     while (slot != SCHEDULE_NONE && seats_left(fill) > 0 && n_running < fill->n_seqs_most &&
            n_left > 0) {
@@ -519,86 +453,4 @@ enum schedule_filled schedule_fill_serve(struct schedule_fill *fill, int service
     plan->n_items += fill->batch->n_items;
     plan->n_preempts = 0;
     return FILLED_BATCH;
-}
-
-/* ---- Holds. ---- */
-
-/* Is the batch all that is alive in the open services, every request in it decoding? */
-static bool is_alone(const struct schedule_fill *fill)
-{
-    const struct batch *batch = fill->batch;
-    for (int32_t k = 0; k < schedule_n_busy(fill->view); k++) {
-        int i = schedule_busy(fill->view, k);
-        const struct schedule_service *s = &fill->view->services[i];
-        uint32_t n_running = i == batch->service ? (uint32_t)batch->n_items : 0;
-        if (s->n_running != n_running || (s->is_open && s->n_waiting > 0))
-            return false;
-    }
-    for (int32_t i = 0; i < batch->n_items; i++) {
-        const struct request *r = &fill->view->requests[batch->items[i].slot];
-        if (schedule_lacking(r) != 1 || r->state != REQUEST_RUNNING || r->kind != REQUEST_GENERATE)
-            return false;
-    }
-    return fill->view->n_in_flight == 0;
-}
-
-static int64_t blocks_of_rounds(const struct schedule_fill *fill, int32_t n_rounds)
-{
-    int64_t n = 0;
-    for (int32_t i = 0; i < fill->batch->n_items; i++) {
-        const struct batch_item *item = &fill->batch->items[i];
-        const struct request *r = &fill->view->requests[item->slot];
-        n += blocks_for(fill, item->slot, schedule_positions(r, item, n_rounds));
-    }
-    return n;
-}
-
-void schedule_fill_hold(struct schedule_fill *fill, int64_t until_ns)
-{
-    struct schedule_plan *plan = fill->plan;
-    int32_t n_rounds = min_i32(fill->config->n_rounds_max, fill->n_rounds_most);
-    if (n_rounds <= 1 || plan->n_batches != 1 || !is_alone(fill))
-        return;
-    for (int32_t i = 0; i < fill->batch->n_items; i++) {
-        const struct request *r = &fill->view->requests[fill->batch->items[i].slot];
-        n_rounds = min_i32(n_rounds, r->n_tokens_max - r->n_tokens);
-        if (r->n_lease > 0)
-            n_rounds = min_i32(n_rounds, r->n_lease);
-        if (fill->order->books != NULL)
-            n_rounds =
-                (int32_t)min_i64(n_rounds, books(fill, fill->batch->items[i].slot) - r->n_tokens);
-    }
-    int64_t idle = kv_budget_idle_blocks(fill->view->kv, fill->batch->service);
-    int32_t low = 1, high = max_i32(n_rounds, 1); /* the most rounds whose blocks are idle */
-    if (blocks_of_rounds(fill, high) <= idle)
-        low = high;
-    while (low < high) {
-        int32_t middle = low + (high - low + 1) / 2;
-        if (blocks_of_rounds(fill, middle) <= idle)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    plan->n_rounds = low;
-    if (low == 1)
-        return;
-    plan->until = UNTIL_ARRIVAL | UNTIL_FINISH | UNTIL_SHORTAGE;
-    plan->until_ns = until_ns;
-    if (until_ns != TIME_NEVER)
-        plan->until |= UNTIL_TIME;
-}
-
-void schedule_fill_in_turn(struct schedule_fill *fill, int32_t last)
-{
-    const struct schedule_view *view = fill->view;
-    enum schedule_filled filled = FILLED_NOTHING;
-    int32_t turn = schedule_turn_after(view, last);
-    for (int32_t i = 0; i < schedule_n_busy(view) && filled == FILLED_NOTHING; i++) {
-        int service = schedule_in_turn(view, turn, i);
-        const struct schedule_service *s = &view->services[service];
-        if (s->n_waiting + s->n_running > 0)
-            filled = schedule_fill_serve(fill, service, FILL_ALL, SCHEDULE_NONE);
-    }
-    if (filled == FILLED_BATCH)
-        schedule_fill_hold(fill, TIME_NEVER);
 }

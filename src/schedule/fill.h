@@ -86,16 +86,10 @@ void schedule_fill_begin(struct schedule_fill *fill, const struct schedule_view 
  * `must` (or SCHEDULE_NONE) comes first and is not held back by the number of running requests. */
 enum schedule_filled schedule_fill_serve(struct schedule_fill *fill, int service, unsigned parts,
                                          uint32_t must);
-/* A batch of the first service after `last` that has one, with all its parts, which is held where
- * nothing else can change. */
-void schedule_fill_in_turn(struct schedule_fill *fill, int32_t last);
 /* Victims until about n_blocks blocks of the service are free, never `keep`, none that may_go
  * refuses (NULL = all may). False, with nothing planned, when there is none that would help. */
 bool schedule_fill_preempt(struct schedule_fill *fill, int service, int64_t n_blocks, uint32_t keep,
                            schedule_may_go may_go);
-/* Turns the plan into a hold when nothing but its one batch of decodes can change anything: more
- * rounds, as far as every request goes on and no cached block is evicted. */
-void schedule_fill_hold(struct schedule_fill *fill, int64_t until_ns);
 /* Would a waiting request find room beside those that run? Asked between batches. */
 bool schedule_fill_fits(struct schedule_fill *fill, uint32_t slot);
 /* Do the pool's blocks suffice for all that is booked for those that run? */

@@ -15,6 +15,8 @@
  * claimed. */
 #include "base/time.h"
 #include "schedule/fill.h"
+#include "schedule/fcfs.h"
+#include "schedule/hold.h"
 #include "schedule/policies.h"
 
 struct ils {
@@ -120,7 +122,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
         if (filled == FILLED_BATCH) {
             if (ils->is_fastgen)
                 order.books = NULL, order.booked = NULL; /* nobody starts in a hold */
-            schedule_fill_hold(&fill, TIME_NEVER);
+            schedule_hold(&fill, TIME_NEVER);
             return;
         }
         is_short |= filled == FILLED_PREEMPTS;
@@ -162,6 +164,12 @@ static void report(const void *state, const struct schedule_view *view,
 const struct schedule_policy schedule_ils_reserve = {
     .name = "ils-reserve",
     .summary = "a request starts when the most that it may need is free (Orca)",
+    .chooses = "models in turn",
+    .batches = "prompts first, or chunks",
+    .memory = "reserved to the end",
+    .starvation = "a turn in each round for requests that run; inside a model order of "
+                  "arrival; for one whose blocks other models take: none",
+    .thresholds = SCHEDULE_CONFIG_FILL " ils_new_tokens ils_n_seqs_max",
     .state_bytes = state_bytes,
     .open = open_reserve,
     .plan = plan,
@@ -171,6 +179,13 @@ const struct schedule_policy schedule_ils_reserve = {
 const struct schedule_policy schedule_ils_fastgen = {
     .name = "ils-fastgen",
     .summary = "split prompts beside decodes; out of blocks everything is computed again (FastGen)",
+    .chooses = "models in turn",
+    .batches = "split prompts beside decodes",
+    .memory = "on demand, flushes",
+    .starvation = "none: in a full pool the same request is flushed again and again (27 "
+                  "times in the test)",
+    .thresholds =
+        SCHEDULE_CONFIG_FILL " fastgen_batch_tokens fastgen_n_seqs_max fastgen_flushes_all",
     .state_bytes = state_bytes,
     .open = open_fastgen,
     .plan = plan,

@@ -19,6 +19,8 @@
  * claimed beside requests of a higher priority. */
 #include "schedule/newest.h"
 #include "schedule/picks.h"
+#include "schedule/fcfs.h"
+#include "schedule/hold.h"
 #include "schedule/policies.h"
 #include "schedule/quota.h"
 #include "base/time.h"
@@ -302,7 +304,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
             until_ns = min_i64(mux->quota.next_sample_ns, mux->quota.next_ns);
         fill.batch = &plan->batches[0];
         if (until_ns > view->now_ns)
-            schedule_fill_hold(&fill, until_ns);
+            schedule_hold(&fill, until_ns);
     }
 }
 
@@ -395,6 +397,14 @@ static void open_fcfs(void *state, const struct schedule_limits *limits,
 const struct schedule_policy schedule_mux_adbs = {
     .name = "adbs",
     .summary = "prompts in turn within adaptive KV quotas, decodes in turn beside them (MuxServe)",
+    .chooses = "models in turn",
+    .batches = "one prefill batch beside decodes",
+    .memory = "adaptive quotas",
+    .starvation = "a turn in each round for prompts that fit into the quota; decodes: "
+                  "none on one lane",
+    .thresholds =
+        SCHEDULE_CONFIG_FILL " has_fixed_parts quota_ns_period quota_donor quota_kept quota_wanted "
+                             "quota_step quota_lent",
     .n_lanes_wanted = 2,
     .uses_shares = true,
     .state_bytes = state_bytes,
@@ -406,6 +416,11 @@ const struct schedule_policy schedule_mux_adbs = {
 const struct schedule_policy schedule_mux_rr = {
     .name = "mux-rr",
     .summary = "adbs without quotas",
+    .chooses = "models in turn",
+    .batches = "one prefill batch beside decodes",
+    .memory = "on demand",
+    .starvation = "as `adbs`, for prompts that fit",
+    .thresholds = SCHEDULE_CONFIG_FILL " has_fixed_parts",
     .n_lanes_wanted = 2,
     .uses_shares = true,
     .state_bytes = state_bytes,
@@ -416,6 +431,12 @@ const struct schedule_policy schedule_mux_rr = {
 const struct schedule_policy schedule_mux_fcfs = {
     .name = "mux-fcfs",
     .summary = "adbs without quotas, first come first served in the place of turns",
+    .chooses = "earliest prompt, oldest decode",
+    .batches = "one prefill batch beside decodes",
+    .memory = "on demand",
+    .starvation = "order of arrival inside a model; a model whose prompt fits may go "
+                  "before an earlier one whose does not; decodes: none",
+    .thresholds = SCHEDULE_CONFIG_FILL " has_fixed_parts",
     .n_lanes_wanted = 2,
     .uses_shares = true,
     .state_bytes = state_bytes,

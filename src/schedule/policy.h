@@ -10,17 +10,10 @@
 #include "core/request.h"
 #include "kv/kv.h"
 #include "predict/perf.h"
-#include "schedule/thresholds.h"
+#include "schedule/config.h"
 
 #define SCHEDULE_NONE UINT32_MAX /* no slot */
 
-/* The defaults that thresholds.h names. */
-void schedule_config_init(struct schedule_config *config);
-/* Sets one by text, "name=value": times in milliseconds, flags 0 or 1. A fault says what it should
- * have been. Names: schedule_config_name(0), (1), ... until NULL. */
-enum status schedule_config_set(struct schedule_config *config, const char *text,
-                                struct fault *fault) MUST_USE;
-const char *schedule_config_name(int i);
 struct schedule_limits {
     int32_t n_services_max, n_requests_max, n_lanes;
 };
@@ -122,6 +115,10 @@ struct schedule_report {
 };
 struct schedule_policy {
     const char *name, *summary;
+    /* For the tables of the documents, a few words each: the request or model that is next, what
+     * a batch mixes, when blocks are booked, and what bounds a request's wait. */
+    const char *chooses, *batches, *memory, *starvation;
+    const char *thresholds; /* names of all that it reads, separated by spaces; config.h */
     size_t (*state_bytes)(const struct schedule_limits *limits);
     void (*open)(void *state, const struct schedule_limits *limits,
                  const struct schedule_config *config);
@@ -132,7 +129,8 @@ struct schedule_policy {
     int n_lanes_wanted;  /* equal shares of the device beside lane 0 that it plans for; 0 = none */
     bool wants_no_cores; /* lanes of cores, which are no faster side by side, it does not use */
     bool uses_shares;    /* a service with a share decodes on a lane of that size */
-    bool pads_batches;   /* its batches may have pad_to: the executor needs room for pads */
+    bool pads_batches; /* its batches may have pads (core/pads.h): the executor needs room for them
+                        */
 };
 /* The room's table, by name. NULL when there is none. */
 const struct schedule_policy *schedule_find(const char *name);

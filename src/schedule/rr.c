@@ -8,6 +8,8 @@
  * request that lacks blocks, since other services' prompts may take them as they fall free, nor
  * beside requests of a higher priority. */
 #include "schedule/newest.h"
+#include "schedule/fcfs.h"
+#include "schedule/hold.h"
 #include "schedule/policies.h"
 
 struct rr {
@@ -49,7 +51,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &rr->config, &order, plan);
     if (schedule_lane_is_free(view, 0))
-        schedule_fill_in_turn(&fill, rr->last);
+        schedule_hold_turn(&fill, rr->last);
 }
 
 static void saw(void *state, const struct schedule_view *view, const struct schedule_event *event)
@@ -63,6 +65,12 @@ static void saw(void *state, const struct schedule_view *view, const struct sche
 const struct schedule_policy schedule_rr = {
     .name = "rr",
     .summary = "a batch of each model in turn; prompts before decodes",
+    .chooses = "models in turn",
+    .batches = "prompts first, or chunks",
+    .memory = "on demand",
+    .starvation = "a turn in each round for a model whose requests have blocks; for one "
+                  "that lacks them: none, since others take them",
+    .thresholds = SCHEDULE_CONFIG_FILL,
     .state_bytes = state_bytes,
     .open = open,
     .plan = plan,

@@ -21,6 +21,8 @@
  * only those before it and the one in flight run before it. A member that gives way when the pool
  * shrinks keeps its place. Inside a model sls takes the requests of the highest priority first, so
  * beside those no bound is claimed. */
+#include "schedule/static.h"
+
 #include "base/time.h"
 #include "base/tree.h"
 #include "schedule/fill.h"
@@ -206,7 +208,7 @@ static bool lay_out(const struct schedule_view *view, struct batch *batch, const
         int32_t n_now = schedule_lacking(&view->requests[slots[i]]) - n_later;
         batch->items[batch->n_items++] = (struct batch_item){ slots[i], max_i32(n_now, 1), 0 };
     }
-    batch->n_seats = n_seats;
+    batch->pads.n_rows = n_seats;
     return n_later == 0;
 }
 
@@ -258,7 +260,7 @@ static bool plan_members(const struct schedule_view *view, struct schedule_plan 
         const struct request *r = &view->requests[batch->items[i].slot];
         n_after = max_i32(n_after, r->n_tokens - schedule_lacking(r) + batch->items[i].n_tokens);
     }
-    batch->pad_to = max_i32(n_after, n_long + 1);
+    batch->pads.row_tokens = max_i32(n_after, n_long + 1);
     plan->n_batches = 1;
     plan->n_items = batch->n_items;
     plan->n_rounds = is_whole ? n_rounds : 1;
@@ -328,6 +330,25 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     }
 }
 
+const char *schedule_static_check(const struct schedule_view *view, const struct batch *batch)
+{
+    if (batch->pads.row_tokens < 0 || batch->pads.n_rows < 0)
+        return "a negative padding";
+    if (batch_is_plain(batch))
+        return NULL;
+    if (batch->pads.n_rows < batch->n_items || batch->pads.n_rows > LIMIT_BATCH_ITEMS)
+        return "a padded batch of fewer rows than members";
+    for (int32_t i = 0; i < batch->n_items; i++) {
+        const struct request *r = &view->requests[batch->items[i].slot];
+        int32_t n_before = r->n_tokens - schedule_lacking(r);
+        if (n_before + batch->items[i].n_tokens > batch->pads.row_tokens)
+            return "a row longer than the batch's padding";
+        if (r->cohort != view->requests[batch->items[0].slot].cohort)
+            return "two cohorts in a padded batch";
+    }
+    return NULL;
+}
+
 /* ---- What it sees. ---- */
 
 static void stop_waiting(struct batcher *b, uint32_t slot, const struct request *r)
@@ -361,7 +382,7 @@ static void saw_started(struct batcher *b, const struct schedule_view *view,
 {
     if (b->n_alive == 0) {
         b->service = batch->service;
-        b->n_seats = batch->n_seats;
+        b->n_seats = batch->pads.n_rows;
         b->n_long = 0;
     }
     for (int32_t i = 0; i < batch->n_items; i++) {
@@ -387,7 +408,7 @@ static void saw(void *state, const struct schedule_view *view, const struct sche
         saw_started(b, view, event->batch);
         break;
     case SCHEDULE_DONE:
-        b->n_long = event->batch->pad_to + event->n_steps - 1;
+        b->n_long = event->batch->pads.row_tokens + event->n_steps - 1;
         break;
     case SCHEDULE_GONE:
         stop_waiting(b, event->slot, r);
@@ -406,6 +427,11 @@ static void saw(void *state, const struct schedule_view *view, const struct sche
 const struct schedule_policy schedule_static_sls = {
     .name = "sls",
     .summary = "static padded batches in order of arrival, each until its last member has ended",
+    .chooses = "earliest request",
+    .batches = "static batch, padded",
+    .memory = "reserved for the batch",
+    .starvation = "order of arrival",
+    .thresholds = "static_n_seqs_max",
     .pads_batches = true,
     .state_bytes = state_bytes,
     .open = open_sls,
@@ -415,6 +441,11 @@ const struct schedule_policy schedule_static_sls = {
 const struct schedule_policy schedule_static_cohort = {
     .name = "cohort",
     .summary = "static padded batches that a router composed, for a slice of tokens (SCLS, UELLM)",
+    .chooses = "the router's batches, in the order in which they came",
+    .batches = "static batch, padded",
+    .memory = "reserved for the slice",
+    .starvation = "order of arrival, once complete",
+    .thresholds = "n_seqs_max static_n_seqs_max cohort_ns_wait",
     .pads_batches = true,
     .state_bytes = state_bytes,
     .open = open_cohort,

@@ -58,6 +58,7 @@
 #include "base/time.h"
 #include "schedule/lanes.h"
 #include "schedule/picks.h"
+#include "schedule/hold.h"
 #include "schedule/policies.h"
 
 enum { PROMPTS = FILL_WAITING | FILL_CATCHING_UP };
@@ -351,7 +352,7 @@ static void plan(const void *self, const struct schedule_view *view, struct sche
         return;
     plan->batches[0].lane = 0; /* it is alone */
     fill.batch = &plan->batches[0];
-    schedule_fill_hold(&fill, TIME_NEVER);
+    schedule_hold(&fill, TIME_NEVER);
 }
 
 /* ---- What happens. ---- */
@@ -387,6 +388,14 @@ static void saw(void *self, const struct schedule_view *view, const struct sched
 const struct schedule_policy schedule_value_policy = {
     .name = "value",
     .summary = "the model whose requests are worth most; prompts beside decodes on lanes that pay",
+    .chooses = "the model whose requests are worth most; on lanes, gathered most",
+    .batches = "prompts beside decodes with `default`",
+    .memory = "on demand, heavy models keep room",
+    .starvation = "bounded",
+    .thresholds = SCHEDULE_CONFIG_FILL SCHEDULE_CONFIG_STARVE
+    " db_counts_wall value_age value_young value_slow "
+    "value_cap value_rate value_few value_kept value_batch late_factor promotes_slack "
+    "guards_tpot",
     .n_lanes_wanted = 2,
     .wants_no_cores = true,
     .state_bytes = schedule_value_state_bytes,

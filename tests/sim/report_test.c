@@ -160,8 +160,8 @@ static void static_batches_waste_what_they_say(void **state)
         const struct record *r = &set.at[i];
         if (r->end_ns != last_ns)
             continue;
-        assert_int_equal(r->n_pad, n_prompt - r->n_prompt);
-        assert_int_equal(r->n_invalid, n_output - r->n_output);
+        assert_int_equal(r->lost.n_pad, n_prompt - r->n_prompt);
+        assert_int_equal(r->lost.n_invalid, n_output - r->n_output);
     }
     assert_int_equal(report.n_static_early, 0); /* nobody had a lease */
     metrics_record_set_free(&set);

@@ -104,19 +104,19 @@ static void lanes_in_conflict(const struct schedule_view *view, struct schedule_
 static void negative_pad(const struct schedule_view *view, struct schedule_plan *plan)
 {
     (void)view;
-    plan->batches[0].pad_to = -1;
+    plan->batches[0].pads.row_tokens = -1;
 }
 static void few_seats(const struct schedule_view *view, struct schedule_plan *plan)
 {
     (void)view;
-    plan->batches[0].pad_to = 100000;
-    plan->batches[0].n_seats = plan->batches[0].n_items - 1;
+    plan->batches[0].pads.row_tokens = 100000;
+    plan->batches[0].pads.n_rows = plan->batches[0].n_items - 1;
 }
 static void long_row(const struct schedule_view *view, struct schedule_plan *plan)
 {
     (void)view;
-    plan->batches[0].pad_to = 1;
-    plan->batches[0].n_seats = plan->batches[0].n_items;
+    plan->batches[0].pads.row_tokens = 1;
+    plan->batches[0].pads.n_rows = plan->batches[0].n_items;
 }
 static void not_open(const struct schedule_view *view, struct schedule_plan *plan)
 {
@@ -179,7 +179,7 @@ static const struct mistake {
     { "a batch on a lane that is busy, in conflict or not there", no_lane },
     { "batches on lanes in conflict", lanes_in_conflict },
     { "a negative padding", negative_pad },
-    { "a padded batch of fewer seats than members", few_seats },
+    { "a padded batch of fewer rows than members", few_seats },
     { "a row longer than the batch's padding", long_row },
     { "a batch of a service that is not open", not_open },
     { "a batch with no or too many items", no_items },

@@ -1,6 +1,6 @@
 /* The routers' thresholds by name: what a configuration, a preset or a command line may set. */
-#include "base/settings.h"
-#include "route/policy.h"
+#include "route/config.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,48 +13,28 @@ _Static_assert(ROUTE_COST_TEXT == 0 && ROUTE_COST_CODE == 1 && ROUTE_COST_WASTE 
 _Static_assert(ROUTE_PHASE_BOTH == 0 && ROUTE_PHASE_PREFILL == 1 && ROUTE_PHASE_DECODE == 2,
                "and these");
 
-#define ROW(field, kind, min, max)                                                                 \
-    SETTINGS_ROW(struct route_config, field, SETTINGS_##kind, min, max, NULL)
-#define WORD(field, words) SETTINGS_ROW(struct route_config, field, SETTINGS_WORD, 0, 0, words)
-static const struct settings_row rows[] = {
-    ROW(seed, SEED, 0, 9e15),
-    ROW(n_inflight_max, COUNT, 0, 1 << 20),
-    ROW(p2c_counts, FLAG, 0, 1),
-    ROW(static_ns_wait, MILLISECONDS, 0, 1e9),
-    ROW(heartbeat_ns, MILLISECONDS, 0.001, 1e6),
-    ROW(gamma, NUMBER, 0, 10),
-    ROW(theta, NUMBER, 0.01, 1),
-    ROW(headroom, NUMBER, 0, 0.99),
-    ROW(force_fraction, NUMBER, 0, 1),
-    ROW(ttft_ns, MILLISECONDS, 0.001, 1e9),
-    ROW(tpot_ns, MILLISECONDS, 0.001, LIMIT_TPOT_MS),
-    ROW(has_rebalance, FLAG, 0, 1),
-    ROW(is_autoscaled, FLAG, 0, 1),
-    WORD(phase, phase_words),
-    ROW(n_slice, COUNT, 1, LIMIT_CONTEXT),
-    ROW(n_batch, COUNT, 1, LIMIT_BATCH_ITEMS),
-    ROW(interval_factor, NUMBER, 0, 100),
-    ROW(interval_ns_min, MILLISECONDS, 1, 1e9),
-    ROW(spreads_small, FLAG, 0, 1),
-    WORD(memory, memory_words),
-    ROW(zeta, NUMBER, 0.01, 1),
-    ROW(block_tokens, COUNT, 1, 4096),
-    ROW(kv_bytes, BYTES, 0, 1e15),
-    WORD(cost, cost_words),
-    ROW(slo_weight, NUMBER, 0, 1e6),
-    ROW(length_weight, NUMBER, 0, 1e6),
-    ROW(cost_w1, NUMBER, 0, 1e6),
-    ROW(cost_w2, NUMBER, 0, 1e6),
-    ROW(cost_l1, NUMBER, 0, 1e6),
-    ROW(cost_l2, NUMBER, 0, 1e6),
-    ROW(cost_max, NUMBER, 0, 1e12),
-    ROW(waste_max, NUMBER, 0, 1e3),
-    ROW(n_odbs_batch, COUNT, 1, LIMIT_BATCH_ITEMS),
-    ROW(n_margin, COUNT, 0, LIMIT_CONTEXT),
-    ROW(late_penalty_s, NUMBER, 0, 1e5),
-};
+#define ROW(type, name, kind, initial, least, most, help)                                          \
+    SETTINGS_ROW(struct route_config, name, SETTINGS_##kind, initial, least, most, NULL, help),
+#define WORD(type, name, initial, words, help)                                                     \
+    SETTINGS_ROW(struct route_config, name, SETTINGS_WORD, initial, 0, SETTINGS_WORDS - 1, words,  \
+                 help),
+static const struct settings_row rows[] = { ROUTE_THRESHOLDS(ROW, WORD) };
 #undef ROW
 #undef WORD
+
+const struct settings_row *route_config_rows(int *n)
+{
+    *n = (int)COUNT_OF(rows);
+    return rows;
+}
+
+void route_config_init(struct route_config *config)
+{
+    memset(config, 0, sizeof(*config));
+    settings_init(config, rows, COUNT_OF(rows));
+    for (int s = 0; s < LIMIT_SERVICES; s++)
+        config->engine_of[s] = -1;
+}
 
 /* "static.SERVICE=ENGINE" */
 static bool set_engine(struct route_config *config, const char *text)
@@ -83,9 +63,4 @@ enum status route_config_set(struct route_config *config, const char *text, stru
         return STATUS_OK;
     return fault_set(fault, STATUS_BAD_INPUT,
                      "\"%.80s\" is no threshold of a router; one is \"n_slice=128\"", text);
-}
-
-const char *route_config_name(int i)
-{
-    return i >= 0 && i < (int)COUNT_OF(rows) ? rows[i].name : NULL;
 }

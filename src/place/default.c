@@ -443,7 +443,7 @@ static void plan(const struct place_desk *asked, struct place_plan *plan)
 
 const struct place_planner place_default = {
     .name = "default",
-    .source = "7.1, 7.2; `place/samples.h`",
+    .source = "docs/ALGORITHMS.md 7.1, 7.2; `place/samples.h`",
     .summary = "groups by arithmetic, the best few judged and bettered by simulation",
     .optimises = "what it expects of requests that are still to come: [its "
                  "search](#the-search-of-default)",

@@ -29,7 +29,7 @@ static void plan_fast(const struct place_desk *desk, struct place_plan *plan)
     place_group_add(place_plan_add_group(plan, desk->problem, 1, 1), 0);
     place_plan_finish(plan, desk->problem);
 }
-static const struct place_planner fast = { "fast", "", "", false, 0, plan_fast };
+static const struct place_planner fast = { .name = "fast", .plan = plan_fast };
 
 struct heard {
     int64_t end_ns, longest_ns;

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import tempfile
 
+import documents
 import english
 
 TIDY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tidy.py")
@@ -15,7 +16,8 @@ FILES = {
     "src/base/up.c": "/* Knows what lies above. */\n#include \"kv/kv.h\"\n",
     "src/core/util.c": "/* A name that says nothing. */\n",
     "src/kv/kv.h": "/* Does not compile alone. */\nint kv_size(size_t n);\n",
-    "src/kv/pool.h": "/* Comes second in its own file. */\n#pragma once\n",
+    "src/kv/pool.h": "/* Comes second in its own file. */\n#pragma once\n#include \"kv/round.h\"\n",
+    "src/kv/round.h": "/* Leads back to its reader. */\n#pragma once\n#include \"kv/pool.h\"\n",
     "src/kv/pool.c": "/* The wrong name goes out. */\n#include <stddef.h>\n#include \"kv/pool.h\"\n\nint wrong_name(void)\n{\n"
                      "    return 0;\n}\n",
     "src/kv/bad.c": "int no_caption;\n#ifdef X\n#endif\n/* TO" + "DO and " + "x" * 100 + " */\n"
@@ -61,6 +63,33 @@ def run(root, *more):
     return subprocess.run([sys.executable, TIDY, root, *more], capture_output=True, text=True).stdout
 
 
+# A line of a document -> what is wrong with it; None: it is well.
+DOCUMENT_LINES = {
+    "One word after another " * 7 + "makes a long sentence.": "a sentence of",
+    "It is short. " * 7: "sentences in a paragraph",
+    "Of these it is one.": "opens with",
+    "What is it?": None,
+    "It goes in the place of another.": "in the place of",
+    "Nothing for nobody, and nothing for somebody.": "of who, nobody",
+    "It is [here](../gone.md).": "which is not in the tree",
+    "It is [there](#nowhere).": "no heading #nowhere",
+    "It is [above](#a-heading).": None,
+    "It lies in `odd/gone.c`.": "cites odd/gone.c",
+    "It lies in `room/there.c`.": None,
+    "    of code nothing is read " + "word " * 40: None,
+    "| of a table nothing is read | " + "word " * 40 + "|": None,
+    "**A lead.** " + "It is short. " * 6: None,
+}
+
+
+def unnoticed_in_documents():
+    """The lines of documents with a fault that is not noticed, or noticed without one."""
+    for line, fault in DOCUMENT_LINES.items():
+        found = list(documents.faults("none.md", f"# A heading\n\n{line}\n", ["src/room/there.c"]))
+        if len(found) != (fault is not None) or (fault and fault not in found[0]):
+            yield f"{line[:60]}: {found}"
+
+
 def main():
     with tempfile.TemporaryDirectory() as root:
         for path, text in FILES.items():
@@ -76,15 +105,19 @@ def main():
         out = run(root, os.path.join(root, "build"))
     passed = [line for line in out.splitlines() if line.startswith("[       OK ]")]
     is_quiet = "src/base/ok" not in out.replace("src/base/ok.c: no tests", "")
+    unnoticed = list(unnoticed_in_documents())
     if passed or not is_quiet:
         print(out)
+    for line in unnoticed:
+        print(f"in a document: {line}")
     for line in passed:
         print(f"not noticed: {line}")
     print(f"[{'       OK ' if not passed else '  FAILED  '}] tidy_notices_every_broken_rule")
     print(f"[{'       OK ' if is_quiet else '  FAILED  '}] tidy_is_quiet_about_what_is_well")
     is_read = english_is_read()
     print(f"[{'       OK ' if is_read else '  FAILED  '}] tidy_reads_the_english_of_comments")
-    return 1 if passed or not is_quiet or not is_read else 0
+    print(f"[{'       OK ' if not unnoticed else '  FAILED  '}] tidy_notices_faults_of_documents")
+    return 1 if passed or not is_quiet or not is_read or unnoticed else 0
 
 
 if __name__ == "__main__":

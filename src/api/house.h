@@ -33,7 +33,7 @@ enum { API_PENDING_MAX = 256, API_ROUNDS_MAX = 8, API_WATCHERS_MAX = 64 };
 enum { API_PING_S = 15 }; /* a quiet stream is pinged this often */
 
 struct api_mirror {                /* what the engines last reported */
-    struct engine_report *engines; /* LIMIT_ENGINES */
+    struct engine_report *engines; /* (n_engines) */
     int32_t n_engines;
     int64_t said_ns; /* time of the last report */
     bool is_healthy, is_draining;

@@ -39,12 +39,12 @@ struct flags_given {
     } * at;
     int n;
 };
-/* Reads a command line once, checks each value and sets none. False when a value is wrong: the
- * sentence is printed. Options that are not there end the program, as does --help. plain:
- * (n_plain_max). given is to be freed also where it is false. */
+/* Reads a command line once, checks each value and sets none. Returns false, after printing the
+ * sentence, when a value is wrong. Unknown options end the program, as does --help. plain:
+ * (n_plain_max). Free `given` even when it returns false. */
 bool flags_read(const struct flags *flags, int argc, char **argv, struct flags_given *given,
                 const char **plain, int *n_plain) MUST_USE;
-/* Sets the values, over whatever the rows' values are by now. False as above. */
+/* Sets the values, which override the present ones. Returns false as above. */
 bool flags_apply(const struct flags *flags, const struct flags_given *given) MUST_USE;
 bool flags_has(const struct flags *flags, const struct flags_given *given, const char *name);
 void flags_free(struct flags_given *given);

@@ -44,6 +44,73 @@ static void store(void *fields, const struct settings_row *row, double value)
     }
 }
 
+void settings_init(void *fields, const struct settings_row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        store(fields, &rows[i], rows[i].initial);
+}
+
+/* As written. A flag may have bytes of neither value, and then it is out of range. */
+static double load(const void *fields, const struct settings_row *row)
+{
+    const unsigned char *at = (const unsigned char *)fields + row->offset;
+    int32_t count = 0;
+    int64_t wide = 0;
+    double number = 0;
+    switch (row->kind) {
+    case SETTINGS_COUNT:
+    case SETTINGS_WORD:
+        memcpy(&count, at, sizeof(count));
+        return count;
+    case SETTINGS_NUMBER:
+        memcpy(&number, at, sizeof(number));
+        return number;
+    case SETTINGS_FLAG:
+        return *at;
+    case SETTINGS_MILLISECONDS:
+        memcpy(&wide, at, sizeof(wide));
+        return (double)wide / (double)TIME_NS_PER_MS;
+    case SETTINGS_SEED:
+    case SETTINGS_BYTES:
+        memcpy(&wide, at, sizeof(wide));
+        return (double)wide;
+    }
+    return -1;
+}
+
+bool settings_are_sound(const void *fields, const struct settings_row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        double value = load(fields, &rows[i]);
+        if (!(value >= rows[i].min && value <= rows[i].max)) /* nor NaN */
+            return false;
+    }
+    return true;
+}
+
+void settings_add_initial(const struct settings_row *row, struct str *out)
+{
+    if (row->kind == SETTINGS_WORD)
+        str_add_text(out, row->words[(int)row->initial]);
+    else
+        str_printf(out, "%.15g", row->initial);
+}
+
+void settings_add_range(const struct settings_row *row, struct str *out)
+{
+    for (int i = 0; i < SETTINGS_WORDS && row->kind == SETTINGS_WORD; i++)
+        str_printf(out, "%s%s",
+                   i == 0                   ? ""
+                   : i + 1 < SETTINGS_WORDS ? ", "
+                                            : " or ",
+                   row->words[i]);
+    if (row->kind == SETTINGS_FLAG)
+        str_add_text(out, "0 or 1");
+    else if (row->kind != SETTINGS_WORD)
+        str_printf(out, "%.15g to %.15g%s", row->min, row->max,
+                   row->kind == SETTINGS_MILLISECONDS ? " ms" : "");
+}
+
 static enum status set_word(void *fields, const struct settings_row *row, const char *word,
                             struct fault *fault)
 {

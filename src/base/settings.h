@@ -3,6 +3,8 @@
 #pragma once
 #include "base/status.h"
 
+struct str;
+
 enum settings_kind {
     SETTINGS_COUNT,        /* int32_t */
     SETTINGS_SEED,         /* uint64_t */
@@ -17,13 +19,23 @@ struct settings_row {
     const char *name;
     enum settings_kind kind;
     size_t offset;
-    double min, max;          /* as written */
+    double min, max;          /* as written; for WORD the index of its word */
     const char *const *words; /* (SETTINGS_WORDS) of WORD */
+    double initial;           /* as written; for WORD the index of its word */
+    const char *help;
 };
-#define SETTINGS_ROW(type, field, kind, min, max, words)                                           \
+#define SETTINGS_ROW(type, field, kind, initial, min, max, words, help)                            \
     {                                                                                              \
-#field, kind, offsetof(type, field), min, max, words                                       \
+#field, kind, offsetof(type, field), min, max, words, initial, help                        \
     }
+
+/* Sets every row's field to its initial value. */
+void settings_init(void *fields, const struct settings_row *rows, size_t n);
+/* Returns whether settings_set could have set every row's field. The fields may have any bytes. */
+bool settings_are_sound(const void *fields, const struct settings_row *rows, size_t n);
+/* Adds a row's initial value, or its range "1 to 1024", as people write it. */
+void settings_add_initial(const struct settings_row *row, struct str *out);
+void settings_add_range(const struct settings_row *row, struct str *out);
 
 /* Returns the row that "name=value" names; NULL when none has that name. */
 const struct settings_row *settings_find(const struct settings_row *rows, size_t n,

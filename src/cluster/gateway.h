@@ -26,7 +26,7 @@ struct cluster_gateway_options {
     uint16_t manager; /* its address */
     uint64_t seed;    /* sessions are drawn from it: no two gateways have the same one */
     int n_services;
-    int n_services_max;                  /* that there may be at once; 0 = n_services */
+    int n_services_max;                  /* at once; 0 = n_services */
     const struct service_spec *services; /* copied */
     uint32_t n_requests_max;
     int64_t kv_unit_bytes; /* engines' pools have whole units; 0 = any bytes */

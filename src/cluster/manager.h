@@ -16,7 +16,7 @@ struct cluster_manager_options {
     uint16_t gateway;                    /* its address */
     const struct cluster_node_at *nodes; /* copied */
     int n_nodes, n_services;
-    int n_services_max;                  /* that there may be at once; 0 = n_services */
+    int n_services_max;                  /* at once; 0 = n_services */
     const struct service_spec *services; /* copied */
     const int64_t *
         need_bytes; /* per service: weights and activations, an estimate until it was loaded once */

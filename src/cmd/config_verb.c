@@ -3,6 +3,7 @@
 #include "cmd/verbs.h"
 #include "config/chosen.h"
 #include "config/options.h"
+#include "config/policies.h"
 #include "config/print.h"
 #include "serve/kv.h"
 #include "serve/model.h"
@@ -131,8 +132,9 @@ int verbs_config(int argc, char **argv)
     int n_plain;
     const struct options_verb verb = {
         .doc = "Checks a configuration and the files that it names, prints the JSON Schema of one, "
-               "or a table of its keys. `check` takes all that `shoal serve` takes.",
-        .arguments = "check FILE\nschema\nkeys",
+               "a table of its keys, or tables of all policies. `check` takes all that `shoal "
+               "serve` takes.",
+        .arguments = "check FILE\nschema\nkeys\npolicies",
         .n_min = 1,
         .n_max = 1,
     };
@@ -147,6 +149,8 @@ int verbs_config(int argc, char **argv)
         return print(config_print_schema);
     if (strcmp(plain[0], "keys") == 0)
         return print(config_print_keys);
-    fprintf(stderr, "shoal config: expected check FILE, schema or keys\n");
+    if (strcmp(plain[0], "policies") == 0)
+        return print(config_policies_print);
+    fprintf(stderr, "shoal config: expected check FILE, schema, keys or policies\n");
     return 2;
 }

@@ -1,5 +1,5 @@
-/* One model's layers over unlike devices: what each planner of place/layers.h makes of a cluster.
- */
+/* Plans one model's layers over unlike devices with each planner of place/layers.h, for one
+ * cluster. */
 #include "cmd/plan_layers.h"
 
 #include "base/file.h"

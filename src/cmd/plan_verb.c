@@ -1,6 +1,7 @@
-/* shoal plan: which models on which devices, for a cluster that one has or thinks of. */
+/* shoal plan decides which models go on which devices, for a real or imagined cluster. */
 #include "cmd/plan_layers.h"
 #include "cmd/verbs.h"
+#include "config/registry.h"
 #include "report/plan.h"
 #include "report/workers.h"
 #include "scenario/desk.h"
@@ -348,6 +349,7 @@ static bool plan_all(struct plan_run *run, const struct place_planner **chosen)
 {
     const char *list = run->ask->planners != NULL ? run->ask->planners : "default";
     const struct place_planner *planners[OPTIONS_MAX];
+    char names[CONFIG_REGISTRY_BYTES];
     int n_planners = 0;
     for (const char *at = list; *at != '\0';) {
         char name[32];
@@ -356,13 +358,15 @@ static bool plan_all(struct plan_run *run, const struct place_planner **chosen)
         at += n + (at[n] == ',');
         const struct place_planner *planner = place_planner_find(name);
         if (planner == NULL || n_planners == OPTIONS_MAX) {
-            fprintf(stderr, "shoal: --planner is a list of %s\n", place_planner_names());
+            fprintf(stderr, "shoal: --planner is a list of %s\n",
+                    config_registry_names(CONFIG_REGISTRY_PLANNERS, names));
             return false;
         }
         planners[n_planners++] = planner;
     }
     if (n_planners == 0) {
-        fprintf(stderr, "shoal: --planner is a list of %s\n", place_planner_names());
+        fprintf(stderr, "shoal: --planner is a list of %s\n",
+                config_registry_names(CONFIG_REGISTRY_PLANNERS, names));
         return false;
     }
     *chosen = n_planners == 1 ? planners[0] : NULL;

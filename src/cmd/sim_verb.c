@@ -1,4 +1,5 @@
-/* shoal sim: one simulation, a comparison over seeds and rates, or the rate that saturates. */
+/* shoal sim runs one simulation, a comparison over seeds and rates, or a search for the rate that
+ * saturates. */
 #include "cmd/verbs.h"
 #include "report/files.h"
 #include "report/sim.h"

@@ -1,10 +1,10 @@
 /* Changes the models of a house while it runs.
  *
- * A change adds and removes models as a whole. Its opener, a thread, reads the files of what is
- * added; then every engine takes all of it in, and only when all have, gateway, manager, node and
- * API learn of everything in one call. Until then a fault undoes what was done, and none of it
- * was visible. What is removed is no longer found by its name from the same instant on; it goes on
- * with the requests that it has, and leaves when they are over (serve/offer.h draws its states). */
+ * A change adds and removes models as a whole. Its opener, a thread, reads the files of the added
+ * models. Then every engine takes all of them in. Only when all engines have them, gateway,
+ * manager, node and API get everything in one call. Until then a fault undoes the change, and
+ * nothing of it was visible. From the same instant on, a removed model is no longer found by its
+ * name. It finishes the requests that it has, and then leaves (serve/offer.h draws its states). */
 #include "cmd/wire_join.h"
 
 #include "base/log.h"

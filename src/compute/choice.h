@@ -31,9 +31,10 @@ void compute_choice_free(struct compute_choice *choice);
  * one. n > 0. */
 int32_t compute_choice_best(const struct compute_choice *choice, const float *logits, int32_t n);
 
-/* Makes candidates of all logits with a weight above 1.3e-9 and at least min_p of the best, or only
- * of the top_k > 0 highest of these (of equal ones those with the lower ids). NaN never is one. No
- * candidate may be left when best is infinite or the temperature is nearly 0. n <= n_max. */
+/* Makes candidates of all logits with a weight above 1.3e-9 and at least min_p of the best. With
+ * top_k > 0 only the top_k highest of these are candidates; equal ones are taken by lower id. NaN
+ * never is one. No candidate may be left when best is infinite or the temperature is nearly 0. n <=
+ * n_max. */
 struct compute_choice_how {
     float temperature, min_p; /* > 0; 0 = off */
     int32_t top_k;            /* 0 = off */

@@ -6,6 +6,7 @@
 #include "config/config.h"
 #include "config/lanes.h"
 #include "config/presets.h"
+#include "config/registry.h"
 #include "place/planner.h"
 #include "predict/length.h"
 #include "route/policy.h"
@@ -110,19 +111,20 @@ static enum status check_tenants(const struct config *config, struct fault *faul
 
 static enum status check_policies(const struct config *config, struct fault *fault)
 {
+    char names[CONFIG_REGISTRY_BYTES];
     if (!presets_find(config->preset))
         return fault_set(fault, STATUS_BAD_INPUT, "there is no preset \"%.60s\"; there are: %s",
-                         config->preset, presets_names());
+                         config->preset, config_registry_names(CONFIG_REGISTRY_PRESETS, names));
     if (config->policy && !schedule_find(config->policy))
-        return fault_set(fault, STATUS_BAD_INPUT,
-                         "there is no policy \"%.60s\"; see shoal serve --help", config->policy);
+        return fault_set(fault, STATUS_BAD_INPUT, "there is no policy \"%.60s\"; there are: %s",
+                         config->policy, config_registry_names(CONFIG_REGISTRY_SCHEDULERS, names));
     if (config->router && !route_find(config->router))
-        return fault_set(fault, STATUS_BAD_INPUT,
-                         "there is no router \"%.60s\"; see shoal serve --help", config->router);
+        return fault_set(fault, STATUS_BAD_INPUT, "there is no router \"%.60s\"; there are: %s",
+                         config->router, config_registry_names(CONFIG_REGISTRY_ROUTERS, names));
     enum kv_kind kind;
     if (config->kv && !kv_kind_find(config->kv, &kind))
         return fault_set(fault, STATUS_BAD_INPUT, "there is no KV pool \"%.60s\"; there are: %s",
-                         config->kv, kv_kind_names());
+                         config->kv, config_registry_names(CONFIG_REGISTRY_POOLS, names));
     struct schedule_config thresholds;
     schedule_config_init(&thresholds);
     for (int i = 0; i < config->n_thresholds; i++)
@@ -140,8 +142,9 @@ static enum status check_policies(const struct config *config, struct fault *fau
         config->predictor ? length_parse(config->predictor, &lengths) : length_find("none");
     if (!predictor)
         return fault_set(fault, STATUS_BAD_INPUT,
-                         "there is no predictor \"%.60s\"; see shoal serve --help",
-                         config->predictor);
+                         "there is no predictor \"%.60s\", or none with that number; there are: %s",
+                         config->predictor,
+                         config_registry_names(CONFIG_REGISTRY_PREDICTORS, names));
     if (predictor->hint != LENGTH_HINT_NONE)
         return fault_set(fault, STATUS_BAD_INPUT,
                          "predictor \"%.60s\" needs lengths that only a simulation knows",
@@ -151,11 +154,12 @@ static enum status check_policies(const struct config *config, struct fault *fau
 
 static enum status check_planner(const struct config *config, struct fault *fault)
 {
+    char names[CONFIG_REGISTRY_BYTES];
     const char *name = config->planner;
     if (name != NULL && strcmp(name, "none") != 0 && place_planner_find(name) == NULL)
         return fault_set(fault, STATUS_BAD_INPUT,
                          "there is no planner \"%.60s\"; there are: none, %s", name,
-                         place_planner_names());
+                         config_registry_names(CONFIG_REGISTRY_PLANNERS, names));
     return STATUS_OK;
 }
 

@@ -36,7 +36,7 @@ struct config_model {
     int n_devices; /* 0 = all */
 };
 #define CONFIG_UNSET INT64_MIN
-/* Of an engine that a planner has placed (serve/place.h); the file has none of it. */
+/* An engine that a planner placed (serve/place.h); the file never has these fields. */
 struct config_engine {
     int64_t memory_bytes;                /* 0 = the key `memory` */
     int32_t share_percent[LIMIT_MODELS]; /* percent of its cores, for decodes; 0 = no model has a

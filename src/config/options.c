@@ -25,6 +25,8 @@ struct parse {
 
 static struct argp_option options[KEYS_MAX];
 static char names[KEYS_MAX][32];
+enum { HELP_BYTES = CONFIG_REGISTRY_BYTES + 128 };
+static char helps[CONFIG_REGISTRY_N][HELP_BYTES]; /* of keys that list names, by what they list */
 
 /* Returns whether the verb takes the setting of this key. */
 static bool takes_key(const struct options_verb *verb, const char *name)
@@ -36,6 +38,18 @@ static bool takes_key(const struct options_verb *verb, const char *name)
         if ((at == verb->keys || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
             return verb->has_config;
     return false;
+}
+
+static const char *help_of(const struct config_key *key)
+{
+    struct str help;
+    if (key->names == CONFIG_REGISTRY_NONE)
+        return key->help;
+    str_init(&help);
+    config_table_add_help(key, &help);
+    snprintf(helps[key->names], HELP_BYTES, "%s", help.at);
+    str_free(&help);
+    return helps[key->names];
 }
 
 /* "slo.ttft_ms" is --slo-ttft-ms. */
@@ -56,7 +70,8 @@ static void build_options(const struct options_verb *verb)
         snprintf(names[i], sizeof names[i], "%s", keys[i].name);
         for (char *at = names[i]; *at; at++)
             *at = *at == '_' || *at == '.' ? '-' : *at;
-        options[n++] = (struct argp_option){ names[i], KEY_FIRST + i, "VALUE", 0, keys[i].help, 0 };
+        options[n++] =
+            (struct argp_option){ names[i], KEY_FIRST + i, "VALUE", 0, help_of(&keys[i]), 0 };
     }
     for (int i = 0; i < verb->n_extras; i++) {
         const struct options_extra *extra = &verb->extras[i];

@@ -4,6 +4,7 @@
 
 struct preset {
     const char *name, *summary;
+    const char *after; /* the system or the part of a paper that it is */
     const char *policy, *router;
     const char *predictor;            /* of output lengths; NULL: the usual one */
     enum kv_kind kv;                  /* of the pools */
@@ -12,4 +13,3 @@ struct preset {
 };
 const struct preset *presets_all(int *n);
 const struct preset *presets_find(const char *name);
-const char *presets_names(void); /* "default, seallm, ..." */

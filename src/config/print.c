@@ -14,7 +14,11 @@ static void print_key(struct json_out *json, const struct config_key *key, const
                                          "string", "string",  "array" };
     json_out_key(json, name);
     json_out_open(json, '{');
-    json_out_key_text(json, "description", key->help);
+    struct str help;
+    str_init(&help);
+    config_table_add_help(key, &help);
+    json_out_key_text(json, "description", help.at);
+    str_free(&help);
     json_out_key(json, "type");
     if (key->type == CONFIG_BYTES || key->type == CONFIG_DURATION) {
         json_out_open(json, '[');
@@ -175,7 +179,9 @@ static void print_rows(struct str *out, const struct config_key *keys, int n_key
             add_default(out, defaults, &keys[i]);
         else if (keys[i].type == CONFIG_COUNT || keys[i].type == CONFIG_NUMBER)
             str_printf(out, "%lld to %lld", (long long)keys[i].min, (long long)keys[i].max);
-        str_printf(out, " | %s |\n", keys[i].help);
+        str_add_text(out, " | ");
+        config_table_add_help(&keys[i], out);
+        str_add_text(out, " |\n");
     }
 }
 

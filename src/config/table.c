@@ -40,32 +40,23 @@ static const struct config_key global_keys[] = {
     { "tls_cert", CONFIG_TEXT, GLOBAL(tls_cert), 0, 0,
       "certificate file, PEM: clients then call https", CONFIG_TEXT_PATH },
     { "tls_key", CONFIG_TEXT, GLOBAL(tls_key), 0, 0, "private key file, PEM", CONFIG_TEXT_PATH },
-    { "preset", CONFIG_TEXT, GLOBAL(preset), 0, 0,
-      "a row of policies: default, seallm, muxserve, aladdin, scls, uellm, fcfs, rr, temporal, "
-      "mlfq, sls, ils-reserve, ils-fastgen, so, pm, ab, lb, fifo, slo-dbs, odbs, s3, jsq, p2c",
-      CONFIG_TEXT_WORD },
-    { "policy", CONFIG_TEXT, GLOBAL(policy), 0, 0,
-      "engine scheduler: value, db-share, db-turn, db-literal, db-exact, adbs, mux-rr, mux-fcfs, "
-      "mlfq, "
-      "rr, "
-      "fcfs, temporal, scls-cb, ils-reserve, ils-fastgen, sls, cohort",
-      CONFIG_TEXT_WORD },
+    { "preset", CONFIG_TEXT, GLOBAL(preset), 0, 0, "a row of policies: %", CONFIG_TEXT_WORD,
+      CONFIG_REGISTRY_PRESETS },
+    { "policy", CONFIG_TEXT, GLOBAL(policy), 0, 0, "engine scheduler: %", CONFIG_TEXT_WORD,
+      CONFIG_REGISTRY_SCHEDULERS },
     { "thresholds", CONFIG_TEXTS, offsetof(struct config, thresholds),
       offsetof(struct config, n_thresholds), 0, CONFIG_THRESHOLDS,
       "of the scheduler, name=value, as docs/POLICIES.md lists them", CONFIG_TEXT_WORD },
-    { "router", CONFIG_TEXT, GLOBAL(router), 0, 0,
-      "request to engine: least, jsq, rr, random, p2c, token-jsq, static, least-finish, best-fit; "
-      "batches: so, pm, ab, lb, scls, fifo, slo-odbs, slo-dbs, odbs, slo-dp, s3",
-      CONFIG_TEXT_WORD },
+    { "router", CONFIG_TEXT, GLOBAL(router), 0, 0, "request to engine, by itself or in batches: %",
+      CONFIG_TEXT_WORD, CONFIG_REGISTRY_ROUTERS },
     { "router_thresholds", CONFIG_TEXTS, offsetof(struct config, router_thresholds),
       offsetof(struct config, n_router_thresholds), 0, CONFIG_ROUTER_THRESHOLDS,
       "of the router, name=value, as docs/POLICIES.md lists them", CONFIG_TEXT_WORD },
     { "predictor", CONFIG_TEXT, GLOBAL(predictor), 0, 0,
-      "output lengths: conditional, mean, quantile:0.9, bucket:2048, none", CONFIG_TEXT_WORD },
-    { "kv", CONFIG_TEXT, GLOBAL(kv), 0, 0,
-      "KV pool: merged (blocks of all layers), head-wise (a unit for each head of each layer), "
-      "private (a part for each model); absent: the preset's",
-      CONFIG_TEXT_WORD },
+      "output lengths: % (some with a number, as quantile:0.9 or bucket:2048)", CONFIG_TEXT_WORD,
+      CONFIG_REGISTRY_PREDICTORS },
+    { "kv", CONFIG_TEXT, GLOBAL(kv), 0, 0, "KV pool: %; absent: the preset's", CONFIG_TEXT_WORD,
+      CONFIG_REGISTRY_POOLS },
     { "kv_type", CONFIG_TEXT, GLOBAL(kv_type), 0, 0,
       "type of cached keys and values: f16, f32, q8_0 (half of f16)", CONFIG_TEXT_WORD },
     { "log_level", CONFIG_TEXT, GLOBAL(log_level), 0, 0, "debug, info, warn, error",
@@ -81,25 +72,23 @@ static const struct config_key global_keys[] = {
       0, LIMIT_DEVICES, "one engine per device: cpu (all cores that the process may use), cpu:0-1",
       CONFIG_TEXT_WORD },
     { "planner", CONFIG_TEXT, GLOBAL(planner), 0, 0,
-      "who says which cores a model gets where devices does not: default, seallm, muxserve, "
-      "alpaserve, morphling, even, machine, greedy; none: one engine for all",
-      CONFIG_TEXT_WORD },
+      "assigns cores to models unless devices is set: %; none: one engine for all",
+      CONFIG_TEXT_WORD, CONFIG_REGISTRY_PLANNERS },
     { "placement", CONFIG_TEXT, GLOBAL(placement), 0, 0,
-      "a file of shoal plan --out: engines as it says, in the place of devices and planner",
-      CONFIG_TEXT_PATH },
+      "a file of shoal plan --out: its engines, instead of devices and planner", CONFIG_TEXT_PATH },
     { "partial", CONFIG_BOOL, GLOBAL(is_partial), 0, 0,
-      "start also when a model to be loaded at start has more bytes than an engine" },
+      "start even if a model to be loaded at start has more bytes than an engine" },
     { "lanes", CONFIG_TEXTS, offsetof(struct config, lanes), offsetof(struct config, n_lanes), 0,
       LIMIT_LANES - 1,
       "shares of an engine's cores that compute side by side, such as 1 1; absent: the policy's",
       CONFIG_TEXT_WORD },
     { "memory", CONFIG_BYTES, GLOBAL(memory_bytes), 0, 1024 * TIB,
-      "bytes of each engine for weights, activations and KV (of all, where a planner places); 0: a "
-      "fair part of 70% of the machine's or its container's, or of what the rest leaves of it" },
+      "bytes of each engine for weights, activations and KV (of all engines, if a planner places); "
+      "0: a fair part of 70% of the machine's or its container's, or of what the rest leaves" },
     { "kv_bytes", CONFIG_BYTES, GLOBAL(kv_bytes), 0, 1024 * TIB,
-      "at most so many of them for KV; 0: what weights leave" },
+      "the most of these bytes for KV; 0: what weights leave" },
     { "swap_bytes", CONFIG_BYTES, GLOBAL(swap_bytes), 0, 1024 * TIB,
-      "host memory of each engine for the KV of requests that give way; 0: they compute again" },
+      "host memory of each engine for the KV of preempted requests; 0: they compute again" },
     { "max_requests", CONFIG_COUNT, GLOBAL(n_requests_max), 1, 1 << 19,
       "requests admitted at once, shared fairly between tenants; more are answered 429" },
     { "max_batch", CONFIG_COUNT, GLOBAL(n_batch_max), 1, LIMIT_BATCH_ITEMS,
@@ -119,7 +108,7 @@ static const struct config_key global_keys[] = {
     { "drain", CONFIG_DURATION, GLOBAL(drain_ns), 0, DAY,
       "how long admitted requests may take after SIGTERM" },
     { "stall", CONFIG_DURATION, GLOBAL(stall_ns), TIME_NS_PER_S, DAY,
-      "an engine with work and no step for so long fails /health" },
+      "/health fails if an engine has work and makes no step for this time" },
     { "hold", CONFIG_DURATION, GLOBAL(hold_ns), 0, DAY,
       "how long a request waits for its model to load, or for memory that other models have" },
     { "max_held", CONFIG_COUNT, GLOBAL(n_held_max), 1, 1 << 19,
@@ -129,7 +118,7 @@ static const struct config_key global_keys[] = {
     { "profile", CONFIG_DURATION, GLOBAL(profile_ns), 0, 60 * TIME_NS_PER_S,
       "time for the micro-profile of a loaded model" },
     { "steady", CONFIG_COUNT, GLOBAL(steady), 0, 100000,
-      "a batch takes at least so many percent of its profile's time, to measure on a machine of "
+      "a batch takes at least this percentage of its profile's time, to measure on a machine of "
       "unsteady speed; 0: off" },
     { "prefix_cache", CONFIG_BOOL, GLOBAL(has_prefix_cache), 0, 0,
       "reuse the KV of equal prompt beginnings" },
@@ -176,8 +165,8 @@ static const struct config_key model_keys[] = {
     { "kv.max", CONFIG_BYTES, MODEL(kv_bytes_max), 0, 1024 * TIB,
       "bytes of the pool that it may use; 0: all" },
     { "rate", CONFIG_NUMBER, MODEL(rate_per_s), 0, 1000000,
-      "requests a second that the planner expects; said of none: equal ones that keep the machine "
-      "half busy" },
+      "requests a second that the planner expects; set for no model: equal rates that keep the "
+      "machine half busy" },
     { "prompt_tokens", CONFIG_COUNT, MODEL(n_prompt), 0, LIMIT_CONTEXT,
       "mean length of a prompt that the planner expects; 0: 256" },
     { "output_tokens", CONFIG_COUNT, MODEL(n_output), 0, LIMIT_CONTEXT,
@@ -185,7 +174,7 @@ static const struct config_key model_keys[] = {
     { "keep_alive", CONFIG_DURATION, MODEL(keep_alive_ns), -DAY, 365 * DAY,
       "idle time before it leaves; negative: stays" },
     { "pinned", CONFIG_BOOL, MODEL(is_pinned), 0, 0,
-      "never evicted, but for an answer that has begun and can have its memory from nobody else" },
+      "never evicted, except for an answer that has begun and finds its memory nowhere else" },
     { "preload", CONFIG_BOOL, MODEL(is_preloaded), 0, 0,
       "loaded at start, not by the first request" },
     { "devices", CONFIG_TEXTS, offsetof(struct config_model, devices),
@@ -203,6 +192,18 @@ const struct config_key *config_table_models(int *n)
 {
     *n = (int)COUNT_OF(model_keys);
     return model_keys;
+}
+
+void config_table_add_help(const struct config_key *key, struct str *out)
+{
+    const char *at = key->names != CONFIG_REGISTRY_NONE ? strchr(key->help, '%') : NULL;
+    if (at == NULL) {
+        str_add_text(out, key->help);
+        return;
+    }
+    str_add(out, key->help, (size_t)(at - key->help));
+    config_registry_add(key->names, out);
+    str_add_text(out, at + 1);
 }
 
 /* Replaces ${env.NAME} by the environment's value. */

@@ -2,6 +2,7 @@
  * a plan. */
 #pragma once
 #include "core/limits.h"
+#include "core/pads.h"
 
 enum batch_kind { BATCH_COMPUTE, BATCH_COPY_OUT, BATCH_COPY_IN };
 
@@ -15,11 +16,7 @@ struct batch {
     uint16_t service, lane;
     uint8_t kind;
     uint8_t place; /* set by the engine: its position among the batches in flight on a pipeline */
-    /* Static batching: after the batch's first round every row has this length, pads included, and
-     * grows by one in each later round; 0 = no padding. In the first round the width is the longest
-     * item's n_tokens, and shorter items are padded on the left. */
-    int32_t pad_to;
-    int32_t n_seats; /* static batching: rows, those of members that ended too; >= n_items */
+    struct pads pads; /* zero: a plain batch, which computes its items alone */
     int32_t n_items;
     struct batch_item *items;
     /* The engine sets this when it starts a batch in which every item is one step of a decode. It
@@ -31,4 +28,21 @@ struct batch {
 static inline int32_t batch_place(const struct batch *batch, int32_t n_deep)
 {
     return batch->lane * max_i32(n_deep, 1) + batch->place;
+}
+static inline bool batch_is_plain(const struct batch *batch)
+{
+    return batch->pads.row_tokens == 0;
+}
+/* Rows that it computes, be they of requests or not. */
+static inline int32_t batch_n_rows(const struct batch *batch)
+{
+    return max_i32(batch->pads.n_rows, batch->n_items);
+}
+/* The longest item: so many columns has the first round of a batch that is not plain. */
+static inline int32_t batch_width(const struct batch *batch)
+{
+    int32_t width = 0;
+    for (int32_t i = 0; i < batch->n_items; i++)
+        width = max_i32(width, batch->items[i].n_tokens);
+    return width;
 }

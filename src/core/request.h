@@ -47,10 +47,10 @@ struct request {
     uint32_t body;        /* the engine's handle of the body; 0 in the simulator */
     uint32_t next_unsaid; /* slots: the engine's next request that has news */
     uint64_t tenant; /* hash of the tenant's name, the same at each gateway; 0: no tenant. It and
-                        variant (adapter) salt the prefix hash */
+                   variant (adapter) salt the prefix hash */
     uint32_t cohort; /* a batch composed by the router, 0 = free */
     uint32_t epoch;  /* how often it was submitted, so that late events of an earlier submission are
-                        recognised */
+                   recognised */
     uint16_t variant;
     uint16_t n_preempted; /* at most UINT16_MAX is counted */
     uint32_t next, prev;  /* slots: the engine's order of arrival inside a service */

@@ -7,6 +7,7 @@
  * crash. The request goes back to the gateway, which keeps prompt and tokens and submits it again.
  * The gateway itself returns nothing: its caller gets tokens and the end. */
 #pragma once
+#include "core/pads.h"
 #include "core/request.h"
 
 enum service_what { SERVICE_TOKENS, SERVICE_RETURNED, SERVICE_ENDED };
@@ -41,8 +42,7 @@ struct service_event {
     int32_t n_tokens;
     int32_t n_cached; /* prompt tokens that were a prefix hit */
     int32_t n_preempted;
-    int32_t n_pad, n_invalid; /* positions that static batches computed in vain in its row, since it
-                                 was submitted: before its prompt, and after its end */
+    struct pads_lost lost; /* since it was submitted */
     /* Counts while it ran, since it was submitted. Batches of its service and their rows are 0 on
      * an engine of several lanes, or on one that reports little. The others count how often its
      * blocks were swapped to the host pool, and how often its static batch came back early. */

@@ -10,8 +10,8 @@ struct service_slo {
 };
 struct service_spec {
     char name[LIMIT_NAME_BYTES];
-    uint64_t identity; /* hash of the model file and the settings that its tokens depend on */
-    uint16_t life;     /* tells it from one of the same name and identity that was here before */
+    uint64_t identity;     /* hash of the model file and the settings that its tokens depend on */
+    uint16_t life;         /* tells it from an earlier one with the same name and identity */
     int32_t n_context_max; /* tokens of prompt and answer; 0 = the model's own */
     int32_t priority;      /* default of its requests */
     struct service_slo slo;
@@ -20,7 +20,7 @@ struct service_spec {
     bool is_loaded_at_start;
     int32_t n_held_max;  /* requests held while it loads */
     int64_t hold_ns_max; /* how long they are held */
-    struct set engines;  /* engines that may serve it; none = all */
+    struct set engines;  /* engines that may serve it, among the first SET_MAX; none = all */
     /* Its share of this engine in a placement; 0 = the placement sets none. */
     int32_t share_percent;  /* of the device, for its decodes: policies that use shares */
     int64_t kv_quota_bytes; /* of the pool, where schedulers with quotas begin; relative */

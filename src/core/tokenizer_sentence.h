@@ -12,9 +12,9 @@ struct tokenizer_sentence {
     bool keeps_spaces;   /* not escape_whitespaces: spaces are not written as U+2581 */
     bool is_suffix;      /* treat_whitespace_as_suffix: the added space goes to the end */
     bool is_modern; /* transformers' "legacy": false, see text/spm.c; then adds_prefix puts a U+2581
-                       before the whole text, added tokens included */
+                  before the whole text, added tokens included */
     bool cuts_at_user; /* user-defined tokens cut a text before it is normalized, as in llama.cpp;
-                          else the model finds them in it */
+                        else the model finds them in it */
     int32_t n_pieces;  /* tokens of the model itself, those behind were added; 0 = all */
     int32_t n_added;
     const struct tokenizer_added *added; /* found in the raw text; NULL: by the tokens' types */

@@ -26,9 +26,9 @@ struct cpu_block {
     float scale, sum; /* sum = scale * (sum of q) */
     /* sums[h][j]: of the q in half h (16 of them) at places 4 i + 2 j and 4 i + 2 j + 1 */
     int16_t sums[2][2];
-    /* The start values with which sums of q * (weight + 128) end as those of q * weight: -128 times
-     * the sum of q in both halves, in the first, in the second; and 0, for weights as they are. All
-     * have CPU_SUM_BITS added. */
+    /* The start values with which sums of q * (weight + 128) end as those of q * weight. They are
+     * -128 times the sum of q in both halves, in the first, in the second; the last is 0, for
+     * weights as they are. All have CPU_SUM_BITS added. */
     int32_t starts[4];
 };
 /* The bits of the float 3 * 2^22. With an integer between -2^22 and 2^22 added, they are the bits

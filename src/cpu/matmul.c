@@ -2,12 +2,12 @@
  * members take the items that are left at the end.
  *
  * Few rows need one walk over K for each panel. Their sums are stored at their final place when a
- * member has finished its items, because a core's walk through memory loses speed for long after
- * each access to other data outside its caches. For many rows K is split into chunks, so that an
- * item's part of the panels (in wide form when that is faster) and of the rows stay in a core's
- * caches while all rows pass. The sums so far are kept in the member's scratch. (Kernels for many
- * rows split K themselves.) Neither changes a bit: an output's sum has one accumulator that walks K
- * upwards, whichever member computes it and however often it pauses. */
+ * member has finished its items. The reason is that a core's walk through memory loses speed for
+ * long after each access to other data outside its caches. For many rows K is split into chunks, so
+ * that an item's part of the panels (in wide form when that is faster) and of the rows stay in a
+ * core's caches while all rows pass. The sums so far are kept in the member's scratch. (Kernels for
+ * many rows split K themselves.) Neither changes a bit: an output's sum has one accumulator that
+ * walks K upwards, whichever member computes it and however often it pauses. */
 #include "cpu/pass.h"
 
 #include "compute/vmath.h"

@@ -1,5 +1,6 @@
-/* What a batch that ended changes: counters advance, stop rules are tested, blocks and slots of
- * what ended are free again. */
+/* Commits a batch that ended: counters advance, stop rules are tested, and blocks and slots of
+ * ended requests become free. */
+#include "engine/pads.h"
 #include "engine/room.h"
 #include "engine/state.h"
 #include "engine/swap.h"
@@ -27,9 +28,9 @@ static bool is_stop(const struct request_body *body, int32_t token)
     return false;
 }
 
-/* How many of n_new drawn tokens count: up to and with the first that ends the request. The body's
- * stop ids are all of them: the door puts the model's end ids there unless the request ignores
- * them. */
+/* Returns how many of n_new drawn tokens count: up to and including the first that ends the
+ * request. The body's stop ids are all of them, because the API adds the model's end ids unless the
+ * request ignores them. */
 static int32_t count_until_stop(const struct engine *e, const struct request *r, int32_t n_new,
                                 bool *is_stopped)
 {
@@ -48,8 +49,8 @@ static int32_t count_until_stop(const struct engine *e, const struct request *r,
     return n_new;
 }
 
-/* Marks how the request ends, unless a cancel or deadline already said so. An answer that is whole
- * goes nowhere, whoever wanted its request back. */
+/* Marks how the request ends, unless a cancel or deadline has marked it already. A complete answer
+ * is not returned, even if its return was requested. */
 static void ends(struct engine_own *own, enum service_what what, enum service_why why)
 {
     if (own->end_what == 0 || (own->end_what == SERVICE_RETURNED && what == SERVICE_ENDED)) {
@@ -69,7 +70,7 @@ static void keep_logprobs(struct engine *e, uint32_t slot, const struct token_lo
     own->n_logprobs = (uint8_t)n_new;
 }
 
-/* The executor's word for one item, tested against what the rounds allow. */
+/* Applies the executor's answer for one item, after checks against what the rounds allow. */
 static void advance(struct engine *e, const struct engine_flight *flight, int32_t i,
                     const struct engine_exec_done *done)
 {
@@ -108,8 +109,8 @@ static void advance(struct engine *e, const struct engine_flight *flight, int32_
         ends(own, SERVICE_RETURNED, SERVICE_LEASE_OVER);
 }
 
-/* The same for an item that decodes in a simulator, where nothing stops it early. Returns whether
- * it has something to say. */
+/* Does the same for an item that decodes in a simulator, where nothing stops it early. Returns
+ * whether it has an event to send. */
 static bool advance_decode(struct engine *e, struct request *r, uint32_t slot, int32_t n)
 {
     int32_t n_before = r->n_tokens, n_after = n_before + n;
@@ -152,7 +153,8 @@ static void advance_all(struct engine *e, const struct engine_flight *flight,
     }
 }
 
-/* The policy hears of those that outran their prediction with this batch, before it is done. */
+/* Tells the policy which requests outran their prediction with this batch, before the batch is
+ * done. */
 static void tell_exceeded(struct engine *e, const struct batch *batch)
 {
     for (int32_t i = 0; i < batch->n_items && e->has_exceeded; i++) {
@@ -172,7 +174,7 @@ static void tell_exceeded(struct engine *e, const struct batch *batch)
 void engine_commit_land(struct engine *e, const struct engine_flight *flight)
 {
     struct engine_lane *lane = &e->lanes[batch_place(&flight->batch, e->options.n_deep)];
-    if (flight->batch.kind != BATCH_COPY_IN) /* else the batch behind it has them in flight */
+    if (flight->batch.kind != BATCH_COPY_IN) /* else they are in flight with the batch behind it */
         e->view.n_in_flight -= (uint32_t)flight->batch.n_items;
     e->n_flights--;
     CHECK(lane->n_flights > 0);
@@ -199,7 +201,7 @@ static void end_or_say(struct engine *e, uint32_t slot)
     engine_queue_end(e, slot, own->end_what, own->end_why);
 }
 
-/* The model is corrected by a batch as fast as it is expected on its lane. */
+/* Corrects the model by how fast the batch was, against its expected time on its lane. */
 static void observe(struct engine *e, const struct engine_flight *flight, int64_t ps)
 {
     struct schedule_service *service = &e->services[flight->batch.service];
@@ -210,59 +212,8 @@ static void observe(struct engine *e, const struct engine_flight *flight, int64_
     service->perf.decode_scale *= after.decode_scale / before.decode_scale;
 }
 
-/* A static batch is over when all of its members are. */
-static void count_static(struct engine *e, const struct batch *batch, const int32_t *n_new)
-{
-    struct engine_stats *stats = &e->stats[batch->service];
-    bool is_early = true;
-    for (int32_t i = 0; i < batch->n_items; i++) {
-        const struct engine_own *own = &e->own[batch->items[i].slot];
-        const struct request *r = &e->requests[batch->items[i].slot];
-        if (own->end_what == 0)
-            return;
-        is_early = is_early && own->end_what == SERVICE_ENDED && n_new[i] < r->n_lease;
-    }
-    for (int32_t i = 0; i < batch->n_items && is_early && e->seen != NULL; i++)
-        e->seen[batch->items[i].slot].n_early++;
-    stats->n_static_batches++;
-    stats->n_static_seats += max_i32(batch->n_seats, batch->n_items);
-    stats->n_static_early += is_early;
-}
-
-/* What a padded batch computed and threw away: pads of its first round, and rows of members that
- * had ended before a round, be it of an earlier batch or of this one. */
-static void count_pads(struct engine *e, struct engine_flight *flight,
-                       const struct engine_exec_done *done, const int32_t *n_new,
-                       const int32_t *n_computed)
-{
-    const struct batch *batch = &flight->batch;
-    struct engine_stats *stats = &e->stats[batch->service];
-    int64_t width = 0;
-    flight->n_pads = flight->n_invalid = 0;
-    if (batch->pad_to == 0 || done->is_failed)
-        return;
-    CHECK(e->pads != NULL);
-    for (int32_t i = 0; i < batch->n_items; i++)
-        width = max_i64(width, batch->items[i].n_tokens);
-    for (int32_t i = 0; i < batch->n_items; i++) {
-        int32_t n_item = batch->items[i].n_tokens;
-        int32_t n_lacking = n_computed[i] - max_i32(n_new[i] - 1, 0);
-        int32_t n_rounds = (n_lacking - 1) / n_item + max_i32(n_new[i], 1);
-        int32_t n_invalid = max_i32(done->n_steps - n_rounds, 0);
-        struct engine_pads *pads = &e->pads[batch->items[i].slot];
-        pads->n_pad += (int32_t)width - n_item;
-        pads->n_invalid += n_invalid;
-        flight->n_pads += width - n_item;
-        flight->n_invalid += n_invalid;
-    }
-    count_static(e, batch, n_new);
-    flight->n_invalid += max_i32(batch->n_seats - batch->n_items, 0) * (width + done->n_steps - 1);
-    stats->n_pad_tokens += flight->n_pads;
-    stats->n_invalid_tokens += flight->n_invalid;
-}
-
 static void write_trace(const struct engine *e, const struct engine_flight *flight,
-                        const struct engine_exec_done *done, const int32_t *n_computed)
+                        const struct engine_exec_done *done, struct pads_sum lost)
 {
     const struct batch *batch = &flight->batch;
     bool is_prefill = flight->load.n_new > 0, is_decode = flight->load.n_decodes > 0;
@@ -273,17 +224,16 @@ static void write_trace(const struct engine *e, const struct engine_flight *flig
         .kind = is_prefill ? (is_decode ? "mixed" : "prefill") : "decode",
         .n_items = batch->n_items,
         .n_rounds = done->n_steps,
-        .n_pad_tokens = flight->n_pads,
-        .n_invalid_tokens = flight->n_invalid,
+        .lost = lost,
         .begin_ns = done->begin_ns,
         .end_ns = done->end_ns,
     };
     for (int32_t i = 0; i < batch->n_items; i++)
-        t.n_tokens += n_computed[i];
+        t.n_tokens += e->scratch->n_computed[i];
     metrics_trace_add(e->options.trace, &t);
 }
 
-/* Was anyone of them cancelled, say, while in flight? */
+/* Returns whether one of them was marked while in flight, for example cancelled. */
 static bool has_marked(struct engine *e, const struct batch *batch)
 {
     uint32_t n_marked = 0;
@@ -300,7 +250,7 @@ static void count(struct engine *e, const struct batch *batch, const struct engi
     if (done->is_failed)
         return;
     stats->n_batches += done->n_steps;
-    stats->n_batch_rows += (int64_t)max_i32(batch->n_seats, batch->n_items) * done->n_steps;
+    stats->n_batch_rows += (int64_t)batch_n_rows(batch) * done->n_steps;
     e->n_steps += done->n_steps;
     e->step_ns += done->end_ns - done->begin_ns;
 }
@@ -322,17 +272,17 @@ static void tell_done(struct engine *e, const struct batch *batch,
     engine_queue_tell(e, &event);
 }
 
-/* Batches of each request, where lanes run side by side: see look in queue.c. */
+/* Counts the batches of each request, if lanes run side by side: see look in queue.c. */
 static void count_seen(struct engine *e, const struct batch *batch, int32_t n_steps)
 {
-    uint32_t n_rows = (uint32_t)(max_i32(batch->n_seats, batch->n_items) * n_steps);
+    uint32_t n_rows = (uint32_t)(batch_n_rows(batch) * n_steps);
     for (int32_t i = 0; i < batch->n_items && e->seen != NULL && e->n_slots > 1; i++) {
         e->seen[batch->items[i].slot].n_batches += (uint32_t)n_steps;
         e->seen[batch->items[i].slot].n_rows += n_rows;
     }
 }
 
-/* Nothing will be computed here any more: all requests go home, and none is taken. */
+/* Returns all requests and takes no new ones, because nothing will be computed here any more. */
 static void lose_executor(struct engine *e)
 {
     e->is_lost = e->is_draining = true;
@@ -368,9 +318,9 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
     const int32_t *n_new = e->scratch->n_new, *n_computed = e->scratch->n_computed;
     count(e, batch, done);
     count_seen(e, batch, done->is_failed ? 0 : done->n_steps);
-    count_pads(e, flight, done, n_new, n_computed);
+    struct pads_sum lost = engine_pads_count(e, flight, done);
     if (e->options.trace != NULL)
-        write_trace(e, flight, done, n_computed);
+        write_trace(e, flight, done, lost);
     engine_commit_land(e, flight);
     if (!done->is_failed && done->n_steps == 1 && !e->options.is_virtual)
         observe(e, flight, (done->end_ns - done->begin_ns) * 1000);

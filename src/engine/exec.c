@@ -1,4 +1,5 @@
-/* What rounds compute: the arithmetic that engine, real executor and modelled executor share. */
+/* Computes the work of rounds: the arithmetic that engine, real executor and modelled executor
+ * share. */
 #include "engine/exec.h"
 
 /* Tokens that may still be drawn. */
@@ -29,24 +30,11 @@ int32_t engine_exec_rounds(const struct request *request, int32_t n_item_tokens)
     return request->kind != REQUEST_GENERATE ? n_catch_up : n_catch_up + n_left(request) - 1;
 }
 
-/* Every row of a static batch costs what the longest costs. */
-static struct perf_load padded_load(const struct batch *batch)
-{
-    int64_t width = 0, n = max_i32(batch->n_seats, batch->n_items);
-    for (int32_t i = 0; i < batch->n_items; i++)
-        width = max_i64(width, batch->items[i].n_tokens);
-    if (width == 1)
-        return (struct perf_load){ .n_decodes = (int32_t)n, .n_decode_context = n * batch->pad_to };
-    return (struct perf_load){ .n_new = (int32_t)(n * width),
-                               .n_new_squared = n * width * width,
-                               .n_new_context = n * width * (batch->pad_to - width) };
-}
-
 struct perf_load engine_exec_load(const struct batch *batch, const struct request *requests)
 {
     struct perf_load load = { 0 };
-    if (batch->pad_to > 0)
-        return padded_load(batch);
+    if (!batch_is_plain(batch))
+        return engine_exec_load_of_round(batch, requests, 0);
     for (int32_t i = 0; i < batch->n_items; i++) {
         const struct batch_item *item = &batch->items[i];
         const struct request *request = &requests[item->slot];
@@ -68,13 +56,9 @@ struct perf_load engine_exec_load_of_round(const struct batch *batch,
                                            const struct request *requests, int32_t round)
 {
     struct perf_load load = { 0 };
-    if (batch->pad_to > 0 && round == 0)
-        return engine_exec_load(batch, requests);
-    if (batch->pad_to > 0) {
-        int32_t n = max_i32(batch->n_seats, batch->n_items);
-        return (struct perf_load){ .n_decodes = n,
-                                   .n_decode_context = (int64_t)n * (batch->pad_to + round) };
-    }
+    if (!batch_is_plain(batch)) /* every row costs what the longest costs */
+        return perf_load_of_rows(batch_n_rows(batch), round > 0 ? 1 : batch_width(batch),
+                                 batch->pads.row_tokens + round);
     for (int32_t i = 0; i < batch->n_items; i++) {
         const struct batch_item *item = &batch->items[i];
         const struct request *r = &requests[item->slot];

@@ -1,4 +1,4 @@
-/* Could this be what an engine was opened with, and what it was told? See replay_check.h. */
+/* Checks whether an engine could have these options and this mail. See replay_check.h. */
 #include "engine/replay_check.h"
 
 #include "core/coefficients.h"
@@ -8,7 +8,6 @@
 #include <string.h>
 
 #define BYTES_MAX (INT64_C(1) << 50) /* of anything that a log counts in bytes */
-#define NS_MAX    (INT64_C(1) << 42) /* of a threshold: more than an hour */
 
 bool engine_replay_check_bytes(int64_t n)
 {
@@ -64,58 +63,13 @@ const char *engine_replay_check_opened(const struct engine_log_opened *o)
     return NULL;
 }
 
-static bool is_part(double x)
-{
-    return x >= 0 && x <= 1; /* false for NaN */
-}
-
-static bool is_ns(int64_t ns)
-{
-    return ns >= 0 && ns <= NS_MAX;
-}
-
-static bool is_count(int32_t n, int32_t most)
-{
-    return n >= 1 && n <= most;
-}
-
-static bool is_bool(const bool *at) /* what stands there may be neither */
-{
-    unsigned char byte;
-    memcpy(&byte, at, 1);
-    return byte <= 1;
-}
-
 /* Numbers that a policy can reckon with. */
-const char *engine_replay_check_config(const struct schedule_config *c)
+const char *engine_replay_check_config(const struct schedule_config *config)
 {
-    bool is_right = is_count(c->n_seqs_max, LIMIT_BATCH_ITEMS) &&
-                    is_count(c->n_batch_tokens_max, LIMIT_BATCH_TOKENS) && c->chunk_tokens >= 0 &&
-                    c->chunk_tokens <= LIMIT_BATCH_TOKENS && is_part(c->watermark) &&
-                    c->ahead_blocks >= 0 && c->ahead_blocks <= 1024 && is_part(c->pool_full) &&
-                    is_part(c->pool_cut) && is_ns(c->starve_ns_min) && c->starve_factor >= 0 &&
-                    c->starve_factor <= 1e6 && is_count(c->starve_tokens, LIMIT_CONTEXT) &&
-                    is_ns(c->share_ns_depth) && is_ns(c->share_ns_period) &&
-                    c->share_ns_period > 0 && is_count(c->n_rounds_max, 1 << 20) &&
-                    is_bool(&c->db_counts_wall);
-    is_right &= is_ns(c->mlfq_ns_quantum) && c->mlfq_ns_quantum > 0 && is_ns(c->mlfq_ns_idle) &&
-                is_count(c->mlfq_n_steps, INT32_MAX) && is_ns(c->quota_ns_period) &&
-                c->quota_ns_period > 0 && is_part(c->quota_donor) && is_part(c->quota_kept) &&
-                c->quota_wanted >= 0 && c->quota_wanted <= 100 && is_part(c->quota_step) &&
-                is_part(c->quota_lent) && is_bool(&c->has_soft_quotas) &&
-                is_bool(&c->has_fixed_parts) && is_bool(&c->has_leases) &&
-                is_bool(&c->promotes_slack) && is_bool(&c->guards_tpot) &&
-                is_bool(&c->fastgen_flushes_all);
-    is_right &= is_count(c->lease_tokens, LIMIT_CONTEXT) &&
-                is_count(c->static_n_seqs_max, LIMIT_BATCH_ITEMS) && is_ns(c->cohort_ns_wait) &&
-                is_count(c->ils_new_tokens, LIMIT_CONTEXT) &&
-                is_count(c->ils_n_seqs_max, LIMIT_BATCH_ITEMS) &&
-                is_count(c->fastgen_batch_tokens, LIMIT_BATCH_TOKENS) &&
-                is_count(c->fastgen_n_seqs_max, LIMIT_BATCH_ITEMS);
-    return is_right ? NULL : "thresholds that no policy can have";
+    return schedule_config_is_sound(config) ? NULL : "thresholds that no policy can have";
 }
 
-/* What the engine will take, about. */
+/* Returns about how much memory the engine will take. */
 int64_t engine_replay_check_memory(const struct engine_log_opened *o)
 {
     int64_t n_requests = o->n_requests_max, stride = o->kv_bounds.blocks_per_unit_max;

@@ -1,4 +1,5 @@
-/* What an engine tells of itself, and whether all of it agrees. */
+/* Makes an engine's report, and checks that its state is consistent. */
+#include "engine/pads.h"
 #include "engine/state.h"
 #include "schedule/quota.h"
 
@@ -30,13 +31,8 @@ static void report_service(const struct engine *e, int service, struct service_r
         .n_prefix_hits = kv.n_hits,
         .n_preempted = e->stats[service].n_preempted,
         .n_swapped = e->stats[service].n_swapped,
-        .n_pad_tokens = e->stats[service].n_pad_tokens,
-        .n_invalid_tokens = e->stats[service].n_invalid_tokens,
         .n_batches = e->stats[service].n_batches,
         .n_batch_rows = e->stats[service].n_batch_rows,
-        .n_static_batches = e->stats[service].n_static_batches,
-        .n_static_seats = e->stats[service].n_static_seats,
-        .n_static_early = e->stats[service].n_static_early,
         .n_exceeded = e->stats[service].n_exceeded,
         .n_forced = e->stats[service].n_forced,
         .n_arrived = e->stats[service].n_arrived,
@@ -44,9 +40,10 @@ static void report_service(const struct engine *e, int service, struct service_r
         .remaining_ns = engine_stats_remaining_ns(e, service),
         .perf = shown->perf,
     };
+    engine_pads_report(e->pads, service, report);
 }
 
-/* What the policy gives each as its part of the pool. */
+/* Reports the policy's quota of each service. */
 static RARE void report_quotas(const struct engine *e, struct engine_report *report)
 {
     struct schedule_report own = { .n_services = 0 };
@@ -56,7 +53,7 @@ static RARE void report_quotas(const struct engine *e, struct engine_report *rep
         report->services[i].kv_quota_bytes = own.services[i].n_units_quota * kv_unit_bytes(e->kv);
 }
 
-/* Who holds which part of the pool, and which would be his (MuxServe, section 3.3). */
+/* Reports each service's part of the pool, and the part that it is due (MuxServe, section 3.3). */
 static void report_shares(const struct engine *e, struct engine_report *report)
 {
     double dues[LIMIT_SERVICES];
@@ -87,8 +84,8 @@ void engine_report(const struct engine *e, struct engine_report *report, int64_t
     memset(report, 0, offsetof(struct engine_report, services));
     report->engine = e->options.id;
     report->is_draining = e->is_draining;
-    /* An idle engine whose last batch failed may be tried again: only a batch can show what it is
-     * now. */
+    /* An idle engine whose last batch failed may be tried again, since only a batch can show its
+     * present state. */
     bool is_idle = e->n_free_slots == e->options.n_requests_max;
     report->is_healthy = e->is_healthy || (is_idle && !e->is_lost);
     report->now_ns = now_ns;
@@ -138,7 +135,7 @@ static bool is_service_sound(const struct engine *e, int service)
     return true;
 }
 
-/* A slot by itself: counts in range, blocks that cover what is computed. */
+/* Checks a slot by itself: counts in range, and blocks that cover what is computed. */
 static bool is_slot_sound(const struct engine *e, uint32_t slot)
 {
     const struct request *r = &e->requests[slot];

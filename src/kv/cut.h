@@ -1,5 +1,5 @@
 /* Units and cuts of pools whose services come and go. The unit follows from bytes, and each service
- * cuts it for itself. (If all services are known, kv_choose in kv/kind.h chooses both.) */
+ * cuts it for itself. (If all services are known, kv_choose in kv/choose.h chooses both.) */
 #pragma once
 #include "kv/kind.h"
 

@@ -12,6 +12,7 @@
  * CACHED units do in the merged pool. */
 #include "base/mem.h"
 #include "kv/pool.h"
+#include "kv/range.h"
 #include <sys/mman.h>
 
 static int32_t width_of(const struct kv *kv, int service)

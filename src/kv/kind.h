@@ -8,7 +8,8 @@ enum { KV_UNITS_MAX = 1 << 24, KV_HEAD_UNITS_MAX = 1 << 28 }; /* of a pool; head
 enum kv_kind { KV_MERGED, KV_HEADS, KV_PRIVATE, KV_KINDS };
 const char *kv_kind_name(enum kv_kind kind); /* "merged", "head-wise", "private" */
 bool kv_kind_find(const char *name, enum kv_kind *kind);
-const char *kv_kind_names(void); /* all names, for help and faults */
+const char *kv_kind_summary(enum kv_kind kind); /* what a unit of its memory is */
+const char *kv_kind_note(enum kv_kind kind);    /* what that means, for documents */
 
 /* How a service cuts its units, or combines them. */
 struct kv_layout {
@@ -24,24 +25,10 @@ static inline int64_t kv_token_bytes(const struct kv_layout *layout, int64_t uni
     return unit_bytes * (layout->units_per_block > 1 ? layout->units_per_block : 1) /
            ((int64_t)layout->blocks_per_unit * layout->block_tokens);
 }
-/* Chooses the unit and each service's cut so that the worst waste is least (docs/ALGORITHMS.md
- * D-10). The choices are block_tokens in {8, 16, 32}, with at most KV_UNIT_BLOCKS_MAX blocks a
- * unit. The unit has at most unit_bytes_max, unless one block of 8 tokens of the largest model
- * needs more. Returns the unit's bytes, a multiple of 64; *waste is the worst fraction lost. */
-int64_t kv_choose_layout(int n_services, const int64_t *bytes_per_token, int64_t unit_bytes_max,
-                         struct kv_layout *layouts, double *waste);
-
-/* Does the same for a head-wise pool (docs/ALGORITHMS.md 6.11). A unit is 16 tokens of the largest
- * head, keys and values. Smaller heads put more tokens into it, a multiple of 8. */
 struct kv_shape {
     int64_t bytes_per_token; /* of the model, all layers */
     int32_t n_heads;         /* layers * KV heads; 0: heads of 512 bytes a token (128 of 16 bits) */
 };
-int64_t kv_choose_heads(int n_services, const struct kv_shape *shapes, struct kv_layout *layouts,
-                        double *waste);
-/* Either, by kind. */
-int64_t kv_choose(enum kv_kind kind, int n_services, const struct kv_shape *shapes,
-                  int64_t unit_bytes_max, struct kv_layout *layouts, double *waste);
 
 /* Returns the most bytes that a pool may have. Here unit_bytes > 0. */
 static inline int64_t kv_bytes_most(enum kv_kind kind, int64_t unit_bytes)

@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "core/dtype.h"
 #include "core/request.h"
+#include "kv/choose.h"
 #include "kv/cut.h"
 #include "kv/ledger.h"
 #include <string.h>
@@ -39,12 +40,12 @@ struct kv_options {
     int32_t n_tokens_max; /* of one request: sizes the block tables */
     bool is_virtual;      /* no memory will be lent to it */
     bool may_count; /* for the simulator: if no two blocks share a unit and no block is ever found
-                       again, all blocks are alike. Such a pool only counts, and when units close,
-                       those given back first close first */
+                 again, all blocks are alike. Such a pool only counts, and when units close,
+                 those given back first close first */
     bool has_prefix_cache;
     uint64_t prefix_salt;
-    int64_t host_bytes;  /* of the host tier at most; 0 = none */
-    int64_t n_pad_units; /* units of memory behind the pool that no request gets: kv_pads */
+    int64_t host_bytes;    /* of the host tier at most; 0 = none */
+    int64_t n_units_aside; /* units of memory behind the pool that no request gets: kv_aside */
 };
 struct kv *kv_open(const struct kv_options *options);
 void kv_close(struct kv *kv);
@@ -57,7 +58,8 @@ bool kv_has_service(const struct kv *kv, int service);
 enum kv_kind kv_kind(const struct kv *kv);
 int64_t kv_unit_bytes(const struct kv *kv);
 /* The pool knows units and offsets, never an address. The executor has the memory, one range of
- * kv_range_bytes (pads included), and lends it; the pool tells it which parts are in use. */
+ * kv_range_bytes (with what is set aside), and lends it; the pool tells it which parts are in
+ * use. */
 struct kv_memory {
     void *self;
     /* Backs all of [from, to) with memory. Returns false when there is too little. */
@@ -80,11 +82,11 @@ const uint32_t *kv_table_heads(const struct kv *kv, uint32_t slot, uint32_t *str
 /* Returns the bytes of the tables that requests hold now, and sets *most to the maximum so far. A
  * device that gets the tables at every step is sent these bytes. */
 int64_t kv_table_bytes(const struct kv *kv, int64_t *most);
-/* Returns the number of blocks behind the pool, of the service's shape, for positions that are
- * computed and thrown away (pads of a padded batch). It sets *first to the first one's id, or in a
- * head-wise pool its first unit. The units of a block, and the blocks, follow each other. The
- * simulator has no such blocks. */
-int64_t kv_pads(const struct kv *kv, int service, uint32_t *first);
+/* Returns the number of blocks behind the pool, cut as the service's, for positions that are
+ * computed and thrown away. It sets *first to the first one's id, or in a head-wise pool its first
+ * unit. The units of a block, and the blocks, follow each other. The simulator has no such
+ * blocks. */
+int64_t kv_aside(const struct kv *kv, int service, uint32_t *first);
 
 /* ---- The budget of policies: a value that a plan copies and subtracts from. ---- */
 struct kv_budget {

@@ -80,7 +80,7 @@ struct kv {
     struct kv_service *services; /* (n_services_max); a row without block_tokens is unused */
     struct kv_host host;
     struct kv_memory memory; /* NULL functions: no memory was lent */
-    int64_t range_bytes;     /* without pads */
+    int64_t range_bytes;     /* without what is set aside */
     uint32_t n_units_max;
     uint32_t n_units_target; /* units below are open; above, CLOSED or closing */
     uint32_t n_units_used; /* no unit from here on was ever written; those that are open are FREE */
@@ -124,6 +124,10 @@ static inline uint32_t kv_pool_n_fresh(const struct kv *kv)
 {
     return kv->n_units_target > kv->n_units_used ? kv->n_units_target - kv->n_units_used : 0;
 }
+static inline uint32_t *kv_pool_table(const struct kv *kv, uint32_t slot)
+{
+    return kv->table_blocks + (size_t)slot * kv->table_stride;
+}
 void kv_pool_open_unit(struct kv *kv, uint32_t u);  /* CLOSED -> FREE */
 void kv_pool_close_unit(struct kv *kv, uint32_t u); /* now, or when its last reference goes */
 void kv_pool_keep_unit(struct kv *kv, uint32_t u);  /* closing no more */
@@ -166,14 +170,6 @@ bool kv_count_is_sound(const struct kv *kv);
 int64_t kv_budget_units(const struct kv_budget *budget, int service);
 /* Does what kv_budget_most_blocks does, for a pool of n_units_open units. */
 int64_t kv_budget_most_of(const struct kv_budget *budget, int service, int64_t n_units_open);
-
-/* shape.c: cuts a unit of a merged pool for one service. Returns false when no block fits. */
-bool kv_shape_cut(int64_t bytes_per_token, int64_t unit_bytes, struct kv_layout *layout,
-                  double *waste);
-
-/* kv.c: address space that costs nothing until it is touched. */
-unsigned char *kv_range_take(int64_t n_bytes);
-void kv_range_give(unsigned char *base, int64_t n_bytes);
 
 /* host.c */
 void kv_host_open(struct kv *kv);

@@ -1,4 +1,4 @@
-/* shoal bench in its parts: what it asks (asks.c), the run (loadgen.c), what it found
+/* The parts of shoal bench: its requests (asks.c), the run (loadgen.c), and its report
  * (report.c). */
 #pragma once
 #include "base/bar.h"
@@ -64,5 +64,5 @@ void loadgen_asks_body(void *self, size_t i, struct str *out);
  * right. A fault: it could not run. */
 enum status loadgen_run(const struct loadgen_options *options, const struct score_rule *rule,
                         bool *is_right, struct fault *fault) MUST_USE;
-/* Prints what was found and writes the files. True when every answer was right. */
+/* Prints the results and writes the files. Returns true when every answer was right. */
 bool loadgen_report(struct loadgen *bench);

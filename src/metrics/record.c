@@ -100,11 +100,12 @@ uint64_t metrics_record_hash(const struct record_set *set)
     uint64_t hash = 0;
     for (size_t i = 0; i < set->n; i++) {
         const struct record *r = &set->at[i];
-        int64_t facts[] = { (int64_t)r->id, r->arrived_ns,   r->first_ns,  r->end_ns,
-                            r->solo_ns,     r->n_prompt,     r->n_output,  r->n_cached,
-                            r->n_slices,    r->n_pad,        r->n_invalid, r->n_preempted,
-                            r->service,     r->engine,       r->why,       r->n_predicted,
-                            r->n_batches,   r->n_batch_rows, r->n_swapped, r->n_early };
+        int64_t facts[] = {
+            (int64_t)r->id,    r->arrived_ns,  r->first_ns,     r->end_ns,    r->solo_ns,
+            r->n_prompt,       r->n_output,    r->n_cached,     r->n_slices,  r->lost.n_pad,
+            r->lost.n_invalid, r->n_preempted, r->service,      r->engine,    r->why,
+            r->n_predicted,    r->n_batches,   r->n_batch_rows, r->n_swapped, r->n_early
+        };
         hash = hash_fast(facts, sizeof(facts), hash).low;
     }
     return hash;

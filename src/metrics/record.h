@@ -33,7 +33,7 @@ struct record {
     int64_t solo_ns;            /* X_r: its time alone on its engine; 0 = unknown */
     int64_t gap_ns_max;         /* longest wait between two of its tokens */
     int64_t late_ns;            /* bench: how long after that it was sent (the client's own lag) */
-    int64_t n_pad, n_invalid;   /* positions computed in vain: padding, after its end */
+    struct pads_sum lost;       /* positions that static batches computed for nothing */
     int32_t n_prompt, n_output; /* tokens: of the prompt, and received */
     int32_t n_wanted;           /* tokens that it was to get; 0 = unknown */
     int32_t n_predicted;        /* prediction of n_output; 0 = none */

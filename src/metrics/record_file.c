@@ -41,8 +41,8 @@ static const struct column {
     { "n_batch_rows", COLUMN_I32, offsetof(struct record, n_batch_rows), false },
     { "n_swapped", COLUMN_I32, offsetof(struct record, n_swapped), false },
     { "n_early", COLUMN_I32, offsetof(struct record, n_early), false },
-    { "n_pad", COLUMN_I64, offsetof(struct record, n_pad), false },
-    { "n_invalid", COLUMN_I64, offsetof(struct record, n_invalid), false },
+    { "n_pad", COLUMN_I64, offsetof(struct record, lost.n_pad), false },
+    { "n_invalid", COLUMN_I64, offsetof(struct record, lost.n_invalid), false },
 };
 enum { N_COLUMNS = COUNT_OF(columns), FIELD_BYTES = 512 };
 #define FILE_BYTES_MAX ((size_t)8 << 30)

@@ -258,8 +258,8 @@ static void count(const struct frame *frame, const struct record *r, struct scor
     out->n_prompt_tokens += (uint64_t)r->n_prompt;
     out->n_tokens += (uint64_t)r->n_output;
     out->n_cached_tokens += (uint64_t)r->n_cached;
-    out->n_pad_tokens += (uint64_t)r->n_pad;
-    out->n_invalid_tokens += (uint64_t)r->n_invalid;
+    out->n_pad_tokens += (uint64_t)r->lost.n_pad;
+    out->n_invalid_tokens += (uint64_t)r->lost.n_invalid;
     if (r->why == RECORD_CANCELLED) {
         out->n_cancelled++;
         return;

@@ -128,9 +128,9 @@ static void add(struct metrics_trace *trace, const struct metrics_trace_batch *b
     json_out_key_i64(&json, "items", b->n_items);
     json_out_key_i64(&json, "tokens", b->n_tokens);
     json_out_key_i64(&json, "rounds", b->n_rounds);
-    if (b->n_pad_tokens > 0 || b->n_invalid_tokens > 0) {
-        json_out_key_i64(&json, "pad_tokens", b->n_pad_tokens);
-        json_out_key_i64(&json, "invalid_tokens", b->n_invalid_tokens);
+    if (b->lost.n_pad > 0 || b->lost.n_invalid > 0) {
+        json_out_key_i64(&json, "pad_tokens", b->lost.n_pad);
+        json_out_key_i64(&json, "invalid_tokens", b->lost.n_invalid);
     }
     json_out_close(&json, '}');
     end(trace, &json);

@@ -1,19 +1,20 @@
 /* A trace of the batches of engines over time, for chrome://tracing and https://ui.perfetto.dev.
  *
- * It is in Chrome's trace-event format, one JSON array: a row (thread) per lane of each engine
- * (process), and a complete event ("ph": "X") per batch with its service, kind, requests and
- * tokens. Times are microseconds with three digits, of the engines' clock. Engines may write from
- * several threads. metrics_trace_close closes the array; viewers also read one without its end. */
+ * It is in Chrome's trace-event format, one JSON array. Each lane of an engine (process) has a row
+ * (thread). Each batch is a complete event ("ph": "X") with its service, kind, requests and tokens.
+ * Times are microseconds with three digits, of the engines' clock. Engines may write from several
+ * threads. metrics_trace_close closes the array; viewers also read one without its end. */
 #pragma once
 #include "base/status.h"
+#include "core/pads.h"
 
 struct metrics_trace;
 struct metrics_trace_batch {
     uint16_t engine, lane;
     const char *service, *kind; /* kind: "prefill", "decode", "mixed", "copy out", "copy in" */
     int32_t n_items;
-    int64_t n_tokens; /* computed, over all rounds; pads and invalid ones count separately */
-    int64_t n_pad_tokens, n_invalid_tokens;
+    int64_t n_tokens;     /* computed, over all rounds; pads and invalid ones count separately */
+    struct pads_sum lost; /* the latter */
     int32_t n_rounds;
     int64_t begin_ns, end_ns;
 };

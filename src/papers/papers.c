@@ -404,7 +404,7 @@ void papers_list(void)
             printf("%-18s %-24s %s\n", claim->name, claim->paper, claim->title);
 }
 
-/* "A,B": one pair. */
+/* Reads one pair, "A,B". */
 static bool read_swap(struct papers *repro, const char *swap)
 {
     if (swap == NULL)

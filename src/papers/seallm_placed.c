@@ -1,6 +1,6 @@
-/* The claims of SeaLLM that are about placement: every system has its own planner, which plans on
- * one history of requests; runs are of other seeds. The same sixteen services as in
- * seallm.c, on nodes of eight A800. */
+/* The claims of SeaLLM about placement. Every system has its own planner, which plans on one
+ * history of requests; runs use other seeds. The same sixteen services as in seallm.c, on
+ * nodes of eight A800. */
 #include "papers/needed.h"
 #include "papers/sweep.h"
 

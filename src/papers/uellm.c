@@ -35,8 +35,8 @@ static enum status run_three(struct papers *repro, const char *key, const char *
     for (size_t i = 0; i < set->n; i++) {
         if (set->at[i].n_prompt == 1)
             continue; /* the first only keeps the engine busy until all have arrived */
-        out[0] += set->at[i].n_pad;
-        out[1] += set->at[i].n_output + set->at[i].n_invalid;
+        out[0] += set->at[i].lost.n_pad;
+        out[1] += set->at[i].n_output + set->at[i].lost.n_invalid;
     }
     return STATUS_OK;
 }

@@ -48,7 +48,12 @@ static void plan(const struct place_desk *desk, struct place_plan *plan)
 const struct place_planner place_alpaserve = {
     .name = "alpaserve",
     .source = "AlpaServe's fast greedy search",
-    .summary = "equal groups, a copy at a time to who misses most, by goodput",
+    .summary = "equal groups, a copy at a time to the service that misses most, by goodput",
+    .optimises = "goodput, less a little latency, by simulation: at every equal group "
+                 "size, the service that misses most goes to the group that serves least",
+    .cost = "a simulation a copy and size",
+    .fails = "a service of few requests may stay unplaced when others miss more; no "
+             "groups of different sizes",
     .is_judging = true,
     .plan = plan,
 };

@@ -102,6 +102,10 @@ const struct place_planner place_even = {
     .name = "even",
     .source = "vLLM in SeaLLM and MuxServe",
     .summary = "dedicated devices, split evenly",
+    .optimises = "nothing: every service has its own devices, evenly; more where it "
+                 "needs more; what is left goes to the service with the fewest",
+    .cost = "none",
+    .fails = "fewer devices than services; a busy service gets what an idle one gets",
     .n_members_max = 1,
     .plan = plan,
 };

@@ -34,6 +34,10 @@ const struct place_planner place_greedy = {
     .name = "greedy",
     .source = "MuxServe, Figure 8",
     .summary = "by rate, to where most memory is free",
+    .optimises = "free memory: equal groups of the fewest devices that hold the largest "
+                 "model; services by rate, to where most is free; one copy each",
+    .cost = "none",
+    .fails = "looks at memory and not at time; a large model makes all groups large",
     .n_members_max = PLACE_MEMBERS_MAX,
     .plan = plan,
 };

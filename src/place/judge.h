@@ -19,7 +19,7 @@
 struct place_service_score {
     int64_t n, n_done, n_met; /* requests: in the window, answered, in time */
     double normalized; /* sum of latency / L over all requests, counted to the run's end if not
-                          answered */
+                   answered */
     double latency_s;  /* sum over those answered */
 };
 struct place_score {

@@ -446,7 +446,7 @@ void layers_front_plan(const struct layers_front *front, int32_t n, struct layer
     plan->n_parts = n;
     plan->n_states = f->n_states;
     fill(f->problem, plan);
-    plan->step_ps = layers_step_ps(f->problem, plan->parts, n);
+    plan->step_ps = layers_problem_step_ps(f->problem, plan->parts, n);
     CHECK(plan->step_ps == front->cost_ps[n]);
 }
 

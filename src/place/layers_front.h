@@ -14,7 +14,7 @@
  *
  * Only the planners of place/layers.h use it. */
 #pragma once
-#include "place/layers.h"
+#include "place/layers_problem.h"
 
 enum { LAYERS_FRONT_STATES_MAX = 1 << 21 };
 

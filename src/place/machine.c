@@ -96,6 +96,10 @@ const struct place_planner place_machine = {
     .name = "machine",
     .source = "default vLLM in Aladdin",
     .summary = "one group a machine, by rate, to where least load is",
+    .optimises = "a machine is one group; services by rate, to where the least load is; "
+                 "machines left empty take the heaviest again",
+    .cost = "none",
+    .fails = "devices of a small model work at the degree of the machine",
     .n_members_max = PLACE_MEMBERS_MAX,
     .plan = plan,
 };

@@ -176,6 +176,13 @@ const struct place_planner place_morphling = {
     .name = "morphling",
     .source = "Morphling, as in UELLM",
     .summary = "the cheapest configuration of each service alone, by a few stress tests",
+    .optimises = "the cheapest configuration (degree and copies) of each service alone: "
+                 "the estimate, adapted by stress tests (a simulation of the service "
+                 "alone; a twentieth of the configurations, at least two); devices are "
+                 "dedicated",
+    .cost = "two or a few simulations a service",
+    .fails = "shares nothing; what the configurations ask for together is not looked "
+             "at: later copies get what is left",
     .is_judging = true,
     .n_members_max = 1,
     .plan = plan,

@@ -450,8 +450,15 @@ static void plan(const struct place_desk *desk, struct place_plan *plan)
 
 const struct place_planner place_muxserve = {
     .name = "muxserve",
-    .source = "MuxServe, Algorithms 1 and 2",
+    .source = "MuxServe, Algorithms 1 and 2, D-11, D-12",
     .summary = "mesh groups by throughput, services side by side in shares of the device",
+    .optimises = "throughput by Eq. 3: the smallest share of a device that meets a "
+                 "service's rate; all mesh groups (of more than 2,000, mixtures of two "
+                 "cuts of a node); services by rate times work, each where its unit's "
+                 "throughput grows most. One copy each, shares of at most 120 points",
+    .cost = "arithmetic only",
+    .fails = "latency is no goal: what meets the mean rate is full in a burst; no "
+             "copies, so nothing for a service that needs more than a mesh",
     .n_members_max = PLACE_MEMBERS_MAX,
     .plan = plan,
 };

@@ -19,7 +19,7 @@ struct place_member {
 struct place_group {
     int32_t node, first_device, n_devices, n_members;
     int32_t division; /* into lanes (division.h); PLACE_DIVISION_USUAL unless limits let the plan
-                         choose */
+                             choose */
     struct place_member members[PLACE_MEMBERS_MAX];
 };
 struct place_refusal {

@@ -20,6 +20,8 @@ struct place_desk {
 };
 struct place_planner {
     const char *name, *source, *summary;
+    /* For the tables of the documents: what it optimises, what that costs, and when it fails. */
+    const char *optimises, *cost, *fails;
     bool is_judging;       /* it uses the judge while it plans */
     int32_t n_members_max; /* services of a group; 0: the problem's limit */
     /* For place_planner_plan. plan: initialized, empty. */
@@ -27,7 +29,6 @@ struct place_planner {
 };
 const struct place_planner *const *place_planner_all(int *n);
 const struct place_planner *place_planner_find(const char *name); /* NULL: unknown name */
-const char *place_planner_names(void);                            /* "default, seallm, ..." */
 /* Makes the plan, with memory from the desk's pile. A plan that breaks a promise of plan.h is a
  * bug, so it is logged and the program ends. */
 void place_planner_plan(const struct place_planner *planner, const struct place_desk *desk,

@@ -2,8 +2,23 @@
 #pragma once
 #include "place/planner.h"
 
-extern const struct place_planner place_alpaserve, place_default, place_even, place_greedy,
-    place_machine, place_morphling, place_muxserve, place_seallm;
+/* The table: a row for each planner, whose own file says all else of it. Help and documents list
+ * them in this order. */
+/* clang-format off */
+#define PLACE_PLANNERS(ROW) \
+    ROW(default) \
+    ROW(seallm) \
+    ROW(muxserve) \
+    ROW(alpaserve) \
+    ROW(morphling) \
+    ROW(even) \
+    ROW(machine) \
+    ROW(greedy)
+/* clang-format on */
+
+#define ROW(name) extern const struct place_planner place_##name;
+PLACE_PLANNERS(ROW)
+#undef ROW
 
 /* Returns the requests per second that a group's services complete together, each on its share of
  * the devices, by MuxServe's Equation 3. It is at most their rate. headroom: the least completed

@@ -5,10 +5,9 @@
 #include "place/check.h"
 #include <string.h>
 
-static const struct place_planner *const planners[] = {
-    &place_default,   &place_seallm, &place_muxserve, &place_alpaserve,
-    &place_morphling, &place_even,   &place_machine,  &place_greedy,
-};
+#define ROW(name) &place_##name,
+static const struct place_planner *const planners[] = { PLACE_PLANNERS(ROW) };
+#undef ROW
 
 const struct place_planner *place_planner_find(const char *name)
 {
@@ -22,11 +21,6 @@ const struct place_planner *const *place_planner_all(int *n)
 {
     *n = (int)COUNT_OF(planners);
     return planners;
-}
-
-const char *place_planner_names(void)
-{
-    return "default, seallm, muxserve, alpaserve, morphling, even, machine, greedy";
 }
 
 /* Returns the services that a group may have under this planner. */

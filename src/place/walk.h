@@ -15,7 +15,7 @@ struct place_walk_rule {
     const char *name;      /* of the planner */
     int32_t n_members_max; /* members of a group; 0: the problem's limit */
     bool has_merges; /* larger groups for models that need them (ground.h), reserved for these until
-                        all of them are placed; or plain cuts */
+                  all of them are placed; or plain cuts */
     /* A plan with more services placed is better, whatever its worth, and load does not depend on
      * scores. So first copies need no simulation. */
     bool is_placing_first;

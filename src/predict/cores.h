@@ -4,7 +4,7 @@
  * A step reads the packed weights and multiplies them with its rows; the slower of both counts.
  * Each layer adds some time, and more when cores must synchronize. The figures of a core are from
  * `shoal profile` of two models in 8 bits (2 million and 162 million parameters) on one and two
- * cores of an AMD EPYC (Zen 3, AVX2), which they match within a third. AVX-512 and processors with
+ * cores of an AMD EPYC (Zen 3, AVX2). They match these within a third. AVX-512 and processors with
  * neither are scaled by their vector width. Bandwidth is shared in proportion to cores, up to eight
  * of them. */
 #pragma once

@@ -1,10 +1,11 @@
 /* Fits the linear model to measured batches, by least squares of relative errors.
  *
  * Prefill: below some size a batch costs the launch floor whatever its content. Samples at the
- * floor would bend the line, so two readings are tried: no floor, with every sample on the line; or
- * a floor at the cheapest sample, with only the samples clearly above it on the line. Decode: one
- * line, or two that meet at a batch size b_switch, tried at each measured size. The reading with
- * the smaller relative error wins, and two lines must win clearly. */
+ * floor would bend the line, so two readings are tried. The first has no floor, with every sample
+ * on the line. The second has a floor at the cheapest sample, with only the samples clearly above
+ * it on the line. Decode: one line, or two that meet at a batch size b_switch, tried at each
+ * measured size. The reading with the smaller relative error wins, and two lines must win
+ * clearly. */
 #include "base/lsq.h"
 #include "base/mem.h"
 #include "base/num.h"

@@ -26,11 +26,6 @@ const struct length_predictor *length_find(const char *name)
     return NULL;
 }
 
-const char *length_names(void)
-{
-    return "none, oracle, noisy, mean, conditional, quantile, bucket, file";
-}
-
 void length_config_init(struct length_config *config)
 {
     *config = (struct length_config){ .noise = 0.5,

@@ -1,6 +1,6 @@
-/* How many tokens a request will generate: the contract of a length predictor, the room's table of
- * predictors, and the book that a gateway keeps (one predictor, its state, and its accuracy per
- * service).
+/* Predicts how many tokens a request will generate: the contract of a predictor, the table of
+ * predictors, and the book that a gateway keeps. A book has one predictor, its state, and its
+ * accuracy per service.
  *
  * A predictor is a const struct of functions without clock, malloc or globals. Its state is in
  * memory that it is given. predict is pure. Predictions are integers from our own exp and log, so
@@ -55,7 +55,6 @@ const struct length_predictor *length_find(const char *name);
 /* Parses "NAME" or "NAME:VALUE" (noisy:0.3, quantile:0.95, bucket:4096) and puts the value into
  * config. Returns NULL when there is no such predictor or the value is out of range. */
 const struct length_predictor *length_parse(const char *text, struct length_config *config);
-const char *length_names(void); /* for help and messages: "none, oracle, ..." */
 
 /* Returns a new prediction for a request that exceeded its own, when nothing else is known: 1.5
  * times its tokens, at least one more. It is for engines and routers, which have no predictor. */

@@ -32,6 +32,16 @@ static int64_t prefill_variable(const struct perf *perf, const struct perf_load 
     return perf->k1_ps * load->n_new + (int64_t)num_floor(quadratic + 0.5);
 }
 
+struct perf_load perf_load_of_rows(int32_t n_rows, int32_t width, int64_t n_long)
+{
+    int64_t n = n_rows;
+    if (width == 1)
+        return (struct perf_load){ .n_decodes = n_rows, .n_decode_context = n * n_long };
+    return (struct perf_load){ .n_new = (int32_t)(n * width),
+                               .n_new_squared = n * width * width,
+                               .n_new_context = n * width * (n_long - width) };
+}
+
 int64_t perf_step_ps(const struct perf *perf, const struct perf_load *load)
 {
     if (load->n_new == 0 && load->n_decodes == 0)

@@ -1,5 +1,5 @@
-/* What `shoal plan` says of plans: text with a drawing of the nodes, JSON, and a page with the plan
- * as SVG. */
+/* Writes the output of `shoal plan`: text with a drawing of the nodes, JSON, and a page with the
+ * plan as SVG. */
 #pragma once
 #include "base/str.h"
 #include "scenario/desk.h"

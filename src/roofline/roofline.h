@@ -1,8 +1,8 @@
 /* shoal bench kernels compares a model's forward pass with the machine's limits and with peers.
  *
- * measure.c times ours, peer.c other engines, print.c and
- * plot.c show what was found. Rounds alternate: ours, then each peer; ratios are of the
- * same round. */
+ * measure.c times ours, peer.c other engines; print.c and plot.c
+ * show the results. Rounds alternate between ours and each peer, and ratios are of the same
+ * round. */
 #pragma once
 #include "base/str.h"
 #include "roofline/work.h"

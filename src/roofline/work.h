@@ -1,5 +1,5 @@
-/* What a pass has to do at least: its operations, the bytes that it must read, and how long this
- * machine needs for that. Arithmetic alone; roofline.h measures. */
+/* Computes the least work of a pass: its operations, the bytes that it must read, and the least
+ * time on this machine. It is arithmetic alone; roofline.h measures. */
 #pragma once
 #include "compute/compute.h"
 #include "cpu/limits.h"

@@ -338,6 +338,14 @@ static void saw(void *state, const struct route_view *view, const struct route_e
 const struct route_policy route_best_fit = {
     .name = "best-fit",
     .summary = "the fullest engine that keeps the targets of all (Aladdin)",
+    .does = "the fullest engine that keeps the targets under (b) to (e), every `heartbeat_ns`; a "
+            "request is held, then forced with less than `force_fraction` of its time left. Unsent "
+            "requests are re-balanced by the errors of past predictions. `phase` splits prefill "
+            "from decode",
+    .source = "Aladdin (3.3 to 3.9, D-15 to D-18)",
+    .when = "pools that grow and shrink: `is_autoscaled` says how many engines it wants",
+    .thresholds = "n_inflight_max heartbeat_ns gamma theta headroom force_fraction ttft_ns tpot_ns "
+                  "has_rebalance is_autoscaled phase block_tokens kv_bytes",
     .sees_tokens = true,
     .state_bytes = state_bytes,
     .scratch_bytes = scratch_bytes,

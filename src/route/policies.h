@@ -1,9 +1,32 @@
-/* The routers of this room, for its table. */
+/* The room's table: a row for each router, whose own file has everything else. Help and documents
+ * list them in this order. */
 #pragma once
 #include "route/policy.h"
 
-extern const struct route_policy route_best_fit, route_pool_pm, route_pool_ab, route_pool_lb,
-    route_pool_scls, route_pool_fifo, route_pool_slo_odbs, route_pool_slo_dbs, route_pool_odbs,
-    route_pool_slo_dp, route_pool_s3, route_spread_so, route_spread_least, route_spread_jsq,
-    route_spread_rr, route_spread_random, route_spread_p2c, route_spread_token_jsq,
-    route_spread_static, route_spread_least_finish;
+/* clang-format off */
+#define ROUTE_POLICIES(ROW) \
+    ROW(spread_least) \
+    ROW(spread_jsq) \
+    ROW(spread_rr) \
+    ROW(spread_random) \
+    ROW(spread_p2c) \
+    ROW(spread_token_jsq) \
+    ROW(spread_static) \
+    ROW(spread_least_finish) \
+    ROW(best_fit) \
+    ROW(spread_so) \
+    ROW(pool_pm) \
+    ROW(pool_ab) \
+    ROW(pool_lb) \
+    ROW(pool_scls) \
+    ROW(pool_fifo) \
+    ROW(pool_slo_odbs) \
+    ROW(pool_slo_dbs) \
+    ROW(pool_odbs) \
+    ROW(pool_slo_dp) \
+    ROW(pool_s3)
+/* clang-format on */
+
+#define ROW(name) extern const struct route_policy route_##name;
+ROUTE_POLICIES(ROW)
+#undef ROW

@@ -14,63 +14,14 @@
 #include "core/request.h"
 #include "core/service.h"
 #include "core/service_spec.h"
-#include "predict/memory.h"
 #include "predict/perf.h"
+#include "route/config.h"
 
 #define ROUTE_NONE UINT32_MAX /* no slot */
 
 struct route_limits {
     int32_t n_engines_max, n_requests_max, n_services_max;
 };
-
-/* SLO-ODBS's test whether a batch may grow (docs/ALGORITHMS.md section 5.2). */
-enum route_cost { ROUTE_COST_TEXT, ROUTE_COST_CODE, ROUTE_COST_WASTE };
-/* Which constraints best-fit asks: all; of a pool that only prefills (c); that only decodes (b) and
- * (e) (section 3.9). */
-enum route_phase { ROUTE_PHASE_BOTH, ROUTE_PHASE_PREFILL, ROUTE_PHASE_DECODE };
-
-struct route_config {       /* every threshold of every router, one struct */
-    uint64_t seed;          /* random, p2c: 1 */
-    int32_t n_inflight_max; /* requests sent to one engine at most; 0 = the engine's own limit */
-    bool p2c_counts;        /* p2c compares counts of requests, not predicted remaining tokens */
-    /* static: the engine of a service; -1 = the first that has it. One that has been closed
-     * (unhealthy, draining, refusing) for static_ns_wait, 5 s, is as one without the model. */
-    int16_t engine_of[LIMIT_SERVICES];
-    int64_t static_ns_wait;
-    /* best-fit (Aladdin, 3.3 to 3.5) */
-    int64_t heartbeat_ns;     /* 50 ms */
-    double gamma, theta;      /* 0.5, 1: D-15, D-16 */
-    double headroom;          /* rho: l_d is computed with T_dec (1 - rho); 0 */
-    double force_fraction;    /* a request is forced when less than this of its TTFT is left: 0.3 */
-    int64_t ttft_ns, tpot_ns; /* targets of services that name none: 600 ms, 30 ms */
-    bool has_rebalance;       /* moves unsent requests between engines (3.5): true */
-    bool is_autoscaled;       /* an engine that was never used counts as one to open */
-    enum route_phase phase;
-    /* the central pools */
-    int32_t n_slice;         /* tokens of a slice: 128 */
-    int32_t n_batch;         /* the fixed batch of sls, so, fifo, pm's cap: 12 */
-    double interval_factor;  /* lambda: 0.5 */
-    int64_t interval_ns_min; /* Gamma: 3 s */
-    bool spreads_small;      /* D-20: no batch larger than requests / idle engines */
-    enum memory_kind memory; /* how a batch is known to fit: PAGED, PADDED, DeepSpeed's RULES */
-    double zeta;             /* of PADDED: 0.9 */
-    int32_t block_tokens;    /* of PAGED: 16 */
-    int64_t kv_bytes;        /* of an engine whose report names none; 0 = no bound */
-    /* the ODBS family and S^3 (5.2, 6.8) */
-    enum route_cost cost;
-    double slo_weight, length_weight; /* a, b of the sort key: 1, 0.5 (seconds, tokens) */
-    double cost_w1, cost_w2, cost_l1, cost_l2, cost_max; /* 1, 1, 1, 1.2, 15000 */
-    double waste_max;                                    /* 0.25 */
-    int32_t n_odbs_batch;                                /* 10 */
-    int32_t n_margin;      /* a batch's cap is its longest prediction plus this: 50 */
-    double late_penalty_s; /* slo-dp: seconds of machine time that a predicted miss costs: 1 */
-};
-void route_config_init(struct route_config *config); /* the defaults named above */
-/* Sets one threshold by its field's name: "n_slice=64", "heartbeat_ns=50" (those in ns take
- * milliseconds), "cost=code"; "static.SERVICE=ENGINE" maps a service. */
-enum status route_config_set(struct route_config *config, const char *text,
-                             struct fault *fault) MUST_USE;
-const char *route_config_name(int i); /* of the i-th field; NULL after the last */
 
 struct route_service {
     struct perf perf;           /* of its batches, on any engine; all zero = not known yet */
@@ -156,6 +107,9 @@ struct route_event {
  * RETURNED and ARRIVED as held; at ENDED, GONE as neither. */
 struct route_policy {
     const char *name, *summary;
+    /* For the tables of the documents: what it does in full, its paper, and what it is for. */
+    const char *does, *source, *when;
+    const char *thresholds; /* names of all that it reads, separated by spaces; config.h */
     /* It looks at how far requests are that were sent: the simulator then plans step by step, so
      * that it sees the same with and without holds. */
     bool sees_tokens;
@@ -167,7 +121,7 @@ struct route_policy {
     /* Would this engine take the request now? The node asks of the truth. */
     bool (*fits)(const struct engine_report *report, const struct request *request);
 };
-/* The room's table, by name. NULL when there is none. */
+/* Finds a row of the room's table by name; NULL when no policy has it. */
 const struct route_policy *route_find(const char *name);
 const struct route_policy *const *route_all(int *n);
 /* Is this plan legal? NULL, or what is wrong with it: every choice a held request and an open

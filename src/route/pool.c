@@ -523,7 +523,8 @@ static void saw(void *state, const struct route_view *view, const struct route_e
     }
 }
 
-#define ROW(id, text, what, ...)                                                                   \
+#define WORDS(all, from, use, names) .does = all, .source = from, .when = use, .thresholds = names
+#define ROW(id, text, what, words, ...)                                                            \
     static const struct pool_row id = { __VA_ARGS__ };                                             \
     static void id##_open(void *state, const struct route_limits *limits,                          \
                           const struct route_config *config)                                       \
@@ -532,6 +533,7 @@ static void saw(void *state, const struct route_view *view, const struct route_e
     }                                                                                              \
     const struct route_policy route_pool_##id = { .name = text,                                    \
                                                   .summary = what,                                 \
+                                                  words,                                           \
                                                   .state_bytes = state_bytes,                      \
                                                   .scratch_bytes = scratch_bytes,                  \
                                                   .open = id##_open,                               \
@@ -539,22 +541,66 @@ static void saw(void *state, const struct route_view *view, const struct route_e
                                                   .saw = saw,                                      \
                                                   .fits = route_sent_fits }
 ROW(pm, "pm", "slices, batches by the DP up to a fixed size, in turn (SCLS's ladder)",
+    WORDS("all that is held, every interval, cut by the DP into slices of up to `n_batch` "
+          "requests, to engines in turn",
+          "SCLS's ladder (4.1 to 4.3)", "to compare; with scheduler `cohort`",
+          "n_inflight_max n_slice n_batch interval_ns_min spreads_small memory zeta "
+          "block_tokens kv_bytes"),
     .compose = COMPOSE_SLICES, .key = KEY_INPUT, .is_timed = true, .is_capped = true);
-ROW(ab, "ab", "pm without the fixed size (SCLS's ladder)", .compose = COMPOSE_SLICES,
-    .key = KEY_INPUT, .is_timed = true);
-ROW(lb, "lb", "ab, to the engine with the least load (SCLS's ladder)", .compose = COMPOSE_SLICES,
-    .key = KEY_INPUT, .is_timed = true, .is_max_min = true);
+ROW(ab, "ab", "pm without the fixed size (SCLS's ladder)",
+    WORDS("as `pm`, batches of any size", "SCLS's ladder (4.3)", "to compare; with `cohort`",
+          "n_inflight_max n_slice interval_ns_min spreads_small memory zeta block_tokens "
+          "kv_bytes"),
+    .compose = COMPOSE_SLICES, .key = KEY_INPUT, .is_timed = true);
+ROW(lb, "lb", "ab, to the engine with the least load (SCLS's ladder)",
+    WORDS("as `ab`, to the engine with the least load", "SCLS's ladder (4.3)",
+          "to compare; with `cohort`",
+          "n_inflight_max n_slice interval_ns_min spreads_small memory zeta block_tokens "
+          "kv_bytes"),
+    .compose = COMPOSE_SLICES, .key = KEY_INPUT, .is_timed = true, .is_max_min = true);
 ROW(scls, "scls", "slices, the DP, max-min, an interval that follows the load (SCLS)",
+    WORDS("as `lb`, with an interval that follows the load", "SCLS (4.1 to 4.5, D-20)",
+          "offline work on static engines; with `cohort`",
+          "n_inflight_max n_slice interval_factor interval_ns_min spreads_small memory "
+          "zeta block_tokens kv_bytes"),
     .compose = COMPOSE_SLICES, .key = KEY_INPUT, .is_timed = true, .is_max_min = true,
     .is_adaptive = true);
 ROW(fifo, "fifo", "batches of a fixed size in order of arrival (UELLM's baseline)",
+    WORDS("batches of `n_batch` in order of arrival to idle engines", "UELLM's baseline",
+          "to compare; with `cohort`",
+          "n_inflight_max n_batch n_margin spreads_small memory zeta block_tokens "
+          "kv_bytes"),
     .compose = COMPOSE_FIXED, .key = KEY_ARRIVAL, .is_capped = true);
-ROW(slo_odbs, "slo-odbs", "batches of like deadline and length (UELLM)", .compose = COMPOSE_ODBS,
-    .key = KEY_SLO_LENGTH);
-ROW(slo_dbs, "slo-dbs", "slo-odbs by deadline alone (UELLM)", .compose = COMPOSE_ODBS,
-    .key = KEY_SLO);
-ROW(odbs, "odbs", "slo-odbs by length alone (UELLM)", .compose = COMPOSE_ODBS, .key = KEY_LENGTH);
+ROW(slo_odbs, "slo-odbs", "batches of like deadline and length (UELLM)",
+    WORDS("batches of like deadline and length; `cost` is the test whether one may grow. "
+          "A batch may run its longest prediction and `n_margin` more, and what is cut "
+          "comes back",
+          "UELLM (5.2, 5.5)", "offline work with deadlines; with `cohort`",
+          "n_inflight_max slo_weight length_weight cost cost_w1 cost_w2 cost_l1 cost_l2 "
+          "cost_max waste_max n_odbs_batch n_margin spreads_small memory zeta "
+          "block_tokens kv_bytes"),
+    .compose = COMPOSE_ODBS, .key = KEY_SLO_LENGTH);
+ROW(slo_dbs, "slo-dbs", "slo-odbs by deadline alone (UELLM)",
+    WORDS("as `slo-odbs`, by deadline alone", "UELLM (5.2)", "to compare; with `cohort`",
+          "n_inflight_max slo_weight length_weight cost cost_w1 cost_w2 cost_l1 cost_l2 "
+          "cost_max waste_max n_odbs_batch n_margin spreads_small memory zeta "
+          "block_tokens kv_bytes"),
+    .compose = COMPOSE_ODBS, .key = KEY_SLO);
+ROW(odbs, "odbs", "slo-odbs by length alone (UELLM)",
+    WORDS("as `slo-odbs`, by length alone", "UELLM (5.2)", "to compare; with `cohort`",
+          "n_inflight_max slo_weight length_weight cost cost_w1 cost_w2 cost_l1 cost_l2 "
+          "cost_max waste_max n_odbs_batch n_margin spreads_small memory zeta "
+          "block_tokens kv_bytes"),
+    .compose = COMPOSE_ODBS, .key = KEY_LENGTH);
 ROW(slo_dp, "slo-dp", "by deadline, cut where time and lateness are least",
+    WORDS("by deadline, cut where time and predicted lateness are least", "ours (5.2)",
+          "the same as `slo-odbs`, in its place",
+          "n_inflight_max late_penalty_s n_margin spreads_small memory zeta block_tokens "
+          "kv_bytes"),
     .compose = COMPOSE_DEADLINES, .key = KEY_DEADLINE);
-ROW(s3, "s3", "first fit by decreasing predicted size (S^3)", .compose = COMPOSE_BINS,
-    .key = KEY_SIZE);
+ROW(s3, "s3", "first fit by decreasing predicted size (S^3)",
+    WORDS("first fit by decreasing predicted size; a request that outruns its prediction "
+          "comes back, and the prediction doubles",
+          "S^3 (6.8)", "to compare; with `cohort`",
+          "n_inflight_max n_margin spreads_small memory zeta block_tokens kv_bytes"),
+    .compose = COMPOSE_BINS, .key = KEY_SIZE);

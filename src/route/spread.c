@@ -365,9 +365,13 @@ static void saw(void *state, const struct route_view *view, const struct route_e
     {                                                                                              \
         open_row(state, limits, config, &(row));                                                   \
     }
-#define POLICY(id, text, what, looks)                                                              \
+#define POLICY(id, text, what, looks, all, from, use, names)                                       \
     const struct route_policy route_spread_##id = { .name = text,                                  \
                                                     .summary = what,                               \
+                                                    .does = all,                                   \
+                                                    .source = from,                                \
+                                                    .when = use,                                   \
+                                                    .thresholds = names,                           \
                                                     .state_bytes = state_bytes,                    \
                                                     .open = id##_open,                             \
                                                     .plan = plan,                                  \
@@ -383,13 +387,35 @@ ROW(p2c, of_two)
 ROW(token_jsq, by_tokens)
 ROW(static, mapped)
 ROW(least_finish, earliest)
-POLICY(least, "least", "the engine with the fewest requests (SeaLLM's dispatcher)", false);
-POLICY(jsq, "jsq", "join the shortest queue, waiting and running counted: the same as least",
-       false);
-POLICY(rr, "rr", "engines in turn", false);
-POLICY(so, "so", "engines in turn, home again after a slice (SCLS's ladder)", false);
-POLICY(random, "random", "any engine, seeded", false);
-POLICY(p2c, "p2c", "of two engines at random the one with less predicted to generate", true);
-POLICY(token_jsq, "token-jsq", "the engine with the fewest pending tokens (Splitwise)", false);
-POLICY(static, "static", "a fixed engine per model (MuxServe)", false);
-POLICY(least_finish, "least-finish", "the engine where it is predicted to finish first", true);
+POLICY(least, "least", "the engine with the fewest requests (SeaLLM's dispatcher)", false,
+       "the engine with the fewest requests, waiting and running alike, ties to the "
+       "lower number",
+       "SeaLLM's dispatcher (1.5)", "a fixed pool of like requests", "n_inflight_max");
+POLICY(jsq, "jsq", "join the shortest queue, waiting and running counted: the same as least", false,
+       "the same as `least`: one row under two names", "6.12", "a fixed pool of like requests",
+       "n_inflight_max");
+POLICY(rr, "rr", "engines in turn", false, "engines in turn", "6.14", "a baseline",
+       "n_inflight_max");
+POLICY(so, "so", "engines in turn, home again after a slice (SCLS's ladder)", false,
+       "engines in turn, home again after `n_slice` tokens; with scheduler `sls` or "
+       "`cohort`",
+       "SCLS's ladder (4.3)", "to compare", "n_inflight_max n_slice");
+POLICY(random, "random", "any engine, seeded", false, "any engine, by `seed`", "6.14", "a baseline",
+       "n_inflight_max seed");
+POLICY(p2c, "p2c", "of two engines at random the one with less predicted to generate", true,
+       "of two engines at random the one with fewer predicted tokens to come, or fewer "
+       "requests (`p2c_counts`)",
+       "6.13", "many engines, a stale view", "n_inflight_max seed p2c_counts");
+POLICY(token_jsq, "token-jsq", "the engine with the fewest pending tokens (Splitwise)", false,
+       "the fewest tokens, prompts and predicted outputs, as they were sent", "Splitwise (6.14)",
+       "requests of unlike size", "n_inflight_max");
+POLICY(static, "static", "a fixed engine per model (MuxServe)", false,
+       "a fixed engine per model (`static.SERVICE=ENGINE`), or the first that has it: "
+       "where none is named, or that one lacks the model or has been closed "
+       "(unhealthy, draining, refusing) for `static_ns_wait`. It is back in its place "
+       "as soon as it is open. When no engine has the model, requests end after `hold`",
+       "MuxServe", "placements made by hand", "n_inflight_max static_ns_wait");
+POLICY(least_finish, "least-finish", "the engine where it is predicted to finish first", true,
+       "of the 8 engines with the least work the one where it is predicted to end "
+       "first",
+       "7.2", "a fixed pool with unlike requests", "n_inflight_max");

@@ -42,7 +42,7 @@ static void begin_next(struct run_lane *lane)
     result->is_begun = run_rows_fill(lane, slot);
     if (result->is_begun) {
         lane->job.batch++;
-        lane->job.run = 0;
+        lane->job.part = 0;
         lane->job.at = 0;
     }
     struct compute_work *work = work_of(slot);
@@ -58,7 +58,7 @@ static void begin_next(struct run_lane *lane)
 static void skip_batch(struct run_lane *lane)
 {
     struct run_lane_result *result = &lane->results[lane->job.batch++];
-    lane->job.run = 0;
+    lane->job.part = 0;
     lane->job.at = 0;
     result->done.is_failed = true;
     result->is_begun = true;
@@ -157,7 +157,7 @@ void run_lane_begin(struct run_lane *lane, const struct batch *batches, int n_ba
     CHECK(n_batches <= LIMIT_BATCHES && lane->job.n_told == lane->job.n_batches);
     lane->job.n_batches = n_batches;
     lane->job.n_told = lane->job.batch = 0;
-    lane->job.run = 0;
+    lane->job.part = 0;
     lane->job.at = 0;
     lane->job.has_lost_kv = false;
     for (int i = 0; i < n_batches; i++) {

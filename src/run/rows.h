@@ -1,6 +1,6 @@
 /* Lays a batch out: the rows of its next pass, or the parts of its next copy. */
 #pragma once
-#include "run/lane.h"
+#include "run/lane_state.h"
 
 /* Fills the slot from the present place of the lane's job. Returns true when the batch needs no
  * more work. */

@@ -18,28 +18,10 @@
  * of a service's public status (LOADING at QUEUED, DRAINING_OUT at LEAVING), in order. Unloading
  * while it loads cancels. */
 #pragma once
-#include "engine/host.h"
-#include "run/executor.h"
+#include "run/unit_options.h"
 
 struct run_unit;
 
-struct run_unit_options {
-    struct engine_host_options host; /* engine.exec is filled in by the unit */
-    struct compute_device *device;
-    const char *const *paths; /* per service; copied */
-    /* For each service, the content of its file when the engine's KV was laid out and its tokenizer
-     * read. A file with another content later is refused. They outlive the unit; NULL = not
-     * checked. */
-    const struct model_spec *const *specs;
-    /* For each service a known performance model. It is measured at load when its decodes cost
-     * nothing, or when perfs is NULL. Copied. */
-    const struct perf *perfs;
-    const enum dtype *kv_dtypes; /* per service; copied */
-    int32_t n_rows_max, n_logit_rows_max;
-    int64_t profile_ns; /* budget of the micro-profile */
-    double steady; /* batches take at least this many times the time of perfs or the micro-profile;
-                      0: off */
-};
 struct run_unit *run_unit_open(const struct run_unit_options *options);
 void run_unit_close(struct run_unit *unit);
 struct service run_unit_service(struct run_unit *unit);

@@ -8,6 +8,7 @@
 #include "base/time.h"
 #include "config/lanes.h"
 #include "config/presets.h"
+#include "config/registry.h"
 #include "engine/log.h"
 #include "metrics/rule.h"
 #include "metrics/trace.h"
@@ -68,12 +69,14 @@ static enum status set_thresholds(const struct scenario *scenario, const struct 
 static enum status choose_predictor(const char *name, struct scenario_choice *choice,
                                     struct sim_options *options, struct fault *fault)
 {
+    char names[CONFIG_REGISTRY_BYTES];
     length_config_init(&choice->lengths);
     options->predictor = length_parse(name, &choice->lengths);
     options->predictor_config = &choice->lengths;
     if (options->predictor != NULL)
         return STATUS_OK;
-    return fault_set(fault, STATUS_NOT_FOUND, "--predictor is one of %s", length_names());
+    return fault_set(fault, STATUS_NOT_FOUND, "--predictor is one of %s",
+                     config_registry_names(CONFIG_REGISTRY_SIMULATED, names));
 }
 
 /* Returns the predictor when none is named. It is the truth, unless the workload has noise. Then it
@@ -103,14 +106,16 @@ enum status scenario_cases_choose(const struct scenario *scenario, const char *w
         snprintf(policy, sizeof(policy), "%s", scenario->policy);
     if (scenario->router != NULL && slash == NULL)
         router = scenario->router;
+    char names[CONFIG_REGISTRY_BYTES];
     options->policy = schedule_find(policy);
     options->router = route_find(router);
     if (options->policy == NULL)
         return fault_set(fault, STATUS_NOT_FOUND,
-                         "there is no preset or policy \"%.60s\"; see shoal serve --help", policy);
+                         "there is no preset or policy \"%.60s\"; policies are %s", policy,
+                         config_registry_names(CONFIG_REGISTRY_SCHEDULERS, names));
     if (options->router == NULL)
-        return fault_set(fault, STATUS_NOT_FOUND,
-                         "there is no router \"%.60s\"; see shoal serve --help", router);
+        return fault_set(fault, STATUS_NOT_FOUND, "there is no router \"%.60s\"; there are: %s",
+                         router, config_registry_names(CONFIG_REGISTRY_ROUTERS, names));
     int n_usual;
     const char *const *usual =
         config_lanes_usual(options->policy, scenario_has_profile(scenario), &n_usual);
@@ -126,7 +131,7 @@ enum status scenario_cases_choose(const struct scenario *scenario, const char *w
     options->kv = preset != NULL ? preset->kv : KV_MERGED;
     if (status == STATUS_OK && scenario->kv != NULL && !kv_kind_find(scenario->kv, &options->kv))
         status = fault_set(fault, STATUS_NOT_FOUND, "there is no KV pool \"%.60s\"; there are: %s",
-                           scenario->kv, kv_kind_names());
+                           scenario->kv, config_registry_names(CONFIG_REGISTRY_POOLS, names));
     const char *predictor = at != NULL                    ? at + 1
                             : scenario->predictor != NULL ? scenario->predictor
                             : preset != NULL && preset->predictor != NULL

@@ -43,6 +43,6 @@ struct scenario_choice { /* what a label stands for */
 enum status scenario_cases_choose(const struct scenario *scenario, const char *label,
                                   struct scenario_choice *choice, struct sim_options *options,
                                   struct fault *fault) MUST_USE;
-/* What the scenario counts as in time: one of its services has to have a target. */
+/* Makes the scenario's rule of being in time. One of its services must have a target. */
 enum status scenario_cases_rule_of(const struct scenario *scenario, struct score_rule *rule,
                                    struct fault *fault) MUST_USE;

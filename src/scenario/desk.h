@@ -28,7 +28,7 @@ void scenario_desk_fork(struct scenario_desk *desk, const struct scenario_desk *
 struct plan_option {   /* a plan that was weighed */
     const char *label; /* its planner */
     struct place_plan plan;
-    struct place_score planned, after; /* services lent: (n_services) */
+    struct place_score planned, after; /* with lent services: (n_services) */
     double plan_s;                     /* wall time that planning took */
 };
 struct plan_search {

@@ -2,6 +2,7 @@
 #include "scenario/placed.h"
 
 #include "base/mem.h"
+#include "config/registry.h"
 #include "predict/device.h"
 #include <string.h>
 
@@ -100,6 +101,7 @@ enum status scenario_placed_open(struct scenario_placed *placed, struct scenario
 {
     const struct scenario *scenario = ask->scenario;
     struct sim_replan_options *replace = &placed->replace;
+    char names[CONFIG_REGISTRY_BYTES];
     *placed = (struct scenario_placed){ .replace = { .seed = (uint64_t)scenario->seed,
                                                      .rule = ask->rule } };
     pile_init(&placed->desk.pile);
@@ -111,8 +113,8 @@ enum status scenario_placed_open(struct scenario_placed *placed, struct scenario
     replace->planner =
         place_planner_find(scenario->planner != NULL ? scenario->planner : "default");
     if (status == STATUS_OK && replace->planner == NULL)
-        status =
-            fault_set(fault, STATUS_NOT_FOUND, "--planner is one of %s", place_planner_names());
+        status = fault_set(fault, STATUS_NOT_FOUND, "--planner is one of %s",
+                           config_registry_names(CONFIG_REGISTRY_PLANNERS, names));
     if (status == STATUS_OK)
         status = open_desk(placed, ask, options, fault);
     if (status == STATUS_OK)

@@ -58,8 +58,8 @@ struct scenario {
     struct flags_texts workload;
     struct flags_texts profiles; /* SERVICE=FILE, before the services' own */
     struct flags_texts faults;   /* of the bus, as faults.h reads them */
-    struct flags_texts lanes;    /* shares of each engine; none: as the policy wants */
-    struct flags_texts replace;  /* models move, as sim/replan.h reads it; none: they stay */
+    struct flags_texts lanes;    /* shares of each engine; none: the policy's */
+    struct flags_texts replace;  /* models move, by the settings of sim/replan.h; none: they stay */
     struct flags_texts devices_leave, devices_crash, devices_join; /* of chains: "3@3600s" */
     struct flags_texts thresholds, router_thresholds; /* "lease_tokens=64", after the preset's */
     int64_t memory_bytes; /* of an engine that the scenario does not list; 0: its devices' */

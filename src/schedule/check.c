@@ -1,5 +1,5 @@
-/* Is a plan legal? Asked of every plan in debug builds, tests and the simulator. */
-#include "schedule/policy.h"
+/* Checks that a plan is legal. Debug builds, tests and the simulator check every plan. */
+#include "schedule/static.h"
 
 static const char *check_item(const struct schedule_view *view, const struct schedule_plan *plan,
                               const struct batch *batch, int32_t i)
@@ -43,25 +43,6 @@ static const char *check_lane(const struct schedule_view *view, const struct sch
     return NULL;
 }
 
-/* A static batch: no row is longer than the padding, no fewer seats than members. */
-static const char *check_pads(const struct schedule_view *view, const struct batch *batch)
-{
-    if (batch->pad_to < 0 || batch->n_seats < 0)
-        return "a negative padding";
-    if (batch->pad_to == 0)
-        return NULL;
-    if (batch->n_seats < batch->n_items || batch->n_seats > LIMIT_BATCH_ITEMS)
-        return "a padded batch of fewer seats than members";
-    for (int32_t i = 0; i < batch->n_items; i++) {
-        const struct request *r = &view->requests[batch->items[i].slot];
-        if (r->n_tokens - schedule_lacking(r) + batch->items[i].n_tokens > batch->pad_to)
-            return "a row longer than the batch's padding";
-        if (r->cohort != view->requests[batch->items[0].slot].cohort)
-            return "two cohorts in a padded batch";
-    }
-    return NULL;
-}
-
 static const char *check_batch(const struct schedule_view *view, const struct schedule_plan *plan,
                                const struct batch *batch, struct kv_budget *budget)
 {
@@ -88,7 +69,7 @@ static const char *check_batch(const struct schedule_view *view, const struct sc
     }
     if (n_tokens > LIMIT_BATCH_TOKENS)
         return "a batch of too many tokens";
-    const char *bad_pads = check_pads(view, batch);
+    const char *bad_pads = schedule_static_check(view, batch);
     if (bad_pads != NULL)
         return bad_pads;
     if (plan->n_preempts == 0 && !kv_budget_take(budget, batch->service, n_blocks))
@@ -114,7 +95,8 @@ static const char *check_preempts(const struct schedule_view *view,
     return NULL;
 }
 
-/* The pool is empty, so nothing will change by itself: does a request wait that fits it? */
+/* If the pool is empty, nothing will change by itself. Returns whether a request waits that fits
+ * it. */
 static bool waits_for_nothing(const struct schedule_view *view)
 {
     if (view->kv->n_units_free < view->kv->n_units_open)
@@ -131,7 +113,7 @@ static bool waits_for_nothing(const struct schedule_view *view)
     return false;
 }
 
-/* Work that nothing in flight will bring forward must be planned, or somebody must give way. */
+/* Work that nothing in flight will advance must be planned, or a request must be preempted. */
 static const char *check_progress(const struct schedule_view *view,
                                   const struct schedule_plan *plan)
 {

@@ -1,22 +1,23 @@
-/* Doubling budget and its kin: the service whose request has the smallest Q L-hat goes first
- * (SeaLLM section 4.3, corrected as docs/ALGORITHMS.md 1.3 and 1.4 say).
+/* Doubling budget and related policies: the service whose request has the smallest Q L-hat goes
+ * first (SeaLLM section 4.3, corrected as docs/ALGORITHMS.md 1.3 and 1.4 explain).
  *
- * db-literal compares waiting and running requests as the paper's listing does: new requests wait
- * until those that run have used up a budget. db-turn chooses the service by that order and inside
- * it takes prompts first. db-share does so among services whose bucket of device time
- * is not empty, or among all when every bucket is.
+ * db-literal compares waiting and running requests as the paper's listing does, so that new
+ * requests wait until running ones have used up a budget. db-turn chooses the service by that
+ * order, and within it takes prompts first. db-share does so among services whose bucket of device
+ * time is not empty, or among all when every bucket is.
  *
- * db-exact is the paper's equation 7 with lengths that are known (predicted by an oracle):
- * remaining time alone times L-hat; a bound, not a policy to serve with. mlfq is FastServe's
- * skip-join multi-level feedback queue (docs/ALGORITHMS.md 6.5): by level, then by when it joined
- * the level; a batch is of one service and one phase.
+ * db-exact is the paper's equation 7 with known lengths (predicted by an oracle): remaining time
+ * alone times L-hat. It is a bound, not a policy to serve with. mlfq is FastServe's skip-join
+ * multi-level feedback queue (docs/ALGORITHMS.md 6.5): by level, then by when it joined the level.
+ * A batch is of one service and one phase.
  *
- * Starvation: the rule, the residences and the bound of starve.h. Not for mlfq: there a request
- * that was idle for 3 s rises to level 0, looked at every 1000 batches, which is the paper's rule
- * and no bound. */
+ * Starvation: the rule, the residences and the bound of starve.h. It does not apply to mlfq: there
+ * a request that was idle for 3 s rises to level 0, checked every 1000 batches, which is the
+ * paper's rule and not a bound. */
 #include "schedule/db.h"
 #include "base/time.h"
 #include "schedule/picks.h"
+#include "schedule/hold.h"
 #include "schedule/policies.h"
 
 /* mlfq: by priority, then level, then by when it joined the level. */
@@ -39,7 +40,7 @@ static bool is_eligible(const struct db *db, const struct schedule_view *view, i
                                 db->ranks.config.share_ns_depth) > 0;
 }
 
-/* The order of requests, all of it in the pick. */
+/* The order of requests, which the pick contains completely. */
 static struct schedule_pick make_pick(const struct db *db, const struct schedule_view *view,
                                       uint32_t slot, int service, unsigned parts)
 {
@@ -55,8 +56,8 @@ static struct schedule_pick make_pick(const struct db *db, const struct schedule
     return pick;
 }
 
-/* What each service offers of these parts, the first of all on top; their number. With
- * shares first those of services that have not used up theirs (pass 0), then of the others. */
+/* Makes the picks of these parts for each service, the first of all on top. Returns their number.
+ * With shares, services that have not used up theirs come first (pass 0), then the others. */
 static int make_picks(const struct db *db, const struct schedule_view *view, unsigned parts,
                       int pass, struct schedule_pick *picks)
 {
@@ -106,7 +107,7 @@ static void guard(struct schedule_fill *fill, const struct db *db, int service)
 
 enum { FAILS_MAX = 4 };
 
-/* After some services have failed: drops the first pick, and those that would wait without room. */
+/* After some services have failed, drops the first pick, and those that would wait without room. */
 static int keep_who_fits(struct schedule_fill *fill, struct schedule_pick *picks, int n)
 {
     int n_kept = 0;
@@ -148,14 +149,14 @@ static enum schedule_filled serve_first(struct schedule_fill *fill, const struct
     enum schedule_filled filled = serve_best(fill, db, parts);
     if (filled == FILLED_NOTHING && fill->prefill_ps_most != INT64_MAX &&
         fill->view->n_in_flight == 0) {
-        fill->prefill_ps_most = INT64_MAX; /* no request can decode: there is none to stall */
+        fill->prefill_ps_most = INT64_MAX; /* no request can decode, so none can stall */
         filled = serve_best(fill, db, parts);
     }
     return filled;
 }
 
 /* A hold of mlfq ends with the step in which a request sinks to the next level, and when idle
- * requests are looked for, so that single steps would give the same levels. */
+ * requests are searched. So single steps give the same levels. */
 static int64_t next_sinking_ns(const struct db *db, const struct schedule_view *view,
                                struct schedule_fill *fill)
 {
@@ -208,7 +209,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     if (db->variant == DB_MLFQ)
         until_ns = next_sinking_ns(db, view, &fill);
     if (until_ns > view->now_ns)
-        schedule_fill_hold(&fill, until_ns);
+        schedule_hold(&fill, until_ns);
 }
 
 static void report(const void *state, const struct schedule_view *view,
@@ -254,6 +255,11 @@ static void open_share(void *state, const struct schedule_limits *limits,
 const struct schedule_policy schedule_db_literal = {
     .name = "db-literal",
     .summary = "doubling budget as the paper lists it: prompts wait for spent budgets",
+    .chooses = "smallest Q times L-hat",
+    .batches = "batches of one kind",
+    .memory = "on demand",
+    .starvation = "bounded",
+    .thresholds = SCHEDULE_CONFIG_FILL SCHEDULE_CONFIG_STARVE " db_counts_wall",
     .state_bytes = schedule_db_state_bytes,
     .open = open_literal,
     .plan = plan,
@@ -262,6 +268,11 @@ const struct schedule_policy schedule_db_literal = {
 const struct schedule_policy schedule_db_turn = {
     .name = "db-turn",
     .summary = "doubling budget chooses the model; prompts before decodes",
+    .chooses = "the same, for the model",
+    .batches = "prompts first, or chunks",
+    .memory = "on demand",
+    .starvation = "bounded",
+    .thresholds = SCHEDULE_CONFIG_FILL SCHEDULE_CONFIG_STARVE " db_counts_wall",
     .state_bytes = schedule_db_state_bytes,
     .open = open_turn,
     .plan = plan,
@@ -270,6 +281,14 @@ const struct schedule_policy schedule_db_turn = {
 const struct schedule_policy schedule_db_share = {
     .name = "db-share",
     .summary = "doubling budget within computed shares of device time",
+    .chooses = "the same, within shares of time",
+    .batches = "prompts first under guards",
+    .memory = "on demand; with leases, with soft quotas",
+    .starvation = "bounded",
+    .thresholds = SCHEDULE_CONFIG_FILL SCHEDULE_CONFIG_STARVE
+    " db_counts_wall share_ns_depth "
+    "share_ns_period pool_full pool_cut has_leases lease_tokens promotes_slack guards_tpot "
+    "has_soft_quotas quota_ns_period quota_donor quota_kept quota_wanted quota_step quota_lent",
     .state_bytes = schedule_db_state_bytes,
     .open = open_share,
     .plan = plan,
@@ -279,6 +298,11 @@ const struct schedule_policy schedule_db_share = {
 const struct schedule_policy schedule_db_exact = {
     .name = "db-exact",
     .summary = "remaining time alone, from predicted lengths, times the model's mean: a bound",
+    .chooses = "least remaining time times L-hat",
+    .batches = "prompts first, or chunks",
+    .memory = "on demand",
+    .starvation = "bounded",
+    .thresholds = SCHEDULE_CONFIG_FILL SCHEDULE_CONFIG_STARVE " db_counts_wall",
     .state_bytes = schedule_db_state_bytes,
     .open = open_exact,
     .plan = plan,
@@ -287,6 +311,13 @@ const struct schedule_policy schedule_db_exact = {
 const struct schedule_policy schedule_db_mlfq = {
     .name = "mlfq",
     .summary = "feedback queues of doubling quanta; long prompts join lower (FastServe)",
+    .chooses = "lowest level, then longest there",
+    .batches = "batches of one kind",
+    .memory = "on demand",
+    .starvation = "none in general: a flood of short prompts holds up requests that have "
+                  "sunk, until one that idled for 3 s rises to the top (looked for every "
+                  "1000 batches)",
+    .thresholds = SCHEDULE_CONFIG_FILL " mlfq_ns_quantum mlfq_ns_idle mlfq_n_steps",
     .state_bytes = schedule_db_state_bytes,
     .open = open_mlfq,
     .plan = plan,

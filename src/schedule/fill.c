@@ -1,11 +1,10 @@
-/* Filling a batch within its limits and the pool's budget. See fill.h. */
+/* Fills a batch within its limits and the pool's budget. See fill.h. */
 #include "schedule/fill.h"
 #include "base/time.h"
+#include "schedule/pipeline.h"
 #include <string.h>
 
 enum { FETCH_AHEAD = 12 }; /* requests that run lie apart */
-/* No smaller piece of a prompt is worth a batch's constant cost. */
-enum { CHUNK_TOKENS_MIN = 32, CHUNK_STEPS = 2 };
 
 int64_t schedule_positions(const struct request *request, const struct batch_item *item,
                            int32_t n_rounds)
@@ -24,7 +23,7 @@ int64_t schedule_positions(const struct request *request, const struct batch_ite
     return request->n_tokens + max_i64(n_new, 1) - 1;
 }
 
-/* Of the services that have requests; nobody asks for others. */
+/* Copies the rows of services that have requests, because others are not used. */
 static void copy_budget(struct kv_budget *to, const struct schedule_view *view)
 {
     memcpy(to, view->kv, offsetof(struct kv_budget, services));
@@ -80,81 +79,15 @@ static int32_t seats_left(const struct schedule_fill *fill)
     return min_i32(max_i32(most, 1) - fill->batch->n_items, LIMIT_BATCH_TOKENS - n_tokens);
 }
 
-/* ---- Pipelines. ---- */
+/* ---- A batch's limits. ---- */
 
-/* In how many batches those who decode come round soonest: each passes all stages, and all pass the
- * slowest. Where a step hardly depends on its requests, that is one. */
-static RARE int32_t n_batches_of(const struct schedule_fill *fill, int service, int32_t n_decodes,
-                                 int64_t n_tokens)
-{
-    const struct schedule_view *view = fill->view;
-    const struct schedule_service *s = &view->services[service];
-    int64_t least_ps = INT64_MAX;
-    int32_t best = 1;
-    for (int32_t k = 1; k <= fill->n_deep; k++) {
-        struct perf_load load = { .n_decodes = (int32_t)div_up_i64(n_decodes, k),
-                                  .n_decode_context = n_tokens / k };
-        int64_t ps = perf_step_ps(&s->perf, &load);
-        ps = max_i64(ps, (int64_t)((double)ps * k * view->deep_part));
-        best = ps < least_ps ? k : best;
-        least_ps = min_i64(least_ps, ps);
-    }
-    return best;
-}
-
-/* The most decodes that a batch takes: in a pipeline all of its batches are alike, and who would be
- * alone in one more waits for those that are under way. */
-static int32_t n_decodes_of(const struct schedule_fill *fill, int service)
-{
-    const struct schedule_service *s = &fill->view->services[service];
-    int64_t n_tokens = 0;
-    int32_t n = 0, n_free = 0;
-    if (fill->n_deep <= 1)
-        return INT32_MAX;
-    for (uint32_t i = 0; i < s->n_running; i++) {
-        const struct request *r = &fill->view->requests[s->running[i]];
-        if (schedule_lacking(r) > 1)
-            continue;
-        n_tokens += r->n_tokens;
-        n++;
-        n_free += r->batch == 0;
-    }
-    if (fill->lane == 0 && (s->n_waiting > 0 || (uint32_t)n < s->n_running))
-        return (int32_t)div_up_i64(n, fill->n_deep);
-    int32_t most = (int32_t)div_up_i64(n, n_batches_of(fill, service, n, n_tokens));
-    return n_free < n && 2 * n_free < most ? 0 : most;
-}
-
-/* Of those that wait the most that a batch starts. */
-static int32_t n_starts_of(const struct schedule_fill *fill, const struct schedule_service *s)
-{
-    return fill->n_deep > 1 ? (int32_t)div_up_i64(s->n_waiting, fill->n_deep) : INT32_MAX;
-}
-
-/* All batches of a pipeline wait for its longest, so where decodes share it a chunk is cut until
- * its step takes no longer than CHUNK_STEPS of theirs: half of that is work on the prompt. */
-static RARE int32_t chunk_in_pipeline(const struct schedule_fill *fill, int service)
-{
-    const struct schedule_service *s = &fill->view->services[service];
-    struct perf_load decode = { .n_decodes = 1, .n_decode_context = 1 };
-    int64_t most_ps = CHUNK_STEPS * perf_step_ps(&s->perf, &decode);
-    int32_t n = fill->config->chunk_tokens;
-    for (; n > CHUNK_TOKENS_MIN; n /= 2) {
-        struct perf_load load = { .n_new = n, .n_new_squared = (int64_t)n * n };
-        if (perf_step_ps(&s->perf, &load) <= most_ps)
-            break;
-    }
-    return n;
-}
-
-/* Prompt tokens of one request in one batch; 0 = all. */
+/* Returns the prompt tokens of one request in one batch; 0 = all. */
 static int32_t chunk_of(const struct schedule_fill *fill, int service)
 {
     bool is_whole = fill->config->chunk_tokens == 0 || fill->n_deep <= 1 || fill->lane > 0;
-    return is_whole ? fill->config->chunk_tokens : chunk_in_pipeline(fill, service);
+    return is_whole ? fill->config->chunk_tokens
+                    : schedule_pipeline_chunk(fill->view, fill->config, service);
 }
-
-/* ---- A batch's limits. ---- */
 
 static void add(struct schedule_fill *fill, uint32_t slot, int32_t n_tokens)
 {
@@ -165,7 +98,7 @@ static void add(struct schedule_fill *fill, uint32_t slot, int32_t n_tokens)
     }
 }
 
-/* Prompt tokens that still fit into the batch: beside decodes a chunk in all. */
+/* Returns the prompt tokens that still fit into the batch; beside decodes, a chunk in all. */
 static int32_t prompt_room(const struct schedule_fill *fill, int32_t chunk_tokens)
 {
     int32_t n_decodes = fill->batch->n_items - fill->n_prompts;
@@ -185,8 +118,8 @@ static bool takes_too_long(const struct schedule_fill *fill, const struct reques
            perf_step_ps(&fill->view->services[r->service].perf, &load) > fill->prefill_ps_most;
 }
 
-/* How much of what the request lacks the batch takes now; 0 = nothing. A whole prompt that is
- * longer than a batch of prompts may be runs alone. */
+/* Returns how much of what the request lacks the batch takes now; 0 = nothing. A whole prompt that
+ * is longer than the limit of a batch of prompts runs alone. */
 static int32_t share_of_prompt(const struct schedule_fill *fill, const struct request *r)
 {
     int32_t chunk_tokens = chunk_of(fill, r->service);
@@ -197,11 +130,11 @@ static int32_t share_of_prompt(const struct schedule_fill *fill, const struct re
         return fits && !takes_too_long(fill, r, whole) ? whole : 0;
     }
     int32_t n = min_i32(min_i32(want, chunk_tokens), room);
-    while (n >= CHUNK_TOKENS_MIN && takes_too_long(fill, r, n))
+    while (n >= SCHEDULE_PIPELINE_CHUNK_MIN && takes_too_long(fill, r, n))
         n /= 2;
     if (n > 0 && takes_too_long(fill, r, n))
         return 0;
-    if (n == want || n >= CHUNK_TOKENS_MIN || fill->n_prompts == 0)
+    if (n == want || n >= SCHEDULE_PIPELINE_CHUNK_MIN || fill->n_prompts == 0)
         return max_i32(n, 0);
     return 0;
 }
@@ -222,8 +155,8 @@ static void add_running(struct schedule_fill *fill, uint32_t slot)
         fill->n_blocks_short += n_blocks;
 }
 
-/* The decodes of the service that are not planned or in flight. Every step looks at all of them,
- * so this loop does no more than it must. True when nobody else runs. */
+/* Takes the decodes of the service that are not planned or in flight. Every step visits all of
+ * them, so this loop does only what it must. Returns true when no other request runs. */
 static bool fill_decodes(struct schedule_fill *fill, int service, uint32_t must,
                          int32_t n_seats_kept)
 {
@@ -234,9 +167,10 @@ static bool fill_decodes(struct schedule_fill *fill, int service, uint32_t must,
     int64_t block_tokens = fill->budget.services[service].block_tokens;
     struct batch_item *items = fill->batch->items + fill->batch->n_items;
     int32_t n_seats = seats_left(fill) - n_seats_kept, n = 0;
-    int64_t n_refused = INT64_MAX; /* nobody who asks for as many gets them: the rest grows less */
+    int64_t n_refused = INT64_MAX; /* as many are refused to others too: the rest only shrinks */
     bool is_all = true;
-    n_seats = min_i32(n_seats, n_decodes_of(fill, service));
+    n_seats =
+        min_i32(n_seats, schedule_pipeline_decodes(fill->view, fill->n_deep, service, fill->lane));
     for (uint32_t i = 0; i < s->n_running && n < n_seats; i++) {
         uint32_t slot = running[i];
         const struct request *r = &requests[slot];
@@ -270,7 +204,7 @@ static const struct schedule_booked *booked_of(const struct schedule_fill *fill,
     return order->booked != NULL ? order->booked(order->state, fill->view, service) : NULL;
 }
 
-/* One part of the service's running requests: the decodes, or those that catch up. */
+/* Takes one part of the service's running requests: the decodes, or those that catch up. */
 static void fill_running(struct schedule_fill *fill, int service, bool decodes, uint32_t must,
                          int32_t n_seats_kept)
 {
@@ -281,7 +215,7 @@ static void fill_running(struct schedule_fill *fill, int service, bool decodes, 
     }
     const struct schedule_booked *booked = booked_of(fill, service);
     if (booked != NULL && booked->n_catching_up == 0)
-        return; /* nobody catches up */
+        return; /* no request catches up */
     for (uint32_t i = 0; i < s->n_running && !fill->nobody_catches_up; i++) {
         const struct request *r = &fill->view->requests[s->running[i]];
         if (schedule_lacking(r) <= 1 || r->batch != 0 || s->running[i] == must)
@@ -307,7 +241,7 @@ static int64_t books(const struct schedule_fill *fill, uint32_t slot)
     return is_over ? 0 : r->n_tokens + fill->config->ahead_blocks * block_tokens;
 }
 
-/* Blocks that all running requests of the service have booked and not got. */
+/* Counts the blocks that all running requests of the service have booked but not got. */
 static int64_t count_booked(const struct schedule_fill *fill, int service)
 {
     const struct schedule_view *view = fill->view;
@@ -327,16 +261,17 @@ static int64_t count_booked(const struct schedule_fill *fill, int service)
     return n_blocks;
 }
 
-/* What new requests may take: the budget less what all running requests lack to compute their known
- * tokens and a block more each (ahead_blocks). Without the first a prompt could start with the
- * blocks of a request that has just been preempted for somebody's next token, be preempted in turn,
- * and so on for ever; without the second that would happen every few steps. */
+/* Finds the room of new requests: the budget less what all running requests lack to compute their
+ * known tokens and a block more each (ahead_blocks). Without the first part, a prompt could start
+ * with the blocks of a request that was just preempted for another one's next token. It would be
+ * preempted in turn, and so on without end. Without the second part the same would happen every few
+ * steps. */
 static bool find_room(struct schedule_fill *fill)
 {
     if (fill->room_state != ROOM_UNKNOWN)
         return fill->room_state == ROOM_KNOWN;
     const struct schedule_view *view = fill->view;
-    copy_budget(&fill->room, view); /* what running requests take for this batch is set aside too */
+    copy_budget(&fill->room, view); /* without what running requests take for this batch */
     fill->room_state = ROOM_NONE;
     for (int32_t k = 0; k < schedule_n_busy(view); k++) {
         int i = schedule_busy(view, k);
@@ -356,9 +291,10 @@ static bool is_anybody_running(const struct schedule_fill *fill)
     return fill->batch != NULL && fill->batch->n_items > 0;
 }
 
-/* Would the blocks of a request that starts fit into the room, above the watermark and what is kept
- * for others? A request starts only when all its known tokens fit, so that who started can go on.
- * Where nobody runs nothing is kept: whoever fits the pool starts, or it would wait for ever. */
+/* Returns whether the blocks of a starting request fit into the room, above the watermark and what
+ * is kept for others. A request starts only when all its known tokens fit, so that it can go on. If
+ * no request runs nothing is kept: any request that fits the pool starts, since it would otherwise
+ * wait without end. */
 static bool take_room(struct schedule_fill *fill, uint32_t slot, bool only_asks)
 {
     if (!find_room(fill))
@@ -415,13 +351,13 @@ static void fill_waiting(struct schedule_fill *fill, int service, uint32_t must)
     const struct schedule_service *s = &fill->view->services[service];
     const struct schedule_order *order = fill->order;
     int64_t n_running = s->n_running;
-    int32_t n_left = n_starts_of(fill, s);
+    int32_t n_left = schedule_pipeline_starts(fill->n_deep, s);
     uint32_t slot = order->first(order->state, fill->view, service);
     while (slot != SCHEDULE_NONE && seats_left(fill) > 0 && n_running < fill->n_seqs_most &&
            n_left > 0) {
         if (slot != must) {
             if (!add_waiting(fill, slot))
-                return; /* in order: nobody overtakes who does not fit */
+                return; /* in order: no request overtakes one that does not fit */
             n_running++;
             n_left--;
         }
@@ -447,7 +383,7 @@ static void begin_batch(struct schedule_fill *fill, int service)
                                        fill->budget.n_units_cached, fill->budget.n_units_owed };
 }
 
-/* What the batch took is free again. */
+/* Frees what the batch took. */
 static void give_back(struct schedule_fill *fill, int service)
 {
     fill->budget.services[service] = fill->before.service;
@@ -456,8 +392,8 @@ static void give_back(struct schedule_fill *fill, int service)
     fill->budget.n_units_owed = fill->before.n_units_owed;
 }
 
-/* When nobody waits and nobody catches up, the decodes are all that there is: found in one pass.
- * False: somebody does, and nothing is taken. */
+/* Takes only the decodes, in one pass, when no request waits and none catches up. Returns false,
+ * with nothing taken, when one does. */
 static bool fill_only_decodes(struct schedule_fill *fill, int service, unsigned parts,
                               uint32_t must)
 {
@@ -519,86 +455,4 @@ enum schedule_filled schedule_fill_serve(struct schedule_fill *fill, int service
     plan->n_items += fill->batch->n_items;
     plan->n_preempts = 0;
     return FILLED_BATCH;
-}
-
-/* ---- Holds. ---- */
-
-/* Is the batch all that is alive in the open services, every request in it decoding? */
-static bool is_alone(const struct schedule_fill *fill)
-{
-    const struct batch *batch = fill->batch;
-    for (int32_t k = 0; k < schedule_n_busy(fill->view); k++) {
-        int i = schedule_busy(fill->view, k);
-        const struct schedule_service *s = &fill->view->services[i];
-        uint32_t n_running = i == batch->service ? (uint32_t)batch->n_items : 0;
-        if (s->n_running != n_running || (s->is_open && s->n_waiting > 0))
-            return false;
-    }
-    for (int32_t i = 0; i < batch->n_items; i++) {
-        const struct request *r = &fill->view->requests[batch->items[i].slot];
-        if (schedule_lacking(r) != 1 || r->state != REQUEST_RUNNING || r->kind != REQUEST_GENERATE)
-            return false;
-    }
-    return fill->view->n_in_flight == 0;
-}
-
-static int64_t blocks_of_rounds(const struct schedule_fill *fill, int32_t n_rounds)
-{
-    int64_t n = 0;
-    for (int32_t i = 0; i < fill->batch->n_items; i++) {
-        const struct batch_item *item = &fill->batch->items[i];
-        const struct request *r = &fill->view->requests[item->slot];
-        n += blocks_for(fill, item->slot, schedule_positions(r, item, n_rounds));
-    }
-    return n;
-}
-
-void schedule_fill_hold(struct schedule_fill *fill, int64_t until_ns)
-{
-    struct schedule_plan *plan = fill->plan;
-    int32_t n_rounds = min_i32(fill->config->n_rounds_max, fill->n_rounds_most);
-    if (n_rounds <= 1 || plan->n_batches != 1 || !is_alone(fill))
-        return;
-    for (int32_t i = 0; i < fill->batch->n_items; i++) {
-        const struct request *r = &fill->view->requests[fill->batch->items[i].slot];
-        n_rounds = min_i32(n_rounds, r->n_tokens_max - r->n_tokens);
-        if (r->n_lease > 0)
-            n_rounds = min_i32(n_rounds, r->n_lease);
-        if (fill->order->books != NULL)
-            n_rounds =
-                (int32_t)min_i64(n_rounds, books(fill, fill->batch->items[i].slot) - r->n_tokens);
-    }
-    int64_t idle = kv_budget_idle_blocks(fill->view->kv, fill->batch->service);
-    int32_t low = 1, high = max_i32(n_rounds, 1); /* the most rounds whose blocks are idle */
-    if (blocks_of_rounds(fill, high) <= idle)
-        low = high;
-    while (low < high) {
-        int32_t middle = low + (high - low + 1) / 2;
-        if (blocks_of_rounds(fill, middle) <= idle)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    plan->n_rounds = low;
-    if (low == 1)
-        return;
-    plan->until = UNTIL_ARRIVAL | UNTIL_FINISH | UNTIL_SHORTAGE;
-    plan->until_ns = until_ns;
-    if (until_ns != TIME_NEVER)
-        plan->until |= UNTIL_TIME;
-}
-
-void schedule_fill_in_turn(struct schedule_fill *fill, int32_t last)
-{
-    const struct schedule_view *view = fill->view;
-    enum schedule_filled filled = FILLED_NOTHING;
-    int32_t turn = schedule_turn_after(view, last);
-    for (int32_t i = 0; i < schedule_n_busy(view) && filled == FILLED_NOTHING; i++) {
-        int service = schedule_in_turn(view, turn, i);
-        const struct schedule_service *s = &view->services[service];
-        if (s->n_waiting + s->n_running > 0)
-            filled = schedule_fill_serve(fill, service, FILL_ALL, SCHEDULE_NONE);
-    }
-    if (filled == FILLED_BATCH)
-        schedule_fill_hold(fill, TIME_NEVER);
 }

@@ -8,13 +8,15 @@
  * starts only if free blocks cover all of it; when nothing can run the blocks of all requests are
  * given back and computed again (fastgen_flushes_all), or those of the last one only (from 0.2.1).
  *
- * Models take turns. Starvation: first come first served inside a model, turns between them. With
- * ils-reserve a request that runs keeps its blocks, so it waits for the turns of the other models
- * and no longer. No bound is claimed for one that waits for blocks while other models' requests,
- * or those of a higher priority, take them as they fall free. ils-fastgen flushes: no bound is
+ * Models take turns. Starvation: first come, first served within a model, turns between models.
+ * With ils-reserve a running request keeps its blocks, so it waits only for the turns of the other
+ * models. No bound is claimed for a request that waits for blocks while other models' requests, or
+ * those of a higher priority, take them as they become free. ils-fastgen flushes, so no bound is
  * claimed. */
 #include "base/time.h"
 #include "schedule/fill.h"
+#include "schedule/fcfs.h"
+#include "schedule/hold.h"
 #include "schedule/policies.h"
 
 struct ils {
@@ -60,7 +62,7 @@ static int64_t books_all(const void *state, const struct schedule_view *view, ui
     return max_i64(r->n_prompt + n, (int64_t)r->n_tokens + 1);
 }
 
-/* FastGen looks at what is free now, not at what those that run will need. */
+/* FastGen checks what is free now, not what running requests will need. */
 static int64_t books_nothing(const void *state, const struct schedule_view *view, uint32_t slot)
 {
     const struct request *r = &view->requests[slot];
@@ -88,7 +90,7 @@ static void flush(struct schedule_plan *plan, const struct schedule_view *view)
             uint32_t slot = s->running[k];
             if (view->requests[slot].batch != 0 || view->n_table_blocks[slot] == 0)
                 continue;
-            plan->swaps[plan->n_preempts] = false; /* it knows no host pool */
+            plan->swaps[plan->n_preempts] = false; /* FastGen has no host pool */
             plan->preempts[plan->n_preempts++] = slot;
         }
     }
@@ -119,8 +121,8 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
         enum schedule_filled filled = schedule_fill_serve(&fill, service, FILL_ALL, SCHEDULE_NONE);
         if (filled == FILLED_BATCH) {
             if (ils->is_fastgen)
-                order.books = NULL, order.booked = NULL; /* nobody starts in a hold */
-            schedule_fill_hold(&fill, TIME_NEVER);
+                order.books = NULL, order.booked = NULL; /* no request starts in a hold */
+            schedule_hold(&fill, TIME_NEVER);
             return;
         }
         is_short |= filled == FILLED_PREEMPTS;
@@ -162,6 +164,12 @@ static void report(const void *state, const struct schedule_view *view,
 const struct schedule_policy schedule_ils_reserve = {
     .name = "ils-reserve",
     .summary = "a request starts when the most that it may need is free (Orca)",
+    .chooses = "models in turn",
+    .batches = "prompts first, or chunks",
+    .memory = "reserved to the end",
+    .starvation = "a turn in each round for requests that run; inside a model order of "
+                  "arrival; for one whose blocks other models take: none",
+    .thresholds = SCHEDULE_CONFIG_FILL " ils_new_tokens ils_n_seqs_max",
     .state_bytes = state_bytes,
     .open = open_reserve,
     .plan = plan,
@@ -171,6 +179,13 @@ const struct schedule_policy schedule_ils_reserve = {
 const struct schedule_policy schedule_ils_fastgen = {
     .name = "ils-fastgen",
     .summary = "split prompts beside decodes; out of blocks everything is computed again (FastGen)",
+    .chooses = "models in turn",
+    .batches = "split prompts beside decodes",
+    .memory = "on demand, flushes",
+    .starvation = "none: in a full pool the same request is flushed again and again (27 "
+                  "times in the test)",
+    .thresholds =
+        SCHEDULE_CONFIG_FILL " fastgen_batch_tokens fastgen_n_seqs_max fastgen_flushes_all",
     .state_bytes = state_bytes,
     .open = open_fastgen,
     .plan = plan,

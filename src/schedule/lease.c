@@ -1,11 +1,13 @@
 /* Renewable leases (see lease.h), and scls-cb: SCLS with continuous batching.
  *
- * Models take turns, prompts first. The request that yields has received the most tokens; it keeps
- * them, and its place in the order of arrival. Starvation: inside a model a request waits for those
- * that arrived before it, and every S tokens a lease ends, so that blocks come free within a lease.
+ * Models take turns, prompts first. The request that yields has received the most tokens. It keeps
+ * them, and its place in the order of arrival. Starvation: within a model a request waits for those
+ * that arrived before it. Every S tokens a lease ends, so that blocks become free within a lease.
  * No bound is claimed while other models' requests, or those of a higher priority, take these
- * blocks. Moving a request to another worker is the router's part. */
+ * blocks. Moving a request to another worker is the router's task. */
 #include "schedule/lease.h"
+#include "schedule/fcfs.h"
+#include "schedule/hold.h"
 #include "schedule/policies.h"
 
 enum { SPARE_TOKENS = 16 }; /* beyond what is predicted */
@@ -159,7 +161,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &scls->config, &order, plan);
     if (schedule_lane_is_free(view, 0) && !schedule_lease_yield(&scls->leases, &fill, is_not_fresh))
-        schedule_fill_in_turn(&fill, scls->last);
+        schedule_hold_turn(&fill, scls->last);
 }
 
 static void saw(void *state, const struct schedule_view *view, const struct schedule_event *event)
@@ -184,6 +186,13 @@ static void report(const void *state, const struct schedule_view *view,
 const struct schedule_policy schedule_lease_scls_cb = {
     .name = "scls-cb",
     .summary = "continuous batching with renewable leases of KV (SCLS)",
+    .chooses = "models in turn",
+    .batches = "prompts first, or chunks",
+    .memory = "renewable leases",
+    .starvation = "a turn in each round for requests that have blocks; inside a model "
+                  "blocks come free within a lease; for one whose blocks other models "
+                  "take: none",
+    .thresholds = SCHEDULE_CONFIG_FILL " lease_tokens",
     .state_bytes = state_bytes,
     .open = open,
     .plan = plan,

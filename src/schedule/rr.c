@@ -1,13 +1,15 @@
-/* Round robin over services: each turn one batch, prompts first (MuxServe's RR,
+/* Round robin over services: one batch per turn, prompts first (MuxServe's RR,
  * docs/ALGORITHMS.md 6.4).
  *
- * The turn moves past the service whose batch was started, not past the one that was planned, so a
- * refused batch keeps its turn.
+ * The turn moves past the service whose batch was started, not past the planned one, so a refused
+ * batch keeps its turn.
  *
  * Starvation: a service whose requests have blocks gets a batch a round. No bound is claimed for a
- * request that lacks blocks, since other services' prompts may take them as they fall free, nor
- * beside requests of a higher priority. */
+ * request that lacks blocks, since other services' prompts may take them as they become free. None
+ * is claimed beside requests of a higher priority either. */
 #include "schedule/newest.h"
+#include "schedule/fcfs.h"
+#include "schedule/hold.h"
 #include "schedule/policies.h"
 
 struct rr {
@@ -49,7 +51,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &rr->config, &order, plan);
     if (schedule_lane_is_free(view, 0))
-        schedule_fill_in_turn(&fill, rr->last);
+        schedule_hold_turn(&fill, rr->last);
 }
 
 static void saw(void *state, const struct schedule_view *view, const struct schedule_event *event)
@@ -63,6 +65,12 @@ static void saw(void *state, const struct schedule_view *view, const struct sche
 const struct schedule_policy schedule_rr = {
     .name = "rr",
     .summary = "a batch of each model in turn; prompts before decodes",
+    .chooses = "models in turn",
+    .batches = "prompts first, or chunks",
+    .memory = "on demand",
+    .starvation = "a turn in each round for a model whose requests have blocks; for one "
+                  "that lacks them: none, since others take them",
+    .thresholds = SCHEDULE_CONFIG_FILL,
     .state_bytes = state_bytes,
     .open = open,
     .plan = plan,

@@ -1,10 +1,10 @@
 /* Decides which models share which cores of this machine. A planner decides before anything is
  * loaded, or a file from `shoal plan --out` is read.
  *
- * Units of cores (machine.h) are the planner's devices; memory is divided by cores. A model
- * takes what its profile says, else predict/cores.h. The window is drawn: rates and lengths
- * as configured, or equal rates that keep the machine half busy. Plans are judged by the simulator
- * under the policies that will serve, on one lane an engine. */
+ * Units of cores (machine.h) are the planner's devices, and memory is divided by cores. A
+ * model's times come from its profile, else from predict/cores.h. The window is drawn: rates and
+ * lengths as configured, or equal rates that keep the machine half busy. The simulator judges plans
+ * under the policies that will serve, with one lane per engine. */
 #pragma once
 #include "config/config.h"
 #include "place/plan.h"

@@ -158,8 +158,7 @@ void sim_tell(struct sim *sim, const struct sim_client *client, const struct ser
     struct sim_told *told = sim_told(sim, client);
     if (told == NULL)
         return;
-    told->n_pad += event->n_pad;
-    told->n_invalid += event->n_invalid;
+    pads_add(&told->lost, event->lost);
     told->n_batches += event->n_batches;
     told->n_batch_rows += event->n_batch_rows;
     told->n_swapped += event->n_swapped;

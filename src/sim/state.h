@@ -24,7 +24,8 @@ struct sim_client {
 };
 struct sim_told {                 /* record fields over all its submissions */
     int64_t heard_ns, gap_ns_max; /* time of its last tokens; the longest wait between two */
-    int32_t n_pad, n_invalid, n_batches, n_batch_rows, n_swapped, n_early;
+    struct pads_sum lost;
+    int32_t n_batches, n_batch_rows, n_swapped, n_early;
 };
 struct sim_engine {
     struct engine *engine;

@@ -1,7 +1,7 @@
-/* The order is that of transformers, which adds tokens to the tokenizer of tokenizer.json: first
- * those of tokenizer_config.json's added_tokens_decoder by id, then named special tokens that are
- * still missing. When that list is missing, special_tokens_map.json and added_tokens.json replace
- * it. */
+/* The order is that of transformers, which adds tokens to the tokenizer of tokenizer.json. First
+ * come those of tokenizer_config.json's added_tokens_decoder by id, then named special tokens that
+ * are still missing. When that list is missing, special_tokens_map.json and added_tokens.json
+ * replace it. */
 #include "weights/hf_added.h"
 #include "base/hash.h"
 #include "base/map.h"

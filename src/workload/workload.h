@@ -140,7 +140,7 @@ void workload_begin(struct workload_stream *stream, const struct workload *workl
 /* False when all have come. */
 bool workload_next(struct workload_stream *stream, struct workload_ask *ask);
 void workload_end(struct workload_stream *stream);
-void workload_free(struct workload *workload); /* what workload_parse took */
+void workload_free(struct workload *workload); /* memory that workload_parse took */
 
 /* ---- Workloads as text: "azure-conv:rate=5", "sharegpt:rate=2,cv=4+file:trace.csv". The command
  * line and configuration files use the same syntax; docs/SIMULATOR.md explains every word. ---- */

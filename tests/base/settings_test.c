@@ -14,7 +14,7 @@ struct basket {
 };
 static const char *const fruits[] = { "apple", "pear", "plum" };
 #define ROW(field, kind, min, max)                                                                 \
-    SETTINGS_ROW(struct basket, field, SETTINGS_##kind, min, max, NULL)
+    SETTINGS_ROW(struct basket, field, SETTINGS_##kind, min, min, max, NULL, "")
 static const struct settings_row rows[] = {
     ROW(n, COUNT, 1, 1 << 20),
     ROW(seed, SEED, 0, 9e15),
@@ -22,7 +22,7 @@ static const struct settings_row rows[] = {
     ROW(ns, MILLISECONDS, 0.001, 1e9),
     ROW(weight, NUMBER, -1, 1),
     ROW(is_full, FLAG, 0, 1),
-    SETTINGS_ROW(struct basket, fruit, SETTINGS_WORD, 0, 0, fruits),
+    SETTINGS_ROW(struct basket, fruit, SETTINGS_WORD, 1, 0, 2, fruits, ""),
 };
 
 static enum status set(struct basket *basket, const char *text)

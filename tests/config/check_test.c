@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "config/config.h"
+#include "config/registry.h"
 
 static void check(const char *text, const char *sentence)
 {
@@ -13,6 +14,16 @@ static void check(const char *text, const char *sentence)
     assert_int_equal(status != STATUS_OK, sentence != NULL);
     assert_string_equal(fault.text, sentence ? sentence : "");
     config_free(&config);
+}
+
+/* The sentence about a name that a registry lacks. */
+static void check_name(const char *text, const char *begins, enum config_registry which)
+{
+    char names[CONFIG_REGISTRY_BYTES], sentence[2 * CONFIG_REGISTRY_BYTES];
+    snprintf(sentence, sizeof sentence, "%s; there are: %s%s", begins,
+             which == CONFIG_REGISTRY_PLANNERS ? "none, " : "",
+             config_registry_names(which, names));
+    check(text, sentence);
 }
 
 static void config_check_is_content(void **state)
@@ -29,22 +40,20 @@ static void config_check_is_content(void **state)
 static void config_check_knows_policies(void **state)
 {
     (void)state;
-    check("preset: x\n",
-          "there is no preset \"x\"; there are: default, seallm, muxserve, aladdin, scls, uellm, "
-          "fcfs, "
-          "rr, temporal, mlfq, sls, ils-reserve, ils-fastgen, so, pm, ab, lb, fifo, slo-dbs, odbs, "
-          "s3, jsq, p2c");
+    check_name("preset: x\n", "there is no preset \"x\"", CONFIG_REGISTRY_PRESETS);
     check("thresholds: [lease_tokens=32, has_leases=1]\n", NULL);
     check("thresholds: [lease_tokens=0]\n",
           "lease_tokens is a whole number from 1 to 1.04858e+06, not \"0\"");
-    check("policy: x\n", "there is no policy \"x\"; see shoal serve --help");
-    check("router: x\n", "there is no router \"x\"; see shoal serve --help");
-    check("kv: x\n", "there is no KV pool \"x\"; there are: merged, head-wise, private");
+    check_name("policy: x\n", "there is no policy \"x\"", CONFIG_REGISTRY_SCHEDULERS);
+    check_name("router: x\n", "there is no router \"x\"", CONFIG_REGISTRY_ROUTERS);
+    check_name("kv: x\n", "there is no KV pool \"x\"", CONFIG_REGISTRY_POOLS);
     check("kv: head-wise\n", NULL);
     check("slo: {tpot_ms: 3600000}\n", NULL); /* an hour */
-    check("predictor: x\n", "there is no predictor \"x\"; see shoal serve --help");
-    check("predictor: quantile:2\n",
-          "there is no predictor \"quantile:2\"; see shoal serve --help");
+    check_name("predictor: x\n", "there is no predictor \"x\", or none with that number",
+               CONFIG_REGISTRY_PREDICTORS);
+    check_name("predictor: quantile:2\n",
+               "there is no predictor \"quantile:2\", or none with that number",
+               CONFIG_REGISTRY_PREDICTORS);
     check("predictor: oracle\n", "predictor \"oracle\" needs lengths that only a simulation knows");
     check("predictor: quantile:0.95\n", NULL);
     check("kv_type: q8\n", "kv_type is \"q8\", expected f16, f32 or q8_0");

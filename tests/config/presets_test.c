@@ -44,23 +44,10 @@ static void presets_name_policies_that_exist(void **state)
     assert_null(presets_find("none"));
 }
 
-static void presets_are_listed_in_order(void **state)
-{
-    char text[256];
-    int n, at = 0;
-    const struct preset *presets = presets_all(&n);
-    (void)state;
-    for (int i = 0; i < n; i++)
-        at += snprintf(text + at, sizeof text - (size_t)at, "%s%s", i > 0 ? ", " : "",
-                       presets[i].name);
-    assert_string_equal(presets_names(), text);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(presets_name_policies_that_exist),
-        cmocka_unit_test(presets_are_listed_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

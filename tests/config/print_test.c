@@ -40,7 +40,11 @@ static void check_keys(const json_t *object, const struct config_key *keys, int 
         const json_t *key = property(object, group);
         if (dot)
             key = property(key, dot + 1);
-        assert_string_equal(json_string_value(json_object_get(key, "description")), keys[i].help);
+        struct str help;
+        str_init(&help);
+        config_table_add_help(&keys[i], &help);
+        assert_string_equal(json_string_value(json_object_get(key, "description")), help.at);
+        str_free(&help);
         assert_non_null(json_object_get(key, "type"));
     }
 }

@@ -61,19 +61,29 @@ static void config_table_defaults_are_in_range(void **state)
     config_free(&config);
 }
 
+static void help_has(const char *key, const char *name)
+{
+    struct str help;
+    str_init(&help);
+    config_table_add_help(find(key), &help);
+    if (strstr(help.at, name) == NULL)
+        fail_msg("the help of %s does not name %s: %s", key, name, help.at);
+    assert_null(strchr(help.at, '%'));
+    str_free(&help);
+}
+
 static void config_table_help_names_every_policy(void **state)
 {
-    int n;
+    static const struct {
+        const char *key;
+        enum config_registry names;
+    } keys[] = { { "preset", CONFIG_REGISTRY_PRESETS }, { "policy", CONFIG_REGISTRY_SCHEDULERS },
+                 { "router", CONFIG_REGISTRY_ROUTERS }, { "predictor", CONFIG_REGISTRY_PREDICTORS },
+                 { "kv", CONFIG_REGISTRY_POOLS },       { "planner", CONFIG_REGISTRY_PLANNERS } };
     (void)state;
-    const struct schedule_policy *const *policies = schedule_all(&n);
-    for (int i = 0; i < n; i++)
-        assert_non_null(strstr(find("policy")->help, policies[i]->name));
-    const struct route_policy *const *routers = route_all(&n);
-    for (int i = 0; i < n; i++)
-        assert_non_null(strstr(find("router")->help, routers[i]->name));
-    const struct preset *presets = presets_all(&n);
-    for (int i = 0; i < n; i++)
-        assert_non_null(strstr(find("preset")->help, presets[i].name));
+    for (size_t k = 0; k < COUNT_OF(keys); k++)
+        for (int i = 0; config_registry_name(keys[k].names, i) != NULL; i++)
+            help_has(keys[k].key, config_registry_name(keys[k].names, i));
 }
 
 static void config_table_assigns_each_type(void **state)

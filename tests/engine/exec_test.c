@@ -83,7 +83,7 @@ static void load_of_later_rounds(void **state)
     };
     struct batch_item items[2] = { { 0, 1, 0 }, { 1, 20, 0 } };
     struct batch batch = { .n_items = 2, .items = items };
-    struct batch padded = { .n_items = 2, .items = items, .pad_to = 70, .n_seats = 3 };
+    struct batch padded = { .n_items = 2, .items = items, .pads = { 70, 3 } };
     (void)state;
     for (int32_t round = 0; round < 6; round++) {
         struct request then[2] = { requests[0], requests[1] };

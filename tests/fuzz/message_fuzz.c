@@ -24,7 +24,7 @@ static const struct cluster_roster *roster(void)
     return &roster;
 }
 
-static int64_t sum; /* what is read goes somewhere, and a sum that wraps is undefined */
+static int64_t sum; /* uses the bytes read; signed, so that a sum that wraps is found */
 
 static void read_submit(const struct message_submit *m)
 {
@@ -57,7 +57,7 @@ static void read_report(const struct message_report *m)
     int64_t n_requests = 0, n_bytes = 0, n_tokens = 0, ns = 0;
     mirror.n_services = N_SERVICES;
     cluster_message_read_report(m, roster(), &mirror, INT64_C(1) << 60);
-    for (int s = 0; s < N_SERVICES; s++) { /* sums that routers and metrics make */
+    for (int s = 0; s < N_SERVICES; s++) { /* sums that routers and metrics compute */
         const struct service_report *row = &mirror.services[s];
         n_requests += row->n_waiting + row->n_running;
         n_bytes += row->weights_bytes + row->activation_bytes + row->kv_used_bytes;

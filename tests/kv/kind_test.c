@@ -10,7 +10,7 @@ static void names_and_finds(void **state)
     for (int i = 0; i < KV_KINDS; i++) {
         assert_true(kv_kind_find(kv_kind_name((enum kv_kind)i), &kind));
         assert_int_equal(kind, i);
-        assert_non_null(strstr(kv_kind_names(), kv_kind_name((enum kv_kind)i)));
+        assert_true(strlen(kv_kind_summary((enum kv_kind)i)) > 5);
     }
     assert_false(kv_kind_find("", &kind));
     assert_false(kv_kind_find("Merged", &kind));

@@ -1,6 +1,6 @@
-/* Attention over long contexts, where a tile's pieces are shared among the team: the bits of the
- * reference, for grouped and single heads, windows, types of cache, sizes of blocks, units of
- * heads, numbers of threads, and batches that mix single rows with many. */
+/* Attention over long contexts, where a tile's pieces are shared among the team. The bits are those
+ * of the reference, for grouped and single heads, windows, types of cache, sizes of blocks, units
+ * of heads, numbers of threads, and batches that mix single rows with many. */
 #include "test.h"
 
 #include "base/mem.h"

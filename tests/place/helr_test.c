@@ -56,7 +56,7 @@ struct brute { /* the best plan of each aim over all ordered subsets and splits 
 static void try_all(struct brute *b, int32_t n, int32_t n_left)
 {
     if (n_left == 0)
-        b->least[n] = min_i64(b->least[n], layers_step_ps(b->problem, b->parts, n));
+        b->least[n] = min_i64(b->least[n], layers_problem_step_ps(b->problem, b->parts, n));
     for (int32_t d = 0; d < b->problem->n_devices && n_left > 0; d++) {
         if (b->is_used[d])
             continue;

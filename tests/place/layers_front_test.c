@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "base/rng.h"
+#include "place/layers.h"
 #include "place/layers_front.h"
 
 enum { N_MAX = 12, L_MAX = 24 };
@@ -63,7 +64,7 @@ struct brute {
 static void try_all(struct brute *b, int32_t n, int32_t n_left)
 {
     if (n_left == 0) {
-        b->best[n] = min_i64(b->best[n], layers_step_ps(b->problem, b->parts, n));
+        b->best[n] = min_i64(b->best[n], layers_problem_step_ps(b->problem, b->parts, n));
         return;
     }
     for (int32_t d = 0; d < b->problem->n_devices; d++) {

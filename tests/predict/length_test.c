@@ -20,13 +20,10 @@ static void the_table_has_every_name_once(void **state)
     (void)state;
     int n;
     const struct length_predictor *const *all = length_all(&n);
-    char names[256] = "";
     for (int i = 0; i < n; i++) {
         assert_ptr_equal(length_find(all[i]->name), all[i]);
-        snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", i > 0 ? ", " : "",
-                 all[i]->name);
+        assert_true(strlen(all[i]->summary) > 5);
     }
-    assert_string_equal(names, length_names());
     assert_null(length_find("tarot"));
 }
 

@@ -40,15 +40,12 @@ static void plan_service(const void *state, const struct schedule_view *view,
 
 static void pad(const struct schedule_view *view, struct batch *batch, uint64_t draw)
 {
-    int32_t width = 0, n_long = 0;
-    for (int32_t i = 0; i < batch->n_items; i++)
-        width = max_i32(width, batch->items[i].n_tokens);
+    int32_t n_long = batch_width(batch);
     for (int32_t i = 0; i < batch->n_items; i++) {
         const struct request *r = &view->requests[batch->items[i].slot];
         n_long = max_i32(n_long, r->n_tokens - schedule_lacking(r) + batch->items[i].n_tokens);
     }
-    batch->pad_to = max_i32(n_long, width);
-    batch->n_seats = batch->n_items + (int32_t)(draw % 3);
+    batch->pads = (struct pads){ n_long, batch->n_items + (int32_t)(draw % 3) };
 }
 
 static void plan(const void *state, const struct schedule_view *view, struct schedule_plan *p)

@@ -92,12 +92,12 @@ static void each_mistake_is_named(void **state)
     ASSERT_WRONG("a batch on a lane that is busy, in conflict or not there",
                  (w.lane_is_busy[1] = true, w.lanes[0].conflicts = 2));
     ASSERT_WRONG("batches on lanes in conflict", (w.batches[1].lane = 1, w.lanes[1].conflicts = 1));
-    ASSERT_WRONG("a padded batch of fewer seats than members",
-                 (w.batches[0].pad_to = 50, w.batches[0].n_seats = 1));
+    ASSERT_WRONG("a padded batch of fewer rows than members",
+                 (w.batches[0].pads = (struct pads){ 50, 1 }));
     ASSERT_WRONG("a row longer than the batch's padding",
-                 (w.batches[0].pad_to = 49, w.batches[0].n_seats = 2));
+                 (w.batches[0].pads = (struct pads){ 49, 2 }));
     ASSERT_WRONG("two cohorts in a padded batch",
-                 (w.batches[0].pad_to = 50, w.batches[0].n_seats = 2, w.requests[0].cohort = 9));
+                 (w.batches[0].pads = (struct pads){ 50, 2 }, w.requests[0].cohort = 9));
     ASSERT_WRONG("a batch with no or too many items", w.batches[0].n_items = 0);
     ASSERT_WRONG("a batch whose items are not in the plan's", w.plan.n_items = 2);
     ASSERT_WRONG("a batch whose blocks the pool does not have", w.kv.n_units_free = 7);

@@ -109,15 +109,16 @@ static void draw_config(struct schedule_config *config, struct rng *rng)
     config->has_fixed_parts = rng_below(rng, 2) == 0;
 }
 
-static uint64_t serve(const struct schedule_policy *policy, uint64_t seed, uint64_t round,
-                      bool holds, int64_t *n_holds)
+/* setting: one more threshold, or NULL. */
+static uint64_t serve_with(const struct schedule_policy *policy, uint64_t seed, uint64_t round,
+                           const char *setting, int64_t *n_holds)
 {
     struct mix mix = draw_mix(seed, round);
     struct loop loop;
     struct loop_options options = options_of(policy, &mix);
     draw_config(&options.config, &mix.rng);
-    if (!holds)
-        options.config.n_rounds_max = 1;
+    if (setting != NULL)
+        assert_int_equal(schedule_config_set(&options.config, setting, NULL), STATUS_OK);
     loop_open(&loop, &options);
     for (int i = 0; i < mix.n_services; i++)
         loop.services[i].tpot_ns = i % 2 == 0 ? 40 * unit_ns : 0;
@@ -129,6 +130,49 @@ static uint64_t serve(const struct schedule_policy *policy, uint64_t seed, uint6
     uint64_t trace = loop.trace;
     loop_close(&loop);
     return trace;
+}
+
+static uint64_t serve(const struct schedule_policy *policy, uint64_t seed, uint64_t round,
+                      bool holds, int64_t *n_holds)
+{
+    return serve_with(policy, seed, round, holds ? NULL : "n_rounds_max=1", n_holds);
+}
+
+/* Is the name one of the list's? Names are separated by spaces. */
+static bool is_listed(const char *list, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = strstr(list, name); at != NULL; at = strstr(at + 1, name))
+        if ((at == list || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
+            return true;
+    return false;
+}
+
+/* A threshold that a policy's row does not list changes nothing of what it does, whether it has its
+ * least value or its most. */
+static void a_row_lists_every_threshold_that_matters(void **state)
+{
+    (void)state;
+    uint64_t seed = test_seed(9);
+    int n, n_rows;
+    int64_t n_holds = 0, n_asked = 0;
+    const struct schedule_policy *const *all = schedule_all(&n);
+    const struct settings_row *rows = schedule_config_rows(&n_rows);
+    for (uint64_t round = 0; round < 6; round++)
+        for (int i = 0; i < n; i++) {
+            uint64_t usual = serve(all[i], seed, round, true, &n_holds);
+            for (int k = 0; k < 2 * n_rows; k++) {
+                const struct settings_row *row = &rows[k / 2];
+                char text[80];
+                if (is_listed(all[i]->thresholds, row->name))
+                    continue;
+                snprintf(text, sizeof(text), "%s=%.15g", row->name, k % 2 ? row->max : row->min);
+                n_asked++;
+                if (serve_with(all[i], seed, round, text, &n_holds) != usual)
+                    fail_msg("%s does not list %s, which changes what it does", all[i]->name, text);
+            }
+        }
+    assert_true(n_asked > 1000);
 }
 
 static void every_plan_is_legal_and_every_request_ends(void **state)
@@ -155,6 +199,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_plan_is_legal_and_every_request_ends),
+        cmocka_unit_test(a_row_lists_every_threshold_that_matters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

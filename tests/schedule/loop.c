@@ -246,17 +246,9 @@ static int32_t tokens_of(const struct request *r, const struct batch_item *item)
 static struct perf_load load_of(const struct loop *loop, const struct batch *batch, int32_t round)
 {
     struct perf_load load = { 0 };
-    int32_t width = 0;
-    for (int32_t i = 0; i < batch->n_items; i++)
-        width = max_i32(width, batch->items[i].n_tokens);
-    int64_t n_rows = batch->n_seats, n_long = batch->pad_to + round;
-    if (batch->pad_to > 0 && (width == 1 || round > 0))
-        return (struct perf_load){ .n_decodes = (int32_t)n_rows,
-                                   .n_decode_context = n_rows * n_long };
-    if (batch->pad_to > 0)
-        return (struct perf_load){ .n_new = (int32_t)n_rows * width,
-                                   .n_new_squared = n_rows * width * width,
-                                   .n_new_context = n_rows * width * (n_long - width) };
+    if (!batch_is_plain(batch))
+        return perf_load_of_rows(batch_n_rows(batch), round > 0 ? 1 : batch_width(batch),
+                                 batch->pads.row_tokens + round);
     for (int32_t i = 0; i < batch->n_items; i++) {
         const struct request *r = &loop->requests[batch->items[i].slot];
         int64_t n = tokens_of(r, &batch->items[i]);

@@ -2,6 +2,7 @@
 #include "test.h"
 #include "base/rng.h"
 #include "schedule/newest.h"
+#include "schedule/fcfs.h"
 #include "schedule/policies.h"
 
 enum { N_SLOTS = 64, N_SERVICES = 2 };

@@ -68,8 +68,8 @@ static void count_items(struct loop *loop, const struct batch *batch, void *self
     (void)loop;
     char *trace = self;
     trace[strlen(trace)] = (char)('0' + batch->n_items);
-    assert_int_equal(batch->n_seats, batch->n_items);
-    assert_int_equal(batch->pad_to, 16);
+    assert_int_equal(batch->pads.n_rows, batch->n_items);
+    assert_int_equal(batch->pads.row_tokens, 16);
 }
 
 /* Cohort 7 is complete when its third comes at 5 ms; the lone request (4 ms) runs before it, since

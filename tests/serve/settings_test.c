@@ -132,10 +132,9 @@ static void settings_need_models(void **state)
             "");
         assert_string_equal(config.policy, "fcfs");
         config_free(&config);
-        assert_string_equal(
-            open_settings(is_reload,
-                          (const char *const[]){ path_of("c"), "--policy", "best", NULL }),
-            "there is no policy \"best\"; see shoal serve --help");
+        const char *sentence = open_settings(
+            is_reload, (const char *const[]){ path_of("c"), "--policy", "best", NULL });
+        assert_non_null(strstr(sentence, "there is no policy \"best\"; there are: "));
         config_free(&config);
     }
 }

@@ -1,5 +1,5 @@
-/* The door: every router on seeded traffic, every plan checked, nothing lost, the same bytes twice
- * and with holds; thousands of engines. */
+/* The simulated gateway: every router on seeded traffic, with every plan checked. Nothing is lost,
+ * and the bytes are the same twice and with holds. Also with thousands of engines. */
 #include "../test.h"
 #include "base/str.h"
 #include "sim/sim.h"
@@ -17,13 +17,16 @@ static const struct perf model = {
     .decode_scale = 1,
 };
 
-static void run(const struct route_policy *router, uint64_t seed, int32_t n_engines, bool holds,
-                struct str *out)
+static void run_with(const struct route_policy *router, uint64_t seed, int32_t n_engines,
+                     bool holds, const struct route_config *route, int32_t n_requests,
+                     struct str *out)
 {
     static const char *const names[] = { "small", "large" };
     struct sim_service services[2];
     struct sim_engine_spec engines[4];
-    struct workload workload = { .seed = seed, .n_requests = 1500, .n_services = 2 };
+    struct workload workload = { .seed = seed,
+                                 .n_requests = (uint64_t)n_requests,
+                                 .n_services = 2 };
     struct schedule_config config;
     struct sim_report report;
     for (int s = 0; s < 2; s++) {
@@ -57,14 +60,76 @@ static void run(const struct route_policy *router, uint64_t seed, int32_t n_engi
                                          .policy = schedule_find("fcfs"),
                                          .config = &config,
                                          .router = router,
+                                         .router_config = route,
                                          .workload = &workload,
                                          .checks_steps = n_engines <= 4 };
     sim_run(&options, &report);
     if (report.wrong)
         fail_msg("%s, seed %llu: %s", router->name, (unsigned long long)seed, report.wrong);
-    assert_int_equal(report.n_requests, 1500);
+    assert_int_equal(report.n_requests, n_requests);
     sim_report_print(&report, &options, out);
     sim_report_free(&report);
+}
+
+static void run(const struct route_policy *router, uint64_t seed, int32_t n_engines, bool holds,
+                struct str *out)
+{
+    run_with(router, seed, n_engines, holds, NULL, 1500, out);
+}
+
+/* Is the name one of the list's? Names are separated by spaces. */
+static bool is_listed(const char *list, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = strstr(list, name); at != NULL; at = strstr(at + 1, name))
+        if ((at == list || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
+            return true;
+    return false;
+}
+
+/* Text that sets the row's threshold: to its least value, its most, or one of its words. */
+static void set_text(const struct settings_row *row, int i, char text[80])
+{
+    if (row->kind == SETTINGS_WORD)
+        snprintf(text, 80, "%s=%s", row->name, row->words[i]);
+    else
+        snprintf(text, 80, "%s=%.15g", row->name, i == 0 ? row->min : row->max);
+}
+
+/* A threshold that a router's row does not list changes nothing of what is simulated. */
+static void a_row_lists_every_threshold_that_matters(void **state)
+{
+    (void)state;
+    uint64_t seed = test_seed(5);
+    int n, n_rows, n_asked = 0;
+    const struct route_policy *const *all = route_all(&n);
+    const struct settings_row *rows = route_config_rows(&n_rows);
+    for (int i = 0; i < n; i++) {
+        struct str usual, other;
+        str_init(&usual);
+        str_init(&other);
+        run_with(all[i], seed, 4, true, NULL, 150, &usual);
+        for (int k = 0; k < SETTINGS_WORDS * n_rows; k++) {
+            const struct settings_row *row = &rows[k / SETTINGS_WORDS];
+            struct route_config config;
+            struct fault fault;
+            char text[80];
+            if (is_listed(all[i]->thresholds, row->name) ||
+                (k % SETTINGS_WORDS == 2 && row->kind != SETTINGS_WORD))
+                continue;
+            route_config_init(&config);
+            set_text(row, k % SETTINGS_WORDS, text);
+            assert_int_equal(route_config_set(&config, text, &fault), STATUS_OK);
+            str_clear(&other);
+            run_with(all[i], seed, 4, true, &config, 150, &other);
+            n_asked++;
+            if (strcmp(usual.at, other.at) != 0)
+                fail_msg("%s does not list %s, which changes what it does", all[i]->name, text);
+        }
+        str_free(&usual);
+        str_free(&other);
+    }
+    assert_true(n_asked > 500);
 }
 
 static void every_router(void **state)
@@ -98,6 +163,7 @@ static void thousands_of_engines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(every_router),
+                                        cmocka_unit_test(a_row_lists_every_threshold_that_matters),
                                         cmocka_unit_test(thousands_of_engines) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,10 +86,12 @@ def link_faults(path, text):
             if re.match(r"[a-z]+:", target):
                 continue
             place = os.path.normpath(os.path.join(os.path.dirname(path), target)) if target else path
-            if not os.path.exists(place):
+            if target and not os.path.exists(place):
                 yield f"{path}:{n}: links to {place}, which is not in the tree"
-            elif anchor and place.endswith(".md") and anchor not in anchors(open(place, encoding="utf-8").read()):
-                yield f"{path}:{n}: {place} has no heading #{anchor}"
+            elif anchor and place.endswith(".md"):
+                there = open(place, encoding="utf-8").read() if target else text
+                if anchor not in anchors(there):
+                    yield f"{path}:{n}: {place} has no heading #{anchor}"
 
 
 def citation_faults(path, text, files):

@@ -15,8 +15,10 @@ static void test_all_names(void **state)
 {
     (void)state;
     struct route_config config;
-    int n = 0;
-    for (const char *name; (name = route_config_name(n)) != NULL; n++) {
+    int n;
+    const struct settings_row *rows = route_config_rows(&n);
+    for (int k = 0; k < n; k++) {
+        const char *name = rows[k].name;
         static const char *const values[] = { "1", "0.5", "both", "padded", "code" };
         struct route_config before;
         bool has_changed = false;

@@ -45,12 +45,14 @@ static void every_field_has_a_row(void **state)
     size_t n_bytes = 0;
     memset(&ones, 0xff, sizeof(ones));
     memset(&zeros, 0, sizeof(zeros));
-    for (int i = 0; schedule_config_name(i) != NULL; i++) {
+    int n;
+    const struct settings_row *rows = schedule_config_rows(&n);
+    for (int i = 0; i < n; i++) {
         static const char *const values[] = { "1", "16", "1000" };
         enum status status = STATUS_BAD_INPUT;
         for (size_t k = 0; k < COUNT_OF(values) && status != STATUS_OK; k++) {
             char text[80];
-            snprintf(text, sizeof(text), "%s=%s", schedule_config_name(i), values[k]);
+            snprintf(text, sizeof(text), "%s=%s", rows[i].name, values[k]);
             status = schedule_config_set(&ones, text, NULL);
             if (status == STATUS_OK)
                 status = schedule_config_set(&zeros, text, NULL);

@@ -1,6 +1,9 @@
-/* The engine's face: opening, mail, control. The iteration is in step.c, what ends in commit.c.
+/* The engine's public functions: opening, mail, control. The iteration is in step.c, and the end of
+ * batches in commit.c.
  *
  * All memory is taken here at open, sized by the options; nothing is allocated afterwards. */
+#include "engine/log.h"
+#include "engine/pads.h"
 #include "engine/room.h"
 #include "engine/state.h"
 #include "engine/swap.h"
@@ -9,32 +12,19 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Units for the pads of all lanes: for each one block that is only read, two of a row's own, and
- * those of pad_tokens. */
-static int64_t pad_units(const struct engine_options *o, const struct kv_layout *layout)
-{
-    if (o->pad_tokens == 0 || o->is_virtual)
-        return 0;
-    int64_t n_blocks = o->n_lanes * (3 + kv_blocks_for(o->pad_tokens, layout->block_tokens));
-    return layout->units_per_block > 1 ? n_blocks * layout->units_per_block
-                                       : div_up_i64(n_blocks, layout->blocks_per_unit);
-}
-
 static void open_pool(struct engine *e)
 {
     const struct engine_options *o = &e->options;
-    int64_t n_pad_units = 0;
     for (int i = 0; i < o->n_services; i++)
-        n_pad_units = max_i64(n_pad_units, pad_units(o, &o->layouts[i]));
+        e->n_units_aside = max_i64(e->n_units_aside, engine_pads_units(o, &o->layouts[i]));
     if (o->kv_bounds.block_tokens_min == 0)
         e->options.kv_bounds = kv_cut_bounds_of(o->layouts, o->n_services);
     e->options.memory_bytes =
-        max_i64(o->memory_bytes - n_pad_units * o->kv_unit_bytes, o->kv_unit_bytes);
+        max_i64(o->memory_bytes - e->n_units_aside * o->kv_unit_bytes, o->kv_unit_bytes);
     int64_t pool_bytes = o->kv_bytes_max > 0 ? o->kv_bytes_max : o->memory_bytes;
     pool_bytes = min_i64(pool_bytes, o->memory_bytes);
     pool_bytes = min_i64(pool_bytes, kv_bytes_most(o->kv_kind, o->kv_unit_bytes));
     ledger_init(&e->ledger, o->memory_bytes, e->models, o->n_services_max);
-    e->n_pad_units = n_pad_units;
     e->kv = kv_open(&(struct kv_options){
         .kind = o->kv_kind,
         .pool_bytes_max = pool_bytes,
@@ -48,7 +38,7 @@ static void open_pool(struct engine *e)
         .may_count = o->is_virtual,
         .has_prefix_cache = o->has_prefix_cache,
         .prefix_salt = o->prefix_salt,
-        .n_pad_units = n_pad_units,
+        .n_units_aside = e->n_units_aside,
         .host_bytes = o->swap_bytes,
     });
     CHECK(ledger_set_pool(&e->ledger, kv_open_bytes(e->kv)));
@@ -65,8 +55,7 @@ static void open_tables(struct engine *e)
     e->waiting_nodes = mem_take(n * sizeof(*e->waiting_nodes));
     e->deadline_nodes = mem_take(n * sizeof(*e->deadline_nodes));
     e->n_table_blocks = kv_table_sizes(e->kv);
-    if (e->options.policy->pads_batches)
-        e->pads = mem_take(n * sizeof(*e->pads));
+    e->pads = engine_pads_open(&e->options);
     if (e->options.has_prefix_cache)
         e->n_planned = mem_take(n * sizeof(*e->n_planned));
     engine_ids_open(&e->by_id, e->requests, n);
@@ -142,6 +131,7 @@ static void begin_service(struct engine *e, int i, const struct service_spec *sp
 {
     e->specs[i] = *spec;
     e->stats[i] = (struct engine_stats){ 0 };
+    engine_pads_begin_service(e->pads, i);
     e->away[i] = (struct engine_away){ 0 };
     tree_init(&e->queues[i].tree);
     e->queues[i].last = SCHEDULE_NONE;
@@ -222,13 +212,14 @@ void engine_close(struct engine *e)
 {
     if (e == NULL)
         return;
-    void *const owned[] = { e->specs,        e->services,  e->queues,           e->stats,
-                            e->room_state,   e->running,   e->requests,         e->logprobs,
-                            e->own,          e->seen,      e->waiting_nodes,    e->deadline_nodes,
-                            e->pads,         e->n_planned, e->flights[0].items, e->payload,
-                            e->policy_state, e->models,    e->wanted_bytes,     e->away };
+    void *const owned[] = { e->specs,      e->services, e->queues,           e->stats,
+                            e->room_state, e->running,  e->requests,         e->logprobs,
+                            e->own,        e->seen,     e->waiting_nodes,    e->deadline_nodes,
+                            e->n_planned,  e->payload,  e->flights[0].items, e->policy_state,
+                            e->models,     e->away,     e->wanted_bytes };
     engine_scratch_close(e->own_scratch);
     kv_close(e->kv);
+    engine_pads_close(e->pads);
     engine_bodies_close(e->bodies);
     engine_ids_close(&e->by_id);
     for (size_t i = 0; i < COUNT_OF(owned); i++)
@@ -238,8 +229,8 @@ void engine_close(struct engine *e)
 
 /* ---- Mail. ---- */
 
-/* Why this request can never be served here, with a sentence; NONE when it can. fits: it does
- * now. */
+/* Returns why this request can never be served here, with a sentence; NONE when it can. fits: it
+ * fits now. */
 static enum service_why never_why(const struct engine *e, const struct request *request,
                                   const struct request_body *body, bool fits, char text[256])
 {
@@ -274,7 +265,7 @@ static enum service_why never_why(const struct engine *e, const struct request *
     return SERVICE_WHY_NONE;
 }
 
-/* Fills the slot's record; the request is nobody's yet. */
+/* Fills the slot's record. The request belongs to no list yet. */
 static void record(struct engine *e, uint32_t slot, const struct request *request, uint32_t body)
 {
     struct request *r = &e->requests[slot];
@@ -287,8 +278,7 @@ static void record(struct engine *e, uint32_t slot, const struct request *reques
     if (r->served_ns < r->arrived_ns || r->served_ns > e->view.now_ns)
         r->served_ns = r->arrived_ns; /* it was never served, or a clock is wrong */
     e->own[slot] = (struct engine_own){ .n_said = r->n_tokens };
-    if (e->pads != NULL)
-        e->pads[slot] = (struct engine_pads){ 0 };
+    engine_pads_begin_request(e->pads, slot);
     if (e->n_planned != NULL)
         e->n_planned[slot] = 0;
     if (e->seen != NULL)
@@ -319,7 +309,7 @@ bool engine_submit(struct engine *e, const struct request *request, const struct
     enum service_why why = never_why(e, request, body, fits, text);
     if (why != SERVICE_WHY_NONE)
         return engine_say_refusal(e, request, SERVICE_ENDED, why, text);
-    if (!fits) /* other models' weights have its room: it waits at home */
+    if (!fits) /* other models' weights have its room, so it waits at the gateway */
         return engine_say_refusal(e, request, SERVICE_RETURNED, SERVICE_NO_SPACE, NULL);
     if (e->bodies && e->n_free_slots > 0 && earlier == ENGINE_IDS_NONE)
         handle = engine_bodies_take(e->bodies, body, request->n_tokens_max);
@@ -403,7 +393,7 @@ const char *engine_add_service(struct engine *e, int service, const struct servi
     const struct engine_options *o = &e->options;
     CHECK(service >= 0 && service < o->n_services_max && !engine_has_service(e, service));
     const char *why = kv_cut_refuse(o->kv_kind, &o->kv_bounds, o->kv_unit_bytes, layout);
-    if (why == NULL && pad_units(o, layout) > e->n_pad_units)
+    if (why == NULL && engine_pads_units(o, layout) > e->n_units_aside)
         why = "padded batches of it need more room than this engine set aside";
     if (why != NULL)
         return why;
@@ -421,7 +411,7 @@ bool engine_remove_service(struct engine *e, int service, int64_t now_ns)
     if (!engine_has_service(e, service) || e->room_state[service] != ENGINE_ROOM_NONE ||
         engine_is_service_busy(e, service))
         return false;
-    for (uint32_t slot = 0; slot < e->n_used; slot++) /* what has still to be said of it */
+    for (uint32_t slot = 0; slot < e->n_used; slot++) /* events that are still unsent */
         if (e->requests[slot].state != REQUEST_FREE && e->requests[slot].service == service)
             return false;
     engine_log_word(e, ENGINE_LOG_REMOVED,

@@ -1,0 +1,84 @@
+/* The loader's thread of a unit: it reads a model's header, then its weights. */
+#include "run/unit_loader.h"
+
+#include "base/time.h"
+#include "run/profile.h"
+#include "run/unit_state.h"
+
+/* Checks the spec. Blocks are cut and prompts are tokenized for the model that the file held at
+ * start. Another model would write past its blocks and look up tokens that it does not have. */
+static enum status check_spec(const struct run_unit *unit, const struct run_unit_job *job,
+                              struct fault *fault)
+{
+    const struct run_unit_service *s = &unit->services[job->service];
+    const struct model_spec *now = weights_spec(job->weights), *then = s->spec;
+    if (!then || (now->n_layers == then->n_layers && now->n_kv_heads == then->n_kv_heads &&
+                  now->head_dim == then->head_dim && now->n_vocabulary == then->n_vocabulary &&
+                  now->n_positions_max == then->n_positions_max))
+        return STATUS_OK;
+    return fault_set(fault, STATUS_BAD_INPUT,
+                     "%.150s holds another model than at the start: restart the server to use it",
+                     s->path);
+}
+
+static enum status load_header(struct run_unit *unit, struct run_unit_job *job)
+{
+    enum status status =
+        weights_open(&job->weights, unit->services[job->service].path, &job->fault);
+    if (status == STATUS_OK)
+        status = check_spec(unit, job, &job->fault);
+    if (status != STATUS_OK)
+        return status;
+    job->weights_bytes = run_model_packed_bytes(job->weights, unit->options.device);
+    job->activation_bytes =
+        run_model_peak_bytes(job->weights, unit->options.device, unit->options.n_rows_max,
+                             unit->options.n_logit_rows_max);
+    return STATUS_OK;
+}
+
+static enum status load_weights(struct run_unit *unit, struct run_unit_job *job)
+{
+    struct weights *weights = job->weights;
+    job->weights = NULL;
+    const struct run_model_options options = { .device = unit->options.device,
+                                               .kv_dtype = unit->services[job->service].kv_dtype,
+                                               .progress = &unit->progress };
+    enum status status = run_model_open(job->model, weights, &options, &job->fault);
+    if (status != STATUS_OK)
+        return status;
+    if (unit->services[job->service].has_perf) {
+        job->perf = unit->services[job->service].perf;
+        return STATUS_OK;
+    }
+    const struct run_profile_options profile = {
+        .budget_ns = unit->options.profile_ns,
+        .n_rows_max = min_i32(unit->options.n_rows_max, 256),
+        .n_decodes_max = min_i32(unit->options.n_logit_rows_max, 32),
+        /* Booked for the batches of a model that has none so far. */
+        .bytes_max = job->activation_bytes,
+    };
+    run_profile(job->model, &profile, &job->perf);
+    return STATUS_OK;
+}
+
+void run_unit_loader(void *arg)
+{
+    struct run_unit *unit = arg;
+    struct run_unit_job *job = &unit->job;
+    struct pace pace;
+    thread_give_way(); /* requests take precedence over a load */
+    pace_begin(&pace, unit->name);
+    while (!atomic_load(&unit->is_closing)) {
+        wake_wait(&unit->job_wake, -1);
+        wake_clear(&unit->job_wake);
+        int phase = atomic_load(&job->phase);
+        if (phase != JOB_WANT_OPEN && phase != JOB_WANT_PACK)
+            continue;
+        (void)pace_due(&pace, job->said_ns, "began a load later than told by");
+        job->status = phase == JOB_WANT_OPEN ? load_header(unit, job) : load_weights(unit, job);
+        job->said_ns = time_now_ns();
+        int done = phase == JOB_WANT_OPEN ? JOB_HAVE_OPEN : JOB_HAVE_PACK;
+        atomic_store(&job->phase, job->status == STATUS_OK ? done : JOB_FAILED);
+        wake_up(&unit->loader_wake);
+    }
+}

@@ -1,0 +1,54 @@
+"""Puts what `shoal config` prints into the documents: the tables of keys and policies, and the schema.
+
+usage: doc_tables.py SHOAL        (./dev tables builds it first)
+"""
+import re
+import subprocess
+import sys
+
+DOCS = ("docs/CONFIG.md", "docs/POLICIES.md", "docs/PLACEMENT.md")
+
+
+def printed(what):
+    return subprocess.run([sys.argv[1], "config", what], capture_output=True, text=True, check=True).stdout
+
+
+def tables(text):
+    """Its tables: runs of lines that begin with "|"."""
+    return re.findall(r"(?:^\|.*\n)+", text, re.M)
+
+
+def replace(doc, table):
+    """The document with the table in the place of the one that has the same head. None: it has none."""
+    head = table.split("\n")[0]
+    old = next((t for t in tables(doc) if t.split("\n")[0] == head and shares_a_row(t, table)), None)
+    return None if old is None else doc.replace(old, table)
+
+
+def shares_a_row(old, new):
+    """Two tables of one head are told apart by the names in their first column."""
+    def names(table):
+        return {line.split("|")[1] for line in table.split("\n")[2:] if line}
+    return bool(names(old) & names(new))
+
+
+def main():
+    lost = 0
+    docs = {path: open(path, encoding="utf-8").read() for path in DOCS}
+    for table in tables(printed("keys")) + tables(printed("policies")):
+        found = False
+        for path, doc in docs.items():
+            new = replace(doc, table)
+            if new is not None:
+                docs[path], found = new, True
+        if not found:
+            print("in no document:", table.split("\n")[0])
+            lost += "predictor" not in table.split("\n")[0]  # docs/PREDICT.md says more of them
+    for path, doc in docs.items():
+        open(path, "w", encoding="utf-8").write(doc)
+    open("docs/config.schema.json", "w", encoding="utf-8").write(printed("schema"))
+    return lost
+
+
+if __name__ == "__main__":
+    sys.exit(main())

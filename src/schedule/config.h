@@ -8,7 +8,7 @@
 /* clang-format off */
 #define SCHEDULE_THRESHOLDS(T)                                                                     \
     T(int32_t, n_seqs_max, COUNT, 256, 1, LIMIT_BATCH_ITEMS, "requests of one batch")              \
-    T(int32_t, n_batch_tokens_max, COUNT, 2048, 16, LIMIT_BATCH_TOKENS,                            \
+    T(int32_t, n_batch_tokens_max, COUNT, 2048, 1, LIMIT_BATCH_TOKENS,                            \
       "prompt tokens of one batch")                                                                \
     T(int32_t, chunk_tokens, COUNT, 0, 0, LIMIT_BATCH_TOKENS, "prompts are computed in chunks "    \
       "beside the decodes of their model, with at most so many tokens in such a batch; 0: "        \

@@ -1,6 +1,7 @@
 /* Fields by name: every kind is stored as written, and a wrong text changes nothing. */
 #include "../test.h"
 #include "base/settings.h"
+#include "base/str.h"
 #include "base/time.h"
 
 enum fruit { APPLE, PEAR, PLUM };
@@ -13,15 +14,15 @@ struct basket {
     enum fruit fruit;
 };
 static const char *const fruits[] = { "apple", "pear", "plum" };
-#define ROW(field, kind, min, max)                                                                 \
-    SETTINGS_ROW(struct basket, field, SETTINGS_##kind, min, min, max, NULL, "")
+#define ROW(field, kind, initial, min, max)                                                        \
+    SETTINGS_ROW(struct basket, field, SETTINGS_##kind, initial, min, max, NULL, "")
 static const struct settings_row rows[] = {
-    ROW(n, COUNT, 1, 1 << 20),
-    ROW(seed, SEED, 0, 9e15),
-    ROW(bytes, BYTES, 0, 1e15),
-    ROW(ns, MILLISECONDS, 0.001, 1e9),
-    ROW(weight, NUMBER, -1, 1),
-    ROW(is_full, FLAG, 0, 1),
+    ROW(n, COUNT, 7, 1, 1 << 20),
+    ROW(seed, SEED, 3, 0, 9e15),
+    ROW(bytes, BYTES, 1024, 0, 1e15),
+    ROW(ns, MILLISECONDS, 2.5, 0.001, 1e9),
+    ROW(weight, NUMBER, -0.5, -1, 1),
+    ROW(is_full, FLAG, 1, 0, 1),
     SETTINGS_ROW(struct basket, fruit, SETTINGS_WORD, 1, 0, 2, fruits, ""),
 };
 
@@ -73,9 +74,68 @@ static void test_wrong(void **state)
     assert_int_equal(set(&basket, "nn=1"), STATUS_NOT_FOUND);
 }
 
+static void test_initial(void **state)
+{
+    (void)state;
+    struct basket basket;
+    memset(&basket, 0xff, sizeof(basket));
+    settings_init(&basket, rows, COUNT_OF(rows));
+    assert_true(basket.n == 7 && basket.seed == 3 && basket.bytes == 1024);
+    assert_int_equal(basket.ns, 2500000);
+    assert_true(basket.weight == -0.5 && basket.is_full && basket.fruit == PEAR);
+    assert_true(settings_are_sound(&basket, rows, COUNT_OF(rows)));
+}
+
+/* Whatever stands in one field alone: out of its range it is found. */
+static void test_soundness(void **state)
+{
+    (void)state;
+    const struct basket wrong[] = {
+        { .n = 0, .ns = 1000 },
+        { .n = (1 << 20) + 1, .ns = 1000 },
+        { .n = 1, .ns = 999 },
+        { .n = 1, .ns = 1000, .bytes = -1 },
+        { .n = 1, .ns = 1000, .weight = 1.5 },
+        { .n = 1, .ns = 1000, .weight = __builtin_nan("") },
+        { .n = 1, .ns = 1000, .fruit = (enum fruit)3 },
+    };
+    struct basket right = { .n = 1, .ns = 1000 };
+    assert_true(settings_are_sound(&right, rows, COUNT_OF(rows)));
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
+        assert_false(settings_are_sound(&wrong[i], rows, COUNT_OF(rows)));
+    memset(&right.is_full, 2, 1);
+    assert_false(settings_are_sound(&right, rows, COUNT_OF(rows)));
+}
+
+static void test_words_for_people(void **state)
+{
+    (void)state;
+    static const char *const expected[] = {
+        "7, 1 to 1048576",
+        "3, 0 to 9e+15",
+        "1024, 0 to 1e+15",
+        "2.5, 0.001 to 1000000000 ms",
+        "-0.5, -1 to 1",
+        "1, 0 or 1",
+        "pear, apple, pear or plum",
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct str text;
+        str_init(&text);
+        settings_add_initial(&rows[i], &text);
+        str_add_text(&text, ", ");
+        settings_add_range(&rows[i], &text);
+        assert_string_equal(text.at, expected[i]);
+        str_free(&text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_kinds),
+                                        cmocka_unit_test(test_initial),
+                                        cmocka_unit_test(test_soundness),
+                                        cmocka_unit_test(test_words_for_people),
                                         cmocka_unit_test(test_wrong) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

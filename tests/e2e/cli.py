@@ -210,6 +210,7 @@ def cli_config():
     schema = json.loads(succeed("config", "schema"))
     assert schema["properties"]["models"]["additionalProperties"]["required"] == ["path"]
     assert "| `kv_bytes` |" in succeed("config", "keys")
+    assert "| `fcfs` | earliest prompt" in succeed("config", "policies")
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "bad.yaml")
         with open(path, "w", encoding="utf-8") as file:
@@ -221,8 +222,8 @@ def cli_config():
         refuse("bad.yaml:2:1: a tab: lines of YAML begin with spaces only", "config", "check", path)
         refuse("bad.yaml:2:1: a tab: lines of YAML begin with spaces only", "serve", path)
     refuse("No such file or directory", "config", "check", "/nonexistent.yaml")
-    refuse("expected check FILE, schema or keys", "config", "chequer")
-    refuse("expected check FILE, or schema, or keys", "config")
+    refuse("expected check FILE, schema, keys or policies", "config", "chequer")
+    refuse("expected check FILE, or schema, or keys, or policies", "config")
 
 
 @test

@@ -66,12 +66,36 @@ static void every_field_has_a_row(void **state)
     }
 }
 
+/* Where a log or a crash left any bytes, no policy reckons with them: minus one, no number, and a
+ * flag that is neither. */
+static void no_field_may_hold_any_bytes(void **state)
+{
+    (void)state;
+    int n;
+    const struct settings_row *rows = schedule_config_rows(&n);
+    struct schedule_config config;
+    schedule_config_init(&config);
+    assert_true(schedule_config_is_sound(&config));
+    for (int i = 0; i < n; i++) {
+        static const size_t bytes[] = {
+            [SETTINGS_COUNT] = 4,  [SETTINGS_SEED] = 8,         [SETTINGS_BYTES] = 8,
+            [SETTINGS_NUMBER] = 8, [SETTINGS_MILLISECONDS] = 8, [SETTINGS_FLAG] = 1,
+            [SETTINGS_WORD] = 4
+        };
+        schedule_config_init(&config);
+        memset((unsigned char *)&config + rows[i].offset, 0xff, bytes[rows[i].kind]);
+        if (schedule_config_is_sound(&config))
+            fail_msg("%s may hold any bytes", rows[i].name);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_value_lands_in_its_field),
         cmocka_unit_test(what_is_wrong_is_said),
         cmocka_unit_test(every_field_has_a_row),
+        cmocka_unit_test(no_field_may_hold_any_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* A set of small numbers, 0 to SET_MAX - 1, for example of services. It is a plain value of one bit
- * each, to be copied and kept in other structs; {0} is empty.
+/* A set of small numbers, 0 to SET_MAX - 1, such as services. It is a plain value of one bit each,
+ * to be copied and kept in other structs; {0} is empty.
  *
  * A caller that queries a set often passes how many numbers there are (n). Words that can have no
  * member are then not read, so a set of up to 64 costs what one word costs. Code that keeps many

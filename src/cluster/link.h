@@ -1,14 +1,14 @@
 /* A link: one session between a gateway and a node, for one of its ends.
  *
  *   gateway  NONE --begins: draws a session, sends OPEN--> OPEN --ends--> NONE
- *   node     NONE --takes OPEN--------------------------> OPEN --ends, or takes another OPEN-->
- * NONE
+ *   node     NONE --takes OPEN--> OPEN --ends, or takes another OPEN--> NONE
  *
  * Within a session each message counts once and in order, and a session that cannot keep this ends.
  * A session ends when a message is missing, when the other end sends CLOSED, or, on a bus that can
  * lose messages, after 3 s of silence. Both ends send BEAT after a second without another message.
- * When it has ended, the gateway takes back each request that it sent over it. The node ends each
- * request that came over it, and no message of it counts again.
+ * A port whose connection to the peer breaks sends CLOSED of session 0, which ends whatever session
+ * is open. When a session has ended, the gateway takes back each request that it sent over it. The
+ * node ends each request that came over it, and no message of it counts again.
  *
  * Silence is counted in steps of at most a second, so that an end which was itself stopped for long
  * does not take the other one for dead. */

@@ -6,6 +6,7 @@
 #include "report/workers.h"
 #include "scenario/desk.h"
 #include "scenario/plan.h"
+#include "scenario/write.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -298,11 +299,30 @@ static bool save(const char *path, const struct str *text)
     return file_write(path, text->at, text->n, &fault) == STATUS_OK || complain(&fault);
 }
 
+/* The plan as a scenario for `shoal sim`. */
+static bool save_scenario(const struct plan_run *run)
+{
+    struct scenario *scenario = mem_take(sizeof(*scenario));
+    struct fault fault;
+    struct str text;
+    str_init(&text);
+    bool is_fine = scenario_plan(&run->desk.of, &run->ask->scenario, &run->options[0].plan,
+                                 scenario, &fault) == STATUS_OK ||
+                   complain(&fault);
+    if (is_fine) {
+        scenario_write(scenario, &text);
+        is_fine = save(run->ask->out, &text);
+    }
+    str_free(&text);
+    scenario_close(scenario);
+    mem_give(scenario);
+    return is_fine;
+}
+
 static bool tell(const struct plan_run *run, const struct report_plan *report, bool compares)
 {
     const struct scenario *scenario = &run->ask->scenario;
     struct str text, page;
-    struct fault fault;
     bool is_fine = true;
     str_init(&text);
     str_init(&page);
@@ -317,14 +337,8 @@ static bool tell(const struct plan_run *run, const struct report_plan *report, b
         report_plan_page(report, scenario->is_json ? "" : text.at, &page);
         is_fine = save(scenario->html, &page);
     }
-    if (run->ask->out != NULL) {
-        str_clear(&page);
-        if (scenario_plan(&run->desk.of, scenario, &run->options[0].plan, &page, &fault) !=
-            STATUS_OK)
-            is_fine = complain(&fault);
-        else
-            is_fine = save(run->ask->out, &page) && is_fine;
-    }
+    if (run->ask->out != NULL)
+        is_fine = save_scenario(run) && is_fine;
     str_free(&page);
     str_free(&text);
     return is_fine;

@@ -1,4 +1,4 @@
-/* Presets: a named row of policies, after ALGORITHMS.md section 9.4. */
+/* Presets: a named row of policies, after docs/ALGORITHMS.md section 7.4. */
 #pragma once
 #include "kv/kv.h"
 

@@ -1,8 +1,8 @@
 /* Learns figures of the services: solo times, lengths, arrival rates.
  *
  * L-hat and sigma are exponential averages over finished requests (window 1000) of the solo time
- * X(i, o) at their true lengths. Until 20 have finished, X(256, 256) replaces them (ALGORITHMS
- * D-1).
+ * X(i, o) at their true lengths. Until 20 have finished, X(256, 256) replaces them
+ * (docs/ALGORITHMS.md D-1).
  *
  * Arrival rates are averages over whole seconds of virtual or real time, so they depend on when
  * requests come, not on how often the engine looks. */

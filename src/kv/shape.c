@@ -1,5 +1,5 @@
-/* Chooses the unit's size, and how each service cuts it, so that the cut wastes least (ALGORITHMS
- * D-10).
+/* Chooses the unit's size, and how each service cuts it, so that the cut wastes least
+ * (docs/ALGORITHMS.md D-10).
  *
  * A service with b bytes a token cuts a unit of U bytes into k blocks of t tokens and loses
  * 1 - k t b / U of it. The best U always fits at least one service exactly (else it could shrink).

@@ -84,8 +84,9 @@ static enum status through_file(const struct papers *repro, const struct run *ru
     return status;
 }
 
-enum status papers_simulate(struct papers *repro, const char *key, const char *policy,
-                            const char *yaml, struct fault *fault)
+/* Takes the scenario with its texts: what is left there is an empty one. */
+static enum status simulate(struct papers *repro, const char *key, const char *policy,
+                            struct scenario *scenario, struct fault *fault)
 {
     CHECK(repro->n_runs < PAPERS_KEYS_MAX && papers_case(repro, key, 0) == NULL);
     struct run *run = &repro->runs[repro->n_runs++];
@@ -93,8 +94,8 @@ enum status papers_simulate(struct papers *repro, const char *key, const char *p
     snprintf(run->key, sizeof(run->key), "%s", key);
     snprintf(names, sizeof(names), "%s", papers_swapped(repro, policy));
     run->cases = mem_take((size_t)repro->n_seeds * sizeof(*run->cases));
-    scenario_init(&run->scenario);
-    enum status status = scenario_parse(&run->scenario, key, yaml, strlen(yaml), fault);
+    run->scenario = *scenario; /* with its texts */
+    scenario_init(scenario);
     char *slash = strchr(names, '/');
     if (slash != NULL) {
         *slash = '\0';
@@ -103,8 +104,7 @@ enum status papers_simulate(struct papers *repro, const char *key, const char *p
     struct score_rule rule;
     if (repro->kv != NULL)
         run->scenario.kv = repro->kv;
-    if (status == STATUS_OK)
-        status = scenario_cases_rule_of(&run->scenario, &rule, fault);
+    enum status status = scenario_cases_rule_of(&run->scenario, &rule, fault);
     for (int i = 0; i < repro->n_seeds; i++)
         run->cases[i] = (struct scenario_case){ .label = names,
                                                 .seed = (uint64_t)i + 1,
@@ -123,8 +123,21 @@ enum status papers_simulate(struct papers *repro, const char *key, const char *p
     return status;
 }
 
-enum status papers_place(struct papers *repro, const struct papers_place_ask *ask,
-                         struct papers_placed *placed, struct str *out, struct fault *fault)
+enum status papers_simulate(struct papers *repro, const char *key, const char *policy,
+                            const char *yaml, struct fault *fault)
+{
+    struct scenario *scenario = mem_take(sizeof(*scenario));
+    scenario_init(scenario);
+    enum status status = scenario_parse(scenario, key, yaml, strlen(yaml), fault);
+    if (status == STATUS_OK)
+        status = simulate(repro, key, policy, scenario, fault);
+    scenario_close(scenario);
+    mem_give(scenario);
+    return status;
+}
+
+static enum status place(struct papers *repro, const struct papers_place_ask *ask,
+                         struct papers_placed *placed, struct scenario *out, struct fault *fault)
 {
     const struct place_planner *chosen = place_planner_find(papers_swapped(repro, ask->planner));
     const struct plan_search search = { .effort = 1 };
@@ -133,6 +146,7 @@ enum status papers_place(struct papers *repro, const struct papers_place_ask *as
     struct plan_option option;
     CHECK(chosen != NULL);
     scenario_init(scenario);
+    scenario_init(out);
     enum status status =
         scenario_parse(scenario, ask->planner, ask->yaml, strlen(ask->yaml), fault);
     int64_t duration_ns = scenario->duration_ns;
@@ -159,6 +173,35 @@ enum status papers_place(struct papers *repro, const struct papers_place_ask *as
     scenario_desk_close(desk);
     scenario_close(scenario);
     mem_give(desk);
+    mem_give(scenario);
+    return status;
+}
+
+enum status papers_place(struct papers *repro, const struct papers_place_ask *ask,
+                         struct papers_placed *placed, struct fault *fault)
+{
+    struct scenario *scenario = mem_take(sizeof(*scenario));
+    enum status status = place(repro, ask, placed, scenario, fault);
+    scenario_close(scenario);
+    mem_give(scenario);
+    return status;
+}
+
+enum status papers_simulate_placed(struct papers *repro, const char *key,
+                                   const struct papers_place_ask *ask, const char *more,
+                                   bool *is_placed, struct fault *fault)
+{
+    struct scenario *scenario = mem_take(sizeof(*scenario));
+    struct papers_placed placed;
+    enum status status = place(repro, ask, &placed, scenario, fault);
+    *is_placed = status == STATUS_OK;
+    if (status == STATUS_OK)
+        status = scenario_parse(scenario, key, more, strlen(more), fault);
+    if (*is_placed && status == STATUS_OK)
+        status = simulate(repro, key, ask->policy, scenario, fault);
+    else if (status == STATUS_UNSUPPORTED && !*is_placed)
+        status = STATUS_OK;
+    scenario_close(scenario);
     mem_give(scenario);
     return status;
 }

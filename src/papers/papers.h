@@ -38,8 +38,7 @@ int papers_run(const struct papers_options *options, const char *name);
 enum status papers_simulate(struct papers *repro, const char *key, const char *policy,
                             const char *yaml, struct fault *fault) MUST_USE;
 /* Has a planner place the services of a scenario with `nodes:`, on the workload of the scenario's
- * seed, judged under the policy. The scenario with its engines goes to out, for papers_simulate.
- * STATUS_UNSUPPORTED: the planner leaves a service out. */
+ * seed, judged under the policy. STATUS_UNSUPPORTED: the planner leaves a service out. */
 struct papers_placed {
     double plan_s; /* that planning took */
     int32_t n_placed, n_services, n_devices;
@@ -49,8 +48,12 @@ struct papers_place_ask {
     const char *planner, *policy, *yaml;
 };
 enum status papers_place(struct papers *repro, const struct papers_place_ask *ask,
-                         struct papers_placed *placed, struct str *out,
-                         struct fault *fault) MUST_USE;
+                         struct papers_placed *placed, struct fault *fault) MUST_USE;
+/* Places as above, then simulates those engines under the same policy. more has lines of a scenario
+ * that override it. When a service is not placed, nothing is run, which is not a fault. */
+enum status papers_simulate_placed(struct papers *repro, const char *key,
+                                   const struct papers_place_ask *ask, const char *more,
+                                   bool *is_placed, struct fault *fault) MUST_USE;
 /* Writes a file beside the records. Its path is valid as long as the claim runs. */
 enum status papers_file(struct papers *repro, const char *name, const char *text, const char **path,
                         struct fault *fault) MUST_USE;

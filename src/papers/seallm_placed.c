@@ -327,22 +327,14 @@ static void add_devices(int n, struct str *yaml)
 static enum status run_on(struct papers *repro, const struct papers_system *system, int n,
                           const char *key, bool *is_placed, struct fault *fault)
 {
-    struct papers_placed placed;
-    struct str setting, yaml;
+    struct str setting;
     str_init(&setting);
-    str_init(&yaml);
     add_setting(10, &setting);
     str_printf(&setting, "duration: %ds\n", papers_is_quick(repro) ? 60 : 300);
     add_devices(n, &setting);
     const struct papers_place_ask ask = { system->planner, system->policy, setting.at };
-    enum status status = papers_place(repro, &ask, &placed, &yaml, fault);
-    *is_placed = status == STATUS_OK;
-    if (*is_placed)
-        status = papers_simulate(repro, key, system->policy, yaml.at, fault);
-    else if (status == STATUS_UNSUPPORTED)
-        status = STATUS_OK;
+    enum status status = papers_simulate_placed(repro, key, &ask, "", is_placed, fault);
     str_free(&setting);
-    str_free(&yaml);
     return status;
 }
 
@@ -478,15 +470,13 @@ static enum status fig14(struct papers *repro, struct fault *fault)
         static const struct papers_system *const both[] = { &sea, &ours };
         for (size_t s = 0; s < COUNT_OF(both) && status == STATUS_OK; s++) {
             struct papers_placed placed;
-            struct str yaml, out;
+            struct str yaml;
             str_init(&yaml);
-            str_init(&out);
             add_setting(10, &yaml);
             str_printf(&yaml, "nodes: [{count: %d, device: a800, devices: 8}]\n", nodes[i]);
             const struct papers_place_ask ask = { both[s]->planner, both[s]->policy, yaml.at };
-            status = papers_place(repro, &ask, &placed, &out, fault);
+            status = papers_place(repro, &ask, &placed, fault);
             str_free(&yaml);
-            str_free(&out);
             if (status == STATUS_UNSUPPORTED)
                 status = STATUS_OK;
             if (status != STATUS_OK)

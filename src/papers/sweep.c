@@ -22,29 +22,23 @@ static enum status run_one(struct papers *repro, const struct papers_sweep *swee
 {
     char key[PAPERS_KEY_MAX];
     enum status status = STATUS_OK;
-    struct str setting, yaml;
+    struct str setting;
     papers_sweep_key(sweep, system, i, key);
     str_init(&setting);
-    str_init(&yaml);
     sweep->setting(sweep, sweep->at[i], &setting);
     str_printf(&setting, "duration: %ds\n", sweep->duration_s);
     if (system->planner != NULL) {
-        struct papers_placed placed;
         str_printf(&setting, "nodes: [{count: %d, device: %s, devices: 8}]\n",
                    sweep->n_nodes(sweep, sweep->at[i]), sweep->device);
         const struct papers_place_ask ask = { system->planner, system->policy, setting.at };
-        status = papers_place(repro, &ask, &placed, &yaml, fault);
-        str_add_text(&yaml, system->more);
+        bool is_placed;
+        status = papers_simulate_placed(repro, key, &ask, system->more, &is_placed, fault);
     } else {
-        str_printf(&yaml, "%s%sdevice: %s\nengines:\n%s", setting.at, system->more, sweep->device,
+        str_printf(&setting, "%sdevice: %s\nengines:\n%s", system->more, sweep->device,
                    system->engines);
+        status = papers_simulate(repro, key, system->policy, setting.at, fault);
     }
-    if (status == STATUS_OK)
-        status = papers_simulate(repro, key, system->policy, yaml.at, fault);
-    else if (status == STATUS_UNSUPPORTED)
-        status = STATUS_OK;
     str_free(&setting);
-    str_free(&yaml);
     return status;
 }
 

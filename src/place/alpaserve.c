@@ -1,4 +1,4 @@
-/* AlpaServe's placement, its fast greedy search (ALGORITHMS.md 6.3).
+/* AlpaServe's placement, its fast greedy search (docs/ALGORITHMS.md 6.3).
  *
  * It tries every group size 2^k: equal groups, and the remainder of a node in smaller powers of
  * two. It adds one copy at a time, after a simulation. Models are in the order of their requests

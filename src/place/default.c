@@ -1,5 +1,5 @@
 /* The default planner: mesh groups by arithmetic, the best few by simulation, and the best of these
- * improved by simulation (ALGORITHMS.md 9.1, 9.2).
+ * improved by simulation (docs/ALGORITHMS.md 7.1, 7.2).
  *
  * Screen: for every degree the nodes are cut as SeaLLM cuts them. Services are put on them one copy
  * at a time, each where the estimate gains most. Beam: nodes of the best two are cut again in every
@@ -443,7 +443,7 @@ static void plan(const struct place_desk *asked, struct place_plan *plan)
 
 const struct place_planner place_default = {
     .name = "default",
-    .source = "ALGORITHMS 9.1, 9.2; `place/samples.h`",
+    .source = "docs/ALGORITHMS.md 7.1, 7.2; `place/samples.h`",
     .summary = "groups by arithmetic, the best few judged and bettered by simulation",
     .optimises = "what it expects of requests that are still to come: [its "
                  "search](#the-search-of-default)",

@@ -1,5 +1,5 @@
-/* Dedicated devices: the cluster is split evenly over the services, and none shares (ALGORITHMS.md
- * 6.1; the vLLM baseline of SeaLLM and MuxServe).
+/* Dedicated devices: the cluster is split evenly over the services, and none shares
+ * (docs/ALGORITHMS.md 6.1; the vLLM baseline of SeaLLM and MuxServe).
  *
  * A service's groups have the devices that it needs, or its even share if that is more. The rest of
  * an even split goes, group by group, to the service with the fewest devices; among equals to the

@@ -1,4 +1,4 @@
-/* The greedy baseline of MuxServe's Figure 8 (ALGORITHMS.md 2.4). All groups have the fewest
+/* The greedy baseline of MuxServe's Figure 8 (docs/ALGORITHMS.md 2.4). All groups have the fewest
  * devices that hold every service. Services go in order of their rate, each to the group with the
  * most free memory. */
 #include "place/planners.h"

@@ -1,5 +1,5 @@
 /* Makes the first groups. Nodes are cut into groups of one degree, after larger ones for the
- * services that need them (the merge rule of SeaLLM's text, ALGORITHMS.md 1.2). */
+ * services that need them (the merge rule of SeaLLM's text, docs/ALGORITHMS.md 1.2). */
 #pragma once
 #include "place/plan.h"
 

@@ -1,10 +1,10 @@
 /* Judges what a plan is worth. This is the contract between planners and the simulator
  * (sim/judge.h, which cmd hands in), and the order in which plans are better than one another.
  *
- * Scores are compared in this order (after ALGORITHMS.md 9.2). First, more services placed. Second,
- * how far services come towards the required attainment, in whole hundredths. Third, attainment
- * over all requests, in steps of a thousandth. Fourth, normalized latency, in steps of a hundredth.
- * Last, fewer devices.
+ * Scores are compared in this order (after docs/ALGORITHMS.md 7.2). First, more services placed.
+ * Second, how far services come towards the required attainment, in whole hundredths. Third,
+ * attainment over all requests, in steps of a thousandth. Fourth, normalized latency, in steps of a
+ * hundredth. Last, fewer devices.
  *
  * SeaLLM's constraint, that every service reaches the attainment (Equation 5), decides before
  * anything else as in D-3, because only such a plan comes all of the way. Without such a plan, D-3

@@ -7,8 +7,8 @@
  *
  * Layers are equal; times are integer picoseconds.
  *
- * Source: UELLM, section 4.3 and Algorithm 2, as ALGORITHMS.md section 5.3 corrects it, since the
- * printed algorithm is no dynamic program. The planners lr, he and helr are exact
+ * Source: UELLM, section 4.3 and Algorithm 2, as docs/ALGORITHMS.md section 5.3 corrects it, since
+ * the printed algorithm is no dynamic program. The planners lr, he and helr are exact
  * (place/layers_front.h gives the cost). The planners bgs and even-layers are the baselines of
  * section 6.10. */
 #pragma once

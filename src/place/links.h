@@ -3,7 +3,7 @@
  * A link is a latency and a bandwidth. They come from `nvidia-smi topo -m` (its matrix of words, as
  * UELLM's Table 2 prints it), or from our own table with microseconds and GB/s. Programs that query
  * hwloc or NVML (scenario/links_here.h) fill the struct themselves. Source of the latencies:
- * ALGORITHMS.md section 5.5. */
+ * docs/ALGORITHMS.md section 5.5. */
 #pragma once
 #include "base/status.h"
 

@@ -1,5 +1,5 @@
 /* Default vLLM in Aladdin's evaluation: all devices of a machine are one group
- * (ALGORITHMS.md 6.15).
+ * (docs/ALGORITHMS.md 6.15).
  *
  * Services in order of their rate go to the machine with the least load. Machines left empty take
  * another copy of the service with the most load per copy. */

@@ -1,4 +1,4 @@
-/* Morphling's search for a configuration, as UELLM compares with it (ALGORITHMS.md 6.9). Every
+/* Morphling's search for a configuration, as UELLM compares with it (docs/ALGORITHMS.md 6.9). Every
  * service is alone, few stress tests run, and the cheapest configuration is taken that an adapted
  * model calls good.
  *

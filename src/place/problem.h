@@ -8,6 +8,7 @@
  *
  * The code that makes a problem owns all of it, and it must stay unchanged while a planner runs. */
 #pragma once
+#include "core/service_size.h"
 #include "core/service_spec.h"
 #include "predict/perf.h"
 
@@ -39,7 +40,7 @@ struct place_window {
 };
 struct place_service {
     const char *name;
-    int64_t weights_bytes, activation_bytes, kv_bytes_per_token;
+    struct service_size size;
     struct service_slo slo;   /* zeros: only the scale of place_limits applies */
     const struct perf *perfs; /* (n_kinds, PLACE_DEGREES) */
 

@@ -7,7 +7,7 @@
  * was planned on, it must be better than the old one by more than noise. Its gain until the next
  * plan must also exceed what moving costs.
  *
- * It is pure. Source: SeaLLM, section 4.5; ALGORITHMS.md section 1.5. */
+ * It is pure. Source: SeaLLM, section 4.5; docs/ALGORITHMS.md section 1.5. */
 #pragma once
 #include "base/base.h"
 

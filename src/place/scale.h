@@ -9,7 +9,7 @@
  * simulator's choice (sim/scaled.h) is the emptiest, which stops when its own requests have ended.
  *
  * It is pure, without clock or memory, and the simulator and the manager call it alike.
- * Source: Aladdin, section 5.2; ALGORITHMS.md section 3.6, D-19. */
+ * Source: Aladdin, section 5.2; docs/ALGORITHMS.md section 3.6, D-19. */
 #pragma once
 #include "place/workers.h"
 

@@ -1,4 +1,4 @@
-/* SeaLLM's placement search (Algorithm 1, corrected: ALGORITHMS.md 1.2).
+/* SeaLLM's placement search (Algorithm 1, corrected: docs/ALGORITHMS.md 1.2).
  *
  * For every degree the nodes are cut into groups of it, and adjacent groups are merged for models
  * that need more. Then it adds one copy at a time, after a simulation. A service's need is its late

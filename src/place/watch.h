@@ -1,8 +1,8 @@
 /* Decides when to plan the layers anew: a device joined or left, or KV outgrew its reserve for a
  * while.
  *
- * UELLM claims to scale but gives no rule, so this is the rule of ALGORITHMS.md section 5.5. It is
- * pure: the state is the caller's, and so is the clock. */
+ * UELLM claims to scale but gives no rule, so this is the rule of docs/ALGORITHMS.md section 5.5.
+ * It is pure: the state is the caller's, and so is the clock. */
 #pragma once
 #include "base/base.h"
 

@@ -7,7 +7,8 @@
  * per degree of tensor parallelism instead of Equation 5. The function place_workers_step_ps has
  * that equation, for callers with only its coefficients.
  *
- * Source: Aladdin, sections 4.1, 5.2 and appendix A; ALGORITHMS.md sections 3.2, 3.6, 3.7, D-14. */
+ * Source: Aladdin, sections 4.1, 5.2 and appendix A; docs/ALGORITHMS.md sections 3.2, 3.6, 3.7,
+ * D-14. */
 #pragma once
 #include "base/status.h"
 #include "predict/perf.h"

@@ -8,7 +8,7 @@
  * the errors of past predictions (section 3.5). A request that outran its prediction counts until
  * it ends, and one that ended early counts until its predicted end (D-18).
  *
- * Source: ALGORITHMS.md sections 3.3 to 3.5 and 3.8, D-15 to D-18. */
+ * Source: docs/ALGORITHMS.md sections 3.3 to 3.5 and 3.8, D-15 to D-18. */
 #include "base/time.h"
 #include "route/policies.h"
 #include "route/rebalance.h"

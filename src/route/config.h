@@ -1,11 +1,11 @@
 /* Every threshold of every router, one row each: the field, its default, its range and its meaning.
- * The numbers in brackets are sections and deviations of ALGORITHMS.md. */
+ * The numbers in brackets are sections and deviations of docs/ALGORITHMS.md. */
 #pragma once
 #include "base/settings.h"
 #include "core/limits.h"
 #include "predict/memory.h"
 
-/* SLO-ODBS's test whether a batch may grow (ALGORITHMS.md section 5.2). */
+/* SLO-ODBS's test whether a batch may grow (docs/ALGORITHMS.md section 5.2). */
 enum route_cost { ROUTE_COST_TEXT, ROUTE_COST_CODE, ROUTE_COST_WASTE };
 /* The constraints that best-fit checks: all; (c) for a pool that only prefills; (b) and (e) for one
  * that only decodes (section 3.9). */

@@ -1,84 +1,106 @@
-/* Writes a plan as a scenario, so that `shoal sim` runs the result of `shoal plan`. */
+/* The engines of a plan as groups of a scenario, with the settings that it was made under. */
 #include "scenario/plan.h"
 
 #include "base/mem.h"
 #include <string.h>
 
-/* In double quotes, as YAML reads it. */
-static void add_quoted(struct str *out, const char *text)
+/* What a plan is judged under; what is asked of a run, and where engines come from, is not. */
+static const char *const kept[] = { "workload",
+                                    "profile",
+                                    "thresholds",
+                                    "router-thresholds",
+                                    "seed",
+                                    "requests",
+                                    "duration",
+                                    "until",
+                                    "rate-scale",
+                                    "context",
+                                    "max-requests",
+                                    "max-batch",
+                                    "max-batch-tokens",
+                                    "chunk-tokens",
+                                    "block-tokens",
+                                    "memory-part",
+                                    "preset",
+                                    "policy",
+                                    "router",
+                                    "predictor",
+                                    "ttft",
+                                    "tpot",
+                                    "e2e",
+                                    "slo",
+                                    "target",
+                                    "run-length",
+                                    "length-noise",
+                                    "kv",
+                                    "prefix-cache",
+                                    "swap-bytes",
+                                    "router-groups",
+                                    "swap-bandwidth",
+                                    "soft-deadlines" };
+
+static bool is_kept(const char *name)
 {
-    str_add_char(out, '"');
-    for (; *text != '\0'; text++) {
-        if ((unsigned char)*text < 0x20)
-            str_printf(out, "\\x%02x", (unsigned)(unsigned char)*text);
-        else if (*text == '"' || *text == '\\')
-            str_printf(out, "\\%c", *text);
-        else
-            str_add_char(out, *text);
+    for (size_t i = 0; i < COUNT_OF(kept); i++)
+        if (strcmp(kept[i], name) == 0)
+            return true;
+    return false;
+}
+
+static const char *own_text(struct scenario *out, const char *text)
+{
+    return text != NULL ? pile_text(&out->pile, text, strlen(text)) : NULL;
+}
+
+/* Copies a row's value; its texts become the scenario's. */
+static void copy_row(struct scenario *out, const struct flags_row *from, const struct flags_row *to)
+{
+    const struct flags_texts *texts = from->value;
+    struct flags_texts *own = to->value;
+    switch (from->type) {
+    case FLAGS_TEXT:
+    case FLAGS_FILE:
+        *(const char **)to->value = own_text(out, *(const char *const *)from->value);
+        break;
+    case FLAGS_TEXTS:
+        own->n = texts->n;
+        for (int i = 0; i < texts->n; i++)
+            own->at[i] = own_text(out, texts->at[i]);
+        break;
+    case FLAGS_F64:
+        *(double *)to->value = *(const double *)from->value;
+        break;
+    case FLAGS_SWITCH:
+        *(bool *)to->value = *(const bool *)from->value;
+        break;
+    default:
+        *(int64_t *)to->value = *(const int64_t *)from->value;
     }
-    str_add_char(out, '"');
+    if (from->is_given != NULL)
+        *to->is_given = *from->is_given;
 }
 
-static void add_text(struct str *out, const char *key, const char *value)
+/* Rows point at fields that may be changed, so that both sides need one. */
+static void copy_settings(struct scenario *from, struct scenario *out)
 {
-    if (value == NULL)
-        return;
-    str_printf(out, "%s: ", key);
-    add_quoted(out, value);
-    str_add_char(out, '\n');
+    struct flags_row theirs[SCENARIO_ROWS_MAX], ours[SCENARIO_ROWS_MAX];
+    int n = scenario_rows(from, theirs);
+    (void)scenario_rows(out, ours);
+    for (int i = 0; i < n; i++)
+        if (is_kept(theirs[i].name))
+            copy_row(out, &theirs[i], &ours[i]);
 }
 
-static void add_texts(struct str *out, const char *key, const struct flags_texts *texts)
+static void copy_services(struct scenario *from, struct scenario *out)
 {
-    if (texts->n == 0)
-        return;
-    str_printf(out, "%s:\n", key);
-    for (int i = 0; i < texts->n; i++) {
-        str_add_text(out, "  - ");
-        add_quoted(out, texts->at[i]);
-        str_add_char(out, '\n');
-    }
-}
-
-/* Writes a row's value unless it is zero, which means unset. */
-static void add_row(struct str *out, const char *indent, const struct flags_row *row)
-{
-    const void *value = row->value;
-    if (row->type == FLAGS_TEXT && *(const char *const *)value != NULL) {
-        str_printf(out, "%s", indent);
-        add_text(out, row->name, *(const char *const *)value);
-    } else if ((row->type == FLAGS_I64 || row->type == FLAGS_BYTES) &&
-               *(const int64_t *)value != 0) {
-        str_printf(out, "%s%s: %lld\n", indent, row->name, (long long)*(const int64_t *)value);
-    } else if (row->type == FLAGS_F64 && *(const double *)value != 0) {
-        str_printf(out, "%s%s: %.17g\n", indent, row->name, *(const double *)value);
-    } else if (row->type == FLAGS_DURATION && *(const int64_t *)value != 0) {
-        str_printf(out, "%s%s: %lldns\n", indent, row->name, (long long)*(const int64_t *)value);
-    } else if (row->type == FLAGS_SWITCH && *(const bool *)value) {
-        str_printf(out, "%s%s: true\n", indent, row->name);
-    } else if (row->type == FLAGS_TEXTS) {
-        const struct flags_texts *texts = value;
-        for (int i = 0; i < texts->n; i++) {
-            str_printf(out, i == 0 ? "%s%s: [" : ", ", indent, row->name);
-            add_quoted(out, texts->at[i]);
-        }
-        str_add_text(out, texts->n > 0 ? "]\n" : "");
-    }
-}
-
-static void add_services(struct str *out, const struct scenario *scenario)
-{
-    if (scenario->n_services > 0)
-        str_add_text(out, "services:\n");
-    for (int i = 0; i < scenario->n_services; i++) {
-        struct scenario_service service = scenario->services[i];
-        struct flags_row rows[SCENARIO_ROWS_MAX];
-        int n = scenario_service_rows(&service, rows);
-        str_add_text(out, "  ");
-        add_quoted(out, service.name);
-        str_add_text(out, ":\n");
-        for (int r = 0; r < n; r++)
-            add_row(out, "    ", &rows[r]);
+    out->n_services = from->n_services;
+    for (int s = 0; s < from->n_services; s++) {
+        struct flags_row theirs[SCENARIO_ROWS_MAX], ours[SCENARIO_ROWS_MAX];
+        int n = scenario_service_rows(&from->services[s], theirs);
+        (void)scenario_service_rows(&out->services[s], ours);
+        memcpy(out->services[s].name, from->services[s].name, sizeof(out->services[s].name));
+        for (int i = 0; i < n; i++)
+            copy_row(out, &theirs[i], &ours[i]);
     }
 }
 
@@ -107,39 +129,55 @@ static int32_t n_kinds_of_engines(const struct place_problem *p, const struct pl
     return n;
 }
 
-static void add_lanes(struct str *out, const struct place_division *division)
+static void add_text(struct scenario *out, struct flags_texts *texts, const struct str *text)
 {
-    for (int32_t i = 0; i < division->n; i++)
-        str_printf(out, "%s\"%d\"", i == 0 ? ", lanes: [" : ", ", division->parts[i]);
-    str_add_text(out, division->n > 0 ? "]" : "");
+    CHECK(texts->n < FLAGS_TEXTS_MAX);
+    texts->at[texts->n++] = pile_text(&out->pile, text->at, text->n);
 }
 
-/* Writes , shares: ["chat=40"] of members that have one; or quotas. */
-static void add_parts(struct str *out, const struct place_problem *p,
-                      const struct place_group *group, bool of_quotas)
+/* Adds the members' texts: a service, and its share or quota if it has one. */
+static void add_members(struct scenario *out, struct scenario_group *own,
+                        const struct place_problem *p, const struct place_group *group)
 {
-    bool is_first = true;
+    struct str text;
+    str_init(&text);
     for (int32_t m = 0; m < group->n_members; m++) {
         const struct place_member *member = &group->members[m];
-        struct str text;
-        if (of_quotas ? member->kv_bytes == 0 : member->share_percent >= 100)
-            continue;
-        str_init(&text);
-        str_printf(&text, "%s=%lld", p->services[member->service].name,
-                   (long long)(of_quotas ? member->kv_bytes : member->share_percent));
-        str_add_text(out, !is_first ? ", " : of_quotas ? ", quotas: [" : ", shares: [");
-        add_quoted(out, text.at);
-        str_free(&text);
-        is_first = false;
+        const char *name = p->services[member->service].name;
+        str_clear(&text);
+        str_add_text(&text, name);
+        add_text(out, &own->services, &text);
+        if (member->share_percent < 100) {
+            str_clear(&text);
+            str_printf(&text, "%s=%d", name, (int)member->share_percent);
+            add_text(out, &own->shares, &text);
+        }
+        if (member->kv_bytes > 0) {
+            str_clear(&text);
+            str_printf(&text, "%s=%lld", name, (long long)member->kv_bytes);
+            add_text(out, &own->quotas, &text);
+        }
     }
-    str_add_text(out, is_first ? "" : "]");
+    str_free(&text);
 }
 
-static void add_engines(struct str *out, const struct scenario_problem *of,
-                        const struct scenario *scenario, const struct place_plan *plan)
+static void add_lanes(struct scenario *out, struct scenario_group *own,
+                      const struct place_division *division)
+{
+    struct str text;
+    str_init(&text);
+    for (int32_t i = 0; i < division->n; i++) {
+        str_clear(&text);
+        str_printf(&text, "%d", division->parts[i]);
+        add_text(out, &own->lanes, &text);
+    }
+    str_free(&text);
+}
+
+static void add_engines(struct scenario *out, const struct scenario_problem *of,
+                        const struct place_plan *plan)
 {
     const struct place_problem *p = &of->problem;
-    str_add_text(out, "engines:\n");
     for (int32_t g = 0; g < plan->n_groups; g++) {
         const struct place_group *group = &plan->groups[g];
         int32_t n = 0, before = 0;
@@ -150,55 +188,45 @@ static void add_engines(struct str *out, const struct scenario_problem *of,
         }
         if (before > 0)
             continue;
-        int64_t bytes = (int64_t)((double)place_group_memory(p, group) / scenario->memory_part);
-        str_printf(out, "  - {count: %d, device: %s, tp: %d, memory: %lld, services: [", n,
-                   p->kinds[place_group_kind(p, group)].name, group->n_devices, (long long)bytes);
-        for (int32_t m = 0; m < group->n_members; m++) {
-            str_add_text(out, m > 0 ? ", " : "");
-            add_quoted(out, p->services[group->members[m].service].name);
-        }
-        str_add_char(out, ']');
-        add_lanes(out, place_division_of(group->division));
-        add_parts(out, p, group, false);
-        add_parts(out, p, group, true);
-        str_add_text(out, "}\n");
+        struct scenario_group *own = &out->groups[out->n_groups++];
+        *own = (struct scenario_group){
+            .count = n,
+            .tp = group->n_devices,
+            .device = own_text(out, p->kinds[place_group_kind(p, group)].name),
+            .memory_bytes = (int64_t)((double)place_group_memory(p, group) / out->memory_part)
+        };
+        add_members(out, own, p, group);
+        add_lanes(out, own, place_division_of(group->division));
     }
 }
 
-enum status scenario_plan(const struct scenario_problem *of, const struct scenario *scenario,
-                          const struct place_plan *plan, struct str *out, struct fault *fault)
+static bool has_room(const struct place_plan *plan)
 {
-    static const char *const kept[] = { "seed",         "requests",     "duration",
-                                        "until",        "rate-scale",   "context",
-                                        "max-requests", "max-batch",    "max-batch-tokens",
-                                        "chunk-tokens", "block-tokens", "memory-part",
-                                        "preset",       "policy",       "router",
-                                        "predictor",    "ttft",         "tpot",
-                                        "e2e",          "slo",          "target",
-                                        "run-length",   "length-noise" };
+    for (int32_t g = 0; g < plan->n_groups; g++)
+        if (plan->groups[g].n_members > FLAGS_TEXTS_MAX)
+            return false;
+    return true;
+}
+
+enum status scenario_plan(const struct scenario_problem *of, const struct scenario *scenario,
+                          const struct place_plan *plan, struct scenario *out, struct fault *fault)
+{
+    scenario_init(out);
     if (plan->n_refused > 0)
         return fault_set(fault, STATUS_UNSUPPORTED,
                          "%.80s is not placed: a scenario places every service",
                          of->problem.services[plan->refused[0].service].name);
-    if (of->problem.n_services > LIMIT_SERVICES ||
+    if (of->problem.n_services > LIMIT_SERVICES || !has_room(plan) ||
         n_kinds_of_engines(&of->problem, plan) > SCENARIO_GROUPS_MAX)
         return fault_set(fault, STATUS_TOO_LARGE,
-                         "a scenario has at most %d services and %d kinds of engines",
-                         LIMIT_SERVICES, SCENARIO_GROUPS_MAX);
-    struct scenario *copy = mem_take(sizeof(*copy)); /* rows point at fields that may be changed */
-    struct flags_row rows[SCENARIO_ROWS_MAX];
-    *copy = *scenario;
-    int n = scenario_rows(copy, rows);
-    add_texts(out, "workload", &scenario->workload);
-    add_texts(out, "profile", &scenario->profiles);
-    add_texts(out, "thresholds", &scenario->thresholds);
-    add_texts(out, "router-thresholds", &scenario->router_thresholds);
-    for (int i = 0; i < n; i++)
-        for (size_t k = 0; k < COUNT_OF(kept); k++)
-            if (strcmp(rows[i].name, kept[k]) == 0)
-                add_row(out, "", &rows[i]);
-    add_services(out, scenario);
-    add_engines(out, of, scenario, plan);
-    mem_give(copy);
+                         "a scenario has at most %d services, %d kinds of engines and %d services "
+                         "an engine",
+                         LIMIT_SERVICES, SCENARIO_GROUPS_MAX, FLAGS_TEXTS_MAX);
+    struct scenario *from = mem_take(sizeof(*from));
+    *from = *scenario;
+    copy_settings(from, out);
+    copy_services(from, out);
+    add_engines(out, of, plan);
+    mem_give(from);
     return STATUS_OK;
 }

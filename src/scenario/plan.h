@@ -1,8 +1,11 @@
-/* Writes a plan as a scenario, so that `shoal sim` runs the result of `shoal plan`. */
+/* Makes a scenario of a plan, so that `shoal sim` and the papers' claims run the result of `shoal
+ * plan`. */
 #pragma once
 #include "scenario/problem.h"
 
-/* Writes the engines of a plan as a scenario: the cluster's own settings, then `engines:`. */
+/* Sets out to the settings that the plan was made under, its services, and its engines as groups.
+ * It owns all of its texts. The caller closes out also after a fault, which means that the plan
+ * leaves a service out, or is too large for a scenario. */
 enum status scenario_plan(const struct scenario_problem *of, const struct scenario *scenario,
-                          const struct place_plan *plan, struct str *out,
+                          const struct place_plan *plan, struct scenario *out,
                           struct fault *fault) MUST_USE;

@@ -1,5 +1,5 @@
 /* Doubling budget and related policies: the service whose request has the smallest Q L-hat goes
- * first (SeaLLM section 4.3, corrected as ALGORITHMS 1.3 and 1.4 explain).
+ * first (SeaLLM section 4.3, corrected as docs/ALGORITHMS.md 1.3 and 1.4 explain).
  *
  * db-literal compares waiting and running requests as the paper's listing does, so that new
  * requests wait until running ones have used up a budget. db-turn chooses the service by that
@@ -8,8 +8,8 @@
  *
  * db-exact is the paper's equation 7 with known lengths (predicted by an oracle): remaining time
  * alone times L-hat. It is a bound, not a policy to serve with. mlfq is FastServe's skip-join
- * multi-level feedback queue (ALGORITHMS 6.5): by level, then by when it joined the level. A batch
- * is of one service and one phase.
+ * multi-level feedback queue (docs/ALGORITHMS.md 6.5): by level, then by when it joined the level.
+ * A batch is of one service and one phase.
  *
  * Starvation: the rule, the residences and the bound of starve.h. It does not apply to mlfq: there
  * a request that was idle for 3 s rises to level 0, checked every 1000 batches, which is the

@@ -1,4 +1,4 @@
-/* Renewable leases of KV (SCLS section 7, only sketched there; ALGORITHMS 4.4).
+/* Renewable leases of KV (SCLS section 7, only sketched there; docs/ALGORITHMS.md 4.4).
  *
  * A running request has blocks booked for the next S tokens, its lease. The sum of the bookings
  * never exceeds the pool, so no request runs out of blocks within a lease, and no length must be

@@ -29,6 +29,6 @@ struct share_load {  /* of one service */
     double fixed;    /* F: seconds of one request that a fuller batch would share */
 };
 struct share_load schedule_share_load(const struct schedule_service *service);
-/* Computes caps in (0, 1] by ALGORITHMS 1.4, from the longest service up. Returns false when the
- * device is overloaded; the caps are then the services' parts of the load. */
+/* Computes caps in (0, 1] by docs/ALGORITHMS.md 1.4, from the longest service up. Returns false
+ * when the device is overloaded; the caps are then the services' parts of the load. */
 bool schedule_share_solve(const struct share_load *loads, int n, double *phi);

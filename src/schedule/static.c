@@ -1,5 +1,5 @@
 /* Static batches: a batch runs from its prompts to its end, padded, and no request joins it
- * (ALGORITHMS 4.3, 6.6).
+ * (docs/ALGORITHMS.md 4.3, 6.6).
  *
  *   sls     composes them itself: the service with the earliest request, its first requests in
  *           order of arrival, at most static_n_seqs_max, without waiting for more (if a router

@@ -4,9 +4,9 @@
  * Lanes run side by side, and the batches of one lane in turn. A lane with a share of the device
  * takes the time from tables of measured slowdowns. The time is multiplied by how far the
  * concurrent steps exceed the memory bandwidth. For prefills it is also multiplied by the sum of
- * shares above one (ALGORITHMS.md section 2.5). These factors hold from one end of a step on any
- * lane to the next. Time is kept in picoseconds, from a base that moves along, so n steps in one
- * hold end at the same instant as n single steps. One hold may take 80 days. */
+ * shares above one (docs/ALGORITHMS.md section 2.5). These factors hold from one end of a step on
+ * any lane to the next. Time is kept in picoseconds, from a base that moves along, so n steps in
+ * one hold end at the same instant as n single steps. One hold may take 80 days. */
 #pragma once
 #include "base/mem.h"
 #include "engine/exec.h"

@@ -9,6 +9,7 @@
 #include "base/set.h"
 #include "base/str.h"
 #include "core/service.h"
+#include "core/service_size.h"
 #include "metrics/record.h"
 #include "predict/length.h"
 #include "predict/perf.h"
@@ -40,9 +41,7 @@ struct sim_service {
     const struct perf_truth
         *truth; /* NULL = perf; borrowed. Engines with their own perfs use those, but see below */
     const struct sim_cores *cores; /* NULL: tables give the time on a share of a device; borrowed */
-    int64_t bytes_per_token, weights_bytes, activation_bytes;
-    int32_t n_heads; /* layers * KV heads, for a head-wise pool; 0 = heads of 512 bytes a token */
-    int64_t kv_bytes_min, kv_bytes_max; /* 0 = none */
+    struct service_size size;
 };
 /* The part of a request that an engine computes: all of it; its prompt and first token; all after
  * that. */
@@ -99,7 +98,7 @@ struct sim_options {
      * turn, and each group has its own router. 0 = 1; not with roles or re-placement. */
     int32_t n_router_groups;
     /* The router before engines that only decode. NULL = the same router, with the phase of its
-     * config set (ALGORITHMS.md section 3.9). */
+     * config set (docs/ALGORITHMS.md section 3.9). */
     const struct route_policy *decode_router;
     int64_t kv_bytes_per_s; /* from prefill to decode engines; 0 = 25 GB/s */
     struct service_slo slo; /* of every service, for routers that use it */

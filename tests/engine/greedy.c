@@ -138,5 +138,10 @@ static void saw(void *state, const struct schedule_view *v, const struct schedul
 }
 
 const struct schedule_policy greedy_policy = {
-    "greedy", "the tests' own: first come, first served", state_bytes, open, plan, saw,
+    .name = "greedy",
+    .summary = "the tests' own: first come, first served",
+    .state_bytes = state_bytes,
+    .open = open,
+    .plan = plan,
+    .saw = saw,
 };

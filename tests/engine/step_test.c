@@ -103,8 +103,12 @@ static void plan(const void *state, const struct schedule_view *v, struct schedu
         plan->batches[plan->n_batches++] = (struct batch){ .n_items = 1, .items = item };
     }
 }
-static const struct schedule_policy scripted = { "scripted", "the test's", state_bytes,
-                                                 open,       plan,         saw };
+static const struct schedule_policy scripted = { .name = "scripted",
+                                                 .summary = "the test's",
+                                                 .state_bytes = state_bytes,
+                                                 .open = open,
+                                                 .plan = plan,
+                                                 .saw = saw };
 
 /* One batch gets no blocks: its neighbours go on, and at the end it does too. */
 static void refused_batches_do_not_void_neighbours(void **state)

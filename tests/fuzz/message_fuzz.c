@@ -1,7 +1,7 @@
-/* One message of the bus: what passes the check can be read, each field of it, without harm.
+/* One message of the bus: every field of a checked message can be read without harm.
  *
- * The input is the message. Its version, kind and length are set right, since a wrong one is
- * refused at once; so any input reaches the checks of its kind. cluster_fuzz.c has whole actors
+ * The input is the message. Its version, kind and length are corrected, since a wrong one is
+ * refused at once. So any input reaches the checks of its kind. cluster_fuzz.c has whole actors
  * that meet such messages. */
 #include "base/mem.h"
 #include "cluster/message.h"
@@ -24,7 +24,7 @@ static const struct cluster_roster *roster(void)
     return &roster;
 }
 
-static int64_t sum; /* what is read goes somewhere, and a sum that wraps is undefined */
+static int64_t sum; /* uses the bytes read; signed, so that a sum that wraps is found */
 
 static void read_submit(const struct message_submit *m)
 {
@@ -57,7 +57,7 @@ static void read_report(const struct message_report *m)
     int64_t n_requests = 0, n_bytes = 0, n_tokens = 0, ns = 0;
     mirror.n_services = N_SERVICES;
     cluster_message_read_report(m, roster(), &mirror, INT64_C(1) << 60);
-    for (int s = 0; s < N_SERVICES; s++) { /* sums that routers and metrics make */
+    for (int s = 0; s < N_SERVICES; s++) { /* sums that routers and metrics compute */
         const struct service_report *row = &mirror.services[s];
         n_requests += row->n_waiting + row->n_running;
         n_bytes += row->weights_bytes + row->activation_bytes + row->kv_used_bytes;

@@ -1,4 +1,4 @@
-/* Units and cuts: the figures of ALGORITHMS E-6, and the waste of model sets like ours. */
+/* Units and cuts: the figures of docs/ALGORITHMS.md E-6, and the waste of model sets like ours. */
 #include "test.h"
 #include "kv/kv.h"
 

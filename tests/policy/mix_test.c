@@ -1,5 +1,5 @@
-/* Two services on one device, as ALGORITHMS E-4 measured them: db-share is never worse than round
- * robin nor than strict doubling budget, from light load to saturation.
+/* Two services on one device, as docs/ALGORITHMS.md E-4 measured them: db-share is never worse than
+ * round robin nor than strict doubling budget, from light load to saturation.
  *
  * Code (7B): prompts of e^5 tokens in the median, answers of e^3.8. Chat (13B): e^4.3 and e^5.6. An
  * A100 has 40 GB of KV; lengths are lognormal with deviation 0.8, arrivals are Poisson, and each

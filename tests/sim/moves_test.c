@@ -29,7 +29,7 @@ static void plan_fast(const struct place_desk *desk, struct place_plan *plan)
     place_group_add(place_plan_add_group(plan, desk->problem, 1, 1), 0);
     place_plan_finish(plan, desk->problem);
 }
-static const struct place_planner fast = { "fast", "", "", false, 0, plan_fast };
+static const struct place_planner fast = { .name = "fast", .plan = plan_fast };
 
 struct heard {
     int64_t end_ns, longest_ns;
@@ -83,9 +83,9 @@ static void simulate(struct world *world, struct heard *heard, struct sim_report
     schedule_config_init(&config);
     const struct sim_service service = { .name = "one",
                                          .perf = world->perfs[0],
-                                         .bytes_per_token = 1 << 18,
-                                         .weights_bytes = 12 * SMALL_GIB,
-                                         .activation_bytes = SMALL_GIB / 2 };
+                                         .size.kv_bytes_per_token = 1 << 18,
+                                         .size.weights_bytes = 12 * SMALL_GIB,
+                                         .size.activation_bytes = SMALL_GIB / 2 };
     struct workload workload = { .seed = 1, .n_requests = 800, .n_services = 1 };
     workload.services[0] = (struct workload_traffic){ .rate_per_s = 1,
                                                       .arrivals = WORKLOAD_CONSTANT,

@@ -4,7 +4,7 @@
 #include "api/house.h"
 
 void api_mirror_open(struct api *api);
-/* Makes room for n_engines engines, with unknown states. Does nothing when there is room
+/* Makes room for n_engines engines, with unknown states. Does nothing when it has that many
  * already. */
 void api_mirror_set_engines(struct api *api, int32_t n_engines);
 void api_mirror_close(struct api *api);

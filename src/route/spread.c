@@ -7,7 +7,7 @@
  * shortest queue both count a request from when it is sent until it ends, whether it waits or runs
  * (docs/ALGORITHMS.md 1.5, 6.12).
  *
- * Sources of the others: 6.13 to 6.15, 9.2. */
+ * Sources of the others: 6.13 to 6.15, 7.2. */
 #include "base/rng.h"
 #include "base/time.h"
 #include "route/pick.h"

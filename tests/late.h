@@ -16,10 +16,10 @@ unsigned char *late_private(struct compute_device *device, const struct compute_
 bool late_is(const struct compute_device *device);
 /* Is SHOAL_TEST_DEVICE=late in the environment? */
 bool late_is_wanted(void);
-/* The device, or a late one around it where that is wanted. */
+/* Returns the device, or a late one around it when that is wanted. */
 struct compute_device *late_or_plain(struct compute_device *inner);
-/* From now on one of so many works fails; 0: none. */
+/* From now on one of `one_of` works fails; 0: none. */
 void late_fail(struct compute_device *device, uint32_t one_of);
-/* After so many more works the device is lost. */
+/* The device is lost after n_works more works. */
 void late_lose(struct compute_device *device, int64_t n_works);
 int64_t late_n_works(const struct compute_device *device); /* that ran or failed, ever */

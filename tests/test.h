@@ -1,4 +1,5 @@
-/* What every test file starts with: cmocka, skips that say why, and tests of what must die. */
+/* The common start of every test file: cmocka, skips with reasons, and tests of code that must
+ * die. */
 #pragma once
 #include <setjmp.h>
 #include <signal.h>

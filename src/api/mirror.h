@@ -4,7 +4,8 @@
 #include "api/house.h"
 
 void api_mirror_open(struct api *api);
-/* Room for so many engines, of which nothing is known yet; nothing when it has as many already. */
+/* Makes room for n_engines engines, with unknown states. Does nothing when it has that many
+ * already. */
 void api_mirror_set_engines(struct api *api, int32_t n_engines);
 void api_mirror_close(struct api *api);
 /* Once a second: asks for the state, and gives up commands that got no answer. */

@@ -31,7 +31,7 @@ struct flags {
     const struct flags_row *rows;
     int n_rows, n_plain_min, n_plain_max;
 };
-/* What a command line gives: which rows, with which texts, in its order. The texts are argv's. */
+/* The content of a command line: rows with their texts, in its order. The texts are argv's. */
 struct flags_given {
     struct flags_said {
         int row;

@@ -1,5 +1,5 @@
-/* The bus: how gateway, manager and nodes reach each other. On one machine it is made of rings,
- * between machines of connections; the actors above it are the same.
+/* The bus connects gateway, manager and nodes. On one machine it consists of rings, and between
+ * machines of connections; the actors above it are the same.
  *
  * A port is one actor's end. Messages are flat records (cluster/message.h), copied; order between
  * two ports is kept. */
@@ -9,7 +9,7 @@
 struct bus_port {
     void *self;
     uint16_t address;
-    bool can_lose; /* messages may get lost: links watch for silence (cluster/link.h) */
+    bool can_lose; /* messages may get lost, so links watch for silence (cluster/link.h) */
     bool (*send)(void *self, uint16_t to, const void *part1, size_t n1, const void *part2,
                  size_t n2); /* false: full */
     bool (*peek)(void *self, uint16_t at, const void **message, size_t *n_bytes);
@@ -20,7 +20,7 @@ struct bus_port {
 
 /* The local bus: a ring per receiver. All its ports are used from one thread. */
 struct cluster_local_bus;
-/* bytes_per_port: a power of two. */
+/* Opens a local bus. bytes_per_port: a power of two. */
 struct cluster_local_bus *cluster_local_bus_open(int n_ports, uint32_t bytes_per_port);
 void cluster_local_bus_close(struct cluster_local_bus *bus);
 struct bus_port cluster_local_bus_port(struct cluster_local_bus *bus, uint16_t address);

@@ -1,5 +1,5 @@
-/* A gateway: keeps, holds, routes and resumes requests. Here are its faces (a service and a
- * control), its step and its life. */
+/* A gateway: keeps, holds, routes and resumes requests. This file has its public functions (a
+ * service and a control), its step and its life. */
 #include "cluster/gateway.h"
 
 #include "base/mem.h"
@@ -10,7 +10,7 @@
 
 static const double OUTPUT_MEAN_USUAL = 128; /* tokens, before the first answer */
 static const int64_t STALE_REPORT_NS =
-    5 * TIME_NS_PER_S; /* an engine silent for so long is not healthy */
+    5 * TIME_NS_PER_S; /* an engine silent for this long is not healthy */
 
 /* ---- The service's face. ---- */
 
@@ -18,7 +18,7 @@ static bool submit(void *self, const struct request *request, const struct reque
 {
     struct cluster_gateway *g = self;
     CHECK(set_has(&g->roster.there, request->service));
-    CHECK(request->variant == 0); /* no gateway has adapters, so it has no name for one */
+    CHECK(request->variant == 0); /* gateways have no adapters, so no name for one */
     uint32_t handle = slots_take(&g->slots);
     if (handle == 0)
         return false;
@@ -108,7 +108,8 @@ struct service cluster_gateway_service(struct cluster_gateway *gateway)
     return (struct service){ gateway, submit, cancel, next, wait_fd };
 }
 
-/* ---- The control's face: LIST and HEALTH from the mirror, the rest asked of the manager. ---- */
+/* ---- The control functions: LIST and HEALTH come from the mirror, the manager answers the rest.
+ * ---- */
 
 static bool control_ask(void *self, const struct control_ask *ask)
 {
@@ -128,7 +129,7 @@ static bool control_ask(void *self, const struct control_ask *ask)
     message.head.id = ask->id;
     if (!port->send(port->self, g->options.manager, &message, sizeof message, NULL, 0))
         return false;
-    if (ask->kind != CONTROL_DRAIN) /* which nobody answers */
+    if (ask->kind != CONTROL_DRAIN) /* which gets no answer */
         g->asked[g->n_asked++] = ask->id;
     return true;
 }
@@ -207,7 +208,7 @@ int64_t cluster_gateway_step(struct cluster_gateway *g, int64_t now_ns)
     wake = min_i64(wake, g->core.wake_ns);
     if (has_held) {
         gateway_route_say_kept(g);
-        wake = min_i64(wake, now_ns + 100 * TIME_NS_PER_MS); /* WANT is said again */
+        wake = min_i64(wake, now_ns + 100 * TIME_NS_PER_MS); /* WANT is sent again */
     }
     if (g->over.n > 0 || g->n_answers > 0 || g->n_asks > 0)
         return now_ns;
@@ -335,7 +336,7 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
     for (int e = 0; e < g->nodes.n_engines; e++) {
         g->reports[e].engine = (uint16_t)e;
         g->reports[e].n_services = options->n_services;
-        g->reports[e].is_healthy = true; /* until it says otherwise, or nothing for too long */
+        g->reports[e].is_healthy = true; /* until it reports otherwise, or nothing for too long */
         gateway_route_refresh(g, e);
     }
     return g;
@@ -366,7 +367,7 @@ uint32_t cluster_gateway_n_requests_of(const struct cluster_gateway *g, int serv
     return g->n_entries[service];
 }
 
-/* Drops the changes of the service that were not read yet. */
+/* Drops unread changes of the service. */
 static void forget_changes(struct cluster_gateway *g, int service)
 {
     uint32_t n = g->n_changes;

@@ -1,12 +1,12 @@
 /* A gateway: a core/service over the bus. It keeps every request until its end, holds those whose
- * model is not there, routes the rest, and submits again whatever comes back: a client sees a
- * pause, not a seam.
+ * model is not loaded, routes the rest, and submits returned ones again. A client sees a pause, but
+ * no break.
  *
  *   HELD --routed--> SENT --ENDED--> gone    HELD --cancelled, deadline, hold bound--> ended by the
  *     ^----RETURNED, taken back----|                                                  gateway
  *
  * A request is taken back when its session ends (cluster/link.h) or when something of its answer is
- * missing: ENDED, RETURNED and tokens count only at the position that is expected next.
+ * missing. ENDED, RETURNED and tokens count only at the next expected position.
  *
  * It tokenizes nothing. The same thread calls the service, the control and cluster_gateway_step. */
 #pragma once
@@ -24,7 +24,7 @@ struct cluster_gateway_options {
     const struct cluster_node_at *nodes; /* copied */
     int n_nodes;
     uint16_t manager; /* its address */
-    uint64_t seed;    /* sessions are drawn from it: no two gateways have the same one */
+    uint64_t seed;    /* sessions are drawn from it, so no two gateways may have the same one */
     int n_services;
     int n_services_max;                  /* at once; 0 = n_services */
     const struct service_spec *services; /* copied */
@@ -39,23 +39,24 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
 void cluster_gateway_close(struct cluster_gateway *gateway);
 struct service cluster_gateway_service(struct cluster_gateway *gateway);
 struct control cluster_gateway_control(struct cluster_gateway *gateway);
-/* A service joins, under a number that is none's: requests of it may come from here on. */
+/* Adds a service, under an unused number. Requests of it may arrive from here on. */
 void cluster_gateway_add_service(struct cluster_gateway *gateway, int service,
                                  const struct service_spec *spec);
-/* It leaves. False: it still has requests (those that were not told their end are among them). */
+/* Removes a service. Returns false when it still has requests, including those whose end was not
+ * reported yet. */
 bool cluster_gateway_remove_service(struct cluster_gateway *gateway, int service);
 uint32_t cluster_gateway_n_requests_of(const struct cluster_gateway *gateway, int service);
-/* The time at which the service's next takes mail: spans in messages are reckoned from it. Without
+/* Sets the time at which the service's next takes mail; spans in messages count from it. Without
  * this call it is the time of the last step. */
 void cluster_gateway_hears_at(struct cluster_gateway *gateway, int64_t now_ns);
 int64_t cluster_gateway_step(struct cluster_gateway *gateway,
                              int64_t now_ns); /* routes; next wake */
-/* The mirror of the engines: the last report of each. */
+/* Returns the mirror of the engines: the last report of each. */
 const struct engine_report *cluster_gateway_reports(const struct cluster_gateway *gateway,
                                                     int *n_engines);
-/* What the length predictor learned, and how well it did. */
+/* Returns the length predictor's data, and its quality. */
 const struct length_book *cluster_gateway_lengths(const struct cluster_gateway *gateway);
-/* Requests that the router sent although it expects them to miss a target. */
+/* Returns the requests that the router sent although it expects them to miss a target. */
 int64_t cluster_gateway_n_forced(const struct cluster_gateway *gateway);
 /* Something changed since the last step: step soon. */
 bool cluster_gateway_is_dirty(const struct cluster_gateway *gateway);

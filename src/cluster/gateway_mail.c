@@ -1,5 +1,5 @@
-/* A gateway's mail: tokens, ends and returns of requests, reports of engines, answers of the
- * manager. */
+/* Handles a gateway's mail: tokens, ends and returns of requests, reports of engines, answers of
+ * the manager. */
 #include "cluster/gateway_state.h"
 
 #include "base/log.h"
@@ -9,7 +9,7 @@
 #include "cluster/message.h"
 #include <string.h>
 
-/* How long nothing goes to an engine after RETURNED(FULL), and after RETURNED(CRASHED). */
+/* How long nothing is sent to an engine after RETURNED(FULL), and after RETURNED(CRASHED). */
 static const int64_t FULL_BACKOFF_NS = 2 * TIME_NS_PER_MS, CRASHED_BACKOFF_NS = 20 * TIME_NS_PER_MS;
 /* Until a session is tried again that could not begin: a full bus has room soon. */
 static const int64_t FULL_AGAIN_NS = TIME_NS_PER_MS, LOST_AGAIN_NS = 20 * TIME_NS_PER_MS;
@@ -21,8 +21,8 @@ static void forget_cancel(struct cluster_gateway *g, struct gateway_entry *entry
     entry->wants_cancel = false;
 }
 
-/* Bytes that a request's KV may come to have on an engine that may serve it: pinned models stay, by
- * what engines say of them. INT64_MAX: not all have said anything yet. */
+/* Returns the most bytes that a request's KV may get on an engine that may serve it. Pinned models
+ * stay, by the reports of the engines. INT64_MAX: not all have reported yet. */
 static int64_t most_kv_bytes(const struct cluster_gateway *g, const struct gateway_entry *entry)
 {
     int own = entry->request->service, n = g->options.n_services;
@@ -45,7 +45,8 @@ static int64_t most_kv_bytes(const struct cluster_gateway *g, const struct gatew
     return most - most % max_i64(1, g->options.kv_unit_bytes);
 }
 
-/* True: it can't ever fit beside the pinned models, and is over. The last token has no KV. */
+/* Ends a request that can't ever fit beside the pinned models. Returns true when it is over. The
+ * last token has no KV. */
 static bool end_never_fits(struct cluster_gateway *g, uint32_t at)
 {
     const struct gateway_entry *entry = &g->entries[at];
@@ -63,9 +64,9 @@ static bool end_never_fits(struct cluster_gateway *g, uint32_t at)
     return true;
 }
 
-/* Other models' weights have the space that it needs there: the manager hears of it, and the
+/* Handles a request that lacks space because of other models' weights. The manager is told, and the
  * request tries again until it has waited for as long as for a model. An answer that has begun does
- * not end of that: soon it has the others sent out. */
+ * not end, because it soon makes the others leave. */
 static void wait_for_space(struct cluster_gateway *g, uint32_t at)
 {
     struct gateway_entry *entry = &g->entries[at];
@@ -84,8 +85,8 @@ static void wait_for_space(struct cluster_gateway *g, uint32_t at)
     gateway_state_set_aside(g, at);
 }
 
-/* What is known of a sent request is that it has not ended: it is held again, and its next
- * submission has another epoch, so that nothing of this one counts any more. */
+/* Takes back a sent request, which is only known not to have ended. It is held again, and its next
+ * submission has another epoch, so that no message of this one counts any more. */
 static void take_back(struct cluster_gateway *g, uint32_t at)
 {
     struct gateway_entry *entry = &g->entries[at];
@@ -104,7 +105,7 @@ static void take_back_broken(struct cluster_gateway *g, uint32_t at)
     take_back(g, at);
 }
 
-/* RETURNED: the request comes home and waits for a place again; a cancelled one ends here. */
+/* RETURNED: the request waits here for a place again; a cancelled one ends. */
 static void take_return(struct cluster_gateway *g, uint32_t handle,
                         const struct service_event *event)
 {
@@ -139,8 +140,8 @@ static void take_end(struct cluster_gateway *g, uint32_t handle, uint8_t why)
     gateway_state_drop(g, handle);
 }
 
-/* True when the event is one for the client. Late and repeated ones are dropped: position and epoch
- * tell. One that is ahead of what is known shows that something is missing. */
+/* Returns true when the event is for the client. Late and repeated ones are dropped, by position
+ * and epoch. One that is ahead of what is known shows that something is missing. */
 static bool take_event(struct cluster_gateway *g, int node, const struct message_event *m,
                        struct service_event *out)
 {
@@ -190,7 +191,7 @@ static void take_report(struct cluster_gateway *g, int engine, const struct mess
     g->core.is_dirty = true;
 }
 
-/* The mirror says at once what the next report will say. */
+/* Updates the mirror at once, before the next report. */
 static void note_change(struct cluster_gateway *g, const struct service_change *change)
 {
     struct engine_report *report = &g->reports[change->engine];
@@ -206,18 +207,18 @@ static void note_change(struct cluster_gateway *g, const struct service_change *
     g->changes[(g->first_change + g->n_changes++) % GATEWAY_CHANGES_MAX] = *change;
 }
 
-/* An engine says how a model is there. What that means for requests is for the manager to say. */
+/* Notes a model's status on an engine. The manager decides what that means for requests. */
 static void take_node_change(struct cluster_gateway *g, int engine, const struct message_change *m)
 {
     struct service_change change;
     if (!cluster_message_read_change(m, &g->roster, &change))
-        return; /* of a service that has left, or that this gateway does not have */
+        return; /* of a service that has left, or that this gateway lacks */
     change.engine = (uint16_t)engine;
     note_change(g, &change);
 }
 
-/* A model could not be loaded: what is held for it, and has no other place to go, ends. The
- * arithmetic of what never fits is for clients to see; what is wrong with a file is not. */
+/* A model could not be loaded, so requests that are held for it and have no other place end.
+ * Clients see the arithmetic of what never fits, but not the faults of a file. */
 static void take_change(struct cluster_gateway *g, const struct message_change *m)
 {
     struct service_change said;
@@ -239,15 +240,15 @@ static void take_answer(struct cluster_gateway *g, const struct message_answer *
     while (i < g->n_asked && g->asked[i] != m->head.id)
         i++;
     if (i == g->n_asked)
-        return; /* to nothing that was asked, or a second time */
+        return; /* to no open call, or a second time */
     g->asked[i] = g->asked[--g->n_asked];
     g->answers[g->n_answers++] = (struct control_answer){ .id = m->head.id,
                                                           .status = (enum status)m->status,
                                                           .fault = m->fault };
 }
 
-/* Nothing of the node's session counts any more: all that was sent over it is taken back, and its
- * engines count as lost until they report again. */
+/* Ends a node's session: all that was sent over it is taken back, and its engines count as lost
+ * until they report again. */
 static void end_session(struct cluster_gateway *g, int node)
 {
     struct cluster_link *link = &g->links[node];
@@ -293,7 +294,7 @@ void gateway_mail_watch_links(struct cluster_gateway *g, int64_t *wake_ns)
         watch_link(g, i, wake_ns);
 }
 
-/* Does a message of a node count? It must be of the node's session. */
+/* Returns whether a message of a node counts, which requires the node's session. */
 static bool counts(struct cluster_gateway *g, int node, const struct message_head *head)
 {
     enum cluster_link_verdict verdict = cluster_link_take(&g->links[node], head);
@@ -304,7 +305,7 @@ static bool counts(struct cluster_gateway *g, int node, const struct message_hea
     return verdict == CLUSTER_LINK_COUNTS && !is_over;
 }
 
-/* True when the message is an event for the client. */
+/* Returns true when the message is an event for the client. */
 static bool take_from_node(struct cluster_gateway *g, int node, const struct message_head *head,
                            struct service_event *event, const void **payload)
 {

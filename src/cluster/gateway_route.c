@@ -1,5 +1,5 @@
-/* A gateway's routing: holds requests whose model is nowhere, and sends the others where the router
- * wants them. */
+/* A gateway's routing: it holds requests whose model is on no engine, and sends the others as the
+ * router decides. */
 #include "cluster/gateway_state.h"
 
 #include "base/mem.h"
@@ -9,7 +9,7 @@
 
 /* ---- Submitting to an engine. ---- */
 
-struct submit { /* what a submission begins with: the rest of the body follows */
+struct submit { /* the beginning of a submission; the rest of the body follows */
     struct message_submit message;
     struct request_body head;
 };
@@ -23,7 +23,7 @@ static struct cluster_link *link_to(struct cluster_gateway *g, int engine)
     return &g->links[g->nodes.of_engine[engine]];
 }
 
-/* False: there is no memory for its body, or the bus is full. */
+/* Returns false when there is no memory for its body, or the bus is full. */
 static bool send_entry(struct cluster_gateway *g, const struct route_choice *choice)
 {
     struct gateway_entry *entry = &g->entries[choice->slot];
@@ -71,7 +71,7 @@ bool gateway_route_cancel(struct cluster_gateway *g, const struct gateway_entry 
 
 /* ---- What the router sees. ---- */
 
-/* The engine is one place more (1) or less (-1) of its services, if it can be used. */
+/* Counts the engine as one place more (1) or less (-1) of its services, if it can be used. */
 static void count_places(struct cluster_gateway *g, int e, int32_t change)
 {
     const struct set *services = &g->core.engines[e].services;
@@ -125,7 +125,7 @@ static int32_t *row_of(int32_t *rows, const struct gateway_entry *entry)
     return &rows[entry->asked.tenant % TENANT_ROWS];
 }
 
-/* The level such that, of the tenants that have more, n requests lie above it. */
+/* Returns the level above which the tenants have n requests together. */
 static int32_t level_of(const int32_t *rows, int32_t n)
 {
     int32_t level = 0;
@@ -139,8 +139,8 @@ static int32_t level_of(const int32_t *rows, int32_t n)
     return level;
 }
 
-/* Ends n of the held requests, or as many as may end: the last ones of the tenants with the most.
- */
+/* Ends n of the held requests, or as many as may end: the last ones of the tenants with the
+ * most. */
 static void end_too_many(struct cluster_gateway *g, int service, int32_t n)
 {
     int32_t rows[TENANT_ROWS] = { 0 };
@@ -161,9 +161,9 @@ static void end_too_many(struct cluster_gateway *g, int service, int32_t n)
     }
 }
 
-/* For a service that no engine has: ends requests that waited too long, and those that are too many
- * and never were at an engine. Answers that have begun stay. Returns when the next request will
- * have waited too long. */
+/* For a service that no engine has: ends requests that waited too long, and surplus ones that were
+ * never at an engine. Answers that have begun stay. Returns when the next request will have waited
+ * too long. */
 static int64_t watch_service(struct cluster_gateway *g, int service)
 {
     const struct service_spec *spec = &g->services[service];
@@ -205,7 +205,7 @@ void gateway_route_say_no_space(struct cluster_gateway *g, const struct gateway_
     message.head.engine = entry->engine;
     message.head.service = g->roster.names[r->service];
     (void)port->send(port->self, g->options.manager, &message, sizeof message, NULL,
-                     0); /* lost: it is said again when the request comes back again */
+                     0); /* if lost, it is sent again when the request returns again */
 }
 
 int64_t gateway_route_watch_held(struct cluster_gateway *g)
@@ -229,8 +229,8 @@ int64_t gateway_route_watch_held(struct cluster_gateway *g)
     return wake;
 }
 
-/* Does somebody wait for his turn, and not for space? Two models whose requests need the space of
- * the other would keep each other. */
+/* Returns whether a request waits for its turn, and not for space. Otherwise two models whose
+ * requests need each other's space would keep each other. */
 static bool waits_for_turn(const struct cluster_gateway *g, int service)
 {
     uint32_t at = g->core.services[service].first_held;
@@ -253,7 +253,7 @@ void gateway_route_send(struct cluster_gateway *g)
 {
     const struct route_choice *choice;
     while ((choice = route_core_next(&g->core)) != NULL) {
-        if (!send_entry(g, choice)) { /* what is left goes later, but for what ends meanwhile */
+        if (!send_entry(g, choice)) { /* the rest is sent later, except what ends meanwhile */
             route_core_wait(&g->core, g->now_ns + TIME_NS_PER_MS);
             return;
         }

@@ -1,4 +1,4 @@
-/* A gateway's entries: one per request, in the list of its state. */
+/* Keeps a gateway's entries: one per request, in the list of its state. */
 #include "cluster/gateway_state.h"
 
 #include "base/mem.h"
@@ -6,8 +6,9 @@
 #include <string.h>
 
 static const int64_t ASIDE_NS = 100 * TIME_NS_PER_MS;
-/* A request that no engine served for so long goes first, in order of arrival, whatever its
- * priority is. Otherwise it would wait for ever while requests of a higher one fill the engines. */
+/* A request that no engine served for this long goes first, in order of arrival, whatever its
+ * priority is. Otherwise it would wait without end while requests of a higher priority fill the
+ * engines. */
 static const int64_t AGE_NS = 20 * TIME_NS_PER_S;
 static const int64_t AGE_LOOK_NS = TIME_NS_PER_S;
 
@@ -51,7 +52,7 @@ static void forget_deadline(struct cluster_gateway *g, uint32_t at)
         tree_remove(&g->deadlines, g->deadline_nodes, at);
 }
 
-/* Also those that come back find their place by arrival. */
+/* Returning requests find their place by arrival too. */
 void gateway_state_hold(struct cluster_gateway *g, uint32_t at)
 {
     struct gateway_entry *entry = &g->entries[at];
@@ -86,7 +87,7 @@ void gateway_state_age_held(struct cluster_gateway *g)
     }
 }
 
-/* A held entry is held no more, and not sent. */
+/* Removes a held entry that is not sent. */
 static void leave_held(struct cluster_gateway *g, uint32_t at, enum service_why why)
 {
     gateway_state_unhold(g, at);
@@ -128,7 +129,8 @@ uint32_t gateway_state_find(const struct cluster_gateway *g, uint64_t id)
     return handle == MAP_NONE ? 0 : handle;
 }
 
-/* Does the sibling's prompt hold these tokens and this rest? The entry has no other tokens yet. */
+/* Returns whether the sibling's prompt has these tokens and this rest. The entry has no other
+ * tokens yet. */
 static bool is_prompt(const struct gateway_prompt *prompt, const struct gateway_entry *entry,
                       const int32_t *tokens, const void *rest)
 {

@@ -21,7 +21,7 @@ static void say_closed(const struct cluster_link *link, uint64_t session)
         cluster_message_head(MESSAGE_CLOSED, link->port.address, sizeof head);
     head.session = session;
     (void)link->port.send(link->port.self, link->peer, &head, sizeof head, NULL,
-                          0); /* if it is lost, the next message of the session is answered anew */
+                          0); /* if it is lost, the next message of the session is answered again */
 }
 
 void cluster_link_end(struct cluster_link *link)
@@ -83,7 +83,7 @@ bool cluster_link_step(struct cluster_link *link, int64_t now_ns, int64_t *wake_
         struct message_head beat =
             cluster_message_head(MESSAGE_BEAT, link->port.address, sizeof beat);
         (void)cluster_link_send(link, &beat, sizeof beat, NULL, 0);
-        link->said_ns = now_ns; /* if the bus is full, the peer has something to read anyway */
+        link->said_ns = now_ns; /* if the bus is full, the peer has unread messages anyway */
     }
     *wake_ns = min_i64(*wake_ns,
                        min_i64(link->said_ns + BEAT_NS, now_ns + SILENCE_NS_MAX - link->silent_ns));

@@ -1,15 +1,14 @@
-/* A link: one session between a gateway and a node, as one of its ends sees it.
+/* A link: one session between a gateway and a node, for one of its ends.
  *
  *   gateway  NONE --begins: draws a session, sends OPEN--> OPEN --ends--> NONE
- *   node     NONE --takes OPEN--------------------------> OPEN --ends, or takes another OPEN-->
- * NONE
+ *   node     NONE --takes OPEN--> OPEN --ends, or takes another OPEN--> NONE
  *
- * Within a session each message counts once and in order; a session that cannot keep this ends. A
- * session ends when a message is missing, when the other end says CLOSED, and, on a bus that can
- * lose messages, after 3 s of silence. Both ends say BEAT after a second without another message.
- * A port whose connection to the peer breaks says CLOSED of session 0, which ends whatever session
- * there is. When it has ended, the gateway takes back each request that it sent over it, the node
- * ends each request that came over it, and no message of it counts again.
+ * Within a session each message counts once and in order, and a session that cannot keep this ends.
+ * A session ends when a message is missing, when the other end sends CLOSED, or, on a bus that can
+ * lose messages, after 3 s of silence. Both ends send BEAT after a second without another message.
+ * A port whose connection to the peer breaks sends CLOSED of session 0, which ends whatever session
+ * is open. When a session has ended, the gateway takes back each request that it sent over it. The
+ * node ends each request that came over it, and no message of it counts again.
  *
  * Silence is counted in steps of at most a second, so that an end which was itself stopped for long
  * does not take the other one for dead. */
@@ -29,22 +28,22 @@ struct cluster_link {
 enum cluster_link_verdict {
     CLUSTER_LINK_COUNTS,  /* it is the next of this session */
     CLUSTER_LINK_PAST,    /* a repeated message, or one of another session */
-    CLUSTER_LINK_MISSING, /* messages before it are missing: the session has to end */
+    CLUSTER_LINK_MISSING, /* messages before it are missing, so the session has to end */
 };
 
 /* Begins a session with this id, which is not 0. */
 void cluster_link_begin(struct cluster_link *link, uint64_t session, int64_t now_ns);
-/* Ends the session and says CLOSED. Nothing when there is none. */
+/* Ends the session and sends CLOSED. Does nothing without a session. */
 void cluster_link_end(struct cluster_link *link);
-/* Sends a message that begins with a message_head, which gets session and number. False when there
- * is no session, or the bus is full. */
+/* Sends a message that begins with a message_head, which gets session and number. Returns false
+ * when there is no session, or the bus is full. */
 bool cluster_link_send(struct cluster_link *link, void *message, size_t n_bytes, const void *part2,
                        size_t n2);
 /* Judges a message from the peer. One of an unknown session is answered with CLOSED. */
 enum cluster_link_verdict cluster_link_take(struct cluster_link *link,
                                             const struct message_head *head);
-/* The message that counted last stays unread: it counts when it comes again. */
+/* Leaves the last message unread, so that it counts when it comes again. */
 void cluster_link_untake(struct cluster_link *link);
-/* Says BEAT when it is due. False when the session has to end because the peer is silent. *wake_ns
- * becomes the time of the next step if it is earlier. */
+/* Sends BEAT when it is due. Returns false when the session has to end because the peer is silent.
+ * Moves *wake_ns to the time of the next step if that is earlier. */
 bool cluster_link_step(struct cluster_link *link, int64_t now_ns, int64_t *wake_ns);

@@ -1,4 +1,4 @@
-/* The manager: brings models in and out of engines, by messages alone. */
+/* The manager loads and unloads models on engines, only by messages. */
 #include "cluster/manager_room.h"
 
 #include "base/log.h"
@@ -7,11 +7,10 @@
 #include <string.h>
 
 static const int64_t FRESH_NS =
-    TIME_NS_PER_S; /* a model that was loaded for requests waits for them so long */
+    TIME_NS_PER_S; /* a model that was loaded for requests waits for them this long */
 static const int64_t REPORT_NS_MAX =
-    5 * TIME_NS_PER_S; /* an engine that is silent for so long is as its last report says */
-static const int64_t HELD_NS =
-    300 * TIME_NS_PER_MS; /* and holds nothing for a model that is loaded */
+    5 * TIME_NS_PER_S; /* an engine silent for this long keeps its last report */
+static const int64_t HELD_NS = 300 * TIME_NS_PER_MS; /* and holds nothing for a loaded model */
 static const char GONE_SENTENCE[] = "is leaving this server";
 static const char BUSY_SENTENCE[] = "has requests: a busy model is not unloaded";
 
@@ -67,7 +66,7 @@ static bool post_answer(struct cluster_manager *m, const struct manager_ask *ask
     return post(m, m->options.gateway, &message, sizeof message);
 }
 
-/* Says what is answered. What finds no room is said at a later step. */
+/* Sends answers. Those without room are sent at a later step. */
 static void say_answers(struct cluster_manager *m)
 {
     int n_kept = 0;
@@ -93,7 +92,7 @@ static void answer_asks(struct cluster_manager *m, int service, uint8_t kind, en
     }
 }
 
-/* Whoever waits for the model is told why it does not come. */
+/* Tells each waiting gateway why the model is not loaded. */
 static void tell_broken(struct cluster_manager *m, int service)
 {
     struct manager_want *want = &m->wants[service];
@@ -105,11 +104,11 @@ static void tell_broken(struct cluster_manager *m, int service)
         cluster_message_change(m->options.port.address, m->roster.names[service], &change);
     set_remove(&m->wanted, service);
     (void)post(m, m->options.gateway, &message,
-               sizeof message); /* lost: the gateway wants again and is told again */
+               sizeof message); /* if lost, the gateway sends WANT again and gets it again */
     answer_asks(m, service, CONTROL_LOAD, want->cause, &want->fault);
 }
 
-/* The load failed: nobody tries again for a while, counted from now. */
+/* Notes a failed load, which is not retried for a while, counted from now. */
 static void note_broken(struct cluster_manager *m, int service, enum status cause,
                         const struct fault *fault)
 {
@@ -215,7 +214,7 @@ static void refuse_ask(struct cluster_manager *m, int service, uint8_t kind, enu
     answer_asks(m, service, kind, status, &fault);
 }
 
-/* Now loaded, or still: an engine lets no model go that has requests. */
+/* It is loaded now, or still is: an engine keeps a model that has requests. */
 static void take_loaded(struct cluster_manager *m, struct manager_place *place, int service,
                         enum status cause)
 {
@@ -227,7 +226,7 @@ static void take_loaded(struct cluster_manager *m, struct manager_place *place, 
     } else {
         place->idle_since_ns = place->loaded_ns = m->now_ns;
         place->fresh_until_ns = want->is_for_requests ? m->now_ns + FRESH_NS : 0;
-        /* Who was placed on certain engines has copies on all of them. */
+        /* A service that was placed on certain engines has copies on all of them. */
         if (set_has(&m->wanted, service) && !set_is_empty(&m->services[service].engines))
             make_due(m, service);
     }
@@ -246,7 +245,7 @@ static void take_change(struct cluster_manager *m, const struct service_change *
     switch (change->status) {
     case SERVICE_LOADING:
     case SERVICE_DRAINING_OUT:
-        break; /* its end will be told */
+        break; /* its end will be reported */
     case SERVICE_LOADED:
         take_loaded(m, place, service, (enum status)change->cause);
         break;
@@ -254,7 +253,7 @@ static void take_change(struct cluster_manager *m, const struct service_change *
         place->is_asked_out = false;
         if (!manager_room_is_anywhere(m, service)) /* else that place will do */
             note_broken(m, service, (enum status)change->cause, &change->fault);
-        if (!is_loaded_anywhere(m, service)) /* whoever wanted it out has his will */
+        if (!is_loaded_anywhere(m, service)) /* the callers that wanted it out are satisfied */
             answer_asks(m, service, CONTROL_UNLOAD, STATUS_OK, NULL);
         break;
     default:
@@ -267,7 +266,8 @@ static void take_change(struct cluster_manager *m, const struct service_change *
     }
 }
 
-/* A model is busy by reports made after the ask: whoever has all his answers may unload at once. */
+/* A model is busy by reports that were made after the call. So a client that has all its answers
+ * may unload at once. */
 static void judge_unload(struct cluster_manager *m, struct manager_ask *ask)
 {
     bool is_busy = false, is_there = false, is_known = true;
@@ -323,7 +323,8 @@ static void take_ask(struct cluster_manager *m, const struct message_ask *messag
     }
 }
 
-/* A model whose requests a router holds is in use where it is. False: it is nowhere, or leaving. */
+/* Keeps a model in use while a router holds its requests. Returns false when it is on no engine, or
+ * leaving. */
 static bool keep_held(struct cluster_manager *m, int service)
 {
     bool is_there = false;
@@ -353,8 +354,8 @@ static void take_want(struct cluster_manager *m, int service)
     set_add(&m->wanted, service);
 }
 
-/* An answer that has begun gets what it needs: models leave with their requests, which wait for
- * them, and those that are pinned or loaded at start come back behind it. */
+/* Gives an answer that has begun what it needs. Models leave with their requests, which wait for
+ * them. Pinned models, and those loaded at start, come back after it. */
 static void oust(struct cluster_manager *m, int engine, int service)
 {
     order_out(m, MESSAGE_OUST, engine, service, "an answer that has begun needs its memory");
@@ -366,9 +367,8 @@ static void oust(struct cluster_manager *m, int engine, int service)
     set_add(&m->wanted, service);
 }
 
-/* A request needs space on an engine that other models have: the longest idle of them leave, if
- * that can be enough. Something does even where the bytes would do, since who says so was refused.
- */
+/* A request needs space on an engine that other models have, so the longest idle of them leave, if
+ * that can be enough. One leaves even if the bytes would suffice, since the sender was refused. */
 static void take_space(struct cluster_manager *m, const struct message_space *message, int service)
 {
     struct residency_model residents[LIMIT_SERVICES];
@@ -381,7 +381,7 @@ static void take_space(struct cluster_manager *m, const struct message_space *me
     for (int s = 0; (s = set_next(known, s, m->options.n_services)) >= 0; s++) {
         if (manager_room_place(m, e, s)->is_asked_out ||
             manager_room_place(m, e, s)->status == SERVICE_DRAINING_OUT)
-            return; /* its bytes come back: the request tries again */
+            return; /* its bytes become free, so the request tries again */
     }
     int32_t n = manager_room_list(m, e, residents, &free_bytes);
     for (int32_t i = 0; i < n; i++)
@@ -403,7 +403,7 @@ static void take_space(struct cluster_manager *m, const struct message_space *me
     }
 }
 
-/* An ask that names no service. */
+/* Returns whether a control call names no service. */
 static bool is_of_all(const struct message_head *head)
 {
     return head->kind == MESSAGE_ASK &&
@@ -472,9 +472,9 @@ static int64_t unload_expired(struct cluster_manager *m)
     return wake;
 }
 
-/* Models that are wanted have one place each by now: then as many more as fit without evicting, of
- * those that are loaded at start or placed on several engines, so that every engine that may serve
- * one does. */
+/* Each wanted model has one place by now. This adds as many more as fit without eviction, of models
+ * that are loaded at start or placed on several engines, so that every engine that may serve one
+ * does. */
 static void fill(struct cluster_manager *m)
 {
     int n = m->options.n_services;
@@ -502,7 +502,7 @@ static void fill(struct cluster_manager *m)
     }
 }
 
-/* Unloads that wait for a report, and answers that wait for room. */
+/* Decides unloads that wait for a report, and sends answers that wait for room. */
 static int64_t judge_unloads(struct cluster_manager *m)
 {
     int64_t wake = TIME_NEVER;
@@ -517,9 +517,8 @@ static int64_t judge_unloads(struct cluster_manager *m)
     return wake;
 }
 
-/* Models that leave for good: loads are cancelled, and what has requests waits for a report
- * without.
- */
+/* Sends out models that leave for good. Loads are cancelled, and a model with requests waits for a
+ * report without any. */
 static void send_out_dismissed(struct cluster_manager *m)
 {
     for (int s = 0; (s = set_next(&m->dismissed, s, m->options.n_services)) >= 0; s++) {

@@ -1,7 +1,7 @@
-/* What is there, and what can be: a manager's view of engines. */
+/* A manager's view of engines: their models, and the possible ones. */
 #include "cluster/manager_room.h"
 
-/* A model that busy ones keep out has waited for as long as they are sure to stay, */
+/* A model that busy ones keep out has waited for as long as they may surely stay, */
 static const int64_t TURN_NS = 30 * TIME_NS_PER_S;
 /* which is long beside their coming. */
 enum { TURN_COMINGS = 4 };
@@ -23,7 +23,8 @@ bool manager_room_is_anywhere(const struct cluster_manager *m, int service)
 
 static bool is_idle(const struct cluster_manager *m, const struct manager_place *place)
 {
-    /* Who came home from it just now may be on its way to it again: a gateway says so by then. */
+    /* A request that just returned from it may be on its way to it again; a gateway reports that by
+     * then. */
     int64_t heard_ns = m->now_ns - MANAGER_RETRY_NS;
     return place->status == SERVICE_LOADED && place->fresh_until_ns <= m->now_ns &&
            place->held_until_ns <= m->now_ns && place->idle_since_ns <= heard_ns;
@@ -43,7 +44,7 @@ int32_t manager_room_list(const struct cluster_manager *m, int engine, struct re
         int64_t n_bytes = report->weights_bytes + report->activation_bytes;
         n_bytes = n_bytes > 0 ? n_bytes : m->need_bytes[s];
         if (place->is_asked_out)
-            continue; /* its bytes come back: the loader waits for them */
+            continue; /* its bytes become free, and the loader waits for them */
         *free_bytes -= n_bytes;
         out[n++] =
             (struct residency_model){ .service = (uint16_t)s,
@@ -67,7 +68,7 @@ void manager_room_open(const struct cluster_manager *m, int engine,
     }
 }
 
-/* Since when somebody waits for the model; TIME_NEVER: nobody does. */
+/* Returns since when the model is waited for; TIME_NEVER: it is not. */
 static int64_t waits_since(const struct cluster_manager *m, int service)
 {
     const struct manager_want *want = &m->wants[service];
@@ -90,7 +91,8 @@ static bool share_an_engine(const struct cluster_manager *m, int service, int ot
     return do_share;
 }
 
-/* Whether it has waited for so long that busy models make room, and nobody longer. */
+/* Returns whether it has waited for so long that busy models make room, and no other model
+ * longer. */
 static bool is_its_turn(const struct cluster_manager *m, int service)
 {
     int64_t since_ns = waits_since(m, service);
@@ -104,8 +106,8 @@ static bool is_its_turn(const struct cluster_manager *m, int service)
     return true;
 }
 
-/* Who is busy, not pinned and had a turn of his own may leave, behind all who are idle: who has
- * been there longest first. */
+/* Lets models leave that are busy, not pinned, and had their turn, after all idle ones. The one
+ * that has been there longest comes first. */
 static void open_to_turn(const struct cluster_manager *m, int engine,
                          struct residency_model *residents, int32_t n)
 {

@@ -1,4 +1,5 @@
-/* What a manager knows of models, engines and who waits; and which engine can take a model in. */
+/* The manager's data on models, engines and waiting gateways. It decides which engine can take a
+ * model. */
 #pragma once
 #include "base/time.h"
 #include "cluster/manager.h"
@@ -8,31 +9,32 @@
 #include "place/residency.h"
 
 enum { MANAGER_ASKS_MAX = 256 }; /* as many as a gateway has under way */
-/* Between looks while a wanted model waits for room. */
+/* The time between checks while a wanted model waits for room. */
 static const int64_t MANAGER_RETRY_NS = 20 * TIME_NS_PER_MS;
-/* A gateway that is silent for so long wants it no more. */
+/* After this long without a message, a gateway no longer wants the model. */
 static const int64_t MANAGER_WANT_NS = TIME_NS_PER_S;
 
 struct manager_place { /* a service on an engine */
     uint8_t status;    /* of the last report */
     bool is_asked_in, is_asked_out;
-    int64_t ordered_ns;    /* when it was told to come, */
+    int64_t ordered_ns;    /* when its load was ordered, */
     int64_t loaded_ns;     /* and when it was there */
     int64_t idle_since_ns; /* TIME_NEVER while it has requests */
     int64_t n_arrived;     /* requests that it ever got, by the last report */
     int64_t
-        fresh_until_ns;    /* loaded for requests that are on their way to it: not evicted before */
-    int64_t held_until_ns; /* a gateway holds requests for it, as between two slices: the same */
+        fresh_until_ns; /* loaded for requests that are on their way to it, so not evicted before */
+    int64_t held_until_ns; /* a gateway holds requests for it, as between two slices: not evicted
+                              before either */
 };
 struct manager_engine {
     struct set known; /* services that were ever more than nothing here */
-    struct set due;   /* to be loaded here as well, if no other model leaves for it */
+    struct set due;   /* to be loaded here too, if no other model has to leave for it */
     bool has_due;     /* `due` may not be empty */
     bool has_report;
-    int64_t awaited_until_ns; /* an answer that has begun is to have the bytes: no model comes */
+    int64_t awaited_until_ns; /* the bytes are for a begun answer: no model is loaded */
 };
 struct manager_want {
-    int64_t until_ns;     /* gateways say it again and again while requests are held, */
+    int64_t until_ns;     /* gateways repeat it while requests are held, */
     int64_t since_ns;     /* since then without a pause, */
     int64_t said_ns;      /* and then the last time */
     bool is_for_requests; /* they are held at a gateway */
@@ -40,12 +42,12 @@ struct manager_want {
     enum status cause;
     struct fault fault;
 };
-struct manager_ask { /* a load or unload that somebody waits for */
+struct manager_ask { /* a load or unload with a waiting caller */
     uint64_t id;
     uint8_t kind;
     uint16_t service;
-    bool is_judged;   /* an unload that was ordered, if it may be */
-    bool is_answered; /* said as soon as the gateway's mail has room */
+    bool is_judged;   /* an unload that was ordered, if permitted */
+    bool is_answered; /* sent as soon as the gateway's mail has room */
     int64_t asked_ns;
     enum status status;
     struct fault fault;
@@ -62,7 +64,7 @@ struct cluster_manager {
     struct manager_want wants[LIMIT_SERVICES];
     struct set wanted; /* services */
     int32_t n_due;     /* engines that have_due */
-    bool any_expires;  /* some service has a keep-alive */
+    bool any_expires;  /* some service has a keep-alive time */
     struct engine_report *reports;
     struct manager_ask asks[MANAGER_ASKS_MAX];
     int n_asks;
@@ -87,13 +89,13 @@ static inline bool manager_room_is_in(const struct manager_place *place)
 }
 
 bool manager_room_is_anywhere(const struct cluster_manager *m, int service);
-/* What models may have of an engine. */
+/* Returns the bytes of an engine that models may have. */
 int64_t manager_room_bytes(const struct cluster_manager *m, int engine);
-/* The models of an engine as residency sees them; *free_bytes is what neither they nor orders under
- * way have claimed. */
+/* Lists the models of an engine for residency; *free_bytes is what neither they nor current orders
+ * have claimed. */
 int32_t manager_room_list(const struct cluster_manager *m, int engine, struct residency_model *out,
                           int64_t *free_bytes);
-/* Whoever is loaded may leave: who is idle first. */
+/* Lets every loaded model leave, idle ones first. */
 void manager_room_open(const struct cluster_manager *m, int engine,
                        struct residency_model *residents, int32_t n);
 struct manager_choice {
@@ -102,10 +104,11 @@ struct manager_choice {
     bool is_turn; /* busy models leave, with their requests */
     struct residency_eviction eviction;
 };
-/* The engine that can take the model with the fewest evictions, then with most bytes left. If busy
- * models keep it out of all, and somebody has waited for it for 30 s, those that have been there
- * for as long, and for four times what their coming took, make room, all but pinned ones: so it
- * waits for one such turn, and for one more for each that waited before it, at most. */
+/* Chooses the engine that can take the model with the fewest evictions, then with the most bytes
+ * left. Busy models may keep it out of all engines. When it has been wanted for 30 s, busy models
+ * that have been there for as long, and for four times their loading time, make room, except pinned
+ * ones. So it waits for one such turn, and for one more for each model that waited before it, at
+ * most. */
 struct manager_choice manager_room_choose(const struct cluster_manager *m, int service);
 /* Bytes of models that stay on the engine. */
 int64_t manager_room_pinned_bytes(const struct cluster_manager *m, int engine);

@@ -1,4 +1,4 @@
-/* Wire messages: made with a head, checked before anything in them is believed. */
+/* Makes wire messages with a head, and checks received ones before their content is used. */
 #include "cluster/message.h"
 
 #include "base/time.h"
@@ -61,8 +61,8 @@ static bool is_within(int64_t n, int bits)
     return n >= 0 && n <= INT64_C(1) << bits;
 }
 
-/* What routers, the manager and the metrics reckon with: times, bytes and counts that a machine can
- * have, and little enough of them that sums over all services do not wrap. */
+/* Bounds on values that routers, the manager and the metrics use. A machine can have such times,
+ * bytes and counts, and they are small enough that sums over all services do not wrap. */
 enum {
     BYTES_BITS = 52,
     TOKEN_BYTES_BITS = 30,
@@ -72,7 +72,7 @@ enum {
     SPAN_BITS = 61
 };
 
-/* Spans may be negative: a deadline that has passed, a clock that was read a little later. */
+/* Spans may be negative: a deadline that has passed, or a clock that was read a little later. */
 static bool is_span(int64_t ns)
 {
     return is_within(ns < 0 ? -(ns + 1) : ns, SPAN_BITS);
@@ -94,7 +94,7 @@ static bool is_valid_submit(const struct message_submit *m, size_t n_bytes)
            m->request.n_tokens_max <= LIMIT_CONTEXT;
 }
 
-/* How likely tokens were, behind those that come with it: no list is longer than its room. */
+/* Checks the log-probabilities behind the tokens: no list may be longer than its room. */
 static bool are_logprobs(const struct message_event *m)
 {
     size_t n = (size_t)m->event.n_tokens, n_bytes = (size_t)m->event.n_bytes;
@@ -122,7 +122,7 @@ static bool is_valid_event(const struct message_event *m, size_t n_bytes)
            ((size_t)e->n_tokens * sizeof(int32_t) <= (size_t)e->n_bytes && are_logprobs(m));
 }
 
-/* A byte that is neither 0 nor 1 is no bool, and reading it as one is undefined. */
+/* A byte that is neither 0 nor 1 is not a bool, and reading it as one is undefined. */
 static bool is_bool(const bool *at)
 {
     return *(const unsigned char *)at <= 1;
@@ -136,7 +136,7 @@ static bool are_within(const int64_t *numbers, size_t n, int bits)
     return are;
 }
 
-static bool is_part(double part) /* of a pool, or what it is over its due */
+static bool is_part(double part) /* a fraction of a pool, or a ratio to its due part */
 {
     return part >= 0; /* false for NaN */
 }
@@ -182,7 +182,7 @@ static bool is_text(const struct fault *fault)
     return memchr(fault->text, 0, sizeof fault->text) != NULL;
 }
 
-/* What it says stands in the gateway's mirror until the next report. */
+/* Its values stay in the gateway's mirror until the next report. */
 static bool is_valid_change(const struct message_change *m)
 {
     const struct service_change *change = &m->change;
@@ -192,7 +192,7 @@ static bool is_valid_change(const struct message_change *m)
            is_within(change->activation_bytes, BYTES_BITS) && is_text(&change->fault);
 }
 
-/* What the gateway asks of the manager; the rest it knows itself. */
+/* The gateway asks the manager only these; it knows the rest itself. */
 static bool is_valid_ask(const struct message_ask *m)
 {
     return m->kind == CONTROL_LOAD || m->kind == CONTROL_UNLOAD || m->kind == CONTROL_DRAIN;
@@ -248,7 +248,7 @@ size_t cluster_message_write_report(const struct engine_report *report,
     return message->head.n_bytes;
 }
 
-/* Takes the rows, and says which services they are of. */
+/* Reads the rows, and returns the set of their services. */
 static struct set read_rows(const struct message_report *message,
                             const struct cluster_roster *roster, struct engine_report *report)
 {

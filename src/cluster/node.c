@@ -9,7 +9,7 @@
 #include "cluster/node_lives.h"
 #include "cluster/roster.h"
 
-enum { EVENTS_PER_STEP = 4096 }; /* of one engine: the other actors of the thread get their turn */
+enum { EVENTS_PER_STEP = 4096 }; /* of one engine, so that the other actors get their turn */
 
 struct cluster_node {
     struct cluster_node_options options;
@@ -27,7 +27,7 @@ struct cluster_node {
         uint32_t cohort, cohort_here; /* the last that it sent, and its number here */
     } * links;                        /* (n_links) */
     int n_links;
-    uint32_t n_cohorts; /* gateways number theirs each for itself: here they count through */
+    uint32_t n_cohorts; /* each gateway numbers its own from 0; here the numbers run through */
     struct node_lives lives;
     struct cluster_roster roster;
     int64_t now_ns, next_report_ns;
@@ -40,7 +40,7 @@ static bool tell_manager(struct cluster_node *node, const void *message, size_t 
     return port->send(port->self, node->options.manager, message, n_bytes, NULL, 0);
 }
 
-/* To every gateway that has a session. False: one of them had no room. */
+/* Sends to every gateway that has a session. Returns false when one of them had no room. */
 static bool tell_gateways(struct cluster_node *node, void *message, size_t n_bytes)
 {
     bool have_all = true;
@@ -74,7 +74,7 @@ static void have_news(struct cluster_node *node)
 
 /* ---- Sessions. ---- */
 
-/* NULL: it never opened a session. */
+/* Returns NULL when it never opened a session. */
 static struct node_link *find_link(struct cluster_node *node, uint16_t from)
 {
     for (int i = 0; i < node->n_links; i++)
@@ -90,7 +90,7 @@ static void cancel_life(struct cluster_node *node, const struct node_life *life)
     node->engines[life->engine].due_ns = 0;
 }
 
-/* The gateway takes back all that it sent over the session, so all of it ends here. */
+/* Ends all requests of the session here, because the gateway takes them back. */
 static void end_session(struct cluster_node *node, struct node_link *from)
 {
     struct cluster_link *link = &from->link;
@@ -126,9 +126,10 @@ static void begin_session(struct cluster_node *node, const struct message_head *
     have_news(node); /* its first reports */
 }
 
-/* ---- Mail from the bus. False: the engine has no room, the message stays where it is. ---- */
+/* ---- Mail from the bus. False means that the engine has no room, and the message stays where it
+ * is. ---- */
 
-/* Members of a cohort come one behind the other, so a link has one number under way. */
+/* Members of a cohort come one behind the other, so a link has one cohort in progress. */
 static uint32_t cohort_here(struct cluster_node *node, struct node_link *from, uint32_t cohort)
 {
     if (cohort == 0)
@@ -141,7 +142,7 @@ static uint32_t cohort_here(struct cluster_node *node, struct node_link *from, u
     return from->cohort_here;
 }
 
-/* False: no engine takes it now. */
+/* Returns false when no engine takes it now. */
 static bool let_in(struct cluster_node *node, struct node_link *from,
                    const struct message_submit *m, int service)
 {
@@ -153,7 +154,7 @@ static bool let_in(struct cluster_node *node, struct node_link *from,
                                     .peer = (uint16_t)(from - node->links) };
     struct node_life *earlier = node_lives_find(&node->lives, life.id);
     struct request request = m->request;
-    if (earlier != NULL) { /* what is left of an earlier submission makes room first */
+    if (earlier != NULL) { /* the rest of an earlier submission must end first */
         if (earlier->session == 0 || earlier->session == life.session)
             cancel_life(node, earlier); /* else it is another gateway's, and stays */
         return false;
@@ -170,8 +171,8 @@ static bool let_in(struct cluster_node *node, struct node_link *from,
     return false;
 }
 
-/* Nothing runs on another model than it was meant for: a service or an adapter that is not here
- * sends the request home. */
+/* No request may run on a different model than it was meant for. So one for a service or an adapter
+ * that is not here is returned. */
 static bool take_submit(struct cluster_node *node, struct node_link *from,
                         const struct message_submit *m)
 {
@@ -186,7 +187,7 @@ static bool take_submit(struct cluster_node *node, struct node_link *from,
            post_event(node, &from->link, m->head.engine, &back, NULL);
 }
 
-/* A gateway learns that its request cannot be read, as far as the message has the request's id. */
+/* Tells a gateway that its request cannot be read, if the message has the request's id. */
 static bool refuse_message(struct cluster_node *node, struct cluster_link *link,
                            const struct message_head *head, size_t n_bytes)
 {
@@ -259,7 +260,7 @@ static bool take_counted(struct cluster_node *node, struct node_link *from,
     }
 }
 
-/* False: there is no room for the answer, and the message stays where it is. */
+/* Returns false when the answer has no room; then the message stays where it is. */
 static bool take_from_gateway(struct cluster_node *node, const struct message_head *head,
                               size_t n_bytes)
 {
@@ -303,7 +304,7 @@ static void take_mail(struct cluster_node *node)
 
 /* ---- News of the engines. ---- */
 
-/* Events of an orphan are dropped. False: its gateway has no room now. */
+/* Drops events of an orphan. Returns false when its gateway has no room now. */
 static bool send_event(struct cluster_node *node, int e, const struct service_event *event,
                        const void *payload)
 {
@@ -351,16 +352,17 @@ static void send_changes(struct cluster_node *node, int e)
             return;
         engine->change.engine = (uint16_t)e;
         struct message_change message = change_of(node, &engine->change);
-        /* Twice is harmless to a gateway: what did not change is no news. */
+        /* A gateway may get it twice without harm, since an unchanged status is no news. */
         engine->is_change_held = !tell_gateways(node, &message, sizeof message) ||
                                  !tell_manager(node, &message, sizeof message);
         if (engine->is_change_held)
             return;
-        engine->has_news = true; /* routers learn of it at once */
+        engine->has_news = true; /* so that routers learn of it at once */
     }
 }
 
-/* False: an engine that starts has said nothing yet, which is no ill health. */
+/* Returns false for an engine that starts and has not reported yet, which does not mean bad
+ * health. */
 static bool send_report(struct cluster_node *node, int e)
 {
     const struct cluster_engine *engine = &node->engines[e].face;
@@ -371,7 +373,7 @@ static bool send_report(struct cluster_node *node, int e)
     message->head = cluster_message_head(MESSAGE_REPORT, node->options.port.address, 0);
     message->head.engine = (uint16_t)e;
     size_t n_bytes = cluster_message_write_report(report, &node->roster, message, node->now_ns);
-    /* A report that finds no room is simply late: the next one says more. */
+    /* A report without room is just late, and the next one has newer data. */
     (void)tell_manager(node, message, n_bytes);
     (void)tell_gateways(node, message, n_bytes);
     node->engines[e].has_news = false;

@@ -1,4 +1,4 @@
-/* The requests that a node has let in: which session each came over, and where it lies.
+/* The requests that a node has accepted: the session that each came over, and its engine.
  *
  *   none --submitted--> THERE --its ENDED or RETURNED leaves--> none
  *                         |--its session ends--> ORPHAN --its ENDED or RETURNED--> none
@@ -9,9 +9,9 @@
 #include "base/map.h"
 
 struct node_life {
-    uint64_t id, session; /* session 0: an orphan */
+    uint64_t id, session; /* session 0 means an orphan */
     uint32_t epoch;
-    uint16_t engine, peer; /* peer: index of the link that it came over */
+    uint16_t engine, peer; /* peer: index of its link */
     bool is_there;
 };
 struct node_lives {
@@ -24,6 +24,6 @@ struct node_lives {
 void node_lives_init(struct node_lives *lives, uint32_t n_max);
 void node_lives_free(struct node_lives *lives);
 struct node_life *node_lives_find(const struct node_lives *lives, uint64_t id); /* NULL: none */
-/* Adds one whose id is not there; false when n_max are there. */
+/* Adds one whose id is new. Returns false when n_max are there. */
 bool node_lives_add(struct node_lives *lives, const struct node_life *life);
 void node_lives_remove(struct node_lives *lives, struct node_life *life);

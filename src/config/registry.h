@@ -1,5 +1,5 @@
-/* What can be named in a configuration: the rooms' tables of policies, seen alike. Help, faults,
- * the schema and the documents list names from here. */
+/* The names that a configuration may use: a common view of the rooms' tables of policies. Help,
+ * faults, the schema and the documents list names from here. */
 #pragma once
 #include "base/str.h"
 

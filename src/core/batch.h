@@ -38,7 +38,7 @@ static inline int32_t batch_n_rows(const struct batch *batch)
 {
     return max_i32(batch->pads.n_rows, batch->n_items);
 }
-/* The longest item: so many columns has the first round of a batch that is not plain. */
+/* Returns the longest item: the columns of a static batch's first round. */
 static inline int32_t batch_width(const struct batch *batch)
 {
     int32_t width = 0;

@@ -33,7 +33,7 @@ struct record {
     int64_t solo_ns;            /* X_r: its time alone on its engine; 0 = unknown */
     int64_t gap_ns_max;         /* longest wait between two of its tokens */
     int64_t late_ns;            /* bench: how long after that it was sent (the client's own lag) */
-    struct pads_sum lost;       /* positions that static batches computed for nothing */
+    struct pads_sum lost;       /* positions that static batches computed in vain */
     int32_t n_prompt, n_output; /* tokens: of the prompt, and received */
     int32_t n_wanted;           /* tokens that it was to get; 0 = unknown */
     int32_t n_predicted;        /* prediction of n_output; 0 = none */

@@ -1,12 +1,12 @@
 /* Aladdin's best-fit router (Algorithm 1) over a pool of engines.
  *
- * Every heartbeat, or on arrival when the last is longer ago: requests in order of arrival, each to
- * the fullest engine that takes it under (b) to (e) (route/worker.h). An engine that is empty is
- * the last to be tried: that is "open a new worker". When none takes it, a request is held while
- * more than force_fraction of the time to its first token is left and waiting may help; then it is
- * forced onto the engine with the fewest requests. Unsent requests are re-balanced by the errors of
- * past predictions (section 3.5): a request that outran its prediction counts until it ends, one
- * that ended early until it was predicted to end (D-18).
+ * Every heartbeat, or on arrival when the last one is longer ago, requests are placed in order of
+ * arrival. Each goes to the fullest engine that takes it under (b) to (e) (route/worker.h). An
+ * empty engine is tried last, which is "open a new worker". When no engine takes a request, it is
+ * held while more than force_fraction of the time to its first token is left and waiting may help.
+ * Then it is forced onto the engine with the fewest requests. Unsent requests are re-balanced by
+ * the errors of past predictions (section 3.5). A request that outran its prediction counts until
+ * it ends, and one that ended early counts until its predicted end (D-18).
  *
  * Source: docs/ALGORITHMS.md sections 3.3 to 3.5 and 3.8, D-15 to D-18. */
 #include "base/time.h"
@@ -14,7 +14,7 @@
 #include "route/rebalance.h"
 #include "route/sent.h"
 
-/* A request that ended early: what its engine was spared, until when. */
+/* A request that ended early: the work that its engine is spared, and until when. */
 struct early {
     int64_t until_ns, error_ps;
     uint32_t next;
@@ -27,7 +27,7 @@ struct best_fit {
     int32_t *n_predicted;  /* by slot, when it was sent */
     uint32_t *first_early; /* by engine */
     struct early *early;   /* (n_requests) */
-    uint32_t first_free;   /* of them */
+    uint32_t first_free;   /* of the early ones */
 };
 struct beat { /* in the plan's scratch */
     struct route_fit fit;
@@ -74,7 +74,8 @@ static void open(void *state, const struct route_limits *limits, const struct ro
 
 /* ---- A heartbeat. ---- */
 
-/* Errors of predictions on an engine: those who outran theirs, and those who ended early. */
+/* Returns the errors of predictions on an engine, from requests that outran theirs and those that
+ * ended early. */
 static int64_t error_of(const struct best_fit *b, const struct route_fit *fit, int32_t e)
 {
     int64_t ps = 0;
@@ -120,7 +121,7 @@ static bool is_fuller(const struct beat *beat, int32_t a, int32_t b)
     return beat->norms[a] != beat->norms[b] ? beat->norms[a] > beat->norms[b] : a < b;
 }
 
-/* Moves order[i] to where it belongs, towards the front. */
+/* Moves order[i] towards the front to where it belongs. */
 static void rise(struct beat *beat, int32_t i)
 {
     int32_t e = beat->order[i];
@@ -134,7 +135,7 @@ static void sift(struct beat *beat, int32_t at, int32_t n)
     int32_t *heap = beat->order;
     for (int32_t child; (child = 2 * at + 1) < n; at = child) {
         if (child + 1 < n && is_fuller(beat, heap[child], heap[child + 1]))
-            child++; /* the emptier on top: taken off, it goes to the end */
+            child++; /* the emptier one is on top; when taken off, it goes to the end */
         if (!is_fuller(beat, heap[at], heap[child]))
             return;
         int32_t e = heap[at];
@@ -143,7 +144,7 @@ static void sift(struct beat *beat, int32_t at, int32_t n)
     }
 }
 
-/* Engines by how full a service finds them: heap sort. */
+/* Sorts engines by how full they are for a service: heap sort. */
 static void order_by(struct beat *beat, int service)
 {
     int32_t n = beat->fit.view->n_engines;
@@ -176,7 +177,7 @@ static void place(struct beat *beat, struct route_plan *plan, uint32_t slot, int
         (struct route_choice){ .slot = slot, .engine = (uint16_t)e, .is_forced = is_forced };
 }
 
-/* The fullest engine that takes it: true when there is one. */
+/* Places it on the fullest engine that takes it. Returns true when there is one. */
 static bool place_best(struct beat *beat, struct route_plan *plan, uint32_t slot)
 {
     int service = beat->fit.view->requests[slot].service;
@@ -202,7 +203,8 @@ static bool place_best(struct beat *beat, struct route_plan *plan, uint32_t slot
     return false;
 }
 
-/* Nobody takes it: held, or forced onto the engine with the fewest requests. */
+/* Handles a request that no engine takes: it is held, or forced onto the engine with the fewest
+ * requests. */
 static void force(struct beat *beat, struct route_plan *plan, uint32_t slot)
 {
     const struct route_request *r = &beat->fit.view->requests[slot];
@@ -239,7 +241,7 @@ static uint32_t take_first(const struct route_view *view, uint32_t *heads)
 
 static int32_t n_used(const struct beat *beat, bool is_short)
 {
-    int32_t n = is_short; /* somebody found no place: one more */
+    int32_t n = is_short; /* a request found no place, so one more */
     for (int32_t e = 0; e < beat->fit.view->n_engines; e++)
         n += beat->fit.workers[e].n > 0;
     return n;
@@ -287,7 +289,8 @@ static void drop_expired(struct best_fit *b, int32_t engine, int64_t now_ns)
     }
 }
 
-/* It ended with fewer tokens than were predicted: its engine is spared the rest. */
+/* Notes a request that ended with fewer tokens than predicted, so that its engine is spared the
+ * rest. */
 static void note_early(struct best_fit *b, const struct route_view *view,
                        const struct route_event *event)
 {

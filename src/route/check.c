@@ -1,4 +1,5 @@
-/* Is a plan legal? What every router must keep, asked by tests and the simulator. */
+/* Checks that a plan is legal: the rules that every router must keep, for tests and the
+ * simulator. */
 #include "route/policy.h"
 
 static const char *check_choice(const struct route_view *view, const struct route_choice *c,
@@ -19,7 +20,7 @@ static const char *check_choice(const struct route_view *view, const struct rout
     return c->n_lease < 0 ? "a lease of less than nothing" : NULL;
 }
 
-/* Held means: its neighbours in the service's list say so. */
+/* A request is held if its neighbours in the service's list point to it. */
 static bool is_held(const struct route_view *view, uint32_t slot)
 {
     const struct route_request *r = &view->requests[slot];
@@ -52,7 +53,7 @@ static const char *check_cohort(const struct route_view *view, const struct rout
     return NULL;
 }
 
-/* Room: what is chosen of one engine, counted by walking for each choice only its own engine's. */
+/* Checks room: counts the choices of each engine by walking only the choices of the same engine. */
 static const char *check_rooms(const struct route_view *view, const struct route_plan *plan)
 {
     for (int32_t i = 0; i < plan->n_choices; i++) {

@@ -28,7 +28,7 @@ void route_compose_sort(struct route_compose *c)
         c->items[i] = from[i];
 }
 
-/* ---- How long a batch takes: linear in N but for floor and regime. ---- */
+/* ---- The time of a batch: linear in N except for floor and regime. ---- */
 
 struct line {
     int64_t floor_ps, prefill0, prefill1;
@@ -36,8 +36,8 @@ struct line {
     int32_t b_switch;
 };
 
-/* What a million tokens cost a slow machine is more than 64 bits hold: it is bounded, so that a
- * batch of such requests does not wrap. */
+/* Scales a time, with a bound. A million tokens on a slow machine can exceed 64 bits, and a batch
+ * of such requests must not wrap. */
 static int64_t scaled(double ps, float scale)
 {
     double product = num_floor(ps * (scale == 0.0F ? 1 : (double)scale) + 0.5);
@@ -81,7 +81,7 @@ static int32_t n_max_of(const struct route_compose *c, int32_t n_input, int32_t 
     int32_t n = c->n_max;
     if (c->memory.kind == MEMORY_RULES || c->memory.available_bytes > 0)
         n = min_i32(n, predict_memory_n_max(&c->memory, n_input, n_steps));
-    return max_i32(n, 1); /* what does not fit alone is the engine's to refuse */
+    return max_i32(n, 1); /* the engine refuses an item that does not fit alone */
 }
 
 static int32_t steps_of(const struct route_compose *c, int32_t n_output)
@@ -134,7 +134,7 @@ static void cut(struct route_compose *c, int32_t n)
         add_batch(c, first, next);
 }
 
-/* Does a batch never take less time with one request more, whatever its input? */
+/* Returns whether one more request never shortens a batch, whatever its input. */
 static bool is_monotone(const struct perf *perf)
 {
     int64_t b = perf->b_switch;
@@ -143,11 +143,12 @@ static bool is_monotone(const struct perf *perf)
             b * perf->k2_ps[1] >= (b - 1) * perf->k2_ps[0]);
 }
 
-struct stretch { /* N in [from, to]: a batch takes a + b N */
+struct stretch { /* for N in [from, to], a batch takes a + b N */
     int64_t a, b;
     int32_t from, to;
 };
-/* Lowers *best to the least of cost[i - n] + a + b n over the stretch, and says which n that is. */
+/* Lowers *best to the least of cost[i - n] + a + b n over the stretch, and sets *best_n to that
+ * n. */
 static void least_of(const int64_t *cost_i, const struct stretch *s, int64_t *best, int32_t *best_n)
 {
     int64_t least = *best;
@@ -161,10 +162,10 @@ static void least_of(const int64_t *cost_i, const struct stretch *s, int64_t *be
     *best = least;
 }
 
-/* The best N for the batch that ends with item i - 1, whose input is the longest: the cost before
- * plus the line, which is cut at the regime and where the prefill leaves its floor. Costs grow with
- * i when the line does with N: then it stops where even the least of those before could not better
- * it. */
+/* Finds the best N for the batch that ends with item i - 1, whose input is the longest. The cost is
+ * the cost before plus the line, which is cut at the regime and where the prefill leaves its floor.
+ * Costs grow with i when the line grows with N. Then the search stops when even the least earlier
+ * cost could not improve the best. */
 static void best_end(struct route_compose *c, int32_t i, bool may_stop)
 {
     enum { STRIDE = 32 };
@@ -220,7 +221,7 @@ static double max_f64(double a, double b)
     return a > b ? a : b;
 }
 
-/* May q join? (section 5.2; n: requests in the batch) */
+/* Returns whether q may join (section 5.2; n: requests in the batch). */
 static bool may_join(const struct route_compose *c, const struct odbs *b,
                      const struct route_item *q)
 {
@@ -266,7 +267,8 @@ void route_compose_odbs(struct route_compose *c)
 
 /* ---- By deadline. ---- */
 
-/* Of the items [first, end), which stand by deadline: those due before. */
+/* Returns how many of the items [first, end), which are sorted by deadline, are due before
+ * end_ns. */
 static int32_t n_late(const struct route_compose *c, int32_t first, int32_t end, int64_t end_ns)
 {
     int32_t low = first, high = end;
@@ -280,10 +282,10 @@ static int32_t n_late(const struct route_compose *c, int32_t first, int32_t end,
     return low - first;
 }
 
-#define LATE_PS_MAX (INT64_MAX / 4) /* of all requests together, were all of them late */
+#define LATE_PS_MAX (INT64_MAX / 4) /* of all requests together, if all of them are late */
 
-/* The best batch that ends with item i - 1. The line is found anew only where input or output grow.
- */
+/* Finds the best batch that ends with item i - 1. The line is computed anew only when input or
+ * output grow. */
 static void best_deadline_end(struct route_compose *c, int32_t i)
 {
     int64_t penalty_ps =
@@ -317,7 +319,7 @@ static void best_deadline_end(struct route_compose *c, int32_t i)
     }
 }
 
-/* time: when the batches before end if all idle engines share them evenly. */
+/* time: the end of the batches before, if all idle engines share them evenly. */
 void route_compose_deadlines(struct route_compose *c)
 {
     int64_t n_input = 0, n_output = 0;
@@ -336,7 +338,7 @@ void route_compose_deadlines(struct route_compose *c)
 
 /* ---- Bins. ---- */
 
-/* The first of the bins with so much left: a tree of the most that is left below. */
+/* Returns the first bin with this much left, by a tree of the most that is left below. */
 static int32_t first_with(const int64_t *most, int32_t n_leaves, int64_t bytes)
 {
     int32_t i = 1;
@@ -363,8 +365,9 @@ static void gather(struct route_compose *c, const int32_t *bin_of, int32_t n_bin
         add_batch(c, i > 0 ? next[i - 1] : 0, next[i]);
 }
 
-/* Sizes in bytes of what a request may come to; a bin's room in requests counts as well: a full one
- * has nothing left. cost holds the tree (2 n_leaves <= 4 n), time the bins and their counts. */
+/* Sizes are the bytes that a request may grow to. A bin's room in requests counts as well: a full
+ * bin has nothing left. cost holds the tree (2 n_leaves <= 4 n), and time holds the bins and their
+ * counts. */
 void route_compose_bins(struct route_compose *c)
 {
     int64_t capacity = c->memory.available_bytes > 0 ? c->memory.available_bytes : INT64_MAX / 4;

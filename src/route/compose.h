@@ -1,12 +1,13 @@
-/* Requests into batches: the composers behind the central pools.
+/* Makes batches of requests: the composers behind the central pools.
  *
- * All work on one service's requests and give batches that are stretches of `items` (which they may
- * reorder). A batch is served as a padded one: as long as its longest input, for as many steps as
- * its longest output or the slice.
+ * Each composer works on one service's requests, and its batches are stretches of `items` (which it
+ * may reorder). A batch is served as a padded one: as long as its longest input, for as many steps
+ * as its longest output or the slice.
  *
  * serve(N, L, S) = max(floor, c1 + N (k1 L + q1 L^2)) + (S - 1) c3 + N ((S - 1) c2 + k2 sum of
- * contexts): the prefill yields token 1, S - 1 decodes the others; linear in N apart from floor and
- * regime. Sources: docs/ALGORITHMS.md sections 4.1, 4.2 (SCLS), 5.2 (UELLM), 6.8 (S^3). */
+ * contexts). The prefill yields token 1, and S - 1 decodes the others. It is linear in N apart from
+ * floor and regime. Sources: docs/ALGORITHMS.md sections 4.1, 4.2 (SCLS), 5.2 (UELLM), 6.8 (S^3).
+ */
 #pragma once
 #include "predict/memory.h"
 #include "route/policy.h"
@@ -15,7 +16,7 @@ struct route_item {
     int64_t key; /* what sort goes by */
     int64_t deadline_ns;
     uint32_t slot;
-    int32_t n_input;  /* prompt and what was generated: all is computed anew */
+    int32_t n_input;  /* prompt and generated tokens, which are all computed anew */
     int32_t n_output; /* predicted, still to come, at least 1 */
 };
 struct route_batch {
@@ -41,19 +42,19 @@ struct route_compose {
     struct route_batch *batches;
     int32_t n_batches;
 };
-/* By key, ascending; equal ones stay in order. O(n log n). */
+/* Sorts by key, ascending; equal ones stay in order. O(n log n). */
 void route_compose_sort(struct route_compose *c);
 /* serve of n requests, picoseconds. */
 int64_t route_compose_serve_ps(const struct perf *perf, int32_t n, int32_t n_input,
                                int32_t n_steps);
-/* In the order of the items, at most n_max. */
+/* Cuts in the order of the items, at most n_max each. */
 void route_compose_fixed(struct route_compose *c);
-/* SCLS's Algorithm 1: sorted by input, the cut with the least time in sum. O(n n_max). */
+/* SCLS's Algorithm 1: sorts by input, and finds the cut with the least total time. O(n n_max). */
 void route_compose_slices(struct route_compose *c);
 /* UELLM's SLO-ODBS over items sorted by their key, with the cost form of the config. */
 void route_compose_odbs(struct route_compose *c);
-/* Ours: sorted by deadline, the cut with the least time and predicted lateness. Looks at as
- * many as could be sent to the idle engines. */
+/* Our own: sorts by deadline, and finds the cut with the least time and predicted lateness.
+ * Considers as many items as could be sent to the idle engines. */
 void route_compose_deadlines(struct route_compose *c);
 /* S^3: first fit by decreasing size into the engine's memory. O(n log n). */
 void route_compose_bins(struct route_compose *c);

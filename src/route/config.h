@@ -1,5 +1,5 @@
-/* Every threshold of every router, each in one row: the field, its default, its range and what it
- * means. The numbers in brackets are sections and deviations of docs/ALGORITHMS.md. */
+/* Every threshold of every router, one row each: the field, its default, its range and its meaning.
+ * The numbers in brackets are sections and deviations of docs/ALGORITHMS.md. */
 #pragma once
 #include "base/settings.h"
 #include "core/limits.h"
@@ -7,8 +7,8 @@
 
 /* SLO-ODBS's test whether a batch may grow (docs/ALGORITHMS.md section 5.2). */
 enum route_cost { ROUTE_COST_TEXT, ROUTE_COST_CODE, ROUTE_COST_WASTE };
-/* Which constraints best-fit asks: all; of a pool that only prefills (c); that only decodes (b) and
- * (e) (section 3.9). */
+/* The constraints that best-fit checks: all; (c) for a pool that only prefills; (b) and (e) for one
+ * that only decodes (section 3.9). */
 enum route_phase { ROUTE_PHASE_BOTH, ROUTE_PHASE_PREFILL, ROUTE_PHASE_DECODE };
 
 /* T: type, name, kind, default, least, most, help; times in milliseconds, as they are written.
@@ -81,7 +81,7 @@ enum route_phase { ROUTE_PHASE_BOTH, ROUTE_PHASE_PREFILL, ROUTE_PHASE_DECODE };
 #define FIELD(type, name, ...) type name;
 struct route_config { /* times in nanoseconds */
     ROUTE_THRESHOLDS(FIELD, FIELD)
-    /* static: the engine of a service; -1 = the first that has it. */
+    /* static: the engine of a service; -1 = the first that has the service */
     int16_t engine_of[LIMIT_SERVICES];
 };
 #undef FIELD

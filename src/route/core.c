@@ -105,7 +105,7 @@ void route_core_returned(struct route_core *core, uint32_t slot, uint16_t engine
                    .what = ROUTE_RETURNED, .engine = engine, .why = (uint8_t)why, .slot = slot });
 }
 
-/* The first answer replaces a mean that nothing is known of. */
+/* The first answer replaces a mean that is only a guess. */
 static void learn(struct route_service *service, const struct route_request *r)
 {
     double rate = service->n_output_mean <= 0 ? 1 : 0.05;

@@ -1,4 +1,4 @@
-/* Held requests in order: a tree finds the place, a list is what others read. */
+/* Keeps held requests in order: a tree finds the place, and other code reads the list. */
 #include "route/held.h"
 
 enum { NS_PER_US = 1000 };
@@ -15,8 +15,9 @@ void route_held_init(struct route_held *held, struct route_request *requests,
         tree_init(&held->trees[s]);
 }
 
-/* (priority, arrival, id) as the tree's two numbers: 16 bits of priority above 47 of microseconds
- * (four years), then the nanoseconds that are left above 54 bits of the id. */
+/* Makes (priority, arrival, id) the tree's two numbers. The first has 16 bits of priority above 47
+ * of microseconds (four years). The second has the remaining nanoseconds above 54 bits of the
+ * id. */
 static int64_t key_of(const struct route_request *r)
 {
     return r->priority * (INT64_C(1) << 47) + r->arrived_ns / NS_PER_US;
@@ -33,7 +34,7 @@ static void insert(struct route_held *held, uint32_t slot)
     tree_insert(&held->trees[r->service], held->nodes, slot, key_of(r), tie_of(r));
 }
 
-/* Most that come are sent at once: a tree of one is none. */
+/* Most arriving requests are sent at once, so a single one needs no tree. */
 static void add_alone(struct route_held *held, uint32_t slot)
 {
     struct route_request *r = &held->requests[slot];

@@ -36,8 +36,8 @@ void route_pick_init(struct route_pick *pick, int32_t n_engines, int32_t n_servi
         pick->winners[i] = pick->winners[2 * i];
 }
 
-/* A node's set becomes what its two children have: is anybody on the left, and on the right? True
- * when it changed. */
+/* Makes a node's set the union of its two children's; has: whether the left and the right have any.
+ * Returns true when it changed. */
 static bool join(struct route_pick *pick, int32_t at, bool has[2])
 {
     int32_t n = pick->n_words;
@@ -74,7 +74,7 @@ void route_pick_set(struct route_pick *pick, int32_t engine, const struct set *s
     }
 }
 
-/* Puts an engine into the n best so far. Returns how many there are then. */
+/* Inserts an engine into the n best so far. Returns how many there are then. */
 static int32_t insert(const struct route_pick *pick, int32_t engine, int32_t n, int32_t n_max,
                       int32_t *engines)
 {
@@ -85,9 +85,9 @@ static int32_t insert(const struct route_pick *pick, int32_t engine, int32_t n, 
     return min_i32(n + 1, n_max);
 }
 
-/* Left before right, and only what is strictly less than the last of a full list replaces it: so
- * ties go to the lower number. A subtree whose winner itself serves and that alone is looked for is
- * settled by it. */
+/* The left goes before the right, and only a strictly lower load replaces the last of a full list,
+ * so that ties go to the lower number. If a subtree's winner serves the service, and only one
+ * engine is wanted, the winner settles the subtree. */
 int32_t route_pick_some(const struct route_pick *pick, int service, int32_t n_max, int32_t *engines)
 {
     int32_t stack[64], n_stack = 0, n = 0;

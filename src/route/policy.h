@@ -1,10 +1,10 @@
-/* The contract of a router: which engine gets which held request. The same shape as a scheduler's:
- * a const struct of functions without clock, input, output, malloc or globals.
+/* The contract of a router: which engine gets which held request. It has the form of a scheduler: a
+ * const struct of functions without clock, input, output, malloc or globals.
  *
- * plan is pure: asked twice, it answers the same. saw is the only door to a policy's state.
- * Requests are named by slot: their place in the host's table (`requests`), which a policy's own
- * arrays follow. The host (gateway, simulator) asks plan when something is held and something
- * happened or the wake came; a plan with choices is asked again at once, after each of them was
+ * plan is pure: the same question gets the same answer. Only saw changes a policy's state. Requests
+ * are named by slot: their place in the host's table (`requests`), which a policy's own arrays
+ * follow. The host (gateway, simulator) calls plan when a request is held and something happened or
+ * the wake time came. After a plan with choices it calls plan again at once, when each of them was
  * seen as SENT. So a policy that decides one by one may return one choice, found in O(log engines),
  * while one that composes batches returns them all. */
 #pragma once
@@ -24,7 +24,7 @@ struct route_limits {
 };
 
 struct route_service {
-    struct perf perf;           /* of its batches, on any engine; all zero = not known yet */
+    struct perf perf;           /* of its batches, on any engine; all zero = unknown yet */
     int64_t kv_bytes_per_token; /* 0 = not known yet */
     struct service_slo slo;
     int64_t solo_ns; /* mean solo time of its requests, 0 = unknown */
@@ -32,15 +32,15 @@ struct route_service {
     uint32_t first_held, last_held; /* by (priority, arrival) */
     uint32_t n_held;
 };
-/* What a router sees of a request: one cache line. Of one that was sent, n_tokens and first_ns
- * follow what the engine said. */
+/* A request as a router sees it, in one cache line. After it was sent, n_tokens and first_ns follow
+ * the engine's events. */
 struct route_request {
     uint64_t id;
     int64_t arrived_ns, deadline_ns; /* as core/request.h has them, and all below */
     int64_t first_ns;
     int32_t n_prompt, n_tokens, n_predicted;
-    int32_t n_tokens_max; /* for the host: a router never looks at it */
-    uint32_t next, prev;  /* slots: the held ones of its service, in order */
+    int32_t n_tokens_max; /* for the host; a router never reads it */
+    uint32_t next, prev;  /* slots: the held requests of its service, in order */
     uint32_t epoch;
     uint16_t service;
     int16_t priority;
@@ -53,13 +53,13 @@ static inline struct route_request route_request_of(const struct request *r)
                                    ROUTE_NONE,  ROUTE_NONE,    r->epoch,       r->service,
                                    r->priority };
 }
-struct route_engine { /* the light mirror of one engine: its last report and what was sent since */
-    bool is_open;     /* healthy, not draining, and not just said to be full */
+struct route_engine { /* the light mirror of one engine: its last report, and what was sent since */
+    bool is_open;     /* healthy, not draining, and not just reported as full */
     int32_t n_sent;   /* requests sent and not yet ended or returned */
-    int32_t n_requests_max;       /* of them */
+    int32_t n_requests_max;       /* of n_requests */
     int32_t n_waiting, n_running; /* as reported */
     int64_t kv_bytes, kv_free_bytes;
-    int64_t report_ns;        /* when it said so; 0 = never */
+    int64_t report_ns;        /* when it arrived; 0 = never */
     const struct perf *perfs; /* (n_services) of its batches; NULL = the services' own */
     struct set services;      /* that are loaded there */
 };
@@ -75,26 +75,26 @@ struct route_view {
 struct route_choice {
     uint32_t slot;
     uint16_t engine;
-    uint16_t n_cohort; /* requests of its cohort; they stand next to each other in the plan */
+    uint16_t n_cohort; /* requests of its cohort, which are next to each other in the plan */
     uint32_t cohort;   /* a batch that runs as a whole; 0 = none */
-    int32_t n_lease;   /* tokens until it comes home; 0 = never by itself */
+    int32_t n_lease;   /* tokens until it returns; 0 = no limit */
     bool is_forced;    /* sent although it is predicted to miss a target there */
 };
 struct route_plan {
     int32_t n_choices, n_choices_max;
     struct route_choice *choices;
     void *scratch;            /* scratch_bytes of the policy, 64-byte aligned, any content */
-    int64_t wake_ns;          /* ask again then; TIME_NEVER when only news can help */
-    int32_t n_engines_wanted; /* of an autoscaled pool; 0 = this router does not say */
+    int64_t wake_ns;          /* time of the next call; TIME_NEVER when only events can help */
+    int32_t n_engines_wanted; /* of an autoscaled pool; 0 = this router does not set it */
 };
 enum route_what {
     ROUTE_ARRIVED,  /* slot is held for the first time, or again after it was gone */
-    ROUTE_SENT,     /* as chosen: engine; choice says the rest */
+    ROUTE_SENT,     /* as chosen: engine; choice has the rest */
     ROUTE_RETURNED, /* from engine: held again, with its tokens */
-    ROUTE_ENDED,    /* at engine; said before the slot is used again */
-    ROUTE_GONE,     /* held no more, and not sent: ended at the door, or set aside there */
+    ROUTE_ENDED,    /* at engine; sent before the slot is used again */
+    ROUTE_GONE,     /* held no more, and not sent: the gateway ended it or set it aside */
     ROUTE_ENGINE,   /* this engine's mirror has changed by other than the above */
-    ROUTE_ASKED,    /* a plan had no choices while something is held: its wake counts from now */
+    ROUTE_ASKED,    /* a plan had no choices while requests are held; its wake counts from now */
 };
 struct route_event {
     enum route_what what;
@@ -107,25 +107,27 @@ struct route_event {
  * RETURNED and ARRIVED as held; at ENDED, GONE as neither. */
 struct route_policy {
     const char *name, *summary;
-    /* For the tables of the documents: what it does in full, its paper, and what it is for. */
+    /* For the tables of the documents: its full behaviour, its paper, and its purpose. */
     const char *does, *source, *when;
     const char *thresholds; /* names of all that it reads, separated by spaces; config.h */
-    /* It looks at how far requests are that were sent: the simulator then plans step by step, so
-     * that it sees the same with and without holds. */
+    /* It uses the progress of sent requests. The simulator then plans step by step, so that it sees
+     * the same with and without holds. */
     bool sees_tokens;
     size_t (*state_bytes)(const struct route_limits *limits);
     size_t (*scratch_bytes)(const struct route_limits *limits); /* NULL = none */
     void (*open)(void *state, const struct route_limits *limits, const struct route_config *config);
     void (*plan)(const void *state, const struct route_view *view, struct route_plan *plan);
     void (*saw)(void *state, const struct route_view *view, const struct route_event *event);
-    /* Would this engine take the request now? The node asks of the truth. */
+    /* Returns whether this engine would take the request now. The node calls it with the true
+     * state. */
     bool (*fits)(const struct engine_report *report, const struct request *request);
 };
 /* Finds a row of the room's table by name; NULL when no policy has it. */
 const struct route_policy *route_find(const char *name);
 const struct route_policy *const *route_all(int *n);
-/* Is this plan legal? NULL, or what is wrong with it: every choice a held request and an open
- * engine that serves it and has room, nothing twice, cohorts whole, on one engine, of one service.
- * `marks`: a byte per slot, all zero, and left so; n_requests_max of them. */
+/* Checks that a plan is legal. Returns NULL, or what is wrong with it. Every choice must be a held
+ * request and an open engine that serves it and has room. No request may be chosen twice, and
+ * cohorts must be whole, on one engine, and of one service. `marks`: a byte per slot, all zero, and
+ * left so; n_requests_max of them. */
 const char *route_check(const struct route_view *view, const struct route_plan *plan,
                         uint8_t *marks, int32_t n_requests_max);

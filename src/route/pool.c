@@ -1,13 +1,14 @@
-/* The central pools: all requests wait at the router, which composes whole batches (cohorts) of
- * them and gives these to engines that run them as they are (scheduler cohort). A table of rows.
+/* The central pools: all requests wait at the router. It composes whole batches (cohorts) of them,
+ * and gives these to engines that run them as they are (scheduler cohort). The file is a table of
+ * rows.
  *
- * SCLS's ladder pm, ab, lb, scls fetches all that is held every interval, cuts it by the DP into
- * slices (requests come home after n_slice tokens and are held again with their tokens) and
- * offloads the batches in turn or by max-min: the longest to the engine with the least load, which
+ * SCLS's ladder pm, ab, lb, scls fetches all held requests every interval, and cuts them by the DP
+ * into slices. A request returns after n_slice tokens, and is held again with its tokens. Batches
+ * are offloaded in turn or by max-min: the longest goes to the engine with the least load, which
  * falls by the same estimate when the batch is over. scls stretches the interval: max(lambda min
- * load, Gamma). The others compose when an engine has nothing to do: fifo (UELLM's baseline),
- * slo-odbs, slo-dbs, odbs, slo-dp and s3; of the batches the one with the earliest deadline goes
- * first. Their leases are the predicted length and a margin: who is cut comes back, nobody is
+ * load, Gamma). The others compose when an engine is idle: fifo (UELLM's baseline), slo-odbs,
+ * slo-dbs, odbs, slo-dp and s3. Among their batches the one with the earliest deadline goes first.
+ * Their leases are the predicted length and a margin. A request that is cut comes back, and none is
  * truncated.
  *
  * so is a row of spread.c (a lease and turns). Sources: docs/ALGORITHMS.md sections 4.2
@@ -30,11 +31,11 @@ enum pool_key {
 struct pool_row {
     enum pool_compose compose;
     enum pool_key key;
-    bool is_timed;  /* composes every interval; else when an engine is idle */
+    bool is_timed;  /* composes every interval; otherwise when an engine is idle */
     bool is_capped; /* at most n_batch requests of a batch */
     bool is_max_min, is_adaptive;
 };
-struct pool_cohort { /* a batch on its engine, while anybody of it is there */
+struct pool_cohort { /* a batch on its engine, while any of its requests is there */
     int32_t n_left, n_input, n_output;
     int64_t estimate_ps; /* 0 until all of it was sent */
     uint32_t next;       /* the free ones */
@@ -44,9 +45,9 @@ struct pool {
     struct route_config config;
     struct route_limits limits;
     int64_t fetch_ns, interval_ns;
-    int32_t cursor;     /* in turn: the engine after the last */
+    int32_t cursor;     /* in turn: the engine after the last one */
     uint32_t n_cohorts; /* the id of the last */
-    uint32_t filling;   /* index of the one sent last, of which more may follow; or none */
+    uint32_t filling;   /* index of the last one sent, which may get more requests; or none */
     uint32_t first_free;
     struct pool_cohort *cohorts; /* (n_requests) */
     uint32_t *cohort_of;         /* (n_requests) index, by slot */
@@ -123,7 +124,7 @@ static int64_t deadline_of(const struct route_view *view, const struct route_req
     return e2e_ns > 0 ? r->arrived_ns + e2e_ns : TIME_NEVER;
 }
 
-/* S^3 doubles a prediction until it is more than there is. */
+/* Doubles a prediction until it exceeds the present length, as S^3 does. */
 static int32_t doubled(int32_t n, int32_t n_new)
 {
     for (n = max_i32(n, 1); n <= n_new && n < INT32_MAX / 2;)
@@ -131,7 +132,7 @@ static int32_t doubled(int32_t n, int32_t n_new)
     return max_i32(n - n_new, 1);
 }
 
-/* A key of microseconds, or of what weights make of them: cut where it would not fit. */
+/* Makes a key of microseconds, or of weighted ones, and cuts it where it would not fit. */
 static int64_t key_of(double key)
 {
     return key > 4e18 ? (int64_t)4e18 : key < -4e18 ? -(int64_t)4e18 : (int64_t)key;
@@ -178,7 +179,8 @@ static struct route_item item_of(const struct round *round, uint32_t slot)
     return item;
 }
 
-/* What one engine holds, in the form that the config asks for: of those that serve it the least. */
+/* Returns the memory of one engine, in the form that the config sets: the least of the engines that
+ * serve the service. */
 static struct memory_model memory_of(const struct round *round, int service)
 {
     const struct route_config *config = &round->pool->config;
@@ -194,7 +196,7 @@ static struct memory_model memory_of(const struct round *round, int service)
         if (set_has(&engine->services, service) && bytes > 0)
             m.available_bytes = m.available_bytes > 0 ? min_i64(m.available_bytes, bytes) : bytes;
     }
-    if (m.bytes_per_token <= 0) /* nobody knows what a token takes */
+    if (m.bytes_per_token <= 0) /* the size of a token is unknown */
         m = (struct memory_model){ .kind = MEMORY_PADDED, .bytes_per_token = 1 };
     return m;
 }
@@ -204,7 +206,8 @@ static bool is_idle(const struct round *round, int32_t e)
     return round->view->engines[e].is_open && round->view->engines[e].n_sent == 0;
 }
 
-/* At most so many in a batch: the row's cap, D-20's, what an engine may take at once. */
+/* Returns the most requests in a batch: the row's cap, D-20's, or what an engine may take at
+ * once. */
 static int32_t n_max_of(const struct round *round, int service, int32_t n, int32_t *n_idle)
 {
     const struct route_config *config = &round->pool->config;
@@ -258,7 +261,8 @@ static void compose_service(struct round *round, int service)
 
 /* ---- Offloading. ---- */
 
-/* Longest first for max-min; in turn as composed; else the earliest deadline first. */
+/* Orders the longest first for max-min; as composed for turns; otherwise the earliest deadline
+ * first. */
 static bool is_before(const struct round *round, int32_t a, int32_t b)
 {
     const struct route_batch *x = &round->batches[a], *y = &round->batches[b];
@@ -275,7 +279,7 @@ static void sift(struct round *round, int32_t at, int32_t n)
     int32_t *heap = round->order;
     for (int32_t child; (child = 2 * at + 1) < n; at = child) {
         if (child + 1 < n && is_before(round, heap[child], heap[child + 1]))
-            child++; /* the later on top: taken off, it goes to the end */
+            child++; /* the later one is on top; when taken off, it goes to the end */
         if (!is_before(round, heap[at], heap[child]))
             return;
         int32_t batch = heap[at];
@@ -304,7 +308,7 @@ static bool may_take(const struct round *round, int32_t e, const struct route_ba
     const struct route_engine *engine = &round->view->engines[e];
     if (!engine->is_open || !set_has(&engine->services, batch->service))
         return false;
-    /* An idle one takes a single batch: its room is whole until then. */
+    /* An idle engine takes a single batch, and its room is whole until then. */
     bool is_fresh = round->n_room[e] == route_sent_limit(&round->pool->config, engine);
     return round->n_room[e] >= batch->n && (round->pool->row->is_timed || is_fresh);
 }
@@ -324,8 +328,8 @@ static int32_t engine_for(const struct round *round, const struct route_batch *b
     return best;
 }
 
-/* Tokens until a request comes home: the slice, or what is predicted of its batch and a margin; of
- * itself in S^3, which reserves each its own. */
+/* Returns the tokens until a request returns: the slice, or the prediction of its batch and a
+ * margin. In S^3 it is the request's own prediction, which each reserves. */
 static int32_t lease_of(const struct round *round, const struct route_batch *batch,
                         const struct route_item *item)
 {
@@ -420,7 +424,7 @@ static void plan(const void *state, const struct route_view *view, struct route_
 
 /* ---- What happens. ---- */
 
-/* The interval until the next fetch: max(lambda min load, Gamma). */
+/* Sets the interval until the next fetch: max(lambda min load, Gamma). */
 static void set_interval(struct pool *pool, const struct route_view *view)
 {
     int64_t least = INT64_MAX;
@@ -465,7 +469,7 @@ static void note_sent(struct pool *pool, const struct route_view *view,
         max_i32(cohort->n_output, route_sent_predicted(view, r) - (r->n_tokens - r->n_prompt));
     pool->fetch_ns = view->now_ns;
     pool->cursor = (event->engine + 1) % view->n_engines;
-    /* Everybody of it brings the estimate up to date; the last makes it that of the batch. */
+    /* Each of its requests updates the estimate; the last one makes it that of the batch. */
     pool->loads[event->engine] -= cohort->estimate_ps;
     cohort->estimate_ps = route_compose_serve_ps(&view->services[r->service].perf, cohort->n_left,
                                                  cohort->n_input, n_steps(pool, cohort->n_output));
@@ -474,8 +478,9 @@ static void note_sent(struct pool *pool, const struct route_view *view,
         set_interval(pool, view);
 }
 
-/* One of a batch has left its engine; with the last the engine's load falls by the estimate. Of the
- * one that is being sent others may follow, when the bus was full: it keeps its place. */
+/* Notes that a request of a batch has left its engine. With the last one the engine's load falls by
+ * the estimate. The batch that is being sent keeps its place, since others may follow when the bus
+ * was full. */
 static void note_left(struct pool *pool, const struct route_event *event)
 {
     uint32_t index = pool->cohort_of[event->slot];
@@ -489,8 +494,8 @@ static void note_left(struct pool *pool, const struct route_event *event)
         free_cohort(pool, index);
 }
 
-/* Fetches come every interval whether or not anybody is there: the first to wait after a pause
- * meets the next of them. */
+/* Skips fetches of an empty pool. They come every interval, whether or not requests wait, so the
+ * first request after a pause meets the next one. */
 static void pass_empty(struct pool *pool, int64_t now_ns)
 {
     int64_t passed_ns = now_ns - pool->fetch_ns;

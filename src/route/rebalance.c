@@ -1,7 +1,7 @@
-/* Moves of unsent requests.
+/* Moves unsent requests between engines.
  *
  * A move of j from x to y takes delta_j from epsilon_x and gives it to epsilon_y
- * (docs/ALGORITHMS.md section 3.5); it gains only where epsilon_x > 0 > epsilon_y. Greedy: the
+ * (docs/ALGORITHMS.md section 3.5). It gains only if epsilon_x > 0 > epsilon_y. It is greedy: the
  * engine with the greatest error gives to the one with the least. */
 #include "route/rebalance.h"
 
@@ -10,7 +10,8 @@ static int64_t magnitude(int64_t x)
     return x < 0 ? -x : x;
 }
 
-/* The engine with the greatest positive error below `below` (ties: number above `after`). */
+/* Returns the engine with the greatest positive error below `below` (ties: number above
+ * `after`). */
 static int32_t greatest(const struct route_fit *fit, int64_t sign, int64_t below, int32_t after)
 {
     int32_t best = -1;
@@ -35,7 +36,7 @@ static bool may_move(const struct route_fit *fit, const struct route_choice *c, 
            route_worker_takes(fit, y, c->slot);
 }
 
-/* The choice on x that gains most when it goes to y; -1 = none gains. */
+/* Returns the choice on x that gains most when it goes to y; -1 = none gains. */
 static int32_t best_move(const struct route_fit *fit, const struct route_plan *plan, int32_t x,
                          int32_t y, int32_t n_room)
 {
@@ -57,7 +58,7 @@ static int32_t best_move(const struct route_fit *fit, const struct route_plan *p
     return best;
 }
 
-/* One move away from x, to the first engine in order that one can gain by. */
+/* Makes one move away from x, to the first engine in order that gains. */
 static bool move_from(const struct route_fit *fit, struct route_plan *plan, int32_t x,
                       int32_t *n_room)
 {

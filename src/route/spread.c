@@ -1,10 +1,13 @@
-/* The routers that decide one request at a time: a table of rows that differ in whom they choose.
+/* The routers that decide one request at a time: a table of rows, each with its own choice of
+ * engine.
  *
- * Each sends the first held request, in order over all services, that an engine has room for; what
- * has no engine stands in nobody's way. Engines stand in a tournament by load (route/pick.h), so a
- * decision costs O(log engines). least and jsq are one row: SeaLLM's dispatcher and join the
- * shortest queue both count a request from when it is sent until it ends, waiting and running alike
- * (docs/ALGORITHMS.md 1.5, 6.12). Sources of the others: 6.13 to 6.15, 7.2. */
+ * Each sends the first held request, in order over all services, that an engine has room for. A
+ * request without an engine blocks no other. Engines are in a tournament by load (route/pick.h), so
+ * a decision costs O(log engines). least and jsq are one row. SeaLLM's dispatcher and join the
+ * shortest queue both count a request from when it is sent until it ends, whether it waits or runs
+ * (docs/ALGORITHMS.md 1.5, 6.12).
+ *
+ * Sources of the others: 6.13 to 6.15, 7.2. */
 #include "base/rng.h"
 #include "base/time.h"
 #include "route/pick.h"
@@ -16,21 +19,22 @@ enum { DRAWS = 32, CANDIDATES = 8 };
 
 struct spread;
 struct spread_row {
-    /* The engine for this request, of those that take its service now; -1 = none. */
+    /* Returns the engine for this request, among those that take its service now; -1 = none. */
     int32_t (*choose)(const struct spread *spread, const struct route_view *view, uint32_t slot);
-    /* What a request adds to its engine's load while it is there; NULL = one, or nothing. */
+    /* Returns what a request adds to its engine's load while it is there; NULL = one, or
+     * nothing. */
     int64_t (*load)(const struct route_view *view, int32_t engine,
                     const struct route_request *request);
     bool counts;     /* a request adds one */
-    bool has_lists;  /* keeps who is where */
-    bool has_slices; /* a request comes home after n_slice tokens */
-    bool has_map;    /* a closed engine is waited for, for a while */
+    bool has_lists;  /* it keeps lists of the requests on each engine */
+    bool has_slices; /* a request returns after n_slice tokens */
+    bool has_map;    /* requests wait for a closed engine, for a while */
 };
 struct spread {
     const struct spread_row *row;
     struct route_config config;
     int32_t n_engines;
-    int32_t cursor;   /* rr: the engine after the last */
+    int32_t cursor;   /* rr: the engine after the last one */
     uint64_t n_drawn; /* random, p2c */
     struct route_pick pick;
     struct route_sent sent;
@@ -39,7 +43,7 @@ struct spread {
     int64_t *closed_ns; /* (n_engines) since when it takes nothing; TIME_NEVER = it is open */
 };
 
-/* ---- Whom to choose. ---- */
+/* ---- The choices of an engine. ---- */
 
 static int32_t choose_least(const struct spread *spread, const struct route_view *view,
                             uint32_t slot)
@@ -59,7 +63,8 @@ static int32_t choose_next(const struct spread *spread, const struct route_view 
     return -1;
 }
 
-/* Uniform among the engines that take the service, other than `but`: a few draws, then a count. */
+/* Draws uniformly among the engines that take the service, other than `but`: a few draws, then a
+ * count. */
 static int32_t draw(const struct spread *spread, const struct route_view *view, int service,
                     uint64_t stream, int32_t but)
 {
@@ -87,7 +92,7 @@ static int32_t choose_random(const struct spread *spread, const struct route_vie
     return draw(spread, view, view->requests[slot].service, 0, -1);
 }
 
-/* Tokens that the requests of an engine will still generate, as predicted. */
+/* Returns the tokens that the requests of an engine will still generate, as predicted. */
 static int64_t remaining_tokens(const struct spread *spread, const struct route_view *view,
                                 int32_t engine)
 {
@@ -114,7 +119,7 @@ static int32_t choose_of_two(const struct spread *spread, const struct route_vie
     return remaining_tokens(spread, view, high) < remaining_tokens(spread, view, low) ? high : low;
 }
 
-/* Tokens to compute and to generate, as predicted when it was sent. */
+/* Returns the tokens to compute and to generate, as predicted when it was sent. */
 static int64_t pending_tokens(const struct route_view *view, int32_t engine,
                               const struct route_request *request)
 {
@@ -127,15 +132,16 @@ static bool has(const struct route_view *view, int32_t engine, int service)
     return set_has(&view->engines[engine].services, service);
 }
 
-/* It is waited for while it is closed, but not for ever. */
+/* Requests wait for it while it is closed, but not without end. */
 static bool is_given_up(const struct spread *spread, const struct route_view *view, int32_t engine)
 {
     return !view->engines[engine].is_open && spread->closed_ns[engine] != TIME_NEVER &&
            view->now_ns - spread->closed_ns[engine] >= spread->config.static_ns_wait;
 }
 
-/* The mapped engine, else the first that has the model. One that lacks the model or has been closed
- * for static_ns_wait is as none: who is mapped there would wait for ever. */
+/* Returns the mapped engine, else the first that has the model. A mapped engine that lacks the
+ * model, or has been closed for static_ns_wait, does not count, since its requests would wait
+ * without end. */
 static int32_t choose_mapped(const struct spread *spread, const struct route_view *view,
                              uint32_t slot)
 {
@@ -163,8 +169,9 @@ static int64_t patience_ns(const struct spread *spread, const struct route_view 
     return wake_ns;
 }
 
-/* Of its prompt, and of its share of n_left decode steps, in picoseconds. In double: what a million
- * tokens of context cost a slow machine is more than 64 bits hold, and below 2^53 it is exact. */
+/* Return the time of its prompt, and of its share of n_left decode steps, in picoseconds. They are
+ * doubles, because a million tokens of context on a slow machine can exceed 64 bits. Below 2^53 a
+ * double is exact. */
 static double prompt_ps(const struct perf *perf, const struct route_request *r)
 {
     return (double)perf->k1_ps * r->n_tokens;
@@ -176,10 +183,10 @@ static double decodes_ps(const struct perf *perf, const struct route_request *r,
     return (double)n_left * ((double)perf->c2_ps[0] + (double)perf->k2_ps[0] * context);
 }
 
-/* Device time that a request adds to its engine, in nanoseconds: its prompt, and its share of the
- * decode steps. 1 where the service's performance is not known yet: then engines are counted. At
- * most 73 minutes, so that the sum over an engine's requests, two million at most, does not wrap.
- */
+/* Returns the device time that a request adds to its engine, in nanoseconds: its prompt, and its
+ * share of the decode steps. It is 1 while the service's performance is unknown, so that requests
+ * are counted. It is at most 73 minutes, so that the sum over an engine's requests, two million at
+ * most, does not wrap. */
 static int64_t work(const struct route_view *view, int32_t engine, const struct route_request *r)
 {
     const struct perf *perf = route_sent_perf(view, engine, r->service);
@@ -188,8 +195,9 @@ static int64_t work(const struct route_view *view, int32_t engine, const struct 
     return ns < (double)WORK_NS_MAX ? (int64_t)ns : WORK_NS_MAX;
 }
 
-/* When would it end there, from now, in picoseconds: all prompts that are not computed yet, its own
- * too, then its decode steps, each beside those of the others that still run. */
+/* Returns when it would end there, from now, in picoseconds. It adds all prompts that are not
+ * computed yet, its own included, and then its decode steps, each beside those of the others that
+ * still run. */
 static double finish_ps(const struct spread *spread, const struct route_view *view, int32_t engine,
                         const struct route_request *r)
 {
@@ -212,7 +220,7 @@ static double finish_ps(const struct spread *spread, const struct route_view *vi
     return ps;
 }
 
-/* The earliest predicted finish among the engines with the least work. */
+/* Chooses the earliest predicted finish among the engines with the least work. */
 static int32_t choose_earliest(const struct spread *spread, const struct route_view *view,
                                uint32_t slot)
 {
@@ -270,7 +278,7 @@ static void open_row(void *state, const struct route_limits *limits,
     }
 }
 
-/* The first held request of these services. */
+/* Returns the first held request of these services. */
 static uint32_t first_of(const struct route_view *view, const struct set *services)
 {
     uint32_t best = ROUTE_NONE;
@@ -283,7 +291,7 @@ static uint32_t first_of(const struct route_view *view, const struct set *servic
     return best;
 }
 
-/* One choice: the first held request that someone takes. The host asks again. */
+/* Makes one choice: the first held request that an engine takes. The host then calls it again. */
 static void plan(const void *state, const struct route_view *view, struct route_plan *plan)
 {
     const struct spread *spread = state;
@@ -309,7 +317,7 @@ static void plan(const void *state, const struct route_view *view, struct route_
         plan->wake_ns = patience_ns(spread, view);
 }
 
-/* What the engine takes and how loaded it is, as the view has it now. */
+/* Updates the engine's services and load from the view. */
 static void refresh(struct spread *spread, const struct route_view *view, int32_t e)
 {
     const struct route_engine *engine = &view->engines[e];

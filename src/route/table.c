@@ -1,4 +1,4 @@
-/* The room's table: every router by name. */
+/* The room's table of every router by name. */
 #include "route/policies.h"
 
 #include <string.h>

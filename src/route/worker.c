@@ -9,7 +9,8 @@
 enum { PS_PER_NS = 1000 };
 #define PART_PS_MAX (INT64_C(1) << 50) /* 19 minutes */
 
-/* At most a time that no target allows, so that sums over an engine's requests do not wrap. */
+/* Scales a time, and bounds it above any target, so that sums over an engine's requests do not
+ * wrap. */
 static int64_t scaled(int64_t ps, float scale)
 {
     if (scale == 1.0F || scale == 0.0F)
@@ -88,7 +89,8 @@ static struct route_worker_link link_of(const struct route_fit *fit, uint32_t sl
     };
 }
 
-/* What a step, or a prefill (regime -1), of a service takes whoever is in it. */
+/* Returns the time of a step, or of a prefill (regime -1), of a service, whatever its requests
+ * are. */
 static int64_t constant_ps(const struct route_fit *fit, int32_t engine, int service, int regime)
 {
     const struct perf *perf = route_sent_perf(fit->view, engine, service);
@@ -96,7 +98,7 @@ static int64_t constant_ps(const struct route_fit *fit, int32_t engine, int serv
                       : scaled(perf->c3_ps[regime], perf->decode_scale);
 }
 
-/* The first request of its service there brings what its steps take by themselves. */
+/* The first request of its service there adds the constant time of the service's steps. */
 static void join(const struct route_fit *fit, int32_t engine, enum route_worker_set which,
                  int service)
 {
@@ -145,7 +147,7 @@ static uint32_t merge(const struct route_fit *fit, uint32_t a, uint32_t b)
     return first;
 }
 
-/* Merge sort of a list: runs[i] holds 2^i, or none. */
+/* Merge sort of a list: runs[i] holds 2^i requests, or none. */
 static void sort(const struct route_fit *fit, struct route_worker *worker)
 {
     uint32_t runs[32], sorted = ROUTE_NONE;
@@ -243,7 +245,8 @@ static bool keeps_step(const struct route_fit *fit, int32_t engine, const struct
     return (double)ps <= target_ps;
 }
 
-/* The prompts that wait, and this one, computed together: a batch per service. */
+/* Returns the time of the waiting prompts, and of this one, computed together: a batch per
+ * service. */
 static int64_t prefill_ns(const struct route_fit *fit, int32_t engine,
                           const struct route_request *r, const struct route_worker_part *part)
 {
@@ -271,8 +274,9 @@ static bool stalls_nobody(const struct route_fit *fit, int32_t engine, int64_t p
     return (double)prefill <= fit->config->theta * (double)w->slack_ns;
 }
 
-/* Between two ends memory only grows, so the ends are all that must be looked at: walking from who
- * stays longest, the first k hold their bytes and have grown by what the k-th has left. */
+/* Between two ends memory only grows, so only the ends must be checked. The walk starts with the
+ * request that stays longest. The first k hold their bytes, and have grown by what the k-th has
+ * left. */
 static bool has_memory(const struct route_fit *fit, int32_t engine, uint32_t slot)
 {
     struct route_worker *w = &fit->workers[engine];

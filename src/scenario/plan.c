@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include <string.h>
 
-/* What a plan is judged under; what is asked of a run, and where engines come from, is not. */
+/* The settings under which a plan is judged, without those about one run and about engines. */
 static const char *const kept[] = { "workload",
                                     "profile",
                                     "thresholds",

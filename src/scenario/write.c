@@ -42,7 +42,7 @@ static void add_lines(struct str *out, const char *key, const struct flags_texts
     }
 }
 
-/* Is it its default, and not said in so many words? */
+/* Is it the default, and was it not given? */
 static bool is_left_out(const struct flags_row *row, const struct flags_row *usual)
 {
     if (row->is_given != NULL && *row->is_given)
@@ -86,7 +86,7 @@ static void add_row(struct str *out, const char *indent, const struct flags_row 
     str_add_char(out, '\n');
 }
 
-/* Settings of which each has a line; usual: the defaults. */
+/* Writes settings with a line for each; usual has the defaults. */
 static void add_settings(struct str *out, struct scenario *s, struct scenario *usual)
 {
     struct flags_row rows[SCENARIO_ROWS_MAX], defaults[SCENARIO_ROWS_MAX];

@@ -94,7 +94,8 @@ struct schedule_config {
 }; /* times in nanoseconds */
 #undef FIELD
 
-/* What the filling of continuous batches reads (fill.h, hold.h), and starvation (starve.h). */
+/* The settings for the filling of continuous batches (fill.h, hold.h), and for starvation
+ * (starve.h). */
 #define SCHEDULE_CONFIG_FILL                                                                       \
     "n_seqs_max n_batch_tokens_max chunk_tokens watermark ahead_blocks n_rounds_max"
 #define SCHEDULE_CONFIG_STARVE " starve_ns_min starve_factor starve_tokens"

@@ -101,7 +101,7 @@ static void describe_api_model(struct serve_offer *offer, int number, const stru
     };
 }
 
-/* Of the file and of what changes the tokens that it gives. */
+/* Returns a hash of the file, and of the settings that change its tokens. */
 static uint64_t identity_of(const struct serve_offer *offer, const struct weights *weights)
 {
     const uint64_t all[] = { weights_hash(weights), (uint64_t)offer->kv_dtype,

@@ -17,7 +17,7 @@ struct fake_engine {
     int n_services;
     struct rng rng;
     struct fake_request requests[FAKE_REQUESTS_MAX];
-    int32_t n_requests_max; /* lower than what it reports: it often says FULL */
+    int32_t n_requests_max; /* lower than what it reports, so that it often says FULL */
     struct {
         struct service_event event;
         int32_t payload[8];
@@ -36,12 +36,12 @@ struct fake_engine {
     int64_t now_ns;
     double p_return;            /* of a request, each step */
     int32_t n_tokens_beside;    /* longer ones need the space of its other models; 0: none does */
-    int64_t kv_bytes_per_token; /* as it says */
-    int64_t hole_every;         /* one part of an answer in so many is lost; 0: none */
+    int64_t kv_bytes_per_token; /* as it reports */
+    int64_t hole_every;         /* one part in this many of an answer is lost; 0: none */
     uint64_t n_returned, n_duplicated;
     int64_t n_holes;
 };
 void fake_engine_init(struct fake_engine *engine, uint16_t id, int n_services, uint64_t seed);
 struct cluster_engine fake_engine_face(struct fake_engine *engine);
-/* The token that a request of this seed has at this position, whoever draws it. */
+/* The token that a request of this seed has at this position, on every engine. */
 int32_t fake_engine_token(uint64_t seed, int32_t position);

@@ -1,5 +1,5 @@
-/* What a gateway keeps of its requests: prompts that siblings share, and bodies that are whole when
- * they are sent. */
+/* The state that a gateway keeps of its requests: prompts that siblings share, and bodies that are
+ * whole when they are sent. */
 #include "test.h"
 
 #include "base/mem.h"
@@ -76,7 +76,7 @@ static struct gateway_entry *entry_of(struct world *w, uint64_t id)
     return &w->gateway->entries[slots_index(handle)];
 }
 
-/* Choices of one ask are kept with one prompt between them, until the last of them is over. */
+/* Choices of one ask are kept with one prompt between them, until the last choice is over. */
 static void test_siblings_share_a_prompt(void **state)
 {
     (void)state;
@@ -121,7 +121,7 @@ static void assert_whole(struct world *w, uint64_t id, const int32_t *generated,
     gateway_state_close_body(&body);
 }
 
-/* What comes of one is not told of another. */
+/* The tokens of one sibling are not sent with another. */
 static void test_what_is_sent_is_whole(void **state)
 {
     (void)state;
@@ -142,7 +142,8 @@ static void test_what_is_sent_is_whole(void **state)
     close_world(&w);
 }
 
-/* Of too many that wait for a model the last end, but for those that came home from an engine. */
+/* When too many requests wait for a model, the last ones end, except those that came home from an
+ * engine. */
 static void test_who_was_let_in_is_not_one_too_many(void **state)
 {
     (void)state;
@@ -161,7 +162,7 @@ static void test_who_was_let_in_is_not_one_too_many(void **state)
 }
 
 /* Two requests are held, the later one at a higher priority, and so it is the first. When both have
- * waited for long the earlier one is; one that comes then stands behind both. */
+ * waited for long, the earlier one is. One that comes then stands behind both. */
 static void test_what_waits_for_long_goes_first(void **state)
 {
     (void)state;
@@ -181,7 +182,8 @@ static void test_what_waits_for_long_goes_first(void **state)
     close_world(&w);
 }
 
-/* Request 1 was sent to engine 0 and comes home; age_ns: since it was last served, -1: not said. */
+/* Request 1 was sent to engine 0 and comes home. age_ns: the time since it was last served, -1: not
+ * told. */
 static void come_home(struct world *w, struct cluster_link *node, enum service_why why,
                       int64_t now_ns, int64_t age_ns)
 {
@@ -207,13 +209,13 @@ static void come_home(struct world *w, struct cluster_link *node, enum service_w
     assert_int_equal(entry->state, GATEWAY_HELD);
 }
 
-/* An engine had the request: how long it was not served is told with it, and the next engine hears
- * of it. A request that an engine refused has waited since before. */
+/* An engine had the request: it tells with it how long it was not served, and the next engine is
+ * told too. A request that an engine refused has waited since before. */
 static void test_what_comes_home_keeps_its_age(void **state)
 {
     (void)state;
     static const struct {
-        int64_t now_s, said_s, kept_s; /* said: 0 = nothing */
+        int64_t now_s, said_s, kept_s; /* said: 0 = not told */
         int16_t priority;
     } rows[] = {
         { 10, 3, 3, 7 },
@@ -237,7 +239,8 @@ static void test_what_comes_home_keeps_its_age(void **state)
     close_world(&w);
 }
 
-/* An engine that was full, or whose batch failed, gets nothing for a while, and then it does. */
+/* An engine that was full, or whose batch failed, gets no requests for a while, and gets them again
+ * after that. */
 static void test_an_engine_that_sent_home_rests(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Gateway, manager and node over the local bus with engines that return, repeat, refuse and fail:
+/* Gateway, manager and node over the local bus, with engines that return, repeat, refuse and fail:
  * no request is lost, none is answered twice, every token is the right one. */
 #include "gateway_world.h"
 
@@ -78,7 +78,7 @@ static void test_health_of_silent_engines(void **state)
     struct control control = cluster_gateway_control(w->gateway);
     for (int i = 0; i < 3; i++) {
         const struct control_ask health = { .id = 3, .kind = CONTROL_HEALTH };
-        cluster_gateway_step(w->gateway, w->now_ns); /* the node is not asked to do anything */
+        cluster_gateway_step(w->gateway, w->now_ns); /* the node gets no orders */
         assert_true(control.ask(control.self, &health));
         assert_true(control.next(control.self, &answer));
         assert_int_equal(answer.is_healthy, i < 2);
@@ -132,7 +132,7 @@ static void test_deadlines_and_bounds_of_holding(void **state)
     w->gateway = cluster_gateway_open(&gateway);
     assert_true(
         submit(w, 0, 1, 4,
-               w->now_ns + 5 * TIME_NS_PER_MS)); /* dies of its deadline while the model loads */
+               w->now_ns + 5 * TIME_NS_PER_MS)); /* ends by its deadline while the model loads */
     assert_true(submit(w, 1, 2, 4, TIME_NEVER)); /* held too long: loading takes 30 ms */
     for (int i = 2; i < 6; i++)
         assert_true(
@@ -151,7 +151,7 @@ static void test_deadlines_and_bounds_of_holding(void **state)
     mem_give(w);
 }
 
-/* An engine that said FULL is asked again as soon as its pause is over, without any other news. */
+/* An engine that said FULL is asked again as soon as its pause is over, without other news. */
 static void test_a_full_engine_is_asked_again(void **state)
 {
     (void)state;
@@ -216,7 +216,7 @@ static void test_eviction_and_asks(void **state)
     assert_true(control.next(control.self, &answer));
     assert_int_equal(answer.id, 2);
     assert_int_equal(answer.status, STATUS_OK);
-    /* Every change is told, in order, also what reports may have missed. */
+    /* Every change is told, in order, also changes that reports may have missed. */
     assert_true(control.next_change(control.self, &change));
     assert_int_equal(change.service, 0);
     assert_int_equal(change.status, SERVICE_LOADING);
@@ -276,7 +276,7 @@ static void test_space_is_made_for_a_request(void **state)
     mem_give(w);
 }
 
-/* None of the neighbours may leave: others go on at once, and who waits does so within bounds. */
+/* None of the neighbours may leave: others go on at once, and a request waits within bounds. */
 static void test_space_that_never_comes(void **state)
 {
     (void)state;
@@ -311,11 +311,11 @@ static void test_space_that_never_comes(void **state)
     mem_give(w);
 }
 
-/* What could not even have all that pinned models leave does not wait for them. */
+/* A request too large even for all the memory beside pinned models does not wait for them. */
 static void test_never_beside_pinned_models(void **state)
 {
     (void)state;
-    for (int64_t bytes = 2; bytes <= 3; bytes++) { /* of 1000, 400 each have it and a neighbour */
+    for (int64_t bytes = 2; bytes <= 3; bytes++) { /* of 1000, the two models have 400 each */
         world_keep_alive_ns = -1;
         struct world *w = open_crowded();
         world_keep_alive_ns = 3600 * TIME_NS_PER_S;
@@ -333,8 +333,8 @@ static void test_never_beside_pinned_models(void **state)
     }
 }
 
-/* An answer that has begun when pinned models take its space does not end of it: they leave, and
- * come back behind it. */
+/* An answer that has begun does not end when pinned models take its space. They leave, and come
+ * back after it. */
 static void test_what_has_begun_gets_its_space(void **state)
 {
     (void)state;
@@ -356,7 +356,7 @@ static void test_what_has_begun_gets_its_space(void **state)
         w->engines[e].p_return = 0.0;
     for (int i = 0; i < 20; i++)
         step(w);
-    w->now_ns += 3600 * TIME_NS_PER_S; /* longer than anyone is held */
+    w->now_ns += 3600 * TIME_NS_PER_S; /* longer than any request is held */
     for (int i = 0; i < 2000 && !(w->requests[4].is_over && n_loaded(w) == n_before); i++) {
         step(w);
         n_least = min_i32(n_least, n_loaded(w));
@@ -367,7 +367,7 @@ static void test_what_has_begun_gets_its_space(void **state)
     mem_give(w);
 }
 
-/* As many asks as are taken are answered, though all at once. */
+/* As many asks as are taken are answered, even when all come at once. */
 static void test_every_ask_is_answered(void **state)
 {
     (void)state;
@@ -410,8 +410,8 @@ static void play(struct world *w, int index, int32_t n_generate)
     assert_true(w->requests[index].is_over);
 }
 
-/* Half of the answers have 10 tokens, half 100: 55 are predicted of one that may have 120, and when
- * it has outrun them, 100, as all that got so far had. What is judged is the first word. */
+/* Half of the answers have 10 tokens, half 100. For one that may have 120, 55 are predicted; when
+ * it has outrun them, 100, as all had that got so far. The first prediction is judged. */
 static void test_what_is_outrun_is_predicted_anew(void **state)
 {
     (void)state;
@@ -454,7 +454,7 @@ static void test_forced_ones_are_counted(void **state)
     open_world(w, 4, 1 << 20);
     world_router = NULL;
     for (int e = 0; e < N_ENGINES; e++)
-        w->engines[e].p_return = 0; /* what comes home is sent again, and counted again */
+        w->engines[e].p_return = 0; /* a request that comes home is sent again, and counted again */
     for (int i = 0; i < 20; i++)
         play(w, i, 10);
     assert_int_equal(cluster_gateway_n_forced(w->gateway), 10);
@@ -462,7 +462,7 @@ static void test_forced_ones_are_counted(void **state)
     mem_give(w);
 }
 
-/* The answers to ask `id` of the next so many steps. */
+/* Returns the number of answers to ask `id` in the next n_steps steps. */
 static int hear_answers(struct world *w, const struct control *control, uint64_t id, int n_steps)
 {
     struct control_answer answer;
@@ -475,7 +475,7 @@ static int hear_answers(struct world *w, const struct control *control, uint64_t
     return n;
 }
 
-/* An answer that comes again does not take another ask's place. */
+/* A repeated answer does not take another ask's place. */
 static void test_each_ask_is_answered_once(void **state)
 {
     (void)state;

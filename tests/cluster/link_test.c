@@ -1,5 +1,5 @@
-/* Links: within a session each message counts once and in order or the session ends, and whatever
- * the bus loses, no request is lost and none is answered twice. */
+/* Links: within a session each message counts once and in order, or the session ends. Whatever the
+ * bus loses, no request is lost and none is answered twice. */
 #include "gateway_world.h"
 
 #include "base/log.h"
@@ -55,11 +55,12 @@ static struct cluster_link end_of(struct channel *c, uint16_t address)
 }
 
 struct tally {
-    uint64_t session, next; /* of the session that messages come in: what counts next */
+    uint64_t session, next; /* of the open session: the next number that counts */
     int n_counted, n_sessions;
 };
 
-/* Takes all mail of the second end. What counts of a session is numbered 0, 1, 2, ... */
+/* Takes all mail of the second end. The messages of a session that count are numbered 0, 1, 2,
+ * ... */
 static void take_all(struct channel *c, struct cluster_link *link, struct tally *tally,
                      int64_t now_ns)
 {
@@ -151,7 +152,8 @@ static void test_silence_ends_a_session(void **state)
     assert_false(cluster_link_step(&link, now_ns, &wake_ns));
 }
 
-/* An end that was stopped for a minute has heard nothing for that long, which tells nothing. */
+/* An end that was stopped for a minute has heard nothing for that long, which says nothing about
+ * the other end. */
 static void test_a_stopped_end_does_not_blame_the_other(void **state)
 {
     (void)state;

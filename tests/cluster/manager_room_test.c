@@ -1,4 +1,4 @@
-/* Who makes room for whom, and when. */
+/* Which models make room for which others, and when. */
 #include "test.h"
 
 #include "base/mem.h"
@@ -6,7 +6,8 @@
 #include "manager_scene.h"
 
 /* Seconds until `service` is loaded on engine 0, whose other model never rests; -1: not in 100 s.
- * wants: a gateway says it all the time, but for two seconds after so many (0: never). */
+ * wants: a gateway asks for it all the time, except for two seconds after pause_s seconds (0:
+ * never). */
 static int seconds_kept_out(struct scene *s, int service, int other, bool wants, int pause_s)
 {
     int n_loads = s->n_loads[0][service];
@@ -45,9 +46,9 @@ static void test_no_model_is_kept_out(void **state)
     assert_true(s->n_ousted[0] == 1 && s->n_unloads[0][0] == 0);
     assert_int_equal(seconds_kept_out(s, 0, 1, true, 0), 30);
     assert_int_equal(s->n_ousted[1], 1);
-    assert_int_equal(seconds_kept_out(s, 2, 0, true, 20), 52); /* nobody waited in between */
+    assert_int_equal(seconds_kept_out(s, 2, 0, true, 20), 52); /* no request waited in between */
     s->reports[0].services[2].n_running = 1;
-    scene_ask(s, 7, CONTROL_LOAD, 0); /* somebody waits for the answer */
+    scene_ask(s, 7, CONTROL_LOAD, 0); /* an ask waits for the answer */
     assert_int_equal(seconds_kept_out(s, 0, 2, false, 0), 30);
     scene_close(s);
     s = open_small(-1);
@@ -56,7 +57,7 @@ static void test_no_model_is_kept_out(void **state)
     scene_close(s);
 }
 
-/* A model that was long in coming stays as much longer. */
+/* A model that took long to load stays longer by as much. */
 static void test_a_turn_is_long_beside_loading(void **state)
 {
     (void)state;
@@ -67,7 +68,7 @@ static void test_a_turn_is_long_beside_loading(void **state)
     scene_close(s);
 }
 
-/* Who waited longest comes first: of three that never rest each has a turn of 30 s. */
+/* The model that waited longest comes first: each of three that never rest has a turn of 30 s. */
 static void test_all_have_their_turns(void **state)
 {
     (void)state;

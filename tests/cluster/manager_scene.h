@@ -25,5 +25,5 @@ void scene_say(struct scene *s, int engine, int service, enum service_status sta
                enum status cause);
 void scene_want(struct scene *s, int service);
 void scene_ask(struct scene *s, uint64_t id, enum control_kind kind, int service);
-/* Reports, a step, and obedience: what is ordered happens at once, loads after load_takes_ns. */
+/* Reports, a step, and the orders are obeyed: they are done at once, loads after load_takes_ns. */
 void scene_step(struct scene *s, int64_t span_ns);

@@ -1,4 +1,4 @@
-/* The manager against a node played by hand: which orders follow which reports. */
+/* The manager against a node played by hand: the orders that follow the reports. */
 #include "test.h"
 
 #include "base/mem.h"
@@ -23,7 +23,7 @@ static void test_loaded_at_start_on_every_engine(void **state)
     scene_close(s);
 }
 
-/* Placed on both engines and loaded for requests: both have it. Placed anywhere: one is enough. */
+/* Placed on both engines and loaded for requests: both load it. Placed anywhere: one is enough. */
 static void test_a_placed_model_is_on_all_its_engines(void **state)
 {
     (void)state;
@@ -46,7 +46,7 @@ static void test_a_placed_model_is_on_all_its_engines(void **state)
     scene_close(s);
 }
 
-/* Room for one model on each engine: each of the two has one place, none is sent out for a copy. */
+/* Room for one model on each engine: each of the two has one place, none leaves for a copy. */
 static void test_copies_evict_nobody(void **state)
 {
     (void)state;
@@ -65,7 +65,7 @@ static void test_copies_evict_nobody(void **state)
     scene_close(s);
 }
 
-/* Requests too short for any report to see them keep a model in memory all the same. */
+/* Requests that are too short for any report to see keep a model in memory all the same. */
 static void test_short_requests_keep_it_alive(void **state)
 {
     (void)state;
@@ -86,8 +86,8 @@ static void test_short_requests_keep_it_alive(void **state)
     scene_close(s);
 }
 
-/* A model loaded for requests isn't sent out again before they could reach it; one that is busy
- * without the manager's knowledge stays, and the other gets its turn later. */
+/* A model loaded for requests isn't evicted before they could reach it. One that is busy without
+ * the manager's knowledge stays, and the other gets its turn later. */
 static void test_taking_turns(void **state)
 {
     (void)state;
@@ -108,15 +108,15 @@ static void test_taking_turns(void **state)
     assert_true(s->n_loads[0][1] == 0 && s->n_unloads[0][0] == 0);
     s->reports[0].services[0].n_arrived = 1; /* one came and went */
     scene_step(s, 10 * TIME_NS_PER_MS);
-    assert_int_equal(s->n_unloads[0][0], 0); /* who holds it would say so soon */
+    assert_int_equal(s->n_unloads[0][0], 0); /* routers would soon report such requests */
     for (int i = 0; i < 5; i++)
         scene_step(s, 10 * TIME_NS_PER_MS);
     assert_int_equal(s->n_loads[0][1], 1);
     scene_close(s);
 }
 
-/* A model whose requests a router holds stays, also between two slices of theirs; when it holds
- * none any more the other has its turn. */
+/* A model whose requests a router holds stays, also between two slices of its requests. When the
+ * router holds none any more, the other model has its turn. */
 static void test_held_requests_keep_their_model(void **state)
 {
     (void)state;
@@ -144,7 +144,7 @@ static void test_held_requests_keep_their_model(void **state)
 
 static void say_no_space(struct scene *s, int service, int64_t n_bytes, bool insists)
 {
-    scene_step(s, 30 * TIME_NS_PER_MS); /* who is idle now has been for long enough */
+    scene_step(s, 30 * TIME_NS_PER_MS); /* an idle model has been idle for long enough */
     struct message_space message = { .n_bytes = n_bytes, .insists = insists };
     message.head = cluster_message_head(MESSAGE_SPACE, PORT_GATEWAY, sizeof message);
     message.head.service = cluster_roster_name(&s->services[service]);
@@ -153,8 +153,8 @@ static void say_no_space(struct scene *s, int service, int64_t n_bytes, bool ins
     scene_step(s, TIME_NS_PER_MS);
 }
 
-/* Models leave for a request of another one: as few as can do, the longest idle first, none that is
- * busy or pinned, and none in vain. */
+/* Models leave for a request of another model: as few as suffice, those idle for longest first,
+ * none that is busy or pinned, and none in vain. */
 static void test_space_for_a_request(void **state)
 {
     (void)state;
@@ -168,7 +168,7 @@ static void test_space_for_a_request(void **state)
     scene_open(s, 1300 + KEPT); /* 100 are left beside the three */
     for (int i = 0; i < 5; i++)
         scene_step(s, TIME_NS_PER_MS);
-    reports[2].n_arrived++; /* used since: the other has been idle for longer */
+    reports[2].n_arrived++; /* used since, so that the other has been idle for longer */
     scene_step(s, TIME_NS_PER_MS);
     say_no_space(s, 0, 901, false); /* more than all others have */
     assert_int_equal(s->n_unloads[0][1] + s->n_unloads[0][2], 0);
@@ -182,13 +182,13 @@ static void test_space_for_a_request(void **state)
     scene_step(s, TIME_NS_PER_MS);
     say_no_space(s, 0, 200, false);
     assert_true(s->n_unloads[0][0] == 0 && s->n_unloads[0][1] == 1 && s->n_unloads[0][2] == 0);
-    say_no_space(s, 0, 200, false); /* the bytes would do, the engine said no again */
+    say_no_space(s, 0, 200, false); /* the bytes would suffice, but the engine refused again */
     assert_true(s->n_unloads[0][0] == 0 && s->n_unloads[0][1] == 1 && s->n_unloads[0][2] == 1);
     scene_close(s);
 }
 
-/* For an answer that has begun even pinned and busy models leave, and nobody takes their bytes
- * before it does. Then they are back. */
+/* For an answer that has begun, even pinned and busy models leave, and no other model takes their
+ * bytes before it does. Then they are back. */
 static void test_an_answer_that_has_begun_insists(void **state)
 {
     (void)state;
@@ -210,7 +210,7 @@ static void test_an_answer_that_has_begun_insists(void **state)
     assert_true(s->n_ousted[0] == 0 && s->n_ousted[1] == 0 && s->n_ousted[2] == 1); /* idle */
     say_no_space(s, 0, 600, true);
     assert_true(s->n_ousted[0] == 0 && s->n_ousted[1] == 1 && s->n_ousted[2] == 1);
-    for (int i = 0; i < 4; i++) { /* for as long as it says so */
+    for (int i = 0; i < 4; i++) { /* for as long as the gateway asks for it */
         say_no_space(s, 0, 600, true);
         scene_step(s, 200 * TIME_NS_PER_MS);
     }
@@ -221,8 +221,8 @@ static void test_an_answer_that_has_begun_insists(void **state)
     scene_close(s);
 }
 
-/* Two models would fill the memory to the last byte: the engine keeps some for its pool and takes
- * the second only when the first is gone. */
+/* Two models would fill the memory to the last byte. The engine keeps some for its pool, so it
+ * takes the second model only when the first is gone. */
 static void test_what_an_engine_keeps_is_not_promised(void **state)
 {
     (void)state;
@@ -243,7 +243,7 @@ static void test_what_an_engine_keeps_is_not_promised(void **state)
     scene_close(s);
 }
 
-/* Requests that are held no more want nothing any more. */
+/* A want ends when no request is held for it. */
 static void test_wants_expire(void **state)
 {
     (void)state;
@@ -267,8 +267,8 @@ static void test_wants_expire(void **state)
     scene_close(s);
 }
 
-/* However often it is asked for meanwhile, a load that failed is tried again when its time has
- * come. */
+/* A load that failed is tried again when its time has come, however often it is asked for
+ * meanwhile. */
 static void test_a_failed_load_is_tried_again(void **state)
 {
     (void)state;
@@ -290,7 +290,7 @@ static void test_a_failed_load_is_tried_again(void **state)
     scene_close(s);
 }
 
-/* Takes the gateway's mail. Returns how many answers were in it; *sum is that of their ids. */
+/* Takes the gateway's mail. Returns the number of answers in it; *sum is the sum of their ids. */
 static int hear_answers(struct scene *s, uint64_t *sum)
 {
     const void *record;
@@ -308,7 +308,7 @@ static int hear_answers(struct scene *s, uint64_t *sum)
     return n;
 }
 
-/* A load that fails while it is told to end: both who wanted it in and who wanted it out hear. */
+/* A load fails after an unload was ordered: the asks for both are answered. */
 static void test_an_unload_ends_with_a_failed_load(void **state)
 {
     (void)state;
@@ -332,7 +332,7 @@ static void test_an_unload_ends_with_a_failed_load(void **state)
     scene_close(s);
 }
 
-/* However many ask, and however full the gateway's mail is, everyone is answered once. */
+/* However many asks there are, and however full the gateway's mail is, each is answered once. */
 static void test_everyone_is_answered(void **state)
 {
     enum { N_ASKS = 200 };
@@ -378,7 +378,7 @@ static void test_a_busy_model_stays(void **state)
     ask.head.id = 7;
     ask.head.service = cluster_roster_name(&s->services[0]);
     assert_true(s->node.send(s->node.self, PORT_MANAGER, &ask, sizeof ask, NULL, 0));
-    /* The order leaves by a report that says idle; the engine knows better. */
+    /* The order leaves because a report says idle, but the engine knows better. */
     const void *record;
     size_t n_bytes;
     (void)cluster_manager_step(s->manager, s->now_ns);
@@ -400,7 +400,7 @@ static void test_a_busy_model_stays(void **state)
     scene_close(s);
 }
 
-/* An unload isn't refused by a report that is older than the ask: all may be answered since. */
+/* A report older than the ask refuses no unload, since all may be answered by now. */
 static void test_busy_is_judged_by_what_was_said_since(void **state)
 {
     (void)state;
@@ -430,7 +430,7 @@ static void test_busy_is_judged_by_what_was_said_since(void **state)
     }
 }
 
-/* What the node is ordered next; MESSAGE_N: nothing. */
+/* The next order to the node; MESSAGE_N: none. */
 static enum message_kind take_order(struct scene *s)
 {
     const void *record;
@@ -451,7 +451,7 @@ static int step_alone(struct scene *s, uint64_t *answers)
     return n;
 }
 
-/* A load is called off by an unload: both who asked hear of it. */
+/* An unload calls a load off: both asks are answered. */
 static void test_a_load_that_is_called_off_is_answered(void **state)
 {
     (void)state;
@@ -474,8 +474,8 @@ static void test_a_load_that_is_called_off_is_answered(void **state)
     scene_close(s);
 }
 
-/* Load, unload and load again in one breath: the second load is ordered when the unload is over,
- * so that nobody takes the model for one that goes while it stays. */
+/* Load, unload and load again at once. The second load is ordered only when the unload is over, so
+ * that no actor believes that the model goes while it stays. */
 static void test_a_load_waits_for_the_unload_before_it(void **state)
 {
     (void)state;
@@ -504,7 +504,7 @@ static void test_a_load_waits_for_the_unload_before_it(void **state)
     scene_say(s, 0, 0, SERVICE_LOADED, STATUS_OK);
     assert_int_equal(step_alone(s, &answers), 2);
     assert_int_equal(answers, 1 + 2 + 3);
-    scene_want(s, 1); /* who has it no more to do makes room for others */
+    scene_want(s, 1); /* a model that has no requests any more makes room for others */
     for (int i = 0; i < 20; i++)
         scene_step(s, TIME_NS_PER_S);
     assert_true(s->n_unloads[0][0] == 1);

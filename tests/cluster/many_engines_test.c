@@ -1,5 +1,5 @@
-/* 1,024 engines on 64 nodes, one gateway and one manager: models come to each engine, requests use
- * all of them, and when some nodes fall silent, what they had goes on elsewhere. */
+/* 1,024 engines on 64 nodes, one gateway and one manager. Models come to each engine, and requests
+ * use all of them. When some nodes fall silent, their requests go on elsewhere. */
 #include "test.h"
 
 #include "base/mem.h"
@@ -27,8 +27,8 @@ enum {
     STEPS_MAX = 2000,
 };
 
-/* An engine that says one token of each of its requests at each step: the token is its position and
- * the request's number. */
+/* An engine that emits one token for each of its requests at each step: the token is its position
+ * and the request's number. */
 struct engine {
     struct request requests[N_PLACES]; /* id 0: free */
     struct service_event events[4 * N_PLACES];
@@ -379,12 +379,12 @@ static void test_a_thousand_engines(void **state)
     assert_true(cluster_gateway_is_sound(w->gateway));
     for (int e = 0; e < N_ENGINES; e++)
         assert_true(w->engines[e].n_served > 0);
-    /* No message is longer than what it says needs: a report is the longest here. */
+    /* No message is longer than its content needs: a report is the longest here. */
     assert_true(w->message_bytes_max <= cluster_message_report_bytes(N_SERVICES));
     close_world(w);
 }
 
-/* The longest messages that there can be, and a short one that there are many of. */
+/* The longest messages, and a short one that is frequent. */
 static void test_sizes_of_messages(void **state)
 {
     (void)state;

@@ -82,7 +82,7 @@ static void test_submit(void **state)
     assert_false(is_valid(&s, sizeof s));
 }
 
-/* Two machines with clocks of their own: what lies between two times is the same on both. */
+/* Two machines with clocks of their own: the span between two times is the same on both. */
 static void test_times_travel_as_spans(void **state)
 {
     (void)state;
@@ -212,7 +212,8 @@ static void test_report_sizes(void **state)
     }
 }
 
-/* What no machine has, or no sum over services can hold: the report is refused, whichever it is. */
+/* A report with numbers that no machine has, or whose sum over services overflows, is refused,
+ * whichever number it is. */
 static void test_report_bounds(void **state)
 {
     static struct message_report report;
@@ -289,8 +290,8 @@ static struct service_spec spec_of(int i)
     return spec;
 }
 
-/* What is read is what was written, though sender and receiver have the services in another order,
- * and each has some that the other does not. What is not listed any more is gone. */
+/* The receiver reads what the sender wrote, though they have the services in different orders, and
+ * each has some that the other does not. A service that is not listed any more is gone. */
 static void test_reports_travel(void **state)
 {
     enum { N = 200, MISSING = 20 };
@@ -340,7 +341,7 @@ static void test_reports_travel(void **state)
     cluster_roster_free(&there);
 }
 
-/* A row of an earlier life is of no service that is there. */
+/* A row of an earlier life belongs to no present service. */
 static void test_rows_of_an_earlier_life_stay_behind(void **state)
 {
     static struct engine_report said;
@@ -378,7 +379,7 @@ static void test_names_tell_services_apart(void **state)
             assert_true(cluster_roster_name(&specs[i]) != cluster_roster_name(&specs[k]));
     specs[1] = specs[0];
     specs[1].priority = 7;    /* each actor may have settings of its own that change no token */
-    specs[1].name[100] = 'x'; /* what stands behind the text is not part of it */
+    specs[1].name[100] = 'x'; /* bytes after the text are not part of it */
     assert_true(cluster_roster_name(&specs[1]) == cluster_roster_name(&specs[0]));
 }
 

@@ -1,4 +1,4 @@
-/* A node's requests by id: they come, are found and go, and never are more than there may be. */
+/* A node's requests by id: they come, are found and go, and never exceed their limit. */
 #include "test.h"
 
 #include "cluster/node_lives.h"

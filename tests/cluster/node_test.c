@@ -1,5 +1,5 @@
-/* A node's mail and sessions: a request that it cannot read is answered, and what came over a
- * session ends with it. */
+/* A node's mail and sessions: a request that it cannot read is answered, and the requests of a
+ * session end with it. */
 #include "fake_engine.h"
 #include "test.h"
 
@@ -38,7 +38,7 @@ static struct submit_bytes submit_of(uint64_t id)
     return s;
 }
 
-/* The next event that came to the gateway; false when there is none. */
+/* Takes the next event that came to the gateway; false when there is none. */
 static bool next_event(const struct bus_port *gateway, struct message_event *event, char *text)
 {
     const void *message;
@@ -130,7 +130,7 @@ static void test_a_malformed_submit_is_answered(void **state)
     char text[256];
     bad[0].tokens[1] = -3;
     bad[1].m.head.engine = 4;                    /* there is one */
-    bad[2].m.head.version = MESSAGE_VERSION + 1; /* whose layout is not known */
+    bad[2].m.head.version = MESSAGE_VERSION + 1; /* with an unknown layout */
     for (int i = 0; i < 3; i++)
         assert_true(cluster_link_send(&s->link, &bad[i], sizeof bad[i], NULL, 0));
     (void)cluster_node_step(s->node, 1);
@@ -173,7 +173,8 @@ static void test_reports_are_passed_over(void **state)
     close_scene(s);
 }
 
-/* The gateway has begun another session: it takes back what it sent over the first one. */
+/* The gateway has begun another session, and so takes back the requests that it sent over the first
+ * one. */
 static void test_requests_end_with_their_session(void **state)
 {
     (void)state;
@@ -188,7 +189,7 @@ static void test_requests_end_with_their_session(void **state)
     while (next_event(&s->gateway, &event, text))
         assert_int_equal(event.head.session, 11);
     open_session(s, 12);
-    send_submit(s, 7, 6); /* again, as the first one is no more: it has to end first */
+    send_submit(s, 7, 6); /* again in a new session: the old request ends first */
     (void)cluster_node_step(s->node, 2);
     assert_true(next_event(&s->gateway, &event, text));
     assert_int_equal(event.head.session, 12);
@@ -224,7 +225,7 @@ static void test_a_missing_message_ends_the_session(void **state)
         is_closed = ((const struct message_head *)message)->kind == MESSAGE_CLOSED;
         s->gateway.pop(s->gateway.self, PORT_GATEWAY);
     }
-    assert_true(is_closed); /* and nothing is said after it */
+    assert_true(is_closed); /* and no event follows */
     close_scene(s);
 }
 
@@ -278,7 +279,7 @@ static void test_each_gateway_has_its_own_session(void **state)
     close_scene(s);
 }
 
-/* A second gateway's link, whose session is open. */
+/* The link of a second gateway, with an open session. */
 static struct cluster_link open_second(struct scene *s)
 {
     struct cluster_link link = { .port = cluster_local_bus_port(s->bus, PORT_SECOND),
@@ -295,7 +296,7 @@ static void send_as(struct cluster_link *link, struct submit_bytes m)
     assert_true(cluster_link_send(link, &m, sizeof m, NULL, 0));
 }
 
-/* Two gateways that gave the same id to a request each: the second one's is refused until the first
+/* Two gateways gave the same id to a request each. The second one's is refused until the first
  * one's is over, and its cancel does not reach the other. */
 static void test_an_id_of_another_gateway_is_left_alone(void **state)
 {

@@ -1,4 +1,4 @@
-/* Services join and leave gateway, manager and node while requests run: none is lost, and no
+/* Services join and leave gateway, manager and node while requests run. No request is lost, and no
  * message about a service counts for the one that has its number later. */
 #include "gateway_world.h"
 

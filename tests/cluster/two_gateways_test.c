@@ -21,8 +21,8 @@ enum {
     STEPS = 400,
 };
 
-/* What the node has: number 0 to 2. The gateways' lists name them in another order, and have ones
- * that the node does not have: another file under a name that the node has, too. */
+/* The node has the services of number 0 to 2. The gateways' lists name them in another order, and
+ * have ones that the node does not have: another file under a name that the node has, too. */
 enum { ALPHA = 1, BETA, GAMMA, OTHER_ALPHA, DELTA };
 static const int of_node[N_NODE] = { ALPHA, BETA, GAMMA };
 static const int of_gateways[N_GATEWAYS][N_LIST] = { { GAMMA, ALPHA, DELTA },
@@ -48,7 +48,7 @@ struct scene {
     int n_refused[N_GATEWAYS][N_LIST];
 };
 
-/* A request's id says whose it is. */
+/* A request's id names its gateway. */
 static uint64_t id_of(int gateway, int service, int i)
 {
     return (uint64_t)((gateway * N_LIST + service) * N_EACH + i + 1);

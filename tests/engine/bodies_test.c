@@ -1,4 +1,4 @@
-/* Bodies: what is taken is kept as it is, memory comes back whole. */
+/* Bodies: a body that is taken is kept as it is, and all memory comes back whole. */
 #include "../test.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -78,7 +78,7 @@ static void putting_twice_dies(void **state)
     engine_bodies_close(bodies);
 }
 
-/* Random takes and puts: nobody's bytes change, and in the end all memory is one piece again. */
+/* Random takes and puts: no body's bytes change, and at the end all memory is one piece again. */
 static void random_takes_and_puts(void **state)
 {
     enum { N = 60 };

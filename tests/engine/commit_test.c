@@ -1,4 +1,5 @@
-/* What ends a request: stop ids, lengths, leases, a failing executor; and what commit keeps. */
+/* The ends of a request: stop ids, lengths, leases, a failing executor. And the state that commit
+ * keeps. */
 #include "../test.h"
 #include "world.h"
 
@@ -77,7 +78,7 @@ static void crashes_send_it_home_and_forget_its_blocks(void **state)
     world_close(&w);
 }
 
-/* The executor will compute nothing any more: what runs, waits and comes later goes home. */
+/* The executor will compute nothing any more: all requests that run, wait or come later go home. */
 static void a_lost_device_sends_all_home(void **state)
 {
     enum { N = 60 };

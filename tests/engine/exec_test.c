@@ -1,4 +1,4 @@
-/* What rounds compute: closed forms against rounds done one by one. */
+/* The work of rounds: closed forms against rounds done one by one. */
 #include "../test.h"
 #include "base/rng.h"
 #include "engine/exec.h"
@@ -74,7 +74,7 @@ static void load_tells_decodes_from_prompts(void **state)
     assert_int_equal(load.n_new_context, 20 * 32 + 32);
 }
 
-/* Round by round what the records would say then. */
+/* The load of each round is that of the records as they would be then. */
 static void load_of_later_rounds(void **state)
 {
     struct request requests[2] = {

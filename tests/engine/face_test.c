@@ -4,7 +4,7 @@
 #include "base/time.h"
 #include "world.h"
 
-/* Linked in the place of base/mem.h's: see meson.build. */
+/* Linked instead of mem_take of base/mem.h: see meson.build. */
 static int64_t n_taken_inside;
 void *__real_mem_take(size_t n_bytes);
 void *__wrap_mem_take(size_t n_bytes);
@@ -136,7 +136,7 @@ static void deadlines_end_what_waits_and_what_runs(void **state)
         &(struct world_ask){ .index = 1, .n_prompt = 9, .n_new = 100, .deadline_ns = 2500000 }));
     world_run(&w, 20000000);
     assert_true(w.requests[1].why == SERVICE_DEADLINE && w.requests[1].ended_ns == 2500000);
-    /* It was in flight when its time came: it ends with its step. */
+    /* It was in flight when its deadline passed, so it ends with its step. */
     assert_true(w.requests[0].why == SERVICE_DEADLINE && w.requests[0].ended_ns == 6000000);
     world_close(&w);
 }

@@ -1,10 +1,10 @@
 /* An executor for tests: virtual time, and tokens that betray every mistake.
  *
- * The KV of a position is a hash of all tokens up to it, chained through the blocks themselves: it
- * reads the state of the position before out of the request's table, adds the token and writes the
- * next. A token is drawn from (seed, position, state). So a request whose blocks were mixed up,
- * evicted too early, shared wrongly or computed twice with other tokens says something else than
- * fake_expect, which knows nothing of blocks. */
+ * The KV of a position is a hash of all tokens up to it, and the hashes are chained through the
+ * blocks themselves. A step reads the state of the position before from the request's table, adds
+ * the token, and writes the next state. A token is drawn from (seed, position, state). So a request
+ * whose blocks were mixed up, evicted too early, shared wrongly or computed twice with other tokens
+ * gets other tokens than fake_expect returns, which knows nothing of blocks. */
 #pragma once
 #include "compute/device.h"
 #include "engine/bodies.h"
@@ -24,8 +24,8 @@ struct fake_lane {
 struct fake {
     const int64_t *clock_ns;
     int64_t step_ns;     /* of one batch of one round */
-    uint32_t fail_one;   /* every so many batches fail, those behind a copy in with it; 0 = none */
-    int64_t lose_behind; /* the device is lost behind so many batches; 0 = never */
+    uint32_t fail_one;   /* one batch in this many fails, with those behind its copy; 0 = none */
+    int64_t lose_behind; /* the device is lost after this many batches; 0 = never */
     struct engine_exec_view view;
     struct compute_device *device; /* of the pool's memory, and of copies */
     struct compute_memory *pool, *host;
@@ -40,7 +40,8 @@ void fake_init(struct fake *fake, const int64_t *clock_ns, int64_t step_ns);
 void fake_free(struct fake *fake);
 struct engine_exec fake_exec(struct fake *fake);
 
-/* All tokens that this request ends with, prompt included; returns how many. */
+/* Writes all tokens that this request ends with, the prompt included. Returns how many there
+ * are. */
 int32_t fake_expect(const struct request_body *body, int32_t n_prompt, int32_t n_tokens_max,
                     int32_t *tokens);
 float fake_logprob(int32_t token);

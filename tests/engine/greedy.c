@@ -33,7 +33,8 @@ static void add(struct schedule_plan *plan, struct batch *batch, uint32_t slot, 
     plan->n_items++;
 }
 
-/* What runs goes on; what has no room for its next token shows that somebody has to go. */
+/* Running requests go on. One that has no room for its next token shows that a request has to give
+ * way. */
 static bool add_running(const struct schedule_config *config, const struct schedule_view *v,
                         struct kv_budget *budget, struct schedule_plan *plan, struct batch *batch)
 {
@@ -62,7 +63,7 @@ static void add_waiting(const struct schedule_config *config, const struct sched
         int32_t n = min_i32(schedule_lacking(r), config->chunk_tokens);
         if (!kv_budget_take(budget, batch->service,
                             blocks_for(v, budget, slot, max_i32(r->n_computed, r->n_host) + n)))
-            return; /* too eager on purpose: the rest of the prompt may have to fight for blocks */
+            return; /* too eager on purpose: the rest may have to compete for blocks */
         add(plan, batch, slot, n);
         slot = r->next;
     }

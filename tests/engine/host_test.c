@@ -265,7 +265,7 @@ static void services_come_and_go(void **state)
     struct asked asked = { .n_got = PROMPT };
     assert_true(submit(host, &asked, 0));
     assert_true(engine_host_empty_service(host, 0, false));
-    a = wait_answer(host); /* it has a request: it stays */
+    a = wait_answer(host); /* it has a request, so it stays */
     assert_true(a.what == ENGINE_HOST_EMPTIED && !a.is_done && a.service == 0);
     assert_true(engine_host_empty_service(host, 0, true));
     a = wait_answer(host); /* its request goes home */
@@ -279,7 +279,8 @@ static void services_come_and_go(void **state)
     wake_close(&x.wake);
 }
 
-/* Who computed with a model is told before its bytes go to another one. */
+/* The host tells its user that a model is empty, and its bytes go to another model only when the
+ * user has closed it. */
 static void bytes_stay_until_closed(void **state)
 {
     static struct instant x;
@@ -305,7 +306,7 @@ static void bytes_stay_until_closed(void **state)
     wake_close(&x.wake);
 }
 
-/* Asks that overtake the answer to the one before: each is answered once, in its turn. */
+/* Asks that come before the answer to the previous one: each is answered once, in its turn. */
 static void asks_may_come_early(void **state)
 {
     static struct instant x;
@@ -329,7 +330,7 @@ static void asks_may_come_early(void **state)
     wake_close(&x.wake);
 }
 
-/* What a stranger wrote is looked at before it is used. */
+/* A body from outside is checked before it is used. */
 static void malformed_body_gets_a_sentence(void **state)
 {
     static struct instant x;
@@ -351,7 +352,7 @@ static void malformed_body_gets_a_sentence(void **state)
     wake_close(&x.wake);
 }
 
-/* The longest prompt finds its way through the inbox, wherever in it the last one ended. */
+/* The longest prompt passes through the inbox, wherever in it the last one ended. */
 static void the_longest_prompt_fits(void **state)
 {
     static struct instant x;
@@ -373,7 +374,7 @@ static void the_longest_prompt_fits(void **state)
     wake_close(&x.wake);
 }
 
-/* Closing in the middle of work waits for the batch in flight only. */
+/* Closing during work waits only for the batch in flight. */
 static void closes_in_the_middle(void **state)
 {
     static struct instant x;

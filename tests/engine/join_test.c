@@ -1,4 +1,4 @@
-/* Services join and leave an engine while requests of others run: the same tokens, a log that
+/* Services join and leave an engine while requests of others run. The tokens are the same, the log
  * replays equal, and nothing of a service is left behind. */
 #include "test.h"
 #include "base/file.h"
@@ -58,7 +58,7 @@ static void join(struct world *w, int number, int kind, uint16_t life)
     engine_open_service(w->engine, number, &perf, w->clock_ns);
 }
 
-/* Until its requests are over and its last event was told. */
+/* Waits until its requests are over and its last event is told. */
 static void leave(struct world *w, int number)
 {
     assert_false(engine_remove_service(w->engine, number, w->clock_ns)); /* its model is there */

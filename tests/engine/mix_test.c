@@ -1,8 +1,8 @@
 /* The same tokens, whatever happened: random mixes over pools small enough to force everything.
  *
- * Every request's tokens are compared with what it would have said alone (fake_expect), after every
- * step the engine checks itself, and in the end the events that the test is about must really have
- * occurred: preemptions, chunked prefills, prefix hits, returns, cancels in flight. */
+ * Every request's tokens are compared with those that it would have got alone (fake_expect), and
+ * the engine checks itself after every step. At the end, the events that the test is about must
+ * really have occurred: preemptions, chunked prefills, prefix hits, returns, cancels in flight. */
 #include "../test.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -54,7 +54,7 @@ static void ask_one(struct world *w, struct rng *rng, uint32_t index)
         ask.flags |= REQUEST_NO_PREFIX_HIT;
     if (rng_below(rng, 15) == 0)
         ask.deadline_ns = w->clock_ns + 1000000 * (1 + rng_below(rng, 60));
-    while (!world_submit(w, &ask)) { /* the world was deaf to its refusal: nothing was taken */
+    while (!world_submit(w, &ask)) { /* the world was deaf to its refusal: it was not submitted */
         mem_give(w->requests[index].body);
         mem_give(w->requests[index].expected);
         mem_give(w->requests[index].got);

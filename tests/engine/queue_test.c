@@ -1,4 +1,4 @@
-/* The order of waiting, and what prefix hits hold and give back. */
+/* The order of waiting, and the blocks that prefix hits hold and give back. */
 #include "../test.h"
 #include "base/rng.h"
 #include "engine/state.h"
@@ -53,8 +53,8 @@ static const struct request *record_of(const struct world *w, uint64_t id)
     return &w->engine->requests[slot];
 }
 
-/* A request that comes home tells when it was last served, and keeps that time where it is
- * submitted again. A time before it arrived, or to come, is none. */
+/* A request that comes home says when it was last served, and keeps that time when it is submitted
+ * again. A time before its arrival, or in the future, counts as none. */
 static void the_time_of_service_goes_along(void **state)
 {
     struct world w;

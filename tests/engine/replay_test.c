@@ -180,7 +180,7 @@ static void hear(void *self, const struct engine_replay_batch *b)
     told->last_ns = b->heard_ns;
 }
 
-/* Who listens hears of every batch that was answered, in order. */
+/* The listener of a replay hears of every batch that was answered, in order. */
 static void a_replay_tells_of_every_batch(void **state)
 {
     struct engine_replay r;
@@ -225,8 +225,8 @@ static void a_log_that_ends_early_replays_as_far_as_it_goes(void **state)
     mem_give(log);
 }
 
-/* Whatever stands there: a sentence, never a crash. What lies behind the checks of records is for
- * tests/fuzz/replay_log_fuzz.c. */
+/* Whatever a changed log contains, the result is an error message, never a crash.
+ * tests/fuzz/replay_log_fuzz.c tests the code behind the checks of records. */
 static void a_changed_log_is_refused_or_differs(void **state)
 {
     struct fault fault;
@@ -244,7 +244,7 @@ static void a_changed_log_is_refused_or_differs(void **state)
     mem_give(log);
 }
 
-/* Sizes whose products fit in no 64 bits are no sizes, in pools of every kind. */
+/* Sizes whose products do not fit in 64 bits are refused, in pools of every kind. */
 static void sizes_that_overflow_are_refused(void **state)
 {
     struct engine_log_opened o;

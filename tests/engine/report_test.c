@@ -1,4 +1,4 @@
-/* The report says what is, and the self-check sees what is broken. */
+/* The report shows the state as it is, and the self-check finds broken state. */
 #include "../test.h"
 #include "engine/state.h"
 #include "schedule/quota.h"
@@ -36,7 +36,8 @@ static void says_what_is(void **state)
     world_close(&w);
 }
 
-/* Shares of the pool, and R: shares over what is due by rate, mean length and bytes a token. */
+/* Shares of the pool, and R: each share over the part that is due by rate, mean length and bytes a
+ * token. */
 static void says_whose_the_pool_is(void **state)
 {
     static struct engine_report r;

@@ -1,4 +1,4 @@
-/* Models come and go while others run: every byte is in one place, and tokens stay the same. */
+/* Models come and go while others run. Every byte is in one place, and tokens stay the same. */
 #include "../test.h"
 #include "engine/state.h"
 #include "late.h"
@@ -58,7 +58,7 @@ static void room_is_made_under_load(void **state)
         w.wake_ns = w.clock_ns; /* as a host does after mail */
         world_run(&w, w.clock_ns + 1000000);
     }
-    assert_true(n_asks > 0); /* someone was in flight */
+    assert_true(n_asks > 0); /* some requests were in flight */
     engine_open_service(w.engine, 1, &perf, w.clock_ns);
     for (uint32_t i = 12; i < 18; i++)
         assert_true(world_submit(
@@ -89,7 +89,7 @@ static void who_never_fits_any_more_goes_home(void **state)
     world_run(&w, w.clock_ns + 20000000);
     assert_true(w.requests[0].why == SERVICE_NO_SPACE && !w.requests[0].is_over);
     assert_true(
-        world_submit_again(&w, 0)); /* still too small: it goes home again, it is not ended */
+        world_submit_again(&w, 0)); /* still too small: it goes home again and does not end */
     assert_true(w.requests[0].why == SERVICE_NO_SPACE && !w.requests[0].is_over);
     assert_true(
         engine_close_service(w.engine, 1, w.clock_ns)); /* the room comes back: now it runs */
@@ -102,8 +102,8 @@ static void who_never_fits_any_more_goes_home(void **state)
     world_close(&w);
 }
 
-/* A model waits for an answer that has begun and would not fit beside it, also between its slices,
- * and nobody who would prolong that begins. */
+/* A model waits for an answer that has begun and would not fit beside it, also between the slices
+ * of that answer. Meanwhile no request begins that would prolong the wait. */
 static void a_model_waits_for_what_has_begun(void **state)
 {
     (void)state;
@@ -203,7 +203,8 @@ static void what_is_whole_does_not_return(void **state)
     assert_true(n_ended > 0 && n_returned > 1);
 }
 
-/* What a leaving model still holds comes back: who needs it waits instead of hearing "never". */
+/* The blocks that a leaving model still holds will come back, so that a request that needs them
+ * waits instead of hearing "never". */
 static void leaving_models_count_as_room(void **state)
 {
     struct world w;
@@ -243,8 +244,8 @@ static void fill_pool(struct world *w, uint32_t n)
     world_run(w, 30000000);
 }
 
-/* The bytes of units that their requests left last are as free as any other's: a model lies there
- * soon. */
+/* Bytes of units that their requests left last are as free as any others: a model soon lies
+ * there. */
 static void memory_of_closed_units_goes_back(void **state)
 {
     struct world w;
@@ -271,7 +272,7 @@ static void memory_of_closed_units_goes_back(void **state)
     world_close(&w);
 }
 
-/* A load that is given up while requests still hold what it wanted leaves the pool whole. */
+/* A load that is given up while requests still hold its units leaves the pool whole. */
 static void given_up_room_is_pool_again(void **state)
 {
     struct world w;

@@ -1,4 +1,4 @@
-/* Events that find no room are kept, in order, and nothing new begins until they are said. */
+/* Events that find no room are kept in order, and nothing new begins until they are told. */
 #include "../test.h"
 #include "world.h"
 
@@ -46,7 +46,7 @@ static void a_refusal_that_cannot_be_said_is_not_taken(void **state)
     world_close(&w);
 }
 
-/* An earlier life that has not said its end yet keeps the next one out. */
+/* An earlier life whose end is not told yet keeps the next life out. */
 static void lives_do_not_mix(void **state)
 {
     struct world w;

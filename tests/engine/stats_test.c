@@ -1,4 +1,4 @@
-/* What the policies are told of their services: guesses first, then what really came. */
+/* The statistics that policies get of their services: guesses first, then measured values. */
 #include "../test.h"
 #include "base/time.h"
 #include "engine/state.h"
@@ -27,8 +27,8 @@ static void solo_times_are_learned(void **state)
     world_close(&w);
 }
 
-/* The model that an engine was opened with is ten times too fast or too slow: what batches really
- * take puts it right, prompts and decodes alike. */
+/* The model that an engine was opened with is ten times too fast or too slow. The measured spans of
+ * batches correct it, for prompts and decodes alike. */
 static void a_wrong_model_is_put_right(void **state)
 {
     (void)state;

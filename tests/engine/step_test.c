@@ -1,4 +1,5 @@
-/* Plan, reserve, begin: holds and what ends them, refusals, plans of preempts only, lanes. */
+/* Plan, reserve, begin: holds and the events that end them, refusals, plans of preempts only,
+ * lanes. */
 #include "../test.h"
 #include "base/time.h"
 #include "greedy.h"
@@ -13,7 +14,8 @@ static void open_with(struct world *w, int32_t n_rounds_max, const struct schedu
     world_open(w, &o);
 }
 
-/* The same mail at the same times with and without holds: the same events at the same times. */
+/* The same mail at the same times, with and without holds, gives the same events at the same
+ * times. */
 static void holds_change_nothing(void **state)
 {
     uint64_t hashes[2] = { 0 };
@@ -44,7 +46,7 @@ static void holds_change_nothing(void **state)
     assert_true(hashes[0] == hashes[1] && n_steps[1] < n_steps[0] / 2);
 }
 
-/* ---- A policy whose answers the test writes. ---- */
+/* ---- A policy whose plans the test writes. ---- */
 
 static struct {
     int n_refused, n_started, n_done, n_plans, n_preempted;
@@ -69,7 +71,7 @@ static void saw(void *state, const struct schedule_view *view, const struct sche
     script.n_done += event->what == SCHEDULE_DONE;
     script.n_preempted += event->what == SCHEDULE_PREEMPTED;
 }
-/* One batch per request, whatever the pool has; or everyone who runs preempted once. */
+/* Plans one batch per request, whatever the pool has; or preempts every running request once. */
 static void plan(const void *state, const struct schedule_view *v, struct schedule_plan *plan)
 {
     const struct schedule_service *s = &v->services[0];
@@ -108,7 +110,7 @@ static const struct schedule_policy scripted = { .name = "scripted",
                                                  .plan = plan,
                                                  .saw = saw };
 
-/* One batch gets no blocks: its neighbours go on, and in the end it does too. */
+/* One batch gets no blocks: its neighbours go on, and at the end it does too. */
 static void refused_batches_do_not_void_neighbours(void **state)
 {
     struct world w;
@@ -157,8 +159,8 @@ static void plans_of_preempts_only_are_asked_again(void **state)
     world_close(&w);
 }
 
-/* Who gives way finds his own blocks in the prefix index, and gives them back before the next one
- * has to: two plans for each of them, in one step. */
+/* Each request that gives way finds its own blocks in the prefix index, and gives them back before
+ * the next request has to give way: two plans for each request, in one step. */
 static void all_give_way_one_by_one(void **state)
 {
     struct world w;

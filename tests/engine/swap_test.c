@@ -1,5 +1,5 @@
-/* A request that gives way to the host resumes where it was; without room there it computes again;
- * whatever ends it gives the room back. */
+/* A request that gives way to the host resumes where it was. Without room there it computes again.
+ * However it ends, its room is given back. */
 #include "../test.h"
 #include "base/time.h"
 #include "greedy.h"
@@ -61,8 +61,8 @@ static void a_cancel_gives_the_room_back(void **state)
     run(1 << 20, &n_swapped, &n_preempted, true); /* world_close: nothing is left behind */
 }
 
-/* Copies and batches fail: a request whose blocks were to come back computes them again, from the
- * tokens that it has. */
+/* Copies and batches fail: a request whose blocks were to be copied back computes them again from
+ * its tokens. */
 static void a_failed_copy_sends_it_home(void **state)
 {
     struct world_options o;

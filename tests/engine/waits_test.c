@@ -1,5 +1,5 @@
-/* When tokens came, told by an engine that says little and holds, is what somebody heard who was
- * told of each token by an engine that plans every step. */
+/* The times of tokens that an engine reports which says little and holds, are those that a listener
+ * notes when an engine plans every step and tells it each token. */
 #include "../test.h"
 #include "base/rng.h"
 #include "base/time.h"
@@ -8,7 +8,7 @@
 
 enum { N_REQUESTS = 120, N_ASKED = 120, ROUNDS_MAX = 4096 };
 
-struct runner { /* an executor whose rounds take as long as their beginning says */
+struct runner { /* an executor whose rounds take a time that depends on when they begin */
     const int64_t *clock_ns;
     const struct request *requests;
     struct batch batch;

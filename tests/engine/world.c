@@ -29,7 +29,7 @@ void world_options_init(struct world_options *o)
     };
 }
 
-/* ---- What the engine says. ---- */
+/* ---- The engine's events. ---- */
 
 static void hear_tokens(struct world *w, struct world_request *q, const struct service_event *event,
                         const void *payload)

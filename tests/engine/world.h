@@ -1,5 +1,5 @@
-/* The engine's tests' world: an engine on virtual time with the fake executor, and a submitter that
- * keeps every request, checks every event and submits again what is returned. */
+/* The world of the engine's tests: an engine on virtual time with the fake executor. The submitter
+ * keeps every request, checks every event, and submits again each request that is returned. */
 #pragma once
 #include "engine/engine.h"
 #include "engine/log.h"
@@ -19,7 +19,7 @@ struct world_options {
     struct engine_log *log;              /* NULL = none */
     int64_t bytes_per_token[WORLD_SERVICES_MAX];
 };
-/* What a client asked for and got. */
+/* A client's request and its answer. */
 struct world_request {
     struct request request;
     struct request_body *body;
@@ -39,12 +39,12 @@ struct world {
     struct engine *engine;
     struct world_request *requests; /* ids are index + 1 */
     bool is_deaf;                   /* emit says that there is no room */
-    uint32_t deaf_one;              /* and once in so many calls; 0 = never */
+    uint32_t deaf_one;              /* one call in this many is deaf, too; 0 = never */
     uint32_t n_emits, n_returned[16];
     uint64_t hash; /* of all events and their times */
     int64_t n_steps, n_preempted, n_hit_tokens, n_hits;
 };
-extern bool world_is_in_engine; /* while a call of the engine runs: what allocates then? */
+extern bool world_is_in_engine; /* while a call of the engine runs: to see what allocates then */
 void world_options_init(struct world_options *options); /* small, one service, greedy */
 void world_open(struct world *world, const struct world_options *options);
 void world_close(struct world *world); /* checks that nothing is left behind */

@@ -9,7 +9,7 @@
 
 enum { N_ENGINES = 4, N_SERVICES = 64, MESSAGE_MAX = 1 << 16 };
 
-/* Services of the names 1, 2 and so on, which inputs have. */
+/* Services with the names 1, 2 and so on, which inputs have. */
 static const struct cluster_roster *roster(void)
 {
     static struct cluster_roster roster;

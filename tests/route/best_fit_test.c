@@ -25,7 +25,7 @@ static struct world *open_with(int n_engines, int64_t kv_bytes, const char *rout
     return w;
 }
 
-/* What an engine holds at most, token by token. */
+/* The most memory that an engine holds, token by token. */
 static int64_t demand(const struct world *w, int engine)
 {
     int64_t most = 0;
@@ -78,7 +78,7 @@ static void test_heartbeat(void **state)
 }
 
 /* No memory anywhere: held while more than 30% of its 600 ms are left, then forced where fewest
- * are. What can never keep its target is forced at once. */
+ * are. A request that can never keep its target is forced at once. */
 static void test_holds_then_forces(void **state)
 {
     (void)state;
@@ -113,7 +113,7 @@ static void test_engines_wanted(void **state)
     struct world *w = world_new(4, 1, 64);
     w->services[0].perf = model;
     w->services[0].kv_bytes_per_token = 1;
-    w->config.kv_bytes = 260; /* of those that name none: two requests each */
+    w->config.kv_bytes = 260; /* of engines that name none: two requests each */
     w->config.block_tokens = 1;
     w->config.is_autoscaled = true;
     world_open(w, "best-fit");
@@ -132,8 +132,8 @@ static void test_engines_wanted(void **state)
     world_close(w);
 }
 
-/* A request that outran its prediction makes its engine look fuller than it was; one that ended
- * early emptier, until it was to end: new ones move. */
+/* A request that outran its prediction makes its engine look fuller than it was. One that ended
+ * early makes it look emptier, until the time when it was to end. So new requests move. */
 static void test_rebalances(void **state)
 {
     (void)state;
@@ -159,7 +159,7 @@ static void test_rebalances(void **state)
     w->view.now_ns += 50 * TIME_NS_PER_MS;
     uint32_t next = world_arrive(w, 0, 100, 100);
     world_send(w);
-    assert_int_equal(w->engine_of[next], 1); /* best fit alone would say 0 */
+    assert_int_equal(w->engine_of[next], 1); /* best fit alone would choose 0 */
     w->view.now_ns += 20 * TIME_NS_PER_S;    /* forgotten now */
     next = world_arrive(w, 0, 100, 100);
     w->requests[outruns].n_tokens += 1000;
@@ -185,7 +185,7 @@ static bool is_feasible(const struct world *w, const int *engine_of, int n, int 
         return true;
     if (10000000 + b * 1000000 + n_eff * 1000 > 30000000) /* (b), ns */
         return false;
-    if (5000000 + n_in * 100000 > 600000000) /* (c); (d) has nobody */
+    if (5000000 + n_in * 100000 > 600000000) /* (c); (d) protects no request here */
         return false;
     for (int32_t step = 1; step < 400; step++) { /* (e) */
         int64_t held = 0;

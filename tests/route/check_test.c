@@ -1,4 +1,4 @@
-/* Every way in which a plan can be illegal is found, and said. */
+/* Every way in which a plan can be illegal is found, and named in the message. */
 #include "../test.h"
 #include "base/mem.h"
 #include "world.h"

@@ -340,7 +340,7 @@ static void test_bins_against_first_fit(void **state)
     }
 }
 
-/* A batch grows while it keeps the deadlines of those in it, and is cut where it would not. */
+/* A batch grows while it keeps the deadlines of its requests, and is cut where it would not. */
 static void test_deadlines(void **state)
 {
     (void)state;
@@ -360,8 +360,8 @@ static void test_deadlines(void **state)
     assert_int_equal(c.n_batches, 1);
 }
 
-/* Everybody is late at the highest price that a threshold allows: costs stay sums of what they are
- * the sums of. */
+/* All requests are late, at the highest price that a threshold allows: each cost is still the sum
+ * of its parts. */
 static void test_deadlines_at_any_price(void **state)
 {
     (void)state;

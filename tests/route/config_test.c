@@ -1,4 +1,4 @@
-/* Thresholds by name: every one can be set, what is wrong is said. */
+/* Thresholds by name: every one can be set, and wrong values give a message. */
 #include "../test.h"
 #include "base/time.h"
 #include "route/policy.h"

@@ -8,8 +8,8 @@
 
 enum { N_SLOTS = 8, N_EVENTS = 64, N_TWIN_ENGINES = 6, N_TWIN_REQUESTS = 400 };
 
-/* ---- By hand: a router that sends all held requests to the engine of their service, and writes
- * down what it hears and what the view shows then. ---- */
+/* ---- By hand: a router that sends all held requests to the engine of their service, and notes
+ * what it hears and what the view shows then. ---- */
 
 struct heard {
     struct route_event event;
@@ -101,7 +101,7 @@ static void test_a_life_by_hand(void **state)
     struct hand h;
     (void)state;
     open_hand(&h);
-    assert_null(route_core_next(&h.core)); /* nothing happened: the router is not asked */
+    assert_null(route_core_next(&h.core)); /* nothing happened, so the router is not asked */
     route_core_arrived(&h.core, 1);
     route_core_arrived(&h.core, 4);
     assert_true(h.core.is_dirty);
@@ -112,7 +112,7 @@ static void test_a_life_by_hand(void **state)
     assert_int_equal(choice->slot, 4);
     assert_int_equal(choice->engine, 1);
     route_core_sent(&h.core);
-    assert_null(route_core_next(&h.core)); /* nothing is held: it is not asked again */
+    assert_null(route_core_next(&h.core)); /* nothing is held, so it is not asked again */
     assert_int_equal(n_plans, 1);
     assert_int_equal(h.core.n_forced, 1);
     route_core_returned(&h.core, 4, 1, SERVICE_FULL);
@@ -257,7 +257,7 @@ struct twin {
     struct route_core core;
     struct rng rng;
     uint8_t is_held[N_TWIN_REQUESTS], is_over[N_TWIN_REQUESTS];
-    bool is_dirty; /* the test's own account of when a router is asked */
+    bool is_dirty; /* the test's own record of when a router is asked */
     int64_t wake_ns;
     int32_t n_sent, n_over;
 };
@@ -346,7 +346,7 @@ static void give_back(struct twin *t, uint32_t slot)
     t->is_dirty = true;
 }
 
-/* Opens or closes an engine; that alone is no reason to ask. */
+/* Opens or closes an engine, which alone is no reason to ask. */
 static void turn(struct twin *t)
 {
     uint16_t e = (uint16_t)rng_below(&t->rng, N_TWIN_ENGINES);

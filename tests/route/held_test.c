@@ -1,4 +1,4 @@
-/* The held lists against sorting: order, links, counts, whoever comes and goes. */
+/* The held lists against sorting: order, links and counts while requests come and go. */
 #include "../test.h"
 #include "base/rng.h"
 #include "route/held.h"

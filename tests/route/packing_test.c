@@ -1,6 +1,7 @@
-/* Best fit against the exact optimum of Aladdin's packing problem, which CBC (a program) computes:
- * min sum y over (a) each request on one worker, (b) the decode step, (c) the prompts, (e) the
- * memory at each end, (f) used workers only. Fresh requests, so that (d) has nobody to protect. */
+/* Best fit against the exact optimum of Aladdin's packing problem, which CBC (a program) computes.
+ * The problem is min sum y over (a) each request on one worker, (b) the decode step, (c) the
+ * prompts, (e) the memory at each end, (f) used workers only. The requests are fresh, so that (d)
+ * protects none. */
 #include "../test.h"
 #include "base/rng.h"
 #include "base/str.h"
@@ -35,7 +36,7 @@ static void write_worker(struct str *lp, const struct world *w, int i)
     for (int j = 0; j < REQUESTS; j++)
         str_printf(lp, " + %d x_%d_%d", w->requests[j].n_prompt, i, j);
     str_printf(lp, " - 5950 y_%d <= 0\n", i);
-    for (int k = 0; k < REQUESTS; k++) { /* memory grows until somebody ends */
+    for (int k = 0; k < REQUESTS; k++) { /* memory grows until a request ends */
         int32_t step = w->requests[k].n_predicted;
         write_row(lp, "e", i, k);
         for (int j = 0; j < REQUESTS; j++)
@@ -70,7 +71,8 @@ static void write_problem(struct str *lp, const struct world *w)
     str_add_text(lp, "End\n");
 }
 
-/* The optimum by CBC: 0 when it proves that there is none, -1 when it proved nothing in time. */
+/* The optimum by CBC: 0 when it proves that the problem has none, -1 when it proved nothing in
+ * time. */
 static int solve(const char *folder, const struct str *lp)
 {
     char path[300], command[900], line[200];
@@ -97,7 +99,7 @@ static int solve(const char *folder, const struct str *lp)
     return best;
 }
 
-/* Workers that best fit uses; 0 when it forces somebody or has no place. */
+/* The number of workers that best fit uses; 0 when it forces a request or has no place. */
 static int fit(struct world *w)
 {
     unsigned used = 0;
@@ -140,11 +142,11 @@ static void test_against_cbc(void **state)
         int best = solve(folder, &lp), got = fit(w);
         if (best > 0) {
             n_proved++;
-            assert_true(got == 0 || got >= best); /* what CBC proves nobody beats */
+            assert_true(got == 0 || got >= best); /* nothing beats what CBC proves */
             n_equal += got == best;
             n_close += got == 0 ? best >= WORKERS - 1 : got <= best + 1;
         } else if (best == 0) {
-            assert_int_equal(got, 0); /* nobody places what can't be placed */
+            assert_int_equal(got, 0); /* what can't be placed is not placed */
         }
         world_close(w);
     }

@@ -49,7 +49,7 @@ static void test_against_a_walk(void **state)
                 int32_t some[4], best = walk(loads, sets, n, s);
                 assert_int_equal(route_pick_first(&pick, s), best);
                 int32_t n_some = route_pick_some(&pick, s, 4, some);
-                for (int k = 0; k < n_some; k++) { /* each is the least of those that are left */
+                for (int k = 0; k < n_some; k++) { /* each is the least of the remaining ones */
                     struct set left[70];
                     memcpy(left, sets, sizeof left);
                     for (int j = 0; j < k; j++)

@@ -1,4 +1,5 @@
-/* The central pools: when they fetch, whom they give batches, what comes back; random lives. */
+/* The central pools: when they fetch, which engines they give batches, which requests come back;
+ * random lives. */
 #include "../test.h"
 #include "base/rng.h"
 #include "base/time.h"
@@ -25,7 +26,7 @@ static struct world *open_with(const char *router, int n_engines, const struct p
     return w;
 }
 
-/* Fetches come every 3 s from the first on, whether or not anybody is there. */
+/* Fetches come every 3 s from the first on, whether or not requests wait. */
 static void test_interval(void **state)
 {
     (void)state;
@@ -79,7 +80,7 @@ static void test_offload(void **state)
         static const int32_t inputs[] = { 100, 110, 120, 900 };
         w->services[0].kv_bytes_per_token = 1;
         for (int e = 0; e < 2; e++)
-            w->engines[e].kv_bytes = 1200; /* nobody beside the long one */
+            w->engines[e].kv_bytes = 1200; /* no request fits beside the long one */
         for (int k = 0; k < 4; k++)
             world_arrive(w, 0, inputs[k], 10);
         w->services[0].perf.c1_ps = 0;
@@ -92,8 +93,8 @@ static void test_offload(void **state)
     }
 }
 
-/* Slices come home with their tokens and are held again; the load falls by the estimate, not by
- * what it took, so nothing is left over when all have gone. */
+/* Slices come home with their tokens and are held again. The load falls by the estimate, not by the
+ * measured time, so that nothing is left over when all have gone. */
 static void test_slices_come_back(void **state)
 {
     (void)state;
@@ -122,8 +123,8 @@ static void test_slices_come_back(void **state)
     world_close(w);
 }
 
-/* The bus takes one of a batch now and the other when the first has ended: the batch is still the
- * same one, and when all have gone no load is left over. */
+/* The bus takes one request of a batch now and the other when the first has ended. The batch is
+ * still the same one, and when all have gone no load is left over. */
 static void test_sent_in_pieces(void **state)
 {
     (void)state;
@@ -181,8 +182,8 @@ static void test_caps(void **state)
     world_close(w);
 }
 
-/* Those that compose when somebody is idle: a batch for each idle engine, the earliest deadline
- * first; the rest waits and is composed anew. */
+/* Those that compose when an engine is idle: a batch for each idle engine, the earliest deadline
+ * first. The other requests wait and are composed anew. */
 static void test_idle(void **state)
 {
     (void)state;
@@ -208,7 +209,7 @@ static void test_idle(void **state)
     world_end(w, 5);
     assert_int_equal(world_send(w), 0); /* its batch is not over */
     w->requests[4].n_tokens += 60;
-    world_return(w, 4, SERVICE_LEASE_OVER); /* cut: it comes back, with its deadline */
+    world_return(w, 4, SERVICE_LEASE_OVER); /* cut, so it comes back with its deadline */
     assert_int_equal(world_send(w), 2);
     assert_true(w->is_sent[4] && w->is_sent[1]);
     world_close(w);
@@ -263,7 +264,7 @@ static void test_lpt_bound(void **state)
         int64_t times[8], loads[3] = { 0 }, most = 0;
         w->services[0].perf = linear;
         w->services[0].kv_bytes_per_token = 1;
-        w->config.kv_bytes = 250; /* beside the slice nobody fits twice */
+        w->config.kv_bytes = 250; /* no request fits twice beside the slice */
         w->config.block_tokens = 1;
         world_open(w, "lb");
         w->view.now_ns = 3 * TIME_NS_PER_S;
@@ -285,8 +286,8 @@ static void test_lpt_bound(void **state)
     }
 }
 
-/* Random lives: legal plans only (world_plan asks), nothing lost, the same twice; at the end of
- * each everybody can still be sent. */
+/* Random lives: plans are legal (world_plan asks), no request is lost, and the same seed gives the
+ * same plans. At the end of each life, every request can still be sent. */
 static uint64_t play(const char *router, uint64_t seed)
 {
     struct world *w = world_new(5, 3, 20);
@@ -349,7 +350,7 @@ static void test_random_lives(void **state)
 }
 
 /* Keys at their extremes: the largest weights, deadlines as far away and as long over as there are,
- * predictions of a whole context. What does not fit is cut, and the order stays. */
+ * predictions of a whole context. A request that does not fit is cut, and the order stays. */
 static void test_keys_at_their_extremes(void **state)
 {
     (void)state;

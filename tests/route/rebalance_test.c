@@ -35,9 +35,9 @@ static void choose(struct world *w, const struct route_fit *fit, struct route_pl
     choices[plan->n_choices++] = (struct route_choice){ .slot = slot, .engine = (uint16_t)engine };
 }
 
-/* Engine 0 is off by +500,000 ps, engine 1 by -300,000. Of requests worth 100,010, 250,010 and
- * 400,010 on engine 0 the third gains most: 800,000 - 99,990 - 100,010. Then engine 1 is above,
- * too, and nothing gains any more. */
+/* Engine 0 is off by +500,000 ps, engine 1 by -300,000. Engine 0 has requests worth 100,010,
+ * 250,010 and 400,010, and the third gains most: 800,000 - 99,990 - 100,010. Then engine 1 is
+ * above, too, and nothing gains any more. */
 static void test_by_hand(void **state)
 {
     (void)state;
@@ -109,7 +109,7 @@ static void test_never_worse(void **state)
         assert_true(total == total_after);
         assert_true(n_changed <= n);
         n_moves += n;
-        /* Stopped means: no single move is left that gains and is allowed. */
+        /* It stopped, so no single move is left that gains and is allowed. */
         for (int i = 0; i < 20; i++) {
             for (int y = 0; y < N; y++) {
                 int x = choices[i].engine;

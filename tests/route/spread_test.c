@@ -1,4 +1,5 @@
-/* The routers that decide one by one: who gets what, hand-worked, and what all of them keep. */
+/* The routers that decide one by one: which engine gets which request, worked by hand, and the
+ * rules that all of them keep. */
 #include "../test.h"
 #include "base/rng.h"
 #include "base/time.h"
@@ -55,7 +56,7 @@ static void test_only_where_it_is_served(void **state)
     uint32_t second = world_arrive(w, 1, 10, 10);
     assert_int_equal(world_send(w), 1);
     assert_int_equal(w->engine_of[second], 2);
-    assert_int_equal(w->held.n, 1); /* it waits, and nobody behind it */
+    assert_int_equal(w->held.n, 1); /* it waits, and no request behind it */
     w->engines[1].services = (struct set){ { 5 } };
     world_engine(w, 1);
     assert_int_equal(world_send(w), 1);
@@ -111,7 +112,7 @@ static void test_priority_then_arrival(void **state)
     route_held_remove(&w->held, urgent);
     w->requests[urgent].priority = -1;
     route_held_add(&w->held, urgent);
-    world_return(w, 0, SERVICE_FULL); /* it came first: it stands before `late` */
+    world_return(w, 0, SERVICE_FULL); /* it came first, so it stands before `late` */
     assert_int_equal(world_send(w), 1);
     assert_true(w->is_sent[urgent]);
     world_end(w, urgent);
@@ -163,8 +164,8 @@ static void test_random_is_uniform_and_seeded(void **state)
     }
 }
 
-/* With two engines power of two sees both: it takes the one with less to generate, or with fewer
- * requests, and follows what has come already. */
+/* With two engines, power of two sees both. It takes the one with less to generate, or with fewer
+ * requests, and follows the tokens that have come already. */
 static void test_p2c_both_loads(void **state)
 {
     (void)state;
@@ -233,7 +234,7 @@ static void test_static_map(void **state)
     world_close(w);
 }
 
-/* Mapped to an engine that is not there, or that lacks the model: as if it were not mapped. */
+/* A map to an engine that does not exist, or that lacks the model, counts as no map. */
 static void test_static_map_to_nowhere(void **state)
 {
     (void)state;
@@ -255,8 +256,8 @@ static void test_static_map_to_nowhere(void **state)
     world_close(w);
 }
 
-/* Mapped to an engine that is unhealthy: waited for, then the next that has the model serves; it is
- * back in its place as soon as it is open again. */
+/* A map to an unhealthy engine: the router waits for it, then the next engine that has the model
+ * serves. The mapped engine is back in its place as soon as it is open again. */
 static void test_static_map_to_the_unhealthy(void **state)
 {
     (void)state;
@@ -267,7 +268,7 @@ static void test_static_map_to_the_unhealthy(void **state)
     w->engines[1].is_open = false;
     world_engine(w, 1);
     w->view.now_ns = 200;
-    world_engine(w, 1); /* still: the time runs from the first word of it */
+    world_engine(w, 1); /* still: the time runs from the first report of it */
     uint32_t slot = world_arrive(w, 0, 10, 10);
     assert_int_equal(world_send(w), 0);
     world_plan(w);
@@ -278,7 +279,7 @@ static void test_static_map_to_the_unhealthy(void **state)
     w->view.now_ns = wake_ns;
     assert_int_equal(world_send(w), 1);
     assert_int_equal(w->engine_of[slot], 0);
-    w->engines[0].is_open = false; /* the second choice goes, too: waited for in the same way */
+    w->engines[0].is_open = false; /* the second choice goes, too: the same wait */
     world_engine(w, 0);
     slot = world_arrive(w, 0, 10, 10);
     assert_int_equal(world_send(w), 0);
@@ -297,9 +298,10 @@ static void test_static_map_to_the_unhealthy(void **state)
     world_close(w);
 }
 
-/* Engine 0 has one long request, engine 1 three short ones: a short request ends earlier beside the
- * one, whatever its own length is least would say 0 too; a prompt that is not computed yet turns it
- * around. In picoseconds, n_left = 10: engine 0: prompt 20 * 1000 + 10 steps of (1000 + 10 * c). */
+/* Engine 0 has one long request, engine 1 three short ones. A short request ends earlier beside the
+ * one, whatever its own length; "least" would choose 0 too. A prompt that is not computed yet
+ * reverses it. In picoseconds, n_left = 10: engine 0: prompt 20 * 1000 + 10 steps of
+ * (1000 + 10 * c). */
 static void test_least_finish(void **state)
 {
     (void)state;
@@ -321,8 +323,8 @@ static void test_least_finish(void **state)
     uint32_t next = world_arrive(w, 0, 20, 10);
     world_send(w);
     assert_int_equal(w->engine_of[next], 1);
-    /* Its prompt is computed now: 10 * (1000 + 10 * 30,005) = 3,010,500 ps there, while engine 1
-     * has prompts of 320,000 ps and four requests: less still. */
+    /* Its prompt is computed now: 10 * (1000 + 10 * 30,005) = 3,010,500 ps there. Engine 1 has
+     * prompts of 320,000 ps and four requests, which is still less. */
     w->requests[0].first_ns = 1;
     next = world_arrive(w, 0, 20, 10);
     world_send(w);
@@ -335,7 +337,8 @@ static void test_least_finish(void **state)
 }
 
 /* A million tokens to compute and as many to generate on a slow machine: more picoseconds than 64
- * bits hold. Who has such a request is still the busier one, and as many of them are shared. */
+ * bits hold. The engine with such a request is still the busier one, and engines share many of them
+ * evenly. */
 static void test_least_finish_does_not_wrap(void **state)
 {
     (void)state;
@@ -357,8 +360,8 @@ static void test_least_finish_does_not_wrap(void **state)
     world_close(w);
 }
 
-/* Random lives: nothing is lost, every plan is legal (world_plan asks), the whole is a function of
- * the seed, and a request stays held only while nobody takes it. */
+/* Random lives: no request is lost, every plan is legal (world_plan asks), and all is a function of
+ * the seed. A request stays held only while no engine takes it. */
 static void play(const char *router, uint64_t seed, uint16_t *engines)
 {
     struct world *w = world_new(7, 3, 5);

@@ -1,4 +1,5 @@
-/* The room's table: every router is found by its name, and has all that a router must. */
+/* The room's table: every router is found by its name, and has every callback that a router must
+ * have. */
 #include "../test.h"
 #include "route/policy.h"
 

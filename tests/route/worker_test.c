@@ -68,8 +68,8 @@ static void test_step(void **state)
     world_close(b->w);
 }
 
-/* Targets per token of an hour and beyond: an hour is what counts, and times a whole context it
- * still fits. */
+/* Targets per token of an hour and beyond: an hour is what counts, and an hour times a whole
+ * context still fits. */
 static void test_an_hour_a_token(void **state)
 {
     (void)state;
@@ -90,15 +90,15 @@ static void test_an_hour_a_token(void **state)
     assert_int_equal(slack_ns[0], slack_ns[1]);
 }
 
-/* (c): prompts of 100 and 200 tokens: 35 ms; the step in flight of one that decodes with 1000
- * tokens: 12 ms; it waited 3 ms. */
+/* (c): prompts of 100 and 200 tokens take 35 ms. The step in flight of one that decodes with 1000
+ * tokens takes 12 ms. It waited 3 ms. */
 static void test_first_token(void **state)
 {
     (void)state;
     struct bench *b = bench_new();
     b->w->config.tpot_ns = TIME_NS_PER_S;
     route_worker_add(&b->fit, 0, running(b, 900, 200, 100, b->w->view.now_ns));
-    b->workers[0].slack_ns = INT64_MAX; /* (d) is not asked here */
+    b->workers[0].slack_ns = INT64_MAX; /* (d) is not asked for here */
     route_worker_add(&b->fit, 0, world_arrive(b->w, 0, 100, 10));
     uint32_t slot = world_arrive(b->w, 0, 200, 10);
     b->w->view.now_ns += 3 * TIME_NS_PER_MS;
@@ -126,7 +126,7 @@ static void test_stall(void **state)
     uint32_t longer = world_arrive(b->w, 0, 1951, 10);
     assert_true(route_worker_takes(&b->fit, 0, slot));
     assert_false(route_worker_takes(&b->fit, 0, longer));
-    assert_true(route_worker_takes(&b->fit, 1, longer)); /* nobody decodes there */
+    assert_true(route_worker_takes(&b->fit, 1, longer)); /* no request decodes there */
     b->w->config.phase = ROUTE_PHASE_DECODE;
     assert_true(route_worker_takes(&b->fit, 0, longer));
     b->w->config.phase = ROUTE_PHASE_BOTH;
@@ -135,7 +135,7 @@ static void test_stall(void **state)
     world_close(b->w);
 }
 
-/* Token by token: everybody grows by one until he has nothing left, then goes. */
+/* Token by token: every request grows by one until it has nothing left, then goes. */
 static bool fits_by_steps(const struct bench *b, const uint32_t *slots, int n, int64_t m)
 {
     for (int32_t step = 1; step <= 60; step++) {

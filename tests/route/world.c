@@ -1,4 +1,4 @@
-/* A host in small: what the gateway and the simulator do, with every plan checked. */
+/* A small host: it does what the gateway and the simulator do, and checks every plan. */
 #include "world.h"
 
 #include "../test.h"

@@ -1,5 +1,5 @@
-/* A host in small for routers: engines, held requests, a clock; it shows the view, asks, checks
- * every plan and tells what happened, as the gateway and the simulator do. */
+/* A small host for routers: engines, held requests, a clock. It shows the view, asks, checks every
+ * plan and tells what happened, as the gateway and the simulator do. */
 #pragma once
 #include "route/held.h"
 #include "route/policy.h"
@@ -14,7 +14,7 @@ struct world {
     struct tree trees[WORLD_SERVICES];
     uint16_t engine_of[WORLD_REQUESTS];
     uint8_t is_sent[WORLD_REQUESTS];
-    struct route_choice sent[WORLD_REQUESTS]; /* what was chosen of it */
+    struct route_choice sent[WORLD_REQUESTS]; /* the choice that sent each request */
     struct route_held held;
     struct route_choice choices[WORLD_REQUESTS];
     uint8_t marks[WORLD_REQUESTS];
@@ -39,9 +39,9 @@ uint32_t world_arrive(struct world *w, int service, int32_t n_prompt, int32_t n_
 void world_plan(struct world *w);
 /* One choice of the plan goes out. */
 void world_sent(struct world *w, const struct route_choice *choice);
-/* Asks and sends until nothing is chosen. Returns how many were sent; the engine of a slot is in
- * engine_of. */
+/* Asks and sends until nothing is chosen. Returns the number of requests that were sent; the engine
+ * of a slot is in engine_of. */
 int32_t world_send(struct world *w);
 void world_end(struct world *w, uint32_t slot);
 void world_return(struct world *w, uint32_t slot, uint8_t why);
-void world_gone(struct world *w, uint32_t slot); /* a held one ends at the door */
+void world_gone(struct world *w, uint32_t slot); /* a held one ends in the gateway */

@@ -1,4 +1,4 @@
-/* What is booked, for requests in any state. */
+/* The blocks that are booked for requests in any state. */
 #include "test.h"
 #include "base/rng.h"
 #include "schedule/booked.h"
@@ -69,7 +69,8 @@ static void what_each_lacks_is_summed(void **state)
     assert_true(sum > 1000);
 }
 
-/* Requests that run, end and give way in any order: what is kept is what a look at all finds. */
+/* Requests that run, end and give way in any order: the kept sums are those that a look at all
+ * requests finds. */
 static void what_is_kept_is_what_a_look_finds(void **state)
 {
     struct world w;

@@ -157,8 +157,8 @@ static void wall_time_is_charged_when_it_is_asked_for(void **state)
     mem_give(w.block);
 }
 
-/* Beside the charge: the key, the price of the service, and the blocks that the member has booked
- * (11 known tokens and a block ahead, with a table of one block). */
+/* A batch notes more than the charge: the key, the price of the service, and the blocks that the
+ * member has booked (11 known tokens and a block ahead, with a table of one block). */
 static void a_batch_notes_key_price_and_blocks(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The legality check: a good plan passes, and each way to break it is named. */
+/* The legality check: a good plan passes, and each way to break it is named in the message. */
 #include "test.h"
 #include "base/time.h"
 #include "schedule/policy.h"
@@ -115,7 +115,8 @@ static void each_mistake_is_named(void **state)
                  (w.plan.until = UNTIL_TIME, w.plan.until_ns = 5));
 }
 
-/* Nobody runs and nothing is planned: right, when it will be planned or can never be. */
+/* No request runs and none is planned: that is right when the waiting requests will be planned
+ * later or can never run. */
 static void some_wait_rightly(void **state)
 {
     struct world w;

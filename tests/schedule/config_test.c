@@ -59,7 +59,8 @@ static void every_field_has_a_row(void **state)
         }
         assert_int_equal(status, STATUS_OK);
     }
-    /* What padding there is lies before eight-byte fields: never eight bytes in a row. */
+    /* The only padding lies before eight-byte fields, so that there are never eight padding bytes
+     * in a row. */
     for (size_t i = 0; i < sizeof(ones); i++) {
         n_bytes = ((unsigned char *)&ones)[i] != ((unsigned char *)&zeros)[i] ? n_bytes + 1 : 0;
         assert_true(n_bytes < 8);

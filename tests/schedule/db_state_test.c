@@ -1,5 +1,6 @@
-/* What the doubling-budget policies keep beside their ranks: the work that is left under db-exact,
- * levels that are left and won back under mlfq, buckets of device time under db-share. */
+/* The state that the doubling-budget policies keep beside their ranks: the work that is left under
+ * db-exact, the levels that requests leave and win back under mlfq, the buckets of device time
+ * under db-share. */
 #include "test.h"
 #include "base/mem.h"
 #include "base/time.h"
@@ -64,7 +65,7 @@ static void arrive(struct world *w, uint32_t slot, int32_t n_prompt)
     tell(w, (struct schedule_event){ .what = SCHEDULE_ARRIVED, .slot = slot });
 }
 
-/* The request runs alone for so long, and has n_new tokens more. */
+/* The request runs alone for `ms` milliseconds and gets n_new more tokens. */
 static void serve(struct world *w, uint32_t slot, int32_t n_new, int64_t ms)
 {
     struct batch_item item = { slot, 1, 0 };
@@ -105,7 +106,7 @@ static void exact_budgets_are_what_is_left(void **state)
     serve(&w, 0, 5, 100);
     assert_int_equal(budget_ms(&w, 0), 15);
     assert_int_equal(w.db->ranks.slots[0].key, 15 * TIME_NS_PER_MS);
-    serve(&w, 0, 30, 100); /* beyond what was expected: the next token may be the last */
+    serve(&w, 0, 30, 100); /* beyond the expected length: the next token may be the last */
     assert_int_equal(budget_ms(&w, 0), 1);
     w.requests[0].n_tokens -= 30;
     w.requests[0].n_computed = 0; /* preempted: 15 known tokens to compute again */

@@ -27,8 +27,8 @@ static struct loop_options options_of(const char *policy, int64_t solo_0, int64_
  *   fcfs     A 0-2  B 2-4  C 4-5  D 5-6 (prompts first)  C 6-13  D 13-14  E 14-16
  *   rr       A 0-2  B 2-4  C D C D C E C E C C C C     D ends at 8, E at 12, C at 16
  *   db       A 0-2  B 2-4  C 4-5  D 5-7  E 7-9  C 9-16
- * Normalized latency (the sum of latency / length): 13.125, 8.5, 6.5: db is 2.0 times better than
- * fcfs and 1.3 times better than rr, as the paper says of its figure. */
+ * Normalized latency (the sum of latency / length) is 13.125, 8.5 and 6.5. So db is 2.0 times
+ * better than fcfs and 1.3 times better than rr, which the paper states for its figure. */
 static double serve_example(const char *policy, int64_t ends[5])
 {
     static const struct {
@@ -170,7 +170,7 @@ static int draw_jobs(struct rng *rng, struct job *jobs, int n_services)
 static void known_lengths_are_close_to_the_optimum(void **state)
 {
     (void)state;
-    /* The instance of E-3 that shows it is no optimum: 8.8333 against 8.6667. */
+    /* The instance of E-3 that shows that it is no optimum: 8.8333 against 8.6667. */
     static const struct job worse[] = { { 0, 6, 0 }, { 5, 2, 1 },  { 6, 2, 1 },
                                         { 9, 2, 1 }, { 10, 1, 2 }, { 11, 1, 2 } };
     assert_true(exact_of(worse, 6) > 8.833 && exact_of(worse, 6) < 8.834);
@@ -196,8 +196,9 @@ static void known_lengths_are_close_to_the_optimum(void **state)
 /* ---- FastServe's levels. ---- */
 
 /* Units of 10 ms are the first quantum. A needs 8 units and comes at 0; B, two units, at 2. A is at
- * level 0 for its first unit (its quantum is used up when it is passed: after two), B joins level 0
- * and runs its two units at once; A goes on. A prompt that takes 3 units joins level 2 (40 ms). */
+ * level 0 for its first unit. (Its quantum is used up when it is passed: after two units.) B joins
+ * level 0 and runs its two units at once; then A goes on. A prompt that takes 3 units joins level 2
+ * (40 ms). */
 static void levels_are_left_and_skipped(void **state)
 {
     (void)state;
@@ -216,8 +217,8 @@ static void levels_are_left_and_skipped(void **state)
     loop_close(&loop);
     options.services[1].perf = loop_unit_perf(30 * unit_ns);
     loop_open(&loop, &options);
-    /* A is at level 1 when the long prompt joins level 2: A ends first, in spite of its 8 units:
-     * level 1 holds for 20 ms beyond the first 20; then A sinks to level 2, behind B. */
+    /* A is at level 1 when the long prompt joins level 2. A ends first in spite of its 8 units,
+     * because level 1 holds for 20 ms beyond the first 20. Then A sinks to level 2, behind B. */
     (void)loop_add(&loop, 0, 0, 10, 8);
     (void)loop_add(&loop, 1, 20 * unit_ns, 10, 1);
     loop_run(&loop);

@@ -1,5 +1,6 @@
-/* Every policy of the table on random mixes: each plan is legal and asked twice the same, every
- * request ends, holds change nothing, and the bounds on starvation that a policy claims hold. */
+/* Every policy of the table on random mixes. Each plan is legal and the same when it is asked for
+ * twice, every request ends, and holds change nothing. The bounds on starvation that a policy
+ * claims hold. */
 #include "loop.h"
 #include "test.h"
 #include "base/rng.h"

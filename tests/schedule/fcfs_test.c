@@ -1,4 +1,4 @@
-/* First come, first served: the order of starts, head-of-line blocking, who is preempted. */
+/* First come, first served: the order of starts, head-of-line blocking, the choice of victims. */
 #include "loop.h"
 #include "test.h"
 #include "base/time.h"
@@ -35,8 +35,8 @@ static void prompts_start_in_order_of_arrival(void **state)
     loop_close(&loop);
 }
 
-/* The first of the queue does not fit; the small one behind it must not overtake, in whichever
- * service it is. */
+/* The first request of the queue does not fit. The small one behind it must not overtake, in
+ * whichever service it is. */
 static void nobody_overtakes_who_does_not_fit(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* What all policies share, driven by random arrivals: legal and pure plans (the loop asserts both),
- * nobody lost, holds that change nothing. */
+/* The code that all policies share, driven by random arrivals: plans are legal and pure (the loop
+ * asserts both), no request is lost, and holds change nothing. */
 #include "loop.h"
 #include "scene.h"
 #include "test.h"
@@ -49,7 +49,7 @@ static void add_requests(struct loop *loop, struct rng *rng, int n)
     }
 }
 
-/* A pool in which not every request could run alone would be the engine's to refuse. */
+/* The engine would refuse requests if not every one could run alone in the pool. */
 static bool all_fit(const struct loop *loop)
 {
     const struct kv_budget *kv = kv_budget(loop->kv);
@@ -138,7 +138,7 @@ static const struct schedule_order order_by_slot = { .first = nobody,
                                                      .is_before = scene_by_slot,
                                                      .spares_service = true };
 
-/* Everybody decodes and holds one block of 16 tokens, four to a unit; nothing is free. */
+/* Every request decodes and holds one block of 16 tokens, four blocks to a unit; none is free. */
 static void draw(struct scene *s, uint32_t n_first, uint32_t n_second)
 {
     scene_draw(s, 2);
@@ -162,7 +162,7 @@ static void draw(struct scene *s, uint32_t n_first, uint32_t n_second)
     schedule_fill_begin(&s->fill, &s->view, &s->config, &order_by_slot, &s->plan);
 }
 
-/* Small requests of another service free a unit together: four go, not all of them. */
+/* Small requests of another service free a unit together: four give way, not all of them. */
 static void no_more_give_way_than_needed(void **state)
 {
     static struct scene s;
@@ -177,14 +177,14 @@ static void no_more_give_way_than_needed(void **state)
         assert_int_equal(s.plan.preempts[i], 100 - i); /* the last in the order */
 }
 
-/* Others give way before the service's own, but nobody before one who is less urgent: service 0
- * lacks two units' worth of blocks; of service 1 slots 8..11 are more urgent than all. */
+/* Requests of others give way before the service's own, but none gives way to a less urgent one.
+ * Service 0 lacks two units' worth of blocks; slots 8..11 of service 1 are more urgent than all. */
 static void the_less_urgent_give_way_first(void **state)
 {
     static struct scene s;
     (void)state;
     draw(&s, 8, 8);
-    for (uint32_t slot = 0; slot < 8; slot++) { /* a second block begins for everybody */
+    for (uint32_t slot = 0; slot < 8; slot++) { /* every request begins its second block */
         s.requests[slot].n_tokens = 17;
         s.requests[slot].n_computed = 16;
     }
@@ -198,7 +198,7 @@ static void the_less_urgent_give_way_first(void **state)
         assert_int_equal(s.plan.preempts[i], expected[i]);
 }
 
-/* A prompt that must be served takes a whole batch of tokens: decodes have to wait. */
+/* A prompt that must be served takes a whole batch of tokens, so that decodes have to wait. */
 static void a_batch_never_has_too_many_tokens(void **state)
 {
     static struct scene s;

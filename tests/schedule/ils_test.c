@@ -1,4 +1,5 @@
-/* The conservative baselines: who starts, who waits, what a flush takes; worked by hand. */
+/* The conservative baselines: which requests start, which wait, and which a flush preempts. Worked
+ * by hand. */
 #include "loop.h"
 #include "test.h"
 #include "base/time.h"
@@ -48,7 +49,7 @@ static void reserve_takes_the_most(void **state)
 }
 
 /* With predictions of 4 tokens all four start at once. The first needs 50: its reservation doubles
- * as it goes, and is told; it ends all the same. */
+ * as it goes, and each doubling is told. It ends all the same. */
 static void a_prediction_is_reserved_and_grows(void **state)
 {
     (void)state;
@@ -73,8 +74,8 @@ static void flush_last(struct schedule_config *config)
     config->fastgen_flushes_all = false;
 }
 
-/* 15 blocks of 16; three prompts of 80 tokens fill them. Their second tokens need a block each and
- * nothing can run: v0.2.0 gives back all three, later versions the last. */
+/* 15 blocks of 16; three prompts of 80 tokens fill them. Their second tokens need a block each, so
+ * that nothing can run. v0.2.0 gives back all three, later versions only the last. */
 static void out_of_blocks_everything_is_flushed(void **state)
 {
     (void)state;
@@ -84,7 +85,7 @@ static void out_of_blocks_everything_is_flushed(void **state)
         open_one(&loop, "ils-fastgen", 240, all ? NULL : flush_last);
         for (int i = 0; i < 3; i++)
             (void)loop_add(&loop, 0, 0, 80, 20);
-        for (int i = 0; i < 2; i++) { /* the prompts; then nothing can go on */
+        for (int i = 0; i < 2; i++) { /* the prompts; then no request can go on */
             loop_arrive(&loop);
             assert_true(loop_step(&loop));
         }

@@ -1,5 +1,5 @@
-/* Lanes: which may start, how fast they are; when copying a request out beats computing it again.
- */
+/* Lanes: which may start, and how fast they are. And when copying a request out beats computing it
+ * again. */
 #include "test.h"
 #include "schedule/lanes.h"
 

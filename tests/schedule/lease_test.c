@@ -1,4 +1,5 @@
-/* Renewable leases: renewal in place, who yields, and that nobody runs out within a lease. */
+/* Renewable leases: renewal in place, which request yields, and that no request runs out within a
+ * lease. */
 #include "loop.h"
 #include "test.h"
 #include "base/rng.h"
@@ -45,8 +46,9 @@ static void a_lease_is_renewed_in_place(void **state)
 }
 
 /* 10 blocks. Each books 32 + 16 = 3 blocks: three run, with one block to spare. After 16 tokens all
- * leases are over; three renewals need 12 blocks. The last of those with most tokens (all have 16:
- * the last that came) yields, the others renew: 4 + 4 blocks; he waits until they are through. */
+ * leases are over; three renewals need 12 blocks. The last of those with most tokens yields. (All
+ * have 16, so it is the one that came last.) The others renew: 4 + 4 blocks. The one that yielded
+ * waits until they are through. */
 static void the_one_with_most_tokens_yields(void **state)
 {
     (void)state;
@@ -73,11 +75,12 @@ static void predictions_shorten_leases(void **state)
     assert_int_equal(schedule_lease_tokens(&config, &r), 128);
     r.n_predicted = 4;
     assert_int_equal(schedule_lease_tokens(&config, &r), 20);
-    r.n_tokens = 15; /* exceeded: nothing is known any more */
+    r.n_tokens = 15; /* exceeded: the length is no longer known */
     assert_int_equal(schedule_lease_tokens(&config, &r), 128);
 }
 
-/* What is booked never exceeds the pool, so preemption happens only where a lease is over. */
+/* The booked blocks never exceed the pool, so that preemption happens only where a lease is
+ * over. */
 static void nobody_runs_out_within_a_lease(void **state)
 {
     (void)state;
@@ -93,7 +96,7 @@ static void nobody_runs_out_within_a_lease(void **state)
             (void)loop_add(&loop, 0, i * unit_ns, 1 + (int32_t)rng_below(&rng, 200),
                            1 + (int32_t)rng_below(&rng, 300));
         loop_run(&loop);
-        /* Each who was preempted had yielded a lease. */
+        /* Each preempted request had yielded a lease. */
         assert_int_equal(report_of(&loop).n_yielded, loop.n_preempts);
         n_yielded += loop.n_preempts;
         loop_close(&loop);

@@ -235,7 +235,7 @@ static void end(struct loop *loop, uint32_t slot)
 
 /* ---- A batch. ---- */
 
-/* Tokens that this round computes of it: none once it has all. */
+/* The number of tokens that this round computes of the request: none once it has all. */
 static int32_t tokens_of(const struct request *r, const struct batch_item *item)
 {
     return r->n_tokens >= r->n_tokens_max && r->first_ns > 0
@@ -385,7 +385,7 @@ static void check_plan(struct loop *loop)
         fail_msg("%s: %s", loop->options.policy->name, wrong);
 }
 
-/* Nothing to do now, but the policy wants to be asked again later. */
+/* There is nothing to do now, but the policy wants to be asked again later. */
 static bool sleeps(struct loop *loop)
 {
     if ((loop->plan.until & UNTIL_TIME) == 0 || loop->plan.n_batches > 0)

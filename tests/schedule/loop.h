@@ -54,7 +54,8 @@ void loop_close(struct loop *loop);
 uint64_t loop_add(struct loop *loop, int service, int64_t arrived_ns, int32_t n_prompt,
                   int32_t n_output);
 void loop_run(struct loop *loop); /* until every request has ended */
-/* The pieces of loop_run: what arrives by now, one plan and its execution. False: nothing to do. */
+/* The pieces of loop_run: the requests that have arrived by now, then one plan and its execution.
+ * loop_step returns false when there is nothing to do. */
 void loop_arrive(struct loop *loop);
 bool loop_step(struct loop *loop);
 /* One unit of time for the prefill of any prompt and for any decode step. */

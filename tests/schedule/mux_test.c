@@ -1,5 +1,5 @@
 /* Scheduling on lanes. MuxServe's: which jobs run side by side on which lanes, turns, and the two
- * mistakes of the paper's listing that must not come back. And the default's. */
+ * errors of the paper's listing that must not come back. And the default's. */
 #include "loop.h"
 #include "test.h"
 #include "base/mem.h"
@@ -203,7 +203,8 @@ static void prompts_and_decodes_run_side_by_side(void **state)
     }
 }
 
-/* Lanes of 70 and 30 points: who was given 50 decodes on the one of 70 or waits for it. */
+/* Lanes of 70 and 30 points: a service with a share of 50 decodes on the lane of 70 or waits for
+ * it. */
 static void decodes_keep_to_their_share(void **state)
 {
     (void)state;
@@ -214,7 +215,7 @@ static void decodes_keep_to_their_share(void **state)
     (void)add(&w, 1, true, 20);
     (void)add(&w, 2, true, 20);
     assert_plan(&w, "1d1 2d2");
-    w.services[1].share = 0.9F; /* more than there is: the largest */
+    w.services[1].share = 0.9F; /* more than any lane has: it gets the largest */
     assert_plan(&w, "1d1 2d2");
     begin(&w);
     end(&w, 2);
@@ -248,7 +249,7 @@ static void a_lone_job_takes_the_whole_device(void **state)
     mem_give(w.state);
 }
 
-/* The listing's mistake: a prompt that finds no blocks must not hold decodes up. */
+/* The listing's error: a prompt that finds no blocks must not hold decodes up. */
 static void a_prompt_without_room_holds_nobody_up(void **state)
 {
     (void)state;
@@ -261,8 +262,9 @@ static void a_prompt_without_room_holds_nobody_up(void **state)
     mem_give(w.state);
 }
 
-/* Quotas: service 0 holds more than its own and another one waits below its own, so its second
- * prompt waits and the other's starts, though its turn comes later. */
+/* Quotas: service 0 holds more than its own quota, and another service waits below its own. So the
+ * second prompt of service 0 waits and the other service's prompt starts, though its turn comes
+ * later. */
 static void who_is_above_his_quota_waits(void **state)
 {
     (void)state;
@@ -324,9 +326,9 @@ static void one_lane_alternates(void **state)
     loop_close(&loop);
 }
 
-/* The default on parts of a GPU: prompts beside decodes; of the decodes whoever gathered most since
- * his last batch began. L-hat is 1, 1 and 4 s, one request each. On parts of cores, which are no
- * faster side by side, one job after the other has all of them. */
+/* The default on parts of a GPU: prompts beside decodes. The service that gathered most since
+ * its last batch began decodes first. L-hat is 1, 1 and 4 s, one request each. On parts
+ * of cores, which are no faster side by side, one job after the other has all of them. */
 static void value_takes_who_gathered_most(void **state)
 {
     (void)state;
@@ -359,7 +361,7 @@ static void value_takes_who_gathered_most(void **state)
         end(&w, 2);
         assert_plan(&w, "2d2");
         begin(&w);
-        end(&w, 1); /* the prompt is done, nobody else has one, and 0 never had its decodes */
+        end(&w, 1); /* the prompt is done, no other service has one, and 0 never had its decodes */
         assert_plan(&w, "0d1");
         mem_give(w.state);
     }

@@ -1,4 +1,4 @@
-/* The few that arrived last, or first, against a look at all that run. */
+/* The few requests that arrived last, or first, against a look at all that run. */
 #include "test.h"
 #include "base/rng.h"
 #include "schedule/newest.h"

@@ -1,4 +1,5 @@
-/* Batches that follow one another: how many, of whom, how long, and on which part of the device. */
+/* Batches that follow one another: their number, their requests, their length, and their part of
+ * the device. */
 #include "scene.h"
 #include "test.h"
 #include "base/mem.h"
@@ -20,7 +21,7 @@ static const struct schedule_order order = { .first = first,
                                              .next = next,
                                              .is_before = scene_by_slot };
 
-/* One service, whose requests lie in the order of their slots: those that run first. A step takes
+/* One service, whose requests lie in the order of their slots, those that run first. A step takes
  * 10 ms and 1 ms for each request, a prompt's 10 ms and 0.1 ms for each token. Prompts have 1,000
  * tokens. */
 static void draw(struct scene *s, uint32_t n_running, uint32_t n_waiting, double deep_part)
@@ -68,7 +69,7 @@ static void draw(struct scene *s, uint32_t n_running, uint32_t n_waiting, double
     s->view.deep_part = deep_part;
 }
 
-/* The items of the next batch, 0: none; they are under way from now on. */
+/* Returns the number of items of the next batch, 0: none. They are under way from now on. */
 static int32_t serve(struct scene *s, unsigned parts, int32_t n_deep, uint16_t lane)
 {
     schedule_fill_begin(&s->fill, &s->view, &s->config, &order, &s->plan);
@@ -105,7 +106,8 @@ static void decodes_are_dealt_out(void **state)
     assert_int_equal(serve(&s, FILL_ALL, 0, 0), 12);
 }
 
-/* Of nine and two batches one has five and one four. A tenth who has just come waits for either. */
+/* Nine requests in two batches: one batch has five and one four. A tenth that has just come waits
+ * for either. */
 static void who_would_be_alone_waits(void **state)
 {
     static struct scene s;
@@ -125,7 +127,7 @@ static void who_would_be_alone_waits(void **state)
 }
 
 /* A step of one decode takes 11 ms, so that of a chunk takes at most 22: 2,048 tokens halved until
- * they are 64. With prompts about, everybody is dealt out to all batches. */
+ * they are 64. With prompts about, the decodes are dealt out to all batches. */
 static void prompts_are_cut(void **state)
 {
     static struct scene s;
@@ -137,7 +139,7 @@ static void prompts_are_cut(void **state)
     draw(&s, 0, 6, 0.25); /* alone, too: others come behind it */
     assert_int_equal(serve(&s, FILL_ALL, 0, 0), 1);
     assert_int_equal(s.batches[0].items[0].n_tokens, 64);
-    draw(&s, 8, 6, 0.25); /* on a part of the device nobody waits for them: two of six, whole */
+    draw(&s, 8, 6, 0.25); /* on a part of the device they wait for no decodes: two of six, whole */
     s.view.n_lanes = 3;
     assert_int_equal(serve(&s, FILL_WAITING, 0, 1), 2);
     assert_int_equal(s.batches[0].items[1].n_tokens, 1000);
@@ -148,7 +150,8 @@ static void prompts_are_cut(void **state)
     assert_int_equal(s.batches[0].items[0].n_tokens, 1000);
 }
 
-/* What `value` plans for requests that have all just come; those that run have done so unseen. */
+/* Plans with `value`, for requests that have all just come. The running ones have had one step,
+ * which took no time. */
 static void plan_value(struct scene *s)
 {
     const struct schedule_policy *policy = schedule_find("value");
@@ -207,7 +210,7 @@ static void value_has_prompts_beside_decodes(void **state)
     plan_value(&s);
     assert_int_equal(s.plan.n_batches, 1);
     assert_int_equal(s.plan.batches[0].lane, 2);
-    /* Nobody has a prompt: all of the device. */
+    /* No request has a prompt to compute, so the batch gets all of the device. */
     draw(&s, 4, 0, 0.25);
     plan_value(&s);
     assert_int_equal(s.plan.n_batches, 1);

@@ -1,5 +1,5 @@
-/* Quotas of the pool: shares by D-12 worked by hand, who gives to whom, and that they always sum to
- * the pool. */
+/* Quotas of the pool: shares by D-12 worked by hand, which services give to which, and that quotas
+ * always sum to the pool. */
 #include "test.h"
 #include "base/rng.h"
 #include "base/time.h"
@@ -72,9 +72,9 @@ static void shares_count_length_too(void **state)
     assert_int_equal(sum_of(&w), 1200);
 }
 
-/* 100 units each. The first uses 20: it offers 95 - 20 = 75. The second uses 95 and much waits: it
- * asks a tenth of its quota, which a mean request (10 units) does not exceed. The third uses 95 and
- * nothing waits: it stays. */
+/* 100 units each. The first uses 20: it offers 95 - 20 = 75. The second uses 95 and much waits. It
+ * asks for a tenth of its quota, which a mean request (10 units) does not exceed. The third uses 95
+ * and nothing waits, so it keeps its quota. */
 static void low_users_give_to_high_ones(void **state)
 {
     (void)state;
@@ -102,7 +102,7 @@ static void a_quota_may_be_passed_while_nobody_else_needs_it(void **state)
     draw(&w, 2, 200);
     tell(&w, SCHEDULE_ARRIVED, 0);
     assert_int_equal(schedule_quota_most(&w.quota, &w.view, &w.config, 0, &n_kept), INT64_MAX);
-    w.services[0].n_running = 1; /* somebody runs: the quota counts, lent down to a tenth */
+    w.services[0].n_running = 1; /* it runs a request: the quota counts, lent down to a tenth */
     assert_int_equal(schedule_quota_most(&w.quota, &w.view, &w.config, 0, &n_kept), 100);
     assert_int_equal(n_kept, 21);
     w.services[1].n_waiting = 1; /* below its quota and waiting: nothing is lent */
@@ -138,7 +138,7 @@ static void they_always_sum_to_the_pool(void **state)
     }
 }
 
-/* A placement's quotas go before rates and lengths; they adapt from there. */
+/* A placement's quotas go before rates and lengths. They adapt from there. */
 static void a_placement_says_where_they_begin(void **state)
 {
     struct world w;
@@ -152,8 +152,8 @@ static void a_placement_says_where_they_begin(void **state)
     assert_true(shares[0] > 0.249 && shares[0] < 0.251 && shares[1] > 0.749);
     tell(&w, SCHEDULE_ARRIVED, TIME_NS_PER_S);
     assert_int_equal(sum_of(&w), 1000);
-    assert_in_range(w.quota.n_units[1], 700, 760); /* after everybody's floor */
-    w.services[1].is_open = false;                 /* gone: nothing is kept for it */
+    assert_in_range(w.quota.n_units[1], 700, 760); /* after the floors of all */
+    w.services[1].is_open = false;                 /* it left: no units are kept for it */
     schedule_quota_shares(&w.view, shares);
     assert_true(shares[0] > 0.999);
 }

@@ -1,5 +1,5 @@
-/* The first running requests by every order: after random starts, batches and leaves the lists say
- * what a look at all requests says. */
+/* The first running requests by every order: after random starts, batches and leaves, the lists
+ * agree with a look at all requests. */
 #include "test.h"
 #include "base/mem.h"
 #include "base/rng.h"

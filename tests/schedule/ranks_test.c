@@ -1,5 +1,5 @@
-/* Ranks: after random arrivals, starts, preemptions and departures the trees and lists of waiting
- * and running requests say what a look at all requests says. */
+/* Ranks: after random arrivals, starts, preemptions and departures, the trees and lists of waiting
+ * and running requests agree with a look at all requests. */
 #include "test.h"
 #include "base/mem.h"
 #include "base/rng.h"

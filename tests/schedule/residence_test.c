@@ -1,5 +1,5 @@
-/* The rate of tokens that a request gets at least, where KV is short: what docs/POLICIES.md says of
- * every scheduler, measured.
+/* The rate of tokens that a request gets at least, where KV is short: the measurement of what
+ * docs/POLICIES.md states for every scheduler.
  *
  * A closed loop. Three requests come first; then others keep the number of those alive at N_ALIVE,
  * of another model or of the same, at the same priority or a higher one. They want far more blocks
@@ -143,9 +143,9 @@ static int64_t longest_ns(const struct row *row, const struct mix *mix)
     return longest;
 }
 
-/* Two theta, and the time for those that starved before: they have their residences in groups that
- * the pool holds at once, and a group gives way when each in it has worked for twice what a usual
- * request takes alone. */
+/* The bound is two theta, and the time for those that starved before. They have their residences in
+ * groups that the pool holds at once. A group gives way when each in it has worked for twice what a
+ * usual request takes alone. */
 static int64_t bound_ns(const struct mix *mix)
 {
     int flood = mix->is_of_one_model;

@@ -63,7 +63,7 @@ static void theta_is_the_least_time_or_a_multiple_of_the_usual_one(void **state)
     assert_int_equal(schedule_starve_theta_ns(&config, &service), (int64_t)1e18);
 }
 
-/* A request of 10 prompt tokens last served at 0 is served by a batch that began at 101: it starved
+/* A request of 10 prompt tokens last served at 0 is served by a batch that began at 101. It starved
  * for 1 ns, so that it resides until it has 16 tokens more. */
 static void a_residence_begins_and_ends(void **state)
 {
@@ -95,8 +95,8 @@ static void a_residence_begins_and_ends(void **state)
     mem_give(w.block);
 }
 
-/* The next to starve of those that wait and of those that run: by theta, or by the last time to
- * begin, which is not before a request was last served. */
+/* The next request to starve, among those that wait and among those that run: by theta, or by the
+ * last time to begin. The latter is not before a request was last served. */
 static void the_next_to_starve_is_noted(void **state)
 {
     (void)state;
@@ -219,8 +219,8 @@ static void once_starved_only_earlier_ones_go_before(void **state)
     assert_true(starving.n_starved > 1000);
 }
 
-/* With a pool that a few long requests fill, a starved short one waits for blocks at most until one
- * of them has worked for two usual ones; none waits for ever and few are preempted. */
+/* A few long requests fill the pool. A starved short one waits for blocks at most until one of them
+ * has worked for two usual requests. None waits forever, and few are preempted. */
 static void blocks_for_the_starved_come_in_time(void **state)
 {
     (void)state;
@@ -248,8 +248,8 @@ static void blocks_for_the_starved_come_in_time(void **state)
     loop_close(&loop);
 }
 
-/* When a request that waits beside a flood of shorter ones, predicted to be so long, gets its first
- * token. */
+/* Returns when a request gets its first token that waits beside a flood of shorter ones and is
+ * predicted to be so long. */
 static int64_t first_beside_flood(const char *policy, int32_t n_predicted, bool has_deadlines)
 {
     struct loop_options options = options_of(policy, 8, 1000);

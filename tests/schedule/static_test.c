@@ -38,9 +38,9 @@ static void open_one(struct loop *loop, const char *policy, int64_t n_tokens)
 }
 
 /* Batches of two in order of arrival, each padded to its longest prompt and run until its longest
- * answer, all members out together. By hand, in us: prompts 2 * 100 = 200; then decodes of two rows
- * of 101 and 102: 1000 + 202, 1000 + 204: the end of both is at 2606, although the first had its
- * one token after 200. Then the third alone: 50, and one step of 1000 + 51. */
+ * answer, all members out together. By hand, in us: prompts 2 * 100 = 200. Then decodes of two rows
+ * of 101 and 102: 1000 + 202, 1000 + 204. Both end at 2606, although the first had its one token
+ * after 200. Then the third alone: 50, and one step of 1000 + 51. */
 static void rows_are_padded_and_seats_kept(void **state)
 {
     (void)state;
@@ -72,8 +72,8 @@ static void count_items(struct loop *loop, const struct batch *batch, void *self
     assert_int_equal(batch->pads.row_tokens, 16);
 }
 
-/* Cohort 7 is complete when its third comes at 5 ms; the lone request (4 ms) runs before it, since
- * it was there first of those that may start; cohort 9 never gets its second and starts a second
+/* Cohort 7 is complete when its third comes at 5 ms. The lone request (4 ms) runs before it, since
+ * it was there first of those that may start. Cohort 9 never gets its second, so it starts a second
  * after its first came. */
 static void a_cohort_starts_when_it_is_complete(void **state)
 {
@@ -113,7 +113,7 @@ static void who_does_not_fit_stays_behind(void **state)
     loop_close(&loop);
 }
 
-/* Five that a router put together where four may run: the fifth goes when its batch is ripe. */
+/* A router put five together where four may run: the fifth starts when its batch is ripe. */
 static void a_cohort_too_large_runs_in_parts(void **state)
 {
     (void)state;
@@ -130,7 +130,7 @@ static void a_cohort_too_large_runs_in_parts(void **state)
     loop_close(&loop);
 }
 
-/* Batches that a router composed are not mixed by who composes his own. */
+/* A policy that composes its own batches does not mix the batches that a router composed. */
 static void cohorts_are_not_mixed(void **state)
 {
     (void)state;
@@ -147,8 +147,8 @@ static void cohorts_are_not_mixed(void **state)
     loop_close(&loop);
 }
 
-/* 320 tokens are left of a pool that shrinks for another model: who has more waits, and the one
- * behind him runs. */
+/* 320 tokens are left of a pool that shrinks for another model: a request with more waits, and the
+ * one behind it runs. */
 static void who_never_fits_holds_up_nobody(void **state)
 {
     static const char *const policies[] = { "sls", "cohort", "cohort" };

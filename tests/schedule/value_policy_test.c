@@ -16,8 +16,8 @@ static struct perf line(int64_t a_ps, int64_t b_ps)
                           .decode_scale = 1 };
 }
 
-/* On a core, where a step of k takes k times as long, one runs at a time: of three that come at
- * once the one of the shortest prompt first. */
+/* On a core, a step of k takes k times as long, so that one request runs at a time. When three
+ * come at once, the one with the shortest prompt goes first. */
 static void the_shortest_goes_first(void **state)
 {
     (void)state;
@@ -46,7 +46,7 @@ static void the_shortest_goes_first(void **state)
     loop_close(&loop);
 }
 
-/* A step of k takes 5 + 2.5 k ms: of four requests of a hundred steps three together end soonest.
+/* A step of k takes 5 + 2.5 k ms: of four requests of a hundred steps, three together end soonest.
  * An engine's only model lets the fourth begin with them, though not a fourth of six. */
 static void one_of_four_is_held_back_for_other_models_only(void **state)
 {
@@ -123,7 +123,7 @@ static void the_starved_start_one_at_a_time(void **state)
     loop_close(&loop);
 }
 
-/* One at a time, 100 ms each alone: of six that come at once the first five end within five times
+/* One at a time, 100 ms each alone: when six come at once, the first five end within five times
  * their time. One that comes later and can still be in time overtakes the sixth when lateness
  * counts, and only then. */
 static void who_is_late_gives_way(void **state)

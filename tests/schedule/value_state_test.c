@@ -1,5 +1,5 @@
-/* The state of `value`: in a loop of random requests its sums are those of a look at all requests,
- * late requests stand behind those in time, and flights and lanes are noted by hand. */
+/* The state of `value`. In a loop of random requests, its sums are those of a look at all requests,
+ * and late requests stand behind those in time. Flights and lanes are noted by hand. */
 #include "loop.h"
 #include "scene.h"
 #include "test.h"
@@ -110,8 +110,7 @@ static void the_state_is_what_a_look_finds(void **state)
     assert_true(n_batches > 1000 && n_late > 1000 && n_preempts > 10);
 }
 
-/* Two requests that run on a device of three lanes: of one a prompt is computed, the other
- * decodes. */
+/* Two requests run on a device of three lanes: a prompt of one is computed, the other decodes. */
 static void flights_are_noted(void **state)
 {
     (void)state;
@@ -155,8 +154,8 @@ static void flights_are_noted(void **state)
     mem_give(own);
 }
 
-/* Half of a GPU decodes in less than twice the time of all of it, half of the cores in twice. What
- * was seen stays true until an event or a change of services. */
+/* Half of a GPU decodes in less than twice the time of all of it, half of the cores in twice. The
+ * answer stays true until an event or a change of services. */
 static void lanes_pay_on_gpus(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Value: what it counts, how it grows with time, which models keep room for which. */
+/* Value: its parts, its growth with time, and which models keep room for which. */
 #include "test.h"
 #include "base/num.h"
 #include "base/rng.h"
@@ -40,7 +40,7 @@ static double distance(double a, double b)
     return a > b ? a - b : b - a;
 }
 
-/* The service as it is now, with nobody running. */
+/* The sums of the service as it is now, with no request running. */
 static struct schedule_value look(const struct desk *desk, int service)
 {
     struct schedule_value sums;
@@ -61,8 +61,8 @@ static double index_of(const struct desk *desk, int service, const struct schedu
     return schedule_value_index(&desk->config, &desk->view, service, sums, -1, &here);
 }
 
-/* By hand: L-hat 1 s, half of it done, here for 2 s: x = 0.5, h = 1 / sqrt(0.5), slow = 4, at which
- * half of what slowness can add is added. */
+/* By hand: L-hat is 1 s, half of it is done, and the request has been here for 2 s. So x = 0.5,
+ * h = 1 / sqrt(0.5), slow = 4, at which half of what slowness can add is added. */
 static void one_request_by_hand(void **state)
 {
     (void)state;
@@ -86,7 +86,8 @@ static void one_request_by_hand(void **state)
     assert_true(schedule_value_few(&desk.config, 6, 0) == 1);
 }
 
-/* However late: at most 1 + value_cap^2, of those that run as of those that wait. */
+/* However late a request is, slowness gives at most the factor 1 + value_cap^2, for running and
+ * waiting requests alike. */
 static void slowness_adds_so_much_at_most(void **state)
 {
     (void)state;
@@ -117,8 +118,8 @@ static void the_young_are_alike(void **state)
     assert_true(distance(index_of(&desk, 0, &fresh), index_of(&desk, 0, &begun)) < 1e-9);
 }
 
-/* Young becomes what a fifth of the requests stay below: of lengths even between 0 and 2, 0.4; and
- * what it was when they change. */
+/* Young becomes the work that a fifth of the requests stay below: 0.4 where the works are even
+ * between 0 and 2. When they change, it follows them. */
 static void young_is_learned(void **state)
 {
     (void)state;
@@ -154,8 +155,8 @@ static struct perf line(int64_t a_ps, int64_t b_ps)
                           .decode_scale = 1 };
 }
 
-/* A step of 16 takes 16 times a step of one: neither slowness nor the rate nor the work done
- * counts, L-hat does squared, and two requests are worth no more a step than one. */
+/* A step of 16 takes 16 times a step of one. So neither slowness nor the rate nor the work done
+ * counts, but L-hat does, squared, and two requests are worth no more a step than one. */
 static void where_batches_do_not_pay(void **state)
 {
     (void)state;
@@ -175,8 +176,8 @@ static void where_batches_do_not_pay(void **state)
     }
 }
 
-/* A step of 16 takes 1, 1.15, 1.9, 2.5 and 14.5 times a step of one: slowness adds so much of what
- * it can. */
+/* A step of 16 takes 1, 1.15, 1.9, 2.5 and 14.5 times a step of one: slowness adds only a part of
+ * its most, here `part`. */
 static void slowness_counts_where_batches_cost_little(void **state)
 {
     (void)state;
@@ -197,7 +198,8 @@ static void slowness_counts_where_batches_cost_little(void **state)
     }
 }
 
-/* From where a step of 16 takes three times one of one, as soon as 8 requests have ended. */
+/* The greedy rule holds from where a step of 16 takes three times a step of one, as soon as 8
+ * requests have ended. */
 static void the_greedy_rule_needs_to_know_its_model(void **state)
 {
     (void)state;
@@ -223,7 +225,8 @@ static void the_greedy_rule_needs_to_know_its_model(void **state)
     }
 }
 
-/* The batches that let n like requests of so many steps end soonest on average, by trying all. */
+/* The batch size that lets n like requests, of equally many steps each, end soonest on average, by
+ * trying all. */
 static int best_batch(int n, int64_t a, int64_t b)
 {
     int best = 1;
@@ -256,7 +259,7 @@ static void as_many_run_together_as_end_soonest(void **state)
     assert_int_equal(schedule_value_seqs_most(&desk.config, &sums, 1), desk.config.n_seqs_max);
 }
 
-/* What was summed at one moment is what would be summed at a later one, from the same requests. */
+/* Sums of one moment are the sums of a later one, from the same requests. */
 static void time_passes_as_if_summed_anew(void **state)
 {
     (void)state;
@@ -283,7 +286,7 @@ static void time_passes_as_if_summed_anew(void **state)
     }
 }
 
-/* Those that wait count as long as they could start, and not when nobody may. */
+/* Waiting requests count as long as they could start, and not when none may. */
 static void who_waits_counts_while_there_is_room(void **state)
 {
     (void)state;
@@ -299,8 +302,8 @@ static void who_waits_counts_while_there_is_room(void **state)
     assert_true(schedule_value_index(&desk.config, &desk.view, 0, &none, 0, &alone) == 0);
 }
 
-/* Two requests with L-hat 4 s, whose last batch began 3 s ago, gathered 1.5 of normalized latency.
- */
+/* Two requests with L-hat 4 s, whose last batch began 3 s ago, gathered a normalized latency of
+ * 1.5. */
 static void what_a_job_gathered(void **state)
 {
     (void)state;
@@ -344,7 +347,7 @@ static void the_heavy_keep_room_for_the_light(void **state)
     assert_int_equal(kept(&desk, 1), 0);
     desk.services[1].rate_per_s = 16; /* 800 and 200: never more than a quarter of the pool */
     assert_int_equal(kept(&desk, 0), 250);
-    desk.services[1].rate_per_s = 0; /* nobody to keep it for */
+    desk.services[1].rate_per_s = 0; /* no service to keep it for */
     assert_int_equal(kept(&desk, 0), 0);
 }
 

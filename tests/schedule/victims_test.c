@@ -1,4 +1,4 @@
-/* Victims: whom an order knows to be last gives the same as a look at everybody. */
+/* Victims: the requests that an order knows to be last give the same result as a look at all. */
 #include "test.h"
 #include "base/rng.h"
 #include "schedule/fill.h"
@@ -28,7 +28,7 @@ static bool is_before(const void *state, const struct schedule_view *view, uint3
     return w->rank[a] < w->rank[b];
 }
 
-/* The n-th last of the service, the slow way; known are but a few. */
+/* The n-th last of the service, the slow way. Only the first n_known are known. */
 static uint32_t nth_last(const void *state, const struct schedule_view *view, int service,
                          uint32_t n)
 {

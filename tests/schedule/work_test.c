@@ -1,5 +1,4 @@
-/* Work: of a usual request, of a prompt, of what is left of a request, and the last time to begin.
- */
+/* Work: of a usual request, of a prompt, of the rest of a request, and the last time to begin. */
 #include "test.h"
 #include "base/rng.h"
 #include "schedule/work.h"
@@ -37,7 +36,8 @@ static void draw_service(struct rng *rng, struct schedule_service *service)
     };
 }
 
-/* What is left of a request is the sum of its steps alone, by the short form as by the long one. */
+/* The work left of a request is the sum of its steps alone, by the short form as by the long
+ * one. */
 static void what_is_left_is_the_sum_of_the_steps(void **state)
 {
     (void)state;
@@ -75,7 +75,7 @@ static void a_prompt_costs_its_tokens_and_their_squares(void **state)
     assert_int_equal(schedule_work_prefill_ps(&perf, 100), 1000 + 1000 + 10000);
 }
 
-/* A step takes 2 ns: five are left of a request that arrived at 100. */
+/* A step takes 2 ns. A request that arrived at 100 has five left. */
 static void it_has_to_begin_in_time_for_its_deadline(void **state)
 {
     (void)state;

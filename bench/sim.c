@@ -24,9 +24,9 @@ static const struct sim_service service = {
               .b_switch = 64,
               .prefill_scale = 1,
               .decode_scale = 1 },
-    .bytes_per_token = 524288,
-    .weights_bytes = INT64_C(14) << 30,
-    .activation_bytes = INT64_C(2) << 30,
+    .size.kv_bytes_per_token = 524288,
+    .size.weights_bytes = INT64_C(14) << 30,
+    .size.activation_bytes = INT64_C(2) << 30,
 };
 
 struct setting {
@@ -168,7 +168,7 @@ static void wait_at(const struct queue *q)
 {
     static struct workload_pair pairs[N_PAIRS];
     struct sim_service server = { .name = "server",
-                                  .bytes_per_token = 100,
+                                  .size.kv_bytes_per_token = 100,
                                   .perf = { .k1_ps = (int64_t)(service_s * 1e12) / MEAN,
                                             .c3_ps = { 1000, 1000 },
                                             .b_switch = 1000,

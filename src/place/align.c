@@ -95,7 +95,7 @@ static int64_t n_kept_bytes(const struct place_problem *problem, const struct pl
     int64_t n_bytes = 0;
     for (int32_t m = 0; here != NULL && m < group->n_members; m++)
         if (place_group_has(here, group->members[m].service))
-            n_bytes += problem->services[group->members[m].service].weights_bytes;
+            n_bytes += problem->services[group->members[m].service].size.weights_bytes;
     return n_bytes;
 }
 

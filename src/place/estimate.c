@@ -61,7 +61,7 @@ static double fill_members(const struct place_problem *problem, const struct pla
                               .prompt = s->n_prompt,
                               .output = s->n_output,
                               .context = s->n_prompt + s->n_output / 2 };
-        m->kv = m->context * (double)s->kv_bytes_per_token / kv_bytes;
+        m->kv = m->context * (double)s->size.kv_bytes_per_token / kv_bytes;
         m->prefill_s = prompt_s(m->perf, m->prompt, 1);
         m->cycle_s = step_s(m->perf, 1, m->context);
         m->solo_s = m->prefill_s + m->output * m->cycle_s;

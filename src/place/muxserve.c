@@ -125,7 +125,7 @@ static void fill_tenant(const struct place_problem *problem, int32_t service, in
                         int32_t n_devices, int32_t share_percent, struct tenant *t)
 {
     const struct place_service *s = &problem->services[service];
-    const struct perf_share *table = perf_share_of(s->weights_bytes / n_devices, n_devices);
+    const struct perf_share *table = perf_share_of(s->size.weights_bytes / n_devices, n_devices);
     *t = (struct tenant){ .service = s, .batch = 1, .batch_max = BATCH_MAX };
     t->full = *place_problem_perf(problem, service, kind, n_devices);
     perf_at_share(&t->full, table, share_percent / 100.0, &t->part);
@@ -142,7 +142,7 @@ double place_muxserve_throughput(const struct place_problem *problem,
         fill_tenant(problem, group->members[i].service, kind, group->n_devices,
                     group->members[i].share_percent, &tenants[i]);
         const struct place_service *s = tenants[i].service;
-        shares += s->rate_per_s * (s->n_prompt + s->n_output) * (double)s->kv_bytes_per_token;
+        shares += s->rate_per_s * (s->n_prompt + s->n_output) * (double)s->size.kv_bytes_per_token;
     }
     for (int32_t i = 0; i < group->n_members && shares > 0; i++) {
         double most = num_floor(kv * tenants[i].service->rate_per_s / shares);
@@ -164,7 +164,7 @@ static struct candidate find_candidate(const struct mux *mux, int32_t service, i
         const struct place_service *s = t.service;
         double kv = (double)(mux->problem->kinds[kind].memory_bytes * n_devices -
                              place_problem_model_bytes(mux->problem, service));
-        double most = kv / ((s->n_prompt + s->n_output) * (double)s->kv_bytes_per_token);
+        double most = kv / ((s->n_prompt + s->n_output) * (double)s->size.kv_bytes_per_token);
         t.batch_max = most < 1 ? 1 : most < BATCH_MAX ? num_floor(most) : BATCH_MAX;
         (void)throughput_of(&t, 1, &headroom);
         if (best.share_percent == 0 || t.throughput > best.throughput || !falls_short(&t))
@@ -403,7 +403,8 @@ static void set_quotas(const struct place_problem *problem, struct place_plan *p
         double pool = (double)place_group_kv_bytes(problem, group);
         for (int32_t m = 0; m < group->n_members; m++) {
             const struct place_service *s = &problem->services[group->members[m].service];
-            asked[m] = s->rate_per_s * (s->n_prompt + s->n_output) * (double)s->kv_bytes_per_token;
+            asked[m] =
+                s->rate_per_s * (s->n_prompt + s->n_output) * (double)s->size.kv_bytes_per_token;
             sum += asked[m];
         }
         for (int32_t m = 0; m < group->n_members && sum > 0 && group->n_members > 1; m++)
@@ -428,7 +429,7 @@ static void plan(const struct place_desk *desk, struct place_plan *plan)
     double *work = pile_take(desk->pile, n * sizeof(*work));
     for (int32_t s = 0; s < problem->n_services; s++) {
         const struct place_service *of = &problem->services[s];
-        work[s] = of->rate_per_s * (double)of->weights_bytes * (of->n_prompt + of->n_output);
+        work[s] = of->rate_per_s * (double)of->size.weights_bytes * (of->n_prompt + of->n_output);
         for (int32_t k = 0; k < problem->n_kinds; k++)
             for (int32_t d = 0; d < PLACE_DEGREES; d++)
                 if (place_problem_holds(problem, s, k, 1 << d))

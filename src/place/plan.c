@@ -133,7 +133,7 @@ static void refuse(struct place_plan *plan, const struct place_problem *problem,
         snprintf(refusal->why, sizeof(refusal->why),
                  "%s of weights, %s of activations and at least %s of KV are more than the largest "
                  "group's %s",
-                 said(s->weights_bytes).text, said(s->activation_bytes).text,
+                 said(s->size.weights_bytes).text, said(s->size.activation_bytes).text,
                  said(floor_bytes).text, said(most).text);
         return;
     }

@@ -36,14 +36,15 @@ const struct perf *place_problem_perf(const struct place_problem *problem, int32
 
 int64_t place_problem_model_bytes(const struct place_problem *problem, int32_t service)
 {
-    return problem->services[service].weights_bytes + problem->services[service].activation_bytes;
+    return problem->services[service].size.weights_bytes +
+           problem->services[service].size.activation_bytes;
 }
 
 int64_t place_problem_floor_bytes(const struct place_problem *problem, int32_t service)
 {
     const struct place_service *s = &problem->services[service];
     double tokens = num_floor(s->n_prompt + s->n_output) + 1;
-    return (int64_t)(problem->limits.n_floor * tokens * (double)s->kv_bytes_per_token);
+    return (int64_t)(problem->limits.n_floor * tokens * (double)s->size.kv_bytes_per_token);
 }
 
 bool place_problem_holds(const struct place_problem *problem, int32_t service, int32_t kind,

@@ -7,6 +7,7 @@
  *
  * Everything here belongs to who made it and stays as it is while anybody plans. */
 #pragma once
+#include "core/service_size.h"
 #include "core/service_spec.h"
 #include "predict/perf.h"
 
@@ -38,7 +39,7 @@ struct place_window {
 };
 struct place_service {
     const char *name;
-    int64_t weights_bytes, activation_bytes, kv_bytes_per_token;
+    struct service_size size;
     struct service_slo slo;   /* zeros: only the scale of place_limits */
     const struct perf *perfs; /* (n_kinds, PLACE_DEGREES) */
 

@@ -15,8 +15,8 @@ static void add_request(const struct scenario_world *world, const struct record 
     double pairs = (i * (i + 1) - c * (c + 1)) / 2 + steps * i + steps * (steps + 1) / 2;
     out->flops += predict_model_flops_per_token(m) * (i - c + steps) +
                   predict_model_flops_per_pair(m) * pairs;
-    out->bytes +=
-        (double)world->services[r->service].bytes_per_token * (steps * i + steps * (steps + 1) / 2);
+    out->bytes += (double)world->services[r->service].size.kv_bytes_per_token *
+                  (steps * i + steps * (steps + 1) / 2);
 }
 
 void report_peak_of(const struct scenario_world *world, const struct record_set *set,
@@ -31,7 +31,7 @@ void report_peak_of(const struct scenario_world *world, const struct record_set 
         add_request(world, &set->at[i], out);
     for (int32_t s = 0; s < report->n_services; s++)
         out->bytes +=
-            (double)report->services[s].n_batches * (double)world->services[s].weights_bytes;
+            (double)report->services[s].n_batches * (double)world->services[s].size.weights_bytes;
     out->compute = out->flops / (makespan_s * world->flops_per_s);
     out->memory = out->bytes / (makespan_s * world->bytes_per_s);
 }

@@ -29,7 +29,7 @@ static struct best best_of(const struct scenario_problem *of, const struct scena
     const struct workers_ask ask = {
         .device_bytes = p->kinds[kind].memory_bytes,
         .weights_bytes = place_problem_model_bytes(p, s),
-        .kv_bytes_per_token = service->kv_bytes_per_token,
+        .kv_bytes_per_token = service->size.kv_bytes_per_token,
         .n_prompt = service->n_prompt,
         .n_output = service->n_output,
         .tpot_ns = best.tpot_ns,

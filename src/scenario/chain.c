@@ -105,7 +105,7 @@ static enum status make_devices(struct scenario_chain_made *made,
             made->links.at[d * n + i] =
                 (struct links_link){ LINKS_NEIGHBOUR_NS, device->link_bytes_per_s };
     }
-    made->chain.layer_bytes = (ask->weights_bytes - table_bytes) / m->n_layers;
+    made->chain.layer_bytes = (ask->size.weights_bytes - table_bytes) / m->n_layers;
     return STATUS_OK;
 }
 
@@ -164,9 +164,9 @@ enum status scenario_chain_make(struct scenario_chain_made *made,
         .n_devices = group->chain.n,
         .n_layers = ask->model->n_layers,
         .links = &made->links,
-        .kv_bytes_per_token = ask->kv_bytes_per_token,
-        .weights_bytes = ask->weights_bytes,
-        .activation_bytes = ask->activation_bytes,
+        .kv_bytes_per_token = ask->size.kv_bytes_per_token,
+        .weights_bytes = ask->size.weights_bytes,
+        .activation_bytes = ask->size.activation_bytes,
         .handed_bytes_per_token = 2 * (int64_t)ask->model->width,
         .n_batch = (int32_t)(group->n_batch > 0 ? group->n_batch : BATCH_USUAL),
         .n_context = (int32_t)(group->n_context > 0 ? group->n_context : TOKENS_USUAL),

@@ -1,6 +1,7 @@
 /* Chains of a scenario: groups of engines that say `chain:`, and whose devices leave, crash and
  * join. */
 #pragma once
+#include "core/service_size.h"
 #include "scenario/scenario.h"
 #include "sim/chain.h"
 
@@ -19,7 +20,7 @@ struct scenario_chain_ask {
     const struct scenario_group *group;
     const struct predict_model *model; /* of its one service; NULL: it has none, or several */
     int32_t service, first_device;     /* devices of chains count through, in the file's order */
-    int64_t weights_bytes, activation_bytes, kv_bytes_per_token;
+    struct service_size size;
 };
 /* To be freed also after a fault. */
 enum status scenario_chain_make(struct scenario_chain_made *made,

@@ -210,9 +210,7 @@ static enum status open_services(struct scenario_problem *plan, const struct sce
                 return fault_set(fault, STATUS_BAD_INPUT,
                                  "workload: two texts have a service \"%.80s\"", s->name);
             plan->services[n] = (struct place_service){ .name = s->name,
-                                                        .weights_bytes = s->weights_bytes,
-                                                        .activation_bytes = s->activation_bytes,
-                                                        .kv_bytes_per_token = s->bytes_per_token,
+                                                        .size = s->size,
                                                         .slo = world->scores[i].slo };
             plan->models[n] = world->models[i] != NULL ? world->models[i]->name : NULL;
             plan->scores[n].slo = world->scores[i].slo;

@@ -121,9 +121,9 @@ static enum status open_profile(struct scenario_world *world, const struct scena
     double factor = own != NULL && own->profile_scale > 0 ? own->profile_scale : 1;
     scenario_tables_scale(factor, &world->profiled[i]);
     world->profile_hashes[i] = predict_profile_hash(&profile);
-    s->weights_bytes = profile.weights_bytes;
-    s->activation_bytes = profile.activation_bytes;
-    s->bytes_per_token = profile.kv_bytes_per_token;
+    s->size.weights_bytes = profile.weights_bytes;
+    s->size.activation_bytes = profile.activation_bytes;
+    s->size.kv_bytes_per_token = profile.kv_bytes_per_token;
     if (own != NULL && own->profile_points) {
         world->points[i] = mem_take(sizeof(*world->points[i]));
         status = points_open(world->points[i], &profile, n_cores, fault);
@@ -167,7 +167,7 @@ static enum status set_kv_type(struct sim_service *s, const struct predict_model
         return fault_set(fault, STATUS_UNSUPPORTED,
                          "service %.60s: its heads of %d values can't be cached as %s", s->name,
                          m->head_dim, own->kv_type);
-    s->bytes_per_token = 2 * row_bytes * m->n_kv_heads * m->n_layers;
+    s->size.kv_bytes_per_token = 2 * row_bytes * m->n_kv_heads * m->n_layers;
     return STATUS_OK;
 }
 
@@ -197,12 +197,12 @@ static enum status open_service(struct scenario_world *world, const struct scena
         check_numbers(&own->perf, name, fault) != STATUS_OK)
         return STATUS_BAD_INPUT;
     struct sim_service *s = &world->services[i];
-    *s = (struct sim_service){ .name = name, .bytes_per_token = 131072 };
+    *s = (struct sim_service){ .name = name, .size.kv_bytes_per_token = 131072 };
     if (m != NULL) {
-        s->weights_bytes = predict_model_weights_bytes(m);
-        s->bytes_per_token = predict_model_kv_bytes_per_token(m);
-        s->n_heads = m->n_layers * m->n_kv_heads;
-        s->activation_bytes = s->weights_bytes / 16;
+        s->size.weights_bytes = predict_model_weights_bytes(m);
+        s->size.kv_bytes_per_token = predict_model_kv_bytes_per_token(m);
+        s->size.n_heads = m->n_layers * m->n_kv_heads;
+        s->size.activation_bytes = s->size.weights_bytes / 16;
     }
     if (set_kv_type(s, m, own, has_profile, fault) != STATUS_OK ||
         open_profile(world, scenario, i, fault) != STATUS_OK)
@@ -211,15 +211,15 @@ static enum status open_service(struct scenario_world *world, const struct scena
         return STATUS_BAD_INPUT;
     struct service_slo slo = scenario->slo;
     if (own != NULL) {
-        s->weights_bytes = own->weights_bytes > 0 ? own->weights_bytes : s->weights_bytes;
-        s->activation_bytes =
-            own->activation_bytes > 0 ? own->activation_bytes : s->activation_bytes;
+        s->size.weights_bytes = own->weights_bytes > 0 ? own->weights_bytes : s->size.weights_bytes;
+        s->size.activation_bytes =
+            own->activation_bytes > 0 ? own->activation_bytes : s->size.activation_bytes;
         if (own->kv_bytes_per_token > 0) {
-            s->bytes_per_token = own->kv_bytes_per_token;
-            s->n_heads = 0;
+            s->size.kv_bytes_per_token = own->kv_bytes_per_token;
+            s->size.n_heads = 0;
         }
-        s->kv_bytes_min = own->kv_bytes_min;
-        s->kv_bytes_max = own->kv_bytes_max;
+        s->size.kv_bytes_min = own->kv_bytes_min;
+        s->size.kv_bytes_max = own->kv_bytes_max;
         slo.ttft_ns = own->slo.ttft_ns > 0 ? own->slo.ttft_ns : slo.ttft_ns;
         slo.tpot_ns = own->slo.tpot_ns > 0 ? own->slo.tpot_ns : slo.tpot_ns;
         slo.e2e_ns = own->slo.e2e_ns > 0 ? own->slo.e2e_ns : slo.e2e_ns;
@@ -403,9 +403,7 @@ static enum status open_chain(struct scenario_world *world, const struct scenari
     bool is_alone = set_next(services, ask.service + 1, LIMIT_SERVICES) < 0;
     if (is_alone && !is_measured)
         ask.model = world->models[ask.service];
-    ask.weights_bytes = s->weights_bytes;
-    ask.activation_bytes = s->activation_bytes;
-    ask.kv_bytes_per_token = s->bytes_per_token;
+    ask.size = s->size;
     enum status status = scenario_chain_make(made, &ask, fault);
     if (status != STATUS_OK)
         return status;
@@ -467,7 +465,8 @@ static enum status open_groups(struct scenario_world *world, const struct scenar
                                 &world->perfs[g][i]);
             if (!set_has(&seen, i))
                 open_base(world, i, &world->perfs[g][i]);
-            needed += world->services[i].weights_bytes + world->services[i].activation_bytes;
+            needed +=
+                world->services[i].size.weights_bytes + world->services[i].size.activation_bytes;
         }
         needed += needed / 64; /* a pool of some units is left */
         if (needed > memory)
@@ -525,7 +524,7 @@ static enum status open_packed(struct scenario_world *world, const struct scenar
         scenario_world_perf(world, scenario, i, device, (int32_t)tp, &world->perfs[0][i]);
         open_base(world, i, &world->perfs[0][i]);
         pack.weights_bytes[i] =
-            world->services[i].weights_bytes + world->services[i].activation_bytes;
+            world->services[i].size.weights_bytes + world->services[i].size.activation_bytes;
         pack.loads[i] = load_scale * load_of(world, i, &world->perfs[0][i]);
     }
     int32_t stuck = scenario_pack_solve(&pack);

@@ -27,7 +27,7 @@ static const double busy_usual = 0.5; /* of the machine, where nobody says rates
 struct model_at_hand {
     struct model_spec spec;
     struct predict_profile profile; /* without groups: none */
-    int64_t weights_bytes, activation_bytes, kv_bytes_per_token;
+    struct service_size size;
     int32_t n_context, n_prompt, n_output;
 };
 struct problem_at_hand {
@@ -59,15 +59,15 @@ static enum status open_model(struct problem_at_hand *at, int i, struct compute_
     if (status != STATUS_OK)
         return status;
     model->spec = *weights_spec(weights);
-    model->weights_bytes = run_model_packed_bytes(weights, device);
-    model->activation_bytes = run_model_peak_bytes(
+    model->size.weights_bytes = run_model_packed_bytes(weights, device);
+    model->size.activation_bytes = run_model_peak_bytes(
         weights, device, (int32_t)(n_rows + config->n_batch_max), (int32_t)config->n_batch_max);
     weights_close(weights);
     enum dtype kv_dtype = chosen_kv_dtype(config, from);
     status = model_spec_check_kv(&model->spec, from->name, kv_dtype, fault);
     if (status != STATUS_OK)
         return status;
-    model->kv_bytes_per_token = model_spec_kv_bytes_per_token(&model->spec, kv_dtype);
+    model->size.kv_bytes_per_token = model_spec_kv_bytes_per_token(&model->spec, kv_dtype);
     int64_t n_context = model->spec.n_positions_max;
     if (from->n_context > 0)
         n_context = min_i64(n_context, from->n_context);
@@ -103,8 +103,8 @@ static void fill_perfs(struct problem_at_hand *at, int i)
                     n_units = at->nodes[n].n_devices;
             int32_t n = max_i32(min_i32((all << d) / n_units, all), 1);
             struct perf *perf = &at->perfs[i][k * PLACE_DEGREES + d];
-            const struct predict_cores_model bound = { &model->spec, model->weights_bytes,
-                                                       model->kv_bytes_per_token };
+            const struct predict_cores_model bound = { &model->spec, model->size.weights_bytes,
+                                                       model->size.kv_bytes_per_token };
             if (model->profile.n_groups == 0) {
                 predict_cores_perf(&bound, isa_here(), n, all, perf);
                 continue;
@@ -236,9 +236,7 @@ static enum status open_problem(struct problem_at_hand *at, struct fault *fault)
         fill_perfs(at, i);
         at->services[i] =
             (struct place_service){ .name = from->name,
-                                    .weights_bytes = model->weights_bytes,
-                                    .activation_bytes = model->activation_bytes,
-                                    .kv_bytes_per_token = model->kv_bytes_per_token,
+                                    .size = model->size,
                                     .slo = { ttft_ms * TIME_NS_PER_MS, tpot_ms * TIME_NS_PER_MS,
                                              e2e_ms * TIME_NS_PER_MS },
                                     .perfs = at->perfs[i] };

@@ -31,7 +31,7 @@ static void make_specs(const struct sim_options *o, struct service_spec *specs, 
         specs[s].slo = o->slo;
         specs[s].keep_alive_ns = -1;
         specs[s].is_loaded_at_start = true;
-        need_bytes[s] = o->services[s].weights_bytes + o->services[s].activation_bytes;
+        need_bytes[s] = o->services[s].size.weights_bytes + o->services[s].size.activation_bytes;
         for (int32_t e = 0; e < o->n_engines && o->engines != NULL; e++)
             if (set_has(&o->engines[e].services, s))
                 set_add(&specs[s].engines, e);

@@ -194,8 +194,8 @@ static void tell(struct sim_bus_engine *e, int service, enum service_status stat
                                  .service = (uint16_t)service,
                                  .status = (uint8_t)status,
                                  .cause = (uint8_t)cause,
-                                 .weights_bytes = s->weights_bytes,
-                                 .activation_bytes = s->activation_bytes };
+                                 .weights_bytes = s->size.weights_bytes,
+                                 .activation_bytes = s->size.activation_bytes };
     e->report_ns = -1; /* at once */
 }
 
@@ -212,7 +212,7 @@ static bool next_change(void *self, struct service_change *change)
 static void begin_load(struct sim_bus_engine *e, int service)
 {
     int64_t rate = e->bus->faults->load_bytes_per_s;
-    double n_bytes = (double)e->bus->sim.options->services[service].weights_bytes;
+    double n_bytes = (double)e->bus->sim.options->services[service].size.weights_bytes;
     e->ready_ns[service] = now_of(e);
     if (rate > 0)
         e->ready_ns[service] += (int64_t)(n_bytes / (double)rate * 1e9);

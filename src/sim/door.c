@@ -47,7 +47,7 @@ static void open_door(struct sim *sim, struct route_core *door, const struct rou
     for (int32_t s = 0; s < o->n_services; s++)
         door->services[s] =
             (struct route_service){ .perf = o->services[s].perf,
-                                    .kv_bytes_per_token = o->services[s].bytes_per_token,
+                                    .kv_bytes_per_token = o->services[s].size.kv_bytes_per_token,
                                     .slo = o->slo };
     show_engines(sim, door);
 }
@@ -145,7 +145,7 @@ static void hand_over(struct sim *sim, uint32_t index, uint16_t engine)
     client->engine = SIM_NO_ENGINE;
     client->is_on_its_way = true;
     sim->n_kv[index] = r->n_tokens - 1; /* the last token's is computed when it is read */
-    int64_t n_bytes = sim->n_kv[index] * o->services[r->service].bytes_per_token;
+    int64_t n_bytes = sim->n_kv[index] * o->services[r->service].size.kv_bytes_per_token;
     int64_t ns = (int64_t)((double)n_bytes / (double)rate * 1e9);
     route_core_ended(&sim->door, index, engine, SERVICE_LEASE_OVER);
     sim->report->n_handed++;

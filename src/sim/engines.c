@@ -38,8 +38,8 @@ static void share_device(const struct sim_options *o, const struct sim_engine_sp
     }
     for (int32_t i = 0; i < e->n_services; i++) {
         const struct sim_service *service = &o->services[e->ours[i]];
-        sharers[i] = (struct sim_model_sharer){ .weights_bytes = service->weights_bytes,
-                                                .token_bytes = service->bytes_per_token };
+        sharers[i] = (struct sim_model_sharer){ .weights_bytes = service->size.weights_bytes,
+                                                .token_bytes = service->size.kv_bytes_per_token };
         if (service->cores != NULL)
             memcpy(sharers[i].beside, service->cores->beside, sizeof(sharers[i].beside));
     }
@@ -69,7 +69,7 @@ static int64_t pool_bytes(const struct sim_options *o, const struct sim_engine *
     int64_t left = memory_bytes;
     for (int32_t i = 0; i < o->n_services; i++)
         if (set_has(&e->services, i))
-            left -= o->services[i].weights_bytes + o->services[i].activation_bytes;
+            left -= o->services[i].size.weights_bytes + o->services[i].size.activation_bytes;
     return o->faults == NULL && o->replace == NULL && left > 0 ? left : 0;
 }
 
@@ -128,8 +128,8 @@ static void fill_spec(const struct sim_options *o, const struct sim_engine_spec 
     const struct sim_engine_part *part =
         own != NULL && own->parts != NULL ? &own->parts[index] : NULL;
     snprintf(spec->name, sizeof(spec->name), "%s", service->name);
-    spec->kv_bytes_min = service->kv_bytes_min;
-    spec->kv_bytes_max = service->kv_bytes_max;
+    spec->kv_bytes_min = service->size.kv_bytes_min;
+    spec->kv_bytes_max = service->size.kv_bytes_max;
     spec->share_percent = part != NULL ? part->share_percent : 0;
     spec->kv_quota_bytes = part != NULL ? part->kv_bytes : 0;
 }
@@ -297,8 +297,8 @@ bool sim_engines_load(struct sim *sim, int32_t index, int32_t service)
     const struct sim_service *s = &sim->options->services[service];
     const struct sim_engine *e = &sim->engines[index];
     struct engine_room room;
-    if (!engine_make_room(e->engine, e->own[service], s->weights_bytes, s->activation_bytes,
-                          sim->clock_ns, &room))
+    if (!engine_make_room(e->engine, e->own[service], s->size.weights_bytes,
+                          s->size.activation_bytes, sim->clock_ns, &room))
         return false;
     sim_engines_ready(sim, index, service);
     return true;
@@ -310,7 +310,8 @@ int64_t sim_layouts(const struct sim_options *o, struct kv_layout *layouts)
     int64_t unit_bytes = 0;
     double waste;
     for (int32_t i = 0; i < o->n_services; i++)
-        shapes[i] = (struct kv_shape){ o->services[i].bytes_per_token, o->services[i].n_heads };
+        shapes[i] = (struct kv_shape){ o->services[i].size.kv_bytes_per_token,
+                                       o->services[i].size.n_heads };
     if (o->block_tokens == 0 || o->kv == KV_HEADS)
         return kv_choose(o->kv, o->n_services, shapes, SIM_UNIT_BYTES_MAX, layouts, &waste);
     for (int32_t i = 0; i < o->n_services; i++)

@@ -211,10 +211,7 @@ static void fill_services(const struct job *job, struct sim_service *services)
     const struct place_problem *problem = job->judge->options.problem;
     for (int32_t i = 0; i < job->part->n_services; i++) {
         const struct place_service *s = &problem->services[job->part->deals[i].service];
-        services[i] = (struct sim_service){ .name = s->name,
-                                            .bytes_per_token = s->kv_bytes_per_token,
-                                            .weights_bytes = s->weights_bytes,
-                                            .activation_bytes = s->activation_bytes };
+        services[i] = (struct sim_service){ .name = s->name, .size = s->size };
     }
 }
 

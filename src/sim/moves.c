@@ -117,7 +117,7 @@ static int64_t load_ns(const struct sim_moves *moves, const struct sim *sim,
 {
     struct replace_move move = { .is_prefetched = true };
     for (int s = 0; (s = set_next(&slot->booked, s, sim->options->n_services)) >= 0; s++)
-        move.weights_bytes += sim->options->services[s].weights_bytes / slot->n_devices;
+        move.weights_bytes += sim->options->services[s].size.weights_bytes / slot->n_devices;
     sim->report->replace.loaded_bytes += move.weights_bytes * slot->n_devices;
     return replace_away_ns(moves->config, moves->links, &move);
 }
@@ -138,8 +138,8 @@ static void book(struct sim_moves *moves, struct sim *sim, int32_t index)
     for (int s = 0; (s = set_next(&slot->coming, s, sim->options->n_services)) >= 0; s++) {
         const struct sim_service *service = &sim->options->services[s];
         struct engine_room room;
-        if (!engine_make_room(sim->engines[index].engine, s, service->weights_bytes,
-                              service->activation_bytes, sim->clock_ns, &room)) {
+        if (!engine_make_room(sim->engines[index].engine, s, service->size.weights_bytes,
+                              service->size.activation_bytes, sim->clock_ns, &room)) {
             CHECK(!room.never); /* place_check has seen to it */
             return;
         }

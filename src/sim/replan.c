@@ -209,7 +209,7 @@ static void watch_kv(struct sim_replanning *r, const struct sim *sim,
     const struct sim_client *client = &sim->clients[request - sim->requests];
     struct watch_seen seen = { .now_ns = sim->clock_ns };
     r->kv_bytes += sign * (request->n_prompt + client->n_first_predicted) *
-                   sim->options->services[request->service].bytes_per_token;
+                   sim->options->services[request->service].size.kv_bytes_per_token;
     for (int32_t g = 0; g < r->plan.n_groups; g++)
         seen.kv_reserve_bytes += place_group_kv_bytes(r->options->problem, &r->plan.groups[g]);
     seen.kv_bytes = r->kv_bytes;
@@ -373,9 +373,7 @@ static void open_desk(struct sim_replanning *r, const struct sim *sim, struct de
     for (size_t s = 0; s < n_services; s++) {
         const struct place_service *from = &o->problem->services[s];
         r->measured[s] = (struct place_service){ .name = from->name,
-                                                 .weights_bytes = from->weights_bytes,
-                                                 .activation_bytes = from->activation_bytes,
-                                                 .kv_bytes_per_token = from->kv_bytes_per_token,
+                                                 .size = from->size,
                                                  .slo = from->slo,
                                                  .perfs = corrected(r, desk, (int32_t)s) };
     }
@@ -484,7 +482,7 @@ static int32_t list_moves(const struct sim_replanning *r, const struct sim *sim,
         *move = (struct replace_move){ .is_prefetched = true,
                                        .recompute_ns = recompute_ns(sim, i, &going) };
         for (int s = 0; (s = set_next(&coming, s, sim->options->n_services)) >= 0; s++) {
-            move->weights_bytes += sim->options->services[s].weights_bytes / slot->n_devices;
+            move->weights_bytes += sim->options->services[s].size.weights_bytes / slot->n_devices;
             move->n_requests_per_s += waiting[s];
             move->is_prefetched = move->is_prefetched && set_has(&r->on_host[slot->node], s);
         }
@@ -503,7 +501,7 @@ static int64_t fetched_bytes(const struct sim_replanning *r, const struct desk *
             for (int32_t m = 0;
                  desk->plan.groups[g].node == i && m < desk->plan.groups[g].n_members; m++) {
                 int32_t s = desk->plan.groups[g].members[m].service;
-                n_bytes += set_has(&seen, s) ? 0 : r->measured[s].weights_bytes;
+                n_bytes += set_has(&seen, s) ? 0 : r->measured[s].size.weights_bytes;
                 set_add(&seen, s);
             }
     }

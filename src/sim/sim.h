@@ -8,6 +8,7 @@
 #include "base/set.h"
 #include "base/str.h"
 #include "core/service.h"
+#include "core/service_size.h"
 #include "metrics/record.h"
 #include "predict/length.h"
 #include "predict/perf.h"
@@ -38,9 +39,7 @@ struct sim_service {
     const struct perf_truth
         *truth; /* NULL = perf; borrowed. Engines with perfs of their own: those, but see below */
     const struct sim_cores *cores; /* NULL: a share of a device takes what tables say; borrowed */
-    int64_t bytes_per_token, weights_bytes, activation_bytes;
-    int32_t n_heads; /* layers * KV heads, for a head-wise pool; 0 = of 512 bytes a token each */
-    int64_t kv_bytes_min, kv_bytes_max; /* 0 = none */
+    struct service_size size;
 };
 /* What an engine does with a request: all of it; its prompt and first token; all after that. */
 enum sim_role { SIM_MIXED, SIM_PREFILL, SIM_DECODE };

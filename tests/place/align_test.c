@@ -86,7 +86,7 @@ static int64_t kept_bytes(const struct small *small, const struct place_plan *a,
             place_align_group_at(b, group->first_device, group->n_devices);
         for (int32_t m = 0; here != NULL && m < group->n_members; m++)
             if (place_group_has(here, group->members[m].service))
-                n += small->services[group->members[m].service].weights_bytes;
+                n += small->services[group->members[m].service].size.weights_bytes;
     }
     return n;
 }

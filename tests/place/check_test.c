@@ -76,9 +76,9 @@ static void groups_are_divided_where_engines_are(void **state)
 static void members_fit(void **state)
 {
     (void)state;
-    small.services[1].weights_bytes = 120 * SMALL_GIB;
+    small.services[1].size.weights_bytes = 120 * SMALL_GIB;
     says("no room");
-    small.services[1].weights_bytes = 26 * SMALL_GIB;
+    small.services[1].size.weights_bytes = 26 * SMALL_GIB;
     plan.groups[0].members[1].service = 0;
     says("member 1 is wrong");
     plan.groups[0].members[1].service = 7;

@@ -66,9 +66,9 @@ static inline void small_add(struct small *small, int64_t gib, int32_t n)
         small->perfs[s][1][d] = small_perf(gib, d, 0.5);
     }
     small->services[s] = (struct place_service){ .name = small->names[s],
-                                                 .weights_bytes = gib * SMALL_GIB,
-                                                 .activation_bytes = SMALL_GIB / 2,
-                                                 .kv_bytes_per_token = 1 << 18,
+                                                 .size.weights_bytes = gib * SMALL_GIB,
+                                                 .size.activation_bytes = SMALL_GIB / 2,
+                                                 .size.kv_bytes_per_token = 1 << 18,
                                                  .perfs = small->perfs[s][0] };
     assert_true(m + n <= SMALL_REQUESTS);
     for (int32_t i = 0; i < n; i++)

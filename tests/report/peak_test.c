@@ -26,8 +26,8 @@ static void by_hand(void **state)
     (void)state;
     world.workload.n_services = 1;
     world.models[0] = &model;
-    world.services[0].bytes_per_token = 16;
-    world.services[0].weights_bytes = 100;
+    world.services[0].size.kv_bytes_per_token = 16;
+    world.services[0].size.weights_bytes = 100;
     world.flops_per_s = 1000;
     world.bytes_per_s = 2000;
     /* Matrices: q, k, v, o of 4 x 4, up and down of 4 x 8: 128 weights, 256 operations a token;

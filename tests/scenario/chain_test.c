@@ -29,8 +29,8 @@ static enum status make(struct made *m, const char *yaml, int group, int32_t fir
         .group = &m->scenario.groups[group],
         .model = model,
         .first_device = first,
-        .weights_bytes = predict_model_weights_bytes(model),
-        .kv_bytes_per_token = predict_model_kv_bytes_per_token(model),
+        .size.weights_bytes = predict_model_weights_bytes(model),
+        .size.kv_bytes_per_token = predict_model_kv_bytes_per_token(model),
     };
     return scenario_chain_make(&m->made, &ask, &m->fault);
 }

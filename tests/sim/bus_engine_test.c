@@ -14,8 +14,8 @@ static struct record lonely(const struct sim_faults *faults, struct sim_report *
 {
     const struct workload_pair pair = { 20, 100 };
     const struct sim_service service = { .name = "lonely",
-                                         .bytes_per_token = 100,
-                                         .weights_bytes = 500000,
+                                         .size.kv_bytes_per_token = 100,
+                                         .size.weights_bytes = 500000,
                                          .perf = { .c1_ps = 20000000000,
                                                    .c3_ps = { 5000000000, 5000000000 },
                                                    .b_switch = 9,

@@ -37,9 +37,9 @@ static uint64_t run(const struct setting *s, struct sim_report *report)
     for (int i = 0; i < 2; i++) {
         services[i] = (struct sim_service){ .name = names[i],
                                             .perf = small_model,
-                                            .bytes_per_token = 2000,
-                                            .weights_bytes = 1000000,
-                                            .activation_bytes = 100000 };
+                                            .size.kv_bytes_per_token = 2000,
+                                            .size.weights_bytes = 1000000,
+                                            .size.activation_bytes = 100000 };
         workload.services[i] =
             (struct workload_traffic){ .rate_per_s = s->rate_per_s > 0 ? s->rate_per_s : 20,
                                        .prompt = { 4, 1, 1, 400 },

@@ -32,9 +32,9 @@ static void run_with(const struct route_policy *router, uint64_t seed, int32_t n
     for (int s = 0; s < 2; s++) {
         services[s] = (struct sim_service){ .name = names[s],
                                             .perf = model,
-                                            .bytes_per_token = 2000,
-                                            .weights_bytes = 1000000,
-                                            .activation_bytes = 100000 };
+                                            .size.kv_bytes_per_token = 2000,
+                                            .size.weights_bytes = 1000000,
+                                            .size.activation_bytes = 100000 };
         workload.services[s] = (struct workload_traffic){ .rate_per_s = 12.0 * n_engines,
                                                           .prompt = { 4, 1, 1, 400 },
                                                           .output = { 3, 1, 1, 200 } };

@@ -13,8 +13,8 @@ static bool emit(void *self, const struct service_event *event, const void *payl
 static void engines_come_load_and_go(void **state)
 {
     struct sim_service services[2] = {
-        { .name = "one", .bytes_per_token = 100, .weights_bytes = 600000 },
-        { .name = "two", .bytes_per_token = 300, .weights_bytes = 600000 }
+        { .name = "one", .size.kv_bytes_per_token = 100, .size.weights_bytes = 600000 },
+        { .name = "two", .size.kv_bytes_per_token = 300, .size.weights_bytes = 600000 }
     };
     struct workload workload = { .n_services = 2 };
     const struct sim_options options = { .n_engines = 2,

@@ -29,9 +29,9 @@ static struct sim_report run(int32_t n_groups, int32_t n_engines, const char *ro
     struct sim_report report;
     const struct sim_service service = { .name = "one",
                                          .perf = model,
-                                         .bytes_per_token = 100000,
-                                         .weights_bytes = 1000000,
-                                         .activation_bytes = 100000 };
+                                         .size.kv_bytes_per_token = 100000,
+                                         .size.weights_bytes = 1000000,
+                                         .size.activation_bytes = 100000 };
     workload.services[0] = (struct workload_traffic){ .rate_per_s = 20,
                                                       .prompt = { 5, 1, 1, 600 },
                                                       .output = { 3, 1, 1, 300 } };

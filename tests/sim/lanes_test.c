@@ -29,8 +29,8 @@ static int64_t makespan_ns(int32_t n_lanes, double bytes_per_s, const struct sim
         services[i] = (struct sim_service){ .name = i == 0 ? "prompts" : "decodes",
                                             .perf = perf,
                                             .cores = cores,
-                                            .bytes_per_token = 1000,
-                                            .weights_bytes = INT64_C(13476000000) };
+                                            .size.kv_bytes_per_token = 1000,
+                                            .size.weights_bytes = INT64_C(13476000000) };
     schedule_config_init(&config);
     const struct sim_engine_spec engine = { .services = { { 3 } },
                                             .memory_bytes = INT64_C(32000000000),

@@ -23,7 +23,7 @@ static void threads_change_nothing(void **state)
     static const int n_threads[] = { 1, 2, 3, 16, 0 };
     const struct sim_service service = { .name = "model",
                                          .perf = small_model,
-                                         .bytes_per_token = 2000 };
+                                         .size.kv_bytes_per_token = 2000 };
     struct workload workloads[N];
     struct sim_options options[N];
     struct str texts[COUNT_OF(n_threads)][N];

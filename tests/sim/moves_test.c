@@ -83,9 +83,9 @@ static void simulate(struct world *world, struct heard *heard, struct sim_report
     schedule_config_init(&config);
     const struct sim_service service = { .name = "one",
                                          .perf = world->perfs[0],
-                                         .bytes_per_token = 1 << 18,
-                                         .weights_bytes = 12 * SMALL_GIB,
-                                         .activation_bytes = SMALL_GIB / 2 };
+                                         .size.kv_bytes_per_token = 1 << 18,
+                                         .size.weights_bytes = 12 * SMALL_GIB,
+                                         .size.activation_bytes = SMALL_GIB / 2 };
     struct workload workload = { .seed = 1, .n_requests = 800, .n_services = 1 };
     workload.services[0] = (struct workload_traffic){ .rate_per_s = 1,
                                                       .arrivals = WORKLOAD_CONSTANT,

@@ -25,9 +25,9 @@ static uint64_t run(const char *router, const struct sim_faults *faults, struct 
     for (int s = 0; s < SERVICES; s++) {
         services[s] = (struct sim_service){ .name = "small",
                                             .perf = small_model,
-                                            .bytes_per_token = 2000,
-                                            .weights_bytes = 1000000,
-                                            .activation_bytes = 100000 };
+                                            .size.kv_bytes_per_token = 2000,
+                                            .size.weights_bytes = 1000000,
+                                            .size.activation_bytes = 100000 };
         workload.services[s] = (struct workload_traffic){ .rate_per_s = 0.3,
                                                           .prompt = { 4, 1, 1, 400 },
                                                           .output = { 3, 1, 1, 200 } };

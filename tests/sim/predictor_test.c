@@ -22,7 +22,7 @@ static void run(const char *predictor, int32_t n_rounds_max, struct sim_report *
                   .b_switch = 1000,
                   .prefill_scale = 1,
                   .decode_scale = 1 },
-        .bytes_per_token = 1000,
+        .size.kv_bytes_per_token = 1000,
     };
     struct workload workload = { .seed = 4,
                                  .n_requests = 3000,

@@ -35,7 +35,7 @@ static uint64_t run(const struct ask *ask, struct sums *sums)
     struct workload workload;
     const struct sim_service service = { .name = "chat",
                                          .perf = line_model,
-                                         .bytes_per_token = 1000 };
+                                         .size.kv_bytes_per_token = 1000 };
     *sums = (struct sums){ 0 };
     workload_init(&workload);
     if (workload_parse(&workload, ask->workload, &fault) != STATUS_OK)

@@ -42,7 +42,7 @@ static double mean_wait_s(const struct queue *q, uint64_t n_requests)
 {
     struct sim_service service = {
         .name = "server",
-        .bytes_per_token = 100,
+        .size.kv_bytes_per_token = 100,
         .perf = { .k1_ps = (int64_t)(service_s * 1e12) / q->n_prompt_mean,
                   .c3_ps = { 1000, 1000 },
                   .b_switch = 1000,

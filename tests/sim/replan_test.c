@@ -27,11 +27,12 @@ static void set_services(struct swap *swap)
 {
     for (int s = 0; s < 2; s++) {
         const struct place_service *from = &swap->small.services[s];
-        swap->services[s] = (struct sim_service){ .name = from->name,
-                                                  .perf = swap->small.perfs[s][0][0],
-                                                  .bytes_per_token = from->kv_bytes_per_token,
-                                                  .weights_bytes = from->weights_bytes,
-                                                  .activation_bytes = from->activation_bytes };
+        swap->services[s] =
+            (struct sim_service){ .name = from->name,
+                                  .perf = swap->small.perfs[s][0][0],
+                                  .size.kv_bytes_per_token = from->size.kv_bytes_per_token,
+                                  .size.weights_bytes = from->size.weights_bytes,
+                                  .size.activation_bytes = from->size.activation_bytes };
         swap->workload.services[s] = (struct workload_traffic){ .rate_per_s = 3.3,
                                                                 .prompt = { 4.6, 0, 1, 400 },
                                                                 .output = { 4.6, 0, 1, 200 },
@@ -183,7 +184,8 @@ static void test_kv_asks_for_a_plan(void **state)
     (void)state;
     open_swap(&swap, 1, 1200);
     for (int s = 0; s < 2; s++) /* a request takes 1.8 GB, three devices leave 200 */
-        swap.services[s].bytes_per_token = swap.small.services[s].kv_bytes_per_token = 9000000;
+        swap.services[s].size.kv_bytes_per_token = swap.small.services[s].size.kv_bytes_per_token =
+            9000000;
     swap.replace.settings.config.first_ns = 2000 * S; /* the interval ends 800 s after the swap */
     struct result late = run(&swap);
     swap.replace.settings.watches_kv = true;

@@ -5,7 +5,7 @@
 
 #define LONELY                                                                                     \
     {                                                                                              \
-        .name = "lonely", .bytes_per_token = 100,                                                  \
+        .name = "lonely", .size.kv_bytes_per_token = 100,                                          \
         .perf = { .c1_ps = 20000000000,                                                            \
                   .c3_ps = { 5000000000, 5000000000 },                                             \
                   .b_switch = 9,                                                                   \

@@ -92,7 +92,7 @@ static void make_world(struct world *w, const struct row *row, int64_t n_pool_to
     for (int32_t i = 0; i < 2; i++)
         w->services[i] = (struct sim_service){ .name = "model",
                                                .perf = i == 0 ? small_model : large_model,
-                                               .bytes_per_token = i == 0 ? 2000 : 5000 };
+                                               .size.kv_bytes_per_token = i == 0 ? 2000 : 5000 };
     for (int32_t i = 0; i < 2; i++)
         w->watched[i] = (struct workload_traffic){ .times_ns = w->times_ns,
                                                    .n_times = i == 0 ? 0 : N_WATCHED,

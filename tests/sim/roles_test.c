@@ -38,9 +38,9 @@ static void open_world(struct world *world, int32_t n_prefill, int32_t n_decode,
     for (int s = 0; s < 2; s++) {
         world->services[s] = (struct sim_service){ .name = s == 0 ? "day" : "night",
                                                    .perf = model,
-                                                   .bytes_per_token = 1000000,
-                                                   .weights_bytes = 1000000,
-                                                   .activation_bytes = 100000 };
+                                                   .size.kv_bytes_per_token = 1000000,
+                                                   .size.weights_bytes = 1000000,
+                                                   .size.activation_bytes = 100000 };
         world->workload.services[s] = (struct workload_traffic){ .rate_per_s = s == 0 ? 1 : 0,
                                                                  .prompt = { 4.6052, 0, 1, 400 },
                                                                  .output = { 3.912, 0, 1, 200 } };

@@ -33,9 +33,9 @@ static struct result run(const struct scale_config *scale, const char *router, b
     for (int s = 0; s < 2; s++) {
         services[s] = (struct sim_service){ .name = s == 0 ? "day" : "night",
                                             .perf = model,
-                                            .bytes_per_token = 2000,
-                                            .weights_bytes = 1000000,
-                                            .activation_bytes = 100000 };
+                                            .size.kv_bytes_per_token = 2000,
+                                            .size.weights_bytes = 1000000,
+                                            .size.activation_bytes = 100000 };
         workload.services[s] = (struct workload_traffic){ .rate_per_s = 8,
                                                           .on_s = 300,
                                                           .off_s = s == 0 ? 300 : 150,

@@ -56,13 +56,13 @@ static void make_world(struct world *w, uint64_t seed, const struct schedule_pol
                     : i == 1 ? "large"
                              : "other",
             .perf = i == 1 ? large_model : small_model,
-            .bytes_per_token = i == 1 ? 5000 : 2000,
-            .weights_bytes = 1000000 * (i + 1),
-            .activation_bytes = 100000,
+            .size.kv_bytes_per_token = i == 1 ? 5000 : 2000,
+            .size.weights_bytes = 1000000 * (i + 1),
+            .size.activation_bytes = 100000,
         };
     int64_t memory_bytes = 0, token_bytes = n_services > 1 ? 5000 : 2000;
     for (int32_t i = 0; i < n_services; i++)
-        memory_bytes += w->services[i].weights_bytes + w->services[i].activation_bytes;
+        memory_bytes += w->services[i].size.weights_bytes + w->services[i].size.activation_bytes;
     schedule_config_init(&w->config);
     if (rng_below(&rng, 2) == 0)
         w->config.chunk_tokens = 64 + (int32_t)rng_below(&rng, 200);
@@ -181,8 +181,9 @@ static void nobody_starves(void **state)
         make_world(&w, 5, schedule_find(names[i]));
         w.options.n_lanes = i == 5 ? 3 : 1;
         w.options.n_services = w.workload.n_services = 2;
-        w.services[1] =
-            (struct sim_service){ .name = "large", .perf = large_model, .bytes_per_token = 5000 };
+        w.services[1] = (struct sim_service){ .name = "large",
+                                              .perf = large_model,
+                                              .size.kv_bytes_per_token = 5000 };
         w.workload.services[0] =
             (struct workload_traffic){ 60, { 4, 0.3, 1, 200 }, { 2.5, 0.5, 1, 60 } };
         w.workload.services[1] =
@@ -216,8 +217,8 @@ static void who_never_fits_ends(void **state)
     for (int32_t s = 0; s < 2; s++) {
         w.services[s] = (struct sim_service){ .name = s == 0 ? "small" : "large",
                                               .perf = small_model,
-                                              .bytes_per_token = 5000,
-                                              .weights_bytes = 40000000 };
+                                              .size.kv_bytes_per_token = 5000,
+                                              .size.weights_bytes = 40000000 };
         w.workload.services[s] =
             (struct workload_traffic){ 2, { 6, 0.5, 1, 800 }, { 3, 0.5, 1, 150 } };
     }

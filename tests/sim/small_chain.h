@@ -57,8 +57,8 @@ static inline void open_small(struct small_chain *c)
                                    .settle_ns = S };
     c->service = (struct sim_service){ .name = "a",
                                        .perf = c->devices[0].perf,
-                                       .bytes_per_token = LAYERS * 800,
-                                       .weights_bytes = LAYERS * 100 * MIB };
+                                       .size.kv_bytes_per_token = LAYERS * 800,
+                                       .size.weights_bytes = LAYERS * 100 * MIB };
     c->workload = (struct workload){ .seed = 3, .n_requests = 300, .n_services = 1 };
     c->workload.services[0] = (struct workload_traffic){ .rate_per_s = 2,
                                                          .prompt = { 4.6, 0, 1, 400 },

@@ -333,7 +333,7 @@ static void make_world(struct world *w, const struct row *row, uint64_t seed, en
     for (int32_t i = 0; i < 3; i++)
         w->services[i] = (struct sim_service){ .name = "model",
                                                .perf = i == 1 ? large_model : small_model,
-                                               .bytes_per_token = i == 1 ? 5000 : 2000 };
+                                               .size.kv_bytes_per_token = i == 1 ? 5000 : 2000 };
     w->workload = (struct workload){
         .seed = seed, .n_requests = 250, .n_services = 3, .prediction_noise = 0.3
     };

@@ -22,7 +22,7 @@ static const struct sim_service service = {
               .b_switch = 64,
               .prefill_scale = 1,
               .decode_scale = 1 },
-    .bytes_per_token = 524288,
+    .size.kv_bytes_per_token = 524288,
 };
 
 struct outcome {

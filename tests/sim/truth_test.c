@@ -16,7 +16,7 @@ static double run(const struct perf_truth *truth, int32_t n_rounds_max, struct s
     struct schedule_config config;
     struct sim_report report;
     const struct sim_service service = {
-        .name = "chat", .perf = line_model, .truth = truth, .bytes_per_token = 1000
+        .name = "chat", .perf = line_model, .truth = truth, .size.kv_bytes_per_token = 1000
     };
     struct workload workload = {
         .seed = 4, .n_requests = 2000, .n_services = 1, .prediction_noise = -1

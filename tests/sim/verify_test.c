@@ -224,8 +224,8 @@ static int simulate(void)
                                                          { 0.5F, 1, 0 },
                                                          { 0.5F, 1, 0 } };
     const struct sim_service services[2] = {
-        { .name = "a", .perf = perf, .bytes_per_token = 1000 },
-        { .name = "b", .perf = perf, .bytes_per_token = 1000 },
+        { .name = "a", .perf = perf, .size.kv_bytes_per_token = 1000 },
+        { .name = "b", .perf = perf, .size.kv_bytes_per_token = 1000 },
     };
     struct workload workload = { .seed = 1, .n_requests = 200, .n_services = 2 };
     struct schedule_policy policy = *schedule_find("fcfs");

@@ -334,7 +334,7 @@ static void end_by_error(struct api_choice *choice, const struct service_event *
         [SERVICE_LOAD_FAILED] = { ERROR_LOAD_FAILED,
                                   "the model could not be loaded, and is tried again after a "
                                   "while: the server's log says why" },
-        [SERVICE_LEASE_OVER] = { ERROR_HOUSE, "the request came back unanswered" },
+        [SERVICE_LEASE_OVER] = { ERROR_HOUSE, "the engine returned the request unanswered" },
         [SERVICE_FULL] = { ERROR_QUEUE_FULL, "the server is full, try again later" },
         [SERVICE_NO_SPACE] = { ERROR_QUEUE_FULL, "other models have the memory that the request "
                                                  "needs, try again later" },

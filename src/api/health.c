@@ -60,7 +60,7 @@ static void print_own(struct api *api, struct str *out)
                "shoal_api_requests{kind=\"max\"} %d\n",
                api->n_seats, api->options.n_requests_max);
     str_printf(out,
-               "# HELP shoal_healthy 1 while the engines get on.\n"
+               "# HELP shoal_healthy 1 while the engines make progress.\n"
                "# TYPE shoal_healthy gauge\nshoal_healthy %d\n"
                "# HELP shoal_draining 1 after a drain has begun.\n"
                "# TYPE shoal_draining gauge\nshoal_draining %d\n",

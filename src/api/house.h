@@ -33,13 +33,13 @@ enum { API_PENDING_MAX = 256, API_ROUNDS_MAX = 8, API_WATCHERS_MAX = 64 };
 enum { API_PING_S = 15 }; /* a quiet stream is pinged this often */
 
 struct api_mirror {                /* what the engines last reported */
-    struct engine_report *engines; /* LIMIT_ENGINES */
+    struct engine_report *engines; /* (n_engines) */
     int32_t n_engines;
     int64_t said_ns; /* time of the last report */
     bool is_healthy, is_draining;
-    struct { /* does an engine that has work make progress? */
+    struct api_steps { /* does an engine that has work make progress? */
         int64_t n_steps, moved_ns;
-    } steps[LIMIT_ENGINES];
+    } * steps; /* (n_engines) */
     uint64_t counter;
     struct api_pending pending[API_PENDING_MAX];
     struct api_round rounds[API_ROUNDS_MAX];

@@ -197,7 +197,7 @@ enum status api_http_listen_tls(const char *cert, const char *key, SSL_CTX **out
     if (cert == NULL && key == NULL)
         return STATUS_OK;
     if (cert == NULL || key == NULL)
-        return fault_set(fault, STATUS_BAD_INPUT, "tls: a certificate needs a key, and a key one");
+        return fault_set(fault, STATUS_BAD_INPUT, "tls: tls_cert and tls_key need each other");
     SSL_CTX *tls = SSL_CTX_new(TLS_server_method());
     mem_need(tls != NULL && SSL_CTX_set_min_proto_version(tls, TLS1_2_VERSION) == 1);
     SSL_CTX_set_default_passwd_cb(tls, no_password);

@@ -107,7 +107,7 @@ static int parse_request_line(struct view line, struct api_http_head *head, cons
     if (version.n != 8 || memcmp(version.at, "HTTP/", 5) != 0 || version.at[6] != '.')
         return 400;
     if (version.at[5] != '1' || (version.at[7] != '0' && version.at[7] != '1')) {
-        *why = "only HTTP/1.0 and HTTP/1.1 are spoken here";
+        *why = "only HTTP/1.0 and HTTP/1.1 are supported";
         return 505;
     }
     head->is_1_0 = version.at[7] == '0';
@@ -161,7 +161,7 @@ static int note_header(struct api_http_head *head, struct seen *seen,
         return parse_length(header->value, &head->n_body, why);
     }
     if (equal_nocase(header->name, "transfer-encoding")) {
-        *why = "the only Transfer-Encoding understood is a single \"chunked\"";
+        *why = "the only supported Transfer-Encoding is a single \"chunked\"";
         head->is_chunked = true;
         return seen->n_encodings++ > 0 || !equal_nocase(header->value, "chunked") ? 400 : 0;
     }
@@ -172,7 +172,7 @@ static int note_header(struct api_http_head *head, struct seen *seen,
             head->keeps_alive = true;
     }
     if (equal_nocase(header->name, "expect")) {
-        *why = "the only expectation understood is 100-continue";
+        *why = "the only supported expectation is 100-continue";
         if (!equal_nocase(header->value, "100-continue"))
             return 417;
         head->expects_continue = !head->is_1_0;

@@ -1,4 +1,4 @@
-/* The state of the HTTP server, private to its files: http.c (open and close, accepting),
+/* The state of the HTTP server, private to its files. These are http.c (open and close, accepting),
  * http_connection.c (states and deadlines of a connection), http_read.c (requests) and http_reply.c
  * (answers).
  *

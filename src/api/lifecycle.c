@@ -35,7 +35,7 @@ static void add(struct api *api, struct api_http_exchange *x, const struct api_a
         api_error_set(error, ERROR_ADMIN_KEY, "path",
                       "path needs an admin key, and this server was started without one");
     else if (api->options.adding.add == NULL)
-        api_error_set(error, ERROR_INVALID, "path", "this server adds no models by their path");
+        api_error_set(error, ERROR_INVALID, "path", "this server cannot add models by path");
     else if (api->is_draining)
         api_error_set(error, ERROR_DRAINING, NULL, "the server is shutting down");
     else if (api->is_adding)
@@ -89,7 +89,8 @@ static void load(struct api *api, struct api_http_exchange *x, const struct api_
         return;
     }
     if (add_.n_context > 0)
-        api_error_set(fields->error, ERROR_INVALID, "ctx", "ctx is for a model that path adds");
+        api_error_set(fields->error, ERROR_INVALID, "ctx",
+                      "ctx is only for a model that path adds");
     const struct api_model *model =
         fields->error->is_set ? NULL : api_catalog_find(api->catalog, add_.name, fields->error);
     if (model != NULL)
@@ -99,7 +100,7 @@ static void load(struct api *api, struct api_http_exchange *x, const struct api_
 static void remove_model(struct api *api, struct api_http_exchange *x,
                          const struct api_model *model, struct api_error *error)
 {
-    struct fault fault = { "this server takes no models away" };
+    struct fault fault = { "this server cannot remove models" };
     enum status status = STATUS_UNSUPPORTED;
     if (api->options.adding.remove != NULL)
         status = api->options.adding.remove(api->options.adding.self, model->service, &fault);

@@ -13,7 +13,6 @@ static const int64_t ANSWER_NS_MAX = 900 * TIME_NS_PER_S; /* since a load may ta
 void api_mirror_open(struct api *api)
 {
     struct api_mirror *mirror = &api->mirror;
-    mirror->engines = mem_take(sizeof(struct engine_report) * LIMIT_ENGINES);
     mirror->is_healthy = true;
     mirror->said_ns = time_now_ns();
 }
@@ -21,6 +20,19 @@ void api_mirror_open(struct api *api)
 void api_mirror_close(struct api *api)
 {
     mem_give(api->mirror.engines);
+    mem_give(api->mirror.steps);
+}
+
+void api_mirror_set_engines(struct api *api, int32_t n_engines)
+{
+    struct api_mirror *mirror = &api->mirror;
+    if (mirror->n_engines == n_engines)
+        return;
+    mem_give(mirror->engines);
+    mem_give(mirror->steps);
+    mirror->n_engines = n_engines;
+    mirror->engines = mem_take(sizeof(*mirror->engines) * (size_t)n_engines);
+    mirror->steps = mem_take(sizeof(*mirror->steps) * (size_t)n_engines);
 }
 
 /* Returns the place of a command; NULL when it is not ours or was given up. */
@@ -264,7 +276,7 @@ void api_mirror_take(struct api *api, const struct control_answer *said, int64_t
         return;
     if (said->engines != NULL &&
         (pending->kind == CONTROL_LIST || pending->kind == CONTROL_HEALTH)) {
-        mirror->n_engines = min_i32(max_i32(said->n_engines, 0), LIMIT_ENGINES);
+        api_mirror_set_engines(api, said->n_engines);
         for (int i = 0; i < mirror->n_engines; i++)
             memcpy(&mirror->engines[i], &said->engines[i],
                    engine_report_bytes(said->engines[i].n_services));
@@ -300,7 +312,7 @@ static void name_the_ill(const struct api_mirror *mirror, int64_t now_ns, char *
             oldest = engine;
     }
     if (oldest != NULL)
-        snprintf(why, n_max, "engine %d has said nothing for %lld s", oldest->engine,
+        snprintf(why, n_max, "engine %d has not reported for %lld s", oldest->engine,
                  (long long)((now_ns - oldest->now_ns) / TIME_NS_PER_S));
 }
 
@@ -309,7 +321,7 @@ bool api_mirror_is_well(const struct api *api, int64_t now_ns, char *why, size_t
     const struct api_mirror *mirror = &api->mirror;
     int64_t stuck_ns = api->options.stall_ns > 0 ? api->options.stall_ns : STUCK_NS;
     if (now_ns - mirror->said_ns > stuck_ns) {
-        snprintf(why, n_max, "the house has not answered for %lld s",
+        snprintf(why, n_max, "the engines have not reported for %lld s",
                  (long long)((now_ns - mirror->said_ns) / TIME_NS_PER_S));
         return false;
     }

@@ -4,6 +4,8 @@
 #include "api/house.h"
 
 void api_mirror_open(struct api *api);
+/* Makes room for this many engines, as yet without a report; does nothing if it has the room. */
+void api_mirror_set_engines(struct api *api, int32_t n_engines);
 void api_mirror_close(struct api *api);
 /* Once a second: asks for the state, and gives up commands that got no answer. */
 void api_mirror_sweep(struct api *api, int64_t now_ns);

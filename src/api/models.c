@@ -359,7 +359,7 @@ void api_models_watch(struct api *api, struct api_http_exchange *x)
     str_init(&out);
     for (int i = 0; i < api->catalog->n; i++)
         add_change(api, api->catalog->models[i], &out);
-    str_add_text(&out, ": here are all models, from now on only what changes\n\n");
+    str_add_text(&out, ": all models follow, then only changes\n\n");
     api_http_header(x, "Cache-Control", "no-cache");
     api_http_begin(x, 200, "text/event-stream; charset=utf-8");
     api_http_chunk(x, view_of(out.at, out.n));

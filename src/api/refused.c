@@ -51,7 +51,7 @@ static const struct refused {
     { "format", EMPTY, NULL },
     { "guidance", EMPTY, NULL },
     { "grammar_lazy", EMPTY, NULL },
-    /* What the model or the prompt consists of. */
+    /* The parts of the model or the prompt. */
     { "lora", EMPTY, NULL },
     { "lora_path", EMPTY, NULL },
     { "lora_request", EMPTY, NULL },

@@ -11,4 +11,4 @@ void api_reply_chunk(struct api_call *call, struct api_choice *choice, struct st
 void api_reply_last(struct api_call *call, struct str *out);
 /* Appends the whole answer. */
 void api_reply_whole(struct api_call *call, struct str *out);
-void api_reply_event(struct str *out, const struct str *json); /* "data: ...  " */
+void api_reply_event(struct str *out, const struct str *json); /* "data: ...\n\n" */

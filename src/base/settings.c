@@ -50,7 +50,7 @@ void settings_init(void *fields, const struct settings_row *rows, size_t n)
         store(fields, &rows[i], rows[i].initial);
 }
 
-/* As written. What stands in a flag may be neither value, and then it is out of range. */
+/* As written. A flag may have bytes of neither value, and then it is out of range. */
 static double load(const void *fields, const struct settings_row *row)
 {
     const unsigned char *at = (const unsigned char *)fields + row->offset;

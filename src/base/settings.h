@@ -1,5 +1,5 @@
-/* Fields of a struct set by text, "name=value", by a table of rows: what a configuration, a preset
- * or a command line may say of a policy. */
+/* Sets fields of a struct by text, "name=value", from a table of rows. A configuration, a preset or
+ * a command line sets a policy's fields this way. */
 #pragma once
 #include "base/status.h"
 
@@ -12,16 +12,16 @@ enum settings_kind {
     SETTINGS_MILLISECONDS, /* int64_t in nanoseconds, written in milliseconds */
     SETTINGS_NUMBER,       /* double */
     SETTINGS_FLAG,         /* bool, written 0 or 1 */
-    SETTINGS_WORD,         /* an enum from 0 on, written as the word in its place */
+    SETTINGS_WORD,         /* an enum from 0 on, written as its word in `words` */
 };
 enum { SETTINGS_WORDS = 3 };
 struct settings_row {
     const char *name;
     enum settings_kind kind;
     size_t offset;
-    double min, max;          /* as written; of WORD: of the index of its word */
+    double min, max;          /* as written; for WORD the index of its word */
     const char *const *words; /* (SETTINGS_WORDS) of WORD */
-    double initial;           /* as written; of WORD the index of its word */
+    double initial;           /* as written; for WORD the index of its word */
     const char *help;
 };
 #define SETTINGS_ROW(type, field, kind, initial, min, max, words, help)                            \
@@ -31,16 +31,16 @@ struct settings_row {
 
 /* Sets every row's field to its initial value. */
 void settings_init(void *fields, const struct settings_row *rows, size_t n);
-/* Is every row's field one that settings_set could have set? Any bytes may stand there. */
+/* Returns whether settings_set could have set every row's field. The fields may have any bytes. */
 bool settings_are_sound(const void *fields, const struct settings_row *rows, size_t n);
-/* A row for people: its initial value, and "1 to 1024", both as written. */
+/* Adds a row's initial value, or its range "1 to 1024", as people write it. */
 void settings_add_initial(const struct settings_row *row, struct str *out);
 void settings_add_range(const struct settings_row *row, struct str *out);
 
-/* The row that "name=value" names; NULL when none is. */
+/* Returns the row that "name=value" names; NULL when none has that name. */
 const struct settings_row *settings_find(const struct settings_row *rows, size_t n,
                                          const char *text);
-/* Sets what the row says in the struct to the value behind the "=" of text. A value out of range
- * changes nothing: STATUS_BAD_INPUT. */
+/* Sets the row's field in the struct to the value behind the "=" of text. A value out of range
+ * changes nothing and returns STATUS_BAD_INPUT. */
 enum status settings_set(void *fields, const struct settings_row *row, const char *text,
                          struct fault *fault) MUST_USE;

@@ -18,6 +18,7 @@ static bool submit(void *self, const struct request *request, const struct reque
 {
     struct cluster_gateway *g = self;
     CHECK(set_has(&g->roster.there, request->service));
+    CHECK(request->variant == 0); /* no gateway has adapters, so it has no name for one */
     uint32_t handle = slots_take(&g->slots);
     if (handle == 0)
         return false;
@@ -123,7 +124,7 @@ static bool control_ask(void *self, const struct control_ask *ask)
     const struct bus_port *port = &g->options.port;
     struct message_ask message = { .kind = ask->kind };
     message.head = cluster_message_head(MESSAGE_ASK, port->address, sizeof message);
-    cluster_roster_name(&g->roster, &message.head, ask->service);
+    message.head.service = g->roster.names[ask->service];
     message.head.id = ask->id;
     if (!port->send(port->self, g->options.manager, &message, sizeof message, NULL, 0))
         return false;
@@ -144,10 +145,10 @@ static bool control_next(void *self, struct control_answer *answer)
     } else {
         return false;
     }
-    answer->n_engines = g->options.n_engines;
+    answer->n_engines = g->nodes.n_engines;
     answer->engines = g->reports;
     answer->is_healthy = true;
-    for (int e = 0; e < g->options.n_engines; e++) {
+    for (int e = 0; e < g->nodes.n_engines; e++) {
         int64_t heard_ns = max_i64(g->reports[e].now_ns, g->begin_ns);
         bool is_fresh = heard_ns + STALE_REPORT_NS >= g->now_ns;
         answer->is_healthy = answer->is_healthy && is_fresh && g->reports[e].is_healthy;
@@ -184,17 +185,17 @@ int64_t cluster_gateway_step(struct cluster_gateway *g, int64_t now_ns)
     g->now_ns = g->heard_ns = now_ns;
     if (g->begin_ns == 0)
         g->begin_ns = now_ns;
-    for (int e = 0; (e = set_next(&g->full, e, g->options.n_engines)) >= 0; e++) {
-        if (g->full_until_ns[e] > now_ns) {
-            wake = min_i64(wake, g->full_until_ns[e]);
+    for (int e = 0; (e = set_words_next(g->full, e, g->nodes.n_engines)) >= 0; e++) {
+        if (g->engines[e].full_until_ns > now_ns) {
+            wake = min_i64(wake, g->engines[e].full_until_ns);
             continue;
         }
-        g->full_until_ns[e] = 0;
-        set_remove(&g->full, e);
+        g->engines[e].full_until_ns = 0;
+        set_words_remove(g->full, e);
         gateway_route_refresh(g, e);
         g->core.is_dirty = true;
     }
-    gateway_mail_watch_link(g, &wake);
+    gateway_mail_watch_links(g, &wake);
     gateway_route_repeat_cancels(g);
     wake = min_i64(wake, gateway_state_end_asides(g));
     if (g->core.held.n + g->aside.n > 0)
@@ -218,7 +219,7 @@ int64_t cluster_gateway_step(struct cluster_gateway *g, int64_t now_ns)
 const struct engine_report *cluster_gateway_reports(const struct cluster_gateway *gateway,
                                                     int *n_engines)
 {
-    *n_engines = gateway->options.n_engines;
+    *n_engines = gateway->nodes.n_engines;
     return gateway->reports;
 }
 
@@ -235,7 +236,8 @@ uint32_t cluster_gateway_n_requests(const struct cluster_gateway *gateway)
 bool cluster_gateway_is_sound(const struct cluster_gateway *g)
 {
     uint32_t n_state[GATEWAY_STATES] = { 0 }, n = 0, n_by_service = 0;
-    int32_t n_sent[LIMIT_ENGINES] = { 0 };
+    int32_t *n_sent = mem_take(sizeof *n_sent * (size_t)g->nodes.n_engines);
+    bool are_sent = true;
     for (uint32_t i = 0; i < g->options.n_requests_max; i++) {
         const struct gateway_entry *entry = &g->entries[i];
         if (!entry->prompt)
@@ -243,17 +245,17 @@ bool cluster_gateway_is_sound(const struct cluster_gateway *g)
         n_state[entry->state]++;
         n_sent[entry->engine] += entry->state == GATEWAY_SENT;
     }
-    for (int e = 0; e < g->options.n_engines; e++) {
-        if (n_sent[e] != g->core.engines[e].n_sent)
-            return false;
-    }
+    for (int e = 0; e < g->nodes.n_engines; e++)
+        are_sent = are_sent && n_sent[e] == g->core.engines[e].n_sent;
+    mem_give(n_sent);
     for (int i = 0; i < GATEWAY_STATES; i++)
         n += n_state[i];
     for (int s = 0; s < g->options.n_services; s++)
         n_by_service += g->n_entries[s];
     uint32_t n_shown = g->shown != GATEWAY_NONE;
-    return n_state[GATEWAY_HELD] == g->core.held.n && n_state[GATEWAY_ASIDE] == g->aside.n &&
-           n_state[GATEWAY_OVER] == g->over.n + n_shown && n == g->by_id.n && n_by_service == n;
+    return are_sent && n_state[GATEWAY_HELD] == g->core.held.n &&
+           n_state[GATEWAY_ASIDE] == g->aside.n && n_state[GATEWAY_OVER] == g->over.n + n_shown &&
+           n == g->by_id.n && n_by_service == n;
 }
 
 const struct length_book *cluster_gateway_lengths(const struct cluster_gateway *g)
@@ -283,22 +285,35 @@ static void open_core(struct cluster_gateway *g)
 {
     route_core_open(&g->core, &(struct route_core_options){ .router = g->options.router,
                                                             .config = g->options.router_config,
-                                                            .n_engines = g->options.n_engines,
+                                                            .n_engines = g->nodes.n_engines,
                                                             .n_services = g->options.n_services_max,
                                                             .n_slots = g->options.n_requests_max,
                                                             .requests = g->requests,
                                                             .clock_ns = &g->now_ns });
 }
 
+/* Returns how many engines they have. */
+static size_t open_nodes(struct cluster_gateway *g)
+{
+    cluster_nodes_init(&g->nodes, g->options.nodes, g->options.n_nodes);
+    g->options.nodes = g->nodes.of;
+    g->links = mem_take(sizeof *g->links * (size_t)g->nodes.n);
+    for (int i = 0; i < g->nodes.n; i++)
+        g->links[i] =
+            (struct cluster_link){ .port = g->options.port, .peer = g->nodes.of[i].address };
+    g->engines = mem_take(sizeof *g->engines * (size_t)g->nodes.n_engines);
+    g->full = mem_take(sizeof *g->full * (size_t)set_n_words(g->nodes.n_engines));
+    return (size_t)g->nodes.n_engines;
+}
+
 struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_options *options)
 {
     struct cluster_gateway *g = mem_take(sizeof *g);
     uint32_t n = options->n_requests_max;
-    size_t n_engines = (size_t)options->n_engines;
     size_t n_services = (size_t)max_i32(options->n_services, options->n_services_max);
     g->options = *options;
     g->options.n_services_max = (int)n_services;
-    g->link = (struct cluster_link){ .port = options->port, .peer = options->node };
+    size_t n_engines = open_nodes(g);
     g->services = mem_take(sizeof *g->services * n_services);
     g->entries = mem_take(sizeof *g->entries * n);
     g->requests = mem_take(sizeof *g->requests * n);
@@ -307,6 +322,7 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
         g->entries[i].request = &g->requests[i];
     slots_init(&g->slots, n);
     map_init(&g->by_id, n);
+    cluster_roster_init(&g->roster);
     tree_init(&g->deadlines);
     g->over = g->aside = (struct gateway_list){ GATEWAY_NONE, GATEWAY_NONE, 0 };
     g->shown = GATEWAY_NONE;
@@ -316,7 +332,7 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
     open_lengths(g);
     for (int s = 0; s < options->n_services; s++)
         cluster_gateway_add_service(g, s, &options->services[s]);
-    for (int e = 0; e < options->n_engines; e++) {
+    for (int e = 0; e < g->nodes.n_engines; e++) {
         g->reports[e].engine = (uint16_t)e;
         g->reports[e].n_services = options->n_services;
         g->reports[e].is_healthy = true; /* until it says otherwise, or nothing for too long */
@@ -328,7 +344,7 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
 void cluster_gateway_add_service(struct cluster_gateway *g, int s, const struct service_spec *spec)
 {
     CHECK(s >= 0 && s < g->options.n_services_max);
-    cluster_roster_add(&g->roster, s, spec->life);
+    cluster_roster_add(&g->roster, s, spec);
     g->options.n_services = max_i32(g->options.n_services, s + 1);
     g->services[s] = *spec;
     g->since[s] = (struct gateway_list){ GATEWAY_NONE, GATEWAY_NONE, 0 };
@@ -339,7 +355,7 @@ void cluster_gateway_add_service(struct cluster_gateway *g, int s, const struct 
                                                   .last_held = ROUTE_NONE };
     g->wanted_ns[s] = -TIME_NS_PER_S;
     length_book_forget(&g->lengths, s);
-    for (int e = 0; e < g->options.n_engines; e++) {
+    for (int e = 0; e < g->nodes.n_engines; e++) {
         g->perfs[e * g->options.n_services_max + s] = (struct perf){ 0 };
         g->reports[e].n_services = max_i32(g->reports[e].n_services, s + 1);
     }
@@ -368,8 +384,8 @@ bool cluster_gateway_remove_service(struct cluster_gateway *g, int service)
     if (g->n_entries[service] > 0)
         return false;
     forget_changes(g, service);
-    set_remove(&g->roster.there, service);
-    for (int e = 0; e < g->options.n_engines; e++) {
+    cluster_roster_remove(&g->roster, service);
+    for (int e = 0; e < g->nodes.n_engines; e++) {
         if (!set_has(&g->reports[e].listed, service))
             continue;
         set_remove(&g->reports[e].listed, service);
@@ -390,6 +406,11 @@ void cluster_gateway_close(struct cluster_gateway *g)
     mem_give(g->services);
     slots_free(&g->slots);
     map_free(&g->by_id);
+    cluster_roster_free(&g->roster);
+    cluster_nodes_free(&g->nodes);
+    mem_give(g->links);
+    mem_give(g->engines);
+    mem_give(g->full);
     length_book_close(&g->lengths);
     mem_give(g->reports);
     mem_give(g->requests);

@@ -11,6 +11,7 @@
  * It tokenizes nothing. The same thread calls the service, the control and cluster_gateway_step. */
 #pragma once
 #include "cluster/bus.h"
+#include "cluster/nodes.h"
 #include "core/control.h"
 #include "core/service.h"
 #include "core/service_spec.h"
@@ -20,10 +21,12 @@
 struct cluster_gateway;
 struct cluster_gateway_options {
     struct bus_port port;
-    uint16_t node, manager; /* addresses */
-    uint64_t seed;          /* sessions are drawn from it: no two gateways have the same one */
-    int n_engines, n_services;
-    int n_services_max;                  /* that there may be at once; 0 = n_services */
+    const struct cluster_node_at *nodes; /* copied */
+    int n_nodes;
+    uint16_t manager; /* its address */
+    uint64_t seed;    /* sessions are drawn from it: no two gateways have the same one */
+    int n_services;
+    int n_services_max;                  /* at once; 0 = n_services */
     const struct service_spec *services; /* copied */
     uint32_t n_requests_max;
     int64_t kv_unit_bytes; /* engines' pools have whole units; 0 = any bytes */

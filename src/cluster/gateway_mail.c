@@ -11,6 +11,7 @@
 
 /* How long nothing goes to an engine after RETURNED(FULL), and after RETURNED(CRASHED). */
 static const int64_t FULL_BACKOFF_NS = 2 * TIME_NS_PER_MS, CRASHED_BACKOFF_NS = 20 * TIME_NS_PER_MS;
+static const int64_t OPEN_AGAIN_NS = TIME_NS_PER_MS;
 static const int64_t INSIST_NS = 5 * TIME_NS_PER_S; /* an answer that has begun waits so long */
 
 static void forget_cancel(struct cluster_gateway *g, struct gateway_entry *entry)
@@ -25,7 +26,7 @@ static int64_t most_kv_bytes(const struct cluster_gateway *g, const struct gatew
 {
     int own = entry->request->service, n = g->options.n_services;
     int64_t most = 0;
-    for (int e = 0; e < g->options.n_engines; e++) {
+    for (int e = 0; e < g->nodes.n_engines; e++) {
         const struct engine_report *report = &g->reports[e];
         int64_t n_bytes = report->memory_bytes > 0 ? report->memory_bytes : INT64_MAX;
         if (!service_spec_allows(&g->services[own].engines, e))
@@ -115,9 +116,9 @@ static void take_return(struct cluster_gateway *g, uint32_t handle,
     gateway_state_hold(g, at);
     route_core_returned(&g->core, at, entry->engine, event->why);
     if (event->why == SERVICE_FULL || event->why == SERVICE_CRASHED) {
-        g->full_until_ns[entry->engine] =
+        g->engines[entry->engine].full_until_ns =
             g->now_ns + (event->why == SERVICE_FULL ? FULL_BACKOFF_NS : CRASHED_BACKOFF_NS);
-        set_add(&g->full, entry->engine);
+        set_words_add(g->full, entry->engine);
         gateway_route_refresh(g, entry->engine);
     }
     if (entry->is_cancelled)
@@ -139,7 +140,7 @@ static void take_end(struct cluster_gateway *g, uint32_t handle, uint8_t why)
 
 /* True when the event is one for the client. Late and repeated ones are dropped: position and epoch
  * tell. One that is ahead of what is known shows that something is missing. */
-static bool take_event(struct cluster_gateway *g, const struct message_event *m,
+static bool take_event(struct cluster_gateway *g, int node, const struct message_event *m,
                        struct service_event *out)
 {
     uint32_t handle = gateway_state_find(g, m->event.id);
@@ -147,13 +148,15 @@ static bool take_event(struct cluster_gateway *g, const struct message_event *m,
     if (handle == 0)
         return false;
     struct gateway_entry *entry = &g->entries[slots_index(handle)];
-    if (entry->state != GATEWAY_SENT || event->epoch != entry->request->epoch)
+    if (entry->state != GATEWAY_SENT || event->epoch != entry->request->epoch ||
+        g->nodes.of_engine[entry->engine] != node)
         return false;
     if (event->position > entry->request->n_tokens)
         take_back_broken(g, slots_index(handle));
     if (event->position != entry->request->n_tokens)
         return false;
     *out = *event;
+    out->engine = entry->engine;
     out->epoch = entry->door_epoch;
     switch (event->what) {
     case SERVICE_TOKENS:
@@ -178,13 +181,11 @@ static bool take_event(struct cluster_gateway *g, const struct message_event *m,
     }
 }
 
-static void take_report(struct cluster_gateway *g, const struct message_report *m)
+static void take_report(struct cluster_gateway *g, int engine, const struct message_report *m)
 {
-    struct engine_report *report = &g->reports[m->head.engine];
-    cluster_message_read_report(m, report, g->heard_ns);
-    cluster_roster_sift(&g->roster, report);
-    report->n_services = max_i32(report->n_services, g->options.n_services);
-    gateway_route_refresh(g, m->head.engine);
+    struct engine_report *report = &g->reports[engine];
+    cluster_message_read_report(m, &g->roster, report, g->heard_ns);
+    gateway_route_refresh(g, engine);
     g->core.is_dirty = true;
 }
 
@@ -204,17 +205,24 @@ static void note_change(struct cluster_gateway *g, const struct service_change *
     g->changes[(g->first_change + g->n_changes++) % GATEWAY_CHANGES_MAX] = *change;
 }
 
+/* An engine says how a model is there. What that means for requests is for the manager to say. */
+static void take_node_change(struct cluster_gateway *g, int engine, const struct message_change *m)
+{
+    struct service_change change;
+    if (!cluster_message_read_change(m, &g->roster, &change))
+        return; /* of a service that has left, or that this gateway does not have */
+    change.engine = (uint16_t)engine;
+    note_change(g, &change);
+}
+
 /* A model could not be loaded: what is held for it, and has no other place to go, ends. The
  * arithmetic of what never fits is for clients to see; what is wrong with a file is not. */
 static void take_change(struct cluster_gateway *g, const struct message_change *m)
 {
-    const struct service_change *change = &m->change;
-    if (!cluster_roster_has(&g->roster, change->service, change->life))
+    struct service_change said;
+    const struct service_change *change = &said;
+    if (!cluster_message_read_change(m, &g->roster, &said))
         return; /* of a service that has left */
-    if (m->head.from == g->options.node) {
-        note_change(g, change); /* what it means for requests is for the manager to say */
-        return;
-    }
     if (change->status != SERVICE_BROKEN || g->n_places[change->service] > 0)
         return;
     bool never_fits = change->cause == STATUS_TOO_LARGE;
@@ -237,52 +245,88 @@ static void take_answer(struct cluster_gateway *g, const struct message_answer *
                                                           .fault = m->fault };
 }
 
-/* Nothing of the session counts any more: all that was sent over it is taken back, and its engines
- * count as lost until they report again. */
-static void end_session(struct cluster_gateway *g)
+/* Nothing of the node's session counts any more: all that was sent over it is taken back, and its
+ * engines count as lost until they report again. */
+static void end_session(struct cluster_gateway *g, int node)
 {
-    if (g->link.session == 0)
+    struct cluster_link *link = &g->links[node];
+    if (link->session == 0)
         return;
-    log_line(LOG_WARN, "gateway", "the session with node %d is over", g->link.peer);
-    cluster_link_end(&g->link);
+    log_line(LOG_WARN, "gateway", "the session with node %d is over", link->peer);
+    cluster_link_end(link);
     for (uint32_t i = 0; i < g->options.n_requests_max; i++)
-        if (g->entries[i].prompt && g->entries[i].state == GATEWAY_SENT)
+        if (g->entries[i].prompt && g->entries[i].state == GATEWAY_SENT &&
+            g->nodes.of_engine[g->entries[i].engine] == node)
             take_back(g, i);
-    for (int e = 0; e < g->options.n_engines; e++) {
+    int first = g->nodes.first_engine[node];
+    for (int e = first; e < first + g->nodes.of[node].n_engines; e++) {
         g->reports[e].is_healthy = false;
         gateway_route_refresh(g, e);
     }
 }
 
-void gateway_mail_watch_link(struct cluster_gateway *g, int64_t *wake_ns)
+static void watch_link(struct cluster_gateway *g, int node, int64_t *wake_ns)
 {
-    if (!cluster_link_step(&g->link, g->now_ns, wake_ns))
-        end_session(g);
-    if (g->link.session != 0)
+    struct cluster_link *link = &g->links[node];
+    if (!cluster_link_step(link, g->now_ns, wake_ns))
+        end_session(g, node);
+    if (link->session != 0)
         return;
-    uint64_t session = rng_at(g->options.seed, 0, g->n_sessions++) | 1;
+    uint64_t session = rng_at(g->options.seed, 0, g->n_sessions) | 1;
     struct message_head head =
         cluster_message_head(MESSAGE_OPEN, g->options.port.address, sizeof head);
-    cluster_link_begin(&g->link, session, g->now_ns);
-    if (cluster_link_send(&g->link, &head, sizeof head, NULL, 0)) {
-        (void)cluster_link_step(&g->link, g->now_ns, wake_ns);
+    cluster_link_begin(link, session, g->now_ns);
+    if (cluster_link_send(link, &head, sizeof head, NULL, 0)) {
+        g->n_sessions++;
+        (void)cluster_link_step(link, g->now_ns, wake_ns);
     } else {
-        g->link.session = 0; /* the bus is full */
-        *wake_ns = min_i64(*wake_ns, g->now_ns + TIME_NS_PER_MS);
+        link->session = 0; /* the bus is full, or the node is not connected */
+        *wake_ns = min_i64(*wake_ns, g->now_ns + OPEN_AGAIN_NS);
     }
 }
 
-/* Does a message count? Those of the node are of a session. */
-static bool counts(struct cluster_gateway *g, const struct message_head *head)
+void gateway_mail_watch_links(struct cluster_gateway *g, int64_t *wake_ns)
 {
-    if (head->from != g->options.node)
-        return true;
-    enum cluster_link_verdict verdict = cluster_link_take(&g->link, head);
+    for (int i = 0; i < g->nodes.n; i++)
+        watch_link(g, i, wake_ns);
+}
+
+/* Does a message of a node count? It must be of the node's session. */
+static bool counts(struct cluster_gateway *g, int node, const struct message_head *head)
+{
+    enum cluster_link_verdict verdict = cluster_link_take(&g->links[node], head);
     bool is_over = verdict == CLUSTER_LINK_MISSING ||
                    (verdict == CLUSTER_LINK_COUNTS && head->kind == MESSAGE_CLOSED);
     if (is_over)
-        end_session(g);
+        end_session(g, node);
     return verdict == CLUSTER_LINK_COUNTS && !is_over;
+}
+
+/* True when the message is an event for the client. */
+static bool take_from_node(struct cluster_gateway *g, int node, const struct message_head *head,
+                           struct service_event *event, const void **payload)
+{
+    const void *message = head;
+    int engine = g->nodes.first_engine[node] + head->engine;
+    if (!counts(g, node, head))
+        return false;
+    *payload = (const struct message_event *)message + 1;
+    if (head->kind == MESSAGE_EVENT)
+        return take_event(g, node, message, event);
+    if (head->kind == MESSAGE_REPORT)
+        take_report(g, engine, message);
+    else if (head->kind == MESSAGE_CHANGE)
+        take_node_change(g, engine, message);
+    return false;
+}
+
+static void take_from_manager(struct cluster_gateway *g, const struct message_head *head)
+{
+    const void *message = head;
+    if (head->kind == MESSAGE_CHANGE)
+        take_change(g, message);
+    else if (head->kind == MESSAGE_ANSWER)
+        take_answer(g, message);
 }
 
 bool gateway_mail_take(struct cluster_gateway *g, struct service_event *event, const void **payload)
@@ -292,24 +336,17 @@ bool gateway_mail_take(struct cluster_gateway *g, struct service_event *event, c
     size_t n_bytes;
     while (port->peek(port->self, port->address, &message, &n_bytes)) {
         const struct message_head *head = message;
-        bool is_news = false;
-        if (!cluster_message_is_valid(message, n_bytes, g->options.n_engines,
-                                      g->options.n_services)) {
+        bool is_read = n_bytes >= sizeof *head;
+        int node = is_read ? cluster_nodes_find(&g->nodes, head->from) : -1;
+        int n_engines = node >= 0 ? g->nodes.of[node].n_engines : g->nodes.n_engines;
+        g->is_popping = false;
+        if (!cluster_message_is_valid(message, n_bytes, n_engines))
             log_line(LOG_WARN, "gateway", "dropped a malformed message of %zu bytes", n_bytes);
-        } else if (!counts(g, head)) {
-            is_news = false;
-        } else if (head->kind == MESSAGE_EVENT) {
-            is_news = take_event(g, message, event);
-            *payload = (const struct message_event *)message + 1;
-        } else if (head->kind == MESSAGE_REPORT) {
-            take_report(g, message);
-        } else if (head->kind == MESSAGE_CHANGE) {
-            take_change(g, message);
-        } else if (head->kind == MESSAGE_ANSWER) {
-            take_answer(g, message);
-        }
-        g->is_popping = is_news;
-        if (is_news)
+        else if (node >= 0)
+            g->is_popping = take_from_node(g, node, head, event, payload);
+        else if (head->from == g->options.manager)
+            take_from_manager(g, head);
+        if (g->is_popping)
             return true;
         port->pop(port->self, port->address);
     }

@@ -18,6 +18,11 @@ _Static_assert(offsetof(struct submit, head) == sizeof(struct message_submit) &&
                        sizeof(struct message_submit) + sizeof(struct request_body),
                "a message has no gaps");
 
+static struct cluster_link *link_to(struct cluster_gateway *g, int engine)
+{
+    return &g->links[g->nodes.of_engine[engine]];
+}
+
 /* False: there is no memory for its body, or the bus is full. */
 static bool send_entry(struct cluster_gateway *g, const struct route_choice *choice)
 {
@@ -28,9 +33,10 @@ static bool send_entry(struct cluster_gateway *g, const struct route_choice *cho
     struct submit submit = { .message.request = entry->asked, .head = body.head };
     submit.message.head =
         cluster_message_head(MESSAGE_SUBMIT, g->options.port.address, sizeof submit + body.n_bytes);
-    submit.message.head.engine = choice->engine;
-    cluster_roster_name(&g->roster, &submit.message.head, entry->request->service);
+    submit.message.head.engine = cluster_nodes_own(&g->nodes, choice->engine);
+    submit.message.head.service = g->roster.names[entry->request->service];
     struct request *request = &submit.message.request;
+    request->service = 0;
     request->n_tokens = entry->request->n_tokens;
     request->n_predicted = entry->request->n_predicted;
     request->first_ns = entry->request->first_ns;
@@ -40,7 +46,8 @@ static bool send_entry(struct cluster_gateway *g, const struct route_choice *cho
     request->n_cohort = choice->n_cohort;
     request->n_lease = choice->n_lease;
     cluster_message_request_to_spans(request, g->now_ns);
-    bool is_sent = cluster_link_send(&g->link, &submit, sizeof submit, body.at, body.n_bytes);
+    bool is_sent = cluster_link_send(link_to(g, choice->engine), &submit, sizeof submit, body.at,
+                                     body.n_bytes);
     gateway_state_close_body(&body);
     if (!is_sent)
         return false;
@@ -55,11 +62,11 @@ bool gateway_route_cancel(struct cluster_gateway *g, const struct gateway_entry 
 {
     struct message_head head =
         cluster_message_head(MESSAGE_CANCEL, g->options.port.address, sizeof head);
-    head.engine = entry->engine;
-    cluster_roster_name(&g->roster, &head, entry->request->service);
+    head.engine = cluster_nodes_own(&g->nodes, entry->engine);
+    head.service = g->roster.names[entry->request->service];
     head.id = entry->request->id;
     head.epoch = entry->request->epoch;
-    return cluster_link_send(&g->link, &head, sizeof head, NULL, 0);
+    return cluster_link_send(link_to(g, entry->engine), &head, sizeof head, NULL, 0);
 }
 
 /* ---- What the router sees. ---- */
@@ -68,7 +75,7 @@ bool gateway_route_cancel(struct cluster_gateway *g, const struct gateway_entry 
 static void count_places(struct cluster_gateway *g, int e, int32_t change)
 {
     const struct set *services = &g->core.engines[e].services;
-    int n = set_has(&g->usable, e) ? g->options.n_services : 0;
+    int n = g->engines[e].is_usable ? g->options.n_services : 0;
     for (int s = 0; (s = set_next(services, s, n)) >= 0; s++)
         g->n_places[s] += change;
 }
@@ -93,11 +100,9 @@ void gateway_route_refresh(struct cluster_gateway *g, int e)
         if (service->solo_ns > 0)
             g->core.services[s].solo_ns = service->solo_ns;
     }
-    set_remove(&g->usable, e);
-    if (report->is_healthy && !report->is_draining)
-        set_add(&g->usable, e);
+    g->engines[e].is_usable = report->is_healthy && !report->is_draining;
     count_places(g, e, 1);
-    engine->is_open = set_has(&g->usable, e) && g->full_until_ns[e] <= g->now_ns;
+    engine->is_open = g->engines[e].is_usable && g->engines[e].full_until_ns <= g->now_ns;
     engine->n_requests_max = report->n_requests_max;
     engine->kv_bytes = report->kv_pool_bytes;
     engine->kv_free_bytes = report->kv_free_bytes;
@@ -182,7 +187,7 @@ static void say_wanted(struct cluster_gateway *g, int service)
     if (g->wanted_ns[service] + 100 * TIME_NS_PER_MS > g->now_ns)
         return;
     struct message_head head = cluster_message_head(MESSAGE_WANT, port->address, sizeof head);
-    cluster_roster_name(&g->roster, &head, service);
+    head.service = g->roster.names[service];
     if (port->send(port->self, g->options.manager, &head, sizeof head, NULL, 0))
         g->wanted_ns[service] = g->now_ns;
 }
@@ -198,7 +203,7 @@ void gateway_route_say_no_space(struct cluster_gateway *g, const struct gateway_
         .insists = insists,
     };
     message.head.engine = entry->engine;
-    cluster_roster_name(&g->roster, &message.head, r->service);
+    message.head.service = g->roster.names[r->service];
     (void)port->send(port->self, g->options.manager, &message, sizeof message, NULL,
                      0); /* lost: it is said again when the request comes back again */
 }

@@ -65,7 +65,8 @@ struct gateway_list {
 };
 struct cluster_gateway {
     struct cluster_gateway_options options;
-    struct cluster_link link; /* to the node */
+    struct cluster_nodes nodes;
+    struct cluster_link *links; /* (nodes.n) */
     uint64_t n_sessions;
     struct service_spec *services;
     struct cluster_roster roster;
@@ -79,13 +80,15 @@ struct cluster_gateway {
     struct tree deadlines;                     /* of the held and aside ones that have one */
     struct tree_node *deadline_nodes;
     struct engine_report *reports;
-    int64_t begin_ns;                     /* its first step: engines' time to speak up begins */
-    int64_t full_until_ns[LIMIT_ENGINES]; /* RETURNED(FULL or CRASHED): nothing goes before */
-    struct set full;                      /* those engines; of the others the time is 0 */
-    struct set usable;                    /* engines that are healthy and not draining */
-    int32_t n_places[LIMIT_SERVICES];     /* of them those that have the service */
-    int64_t wanted_ns[LIMIT_SERVICES];    /* when WANT was last said */
-    int64_t next_age_ns;                  /* when to look for aged requests again */
+    int64_t begin_ns; /* its first step: engines' time to speak up begins */
+    struct gateway_engine {
+        int64_t full_until_ns;        /* RETURNED(FULL or CRASHED): nothing goes to it before */
+        bool is_usable;               /* healthy and not draining */
+    } * engines;                      /* (nodes.n_engines) */
+    uint64_t *full;                   /* a set: of engines that are not in it, full_until_ns is 0 */
+    int32_t n_places[LIMIT_SERVICES]; /* of them those that have the service */
+    int64_t wanted_ns[LIMIT_SERVICES]; /* when WANT was last said */
+    int64_t next_age_ns;               /* when to look for aged requests again */
     struct route_core core;
     struct route_request *requests; /* by slot, as the router sees them */
     struct perf *perfs;             /* (n_engines, n_services_max) as the engines say */
@@ -168,9 +171,9 @@ void gateway_state_observe(struct cluster_gateway *g, const struct gateway_entry
 bool gateway_mail_take(struct cluster_gateway *g, struct service_event *event,
                        const void **payload);
 
-/* Keeps the link to the node: begins a session, and takes back what was sent over one that is over.
- * Moves *wake_ns to the time of the next step if that is earlier. */
-void gateway_mail_watch_link(struct cluster_gateway *g, int64_t *wake_ns);
+/* Keeps the links to the nodes: begins sessions, and takes back what was sent over one that is
+ * over. Moves *wake_ns to the time of the next step if that is earlier. */
+void gateway_mail_watch_links(struct cluster_gateway *g, int64_t *wake_ns);
 
 /* ---- What goes to engines (gateway_route.c). ---- */
 

@@ -24,14 +24,14 @@ static bool post(struct cluster_manager *m, uint16_t to, const void *message, si
 static bool post_order(struct cluster_manager *m, enum message_kind kind, int engine, int service)
 {
     struct message_head head = cluster_message_head(kind, m->options.port.address, sizeof head);
-    head.engine = (uint16_t)engine;
-    cluster_roster_name(&m->roster, &head, service);
-    return post(m, m->options.node, &head, sizeof head);
+    head.engine = cluster_nodes_own(&m->nodes, engine);
+    head.service = m->roster.names[service];
+    return post(m, cluster_nodes_address(&m->nodes, engine), &head, sizeof head);
 }
 
 static bool is_loaded_anywhere(const struct cluster_manager *m, int service)
 {
-    for (int e = 0; e < m->options.n_engines; e++) {
+    for (int e = 0; e < m->nodes.n_engines; e++) {
         if (manager_room_place(m, e, service)->status == SERVICE_LOADED)
             return true;
     }
@@ -62,7 +62,7 @@ static bool post_answer(struct cluster_manager *m, const struct manager_ask *ask
 {
     struct message_answer message = { .status = (uint8_t)ask->status, .fault = ask->fault };
     message.head = cluster_message_head(MESSAGE_ANSWER, m->options.port.address, sizeof message);
-    message.head.service = ask->service;
+    message.head.service = m->roster.names[ask->service];
     message.head.id = ask->id;
     return post(m, m->options.gateway, &message, sizeof message);
 }
@@ -98,11 +98,11 @@ static void tell_broken(struct cluster_manager *m, int service)
 {
     struct manager_want *want = &m->wants[service];
     const struct service_change change = { .service = (uint16_t)service,
-                                           .life = m->roster.lives[service],
                                            .status = SERVICE_BROKEN,
                                            .cause = (uint8_t)want->cause,
                                            .fault = want->fault };
-    const struct message_change message = cluster_message_change(m->options.port.address, &change);
+    const struct message_change message =
+        cluster_message_change(m->options.port.address, m->roster.names[service], &change);
     set_remove(&m->wanted, service);
     (void)post(m, m->options.gateway, &message,
                sizeof message); /* lost: the gateway wants again and is told again */
@@ -124,7 +124,7 @@ static void refuse_never(struct cluster_manager *m, int service)
 {
     struct fault fault;
     int64_t most = 0, pinned = 0;
-    for (int e = 0; e < m->options.n_engines; e++) {
+    for (int e = 0; e < m->nodes.n_engines; e++) {
         int64_t kept = manager_room_pinned_bytes(m, e);
         if (!manager_room_may_serve(m, e, service) ||
             manager_room_bytes(m, e) - kept < most - pinned)
@@ -147,8 +147,8 @@ static void bring_in(struct cluster_manager *m, int service)
         tell_broken(m, service);
         return;
     }
-    for (int e = 0; e < m->options.n_engines; e++)
-        has_all = has_all && m->has_report[e];
+    for (int e = 0; e < m->nodes.n_engines; e++)
+        has_all = has_all && m->of_engines[e].has_report;
     struct manager_choice choice = manager_room_choose(m, service);
     if (choice.engine < 0) {
         if (choice.never && has_all)
@@ -168,25 +168,25 @@ static void make_due(struct cluster_manager *m, int service)
 {
     if (set_has(&m->dismissed, service))
         return;
-    for (int e = 0; e < m->options.n_engines; e++) {
+    for (int e = 0; e < m->nodes.n_engines; e++) {
         if (!manager_room_may_serve(m, e, service))
             continue;
         set_add(&m->of_engines[e].due, service);
-        set_add(&m->has_due, e);
+        m->n_due += !m->of_engines[e].has_due;
+        m->of_engines[e].has_due = true;
     }
 }
 
 /* ---- Mail. ---- */
 
-static void take_report(struct cluster_manager *m, const struct message_report *message)
+static void take_report(struct cluster_manager *m, int e, const struct message_report *message)
 {
-    int e = message->head.engine;
     struct set listed = m->reports[e].listed; /* what is not any more is news, too */
-    cluster_message_read_report(message, &m->reports[e], m->now_ns);
-    cluster_roster_sift(&m->roster, &m->reports[e]);
+    m->reports[e].n_services = m->options.n_services;
+    cluster_message_read_report(message, &m->roster, &m->reports[e], m->now_ns);
     set_add_all(&listed, &m->reports[e].listed);
     set_add_all(&m->of_engines[e].known, &listed);
-    m->has_report[e] = true;
+    m->of_engines[e].has_report = true;
     for (int s = 0; (s = set_next(&listed, s, m->options.n_services)) >= 0; s++) {
         const struct service_report *report = &m->reports[e].services[s];
         struct manager_place *place = manager_room_place(m, e, s);
@@ -272,7 +272,7 @@ static void judge_unload(struct cluster_manager *m, struct manager_ask *ask)
 {
     bool is_busy = false, is_there = false, is_known = true;
     int service = ask->service;
-    for (int e = 0; e < m->options.n_engines; e++) {
+    for (int e = 0; e < m->nodes.n_engines; e++) {
         const struct manager_place *place = manager_room_place(m, e, service);
         is_there = is_there || manager_room_is_in(place);
         if (place->status != SERVICE_LOADED || place->idle_since_ns != TIME_NEVER)
@@ -289,7 +289,7 @@ static void judge_unload(struct cluster_manager *m, struct manager_ask *ask)
         answer_asks(m, service, CONTROL_UNLOAD, STATUS_OK, NULL);
     } else {
         set_remove(&m->wanted, service);
-        for (int e = 0; e < m->options.n_engines; e++) {
+        for (int e = 0; e < m->nodes.n_engines; e++) {
             set_remove(&m->of_engines[e].due, service);
             if (manager_room_is_in(manager_room_place(m, e, service)))
                 order_out(m, MESSAGE_UNLOAD, e, service, "asked");
@@ -297,11 +297,10 @@ static void judge_unload(struct cluster_manager *m, struct manager_ask *ask)
     }
 }
 
-static void take_ask(struct cluster_manager *m, const struct message_ask *message)
+static void take_ask(struct cluster_manager *m, const struct message_ask *message, int service)
 {
-    int service = message->head.service;
     if (message->kind == CONTROL_DRAIN) {
-        for (int e = 0; e < m->options.n_engines; e++)
+        for (int e = 0; e < m->nodes.n_engines; e++)
             (void)post_order(m, MESSAGE_DRAIN, e, 0);
         return;
     }
@@ -328,7 +327,7 @@ static void take_ask(struct cluster_manager *m, const struct message_ask *messag
 static bool keep_held(struct cluster_manager *m, int service)
 {
     bool is_there = false;
-    for (int e = 0; e < m->options.n_engines; e++) {
+    for (int e = 0; e < m->nodes.n_engines; e++) {
         struct manager_place *place = manager_room_place(m, e, service);
         if (place->status != SERVICE_LOADED || place->is_asked_out)
             continue;
@@ -370,7 +369,7 @@ static void oust(struct cluster_manager *m, int engine, int service)
 /* A request needs space on an engine that other models have: the longest idle of them leave, if
  * that can be enough. Something does even where the bytes would do, since who says so was refused.
  */
-static void take_space(struct cluster_manager *m, const struct message_space *message)
+static void take_space(struct cluster_manager *m, const struct message_space *message, int service)
 {
     struct residency_model residents[LIMIT_SERVICES];
     struct residency_eviction eviction;
@@ -386,7 +385,7 @@ static void take_space(struct cluster_manager *m, const struct message_space *me
     }
     int32_t n = manager_room_list(m, e, residents, &free_bytes);
     for (int32_t i = 0; i < n; i++)
-        own = residents[i].service == message->head.service ? i : own;
+        own = residents[i].service == service ? i : own;
     if (own < 0)
         return; /* it left: requests want it in again */
     int64_t total_bytes = manager_room_bytes(m, e) - residents[own].n_bytes;
@@ -411,6 +410,33 @@ static bool is_of_all(const struct message_head *head)
            ((const struct message_ask *)(const void *)head)->kind == CONTROL_DRAIN;
 }
 
+static void take_from_node(struct cluster_manager *m, int node, const struct message_head *head)
+{
+    const void *message = head;
+    int engine = m->nodes.first_engine[node] + head->engine;
+    struct service_change change;
+    if (head->kind == MESSAGE_REPORT)
+        take_report(m, engine, message);
+    if (head->kind != MESSAGE_CHANGE || !cluster_message_read_change(message, &m->roster, &change))
+        return; /* or it is of a service that has left */
+    change.engine = (uint16_t)engine;
+    take_change(m, &change);
+}
+
+static void take_from_gateway(struct cluster_manager *m, const struct message_head *head)
+{
+    const void *message = head;
+    int service = cluster_roster_find(&m->roster, head->service);
+    if (service < 0 && !is_of_all(head))
+        return; /* of a service that has left */
+    if (head->kind == MESSAGE_WANT)
+        take_want(m, service);
+    else if (head->kind == MESSAGE_SPACE)
+        take_space(m, message, service);
+    else if (head->kind == MESSAGE_ASK)
+        take_ask(m, message, service);
+}
+
 static void take_mail(struct cluster_manager *m)
 {
     const struct bus_port *port = &m->options.port;
@@ -418,21 +444,14 @@ static void take_mail(struct cluster_manager *m)
     size_t n_bytes;
     while (port->peek(port->self, port->address, &message, &n_bytes)) {
         const struct message_head *head = message;
-        if (!cluster_message_is_valid(message, n_bytes, m->options.n_engines,
-                                      m->options.n_services))
+        int node = n_bytes >= sizeof *head ? cluster_nodes_find(&m->nodes, head->from) : -1;
+        int n_engines = node >= 0 ? m->nodes.of[node].n_engines : m->nodes.n_engines;
+        if (!cluster_message_is_valid(message, n_bytes, n_engines))
             log_line(LOG_WARN, "manager", "dropped a malformed message of %zu bytes", n_bytes);
-        else if (head->kind == MESSAGE_REPORT)
-            take_report(m, message);
-        else if (!is_of_all(head) && !cluster_roster_has(&m->roster, head->service, head->life))
-            ; /* of a service that has left */
-        else if (head->kind == MESSAGE_CHANGE)
-            take_change(m, &((const struct message_change *)message)->change);
-        else if (head->kind == MESSAGE_WANT)
-            take_want(m, head->service);
-        else if (head->kind == MESSAGE_SPACE)
-            take_space(m, message);
-        else if (head->kind == MESSAGE_ASK)
-            take_ask(m, message);
+        else if (node >= 0)
+            take_from_node(m, node, head);
+        else
+            take_from_gateway(m, head);
         port->pop(port->self, port->address);
     }
 }
@@ -440,7 +459,7 @@ static void take_mail(struct cluster_manager *m)
 static int64_t unload_expired(struct cluster_manager *m)
 {
     int64_t wake = TIME_NEVER;
-    for (int e = 0; e < m->options.n_engines && m->any_expires; e++) {
+    for (int e = 0; e < m->nodes.n_engines && m->any_expires; e++) {
         struct residency_model residents[LIMIT_SERVICES];
         uint16_t expired[LIMIT_SERVICES];
         int64_t free_bytes, next_ns;
@@ -463,11 +482,13 @@ static void fill(struct cluster_manager *m)
         if (!manager_room_is_anywhere(m, s))
             return;
     }
-    for (int e = 0; (e = set_next(&m->has_due, e, m->options.n_engines)) >= 0; e++) {
-        struct set *due = &m->of_engines[e].due;
-        if (!m->has_report[e] || m->of_engines[e].awaited_until_ns > m->now_ns)
+    for (int e = 0; e < m->nodes.n_engines && m->n_due > 0; e++) {
+        struct manager_engine *engine = &m->of_engines[e];
+        struct set *due = &engine->due;
+        if (!engine->has_due || !engine->has_report || engine->awaited_until_ns > m->now_ns)
             continue;
-        set_remove(&m->has_due, e);
+        engine->has_due = false;
+        m->n_due--;
         for (int s = 0; (s = set_next(due, s, n)) >= 0; s++) {
             struct residency_model residents[LIMIT_SERVICES];
             int64_t free_bytes;
@@ -502,7 +523,7 @@ static int64_t judge_unloads(struct cluster_manager *m)
 static void send_out_dismissed(struct cluster_manager *m)
 {
     for (int s = 0; (s = set_next(&m->dismissed, s, m->options.n_services)) >= 0; s++) {
-        for (int e = 0; e < m->options.n_engines; e++) {
+        for (int e = 0; e < m->nodes.n_engines; e++) {
             const struct manager_place *place = manager_room_place(m, e, s);
             bool is_busy = place->status == SERVICE_LOADED && place->idle_since_ns == TIME_NEVER;
             if (manager_room_is_in(place) && !place->is_asked_out && !is_busy)
@@ -534,12 +555,15 @@ struct cluster_manager *cluster_manager_open(const struct cluster_manager_option
     struct cluster_manager *m = mem_take(sizeof *m);
     size_t n = (size_t)max_i32(options->n_services, options->n_services_max);
     m->options = *options;
+    cluster_roster_init(&m->roster);
     m->options.n_services = 0;
     m->options.n_services_max = (int)n;
     m->services = mem_take(sizeof *m->services * n);
-    m->reports = mem_take(sizeof *m->reports * (size_t)options->n_engines);
-    m->places = mem_take(sizeof *m->places * (size_t)options->n_engines * n);
-    m->of_engines = mem_take(sizeof *m->of_engines * (size_t)options->n_engines);
+    cluster_nodes_init(&m->nodes, options->nodes, options->n_nodes);
+    size_t n_engines = (size_t)m->nodes.n_engines;
+    m->reports = mem_take(sizeof *m->reports * n_engines);
+    m->places = mem_take(sizeof *m->places * n_engines * n);
+    m->of_engines = mem_take(sizeof *m->of_engines * n_engines);
     for (int s = 0; s < options->n_services; s++)
         cluster_manager_add_service(m, s, &options->services[s], options->need_bytes[s]);
     return m;
@@ -549,7 +573,7 @@ void cluster_manager_add_service(struct cluster_manager *m, int s, const struct 
                                  int64_t need_bytes)
 {
     CHECK(s >= 0 && s < m->options.n_services_max);
-    cluster_roster_add(&m->roster, s, spec->life);
+    cluster_roster_add(&m->roster, s, spec);
     m->options.n_services = max_i32(m->options.n_services, s + 1);
     m->services[s] = *spec;
     m->need_bytes[s] = need_bytes;
@@ -565,14 +589,14 @@ void cluster_manager_dismiss_service(struct cluster_manager *m, int s)
 {
     set_add(&m->dismissed, s);
     set_remove(&m->wanted, s);
-    for (int e = 0; e < m->options.n_engines; e++)
+    for (int e = 0; e < m->nodes.n_engines; e++)
         set_remove(&m->of_engines[e].due, s);
     refuse_ask(m, s, CONTROL_LOAD, STATUS_CANCELLED, GONE_SENTENCE);
 }
 
 bool cluster_manager_remove_service(struct cluster_manager *m, int s)
 {
-    for (int e = 0; e < m->options.n_engines; e++) {
+    for (int e = 0; e < m->nodes.n_engines; e++) {
         const struct manager_place *place = manager_room_place(m, e, s);
         if (manager_room_is_in(place) || place->is_asked_out ||
             place->status == SERVICE_DRAINING_OUT)
@@ -581,20 +605,22 @@ bool cluster_manager_remove_service(struct cluster_manager *m, int s)
     cluster_manager_dismiss_service(m, s);
     answer_asks(m, s, CONTROL_UNLOAD, STATUS_OK, NULL);
     say_answers(m);
-    for (int e = 0; e < m->options.n_engines; e++) {
+    for (int e = 0; e < m->nodes.n_engines; e++) {
         *manager_room_place(m, e, s) = (struct manager_place){ 0 };
         set_remove(&m->of_engines[e].known, s);
         set_remove(&m->reports[e].listed, s);
         m->reports[e].services[s] = (struct service_report){ 0 };
     }
     set_remove(&m->dismissed, s);
-    set_remove(&m->roster.there, s);
+    cluster_roster_remove(&m->roster, s);
     m->services[s] = (struct service_spec){ 0 };
     return true;
 }
 
 void cluster_manager_close(struct cluster_manager *m)
 {
+    cluster_roster_free(&m->roster);
+    cluster_nodes_free(&m->nodes);
     mem_give(m->services);
     mem_give(m->reports);
     mem_give(m->places);

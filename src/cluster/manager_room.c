@@ -13,7 +13,7 @@ int64_t manager_room_bytes(const struct cluster_manager *m, int engine)
 
 bool manager_room_is_anywhere(const struct cluster_manager *m, int service)
 {
-    for (int e = 0; e < m->options.n_engines; e++) {
+    for (int e = 0; e < m->nodes.n_engines; e++) {
         if (manager_room_is_in(manager_room_place(m, e, service)) &&
             !manager_room_place(m, e, service)->is_asked_out)
             return true;
@@ -84,7 +84,7 @@ static int64_t waits_since(const struct cluster_manager *m, int service)
 static bool share_an_engine(const struct cluster_manager *m, int service, int other)
 {
     bool do_share = false;
-    for (int e = 0; e < m->options.n_engines; e++)
+    for (int e = 0; e < m->nodes.n_engines; e++)
         do_share = do_share ||
                    (manager_room_may_serve(m, e, service) && manager_room_may_serve(m, e, other));
     return do_share;
@@ -124,11 +124,11 @@ static void open_to_turn(const struct cluster_manager *m, int engine,
 static struct manager_choice choose(const struct cluster_manager *m, int service, bool is_turn)
 {
     struct manager_choice best = { .engine = -1, .never = true, .is_turn = is_turn };
-    for (int e = 0; e < m->options.n_engines; e++) {
+    for (int e = 0; e < m->nodes.n_engines; e++) {
         struct residency_model residents[LIMIT_SERVICES];
         struct residency_eviction out;
         int64_t free_bytes;
-        if (!manager_room_may_serve(m, e, service) || !m->has_report[e])
+        if (!manager_room_may_serve(m, e, service) || !m->of_engines[e].has_report)
             continue;
         /* How that ends is heard first. */
         if (manager_room_place(m, e, service)->is_asked_out ||

@@ -25,8 +25,10 @@ struct manager_place { /* a service on an engine */
     int64_t held_until_ns; /* a gateway holds requests for it, as between two slices: the same */
 };
 struct manager_engine {
-    struct set known;         /* services that were ever more than nothing here */
-    struct set due;           /* to be loaded here as well, if that costs nobody his place */
+    struct set known; /* services that were ever more than nothing here */
+    struct set due;   /* to be loaded here as well, if no other model leaves for it */
+    bool has_due;     /* `due` may not be empty */
+    bool has_report;
     int64_t awaited_until_ns; /* an answer that has begun is to have the bytes: no model comes */
 };
 struct manager_want {
@@ -51,17 +53,17 @@ struct manager_ask { /* a load or unload that somebody waits for */
 struct cluster_manager {
     struct cluster_manager_options options;
     struct service_spec *services;
+    struct cluster_nodes nodes;
     struct cluster_roster roster;
     struct set dismissed; /* services that are on their way out for good */
     int64_t need_bytes[LIMIT_SERVICES];
     struct manager_place *places;      /* (n_engines, n_services_max) */
     struct manager_engine *of_engines; /* (n_engines) */
     struct manager_want wants[LIMIT_SERVICES];
-    struct set wanted;  /* services */
-    struct set has_due; /* engines whose `due` is not empty */
-    bool any_expires;   /* some service has a keep-alive */
+    struct set wanted; /* services */
+    int32_t n_due;     /* engines that have_due */
+    bool any_expires;  /* some service has a keep-alive */
     struct engine_report *reports;
-    bool has_report[LIMIT_ENGINES];
     struct manager_ask asks[MANAGER_ASKS_MAX];
     int n_asks;
     int64_t now_ns;

@@ -13,24 +13,25 @@ enum { EVENTS_PER_STEP = 4096 }; /* of one engine: the other actors of the threa
 
 struct cluster_node {
     struct cluster_node_options options;
-    struct cluster_engine engines[LIMIT_ENGINES];
-    struct {
-        bool is_held;
-        struct service_event event;
+    struct node_engine {
+        struct cluster_engine face;
+        bool is_held, is_change_held; /* the bus was full */
+        bool has_news;                /* its next report is due at once */
+        struct service_event event;   /* held */
         const void *payload;
-    } held[LIMIT_ENGINES]; /* the bus was full */
-    struct {
-        bool is_held;
         struct service_change change;
-    } held_change[LIMIT_ENGINES];
-    struct cluster_link *links; /* (n_links) one for each gateway that ever opened one */
+        int64_t due_ns; /* its next step */
+    } * engines;        /* (n_engines) */
+    struct node_link {  /* one for each gateway that ever opened a session */
+        struct cluster_link link;
+        uint32_t cohort, cohort_here; /* the last that it sent, and its number here */
+    } * links;                        /* (n_links) */
     int n_links;
+    uint32_t n_cohorts; /* gateways number theirs each for itself: here they count through */
     struct node_lives lives;
     struct cluster_roster roster;
     int64_t now_ns, next_report_ns;
-    struct set has_news;           /* engines whose next report is due at once */
-    int64_t due_ns[LIMIT_ENGINES]; /* its next step */
-    struct message_report report;  /* scratch */
+    struct message_report report; /* scratch */
 };
 
 static bool tell_manager(struct cluster_node *node, const void *message, size_t n_bytes)
@@ -44,8 +45,8 @@ static bool tell_gateways(struct cluster_node *node, void *message, size_t n_byt
 {
     bool have_all = true;
     for (int i = 0; i < node->n_links; i++)
-        if (node->links[i].session != 0)
-            have_all &= cluster_link_send(&node->links[i], message, n_bytes, NULL, 0);
+        if (node->links[i].link.session != 0)
+            have_all &= cluster_link_send(&node->links[i].link, message, n_bytes, NULL, 0);
     return have_all;
 }
 
@@ -64,27 +65,35 @@ static bool post_event(struct cluster_node *node, struct cluster_link *link, int
     return cluster_link_send(link, &message, sizeof message, payload, (size_t)event->n_bytes);
 }
 
+/* Every engine's next report is due at once. */
+static void have_news(struct cluster_node *node)
+{
+    for (int e = 0; e < node->options.n_engines; e++)
+        node->engines[e].has_news = true;
+}
+
 /* ---- Sessions. ---- */
 
 /* NULL: it never opened a session. */
-static struct cluster_link *find_link(struct cluster_node *node, uint16_t from)
+static struct node_link *find_link(struct cluster_node *node, uint16_t from)
 {
     for (int i = 0; i < node->n_links; i++)
-        if (node->links[i].peer == from)
+        if (node->links[i].link.peer == from)
             return &node->links[i];
     return NULL;
 }
 
 static void cancel_life(struct cluster_node *node, const struct node_life *life)
 {
-    struct cluster_engine *engine = &node->engines[life->engine];
+    struct cluster_engine *engine = &node->engines[life->engine].face;
     engine->service.cancel(engine->service.self, life->id, life->epoch);
-    node->due_ns[life->engine] = 0;
+    node->engines[life->engine].due_ns = 0;
 }
 
 /* The gateway takes back all that it sent over the session, so all of it ends here. */
-static void end_session(struct cluster_node *node, struct cluster_link *link)
+static void end_session(struct cluster_node *node, struct node_link *from)
 {
+    struct cluster_link *link = &from->link;
     if (link->session == 0)
         return;
     log_line(LOG_WARN, "node", "the session with gateway %d is over", link->peer);
@@ -100,41 +109,58 @@ static void end_session(struct cluster_node *node, struct cluster_link *link)
 
 static void begin_session(struct cluster_node *node, const struct message_head *head)
 {
-    struct cluster_link *link = find_link(node, head->from);
-    if (head->session == 0 || (link != NULL && link->session == head->session))
+    struct node_link *from = find_link(node, head->from);
+    if (head->session == 0 || (from != NULL && from->link.session == head->session))
         return;
-    if (link == NULL && node->n_links == LIMIT_GATEWAYS)
+    if (from == NULL && node->n_links == LIMIT_GATEWAYS)
         return;
-    if (link == NULL) {
+    if (from == NULL) {
         size_t n = (size_t)node->n_links;
-        node->links = mem_grow(node->links, n * sizeof *link, (n + 1) * sizeof *link);
-        link = &node->links[node->n_links++];
-        *link = (struct cluster_link){ .port = node->options.port, .peer = head->from };
+        node->links = mem_grow(node->links, n * sizeof *from, (n + 1) * sizeof *from);
+        from = &node->links[node->n_links++];
+        from->link = (struct cluster_link){ .port = node->options.port, .peer = head->from };
     }
-    end_session(node, link);
-    cluster_link_begin(link, head->session, node->now_ns);
-    node->has_news = set_of_first(node->options.n_engines); /* its first reports */
+    end_session(node, from);
+    cluster_link_begin(&from->link, head->session, node->now_ns);
+    from->cohort = 0;
+    have_news(node); /* its first reports */
 }
 
 /* ---- Mail from the bus. False: the engine has no room, the message stays where it is. ---- */
 
-/* False: no engine takes it now. */
-static bool let_in(struct cluster_node *node, const struct cluster_link *link,
-                   const struct message_submit *m)
+/* Members of a cohort come one behind the other, so a link has one number under way. */
+static uint32_t cohort_here(struct cluster_node *node, struct node_link *from, uint32_t cohort)
 {
-    struct cluster_engine *engine = &node->engines[m->head.engine];
+    if (cohort == 0)
+        return 0;
+    if (from->cohort != cohort) {
+        node->n_cohorts += node->n_cohorts == UINT32_MAX ? 2 : 1; /* 0 is none */
+        from->cohort = cohort;
+        from->cohort_here = node->n_cohorts;
+    }
+    return from->cohort_here;
+}
+
+/* False: no engine takes it now. */
+static bool let_in(struct cluster_node *node, struct node_link *from,
+                   const struct message_submit *m, int service)
+{
+    struct cluster_engine *engine = &node->engines[m->head.engine].face;
     const struct node_life life = { .id = m->request.id,
-                                    .session = link->session,
+                                    .session = from->link.session,
                                     .epoch = m->request.epoch,
                                     .engine = m->head.engine,
-                                    .peer = (uint16_t)(link - node->links) };
+                                    .peer = (uint16_t)(from - node->links) };
     struct node_life *earlier = node_lives_find(&node->lives, life.id);
     struct request request = m->request;
     if (earlier != NULL) { /* what is left of an earlier submission makes room first */
-        cancel_life(node, earlier);
+        if (earlier->session == 0 || earlier->session == life.session)
+            cancel_life(node, earlier); /* else it is another gateway's, and stays */
         return false;
     }
     cluster_message_request_of_spans(&request, node->now_ns);
+    request.service = (uint16_t)service;
+    request.cohort = cohort_here(node, from, request.cohort);
     if (!node->options.fits(engine->report(engine->self), &request) ||
         !node_lives_add(&node->lives, &life))
         return false;
@@ -144,17 +170,20 @@ static bool let_in(struct cluster_node *node, const struct cluster_link *link,
     return false;
 }
 
-static bool take_submit(struct cluster_node *node, struct cluster_link *link,
+/* Nothing runs on another model than it was meant for: a service or an adapter that is not here
+ * sends the request home. */
+static bool take_submit(struct cluster_node *node, struct node_link *from,
                         const struct message_submit *m)
 {
-    bool is_there = cluster_roster_has(&node->roster, m->request.service, m->head.life);
+    int service = cluster_roster_find(&node->roster, m->head.service);
+    bool is_there = service >= 0 && m->adapter == 0; /* no node has adapters */
     const struct service_event back = { .id = m->request.id,
                                         .epoch = m->request.epoch,
                                         .what = SERVICE_RETURNED,
                                         .why = is_there ? SERVICE_FULL : SERVICE_DRAINING,
                                         .position = m->request.n_tokens };
-    return (is_there && let_in(node, link, m)) ||
-           post_event(node, link, m->head.engine, &back, NULL);
+    return (is_there && let_in(node, from, m, service)) ||
+           post_event(node, &from->link, m->head.engine, &back, NULL);
 }
 
 /* A gateway learns that its request cannot be read, as far as the message has the request's id. */
@@ -178,18 +207,18 @@ static bool refuse_message(struct cluster_node *node, struct cluster_link *link,
 
 static void obey(struct cluster_node *node, const struct message_head *head)
 {
-    struct cluster_engine *engine = &node->engines[head->engine];
-    if (head->kind != MESSAGE_DRAIN &&
-        !cluster_roster_has(&node->roster, head->service, head->life))
-        return; /* it has left */
-    node->due_ns[head->engine] = 0;
+    struct cluster_engine *engine = &node->engines[head->engine].face;
+    int service = cluster_roster_find(&node->roster, head->service);
+    if (head->kind != MESSAGE_DRAIN && service < 0)
+        return; /* it has left, or never was here */
+    node->engines[head->engine].due_ns = 0;
     switch (head->kind) {
     case MESSAGE_LOAD:
-        engine->load(engine->self, head->service);
+        engine->load(engine->self, service);
         break;
     case MESSAGE_UNLOAD:
     case MESSAGE_OUST:
-        engine->unload(engine->self, head->service, head->kind == MESSAGE_OUST);
+        engine->unload(engine->self, service, head->kind == MESSAGE_OUST);
         break;
     case MESSAGE_DRAIN:
         engine->drain(engine->self);
@@ -207,23 +236,23 @@ static bool is_of_session(const struct message_head *head)
 }
 
 /* A message of a gateway that counts. */
-static bool take_counted(struct cluster_node *node, struct cluster_link *link,
+static bool take_counted(struct cluster_node *node, struct node_link *from,
                          const struct message_head *head, size_t n_bytes)
 {
     const struct node_life *life;
-    if (!cluster_message_is_valid(head, n_bytes, node->options.n_engines, node->options.n_services))
-        return refuse_message(node, link, head, n_bytes);
+    if (!cluster_message_is_valid(head, n_bytes, node->options.n_engines))
+        return refuse_message(node, &from->link, head, n_bytes);
     switch (head->kind) {
     case MESSAGE_SUBMIT:
-        node->due_ns[head->engine] = 0;
-        return take_submit(node, link, (const void *)head);
+        node->engines[head->engine].due_ns = 0;
+        return take_submit(node, from, (const void *)head);
     case MESSAGE_CANCEL:
         life = node_lives_find(&node->lives, head->id);
-        if (life != NULL && life->epoch == head->epoch)
+        if (life != NULL && life->epoch == head->epoch && life->session == head->session)
             cancel_life(node, life);
         return true;
     case MESSAGE_CLOSED:
-        end_session(node, link);
+        end_session(node, from);
         return true;
     default:
         return true;
@@ -236,16 +265,16 @@ static bool take_from_gateway(struct cluster_node *node, const struct message_he
 {
     if (head->kind == MESSAGE_OPEN)
         begin_session(node, head);
-    struct cluster_link *link = find_link(node, head->from);
+    struct node_link *from = find_link(node, head->from);
     struct cluster_link none = { .port = node->options.port, .peer = head->from };
-    switch (cluster_link_take(link != NULL ? link : &none, head)) {
+    switch (cluster_link_take(from != NULL ? &from->link : &none, head)) {
     case CLUSTER_LINK_COUNTS:
-        if (take_counted(node, link, head, n_bytes))
+        if (take_counted(node, from, head, n_bytes))
             return true;
-        cluster_link_untake(link);
+        cluster_link_untake(&from->link);
         return false;
     case CLUSTER_LINK_MISSING:
-        end_session(node, link);
+        end_session(node, from);
         return true;
     default:
         return true;
@@ -263,8 +292,7 @@ static void take_mail(struct cluster_node *node)
         if (is_read && is_of_session(head)) {
             if (!take_from_gateway(node, head, n_bytes))
                 return;
-        } else if (is_read && cluster_message_is_valid(head, n_bytes, node->options.n_engines,
-                                                       node->options.n_services)) {
+        } else if (is_read && cluster_message_is_valid(head, n_bytes, node->options.n_engines)) {
             obey(node, head);
         } else {
             (void)refuse_message(node, NULL, head, n_bytes);
@@ -282,7 +310,7 @@ static bool send_event(struct cluster_node *node, int e, const struct service_ev
     struct node_life *life = node_lives_find(&node->lives, event->id);
     if (life == NULL || life->epoch != event->epoch)
         return true;
-    struct cluster_link *link = &node->links[life->peer];
+    struct cluster_link *link = &node->links[life->peer].link;
     if (life->session != 0 && life->session == link->session &&
         !post_event(node, link, e, event, payload))
         return false;
@@ -293,63 +321,72 @@ static bool send_event(struct cluster_node *node, int e, const struct service_ev
 
 static bool send_events(struct cluster_node *node, int e)
 {
-    struct cluster_engine *engine = &node->engines[e];
+    struct node_engine *engine = &node->engines[e];
+    const struct service *service = &engine->face.service;
     for (int i = 0; i < EVENTS_PER_STEP; i++) {
-        if (!node->held[e].is_held &&
-            !engine->service.next(engine->service.self, &node->held[e].event,
-                                  &node->held[e].payload))
+        if (!engine->is_held && !service->next(service->self, &engine->event, &engine->payload))
             return true;
-        node->held[e].is_held = !send_event(node, e, &node->held[e].event, node->held[e].payload);
-        if (node->held[e].is_held)
+        engine->is_held = !send_event(node, e, &engine->event, engine->payload);
+        if (engine->is_held)
             return false;
     }
     return false;
 }
 
+static struct message_change change_of(const struct cluster_node *node,
+                                       const struct service_change *change)
+{
+    const struct cluster_roster *roster = &node->roster;
+    bool is_there = roster->lives[change->service] == change->life;
+    return cluster_message_change(node->options.port.address,
+                                  is_there ? roster->names[change->service] : 0, change);
+}
+
 static void send_changes(struct cluster_node *node, int e)
 {
-    struct cluster_engine *engine = &node->engines[e];
+    struct node_engine *engine = &node->engines[e];
     for (;;) {
-        if (!node->held_change[e].is_held &&
-            !engine->next_change(engine->self, &node->held_change[e].change))
+        if (!engine->is_change_held &&
+            !engine->face.next_change(engine->face.self, &engine->change))
             return;
-        struct service_change *change = &node->held_change[e].change;
-        change->engine = (uint16_t)e;
-        struct message_change message = cluster_message_change(node->options.port.address, change);
+        engine->change.engine = (uint16_t)e;
+        struct message_change message = change_of(node, &engine->change);
         /* Twice is harmless to a gateway: what did not change is no news. */
-        node->held_change[e].is_held = !tell_gateways(node, &message, sizeof message) ||
-                                       !tell_manager(node, &message, sizeof message);
-        if (node->held_change[e].is_held)
+        engine->is_change_held = !tell_gateways(node, &message, sizeof message) ||
+                                 !tell_manager(node, &message, sizeof message);
+        if (engine->is_change_held)
             return;
-        set_add(&node->has_news, e); /* routers learn of it at once */
+        engine->has_news = true; /* routers learn of it at once */
     }
 }
 
 /* False: an engine that starts has said nothing yet, which is no ill health. */
 static bool send_report(struct cluster_node *node, int e)
 {
-    const struct engine_report *report = node->engines[e].report(node->engines[e].self);
+    const struct cluster_engine *engine = &node->engines[e].face;
+    const struct engine_report *report = engine->report(engine->self);
     if (report->memory_bytes == 0)
         return false;
     struct message_report *message = &node->report;
     message->head = cluster_message_head(MESSAGE_REPORT, node->options.port.address, 0);
     message->head.engine = (uint16_t)e;
-    size_t n_bytes = cluster_message_write_report(report, message, node->now_ns);
+    size_t n_bytes = cluster_message_write_report(report, &node->roster, message, node->now_ns);
     /* A report that finds no room is simply late: the next one says more. */
     (void)tell_manager(node, message, n_bytes);
     (void)tell_gateways(node, message, n_bytes);
-    set_remove(&node->has_news, e);
+    node->engines[e].has_news = false;
     return true;
 }
 
 /* Returns when the next is due. */
 static int64_t step_engine(struct cluster_node *node, int e, int64_t now_ns)
 {
-    int64_t due_ns = node->engines[e].step(node->engines[e].self, now_ns);
+    struct node_engine *engine = &node->engines[e];
+    int64_t due_ns = engine->face.step(engine->face.self, now_ns);
     if (!send_events(node, e))
         due_ns = now_ns;
     send_changes(node, e);
-    return node->held_change[e].is_held ? min_i64(due_ns, now_ns + TIME_NS_PER_MS) : due_ns;
+    return engine->is_change_held ? min_i64(due_ns, now_ns + TIME_NS_PER_MS) : due_ns;
 }
 
 int64_t cluster_node_step(struct cluster_node *node, int64_t now_ns)
@@ -361,17 +398,18 @@ int64_t cluster_node_step(struct cluster_node *node, int64_t now_ns)
     node->now_ns = now_ns;
     take_mail(node);
     for (int i = 0; i < node->n_links; i++)
-        if (!cluster_link_step(&node->links[i], now_ns, &wake))
+        if (!cluster_link_step(&node->links[i].link, now_ns, &wake))
             end_session(node, &node->links[i]);
     for (int e = 0; e < n; e++) {
-        if (steps_all || node->due_ns[e] <= now_ns)
-            node->due_ns[e] = step_engine(node, e, now_ns);
-        wake = min_i64(wake, node->due_ns[e]);
+        if (steps_all || node->engines[e].due_ns <= now_ns)
+            node->engines[e].due_ns = step_engine(node, e, now_ns);
+        wake = min_i64(wake, node->engines[e].due_ns);
     }
     if (is_due)
-        node->has_news = set_of_first(n);
-    for (int e = 0; (e = set_next(&node->has_news, e, n)) >= 0; e++)
-        have_all &= send_report(node, e);
+        have_news(node);
+    for (int e = 0; e < n; e++)
+        if (node->engines[e].has_news)
+            have_all &= send_report(node, e);
     if (is_due)
         node->next_report_ns = now_ns + node->options.report_ns;
     if (!have_all)
@@ -389,30 +427,34 @@ struct cluster_node *cluster_node_open(const struct cluster_node_options *option
     struct cluster_node *node = mem_take(sizeof *node);
     CHECK(options->n_engines <= LIMIT_ENGINES);
     node->options = *options;
+    node->engines = mem_take(sizeof *node->engines * (size_t)options->n_engines);
     for (int e = 0; e < options->n_engines; e++)
-        node->engines[e] = options->engines[e];
+        node->engines[e].face = options->engines[e];
+    cluster_roster_init(&node->roster);
     for (int s = 0; s < options->n_services; s++)
-        cluster_roster_add(&node->roster, s, 0);
+        cluster_roster_add(&node->roster, s, &options->services[s]);
     node_lives_init(&node->lives, options->n_requests_max);
     return node;
 }
 
-void cluster_node_add_service(struct cluster_node *node, int service, uint16_t life)
+void cluster_node_add_service(struct cluster_node *node, int service,
+                              const struct service_spec *spec)
 {
-    cluster_roster_add(&node->roster, service, life);
-    node->options.n_services = max_i32(node->options.n_services, service + 1);
-    node->has_news = set_of_first(node->options.n_engines);
+    cluster_roster_add(&node->roster, service, spec);
+    have_news(node);
 }
 
 void cluster_node_remove_service(struct cluster_node *node, int service)
 {
-    set_remove(&node->roster.there, service);
-    node->has_news = set_of_first(node->options.n_engines);
+    cluster_roster_remove(&node->roster, service);
+    have_news(node);
 }
 
 void cluster_node_close(struct cluster_node *node)
 {
+    cluster_roster_free(&node->roster);
     node_lives_free(&node->lives);
     mem_give(node->links);
+    mem_give(node->engines);
     mem_give(node);
 }

@@ -1,5 +1,5 @@
-/* shoal completion bash: words for the Tab key. The script asks the program itself for its verbs
- * and options, so that it never falls behind them. */
+/* shoal completion bash: words for the Tab key. The script gets verbs and options from the program
+ * itself, so that it is never out of date. */
 #include "cmd/verbs.h"
 #include "config/options.h"
 #include <stdio.h>

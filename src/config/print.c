@@ -1,4 +1,4 @@
-/* The configuration described: as a JSON Schema for editors, as a table for people. */
+/* Describes the configuration: as a JSON Schema for editors, as a table for people. */
 #include "config/print.h"
 
 #include "base/json_out.h"

@@ -1,20 +1,20 @@
-/* What static batching adds to a batch and to the account of a request. Policies that set
- * schedule_policy.pads_batches ask for it (schedule/static.c); for all others it is zero.
+/* The additions of static batching to a batch and to the account of a request. Policies that set
+ * schedule_policy.pads_batches use it (schedule/static.c); for all others it is zero.
  *
  * A static server computes every row of a batch as long as the longest, until the last member has
- * ended. So it computes positions for nothing: pads before a shorter prompt, and the rows of
- * members that ended. */
+ * ended. So it computes positions in vain: pads before a shorter prompt, and the rows of members
+ * that ended. */
 #pragma once
 #include <stdint.h>
 
 struct pads { /* of a batch */
-    /* Every row is as long as this after the batch's first round (pads count), one longer after
-     * each further; 0 = the batch computes its items alone. The longest item's n_tokens is the
-     * width of the first round: shorter items are padded on the left. */
+    /* After the batch's first round every row has this length, pads included, and grows by one in
+     * each later round. 0 = the batch computes its items alone. In the first round the width is the
+     * longest item's n_tokens, and shorter items are padded on the left. */
     int32_t row_tokens;
     int32_t n_rows; /* those of members that ended too; >= n_items */
 };
-struct pads_lost {            /* positions that were computed for nothing in a request's row */
+struct pads_lost {            /* positions that were computed in vain in a request's row */
     int32_t n_pad, n_invalid; /* before its prompt, and after its end */
 };
 struct pads_sum { /* of many rows */

@@ -1,9 +1,10 @@
 /* The engine's bodies: a buddy allocator over one block of memory.
  *
- * Memory is cut into grains of 256 bytes; a body gets the smallest power of two of them that holds
- * it. A block of order k starts at a multiple of 2^k grains; its buddy differs in bit k. Layout of
- * a body: struct kept, then the record without its tokens (struct request_body with n_tokens = 0,
- * stop ids, biases), then int32_t tokens[n_tokens_max]. A handle is the first grain + 1.
+ * Memory is cut into grains of 256 bytes. A body gets the smallest power of two of grains that
+ * holds it. A block of order k starts at a multiple of 2^k grains, and its buddy differs in bit k.
+ * Layout of a body: struct kept, then the record without its tokens (struct request_body with
+ * n_tokens = 0, stop ids, biases), then int32_t tokens[n_tokens_max]. A handle is the first
+ * grain + 1.
  *
  * engine_bodies_at reads nothing but the body itself, so the executor's thread may call it for
  * requests in flight while the engine takes and puts others.
@@ -88,7 +89,8 @@ void engine_bodies_close(struct engine_bodies *b)
     mem_give(b);
 }
 
-/* Grains of a block of this order, or NO_GRAIN: splits the smallest free block that holds it. */
+/* Returns the grains of a block of this order, or NO_GRAIN. It splits the smallest free block that
+ * holds it. */
 static uint32_t take_block(struct engine_bodies *b, int order)
 {
     int from = order;

@@ -1,24 +1,24 @@
 /* The engine's bodies: token sequences and sampling of its requests, in one block of memory taken
  * at start.
  *
- * A body holds room for all tokens that its request may ever have, so that the executor can write
- * what it draws behind the known tokens while the engine looks elsewhere; request.n_tokens says how
- * many of them count. */
+ * A body holds room for all tokens that its request may ever have. So the executor can write new
+ * tokens behind the known ones while the engine does other work. request.n_tokens tells how many of
+ * them count. */
 #pragma once
 #include "core/request.h"
 
 struct engine_body {
-    const struct request_body *head; /* sampling, seed, stop ids, biases; its n_tokens is 0: they
-                                        lie apart */
+    const struct request_body *head; /* sampling, seed, stop ids, biases; with n_tokens = 0 */
     int32_t *tokens;                 /* (n_tokens_max) prompt and generated */
 };
 struct engine_bodies;
 
 struct engine_bodies *engine_bodies_open(uint32_t n_max, int64_t n_bytes);
 void engine_bodies_close(struct engine_bodies *bodies);
-/* Copies the record and makes room for n_tokens_max tokens. A handle, 0 when there is no room. */
+/* Copies the record and makes room for n_tokens_max tokens. Returns a handle, 0 when there is no
+ * room. */
 uint32_t engine_bodies_take(struct engine_bodies *bodies, const struct request_body *body,
                             int32_t n_tokens_max);
 void engine_bodies_put(struct engine_bodies *bodies, uint32_t handle);
-/* May be called by the executor's thread for a request in flight. */
+/* The executor's thread may call it for a request in flight. */
 struct engine_body engine_bodies_at(const struct engine_bodies *bodies, uint32_t handle);

@@ -1,5 +1,5 @@
-/* What a batch that ended changes: counters advance, stop rules are tested, blocks and slots of
- * what ended are free again. */
+/* Commits a batch that ended: counters advance, stop rules are tested, and blocks and slots of
+ * ended requests become free. */
 #include "engine/pads.h"
 #include "engine/room.h"
 #include "engine/state.h"
@@ -28,9 +28,9 @@ static bool is_stop(const struct request_body *body, int32_t token)
     return false;
 }
 
-/* How many of n_new drawn tokens count: up to and with the first that ends the request. The body's
- * stop ids are all of them: the door puts the model's end ids there unless the request ignores
- * them. */
+/* Returns how many of n_new drawn tokens count: up to and including the first that ends the
+ * request. The body's stop ids are all of them, because the API adds the model's end ids unless the
+ * request ignores them. */
 static int32_t count_until_stop(const struct engine *e, const struct request *r, int32_t n_new,
                                 bool *is_stopped)
 {
@@ -49,8 +49,8 @@ static int32_t count_until_stop(const struct engine *e, const struct request *r,
     return n_new;
 }
 
-/* Marks how the request ends, unless a cancel or deadline already said so. An answer that is whole
- * goes nowhere, whoever wanted its request back. */
+/* Marks how the request ends, unless a cancel or deadline has marked it already. A complete answer
+ * is not returned, even if its return was requested. */
 static void ends(struct engine_own *own, enum service_what what, enum service_why why)
 {
     if (own->end_what == 0 || (own->end_what == SERVICE_RETURNED && what == SERVICE_ENDED)) {
@@ -70,7 +70,7 @@ static void keep_logprobs(struct engine *e, uint32_t slot, const struct token_lo
     own->n_logprobs = (uint8_t)n_new;
 }
 
-/* The executor's word for one item, tested against what the rounds allow. */
+/* Applies the executor's answer for one item, after checks against what the rounds allow. */
 static void advance(struct engine *e, const struct engine_flight *flight, int32_t i,
                     const struct engine_exec_done *done)
 {
@@ -109,8 +109,8 @@ static void advance(struct engine *e, const struct engine_flight *flight, int32_
         ends(own, SERVICE_RETURNED, SERVICE_LEASE_OVER);
 }
 
-/* The same for an item that decodes in a simulator, where nothing stops it early. Returns whether
- * it has something to say. */
+/* Does the same for an item that decodes in a simulator, where nothing stops it early. Returns
+ * whether it has an event to send. */
 static bool advance_decode(struct engine *e, struct request *r, uint32_t slot, int32_t n)
 {
     int32_t n_before = r->n_tokens, n_after = n_before + n;
@@ -153,7 +153,8 @@ static void advance_all(struct engine *e, const struct engine_flight *flight,
     }
 }
 
-/* The policy hears of those that outran their prediction with this batch, before it is done. */
+/* Tells the policy which requests outran their prediction with this batch, before the batch is
+ * done. */
 static void tell_exceeded(struct engine *e, const struct batch *batch)
 {
     for (int32_t i = 0; i < batch->n_items && e->has_exceeded; i++) {
@@ -173,7 +174,7 @@ static void tell_exceeded(struct engine *e, const struct batch *batch)
 void engine_commit_land(struct engine *e, const struct engine_flight *flight)
 {
     struct engine_lane *lane = &e->lanes[batch_place(&flight->batch, e->options.n_deep)];
-    if (flight->batch.kind != BATCH_COPY_IN) /* else the batch behind it has them in flight */
+    if (flight->batch.kind != BATCH_COPY_IN) /* else they are in flight with the batch behind it */
         e->view.n_in_flight -= (uint32_t)flight->batch.n_items;
     e->n_flights--;
     CHECK(lane->n_flights > 0);
@@ -200,7 +201,7 @@ static void end_or_say(struct engine *e, uint32_t slot)
     engine_queue_end(e, slot, own->end_what, own->end_why);
 }
 
-/* The model is corrected by a batch as fast as it is expected on its lane. */
+/* Corrects the model by how fast the batch was, against its expected time on its lane. */
 static void observe(struct engine *e, const struct engine_flight *flight, int64_t ps)
 {
     struct schedule_service *service = &e->services[flight->batch.service];
@@ -232,7 +233,7 @@ static void write_trace(const struct engine *e, const struct engine_flight *flig
     metrics_trace_add(e->options.trace, &t);
 }
 
-/* Was anyone of them cancelled, say, while in flight? */
+/* Returns whether one of them was marked while in flight, for example cancelled. */
 static bool has_marked(struct engine *e, const struct batch *batch)
 {
     uint32_t n_marked = 0;
@@ -271,7 +272,7 @@ static void tell_done(struct engine *e, const struct batch *batch,
     engine_queue_tell(e, &event);
 }
 
-/* Batches of each request, where lanes run side by side: see look in queue.c. */
+/* Counts the batches of each request, if lanes run side by side: see look in queue.c. */
 static void count_seen(struct engine *e, const struct batch *batch, int32_t n_steps)
 {
     uint32_t n_rows = (uint32_t)(batch_n_rows(batch) * n_steps);
@@ -281,7 +282,7 @@ static void count_seen(struct engine *e, const struct batch *batch, int32_t n_st
     }
 }
 
-/* Nothing will be computed here any more: all requests go home, and none is taken. */
+/* Returns all requests and takes no new ones, because nothing will be computed here any more. */
 static void lose_executor(struct engine *e)
 {
     e->is_lost = e->is_draining = true;

@@ -1,4 +1,5 @@
-/* What rounds compute: the arithmetic that engine, real executor and modelled executor share. */
+/* Computes the work of rounds: the arithmetic that engine, real executor and modelled executor
+ * share. */
 #include "engine/exec.h"
 
 /* Tokens that may still be drawn. */

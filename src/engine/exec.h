@@ -1,10 +1,9 @@
-/* What an engine needs of whatever computes: the real executor (run) and the modelled one (sim)
- * show this face.
+/* The executor's interface: the real executor (run) and the modelled one (sim) implement it.
  *
- * begin starts batches on one lane, in turn, for n_rounds rounds (fewer may be done, never more);
- * poll tells what ended. The batches' items stay where they are as long. From begin until poll
- * reports a batch, nothing of its requests moves: the engine touches neither their records nor
- * their blocks. */
+ * begin starts batches on one lane, in turn, for n_rounds rounds (fewer may be done, never more).
+ * poll returns what ended. The batches' items stay in place until then. From begin until poll
+ * reports a batch, its requests do not change: the engine touches neither their records nor their
+ * blocks. */
 #pragma once
 #include "core/batch.h"
 #include "core/request.h"
@@ -12,7 +11,7 @@
 
 struct kv;
 
-/* What the engine lends its executor, constant after attach. */
+/* Data that the engine lends its executor, constant after attach. */
 struct engine_exec_view {
     const struct request *requests; /* the engine's table, by slot */
     struct engine_bodies
@@ -23,14 +22,14 @@ struct engine_exec_done {
     uint32_t batch;
     int32_t n_steps; /* rounds done */
     int64_t begin_ns, end_ns;
-    const int32_t
-        *n_new; /* per item: tokens drawn, 0.. ; they stand in the body behind the known tokens */
+    const int32_t *n_new; /* per item: number of drawn tokens, 0 or more; they follow the known
+                                       tokens in the body */
     const struct token_logprobs *const
-        *logprobs;  /* per item: n_new of them, or NULL where not wanted; NULL when none are */
-    /* The executor could not compute it: its requests are returned. Behind a copy in that failed,
-     * the batches begun with it fail too, since they would read what it should have brought. */
+        *logprobs; /* per item: n_new of them, or NULL if not wanted; NULL when none are */
+    /* The executor could not compute it: its requests are returned. After a failed copy in, the
+     * batches begun with it fail too, since they would read what it should have copied. */
     bool is_failed;
-    bool is_lost; /* and it will compute nothing any more: all requests are returned */
+    bool is_lost; /* it also computes nothing any more, so all requests are returned */
 };
 struct engine_exec {
     void *self;
@@ -39,17 +38,18 @@ struct engine_exec {
     void (*cut)(void *self, uint16_t lane); /* end at the next step boundary */
     bool (*poll)(void *self,
                  struct engine_exec_done *done); /* pointers stay valid until the next poll */
-    int (*wait_fd)(void *self);     /* readable when poll has news; -1 in the simulator */
-    int64_t (*next_ns)(void *self); /* simulator: when poll will have news; TIME_NEVER otherwise */
-    /* Simulator, of the batch that poll told of last, before anything of its requests has changed:
-     * when its from-th round ended (from 1), and the longest time between the ends of two rounds
-     * since then. NULL: nobody knows. */
+    int (*wait_fd)(void *self);     /* readable when poll has a result; -1 in the simulator */
+    int64_t (*next_ns)(void *self); /* simulator: next result of poll; TIME_NEVER: none */
+    /* Simulator: for the batch that poll returned last, before any of its requests has changed.
+     * Returns when its from-th round ended (from 1), and the longest time between the ends of two
+     * rounds since then. NULL: unknown. */
     void (*rounds)(void *self, int32_t from, int64_t *first_ns, int64_t *gap_ns);
-    /* Simulator: rounds that have not ended by now are not done, nor told. NULL: it can't. */
+    /* Simulator: rounds that have not ended by now are neither done nor reported. NULL: it can't
+     * stop. */
     void (*stop)(void *self, uint16_t lane);
 };
 
-/* ---- What n_rounds means, in one place for engine and executors. ----
+/* ---- The meaning of n_rounds, in one place for engine and executors. ----
  *
  * A round computes item.n_tokens positions of each item, or what it lacks when that is less (so the
  * rounds after catching up compute one token each). A token is drawn whenever all known tokens are
@@ -71,10 +71,11 @@ static inline struct engine_progress engine_exec_progress(const struct request *
     }
     return engine_exec_progress_of_rounds(request, n_item_tokens, n_rounds);
 }
-/* Rounds until the request draws its last token: n_tokens_max or the end of its lease. */
+/* Returns the rounds until the request draws its last token: n_tokens_max or the end of its
+ * lease. */
 int32_t engine_exec_rounds(const struct request *request, int32_t n_item_tokens);
-/* What the first round of a batch computes, by the records as they are now. */
+/* Returns what the first round of a batch computes, by the present records. */
 struct perf_load engine_exec_load(const struct batch *batch, const struct request *requests);
-/* The same of one of its rounds, the first being 0. */
+/* Returns the same for one of its rounds, the first being 0. */
 struct perf_load engine_exec_load_of_round(const struct batch *batch,
                                            const struct request *requests, int32_t round);

@@ -1,4 +1,5 @@
-/* The engine's face: opening, mail, control. The iteration is in step.c, what ends in commit.c.
+/* The engine's public functions: opening, mail, control. The iteration is in step.c, and the end of
+ * batches in commit.c.
  *
  * All memory is taken here at open, sized by the options; nothing is allocated afterwards. */
 #include "engine/log.h"
@@ -228,8 +229,8 @@ void engine_close(struct engine *e)
 
 /* ---- Mail. ---- */
 
-/* Why this request can never be served here, with a sentence; NONE when it can. fits: it does
- * now. */
+/* Returns why this request can never be served here, with a sentence; NONE when it can. fits: it
+ * fits now. */
 static enum service_why never_why(const struct engine *e, const struct request *request,
                                   const struct request_body *body, bool fits, char text[256])
 {
@@ -264,7 +265,7 @@ static enum service_why never_why(const struct engine *e, const struct request *
     return SERVICE_WHY_NONE;
 }
 
-/* Fills the slot's record; the request is nobody's yet. */
+/* Fills the slot's record. The request belongs to no list yet. */
 static void record(struct engine *e, uint32_t slot, const struct request *request, uint32_t body)
 {
     struct request *r = &e->requests[slot];
@@ -308,7 +309,7 @@ bool engine_submit(struct engine *e, const struct request *request, const struct
     enum service_why why = never_why(e, request, body, fits, text);
     if (why != SERVICE_WHY_NONE)
         return engine_say_refusal(e, request, SERVICE_ENDED, why, text);
-    if (!fits) /* other models' weights have its room: it waits at home */
+    if (!fits) /* other models' weights have its room, so it waits at the gateway */
         return engine_say_refusal(e, request, SERVICE_RETURNED, SERVICE_NO_SPACE, NULL);
     if (e->bodies && e->n_free_slots > 0 && earlier == ENGINE_IDS_NONE)
         handle = engine_bodies_take(e->bodies, body, request->n_tokens_max);
@@ -410,7 +411,7 @@ bool engine_remove_service(struct engine *e, int service, int64_t now_ns)
     if (!engine_has_service(e, service) || e->room_state[service] != ENGINE_ROOM_NONE ||
         engine_is_service_busy(e, service))
         return false;
-    for (uint32_t slot = 0; slot < e->n_used; slot++) /* what has still to be said of it */
+    for (uint32_t slot = 0; slot < e->n_used; slot++) /* events that are still unsent */
         if (e->requests[slot].state != REQUEST_FREE && e->requests[slot].service == service)
             return false;
     engine_log_word(e, ENGINE_LOG_REMOVED,

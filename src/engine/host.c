@@ -1,10 +1,10 @@
-/* The engine's thread: mail in, events and answers out, sleep in between.
+/* The engine's thread: it takes mail, sends events and answers, and sleeps in between.
  *
- * Mail is a ring of records {uint32 kind, payload}; what the owner reads back are three rings:
- * events, answers, reports. Each ring has one writer and one reader, and nothing else is shared but
- * two flags: is_stopping, and is_blocked (the engine has something to say that did not fit: the
- * reader wakes it when there is room). The engine takes mail only as far as it can answer it, so
- * the inbox holds back the owner when the owner does not read. */
+ * Mail is a ring of records {uint32 kind, payload}. The owner reads back three rings: events,
+ * answers, reports. Each ring has one writer and one reader. Only two flags are shared besides:
+ * is_stopping, and is_blocked (an event of the engine did not fit, so the reader wakes it when
+ * there is room). The engine takes mail only as far as it can answer it, so the inbox holds back
+ * the owner when the owner does not read. */
 #include "engine/host.h"
 
 #include "base/mem.h"
@@ -21,7 +21,7 @@
 
 #define HOST_RING_BYTES    (4 << 20)
 #define HOST_ANSWERS_BYTES (64 << 10)
-#define HOST_ASKS_MAX      512 /* asks without an answer: they all fit into the ring of answers */
+#define HOST_ASKS_MAX      512 /* calls without an answer; they fit into the ring of answers */
 #define HOST_REPORTS_BYTES (64 << 10) /* or more, for an engine of many models */
 #define HOST_REPORT_NS     (100 * TIME_NS_PER_MS)
 #define HOST_BLOCKED_NS    (TIME_NS_PER_MS) /* looks for room again at least this often */
@@ -57,9 +57,9 @@ struct mail_add {
     struct service_spec spec;
     struct kv_layout layout;
 };
-struct pending { /* of one service: asks that take their time */
+struct pending { /* of one service: control calls that take their time */
     bool wants_room, is_emptying;
-    int n_closing; /* asks to close it */
+    int n_closing; /* calls to close it */
     int64_t weights_bytes, activation_bytes;
 };
 
@@ -101,7 +101,8 @@ static bool emit(void *self, const struct service_event *event, const void *payl
     host->has_news = true;
     if (host->drops_events || ring_put(host->events, event, sizeof(*event), payload, n_bytes))
         return true;
-    /* Say so, then look once more: either we see the room or the reader sees the flag. */
+    /* It sets the flag, then looks once more. Either we see the room or the reader sees the
+     * flag. */
     atomic_exchange(&host->is_blocked, true);
     return ring_put(host->events, event, sizeof(*event), payload, n_bytes);
 }
@@ -110,14 +111,14 @@ static void report(struct engine_host *host, int64_t now_ns)
 {
     struct engine_report *r = &host->said;
     size_t n_bytes = engine_report_bytes(host->n_services);
-    memset(r, 0, n_bytes); /* what lies between its fields, too: it leaves as bytes */
+    memset(r, 0, n_bytes); /* the padding between its fields too, since it leaves as bytes */
     engine_report(host->engine, r, now_ns);
     r->host_ns = host->host_ns;
     host->next_report_ns = now_ns + host->report_ns;
-    host->has_news |= ring_put(host->reports, r, n_bytes, NULL, 0); /* full: the next one will do */
+    host->has_news |= ring_put(host->reports, r, n_bytes, NULL, 0); /* full: the next follows */
 }
 
-/* The report goes first: who hears of a change finds its bytes there. */
+/* The report goes first, so that a reader of the change finds its bytes there. */
 static void answer(struct engine_host *host, const struct engine_host_answer *a)
 {
     report(host, time_now_ns());
@@ -125,7 +126,7 @@ static void answer(struct engine_host *host, const struct engine_host_answer *a)
     CHECK(ring_put(host->answers, a, sizeof(*a), NULL, 0));
 }
 
-/* False: its refusal found no room, it stays in the inbox. */
+/* Returns false when its refusal had no room; then it stays in the inbox. */
 static bool take_submit(struct engine_host *host, const void *record, size_t n_bytes)
 {
     struct mail_submit mail;
@@ -136,12 +137,12 @@ static bool take_submit(struct engine_host *host, const void *record, size_t n_b
         memcpy(host->body, (const unsigned char *)record + sizeof(mail), body_bytes);
         body = (const void *)host->body;
         if (!request_body_is_valid(body, body_bytes, LIMIT_VOCABULARY))
-            body = NULL; /* the engine says what is wrong */
+            body = NULL; /* the engine explains the fault */
     }
     return engine_submit(host->engine, &mail.request, body, time_now_ns());
 }
 
-/* An ask for room that a later ask overtakes got none. */
+/* A call for room that a later call overtakes gets no room. */
 static void give_up_room(struct engine_host *host, int service)
 {
     if (host->pending[service].wants_room)
@@ -158,7 +159,7 @@ static void answer_emptied(struct engine_host *host, int service, bool is_done)
                                                .service = (uint16_t)service });
 }
 
-/* Who has a batch in flight is empty once that has ended. */
+/* A service with a batch in flight becomes empty when that batch ends. */
 static void empty(struct engine_host *host, int service, bool even_busy)
 {
     if (!even_busy && engine_is_service_busy(host->engine, service))
@@ -251,8 +252,8 @@ static void take_mail(struct engine_host *host)
     }
 }
 
-/* Asks that take their time go on: services closing, then rooms being made (of what those leave),
- * the drain. */
+/* Continues control calls that take their time: services that close, then rooms being made (from
+ * what those leave), the drain. */
 static void go_on(struct engine_host *host)
 {
     for (int service = 0; service < host->n_services; service++) {
@@ -293,7 +294,7 @@ static void sleep_until(struct engine_host *host, int64_t wake_ns)
     (void)pace_due(&host->pace, wake_ns, "woke later than asked by");
 }
 
-/* Closes every service, so that no batch begins any more. True when none is in flight. */
+/* Closes every service, so that no batch begins any more. Returns true when none is in flight. */
 static bool stop(struct engine_host *host)
 {
     bool is_done = true;
@@ -346,8 +347,8 @@ static struct ring *ring_open(uint64_t capacity)
     return ring;
 }
 
-/* A record lies in one piece, and finds room wherever the one before it ended in a ring of twice
- * its size. */
+/* A record lies in one piece. In a ring of twice its size it finds room wherever the one before it
+ * ended. */
 static uint32_t bytes_for(uint64_t n_bytes, uint64_t n_longest)
 {
     while (n_bytes < 2 * n_longest)
@@ -415,7 +416,8 @@ static bool put_cancel(struct engine_host *host, const struct mail_cancel *mail)
     return ring_put(host->inbox, mail, sizeof(*mail), NULL, 0);
 }
 
-/* Cancels that found no room before. False: there still are some, so nothing may overtake them. */
+/* Sends cancels that had no room before. Returns false while some remain, so that nothing overtakes
+ * them. */
 static bool put_cancels(struct engine_host *host)
 {
     size_t n = 0;
@@ -471,7 +473,7 @@ bool engine_host_next(struct engine_host *host, struct service_event *event, con
         wake_clear(&host->news_wake);
         if (!ring_is_empty(host->events) || !ring_is_empty(host->answers) ||
             !ring_is_empty(host->reports))
-            wake_up(&host->news_wake); /* unread, or just come: it stays readable */
+            wake_up(&host->news_wake); /* unread, or just arrived, so it stays readable */
         if (!ring_peek(host->events, &record, &n_bytes))
             return false;
     }

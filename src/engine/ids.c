@@ -1,4 +1,4 @@
-/* Chains of slots; at most one is expected in each place. */
+/* Keeps chains of slots; at most one is expected in each place. */
 #include "engine/ids.h"
 
 #include "base/mem.h"

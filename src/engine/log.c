@@ -17,7 +17,7 @@ enum { LOG_BUFFER_BYTES = 1 << 18, LOG_HEAD_BYTES = 16 };
 
 struct engine_log {
     int fd;
-    bool is_over;   /* full, or the disk said no: nothing more is written */
+    bool is_over;   /* full, or the disk failed: nothing more is written */
     bool is_failed; /* something could not be written */
     int64_t n_bytes, n_bytes_max, flushed_ns;
     uint64_t check;
@@ -33,7 +33,8 @@ static uint64_t check_of(const unsigned char *head, const unsigned char *payload
     return n_bytes > 0 ? hash_fast(payload, n_bytes, check).low : check;
 }
 
-/* Its kind, and a check of the payload's size: a damaged size is not taken for the log's end. */
+/* Makes the kind's word with a check of the payload's size, so that a damaged size is not taken for
+ * the log's end. */
 static uint32_t first_word(uint32_t kind, uint32_t n_bytes)
 {
     return kind | ((n_bytes + 1) * 0x9e3779b1u & 0xffff0000u);
@@ -145,7 +146,7 @@ bool engine_log_close(struct engine_log *log)
     return is_written;
 }
 
-/* ---- What the engine tells. ---- */
+/* ---- The engine's records. ---- */
 
 void engine_log_opened(const struct engine *e)
 {
@@ -232,7 +233,7 @@ void engine_log_added(const struct engine *e, int service, const struct service_
     engine_log_put(e->options.log, ENGINE_LOG_ADDED);
 }
 
-/* What stands in the buffer goes out now and then, so that little is lost with the process. */
+/* Flushes the buffer now and then, so that little is lost if the process dies. */
 void engine_log_step(const struct engine *e, int64_t now_ns)
 {
     struct engine_log *log = e->options.log;
@@ -285,7 +286,7 @@ void engine_log_plan(const struct engine *e, const struct schedule_plan *plan)
                         &(struct engine_log_word){ .id = engine_log_plan_hash(plan) });
 }
 
-/* Everything that a plan says, field by field: structures have padding. */
+/* Hashes all of a plan, field by field, since structures have padding. */
 uint64_t engine_log_plan_hash(const struct schedule_plan *plan)
 {
     int64_t head[6] = { plan->n_batches,      plan->n_items,  plan->n_rounds,

@@ -1,17 +1,17 @@
-/* The engine's log: all that an engine is a function of, so that its every plan can be had again.
+/* The engine's log: all inputs of an engine, so that its every plan can be computed again.
  *
- * A file of records in the order in which things happened: first what the engine was opened with,
- * then each mail with its time, each step with its time, and inside a step what the executor
- * answered, what emit refused, and a hash of every plan. It holds prompts and answers as token ids:
- * as secret as they are.
+ * It is a file of records in the order of events. First come the engine's options. Then each mail
+ * and each step follow with their times. Inside a step come the executor's answers, the events that
+ * emit refused, and a hash of every plan. It holds prompts and answers as token ids, so it is as
+ * secret as they are.
  *
- * Format, little-endian, as this build lays its records out (the sizes stand in the first one, and
- * another layout is refused): the file is a row of
+ * The format is little-endian and has this build's record layouts. The first record has the sizes,
+ * and another layout is refused. The file is a sequence of
  *   uint16 kind, uint16 check of n_bytes, uint32 n_bytes of the payload, uint64 check, payload,
  *   zeros up to 8 bytes.
- * check = XXH3 of the first 8 bytes and the payload, seeded with the record's before: nothing can
- * be lost, moved or changed unseen. A log that its process could not finish ends with a whole
- * record or in the middle of one. */
+ * check = XXH3 of the first 8 bytes and the payload, seeded with the check of the record before. So
+ * a record can't be lost, moved or changed unnoticed. A log that its process could not finish ends
+ * with a whole record or in the middle of one. */
 #pragma once
 #include "base/status.h"
 #include "core/service_spec.h"
@@ -30,11 +30,11 @@ enum engine_log_kind {
     ENGINE_LOG_DRAIN,
     ENGINE_LOG_STEP,    /* its time */
     ENGINE_LOG_DONE,    /* struct engine_log_done, n_new (n_items), tokens (their sum) */
-    ENGINE_LOG_REFUSED, /* id: number of the call of emit that found no room, the first being 0 */
+    ENGINE_LOG_REFUSED, /* id: number of the call of emit that had no room, from 0 */
     ENGINE_LOG_PLAN,    /* id: hash of a plan */
-    ENGINE_LOG_FULL,    /* the file reached its limit: the record ends here, the engine went on */
-    ENGINE_LOG_EMPTY,   /* service */
-    ENGINE_LOG_ADDED,   /* service; its spec and layout */
+    ENGINE_LOG_FULL,  /* the file reached its limit: the log ends here, while the engine went on */
+    ENGINE_LOG_EMPTY, /* service */
+    ENGINE_LOG_ADDED, /* service; its spec and layout */
     ENGINE_LOG_REMOVED, /* service */
     ENGINE_LOG_KINDS,
 };
@@ -67,23 +67,24 @@ struct engine_log_done {
     uint32_t is_failed, has_logprobs;   /* is_failed: 2 where the device was lost */
 };
 
-/* ---- Writing: the engine's own thread, into a buffer that goes out when it is full. ---- */
+/* ---- Writing: by the engine's own thread, into a buffer that is flushed when full. ---- */
 struct engine;
 struct engine_log;
-/* The file is made anew, readable by its owner only. At most n_bytes_max bytes are written: then
- * the log ends with FULL, and the engine goes on. */
+/* Makes the file anew, readable only by its owner. At most n_bytes_max bytes are written. Then the
+ * log ends with FULL, and the engine goes on. */
 enum status engine_log_open(struct engine_log **log, const char *path, int64_t n_bytes_max,
                             struct fault *fault) MUST_USE;
 /* The same for one of several engines: engine 0 logs to FILE, engine e to FILE.e. */
 enum status engine_log_open_numbered(struct engine_log **out, const char *file, int engine,
                                      int64_t n_bytes_max, struct fault *fault) MUST_USE;
-/* Writes what is left; NULL: nothing to do. False: not all could be written, as was logged. */
+/* Writes what is left; NULL: does nothing. Returns false when not all could be written, which was
+ * logged. */
 bool engine_log_close(struct engine_log *log);
-/* A record: its payload piece by piece, then its kind. */
+/* Write a record: its payload piece by piece, then its kind. */
 void engine_log_add(struct engine_log *log, const void *bytes, size_t n);
 void engine_log_put(struct engine_log *log, enum engine_log_kind kind);
 
-/* What the engine tells its log; nothing when it has none. */
+/* Records of the engine; they do nothing without a log. */
 void engine_log_opened(const struct engine *engine);
 void engine_log_submit(const struct engine *engine, const struct request *request,
                        const struct request_body *body, int64_t now_ns);
@@ -95,7 +96,7 @@ void engine_log_added(const struct engine *engine, int service, const struct ser
                       const struct kv_layout *layout, int64_t now_ns);
 void engine_log_step(const struct engine *engine, int64_t now_ns);
 void engine_log_done(const struct engine *engine, const struct engine_exec_done *done);
-/* Items of whom an answer tells: none of a batch that failed or copied. */
+/* Returns the number of items in an answer: none for a batch that failed or copied. */
 struct engine_flight;
 int32_t engine_log_items(const struct engine_flight *flight, bool is_failed);
 void engine_log_plan(const struct engine *engine, const struct schedule_plan *plan);
@@ -113,6 +114,7 @@ struct engine_log_record {
     size_t n_bytes;
 };
 enum engine_log_read { ENGINE_LOG_RECORD, ENGINE_LOG_END, ENGINE_LOG_CUT, ENGINE_LOG_BROKEN };
-/* The next record. END: there is none; CUT: the log ends inside of one; BROKEN: its check fails. */
+/* Reads the next record. END: no record is left; CUT: the log ends inside of one; BROKEN: its check
+ * fails. */
 enum engine_log_read engine_log_next(struct engine_log_reader *reader,
                                      struct engine_log_record *record);

@@ -53,7 +53,7 @@ void engine_pads_begin_service(struct engine_pads *pads, int service)
         pads->services[service] = (struct account){ .n_batches = 0 };
 }
 
-/* A static batch is over when all of its members are. */
+/* Counts a static batch as over when all of its members are. */
 static void count_over(struct engine *e, const struct batch *batch, struct account *account)
 {
     bool is_early = true;

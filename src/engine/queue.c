@@ -1,4 +1,4 @@
-/* The ways of a request through an engine: slots, waiting lists, running arrays. See state.h. */
+/* Moves requests through an engine: slots, waiting lists, running arrays. See state.h. */
 #include "engine/room.h"
 #include "engine/state.h"
 #include "engine/swap.h"
@@ -64,8 +64,8 @@ static void insert(struct engine *e, struct engine_queue *queue, uint32_t slot)
     tree_insert(&queue->tree, e->waiting_nodes, slot, waiting_key(r), r->id);
 }
 
-/* Who stands behind the slot when it waits; SCHEDULE_NONE: nobody. Most come last, and most of
- * those that come back belong to the first; a tree finds the others' places. */
+/* Returns the request behind the slot when it waits; SCHEDULE_NONE: none. Most new requests are
+ * last, and most returning ones are among the first. A tree finds the places of the others. */
 static uint32_t find_next(struct engine *e, struct engine_queue *queue, uint32_t first,
                           uint32_t slot)
 {
@@ -83,7 +83,8 @@ static uint32_t find_next(struct engine *e, struct engine_queue *queue, uint32_t
     return tree_next(&queue->tree, e->waiting_nodes, slot);
 }
 
-/* The service got its first request, or lost its last: the list of the busy is kept in order. */
+/* Updates the ordered list of busy services after the service got its first request, or lost its
+ * last. */
 static void note_busy(struct engine *e, uint16_t service)
 {
     const struct schedule_service *s = &e->services[service];
@@ -123,7 +124,7 @@ void engine_queue_wait(struct engine *e, uint32_t slot)
     e->own[slot].is_matched = false;
 }
 
-/* It waits for nothing any more, or gives the blocks of its prefix hit back. */
+/* It does not wait any more, or gives the blocks of its prefix hit back. */
 static void forget_hit(struct engine *e, uint32_t slot)
 {
     e->n_waiting_matched -= e->own[slot].holds_hit;
@@ -151,8 +152,8 @@ static void leave_waiting(struct engine *e, uint32_t slot)
     forget_hit(e, slot);
 }
 
-/* Notes what its service has computed as it begins, and adds what came since as it stops. With
- * several lanes others of its service may run beside it: engine_commit counts its own batches. */
+/* Notes its service's counts when it begins, and adds the difference when it stops. With several
+ * lanes others of its service may run beside it: engine_commit counts its own batches. */
 static void look(struct engine *e, uint32_t slot, bool begins)
 {
     if (e->seen == NULL || e->n_slots > 1)

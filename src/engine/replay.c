@@ -1,10 +1,10 @@
-/* Replaying an engine's log: see replay.h.
+/* Replays an engine's log: see replay.h.
  *
- * The reader goes through the log once, in order. Mail and steps are the loop's; what lies inside a
- * step is asked for by the engine itself, through the executor and emit that are made of the log:
- * poll finds DONE or nothing, emit finds REFUSED with its number, planned finds PLAN. Whatever the
- * engine would not survive (CHECK) is looked at here first: a log is read like anything that a
- * stranger wrote. */
+ * The reader goes through the log once, in order. The loop handles mail and steps. The engine
+ * itself requests the records inside a step, through an executor and an emit that the log answers.
+ * There poll finds DONE or nothing, emit finds REFUSED with its number, and planned finds PLAN.
+ * Values that would make the engine fail (CHECK) are checked here first, because a log is untrusted
+ * input. */
 #include "engine/replay.h"
 
 #include "base/mem.h"
@@ -31,7 +31,7 @@ struct replay {
     int64_t now_ns;
     uint64_t n_emits;
     int64_t n_step_plans;
-    struct token_logprobs *logprobs; /* zeros: what they say changes no plan */
+    struct token_logprobs *logprobs; /* zeros, since their values change no plan */
     const struct token_logprobs *logprobs_at[LIMIT_BATCH_ITEMS];
     int32_t n_new[LIMIT_BATCH_ITEMS];
     const struct engine_replay_options *asked;
@@ -60,13 +60,13 @@ static void advance(struct replay *p)
     }
 }
 
-/* Is the next record of this kind and at least so long? */
+/* Returns whether the next record has this kind and at least this length. */
 static bool is_next(const struct replay *p, enum engine_log_kind kind, size_t n_bytes)
 {
     return p->has_record && !p->is_over && p->record.kind == kind && p->record.n_bytes >= n_bytes;
 }
 
-/* ---- The executor and the submitter that the log makes. ---- */
+/* ---- The executor and the submitter that the log drives. ---- */
 
 static void attach(void *self, const struct engine_exec_view *view)
 {
@@ -88,7 +88,8 @@ static void cut(void *self, uint16_t lane)
     (void)lane;
 }
 
-/* Puts what each item drew behind its known tokens. False: it can't have drawn that. */
+/* Puts the drawn tokens of each item behind its known ones. Returns false when it can't have drawn
+ * them. */
 static bool take_tokens(struct replay *p, const struct engine_flight *flight,
                         const struct engine_log_done *head, const int32_t *words)
 {
@@ -213,8 +214,8 @@ static void describe(const struct schedule_plan *plan, char text[160])
                  b->n_items > 0 ? b->items[0].slot : 0, b->n_items > 0 ? b->items[0].n_tokens : 0);
 }
 
-/* Is it the plan of then? Under a configuration that nobody checked a policy may say anything, so
- * it is looked at before the engine follows it. */
+/* Returns whether it is the logged plan. Under an unchecked configuration a policy may plan
+ * anything, so the plan is checked before the engine follows it. */
 static bool planned(void *self, const struct schedule_plan *plan)
 {
     struct replay *p = self;
@@ -278,7 +279,7 @@ static void set_options(struct replay *p, const struct engine_log_opened *o)
     };
 }
 
-/* What the engine was opened with. NULL, or what is wrong with it. */
+/* Reads the engine's options. Returns NULL, or what is wrong with them. */
 static const char *read_opened(struct replay *p, const struct engine_replay_options *options)
 {
     struct engine_log_opened o;
@@ -421,7 +422,7 @@ static void open_service(struct replay *p, const struct engine_log_record *recor
         engine_open_service(p->engine, word->service, &perf, word->now_ns);
 }
 
-/* One record outside of a step; the engine asks for those behind it. */
+/* Handles one record outside of a step; the engine requests those behind it. */
 static void follow(struct replay *p)
 {
     const struct engine_log_record record = p->record;
@@ -467,7 +468,7 @@ static void follow(struct replay *p)
         (void)engine_step(p->engine, word.now_ns);
         break;
     default:
-        /* An answer, plan or refusal that the engine did not ask for: it went another way. */
+        /* The engine did not request this answer, plan or refusal, so it took another path. */
         wrong(p, "the engine had no question for this answer");
         break;
     }

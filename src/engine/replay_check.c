@@ -1,4 +1,4 @@
-/* Could this be what an engine was opened with, and what it was told? See replay_check.h. */
+/* Checks whether an engine could have these options and this mail. See replay_check.h. */
 #include "engine/replay_check.h"
 
 #include "core/coefficients.h"
@@ -69,7 +69,7 @@ const char *engine_replay_check_config(const struct schedule_config *config)
     return schedule_config_is_sound(config) ? NULL : "thresholds that no policy can have";
 }
 
-/* What the engine will take, about. */
+/* Returns about how much memory the engine will take. */
 int64_t engine_replay_check_memory(const struct engine_log_opened *o)
 {
     int64_t n_requests = o->n_requests_max, stride = o->kv_bounds.blocks_per_unit_max;

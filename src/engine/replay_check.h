@@ -1,5 +1,5 @@
-/* What a log says that an engine was opened with and told, looked at before an engine believes it.
- * Each sentence is NULL when all is well. Private to this room. */
+/* Checks a log's records of an engine's options and mail, before an engine uses them. Each function
+ * returns NULL when all is well, else a sentence. Private to this room. */
 #pragma once
 #include "engine/log.h"
 

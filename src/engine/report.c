@@ -1,4 +1,4 @@
-/* What an engine tells of itself, and whether all of it agrees. */
+/* Makes an engine's report, and checks that its state is consistent. */
 #include "engine/pads.h"
 #include "engine/state.h"
 #include "schedule/quota.h"
@@ -43,7 +43,7 @@ static void report_service(const struct engine *e, int service, struct service_r
     engine_pads_report(e->pads, service, report);
 }
 
-/* What the policy gives each as its part of the pool. */
+/* Reports the policy's quota of each service. */
 static RARE void report_quotas(const struct engine *e, struct engine_report *report)
 {
     struct schedule_report own = { .n_services = 0 };
@@ -53,7 +53,7 @@ static RARE void report_quotas(const struct engine *e, struct engine_report *rep
         report->services[i].kv_quota_bytes = own.services[i].n_units_quota * kv_unit_bytes(e->kv);
 }
 
-/* Who holds which part of the pool, and which would be his (MuxServe, section 3.3). */
+/* Reports each service's part of the pool, and the part that it is due (MuxServe, section 3.3). */
 static void report_shares(const struct engine *e, struct engine_report *report)
 {
     double dues[LIMIT_SERVICES];
@@ -84,8 +84,8 @@ void engine_report(const struct engine *e, struct engine_report *report, int64_t
     memset(report, 0, offsetof(struct engine_report, services));
     report->engine = e->options.id;
     report->is_draining = e->is_draining;
-    /* An idle engine whose last batch failed may be tried again: only a batch can show what it is
-     * now. */
+    /* An idle engine whose last batch failed may be tried again, since only a batch can show its
+     * present state. */
     bool is_idle = e->n_free_slots == e->options.n_requests_max;
     report->is_healthy = e->is_healthy || (is_idle && !e->is_lost);
     report->now_ns = now_ns;
@@ -135,7 +135,7 @@ static bool is_service_sound(const struct engine *e, int service)
     return true;
 }
 
-/* A slot by itself: counts in range, blocks that cover what is computed. */
+/* Checks a slot by itself: counts in range, and blocks that cover what is computed. */
 static bool is_slot_sound(const struct engine *e, uint32_t slot)
 {
     const struct request *r = &e->requests[slot];

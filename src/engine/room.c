@@ -1,19 +1,19 @@
-/* Models come and go: the ledger's bytes move between weights and the KV pool.
+/* Models enter and leave: the ledger's bytes move between weights and the KV pool.
  *
  *   NONE --engine_make_room--> WANTED --enough units closed--> BOOKED --engine_open_service--> OPEN
  *     ^------engine_close_service----------------------------------|                            |
  *     ^-engine_close_service, none of its requests in flight-- CLOSING <--engine_empty_service--|
  *
- * While a model is WANTED the pool shrinks as requests leave; who holds a closing unit is preempted
- * and computes again elsewhere. What can't run in what will be left goes home, but for an answer
- * that has begun: the model waits for its end. The pool grows back by whatever nobody has booked or
- * wants. */
+ * While a model is WANTED the pool shrinks as requests leave. A request that holds a closing unit
+ * is preempted, and is recomputed elsewhere. A request that can't run in what will be left is
+ * returned, except when its answer has begun: the model waits for its end. The pool grows back by
+ * the bytes that no model has booked or wants. */
 #include "engine/room.h"
 
 #include "base/time.h"
 #include <string.h>
 
-/* Who went home at the end of a slice is back by then. */
+/* A request that was returned at the end of a slice is back by then. */
 static const int64_t AWAY_NS = 5 * TIME_NS_PER_S;
 
 static void set_wanted(struct engine *e, int service, int64_t n_bytes)
@@ -43,10 +43,10 @@ static void shrink_pool(struct engine *e, int64_t free_bytes)
 {
     e->is_pool_shrunk = true;
     for (;;) {
-        tell_ledger(e); /* units may have closed since: as their requests left */
+        tell_ledger(e); /* units may have closed since, as their requests left */
         int64_t missing = free_bytes - ledger_free_bytes(&e->ledger);
         if (missing <= 0) {
-            (void)kv_shrink(e->kv, 0); /* their memory goes back before anyone uses the bytes */
+            (void)kv_shrink(e->kv, 0); /* their memory is given back before the bytes are used */
             return;
         }
         (void)kv_shrink(e->kv, missing);
@@ -62,8 +62,8 @@ static void shrink_pool(struct engine *e, int64_t free_bytes)
     }
 }
 
-/* Tokens that a request may have in a pool of so many units that is otherwise empty; the last one's
- * keys are never computed. */
+/* Returns the tokens that a request may have in an otherwise empty pool of n_units. The last
+ * token's keys are never computed. */
 static int64_t most_tokens(const struct engine *e, int service, int64_t n_units)
 {
     int32_t block_tokens = kv_layout(e->kv, service)->block_tokens;
@@ -75,7 +75,7 @@ static bool has_begun(const struct request *r)
     return r->n_tokens > r->n_prompt;
 }
 
-/* Bytes of models that are leaving: they come back with the last batch in flight. */
+/* Returns the bytes of models that are leaving. They become free with the last batch in flight. */
 static int64_t closing_bytes(const struct engine *e)
 {
     int64_t sum = 0;
@@ -87,7 +87,8 @@ static int64_t closing_bytes(const struct engine *e)
     return sum;
 }
 
-/* Once those that want in have their bytes; a pool of nothing serves nobody. */
+/* Returns the units that are left when models that want room have their bytes; at least one, since
+ * an empty pool serves no request. */
 static int64_t units_left(const struct engine *e)
 {
     int64_t n_bytes =
@@ -103,7 +104,7 @@ bool engine_room_fits(const struct engine *e, const struct request *request)
     return request->n_tokens_max <= most_tokens(e, request->service, n_units);
 }
 
-/* Its answer has begun, and a model that wants in has to wait for it. */
+/* Returns whether its answer has begun, so that a model that wants room has to wait for it. */
 static bool is_waited_for(const struct engine *e, const struct request *r)
 {
     return e->wanted_sum > 0 && has_begun(r) &&
@@ -150,7 +151,7 @@ static bool is_here(const struct request *r)
     return r->state == REQUEST_WAITING || r->state == REQUEST_RUNNING;
 }
 
-/* Those that the smaller pool can never hold go home: another engine may have room. */
+/* Returns requests that the smaller pool can never hold, since another engine may have room. */
 static void return_giants(struct engine *e)
 {
     for (uint32_t slot = 0; slot < e->options.n_requests_max; slot++) {
@@ -160,7 +161,7 @@ static void return_giants(struct engine *e)
     }
 }
 
-/* The smallest pool that holds so many tokens of the service; that of now, if it doesn't. */
+/* Returns the smallest pool that holds n_tokens of the service; the present one, if it does not. */
 static int64_t units_for(const struct engine *e, int service, int32_t n_tokens)
 {
     int64_t low = 1, high = kv_budget(e->kv)->n_units_open;
@@ -174,8 +175,8 @@ static int64_t units_for(const struct engine *e, int service, int32_t n_tokens)
     return high;
 }
 
-/* Bytes of the pool that the answers that have begun want, one at a time: those here, and those
- * that wait for their next slice. */
+/* Returns the bytes of the pool that begun answers need, one at a time: those here, and those that
+ * wait for their next slice. */
 static int64_t begun_bytes(const struct engine *e)
 {
     int32_t n_tokens[LIMIT_SERVICES] = { 0 };
@@ -194,7 +195,7 @@ static int64_t begun_bytes(const struct engine *e)
     return n_units * kv_unit_bytes(e->kv);
 }
 
-/* Bytes that models not booked yet could have beside a pool of so many. */
+/* Returns the bytes that models not booked yet could have beside a pool of pool_bytes. */
 static int64_t unbooked_bytes(const struct engine *e, int64_t pool_bytes)
 {
     return ledger_free_bytes(&e->ledger) + e->ledger.pool_bytes - pool_bytes;
@@ -261,7 +262,7 @@ void engine_room_return_all(struct engine *e, int service, enum service_why why)
     struct schedule_service *s = &e->services[service];
     while (s->first_waiting != SCHEDULE_NONE)
         engine_queue_end(e, s->first_waiting, SERVICE_RETURNED, why);
-    for (uint32_t i = s->n_running; i-- > 0;) /* from the end: the array closes up behind */
+    for (uint32_t i = s->n_running; i-- > 0;) /* from the end, since the array closes up behind */
         engine_queue_end_soon(e, s->running[i], SERVICE_RETURNED, why);
     engine_step_cut(e, 0);
 }

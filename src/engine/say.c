@@ -1,9 +1,11 @@
-/* What an engine says: events that leave through emit, and those that have to wait for room.
+/* Sends the engine's events through emit, and keeps those that have to wait for room.
  *
- * Nothing is copied while it waits: what a request has to say is the tokens from own.n_said on, and
- * its last event; so the backlog is a queue of slots, each in it at most once, and its bound is the
- * table of requests. While it is not empty no batch begins, so a request has at most one batch's
- * tokens (and logprobs) unsaid. */
+ * Nothing is copied while it waits. A request's unsent events are the tokens from own.n_said on,
+ * and its last event. So the backlog is a queue of slots, each in it at most once, and the table of
+ * requests bounds it.
+ *
+ * While it is not empty no batch begins, so a request has at most one batch's tokens (and logprobs)
+ * unsaid. */
 #include "engine/log.h"
 #include "engine/pads.h"
 #include "engine/state.h"
@@ -58,7 +60,7 @@ static void tell_seen(const struct engine *e, uint32_t slot, struct service_even
     event->n_early = seen->n_early;
 }
 
-/* False: no room for the next of its events. */
+/* Returns false when the next of its events has no room. */
 static bool say_all(struct engine *e, uint32_t slot)
 {
     const struct request *r = &e->requests[slot];

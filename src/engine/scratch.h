@@ -1,4 +1,4 @@
-/* Memory that nothing outlives a call in: engines that are stepped in turn share one. */
+/* Memory that no data outlives a call in, so that engines which are stepped in turn share one. */
 #pragma once
 #include "core/batch.h"
 #include "kv/kv.h"
@@ -14,5 +14,5 @@ struct engine_scratch {
     struct kv_budget budget;                 /* of reserve */
     int32_t n_new[LIMIT_BATCH_ITEMS];        /* of commit, as all below */
     int32_t n_computed[LIMIT_BATCH_ITEMS];
-    uint32_t to_tell[LIMIT_BATCH_ITEMS]; /* those that have something to say */
+    uint32_t to_tell[LIMIT_BATCH_ITEMS]; /* slots with events to send */
 };

@@ -1,9 +1,11 @@
-/* What an engine learns of its services: solo times, lengths, arrival rates.
+/* Learns figures of the services: solo times, lengths, arrival rates.
  *
  * L-hat and sigma are exponential averages over finished requests (window 1000) of the solo time
- * X(i, o) at their true lengths; until 20 have finished X(256, 256) stands in (docs/ALGORITHMS.md
- * D-1). Arrival rates are averages over whole seconds of virtual or real time, so they depend on
- * when requests come, not on how often the engine looks. */
+ * X(i, o) at their true lengths. Until 20 have finished, X(256, 256) replaces them
+ * (docs/ALGORITHMS.md D-1).
+ *
+ * Arrival rates are averages over whole seconds of virtual or real time, so they depend on when
+ * requests come, not on how often the engine looks. */
 #include "engine/state.h"
 
 #include "base/num.h"
@@ -59,7 +61,7 @@ void engine_stats_finished(struct engine *e, const struct request *request)
     show(e, request->service);
 }
 
-/* Of the tick after so many. */
+/* Returns the weight of the next tick after n_before ticks. */
 static double weight_of_tick(int64_t n_before)
 {
     bool is_full = n_before >= STATS_RATE_TICKS; /* spares a division */
@@ -70,7 +72,7 @@ void engine_stats_tick(struct engine *e, int64_t now_ns)
 {
     if (e->next_tick_ns == 0)
         e->next_tick_ns = now_ns + TIME_NS_PER_S;
-    /* After a long sleep the rates are as good as zero: no need to walk through every second. */
+    /* After a long sleep the rates are practically zero, so not every second is processed. */
     if (now_ns - e->next_tick_ns > 1000 * TIME_NS_PER_S)
         e->next_tick_ns = now_ns - 1000 * TIME_NS_PER_S;
     if (now_ns < e->next_tick_ns)
@@ -79,10 +81,10 @@ void engine_stats_tick(struct engine *e, int64_t now_ns)
     e->next_tick_ns += n_ticks * TIME_NS_PER_S;
     int n = e->options.n_services;
     for (int service = 0; (service = set_next(&e->listed, service, n)) >= 0; service++) {
-        struct engine_stats *stats = &e->stats[service]; /* nobody comes to the others */
+        struct engine_stats *stats = &e->stats[service]; /* no requests come for the others */
         double rate = stats->rate_per_s, n_arrived = (double)stats->n_arrived_tick;
         rate += weight_of_tick(e->n_ticks) * (n_arrived - rate);
-        for (int64_t i = 1; i < n_ticks; i++) /* in these seconds nobody came */
+        for (int64_t i = 1; i < n_ticks; i++) /* no request came in these seconds */
             rate -= weight_of_tick(e->n_ticks + i) * rate;
         stats->n_arrived_tick = 0;
         if ((rate > 0) != (stats->rate_per_s > 0))

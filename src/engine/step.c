@@ -1,8 +1,9 @@
 /* One iteration: plan -> reserve -> begin, and the commit of what ended before.
  *
- * The policy says what should run; this file makes it so or says why not. A batch gets all of its
- * blocks or none (kv_reserve); a refused one does not void its neighbours. A plan of preempts only
- * is asked again at once. Batches of one lane go to the executor in one begin; a hold (n_rounds >
+ * The policy decides what should run. This file does it, or reports why not. A batch gets all of
+ * its blocks or none (kv_reserve); a refused batch does not void its neighbours. After a plan of
+ * preempts only, the policy is called again at once. Batches of one lane go to the executor in one
+ * begin; a hold (n_rounds >
  * 1) goes on until its rounds are done or something cuts it. */
 #include "engine/log.h"
 #include "engine/room.h"
@@ -14,12 +15,12 @@
 #include "schedule/lanes.h"
 #include <string.h>
 
-#define STEP_VOIDS_MAX 4 /* plans in a row of which nothing could begin */
+#define STEP_VOIDS_MAX 4 /* consecutive plans without a batch that could begin */
 #define STEP_VOID_NS   (10 * TIME_NS_PER_MS)
 
 /* ---- reserve ---- */
 
-/* What the prefix index knows by now of requests that start. */
+/* Searches the prefix index again for requests that start. */
 static void look_up(struct engine *e, struct batch *batch)
 {
     for (int32_t i = 0; i < batch->n_items; i++) {
@@ -32,8 +33,9 @@ static void look_up(struct engine *e, struct batch *batch)
     }
 }
 
-/* A hit found so late may need more blocks than the plan reckoned with (it comes with all of its
- * prefix at once): gives those back. True when there were any, so reserve may try again. */
+/* Gives back the blocks of a hit that was found this late. It may need more blocks than the plan
+ * assumed, because it comes with all of its prefix at once. Returns true when there were any, so
+ * that reserve may try again. */
 static bool undo_look_up(struct engine *e, const struct batch *batch)
 {
     bool is_changed = false;
@@ -83,7 +85,7 @@ static bool fits(struct engine *e, const struct schedule_plan *plan, uint16_t la
     return true;
 }
 
-/* Rounds until one of them draws its last token, or may say its first. */
+/* Returns the rounds until one of them draws its last token, or may send its first. */
 static int rounds_to_finish(const struct engine *e, const struct batch *batch, int n_rounds)
 {
     for (int32_t i = 0; i < batch->n_items; i++) {
@@ -97,8 +99,8 @@ static int rounds_to_finish(const struct engine *e, const struct batch *batch, i
     return n_rounds;
 }
 
-/* How many rounds of the plan this lane may hold: what the plan, the ends of requests and the
- * blocks allow. */
+/* Returns how many rounds of the plan this lane may hold: as many as the plan, the ends of requests
+ * and the blocks allow. */
 static int rounds_of(struct engine *e, const struct schedule_plan *plan, uint16_t lane)
 {
     int n_rounds = plan->n_rounds;
@@ -189,7 +191,7 @@ static const struct batch *take_off(struct engine *e, struct engine_flight *flig
     flight->batch.items = flight->items;
     flight->batch.n_decode_context = n_decode_context;
     flight->batch.id = e->next_batch;
-    if (!e->options.is_virtual || e->options.trace != NULL) /* else nobody looks at it */
+    if (!e->options.is_virtual || e->options.trace != NULL) /* else it is not used */
         flight->load = engine_exec_load(&flight->batch, e->requests);
     e->next_batch = e->next_batch == UINT32_MAX ? 1 : e->next_batch + 1;
     for (int i = 0; i < e->n_starts; i++) {
@@ -226,8 +228,8 @@ uint8_t engine_step_place(const struct engine *e, int32_t lane)
     return (uint8_t)place;
 }
 
-/* Are all requests that there are in a batch that does nothing but decode? It may be held, so that
- * who comes meanwhile waits for the end of its round. */
+/* Returns whether one batch that only decodes has all requests of the engine. It may be held, so a
+ * new request would wait for the end of its round. */
 static RARE bool holds_everybody(const struct engine *e)
 {
     for (int i = 0; i < LIMIT_BATCHES && e->n_flights == 1; i++)
@@ -237,7 +239,7 @@ static RARE bool holds_everybody(const struct engine *e)
     return false;
 }
 
-/* Of pipelines all are shown, since one that has everybody keeps the others waiting. */
+/* Shows all lanes of pipelines, since one that has all requests makes the others wait. */
 static RARE void show_pipelines(struct engine *e)
 {
     bool has_everybody = holds_everybody(e);
@@ -258,7 +260,7 @@ void engine_step_show_lane(struct engine *e, int32_t lane)
         e->lane_is_busy[lane] = e->lanes[lane].n_flights > 0;
 }
 
-/* Reserves and begins what the plan lists for one lane. Returns the batches begun; counts those
+/* Reserves and begins what the plan lists for one lane. Returns the batches begun, and counts those
  * refused. */
 static int begin_lane(struct engine *e, struct schedule_plan *plan, uint16_t lane, int *n_refused)
 {
@@ -324,7 +326,7 @@ static int begin(struct engine *e, struct schedule_plan *plan, int *n_refused)
 
 /* ---- plan ---- */
 
-/* The first few that wait are looked up early, so that plans see what they really lack. */
+/* Looks up the first few waiting requests early, so that plans see what they really lack. */
 static void match_front(struct engine *e)
 {
     for (int service = 0; service < e->options.n_services; service++) {
@@ -358,10 +360,11 @@ static bool has_work(const struct engine *e)
 
 static void plan(struct engine *e)
 {
-    int n_voids = 0; /* plans of which nothing began although nothing was preempted either */
+    int n_voids = 0; /* plans that began no batch, although none preempted anything */
     e->plan_wake_ns = TIME_NEVER;
     for (uint32_t n_asks = 0; has_work(e); n_asks++) {
-        /* Each who gives way may hold a hit again by the next plan, which is given back first. */
+        /* Each preempted request may hold a hit again by the next plan, which is given back
+         * first. */
         CHECK(n_asks <= 2 * (e->options.n_requests_max + STEP_VOIDS_MAX + 1));
         struct schedule_plan *p = &e->plan;
         int n_refused = 0;
@@ -380,7 +383,7 @@ static void plan(struct engine *e)
             return;
         verify(e, p);
         if (p->n_preempts > 0 && engine_queue_release_waiting(e))
-            continue; /* perhaps nobody has to go */
+            continue; /* perhaps no request has to leave */
         int n_begun = p->n_preempts > 0 ? engine_swap_out(e, p) : 0;
         n_begun += begin(e, p, &n_refused);
         if (n_begun > 0 && p->is_forced && p->n_batches > 0)
@@ -393,7 +396,7 @@ static void plan(struct engine *e)
             continue;
         if (e->n_flights > 0)
             return;
-        if (++n_voids > STEP_VOIDS_MAX) { /* a policy at a loss: it is asked again soon */
+        if (++n_voids > STEP_VOIDS_MAX) { /* no valid plan: the policy is called again soon */
             e->plan_wake_ns = e->view.now_ns + STEP_VOID_NS;
             return;
         }
@@ -418,7 +421,7 @@ void engine_step_cut(struct engine *e, unsigned until)
     }
 }
 
-/* What time alone changes: deadlines that pass, holds that are over. */
+/* Handles changes that time alone makes: deadlines that pass, holds that are over. */
 static void look_at_time(struct engine *e)
 {
     for (uint32_t slot = tree_first(&e->deadlines);

@@ -1,10 +1,10 @@
-/* Requests that give way to the host pool and come back from it.
+/* Swaps requests to the host pool and back.
  *
- * Out: the blocks are copied by a batch of their own on a free lane, and fall free when it commits:
- * only then does the request wait again, with n_host positions in host memory. Back: when a plan
- * starts it, its table is reserved whole and a batch of copies goes ahead of the one that computes,
- * on the same lane; batches of a lane run in turn, so the positions are there when they are read.
- * What the host pool has no room for is dropped and computed again. */
+ * Out: a separate batch on a free lane copies the blocks, which become free when it commits. Only
+ * then does the request wait again, with n_host positions in host memory. Back: when a plan starts
+ * the request, its table is reserved whole. A batch of copies precedes the one that computes, on
+ * the same lane. Batches of a lane run in turn, so the positions are there when they are read.
+ * Blocks that the host pool has no room for are dropped and recomputed. */
 #include "engine/swap.h"
 
 #include "kv/host.h"
@@ -20,7 +20,7 @@ void engine_swap_open(struct engine *e)
     e->view.swap_bytes_free = kv_host_free_bytes(e->kv);
 }
 
-/* The lane that disturbs the others least: the last that is free, -1 when none is. */
+/* Returns the lane that disturbs the others least: the last free one, -1 when none is. */
 static int32_t free_lane(const struct engine *e)
 {
     for (int32_t lane = e->options.n_lanes; lane-- > 0;)
@@ -94,7 +94,7 @@ bool engine_swap_wants_in(struct engine *e, const struct batch *batch)
         if (r->n_host == 0)
             continue;
         CHECK(r->state == REQUEST_WAITING && e->n_table_blocks[slot] == 0);
-        r->n_computed = r->n_host; /* as if they were there: they will be, ahead of the batch */
+        r->n_computed = r->n_host; /* as if they were here, since they will be before the batch */
         wants = true;
     }
     return wants;

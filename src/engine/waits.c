@@ -1,10 +1,10 @@
-/* When tokens came: the first of a request, the last, and the longest time between two. A hold is
- * as if its rounds had been planned one by one, so its tokens came with their rounds; what a slice
- * computes comes when it is over. */
+/* Computes when tokens came: the first of a request, the last, and the longest time between two. A
+ * hold counts as if its rounds had been planned one by one, so its tokens came with their rounds.
+ * The tokens of a slice come when it is over. */
 #include "engine/waits.h"
 
 /* When the first of its rounds ended (from is 1; else the from-th), and the longest time from then
- * between the ends of two. Rounds that do not stand for single steps end all at once, now. */
+ * between the ends of two. Rounds that do not represent single steps end all at once, now. */
 struct engine_rounds {
     int64_t first_ns, gap_ns;
 };

@@ -1,4 +1,4 @@
-/* Units for services that are all known. See choose.h. */
+/* Chooses units for services that are all known. See choose.h. */
 #include "kv/choose.h"
 
 #include "kv/cut.h"

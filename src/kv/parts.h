@@ -4,5 +4,5 @@
 
 /* Sets each service's part of what is open, at most what the operator allows. */
 void kv_parts_cut(const struct kv *kv, struct kv_budget *budget);
-/* The pool has other services, or another size: its budget says so. */
+/* Updates the budget after the pool got other services, or another size. */
 void kv_parts_tell(struct kv *kv);

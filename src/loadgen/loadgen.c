@@ -31,8 +31,8 @@ static struct loadgen_load load_of(struct loadgen *bench)
                                   .progress = is_seen ? show_progress : NULL };
 }
 
-/* The calls of each model that are measured alone: spread evenly over its calls. With --check each
- * stands there twice. */
+/* Chooses the calls of each model that are measured alone, spread evenly over its calls. With
+ * --check each is there twice. */
 static void choose_solos(struct loadgen *bench)
 {
     int32_t n_services = bench->set.n_services;
@@ -54,8 +54,8 @@ static void choose_solos(struct loadgen *bench)
     }
 }
 
-/* Measures each model alone; with --check the second answer must be the first. False: no connection
- * can be made. */
+/* Measures each model alone; with --check the second answer must equal the first. Returns false
+ * when no connection can be made. */
 static bool run_solos(struct loadgen *bench)
 {
     struct loadgen_load load = load_of(bench);
@@ -81,7 +81,8 @@ static bool run_solos(struct loadgen *bench)
             call->wrong = mem_copy_text("another answer when asked again");
         }
     }
-    /* Of two equal ones the second may find its prompt in the prefix cache: it is not measured. */
+    /* Only the first of two equal calls is measured, since the second may find its prompt in the
+     * prefix cache. */
     for (size_t i = 0; i < bench->n_solo_calls; i += bench->options.checks ? 2 : 1)
         metrics_record_add(&bench->solo_set, &bench->solos_done[i].record);
     for (int32_t s = 0; s < bench->set.n_services; s++)
@@ -89,7 +90,7 @@ static bool run_solos(struct loadgen *bench)
     return is_there;
 }
 
-/* What the same requests answered alone and under load. */
+/* Compares the answers of the same requests alone and under load. */
 static void compare(struct loadgen *bench)
 {
     for (size_t i = 0; i < bench->n_solo_calls && bench->options.checks; i++) {
@@ -105,7 +106,7 @@ static void compare(struct loadgen *bench)
     }
 }
 
-/* False: no connection can be made. */
+/* Returns false when no connection can be made. */
 static bool run(struct loadgen *bench)
 {
     struct loadgen_load load = load_of(bench);

@@ -1,4 +1,4 @@
-/* What counts as in time, as people write it: "seallm-solo:5", "seallm-mean:8", "muxserve:8",
+/* The rule that says what is in time, as text: "seallm-solo:5", "seallm-mean:8", "muxserve:8",
  * "aladdin", "uellm", "service". */
 #pragma once
 #include "base/status.h"

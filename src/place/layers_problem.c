@@ -1,4 +1,4 @@
-/* Is it a problem, and what does a plan of it cost? See layers_problem.h. */
+/* Checks a problem, and computes the cost of a plan. See layers_problem.h. */
 #include "place/layers_problem.h"
 
 int64_t layers_problem_step_ps(const struct layers_problem *problem,

@@ -1,4 +1,4 @@
-/* The routers' thresholds by name: what a configuration, a preset or a command line may set. */
+/* Sets the routers' thresholds by name, for a configuration, a preset or a command line. */
 #include "route/config.h"
 
 #include <stdlib.h>

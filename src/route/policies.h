@@ -1,4 +1,4 @@
-/* The room's table: a row for each router, whose own file says all else of it. Help and documents
+/* The room's table: a row for each router, whose own file has everything else. Help and documents
  * list them in this order. */
 #pragma once
 #include "route/policy.h"

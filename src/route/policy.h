@@ -121,7 +121,7 @@ struct route_policy {
     /* Would this engine take the request now? The node asks of the truth. */
     bool (*fits)(const struct engine_report *report, const struct request *request);
 };
-/* The room's table, by name. NULL when there is none. */
+/* Finds a row of the room's table by name; NULL when no policy has it. */
 const struct route_policy *route_find(const char *name);
 const struct route_policy *const *route_all(int *n);
 /* Is this plan legal? NULL, or what is wrong with it: every choice a held request and an open

@@ -1,21 +1,22 @@
-/* How models come and go in a unit, whose states unit.h draws. For the unit's own files alone, all
- * from its owner's thread. */
+/* How models come and go in a unit; unit.h draws its states. For the unit's own files alone, which
+ * call all of this from its owner's thread. */
 #pragma once
 #include "run/unit_state.h"
 
-/* A change of a service's status, for run_unit_next_change. fault: NULL, or why. */
+/* Adds a change of a service's status, for run_unit_next_change. fault is NULL, or the reason. */
 void run_unit_moves_tell(struct run_unit *unit, int service, enum service_status status,
                          enum status cause, const struct fault *fault);
-/* The same of a status that passes: left out while too many wait to be read. */
+/* Does the same for a status of progress. It is left out while too many changes wait to be read. */
 void run_unit_moves_tell_under_way(struct run_unit *unit, int service, enum service_status status);
-/* A service that is QUEUED begins to load; there is no other job. */
+/* Begins to load a service that is QUEUED. There is no other job. */
 void run_unit_moves_start(struct run_unit *unit, int service, int64_t now_ns);
-/* What the loader said. */
+/* Handles the loader's results. */
 void run_unit_moves_step(struct run_unit *unit);
-/* What the engine said. */
+/* Handles an answer of the engine. */
 void run_unit_moves_take(struct run_unit *unit, const struct engine_host_answer *answer,
                          int64_t now_ns);
-/* Asks that found a full inbox are made again, and models that are to leave are asked out. */
+/* Repeats calls that found a full inbox, and asks the engine to release models that are to
+ * leave. */
 void run_unit_moves_repeat(struct run_unit *unit);
 void run_unit_moves_ask_added(struct run_unit *unit, int service);
 void run_unit_moves_ask_removed(struct run_unit *unit, int service);

@@ -1,4 +1,4 @@
-/* Chains of a scenario: groups of engines that say `chain:`, and whose devices leave, crash and
+/* Chains of a scenario: groups of engines with `chain:`, and their devices that leave, crash and
  * join. */
 #pragma once
 #include "core/service_size.h"
@@ -26,6 +26,7 @@ struct scenario_chain_ask {
 enum status scenario_chain_make(struct scenario_chain_made *made,
                                 const struct scenario_chain_ask *ask, struct fault *fault) MUST_USE;
 void scenario_chain_free(struct scenario_chain_made *made);
-/* Do all rows of devices that leave, crash and join name one of the n_devices of chains? */
+/* Checks that all rows of devices that leave, crash and join name one of the n_devices of
+ * chains. */
 enum status scenario_chain_check(const struct scenario *scenario, int32_t n_devices,
                                  struct fault *fault) MUST_USE;

@@ -1,7 +1,7 @@
-/* Blocks that running requests have booked and not got. See booked.h. */
+/* Counts blocks that running requests have booked but not got. See booked.h. */
 #include "schedule/booked.h"
 
-enum { FETCH_AHEAD = 12 }; /* requests that run lie apart: their lines are asked for in advance */
+enum { FETCH_AHEAD = 12 }; /* running requests lie apart in memory, so their lines are prefetched */
 
 int64_t schedule_booked_count(const struct schedule_view *view,
                               const struct schedule_config *config, int service)

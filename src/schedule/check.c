@@ -1,4 +1,4 @@
-/* Is a plan legal? Asked of every plan in debug builds, tests and the simulator. */
+/* Checks that a plan is legal. Debug builds, tests and the simulator check every plan. */
 #include "schedule/static.h"
 
 static const char *check_item(const struct schedule_view *view, const struct schedule_plan *plan,
@@ -95,7 +95,8 @@ static const char *check_preempts(const struct schedule_view *view,
     return NULL;
 }
 
-/* The pool is empty, so nothing will change by itself: does a request wait that fits it? */
+/* If the pool is empty, nothing will change by itself. Returns whether a request waits that fits
+ * it. */
 static bool waits_for_nothing(const struct schedule_view *view)
 {
     if (view->kv->n_units_free < view->kv->n_units_open)
@@ -112,7 +113,7 @@ static bool waits_for_nothing(const struct schedule_view *view)
     return false;
 }
 
-/* Work that nothing in flight will bring forward must be planned, or somebody must give way. */
+/* Work that nothing in flight will advance must be planned, or a request must be preempted. */
 static const char *check_progress(const struct schedule_view *view,
                                   const struct schedule_plan *plan)
 {

@@ -1,4 +1,4 @@
-/* The thresholds by name: what a configuration, a preset or a command line may set. */
+/* Sets thresholds by name, for a configuration, a preset or a command line. */
 #include "schedule/config.h"
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Every threshold of every engine scheduler, each in one row: the field, its default, its range
- * and what it means. A preset is a few of these. */
+/* Every threshold of every engine scheduler, one row each: the field, its default, its range and
+ * its meaning. A preset changes a few of these. */
 #pragma once
 #include "base/settings.h"
 #include "core/limits.h"
@@ -101,8 +101,8 @@ struct schedule_config {
 
 const struct settings_row *schedule_config_rows(int *n);
 void schedule_config_init(struct schedule_config *config); /* the defaults */
-/* Sets one by text, "name=value": times in milliseconds, flags 0 or 1. A fault says what it should
- * have been. */
+/* Sets one threshold by text, "name=value": times in milliseconds, flags 0 or 1. A fault has the
+ * expected form. */
 enum status schedule_config_set(struct schedule_config *config, const char *text,
                                 struct fault *fault) MUST_USE;
 /* Is every threshold in its range? */

@@ -1,19 +1,19 @@
-/* Doubling budget and its kin: the service whose request has the smallest Q L-hat goes first
- * (SeaLLM section 4.3, corrected as docs/ALGORITHMS.md 1.3 and 1.4 say).
+/* Doubling budget and related policies: the service whose request has the smallest Q L-hat goes
+ * first (SeaLLM section 4.3, corrected as docs/ALGORITHMS.md 1.3 and 1.4 explain).
  *
- * db-literal compares waiting and running requests as the paper's listing does: new requests wait
- * until those that run have used up a budget. db-turn chooses the service by that order and inside
- * it takes prompts first. db-share does so among services whose bucket of device time
- * is not empty, or among all when every bucket is.
+ * db-literal compares waiting and running requests as the paper's listing does, so that new
+ * requests wait until running ones have used up a budget. db-turn chooses the service by that
+ * order, and within it takes prompts first. db-share does so among services whose bucket of device
+ * time is not empty, or among all when every bucket is.
  *
- * db-exact is the paper's equation 7 with lengths that are known (predicted by an oracle):
- * remaining time alone times L-hat; a bound, not a policy to serve with. mlfq is FastServe's
- * skip-join multi-level feedback queue (docs/ALGORITHMS.md 6.5): by level, then by when it joined
- * the level; a batch is of one service and one phase.
+ * db-exact is the paper's equation 7 with known lengths (predicted by an oracle): remaining time
+ * alone times L-hat. It is a bound, not a policy to serve with. mlfq is FastServe's skip-join
+ * multi-level feedback queue (docs/ALGORITHMS.md 6.5): by level, then by when it joined the level.
+ * A batch is of one service and one phase.
  *
- * Starvation: the rule, the residences and the bound of starve.h. Not for mlfq: there a request
- * that was idle for 3 s rises to level 0, looked at every 1000 batches, which is the paper's rule
- * and no bound. */
+ * Starvation: the rule, the residences and the bound of starve.h. It does not apply to mlfq: there
+ * a request that was idle for 3 s rises to level 0, checked every 1000 batches, which is the
+ * paper's rule and not a bound. */
 #include "schedule/db.h"
 #include "base/time.h"
 #include "schedule/picks.h"
@@ -40,7 +40,7 @@ static bool is_eligible(const struct db *db, const struct schedule_view *view, i
                                 db->ranks.config.share_ns_depth) > 0;
 }
 
-/* The order of requests, all of it in the pick. */
+/* The order of requests, which the pick contains completely. */
 static struct schedule_pick make_pick(const struct db *db, const struct schedule_view *view,
                                       uint32_t slot, int service, unsigned parts)
 {
@@ -56,8 +56,8 @@ static struct schedule_pick make_pick(const struct db *db, const struct schedule
     return pick;
 }
 
-/* What each service offers of these parts, the first of all on top; their number. With
- * shares first those of services that have not used up theirs (pass 0), then of the others. */
+/* Makes the picks of these parts for each service, the first of all on top. Returns their number.
+ * With shares, services that have not used up theirs come first (pass 0), then the others. */
 static int make_picks(const struct db *db, const struct schedule_view *view, unsigned parts,
                       int pass, struct schedule_pick *picks)
 {
@@ -107,7 +107,7 @@ static void guard(struct schedule_fill *fill, const struct db *db, int service)
 
 enum { FAILS_MAX = 4 };
 
-/* After some services have failed: drops the first pick, and those that would wait without room. */
+/* After some services have failed, drops the first pick, and those that would wait without room. */
 static int keep_who_fits(struct schedule_fill *fill, struct schedule_pick *picks, int n)
 {
     int n_kept = 0;
@@ -149,14 +149,14 @@ static enum schedule_filled serve_first(struct schedule_fill *fill, const struct
     enum schedule_filled filled = serve_best(fill, db, parts);
     if (filled == FILLED_NOTHING && fill->prefill_ps_most != INT64_MAX &&
         fill->view->n_in_flight == 0) {
-        fill->prefill_ps_most = INT64_MAX; /* no request can decode: there is none to stall */
+        fill->prefill_ps_most = INT64_MAX; /* no request can decode, so none can stall */
         filled = serve_best(fill, db, parts);
     }
     return filled;
 }
 
 /* A hold of mlfq ends with the step in which a request sinks to the next level, and when idle
- * requests are looked for, so that single steps would give the same levels. */
+ * requests are searched. So single steps give the same levels. */
 static int64_t next_sinking_ns(const struct db *db, const struct schedule_view *view,
                                struct schedule_fill *fill)
 {

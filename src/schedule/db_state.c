@@ -1,8 +1,9 @@
-/* What the doubling-budget policies remember: budgets and levels, buckets of shares.
+/* The state of the doubling-budget policies: budgets and levels, buckets of shares.
  *
- * Budgets are charged as charge.h says. Under mlfq a request is charged the time of its batches
- * against the quantum of its level instead. Under db-exact its budget is the work that is left of
- * it. */
+ * Budgets are charged by charge.h.
+ *
+ * Under mlfq a request is charged the time of its batches against the quantum of its level instead.
+ * Under db-exact its budget is its remaining work. */
 #include "base/time.h"
 #include "schedule/charge.h"
 #include "schedule/db.h"
@@ -23,7 +24,7 @@ size_t schedule_db_state_bytes(const struct schedule_limits *limits)
            64;
 }
 
-/* The orders of running requests that the variant asks for. */
+/* Returns the orders of running requests that the variant needs. */
 static unsigned orders_of(enum db_variant variant, const struct schedule_config *config)
 {
     unsigned orders = 1U << RANKS_BEST | 1U << RANKS_LAST;
@@ -60,7 +61,7 @@ int64_t schedule_db_state_quantum_ns(const struct db *db, int level)
     return max_i64(min_i64(db->ranks.config.mlfq_ns_quantum, TIME_NS_PER_S), 1) << level;
 }
 
-/* A long prompt joins the level whose quantum its first batch fits into: skip-join. */
+/* Skip-join: a long prompt joins the level whose quantum holds its first batch. */
 static uint8_t level_of_prompt(const struct db *db, const struct schedule_view *view,
                                const struct request *r)
 {
@@ -92,7 +93,7 @@ static int64_t key_of(const struct db *db, const struct schedule_view *view, uin
                                   : schedule_ranks_budget_key(own, priority);
 }
 
-/* Under mlfq the unserved are those that may rise: all but those at the top level. */
+/* Under mlfq the unserved are those that may rise, which are all except those at the top level. */
 static void wait(struct db *db, const struct schedule_view *view, uint32_t slot)
 {
     bool is_unserved = db->variant != DB_MLFQ || db->ranks.slots[slot].level > 0;
@@ -113,7 +114,7 @@ static void rise(struct db *db, uint32_t slot)
     own->seq = ++db->ranks.seq;
 }
 
-/* A request that idled for long rises to the top level; looked at every mlfq_n_steps batches. */
+/* Raises requests that idled for long to the top level, every mlfq_n_steps batches. */
 static void raise_idle(struct db *db, const struct schedule_view *view, int64_t now_ns)
 {
     int64_t before_ns = now_ns - db->ranks.config.mlfq_ns_idle;
@@ -140,7 +141,8 @@ static void raise_idle(struct db *db, const struct schedule_view *view, int64_t 
 
 /* ---- Shares. ---- */
 
-/* The service that holds most of a full pool fills it more slowly; the others recover. */
+/* Slows the service that holds most of a full pool, so that it fills the pool more slowly; the
+ * others recover. */
 static void cut_for_pool(struct db *db, const struct schedule_view *view)
 {
     const struct kv_budget *kv = view->kv;
@@ -204,7 +206,7 @@ static void charge_levels(struct db *db, const struct schedule_view *view,
     }
 }
 
-/* The work that is left of each member, whatever it has done. */
+/* Notes the remaining work of each member, whatever it has done. */
 static void note_remaining(struct db *db, const struct schedule_view *view,
                            const struct batch *batch)
 {

@@ -2,15 +2,15 @@
  * (docs/ALGORITHMS.md 6.1), temporal as MuxServe's baseline (6.2), which never mixes prompts and
  * decodes.
  *
- * The service that owns the earliest prompt goes first; when that prompt does not fit, or there is
- * none, the service that owns the oldest running request. Nobody overtakes: head-of-line blocking
- * is the point of this baseline. Out of blocks, the last that arrived is preempted by recompute;
- * the engine puts it back where its arrival belongs.
+ * The service that owns the earliest prompt goes first. If that prompt does not fit, or no prompt
+ * waits, the service that owns the oldest running request does. No request overtakes another,
+ * because head-of-line blocking is the point of this baseline. Out of blocks, the last that arrived
+ * is preempted by recompute, and the engine puts it back where its arrival belongs.
  *
  * Starvation: prompts are served in order of arrival, so a prompt waits for those before it and for
- * the blocks that it needs. No bound is claimed for decodes, which wait while prompts that fit keep
- * coming (that is the paper's rule), nor beside requests of a higher priority, which come first and
- * take a request's blocks. */
+ * the blocks that it needs. No bound is claimed for decodes, since they wait while prompts that fit
+ * keep coming (the paper's rule). None is claimed beside requests of a higher priority either,
+ * since these come first and take a request's blocks. */
 #include "schedule/fcfs.h"
 
 #include "base/time.h"
@@ -20,9 +20,9 @@
 #include <string.h>
 
 struct fcfs_service {
-    uint32_t n_known;       /* running requests that it knows of */
+    uint32_t n_known;       /* running requests that it knows */
     uint32_t oldest;        /* running request that arrived first */
-    uint32_t oldest_prompt; /* of those with more than one token to compute */
+    uint32_t oldest_prompt; /* among those with more than one token to compute */
 };
 struct fcfs {
     struct schedule_config config;
@@ -112,7 +112,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     if (!schedule_lane_is_free(view, 0))
         return;
     uint32_t prompt = SCHEDULE_NONE, running = SCHEDULE_NONE;
-    int service = 0; /* of who runs */
+    int service = 0; /* of the running requests */
     for (int32_t k = 0; k < schedule_n_busy(view); k++) {
         int i = schedule_busy(view, k);
         if (!view->services[i].is_open)
@@ -153,8 +153,8 @@ static void look(struct fcfs *fcfs, const struct schedule_view *view, int servic
     }
 }
 
-/* Only requests of a batch that starts can be new. Where there is one service its oldest request
- * decides nothing: any that runs will do. */
+/* Only requests of a batch that starts can be new. With a single service its oldest request decides
+ * nothing, so any running one will do. */
 static void saw_started(struct fcfs *fcfs, const struct schedule_view *view,
                         const struct batch *batch)
 {
@@ -187,7 +187,7 @@ static void saw(void *state, const struct schedule_view *view, const struct sche
     case SCHEDULE_STARTED:
         saw_started(fcfs, view, batch);
         break;
-    case SCHEDULE_DONE: /* who catches up may have done so */
+    case SCHEDULE_DONE: /* a request that catches up may have finished that */
         if (fcfs->services[batch->service].oldest_prompt != SCHEDULE_NONE)
             look(fcfs, view, batch->service, SCHEDULE_NONE);
         break;
@@ -195,7 +195,7 @@ static void saw(void *state, const struct schedule_view *view, const struct sche
         saw_left(fcfs, view, event->slot);
         fcfs->services[view->requests[event->slot].service].n_known--;
         break;
-    case SCHEDULE_GONE: /* it stands among the running ones until it was told */
+    case SCHEDULE_GONE: /* it counts as running until this event */
         saw_left(fcfs, view, event->slot);
         fcfs->services[view->requests[event->slot].service].n_known -=
             view->requests[event->slot].state == REQUEST_RUNNING;

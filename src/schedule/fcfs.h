@@ -1,4 +1,4 @@
-/* Order of arrival, as the engine keeps it: for struct schedule_order. */
+/* The order of arrival, as the engine keeps it, for struct schedule_order. */
 #pragma once
 #include "schedule/policy.h"
 

@@ -1,4 +1,4 @@
-/* Filling a batch within its limits and the pool's budget. See fill.h. */
+/* Fills a batch within its limits and the pool's budget. See fill.h. */
 #include "schedule/fill.h"
 #include "base/time.h"
 #include "schedule/pipeline.h"
@@ -23,7 +23,7 @@ int64_t schedule_positions(const struct request *request, const struct batch_ite
     return request->n_tokens + max_i64(n_new, 1) - 1;
 }
 
-/* Of the services that have requests; nobody asks for others. */
+/* Copies the rows of services that have requests, because others are not used. */
 static void copy_budget(struct kv_budget *to, const struct schedule_view *view)
 {
     memcpy(to, view->kv, offsetof(struct kv_budget, services));
@@ -81,7 +81,7 @@ static int32_t seats_left(const struct schedule_fill *fill)
 
 /* ---- A batch's limits. ---- */
 
-/* Prompt tokens of one request in one batch; 0 = all. */
+/* Returns the prompt tokens of one request in one batch; 0 = all. */
 static int32_t chunk_of(const struct schedule_fill *fill, int service)
 {
     bool is_whole = fill->config->chunk_tokens == 0 || fill->n_deep <= 1 || fill->lane > 0;
@@ -98,7 +98,7 @@ static void add(struct schedule_fill *fill, uint32_t slot, int32_t n_tokens)
     }
 }
 
-/* Prompt tokens that still fit into the batch: beside decodes a chunk in all. */
+/* Returns the prompt tokens that still fit into the batch; beside decodes, a chunk in all. */
 static int32_t prompt_room(const struct schedule_fill *fill, int32_t chunk_tokens)
 {
     int32_t n_decodes = fill->batch->n_items - fill->n_prompts;
@@ -118,8 +118,8 @@ static bool takes_too_long(const struct schedule_fill *fill, const struct reques
            perf_step_ps(&fill->view->services[r->service].perf, &load) > fill->prefill_ps_most;
 }
 
-/* How much of what the request lacks the batch takes now; 0 = nothing. A whole prompt that is
- * longer than a batch of prompts may be runs alone. */
+/* Returns how much of what the request lacks the batch takes now; 0 = nothing. A whole prompt that
+ * is longer than the limit of a batch of prompts runs alone. */
 static int32_t share_of_prompt(const struct schedule_fill *fill, const struct request *r)
 {
     int32_t chunk_tokens = chunk_of(fill, r->service);
@@ -155,8 +155,8 @@ static void add_running(struct schedule_fill *fill, uint32_t slot)
         fill->n_blocks_short += n_blocks;
 }
 
-/* The decodes of the service that are not planned or in flight. Every step looks at all of them,
- * so this loop does no more than it must. True when nobody else runs. */
+/* Takes the decodes of the service that are not planned or in flight. Every step visits all of
+ * them, so this loop does only what it must. Returns true when no other request runs. */
 static bool fill_decodes(struct schedule_fill *fill, int service, uint32_t must,
                          int32_t n_seats_kept)
 {
@@ -167,7 +167,7 @@ static bool fill_decodes(struct schedule_fill *fill, int service, uint32_t must,
     int64_t block_tokens = fill->budget.services[service].block_tokens;
     struct batch_item *items = fill->batch->items + fill->batch->n_items;
     int32_t n_seats = seats_left(fill) - n_seats_kept, n = 0;
-    int64_t n_refused = INT64_MAX; /* nobody who asks for as many gets them: the rest grows less */
+    int64_t n_refused = INT64_MAX; /* as many are refused to others too: the rest only shrinks */
     bool is_all = true;
     n_seats =
         min_i32(n_seats, schedule_pipeline_decodes(fill->view, fill->n_deep, service, fill->lane));
@@ -204,7 +204,7 @@ static const struct schedule_booked *booked_of(const struct schedule_fill *fill,
     return order->booked != NULL ? order->booked(order->state, fill->view, service) : NULL;
 }
 
-/* One part of the service's running requests: the decodes, or those that catch up. */
+/* Takes one part of the service's running requests: the decodes, or those that catch up. */
 static void fill_running(struct schedule_fill *fill, int service, bool decodes, uint32_t must,
                          int32_t n_seats_kept)
 {
@@ -215,7 +215,7 @@ static void fill_running(struct schedule_fill *fill, int service, bool decodes, 
     }
     const struct schedule_booked *booked = booked_of(fill, service);
     if (booked != NULL && booked->n_catching_up == 0)
-        return; /* nobody catches up */
+        return; /* no request catches up */
     for (uint32_t i = 0; i < s->n_running && !fill->nobody_catches_up; i++) {
         const struct request *r = &fill->view->requests[s->running[i]];
         if (schedule_lacking(r) <= 1 || r->batch != 0 || s->running[i] == must)
@@ -241,7 +241,7 @@ static int64_t books(const struct schedule_fill *fill, uint32_t slot)
     return is_over ? 0 : r->n_tokens + fill->config->ahead_blocks * block_tokens;
 }
 
-/* Blocks that all running requests of the service have booked and not got. */
+/* Counts the blocks that all running requests of the service have booked but not got. */
 static int64_t count_booked(const struct schedule_fill *fill, int service)
 {
     const struct schedule_view *view = fill->view;
@@ -261,16 +261,17 @@ static int64_t count_booked(const struct schedule_fill *fill, int service)
     return n_blocks;
 }
 
-/* What new requests may take: the budget less what all running requests lack to compute their known
- * tokens and a block more each (ahead_blocks). Without the first a prompt could start with the
- * blocks of a request that has just been preempted for somebody's next token, be preempted in turn,
- * and so on for ever; without the second that would happen every few steps. */
+/* Finds the room of new requests: the budget less what all running requests lack to compute their
+ * known tokens and a block more each (ahead_blocks). Without the first part, a prompt could start
+ * with the blocks of a request that was just preempted for another one's next token. It would be
+ * preempted in turn, and so on without end. Without the second part the same would happen every few
+ * steps. */
 static bool find_room(struct schedule_fill *fill)
 {
     if (fill->room_state != ROOM_UNKNOWN)
         return fill->room_state == ROOM_KNOWN;
     const struct schedule_view *view = fill->view;
-    copy_budget(&fill->room, view); /* what running requests take for this batch is set aside too */
+    copy_budget(&fill->room, view); /* without what running requests take for this batch */
     fill->room_state = ROOM_NONE;
     for (int32_t k = 0; k < schedule_n_busy(view); k++) {
         int i = schedule_busy(view, k);
@@ -290,9 +291,10 @@ static bool is_anybody_running(const struct schedule_fill *fill)
     return fill->batch != NULL && fill->batch->n_items > 0;
 }
 
-/* Would the blocks of a request that starts fit into the room, above the watermark and what is kept
- * for others? A request starts only when all its known tokens fit, so that who started can go on.
- * Where nobody runs nothing is kept: whoever fits the pool starts, or it would wait for ever. */
+/* Returns whether the blocks of a starting request fit into the room, above the watermark and what
+ * is kept for others. A request starts only when all its known tokens fit, so that it can go on. If
+ * no request runs nothing is kept: any request that fits the pool starts, since it would otherwise
+ * wait without end. */
 static bool take_room(struct schedule_fill *fill, uint32_t slot, bool only_asks)
 {
     if (!find_room(fill))
@@ -355,7 +357,7 @@ static void fill_waiting(struct schedule_fill *fill, int service, uint32_t must)
            n_left > 0) {
         if (slot != must) {
             if (!add_waiting(fill, slot))
-                return; /* in order: nobody overtakes who does not fit */
+                return; /* in order: no request overtakes one that does not fit */
             n_running++;
             n_left--;
         }
@@ -381,7 +383,7 @@ static void begin_batch(struct schedule_fill *fill, int service)
                                        fill->budget.n_units_cached, fill->budget.n_units_owed };
 }
 
-/* What the batch took is free again. */
+/* Frees what the batch took. */
 static void give_back(struct schedule_fill *fill, int service)
 {
     fill->budget.services[service] = fill->before.service;
@@ -390,8 +392,8 @@ static void give_back(struct schedule_fill *fill, int service)
     fill->budget.n_units_owed = fill->before.n_units_owed;
 }
 
-/* When nobody waits and nobody catches up, the decodes are all that there is: found in one pass.
- * False: somebody does, and nothing is taken. */
+/* Takes only the decodes, in one pass, when no request waits and none catches up. Returns false,
+ * with nothing taken, when one does. */
 static bool fill_only_decodes(struct schedule_fill *fill, int service, unsigned parts,
                               uint32_t must)
 {

@@ -1,10 +1,12 @@
-/* Filling a batch: what all policies share once they know whom to serve.
+/* Fills a batch: the part that all policies share, once they know which request to serve.
  *
- * A policy names a service, and perhaps one request that must be in the batch; fill takes requests
- * of that service within the limits of one batch and of a copy of the pool's budget. Prompts first:
- * with chunk_tokens 0 a batch holds prompts, else decodes; with chunks it holds the decodes and as
- * many prompt tokens as a chunk allows beside them. When running requests lack blocks and nothing
- * is in flight, it names victims instead, in the policy's order, and the plan holds only those. */
+ * A policy names a service, and perhaps one request that must be in the batch. Fill takes requests
+ * of that service within the limits of one batch and of a copy of the pool's budget.
+ *
+ * Prompts come first. With chunk_tokens 0 a batch holds prompts, else decodes; with chunks it holds
+ * the decodes and as many prompt tokens as a chunk allows beside them. If running requests lack
+ * blocks and nothing is in flight, it names victims instead, in the policy's order, and the plan
+ * holds only those. */
 #pragma once
 #include "schedule/booked.h"
 #include "schedule/busy.h"
@@ -15,29 +17,30 @@ enum { FILL_KNOWN_MAX = 8 };
 /* How a policy ranks requests. */
 struct schedule_order {
     const void *state;
-    /* Waiting requests of a service, best first; SCHEDULE_NONE at the end. */
+    /* Return the waiting requests of a service, best first; SCHEDULE_NONE at the end. */
     uint32_t (*first)(const void *state, const struct schedule_view *view, int service);
     uint32_t (*next)(const void *state, const struct schedule_view *view, uint32_t slot);
-    /* A total order over running requests of all services: the last one is preempted first. */
+    /* A total order over running requests of all services. The last one is preempted first. */
     bool (*is_before)(const void *state, const struct schedule_view *view, uint32_t a, uint32_t b);
-    /* Of a service's running requests the last but n by is_before; SCHEDULE_NONE: not known, or no
-     * more run. NULL: they are looked for. */
+    /* Returns the last but n running request of a service by is_before; SCHEDULE_NONE: unknown, or
+     * no more run. NULL: all are searched. */
     uint32_t (*nth_last)(const void *state, const struct schedule_view *view, int service,
                          uint32_t n);
-    /* All running requests of the service that may_go lets go, in any order: their number, or -1:
-     * not known. NULL: not known. */
+    /* Lists all running requests of the service that may_go permits, in any order. Returns their
+     * number, or -1: unknown. NULL: unknown. */
     int (*find_who_may)(const void *state, const struct schedule_view *view, int service,
                         schedule_may_go may_go, uint32_t slots[FILL_KNOWN_MAX]);
-    /* What the service's running requests have booked in all; NULL: not known. */
+    /* Returns what the service's running requests have booked in all; NULL: unknown. */
     const struct schedule_booked *(*booked)(const void *state, const struct schedule_view *view,
                                             int service);
-    bool spares_service; /* of one priority, victims come from other services first */
-    /* Since when the request starves, if it has begun its residence (starve.h): it gives way only
-     * if nothing else can, the one that starves for the shortest time first. INT64_MAX: it has
-     * none. NULL: no request has one. */
+    bool spares_service; /* at equal priority, victims come from other services first */
+    /* Returns since when the request starves, if it has begun its residence (starve.h). Such a
+     * request is preempted only if no other can be, and the one that starves for the shortest time
+     * first. INT64_MAX: it has no residence. NULL: no request has one. */
     int64_t (*resides_since)(const void *state, const struct schedule_view *view, uint32_t slot);
-    /* Positions that are booked for a request that runs, or would be if it started now: who starts
-     * fits beside what is booked. NULL: known tokens and, for those that run, a block more. */
+    /* Returns the positions that are booked for a running request, or would be if it started now. A
+     * request that starts fits beside what is booked. NULL: known tokens and, for running requests,
+     * a block more. */
     int64_t (*books)(const void *state, const struct schedule_view *view, uint32_t slot);
 };
 enum schedule_fill_part {
@@ -55,20 +58,20 @@ struct schedule_fill {
     const struct schedule_order *order;
     struct schedule_plan *plan;
     uint16_t lane;       /* of the next batch; 0 at first */
-    bool is_patient;     /* running requests without blocks are left out as long as others go on */
-    bool names_nobody;   /* FILLED_PREEMPTS without victims: the policy names them */
+    bool is_patient;     /* running requests without blocks are left out while others can go on */
+    bool names_nobody;   /* FILLED_PREEMPTS without victims, since the policy names them */
     bool counts_decodes; /* n_batch_tokens_max is for prompts and decodes together */
-    /* Quota: those who start bring the service to n_units_most at most, or leave n_units_kept free
-     * (INT64_MAX: no borrowing). */
+    /* Quota: requests that start bring the service to n_units_most at most, or leave n_units_kept
+     * free (INT64_MAX: no borrowing). */
     int64_t n_units_most, n_units_kept;
     int32_t n_seqs_most;     /* of the service that run when another starts */
-    int64_t prefill_ps_most; /* prompts of one batch take at most so long alone */
+    int64_t prefill_ps_most; /* alone, the prompts of one batch may take at most this long */
     int32_t n_rounds_most;   /* of a hold, beside the thresholds' */
-    int32_t n_deep;          /* batches of a service under way at once: the view's, on a pipeline */
+    int32_t n_deep;          /* batches of a service in flight at once: the view's, on a pipeline */
     struct kv_budget budget; /* less what the batches take */
     struct kv_budget room;   /* what requests that start may take */
     enum { ROOM_UNKNOWN, ROOM_KNOWN, ROOM_NONE } room_state;
-    struct schedule_fill_before { /* the budget before the batch: of its service, and of all */
+    struct schedule_fill_before { /* the budget before the batch: for its service, and for all */
         struct kv_budget_service service;
         int64_t n_units_free, n_units_cached, n_units_owed;
     } before;
@@ -76,23 +79,26 @@ struct schedule_fill {
     int32_t n_prompts;      /* items of the batch that catch up */
     int32_t n_new;          /* their tokens */
     int64_t n_blocks_short; /* that running requests lack */
-    bool nobody_catches_up; /* of the batch's service, as far as is known */
+    bool nobody_catches_up; /* for the batch's service, as far as is known */
 };
-/* Starts a plan: empty, and the budget as it is now. */
+/* Starts an empty plan, with the present budget. */
 void schedule_fill_begin(struct schedule_fill *fill, const struct schedule_view *view,
                          const struct schedule_config *config, const struct schedule_order *order,
                          struct schedule_plan *plan);
-/* One more batch of the service, on fill->lane, by the prompts-first rule, from the given parts.
- * `must` (or SCHEDULE_NONE) comes first and is not held back by the number of running requests. */
+/* Adds one more batch of the service, on fill->lane, by the prompts-first rule, from the given
+ * parts. The request `must` (or SCHEDULE_NONE) comes first, and the limit of running requests does
+ * not hold it back. */
 enum schedule_filled schedule_fill_serve(struct schedule_fill *fill, int service, unsigned parts,
                                          uint32_t must);
-/* Victims until about n_blocks blocks of the service are free, never `keep`, none that may_go
- * refuses (NULL = all may). False, with nothing planned, when there is none that would help. */
+/* Plans victims until about n_blocks blocks of the service are free. It never takes `keep`, nor a
+ * request that may_go refuses (NULL = all may). Returns false, with nothing planned, when no victim
+ * would help. */
 bool schedule_fill_preempt(struct schedule_fill *fill, int service, int64_t n_blocks, uint32_t keep,
                            schedule_may_go may_go);
-/* Would a waiting request find room beside those that run? Asked between batches. */
+/* Returns whether a waiting request would find room beside the running ones. Call it between
+ * batches. */
 bool schedule_fill_fits(struct schedule_fill *fill, uint32_t slot);
-/* Do the pool's blocks suffice for all that is booked for those that run? */
+/* Returns whether the pool's blocks suffice for all that running requests have booked. */
 bool schedule_fill_has_room(struct schedule_fill *fill);
-/* Blocks that the request lacks to hold all its known tokens. */
+/* Returns the blocks that the request lacks to hold all its known tokens. */
 int64_t schedule_fill_lacks(const struct schedule_view *view, uint32_t slot);

@@ -2,7 +2,8 @@
 #include "schedule/hold.h"
 #include "base/time.h"
 
-/* Is the batch all that is alive in the open services, every request in it decoding? */
+/* Returns whether the batch has all live requests of the open services, every one of them
+ * decoding. */
 static bool is_alone(const struct schedule_fill *fill)
 {
     const struct batch *batch = fill->batch;
@@ -52,7 +53,7 @@ void schedule_hold(struct schedule_fill *fill, int64_t until_ns)
                 order->books(order->state, fill->view, fill->batch->items[i].slot) - r->n_tokens);
     }
     int64_t idle = kv_budget_idle_blocks(fill->view->kv, fill->batch->service);
-    int32_t low = 1, high = max_i32(n_rounds, 1); /* the most rounds whose blocks are idle */
+    int32_t low = 1, high = max_i32(n_rounds, 1); /* the most rounds with idle blocks */
     if (blocks_of_rounds(fill, high) <= idle)
         low = high;
     while (low < high) {

@@ -8,10 +8,10 @@
  * starts only if free blocks cover all of it; when nothing can run the blocks of all requests are
  * given back and computed again (fastgen_flushes_all), or those of the last one only (from 0.2.1).
  *
- * Models take turns. Starvation: first come first served inside a model, turns between them. With
- * ils-reserve a request that runs keeps its blocks, so it waits for the turns of the other models
- * and no longer. No bound is claimed for one that waits for blocks while other models' requests,
- * or those of a higher priority, take them as they fall free. ils-fastgen flushes: no bound is
+ * Models take turns. Starvation: first come, first served within a model, turns between models.
+ * With ils-reserve a running request keeps its blocks, so it waits only for the turns of the other
+ * models. No bound is claimed for a request that waits for blocks while other models' requests, or
+ * those of a higher priority, take them as they become free. ils-fastgen flushes, so no bound is
  * claimed. */
 #include "base/time.h"
 #include "schedule/fill.h"
@@ -62,7 +62,7 @@ static int64_t books_all(const void *state, const struct schedule_view *view, ui
     return max_i64(r->n_prompt + n, (int64_t)r->n_tokens + 1);
 }
 
-/* FastGen looks at what is free now, not at what those that run will need. */
+/* FastGen checks what is free now, not what running requests will need. */
 static int64_t books_nothing(const void *state, const struct schedule_view *view, uint32_t slot)
 {
     const struct request *r = &view->requests[slot];
@@ -90,7 +90,7 @@ static void flush(struct schedule_plan *plan, const struct schedule_view *view)
             uint32_t slot = s->running[k];
             if (view->requests[slot].batch != 0 || view->n_table_blocks[slot] == 0)
                 continue;
-            plan->swaps[plan->n_preempts] = false; /* it knows no host pool */
+            plan->swaps[plan->n_preempts] = false; /* FastGen has no host pool */
             plan->preempts[plan->n_preempts++] = slot;
         }
     }
@@ -121,7 +121,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
         enum schedule_filled filled = schedule_fill_serve(&fill, service, FILL_ALL, SCHEDULE_NONE);
         if (filled == FILLED_BATCH) {
             if (ils->is_fastgen)
-                order.books = NULL, order.booked = NULL; /* nobody starts in a hold */
+                order.books = NULL, order.booked = NULL; /* no request starts in a hold */
             schedule_hold(&fill, TIME_NEVER);
             return;
         }

@@ -1,4 +1,5 @@
-/* What a share of the device does to speed, and whether copying beats computing again. */
+/* Computes the effect of a share of the device on speed, and whether copying beats computing
+ * again. */
 #include "schedule/lanes.h"
 
 int32_t schedule_lanes_of_shares(const int32_t *share_percent, int n_services,

@@ -1,4 +1,4 @@
-/* Lanes of a device: the whole of it, and parts that compute side by side. */
+/* Lanes of a device: the whole device, and parts that compute side by side. */
 #pragma once
 #include "schedule/policy.h"
 
@@ -10,19 +10,21 @@ static inline uint32_t schedule_busy_lanes(const struct schedule_view *view)
         busy |= (uint32_t)view->lane_is_busy[i] << i;
     return busy;
 }
-/* May a batch start on this lane beside these? schedule_lane_is_free for who asks of many lanes. */
+/* Returns whether a batch may start on this lane beside these. It is schedule_lane_is_free for
+ * callers that check many lanes. */
 static inline bool schedule_lane_is_free_of(const struct schedule_view *view, int32_t lane,
                                             uint32_t busy)
 {
     return (busy >> lane & 1) == 0 && (view->lanes[lane].conflicts & busy) == 0;
 }
 
-/* Lanes for services with shares in percent, 1 to 99 (others have none): the whole device; one of
- * each of the first LIMIT_LANES - 2 shares, for decodes; the largest that MuxServe's 120 points
- * leave beside the smallest of them, for prompts. Two that are more together do not run side by
- * side. lanes: (LIMIT_LANES). Returns how many, 0 when nobody has a share. */
+/* Makes lanes for services with shares in percent, 1 to 99 (others have none). They are the whole
+ * device; one for each of the first LIMIT_LANES - 2 shares, for decodes; and the largest that
+ * MuxServe's 120 points leave beside the smallest of them, for prompts. Two lanes that exceed these
+ * points together do not run side by side. lanes: (LIMIT_LANES). Returns how many; 0 when no
+ * service has a share. */
 int32_t schedule_lanes_of_shares(const int32_t *share_percent, int n_services,
                                  struct schedule_lane *lanes);
-/* The whole device, and n parts of it in proportion, at most LIMIT_LANES - 1. lanes: (n + 1).
+/* Makes the whole device, and n parts of it in proportion, at most LIMIT_LANES - 1. lanes: (n + 1).
  * Returns how many. */
 int32_t schedule_lanes_of_parts(const int32_t *parts, int n, struct schedule_lane *lanes);

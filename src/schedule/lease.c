@@ -1,10 +1,10 @@
 /* Renewable leases (see lease.h), and scls-cb: SCLS with continuous batching.
  *
- * Models take turns, prompts first. The request that yields has received the most tokens; it keeps
- * them, and its place in the order of arrival. Starvation: inside a model a request waits for those
- * that arrived before it, and every S tokens a lease ends, so that blocks come free within a lease.
+ * Models take turns, prompts first. The request that yields has received the most tokens. It keeps
+ * them, and its place in the order of arrival. Starvation: within a model a request waits for those
+ * that arrived before it. Every S tokens a lease ends, so that blocks become free within a lease.
  * No bound is claimed while other models' requests, or those of a higher priority, take these
- * blocks. Moving a request to another worker is the router's part. */
+ * blocks. Moving a request to another worker is the router's task. */
 #include "schedule/lease.h"
 #include "schedule/fcfs.h"
 #include "schedule/hold.h"

@@ -1,22 +1,23 @@
-/* Adaptive batch scheduling (MuxServe section 3.3, docs/ALGORITHMS.md 2.6) and its baselines: at
- * most one prefill batch at a time, beside it decode batches of as many models as there are lanes.
+/* Adaptive batch scheduling (MuxServe section 3.3, docs/ALGORITHMS.md 2.6) and its baselines. At
+ * most one prefill batch runs at a time, beside decode batches of as many models as there are
+ * lanes.
  *
  *   adbs      prompts of the next model in turn that is below its quota of the pool; decodes in
  * turn mux-rr    the same without quotas mux-fcfs  the model that owns the earliest prompt, then
  * those with the oldest running request
  *
- * The paper's listing stops decoding for ever when no prompt can start (prefill_waiting stays
- * true); here a prompt that finds no room just leaves the lane to decodes, since only they free
- * blocks. Turns move past a model whose batch was started, so a refused batch keeps its turn. With
- * one lane the two kinds alternate on it, prompts first. With more, a job that is alone takes the
- * whole device; else prompts take the largest free lane and decodes the smallest.
+ * The paper's listing stops decoding for good when no prompt can start (prefill_waiting stays
+ * true). Here a prompt without room leaves the lane to decodes, since only they free blocks. Turns
+ * move past a model after its batch was started, so a refused batch keeps its turn. With one lane
+ * the two kinds alternate on it, prompts first. With more lanes, a job that is alone takes the
+ * whole device. Otherwise prompts take the largest free lane and decodes the smallest.
  *
- * A service that a placement gave a share decodes on a free lane of at least that share, the
- * smallest such, and waits for one; lanes that run together have 120% of the device at most.
+ * A service with a share from a placement decodes on the smallest free lane of at least that share,
+ * and waits for one. Lanes that run together have 120% of the device at most.
  *
  * Starvation: none is bounded while prompts keep coming (prompts first is the paper's rule). Among
- * models whose requests have blocks turns bound it: each gets its batch once a round. No bound is
- * claimed beside requests of a higher priority. */
+ * models whose requests have blocks, turns bound it: each model gets its batch once a round. No
+ * bound is claimed beside requests of a higher priority. */
 #include "schedule/newest.h"
 #include "schedule/picks.h"
 #include "schedule/fcfs.h"
@@ -78,7 +79,7 @@ static bool is_over(const struct mux *mux, const struct schedule_view *view, uin
            view->kv->services[service].n_units > mux->quota.n_units[service];
 }
 
-/* Models above their quota give way first, then whoever arrived last. */
+/* Models above their quota are preempted first, then the request that arrived last. */
 static bool is_before(const void *state, const struct schedule_view *view, uint32_t a, uint32_t b)
 {
     const struct mux *mux = state;
@@ -103,7 +104,7 @@ static bool is_available(const struct mux *mux, const struct schedule_plan *plan
 {
     if (!schedule_lane_is_free(view, lane))
         return false;
-    for (int32_t i = 0; i < view->n_deep; i++) /* on a pipeline, too, a lane has one job */
+    for (int32_t i = 0; i < view->n_deep; i++) /* a lane has one job, even on a pipeline */
         if (mux->lanes[lane * view->n_deep + i].is_busy)
             return false;
     if (view->n_lanes == 1)
@@ -120,8 +121,8 @@ static bool is_available(const struct mux *mux, const struct schedule_plan *plan
     return sum <= SCHEDULE_SHARES_MAX;
 }
 
-/* For decodes of a service with a share: the smallest free lane of at least that, or of at least
- * the largest where none is so large. -1: none is free. */
+/* Returns the lane for decodes of a service with a share: the smallest free one of at least that
+ * share, or of at least the largest if none is that large. -1: none is free. */
 static int32_t lane_of_share(const struct mux *mux, const struct schedule_plan *plan,
                              const struct schedule_view *view, float wanted)
 {
@@ -137,8 +138,8 @@ static int32_t lane_of_share(const struct mux *mux, const struct schedule_plan *
     return best;
 }
 
-/* The largest free part of the device for prompts, the smallest for decodes; all of it when there
- * is nothing else to do. -1: none is free. */
+/* Returns the largest free part of the device for prompts, the smallest for decodes, or all of it
+ * when there is no other work. -1: none is free. */
 static int32_t find_lane(const struct mux *mux, const struct schedule_plan *plan,
                          const struct schedule_view *view, bool is_prefill, bool is_alone)
 {
@@ -157,11 +158,11 @@ static int32_t find_lane(const struct mux *mux, const struct schedule_plan *plan
 
 /* ---- The plan. ---- */
 
-/* The services that are to be asked, each with its request of mux-fcfs. */
+/* The services to try, each with its request of mux-fcfs. */
 struct asked {
-    int32_t turn; /* whose it is, where services take turns */
+    int32_t turn; /* the next turn, if services take turns */
     int n;
-    struct schedule_pick services[KV_SERVICES_MAX]; /* mux-fcfs: a heap, the earliest on top */
+    struct schedule_pick services[KV_SERVICES_MAX]; /* mux-fcfs: a heap with the earliest on top */
 };
 
 static void list_services(const struct mux *mux, const struct schedule_view *view, bool prompts,
@@ -183,8 +184,8 @@ static void list_services(const struct mux *mux, const struct schedule_view *vie
     schedule_picks_order(asked->services, asked->n);
 }
 
-/* The i-th service to ask: in turn, or the one not asked yet whose request is the earliest; -1 =
- * none. */
+/* Returns the i-th service to try: in turn, or the one with the earliest request that was not tried
+ * yet; -1 = none. */
 static int next_service(const struct mux *mux, const struct schedule_view *view, int i,
                         struct asked *asked)
 {
@@ -288,7 +289,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
                                     .nth_last = nth_last };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &mux->config, &order, plan);
-    fill.n_deep = 1; /* one job of a model, on a pipeline, too */
+    fill.n_deep = 1; /* one job per model, even on a pipeline */
     bool wants_prefill = mux->n_prefills == 0 && has_prompts(view);
     bool is_alone = mux->n_jobs == 0 && !mux->config.has_fixed_parts &&
                     wants_prefill + count_decodes(mux, view) <= 1;

@@ -1,4 +1,4 @@
-/* The few requests of a service that arrived last, or first. See newest.h. */
+/* Lists the few requests of a service that arrived last, or first. See newest.h. */
 #include "schedule/newest.h"
 #include <string.h>
 
@@ -73,7 +73,7 @@ static void leave(struct schedule_newest *list, const struct schedule_view *view
         look_at_all(list, view, view->requests[slot].service, slot);
 }
 
-/* Those that start stand behind those that ran before. */
+/* Starting requests come after those that ran before. */
 static void start(struct schedule_newest *list, const struct schedule_view *view, int service)
 {
     const struct schedule_service *s = &view->services[service];
@@ -94,7 +94,7 @@ void schedule_newest_saw(struct schedule_newest *lists, const struct schedule_vi
                                         SCHEDULE_NONE));
         break;
     case SCHEDULE_PREEMPTED:
-    case SCHEDULE_GONE: /* it stands among those that run until it was told */
+    case SCHEDULE_GONE: /* it counts as running until this event */
         r = &view->requests[event->slot];
         if (event->what == SCHEDULE_PREEMPTED || r->state == REQUEST_RUNNING)
             leave(&lists[r->service], view, event->slot);

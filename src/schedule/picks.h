@@ -1,10 +1,10 @@
-/* Whom to ask first: a heap of what services offer, the first on top. Where the first can't be
- * served the next is asked, so a heap is cheaper than an order of all. */
+/* Chooses the service to try first: a heap of what services offer, with the first on top. If the
+ * first can't be served the next is tried, so a heap is cheaper than a full sort. */
 #pragma once
 #include "schedule/policy.h"
 #include <string.h>
 
-struct schedule_pick { /* the least goes first: by priority, then key, then tie */
+struct schedule_pick { /* the least comes first: by priority, then key, then tie */
     int64_t key;
     uint64_t tie;
     uint32_t slot;
@@ -12,7 +12,7 @@ struct schedule_pick { /* the least goes first: by priority, then key, then tie 
     int16_t priority;
     unsigned parts;
 };
-/* A number as a key: in the same order, and equal when they are. Not for NaN. */
+/* Returns a number as a key, with the same order and equality. NaN is not allowed. */
 static inline int64_t schedule_pick_key(double x)
 {
     int64_t bits;

@@ -3,8 +3,8 @@
 
 enum { CHUNK_STEPS = 2 };
 
-/* In how many batches n decodes of n_tokens come round soonest: each passes all stages, and all
- * pass the slowest. Where a step hardly depends on its requests, that is one. */
+/* Returns the number of batches in which n decodes of n_tokens come round soonest. Each passes all
+ * stages, and all pass the slowest. If a step hardly depends on its requests, that is one. */
 static RARE int32_t n_batches_of(const struct schedule_view *view, const struct perf *perf,
                                  int32_t n_deep, int32_t n, int64_t n_tokens)
 {
@@ -21,7 +21,8 @@ static RARE int32_t n_batches_of(const struct schedule_view *view, const struct 
     return best;
 }
 
-/* All batches are alike, and one that would be alone in one more waits for those under way. */
+/* All batches are alike, and a request that would be alone in one more batch waits for those in
+ * flight. */
 static RARE int32_t decodes_of(const struct schedule_view *view, int32_t n_deep, int service,
                                int32_t lane)
 {
@@ -53,8 +54,8 @@ int32_t schedule_pipeline_starts(int32_t n_deep, const struct schedule_service *
     return n_deep > 1 ? (int32_t)div_up_i64(service->n_waiting, n_deep) : INT32_MAX;
 }
 
-/* A chunk is cut until its step takes no longer than CHUNK_STEPS of the decodes that share the
- * pipeline: half of that is work on the prompt. */
+/* Cuts a chunk until its step takes no longer than CHUNK_STEPS of the decodes that share the
+ * pipeline. Half of that is work on the prompt. */
 int32_t schedule_pipeline_chunk(const struct schedule_view *view,
                                 const struct schedule_config *config, int service)
 {

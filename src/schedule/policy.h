@@ -1,8 +1,8 @@
-/* The contract of an engine scheduler: a const struct of functions. No clock, no input or output,
- * no malloc, no globals.
+/* The contract of an engine scheduler: a const struct of functions. It has no clock, no input or
+ * output, no malloc, and no globals.
  *
- * plan is pure: asked twice, it answers the same. saw is the only door to a policy's state; one
- * event per batch, not per request. The view is a window onto arrays that the engine keeps anyway,
+ * plan is pure: the same question gets the same answer. Only saw changes a policy's state, with one
+ * event per batch, not per request. The view gives access to arrays that the engine keeps anyway,
  * not a copy. */
 #pragma once
 #include "base/status.h"
@@ -18,7 +18,7 @@ struct schedule_limits {
     int32_t n_services_max, n_requests_max, n_lanes;
 };
 struct schedule_service {
-    bool is_open;           /* its model is loaded: its requests may run */
+    bool is_open;           /* its model is loaded, so its requests may run */
     uint32_t first_waiting; /* waiting requests in order of arrival (priority first): request.next;
                                SCHEDULE_NONE = none */
     uint32_t n_waiting, n_running;
@@ -30,14 +30,14 @@ struct schedule_service {
     int64_t tpot_ns;            /* target per token, 0 = none */
     int64_t kv_bytes_per_token; /* as allocated; 0 = unknown */
     int64_t weights_bytes;      /* 0 = unknown */
-    float share;                /* of the device that a placement gave its decodes; 0 = none */
+    float share;                /* of the device, for its decodes, by a placement; 0 = none */
     int64_t kv_quota_bytes;     /* of the pool, by a placement; 0 = none */
 };
 /* A share of the device that the executor built beforehand. Lane 0 is all of it. */
 struct schedule_lane {
     float share;        /* (0, 1] of its compute */
     uint16_t conflicts; /* bit per other lane that must be idle while this one runs; symmetric */
-    uint16_t n_gpus;    /* it is a part of so many GPUs each; 0 = of cores */
+    uint16_t n_gpus;    /* each is a part of this many GPUs; 0 = of cores */
 };
 struct schedule_view {
     int64_t now_ns;
@@ -46,39 +46,40 @@ struct schedule_view {
     int64_t swap_bytes_free;           /* of the host pool; 0 = no swapping */
     int64_t swap_bytes_per_s;          /* between device and host */
     const struct schedule_service *services;
-    /* (n_busy) the services that have requests, ascending: a plan looks at no others, so that it
-     * costs nothing to have many. NULL: not known, see busy.h. */
+    /* (n_busy) the services that have requests, ascending. A plan looks at no others, so that many
+     * idle services cost nothing. NULL: unknown, see busy.h. */
     const uint16_t *busy;
     int32_t n_busy;
-    /* Grows when a service opens or closes and when one is first asked for, which no event tells;
-     * 0: not counted. */
+    /* Grows when a service opens or closes, and when one gets its first request, since no event
+     * reports that; 0: not counted. */
     uint32_t n_changes;
     const struct request
         *requests; /* by slot; request.batch != 0: in flight, not to be planned or preempted */
     const struct kv_budget *kv;
     const int32_t *n_table_blocks; /* by slot: blocks in its table */
     const bool *lane_is_busy;      /* (n_lanes) */
-    int32_t n_deep;   /* pipelines: a lane is busy when so many are under way; 0, 1 = it is none */
-    double deep_part; /* of a step: of its slowest stage */
+    int32_t n_deep; /* pipelines: a lane is busy when this many are in flight; 0, 1 = no pipeline */
+    double deep_part;     /* part of a step that its slowest stage takes */
     uint32_t n_in_flight; /* requests in flight: their commit will free something */
 };
 enum schedule_until { UNTIL_ARRIVAL = 1, UNTIL_FINISH = 2, UNTIL_SHORTAGE = 4, UNTIL_TIME = 8 };
 struct schedule_plan { /* arrays lie in the step's scratch, sized LIMIT_BATCHES, LIMIT_BATCH_ITEMS
-                          each */
+                        */
     int32_t n_batches;
     struct batch *batches; /* batches of one lane run in turn; lanes run side by side; items point
                               into `items` */
     struct batch_item *items;
     int32_t n_items; /* used of `items` */
     int32_t n_items_max;
-    int32_t n_rounds; /* 1 = ask at every step */
+    int32_t n_rounds; /* 1 = plan at every step */
     unsigned until;   /* what ends a hold early */
     int64_t until_ns;
-    bool is_forced;     /* its first batch is there for a request that starved: counted */
-    int32_t n_preempts; /* none of them in flight; a plan of preempts only is asked again at once */
+    bool is_forced;     /* its first batch serves a request that starved, and is counted */
+    int32_t n_preempts; /* none may be in flight; after a plan of preempts only, plan is called
+                           again at once */
     uint32_t *preempts; /* (LIMIT_BATCH_ITEMS) */
     bool *swaps; /* (LIMIT_BATCH_ITEMS) per preempt: its blocks go to the host pool; else they are
-                    dropped and computed again. The engine drops what does not fit there. */
+                    dropped and recomputed. The engine drops blocks that do not fit there. */
 };
 enum schedule_what {
     SCHEDULE_ARRIVED,
@@ -87,7 +88,7 @@ enum schedule_what {
     SCHEDULE_DONE,
     SCHEDULE_GONE,
     SCHEDULE_PREEMPTED,
-    SCHEDULE_EXCEEDED /* it generated more than n_predicted; told once, before DONE */
+    SCHEDULE_EXCEEDED /* it generated more than n_predicted; sent once, before DONE */
 };
 struct schedule_event {
     enum schedule_what what;
@@ -96,15 +97,15 @@ struct schedule_event {
                       is reused) */
     const struct batch *batch; /* STARTED, REFUSED, DONE */
     int32_t n_steps;           /* DONE */
-    const int32_t *n_new; /* DONE: tokens drawn per item (the records already say the new counts) */
+    const int32_t *n_new;      /* DONE: tokens drawn per item (already counted in the records) */
     const int32_t *n_computed; /* DONE: positions computed per item */
     int64_t elapsed_ns;        /* DONE: measured */
 };
-/* What a policy tells of itself, for reports and tests; zeros where it has nothing to tell. */
+/* A policy's own counters, for reports and tests; unused ones are zero. */
 struct schedule_report {
-    int64_t n_renewed, n_yielded; /* leases extended in place, requests that gave way for one */
+    int64_t n_renewed, n_yielded; /* leases extended in place; requests that yielded for one */
     int64_t n_grown;              /* reservations that grew because a prediction was exceeded */
-    int64_t n_flushed;            /* requests whose blocks a flush of everybody took */
+    int64_t n_flushed;            /* requests whose blocks a flush of all took */
     int64_t n_quota_changes;      /* adaptations that moved something */
     int32_t n_services;
     struct schedule_report_service {
@@ -125,23 +126,23 @@ struct schedule_policy {
     void (*plan)(const void *state, const struct schedule_view *view, struct schedule_plan *plan);
     void (*saw)(void *state, const struct schedule_view *view, const struct schedule_event *event);
     void (*report)(const void *state, const struct schedule_view *view,
-                   struct schedule_report *report); /* NULL: nothing to tell */
+                   struct schedule_report *report); /* NULL: nothing to report */
     int n_lanes_wanted;  /* equal shares of the device beside lane 0 that it plans for; 0 = none */
-    bool wants_no_cores; /* lanes of cores, which are no faster side by side, it does not use */
+    bool wants_no_cores; /* it does not use lanes of cores, which are no faster side by side */
     bool uses_shares;    /* a service with a share decodes on a lane of that size */
-    bool pads_batches; /* its batches may have pads (core/pads.h): the executor needs room for them
-                        */
+    bool pads_batches;   /* its batches may have pads (core/pads.h), so the executor needs room for
+                              them */
 };
-/* The room's table, by name. NULL when there is none. */
+/* Finds a row of the room's table by name; NULL when no policy has it. */
 const struct schedule_policy *schedule_find(const char *name);
 const struct schedule_policy *const *schedule_all(int *n);
-/* Is this plan legal? NULL, or what is wrong with it (debug builds, tests and the simulator ask).
- * It must fit n_rounds rounds of every batch, in plan order, into the budget. A plan may be empty:
- * with requests in flight it means wait; with none in flight, that what waits can't fit, which a
- * policy lets happen only when no request holds blocks as running (the engine then gives back what
- * waiting requests hold, or fails what can never fit). */
+/* Checks that a plan is legal. Returns NULL, or what is wrong with it (for debug builds, tests and
+ * the simulator). It must fit n_rounds rounds of every batch, in plan order, into the budget. A
+ * plan may be empty. With requests in flight it means wait. With none in flight it means that the
+ * waiting requests can't fit. A policy may do that only when no running request holds blocks. The
+ * engine then gives back what waiting requests hold, or fails requests that can never fit. */
 const char *schedule_check(const struct schedule_view *view, const struct schedule_plan *plan);
-/* Of a device may be promised twice, so that lanes sum to 120% (MuxServe). */
+/* Part of a device may be promised twice, so that lanes sum to 120% (MuxServe). */
 #define SCHEDULE_SHARES_MAX 1.2001F
 /* May a batch start on this lane now? */
 static inline bool schedule_lane_is_free(const struct schedule_view *view, int32_t lane)
@@ -153,19 +154,19 @@ static inline bool schedule_lane_is_free(const struct schedule_view *view, int32
             return false;
     return true;
 }
-/* Known tokens that the device or the host pool does not hold: what a batch may compute. Blocks of
- * a request that was swapped out come back with its next batch, as part of it. */
+/* Returns the known tokens that neither the device nor the host pool holds, which a batch may
+ * compute. Blocks of a swapped request come back with its next batch, as part of it. */
 static inline int32_t schedule_lacking(const struct request *request)
 {
     return request->n_tokens - max_i32(request->n_computed, request->n_host);
 }
-/* The service's model as fast as it is on this lane (perf_at_share): on a part of GPUs as MuxServe
- * measured for the model nearest in bytes, on a part of cores inverse to the share. */
+/* Returns the service's times on this lane (perf_at_share). On a part of GPUs they are as MuxServe
+ * measured for the model nearest in bytes. On a part of cores they are inverse to the share. */
 struct perf schedule_lane_perf(const struct schedule_service *service,
                                const struct schedule_lane *lane);
-/* Is it cheaper to copy this request's blocks to the host and back than to compute its tokens
- * again? (docs/ALGORITHMS.md 7.2: recompute if T_pre(c) < 2 kappa c / bandwidth.) */
+/* Returns whether copying this request's blocks to the host and back is cheaper than computing its
+ * tokens again. (docs/ALGORITHMS.md 7.2: recompute if T_pre(c) < 2 kappa c / bandwidth.) */
 bool schedule_swap_pays(const struct schedule_view *view, uint32_t slot);
-/* Positions that the request's table must cover for n_rounds rounds of this item. */
+/* Returns the positions that the request's table must cover for n_rounds rounds of this item. */
 int64_t schedule_positions(const struct request *request, const struct batch_item *item,
                            int32_t n_rounds);

@@ -1,4 +1,4 @@
-/* Quotas of the KV pool and how they adapt. See quota.h. */
+/* Adapts the quotas of the KV pool. See quota.h. */
 #include "schedule/quota.h"
 #include "base/time.h"
 #include "schedule/busy.h"
@@ -53,7 +53,7 @@ static int64_t units_for(const struct schedule_view *view, int service, int64_t 
     return kv_units_for(b, kv_blocks_for(n_tokens, b->block_tokens));
 }
 
-/* What a service must be able to hold: a mean request, and the one that waits first. */
+/* Returns what a service must be able to hold: a mean request, and its first waiting one. */
 static int64_t floor_of(const struct schedule_view *view, int service)
 {
     const struct schedule_service *s = &view->services[service];
@@ -71,8 +71,8 @@ void schedule_quota_init(struct schedule_quota *quota, int64_t *memory, int32_t 
     *quota = (struct schedule_quota){ .n_units = memory, .sampled = memory + n_services_max };
 }
 
-/* Cuts or fills the quotas, the lowest index first, until they sum to the pool: what rounding
- * left over. */
+/* Cuts or fills the quotas, the lowest index first, until they sum to the pool, because of
+ * rounding. */
 static void make_sum(struct schedule_quota *quota, const struct schedule_view *view)
 {
     int64_t sum = 0;
@@ -105,7 +105,7 @@ static void set(struct schedule_quota *quota, const struct schedule_view *view)
     make_sum(quota, view);
 }
 
-/* The pool grew or shrank: everybody by the same factor. */
+/* Scales all quotas by the same factor after the pool grew or shrank. */
 static void rescale(struct schedule_quota *quota, const struct schedule_view *view)
 {
     double factor = (double)view->kv->n_units_open / (double)max_i64(quota->n_units_pool, 1);
@@ -117,7 +117,8 @@ static void rescale(struct schedule_quota *quota, const struct schedule_view *vi
 
 /* ---- Adapting them. ---- */
 
-/* Bytes of what waits, in units; at most as much as is in use and the floor beyond it. */
+/* Returns the bytes of waiting requests, in units; at most as much as is in use and the floor
+ * beyond it. */
 static int64_t wanted(const struct schedule_view *view, int service, int64_t used)
 {
     const struct schedule_service *s = &view->services[service];
@@ -154,7 +155,7 @@ static void offer_and_ask(const struct schedule_quota *quota, const struct sched
     }
 }
 
-/* Who asks and uses most of his quota; -1 when nobody asks any more. */
+/* Returns the service that wants more and uses most of its quota; -1 when none wants more. */
 static int neediest(const struct schedule_quota *quota, const struct schedule_view *view,
                     const struct trade *trade, const int64_t *used)
 {
@@ -182,7 +183,7 @@ void schedule_quota_adapt(struct schedule_quota *quota, const struct schedule_vi
         lost[i] = trade.offer[i] * give / trade.sum_offer;
         n_given += lost[i];
     }
-    for (int i = 0; i < view->n_services; i++) { /* what rounding down left: the first who can */
+    for (int i = 0; i < view->n_services; i++) { /* the rest from rounding: to the first that can */
         int64_t more = min_i64(give - n_given, trade.offer[i] - lost[i]);
         lost[i] += more;
         n_given += more;
@@ -265,7 +266,7 @@ int64_t schedule_quota_most(const struct schedule_quota *quota, const struct sch
     }
     *n_kept = 0;
     if (n_running == 0 || quota->n_units_pool == 0)
-        return INT64_MAX; /* whoever is alone takes what he needs */
+        return INT64_MAX; /* a service that is alone takes what it needs */
     *n_kept =
         may_borrow ? (int64_t)(config->quota_lent * (double)view->kv->n_units_open) + 1 : INT64_MAX;
     return quota->n_units[service];

@@ -111,7 +111,7 @@ void schedule_ranks_leave(struct schedule_ranks *ranks, const struct schedule_vi
     schedule_ranks_first_leave(ranks, view, slot);
 }
 
-/* ---- What policies ask. ---- */
+/* ---- Queries of policies. ---- */
 
 int64_t schedule_ranks_stall_ps_most(const struct schedule_ranks *ranks,
                                      const struct schedule_view *view)

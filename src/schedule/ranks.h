@@ -1,12 +1,12 @@
-/* Ranks: what policies that rank requests keep of each request and of each service.
+/* Ranks: the data of each request and of each service for policies that rank requests.
  *
  * Ranks keep the waiting requests of each service in trees: by a key that the policy gives, by the
- * time at which they were last served, and by the last time to begin for their deadlines. Of the
- * running requests they keep the first few by each of some orders (ranks_first.c), and the blocks
- * that those have booked. They decide nothing.
+ * time at which they were last served, and by the last time to begin for their deadlines. They also
+ * keep the first few running requests by several orders (ranks_first.c), and the blocks that
+ * running requests have booked. They decide nothing.
  *
- * The policy tells them when a request arrives, waits, starts and leaves, and after each batch it
- * charges the work of the members (charge.h) and then calls schedule_ranks_first_ran. Keys are the
+ * The policy reports when a request arrives, waits, starts and leaves. After each batch it charges
+ * the work of the members (charge.h), and then calls schedule_ranks_first_ran. Keys are the
  * policy's: schedule_ranks_key orders by priority first.
  *
  * Everything lies in the policy's block of memory: schedule_ranks_open takes its part from it. */
@@ -15,16 +15,16 @@
 #include "schedule/fill.h"
 #include "schedule/work.h"
 
-struct schedule_rank {     /* of a request, by slot */
-    int64_t budget_ps;     /* Q, the doubling budget (charge.h); the policy may set it */
-    int64_t spent_ps;      /* work since the policy last set it to 0 */
-    uint64_t seq;          /* of arrival here; breaks ties. The policy may give it a new one */
-    int64_t attained_ps;   /* work since the arrival */
-    int64_t key;           /* of a running request */
-    int64_t arrived_ns;    /* of the request, here so that one line holds what orders ask for */
-    uint32_t ran_in;       /* a batch, by ranks.n_batches, or 0 */
-    uint32_t booked;       /* what it adds to its service's, see booked.h */
-    int32_t resides_until; /* tokens with which its residence ends; 0: it has none (starve.h) */
+struct schedule_rank {   /* of a request, by slot */
+    int64_t budget_ps;   /* Q, the doubling budget (charge.h); the policy may set it */
+    int64_t spent_ps;    /* work since the policy last set it to 0 */
+    uint64_t seq;        /* of arrival here; breaks ties. The policy may give it a new one */
+    int64_t attained_ps; /* work since the arrival */
+    int64_t key;         /* of a running request */
+    int64_t arrived_ns;  /* copied from the request, so that one cache line has what orders need */
+    uint32_t ran_in;     /* a batch, by ranks.n_batches, or 0 */
+    uint32_t booked;     /* what it adds to its service's, see booked.h */
+    int32_t resides_until; /* tokens at which its residence ends; 0: no residence (starve.h) */
     uint8_t level;         /* how often its budget has doubled, or as the policy sets it */
     bool is_waiting, has_deadline;
     bool is_unserved; /* it stands in its service's tree of that name */
@@ -34,7 +34,7 @@ _Static_assert(sizeof(struct schedule_rank) == 64, "what orders ask of a request
 /* An order of a service's running requests. */
 enum schedule_ranks_order {
     RANKS_BEST,     /* by key */
-    RANKS_LAST,     /* by key, from the end: the first to be preempted */
+    RANKS_LAST,     /* by key, from the end, so the first is preempted first */
     RANKS_OLDEST,   /* by served_ns, from which the time to starve counts */
     RANKS_SPENT,    /* by spent_ps, from the end */
     RANKS_URGENT,   /* by the last time to begin, or go on, for its deadline */
@@ -44,7 +44,7 @@ enum schedule_ranks_order {
 struct schedule_first {
     int64_t key;
     uint64_t seq;  /* ties */
-    uint32_t slot; /* SCHEDULE_NONE: there is none, and key is INT64_MAX */
+    uint32_t slot; /* SCHEDULE_NONE: no request, and key is INT64_MAX */
 };
 static inline bool schedule_first_is_before(const struct schedule_first *a,
                                             const struct schedule_first *b)
@@ -61,7 +61,7 @@ struct schedule_ranks_service {
     struct tree waiting;  /* by key */
     struct tree unserved; /* those that may starve, by ranks.served_ns */
     struct tree urgent;   /* those with a deadline, by the last time to begin */
-    uint32_t n_running;   /* that the ranks were told of */
+    uint32_t n_running;   /* as reported to the ranks */
     uint32_t n_deadlines; /* running requests with a deadline */
     struct schedule_booked booked;
     struct schedule_firsts first[RANKS_ORDERS];
@@ -75,7 +75,7 @@ struct schedule_ranks {
     struct schedule_ranks_service *services; /* (n_services_max) */
     struct schedule_rank *slots;             /* (n_requests_max), as the arrays below */
     int64_t *first_ns;  /* the first token of a request that ran, or 0 when it is not known */
-    int64_t *served_ns; /* it starves theta later; apart, because all of them are looked at */
+    int64_t *served_ns; /* it starves theta later; separate, because all of them are searched */
     struct tree_node *key_nodes, *unserved_nodes, *urgent_nodes;
 };
 
@@ -87,28 +87,29 @@ static inline void *schedule_ranks_cut(unsigned char **at, size_t bytes)
     return cut;
 }
 size_t schedule_ranks_bytes(const struct schedule_limits *limits);
-/* Empty ranks in the block at *at, which moves past their schedule_ranks_bytes. orders: a bit for
- * each order that the policy asks for. */
+/* Opens empty ranks in the block at *at, which moves past their schedule_ranks_bytes. orders: a bit
+ * for each order that the policy uses. */
 void schedule_ranks_open(struct schedule_ranks *ranks, unsigned char **at,
                          const struct schedule_limits *limits, const struct schedule_config *config,
                          unsigned orders);
 
 #define RANKS_KEY_MAX ((INT64_C(1) << 47) - 1) /* in ns: 39 hours */
-/* The key of n, at most RANKS_KEY_MAX, within the priority. */
+/* Returns the key of n, at most RANKS_KEY_MAX, within the priority. */
 static inline int64_t schedule_ranks_key(int64_t n, int16_t priority)
 {
     return priority * (RANKS_KEY_MAX + 1) + min_i64(n, RANKS_KEY_MAX);
 }
-/* The key of a request by its budget Q. */
+/* Returns the key of a request by its budget Q. */
 static inline int64_t schedule_ranks_budget_key(const struct schedule_rank *own, int16_t priority)
 {
     return schedule_ranks_key(own->budget_ps / 1000, priority);
 }
 
-/* A request has arrived: its record is fresh. The policy gives it a budget, then it waits. */
+/* Makes a fresh record for a request that has arrived. The policy then gives it a budget, and lets
+ * it wait. */
 void schedule_ranks_arrive(struct schedule_ranks *ranks, const struct schedule_view *view,
                            uint32_t slot);
-/* It waits, with this key. is_unserved: it stands among those that may starve, too. */
+/* Makes it wait, with this key. is_unserved: it is also among those that may starve. */
 void schedule_ranks_wait(struct schedule_ranks *ranks, const struct schedule_view *view,
                          uint32_t slot, int64_t key, bool is_unserved);
 void schedule_ranks_stop_waiting(struct schedule_ranks *ranks, const struct schedule_view *view,
@@ -116,16 +117,16 @@ void schedule_ranks_stop_waiting(struct schedule_ranks *ranks, const struct sche
 /* A waiting request gets another key. */
 void schedule_ranks_rekey(struct schedule_ranks *ranks, const struct schedule_view *view,
                           uint32_t slot, int64_t key);
-/* A waiting request runs from now on, with this key. */
+/* Makes a waiting request run from now on, with this key. */
 void schedule_ranks_start(struct schedule_ranks *ranks, const struct schedule_view *view,
                           uint32_t slot, int64_t key);
-/* A running request is about to leave those that run. */
+/* Removes a request that is about to leave the running ones. */
 void schedule_ranks_leave(struct schedule_ranks *ranks, const struct schedule_view *view,
                           uint32_t slot);
 
-/* The longest time for which decodes may stall without a running request missing its target per
- * token (Aladdin's constraint (d)): the minimum over the requests of target * (tokens - 1) less the
- * time since the first token. */
+/* Returns the longest time for which decodes may stall without a running request missing its target
+ * per token (Aladdin's constraint (d)). It is the minimum over the requests of
+ * target * (tokens - 1) less the time since the first token. */
 int64_t schedule_ranks_stall_ps_most(const struct schedule_ranks *ranks,
                                      const struct schedule_view *view);
 
@@ -156,12 +157,12 @@ void schedule_ranks_first_start(struct schedule_ranks *ranks, const struct sched
                                 uint32_t slot);
 void schedule_ranks_first_leave(struct schedule_ranks *ranks, const struct schedule_view *view,
                                 uint32_t slot);
-/* A batch has changed its members, whose keys are noted. */
+/* Updates the lists after a batch has changed its members, whose keys are noted. */
 void schedule_ranks_first_ran(struct schedule_ranks *ranks, const struct schedule_view *view,
                               const struct batch *batch);
-/* Keys of any running requests of the service have changed. */
+/* Updates the lists after keys of any running requests of the service have changed. */
 void schedule_ranks_first_look(struct schedule_ranks *ranks, const struct schedule_view *view,
                                int service);
-/* Are the lists what a look at all running requests would find? */
+/* Returns whether the lists equal the result of a search of all running requests. */
 bool schedule_ranks_first_is_sound(struct schedule_ranks *ranks, const struct schedule_view *view,
                                    int service);

@@ -1,19 +1,19 @@
-/* The first of a service's running requests by several orders, kept up to date by what changes.
+/* Keeps the first of a service's running requests by several orders, updated by each change.
  *
  * For each order the first RANKS_FIRST_MAX are listed, so that when some leave the next are known.
- * A batch changes the keys of its members alone. Therefore the others that were listed are still
- * before all that were not, and members come among them as far as the list reached. Only when a
- * list runs out are all running requests looked at again. */
+ * A batch changes only the keys of its members. Therefore the other listed requests still precede
+ * all unlisted ones, and members are inserted as far as the list reached. All running requests are
+ * searched again only when a list runs out. */
 #include "schedule/ranks.h"
 #include <string.h>
 
 static const struct schedule_first before_all = { INT64_MIN, 0, SCHEDULE_NONE };
 static const struct schedule_first beyond_all = { INT64_MAX, UINT64_MAX, SCHEDULE_NONE };
 
-/* Each order has loops of its own: they see all that run after each batch. */
+/* Each order has its own loops, because they visit all running requests after each batch. */
 #define INLINED static inline __attribute__((always_inline))
 
-/* The key of a running request by this order; false: it has none. */
+/* Computes the key of a running request by this order. Returns false when it has no key. */
 INLINED bool key_by(struct schedule_ranks *ranks, const struct schedule_view *view,
                     enum schedule_ranks_order order, uint32_t slot, struct schedule_first *first)
 {
@@ -54,7 +54,7 @@ INLINED bool key_by(struct schedule_ranks *ranks, const struct schedule_view *vi
 
 /* ---- One list. ---- */
 
-/* Into its place; off the end falls the last one of a full list. */
+/* Inserts it in its place. The last one of a full list drops out. */
 static inline void insert(struct schedule_firsts *list, const struct schedule_first *first)
 {
     int32_t i = list->n;
@@ -95,7 +95,7 @@ static bool is_spent(const struct schedule_firsts *list)
 }
 
 enum { FETCH_AHEAD = 8 };
-/* Its record too, where a target or a deadline asks for it. */
+/* Prefetches its record too, if a target or a deadline needs it. */
 static inline void fetch_ahead(const struct schedule_ranks *ranks, const struct schedule_view *view,
                                const struct schedule_service *s, uint32_t i, bool reads_request)
 {
@@ -109,7 +109,7 @@ static inline void fetch_ahead(const struct schedule_ranks *ranks, const struct 
     __builtin_prefetch(&view->requests[slot].deadline_ns);
 }
 
-/* All running requests of the service but `gone`, by one order. */
+/* Lists all running requests of the service except `gone`, by one order. */
 INLINED void look_by(struct schedule_ranks *ranks, const struct schedule_view *view, int service,
                      enum schedule_ranks_order order, uint32_t gone)
 {
@@ -124,13 +124,13 @@ INLINED void look_by(struct schedule_ranks *ranks, const struct schedule_view *v
     ranks->services[service].first[order] = list;
 }
 
-/* As look_by: nearly all are passed over by their key alone. */
+/* Does what look_by does, but skips nearly all by their key alone. */
 static void look_for_oldest(struct schedule_ranks *ranks, const struct schedule_view *view,
                             int service, uint32_t gone)
 {
     const struct schedule_service *s = &view->services[service];
     struct schedule_firsts list = { .n = 0, .is_all = true };
-    int64_t most = INT64_MAX; /* a key beyond it does not get into the full list */
+    int64_t most = INT64_MAX; /* a larger key does not get into the full list */
     for (uint32_t i = 0; i < s->n_running; i++) {
         uint32_t slot = s->running[i];
         int64_t key = ranks->served_ns[slot];
@@ -147,13 +147,13 @@ static void look_for_oldest(struct schedule_ranks *ranks, const struct schedule_
     ranks->services[service].first[RANKS_OLDEST] = list;
 }
 
-/* Beyond this no request gets into a full list. */
+/* Returns the end: no request beyond it gets into a full list. */
 static inline struct schedule_first end_of(const struct schedule_firsts *list)
 {
     return list->n == RANKS_FIRST_MAX ? list->at[RANKS_FIRST_MAX - 1] : beyond_all;
 }
 
-/* A request that is before the end: into the list, if it is not there. Returns the new end. */
+/* Inserts a request that is before the end, if the list lacks it. Returns the new end. */
 static struct schedule_first offer(struct schedule_firsts *list, const struct schedule_first *first,
                                    const struct schedule_first *end)
 {
@@ -164,7 +164,7 @@ static struct schedule_first offer(struct schedule_firsts *list, const struct sc
     return list->n == RANKS_FIRST_MAX ? list->at[RANKS_FIRST_MAX - 1] : *end;
 }
 
-/* False: it has no key. */
+/* Returns false when it has no key. */
 INLINED bool offer_by(struct schedule_ranks *ranks, const struct schedule_view *view,
                       enum schedule_ranks_order order, struct schedule_firsts *lists,
                       struct schedule_first *ends, uint32_t slot)
@@ -179,7 +179,8 @@ INLINED bool offer_by(struct schedule_ranks *ranks, const struct schedule_view *
     return true;
 }
 
-/* One request for the orders by what each batch changes. Nearly all stand behind all ends. */
+/* Offers one request to the orders by what each batch changes. Nearly all requests are behind all
+ * ends. */
 INLINED void offer_all(struct schedule_ranks *ranks, const struct schedule_view *view,
                        struct schedule_firsts *lists, struct schedule_first *ends, uint32_t slot)
 {
@@ -209,7 +210,8 @@ INLINED void sort(struct schedule_ranks *ranks, const struct schedule_view *view
             insert(list, &first);
 }
 
-/* Can a running request of the service have a key? Else its list is empty, and whole. */
+/* Returns whether a running request of the service can have a key. If not, its list is empty, and
+ * complete. */
 static bool has_keys(const struct schedule_ranks *ranks, const struct schedule_view *view,
                      int service, enum schedule_ranks_order order)
 {
@@ -219,7 +221,7 @@ static bool has_keys(const struct schedule_ranks *ranks, const struct schedule_v
                                  : view->services[service].tpot_ns > 0;
 }
 
-/* Are all running requests in each list whose order gives every request a key? */
+/* Returns whether each list whose order gives every request a key has all running requests. */
 static bool are_listed(const struct schedule_ranks *ranks, const struct schedule_firsts *lists,
                        uint32_t n_running)
 {
@@ -229,7 +231,7 @@ static bool are_listed(const struct schedule_ranks *ranks, const struct schedule
     return true;
 }
 
-/* The keys of most have changed: one pass over all, unless all are in the lists already. */
+/* Most keys have changed, so it makes one pass over all, unless all are in the lists already. */
 static void look_at_all(struct schedule_ranks *ranks, const struct schedule_view *view, int service)
 {
     const struct schedule_service *s = &view->services[service];
@@ -312,8 +314,8 @@ void schedule_ranks_first_leave(struct schedule_ranks *ranks, const struct sched
     look(ranks, view, service, orders, slot);
 }
 
-/* Takes the batch's members out of the list. Returns the end of what it knew: no other request that
- * is not in it is before that. */
+/* Takes the batch's members out of the list. Returns the end of what it knew: no other request
+ * outside it is before that. */
 static struct schedule_first take_members(const struct schedule_ranks *ranks,
                                           struct schedule_firsts *list)
 {
@@ -375,7 +377,7 @@ static bool is_list_sound(struct schedule_ranks *ranks, const struct schedule_vi
 {
     const struct schedule_service *s = &view->services[service];
     const struct schedule_firsts *list = &ranks->services[service].first[order];
-    bool has_key = order != RANKS_URGENT; /* else the key is of when it was last looked at */
+    bool has_key = order != RANKS_URGENT; /* else the key is from its last computation */
     int32_t n = 0, n_listed = 0;
     struct schedule_first first;
     for (int32_t i = 1; i < list->n; i++)

@@ -1,12 +1,12 @@
-/* Round robin over services: each turn one batch, prompts first (MuxServe's RR,
+/* Round robin over services: one batch per turn, prompts first (MuxServe's RR,
  * docs/ALGORITHMS.md 6.4).
  *
- * The turn moves past the service whose batch was started, not past the one that was planned, so a
- * refused batch keeps its turn.
+ * The turn moves past the service whose batch was started, not past the planned one, so a refused
+ * batch keeps its turn.
  *
  * Starvation: a service whose requests have blocks gets a batch a round. No bound is claimed for a
- * request that lacks blocks, since other services' prompts may take them as they fall free, nor
- * beside requests of a higher priority. */
+ * request that lacks blocks, since other services' prompts may take them as they become free. None
+ * is claimed beside requests of a higher priority either. */
 #include "schedule/newest.h"
 #include "schedule/fcfs.h"
 #include "schedule/hold.h"

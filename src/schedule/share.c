@@ -1,9 +1,9 @@
 /* Shares of device time (docs/ALGORITHMS.md 1.4): why short requests must not always go first.
  *
  * A decode step costs nearly the same for one request as for ten, so serving a short service alone
- * at batch 1 inflates the work. Holding it back to a share phi lets its batch grow: it waits a
- * little and costs less. For the pair (h = short, l = all longer ones), with m the marginal load, F
- * the fixed work of one request and lambda the rate, the expected cost
+ * at batch 1 inflates the work. Holding it back to a share phi lets its batch grow, so that it
+ * waits a little and costs less. For the pair (h = short, l = all longer ones), with m the marginal
+ * load, F the fixed work of one request and lambda the rate, the expected cost
  *     lambda_h / (phi - m_h) + lambda_l / (1 - u - m_l),  N = lambda_h F_h / (phi - m_h),
  *     u = m_h + (phi - m_h) (1 - exp(-N))
  * is least at some phi in (m_h, 1], found on a grid. */
@@ -62,8 +62,8 @@ struct share_load schedule_share_load(const struct schedule_service *service)
     };
 }
 
-/* The best cap of h beside longer services with rate and marginal load `longer`, when `room` of the
- * device is left by the shorter ones; 0 when none keeps up. */
+/* Returns the best cap of h beside longer services with rate and marginal load `longer`, when
+ * shorter ones leave `room` of the device; 0 when none keeps up. */
 static double best_cap(const struct share_load *h, const struct share_load *longer, double room)
 {
     double best = 0, least = 0;
@@ -85,7 +85,7 @@ static double best_cap(const struct share_load *h, const struct share_load *long
     return best;
 }
 
-/* Indices of the services that have traffic, longest first. */
+/* Sorts the indices of the services that have traffic, longest first. */
 static int sort_by_length(const struct share_load *loads, int n, int *order)
 {
     int n_sorted = 0;
@@ -119,7 +119,7 @@ bool schedule_share_solve(const struct share_load *loads, int n, double *phi)
         const struct share_load *h = &loads[order[i]];
         shorter -= h->marginal;
         double cap = is_stable ? best_cap(h, &longer, 1 - shorter) : 0;
-        if (cap == 0) { /* nothing keeps up: everybody gets his part of the load */
+        if (cap == 0) { /* nothing keeps up, so each gets its part of the load */
             is_stable = false;
             cap = h->marginal / total;
         }

@@ -47,7 +47,7 @@ static struct schedule_first first_of(const struct schedule_ranks *ranks, const 
 }
 
 /* A request that can hardly meet its deadline starves since its last time to begin, or since it was
- * last served if that is later, so that it does not stay before those that starve for long. */
+ * last served if that is later. So it does not stay before requests that starve for long. */
 static void urgent_since(const struct schedule_view *view, struct schedule_first *due,
                          struct schedule_first *first)
 {
@@ -75,8 +75,8 @@ void schedule_starve_note(struct schedule_starve *starve, const struct schedule_
 
 /* ---- Serving it. ---- */
 
-/* Could the request hold all its known tokens if it were alone? It may not while the pool shrinks
- * for another model. Then others do not wait for it. */
+/* Returns whether the request could hold all its known tokens if it were alone. It may not while
+ * the pool shrinks for another model, and then others do not wait for it. */
 static bool may_fit(const struct schedule_view *view, uint32_t slot)
 {
     return schedule_fill_lacks(view, slot) + view->n_table_blocks[slot] <=
@@ -96,7 +96,7 @@ static void look_at_due(struct schedule_first *found, const struct schedule_firs
         *found = *due;
 }
 
-/* The request that starves longest, counted from the moment at which it became starved. */
+/* Returns the request that starves longest, counted from the moment at which it became starved. */
 static uint32_t find_starved(const struct schedule_starve *starve, const struct schedule_view *view,
                              unsigned parts)
 {
@@ -111,7 +111,7 @@ static uint32_t find_starved(const struct schedule_starve *starve, const struct 
     }
     if (found.slot == SCHEDULE_NONE || may_starve(view, &found))
         return found.slot;
-    found = now; /* the first of all is in flight, or can't run now */
+    found = now; /* the very first is in flight, or can't run now */
     for (int32_t k = 0; k < schedule_n_busy(view); k++) {
         const struct schedule_due *due = &starve->dues[schedule_busy(view, k)];
         if (due->running.slot != SCHEDULE_NONE && may_starve(view, &due->running))
@@ -132,7 +132,7 @@ int64_t schedule_starve_resides_since(const void *state, const struct schedule_v
     return ranks->served_ns[slot] + schedule_starve_theta_ns(&ranks->config, s);
 }
 
-/* Has it worked for two usual requests since it started? */
+/* Returns whether it has worked for two usual requests since it started. */
 static bool has_had_its_turn(const void *state, const struct schedule_view *view, uint32_t slot)
 {
     const struct schedule_ranks *ranks = state;
@@ -140,8 +140,8 @@ static bool has_had_its_turn(const void *state, const struct schedule_view *view
     return ranks->slots[slot].spent_ps / 2 >= schedule_work_usual_ps(s);
 }
 
-/* Those that have had their turn stand first among those that have spent most, unless there are
- * more than are listed. */
+/* Requests that have had their turn come first among those that have spent most, unless there are
+ * more than the list holds. */
 int schedule_starve_find_who_may(const void *state, const struct schedule_view *view, int service,
                                  schedule_may_go may_go, uint32_t slots[FILL_KNOWN_MAX])
 {
@@ -186,7 +186,7 @@ static enum schedule_filled serve_starved(struct schedule_fill *fill, uint32_t s
     return filled;
 }
 
-/* Does one batch hold all requests that are alive, since all are of this request's service? Then
+/* Returns whether one batch holds all live requests, since all are of this request's service. Then
  * none has to go first, and a hold gives what single steps would. */
 static bool is_all_alive(const struct schedule_fill *fill, uint32_t slot)
 {

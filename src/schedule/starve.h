@@ -8,22 +8,22 @@
  * (16) more tokens. In its residence it starves again at once while its prompt is computed, and
  * then after each theta / starve_tokens, so that it gets all these tokens within theta. It gives
  * its blocks up only when no other request can, and then to one that starved earlier. Without a
- * residence one token would end its claim: a preferred request would take its blocks at once, and
- * it would get one token every theta.
+ * residence one token would end its claim: a preferred request would take its blocks at once, so
+ * that it would get one token every theta.
  *
  * Bound. Once a request starves, only the batch in flight and requests that starved earlier run
  * before it, each until it has a token, since it starves anew later than that. When the request
  * lacks blocks no other starts, and those that run go on in their order. A request that has worked
- * for two usual ones since it started is preempted for it, unless it is in its residence; so the
+ * for two usual ones since it started is preempted for it, unless it is in its residence. So the
  * wait for blocks ends too. (If all were preempted at once, an overload would throw out every
  * request after its residence, and the device would compute prompts again and again.)
  *
- * The policy ranks requests (ranks.h) and tells after each event of a service
- * (schedule_starve_note). When it plans it first serves what starves (schedule_starve_serve). */
+ * The policy ranks requests (ranks.h), and calls schedule_starve_note after each event of a
+ * service. When it plans, it first serves starved requests (schedule_starve_serve). */
 #pragma once
 #include "schedule/ranks.h"
 
-struct schedule_due { /* the next requests of a service to starve; key is since when */
+struct schedule_due { /* the next requests of a service to starve; the key is since when */
     struct schedule_first running, waiting;
 };
 struct schedule_starve {
@@ -33,11 +33,11 @@ size_t schedule_starve_bytes(const struct schedule_limits *limits);
 void schedule_starve_open(struct schedule_starve *starve, unsigned char **at,
                           const struct schedule_limits *limits);
 
-/* A request of the service starves when it was not served for so long. */
+/* Returns theta: a request of the service starves when it was not served for this long. */
 int64_t schedule_starve_theta_ns(const struct schedule_config *config,
                                  const struct schedule_service *service);
-/* A running request has got n_new tokens in a batch that began at begun_ns. If it starved before
- * that, its residence begins. */
+/* Notes that a running request got n_new tokens in a batch that began at begun_ns. If it starved
+ * before that, its residence begins. */
 static inline void schedule_starve_served(struct schedule_ranks *ranks, uint32_t slot,
                                           const struct request *r, int32_t n_new, int64_t begun_ns,
                                           int64_t theta_ns)
@@ -53,14 +53,15 @@ static inline void schedule_starve_served(struct schedule_ranks *ranks, uint32_t
         *served_ns = r->served_ns - theta_ns + theta_ns / ranks->config.starve_tokens;
     }
 }
-/* Finds the requests of the service that starve next. After each event of the service. */
+/* Finds the requests of the service that starve next. Call it after each event of the service. */
 void schedule_starve_note(struct schedule_starve *starve, const struct schedule_ranks *ranks,
                           const struct schedule_view *view, int service);
 
-/* What a policy has of its own when a starved request is served. */
+/* The policy's own settings when a starved request is served. */
 struct schedule_starve_ways {
     bool is_by_phase; /* waiting requests and running ones are never in one batch */
-    /* Most requests of the service that may run together, of this state; NULL: n_seqs_max. */
+    /* Returns how many requests of the service may run together at most, by this state; NULL:
+     * n_seqs_max. */
     int32_t (*seats)(const void *state, const struct schedule_view *view, int service);
     const void *state;
 };

@@ -1,4 +1,4 @@
-/* Static batches: a batch runs from its prompts to its end, padded, and nobody joins
+/* Static batches: a batch runs from its prompts to its end, padded, and no request joins it
  * (docs/ALGORITHMS.md 4.3, 6.6).
  *
  *   sls     composes them itself: the service with the earliest request, its first requests in
@@ -9,18 +9,18 @@
  *           batched as sls does
  *
  * One batch at a time, on the whole device. Its rows are padded to the longest prompt, and a member
- * that has ended keeps its seat until the batch is over: these invalid tokens cost what valid ones
+ * that has ended keeps its seat until the batch is over. These invalid tokens cost what valid ones
  * cost. The batch is one plan of as many rounds as its longest member or its lease
- * (request.n_lease, the slice S) has left, so its members come back together; prompts too many for
+ * (request.n_lease, the slice S) has left, so its members come back together. Prompts too many for
  * one round are computed in columns before. All blocks are reserved when it starts; members that do
  * not fit stay behind for the next batch.
  *
  * A router's batch of more than n_seqs_max runs in parts.
  *
- * Starvation: batches start in the order in which their first member came; once a batch is complete
- * only those before it and the one in flight run before it. A member that gives way when the pool
- * shrinks keeps its place. Inside a model sls takes the requests of the highest priority first, so
- * beside those no bound is claimed. */
+ * Starvation: batches start in the order in which their first member came. Once a batch is
+ * complete, only those before it and the one in flight run before it. A member that is preempted
+ * when the pool shrinks keeps its place. Within a model sls takes the requests of the highest
+ * priority first, so beside those no bound is claimed. */
 #include "schedule/static.h"
 
 #include "base/time.h"
@@ -29,7 +29,7 @@
 #include "schedule/policies.h"
 #include <string.h>
 
-enum { STATIC_ROUNDS_MAX = 1024 }; /* of one plan: then the same batch goes on */
+enum { STATIC_ROUNDS_MAX = 1024 }; /* of one plan; then the same batch goes on */
 
 struct seat { /* of a request */
     uint64_t seq;
@@ -83,9 +83,9 @@ static void open_cohort(void *state, const struct schedule_limits *limits,
     ((struct batcher *)state)->has_cohorts = true;
 }
 
-/* ---- Who is next. ---- */
+/* ---- The next batch. ---- */
 
-struct choice { /* members, in order; seq of whoever came first */
+struct choice { /* members, in order; the seq of the first to arrive */
     int32_t n;
     uint16_t service;
     uint64_t seq;
@@ -97,8 +97,8 @@ static int32_t seats_most(const struct batcher *b)
     return min_i32(max_i32(b->config.static_n_seqs_max, 1), LIMIT_BATCH_ITEMS);
 }
 
-/* Could it run in a pool that is empty? One that is too large for a pool that shrinks for another
- * model is passed over: it goes home or has its turn when that is done. */
+/* Returns whether it could run in an empty pool. A request too large for a pool that shrinks for
+ * another model is skipped: it is returned, or has its turn when that is done. */
 static bool may_run(const struct schedule_view *view, uint32_t slot)
 {
     const struct request *r = &view->requests[slot];
@@ -113,8 +113,8 @@ static bool is_routed(const struct batcher *b, const struct schedule_view *view,
     return b->has_cohorts && view->requests[slot].cohort != 0;
 }
 
-/* The first of each service that belong to no router's batch; the service that owns the earliest.
- */
+/* Chooses the first requests of a service that belong to no router's batch; the service is the one
+ * that owns the earliest. */
 static void choose_first_come(const struct batcher *b, const struct schedule_view *view,
                               struct choice *choice)
 {
@@ -142,7 +142,8 @@ static void choose_first_come(const struct batcher *b, const struct schedule_vie
             choice->slots[choice->n++] = slot;
 }
 
-/* The cohort that begins with this slot in the tree. Returns the slot after its last member. */
+/* Reads the cohort that begins with this slot in the tree. Returns the slot after its last
+ * member. */
 static uint32_t look_at_cohort(const struct batcher *b, const struct schedule_view *view,
                                uint32_t slot, struct choice *choice, int64_t *until_ns)
 {
@@ -194,8 +195,9 @@ static int32_t rounds_left(const struct request *r)
     return max_i32(r->n_lease > 0 ? min_i32(n, r->n_lease) : n, 1);
 }
 
-/* The batch's items: whole rows when the prompts fit into one round, else the next columns, where a
- * short row has at least one token so that it has its seat. True when it is whole. */
+/* Lays out the batch's items: whole rows when the prompts fit into one round, else the next
+ * columns. In columns a short row has at least one token, so that it has its seat. Returns true
+ * when the batch is whole. */
 static bool lay_out(const struct schedule_view *view, struct batch *batch, const uint32_t *slots,
                     int32_t n, int32_t n_seats)
 {
@@ -242,7 +244,7 @@ static int32_t rounds_of(const struct schedule_view *view, const uint32_t *slots
     return min_i32(n_rounds, STATIC_ROUNDS_MAX);
 }
 
-/* Plans these members, of whom n_seats sat down, with rows that are n_long tokens long now. */
+/* Plans these members of originally n_seats, with rows that are n_long tokens long now. */
 static bool plan_members(const struct schedule_view *view, struct schedule_plan *plan,
                          const struct choice *choice, int32_t n_seats, int32_t n_long)
 {
@@ -267,7 +269,7 @@ static bool plan_members(const struct schedule_view *view, struct schedule_plan 
     return true;
 }
 
-/* Members that do not fit together with all their rounds stay behind. */
+/* Leaves behind members that do not fit together with all their rounds. */
 static void leave_behind(const struct schedule_view *view, struct choice *choice, int32_t n_most)
 {
     int32_t low = 1, high = min_i32(choice->n, n_most);
@@ -289,7 +291,8 @@ static bool is_anybody_running(const struct schedule_view *view)
     return false;
 }
 
-/* The batch goes on but lacks blocks for its next round: the pool shrank. The last member goes. */
+/* Gives up the last member, because the batch goes on but lacks blocks for its next round: the pool
+ * shrank. */
 static void give_up_last(const struct schedule_view *view, struct schedule_plan *plan,
                          const struct choice *choice)
 {
@@ -414,7 +417,7 @@ static void saw(void *state, const struct schedule_view *view, const struct sche
         stop_waiting(b, event->slot, r);
         leave(b, event->slot);
         break;
-    case SCHEDULE_PREEMPTED: /* it keeps its place: those that came later start after it */
+    case SCHEDULE_PREEMPTED: /* it keeps its place, so those that came later start after it */
         leave(b, event->slot);
         wait(b, event->slot, r);
         break;

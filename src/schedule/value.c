@@ -3,17 +3,17 @@
 #include "base/num.h"
 #include <float.h>
 
-/* Bytes times time: who is so much heavier keeps room for the lighter. */
+/* Bytes times time: a model that is this much heavier keeps room for the lighter. */
 #define HEAVIER 1.5
-/* A second: who was never asked for. */
+/* Requests a second of a service that has had none. */
 #define RATE_LEAST 0.001
-/* Young is no less; its logarithm moves by steps of YOUNG_STEP over how many have ended, or of the
- * least. */
+/* Young is at least this. Its logarithm moves by steps of YOUNG_STEP over how many have ended, or
+ * of the least. */
 #define YOUNG_LEAST      0.001
 #define YOUNG_STEP       6.0
 #define YOUNG_STEP_LEAST 0.3
 enum { BATCH = 16 }; /* requests, to see whether batches pay */
-enum { KNOWN = 8 };  /* requests that ended: whose mean one may be greedy by */
+enum { KNOWN = 8 };  /* ended requests after which the mean is reliable enough to be greedy */
 
 double schedule_value_length_s(const struct schedule_service *service)
 {
@@ -66,8 +66,8 @@ void schedule_value_look(struct schedule_value *sums, const struct schedule_conf
     };
 }
 
-/* The logarithm of the quantile goes up or down by each that ends, in smaller and smaller steps
- * (Robbins and Monro), and never in steps so small that it could not follow. */
+/* The logarithm of the quantile goes up or down with each request that ends, in smaller and smaller
+ * steps (Robbins and Monro). The steps never become so small that it could not follow. */
 void schedule_value_ended(struct schedule_value *sums, const struct schedule_config *config,
                           int64_t attained_ps)
 {
@@ -118,7 +118,7 @@ static double n_startable(const struct schedule_config *config, const struct sch
     return n * each > n_blocks ? n_blocks / each : n;
 }
 
-/* What slowness adds to so much worth: at most value_cap^2 times that. */
+/* Returns what slowness adds to a worth of h: at most value_cap^2 times h. */
 static double added(const struct schedule_config *config, double h, double h_slow2)
 {
     double most = config->value_cap * config->value_cap * h;
@@ -167,7 +167,7 @@ static double weight_of(const struct schedule_service *s)
 static double weight_or_none(const struct schedule_service *service)
 {
     if (!service->is_open || service->rate_per_s <= 0)
-        return DBL_MAX; /* nobody keeps room for it */
+        return DBL_MAX; /* no service keeps room for it */
     return weight_of(service);
 }
 
@@ -184,7 +184,7 @@ static bool are_known(const struct schedule_value_weights *w, const struct sched
     return view->n_changes > 0 && w->n_changes == view->n_changes;
 }
 
-/* A request that ends changes its service's weight; the view counts all else that does. */
+/* A request that ends changes its service's weight; the view counts all other changes. */
 void schedule_value_weigh(struct schedule_value_weights *w, const struct schedule_view *view,
                           int service)
 {

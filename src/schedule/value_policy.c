@@ -1,5 +1,5 @@
-/* The policy `value`, the default's scheduler: the model whose requests are worth most is served
- * next; where lanes pay, prompts run beside decodes. Its state is value_state.h.
+/* The policy `value`, the default's scheduler. The model whose requests are worth most is served
+ * next. If lanes pay, prompts run beside decodes. Its state is value_state.h.
  *
  * The worth of a turn, on one lane. A decode step costs nearly the same for ten requests as for
  * one, so a model's turn is worth the sum over its requests of
@@ -15,42 +15,42 @@
  * so late that it could hardly be later does not take the device from those that can still be in
  * time. (Without a bound the backlog of a heavy model outweighs all that a light one has.)
  *
- * The sum is divided by L-hat^(3/2) and by rate^value_rate. That lies between the greedy rule for
- * rare requests (1 / L-hat^2) and Kleinrock's square root for models that are always busy, where
- * the parts of the device that give the least normalized latency go by sqrt(rate) and not by L-hat.
- * With n requests here the rule is value_few / n of the way to the greedy rule; with fewer than
- * value_few it is the greedy rule.
+ * The sum is divided by L-hat^(3/2) and by rate^value_rate. This lies between two rules. One is the
+ * greedy rule for rare requests (1 / L-hat^2). The other is Kleinrock's square root for models that
+ * are always busy. There the parts of the device that give the least normalized latency go by
+ * sqrt(rate) and not by L-hat. With n requests here the rule is value_few / n of the way to the
+ * greedy rule; with fewer than value_few it is the greedy rule.
  *
- * Where batches do not pay. A GPU computes 16 requests in hardly more time than one; a core takes 3
- * to 16 times as long. As far as batches do not pay, the rule turns to the greedy rule for single
- * requests: L-hat^2, the same h for all (since a request that goes on is nearer to its end), and
- * the sum divided by how much longer a step takes of all than of one. It is wholly that where a
- * step of 16 takes three times as long as one of one, or more, once 8 requests have ended. Before
- * that it is not, because a rule that serves the short first never learns that a model is short if
- * its first request was long. Slowness counts by one less the square of how much longer a step of
- * 16 takes than one of one, and not at all from twice as long on, because serving the late beside
- * the others then costs these more than it saves.
+ * When batches do not pay. A GPU computes 16 requests in hardly more time than one, whereas a core
+ * takes 3 to 16 times as long. As far as batches do not pay, the rule turns to the greedy rule for
+ * single requests: L-hat^2, and the same h for all, since a request that goes on is nearer to its
+ * end. The sum is divided by how much longer a step takes for all than for one. The rule is wholly
+ * that one where a step of 16 takes three times as long as one of one, or more, once 8 requests
+ * have ended. Before that it is not, because a rule that serves the short first never learns that a
+ * model is short if its first request was long. Slowness counts by one less the square of how much
+ * longer a step of 16 takes than one of one. From twice as long on it does not count at all,
+ * because serving the late beside the others then costs these more than it saves.
  *
  * How many run together. Let a step of k requests take a + b k. Batches of k of n like requests,
- * one after the other, end on average after (a + b k) (n / k + 1) / 2 steps. That is least at
+ * one after the other, end on average after (a + b k) (n / k + 1) / 2 steps. This is least at
  * k = sqrt(n a / b), so at most that times value_batch run together. On a GPU a is hundreds of b,
  * and all start; on a core a few do, end early, and the last of all ends a little later. Under the
  * greedy rule one more starts, since others come meanwhile and k is least for those that are here.
  *
- * Lanes. Where half of the device does more than half of its work, prompts and decodes are jobs of
- * their own: one lane computes prompts, the others decode, and a job that is alone has the whole
- * device. No job is then kept from computing for long, and the size of batches counts: a job is
- * worth its requests times the time since its last batch began, over L-hat. That is the normalized
+ * Lanes. If half of the device does more than half of its work, prompts and decodes are separate
+ * jobs. One lane computes prompts, the others decode, and a job that is alone has the whole device.
+ * No job is then kept from computing for long, and the size of batches counts. A job is worth its
+ * requests times the time since its last batch began, over L-hat. This worth is the normalized
  * latency that they gathered since. On pipelines several batches of each may be under way, and
  * prompts that are too many for their lane go through the whole device.
  *
  * Inside a model the waiting request starts first that has the least work left. One that waits and
  * can no longer end within 1 + late_factor times its expected time goes behind those that can.
  *
- * Room for the light. A model whose requests hold more than 1.5 times the bytes times time of some
- * other's starts a request only if what the light need stays free, at most value_kept of the pool:
- * trunk reservation. The light need what those hold that are here at once by Little's law, each
- * value_slow times as long as alone, and twice the deviation.
+ * Room for the light. A model may be heavier: its requests hold more than 1.5 times the bytes times
+ * time of some other's. It starts a request only if what the light ones need stays free, at most
+ * value_kept of the pool (trunk reservation). The light need what those hold that are here at once
+ * by Little's law, each value_slow times as long as alone, and twice the deviation.
  *
  * Starvation: the rule, the residences and the bound of starve.h. When blocks are short the running
  * request with the largest Q L-hat is preempted first, Q being its doubling budget (charge.h). */
@@ -67,7 +67,7 @@ enum { PROMPTS = FILL_WAITING | FILL_CATCHING_UP };
 
 /* ---- Which model to serve. ---- */
 
-/* The worth of a model's turn on one lane. */
+/* Returns the worth of a model's turn on one lane. */
 static double worth_of(const struct value_state *state, const struct schedule_view *view,
                        int service, bool may_start, struct schedule_value_here *here)
 {
@@ -89,9 +89,10 @@ static double how_few(const struct value_state *state, const struct schedule_vie
     return schedule_value_few(&state->ranks.config, n, little / max_i32(schedule_n_busy(view), 1));
 }
 
-/* Most requests of the service that run together. An engine's only model starts all if a quarter or
- * less would be held back, since that gains 2% of the mean at most and costs those that wait a
- * whole turn. (Beside other models, what is held back makes way for them.) */
+/* Returns the most requests of the service that run together. An engine's only model starts all of
+ * them if a quarter or less would be held back. Holding these back gains at most 2% of the mean,
+ * and costs a whole turn for those that wait. (Beside other models, what is held back makes room
+ * for them.) */
 static int32_t seats(const void *self, const struct schedule_view *view, int service)
 {
     const struct value_state *state = self;
@@ -110,7 +111,7 @@ static enum schedule_filled serve_starved(struct schedule_fill *fill,
     return schedule_starve_serve(fill, &state->starve, parts, &ways);
 }
 
-/* The worth of a job on one of several lanes. */
+/* Returns the worth of a job on one of several lanes. */
 static double gathered(const struct value_state *state, const struct schedule_view *view,
                        int service, bool decodes)
 {
@@ -120,7 +121,7 @@ static double gathered(const struct value_state *state, const struct schedule_vi
                                    state->flights.services[service].begun_ns[!decodes]);
 }
 
-/* Has the plan a batch of this service and these parts already? */
+/* Returns whether the plan has a batch of this service and these parts already. */
 static bool is_planned(const struct schedule_fill *fill, int service, bool decodes)
 {
     for (int32_t i = 0; i < fill->plan->n_batches; i++) {
@@ -133,8 +134,8 @@ static bool is_planned(const struct schedule_fill *fill, int service, bool decod
     return false;
 }
 
-/* Finds the services that have work among these parts. Each is a job; that of most value stands on
- * top, and of equal ones the lowest number. Returns how many. */
+/* Finds the services that have work among these parts. Each is a job. The one with the most value
+ * is on top; among equals, the lowest number. Returns how many. */
 static int find_jobs(const struct schedule_fill *fill, const struct value_state *state,
                      unsigned parts, struct schedule_value_here *here, struct schedule_pick *jobs)
 {
@@ -183,7 +184,7 @@ static enum schedule_filled serve_most_valued(struct schedule_fill *fill,
 
 /* ---- Lanes. ---- */
 
-/* Bit per lane that computes, or will by the plan. */
+/* Returns a bit per lane that computes, or will by the plan. */
 static uint32_t taken_lanes(const struct schedule_plan *plan, const struct schedule_view *view)
 {
     uint32_t taken = schedule_busy_lanes(view);
@@ -198,7 +199,7 @@ static bool is_available(const struct schedule_plan *plan, const struct schedule
     return schedule_lane_is_free_of(view, lane, taken_lanes(plan, view));
 }
 
-/* The largest free part for prompts, the smallest for decodes; -1: none is free. */
+/* Returns the largest free part for prompts, the smallest for decodes; -1: none is free. */
 static int32_t find_lane(const struct schedule_plan *plan, const struct schedule_view *view,
                          bool is_for_prompts)
 {
@@ -268,8 +269,8 @@ static void plan_one_lane(struct schedule_fill *fill, const struct value_state *
 
 /* ---- Lanes that are pipelines. ---- */
 
-/* Are there prompts, and would a part of the device of their own compute those that wait within
- * BACKLOG_MOST of a mean request's time? */
+/* Returns whether there are prompts, and a separate part of the device would compute the waiting
+ * ones within BACKLOG_MOST of a mean request's time. */
 static bool part_keeps_up(const struct value_state *state, const struct schedule_view *view,
                           int32_t lane)
 {
@@ -290,7 +291,7 @@ static bool part_keeps_up(const struct value_state *state, const struct schedule
 
 /* Prompts follow one another on the largest part, decodes on the smallest of the others. Without
  * prompts, or with too many for a part, all go through the whole device, prompts in chunks beside
- * decodes (fill.c). Then batches of both kinds may be under way at once, and wait for each other in
+ * decodes (fill.c). Then batches of both kinds may be in flight at once, and wait for each other in
  * the order in which they began. */
 static void plan_pipelines(struct schedule_fill *fill, const struct value_state *state,
                            int64_t stall_ps)
@@ -347,7 +348,7 @@ static void plan(const void *self, const struct schedule_view *view, struct sche
                            : INT64_MAX;
     plan_batches(&fill, state, stall_ps);
     if (plan->n_batches + plan->n_preempts == 0 && stall_ps != INT64_MAX && view->n_in_flight == 0)
-        plan_batches(&fill, state, INT64_MAX); /* no request can decode: there is none to stall */
+        plan_batches(&fill, state, INT64_MAX); /* no request can decode, so none can stall */
     if (plan->n_batches != 1 || view->n_in_flight > 0)
         return;
     plan->batches[0].lane = 0; /* it is alone */

@@ -1,4 +1,4 @@
-/* What the policy `value` remembers. See value_state.h. */
+/* Keeps the state of the policy `value`. See value_state.h. */
 #include "schedule/value_state.h"
 #include "schedule/charge.h"
 #include <string.h>
@@ -56,7 +56,8 @@ static int64_t remaining_ns(const struct value_state *state, const struct schedu
     return schedule_work_remaining_ps(&state->ranks.services[r->service].price, view, r) / 1000;
 }
 
-/* The request of which least is left goes first. A late request goes behind all that are not. */
+/* The request with the least remaining work goes first. A late request goes after all that are not
+ * late. */
 static int64_t key_of(const struct value_state *state, const struct schedule_view *view,
                       uint32_t slot)
 {
@@ -90,7 +91,8 @@ static void wait(struct value_state *state, const struct schedule_view *view, ui
     own->waiting_ns_sum += (uint64_t)rank->arrived_ns;
 }
 
-/* Takes a request that waits no longer out of what its service keeps. The ranks are told apart. */
+/* Takes a request that waits no longer out of the data of its service. The ranks get a separate
+ * call. */
 static void forget_waiting(struct value_state *state, const struct schedule_view *view,
                            uint32_t slot)
 {
@@ -100,7 +102,7 @@ static void forget_waiting(struct value_state *state, const struct schedule_view
     own->waiting_ns_sum -= (uint64_t)state->ranks.slots[slot].arrived_ns;
 }
 
-/* Waiting requests that have become late go behind those that have not. */
+/* Moves waiting requests that have become late behind those that have not. */
 static void find_late(struct value_state *state, const struct schedule_view *view, int64_t now_ns)
 {
     if (now_ns <= state->next_late_ns)
@@ -156,7 +158,7 @@ static void look_if_none_runs(struct value_state *state, const struct schedule_v
         schedule_value_look(sums, &state->ranks.config, &view->services[service], view->now_ns);
 }
 
-/* The request is about to leave those that run. */
+/* Removes a request that is about to leave the running ones. */
 static void leave(struct value_state *state, const struct schedule_view *view, uint32_t slot)
 {
     add(&state->services[view->requests[slot].service].running, &state->ranks.slots[slot], -1);
@@ -193,7 +195,7 @@ static void note_end(struct value_state *state, const struct schedule_view *view
 
 /* ---- Whether lanes pay. ---- */
 
-/* The service by which that is known: the first that is open; -1: none is. */
+/* Returns the service that decides it, the first open one; -1: none is open. */
 static int32_t find_open(const struct schedule_view *view)
 {
     int32_t i = 0;
@@ -214,7 +216,7 @@ static bool look_whether_lanes_pay(const struct schedule_view *view)
     return (double)part_ps * (double)view->lanes[1].share * 1.05 < (double)whole_ps;
 }
 
-/* An event of the service may have changed its times. */
+/* Notes whether lanes pay, since an event of the service may have changed its times. */
 static void note_pay(struct value_state *state, const struct schedule_view *view, int service)
 {
     struct value_pay *pay = &state->pay;
@@ -273,8 +275,8 @@ void schedule_value_state_started(struct value_state *state, const struct schedu
         note_begin(state, view, batch);
 }
 
-/* The worth of its members changes, and no other's. When there are many, all are summed anew, so
- * that rounding errors do not add up. */
+/* Only the worth of its members changes. When there are many, all are summed anew, so that rounding
+ * errors do not add up. */
 void schedule_value_state_done(struct value_state *state, const struct schedule_view *view,
                                const struct schedule_event *event)
 {

@@ -1,20 +1,20 @@
-/* The state of the policy `value`, in one block of memory. For value*.c alone.
+/* The state of the policy `value`, in one block of memory. Only value*.c include it.
  *
- * Ranks (ranks.h) keep the requests in order. A waiting request's key is its priority, then the
- * work that is left of it, and late requests stand behind those in time. A running request's key is
- * its budget Q, by which victims are chosen. Beside that this state keeps what the running requests
- * of each service are worth (value.h), when waiting requests become late, what is in flight, which
- * services are light, and whether lanes pay. */
+ * Ranks (ranks.h) keep the requests in order. A waiting request's key is its priority, then its
+ * remaining work. Late requests come after those in time. A running request's key is its budget Q,
+ * by which victims are chosen. This state also keeps the worth of each service's running requests
+ * (value.h), when waiting requests become late, what is in flight, which services are light, and
+ * whether lanes pay. */
 #pragma once
 #include "schedule/starve.h"
 #include "schedule/value.h"
 
 struct value_service {
-    struct tree in_time;           /* waiting requests that are not late, by when they become so */
-    uint64_t waiting_ns_sum;       /* arrivals of those that wait, modulo 2^64 */
+    struct tree in_time;     /* waiting requests that are not late, by when they become late */
+    uint64_t waiting_ns_sum; /* sum of the arrivals of waiting requests, modulo 2^64 */
     struct schedule_value running; /* what its running requests are worth */
 };
-/* What is in flight, and since when, where lanes share the device. */
+/* The batches in flight, and since when, if lanes share the device. */
 struct value_flights {
     uint32_t of_prompts; /* bit per place (batch_place) that computes prompts */
     struct value_flight {
@@ -24,10 +24,10 @@ struct value_flights {
         int64_t begun_ns[2];
     } * services; /* (n_services) */
 };
-/* Whether lanes pay, as it was when that was last looked at. */
+/* Whether lanes pay, as last computed. */
 struct value_pay {
     uint32_t n_changes; /* the view's; 0: not looked at */
-    int32_t service;    /* the one by which it is known; -1: none is open */
+    int32_t service;    /* the service that decided it; -1: none is open */
     struct perf perf;   /* of that service */
     bool is_worth_it;
 };
@@ -57,10 +57,10 @@ void schedule_value_state_preempted(struct value_state *state, const struct sche
                                     uint32_t slot);
 void schedule_value_state_gone(struct value_state *state, const struct schedule_view *view,
                                uint32_t slot, int64_t now_ns);
-/* After each event of the service: what depends on all of it. */
+/* Updates what depends on the whole service. Call it after each event of the service. */
 void schedule_value_state_note(struct value_state *state, const struct schedule_view *view,
                                int service);
 
-/* Does half of the device do more than half of the work? */
+/* Returns whether half of the device does more than half of the work. */
 bool schedule_value_state_lanes_pay(const struct value_state *state,
                                     const struct schedule_view *view);

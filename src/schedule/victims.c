@@ -1,9 +1,10 @@
-/* Who gives way when running requests lack blocks: schedule_fill_preempt of fill.h. */
+/* Chooses the requests to preempt when running requests lack blocks: schedule_fill_preempt of
+ * fill.h. */
 #include "schedule/fill.h"
 
 enum {
     WORST_MAX = 16,   /* victims that one pass over the running requests finds */
-    FETCH_AHEAD = 12, /* requests that run lie apart: their lines are asked for in advance */
+    FETCH_AHEAD = 12, /* running requests lie apart in memory, so their lines are prefetched */
 };
 
 struct search {
@@ -12,7 +13,7 @@ struct search {
     bool others_help; /* units that others give back can be taken */
     schedule_may_go may_go;
     bool takes_residents; /* only requests in their residence, else only others */
-    uint32_t before;      /* only those ranked before this one: the others are planned */
+    uint32_t before;      /* only requests ranked before this one, since the others are planned */
     int n_worst;
     uint32_t worst[WORST_MAX]; /* the last in order first */
 };
@@ -45,7 +46,7 @@ static bool is_before(const struct schedule_fill *fill, const struct search *sea
     return fill->order->is_before(fill->order->state, fill->view, a, b);
 }
 
-/* Into the worst found so far, if it is one of them. */
+/* Inserts it into the worst found so far, if it is one. */
 static void keep_worst(const struct schedule_fill *fill, struct search *search, uint32_t slot)
 {
     int i = search->n_worst;
@@ -87,7 +88,7 @@ static void look_in(const struct schedule_fill *fill, int service, struct search
     }
 }
 
-/* The next few victims, worst first. False when there are none. */
+/* Finds the next few victims, worst first. Returns false when there are none. */
 static bool find_worst(const struct schedule_fill *fill, struct search *search)
 {
     search->n_worst = 0;
@@ -107,7 +108,8 @@ static void give_way(struct schedule_plan *plan, const struct schedule_view *vie
     plan->preempts[plan->n_preempts++] = slot;
 }
 
-/* Blocks of the service that this victim's are worth, after all earlier ones of his service. */
+/* Returns how many blocks of the service this victim's blocks are worth, after all earlier victims
+ * of its service. */
 static int64_t worth(const struct schedule_fill *fill, int service, uint32_t slot, int64_t *n_given)
 {
     int victim = fill->view->requests[slot].service;
@@ -125,10 +127,10 @@ enum { LOOKS_MAX = 32 }; /* at all running requests of one service */
 enum { NEXT_MAX = 8 };   /* victims that such a look finds */
 
 struct cursor {    /* of a service */
-    uint32_t n;    /* of the last ones that the order knows have been seen */
-    uint32_t last; /* the next victim; SCHEDULE_NONE: not looked for, or there is none */
+    uint32_t n;    /* how many of the last ones that the order knows were visited */
+    uint32_t last; /* the next victim; SCHEDULE_NONE: not searched yet, or no more */
     bool is_over, is_unknown;
-    int n_may; /* who may go, when that is known; -1 */
+    int n_may; /* number that may go, when known; -1 */
     uint32_t may[FILL_KNOWN_MAX];
     int n_next, n_taken; /* a look finds several, worst first */
     uint32_t next[NEXT_MAX];
@@ -149,7 +151,7 @@ static void open_cursor(const struct schedule_fill *fill, const struct search *s
     cursor->is_unknown = cursor->n_may >= 0;
 }
 
-/* Into the next few, if the slot is one of them. */
+/* Inserts it into the next few, if the slot is one. */
 static void keep_next(const struct schedule_fill *fill, const struct search *search,
                       struct cursor *cursor, uint32_t slot)
 {
@@ -162,7 +164,7 @@ static void keep_next(const struct schedule_fill *fill, const struct search *sea
     cursor->next[i] = slot;
 }
 
-/* By a look at all who may go, behind the one named last. */
+/* Searches all that may go, after the one named last. */
 static void look_for_next(const struct schedule_fill *fill, const struct search *search,
                           int service, struct cursor *cursor, uint32_t before)
 {
@@ -179,7 +181,8 @@ static void look_for_next(const struct schedule_fill *fill, const struct search 
     }
 }
 
-/* The next victim of the service: one that the order knows, else by a look at who may go. */
+/* Finds the next victim of the service: one that the order knows, else by a search of all that may
+ * go. */
 static void find_next(const struct schedule_fill *fill, const struct search *search, int service,
                       struct cursor *cursor, int *n_looks)
 {
@@ -202,8 +205,8 @@ static void find_next(const struct schedule_fill *fill, const struct search *sea
     cursor->is_over = slot == SCHEDULE_NONE;
 }
 
-/* The same victims as a look at everybody would find, when the order knows the last few of each
- * service. False: there are too many. */
+/* Finds the same victims as a search of all would, when the order knows the last few of each
+ * service. Returns false when there are too many. */
 static bool preempt_known(struct schedule_fill *fill, struct search search, int64_t n_blocks)
 {
     int64_t n_given[KV_SERVICES_MAX], n_freed = 0;
@@ -241,12 +244,12 @@ static bool preempt_known(struct schedule_fill *fill, struct search search, int6
     return true;
 }
 
-/* The same by a look at all running requests. */
+/* Does the same by a search of all running requests. */
 static void preempt_by_look(struct schedule_fill *fill, struct search search, int64_t n_blocks)
 {
     struct schedule_plan *plan = fill->plan;
     int64_t n_given[KV_SERVICES_MAX]; /* blocks of all victims of a service */
-    int64_t n_freed = 0; /* an estimate: units are shared and blocks too; the next plan knows */
+    int64_t n_freed = 0; /* an estimate, since units and blocks are shared; the next plan knows */
     plan->n_preempts = 0;
     for (int32_t k = 0; k < schedule_n_busy(fill->view); k++)
         n_given[schedule_busy(fill->view, k)] = 0;

@@ -1,10 +1,10 @@
-/* Work: the time that a request takes on the device when it runs alone. See work.h. */
+/* Computes work: the time that a request takes on the device when it runs alone. See work.h. */
 #include "schedule/work.h"
 
 int64_t schedule_work_usual_ps(const struct schedule_service *service)
 {
     int64_t ns = service->solo_ns + service->solo_deviation_ns;
-    if (service->solo_ns <= 0) { /* no data yet: a middling request */
+    if (service->solo_ns <= 0) { /* no data yet, so a medium request */
         int64_t n_in = service->n_prompt_mean >= 1 ? (int64_t)service->n_prompt_mean : 256;
         int64_t n_out = service->n_output_mean >= 1 ? (int64_t)service->n_output_mean : 128;
         ns = perf_solo_ps(&service->perf, n_in, n_out) / 1000;

@@ -15,14 +15,15 @@ struct schedule_price {
     bool is_plain;                        /* the short form below cannot overflow */
 };
 struct schedule_price schedule_work_price(const struct schedule_service *service);
-/* The work of a usual request of the service, L-hat + sigma: a fresh budget B. */
+/* Returns the work of a usual request of the service, L-hat + sigma, which is a fresh budget B. */
 int64_t schedule_work_usual_ps(const struct schedule_service *service);
-/* The work of the first n tokens of a prompt. Differences of it are the work of chunks. */
+/* Returns the work of the first n tokens of a prompt. Differences of it are the work of chunks. */
 int64_t schedule_work_prefill_ps(const struct perf *perf, int64_t n);
-/* schedule_work_remaining_ps for n_left tokens to draw, where the short form does not hold. */
+/* Does what schedule_work_remaining_ps does for n_left tokens to draw, when the short form does not
+ * apply. */
 int64_t schedule_work_rest_ps(const struct schedule_view *view, const struct request *r,
                               int64_t n_left);
-/* The work that is left of the request, by its predicted length or else its model's mean. */
+/* Returns the remaining work of the request, by its predicted length or else its model's mean. */
 static inline int64_t schedule_work_remaining_ps(const struct schedule_price *price,
                                                  const struct schedule_view *view,
                                                  const struct request *r)
@@ -39,9 +40,9 @@ static inline int64_t schedule_work_remaining_ps(const struct schedule_price *pr
     int64_t ps = n_left * first_ps + price->slope_ps * (n_left * (n_left - 1) / 2);
     return max_i64(min_i64(ps, WORK_PS_MAX), 1);
 }
-/* The time at which the request must begin, or go on, to meet its deadline if it runs alone;
- * INT64_MAX without a deadline. It is not before the arrival, so that a hopeless deadline does not
- * put the request before those that starved earlier. */
+/* Returns the time at which the request must begin, or go on, to meet its deadline if it runs
+ * alone; INT64_MAX without a deadline. It is not before the arrival, so that a hopeless deadline
+ * does not put the request before those that starved earlier. */
 static inline int64_t schedule_work_begin_by_ns(const struct schedule_price *price,
                                                 const struct schedule_view *view,
                                                 const struct request *r)

@@ -1,4 +1,4 @@
-/* What a server writes about its engines, when asked: the log of each, one trace of all. */
+/* The optional records of a server about its engines: a log of each, and one trace of all. */
 #pragma once
 #include "config/config.h"
 #include "engine/engine.h"
@@ -11,5 +11,6 @@ struct recorders {
 enum status recorders_check(const struct config *config, struct fault *fault) MUST_USE;
 enum status recorders_open(struct recorders *recorders, const struct config *config, int n_engines,
                            struct fault *fault) MUST_USE;
-/* The engines are closed. False: not all could be written, which the log has said. */
+/* Call it after the engines are closed. Returns false when not all could be written, which was
+ * logged. */
 bool recorders_close(struct recorders *recorders);

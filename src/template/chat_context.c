@@ -50,7 +50,7 @@ static void open_arguments(struct jinja_run *run, json_t *calls)
         object = json_loadb(json_string_value(arguments), json_string_length(arguments), 0, NULL);
         if (!json_is_object(object))
             jinja_fail(run, STATUS_BAD_INPUT,
-                       "tool_calls[%zu].function.arguments is no JSON object, and this model's "
+                       "tool_calls[%zu].function.arguments is not a JSON object, and this model's "
                        "template needs one",
                        i);
         else

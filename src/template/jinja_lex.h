@@ -37,8 +37,8 @@ struct jinja_lex {
     struct jinja_token token; /* the current one */
     struct jinja_run *run;    /* for memory and failure */
 };
-/* Copies the source with every line end as "
- * " and without the last one. Then lex->token holds the first token. */
+/* Copies the source with every line end as "\n" and without the last one. Then lex->token holds the
+ * first token. */
 void jinja_lex_init(struct jinja_lex *lex, struct view source, struct jinja_run *run);
 void jinja_lex_next(struct jinja_lex *lex);
 /* Returns the token behind lex->token. */

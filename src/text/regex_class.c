@@ -197,7 +197,7 @@ static enum status read_nested(struct regex_reader *r, struct letters *set, int 
     if (read_bracket(r, set, &status))
         return status;
     if (depth == CLASS_DEPTH_MAX)
-        return regex_class_refuse(r, r->at, "classes in classes too deep");
+        return regex_class_refuse(r, r->at, "classes nested too deep");
     struct letters *inner = mem_take(sizeof(*inner));
     status = regex_class_read(r, inner, depth + 1);
     letters_join(set, inner);

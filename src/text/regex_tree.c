@@ -332,7 +332,7 @@ static enum status read_group(struct regex_reader *r, int32_t *out)
     if (is_next(r, "*"))
         return regex_class_refuse(r, start, "a callout (*");
     if (r->depth == DEPTH_MAX)
-        return regex_class_refuse(r, start, "groups in groups too deep");
+        return regex_class_refuse(r, start, "groups nested too deep");
     r->depth++;
     if (take(r, "?"))
         status = read_group_kind(r, start, &kind);
@@ -476,7 +476,7 @@ static enum status add_repeat(struct regex_reader *r, size_t start, const int64_
     if (kind == REGEX_LOOK || kind == REGEX_ASSERT)
         return regex_class_refuse(r, start, "a repeat of an assertion");
     if (bounds[1] == REGEX_ENDLESS && may_be_empty(r->tree, *atom))
-        return regex_class_refuse(r, start, "an endless repeat of what may be empty");
+        return regex_class_refuse(r, start, "an endless repeat of a part that may be empty");
     *atom = wrap(r, REGEX_REPEAT, *atom);
     r->tree->nodes[*atom].min = (int32_t)bounds[0];
     r->tree->nodes[*atom].max = (int32_t)bounds[1];

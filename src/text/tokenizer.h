@@ -69,8 +69,8 @@ void tokenizer_decode(const struct tokenizer *tokenizer, const int32_t *ids, int
                       bool show_special, struct str *out);
 
 /* Detokenizes a stream. The bytes of an unfinished UTF-8 sequence wait until it is whole. The
- * pieces add up to the result of tokenizer_decode, with one exception: in a run of byte tokens that
- * turns out to be broken, characters that were whole have been shown already and stay. */
+ * pieces add up to the result of tokenizer_decode, with one exception. When a run of byte tokens
+ * turns out to be broken, its whole characters have been shown already, and stay. */
 struct detokenizer {
     const struct tokenizer *tokenizer;
     bool show_special, is_first; /* is_first: nothing comes before. private below */

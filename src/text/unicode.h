@@ -10,9 +10,9 @@ int unicode_lower(uint32_t c, uint32_t out[2]);
  * is 0 at the start of a text, and is passed from one pair to the next. */
 bool unicode_joins(uint32_t left, uint32_t right, int32_t *state);
 
-/* One character that a step writes. change tells which characters of the source it stands for: 0
- * means the next one, -n the next one and n behind it. 1 means none of its own, since it belongs to
- * the one before. */
+/* One character that a step writes. The field change tells which characters of the source it stands
+ * for. 0 means the next one, -n the next one and n behind it. 1 means none of its own, since it
+ * belongs to the one before. */
 struct unicode_change {
     uint32_t c;
     int32_t change;

@@ -1,4 +1,4 @@
-/* When a part's requests come: rate, kind of gaps, bursts, a rate by the clock. */
+/* Reads the arrivals of a part: rate, kind of gaps, bursts, a rate by the clock. */
 #include "workload/part.h"
 #include "workload/tables.h"
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Health on drawn reports and drawn time: an engine that has work must make steps. */
+/* Health by given reports and times: an engine that has work must make steps. */
 #include "test.h"
 #include "api/mirror.h"
 #include "base/time.h"
@@ -39,19 +39,19 @@ static void test_stuck_engine(void **state)
     report.n_requests = 0;
     for (int64_t s = 133; s < 200; s++)
         say(&api, &report, s);
-    assert_true(is_well(&api, 200));  /* nothing to do is not being stuck */
-    assert_false(is_well(&api, 231)); /* nobody has answered for 31 s */
+    assert_true(is_well(&api, 200));  /* an engine without work is not stuck */
+    assert_false(is_well(&api, 231)); /* no answer for 31 s */
     api_mirror_close(&api);
 }
 
-/* The sentence names the engine that the house holds for ill. */
+/* The sentence names the engine that counts as ill. */
 static void test_the_ill_engine_is_named(void **state)
 {
     (void)state;
     static struct api api = { .catalog = &no_models };
     char why[160];
     api_mirror_open(&api);
-    api.mirror.n_engines = 2;
+    api_mirror_set_engines(&api, 2);
     api.mirror.said_ns = 100 * TIME_NS_PER_S;
     api.mirror.is_healthy = false;
     for (int i = 0; i < 2; i++) {
@@ -61,7 +61,7 @@ static void test_the_ill_engine_is_named(void **state)
                                                         .now_ns = (100 - 7 * i) * TIME_NS_PER_S };
     }
     assert_false(api_mirror_is_well(&api, 100 * TIME_NS_PER_S, why, sizeof(why)));
-    assert_string_equal(why, "engine 1 has said nothing for 7 s");
+    assert_string_equal(why, "engine 1 has not reported for 7 s");
     api.mirror.engines[0].is_healthy = false;
     assert_false(api_mirror_is_well(&api, 100 * TIME_NS_PER_S, why, sizeof(why)));
     assert_string_equal(why, "engine 0 has failed");
@@ -78,7 +78,7 @@ static void test_state_over_engines(void **state)
     (void)state;
     static struct api api = { .catalog = &no_models };
     api_mirror_open(&api);
-    api.mirror.n_engines = 2;
+    api_mirror_set_engines(&api, 2);
     api.mirror.engines[0].n_services = api.mirror.engines[1].n_services = 1;
     api.mirror.engines[0].services[0].status = SERVICE_BROKEN;
     api.mirror.engines[1].services[0].status = SERVICE_LOADING;
@@ -89,13 +89,14 @@ static void test_state_over_engines(void **state)
     api_mirror_close(&api);
 }
 
-/* A load that failed is remembered until one does not: reports say only that nothing is there. */
+/* A failed load is remembered until a load succeeds, since reports only show that the model is not
+ * there. */
 static void test_a_failed_load_is_remembered(void **state)
 {
     (void)state;
     static struct api api = { .catalog = &no_models };
     api_mirror_open(&api);
-    api.mirror.n_engines = 1;
+    api_mirror_set_engines(&api, 1);
     api.mirror.engines[0].n_services = 1;
     struct service_change change = { .status = SERVICE_BROKEN, .fault = { "no such file" } };
     api_mirror_change(&api, &change);

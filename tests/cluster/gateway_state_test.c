@@ -23,8 +23,8 @@ static void open_world(struct world *w)
     *w = (struct world){ .service.n_held_max = 2, .bus = cluster_local_bus_open(3, 1 << 20) };
     const struct cluster_gateway_options options = { .port = cluster_local_bus_port(w->bus, 0),
                                                      .manager = 1,
-                                                     .node = 2,
-                                                     .n_engines = 1,
+                                                     .nodes = &(struct cluster_node_at){ 2, 1 },
+                                                     .n_nodes = 1,
                                                      .n_services = 1,
                                                      .services = &w->service,
                                                      .n_requests_max = 8,
@@ -225,7 +225,7 @@ static void test_what_comes_home_keeps_its_age(void **state)
     struct cluster_link node = { .port = cluster_local_bus_port(w.bus, 2), .peer = 0 };
     submit_as(&w, 1, 0, 1 * TIME_NS_PER_S, 7);
     cluster_link_begin(&node, 11, 0);
-    cluster_link_begin(&w.gateway->link, 11, 0);
+    cluster_link_begin(&w.gateway->links[0], 11, 0);
     struct gateway_entry *entry = entry_of(&w, 1);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         int64_t now_ns = rows[i].now_s * TIME_NS_PER_S;
@@ -250,14 +250,14 @@ static void test_an_engine_that_sent_home_rests(void **state)
     struct cluster_link node = { .port = cluster_local_bus_port(w.bus, 2), .peer = 0 };
     submit_as(&w, 1, 0, 1 * TIME_NS_PER_S, 0);
     cluster_link_begin(&node, 11, 0);
-    cluster_link_begin(&w.gateway->link, 11, 0);
+    cluster_link_begin(&w.gateway->links[0], 11, 0);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         int64_t now_ns = (2 + (int64_t)i) * TIME_NS_PER_S;
         come_home(&w, &node, rows[i].why, now_ns, -1);
         int64_t wake_ns = cluster_gateway_step(w.gateway, now_ns + rows[i].rest_ns - 1);
-        assert_true(set_has(&w.gateway->full, 0) && wake_ns <= now_ns + rows[i].rest_ns);
+        assert_true(set_words_have(w.gateway->full, 0) && wake_ns <= now_ns + rows[i].rest_ns);
         (void)cluster_gateway_step(w.gateway, now_ns + rows[i].rest_ns);
-        assert_false(set_has(&w.gateway->full, 0));
+        assert_false(set_words_have(w.gateway->full, 0));
     }
     close_world(&w);
 }

@@ -117,11 +117,12 @@ static void test_deadlines_and_bounds_of_holding(void **state)
     w->services[3].hold_ns_max = 600 * TIME_NS_PER_S;
     struct service_spec services[N_SERVICES];
     memcpy(services, w->services, sizeof services);
+    const struct cluster_node_at own = { PORT_NODE, N_ENGINES };
     const struct cluster_gateway_options gateway = { .port = cluster_local_bus_port(w->bus,
                                                                                     PORT_GATEWAY),
-                                                     .node = PORT_NODE,
+                                                     .nodes = &own,
+                                                     .n_nodes = 1,
                                                      .manager = PORT_MANAGER,
-                                                     .n_engines = N_ENGINES,
                                                      .n_services = N_SERVICES,
                                                      .services = services,
                                                      .n_requests_max = 128,
@@ -489,7 +490,7 @@ static void test_each_ask_is_answered_once(void **state)
     assert_true(control.ask(control.self, &second));
     struct message_answer again = { .status = STATUS_OK };
     again.head = cluster_message_head(MESSAGE_ANSWER, PORT_MANAGER, sizeof again);
-    again.head.service = first.service;
+    again.head.service = cluster_roster_name(&w->services[first.service]);
     again.head.id = first.id;
     assert_true(manager.send(manager.self, PORT_GATEWAY, &again, sizeof again, NULL, 0));
     take_events(w);

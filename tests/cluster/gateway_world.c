@@ -67,27 +67,29 @@ void open_world(struct world *w, uint64_t seed, uint32_t bus_bytes)
         w->services[s].keep_alive_ns = world_keep_alive_ns;
         w->services[s].hold_ns_max = 600 * TIME_NS_PER_S;
     }
+    const struct cluster_node_at own = { PORT_NODE, N_ENGINES };
     w->bus = cluster_local_bus_open(3, bus_bytes);
     const struct cluster_node_options node = { .port = port_of(w, PORT_NODE),
                                                .manager = PORT_MANAGER,
                                                .n_requests_max = 128,
                                                .n_engines = N_ENGINES,
                                                .n_services = N_SERVICES,
+                                               .services = w->services,
                                                .engines = faces,
                                                .report_ns = world_report_ns,
                                                .fits = route_find("least")->fits };
     const struct cluster_manager_options manager = { .port = port_of(w, PORT_MANAGER),
                                                      .gateway = PORT_GATEWAY,
-                                                     .node = PORT_NODE,
-                                                     .n_engines = N_ENGINES,
+                                                     .nodes = &own,
+                                                     .n_nodes = 1,
                                                      .n_services = N_SERVICES,
                                                      .services = w->services,
                                                      .need_bytes = need };
     const struct cluster_gateway_options gateway = { .port = port_of(w, PORT_GATEWAY),
-                                                     .node = PORT_NODE,
+                                                     .nodes = &own,
+                                                     .n_nodes = 1,
                                                      .manager = PORT_MANAGER,
                                                      .seed = seed,
-                                                     .n_engines = N_ENGINES,
                                                      .n_services = N_SERVICES,
                                                      .services = w->services,
                                                      .n_requests_max = 128,

@@ -1,7 +1,7 @@
 /* Fuzzes the safetensors reader and the JSON under it: accepted tensors lie inside the bytes.
  *
  * An input that begins with 'D' is a directory: index and shard "a", each with its length in two
- * bytes before it, then shard "b"; an empty index leaves a directory with one file. */
+ * bytes before it, then shard "b". An empty index leaves a directory with one file. */
 #include "scratch.h"
 #include "base/mem.h"
 #include "weights/safetensors.h"

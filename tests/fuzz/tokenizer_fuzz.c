@@ -1,5 +1,5 @@
-/* Fuzzes tokenizers of GGUF files: the input describes a small vocabulary, merges and the name of a
- * split pattern, and the rest is text, which is encoded, decoded in one go and as a stream. */
+/* Fuzzes tokenizers of GGUF files. The input describes a small vocabulary, merges and the name of a
+ * split pattern. The rest is text, which is encoded, and decoded in one go and as a stream. */
 #include "text/tokenizer.h"
 #include "base/log.h"
 #include "base/mem.h"

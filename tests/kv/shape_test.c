@@ -54,7 +54,8 @@ static void cuts_13b_beside_70b(void **state)
     assert_true(waste < 1e-9);
 }
 
-/* One 16-token block of each, as is: what the smaller loses beside the larger. */
+/* Merging one 16-token block of each as it is: the smaller model loses this much beside the
+ * larger. */
 static void naive_merging_wastes(void **state)
 {
     (void)state;

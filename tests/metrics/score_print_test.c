@@ -1,4 +1,4 @@
-/* The sheet: a table with a line per service, and JSON that holds the same figures. */
+/* The sheet: a table with a line per service, and JSON with the same figures. */
 #include "../test.h"
 #include "metrics/score_print.h"
 #include <jansson.h>

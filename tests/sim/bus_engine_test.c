@@ -1,5 +1,5 @@
-/* An engine behind its node, by hand: weights take their time, and after a crash what was there is
- * computed again and nothing is said twice. */
+/* An engine behind its node, by hand. Weights take time to load, and after a crash lost work is
+ * computed again and nothing is sent twice. */
 #include "../test.h"
 #include "base/time.h"
 #include "sim/sim.h"
@@ -56,9 +56,9 @@ static void weights_take_their_time(void **state)
     (void)state;
     struct record r = lonely(&at_once, &report);
     assert_true(r.first_ns == 20 * TIME_NS_PER_MS && r.end_ns == 515 * TIME_NS_PER_MS);
-    r = lonely(&slow, &report); /* half a megabyte at a quarter a second: 2 s */
+    r = lonely(&slow, &report); /* half a megabyte at a quarter a second takes 2 s */
     assert_true(r.first_ns == 2020 * TIME_NS_PER_MS && r.end_ns == 2515 * TIME_NS_PER_MS);
-    /* Report, load, its change, the request, its tokens: five ways of 3 ms. */
+    /* A report, a load, its change, the request and its tokens take five ways of 3 ms. */
     r = lonely(&far, &report);
     assert_true(r.first_ns == 35 * TIME_NS_PER_MS && r.end_ns == 530 * TIME_NS_PER_MS);
 }
@@ -72,8 +72,8 @@ static void a_crash_is_a_pause(void **state)
                                       .restart_ns = 50 * TIME_NS_PER_MS };
         struct record r = lonely(&f, &report);
         int64_t n = report.bus.n_crashes, lost_ns = r.end_ns - 515 * TIME_NS_PER_MS;
-        /* Each costs the restart, what the cut-off step had done, and the prompt once more in the
-         * place of a step that decodes. */
+        /* Each costs the restart, the work of the interrupted step, and the prompt once more
+         * instead of a step that decodes. */
         assert_int_equal(r.n_slices, report.bus.n_crashed + 1);
         assert_true(n > 0 || lost_ns == 0);
         assert_true(lost_ns >= n * 50 * TIME_NS_PER_MS);

@@ -1,5 +1,5 @@
-/* Simulations over the bus: a perfect one changes nothing, a bad one loses nothing, and both are
- * the same again. */
+/* Simulations over the bus: a perfect one changes nothing, a bad one loses nothing, and both repeat
+ * exactly. */
 #include "../test.h"
 #include "base/time.h"
 #include "sim/sim.h"
@@ -85,8 +85,9 @@ static uint64_t run(const struct setting *s, struct sim_report *report)
     return hash;
 }
 
-/* Gateway, manager and node on a bus that takes no time are what the door is. The gateway learns
- * where engines stand from reports, the door at once: so only of routers that do not look. */
+/* Gateway, manager and node on a bus that takes no time give the result of the simulated gateway.
+ * The real gateway learns the state of engines from reports, the simulated one at once. So this
+ * holds only for routers that do not look at the state. */
 static void a_perfect_bus_is_the_door(void **state)
 {
     static const struct sim_faults none = { 0 };
@@ -112,7 +113,7 @@ static void a_perfect_bus_is_the_door(void **state)
     }
 }
 
-/* Prompts that are longer than a request may be fail, here at the bus's door. */
+/* Prompts that are longer than the limit fail, here at the gateway of the bus. */
 static void long_prompts_fail(void **state)
 {
     static const struct sim_faults none = { 0 };
@@ -192,7 +193,7 @@ static void a_bad_bus_loses_nothing(void **state)
     assert_true(sum.n_dropped > 100 && sum.n_breaks > 10 && sum.n_holes > 50);
 }
 
-/* Also when engines crash in the middle of one: what was drawn until then is told. */
+/* Also when engines crash in the middle of a hold: tokens drawn until then are delivered. */
 static void holds_change_nothing(void **state)
 {
     static const struct sim_faults crashes = { .crash_ns = 3 * TIME_NS_PER_S,
@@ -230,7 +231,7 @@ static void a_run_may_be_cut(void **state)
     sim_report_free(&report);
 }
 
-/* Between requests that are minutes apart: every report is counted. */
+/* Minutes pass between requests, and every report is counted. */
 static void rest_changes_nothing(void **state)
 {
     static const struct sim_faults kinds[] = {
@@ -264,7 +265,7 @@ static void rest_changes_nothing(void **state)
     }
 }
 
-/* Half a year in which hardly anybody asks would take hours else. */
+/* Half a year with hardly any requests would otherwise take hours. */
 static void rest_is_passed_over(void **state)
 {
     static const struct sim_faults none = { 0 };

@@ -1,4 +1,4 @@
-/* One chain: what a step takes, which map is chosen, who is there at first. */
+/* One chain: the time of a step, the chosen map, and the devices present at first. */
 #include "small_chain.h"
 
 /* ---- One step. ---- */
@@ -14,7 +14,7 @@ static void test_a_step_by_hand(void **state)
     /* 3 layers of 2 ms, 5 of 4 ms; 10 us and 15 us of latency, twice 4,000 bytes at 1 GB/s. */
     assert_int_equal(sim_chain_step_ps(&c.chain, &plan, &decodes), 26033 * INT64_C(1000000));
     assert_int_equal(sim_chain_step_ps(&c.chain, &plan, &prompt), 27025 * INT64_C(1000000));
-    /* Device 1 has 150 MiB beside its layers, but device 3 none: 5 layers take 500 of 450. */
+    /* Device 1 has 150 MiB beside its layers, but device 3 has none: 5 layers take 500 of 450. */
     assert_true(sim_chain_tokens(&c.chain, &plan) < 0);
     const struct layers_plan fits = { .n_parts = 2, .parts = { { 1, 4 }, { 3, 4 } } };
     assert_int_equal(sim_chain_tokens(&c.chain, &fits), 50 * MIB / (4 * 800));
@@ -24,13 +24,13 @@ static void test_a_step_by_hand(void **state)
 
 /* ---- The map. ---- */
 
-/* Who is here, as the problem that HELR solves: written out again from the devices. */
+/* Solves HELR's problem for the present devices, which is written out again from the devices. */
 static struct layers_plan solve_apart(const struct small_chain *c, const bool *is_here)
 {
     struct layers_device devices[DEVICES];
     int64_t links[DEVICES * DEVICES];
     struct layers_plan plan;
-    for (int d = 0; d < DEVICES; d++) /* who is away holds nothing, so it is not chosen */
+    for (int d = 0; d < DEVICES; d++) /* an absent device holds nothing, so it is not chosen */
         devices[d] = (struct layers_device){
             (d + 1) * PS_PER_MS, is_here[d] ? (int32_t)(450 * MIB / (100 * MIB + 800 * 4000)) : 0
         };

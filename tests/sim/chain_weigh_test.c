@@ -1,4 +1,4 @@
-/* Whether another map of a chain is worth its loading. */
+/* Tests whether another map of a chain is worth its loading. */
 #include "small_chain.h"
 
 #include "sim/chain_weigh.h"
@@ -32,7 +32,7 @@ static void test_the_window(void **state)
     assert_true(w.there_ns == (double)(1 + 2 + 3 + 97 * 4) * (double)S);
     sim_chain_weigh_close(&w, 110 * S);
     assert_true(w.from_ns == 110 * S && w.n_there == 4 && w.n_arrived == 0 && w.there_ns == 0);
-    sim_chain_weigh_close(&w, 120 * S); /* too short to say anything: it goes on */
+    sim_chain_weigh_close(&w, 120 * S); /* too short to mean anything, so it goes on */
     assert_true(w.from_ns == 110 * S && w.there_ns == (double)(40 * S));
 }
 
@@ -52,8 +52,9 @@ static void test_a_move_by_hand(void **state)
     (void)state;
     open_small(&c);
     w.there_ns = 400.0 * (double)S; /* four in the mean, one a second */
-    /* 900 MB at 100 MB/s and 1 s: 10 s away. Four wait for all of it, ten come: 4 * 10 + 1 * 10 *
-     * 10 / 2 = 90 s. A step is 40% shorter: of four there it saves 1.6 s a second. */
+    /* 900 MB at 100 MB/s and 1 s: 10 s away. Four requests wait for all of it, and ten arrive:
+     * 4 * 10 + 1 * 10 * 10 / 2 = 90 s. A step is 40% shorter, so with four present it saves 1.6 s a
+     * second. */
     struct sim_chain_move move = { .kept = &slow, .planned = &fast, .weights_bytes = 900000000 };
     move.interval_ns = 10 * S + 56 * S;
     assert_int_equal(sim_chain_weigh(&c.chain, &w, &move), REPLACE_NOT_WORTH); /* 89.6 s */
@@ -65,10 +66,10 @@ static void test_a_move_by_hand(void **state)
     assert_int_equal(sim_chain_weigh(&c.chain, &w, &move), REPLACE_NOT_WORTH);
     move.n_tokens = 0;
     assert_int_equal(sim_chain_weigh(&c.chain, &w, &move), REPLACE_INSTALL);
-    /* What is not faster gains nothing, be the move ever so cheap. */
+    /* A map that is not faster gains nothing, however cheap the move is. */
     move = (struct sim_chain_move){ .kept = &fast, .planned = &slow, .interval_ns = 3600 * S };
     assert_int_equal(sim_chain_weigh(&c.chain, &w, &move), REPLACE_NO_GAIN);
-    /* Nobody is there: nothing is gained either. */
+    /* With no request present nothing is gained either. */
     w = (struct sim_chain_window){ .at_ns = 100 * S };
     move = (struct sim_chain_move){ .kept = &slow, .planned = &fast, .interval_ns = 3600 * S };
     assert_int_equal(sim_chain_weigh(&c.chain, &w, &move), REPLACE_NOT_WORTH);

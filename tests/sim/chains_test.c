@@ -1,4 +1,4 @@
-/* Chains in a simulation: nothing is lost while devices leave and join. */
+/* Chains in a simulation lose nothing while devices leave and join. */
 #include "small_chain.h"
 
 #include "place/watch.h"
@@ -17,7 +17,7 @@ static void test_nothing_is_lost(void **state)
     struct small_chain c;
     (void)state;
     open_small(&c);
-    add_event(&c, 20, 0, SIM_CHAIN_LEAVES); /* in the map: 0 and 1 become 1 and 2 */
+    add_event(&c, 20, 0, SIM_CHAIN_LEAVES); /* it is in the map, so 0 and 1 become 1 and 2 */
     add_event(&c, 40, 3, SIM_CHAIN_LEAVES); /* not in it */
     add_event(&c, 60, 0, SIM_CHAIN_JOINS);
     add_event(&c, 61, 1, SIM_CHAIN_LEAVES); /* while the map with it loads */
@@ -35,8 +35,9 @@ static void test_nothing_is_lost(void **state)
     assert_int_equal(r->n_none, 1);
     assert_int_equal(r->n_maps, 4);
     assert_true(r->n_returned > 0);
-    /* Four layers at 100 MB/s and settling, 5.2 s: of 1 and 2; of 0 and 1, begun at 60 s and again
-     * of 0 and 2 at 61 s; none from 90 s, and of 0 and 1 at 100 s. Steps that run end first. */
+    /* Four layers at 100 MB/s and settling take 5.2 s. They are loaded for 1 and 2, for 0 and 1
+     * (begun at 60 s, and again for 0 and 2 at 61 s), for none from 90 s, and for 0 and 1 at 100 s.
+     * Running steps end first. */
     int64_t load_ns = S + (int64_t)(400.0 * (double)MIB / 100e6 * 1e9);
     int64_t least_ns = load_ns + (S + load_ns) + (10 * S + load_ns);
     assert_true(r->away_ns >= least_ns && r->away_ns < least_ns + S / 2);
@@ -68,7 +69,7 @@ static void keep(void *self, const struct record *record)
     *(struct record *)self = *record;
 }
 
-/* One request, whose chain loses a device in the middle of a decode. */
+/* Runs one request, whose chain loses a device in the middle of a decode. */
 static void test_a_crash_by_hand(void **state)
 {
     struct small_chain c;
@@ -104,7 +105,7 @@ static void test_crashes_lose_nobody(void **state)
     struct small_chain c;
     (void)state;
     open_small(&c);
-    add_event(&c, 20, 0, SIM_CHAIN_CRASHES); /* in the map: 0 and 1 become 1 and 2 */
+    add_event(&c, 20, 0, SIM_CHAIN_CRASHES); /* it is in the map, so 0 and 1 become 1 and 2 */
     add_event(&c, 40, 3, SIM_CHAIN_CRASHES); /* not in it */
     add_event(&c, 60, 0, SIM_CHAIN_JOINS);
     add_event(&c, 61, 1, SIM_CHAIN_CRASHES); /* while the map with it loads */
@@ -150,8 +151,8 @@ static void test_crashes_with_and_without_holds(void **state)
 
 /* ---- Several batches under way. ---- */
 
-/* Four equal devices of two layers each; a decode takes 1 ms a layer and 0.5 ms for each of its
- * requests, which all come at once. */
+/* Four equal devices hold two layers each. A decode takes 1 ms a layer and 0.5 ms for each of its
+ * requests, which all arrive at once. */
 static void open_even(struct small_chain *c, int32_t n_requests)
 {
     open_small(c);
@@ -177,7 +178,7 @@ static void test_an_even_pipeline_is_as_fast_as_its_stages(void **state)
         struct sim_report report = run(&c);
         int32_t n_each = n / DEVICES; /* requests of a batch */
         int64_t n_tokens = report.services[0].n_tokens / n;
-        /* Two layers and the link; every batch has passed when all four parts have been free for
+        /* Two layers and the link. Every batch has passed when all four parts have been free for
          * it. */
         int64_t stage_ps = 2 * PS_PER_MS + n_each * PS_PER_MS + (10 + n_each) * 1000000;
         int64_t wanted_ns = n_tokens * DEVICES * stage_ps / 1000;
@@ -214,8 +215,8 @@ static const struct schedule_lane halves[] = { { .share = 1, .conflicts = 6, .n_
                                                { .share = 0.5F, .conflicts = 1, .n_gpus = 1 },
                                                { .share = 0.5F, .conflicts = 1, .n_gpus = 1 } };
 
-/* Whoever plans, on all of the devices or on halves too: nothing is lost, and holds change nothing,
- * while devices come and go. */
+/* With every policy, on all of the devices or also on halves, nothing is lost and holds change
+ * nothing, while devices come and go. */
 static void test_pipelines_of_all_policies(void **state)
 {
     int n;
@@ -256,9 +257,9 @@ static void add_time(void *self, const struct record *record)
     *(int64_t *)self += record->end_ns - record->arrived_ns;
 }
 
-/* Prompts of some 300 ms come to a chain whose decode steps take 12 ms: seven in ten seconds, or
- * ten in one. On halves of the devices no decode waits for a prompt; too many prompts have them
- * all. */
+/* Prompts of about 300 ms come to a chain whose decode steps take 12 ms: seven in ten seconds, or
+ * ten in one. On halves of the devices no decode waits for a prompt. Too many prompts occupy both
+ * halves. */
 static void test_prompts_beside_decodes(void **state)
 {
     (void)state;
@@ -314,13 +315,13 @@ static void test_a_chain_that_never_comes_back(void **state)
         add_event(&c, 30, d, SIM_CHAIN_LEAVES);
     struct sim_report report = run(&c);
     int64_t n = report.services[0].n_ended[SERVICE_LENGTH];
-    assert_true(n > 0 && n < 300); /* the others are told of as unfinished, not lost */
+    assert_true(n > 0 && n < 300); /* the others are reported as unfinished, not lost */
     assert_int_equal(report.chains.n_none, 1);
     sim_report_free(&report);
 }
 
-/* A faster device comes back: with a queue the chain moves to it, and is better off; where hardly
- * anybody comes, or loading takes too long, it stays with the map that it has. */
+/* A faster device comes back. With a queue the chain moves to it, and improves. With hardly any
+ * requests, or a load that takes too long, it keeps its map. */
 static void test_a_move_is_weighed(void **state)
 {
     static const struct {
@@ -335,7 +336,7 @@ static void test_a_move_is_weighed(void **state)
         c.workload.services[0].rate_per_s = cases[i].rate_per_s;
         c.workload.n_requests = cases[i].n_requests;
         c.chain.host_bytes_per_s = cases[i].host_bytes_per_s;
-        add_event(&c, 60, 0, SIM_CHAIN_JOINS); /* it was not there: 1 and 2 have the layers */
+        add_event(&c, 60, 0, SIM_CHAIN_JOINS); /* it was absent, so 1 and 2 have the layers */
         struct sim_report report = run(&c);
         const struct sim_chains_report *r = &report.chains;
         assert_int_equal(report.services[0].n_ended[SERVICE_LENGTH], cases[i].n_requests);
@@ -343,8 +344,8 @@ static void test_a_move_is_weighed(void **state)
         assert_int_equal(r->n_maps, cases[i].moves);
         assert_int_equal(r->n_maps + r->n_kept, 1 + r->n_reruns[WATCH_NOTHING]);
         assert_true(cases[i].moves || (r->away_ns == 0 && r->loaded_bytes == 0));
-        assert_true(cases[i].moves || r->n_reruns[WATCH_NOTHING] > 0); /* and it is asked again */
-        c.chain.n_events = 0; /* with device 0 from the beginning: what it would be like */
+        assert_true(cases[i].moves || r->n_reruns[WATCH_NOTHING] > 0); /* then it is tried again */
+        c.chain.n_events = 0; /* with device 0 from the beginning, for comparison */
         struct sim_report there = run(&c);
         assert_true(there.services[0].e2e_s < report.services[0].e2e_s);
         sim_report_free(&there);
@@ -360,7 +361,7 @@ static void test_it_is_weighed_again(void **state)
     open_small(&c);
     c.workload.services[0].rate_per_s = 4;
     c.workload.n_requests = 900;
-    add_event(&c, 1, 0, SIM_CHAIN_JOINS); /* nobody was there yet to say what comes */
+    add_event(&c, 1, 0, SIM_CHAIN_JOINS); /* no request has come yet from which to predict */
     struct sim_report report = run(&c);
     assert_int_equal(report.chains.n_kept, 1);
     assert_int_equal(report.chains.n_maps, 1);

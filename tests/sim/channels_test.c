@@ -1,5 +1,5 @@
-/* The bus on virtual time: order is kept, nothing is lost for good, and what is drawn is drawn
- * again alike. */
+/* The bus on virtual time: order is kept, nothing is lost for good, and the same seed draws the
+ * same faults. */
 #include "../test.h"
 #include "base/time.h"
 #include "sim/channels.h"
@@ -62,7 +62,7 @@ static void a_full_bus_refuses(void **state)
 
 enum { N = 2000 };
 
-/* Two senders, a message every 3 ms; returns a hash of when what arrived. */
+/* Two senders send a message every 3 ms. Returns a hash of the arrivals and their times. */
 static uint64_t run(const struct sim_faults *faults, uint64_t seed, int64_t *longest_ns,
                     struct sim_faults_report *report)
 {
@@ -132,7 +132,7 @@ static void what_goes_wrong_is_made_good(void **state)
             assert_int_equal(longest_ns, TIME_NS_PER_MS);
         if (i == 2)
             assert_true(report.n_lost > N / 20 && report.n_lost < N / 5);
-        if (i == 4) /* a cut lasts so long, and comes about twice a second of 3 */
+        if (i == 4) /* a cut lasts this long, and occurs about twice a second in 3 */
             assert_true(longest_ns > 50 * TIME_NS_PER_MS && longest_ns <= 100 * TIME_NS_PER_MS);
     }
 }

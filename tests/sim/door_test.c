@@ -1,5 +1,5 @@
-/* The door: every router on seeded traffic, every plan checked, nothing lost, the same bytes twice
- * and with holds; thousands of engines. */
+/* The simulated gateway: every router on seeded traffic, with every plan checked. Nothing is lost,
+ * and the bytes are the same twice and with holds. Also with thousands of engines. */
 #include "../test.h"
 #include "base/str.h"
 #include "sim/sim.h"

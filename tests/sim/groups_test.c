@@ -1,5 +1,5 @@
-/* Groups of engines with routers of their own: requests and engines are dealt out, nothing is lost,
- * and what a group does is what it would do alone. */
+/* Groups of engines with their own routers: requests and engines are dealt to them, nothing is
+ * lost, and each group behaves as it would alone. */
 #include "../test.h"
 #include "sim/sim.h"
 

@@ -1,5 +1,4 @@
-/* A plan's parts: what is linked, what is cut, and hashes that do not depend on where groups lie.
- */
+/* A plan's parts: linked groups, cuts, and hashes that do not depend on where groups lie. */
 #include "../place/small.h"
 #include "sim/judge_parts.h"
 
@@ -32,7 +31,7 @@ static void groups_that_share_a_service_are_one_part(void **state)
     assert_int_equal(parts[1]->n_groups, 2);
     assert_int_equal(parts[1]->n_services, 3);
     assert_int_equal(parts[1]->deals[1].service, 2);
-    assert_int_equal(parts[1]->deals[1].n_all, 1); /* not dealt: all its copies are here */
+    assert_int_equal(parts[1]->deals[1].n_all, 1); /* not dealt, since all its copies are here */
     for (int i = 0; i < 3; i++)
         judge_parts_close(parts[i]);
     small_close(&small);
@@ -73,7 +72,8 @@ static void hashes_are_of_what_lies_not_of_where(void **state)
     small_close(&small);
 }
 
-/* 80 services in a chain: two parts, the service on both sides is dealt out. */
+/* 80 services form a chain. It is cut into two parts, and the service on both sides is dealt to
+ * them. */
 static void long_chains_are_cut(void **state)
 {
     enum { N = 80 };

@@ -152,7 +152,7 @@ static void another_window_is_another_score(void **state)
     sim_judge_close(judge);
 }
 
-/* What was expected is simulated before it is asked for, and is work when it is asked for. */
+/* An expected plan is simulated before its score is requested, and counts as work when it is. */
 static void what_is_expected_scores_the_same(void **state)
 {
     enum { N = 6 };
@@ -190,8 +190,8 @@ static void what_is_expected_scores_the_same(void **state)
     sim_judge_close(told);
 }
 
-/* Under a policy that uses shares they are another plan, and another simulation; under one that
- * does not, quotas and shares change nothing. */
+/* Under a policy with shares they make another plan, and another simulation. Under one without,
+ * quotas and shares change nothing. */
 static void shares_and_quotas_are_judged(void **state)
 {
     struct place_plan plan, parted;
@@ -217,8 +217,8 @@ static void shares_and_quotas_are_judged(void **state)
     }
 }
 
-/* Under a policy that uses lanes a division is another simulation, and more that compute at once
- * pay: thirds beat one lane. Under one that does not it changes nothing. */
+/* Under a policy with lanes a division is another simulation, and more concurrent services pay:
+ * thirds beat one lane. Under one without it changes nothing. */
 static void divisions_are_judged(void **state)
 {
     struct place_plan plans[3];

@@ -20,7 +20,7 @@ static int64_t makespan_ns(int32_t n_lanes, double bytes_per_s, const struct sim
     struct schedule_config config;
     struct sim_report report;
     struct workload workload = { .seed = 1, .n_requests = 160, .n_services = 2 };
-    /* One token each: all prompts. Many tokens: nearly all decodes. */
+    /* One token each makes all work prompts. Many tokens make nearly all work decodes. */
     workload.services[0] =
         (struct workload_traffic){ 200, { 7.6, 0.1, 1500, 2500 }, { 0, 0, 1, 1 } };
     workload.services[1] =
@@ -59,8 +59,8 @@ static int64_t makespan_ns(int32_t n_lanes, double bytes_per_s, const struct sim
     return end_ns;
 }
 
-/* A prompt takes 1.41 times its time on six tenths, a decode step 1.27 times its own on four: where
- * half of the time is prompts, both at once take 0.7 of both in turn, and the memory suffices: 79
+/* A prompt takes 1.41 times its time on six tenths, and a decode step 1.27 times its own on four.
+ * With half of the time in prompts, both at once take 0.7 of both in turn. The memory suffices: 79
  * GB/s for prompts, 930 for decodes. With a quarter of an A100's memory bandwidth it does not. */
 static void side_by_side_is_faster_where_memory_suffices(void **state)
 {
@@ -72,9 +72,9 @@ static void side_by_side_is_faster_where_memory_suffices(void **state)
     assert_true(starved > 1.2 * in_turn);
 }
 
-/* Ten cores, of which six and four were measured to be as fast as all: side by side half of the
- * time is saved, however little memory there is, unless the models were measured to double each
- * other's times. A number of cores that nobody measured takes what its share says. */
+/* On ten cores, six and four were measured to be as fast as all ten. Side by side half of the time
+ * is saved, however little memory there is, unless the models were measured to double each other's
+ * times. A number of cores that was not measured takes the time of its share. */
 static void lanes_of_cores_are_as_measured(void **state)
 {
     (void)state;

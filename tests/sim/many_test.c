@@ -1,4 +1,4 @@
-/* Simulations side by side: the same reports on any number of threads. */
+/* Concurrent simulations give the same reports on any number of threads. */
 #include "../test.h"
 #include "base/str.h"
 #include "sim/many.h"

@@ -41,7 +41,7 @@ static void bench_open(struct bench *b, int n_lanes)
     b->face.attach(b->face.self, &view);
 }
 
-/* Runs at least n_rounds one by one; returns the time when the last ended. */
+/* Runs at least n_rounds one by one. Returns the time when the last ended. */
 static int64_t one_by_one(struct bench *b, const struct batch *batches, int n_batches, int n_rounds)
 {
     struct engine_exec_done done;
@@ -73,13 +73,13 @@ static void holds_end_when_steps_would(void **state)
         int n_rounds = 2 + (int)rng_below(&rng, 60), n_batches = 1 + (int)rng_below(&rng, 2);
         bench_open(&a, 1);
         bench_open(&b, 1);
-        if (n % 3 == 0) /* one of them catches up first */
+        if (n % 3 == 0) /* one item catches up first */
             a.requests[1].n_computed = b.requests[1].n_computed = 3;
         struct batch batches[2] = { { .id = 1, .n_items = 2, .items = a.items },
                                     { .id = 2, .n_items = 2, .items = a.items + 2 } };
         b.face.begin(b.face.self, batches, n_batches, n_rounds);
         int n_done = n_rounds;
-        if (rng_below(&rng, 2) == 0) { /* cut: the fewest rounds that end not before now */
+        if (rng_below(&rng, 2) == 0) { /* a cut: the fewest rounds that end not before now */
             b.clock_ns += rng_below(&rng, 20000);
             b.face.cut(b.face.self, 0);
             struct bench c;
@@ -103,7 +103,7 @@ static void holds_end_when_steps_would(void **state)
     }
 }
 
-/* Stopped in the middle of a hold: what had ended is told at once, the rest never. */
+/* Stopped in the middle of a hold: rounds that had ended are reported at once, the rest never. */
 static void who_stops_has_done_what_ended(void **state)
 {
     struct bench steps, held;
@@ -152,8 +152,8 @@ static void lanes_do_not_wait_for_each_other(void **state)
     sim_model_exec_close(b.exec);
 }
 
-/* A lane of half the device takes as long as the table says; batches side by side wait when
- * together they read more than the memory gives. */
+/* A lane of half the device takes the table's time. Concurrent batches wait when together they read
+ * more than the memory gives. */
 static void lanes_share_the_device(void **state)
 {
     const struct sim_model_sharer sharers[1] = { { .weights_bytes = INT64_C(13476000000) } };
@@ -193,8 +193,8 @@ static void lanes_share_the_device(void **state)
 }
 
 /* A prompt of 100 tokens beside a decode on halves of the cores. Alone on its half the prompt takes
- * 2 * 100 us, a decode step 2 * 20 us (whatever its context). The weights of 1 MB in 200 us are
- * 5 GB/s, in 40 us 25 GB/s: together 30. */
+ * 2 * 100 us, and a decode step 2 * 20 us (whatever its context). The weights of 1 MB in 200 us are
+ * 5 GB/s, in 40 us 25 GB/s, together 30. */
 struct pair {
     int64_t clock_ns;
     struct request requests[2];
@@ -234,7 +234,7 @@ static void pair_open(struct pair *p, double bytes_per_s, double share)
                                                 .services = &sharer });
 }
 
-/* Waits for the next end; it must be this batch's, at this time. */
+/* Waits for the next end, which must be this batch's, at this time. */
 static void expect(struct pair *p, uint32_t batch, int64_t end_ns)
 {
     struct engine_exec_done done;
@@ -244,10 +244,10 @@ static void expect(struct pair *p, uint32_t batch, int64_t end_ns)
     assert_int_equal(done.end_ns, end_ns);
 }
 
-/* As measured: on its core the prompt takes 150 us, a decode step 30; the prompt beside decodes 1.2
- * times as long, decodes beside a prompt 1.5 times. From 50 us on the prompt's last 100 take 120
- * and end at 170; by then 120 / 1.5 = 80 of the decodes' 180 us are done, the last 100 end at 270.
- */
+/* As measured, on its core the prompt takes 150 us, a decode step 30. The prompt beside decodes
+ * takes 1.2 times as long, decodes beside a prompt 1.5 times. From 50 us on the prompt's last 100
+ * take 120 and end at 170. By then 120 / 1.5 = 80 of the decodes' 180 us are done, and the last 100
+ * end at 270. */
 static void steps_side_by_side_are_as_measured(void **state)
 {
     (void)state;
@@ -272,9 +272,9 @@ static void steps_side_by_side_are_as_measured(void **state)
     sim_model_exec_close(p.exec);
 }
 
-/* Memory of 20 GB/s: side by side all take 30 / 20 = 1.5 times. Five decode steps of 40 us begin at
- * 50 us: by then the prompt has 150 us left, which take 225 and end at 275; the decodes have done
- * 150 of their 200 us then, and the last 50 alone: 325. */
+/* With memory of 20 GB/s concurrent steps take 30 / 20 = 1.5 times. Five decode steps of 40 us
+ * begin at 50 us. By then the prompt has 150 us left, which take 225 and end at 275. The decodes
+ * have then done 150 of their 200 us, and do the last 50 alone: 325. */
 static void steps_side_by_side_share_the_memory(void **state)
 {
     (void)state;
@@ -290,8 +290,8 @@ static void steps_side_by_side_share_the_memory(void **state)
     sim_model_exec_close(p.exec);
 }
 
-/* Enough memory: nobody waits. A prompt on 0.6 of the cores beside 0.5: 166.67 us times 1.1. Twenty
- * decodes are cut at 90 us: the third ends at 120. */
+/* With enough memory no lane waits. A prompt on 0.6 of the cores beside 0.5 takes 166.67 us times
+ * 1.1. Twenty decodes are cut at 90 us, and the third ends at 120. */
 static void shares_above_one_slow_prompts(void **state)
 {
     (void)state;
@@ -309,11 +309,11 @@ static void shares_above_one_slow_prompts(void **state)
     p.face.cut(p.face.self, 2);
     expect(&p, 2, 120000);
     int64_t end_ns = p.face.next_ns(p.face.self);
-    assert_in_range(end_ns, 177570, 177580); /* 109.09 us of it by 120, the rest at its own speed */
+    assert_in_range(end_ns, 177570, 177580); /* 109.09 us are done by 120, the rest at full speed */
     sim_model_exec_close(p.exec);
 }
 
-/* Rounds of a hold end when single rounds would, beside whatever runs. */
+/* Rounds of a hold end when single rounds would, whatever runs beside them. */
 static void holds_are_exact_beside_others(void **state)
 {
     (void)state;
@@ -341,7 +341,8 @@ static void holds_are_exact_beside_others(void **state)
     assert_int_equal(ends_ns[0], ends_ns[1]);
 }
 
-/* A hold that begins at begin_ns, and a prompt beside it 50 us later: when they end after that. */
+/* Runs a hold that begins at begin_ns, and a prompt beside it 50 us later. Sets when they end after
+ * that. */
 static void ends_beside(int64_t begin_ns, int64_t ends_ns[2])
 {
     struct pair p;
@@ -357,7 +358,7 @@ static void ends_beside(int64_t begin_ns, int64_t ends_ns[2])
         ends_ns[done.batch - 1] = done.end_ns - begin_ns;
         assert_int_equal(done.begin_ns, begin_ns + (done.batch == 1 ? 50000 : 0));
     }
-    p.clock_ns += TIME_NS_PER_S * 86400 * 300; /* who was idle for longer than 2^63 ps goes on */
+    p.clock_ns += TIME_NS_PER_S * 86400 * 300; /* a lane idle for more than 2^63 ps goes on */
     p.requests[1].n_computed = 10;
     p.requests[1].n_tokens = 11;
     p.face.begin(p.face.self, &p.decode, 1, 1);
@@ -365,7 +366,7 @@ static void ends_beside(int64_t begin_ns, int64_t ends_ns[2])
     sim_model_exec_close(p.exec);
 }
 
-/* The base of picoseconds moves while nobody runs, and while the hold does. */
+/* The base of picoseconds moves while no lane runs, and while the hold does. */
 static void years_are_as_the_first_second(void **state)
 {
     static const int64_t hour_ns = 3600 * TIME_NS_PER_S, day_ns = 24 * 3600 * TIME_NS_PER_S;

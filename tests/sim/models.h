@@ -1,4 +1,4 @@
-/* Performance models that simulations in tests run: made up, cheap to reckon by hand. */
+/* Performance models that simulations in tests run: invented, and simple to compute by hand. */
 #pragma once
 #include "predict/perf.h"
 

@@ -1,5 +1,5 @@
-/* One model that moves from a slow device to a fast one, by hand: when it is away, what comes back,
- * and the bytes that are loaded. */
+/* One model moves from a slow device to a fast one, by hand: the time that it is away, the returned
+ * requests, and the bytes that are loaded. */
 #include "sim/moves.h"
 
 #include "../place/small.h"
@@ -76,7 +76,7 @@ static void open_world(struct world *world)
     assert_true(world->engines[0].perfs[0].c3_ps[0] == 2 * world->engines[1].perfs[0].c3_ps[0]);
 }
 
-/* A request a second of 100 tokens in and 50 out. */
+/* Simulates a request a second of 100 tokens in and 50 out. */
 static void simulate(struct world *world, struct heard *heard, struct sim_report *report)
 {
     struct schedule_config config;
@@ -110,9 +110,9 @@ static void simulate(struct world *world, struct heard *heard, struct sim_report
     assert_null(report->wrong);
 }
 
-/* The first plan is made after 600 s; 3 s later it is known, and the weights are fetched: 12 GiB at
- * 3 GB/s, 4.29 s. Then the model is away for 2 s and 12 GiB at 24 GB/s, 0.537 s, after the step
- * that runs (of 24 ms at most). */
+/* The first plan is made after 600 s. It is known 3 s later, and the weights are fetched: 12 GiB at
+ * 3 GB/s, 4.29 s. Then the model is away for 2 s and 12 GiB at 24 GB/s, 0.537 s, after the running
+ * step (24 ms at most). */
 static void test_by_hand(void **state)
 {
     struct world world;
@@ -134,16 +134,16 @@ static void test_by_hand(void **state)
                 m->unavailable_ns <= 2 * S + load_ns + 30000000);
     assert_true(m->away_ns == m->unavailable_ns); /* one device */
     assert_true(m->n_returned >= 1 && m->n_returned <= 2);
-    /* Who was sent back waited for all of it, and had at most its own 1.25 s before. */
+    /* A returned request waited for all of it, and had taken at most its own 1.25 s before. */
     assert_true(heard.longest_ns > m->unavailable_ns &&
                 heard.longest_ns < m->unavailable_ns + 3 * S);
-    /* One device all the time, but for the 600th second on another. */
+    /* One device is used all the time, with another during the 600th second. */
     assert_int_equal(report.device_ns, report.end_ns);
     sim_report_free(&report);
     small_close(&world.small);
 }
 
-/* The plan is known after the next one was due: that waits. */
+/* The plan becomes known after the next one was due, so the next one waits. */
 static void test_a_move_may_outlast_the_interval(void **state)
 {
     struct world world;

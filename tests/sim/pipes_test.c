@@ -1,4 +1,4 @@
-/* Batches behind one another in a chain, by hand: on all of the devices and on halves of them. */
+/* Batches behind one another in a chain, by hand, on all of the devices and on halves. */
 #include "sim/pipes.h"
 #include "small_chain.h"
 
@@ -22,12 +22,12 @@ static void test_one_lane(void **state)
     assert_int_equal(sim_pipes_step_ps(pipes, 0, &load), 12027 * US);
     /* The first comes at 0 and is alone. */
     assert_int_equal(sim_pipes_pass(pipes, 0, &load, 0), 12027 * US);
-    /* At 1 ms comes another: 4 ms until the first part is free, which it leaves at 8 ms, with the
-     * link at 8,011 us; the second part is free at 12,011 us. */
+    /* Another comes at 1 ms. It waits until 4 ms for the first part, leaves it at 8 ms, and the
+     * link at 8,011 us. The second part is free at 12,011 us. */
     assert_int_equal(sim_pipes_pass(pipes, 0, &load, 1000 * US), 20027 * US);
-    /* The first again: the slower part sets the pace, 8 ms a batch. */
+    /* The first batch comes again: the slower part sets the pace, 8 ms a batch. */
     assert_int_equal(sim_pipes_pass(pipes, 0, &load, 12027 * US), 28027 * US);
-    /* Long after, nobody is in the way. */
+    /* Long after, no batch is in the way. */
     assert_int_equal(sim_pipes_pass(pipes, 0, &load, 50000 * US), 62027 * US);
     sim_pipes_close(pipes);
 }
@@ -41,19 +41,19 @@ static void test_halves(void **state)
     const struct sim_chain_map map = { &c.chain, &plan };
     struct sim_pipes *pipes = sim_pipes_open(&map, halves, 3, 2);
     const struct perf_load prompt = { .n_new = 500, .n_new_squared = 250000 };
-    /* A prompt takes as much longer on a half as a device with 400 MiB of weights would. */
+    /* A prompt takes longer on a half by the factor of a device with 400 MiB of weights. */
     perf_at_share(&c.devices[0].perf, perf_share_of(400 * MIB, 1), 0.5, &half);
     int64_t first_ps = perf_step_ps(&half, &prompt) / 2, second_ps = 2 * first_ps;
     assert_true(first_ps > 6 * PS_PER_MS);
     int64_t alone_ps = first_ps + 510 * US + second_ps + 515 * US;
     assert_int_equal(sim_pipes_step_ps(pipes, 1, &prompt), alone_ps);
     assert_int_equal(sim_pipes_pass(pipes, 1, &prompt, 0), alone_ps);
-    /* On the other half nobody is in the way. */
+    /* On the other half no batch is in the way. */
     int64_t decode_ps = sim_pipes_step_ps(pipes, 2, &load);
     assert_true(decode_ps > 12027 * US && decode_ps < 18000 * US);
     assert_int_equal(sim_pipes_pass(pipes, 2, &load, 0), decode_ps);
     /* On all of the devices a batch comes behind the prompt, which leaves the second part 515 us
-     * before its end; the halves come behind that. */
+     * before its end. The halves come after it. */
     assert_int_equal(sim_pipes_pass(pipes, 0, &load, 0), alone_ps - 515 * US + 8016 * US);
     assert_true(sim_pipes_pass(pipes, 2, &load, 0) > alone_ps + 16000 * US);
     sim_pipes_close(pipes);

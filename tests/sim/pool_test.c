@@ -1,5 +1,5 @@
 /* A pool of more services than a word has bits, on more engines than one machine has: behind the
- * door with every kind of router, and behind the bus. */
+ * simulated gateway with every kind of router, and behind the bus. */
 #include "../test.h"
 #include "base/mem.h"
 #include "base/time.h"
@@ -13,7 +13,7 @@ static void take(void *self, const struct record *record)
     metrics_record_add(self, record);
 }
 
-/* Service s lies on COPIES engines, s, s + 11, ... Returns the hash of the records. */
+/* Service s is on COPIES engines, s, s + 11 and so on. Returns the hash of the records. */
 static uint64_t run(const char *router, const struct sim_faults *faults, struct sim_report *report)
 {
     static struct sim_service services[SERVICES];

@@ -1,10 +1,9 @@
-/* Every length predictor at a simulation's door: what it is asked, what it learns, what it reports.
- */
+/* Every length predictor at the simulated gateway: its inputs, its training, its reports. */
 #include "../test.h"
 #include "base/str.h"
 #include "sim/sim.h"
 
-static const char *router; /* NULL: the door's own */
+static const char *router; /* NULL: the gateway's own */
 
 static void run(const char *predictor, int32_t n_rounds_max, struct sim_report *report,
                 struct str *text)
@@ -100,7 +99,7 @@ static void each_predictor_is_calibrated(void **state)
     assert_true(calibration_of("bucket").n > 2000);
 }
 
-/* Requests outrun their predictions at the router and at home: with holds as without. */
+/* Requests outrun their predictions at the router and at their return, with holds as without. */
 static void predictions_are_renewed_alike(void **state)
 {
     static const char *const routers[] = { "so", "best-fit" };

@@ -1,5 +1,5 @@
-/* Simulations with a prefix cache: equal prefixes are found again, requests that gave way find
- * their own blocks; nothing changes where nothing is shared, nor with and without holds. */
+/* Simulations with a prefix cache: equal prefixes are found again, and preempted requests find
+ * their own blocks. Nothing changes without shared prefixes, nor with holds. */
 #include "../test.h"
 #include "base/file.h"
 #include "base/str.h"
@@ -103,7 +103,7 @@ static void equal_prefixes_are_found(void **state)
     ask.has_prefix_cache = true;
     uint64_t hash = run(&ask, &with);
     assert_int_equal(without.n_cached, 0);
-    assert_int_equal(with.n_cached, 36 * 128); /* all but the first of each of four prefixes */
+    assert_int_equal(with.n_cached, 36 * 128); /* all except the first of each of four prefixes */
     ask.n_rounds_max = 1;
     assert_true(run(&ask, &with) == hash);
     str_free(&text);
@@ -122,7 +122,7 @@ static void who_gave_way_finds_its_blocks(void **state)
     assert_true(with.end_ns < without.end_ns);
     ask.n_rounds_max = 1;
     assert_true(run(&ask, &stepwise) == hash);
-    ask.ahead_blocks = 2; /* who starts leaves the others room to grow */
+    ask.ahead_blocks = 2; /* a request that starts leaves the others room to grow */
     (void)run(&ask, &stepwise);
     assert_true(stepwise.n_preempted < with.n_preempted);
 }

@@ -1,4 +1,4 @@
-/* Queues whose mean wait is known: the simulator's must be within 1% of it, up to a load of 0.9. */
+/* Queues with a known mean wait: the simulator's must be within 1% of it, up to a load of 0.9. */
 #include "../test.h"
 #include "base/mem.h"
 #include "base/num.h"
@@ -24,7 +24,7 @@ static double m_d_1_wait_s(int32_t c, double load)
     return service_s * load / (2 * (1 - load));
 }
 
-/* Erlang's C formula: the chance to wait, then the mean of those who do. */
+/* Computes Erlang's C formula: the chance to wait, then the mean wait of the requests that wait. */
 static double m_m_c_wait_s(int32_t c, double load)
 {
     double term = 1, sum = 0, offered = load * c;
@@ -36,8 +36,8 @@ static double m_m_c_wait_s(int32_t c, double load)
     return waits * service_s / (c * (1 - load));
 }
 
-/* Mean wait over replicas, each corrected by what its own traffic's load explains: the realised
- * load's mean is known, and the wait's slope in it as well (a control variate). */
+/* Returns the mean wait over replicas. Each replica is corrected by its own traffic's load: the
+ * mean of the realised load is known, and so is the slope of the wait (a control variate). */
 static double mean_wait_s(const struct queue *q, uint64_t n_requests)
 {
     struct sim_service service = {
@@ -110,8 +110,8 @@ static void waits_like_m_d_1(void **state)
     mem_give(pairs);
 }
 
-/* Exponential service times, as the middles of 8,192 equally likely parts; four servers whose one
- * queue is the door. */
+/* Exponential service times, as the middles of 8,192 equally likely parts; four servers with one
+ * queue at the gateway. */
 static void waits_like_m_m_c(void **state)
 {
     enum { MEAN = 500 };

@@ -1,13 +1,13 @@
-/* Models that move in a simulation: where that pays and where it does not, and nothing is lost. */
+/* Models that move in a simulation, when that pays and when it does not. Nothing is lost. */
 #include "../place/small.h"
 #include "sim/judge.h"
 #include "sim/sim.h"
 
 #define S INT64_C(1000000000)
 
-/* Two models of 10 GiB, three devices. A step of four decodes takes 10.4 ms, so a device gives
- * 385 tokens/s: 3.8 requests of 100 tokens. For 20 minutes service 0 is asked 6 times a second
- * (two devices) and service 1 0.6 times (one); then they change places, and so on. */
+/* Two models of 10 GiB, three devices. A step of four decodes takes 10.4 ms, so a device gives 385
+ * tokens/s: 3.8 requests of 100 tokens. For 20 minutes service 0 gets 6 requests a second (two
+ * devices) and service 1 gets 0.6 (one). Then they change places, and so on. */
 struct swap {
     struct small small;
     struct place_plan plan;
@@ -109,7 +109,7 @@ static struct result run(struct swap *swap)
         fail_msg("%s", report.wrong);
     for (int s = 0; s < 2; s++) {
         assert_int_equal(report.services[s].n_ended[SERVICE_LENGTH],
-                         report.services[s].n_requests); /* nobody failed */
+                         report.services[s].n_requests); /* no request failed */
         result.e2e_s += report.services[s].e2e_s / (double)report.n_requests;
     }
     result.hash = report.hash;
@@ -140,7 +140,7 @@ static void test_popularity_changes_and_moving_pays(void **state)
     /* One engine changes each time: 10 GiB, 2 s of settling and 10 GiB at 24 GB/s. */
     assert_int_equal(m->loaded_bytes, 3 * 10 * SMALL_GIB);
     assert_true(m->away_ns > 3 * (2 * S + 447000000) && m->away_ns < 3 * (2 * S + 480000000));
-    assert_int_equal(m->fetched_bytes, 0);  /* both models lie on the one node from the start */
+    assert_int_equal(m->fetched_bytes, 0);  /* both models are on the single node from the start */
     assert_int_equal(m->unavailable_ns, 0); /* each is somewhere all the time */
     assert_true(m->promised_latency > 1.5 && m->got_latency > 1.5);
     assert_true(moved.e2e_s < 0.5 * stayed.e2e_s);

@@ -1,4 +1,4 @@
-/* The report's figures, from a workload that can be reckoned by hand. */
+/* The report's figures, from a workload that is simple to compute by hand. */
 #include "../test.h"
 #include "base/time.h"
 #include "sim/sim.h"
@@ -18,7 +18,7 @@ static void take(void *self, const struct record *record)
     metrics_record_add(self, record);
 }
 
-/* One engine of one service; what a test wants otherwise it sets. */
+/* Returns one engine of one service, which a test then changes. */
 static struct sim_options one_engine(const struct sim_service *service,
                                      const struct workload *workload, struct record_set *set)
 {
@@ -35,7 +35,7 @@ static struct sim_options one_engine(const struct sim_service *service,
                                  .take_self = set };
 }
 
-/* 10 requests so far apart that each is alone: 20 ms for the prompt, 9 more tokens of 5 ms. */
+/* 10 requests are so far apart that each is alone: 20 ms for the prompt, 9 more tokens of 5 ms. */
 static void figures_are_as_reckoned(void **state)
 {
     struct sim_service service = LONELY;
@@ -83,7 +83,8 @@ static void ends_may_be_all_that_is_taken(void **state)
     figures_are_as_reckoned(&only_ends);
 }
 
-/* Two at once: both in the prompts' batch, then three decodes of both, two of the longer alone. */
+/* Two at once: both in the prompts' batch, then three decodes of both, and two of the longer one
+ * alone. */
 static void batches_are_counted(void **state)
 {
     const struct workload_pair pairs[2] = { { 20, 4 }, { 20, 6 } };
@@ -106,7 +107,7 @@ static void batches_are_counted(void **state)
         assert_int_equal(set.n, 2);
         metrics_record_sort(&set);
         int64_t n_batches = 0, n_rows = 0;
-        for (size_t i = 0; i < 2; i++) { /* pairs are drawn: both may be the same */
+        for (size_t i = 0; i < 2; i++) { /* pairs are drawn, so both may be the same */
             const struct record *r = &set.at[i], *other = &set.at[1 - i];
             int32_t n_both = min_i32(r->n_output, other->n_output);
             assert_int_equal(r->n_batches, r->n_output);
@@ -123,7 +124,7 @@ static void batches_are_counted(void **state)
     }
 }
 
-/* Twelve requests at once make one static batch: each row has as many pads as it is shorter than
+/* Twelve requests at once make one static batch. Each row has as many pads as it is shorter than
  * the longest prompt, and as many invalid tokens as it ends before the last. */
 static void static_batches_waste_what_they_say(void **state)
 {
@@ -150,7 +151,7 @@ static void static_batches_waste_what_they_say(void **state)
     int64_t last_ns = set.at[11].end_ns;
     for (size_t i = 0; i < set.n; i++) {
         if (set.at[i].end_ns != last_ns)
-            continue; /* who came while the engine was idle has a batch of his own */
+            continue; /* a request that came to an idle engine has its own batch */
         n_batch++;
         n_prompt = max_i32(n_prompt, set.at[i].n_prompt);
         n_output = max_i32(n_output, set.at[i].n_output);
@@ -163,11 +164,11 @@ static void static_batches_waste_what_they_say(void **state)
         assert_int_equal(r->lost.n_pad, n_prompt - r->n_prompt);
         assert_int_equal(r->lost.n_invalid, n_output - r->n_output);
     }
-    assert_int_equal(report.n_static_early, 0); /* nobody had a lease */
+    assert_int_equal(report.n_static_early, 0); /* no request had a lease */
     metrics_record_set_free(&set);
     sim_report_free(&report);
 
-    options.router = route_find("so"); /* slices of 128 tokens: all end before */
+    options.router = route_find("so"); /* slices of 128 tokens, so all end before */
     sim_run(&options, &report);
     assert_true(report.n_static_batches > 0);
     assert_int_equal(report.n_static_early, report.n_static_batches);
@@ -177,7 +178,7 @@ static void static_batches_waste_what_they_say(void **state)
     sim_report_free(&report);
 }
 
-/* A deadline ends a request at its engine, unless only routers are to know of it. */
+/* A deadline ends a request at its engine, unless only routers may see it. */
 static void deadlines_may_be_soft(void **state)
 {
     struct sim_service service = LONELY;
@@ -200,8 +201,8 @@ static void deadlines_may_be_soft(void **state)
     }
 }
 
-/* Two services on engines of their own: the second's is half as fast. What the end of the run cuts
- * off is told as unfinished. */
+/* Two services have their own engines, and the second's is half as fast. Requests that the end of
+ * the run cuts off are reported as unfinished. */
 static void engines_may_differ(void **state)
 {
     struct sim_service services[2] = { LONELY, LONELY };

@@ -1,6 +1,6 @@
-/* The rate of tokens that a request gets at least (docs/POLICIES.md), on simulated engines: beside
- * a flood of another model that keeps the KV pool full, at equal priority or a higher one, with
- * lanes, swapping and head-wise pools; and where requests come home after every slice.
+/* The least rate of tokens of a request (docs/POLICIES.md), on simulated engines. Another model
+ * floods the engine and keeps the KV pool full, at equal priority or a higher one, with lanes,
+ * swapping and head-wise pools. Or requests return after every slice.
  *
  * The test stands between engine and policy and notes when tokens come. */
 #include "../progress.h"
@@ -11,8 +11,8 @@
 
 enum { N_SLOTS = 24, N_WATCHED = 3, N_OUTPUT = 240, N_SLICE = 40 };
 static const int64_t theta_ns = TIME_NS_PER_S;
-/* Two theta, twice what a usual request takes alone (1.2 s of the large model), and as much again
- * for those that starved before. */
+/* Two theta, twice what a usual request takes alone (1.2 s of the large model), and the same again
+ * for requests that starved before. */
 static const int64_t bound_ns = 7 * TIME_NS_PER_S;
 
 static const struct row {
@@ -124,7 +124,8 @@ static void make_world(struct world *w, const struct row *row, int64_t n_pool_to
                                        .until_ns = until_ns };
 }
 
-/* Runs, and returns the longest time that PROGRESS_TOKENS tokens, or all that were left, took. */
+/* Runs, and returns the longest time that PROGRESS_TOKENS tokens, or the rest of an answer,
+ * took. */
 static int64_t run(struct world *w, const struct row *row)
 {
     struct sim_report report;
@@ -141,8 +142,8 @@ static int64_t run(struct world *w, const struct row *row)
     return longest_ns;
 }
 
-/* Three requests of the large model beside a flood of the small one, which can be served (8 or 12 a
- * second) or not (16); of twice as many where lanes serve them side by side. */
+/* Three requests of the large model run beside a flood of the small one. The flood can be served (8
+ * or 12 a second) or not (16); it is twice as large with lanes, which serve both side by side. */
 static void tokens_come_beside_a_flood(void **state)
 {
     (void)state;
@@ -177,8 +178,8 @@ static void tokens_come_beside_a_flood(void **state)
     }
 }
 
-/* As many requests of each model as there are places for in all. The router wants each back after a
- * slice, and sends it again: it neither loses its age so, nor is it older than those that wait. */
+/* As many requests of each model as there are places for in all. The router takes each back after a
+ * slice, and sends it again. So it neither loses its age nor gets older than those that wait. */
 static void tokens_come_in_slices(void **state)
 {
     (void)state;

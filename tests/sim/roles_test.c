@@ -5,7 +5,7 @@
 
 #define S INT64_C(1000000000)
 
-/* A prompt of n tokens takes 1 ms + 20 us a token; a step of b decodes 20 ms + b ms. */
+/* A prompt of n tokens takes 1 ms + 20 us a token, and a step of b decodes 20 ms + b ms. */
 static const struct perf model = { .c1_ps = 1000000000,
                                    .k1_ps = 20000000,
                                    .c3_ps = { 20000000000, 20000000000 },
@@ -73,8 +73,8 @@ static void open_world(struct world *world, int32_t n_prefill, int32_t n_decode,
                                            .take_self = world };
 }
 
-/* 100 tokens in, 50 out: a prompt of 3 ms and the first token; 100 MB at 1 GB/s: 100 ms; and 49
- * steps of 21 ms. */
+/* 100 tokens in, 50 out: a prompt of 3 ms with the first token, then 100 MB at 1 GB/s in 100 ms,
+ * and 49 steps of 21 ms. */
 static void test_one_request_by_hand(void **state)
 {
     struct world world;
@@ -134,7 +134,7 @@ static void load(struct world *world)
     }
 }
 
-/* Prompts wait for no decodes: first tokens come sooner. */
+/* Prompts wait for no decodes, so first tokens come sooner. */
 static void test_first_tokens_come_sooner(void **state)
 {
     struct world world;
@@ -168,7 +168,7 @@ static void test_no_router_loses_anything(void **state)
         world.workload.cancel_ns_mean = S / 4;
         world.workload.with_deadline = 0.05;
         world.workload.deadline_ns = 2 * S;
-        for (int e = 0; e < 5; e++) /* so little that decodes give way */
+        for (int e = 0; e < 5; e++) /* so little that decodes are preempted */
             world.engines[e].memory_bytes = 2000000000;
         struct result result = run(&world);
         assert_true(result.n_handed > 500);

@@ -1,5 +1,5 @@
-/* Pools that grow and shrink: no request is lost, the same with and without holds, and what it
- * saves and costs. */
+/* Pools that grow and shrink: no request is lost, holds change nothing, and the savings and costs
+ * are as expected. */
 #include "../test.h"
 #include "place/scale.h"
 #include "sim/sim.h"
@@ -20,8 +20,8 @@ struct result {
     int64_t n_started, n_stopped, end_ns;
 };
 
-/* Two pools of six workers; a service each, busy half of the time: 8 requests/s for 300 s, then as
- * long none. */
+/* Runs two pools of six workers with a service each, which is busy half of the time: 8 requests/s
+ * for 300 s, then none for as long. */
 static struct result run(const struct scale_config *scale, const char *router, bool holds)
 {
     struct workload workload = { .seed = 5, .n_requests = 20000, .n_services = 2 };
@@ -99,7 +99,7 @@ static void test_it_saves_devices(void **state)
     assert_true(scaled.devices < 0.8 * all.devices);
     assert_true(scaled.n_started > 0 && scaled.n_stopped >= scaled.n_started);
     assert_true(scaled.e2e_s < 1.5 * all.e2e_s);
-    assert_true(late.e2e_s > scaled.e2e_s); /* who comes while workers start waits */
+    assert_true(late.e2e_s > scaled.e2e_s); /* a request that comes while workers start waits */
 }
 
 static void test_holds_change_nothing(void **state)

@@ -1,6 +1,6 @@
 /* The whole engine on virtual time: seeds, policies, small pools, cancels, deadlines.
  *
- * Every run is checked from within (sim/check.c); the same seed must give the same bytes, and holds
+ * Every run is checked from within (sim/check.c). The same seed must give the same bytes, and holds
  * must not change any. */
 #include "../test.h"
 #include "base/num.h"
@@ -111,7 +111,7 @@ struct tally {
     int64_t n_requests, n_preempted, n_cancelled, n_deadlines, n_held, n_steps, n_steps_held;
 };
 
-/* One seed: twice with holds, once without; all three reports must be the same bytes. */
+/* Runs one seed twice with holds and once without. All three reports must be the same bytes. */
 static void run_seed(uint64_t seed, const struct schedule_policy *policy, struct tally *tally)
 {
     struct world w;
@@ -167,8 +167,8 @@ static void seeds_under_every_policy(void **state)
     }
 }
 
-/* Starvation: with the guard a request of the slow model gets its turn although the fast one never
- * pauses. */
+/* With the guard against starvation a request of the slow model gets its turn although the fast one
+ * never pauses. */
 static void nobody_starves(void **state)
 {
     static const char *const names[] = { "fcfs", "rr", "db-turn", "db-share", "value", "value" };
@@ -203,7 +203,7 @@ static void nobody_starves(void **state)
     }
 }
 
-/* What does not fit beside the models that are there never will, since none of them leaves: it
+/* A request that does not fit beside the loaded models never will, since none of them leaves. It
  * ends, too large, and is not sent again and again. */
 static void who_never_fits_ends(void **state)
 {

@@ -10,8 +10,9 @@
 #define PS_PER_MS INT64_C(1000000000)
 enum { DEVICES = 4, LAYERS = 8 };
 
-/* A model of 8 layers of 100 MiB, with 800 KV bytes a token and layer. On device d it takes, alone,
- * 8 (d + 1) ms a decode step, so a layer takes d + 1 ms; a prompt the same, whatever its length. */
+/* A model of 8 layers of 100 MiB, with 800 KV bytes a token and layer. Alone on device d a decode
+ * step takes 8 (d + 1) ms, so a layer takes d + 1 ms. A prompt takes the same, whatever its
+ * length. */
 struct small_chain {
     struct sim_chain_device devices[DEVICES];
     struct links_link at[DEVICES * DEVICES];
@@ -38,7 +39,7 @@ static inline void open_small(struct small_chain *c)
                                                              .decode_scale = 1 },
                                                    .memory_bytes = 450 * MIB };
     }
-    for (int i = 0; i < DEVICES * DEVICES; i++) /* 10 us and 1 GB/s; the way back 5 us more */
+    for (int i = 0; i < DEVICES * DEVICES; i++) /* 10 us and 1 GB/s, and the way back 5 us more */
         c->at[i] = (struct links_link){ i / DEVICES < i % DEVICES ? 10000 : 15000, 1e9 };
     c->links = (struct links){ DEVICES, c->at };
     c->chain = (struct sim_chain){ .n_devices = DEVICES,

@@ -1,10 +1,10 @@
-/* Who waits how long: the bound that each scheduler states (docs/POLICIES.md), on simulated engines
- * under workloads made to break it: a flood of short requests of another model, of the same model,
- * storms of preemptions, prompts as large as the pool.
+/* How long requests wait: the bound that each scheduler states (docs/POLICIES.md), on simulated
+ * engines. The workloads are made to break it: a flood of short requests of another model, of the
+ * same model, storms of preemptions, prompts as large as the pool.
  *
- * The test stands between engine and policy and looks at every plan. What starves, and what a plan
- * should hold, is reckoned here anew, from the view alone. Where a policy has no bound, the flood
- * is made longer and the wait grows with it. */
+ * The test stands between engine and policy and looks at every plan. It computes independently,
+ * from the view alone, which requests starve and what a plan should hold. For a policy without a
+ * bound, the flood is made longer and the wait grows with it. */
 #include "../residence.h"
 #include "../test.h"
 #include "base/time.h"
@@ -13,20 +13,20 @@
 
 enum claim {
     STARVED_FIRST,   /* once starved, only requests starved earlier and the batch in flight */
-    EARLIEST_FIRST,  /* nobody starts before the earliest prompt */
+    EARLIEST_FIRST,  /* no request starts before the earliest prompt */
     IN_TURN,         /* a batch of every model that can run before the next of one */
     PROMPTS_IN_TURN, /* the same for prompts that fit */
     NOTHING,
 };
 enum wait {
-    BY_ORDER, /* those who starve earlier go first, and there are more the longer it lasts */
+    BY_ORDER, /* requests that starve earlier go first, and their number grows with time */
     SHORT,
     GROWS
 };
 static const struct row {
     const char *policy;
     enum claim claim;
-    bool is_fifo;    /* of one model's requests nobody starts before an earlier one */
+    bool is_fifo;    /* of one model's requests none starts before an earlier one */
     enum wait waits; /* of a request that runs, while a flood of prompts of another model lasts */
 } rows[] = {
     { "db-literal", STARVED_FIRST, false, BY_ORDER },
@@ -50,15 +50,14 @@ static const struct row {
 
 enum { N_SLOTS_MOST = 8192 };
 
-/* One at a time: the functions below stand in the policy's place and know no more than its state.
- */
+/* Only one at a time: the functions below replace the policy's and know no more than its state. */
 static struct watch {
     const struct schedule_policy *policy;
     const struct row *row;
     const struct schedule_config *config;
     int last, last_prompts; /* the services of the last batch, and of prompts, that started */
     int64_t n_plans, n_checked, n_blocked;
-    int64_t n_preempted_max; /* how often one request had to give way */
+    int64_t n_preempted_max; /* how often one request was preempted */
     int64_t gap_ns_max[3];   /* the longest that a request of a service was not served */
     struct residence of[N_SLOTS_MOST];
 } watch;
@@ -87,7 +86,7 @@ static bool starts_somebody(const struct schedule_view *view, const struct sched
     return false;
 }
 
-/* Calls look for everybody who is here and not in flight. */
+/* Calls `look` for every request that is here and not in flight. */
 static void for_all(const struct schedule_view *view,
                     void (*look)(const struct schedule_view *view, uint32_t slot, void *self),
                     void *self)
@@ -116,7 +115,8 @@ static int64_t theta_of(const struct schedule_view *view, int service)
     return max_i64(watch.config->starve_ns_min, (int64_t)theta);
 }
 
-/* Of those who starve since the same instant, by one batch, the one that arrived first. */
+/* Among requests that one batch left starving at the same instant, finds the one that arrived
+ * first. */
 static void find_starved(const struct schedule_view *view, uint32_t slot, void *self)
 {
     struct starved *first = self;
@@ -128,7 +128,8 @@ static void find_starved(const struct schedule_view *view, uint32_t slot, void *
         *first = (struct starved){ slot, since };
 }
 
-/* Could it start although all that run get what they lack and two blocks, or a lease, more? */
+/* Returns whether it could start although all running requests get what they lack and two blocks,
+ * or a lease, more. */
 static bool fits_with_ease(const struct schedule_view *view, uint32_t slot)
 {
     const struct request *r = &view->requests[slot];
@@ -392,7 +393,8 @@ static void bounds_hold_under_attack(void **state)
                rows[p].policy, (long long)n_checked, (long long)n_blocked, (double)gap_ns * 1e-9,
                (long long)n_preempted);
         assert_true(rows[p].claim == NOTHING || n_checked > 500);
-        /* FastGen's flushes are why it has no bound: nobody gets on while they go on. */
+        /* FastGen's flushes are the reason why it has no bound: no request progresses while they go
+         * on. */
         assert_true(strcmp(rows[p].policy, "ils-fastgen") != 0 || n_preempted > 10);
     }
 }
@@ -401,8 +403,8 @@ static void bounds_hold_under_attack(void **state)
 
 static const double theta_s = 2;
 
-/* The longest time that one request of the slow model is not served while a flood of n prompts of
- * the fast one lasts, which are more than the device can compute. */
+/* Returns the longest time that one request of the slow model is not served while a flood of n
+ * prompts of the fast one lasts. The flood is more than the device can compute. */
 static double wait_s(const struct row *row, uint64_t n)
 {
     struct world w;

@@ -1,6 +1,6 @@
-/* Requests that give way to the host pool on virtual time: chosen by what is cheaper, copied in
- * time that the link takes, the same with and without holds, and every plan again from the engine's
- * log. */
+/* Requests that are swapped to the host pool on virtual time. The cheaper way is chosen, and copies
+ * take the link's time. The result is the same with and without holds, and the engine's log gives
+ * every plan again. */
 #include "../test.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* c tokens are computed again in 3.4 ms + 73.8 us c, and moved there and back, 2 * 512 KiB each, in
- * 262 us c at 4 GB/s, in 65.5 us c at 16 GB/s. */
+/* Computing c tokens again takes 3.4 ms + 73.8 us c. Moving them there and back, 2 * 512 KiB each,
+ * takes 262 us c at 4 GB/s, and 65.5 us c at 16 GB/s. */
 static const struct sim_service service = {
     .name = "7B",
     .perf = { .c1_ps = 3400000000,
@@ -78,7 +78,7 @@ static struct outcome run(const char *policy, uint64_t seed, int64_t bytes_per_s
         n_swapped += set.at[i].n_swapped;
         n_preempted += set.at[i].n_preempted;
     }
-    assert_int_equal(n_swapped, out.n_swapped); /* records say what the counters say */
+    assert_int_equal(n_swapped, out.n_swapped); /* records and counters agree */
     assert_int_equal(n_preempted, out.n_preempted);
     metrics_record_set_free(&set);
     sim_report_free(&report);

@@ -1,5 +1,5 @@
-/* A simulation whose truth is a table: the engines believe a line and compute what the table says;
- * holds change nothing; a table that says what the line says changes nothing either. */
+/* A simulation whose truth is a table: the engines believe a line but take the table's times, and
+ * holds change nothing. A table equal to the line changes nothing either. */
 #include "../test.h"
 #include "base/str.h"
 #include "predict/costs.h"

@@ -1,6 +1,6 @@
-/* The legality check stands between every plan and the engine: a policy that breaks a rule is
- * stopped with the rule's sentence. The policy is fcfs; at its fifth plan it does one thing wrong.
- */
+/* The legality check stands between every plan and the engine. A policy that breaks a rule is
+ * stopped with the rule's sentence. The policy is fcfs; at its fifth plan it does one thing
+ * wrong. */
 #include "../test.h"
 #include "base/time.h"
 #include "sim/sim.h"
@@ -24,7 +24,7 @@ static void preempt(struct schedule_plan *plan, uint32_t slot)
     plan->preempts[plan->n_preempts++] = slot;
 }
 
-/* The last item becomes a batch of its own, on that lane. */
+/* Splits the last item into its own batch, on that lane. */
 static void split(struct schedule_plan *plan, uint16_t lane)
 {
     struct batch *first = &plan->batches[0], *second = &plan->batches[1];
@@ -194,8 +194,8 @@ static const struct mistake {
 static const struct mistake *mistake; /* NULL: none is made */
 static int n_plans;
 
-/* A plan on which any mistake shows: two decodes at least, of which one holds blocks, and one that
- * waits. */
+/* Returns whether any mistake would show on this plan: it has at least two decodes, one of them
+ * with blocks, and one request waits. */
 static bool is_fit(const struct schedule_view *view, const struct schedule_plan *plan)
 {
     uint32_t n_waiting = view->services[0].n_waiting + view->services[1].n_waiting;
@@ -243,7 +243,7 @@ static int simulate(void)
                                          .n_services = 2,
                                          .services = services,
                                          .memory_bytes =
-                                             350000, /* those who run fit now, not to their end */
+                                             350000, /* running ones fit now, not later */
                                          .n_requests_max = N_SLOTS,
                                          .n_tokens_max = 2000,
                                          .policy = &policy,
@@ -255,7 +255,7 @@ static int simulate(void)
     return is_right ? 0 : 1;
 }
 
-/* Runs it in a child; what that said on its way down. Returns its status. */
+/* Runs it in a child, and reads its last output. Returns its status. */
 static int run_child(char *said, size_t n_said)
 {
     int ends[2], status;

@@ -20,7 +20,7 @@ static void first_is_the_least(void **state)
             for (uint32_t k = 1; k < n; k++)
                 if (wakes.wake_ns[k] < wakes.wake_ns[best])
                     best = k;
-            assert_int_equal(sim_wakes_first(&wakes), best); /* ties: the lower index */
+            assert_int_equal(sim_wakes_first(&wakes), best); /* ties go to the lower index */
         }
         sim_wakes_free(&wakes);
     }

@@ -19,7 +19,7 @@ PHRASES = {
     r"\bso many\b": "this many",
     r"\bin the place of\b": "instead of",
     r"\bthere is none that\b": "no ... does",
-    r"\bof which\b": "a sentence of its own",
+    r"(?<!each )(?<!all )\bof which\b": "a sentence of its own",
 }
 # Advice alone: a program cannot tell a good use from a bad one.
 SENTENCE_WORDS_MAX = 25
@@ -81,8 +81,8 @@ def comments(path, text):
 
 def sentences(words):
     """The sentences of a comment; a list item, an empty line and a full stop before a capital end one."""
-    for part in re.split(r"\n\s*\n|\n\s*(?:- |\d+\. )", "\n" + words):
-        flat = re.sub(r"\s+", " ", part).strip()
+    for part in re.split(r"\n\s*\n|\n(?=\s*(?:- |\d+\. ))", words):
+        flat = re.sub(r"\s+", " ", re.sub(r"^\s*(?:- |\d+\. )", "", part)).strip()
         yield from filter(None, re.split(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)\s+(?=[A-Z\"'(])", flat))
 
 

@@ -5,6 +5,7 @@ import sys
 import tempfile
 
 import documents
+import english
 
 TIDY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tidy.py")
 FILES = {
@@ -23,10 +24,40 @@ FILES = {
                     "            if (c)\n                if (d)\n                    if (e)\n"
                     "                        return rand();\n" + "    a++;\n" * 70 + "    return g + f;\n}\n"
                     "/* /wo" + "rk/place */\n",
+    "src/kv/round.h": "/* Half of a circle. */\n#pragma once\n#include \"kv/about.h\"\n",
+    "src/kv/about.h": "/* The other half. */\n#pragma once\n#include \"kv/round.h\"\n",
     "src/odd/who.c": "/* Of all things, whoever reads it, be it anybody, in the place of somebody: NOTHING.md. */\n",
     "src/sim/long.c": "/* A file that never ends. */\n" + "\n" * 800,
     "docs/BAD.md": "# Bad\n\nOf `code`, " + "one word after another " * 8 + "ends. See [it](#nowhere) and `odd/gone.c`.\n",
 }
+
+# A comment -> how many faults of its English are found: each rule once, then sentences that are fine.
+COMMENTS = {
+    "Of two units the first.": 1, "Who waits is told.": 1, "Whose turn it is.": 1, "What is left.": 1, "Where it lies.": 1,
+    "That is all.": 1, "It ends.\nNor does it begin.": 1, "Nobody reads it.": 1, "Whoever reads it, returns.": 1,
+    "A value, be it small.": 1, "It holds so many bytes.": 1, "A zero in the place of a name.": 1,
+    "Of these there is none that fits.": 2, "A list of which one is free.": 1, "Two lines.\n\n- Of the second.": 1,
+    "Returns the items, each of which is free.": 0, "Of_two is a name.": 0, "of two units, at the end of a field": 0,
+    "Returns false when that is all.": 0,
+}
+
+
+def english_is_read():
+    """Each banned opening and phrase is found in C and in Python, strings and code are passed over, and rates are by room."""
+    good = True
+    for words, expected in COMMENTS.items():
+        c = 'int of; /* ' + words + ' */\nconst char *text = "What /* Of */ is it";\n'
+        python = '"""' + words + '"""\nWHAT = "Of all"  # and so on\n'
+        for path, text in (("a.c", c), ("a.py", python)):
+            found = list(english.comment_faults(path, text))
+            if len(found) != expected:
+                print(f"{path}: {words!r}: {found}, expected {expected}")
+                good = False
+    many = [("src/a", "src/a/a.c", "/* " + "one word " * 2000 + "who nobody */")]
+    few = [("src/a", "src/a/a.c", "/* " + "one word " * 4000 + "who nobody */")]
+    cited = "/* See docs/A.md, b.c, docs/NONE.md, gone.h, text/*.c and NAME.py. */"
+    missing = list(english.citation_faults("c.c", cited, ["docs/A.md", "src/x/b.c"]))
+    return good and list(english.pronoun_faults(many)) and not list(english.pronoun_faults(few)) and len(missing) == 2
 
 
 def run(root, *more):
@@ -85,7 +116,9 @@ def main():
     print(f"[{'       OK ' if not passed else '  FAILED  '}] tidy_notices_every_broken_rule")
     print(f"[{'       OK ' if is_quiet else '  FAILED  '}] tidy_is_quiet_about_what_is_well")
     print(f"[{'       OK ' if not unnoticed else '  FAILED  '}] tidy_notices_faults_of_documents")
-    return 1 if passed or not is_quiet or unnoticed else 0
+    is_read = english_is_read()
+    print(f"[{'       OK ' if is_read else '  FAILED  '}] tidy_reads_the_english_of_comments")
+    return 1 if passed or not is_quiet or unnoticed or not is_read else 0
 
 
 if __name__ == "__main__":

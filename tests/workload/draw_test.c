@@ -1,5 +1,5 @@
-/* Draws have the moments that they are asked for: the normal's inverse, cut lengths, gaps of every
- * kind, bursts, rates by the clock. */
+/* Draws have the given moments: the normal's inverse, cut lengths, gaps of every kind, bursts,
+ * rates by the clock. */
 #include "../test.h"
 #include "base/num.h"
 #include "workload/draw.h"
@@ -53,7 +53,7 @@ static void lengths_keep_to_their_filter(void **state)
     }
     printf("means %.1f, %.1f\n", n_prompt / N, n_output / N);
     assert_true(n_at_max < N / 1000); /* drawn again, not cut */
-    /* What cannot be drawn is cut in the end. */
+    /* Lengths that cannot be drawn are cut in the end. */
     t.filter =
         (struct workload_filter){ .prompt_min = 90000, .prompt_max = 90000, .output_max = 3 };
     struct workload_pair pair = workload_draw_lengths(&t, 1, 0, 7);
@@ -163,7 +163,7 @@ static void a_profile_is_followed(void **state)
     for (int i = 1; i <= 100; i++)
         at = workload_draw_arrival(&clock);
     is_near(at, 20, 1e-9);
-    /* Gaps of many periods: a request every 100 s of a profile of 40. */
+    /* Gaps of many periods: a request every 100 s with a profile of 40. */
     t.rate_per_s = 0.01;
     workload_draw_begin(&clock, &t, 1, 0);
     for (int i = 1; i <= 1000; i++) {

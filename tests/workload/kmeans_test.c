@@ -6,7 +6,8 @@
 
 enum { N_MAX = 8 };
 
-/* The sum of squared distances to the clusters' means, both lengths in their own deviations. */
+/* Returns the sum of squared distances to the clusters' means, with each length scaled by its own
+ * deviation. */
 static double sum_of(const struct workload_pair *pairs, uint32_t n, uint32_t k,
                      const uint32_t *cluster)
 {

@@ -1,4 +1,5 @@
-/* ServeGen's files: a small pair written here, bad lines, and the published ones where they are. */
+/* ServeGen's files: a small pair written here, bad lines, and the published ones if they are
+ * there. */
 #include "../test.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -115,8 +116,7 @@ static void the_first_window_is_time_zero(void **state)
     }
 }
 
-/* Of one client a thousand lengths are published, of the other, who asks nine times as much, one.
- */
+/* One client has a thousand published lengths; the other, with nine times the rate, has one. */
 static void who_has_no_lengths_asks_as_the_others_do(void **state)
 {
     struct workload_expected expected;
@@ -186,8 +186,8 @@ static bool is_near(double got, double want, double part)
     return got > want * (1 - part) && got < want * (1 + part);
 }
 
-/* The tables' six classes against every client's own rate and lengths, over the week that the
- * tables are of. Their lengths are of both weeks: hence the distance. */
+/* Compares the tables' six classes with every client's own rate and lengths, over the week of the
+ * tables. Their lengths are of both weeks, which explains the distance. */
 static void the_tables_are_of_the_first_week(void **state)
 {
     static const char *const models[] = { "m-large", "m-mid", "m-small" };

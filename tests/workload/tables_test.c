@@ -1,5 +1,4 @@
-/* The tables are well formed, and what is drawn from them has the figures of the rows that they
- * were made of. */
+/* The tables are well formed, and lengths drawn from them have the figures of the original rows. */
 #include "../test.h"
 #include "base/file.h"
 #include "workload/draw.h"
@@ -77,7 +76,7 @@ static void lengths_are_as_in_their_traces(void **state)
     assert_null(workload_tables_find("nothing"));
 }
 
-/* The tables' figures are the rows': read again from the trace itself, where it lies. */
+/* The tables' figures are the rows', which are read again from the trace itself, if it is there. */
 static void tables_are_as_their_traces_say(void **state)
 {
     static const struct {
@@ -151,7 +150,8 @@ static void rates_have_the_mean_one(void **state)
     assert_null(workload_tables_find_rate("nothing"));
 }
 
-/* E.g. code's prompts and outputs do not go together, summaries' do: the longer the shorter. */
+/* Code's prompts and outputs are not correlated, but summaries' are: the longer the prompt, the
+ * shorter the output. */
 static void lengths_go_together_as_in_the_trace(void **state)
 {
     static const struct {

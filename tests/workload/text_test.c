@@ -1,5 +1,5 @@
-/* Workloads as people write them: every kind and every mix has the traffic that it says; what is
- * wrong is named in a sentence. */
+/* Workloads as text: every kind and every mix has the right traffic, and an error is named in a
+ * sentence. */
 #include "../test.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -34,7 +34,7 @@ static bool is_near(double got, double want, double part)
     return got >= want * (1 - part) && got <= want * (1 + part);
 }
 
-/* A service's mean lengths, as expected and as they come, and its share of the requests. */
+/* Checks a service's mean lengths, as expected and as they come, and its share of the requests. */
 static void service_is(const char *name, const char *model, double rate, const double means[2])
 {
     struct workload_expected expected;
@@ -166,7 +166,7 @@ static void mixes_are_as_in_their_papers(void **state)
     service_is("m-small", NULL, 30, means);
 }
 
-/* Eight clusters of each data set, disjoint services; the seed changes models, not clusters. */
+/* Eight clusters of each data set make disjoint services. The seed changes models, not clusters. */
 static void sea16_has_its_clusters(void **state)
 {
     double rate = 0, last_prompt = 0;
@@ -344,7 +344,7 @@ static void next_is(struct workload_stream *stream, int64_t arrived_ns, int32_t 
     assert_int_equal(ask.n_prompt, n_prompt);
 }
 
-/* The stream of a text, hashed; *rate_per_s: what service 0 expects. */
+/* Returns the hash of a text's stream; *rate_per_s: the expected rate of service 0. */
 static uint64_t hash_of_text(const char *fmt, const char *path, double *rate_per_s)
 {
     struct workload_stream stream;
@@ -450,7 +450,7 @@ static void a_window_without_requests_is_an_error(void **state)
     unlink(path);
 }
 
-/* Every model of every mix is one that the performance models know, and every mix has an end. */
+/* The performance models know every model of every mix, and every mix has an end. */
 static void mixes_name_known_models(void **state)
 {
     const struct workload_mix *mix;

@@ -1,4 +1,4 @@
-/* Traces: every format that is known, bad input line by line, and sorting. */
+/* Traces: every known format, bad input line by line, and sorting. */
 #include "../test.h"
 #include "base/file.h"
 #include "base/rng.h"
@@ -103,7 +103,8 @@ static void published_formats_are_known(void **state)
 
 /* ---- The origin of time. ---- */
 
-/* A time as digits of units of 10^-n_decimals seconds, like -1700000000.25 or 1700000000250. */
+/* Adds a time as digits of units of 10^-n_decimals seconds, like -1700000000.25 or
+ * 1700000000250. */
 static void add_time(struct str *out, int64_t s, int64_t ns, size_t n_decimals)
 {
     char digits[64];
@@ -210,7 +211,7 @@ static void the_origin_of_time_changes_nothing(void **state)
         for (size_t i = 0; i < n; i++)
             times_ns[i] = (int64_t)(rng_u64(&rng) % 1000000000000);
         check_origins(times_ns, n);
-        for (size_t i = 0; i < n; i++) /* all at once: the order is the file's */
+        for (size_t i = 0; i < n; i++) /* all at once, so the order is the file's */
             times_ns[i] = 3;
         check_origins(times_ns, n);
     }
@@ -377,7 +378,7 @@ static void rows_are_sorted_and_ties_stay(void **state)
     }
 }
 
-/* The real files, where they lie beside the repository. */
+/* Reads the real files, if they are beside the repository. */
 static void the_real_traces_are_read(void **state)
 {
     static const struct {

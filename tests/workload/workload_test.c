@@ -78,7 +78,7 @@ static void one_seed_is_one_stream(void **state)
 
 /* ---- Sources. ---- */
 
-/* Three services and a further source: of every kind of gap. */
+/* Makes three services and a further source, with every kind of gap. */
 static void make_four(struct workload *w, struct workload_traffic *more)
 {
     *w = (struct workload){ .seed = 5, .n_requests = 6000, .n_services = 3, .n_more = 1 };
@@ -94,7 +94,7 @@ static void make_four(struct workload *w, struct workload_traffic *more)
     w->more = more;
 }
 
-/* What one service asks, as a list. */
+/* Lists the requests of one service. */
 static uint32_t asks_of(const struct workload *w, uint16_t service, struct workload_ask *asks,
                         uint32_t n_max)
 {
@@ -109,7 +109,7 @@ static uint32_t asks_of(const struct workload *w, uint16_t service, struct workl
     return n;
 }
 
-/* Another rate, other lengths, no traffic at all elsewhere: a service's requests stay the same. */
+/* Another rate, other lengths, or no traffic elsewhere: a service's requests stay the same. */
 static void services_do_not_touch_each_other(void **state)
 {
     static struct workload_ask before[1000], after[1000];
@@ -160,7 +160,7 @@ static void the_merge_is_in_order_and_complete(void **state)
     assert_true(counts[2] > 9000 && counts[2] < 11000);
 }
 
-/* Of one instant the lower source is first, whatever the heap looks like. */
+/* At one instant the lower source is first, whatever the heap looks like. */
 static void ties_go_by_source(void **state)
 {
     static struct workload w;
@@ -221,9 +221,9 @@ static void runs_are_of_one_service(void **state)
     }
 }
 
-/* o + normal(0, k o), drawn again below 1: for k = 0.2 nearly all of it stays, for k = 16 the mean
- * of the positive half is 16 sqrt(2 / pi) times as long. Predictions stay at the length without
- * noise. */
+/* The output is o + normal(0, k o), drawn again below 1. For k = 0.2 nearly all of it stays. For
+ * k = 16 the mean of the positive half is 16 sqrt(2 / pi) times as long. Predictions stay at the
+ * length without noise. */
 static void output_noise_is_as_asked_for(void **state)
 {
     static const double ks[] = { 0.2, 16 }, factors[] = { 1, 12.8 };
@@ -326,7 +326,7 @@ static void scaling_brings_the_same_requests_sooner(void **state)
     }
 }
 
-/* Equal names of blocks are equal tokens; all else differs, but by chance. */
+/* Equal names of blocks are equal tokens; all else differs, except by chance. */
 static void prompts_begin_as_their_names_say(void **state)
 {
     static const uint64_t names[2][3] = { { 7, 8, 9 }, { 7, 8, 10 } };

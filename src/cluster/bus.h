@@ -14,6 +14,8 @@ struct bus_port {
                  size_t n2); /* false: full */
     bool (*peek)(void *self, uint16_t at, const void **message, size_t *n_bytes);
     void (*pop)(void *self, uint16_t at);
+    /* Readable while peek may have mail, for event loops that wait for it. NULL: it has none. */
+    int (*wait_fd)(void *self, uint16_t at);
 };
 
 /* The local bus: a ring per receiver. All its ports are used from one thread. */

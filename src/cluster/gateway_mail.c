@@ -11,7 +11,8 @@
 
 /* How long nothing goes to an engine after RETURNED(FULL), and after RETURNED(CRASHED). */
 static const int64_t FULL_BACKOFF_NS = 2 * TIME_NS_PER_MS, CRASHED_BACKOFF_NS = 20 * TIME_NS_PER_MS;
-static const int64_t OPEN_AGAIN_NS = TIME_NS_PER_MS;
+/* Until a session is tried again that could not begin: a full bus has room soon. */
+static const int64_t FULL_AGAIN_NS = TIME_NS_PER_MS, LOST_AGAIN_NS = 20 * TIME_NS_PER_MS;
 static const int64_t INSIST_NS = 5 * TIME_NS_PER_S; /* an answer that has begun waits so long */
 
 static void forget_cancel(struct cluster_gateway *g, struct gateway_entry *entry)
@@ -281,7 +282,8 @@ static void watch_link(struct cluster_gateway *g, int node, int64_t *wake_ns)
         (void)cluster_link_step(link, g->now_ns, wake_ns);
     } else {
         link->session = 0; /* the bus is full, or the node is not connected */
-        *wake_ns = min_i64(*wake_ns, g->now_ns + OPEN_AGAIN_NS);
+        int64_t again_ns = link->port.can_lose ? LOST_AGAIN_NS : FULL_AGAIN_NS;
+        *wake_ns = min_i64(*wake_ns, g->now_ns + again_ns);
     }
 }
 

@@ -50,7 +50,8 @@ bool cluster_link_send(struct cluster_link *link, void *message, size_t n_bytes,
 enum cluster_link_verdict cluster_link_take(struct cluster_link *link,
                                             const struct message_head *head)
 {
-    if (link->session == 0 || head->session != link->session) {
+    bool is_cut = head->kind == MESSAGE_CLOSED && head->session == 0;
+    if (link->session == 0 || (head->session != link->session && !is_cut)) {
         if (head->kind != MESSAGE_CLOSED)
             say_closed(link, head->session);
         return CLUSTER_LINK_PAST;

@@ -7,8 +7,9 @@
  * Within a session each message counts once and in order; a session that cannot keep this ends. A
  * session ends when a message is missing, when the other end says CLOSED, and, on a bus that can
  * lose messages, after 3 s of silence. Both ends say BEAT after a second without another message.
- * When it has ended, the gateway takes back each request that it sent over it, the node ends each
- * request that came over it, and no message of it counts again.
+ * A port whose connection to the peer breaks says CLOSED of session 0, which ends whatever session
+ * there is. When it has ended, the gateway takes back each request that it sent over it, the node
+ * ends each request that came over it, and no message of it counts again.
  *
  * Silence is counted in steps of at most a second, so that an end which was itself stopped for long
  * does not take the other one for dead. */

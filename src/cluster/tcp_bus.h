@@ -1,0 +1,61 @@
+/* The bus between machines: one actor's port, over TCP connections to its peers.
+ *
+ * The actor dials the peers that it knows by address (a gateway its nodes), and accepts others (a
+ * node its gateways). A connection carries frames (cluster/frame.h) and is one end of a link
+ * (cluster/link.h): when it breaks, the actor finds a CLOSED of session 0 from that peer in its
+ * mail, behind which nothing of the old connection follows. So a cut ends the session, and a new
+ * connection begins with a new one.
+ *
+ *   dialled:   WAITING --its time comes--> CONNECTING --connected--> HELLO --hello came--> UP
+ *                 ^------- refused, no hello in 5 s, backoff 0.1 to 5 s ------|
+ *                 ^------- the actor took the CLOSED --------- OVER <--broken--------------|
+ *   accepted:  FREE --accepted--> (CONNECTING: TLS) --> HELLO --hello came--> UP --broken--> OVER
+ *                ^-- no hello in 5 s, or the oldest where a new one needs the place --|         |
+ *                ^--------------------- the actor took the CLOSED ------------------------------|
+ *
+ * Bounds: what waits to be sent and what was read and not taken has a limit for each connection,
+ * and so has the number of connections. A connection ends when its peer sends what is no frame,
+ * sends no whole frame for 10 s (links beat each second), or takes nothing for 5 s while something
+ * waits for it.
+ *
+ * Everything happens on the thread of the event base. From the first bus on, the process ignores
+ * SIGPIPE. */
+#pragma once
+#include "base/status.h"
+#include "cluster/bus.h"
+#include "cluster/tcp_tls.h"
+
+struct event_base;
+struct cluster_tcp_peer {
+    const char *host; /* a name is resolved once, at the start */
+    uint16_t port;
+    uint16_t address; /* that it has on the actor's bus */
+    const char *name; /* that its certificate has; with TLS alone */
+};
+struct cluster_tcp_bus_options {
+    struct event_base *base;
+    uint16_t address;                     /* the actor's own */
+    const char *listen_host;              /* NULL: nothing is accepted */
+    uint16_t listen_port;                 /* 0: any that is free */
+    int n_accepted_max;                   /* connections that others make, at once */
+    uint16_t first_accepted;              /* which have addresses from here on */
+    const struct cluster_tcp_peer *peers; /* (n_peers) copied */
+    int n_peers;
+    const struct cluster_tcp_tls *tls; /* NULL: plain, between addresses of one machine alone */
+    size_t out_bytes_max;              /* that wait to be sent, of each connection; 0: 16 MiB */
+    /* A connection whose peer takes too little is cut when its limit is reached, since the actor
+     * has others to serve. False: send says that it is full. */
+    bool cuts_slow;
+    const struct bus_port *local; /* NULL, or the actor's port to those of its own process */
+};
+struct cluster_tcp_bus;
+/* NULL after a fault. */
+struct cluster_tcp_bus *cluster_tcp_bus_open(const struct cluster_tcp_bus_options *options,
+                                             struct fault *fault);
+void cluster_tcp_bus_close(struct cluster_tcp_bus *bus);
+struct bus_port cluster_tcp_bus_port(struct cluster_tcp_bus *bus);
+int cluster_tcp_bus_listen_port(const struct cluster_tcp_bus *bus); /* 0: it does not listen */
+/* Connections that are UP. */
+int cluster_tcp_bus_n_up(const struct cluster_tcp_bus *bus);
+/* Breaks the connection to this address, as a cut cable would; for tests and for operators. */
+void cluster_tcp_bus_cut(struct cluster_tcp_bus *bus, uint16_t address);

@@ -38,7 +38,7 @@ int papers_run(const struct papers_options *options, const char *name);
 enum status papers_simulate(struct papers *repro, const char *key, const char *policy,
                             const char *yaml, struct fault *fault) MUST_USE;
 /* Has a planner place the services of a scenario with `nodes:`, on the workload of the scenario's
- * seed, judged under the policy. STATUS_UNSUPPORTED: it leaves a service out. */
+ * seed, judged under the policy. STATUS_UNSUPPORTED: the planner leaves a service out. */
 struct papers_placed {
     double plan_s; /* that planning took */
     int32_t n_placed, n_services, n_devices;

@@ -18,8 +18,8 @@ struct scenario_chain_made {
 struct scenario_chain_ask {
     const struct scenario *scenario;
     const struct scenario_group *group;
-    const struct predict_model *model; /* of its one service; NULL: it has none, or several */
-    int32_t service, first_device;     /* devices of chains count through, in the file's order */
+    const struct predict_model *model; /* of its single service; NULL: it has none, or several */
+    int32_t service, first_device;     /* devices of all chains are numbered in the file's order */
     struct service_size size;
 };
 /* To be freed also after a fault. */

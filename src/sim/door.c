@@ -145,7 +145,7 @@ static void hand_over(struct sim *sim, uint32_t index, uint16_t engine)
     int64_t rate = o->kv_bytes_per_s > 0 ? o->kv_bytes_per_s : KV_BYTES_PER_S_USUAL;
     client->engine = SIM_NO_ENGINE;
     client->is_on_its_way = true;
-    sim->n_kv[index] = r->n_tokens - 1; /* the last token's is computed when it is read */
+    sim->n_kv[index] = r->n_tokens - 1; /* the last token's KV is computed when the token is read */
     int64_t n_bytes = sim->n_kv[index] * o->services[r->service].size.kv_bytes_per_token;
     int64_t ns = (int64_t)((double)n_bytes / (double)rate * 1e9);
     route_core_ended(&sim->door, index, engine, SERVICE_LEASE_OVER);

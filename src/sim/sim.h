@@ -39,8 +39,8 @@ struct sim_service {
     const char *name;
     struct perf perf; /* what its engines believe at start, and the truth if `truth` is NULL: */
     const struct perf_truth
-        *truth; /* NULL = perf; borrowed. Engines with perfs of their own: those, but see below */
-    const struct sim_cores *cores; /* NULL: a share of a device takes what tables say; borrowed */
+        *truth; /* NULL = perf; borrowed. Engines with their own perfs use those, but see below */
+    const struct sim_cores *cores; /* NULL: tables give the time on a share of a device; borrowed */
     struct service_size size;
 };
 /* The part of a request that an engine computes: all of it; its prompt and first token; all after

@@ -4,8 +4,7 @@
 #include "api/house.h"
 
 void api_mirror_open(struct api *api);
-/* Makes room for n_engines engines, with unknown states. Does nothing when it has that many
- * already. */
+/* Sets the number of engines, as yet without a report. Does nothing if the number is the same. */
 void api_mirror_set_engines(struct api *api, int32_t n_engines);
 void api_mirror_close(struct api *api);
 /* Once a second: asks for the state, and gives up commands that got no answer. */

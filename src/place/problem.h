@@ -41,7 +41,7 @@ struct place_window {
 struct place_service {
     const char *name;
     struct service_size size;
-    struct service_slo slo;   /* zeros: only the scale of place_limits applies */
+    struct service_slo slo;   /* zeros: only the scale of place_limits */
     const struct perf *perfs; /* (n_kinds, PLACE_DEGREES) */
 
     /* Set by place_problem_measure from the fields above and the window. */

@@ -312,7 +312,7 @@ static enum status make_azure(struct workload_part *part)
     return add_rows(part, rows, COUNT_OF(rows));
 }
 
-/* Check E-4 of docs/ALGORITHMS.md: its medians, and ShareGPT's spread. */
+/* The mixes of E-4 (docs/ALGORITHMS.md): its medians, and the spread of ShareGPT. */
 static enum status make_code_chat(struct workload_part *part)
 {
     static const struct row rows[] = {

@@ -1,4 +1,5 @@
-/* Bounds of cores against measurements of `shoal profile` (docs/PERFORMANCE-figures.md). */
+/* Bounds of cores against measurements of `shoal profile` (docs/PERFORMANCE-figures.md has the
+ * machine). */
 #include "../test.h"
 #include "predict/cores.h"
 

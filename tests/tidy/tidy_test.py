@@ -25,6 +25,8 @@ FILES = {
                     "            if (c)\n                if (d)\n                    if (e)\n"
                     "                        return rand();\n" + "    a++;\n" * 70 + "    return g + f;\n}\n"
                     "/* /wo" + "rk/place */\n",
+    "src/kv/round.h": "/* Half of a circle. */\n#pragma once\n#include \"kv/about.h\"\n",
+    "src/kv/about.h": "/* The other half. */\n#pragma once\n#include \"kv/round.h\"\n",
     "src/odd/who.c": "/* Of all things, whoever reads it, be it anybody, in the place of somebody: NOTHING.md. */\n",
     "src/sim/long.c": "/* A file that never ends. */\n" + "\n" * 800,
     "docs/BAD.md": "# Bad\n\nOf `code`, " + "one word after another " * 8 + "ends. See [it](#nowhere) and `odd/gone.c`.\n",
@@ -114,10 +116,10 @@ def main():
         print(f"not noticed: {line}")
     print(f"[{'       OK ' if not passed else '  FAILED  '}] tidy_notices_every_broken_rule")
     print(f"[{'       OK ' if is_quiet else '  FAILED  '}] tidy_is_quiet_about_what_is_well")
+    print(f"[{'       OK ' if not unnoticed else '  FAILED  '}] tidy_notices_faults_of_documents")
     is_read = english_is_read()
     print(f"[{'       OK ' if is_read else '  FAILED  '}] tidy_reads_the_english_of_comments")
-    print(f"[{'       OK ' if not unnoticed else '  FAILED  '}] tidy_notices_faults_of_documents")
-    return 1 if passed or not is_quiet or not is_read or unnoticed else 0
+    return 1 if passed or not is_quiet or unnoticed or not is_read else 0
 
 
 if __name__ == "__main__":

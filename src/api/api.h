@@ -70,6 +70,7 @@ struct api_options {
     uint64_t door;       /* high bits of request ids */
     int n_models;        /* at first */
     const struct api_model *const *models; /* (n_models) */
+    struct event_base *base; /* the loop that it runs on, the caller's; NULL: one of its own */
     const char *const *devices;            /* per engine: "cpu:0-1"; NULL = not told */
     struct service service;                /* the gateway */
     struct control control;

@@ -38,6 +38,7 @@ struct api_http_options {
     /* For connections to come: another one may take its place at any time. NULL there or here:
      * plain HTTP. */
     struct ssl_ctx_st *const *tls;
+    struct event_base *base; /* the caller's; NULL: one of its own */
     int32_t n_connections_max;
     int64_t body_bytes_max, body_ns_max; /* a body's size, and how long it may take to arrive */
     int64_t unsent_bytes_max; /* of answers that wait for their readers: then no large one more */

@@ -18,6 +18,9 @@
 #include "predict/length.h"
 #include "route/policy.h"
 
+/* The address of a manager that is not there: models are loaded at their nodes. */
+#define CLUSTER_GATEWAY_NO_MANAGER UINT16_MAX
+
 struct cluster_gateway;
 struct cluster_gateway_options {
     struct bus_port port;

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "cmd/chosen.h"
 #include "cmd/config.h"
+#include "cmd/config_bus.h"
 #include "cmd/lanes.h"
 #include "cmd/presets.h"
 #include "place/planner.h"
@@ -193,7 +194,9 @@ enum status config_check(const struct config *config, struct fault *fault)
         return fault_set(fault, STATUS_BAD_INPUT, "tls_cert and tls_key come together");
     if (config->log_engine && config->trace && strcmp(config->log_engine, config->trace) == 0)
         return fault_set(fault, STATUS_BAD_INPUT, "log_engine and trace name the same file");
-    enum status status = check_policies(config, fault);
+    enum status status = config_bus_check(config, fault);
+    if (status == STATUS_OK)
+        status = check_policies(config, fault);
     if (status == STATUS_OK)
         status = check_planner(config, fault);
     if (status == STATUS_OK)

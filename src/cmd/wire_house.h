@@ -12,6 +12,7 @@
 #include "cmd/serve_memory.h"
 #include "cmd/serve_offer.h"
 #include "cmd/wire.h"
+#include "cmd/wire_bus.h"
 #include "run/unit.h"
 
 struct thread;
@@ -55,6 +56,7 @@ struct house {
     struct recorders recorders;
     char device_texts[LIMIT_DEVICES][64];
     const char *device_names[LIMIT_DEVICES];
+    struct wire_bus others; /* the bus to other machines */
     struct cluster_local_bus *bus;
     struct cluster_gateway *gateway;
     struct cluster_manager *manager;

@@ -157,8 +157,7 @@ static inline bool gateway_state_was_sent(const struct gateway_entry *entry)
     return entry->request->epoch != entry->door_epoch;
 }
 
-/* Why the answer ends with the tokens that are known; SERVICE_WHY_NONE: it goes on. An engine ends
- * it in the same way, but its word may be lost on the way. */
+/* Why the answer ends with the tokens that are known, as at an engine; WHY_NONE: it goes on. */
 enum service_why gateway_state_end_of(const struct gateway_entry *entry);
 
 /* The tokens that the entry's answer is predicted to have, given those it has; 0 = unknown. */

@@ -16,10 +16,10 @@ CORES = sorted(os.sched_getaffinity(0))
 
 
 class Node(Shoal):
-    def __init__(self, shoal, models, *args, core=0, bus=None, wait="loaded"):
+    def __init__(self, shoal, models, *args, core=0, bus=None, wait="loaded", config=None):
         self.bus = bus or free_port()
         super().__init__(shoal, "--bus-listen", f"127.0.0.1:{self.bus}", "--devices", f"cpu:{CORES[core % len(CORES)]}", "--max-batch", "2",
-                         *args, models=models, verb="node", wait=wait)
+                         *args, models=models, verb="node", wait=wait, config=config)
 
 
 @contextlib.contextmanager
@@ -113,6 +113,20 @@ def cluster_stop_a_node(shoal, models):
         nodes[0].signal(signal.SIGCONT)
         until(lambda: requests_of(nodes[0]) == 0)  # what it had is over there, too
         assert gateway.text("tale", "And he", 8)
+
+
+@test
+def cluster_models_come_when_wanted(shoal, models):
+    """Nothing is loaded at the start, and a model that left comes again: the gateway's wishes reach the nodes' managers."""
+    config = f"keep_alive: 1s\nmodels:\n  tale: {{ path: {paths(models)['tale']} }}\n"
+    node = Node(shoal, None, config=config, wait=None)
+    try:
+        with Shoal(shoal, "--nodes", f"127.0.0.1:{node.bus}", config=config, verb="gateway", wait=None) as gateway:
+            for _ in range(2):
+                until(lambda: gateway.status("tale") == "unloaded" and node.status("tale") == "unloaded")
+                assert gateway.text("tale", "And he", 8)
+    finally:
+        node.kill()
 
 
 @test

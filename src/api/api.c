@@ -561,6 +561,7 @@ enum status api_open(struct api **out, const struct api_options *options, struct
     api->options = *options;
     struct api_http_options http = {
         .listen = options->listen,
+        .base = options->base,
         .tls = &api->tls,
         .n_connections_max = options->n_connections_max,
         .body_bytes_max = options->body_bytes_max,

@@ -74,8 +74,9 @@ struct api_options {
     uint64_t door;       /* high bits of request ids */
     int n_models;        /* models at the start */
     const struct api_model *const *models; /* (n_models) */
-    const char *const *devices;            /* per engine: "cpu:0-1"; NULL: unknown */
-    struct service service;                /* the gateway */
+    struct event_base *base;    /* the loop that it runs on, the caller's; NULL: one of its own */
+    const char *const *devices; /* per engine: "cpu:0-1"; NULL: unknown */
+    struct service service;     /* the gateway */
     struct control control;
     /* Runs the gateway's work. It is called on the I/O thread whenever there may be such work, and
      * at the times that it asked for. Returns the next of these times. */

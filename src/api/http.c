@@ -138,7 +138,7 @@ enum status api_http_open(struct api_http **out, const struct api_http_options *
     http->is_local = api_http_listen_is_local(fd);
     http->parties =
         api_parties_open((uint32_t)(2 * n_connections + PARTIES_MORE), options->account);
-    http->base = api_http_watches_base();
+    http->base = options->base != NULL ? options->base : api_http_watches_base();
     http->listener = evconnlistener_new(http->base, on_accepted, http,
                                         LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
     http->sweep = event_new(http->base, -1, EV_PERSIST, on_sweep, http);
@@ -160,7 +160,8 @@ void api_http_close(struct api_http *http)
     event_free(http->sweep);
     evconnlistener_free(http->listener);
     event_base_loop(http->base, EVLOOP_NONBLOCK); /* the loop frees the buffers */
-    event_base_free(http->base);
+    if (http->options.base == NULL)
+        event_base_free(http->base);
     str_free(&http->chunk);
     api_parties_close(http->parties);
     mem_give(http);

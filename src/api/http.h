@@ -39,6 +39,7 @@ struct api_http_options {
     /* For new connections. Another one may take its place at any time. NULL, or a pointer to NULL,
      * means plain HTTP. */
     struct ssl_ctx_st *const *tls;
+    struct event_base *base; /* the caller's; NULL: one of its own */
     int32_t n_connections_max;
     int64_t body_bytes_max, body_ns_max; /* a body's size, and how long it may take to arrive */
     int64_t unsent_bytes_max; /* of answers that wait for their readers; above it no large answer is

@@ -9,13 +9,15 @@
 struct bus_port {
     void *self;
     uint16_t address;
-    bool can_lose; /* messages may get lost, so links watch for silence (cluster/link.h) */
+    bool can_lose; /* messages may get lost: links watch for silence (cluster/link.h) */
     bool (*send)(void *self, uint16_t to, const void *part1, size_t n1, const void *part2,
                  size_t n2); /* false: full */
     bool (*peek)(void *self, uint16_t at, const void **message, size_t *n_bytes);
     void (*pop)(void *self, uint16_t at);
     /* Readable while peek may have mail, for event loops that wait for it. NULL: it has none. */
     int (*wait_fd)(void *self, uint16_t at);
+    /* Nothing is lost from and to addresses below this one: they are of the same process. */
+    uint16_t n_local;
 };
 
 /* The local bus: a ring per receiver. All its ports are used from one thread. */

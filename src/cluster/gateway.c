@@ -111,6 +111,14 @@ struct service cluster_gateway_service(struct cluster_gateway *gateway)
 /* ---- The control functions: LIST and HEALTH come from the mirror, the manager answers the rest.
  * ---- */
 
+static void refuse_ask(struct cluster_gateway *g, const struct control_ask *ask)
+{
+    struct control_answer *answer = &g->answers[g->n_answers++];
+    *answer = (struct control_answer){ .id = ask->id };
+    answer->status = fault_set(&answer->fault, STATUS_UNSUPPORTED,
+                               "this gateway has no manager: load and unload models at the nodes");
+}
+
 static bool control_ask(void *self, const struct control_ask *ask)
 {
     struct cluster_gateway *g = self;
@@ -122,6 +130,10 @@ static bool control_ask(void *self, const struct control_ask *ask)
     }
     if (g->n_asked + g->n_answers == GATEWAY_ASKS_MAX) /* so that every answer finds its place */
         return false;
+    if (g->options.manager == CLUSTER_GATEWAY_NO_MANAGER) {
+        refuse_ask(g, ask);
+        return true;
+    }
     const struct bus_port *port = &g->options.port;
     struct message_ask message = { .kind = ask->kind };
     message.head = cluster_message_head(MESSAGE_ASK, port->address, sizeof message);
@@ -132,6 +144,20 @@ static bool control_ask(void *self, const struct control_ask *ask)
     if (ask->kind != CONTROL_DRAIN) /* which gets no answer */
         g->asked[g->n_asked++] = ask->id;
     return true;
+}
+
+/* All engines of the node are heard of and healthy. *is_draining: one of them drains. */
+static bool is_well(const struct cluster_gateway *g, int node, bool *is_draining)
+{
+    int first = g->nodes.first_engine[node];
+    bool is_well = true;
+    for (int e = first; e < first + g->nodes.of[node].n_engines; e++) {
+        int64_t heard_ns = max_i64(g->reports[e].now_ns, g->begin_ns);
+        bool is_fresh = heard_ns + STALE_REPORT_NS >= g->now_ns;
+        is_well = is_well && is_fresh && g->reports[e].is_healthy;
+        *is_draining = *is_draining || g->reports[e].is_draining;
+    }
+    return is_well;
 }
 
 static bool control_next(void *self, struct control_answer *answer)
@@ -148,12 +174,9 @@ static bool control_next(void *self, struct control_answer *answer)
     }
     answer->n_engines = g->nodes.n_engines;
     answer->engines = g->reports;
-    answer->is_healthy = true;
-    for (int e = 0; e < g->nodes.n_engines; e++) {
-        int64_t heard_ns = max_i64(g->reports[e].now_ns, g->begin_ns);
-        bool is_fresh = heard_ns + STALE_REPORT_NS >= g->now_ns;
-        answer->is_healthy = answer->is_healthy && is_fresh && g->reports[e].is_healthy;
-        answer->is_draining = answer->is_draining || g->reports[e].is_draining;
+    answer->is_healthy = answer->is_draining = false;
+    for (int n = 0; n < g->nodes.n; n++) { /* while one node is well, requests are answered */
+        answer->is_healthy = answer->is_healthy || is_well(g, n, &answer->is_draining);
     }
     return true;
 }

@@ -18,6 +18,10 @@
 #include "predict/length.h"
 #include "route/policy.h"
 
+/* The address of a manager that is not there: each node has its own, and passes on what the gateway
+ * wants of it. */
+#define CLUSTER_GATEWAY_NO_MANAGER UINT16_MAX
+
 struct cluster_gateway;
 struct cluster_gateway_options {
     struct bus_port port;

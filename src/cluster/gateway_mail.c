@@ -85,6 +85,21 @@ static void wait_for_space(struct cluster_gateway *g, uint32_t at)
     gateway_state_set_aside(g, at);
 }
 
+/* The request is held again, unless it was cancelled, or all of its answer is known and only the
+ * word that it ended is missing: more tokens would not belong to it. False: it is over. */
+static bool goes_on(struct cluster_gateway *g, uint32_t at)
+{
+    struct gateway_entry *entry = &g->entries[at];
+    enum service_why why = gateway_state_end_of(entry);
+    if (why != SERVICE_WHY_NONE)
+        gateway_state_observe(g, entry);
+    else if (entry->is_cancelled)
+        why = SERVICE_CANCELLED;
+    if (why != SERVICE_WHY_NONE)
+        gateway_state_finish(g, at, why, NULL);
+    return why == SERVICE_WHY_NONE;
+}
+
 /* Takes back a sent request, which is only known not to have ended. It is held again, and its next
  * submission has another epoch, so that no message of this one counts any more. */
 static void take_back(struct cluster_gateway *g, uint32_t at)
@@ -93,8 +108,7 @@ static void take_back(struct cluster_gateway *g, uint32_t at)
     forget_cancel(g, entry);
     gateway_state_hold(g, at);
     route_core_returned(&g->core, at, entry->engine, SERVICE_CRASHED);
-    if (entry->is_cancelled)
-        gateway_state_finish(g, at, SERVICE_CANCELLED, NULL);
+    (void)goes_on(g, at);
 }
 
 /* Something of its answer is missing. */
@@ -123,9 +137,7 @@ static void take_return(struct cluster_gateway *g, uint32_t handle,
         set_words_add(g->full, entry->engine);
         gateway_route_refresh(g, entry->engine);
     }
-    if (entry->is_cancelled)
-        gateway_state_finish(g, at, SERVICE_CANCELLED, NULL);
-    else if (event->why == SERVICE_NO_SPACE)
+    if (goes_on(g, at) && event->why == SERVICE_NO_SPACE)
         wait_for_space(g, at);
 }
 

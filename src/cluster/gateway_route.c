@@ -188,7 +188,13 @@ static void say_wanted(struct cluster_gateway *g, int service)
         return;
     struct message_head head = cluster_message_head(MESSAGE_WANT, port->address, sizeof head);
     head.service = g->roster.names[service];
-    if (port->send(port->self, g->options.manager, &head, sizeof head, NULL, 0))
+    bool is_said = false;
+    if (g->options.manager != CLUSTER_GATEWAY_NO_MANAGER)
+        is_said = port->send(port->self, g->options.manager, &head, sizeof head, NULL, 0);
+    else /* each node has its own */
+        for (int i = 0; i < g->nodes.n; i++)
+            is_said = cluster_link_send(&g->links[i], &head, sizeof head, NULL, 0) || is_said;
+    if (is_said)
         g->wanted_ns[service] = g->now_ns;
 }
 
@@ -204,8 +210,13 @@ void gateway_route_say_no_space(struct cluster_gateway *g, const struct gateway_
     };
     message.head.engine = entry->engine;
     message.head.service = g->roster.names[r->service];
-    (void)port->send(port->self, g->options.manager, &message, sizeof message, NULL,
-                     0); /* if lost, it is sent again when the request returns again */
+    /* If it is lost, it is sent again when the request returns again. */
+    if (g->options.manager != CLUSTER_GATEWAY_NO_MANAGER) {
+        (void)port->send(port->self, g->options.manager, &message, sizeof message, NULL, 0);
+        return;
+    }
+    message.head.engine = cluster_nodes_own(&g->nodes, entry->engine);
+    (void)cluster_link_send(link_to(g, entry->engine), &message, sizeof message, NULL, 0);
 }
 
 int64_t gateway_route_watch_held(struct cluster_gateway *g)

@@ -232,6 +232,20 @@ void gateway_state_free_body(struct gateway_entry *entry)
     mem_give(entry->generated);
 }
 
+enum service_why gateway_state_end_of(const struct gateway_entry *entry)
+{
+    const struct route_request *r = entry->request;
+    const int32_t *stop_ids = entry->prompt->tokens + entry->prompt->n;
+    int32_t n_generated = r->n_tokens - entry->prompt->n;
+    if (n_generated <= 0)
+        return SERVICE_WHY_NONE;
+    for (uint32_t i = 0; i < entry->head.n_stop_ids; i++)
+        if (n_generated > entry->head.sampling.n_tokens_min &&
+            entry->generated[n_generated - 1] == stop_ids[i])
+            return SERVICE_STOPPED;
+    return r->n_tokens >= r->n_tokens_max ? SERVICE_LENGTH : SERVICE_WHY_NONE;
+}
+
 void gateway_state_drop(struct cluster_gateway *g, uint32_t handle)
 {
     struct gateway_entry *entry = &g->entries[slots_index(handle)];

@@ -159,6 +159,10 @@ static inline bool gateway_state_was_sent(const struct gateway_entry *entry)
     return entry->request->epoch != entry->door_epoch;
 }
 
+/* Returns why the answer ends with the tokens that are known, as at an engine; WHY_NONE: it goes
+ * on. */
+enum service_why gateway_state_end_of(const struct gateway_entry *entry);
+
 /* Returns the predicted tokens of the entry's answer, given those it has; 0 = unknown. */
 int32_t gateway_state_predict(const struct cluster_gateway *g, const struct gateway_entry *entry);
 /* Predicts an entry anew that outran its prediction, from the answers that get longer than it

@@ -71,9 +71,14 @@ void cluster_link_untake(struct cluster_link *link)
     link->n_taken--;
 }
 
+static bool can_lose(const struct cluster_link *link)
+{
+    return link->port.can_lose && link->peer >= link->port.n_local;
+}
+
 bool cluster_link_step(struct cluster_link *link, int64_t now_ns, int64_t *wake_ns)
 {
-    if (link->session == 0 || !link->port.can_lose)
+    if (link->session == 0 || !can_lose(link))
         return true;
     link->silent_ns += min_i64(max_i64(now_ns - link->now_ns, 0), BEAT_NS);
     link->now_ns = now_ns;

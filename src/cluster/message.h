@@ -8,6 +8,7 @@
  *   manager -> node     LOAD, UNLOAD, OUST (an unload even with requests), DRAIN (engine, service)
  *   gateway -> manager  WANT (service: requests are held for it), ASK (a control ask),
  *                       SPACE (engine, service: a request needs bytes that others have there)
+ *                       (a gateway without a manager says WANT and SPACE to nodes, for theirs)
  *   manager -> gateway  CHANGE (BROKEN: what is held for it ends), ANSWER
  *
  * Messages between a gateway and a node belong to a session (cluster/link.h).

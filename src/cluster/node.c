@@ -233,7 +233,8 @@ static bool is_of_session(const struct message_head *head)
 {
     return head->kind == MESSAGE_OPEN || head->kind == MESSAGE_SUBMIT ||
            head->kind == MESSAGE_CANCEL || head->kind == MESSAGE_BEAT ||
-           head->kind == MESSAGE_CLOSED;
+           head->kind == MESSAGE_CLOSED || head->kind == MESSAGE_WANT ||
+           head->kind == MESSAGE_SPACE;
 }
 
 /* A message of a gateway that counts. */
@@ -251,6 +252,10 @@ static bool take_counted(struct cluster_node *node, struct node_link *from,
         life = node_lives_find(&node->lives, head->id);
         if (life != NULL && life->epoch == head->epoch && life->session == head->session)
             cancel_life(node, life);
+        return true;
+    case MESSAGE_WANT:
+    case MESSAGE_SPACE:
+        (void)tell_manager(node, head, n_bytes); /* lost: the gateway says it again */
         return true;
     case MESSAGE_CLOSED:
         end_session(node, from);

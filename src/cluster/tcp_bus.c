@@ -154,6 +154,7 @@ struct bus_port cluster_tcp_bus_port(struct cluster_tcp_bus *bus)
     return (struct bus_port){ .self = bus,
                               .address = bus->options.address,
                               .can_lose = true,
+                              .n_local = bus->options.n_local,
                               .send = post,
                               .peek = peek,
                               .pop = pop,

@@ -46,7 +46,8 @@ struct cluster_tcp_bus_options {
     /* A connection whose peer takes too little is cut when its limit is reached, since the actor
      * has others to serve. False: send says that it is full. */
     bool cuts_slow;
-    const struct bus_port *local; /* NULL, or the actor's port to those of its own process */
+    const struct bus_port *local; /* NULL, or the actor's port to those of its own process, */
+    uint16_t n_local;             /* whose addresses are below this one */
 };
 struct cluster_tcp_bus;
 /* NULL after a fault. */

@@ -12,6 +12,10 @@
 static const struct verb verbs[] = {
     { "serve", "[CONFIG.yaml] [--model NAME=PATH]...", "serve models to OpenAI clients",
       verbs_serve },
+    { "node", "--bus-listen HOST:PORT ...", "serve, and lend the engines to gateways elsewhere",
+      verbs_node },
+    { "gateway", "--nodes 'HOST:PORT ...' ...", "serve the models of nodes on other machines",
+      verbs_gateway },
     { "run", "MODEL PROMPT", "answer one prompt from a file, without a server", verbs_run },
     { "ps", "", "the models of a running server: memory, requests", verbs_ps },
     { "ls", "", "the models that a running server knows", verbs_ls },

@@ -5,6 +5,7 @@
 #include "base/memory_limit.h"
 #include "base/time.h"
 #include "cmd/serve_change.h"
+#include "cmd/serve_verb.h"
 #include "cmd/verbs.h"
 #include "cmd/wire.h"
 #include "metrics/metrics.h"
@@ -56,25 +57,31 @@ static enum status read_proxies(const struct config *config, struct api_net *pro
     return status;
 }
 
-static enum status serve(struct server *server, int *code, struct fault *fault)
+/* Opens the house, with models placed on its engines. */
+static enum status open_house(struct server *server, struct fault *fault)
 {
     struct config *placed = mem_take(sizeof *placed); /* where models lie is not reread */
-    struct house *house;
     *placed = server->config;
-    if (memory_limit_addresses() < INT64_MAX)
-        mem_share_arena();
     enum status status = check_files(fault);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && server->config.n_nodes == 0) /* else its engines are its nodes' */
         status = serve_place(placed, fault);
     server->config.pile = placed->pile; /* which has grown */
-    const struct config *config = &server->config;
     if (status == STATUS_OK)
-        status = wire_open(&house, placed, fault);
+        status = wire_open(&server->house, placed, fault);
     mem_give(placed);
+    return status;
+}
+
+static enum status serve(struct server *server, int *code, struct fault *fault)
+{
+    const struct config *config = &server->config;
+    if (memory_limit_addresses() < INT64_MAX)
+        mem_share_arena();
+    enum status status = open_house(server, fault);
     if (status != STATUS_OK)
         return status;
     const struct api_model *models[LIMIT_MODELS];
-    server->house = house;
+    struct house *house = server->house;
     struct api_net proxies[CONFIG_PROXIES];
     status = read_proxies(config, proxies, fault);
     server->account.n_bytes_max = wire_http_bytes(house);
@@ -103,6 +110,7 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
         .n_models = wire_models(house, models),
         .models = models,
         .devices = wire_devices(house),
+        .base = wire_base(house),
         .service = wire_service(house),
         .control = wire_control(house),
         .tick = tick,
@@ -118,6 +126,8 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
     if (status == STATUS_OK) {
         wire_tell_api(house, server->api);
         *code = api_run(server->api);
+        if (config->n_nodes > 0)
+            *code = 0; /* an engine that failed is for its node to tell */
         api_close(server->api);
     }
     if (!wire_close(house) && *code == 0) {
@@ -127,13 +137,16 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
     return status;
 }
 
-int verbs_serve(int argc, char **argv)
+int serve_verb_run(const struct serve_words *words,
+                   enum status (*check)(const struct config *config, struct fault *fault))
 {
     struct server *server = mem_take(sizeof *server);
     struct fault fault;
     int code = 1;
-    server->words = (struct serve_words){ .doc = doc, .argc = argc, .argv = argv };
+    server->words = *words;
     enum status status = serve_settings_open(&server->config, &server->words, false, &fault);
+    if (status == STATUS_OK && check != NULL)
+        status = check(&server->config, &fault);
     if (status == STATUS_OK) {
         serve_change_set_log(&server->config);
         status = serve(server, &code, &fault);
@@ -144,4 +157,9 @@ int verbs_serve(int argc, char **argv)
     config_free(&server->config);
     mem_give(server);
     return status == STATUS_OK ? code : 2;
+}
+
+int verbs_serve(int argc, char **argv)
+{
+    return serve_verb_run(&(struct serve_words){ doc, argc, argv }, NULL);
 }

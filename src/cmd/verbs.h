@@ -7,6 +7,8 @@ struct verb {
     int (*run)(int argc, char **argv); /* argv[0] is "shoal VERB" */
 };
 int verbs_serve(int argc, char **argv);
+int verbs_node(int argc, char **argv);
+int verbs_gateway(int argc, char **argv);
 int verbs_run(int argc, char **argv);
 int verbs_ps(int argc, char **argv);
 int verbs_ls(int argc, char **argv);

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/time.h"
+#include "cluster/tcp_bus.h"
 #include "cmd/wire_join.h"
 #include "cpu/cpu.h"
 #include "metrics/print.h"
@@ -31,7 +32,7 @@ int32_t wire_house_rows_max(const struct config *config)
 struct serve_offer_options wire_house_offer_options(struct house *house, bool is_by_path)
 {
     return (struct serve_offer_options){ .config = &house->config,
-                                         .device = house->engines[0].device,
+                                         .device = house->engines[0].device, /* NULL: a gateway */
                                          .n_rows_max = wire_house_rows_max(&house->config),
                                          .is_by_path = is_by_path };
 }
@@ -59,6 +60,8 @@ static enum status open_models(struct house *house, struct fault *fault)
         house->n_services = s + 1;
         house->n_tokens_max = max_i32(house->n_tokens_max, offer->service.n_context_max);
     }
+    if (house->n_engines == 0)
+        return STATUS_OK; /* a gateway */
     enum status status = serve_kv_choose(&house->config, house->chosen.kv_kind, pool_bytes(house),
                                          shapes, &house->kv, fault);
     for (int s = 0; s < house->n_services; s++)
@@ -90,7 +93,7 @@ enum status wire_house_check_bytes(const struct house *house, const struct serve
 static enum status check_bytes(const struct house *house, struct fault *fault)
 {
     enum status status = STATUS_OK;
-    for (int s = 0; s < house->n_services && status == STATUS_OK; s++)
+    for (int s = 0; house->n_engines > 0 && s < house->n_services && status == STATUS_OK; s++)
         status = wire_house_check_bytes(house, &house->offers[s], fault);
     return status;
 }
@@ -149,6 +152,18 @@ static enum status open_device(struct house *house, int e, int64_t memory_bytes,
 static int64_t engine_bytes(const struct config *config, int e, int64_t usual)
 {
     return config->engines[e].memory_bytes > 0 ? config->engines[e].memory_bytes : usual;
+}
+
+/* What a gateway without engines holds for clients. */
+static enum status divide_memory(struct house *house, struct fault *fault)
+{
+    struct cpu_topology *topology = mem_take(sizeof *topology);
+    enum status status = cpu_topology_read(NULL, topology, fault);
+    if (status == STATUS_OK)
+        status = serve_memory_divide(&house->config, topology->memory_bytes, 1, 0, &house->memory,
+                                     fault);
+    mem_give(topology);
+    return status;
 }
 
 static enum status open_devices(struct house *house, struct fault *fault)
@@ -279,15 +294,59 @@ static const struct engine_report *unit_report(void *self)
     return run_unit_report(self);
 }
 
-static void open_cluster(struct house *house)
+static void take_services(const struct house *house, struct service_spec *services,
+                          int64_t *need_bytes)
 {
-    struct cluster_engine engines[LIMIT_DEVICES];
-    struct service_spec services[LIMIT_MODELS];
-    int64_t need_bytes[LIMIT_MODELS];
     for (int s = 0; s < house->n_services; s++) {
         services[s] = house->offers[s].service;
         need_bytes[s] = house->offers[s].need_bytes;
     }
+}
+
+static void open_gateway(struct house *house, struct bus_port port,
+                         const struct cluster_node_at *nodes, int n_nodes, uint16_t manager)
+{
+    struct service_spec services[LIMIT_MODELS];
+    int64_t need_bytes[LIMIT_MODELS];
+    take_services(house, services, need_bytes);
+    house->gateway = cluster_gateway_open(&(struct cluster_gateway_options){
+        .port = port,
+        .nodes = nodes,
+        .n_nodes = n_nodes,
+        .manager = manager,
+        .seed = rng_system(),
+        .n_services = house->n_services,
+        .n_services_max = LIMIT_MODELS,
+        .services = services,
+        .n_requests_max = (uint32_t)house->config.n_requests_max,
+        .kv_unit_bytes = house->kv.unit_bytes,
+        .router = house->chosen.router,
+        .router_config = &house->chosen.route,
+        .predictor = house->chosen.predictor,
+        .predictor_config = &house->chosen.lengths,
+    });
+}
+
+/* A gateway's nodes are on other machines. */
+static enum status open_among_others(struct house *house, struct fault *fault)
+{
+    struct wire_bus *bus = &house->others;
+    enum status status = wire_bus_open(bus, &house->config, NULL, fault);
+    if (status != STATUS_OK)
+        return status;
+    for (int s = 0; s < house->n_services; s++) /* where a model lies is for the nodes to say */
+        house->offers[s].service.engines = (struct set){ { 0 } };
+    open_gateway(house, cluster_tcp_bus_port(bus->tcp), bus->nodes, bus->n_nodes,
+                 CLUSTER_GATEWAY_NO_MANAGER);
+    return STATUS_OK;
+}
+
+static enum status open_cluster(struct house *house, struct fault *fault)
+{
+    struct cluster_engine engines[LIMIT_DEVICES];
+    struct service_spec services[LIMIT_MODELS];
+    int64_t need_bytes[LIMIT_MODELS];
+    take_services(house, services, need_bytes);
     for (int e = 0; e < house->n_engines; e++) {
         struct run_unit *unit = house->engines[e].unit;
         engines[e] = (struct cluster_engine){
@@ -297,8 +356,12 @@ static void open_cluster(struct house *house)
     }
     const struct cluster_node_at own = { PORT_NODE, house->n_engines };
     house->bus = cluster_local_bus_open(PORTS, (uint32_t)house->memory.bus_bytes);
+    const struct bus_port local = cluster_local_bus_port(house->bus, PORT_NODE);
+    enum status status = wire_bus_open(&house->others, &house->config, &local, fault);
+    if (status != STATUS_OK)
+        return status;
     const struct cluster_node_options node = {
-        .port = cluster_local_bus_port(house->bus, PORT_NODE),
+        .port = house->others.tcp != NULL ? cluster_tcp_bus_port(house->others.tcp) : local,
         .manager = PORT_MANAGER,
         .n_engines = house->n_engines,
         .n_services = house->n_services,
@@ -319,25 +382,10 @@ static void open_cluster(struct house *house)
         .need_bytes = need_bytes,
         .kept_bytes = house->kv.unit_bytes,
     };
-    const struct cluster_gateway_options gateway = {
-        .port = cluster_local_bus_port(house->bus, PORT_GATEWAY),
-        .nodes = &own,
-        .n_nodes = 1,
-        .manager = PORT_MANAGER,
-        .seed = rng_system(),
-        .n_services = house->n_services,
-        .n_services_max = LIMIT_MODELS,
-        .services = services,
-        .n_requests_max = (uint32_t)house->config.n_requests_max,
-        .kv_unit_bytes = house->kv.unit_bytes,
-        .router = house->chosen.router,
-        .router_config = &house->chosen.route,
-        .predictor = house->chosen.predictor,
-        .predictor_config = &house->chosen.lengths,
-    };
     house->node = cluster_node_open(&node);
     house->manager = cluster_manager_open(&manager);
-    house->gateway = cluster_gateway_open(&gateway);
+    open_gateway(house, cluster_local_bus_port(house->bus, PORT_GATEWAY), &own, 1, PORT_MANAGER);
+    return STATUS_OK;
 }
 
 /* One descriptor that is readable when any engine or loader has news. */
@@ -376,7 +424,7 @@ enum status wire_open(struct house **out, const struct config *config, struct fa
                            "no models: give --model NAME=PATH or a configuration");
     if (status == STATUS_OK) {
         chosen_of(config, &house->chosen);
-        status = open_devices(house, fault);
+        status = config->n_nodes > 0 ? divide_memory(house, fault) : open_devices(house, fault);
     }
     if (status == STATUS_OK)
         status = open_models(house, fault);
@@ -400,7 +448,15 @@ enum status wire_open(struct house **out, const struct config *config, struct fa
         watch(house, service.wait_fd(service.self));
         watch(house, run_unit_load_fd(house->engines[e].unit));
     }
-    open_cluster(house);
+    status = config->n_nodes > 0 ? open_among_others(house, fault) : open_cluster(house, fault);
+    if (status != STATUS_OK) {
+        (void)wire_close(house);
+        return status;
+    }
+    if (house->others.tcp != NULL) {
+        const struct bus_port port = cluster_tcp_bus_port(house->others.tcp);
+        watch(house, port.wait_fd(port.self, port.address));
+    }
     name_lanes(house);
     *out = house;
     return STATUS_OK;
@@ -474,10 +530,14 @@ bool wire_close(struct house *house)
     if (house->gateway) {
         log_lengths(house);
         cluster_gateway_close(house->gateway);
+    }
+    if (house->node) {
         cluster_manager_close(house->manager);
         cluster_node_close(house->node);
-        cluster_local_bus_close(house->bus);
     }
+    if (house->bus)
+        cluster_local_bus_close(house->bus);
+    wire_bus_close(&house->others);
     for (int e = 0; e < house->n_engines; e++) {
         if (house->engines[e].unit)
             run_unit_close(house->engines[e].unit);
@@ -500,6 +560,8 @@ int64_t wire_step(struct house *house, int64_t now_ns)
     wake_clear(&house->kick);
     for (int i = 0; i < STEP_ROUNDS_MAX; i++) {
         wake = cluster_gateway_step(house->gateway, now_ns);
+        if (!house->node)
+            return wake; /* a gateway alone */
         wake = min_i64(wake, cluster_node_step(house->node, now_ns));
         wake = min_i64(wake, cluster_manager_step(house->manager, now_ns));
         if (!cluster_local_bus_has_mail(house->bus, PORT_NODE) &&
@@ -561,7 +623,12 @@ struct control wire_control(struct house *house)
 
 const char *const *wire_devices(const struct house *house)
 {
-    return house->device_names;
+    return house->n_engines > 0 ? house->device_names : house->others.name_texts;
+}
+
+struct event_base *wire_base(const struct house *house)
+{
+    return house->others.base;
 }
 
 int64_t wire_http_bytes(const struct house *house)

@@ -50,6 +50,8 @@ void wire_remove_model(struct house *house, int service);
 /* Returns the service that has this name or alias and is not leaving; -1: none. */
 bool wire_is_by_path(const struct house *house, int service);
 int wire_find_model(const struct house *house, const char *name, bool *is_by_path);
+/* The loop that the bus to other machines needs to run on; NULL: it needs none. */
+struct event_base *wire_base(const struct house *house);
 int64_t wire_http_bytes(const struct house *house); /* that the API may hold for clients */
 /* Appends Prometheus text for what the API does not see: the quality of length predictions. */
 void wire_metrics(void *house, struct str *out);

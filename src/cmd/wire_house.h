@@ -6,6 +6,7 @@
 #include "cluster/manager.h"
 #include "cluster/node.h"
 #include "cmd/wire.h"
+#include "cmd/wire_bus.h"
 #include "config/chosen.h"
 #include "config/lanes.h"
 #include "run/unit.h"
@@ -55,6 +56,7 @@ struct house {
     struct recorders recorders;
     char device_texts[LIMIT_DEVICES][64];
     const char *device_names[LIMIT_DEVICES];
+    struct wire_bus others; /* the bus to other machines */
     struct cluster_local_bus *bus;
     struct cluster_gateway *gateway;
     struct cluster_manager *manager;

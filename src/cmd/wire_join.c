@@ -130,6 +130,9 @@ enum status wire_change(struct house *house, const struct wire_change *change, s
 {
     struct wire_join *join = &house->join;
     int n = 0;
+    if (house->n_engines == 0)
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "a gateway's models are those that it started with: restart it");
     if (wire_is_changing(house))
         return fault_set(fault, STATUS_BUSY,
                          "another change of the models is under way: try again soon");

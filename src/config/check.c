@@ -2,6 +2,7 @@
 #include "api/addresses.h"
 #include "api/http_listen.h"
 #include "base/mem.h"
+#include "config/bus.h"
 #include "config/chosen.h"
 #include "config/config.h"
 #include "config/lanes.h"
@@ -198,7 +199,9 @@ enum status config_check(const struct config *config, struct fault *fault)
         return fault_set(fault, STATUS_BAD_INPUT, "tls_cert and tls_key come together");
     if (config->log_engine && config->trace && strcmp(config->log_engine, config->trace) == 0)
         return fault_set(fault, STATUS_BAD_INPUT, "log_engine and trace name the same file");
-    enum status status = check_policies(config, fault);
+    enum status status = config_bus_check(config, fault);
+    if (status == STATUS_OK)
+        status = check_policies(config, fault);
     if (status == STATUS_OK)
         status = check_planner(config, fault);
     if (status == STATUS_OK)

@@ -13,6 +13,7 @@
 
 enum { CONFIG_ALIASES = 8, CONFIG_BYTES_MAX = 1 << 20, CONFIG_TENANTS = 256 };
 enum { CONFIG_THRESHOLDS = 40, CONFIG_PROXIES = 16, CONFIG_MODEL_DIRS = 16 };
+enum { CONFIG_NODES = 256, CONFIG_BUS_NAMES = 64 };
 enum { CONFIG_HTTP_BYTES_MIN = 16 << 20 };
 enum { CONFIG_ROUTER_THRESHOLDS = 40, CONFIG_KEYS_MAX = 96 };
 
@@ -47,6 +48,11 @@ struct config_engine {
 struct config {
     const char *listen, *api_key, *admin_key, *api_key_file, *admin_key_file, *cors_origin,
         *tls_cert, *tls_key;
+    const char *bus_listen, *bus_cert, *bus_key, *bus_ca;
+    const char *bus_names[CONFIG_BUS_NAMES]; /* in certificates of gateways */
+    int n_bus_names;
+    const char *nodes[CONFIG_NODES]; /* "HOST:PORT" or "HOST:PORT=ENGINES" */
+    int n_nodes;
     const char *preset, *policy, *router, *predictor, *kv, *kv_type, *log_level, *log_engine,
         *trace, *planner, *placement, *default_chat_template, *template_time;
     const char *devices[LIMIT_DEVICES];

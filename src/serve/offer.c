@@ -135,9 +135,10 @@ enum status serve_offer_open(struct serve_offer *offer, int number,
     if (model->profile != NULL)
         log_line(LOG_INFO, "serve", "%s: profile %016llx", model->name,
                  (unsigned long long)predict_profile_hash(&offer->profile));
-    offer->need_bytes = run_model_packed_bytes(weights, options->device) +
-                        run_model_peak_bytes(weights, options->device, options->n_rows_max,
-                                             (int32_t)config->n_batch_max);
+    if (options->device != NULL)
+        offer->need_bytes = run_model_packed_bytes(weights, options->device) +
+                            run_model_peak_bytes(weights, options->device, options->n_rows_max,
+                                                 (int32_t)config->n_batch_max);
     weights_close(weights);
     return STATUS_OK;
 }

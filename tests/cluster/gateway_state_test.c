@@ -239,6 +239,71 @@ static void test_what_comes_home_keeps_its_age(void **state)
     close_world(&w);
 }
 
+/* Request 1 is at engine 0, which says these tokens; then the connection to its node is cut. */
+static void say_and_cut(struct world *w, struct cluster_link *node, const int32_t *ids, int32_t n)
+{
+    struct gateway_entry *entry = entry_of(w, 1);
+    uint32_t at = slots_index(gateway_state_find(w->gateway, 1));
+    struct message_head cut = cluster_message_head(MESSAGE_CLOSED, 2, sizeof cut);
+    struct message_event event;
+    size_t n_ids = sizeof *ids * (size_t)n;
+    gateway_state_unhold(w->gateway, at);
+    route_held_remove(&w->gateway->core.held, at);
+    w->gateway->core.engines[0].n_sent++;
+    entry->state = GATEWAY_SENT;
+    event = (struct message_event){ .head = cluster_message_head(MESSAGE_EVENT, 2,
+                                                                 sizeof event + n_ids) };
+    event.event = (struct service_event){ .id = 1,
+                                          .epoch = entry->request->epoch,
+                                          .what = SERVICE_TOKENS,
+                                          .n_tokens = n,
+                                          .position = entry->request->n_tokens,
+                                          .n_bytes = (int32_t)n_ids };
+    assert_true(cluster_link_send(node, &event, sizeof event, ids, n_ids));
+    assert_true(node->port.send(node->port.self, 0, &cut, sizeof cut, NULL, 0));
+}
+
+/* The last token came, and the word that it was the last did not: the answer ends with it, as at
+ * the engine, since whatever were computed behind it would not belong to it. */
+static void test_a_whole_answer_is_not_sent_again(void **state)
+{
+    (void)state;
+    static const int32_t stop[] = { 3, STOP_ID }, full[] = { 1, 2, 3, 4, 5, 6, 8 },
+                         other[] = { STOP_ID, 3 };
+    static const struct {
+        const int32_t *ids;
+        int32_t n, n_tokens_min;
+        enum service_why why; /* NONE: it goes on */
+    } rows[] = { { stop, 2, 0, SERVICE_STOPPED },  { stop, 2, 3, SERVICE_STOPPED },
+                 { stop, 2, 4, SERVICE_WHY_NONE }, { full, 7, 0, SERVICE_LENGTH },
+                 { full, 6, 0, SERVICE_WHY_NONE }, { other, 2, 0, SERVICE_WHY_NONE } };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct world w;
+        struct service_event event;
+        const void *payload;
+        open_world(&w);
+        w.body->sampling.n_tokens_min = rows[i].n_tokens_min;
+        struct cluster_link node = { .port = cluster_local_bus_port(w.bus, 2), .peer = 0 };
+        submit(&w, 1);
+        cluster_link_begin(&node, 11, 0);
+        cluster_link_begin(&w.gateway->links[0], 11, 0);
+        say_and_cut(&w, &node, rows[i].ids, rows[i].n);
+        assert_true(w.door.next(w.door.self, &event, &payload));
+        assert_int_equal(event.what, SERVICE_TOKENS);
+        assert_false(w.door.next(w.door.self, &event, &payload)); /* takes the CLOSED */
+        bool is_over = w.door.next(w.door.self, &event, &payload);
+        assert_int_equal(is_over, rows[i].why != SERVICE_WHY_NONE);
+        if (is_over) {
+            assert_int_equal(event.what, SERVICE_ENDED);
+            assert_int_equal(event.why, rows[i].why);
+            assert_int_equal(event.position, N_PROMPT + 2 + rows[i].n);
+        } else {
+            assert_int_equal(entry_of(&w, 1)->state, GATEWAY_HELD);
+        }
+        close_world(&w);
+    }
+}
+
 /* An engine that was full, or whose batch failed, gets no requests for a while, and gets them again
  * after that. */
 static void test_an_engine_that_sent_home_rests(void **state)
@@ -291,6 +356,7 @@ int main(void)
         cmocka_unit_test(test_what_waits_for_long_goes_first),
         cmocka_unit_test(test_what_comes_home_keeps_its_age),
         cmocka_unit_test(test_an_engine_that_sent_home_rests),
+        cmocka_unit_test(test_a_whole_answer_is_not_sent_again),
         cmocka_unit_test(test_siblings_share_a_prompt),
         cmocka_unit_test(test_what_is_sent_is_whole),
         cmocka_unit_test(test_who_was_let_in_is_not_one_too_many),

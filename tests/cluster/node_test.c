@@ -350,6 +350,34 @@ static void test_cohorts_of_two_gateways_stay_apart(void **state)
     close_scene(s);
 }
 
+/* A gateway that has no manager says to the node what it wants of the node's. */
+static void test_wishes_go_to_the_nodes_manager(void **state)
+{
+    (void)state;
+    static const enum message_kind kinds[] = { MESSAGE_WANT, MESSAGE_SPACE };
+    struct scene *s = open_scene(false);
+    const struct bus_port manager = cluster_local_bus_port(s->bus, PORT_MANAGER);
+    const void *message;
+    size_t n_bytes;
+    for (int i = 0; i < 2; i++) {
+        struct message_space wish = { .n_bytes = 5 };
+        size_t n = i == 0 ? sizeof wish.head : sizeof wish;
+        bool has_come = false;
+        wish.head = cluster_message_head(kinds[i], PORT_GATEWAY, n);
+        wish.head.service = 17;
+        assert_true(cluster_link_send(&s->link, &wish, n, NULL, 0));
+        (void)cluster_node_step(s->node, 1 + i);
+        while (manager.peek(manager.self, PORT_MANAGER, &message, &n_bytes)) {
+            const struct message_head *head = message;
+            has_come = has_come || (head->kind == kinds[i] && head->service == 17 &&
+                                    head->from == PORT_GATEWAY && n_bytes == n);
+            manager.pop(manager.self, PORT_MANAGER);
+        }
+        assert_true(has_come);
+    }
+    close_scene(s);
+}
+
 /* A service or an adapter that the node does not have: the request goes home, and nothing runs. */
 static void test_what_is_not_here_is_returned(void **state)
 {
@@ -385,6 +413,7 @@ int main(void)
         cmocka_unit_test(test_an_id_of_another_gateway_is_left_alone),
         cmocka_unit_test(test_cohorts_of_two_gateways_stay_apart),
         cmocka_unit_test(test_what_is_not_here_is_returned),
+        cmocka_unit_test(test_wishes_go_to_the_nodes_manager),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

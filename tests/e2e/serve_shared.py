@@ -49,13 +49,13 @@ def until(what, seconds=SECONDS, pause=0.05):
 
 
 class Shoal:
-    """A running `shoal serve`. Models: name=file; config: the text of a YAML file; args: more of the command line."""
+    """A running `shoal serve`, or another verb that serves. Models: name=file; config: the text of a YAML file; args: more of the command line."""
 
-    def __init__(self, shoal, *args, config=None, models=None, wait="loaded", env=None, limits=None):
+    def __init__(self, shoal, *args, config=None, models=None, wait="loaded", env=None, limits=None, verb="serve"):
         self.shoal, self.port = shoal, free_port()
         self.folder = tempfile.TemporaryDirectory()
         self.log_path = os.path.join(self.folder.name, "log")
-        words = [shoal, "serve"]
+        words = [shoal, verb]
         if config is not None:
             self.config_path = os.path.join(self.folder.name, "shoal.yaml")
             self.write_config(config)

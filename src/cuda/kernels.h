@@ -151,16 +151,6 @@ struct cuda_attend {
 size_t cuda_kernels_attend_bytes(int32_t n_rows, int32_t n_heads, int32_t head_dim,
                                  int32_t n_positions_max);
 bool cuda_kernels_attend(struct cuda_stream *stream, const struct cuda_attend *attend);
-/* The same for prompt rows, `rows` being runs of consecutive rows of one sequence: n_tiles of
- * them. Each tile is (first row, number of rows <= CUDA_TILE_QUERIES); scratch is not used. */
-enum { CUDA_TILE_QUERIES = 64 };
-struct cuda_tile {
-    int32_t first_row, n_rows;
-};
-/* Whether tiles are supported: else cuda_kernels_attend takes prompt rows too. */
-bool cuda_kernels_attend_tiles_fit(int32_t cache_type, int32_t head_dim);
-bool cuda_kernels_attend_tiles(struct cuda_stream *stream, const struct cuda_attend *attend,
-                               const struct cuda_tile *tiles, int32_t n_tiles);
 
 #ifdef __cplusplus
 }

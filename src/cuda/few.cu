@@ -1,0 +1,194 @@
+/* Products of few rows (CUDA_CLASS_FEW). A warp reads each weight of its outputs once for up to
+ * eight rows of activations, decodes it in registers and adds up in 32 partial sums, one a lane.
+ *
+ * The order of summation is that of kernels.h. The numbers of outputs and rows that share a warp
+ * change no bit, because each sum has its own accumulator. */
+#include "cuda/product.cuh"
+
+enum { WARPS = 4, THREADS = WARPS * 32 };
+
+/* Folds the sums of Outputs x Rows over the warp; each lane then finishes one of them. */
+template <int Outputs, int Rows>
+__device__ __forceinline__ void finish(const ProductView &p, const float (&sums)[Outputs][Rows],
+                                       int first_output, int first_row)
+{
+    static_assert(Outputs * Rows <= 32, "a sum a lane");
+    int lane = threadIdx.x % 32;
+    float own = 0.0f;
+#pragma unroll
+    for (int o = 0; o < Outputs; o++)
+#pragma unroll
+        for (int r = 0; r < Rows; r++) {
+            float sum = math_warp_sum(sums[o][r]);
+            own = lane == o * Rows + r ? sum : own;
+        }
+    int output = first_output + lane / Rows, row = first_row + lane % Rows;
+    if (lane < Outputs * Rows && output < p.weight.n_rows && row < p.n_rows)
+        product_store(p, product_row(p, row), output, own);
+}
+
+/* ---- Integers. ---- */
+
+template <class Form, int Outputs, int Rows>
+__global__ void __launch_bounds__(THREADS) few_blocks_kernel(ProductView p)
+{
+    int lane = threadIdx.x % 32, n_blocks = p.weight.n_columns / 32;
+    int first_output = (blockIdx.x * WARPS + threadIdx.x / 32) * Outputs;
+    int first_row = blockIdx.y * Rows;
+    if (first_output >= p.weight.n_rows)
+        return; /* the whole warp */
+    int64_t rows[Rows];
+#pragma unroll
+    for (int r = 0; r < Rows; r++)
+        rows[r] = product_row(p, min(first_row + r, p.n_rows - 1));
+    float sums[Outputs][Rows] = {};
+    for (int b = lane; b < n_blocks; b += 32) {
+        BlockRaw raw[Outputs];
+#pragma unroll
+        for (int o = 0; o < Outputs; o++)
+            raw[o] = block_load<Form>(p.weight, min(first_output + o, p.weight.n_rows - 1), b);
+#pragma unroll
+        for (int r = 0; r < Rows; r++) {
+            const uint4 *from = reinterpret_cast<const uint4 *>(
+                p.prepared + rows[r] * p.weight.n_columns + b * 32);
+            uint4 x0 = __ldg(from), x1 = __ldg(from + 1);
+            const uint32_t x[8] = { x0.x, x0.y, x0.z, x0.w, x1.x, x1.y, x1.z, x1.w };
+            uint2 info =
+                __ldg(reinterpret_cast<const uint2 *>(p.blocks + rows[r] * n_blocks + b));
+            float x_scale = math_bits<float>(info.x);
+            int x_sums[2] = { static_cast<int16_t>(info.y), static_cast<int16_t>(info.y >> 16) };
+#pragma unroll
+            for (int o = 0; o < Outputs; o++)
+#pragma unroll
+                for (int s = 0; s < Form::n_subs; s++) {
+                    int x_sum = Form::n_subs == 2 ? x_sums[s] : x_sums[0] + x_sums[1];
+                    int sum = -Form::offset * x_sum;
+#pragma unroll
+                    for (int g = s * Form::sub / 4; g < (s + 1) * Form::sub / 4; g++)
+                        sum = ptx_dp4a(static_cast<int>(block_word<Form>(raw[o], g)),
+                                       static_cast<int>(x[g]), sum);
+                    float scale = math_finite(block_scale<Form>(raw[o], s));
+                    sums[o][r] = fmaf(static_cast<float>(sum) * scale, x_scale, sums[o][r]);
+                    if (Form::has_minimum)
+                        sums[o][r] = fmaf(block_minimum<Form>(raw[o], s),
+                                          x_scale * static_cast<float>(x_sum), sums[o][r]);
+                }
+        }
+    }
+    finish(p, sums, first_output, first_row);
+}
+
+template <int Outputs, int Rows> static dim3 grid_of(const ProductView &p)
+{
+    return dim3((p.weight.n_rows + WARPS * Outputs - 1) / (WARPS * Outputs),
+                (p.n_rows + Rows - 1) / Rows);
+}
+
+template <class Form> static bool launch_blocks(struct cuda_stream *stream, const ProductView &p)
+{
+    if (p.n_rows == 1)
+        return LAUNCH((few_blocks_kernel<Form, 2, 1>), (grid_of<2, 1>(p)), THREADS, 0, stream, p);
+    if (p.n_rows == 2)
+        return LAUNCH((few_blocks_kernel<Form, 2, 2>), (grid_of<2, 2>(p)), THREADS, 0, stream, p);
+    if (p.n_rows <= 4)
+        return LAUNCH((few_blocks_kernel<Form, 2, 4>), (grid_of<2, 4>(p)), THREADS, 0, stream, p);
+    return LAUNCH((few_blocks_kernel<Form, 2, 8>), (grid_of<2, 8>(p)), THREADS, 0, stream, p);
+}
+
+bool cuda_few_blocks(struct cuda_stream *stream, int type, const ProductView &p)
+{
+    return block_dispatch(
+        type, [&](auto form) { return launch_blocks<decltype(form)>(stream, p); });
+}
+
+/* ---- Floats. ---- */
+
+/* Eight weights from column 8 * chunk of an output on. */
+template <int Type>
+__device__ __forceinline__ void load_weights(const BlockParts &w, int output, int chunk,
+                                             float (&out)[8])
+{
+    int64_t at = (static_cast<int64_t>(output) * ((w.n_columns + 7) / 8) + chunk) * 8;
+    if (Type == CUDA_F32) {
+        const float4 *from = reinterpret_cast<const float4 *>(w.part[0] + at * 4);
+        float4 a = __ldg(from), b = __ldg(from + 1);
+        out[0] = a.x, out[1] = a.y, out[2] = a.z, out[3] = a.w;
+        out[4] = b.x, out[5] = b.y, out[6] = b.z, out[7] = b.w;
+        return;
+    }
+    uint4 v = __ldg(reinterpret_cast<const uint4 *>(w.part[0] + at * 2));
+    const uint32_t words[4] = { v.x, v.y, v.z, v.w };
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        uint16_t bits = static_cast<uint16_t>(words[i / 2] >> (16 * (i & 1)));
+        out[i] = Type == CUDA_F16 ? math_of_half(bits) : math_of_bf16(bits);
+    }
+}
+
+/* Eight activations; what lies behind the last column is not used. */
+__device__ __forceinline__ void load_activations(const float *x, int chunk, int n_columns,
+                                                 float (&out)[8])
+{
+    const float4 *from = reinterpret_cast<const float4 *>(x + chunk * 8);
+    if (chunk * 8 + 8 <= n_columns) {
+        float4 a = from[0], b = from[1];
+        out[0] = a.x, out[1] = a.y, out[2] = a.z, out[3] = a.w;
+        out[4] = b.x, out[5] = b.y, out[6] = b.z, out[7] = b.w;
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        out[i] = chunk * 8 + i < n_columns ? x[chunk * 8 + i] : 0.0f;
+}
+
+template <int Type, int Outputs, int Rows>
+__global__ void __launch_bounds__(THREADS) few_floats_kernel(ProductView p)
+{
+    int lane = threadIdx.x % 32, n_chunks = (p.weight.n_columns + 7) / 8;
+    int first_output = (blockIdx.x * WARPS + threadIdx.x / 32) * Outputs;
+    int first_row = blockIdx.y * Rows;
+    if (first_output >= p.weight.n_rows)
+        return; /* the whole warp */
+    const float *rows[Rows];
+#pragma unroll
+    for (int r = 0; r < Rows; r++)
+        rows[r] = p.x + product_row(p, min(first_row + r, p.n_rows - 1)) * p.x_stride;
+    float sums[Outputs][Rows] = {};
+    for (int c = lane; c < n_chunks; c += 32) {
+        float w[Outputs][8];
+#pragma unroll
+        for (int o = 0; o < Outputs; o++)
+            load_weights<Type>(p.weight, min(first_output + o, p.weight.n_rows - 1), c, w[o]);
+#pragma unroll
+        for (int r = 0; r < Rows; r++) {
+            float x[8];
+            load_activations(rows[r], c, p.weight.n_columns, x);
+#pragma unroll
+            for (int o = 0; o < Outputs; o++)
+#pragma unroll
+                for (int i = 0; i < 8; i++)
+                    sums[o][r] = fmaf(w[o][i], x[i], sums[o][r]);
+        }
+    }
+    finish(p, sums, first_output, first_row);
+}
+
+template <int Type> static bool launch_floats(struct cuda_stream *stream, const ProductView &p)
+{
+    if (p.n_rows == 1)
+        return LAUNCH((few_floats_kernel<Type, 4, 1>), (grid_of<4, 1>(p)), THREADS, 0, stream, p);
+    if (p.n_rows == 2)
+        return LAUNCH((few_floats_kernel<Type, 4, 2>), (grid_of<4, 2>(p)), THREADS, 0, stream, p);
+    if (p.n_rows <= 4)
+        return LAUNCH((few_floats_kernel<Type, 4, 4>), (grid_of<4, 4>(p)), THREADS, 0, stream, p);
+    return LAUNCH((few_floats_kernel<Type, 4, 8>), (grid_of<4, 8>(p)), THREADS, 0, stream, p);
+}
+
+bool cuda_few_floats(struct cuda_stream *stream, int type, const ProductView &p)
+{
+    if (type == CUDA_F32)
+        return launch_floats<CUDA_F32>(stream, p);
+    if (type == CUDA_F16)
+        return launch_floats<CUDA_F16>(stream, p);
+    return launch_floats<CUDA_BF16>(stream, p);
+}

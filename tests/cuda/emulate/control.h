@@ -10,8 +10,15 @@
 extern "C" {
 #endif
 
-/* The order of blocks, of threads between two barriers, and of streams follows from the seed. */
+/* The order of blocks, and of threads between two barriers, follows from the seed. */
 void emulate_seed(uint64_t seed);
+/* So does the order of streams. */
+void emulate_seed_streams(uint64_t seed);
+/* Loses the GPU after so many further operations of its streams; negative: never. */
+void emulate_lose(int64_t n_ops);
+/* Device memory that can be mapped in all, and what is mapped now. */
+void emulate_limit_memory(size_t n_bytes);
+size_t emulate_mapped_bytes(void);
 
 /* From now on a fault is kept for emulate_fault, and ends its launch alone. */
 void emulate_expect_faults(bool is_expected);

@@ -71,7 +71,7 @@ std::string name_of(const fiber *f)
 
 /* ---- The switch. ---- */
 
-static size_t host_stack_bytes;
+[[maybe_unused]] static size_t host_stack_bytes;
 
 #ifdef BY_UCONTEXT
 static void change(fiber *from, fiber *to)
@@ -370,13 +370,16 @@ static void run_blocks(const shape &s, range variables)
     }
 }
 
+/* ASan must know the bounds of the stack that a thread of the host has. */
 static void find_host_stack()
 {
+#ifdef EMULATE_ASAN
     pthread_attr_t attr;
     if (pthread_getattr_np(pthread_self(), &attr) != 0)
         abort();
     pthread_attr_getstack(&attr, &host.stack, &host_stack_bytes);
     pthread_attr_destroy(&attr);
+#endif
 #ifdef BY_UCONTEXT
     if (host.context == nullptr)
         host.context = new ucontext_t;
@@ -426,11 +429,9 @@ bool run(const call &c)
     random_state = (seed + counts.n_launches) * 0x9E3779B97F4A7C15u | 1;
     counts.n_launches++;
     open_shared(s);
-    open_device_memory(true);
     if (races != nullptr)
         races->begin_launch();
     run_blocks(s, variables);
-    open_device_memory(false);
     current = nullptr;
     if (n_variables > 0)
         memcpy(variables.first, kept.data(), n_variables);

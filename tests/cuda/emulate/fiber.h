@@ -67,9 +67,7 @@ uint64_t random_bits();
 /* ---- Memory (memory.cpp): one range of addresses, at its start the dynamic shared memory. ---- */
 enum : size_t { ARENA_BYTES = (size_t)4 << 30, SHARED_BYTES = (size_t)1 << 20 };
 unsigned char *arena();
-/* While a launch runs, the GPU's memory can be touched; the host's access faults otherwise. */
-void open_device_memory(bool is_open);
-/* Whether [p, p + n) lies in red zones or in nothing that was taken, as text; empty: it is fine. */
+/* Says whose red zones were written to; empty: none. */
 std::string memory_damage();
 
 /* ---- The race check (race.cpp); no calls where it is not linked. ---- */

@@ -61,6 +61,7 @@ static void open_cells()
 static void begin_launch()
 {
     open_cells();
+    variables = shared_variables(); /* of the thread that runs the launch */
     first_of_launch = interval + 1;
     findings.clear();
     n_findings = 0;

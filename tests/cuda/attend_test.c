@@ -1,6 +1,6 @@
-/* Attention on the emulated device, against sums in double, and against itself: a row's bits depend
- * neither on its neighbours, nor on the layout of the cache, the size of its blocks or the number of
- * processors. */
+/* Attention of both kernels on the emulated device, against sums in double, and against itself: a
+ * row's bits depend neither on its neighbours, nor on the layout of the cache, the size of its
+ * blocks, the number of processors or the choice of tiles. */
 #include "cuda/kernels.h"
 
 #include "base/half.h"
@@ -16,7 +16,8 @@ struct attend_case {
     const struct cache_sequence *sequences;
     int n_sequences;
     int32_t group, window, n_processors;
-    bool has_list; /* rows in reverse, without the first */
+    bool has_list;  /* rows in reverse, without the first */
+    int32_t n_tile; /* rows of a tile at most, for the kernel of prompt rows; 0: the other one */
 };
 
 struct attend_run {
@@ -48,6 +49,20 @@ static void fill_row(const struct cache *cache, int sequence, int part, int head
         if (kv->dtype == DTYPE_Q8_0)
             memcpy(rows + n * n_dims + 2 * (d / 32 * n + at), &scale, 2);
     }
+}
+
+static void launch_tiles(struct attend_run *run)
+{
+    struct cuda_tile *tiles = emulate_take((size_t)run->cache.n_rows * sizeof(*tiles));
+    int32_t n = 0, n_tile = run->c.n_tile;
+    for (int i = 0; i < run->c.n_sequences; i++) {
+        const struct compute_sequence *s = &run->cache.sequences[i];
+        for (int32_t r = 0; r < s->n_rows; r += n_tile)
+            tiles[n++] =
+                (struct cuda_tile){ s->first_row + r, min_i32(n_tile, s->n_rows - r) };
+    }
+    assert_true(cuda_kernels_attend_tiles(NULL, &run->attend, tiles, n));
+    emulate_give(tiles);
 }
 
 static void open_run(struct attend_run *run, const struct attend_case *c)
@@ -85,6 +100,10 @@ static void open_run(struct attend_run *run, const struct attend_case *c)
             rows[i] = n_rows - 1 - i;
         run->attend.rows = rows;
     }
+    if (c->n_tile > 0) {
+        launch_tiles(run);
+        return;
+    }
     run->attend.scratch = emulate_take(cuda_kernels_attend_bytes(
         run->attend.n_rows, n_heads, c->shape.head_dim, run->attend.n_positions_max));
     assert_true(cuda_kernels_attend(NULL, &run->attend));
@@ -94,46 +113,72 @@ static void close_run(struct attend_run *run)
 {
     emulate_give(run->attend.queries.at);
     emulate_give(run->attend.dst.at);
-    emulate_give(run->attend.scratch);
+    if (run->attend.scratch != NULL)
+        emulate_give(run->attend.scratch);
     if (run->attend.rows != NULL)
         emulate_give((void *)(uintptr_t)run->attend.rows);
     cache_close(&run->cache);
 }
 
-/* One head of one row in double. */
-static void expect(const struct attend_run *run, int sequence, int32_t r, int32_t head, double *out)
+/* Rounds a row to halves, after a division by a power of two for queries. */
+static void round_row(float *x, int32_t n, bool is_query)
+{
+    float top = 0, by = 1;
+    for (int32_t d = 0; d < n; d++)
+        top = __builtin_fabsf(x[d]) > top ? __builtin_fabsf(x[d]) : top;
+    for (; is_query && top > 0 && top * by < 16384; by *= 2)
+        continue;
+    for (int32_t d = 0; d < n; d++)
+        x[d] = half_to_float(half_from_float(x[d] * by)) / by;
+}
+
+/* One head of one row in double; `sizes` (n) is the same with the values' magnitudes. */
+static void expect(const struct attend_run *run, int sequence, int32_t r, int32_t head, double *out,
+                   double *sizes)
 {
     const struct compute_sequence *s = &run->cache.sequences[sequence];
     const struct cuda_attend *a = &run->attend;
     int32_t n = run->c.shape.head_dim, last = s->n_before + r, kv_head = head / run->c.group;
     int32_t first = a->window > 0 ? max_i32(0, last - a->window + 1) : 0;
-    const float *q = a->queries.at + (s->first_row + r) * a->queries.stride + (int64_t)head * n;
-    float x[CUDA_HEAD_DIM_MAX];
+    float x[CUDA_HEAD_DIM_MAX], q[CUDA_HEAD_DIM_MAX];
+    memcpy(q, a->queries.at + (s->first_row + r) * a->queries.stride + (int64_t)head * n,
+           (size_t)n * sizeof(float));
+    if (run->c.n_tile > 0)
+        round_row(q, n, true);
     double *scores = mem_take((size_t)(last + 1) * sizeof(double)), top = -1e300, sum = 0;
     for (int32_t t = first; t <= last; t++) {
         cache_read(&run->cache, sequence, LAYER, 0, kv_head, t, x);
+        if (run->c.n_tile > 0)
+            round_row(x, n, false);
         scores[t] = 0;
         for (int32_t d = 0; d < n; d++)
             scores[t] += (double)q[d] * (double)x[d] * (double)a->scale;
         top = scores[t] > top ? scores[t] : top;
     }
     for (int32_t d = 0; d < n; d++)
-        out[d] = 0;
+        out[d] = sizes[d] = 0;
     for (int32_t t = first; t <= last; t++) {
         double weight = num_exp(scores[t] - top);
         cache_read(&run->cache, sequence, LAYER, 1, kv_head, t, x);
+        if (run->c.n_tile > 0)
+            round_row(x, n, false);
         sum += weight;
-        for (int32_t d = 0; d < n; d++)
+        for (int32_t d = 0; d < n; d++) {
             out[d] += weight * (double)x[d];
+            sizes[d] += weight * __builtin_fabs((double)x[d]);
+        }
     }
-    for (int32_t d = 0; d < n; d++)
+    for (int32_t d = 0; d < n; d++) {
         out[d] /= sum;
+        sizes[d] /= sum;
+    }
     mem_give(scores);
 }
 
 static void compare_with_double(const struct attend_run *run)
 {
-    double want[CUDA_HEAD_DIM_MAX];
+    double want[CUDA_HEAD_DIM_MAX], sizes[CUDA_HEAD_DIM_MAX];
+    double unit = run->c.n_tile > 0 ? 0x1p-11 : 0; /* what weights are rounded to */
     int32_t n = run->c.shape.head_dim;
     const struct cuda_rows *dst = &run->attend.dst;
     for (int i = 0; i < run->c.n_sequences; i++)
@@ -145,13 +190,14 @@ static void compare_with_double(const struct attend_run *run)
                     assert_true(got[0] != got[0]); /* left alone */
                     continue;
                 }
-                expect(run, i, r, head, want);
+                expect(run, i, r, head, want, sizes);
                 for (int32_t d = 0; d < n; d++)
-                    if (!(__builtin_fabs((double)got[d] - want[d]) < 2e-5))
-                        fail_msg("%s, %d dims, group %d, window %d: sequence %d, row %d, head %d, "
-                                 "dim %d: %.8g, not %.8g",
+                    if (!(__builtin_fabs((double)got[d] - want[d]) < unit * sizes[d] + 2e-5))
+                        fail_msg("%s, %d dims, group %d, window %d, tiles of %d: sequence %d, row "
+                                 "%d, head %d, dim %d: %.8g, not %.8g",
                                  dtype_info(run->c.shape.dtype)->name, n, run->c.group,
-                                 run->c.window, i, r, head, d, (double)got[d], want[d]);
+                                 run->c.window, run->c.n_tile, i, r, head, d, (double)got[d],
+                                 want[d]);
             }
 }
 
@@ -243,6 +289,81 @@ static void bits_depend_on_the_row_alone(void **state)
     }
 }
 
+/* ---- Tiles of prompt rows. ---- */
+
+static void tiles_are_right(void **state)
+{
+    static const struct cache_sequence sequences[] = { { 0, 65 }, { 61, 5 }, { 130, 1 } };
+    static const int32_t dims[] = { 8, 64, 80, 128, 136, 256 };
+    (void)state;
+    for (size_t i = 1; i < COUNT_OF(dtypes); i++)
+        for (size_t j = 0; j < COUNT_OF(dims); j++) {
+            struct attend_case c = {
+                .shape = { dtypes[i], j % 2 ? 16 : 24, 2, 2, dims[j], j % 2 },
+                .sequences = sequences,
+                .n_sequences = COUNT_OF(sequences),
+                .group = 2,
+                .n_tile = j == 3 ? 64 : 33 + (int32_t)j,
+            };
+            if (dtypes[i] == DTYPE_Q8_0 && dims[j] % 32 != 0)
+                continue;
+            emulate_seed(i + j + 1);
+            check(&c);
+        }
+}
+
+/* Rows on both sides of a tile of positions, and windows that begin on both sides of one. */
+static void tiles_end_where_rows_do(void **state)
+{
+    static const struct cache_sequence sequences[] = { { 0, 1 }, { 62, 1 }, { 63, 1 },
+                                                       { 64, 2 }, { 126, 3 }, { 100, 64 } };
+    static const int32_t windows[] = { 0, 1, 2, 63, 64, 65, 100 };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(windows); i++) {
+        struct attend_case c = {
+            .shape = { dtypes[1 + i % 2], 16, 2, 1, 32, i % 2 },
+            .sequences = sequences,
+            .n_sequences = COUNT_OF(sequences),
+            .group = 1,
+            .window = windows[i],
+            .n_tile = 64,
+        };
+        check(&c);
+    }
+}
+
+static void bits_do_not_depend_on_tiles(void **state)
+{
+    static const struct cache_sequence sequences[] = { { 0, 2 }, { 90, 70 } };
+    static const int32_t tiles[] = { 1, 16, 17, 63 };
+    (void)state;
+    for (size_t i = 1; i < COUNT_OF(dtypes); i++) {
+        struct attend_case c = {
+            .shape = { dtypes[i], 16, 2, 1, 64, false },
+            .sequences = sequences,
+            .n_sequences = COUNT_OF(sequences),
+            .group = 1,
+            .window = i == 1 ? 40 : 0,
+            .n_tile = 64,
+        };
+        struct attend_run one, other;
+        open_run(&one, &c);
+        for (size_t j = 0; j < COUNT_OF(tiles); j++) {
+            struct attend_case d = c;
+            d.n_tile = tiles[j];
+            d.shape.is_by_head = j & 1;
+            d.shape.block_tokens = j == 2 ? 48 : 16;
+            open_run(&other, &d);
+            for (int32_t r = 0; r < one.cache.n_rows; r++)
+                assert_memory_equal(other.attend.dst.at + r * other.attend.dst.stride,
+                                    one.attend.dst.at + r * one.attend.dst.stride,
+                                    (size_t)one.attend.dst.width * sizeof(float));
+            close_run(&other);
+        }
+        close_run(&one);
+    }
+}
+
 static void wrong_shapes_are_refused(void **state)
 {
     (void)state;
@@ -261,6 +382,9 @@ static void wrong_shapes_are_refused(void **state)
     a.cache.type = CUDA_F16;
     a.cache.n_kv_heads = 2;
     assert_false(cuda_kernels_attend(NULL, &a));
+    a.cache.n_kv_heads = 1;
+    a.cache.type = CUDA_F32;
+    assert_false(cuda_kernels_attend_tiles(NULL, &a, NULL, 1));
 }
 
 int main(void)
@@ -269,6 +393,9 @@ int main(void)
         cmocka_unit_test(every_head_is_right),
         cmocka_unit_test(pieces_are_merged),
         cmocka_unit_test(bits_depend_on_the_row_alone),
+        cmocka_unit_test(tiles_are_right),
+        cmocka_unit_test(tiles_end_where_rows_do),
+        cmocka_unit_test(bits_do_not_depend_on_tiles),
         cmocka_unit_test(wrong_shapes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

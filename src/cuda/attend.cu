@@ -231,7 +231,7 @@ size_t cuda_kernels_attend_bytes(int32_t n_rows, int32_t n_heads, int32_t head_d
 bool cuda_kernels_attend(struct cuda_stream *stream, const struct cuda_attend *a)
 {
     AttendView v = attend_view(*a);
-    if (!attend_is_valid(*a) || a->n_positions_max < 1 || a->n_rows > 65535)
+    if (!attend_is_valid(*a) || a->n_positions_max < 1 || a->n_rows > 65535 || a->n_processors < 1)
         return false;
     if (a->n_rows == 0)
         return true;
@@ -239,7 +239,7 @@ bool cuda_kernels_attend(struct cuda_stream *stream, const struct cuda_attend *a
     /* Enough blocks for each processor to have four; no block without a piece. */
     int64_t others = static_cast<int64_t>(a->n_rows) * a->cache.n_kv_heads;
     int64_t wanted = (4 * static_cast<int64_t>(a->n_processors) + others - 1) / others;
-    int n_splits = static_cast<int>(min(max(wanted, 1), v.n_pieces));
+    int n_splits = static_cast<int>(min(wanted, static_cast<int64_t>(v.n_pieces)));
     bool is_launched = a->cache.type == CUDA_F32   ? launch_type<CUDA_F32>(stream, v, n_splits)
                        : a->cache.type == CUDA_F16 ? launch_type<CUDA_F16>(stream, v, n_splits)
                                                    : launch_type<CUDA_Q8_0>(stream, v, n_splits);

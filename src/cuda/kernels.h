@@ -145,7 +145,7 @@ struct cuda_attend {
     struct cuda_batch batch;
     struct cuda_cache cache;
     float *scratch; /* cuda_kernels_attend_bytes, at a multiple of 16 */
-    /* The number of processors, which the work is spread over. It changes no bit. */
+    /* At least 1: the number of processors that the work is spread over. It changes no bit. */
     int32_t n_processors;
 };
 size_t cuda_kernels_attend_bytes(int32_t n_rows, int32_t n_heads, int32_t head_dim,

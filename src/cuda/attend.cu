@@ -2,8 +2,8 @@
  * one row that share a key-value head, so keys and values are read once for the group. A second
  * kernel merges the pieces upwards.
  *
- * Order of summation: a score is the fold (halves down to 1) over chunks of 8 dimensions, each added
- * up by fmaf; a piece's sum of weights and its values are folded over lanes, then over warps
+ * Order of summation: a score is the fold (halves down to 1) over chunks of 8 dimensions, each
+ * added up by fmaf; a piece's sum of weights and its values are folded over lanes, then over warps
  * upwards. Nothing depends on other rows, on the size of blocks or on the grid. */
 #include "cuda/attend.cuh"
 
@@ -17,7 +17,7 @@ __device__ __forceinline__ float warp_max(float x)
     return x;
 }
 
-struct Lanes { /* a row of a head is spread over 2^shift lanes, 8 dimensions each */
+struct Lanes {               /* a row of a head is spread over 2^shift lanes, 8 dimensions each */
     int shift, chunk, first; /* this lane's chunk; its first position of the block's */
     bool is_in;
 };
@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(THREADS) attend_piece_kernel(AttendView v)
             if (threadIdx.x % 32 == 0)
                 maxima[h] = max, totals[h] = total;
         }
-        __syncthreads();
+        __syncthreads(); /* weights are there */
         mix_piece<Type, Heads>(v, item, lanes, scores, mixed);
         __syncthreads();
         int slot = item.piece - item.first / CUDA_PIECE;
@@ -167,7 +167,6 @@ __global__ void __launch_bounds__(THREADS) attend_piece_kernel(AttendView v)
             if (d < 2)
                 to[h * next_head + head_dim + d] = d == 0 ? maxima[h] : totals[h];
         }
-        __syncthreads(); /* scores and mixed are written again */
     }
 }
 

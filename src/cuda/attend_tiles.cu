@@ -1,9 +1,11 @@
-/* Attention of prompt rows by tensor cores: a thread block computes one head of up to 64 consecutive
- * rows of a sequence, 16 rows a warp, over tiles of 64 positions at absolute multiples of 64.
+/* Attention of prompt rows by tensor cores: a thread block computes one head of up to 64
+ * consecutive rows of a sequence, 16 rows a warp, over tiles of 64 positions at absolute multiples
+ * of 64.
  *
  * Queries, keys, weights and values are halves, sums are floats. A query is divided by a power of
  * two first, so that it fits. A tile that a row does not see changes nothing: the highest score
- * stays, the factor is 1 and the weights are 0. So a row's bits do not depend on the rows beside it.
+ * stays, the factor is 1 and the weights are 0. So a row's bits do not depend on the rows beside
+ * it.
  *
  * A tile's way: keys arrive | scores | barrier, next keys are fetched | weights | values arrive |
  * values times weights | barrier, next values are fetched. */
@@ -100,9 +102,9 @@ __device__ void load_rows(const AttendView &v, int j, int part, Tile<Dims> *s)
         int place = s->places[j % 2][row];
         if (is_in)
             cache_load8<Type>(v.cache, from - static_cast<int64_t>(place) * n, place, chunk, x);
-        *reinterpret_cast<uint4 *>(at) = make_uint4(pack_halves(x[0], x[1]), pack_halves(x[2], x[3]),
-                                                    pack_halves(x[4], x[5]),
-                                                    pack_halves(x[6], x[7]));
+        *reinterpret_cast<uint4 *>(at) =
+            make_uint4(pack_halves(x[0], x[1]), pack_halves(x[2], x[3]), pack_halves(x[4], x[5]),
+                       pack_halves(x[6], x[7]));
     }
     ptx_copy_commit();
 }
@@ -213,8 +215,8 @@ __device__ void store_rows(const AttendView &v, const struct cuda_tile &tile, co
         if (row >= tile.n_rows)
             continue;
         float inverse = 1.0f / sum;
-        float *to = v.dst + (tile.first_row + row) * v.dst_stride +
-                    static_cast<int64_t>(blockIdx.x) * n;
+        float *to =
+            v.dst + (tile.first_row + row) * v.dst_stride + static_cast<int64_t>(blockIdx.x) * n;
 #pragma unroll
         for (int i = 0; i < Dims / 4; i++) {
             int d = i / 2 * 8 + pair + i % 2;

@@ -51,7 +51,8 @@ __device__ __forceinline__ BlockRaw block_load(const BlockParts &w, int row, int
 {
     BlockRaw raw = {};
     int64_t at = static_cast<int64_t>(row) * (w.n_columns / 32) + block;
-    int64_t unit = static_cast<int64_t>(row) * (w.n_columns / Form::unit) + block / (Form::unit / 32);
+    int64_t unit =
+        static_cast<int64_t>(row) * (w.n_columns / Form::unit) + block / (Form::unit / 32);
     block_load_plane<Form::bytes0>(raw.low, w.part[0] + at * Form::bytes0);
     block_load_plane<Form::bytes1>(raw.high, w.part[1] + at * Form::bytes1);
     if (Form::n_scale_bytes == 4)

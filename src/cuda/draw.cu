@@ -147,8 +147,7 @@ __device__ void find_top(const float *logits, int n, int n_top, double base,
             break;
         if (threadIdx.x == 0) {
             out->top_ids[n_kept] = last.id;
-            out->top_logprobs[n_kept] =
-                static_cast<float>(static_cast<double>(last.value) - base);
+            out->top_logprobs[n_kept] = static_cast<float>(static_cast<double>(last.value) - base);
         }
         if (last.id % THREADS == static_cast<int>(threadIdx.x))
             own = own_best(logits, n, last);
@@ -391,8 +390,8 @@ __device__ void draw_one(const struct cuda_ask &ask, const float *logits, int n,
                 int weight = weigh(logits[i], limit);
                 sum += weight >= 0 && key_of(logits[i]) > end.key ? weight : 0;
             }
-            total = block_sum(sum, s) + end.n_at * static_cast<weight_t>(
-                                                       weigh(value_of(end.key), limit));
+            total = block_sum(sum, s) +
+                    end.n_at * static_cast<weight_t>(weigh(value_of(end.key), limit));
         }
     }
     if (ask.top_p < 1.0f) {

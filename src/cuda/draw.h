@@ -1,5 +1,5 @@
-/* Launch functions of drawing: compute_sampler_draw and compute_sampler_score (compute/sampler.h) on
- * the device, with the same results bit for bit given the same logits.
+/* Launch functions of drawing: compute_sampler_draw and compute_sampler_score (compute/sampler.h)
+ * on the device, with the same results bit for bit given the same logits.
  *
  * Weights are integers of units of 2^-30, so sums are exact in any order. What else is rounded (the
  * exponential, penalties, log probabilities in double) is rounded in the same operations. One
@@ -25,7 +25,7 @@ struct cuda_bias { /* struct logit_bias (core/request.h) */
 };
 enum cuda_ask_kind { CUDA_ASK_NONE, CUDA_ASK_TOKEN, CUDA_ASK_SCORE }; /* enum compute_ask_kind */
 
-struct cuda_ask { /* what is wanted of one row of logits: struct compute_ask, flat */
+struct cuda_ask {     /* what is wanted of one row of logits: struct compute_ask, flat */
     int32_t kind, id; /* id: of SCORE */
     uint64_t seed;
     const int32_t *tokens; /* the history, without `last` */
@@ -46,12 +46,12 @@ struct cuda_ask { /* what is wanted of one row of logits: struct compute_ask, fl
 float cuda_draw_distance(float min_p);
 
 struct cuda_draw {
-    const struct cuda_ask *asks;   /* (n_rows) in device memory */
-    float *logits;                 /* (n_rows, n_vocabulary); TOKEN rows are changed in place */
-    int32_t *drawn;                /* (n_rows) out: ids of TOKEN rows; others are left alone */
-    int32_t n_rows, n_vocabulary;  /* n_vocabulary <= CUDA_VOCABULARY_MAX */
-    int32_t *counts;               /* (n_rows, n_vocabulary) all 0, and 0 again afterwards */
-    float *raw;                    /* (n_rows, n_vocabulary) scratch of rows with logprobs */
+    const struct cuda_ask *asks;  /* (n_rows) in device memory */
+    float *logits;                /* (n_rows, n_vocabulary); TOKEN rows are changed in place */
+    int32_t *drawn;               /* (n_rows) out: ids of TOKEN rows; others are left alone */
+    int32_t n_rows, n_vocabulary; /* n_vocabulary <= CUDA_VOCABULARY_MAX */
+    int32_t *counts;              /* (n_rows, n_vocabulary) all 0, and 0 again afterwards */
+    float *raw;                   /* (n_rows, n_vocabulary) scratch of rows with logprobs */
 };
 bool cuda_draw_rows(struct cuda_stream *stream, const struct cuda_draw *draw);
 

@@ -49,12 +49,11 @@ __global__ void __launch_bounds__(THREADS) few_blocks_kernel(ProductView p)
             raw[o] = block_load<Form>(p.weight, min(first_output + o, p.weight.n_rows - 1), b);
 #pragma unroll
         for (int r = 0; r < Rows; r++) {
-            const uint4 *from = reinterpret_cast<const uint4 *>(
-                p.prepared + rows[r] * p.weight.n_columns + b * 32);
+            const uint4 *from =
+                reinterpret_cast<const uint4 *>(p.prepared + rows[r] * p.weight.n_columns + b * 32);
             uint4 x0 = __ldg(from), x1 = __ldg(from + 1);
             const uint32_t x[8] = { x0.x, x0.y, x0.z, x0.w, x1.x, x1.y, x1.z, x1.w };
-            uint2 info =
-                __ldg(reinterpret_cast<const uint2 *>(p.blocks + rows[r] * n_blocks + b));
+            uint2 info = __ldg(reinterpret_cast<const uint2 *>(p.blocks + rows[r] * n_blocks + b));
             float x_scale = math_bits<float>(info.x);
             int x_sums[2] = { static_cast<int16_t>(info.y), static_cast<int16_t>(info.y >> 16) };
 #pragma unroll
@@ -97,8 +96,8 @@ template <class Form> static bool launch_blocks(struct cuda_stream *stream, cons
 
 bool cuda_few_blocks(struct cuda_stream *stream, int type, const ProductView &p)
 {
-    return block_dispatch(
-        type, [&](auto form) { return launch_blocks<decltype(form)>(stream, p); });
+    return block_dispatch(type,
+                          [&](auto form) { return launch_blocks<decltype(form)>(stream, p); });
 }
 
 /* ---- Floats. ---- */

@@ -48,12 +48,12 @@ struct cuda_form {
 static inline struct cuda_form cuda_form_of(int32_t type)
 {
     static const struct cuda_form forms[CUDA_TYPES] = {
-        { { 0, 0 }, 0, 0, 0, false },   { { 0, 0 }, 0, 0, 0, false },
-        { { 0, 0 }, 0, 0, 0, false },   { { 8, 0 }, 0, 32, 32, false },
-        { { 4, 0 }, 8, 32, 32, false }, { { 4, 0 }, 0, 32, 32, true },
-        { { 4, 1 }, 16, 32, 32, false }, { { 4, 1 }, 0, 32, 32, true },
-        { { 2, 0 }, 0, 16, 256, true }, { { 2, 1 }, 4, 16, 256, false },
-        { { 4, 0 }, 0, 32, 256, true }, { { 4, 1 }, 0, 32, 256, true },
+        { { 0, 0 }, 0, 0, 0, false },     { { 0, 0 }, 0, 0, 0, false },
+        { { 0, 0 }, 0, 0, 0, false },     { { 8, 0 }, 0, 32, 32, false },
+        { { 4, 0 }, 8, 32, 32, false },   { { 4, 0 }, 0, 32, 32, true },
+        { { 4, 1 }, 16, 32, 32, false },  { { 4, 1 }, 0, 32, 32, true },
+        { { 2, 0 }, 0, 16, 256, true },   { { 2, 1 }, 4, 16, 256, false },
+        { { 4, 0 }, 0, 32, 256, true },   { { 4, 1 }, 0, 32, 256, true },
         { { 4, 2 }, 32, 16, 256, false },
     };
     return forms[type];
@@ -83,7 +83,8 @@ static inline struct cuda_layout cuda_layout_of(int32_t type, int64_t n_rows, in
     } else {
         int64_t second = form.n_bits[0] == 8 ? 4 : form.n_bits[1];
         int64_t n_halves = form.has_minimum ? 2 : 1;
-        cuda_layout_add(&layout, 0, n_rows, n_blocks * (form.n_bits[0] == 8 ? 16 : form.n_bits[0] * 4));
+        cuda_layout_add(&layout, 0, n_rows,
+                        n_blocks * (form.n_bits[0] == 8 ? 16 : form.n_bits[0] * 4));
         cuda_layout_add(&layout, 1, n_rows, n_blocks * second * 4);
         cuda_layout_add(&layout, 2, n_rows,
                         form.n_unit == 32 ? 0 : n_blocks * (32 / form.n_sub) * n_halves);

@@ -2,9 +2,9 @@
  *
  * Each function enqueues its kernels on the stream and returns at once. It returns false when a
  * launch is refused by the driver, or when a shape lies outside the limits stated here; nothing was
- * enqueued then. Every pointer is a device pointer, except for structures, which are read before the
- * function returns. Functions allocate nothing and read no device memory, so they can be captured
- * into a graph.
+ * enqueued then. Every pointer is a device pointer, except for structures, which are read before
+ * the function returns. Functions allocate nothing and read no device memory, so they can be
+ * captured into a graph.
  *
  * Registers are float32 rows: a row begins at a multiple of 16 bytes, and `stride` floats (a
  * multiple of 4) further the next one. Columns behind `width` are never read into a result.
@@ -117,8 +117,8 @@ struct cuda_batch {
     const uint32_t *blocks;
 };
 
-/* In place on the heads of queries and keys: RMS norm of each head (weight (head_dim) or NULL), then
- * rotation (table NULL: none). Then keys and values go into the cache of `layer`, rounded as
+/* In place on the heads of queries and keys: RMS norm of each head (weight (head_dim) or NULL),
+ * then rotation (table NULL: none). Then keys and values go into the cache of `layer`, rounded as
  * compute.h says. queries.at, keys.at or values.at may be NULL: that part is left out. */
 struct cuda_heads {
     struct cuda_rows queries, keys, values;
@@ -153,8 +153,9 @@ size_t cuda_kernels_attend_bytes(int32_t n_rows, int32_t n_heads, int32_t head_d
 bool cuda_kernels_attend(struct cuda_stream *stream, const struct cuda_attend *attend);
 
 /* The same for prompt rows, by tensor cores. tiles: (n_tiles) in device memory, at most
- * CUDA_TILE_QUERIES consecutive rows of one sequence each, in ascending order of position, since the
- * last ones are begun first. rows, n_rows, n_positions_max, scratch and n_processors are not used.
+ * CUDA_TILE_QUERIES consecutive rows of one sequence each, in ascending order of position, since
+ * the last ones are begun first. rows, n_rows, n_positions_max, scratch and n_processors are not
+ * used.
  *
  * The cache is F16 or Q8_0, whose values are rounded to halves. Queries and weights are rounded to
  * halves too. A value in the cache that is not finite makes every row not finite that sees it, or

@@ -86,10 +86,9 @@ bool cuda_matrix_prepare(struct cuda_stream *stream, const struct cuda_rows *src
         return true;
     if (kind == CUDA_PREPARED_BLOCKS) {
         dim3 grid(src->n_rows, (src->width / 4 + THREADS - 1) / THREADS);
-        return src->width % 32 == 0 &&
-               LAUNCH(prepare_blocks_kernel, grid, THREADS, 0, stream, *src,
-                      reinterpret_cast<int8_t *>(bytes),
-                      reinterpret_cast<struct cuda_block *>(behind));
+        return src->width % 32 == 0 && LAUNCH(prepare_blocks_kernel, grid, THREADS, 0, stream, *src,
+                                              reinterpret_cast<int8_t *>(bytes),
+                                              reinterpret_cast<struct cuda_block *>(behind));
     }
     uint16_t *halves = reinterpret_cast<uint16_t *>(bytes);
     float *divisors = reinterpret_cast<float *>(behind);
@@ -114,8 +113,8 @@ static ProductView view_of(const struct cuda_product *p, enum cuda_prepared kind
         const unsigned char *behind =
             prepared + cuda_matrix_prepared_at(kind, p->src.n_rows, p->src.width);
         view.blocks = reinterpret_cast<const struct cuda_block *>(behind);
-        view.divisors = kind == CUDA_PREPARED_F16 ? reinterpret_cast<const float *>(behind)
-                                                  : nullptr;
+        view.divisors =
+            kind == CUDA_PREPARED_F16 ? reinterpret_cast<const float *>(behind) : nullptr;
     }
     view.rows = p->rows;
     view.n_rows = p->n_rows;

@@ -33,8 +33,8 @@ static inline enum cuda_prepared cuda_matrix_wants(int32_t type, enum cuda_class
 static inline size_t cuda_matrix_prepared_at(enum cuda_prepared kind, int32_t n_rows,
                                              int32_t n_columns)
 {
-    size_t columns = kind == CUDA_PREPARED_BLOCKS ? (size_t)n_columns
-                                                  : ((size_t)n_columns + 7) / 8 * 16;
+    size_t columns =
+        kind == CUDA_PREPARED_BLOCKS ? (size_t)n_columns : ((size_t)n_columns + 7) / 8 * 16;
     return ((size_t)n_rows * columns + 63) / 64 * 64;
 }
 static inline size_t cuda_matrix_prepared_bytes(enum cuda_prepared kind, int32_t n_rows,

@@ -1,4 +1,5 @@
-/* Products of many rows with integer weights (CUDA_CLASS_MANY): tensor cores multiply bytes, exactly.
+/* Products of many rows with integer weights (CUDA_CLASS_MANY): tensor cores multiply bytes,
+ * exactly.
  *
  * Each sum of a block of 32 (or a sub-block of 16) is an int32, which is scaled and added to the
  * output's only accumulator, blocks upwards. These are the CPU's operations in the CPU's order, so
@@ -39,8 +40,7 @@ __device__ __forceinline__ void copy_activations(const ProductView &p, Stage<For
 
 /* A thread's weights: block threadIdx.x % 2 of an output; and, of half of the threads, a block of
  * activations' scale and sums. */
-template <class Form>
-__device__ __forceinline__ Carried load_step(const ProductView &p, int step)
+template <class Form> __device__ __forceinline__ Carried load_step(const ProductView &p, int step)
 {
     int n_blocks = p.weight.n_columns / 32, block = step * BLOCKS + threadIdx.x % BLOCKS;
     int output = blockIdx.y * OUTPUTS + threadIdx.x / BLOCKS;
@@ -90,7 +90,7 @@ __device__ __forceinline__ void store_step(const Carried &carried, Stage<Form> *
     stage->x_sums[b][Form::n_subs - 1][row] = scale * static_cast<float>(second);
 }
 
-struct Fragments { /* of one block of 32 columns */
+struct Fragments {    /* of one block of 32 columns */
     uint32_t a[2][4]; /* two times 16 rows */
     uint32_t b[4][2]; /* four times 8 outputs */
 };
@@ -103,8 +103,8 @@ __device__ __forceinline__ void load_fragments(Fragments &f, const unsigned char
     int lane = threadIdx.x % 32;
 #pragma unroll
     for (int i = 0; i < 2; i++)
-        ptx_load_matrices(f.a[i], x + product_chunk(row + i * 16 + lane % 16,
-                                                    2 * block + lane / 16));
+        ptx_load_matrices(f.a[i],
+                          x + product_chunk(row + i * 16 + lane % 16, 2 * block + lane / 16));
 #pragma unroll
     for (int j = 0; j < 2; j++) {
         uint32_t four[4];
@@ -135,8 +135,7 @@ __device__ __forceinline__ void add_block(float (&sums)[2][4][4], const Stage<Fo
         for (int j = 0; j < 4; j++) {
             int at = output + j * 8 + pair;
             const float *w_scales = &stage->w_scales[block][s][at];
-            const float *w_minimums =
-                &stage->w_minimums[block][s][Form::has_minimum ? at : 0];
+            const float *w_minimums = &stage->w_minimums[block][s][Form::has_minimum ? at : 0];
 #pragma unroll
             for (int i = 0; i < 2; i++) {
                 int d[4] = { 0, 0, 0, 0 };
@@ -156,8 +155,7 @@ __device__ __forceinline__ void add_block(float (&sums)[2][4][4], const Stage<Fo
         }
 }
 
-template <class Form>
-__global__ void __launch_bounds__(THREADS) tile_blocks_kernel(ProductView p)
+template <class Form> __global__ void __launch_bounds__(THREADS) tile_blocks_kernel(ProductView p)
 {
     SHARED_DYN(shared);
     Stage<Form> *stages = reinterpret_cast<Stage<Form> *>(shared);

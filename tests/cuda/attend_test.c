@@ -33,13 +33,14 @@ static void fill_row(const struct cache *cache, int sequence, int part, int head
     const struct compute_kv *kv = &cache->kv;
     size_t n = (size_t)kv->block_tokens, at = (size_t)(t % kv->block_tokens);
     size_t n_dims = (size_t)kv->head_dim;
-    unsigned char *rows = compute_kv_rows(kv, &cache->sequences[sequence], t / kv->block_tokens,
-                                          LAYER, part, head);
+    unsigned char *rows =
+        compute_kv_rows(kv, &cache->sequences[sequence], t / kv->block_tokens, LAYER, part, head);
     struct rng rng;
     rng_init(&rng, (uint64_t)t * 8 + (uint64_t)part * 4 + (uint64_t)head, (uint64_t)sequence);
     for (size_t d = 0; d < n_dims; d++) {
         float x = (float)rng_normal(&rng);
-        uint16_t half = half_from_float(x), scale = half_from_float(0.01f + 0.001f * (float)(t % 9));
+        uint16_t half = half_from_float(x),
+                 scale = half_from_float(0.01f + 0.001f * (float)(t % 9));
         if (kv->dtype == DTYPE_F32)
             memcpy(rows + (at * n_dims + d) * 4, &x, 4);
         else if (kv->dtype == DTYPE_F16)
@@ -58,8 +59,7 @@ static void launch_tiles(struct attend_run *run)
     for (int i = 0; i < run->c.n_sequences; i++) {
         const struct compute_sequence *s = &run->cache.sequences[i];
         for (int32_t r = 0; r < s->n_rows; r += n_tile)
-            tiles[n++] =
-                (struct cuda_tile){ s->first_row + r, min_i32(n_tile, s->n_rows - r) };
+            tiles[n++] = (struct cuda_tile){ s->first_row + r, min_i32(n_tile, s->n_rows - r) };
     }
     assert_true(cuda_kernels_attend_tiles(NULL, &run->attend, tiles, n));
     emulate_give(tiles);
@@ -315,7 +315,7 @@ static void tiles_are_right(void **state)
 /* Rows on both sides of a tile of positions, and windows that begin on both sides of one. */
 static void tiles_end_where_rows_do(void **state)
 {
-    static const struct cache_sequence sequences[] = { { 0, 1 }, { 62, 1 }, { 63, 1 },
+    static const struct cache_sequence sequences[] = { { 0, 1 },  { 62, 1 },  { 63, 1 },
                                                        { 64, 2 }, { 126, 3 }, { 100, 64 } };
     static const int32_t windows[] = { 0, 1, 2, 63, 64, 65, 100 };
     (void)state;
@@ -369,8 +369,11 @@ static void wrong_shapes_are_refused(void **state)
     (void)state;
     float x[8];
     struct cuda_attend a = {
-        .queries = { x, 8, 1, 8 }, .dst = { x, 8, 1, 8 }, .n_rows = 1,
-        .n_heads = 1,              .n_positions_max = 1,
+        .queries = { x, 8, 1, 8 },
+        .dst = { x, 8, 1, 8 },
+        .n_rows = 1,
+        .n_heads = 1,
+        .n_positions_max = 1,
         .cache = { .type = CUDA_F16, .n_kv_heads = 1, .head_dim = 4, .block_tokens = 1 },
     };
     assert_false(cuda_kernels_attend(NULL, &a)); /* 8 does not divide 4 */

@@ -120,9 +120,8 @@ static inline void cache_read(const struct cache *cache, int sequence, int layer
             memcpy(&out[d], rows + (t * n_dims + d) * 4, 4);
             continue;
         }
-        const unsigned char *at = kv->dtype == DTYPE_F16
-                                      ? rows + (t * n_dims + d) * 2
-                                      : rows + n * n_dims + 2 * (d / 32 * n + t);
+        const unsigned char *at = kv->dtype == DTYPE_F16 ? rows + (t * n_dims + d) * 2
+                                                         : rows + n * n_dims + 2 * (d / 32 * n + t);
         memcpy(&half, at, 2);
         out[d] = half_to_float(half);
         if (kv->dtype == DTYPE_Q8_0)

@@ -25,8 +25,9 @@ static struct request_body *body_of(uint32_t n_stop_ids, uint32_t n_biases)
     body->n_tokens = 4;
     body->n_stop_ids = n_stop_ids;
     body->n_biases = n_biases;
-    body->sampling = (struct sampling){ .temperature = 1, .top_p = 1, .repetition_penalty = 1,
-                                        .n_top_logprobs = -1 };
+    body->sampling = (struct sampling){
+        .temperature = 1, .top_p = 1, .repetition_penalty = 1, .n_top_logprobs = -1
+    };
     return body;
 }
 
@@ -53,9 +54,9 @@ static void make_case(struct draw_case *c, struct rng *rng, int32_t n_vocabulary
     for (uint32_t i = 0; i < n_stop; i++)
         request_body_stop_ids(body)[i] = (int32_t)rng_below(rng, (uint32_t)n_vocabulary + 3) - 1;
     for (uint32_t i = 0; i < n_biases; i++)
-        request_body_biases(body)[i] = (struct logit_bias){
-            (int32_t)rng_below(rng, i < 3 ? 3 : (uint32_t)n_vocabulary + 1), (float)rng_normal(rng)
-        };
+        request_body_biases(body)[i] =
+            (struct logit_bias){ (int32_t)rng_below(rng, i < 3 ? 3 : (uint32_t)n_vocabulary + 1),
+                                 (float)rng_normal(rng) };
     c->n_tokens = 4 + (int32_t)rng_below(rng, HISTORY_MAX - 4);
     c->has_last = c->n_tokens > 4 && rng_below(rng, 2);
     for (int32_t i = 0; i < c->n_tokens; i++)
@@ -158,8 +159,13 @@ static struct device_draw open_draw(int32_t n_rows, int32_t n_vocabulary)
 {
     size_t n = (size_t)n_rows * (size_t)n_vocabulary;
     struct device_draw d = { .asks = emulate_take((size_t)n_rows * sizeof(struct cuda_ask)) };
-    d.draw = (struct cuda_draw){ d.asks, emulate_take(n * 4), emulate_take((size_t)n_rows * 4),
-                                 n_rows, n_vocabulary, emulate_take(n * 4), emulate_take(n * 4) };
+    d.draw = (struct cuda_draw){ d.asks,
+                                 emulate_take(n * 4),
+                                 emulate_take((size_t)n_rows * 4),
+                                 n_rows,
+                                 n_vocabulary,
+                                 emulate_take(n * 4),
+                                 emulate_take(n * 4) };
     memset(d.draw.counts, 0, n * 4);
     return d;
 }

@@ -118,7 +118,8 @@ static void compare_cache(const struct cache *cache, const float *const want[2],
                 round_row(cache->shape.dtype, row, n);
                 cache_read(cache, i, layer, part, head, cache->sequences[i].n_before + r, got);
                 for (int32_t d = 0; d < n; d++)
-                    if (vmath_bits(got[d]) != vmath_bits(row[d]) && got[d] == got[d])
+                    if (vmath_bits(got[d]) != vmath_bits(row[d]) &&
+                        (got[d] == got[d] || row[d] == row[d]))
                         fail_msg("sequence %d, row %d, part %d, head %d, dim %d: %g, not %g", i, r,
                                  part, head, d, (double)got[d], (double)row[d]);
             }
@@ -153,7 +154,7 @@ static void check(const struct cache_shape *shape, struct variant variant, uint6
     };
     int32_t width = h.keys.width;
     memset(h.keys.at + h.keys.stride, 0, 32 * sizeof(float)); /* a block of zeros */
-    h.values.at[h.values.stride + 3] = 3e38f; /* its scale is no half */
+    h.values.at[h.values.stride + 3] = 3e38f;                 /* its scale is no half */
     float *want = mem_take((size_t)rows * (size_t)width * (QUERY_GROUP + 2) * sizeof(float));
     float *keys = want + (int64_t)rows * h.queries.width, *values = keys + (int64_t)rows * width;
     expect_rows(h.queries, &h, h.query_weight, true, want);

@@ -174,8 +174,8 @@ static void compare_bits(const struct run *run)
             float want = finished(run, r, output, sum), got = p->dst.at[r * p->dst.stride + output];
             if (vmath_bits(want) != vmath_bits(got) && (want == want || got == got))
                 fail_msg("%s, class %d, %d rows of %d: row %d, output %d: %.9g, not %.9g",
-                         dtype_info(w->dtype)->name, (int)p->row_class, p->src.n_rows,
-                         w->n_columns, r, output, (double)got, (double)want);
+                         dtype_info(w->dtype)->name, (int)p->row_class, p->src.n_rows, w->n_columns,
+                         r, output, (double)got, (double)want);
         }
     }
     mem_give(weights);
@@ -375,10 +375,12 @@ static void blocks_of_activations_are_the_processors(void **state)
             for (int k = 0; k < 32; k++)
                 src.at[(int64_t)i * src.stride + k] = i == 4 || k == 5 ? odd[i] : 0.0f;
         src.at[7 * src.stride + 31] = __builtin_nanf("");
-        unsigned char *to = emulate_take(
-            cuda_matrix_prepared_bytes(CUDA_PREPARED_BLOCKS, src.n_rows, width));
-        const struct cuda_block *blocks = (const struct cuda_block *)(const void *)(
-            to + cuda_matrix_prepared_at(CUDA_PREPARED_BLOCKS, src.n_rows, width));
+        unsigned char *to =
+            emulate_take(cuda_matrix_prepared_bytes(CUDA_PREPARED_BLOCKS, src.n_rows, width));
+        const struct cuda_block *blocks =
+            (const struct cuda_block *)(const void *)(to +
+                                                      cuda_matrix_prepared_at(CUDA_PREPARED_BLOCKS,
+                                                                              src.n_rows, width));
         assert_true(cuda_matrix_prepare(NULL, &src, CUDA_PREPARED_BLOCKS, to));
         for (int32_t r = 0; r < src.n_rows; r++)
             for (int32_t k = 0; k < width; k += 32) {

@@ -38,8 +38,7 @@ static inline struct cuda_matrix piece_matrix(const struct tensor *tensor)
     int64_t n = cuda_layout_of((int32_t)tensor->dtype, tensor->n_rows, tensor->n_columns).n_bytes;
     unsigned char *piece = emulate_take((size_t)n);
     cuda_pack_all(tensor, piece);
-    return (struct cuda_matrix){ piece, (int32_t)tensor->dtype, tensor->n_rows,
-                                 tensor->n_columns };
+    return (struct cuda_matrix){ piece, (int32_t)tensor->dtype, tensor->n_rows, tensor->n_columns };
 }
 static inline void piece_give_matrix(struct cuda_matrix matrix)
 {

@@ -36,7 +36,7 @@ __device__ __forceinline__ Lanes lanes_of(int head_dim)
 template <int Type, int Heads>
 __device__ void score_piece(const AttendView &v, const AttendItem &item, Lanes lanes, float *scores)
 {
-    int step = THREADS >> lanes.shift;
+    int step = THREADS >> lanes.shift, n = attend_count(item);
     float q[Heads][8];
 #pragma unroll
     for (int h = 0; h < Heads; h++)
@@ -45,7 +45,7 @@ __device__ void score_piece(const AttendView &v, const AttendItem &item, Lanes l
             q[h][i] = lanes.is_in && h < item.n_heads
                           ? item.queries[h * v.cache.head_dim + lanes.chunk * 8 + i]
                           : 0.0f;
-    for (int i = lanes.first; i < CUDA_PIECE; i += step) {
+    for (int i = lanes.first; i - lanes.first < n; i += step) { /* the same for the whole block */
         int t = item.piece * CUDA_PIECE + i;
         float k[8] = {}, dots[Heads] = {};
         if (lanes.is_in && t >= item.first && t <= item.last)
@@ -67,13 +67,15 @@ __device__ void score_piece(const AttendView &v, const AttendItem &item, Lanes l
     }
 }
 
-/* A head's scores become weights; returns the highest score and the sum in each lane. */
-__device__ void weigh(float *scores, float *highest, float *sum)
+/* A head's scores of the first n positions become weights; returns the highest score and the sum in
+ * each lane. */
+__device__ void weigh(float *scores, int n, float *highest, float *sum)
 {
     float own[CUDA_PIECE / 32], max = -INFINITY, total = 0.0f;
 #pragma unroll
     for (int i = 0; i < CUDA_PIECE / 32; i++) {
-        own[i] = scores[i * 32 + threadIdx.x % 32];
+        int at = i * 32 + threadIdx.x % 32;
+        own[i] = at < n ? scores[at] : -INFINITY;
         max = fmaxf(max, own[i]);
     }
     max = warp_max(max);
@@ -93,9 +95,9 @@ template <int Type, int Heads>
 __device__ void mix_piece(const AttendView &v, const AttendItem &item, Lanes lanes,
                           const float *weights, float *mixed)
 {
-    int step = THREADS >> lanes.shift;
+    int step = THREADS >> lanes.shift, n = attend_count(item);
     float sums[Heads][8] = {};
-    for (int i = lanes.first; i < CUDA_PIECE; i += step) {
+    for (int i = lanes.first; i < n; i += step) {
         int t = item.piece * CUDA_PIECE + i;
         float x[8];
         if (!lanes.is_in || t < item.first || t > item.last)
@@ -146,7 +148,7 @@ __global__ void __launch_bounds__(THREADS) attend_piece_kernel(AttendView v)
         __syncthreads();
         for (int h = warp; h < item.n_heads; h += WARPS) {
             float max, total;
-            weigh(scores + h * CUDA_PIECE, &max, &total);
+            weigh(scores + h * CUDA_PIECE, attend_count(item), &max, &total);
             if (threadIdx.x % 32 == 0)
                 maxima[h] = max, totals[h] = total;
         }
@@ -229,7 +231,7 @@ size_t cuda_kernels_attend_bytes(int32_t n_rows, int32_t n_heads, int32_t head_d
 bool cuda_kernels_attend(struct cuda_stream *stream, const struct cuda_attend *a)
 {
     AttendView v = attend_view(*a);
-    if (!attend_is_valid(*a) || a->n_positions_max < 1 || a->n_rows > 65535)
+    if (!attend_is_valid(*a) || a->n_positions_max < 1 || a->n_rows > 65535 || a->n_processors < 1)
         return false;
     if (a->n_rows == 0)
         return true;
@@ -237,7 +239,7 @@ bool cuda_kernels_attend(struct cuda_stream *stream, const struct cuda_attend *a
     /* Enough blocks for each processor to have four; no block without a piece. */
     int64_t others = static_cast<int64_t>(a->n_rows) * a->cache.n_kv_heads;
     int64_t wanted = (4 * static_cast<int64_t>(a->n_processors) + others - 1) / others;
-    int n_splits = static_cast<int>(min(max(wanted, 1), v.n_pieces));
+    int n_splits = static_cast<int>(min(wanted, static_cast<int64_t>(v.n_pieces)));
     bool is_launched = a->cache.type == CUDA_F32   ? launch_type<CUDA_F32>(stream, v, n_splits)
                        : a->cache.type == CUDA_F16 ? launch_type<CUDA_F16>(stream, v, n_splits)
                                                    : launch_type<CUDA_Q8_0>(stream, v, n_splits);

@@ -36,6 +36,12 @@ __device__ __forceinline__ AttendItem attend_item(const AttendView &v, int i)
     return item;
 }
 
+/* How many of the piece's positions, from its first, reach to the last that the row sees. */
+__device__ __forceinline__ int attend_count(const AttendItem &item)
+{
+    return min(CUDA_PIECE, item.last - item.piece * CUDA_PIECE + 1);
+}
+
 /* Values (head_dim), highest score and sum of one piece, the slot-th that the row sees. */
 __device__ __forceinline__ float *attend_part(const AttendView &v, int i, int head, int slot)
 {

@@ -145,20 +145,26 @@ struct cuda_attend {
     struct cuda_batch batch;
     struct cuda_cache cache;
     float *scratch; /* cuda_kernels_attend_bytes, at a multiple of 16 */
-    /* The number of processors, which the work is spread over. It changes no bit. */
+    /* At least 1: the number of processors that the work is spread over. It changes no bit. */
     int32_t n_processors;
 };
 size_t cuda_kernels_attend_bytes(int32_t n_rows, int32_t n_heads, int32_t head_dim,
                                  int32_t n_positions_max);
 bool cuda_kernels_attend(struct cuda_stream *stream, const struct cuda_attend *attend);
-/* The same for prompt rows, `rows` being runs of consecutive rows of one sequence: n_tiles of
- * them. Each tile is (first row, number of rows <= CUDA_TILE_QUERIES); scratch is not used. */
-enum { CUDA_TILE_QUERIES = 64 };
+
+/* The same for prompt rows, by tensor cores. tiles: (n_tiles) in device memory, at most
+ * CUDA_TILE_QUERIES consecutive rows of one sequence each, in ascending order of position, since the
+ * last ones are begun first. rows, n_rows, n_positions_max, scratch and n_processors are not used.
+ *
+ * The cache is F16 or Q8_0, whose values are rounded to halves. Queries and weights are rounded to
+ * halves too. A value in the cache that is not finite makes every row not finite that sees it, or
+ * that lies in a tile with a row that sees it. An F32 cache is refused: cuda_kernels_attend takes
+ * its prompt rows too. Bits are other ones than those of cuda_kernels_attend, and depend as little
+ * on other rows, on the choice of tiles and on the cache's layout. */
+enum { CUDA_TILE_QUERIES = 64, CUDA_TILES_MAX = 65535 };
 struct cuda_tile {
-    int32_t first_row, n_rows;
+    int32_t first_row, n_rows; /* n_rows >= 1 */
 };
-/* Whether tiles are supported: else cuda_kernels_attend takes prompt rows too. */
-bool cuda_kernels_attend_tiles_fit(int32_t cache_type, int32_t head_dim);
 bool cuda_kernels_attend_tiles(struct cuda_stream *stream, const struct cuda_attend *attend,
                                const struct cuda_tile *tiles, int32_t n_tiles);
 

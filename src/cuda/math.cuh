@@ -117,3 +117,16 @@ __device__ __forceinline__ int math_block_value(float x, float scale)
     const float shift = 12582912.0f;
     return scale > 0.0f ? static_cast<int>((x / scale + shift) - shift) : 0;
 }
+
+/* The power of two that brings a magnitude (as bits) into [2^14, 2^15), where halves have room on
+ * both sides; 0 for zero and for what is not finite. */
+__device__ __forceinline__ int math_half_power(uint32_t magnitude)
+{
+    if (magnitude >= 0x7F800000u || magnitude == 0)
+        return 0;
+    return min(14 - (static_cast<int>(magnitude >> 23) - 127), 126);
+}
+__device__ __forceinline__ float math_two_to(int power) /* -126 to 127 */
+{
+    return math_bits<float>(static_cast<uint32_t>(power + 127) << 23);
+}

@@ -44,18 +44,6 @@ __global__ void __launch_bounds__(THREADS)
 
 /* ---- 16-bit floats. ---- */
 
-/* Two to the power that brings a magnitude into [2^14, 2^15); 1 for what is not finite. */
-__device__ __forceinline__ int power_for(uint32_t magnitude)
-{
-    if (magnitude >= 0x7F800000u || magnitude == 0)
-        return 0;
-    return min(14 - (static_cast<int>(magnitude >> 23) - 127), 126);
-}
-__device__ __forceinline__ float two_to(int power)
-{
-    return math_bits<float>(static_cast<uint32_t>(power + 127) << 23);
-}
-
 template <bool IsF16>
 __global__ void __launch_bounds__(THREADS)
     prepare_halves_kernel(struct cuda_rows src, uint16_t *__restrict__ to,
@@ -75,10 +63,10 @@ __global__ void __launch_bounds__(THREADS)
         __syncthreads();
         for (int i = 0; i < THREADS / 32; i++)
             magnitude = max(magnitude, maxima[i]);
-        int power = power_for(magnitude);
-        factor = two_to(power);
+        int power = math_half_power(magnitude);
+        factor = math_two_to(power);
         if (threadIdx.x == 0)
-            divisors[blockIdx.x] = two_to(-power);
+            divisors[blockIdx.x] = math_two_to(-power);
     }
     for (int i = threadIdx.x; i < n; i += THREADS) {
         float value = i < src.width ? x[i] * factor : 0.0f;

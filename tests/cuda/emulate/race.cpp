@@ -125,10 +125,11 @@ static bool is_ordered(const touch &t, bool is_global, const touch &now)
     return warp == now.thread / WARP && t.meetings < now.meetings;
 }
 
+/* A read that a barrier orders ahead of this one is forgotten: what is ordered behind this one is
+ * ordered behind both. */
 static void remember_read(touch *last, const touch &now)
 {
-    const bool is_same_time = last->interval == now.interval && last->thread != now.thread;
-    if (!is_same_time) {
+    if (last->interval != now.interval || is_ordered(*last, true, now)) {
         *last = now;
         return;
     }

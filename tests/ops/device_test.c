@@ -649,7 +649,13 @@ static void load(void *arg)
 /* A pass begins and ends while one matrix is being packed. */
 static void check_loads(struct scene *s, const struct scene *plain)
 {
-    struct loading l = { .device = s->device, .tensor = toy_tensor(DTYPE_F32, LOAD_ROWS, 2048, 3) };
+    const int32_t n = 2048;
+    struct loading l = { .device = s->device,
+                         .tensor = { .dtype = DTYPE_F32,
+                                     .n_rows = LOAD_ROWS,
+                                     .n_columns = n,
+                                     .row_bytes = 4 * n,
+                                     .data = mem_take((size_t)LOAD_ROWS * 4 * (size_t)n) } };
     const struct compute_memory_options o = { .n_bytes = s->device->packed_bytes(s->device->self,
                                                                                  &l.tensor) };
     int64_t end_ns = time_now_ns() + 20 * TIME_NS_PER_S;

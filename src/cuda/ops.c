@@ -167,8 +167,15 @@ static bool run_attend(struct cuda_ops *ops, const struct compute_op *op)
                                   .scratch = (float *)(void *)ops->workspace->scratch->base,
                                   .n_processors = ops->n_processors };
     attend.queries.width = attend.dst.width = ops->program->n_heads * ops->program->head_dim;
-    return attend_groups(ops, &attend, &ops->splits[0], CUDA_CLASS_FEW) &&
-           attend_groups(ops, &attend, &ops->splits[0], CUDA_CLASS_MANY);
+    if (!attend_groups(ops, &attend, &ops->splits[0], CUDA_CLASS_FEW))
+        return false;
+    if (ops->cache.type == CUDA_F32) /* which tiles refuse */
+        return attend_groups(ops, &attend, &ops->splits[0], CUDA_CLASS_MANY);
+    for (int32_t at = 0; at < ops->n_tiles; at += CUDA_TILES_MAX)
+        if (!cuda_kernels_attend_tiles(ops->stream, &attend, ops->tiles + at,
+                                       min_i32(CUDA_TILES_MAX, ops->n_tiles - at)))
+            return false;
+    return true;
 }
 
 static bool run_take_rows(struct cuda_ops *ops, const struct compute_op *op)

@@ -15,7 +15,9 @@ struct cuda_ops { /* one pass */
     const int32_t *ids, *positions, *logit_rows; /* in GPU memory */
     struct cuda_batch batch;
     struct cuda_cache cache;
-    struct cuda_split splits[2]; /* of the pass' rows, of those whose logits are wanted */
+    struct cuda_split splits[2];   /* of the pass' rows, of those whose logits are wanted */
+    const struct cuda_tile *tiles; /* the prompt rows, as tiles of consecutive ones */
+    int32_t n_tiles;
     int32_t n_positions_max, n_processors;
     /* The register that lies prepared for products, and how; -1: none. */
     int prepared;

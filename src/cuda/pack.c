@@ -79,8 +79,8 @@ static unsigned char *put_block(struct cuda_form form, const struct quant_block 
 static void put_floats(const struct tensor *tensor, int32_t row, unsigned char *to)
 {
     size_t n_bytes = (size_t)dtype_info(tensor->dtype)->block_bytes;
-    size_t n = (size_t)tensor->n_columns, step = tensor->is_transposed ? (size_t)tensor->row_bytes
-                                                                       : n_bytes;
+    size_t n = (size_t)tensor->n_columns,
+           step = tensor->is_transposed ? (size_t)tensor->row_bytes : n_bytes;
     const unsigned char *from = tensor->data;
     from += tensor->is_transposed ? (int64_t)row * (int64_t)n_bytes : row * tensor->row_bytes;
     memset(to + n * n_bytes, 0, ((n + 7) / 8 * 8 - n) * n_bytes);

@@ -88,6 +88,42 @@ static void add_split(struct cuda_ops *ops, struct cuda_inputs *inputs, bool is_
     }
 }
 
+/* How many rows from `row` on a tile takes: prompt rows of the sequence that ends at `end`. */
+static int32_t tile_rows(const struct compute_pass *pass, int32_t row, int32_t end)
+{
+    int32_t n = 0;
+    while (n < CUDA_TILE_QUERIES && row + n < end && class_of(pass, row + n) == CUDA_CLASS_MANY)
+        n++;
+    return n;
+}
+
+/* Writes the tiles of all prompt rows, or counts them (to is NULL). */
+static int32_t cut_tiles(const struct compute_pass *pass, struct cuda_tile *to)
+{
+    int32_t n_tiles = 0;
+    for (int32_t i = 0; i < pass->n_sequences; i++) {
+        int32_t row = pass->sequences[i].first_row, end = row + pass->sequences[i].n_rows;
+        while (row < end) {
+            int32_t n = tile_rows(pass, row, end);
+            if (n > 0 && to != NULL)
+                to[n_tiles] = (struct cuda_tile){ row, n };
+            n_tiles += n > 0;
+            row += max_i32(n, 1);
+        }
+    }
+    return n_tiles;
+}
+
+static void add_tiles(struct cuda_ops *ops, struct cuda_inputs *inputs)
+{
+    const void *device;
+    ops->n_tiles = cut_tiles(ops->pass, NULL);
+    struct cuda_tile *tiles = cuda_inputs_room(inputs, ops->n_tiles, sizeof(*tiles), &device);
+    if (tiles != NULL)
+        (void)cut_tiles(ops->pass, tiles);
+    ops->tiles = device;
+}
+
 static bool send_inputs(struct cuda_ops *ops, struct cuda_inputs *inputs)
 {
     const struct compute_pass *pass = ops->pass;
@@ -99,6 +135,7 @@ static bool send_inputs(struct cuda_ops *ops, struct cuda_inputs *inputs)
     add_batch(ops, inputs);
     add_split(ops, inputs, false);
     add_split(ops, inputs, true);
+    add_tiles(ops, inputs);
     return cuda_inputs_send(inputs, ops->stream);
 }
 

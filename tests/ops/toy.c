@@ -364,6 +364,7 @@ void toy_run(struct toy_model *model, const struct toy_item *items, int n_items,
         n_rows += items[i].n_rows;
     int32_t *ids = mem_take((size_t)n_rows * 3 * sizeof(int32_t));
     int32_t *positions = ids + n_rows, *logit_rows = positions + n_rows;
+    uint8_t *classes = mem_take((size_t)n_rows);
     float *out = mem_take((size_t)n_rows * (size_t)n_vocabulary * sizeof(float));
     for (int i = 0; i < n_items; i++) {
         int32_t table = items[i].sequence * model->n_heads * model->blocks_per_sequence;
@@ -373,12 +374,14 @@ void toy_run(struct toy_model *model, const struct toy_item *items, int n_items,
         for (int32_t r = 0; r < items[i].n_rows; r++, row++) {
             positions[row] = items[i].n_before + r;
             ids[row] = toy_token(toy, items[i].sequence, positions[row]);
+            classes[row] = toy_class(positions[row]);
             logit_rows[row] = row;
         }
     }
     struct compute_pass pass = { .program = &model->program,
                                  .n_rows = n_rows,
                                  .ids = ids,
+                                 .classes = classes,
                                  .positions = positions,
                                  .n_sequences = n_items,
                                  .sequences = sequences,
@@ -393,6 +396,7 @@ void toy_run(struct toy_model *model, const struct toy_item *items, int n_items,
                (size_t)items[i].n_rows * (size_t)n_vocabulary * sizeof(float));
     }
     mem_give(out);
+    mem_give(classes);
     mem_give(ids);
 }
 

@@ -205,3 +205,10 @@ enum status cuda_open(const struct cuda_options *options, struct compute_device 
     mem_give(cuda);
     return status;
 }
+
+int64_t cuda_free_bytes(const struct compute_device *device)
+{
+    const struct cuda *cuda = device->self;
+    const struct cuda_driver_info *info = cuda_driver_describe(cuda->driver);
+    return info->memory_bytes - info->context_bytes;
+}

@@ -12,3 +12,15 @@ struct cuda_options {
 /* STATUS_UNSUPPORTED with a sentence when there is no such GPU. */
 enum status cuda_open(const struct cuda_options *options, struct compute_device **out,
                       struct fault *fault) MUST_USE;
+/* Bytes of the GPU's memory that are free for a process that uses no other device. */
+int64_t cuda_free_bytes(const struct compute_device *device);
+
+/* What libshoal_cuda.so exports, as the symbol CUDA_PLUGIN. The program checks that the sizes are
+ * its own, so that no plug-in of another build is used. */
+#define CUDA_PLUGIN "cuda_plugin"
+struct cuda_plugin {
+    size_t device_bytes, pass_bytes;
+    enum status (*open)(const struct cuda_options *options, struct compute_device **out,
+                        struct fault *fault);
+    int64_t (*free_bytes)(const struct compute_device *device);
+};

@@ -185,8 +185,8 @@ enum status cuda_lane_open(struct cuda_lane *lane, struct cuda_driver *driver,
 {
     char name[16];
     *lane = (struct cuda_lane){ .driver = driver, .load = load };
-    lane->face = (struct compute_lane){ cuda_driver_describe(driver)->n_processors,
-                                        CUDA_LANE_FLIGHTS };
+    lane->face =
+        (struct compute_lane){ cuda_driver_describe(driver)->n_processors, CUDA_LANE_FLIGHTS };
     enum status status = cuda_inputs_open_device(driver, &lane->inputs, fault);
     for (int i = 0; i < CUDA_LANE_FLIGHTS; i++) {
         lane->flights[i].inputs.driver = driver;

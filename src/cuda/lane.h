@@ -2,9 +2,9 @@
  *
  *   begin --> queue --[submits]--> flights, at most two on the stream --[ends]--> DONE
  *
- * The first thread enqueues work on the stream, and waits there for masks that come late. The second
- * waits for the GPU, hands results out, and tells the caller. So the next pass is on the stream
- * before the GPU is done with this one. */
+ * The first thread enqueues work on the stream, and waits there for masks that come late. The
+ * second waits for the GPU, hands results out, and tells the caller. So the next pass is on the
+ * stream before the GPU is done with this one. */
 #pragma once
 #include "base/team.h"
 #include "base/wake.h"

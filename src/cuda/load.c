@@ -63,8 +63,7 @@ bool cuda_load_bytes(struct cuda_load *load, const void *from, struct cuda_memor
         unsigned char *half = free_half(load);
         if (half != NULL)
             memcpy(half, (const unsigned char *)from + at, (size_t)n);
-        is_well = half != NULL &&
-                  send(load, (struct cuda_memory_part){ to.memory, to.at + at }, n);
+        is_well = half != NULL && send(load, (struct cuda_memory_part){ to.memory, to.at + at }, n);
     }
     is_well = end(load) && is_well;
     lock_put(load->lock);

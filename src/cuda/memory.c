@@ -16,8 +16,8 @@ static int64_t whole_granules(const struct cuda_memory *m, int64_t n_bytes)
 static bool put(struct cuda_driver *driver, struct cuda_memory *m, int64_t at, int64_t n_bytes)
 {
     unsigned char *p = m->face.base + at;
-    return m->face.is_host ? cuda_driver_pin(driver, p, n_bytes) :
-                             cuda_driver_map(driver, p, n_bytes);
+    return m->face.is_host ? cuda_driver_pin(driver, p, n_bytes)
+                           : cuda_driver_map(driver, p, n_bytes);
 }
 
 static void take(struct cuda_driver *driver, struct cuda_memory *m, int64_t at, int64_t n_bytes)
@@ -78,9 +78,9 @@ enum status cuda_memory_open(struct cuda_driver *driver,
         m->is_backed = mem_take(sizeof(bool) * (size_t)(m->range_bytes / m->granule_bytes));
     else if (status == STATUS_OK && !put(driver, m, 0, piece_bytes(m))) {
         give_range(driver, m);
-        status = fault_set(fault, STATUS_TOO_LARGE, "the GPU has no %s for %lld bytes",
-                           options->is_host ? "pinned memory" : "memory",
-                           (long long)options->n_bytes);
+        status =
+            fault_set(fault, STATUS_TOO_LARGE, "the GPU has no %s for %lld bytes",
+                      options->is_host ? "pinned memory" : "memory", (long long)options->n_bytes);
     }
     if (status != STATUS_OK) {
         mem_give(m);
@@ -171,8 +171,8 @@ bool cuda_memory_copy(struct cuda_driver *driver, struct cuda_stream *stream,
     CHECK(to.at >= 0 && to.at + n_bytes <= to.memory->n_bytes);
     while (n_bytes > 0) {
         int64_t n = bytes_in_piece(to, bytes_in_piece(from, n_bytes));
-        if (!cuda_driver_copy(driver, stream, to.memory->base + to.at,
-                              from.memory->base + from.at, n))
+        if (!cuda_driver_copy(driver, stream, to.memory->base + to.at, from.memory->base + from.at,
+                              n))
             return false;
         to.at += n;
         from.at += n;

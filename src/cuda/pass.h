@@ -5,7 +5,8 @@
 
 #define CUDA_PASS_RESULT_BYTES_MAX ((int64_t)1 << 30)
 
-/* Enqueues the pass up to its logits. False: something was refused; what was enqueued still runs. */
+/* Enqueues the pass up to its logits. False: something was refused; what was enqueued still runs.
+ */
 bool cuda_pass_submit(struct cuda_lane *lane, struct cuda_flight *flight,
                       const struct compute_pass *pass);
 /* Enqueues what its asks want of the logits. */

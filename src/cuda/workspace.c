@@ -4,9 +4,9 @@
 #include "base/mem.h"
 #include <string.h>
 
-/* Attention of a few rows over a long context splits it into pieces, and so do prompt rows that no
- * tile kernel takes. Rows go in groups whose pieces find room here. */
-enum { SCRATCH_BYTES_LEAST = 8 << 20, PREPARED_KINDS = 4 };
+/* Attention splits a context into pieces. Rows go in groups whose pieces find room in so many
+ * bytes; a row whose own do not has the scratch grow. */
+enum { SCRATCH_BYTES = 8 << 20, PREPARED_KINDS = 4 };
 
 static int64_t take(struct cuda_workspace_layout *layout, int64_t n_bytes)
 {
@@ -38,11 +38,6 @@ static void plan(const struct compute_program *program, struct compute_sizes siz
         layout->registers[i] = take(layout, (program->is_logit_rows[i] ? n_logits : n_rows) * 4 *
                                                 cuda_workspace_stride(program, i));
     layout->prepared = take(layout, prepared_bytes(program, sizes));
-    /* One row over the longest context that there can be. */
-    layout->scratch_bytes = (int64_t)cuda_kernels_attend_bytes(
-        1, program->n_heads, program->head_dim, LIMIT_CONTEXT);
-    layout->scratch_bytes = max_i64(layout->scratch_bytes, SCRATCH_BYTES_LEAST);
-    layout->scratch = take(layout, layout->scratch_bytes);
     for (int i = 0; i < program->n_ropes; i++) {
         layout->frequencies[i] = take(layout, program->n_rope_dims / 2 * 4);
         layout->angles[i] = take(layout, n_rows * program->n_rope_dims * 4);
@@ -59,7 +54,7 @@ int64_t cuda_workspace_bytes(const struct compute_program *program, struct compu
 {
     struct cuda_workspace_layout layout;
     plan(program, sizes, &layout);
-    return layout.n_bytes;
+    return layout.n_bytes + SCRATCH_BYTES;
 }
 
 static enum status check(const struct compute_program *program, struct fault *fault)
@@ -102,6 +97,22 @@ static bool fill(struct cuda_load *load, struct cuda_workspace *w)
     return is_well;
 }
 
+/* Addresses for one row over the longest context that there can be, and memory for usual ones. */
+static enum status open_scratch(struct cuda_load *load, struct cuda_workspace *w,
+                                struct fault *fault)
+{
+    const struct compute_program *program = w->program;
+    int64_t most =
+        (int64_t)cuda_kernels_attend_bytes(1, program->n_heads, program->head_dim, LIMIT_CONTEXT);
+    const struct compute_memory_options options = { .n_bytes = max_i64(most, SCRATCH_BYTES),
+                                                    .is_reserved = true };
+    w->scratch_bytes = SCRATCH_BYTES;
+    enum status status = cuda_memory_open(load->driver, &options, &w->scratch, fault);
+    if (status == STATUS_OK && !cuda_memory_back(load->driver, w->scratch, 0, SCRATCH_BYTES))
+        status = fault_set(fault, STATUS_TOO_LARGE, "the GPU has no memory for attention");
+    return status;
+}
+
 enum status cuda_workspace_open(struct cuda_load *load, const struct compute_program *program,
                                 struct compute_sizes sizes, struct cuda_workspace **out,
                                 struct fault *fault)
@@ -115,6 +126,8 @@ enum status cuda_workspace_open(struct cuda_load *load, const struct compute_pro
     plan(program, sizes, &w->layout);
     const struct compute_memory_options options = { .n_bytes = w->layout.n_bytes };
     status = cuda_memory_open(load->driver, &options, &w->memory, fault);
+    if (status == STATUS_OK)
+        status = open_scratch(load, w, fault);
     if (status == STATUS_OK && !fill(load, w))
         status = fault_set(fault, STATUS_IO, "the GPU was lost while a workspace was opened");
     if (status != STATUS_OK) {
@@ -129,6 +142,7 @@ void cuda_workspace_close(struct cuda_load *load, struct cuda_workspace *w)
 {
     if (w == NULL)
         return;
+    cuda_memory_close(load->driver, w->scratch);
     cuda_memory_close(load->driver, w->memory);
     mem_give(w);
 }

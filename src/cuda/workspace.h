@@ -14,20 +14,20 @@ struct compute_weight { /* packed in GPU memory as cuda/form.h says */
 /* Where each part of the workspace lies; in bytes from its start, each at a multiple of 256. */
 struct cuda_workspace_layout {
     int64_t registers[CUDA_REGISTERS_MAX];
-    int64_t prepared;        /* rows as products read them */
-    int64_t scratch;         /* of attention */
-    int64_t scratch_bytes;
-    int64_t frequencies[2];  /* of both ropes */
+    int64_t prepared;       /* rows as products read them */
+    int64_t frequencies[2]; /* of both ropes */
     int64_t angles[2];
-    int64_t logits, raw;     /* (n_logit_rows, n_vocabulary) */
-    int64_t counts;          /* the same, int32; all 0 between passes */
-    int64_t drawn[2];        /* (n_logit_rows) of this pass and of the one before */
-    int64_t logprobs;        /* (n_logit_rows) struct cuda_logprobs */
+    int64_t logits, raw; /* (n_logit_rows, n_vocabulary) */
+    int64_t counts;      /* the same, int32; all 0 between passes */
+    int64_t drawn[2];    /* (n_logit_rows) of this pass and of the one before */
+    int64_t logprobs;    /* (n_logit_rows) struct cuda_logprobs */
     int64_t n_bytes;
 };
 struct cuda_workspace {
     struct compute_workspace face; /* its memory is NULL: the layout is this room's own */
     struct compute_memory *memory;
+    struct compute_memory *scratch; /* of attention: it grows with the longest context */
+    int64_t scratch_bytes;          /* what it has from the start */
     const struct compute_program *program;
     struct cuda_workspace_layout layout;
     int last; /* which of the two `drawn` the last pass that drew has written */

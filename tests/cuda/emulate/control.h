@@ -16,6 +16,8 @@ void emulate_seed(uint64_t seed);
 void emulate_seed_streams(uint64_t seed);
 /* Loses the GPU after so many further operations of its streams; negative: never. */
 void emulate_lose(int64_t n_ops);
+/* Refuses one launch, after so many further ones; negative: none. */
+void emulate_refuse_launch(int64_t n_launches);
 /* Device memory that can be mapped in all, and what is mapped now. */
 void emulate_limit_memory(size_t n_bytes);
 size_t emulate_mapped_bytes(void);

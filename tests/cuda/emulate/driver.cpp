@@ -65,10 +65,10 @@ struct gpu {
     std::vector<cuda_stream *> streams;
     std::vector<extent> ranges, mapped, runs, pinned; /* runs: mapped ones, joined */
     size_t mapped_bytes, bytes_max = (size_t)3 << 30;
-    cuda_driver *driver;
+    int n_open; /* of this process, as often as it was opened */
     std::thread::id capturer;
     bool is_lost;
-    int64_t n_until_lost = -1;
+    int64_t n_until_lost = -1, n_until_refused = -1;
     uint64_t random_state = 1;
 };
 gpu g;
@@ -369,6 +369,11 @@ bool emulate::submit(cuda_stream *stream, const emulate::call *c)
 {
     const std::shared_ptr<const emulate::call> owner(c);
     const std::string refusal = refusal_of(c->shape);
+    {
+        guard lock(g.mutex);
+        if (g.n_until_refused >= 0 && g.n_until_refused-- == 0)
+            return false;
+    }
     if (!refusal.empty()) {
         report(refusal);
         return false;
@@ -512,19 +517,18 @@ enum status cuda_driver_open(int32_t index, struct cuda_driver **out, struct fau
     if (index != 0)
         return fault_set(fault, STATUS_UNSUPPORTED, "there is no GPU %d, only 1 is there",
                          (int)index);
-    if (g.driver != nullptr)
-        complain("open: the GPU is open already");
-    g.driver = new cuda_driver();
-    g.is_lost = false;
-    g.n_until_lost = -1;
-    cuda_driver_info *info = &g.driver->info;
+    if (g.n_open++ == 0) {
+        g.is_lost = false;
+        g.n_until_lost = -1;
+    }
+    *out = new cuda_driver();
+    cuda_driver_info *info = &(*out)->info;
     snprintf(info->name, sizeof info->name, "emulated GPU");
     info->major = 8;
     info->n_processors = 12;
     info->memory_bytes = (int64_t)g.bytes_max;
     info->context_bytes = 1 << 20;
     info->granule_bytes = GRANULE;
-    *out = g.driver;
     return STATUS_OK;
 }
 
@@ -532,6 +536,10 @@ enum status cuda_driver_open(int32_t index, struct cuda_driver **out, struct fau
 void cuda_driver_close(struct cuda_driver *driver)
 {
     guard lock(g.mutex);
+    if (--g.n_open > 0) {
+        delete driver;
+        return;
+    }
     if (!g.mapped.empty() || !g.ranges.empty() || !g.pinned.empty() || !g.streams.empty() ||
         driver->n_events != 0 || driver->n_graphs != 0)
         complain("close: " + std::to_string(g.mapped.size()) + " pieces of memory, " +
@@ -539,7 +547,6 @@ void cuda_driver_close(struct cuda_driver *driver)
                  " pinned pieces, " + std::to_string(g.streams.size()) + " streams, " +
                  std::to_string(driver->n_events) + " events and " +
                  std::to_string(driver->n_graphs) + " graphs are still open");
-    g.driver = nullptr;
     delete driver;
 }
 
@@ -568,6 +575,12 @@ void emulate_lose(int64_t n_ops)
 {
     guard lock(g.mutex);
     g.n_until_lost = n_ops;
+}
+
+void emulate_refuse_launch(int64_t n_launches)
+{
+    guard lock(g.mutex);
+    g.n_until_refused = n_launches;
 }
 
 void emulate_limit_memory(size_t n_bytes)

@@ -65,7 +65,7 @@ void report(const std::string &why);
 uint64_t random_bits();
 
 /* ---- Memory (memory.cpp): one range of addresses, at its start the dynamic shared memory. ---- */
-enum : size_t { ARENA_BYTES = (size_t)4 << 30, SHARED_BYTES = (size_t)1 << 20 };
+enum : size_t { ARENA_BYTES = (size_t)16 << 30, SHARED_BYTES = (size_t)1 << 20 };
 unsigned char *arena();
 /* Says whose red zones were written to; empty: none. */
 std::string memory_damage();

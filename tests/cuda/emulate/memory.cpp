@@ -1,6 +1,6 @@
 /* The emulated GPU's memory: one range of addresses.
  *
- *   0          1 MiB                 1 GiB                          4 GiB
+ *   0          1 MiB                 1 GiB                         16 GiB
  *   | shared   | tests' own pieces   | ranges of the driver          |
  *              | (host may touch)    | (the host's access faults)    |
  *

@@ -214,17 +214,21 @@ void perform(fiber *lanes, unsigned mask, int op)
 
 /* ---- Meetings. ---- */
 
+static std::string place_in(const warp_call &c)
+{
+    return std::string(op_name(c.op)) + " at " + place_of(c.at);
+}
+
 static void check_call(const fiber *f, const warp_call &c, const warp_state *w, unsigned mask)
 {
-    const std::string where = std::string(op_name(c.op)) + " at " + place_of(c.at);
     if (c.op >= WHOLE_WARP && w->lanes != ~0u)
-        fail(name_of(f) + ": " + where + " needs a warp of 32 lanes");
+        fail(name_of(f) + ": " + place_in(c) + " needs a warp of 32 lanes");
     if (!(mask >> f->lane & 1))
-        fail(name_of(f) + " is not in its own mask of " + where);
+        fail(name_of(f) + " is not in its own mask of " + place_in(c));
     if (mask & (w->over | ~w->lanes))
-        fail(name_of(f) + ": the mask of " + where + " names lanes that have returned");
+        fail(name_of(f) + ": the mask of " + place_in(c) + " names lanes that have returned");
     if (c.width < 1 || c.width > WARP || (c.width & (c.width - 1)) != 0)
-        fail(name_of(f) + ": " + where + " has a width that is no power of 2");
+        fail(name_of(f) + ": " + place_in(c) + " has a width that is no power of 2");
 }
 
 /* The meeting that this call belongs to. Two lanes that wait for each other in different places

@@ -1,6 +1,8 @@
 /* Blocks of 32 integer weights in registers: see form.h. */
 #pragma once
+extern "C" {
 #include "cuda/kernels.h"
+}
 #include "cuda/math.cuh"
 
 /* A form as a type, so that a kernel's loops are unrolled for it. */

@@ -1,6 +1,8 @@
 /* Where keys and values lie in the cache, and how a row of a head is read from it. */
 #pragma once
+extern "C" {
 #include "cuda/kernels.h"
+}
 #include "cuda/math.cuh"
 
 __device__ __forceinline__ size_t cache_row_bytes(const struct cuda_cache &c)

@@ -3,7 +3,9 @@
  * Candidates are those of compute/choice.c. Where the highest end (top_k, top_p) is found by radix
  * selection over the bits of the logits: four histograms of a byte each, from the top. The pick
  * walks tiles of 1,024 ids in order of id. */
+extern "C" {
 #include "cuda/draw.h"
+}
 #include "cuda/draw_math.cuh"
 
 enum { THREADS = 1024, WARPS = THREADS / 32, BINS = 256, TILES = CUDA_VOCABULARY_MAX / THREADS };

@@ -7,10 +7,6 @@
 #pragma once
 #include "cuda/kernels.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum { CUDA_TOP_LOGPROBS = 20, CUDA_VOCABULARY_MAX = 1 << 20 };
 
 struct cuda_logprobs { /* struct token_logprobs (core/service.h) */
@@ -54,7 +50,3 @@ struct cuda_draw {
     float *raw;                   /* (n_rows, n_vocabulary) scratch of rows with logprobs */
 };
 bool cuda_draw_rows(struct cuda_stream *stream, const struct cuda_draw *draw);
-
-#ifdef __cplusplus
-}
-#endif

@@ -29,6 +29,43 @@ __device__ __forceinline__ void finish(const ProductView &p, const float (&sums)
 
 /* ---- Integers. ---- */
 
+struct Activations { /* a block of them */
+    uint32_t words[8];
+    float scale;
+    int sums[2];
+};
+
+__device__ __forceinline__ Activations load_block(const ProductView &p, int64_t row, int b)
+{
+    int64_t at = row * (p.weight.n_columns / 32) + b;
+    const uint4 *from = reinterpret_cast<const uint4 *>(p.prepared + at * 32);
+    uint4 low = __ldg(from), high = __ldg(from + 1);
+    uint2 info = __ldg(reinterpret_cast<const uint2 *>(p.blocks + at));
+    return { { low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w },
+             math_bits<float>(info.x),
+             { static_cast<int16_t>(info.y), static_cast<int16_t>(info.y >> 16) } };
+}
+
+/* Adds the products of a block to a sum. */
+template <class Form>
+__device__ __forceinline__ float add_block(float acc, const BlockRaw &raw, const Activations &x)
+{
+#pragma unroll
+    for (int s = 0; s < Form::n_subs; s++) {
+        int x_sum = Form::n_subs == 2 ? x.sums[s] : x.sums[0] + x.sums[1];
+        int sum = -Form::offset * x_sum;
+#pragma unroll
+        for (int g = s * Form::sub / 4; g < (s + 1) * Form::sub / 4; g++)
+            sum = ptx_dp4a(static_cast<int>(block_word<Form>(raw, g)), static_cast<int>(x.words[g]),
+                           sum);
+        float scale = math_finite(block_scale<Form>(raw, s));
+        acc = fmaf(static_cast<float>(sum) * scale, x.scale, acc);
+        if (Form::has_minimum)
+            acc = fmaf(block_minimum<Form>(raw, s), x.scale * static_cast<float>(x_sum), acc);
+    }
+    return acc;
+}
+
 template <class Form, int Outputs, int Rows>
 __global__ void __launch_bounds__(THREADS) few_blocks_kernel(ProductView p)
 {
@@ -49,29 +86,10 @@ __global__ void __launch_bounds__(THREADS) few_blocks_kernel(ProductView p)
             raw[o] = block_load<Form>(p.weight, min(first_output + o, p.weight.n_rows - 1), b);
 #pragma unroll
         for (int r = 0; r < Rows; r++) {
-            const uint4 *from =
-                reinterpret_cast<const uint4 *>(p.prepared + rows[r] * p.weight.n_columns + b * 32);
-            uint4 x0 = __ldg(from), x1 = __ldg(from + 1);
-            const uint32_t x[8] = { x0.x, x0.y, x0.z, x0.w, x1.x, x1.y, x1.z, x1.w };
-            uint2 info = __ldg(reinterpret_cast<const uint2 *>(p.blocks + rows[r] * n_blocks + b));
-            float x_scale = math_bits<float>(info.x);
-            int x_sums[2] = { static_cast<int16_t>(info.y), static_cast<int16_t>(info.y >> 16) };
+            Activations x = load_block(p, rows[r], b);
 #pragma unroll
             for (int o = 0; o < Outputs; o++)
-#pragma unroll
-                for (int s = 0; s < Form::n_subs; s++) {
-                    int x_sum = Form::n_subs == 2 ? x_sums[s] : x_sums[0] + x_sums[1];
-                    int sum = -Form::offset * x_sum;
-#pragma unroll
-                    for (int g = s * Form::sub / 4; g < (s + 1) * Form::sub / 4; g++)
-                        sum = ptx_dp4a(static_cast<int>(block_word<Form>(raw[o], g)),
-                                       static_cast<int>(x[g]), sum);
-                    float scale = math_finite(block_scale<Form>(raw[o], s));
-                    sums[o][r] = fmaf(static_cast<float>(sum) * scale, x_scale, sums[o][r]);
-                    if (Form::has_minimum)
-                        sums[o][r] = fmaf(block_minimum<Form>(raw[o], s),
-                                          x_scale * static_cast<float>(x_sum), sums[o][r]);
-                }
+                sums[o][r] = add_block<Form>(sums[o][r], raw[o], x);
         }
     }
     finish(p, sums, first_output, first_row);

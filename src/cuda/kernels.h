@@ -1,4 +1,5 @@
-/* The launch functions of the CUDA kernels: plain C in front of the .cu files.
+/* The launch functions of the CUDA kernels: plain C in front of the .cu files, which include it
+ * inside extern "C".
  *
  * Each function enqueues its kernels on the stream and returns at once. It returns false when a
  * launch is refused by the driver, or when a shape lies outside the limits stated here; nothing was
@@ -23,10 +24,6 @@
 #pragma once
 #include "cuda/form.h"
 #include <stddef.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 struct cuda_stream;
 
@@ -168,7 +165,3 @@ struct cuda_tile {
 };
 bool cuda_kernels_attend_tiles(struct cuda_stream *stream, const struct cuda_attend *attend,
                                const struct cuda_tile *tiles, int32_t n_tiles);
-
-#ifdef __cplusplus
-}
-#endif

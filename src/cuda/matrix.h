@@ -3,10 +3,6 @@
 #pragma once
 #include "cuda/kernels.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum cuda_prepared {
     CUDA_PREPARED_FLOATS, /* the register itself: nothing is prepared */
     CUDA_PREPARED_BLOCKS, /* (n_rows, n_columns) int8, then at a multiple of 64 bytes (n_rows,
@@ -66,7 +62,3 @@ struct cuda_product {
     bool has_act, adds;
 };
 bool cuda_matrix_product(struct cuda_stream *stream, const struct cuda_product *product);
-
-#ifdef __cplusplus
-}
-#endif

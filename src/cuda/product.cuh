@@ -1,7 +1,9 @@
 /* What the kernels of matrix products share: their view of a product, and how a sum is finished. */
 #pragma once
 #include "cuda/blocks.cuh"
+extern "C" {
 #include "cuda/matrix.h"
+}
 
 struct ProductView {
     BlockParts weight;

@@ -1,6 +1,5 @@
 /* Operations that go row by row: embedding, norms, gates, copies of rows. */
 #include "cuda/blocks.cuh"
-#include "cuda/kernels.h"
 
 enum { THREADS = 256, WARPS = THREADS / 32 };
 

@@ -117,6 +117,21 @@ __device__ __forceinline__ void load_fragments(Fragments &f, const unsigned char
     }
 }
 
+/* Adds a (sub-)block's products of 16 rows and 8 outputs: the pointers lead to what belongs to the
+ * thread's first row and output. */
+template <class Form>
+__device__ __forceinline__ void add_scaled(float (&sums)[4], const int (&d)[4],
+                                           const float *w_scales, const float *w_minimums,
+                                           const float (&x_scales)[2], const float *x_sums)
+{
+#pragma unroll
+    for (int e = 0; e < 4; e++) {
+        sums[e] = fmaf(static_cast<float>(d[e]) * w_scales[e % 2], x_scales[e / 2], sums[e]);
+        if (Form::has_minimum)
+            sums[e] = fmaf(w_minimums[e % 2], x_sums[e / 2 * 8], sums[e]);
+    }
+}
+
 /* Adds one block of 32 columns to the warp's sums. */
 template <class Form>
 __device__ __forceinline__ void add_block(float (&sums)[2][4][4], const Stage<Form> *stage, int row,
@@ -134,8 +149,7 @@ __device__ __forceinline__ void add_block(float (&sums)[2][4][4], const Stage<Fo
 #pragma unroll
         for (int j = 0; j < 4; j++) {
             int at = output + j * 8 + pair;
-            const float *w_scales = &stage->w_scales[block][s][at];
-            const float *w_minimums = &stage->w_minimums[block][s][Form::has_minimum ? at : 0];
+            const float *minimums = &stage->w_minimums[block][s][Form::has_minimum ? at : 0];
 #pragma unroll
             for (int i = 0; i < 2; i++) {
                 int d[4] = { 0, 0, 0, 0 };
@@ -143,14 +157,8 @@ __device__ __forceinline__ void add_block(float (&sums)[2][4][4], const Stage<Fo
                 if (Form::n_subs == 2)
                     a[2 - 2 * s] = a[3 - 2 * s] = 0; /* the other 16 columns */
                 ptx_mma_s8(d, a, f.b[j]);
-#pragma unroll
-                for (int e = 0; e < 4; e++) {
-                    float &sum = sums[i][j][e];
-                    sum = fmaf(static_cast<float>(d[e]) * w_scales[e % 2], x_scales[i][e / 2], sum);
-                    if (Form::has_minimum)
-                        sum = fmaf(w_minimums[e % 2],
-                                   stage->x_sums[block][s][row + i * 16 + e / 2 * 8 + group], sum);
-                }
+                add_scaled<Form>(sums[i][j], d, &stage->w_scales[block][s][at], minimums,
+                                 x_scales[i], &stage->x_sums[block][s][row + i * 16 + group]);
             }
         }
 }

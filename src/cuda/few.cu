@@ -114,6 +114,8 @@ template <class Form> static bool launch_blocks(struct cuda_stream *stream, cons
 
 bool cuda_few_blocks(struct cuda_stream *stream, int type, const ProductView &p)
 {
+    if (p.n_rows > 8)
+        return cuda_few_tiles(stream, type, p);
     return block_dispatch(type,
                           [&](auto form) { return launch_blocks<decltype(form)>(stream, p); });
 }

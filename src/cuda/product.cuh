@@ -44,8 +44,10 @@ __device__ __forceinline__ int product_chunk(int row, int chunk)
     return row * 64 + ((chunk ^ (row >> 1 & 3)) << 4);
 }
 
-/* few.cu, tile_blocks.cu and tile_halves.cu; weight types as their names say. */
+/* few.cu, few_tiles.cu, tile_blocks.cu and tile_halves.cu; weight types as their names say. */
 bool cuda_few_floats(struct cuda_stream *stream, int type, const ProductView &view);
 bool cuda_few_blocks(struct cuda_stream *stream, int type, const ProductView &view);
+/* The same bits as cuda_few_blocks, quicker for more than 8 rows. */
+bool cuda_few_tiles(struct cuda_stream *stream, int type, const ProductView &view);
 bool cuda_tile_blocks(struct cuda_stream *stream, int type, const ProductView &view);
 bool cuda_tile_halves(struct cuda_stream *stream, int type, const ProductView &view);

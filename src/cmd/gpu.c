@@ -6,9 +6,10 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define PLUGIN "libshoal_cuda.so"
 
 /* Libraries of the driver take memory as they need it, so a tenth stays free. */
 static int64_t usual_bytes(int64_t free_bytes)
@@ -19,13 +20,14 @@ static int64_t usual_bytes(int64_t free_bytes)
 static void path_of(char *path, size_t n_bytes)
 {
     char program[PATH_MAX];
-    const char *folder = getenv("SHOAL_PLUGINS");
     ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
     program[n > 0 ? n : 0] = '\0';
     char *slash = strrchr(program, '/');
     if (slash != NULL)
         *slash = '\0';
-    snprintf(path, n_bytes, "%s/libshoal_cuda.so", folder != NULL ? folder : program);
+    snprintf(path, n_bytes, "%s/" PLUGIN, program);
+    if (access(path, F_OK) != 0)
+        snprintf(path, n_bytes, PLUGIN);
 }
 
 enum status gpu_open(struct device_spec *spec, struct compute_device **out, struct fault *fault)

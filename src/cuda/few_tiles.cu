@@ -3,11 +3,11 @@
  *
  * The 32 partial sums of an output are those of few.cu: partial sum l has the blocks l, l + 32 and
  * so on. Warp w of eight adds up l = w, w + 16, w + 8 and w + 24, one after the other, and folds
- * them; the warps' sums are folded by way of shared memory. A thread block computes 32 outputs, and
+ * them; the warps' sums are folded by way of shared memory. A thread block computes 16 outputs, and
  * 16 or 32 rows that share one read of the weights, which are decoded in registers. */
 #include "cuda/product.cuh"
 
-enum { WARPS = 8, THREADS = WARPS * 32, OUTPUTS = 32, TILES = OUTPUTS / 8 };
+enum { WARPS = 8, THREADS = WARPS * 32, OUTPUTS = 16, TILES = OUTPUTS / 8 };
 
 /* What a thread needs of a block of one output: words lane % 4 and 4 more, and the scales. */
 template <class Form>
@@ -146,7 +146,7 @@ __device__ __forceinline__ void fold(float (&to)[Tiles][TILES][4],
 }
 
 template <class Form, int Tiles>
-__global__ void __launch_bounds__(THREADS) few_tiles_kernel(ProductView p)
+__global__ void __launch_bounds__(THREADS, 2) few_tiles_kernel(ProductView p)
 {
     SHARED_DYN(shared);
     enum { ROWS = Tiles * 16 };

@@ -6,7 +6,7 @@
 
 /* Attention splits a context into pieces. Rows go in groups whose pieces find room in so many
  * bytes; a row whose own do not has the scratch grow. */
-enum { SCRATCH_BYTES = 8 << 20, PREPARED_KINDS = 4 };
+enum { SCRATCH_BYTES = 8 << 20, USUAL_POSITIONS = 4096, PREPARED_KINDS = 4 };
 
 static int64_t take(struct cuda_workspace_layout *layout, int64_t n_bytes)
 {
@@ -50,11 +50,19 @@ static void plan(const struct compute_program *program, struct compute_sizes siz
     layout->logprobs = take(layout, n_logits * (int64_t)sizeof(struct cuda_logprobs));
 }
 
+/* For all rows over a usual context, but no more than a bound; one row of it in any case. */
+static int64_t scratch_bytes(const struct compute_program *program, struct compute_sizes sizes)
+{
+    int64_t row_bytes =
+        (int64_t)cuda_kernels_attend_bytes(1, program->n_heads, program->head_dim, USUAL_POSITIONS);
+    return max_i64(row_bytes, min_i64(row_bytes * sizes.n_rows, SCRATCH_BYTES));
+}
+
 int64_t cuda_workspace_bytes(const struct compute_program *program, struct compute_sizes sizes)
 {
     struct cuda_workspace_layout layout;
     plan(program, sizes, &layout);
-    return layout.n_bytes + SCRATCH_BYTES;
+    return layout.n_bytes + scratch_bytes(program, sizes);
 }
 
 static enum status check(const struct compute_program *program, struct fault *fault)
@@ -104,11 +112,10 @@ static enum status open_scratch(struct cuda_load *load, struct cuda_workspace *w
     const struct compute_program *program = w->program;
     int64_t most =
         (int64_t)cuda_kernels_attend_bytes(1, program->n_heads, program->head_dim, LIMIT_CONTEXT);
-    const struct compute_memory_options options = { .n_bytes = max_i64(most, SCRATCH_BYTES),
+    const struct compute_memory_options options = { .n_bytes = max_i64(most, w->scratch_bytes),
                                                     .is_reserved = true };
-    w->scratch_bytes = SCRATCH_BYTES;
     enum status status = cuda_memory_open(load->driver, &options, &w->scratch, fault);
-    if (status == STATUS_OK && !cuda_memory_back(load->driver, w->scratch, 0, SCRATCH_BYTES))
+    if (status == STATUS_OK && !cuda_memory_back(load->driver, w->scratch, 0, w->scratch_bytes))
         status = fault_set(fault, STATUS_TOO_LARGE, "the GPU has no memory for attention");
     return status;
 }
@@ -123,6 +130,7 @@ enum status cuda_workspace_open(struct cuda_load *load, const struct compute_pro
     struct cuda_workspace *w = mem_take(sizeof(*w));
     w->face = (struct compute_workspace){ NULL, sizes };
     w->program = program;
+    w->scratch_bytes = scratch_bytes(program, sizes);
     plan(program, sizes, &w->layout);
     const struct compute_memory_options options = { .n_bytes = w->layout.n_bytes };
     status = cuda_memory_open(load->driver, &options, &w->memory, fault);

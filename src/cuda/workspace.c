@@ -90,17 +90,17 @@ static bool fill(struct cuda_load *load, struct cuda_workspace *w)
     for (int i = 0; i < program->n_ropes; i++)
         is_well = is_well &&
                   cuda_load_bytes(load, program->ropes[i].inverse_frequencies,
-                                  (struct cuda_memory_part){ w->memory, w->layout.frequencies[i] },
+                                  (struct cuda_object_part){ w->memory, w->layout.frequencies[i] },
                                   program->n_rope_dims / 2 * 4);
     for (int64_t at = 0; at < n_zeros && is_well; at += (int64_t)sizeof(zeros))
         is_well = cuda_load_bytes(load, zeros,
-                                  (struct cuda_memory_part){ w->memory, w->layout.counts + at },
+                                  (struct cuda_object_part){ w->memory, w->layout.counts + at },
                                   min_i64((int64_t)sizeof(zeros), n_zeros - at));
     for (int i = 0; i < 2 && is_well; i++)
         for (int32_t row = 0; row < w->face.sizes.n_logit_rows && is_well; row += 16384)
             is_well = cuda_load_bytes(
                 load, zeros,
-                (struct cuda_memory_part){ w->memory, w->layout.drawn[i] + (int64_t)row * 4 },
+                (struct cuda_object_part){ w->memory, w->layout.drawn[i] + (int64_t)row * 4 },
                 min_i64(16384, w->face.sizes.n_logit_rows - row) * 4);
     return is_well;
 }
@@ -114,8 +114,8 @@ static enum status open_scratch(struct cuda_load *load, struct cuda_workspace *w
         (int64_t)cuda_kernels_attend_bytes(1, program->n_heads, program->head_dim, LIMIT_CONTEXT);
     const struct compute_memory_options options = { .n_bytes = max_i64(most, w->scratch_bytes),
                                                     .is_reserved = true };
-    enum status status = cuda_memory_open(load->driver, &options, &w->scratch, fault);
-    if (status == STATUS_OK && !cuda_memory_back(load->driver, w->scratch, 0, w->scratch_bytes))
+    enum status status = cuda_object_open(load->driver, &options, &w->scratch, fault);
+    if (status == STATUS_OK && !cuda_object_back(load->driver, w->scratch, 0, w->scratch_bytes))
         status = fault_set(fault, STATUS_TOO_LARGE, "the GPU has no memory for attention");
     return status;
 }
@@ -133,7 +133,7 @@ enum status cuda_workspace_open(struct cuda_load *load, const struct compute_pro
     w->scratch_bytes = scratch_bytes(program, sizes);
     plan(program, sizes, &w->layout);
     const struct compute_memory_options options = { .n_bytes = w->layout.n_bytes };
-    status = cuda_memory_open(load->driver, &options, &w->memory, fault);
+    status = cuda_object_open(load->driver, &options, &w->memory, fault);
     if (status == STATUS_OK)
         status = open_scratch(load, w, fault);
     if (status == STATUS_OK && !fill(load, w))
@@ -150,7 +150,7 @@ void cuda_workspace_close(struct cuda_load *load, struct cuda_workspace *w)
 {
     if (w == NULL)
         return;
-    cuda_memory_close(load->driver, w->scratch);
-    cuda_memory_close(load->driver, w->memory);
+    cuda_object_close(load->driver, w->scratch);
+    cuda_object_close(load->driver, w->memory);
     mem_give(w);
 }

@@ -47,16 +47,14 @@ __device__ __forceinline__ void block_load_plane(uint32_t (&to)[4], const unsign
     }
 }
 
-/* Block `block` of row `row`. */
+/* The scales and halves of block `block` of row `row`. */
 template <class Form>
-__device__ __forceinline__ BlockRaw block_load(const BlockParts &w, int row, int block)
+__device__ __forceinline__ void block_load_scales(BlockRaw &raw, const BlockParts &w, int row,
+                                                  int block)
 {
-    BlockRaw raw = {};
     int64_t at = static_cast<int64_t>(row) * (w.n_columns / 32) + block;
     int64_t unit =
         static_cast<int64_t>(row) * (w.n_columns / Form::unit) + block / (Form::unit / 32);
-    block_load_plane<Form::bytes0>(raw.low, w.part[0] + at * Form::bytes0);
-    block_load_plane<Form::bytes1>(raw.high, w.part[1] + at * Form::bytes1);
     if (Form::n_scale_bytes == 4)
         raw.scales = __ldg(reinterpret_cast<const unsigned *>(w.part[2]) + at);
     else if (Form::n_scale_bytes == 2)
@@ -65,6 +63,17 @@ __device__ __forceinline__ BlockRaw block_load(const BlockParts &w, int row, int
         raw.halves = __ldg(reinterpret_cast<const unsigned *>(w.part[3]) + unit);
     else
         raw.halves = __ldg(reinterpret_cast<const unsigned short *>(w.part[3]) + unit);
+}
+
+/* Block `block` of row `row`. */
+template <class Form>
+__device__ __forceinline__ BlockRaw block_load(const BlockParts &w, int row, int block)
+{
+    BlockRaw raw = {};
+    int64_t at = static_cast<int64_t>(row) * (w.n_columns / 32) + block;
+    block_load_plane<Form::bytes0>(raw.low, w.part[0] + at * Form::bytes0);
+    block_load_plane<Form::bytes1>(raw.high, w.part[1] + at * Form::bytes1);
+    block_load_scales<Form>(raw, w, row, block);
     return raw;
 }
 
@@ -84,14 +93,17 @@ template <class Form> __device__ __forceinline__ uint32_t block_word(const Block
         word |= ((raw.high[0] >> g) & 0x01010101u) << Form::low;
     return word;
 }
-/* The same as signed values. */
-template <class Form> __device__ __forceinline__ uint32_t block_signed(const BlockRaw &raw, int g)
+/* Four stored values as signed ones. */
+template <class Form> __device__ __forceinline__ uint32_t block_offset(uint32_t word)
 {
-    uint32_t word = block_word<Form>(raw, g);
     if (Form::offset == 0)
         return word;
     /* No byte borrows from its neighbour, because bit 7 of each is set meanwhile. */
     return ((word | 0x80808080u) - 0x01010101u * Form::offset) ^ 0x80808080u;
+}
+template <class Form> __device__ __forceinline__ uint32_t block_signed(const BlockRaw &raw, int g)
+{
+    return block_offset<Form>(block_word<Form>(raw, g));
 }
 
 __device__ __forceinline__ float block_byte(uint32_t word, int i)

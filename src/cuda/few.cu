@@ -1,5 +1,6 @@
-/* Products of few rows (CUDA_CLASS_FEW). A warp reads each weight of its outputs once for up to
- * eight rows of activations, decodes it in registers and adds up in 32 partial sums, one a lane.
+/* Products of few rows (CUDA_CLASS_FEW) with integer and F32 weights. A warp reads each weight of
+ * its outputs once for up to eight rows of activations, decodes it in registers and adds up in 32
+ * partial sums, one a lane.
  *
  * The order of summation is that of kernels.h. The numbers of outputs and rows that share a warp
  * change no bit, because each sum has its own accumulator. */
@@ -114,32 +115,23 @@ template <class Form> static bool launch_blocks(struct cuda_stream *stream, cons
 
 bool cuda_few_blocks(struct cuda_stream *stream, int type, const ProductView &p)
 {
+    if (p.n_rows > 8)
+        return cuda_few_tiles(stream, type, p);
     return block_dispatch(type,
                           [&](auto form) { return launch_blocks<decltype(form)>(stream, p); });
 }
 
-/* ---- Floats. ---- */
+/* ---- F32. ---- */
 
 /* Eight weights from column 8 * chunk of an output on. */
-template <int Type>
 __device__ __forceinline__ void load_weights(const BlockParts &w, int output, int chunk,
                                              float (&out)[8])
 {
     int64_t at = (static_cast<int64_t>(output) * ((w.n_columns + 7) / 8) + chunk) * 8;
-    if (Type == CUDA_F32) {
-        const float4 *from = reinterpret_cast<const float4 *>(w.part[0] + at * 4);
-        float4 a = __ldg(from), b = __ldg(from + 1);
-        out[0] = a.x, out[1] = a.y, out[2] = a.z, out[3] = a.w;
-        out[4] = b.x, out[5] = b.y, out[6] = b.z, out[7] = b.w;
-        return;
-    }
-    uint4 v = __ldg(reinterpret_cast<const uint4 *>(w.part[0] + at * 2));
-    const uint32_t words[4] = { v.x, v.y, v.z, v.w };
-#pragma unroll
-    for (int i = 0; i < 8; i++) {
-        uint16_t bits = static_cast<uint16_t>(words[i / 2] >> (16 * (i & 1)));
-        out[i] = Type == CUDA_F16 ? math_of_half(bits) : math_of_bf16(bits);
-    }
+    const float4 *from = reinterpret_cast<const float4 *>(w.part[0] + at * 4);
+    float4 a = __ldg(from), b = __ldg(from + 1);
+    out[0] = a.x, out[1] = a.y, out[2] = a.z, out[3] = a.w;
+    out[4] = b.x, out[5] = b.y, out[6] = b.z, out[7] = b.w;
 }
 
 /* Eight activations; what lies behind the last column is not used. */
@@ -158,7 +150,7 @@ __device__ __forceinline__ void load_activations(const float *x, int chunk, int 
         out[i] = chunk * 8 + i < n_columns ? x[chunk * 8 + i] : 0.0f;
 }
 
-template <int Type, int Outputs, int Rows>
+template <int Outputs, int Rows>
 __global__ void __launch_bounds__(THREADS) few_floats_kernel(ProductView p)
 {
     int lane = threadIdx.x % 32, n_chunks = (p.weight.n_columns + 7) / 8;
@@ -175,7 +167,7 @@ __global__ void __launch_bounds__(THREADS) few_floats_kernel(ProductView p)
         float w[Outputs][8];
 #pragma unroll
         for (int o = 0; o < Outputs; o++)
-            load_weights<Type>(p.weight, min(first_output + o, p.weight.n_rows - 1), c, w[o]);
+            load_weights(p.weight, min(first_output + o, p.weight.n_rows - 1), c, w[o]);
 #pragma unroll
         for (int r = 0; r < Rows; r++) {
             float x[8];
@@ -190,22 +182,13 @@ __global__ void __launch_bounds__(THREADS) few_floats_kernel(ProductView p)
     finish(p, sums, first_output, first_row);
 }
 
-template <int Type> static bool launch_floats(struct cuda_stream *stream, const ProductView &p)
+bool cuda_few_floats(struct cuda_stream *stream, const ProductView &p)
 {
     if (p.n_rows == 1)
-        return LAUNCH((few_floats_kernel<Type, 4, 1>), (grid_of<4, 1>(p)), THREADS, 0, stream, p);
+        return LAUNCH((few_floats_kernel<4, 1>), (grid_of<4, 1>(p)), THREADS, 0, stream, p);
     if (p.n_rows == 2)
-        return LAUNCH((few_floats_kernel<Type, 4, 2>), (grid_of<4, 2>(p)), THREADS, 0, stream, p);
+        return LAUNCH((few_floats_kernel<4, 2>), (grid_of<4, 2>(p)), THREADS, 0, stream, p);
     if (p.n_rows <= 4)
-        return LAUNCH((few_floats_kernel<Type, 4, 4>), (grid_of<4, 4>(p)), THREADS, 0, stream, p);
-    return LAUNCH((few_floats_kernel<Type, 4, 8>), (grid_of<4, 8>(p)), THREADS, 0, stream, p);
-}
-
-bool cuda_few_floats(struct cuda_stream *stream, int type, const ProductView &p)
-{
-    if (type == CUDA_F32)
-        return launch_floats<CUDA_F32>(stream, p);
-    if (type == CUDA_F16)
-        return launch_floats<CUDA_F16>(stream, p);
-    return launch_floats<CUDA_BF16>(stream, p);
+        return LAUNCH((few_floats_kernel<4, 4>), (grid_of<4, 4>(p)), THREADS, 0, stream, p);
+    return LAUNCH((few_floats_kernel<4, 8>), (grid_of<4, 8>(p)), THREADS, 0, stream, p);
 }

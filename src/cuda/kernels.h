@@ -14,9 +14,10 @@
  * depend neither on other rows, nor on n_rows, nor on the number of multiprocessors. FP contraction
  * is off, so kernels fuse exactly where they write fmaf.
  *
- *   CLASS_FEW (generated rows)  a sum over K is 32 partial sums: lane l takes the chunks l, l + 32
- *       and so on (8 columns of float weights, a block of 32 of integers), upwards, by fmaf. They
- *       are folded by halves: 16, 8, 4, 2, 1.
+ *   CLASS_FEW (generated rows)  integers and F32: a sum over K is 32 partial sums: lane l takes the
+ *       chunks l, l + 32 and so on (8 columns of F32, a block of 32 of integers), upwards, by fmaf.
+ *       They are folded by halves: 16, 8, 4, 2, 1. F16 and BF16: an activation is the sum of two
+ *       halves, and tensor cores add up as few_halves.cu says.
  *   CLASS_MANY (prompt rows)  integers: the arithmetic of compute.h, the same bits as the CPU's.
  *       F16 and BF16: activations are rounded to the weights' type (F16: after a division by a
  *       power of two that brings the row's largest magnitude into [2^14, 2^15)), and tensor cores

@@ -44,15 +44,17 @@ __global__ void __launch_bounds__(THREADS)
 
 /* ---- 16-bit floats. ---- */
 
+/* low_at: elements from the high to the low ones, 0: there are none. */
 template <bool IsF16>
 __global__ void __launch_bounds__(THREADS)
-    prepare_halves_kernel(struct cuda_rows src, uint16_t *__restrict__ to,
+    prepare_halves_kernel(struct cuda_rows src, uint16_t *__restrict__ to, int64_t low_at,
                           float *__restrict__ divisors)
 {
     __shared__ uint32_t maxima[THREADS / 32];
     const float *x = src.at + blockIdx.x * src.stride;
     int n = (src.width + 7) / 8 * 8;
     float factor = 1.0f;
+    to += static_cast<int64_t>(blockIdx.x) * n;
     if (IsF16) {
         uint32_t magnitude = 0;
         for (int i = threadIdx.x; i < src.width; i += THREADS)
@@ -70,8 +72,12 @@ __global__ void __launch_bounds__(THREADS)
     }
     for (int i = threadIdx.x; i < n; i += THREADS) {
         float value = i < src.width ? x[i] * factor : 0.0f;
-        to[static_cast<int64_t>(blockIdx.x) * n + i] =
-            IsF16 ? math_to_half(value) : math_to_bf16(value);
+        uint16_t high = IsF16 ? math_to_half(value) : math_to_bf16(value);
+        to[i] = high;
+        if (low_at == 0)
+            continue;
+        float rest = value - (IsF16 ? math_of_half(high) : math_of_bf16(high));
+        to[low_at + i] = IsF16 ? math_to_half(rest) : math_to_bf16(rest);
     }
 }
 
@@ -92,11 +98,15 @@ bool cuda_matrix_prepare(struct cuda_stream *stream, const struct cuda_rows *src
     }
     uint16_t *halves = reinterpret_cast<uint16_t *>(bytes);
     float *divisors = reinterpret_cast<float *>(behind);
-    if (kind == CUDA_PREPARED_F16)
+    int64_t low_at = 0;
+    if (cuda_matrix_is_split(kind))
+        low_at = static_cast<int64_t>(cuda_matrix_prepared_rows(kind, src->n_rows, src->width) /
+                                      sizeof(uint16_t));
+    if (kind == CUDA_PREPARED_F16 || kind == CUDA_PREPARED_SPLIT_F16)
         return LAUNCH((prepare_halves_kernel<true>), src->n_rows, THREADS, 0, stream, *src, halves,
-                      divisors);
+                      low_at, divisors);
     return LAUNCH((prepare_halves_kernel<false>), src->n_rows, THREADS, 0, stream, *src, halves,
-                  divisors);
+                  low_at, divisors);
 }
 
 /* ---- Products. ---- */
@@ -113,8 +123,9 @@ static ProductView view_of(const struct cuda_product *p, enum cuda_prepared kind
         const unsigned char *behind =
             prepared + cuda_matrix_prepared_at(kind, p->src.n_rows, p->src.width);
         view.blocks = reinterpret_cast<const struct cuda_block *>(behind);
-        view.divisors =
-            kind == CUDA_PREPARED_F16 ? reinterpret_cast<const float *>(behind) : nullptr;
+        view.divisors = reinterpret_cast<const float *>(behind);
+        view.low_at =
+            static_cast<int64_t>(cuda_matrix_prepared_rows(kind, p->src.n_rows, p->src.width));
     }
     view.rows = p->rows;
     view.n_rows = p->n_rows;
@@ -141,7 +152,10 @@ bool cuda_matrix_product(struct cuda_stream *stream, const struct cuda_product *
     ProductView view = view_of(p, kind);
     switch (kind) {
     case CUDA_PREPARED_FLOATS:
-        return cuda_few_floats(stream, type, view);
+        return cuda_few_floats(stream, view);
+    case CUDA_PREPARED_SPLIT_F16:
+    case CUDA_PREPARED_SPLIT_BF16:
+        return cuda_few_halves(stream, type, view);
     case CUDA_PREPARED_BLOCKS:
         return p->row_class == CUDA_CLASS_FEW ? cuda_few_blocks(stream, type, view)
                                               : cuda_tile_blocks(stream, type, view);

@@ -11,6 +11,11 @@ enum cuda_prepared {
                              n_columns, then at a multiple of 64 bytes (n_rows) floats: what a row
                              was divided by */
     CUDA_PREPARED_BF16,   /* the same without the floats */
+    /* The same, where an activation is the sum of two: behind the rows of the high ones, at a
+     * multiple of 64 bytes, lie as many of the low ones. */
+    CUDA_PREPARED_SPLIT_F16,
+    CUDA_PREPARED_SPLIT_BF16,
+    CUDA_PREPARED_KINDS,
 };
 struct cuda_block {
     float scale;
@@ -21,17 +26,31 @@ static inline enum cuda_prepared cuda_matrix_wants(int32_t type, enum cuda_class
 {
     if (type > CUDA_BF16)
         return CUDA_PREPARED_BLOCKS;
-    if (row_class == CUDA_CLASS_FEW || type == CUDA_F32)
+    if (type == CUDA_F32)
         return CUDA_PREPARED_FLOATS;
+    if (row_class == CUDA_CLASS_FEW)
+        return type == CUDA_F16 ? CUDA_PREPARED_SPLIT_F16 : CUDA_PREPARED_SPLIT_BF16;
     return type == CUDA_F16 ? CUDA_PREPARED_F16 : CUDA_PREPARED_BF16;
+}
+static inline bool cuda_matrix_is_split(enum cuda_prepared kind)
+{
+    return kind == CUDA_PREPARED_SPLIT_F16 || kind == CUDA_PREPARED_SPLIT_BF16;
+}
+/* Bytes of the rows, or of the high ones alone. */
+static inline size_t cuda_matrix_prepared_rows(enum cuda_prepared kind, int32_t n_rows,
+                                               int32_t n_columns)
+{
+    size_t n_bytes = ((size_t)n_columns + 7) / 8 * 16;
+    if (kind == CUDA_PREPARED_BLOCKS)
+        n_bytes = (size_t)n_columns;
+    return ((size_t)n_rows * n_bytes + 63) / 64 * 64;
 }
 /* Where the blocks or the floats lie, and all bytes of n_rows prepared rows. */
 static inline size_t cuda_matrix_prepared_at(enum cuda_prepared kind, int32_t n_rows,
                                              int32_t n_columns)
 {
-    size_t columns =
-        kind == CUDA_PREPARED_BLOCKS ? (size_t)n_columns : ((size_t)n_columns + 7) / 8 * 16;
-    return ((size_t)n_rows * columns + 63) / 64 * 64;
+    size_t n = cuda_matrix_prepared_rows(kind, n_rows, n_columns);
+    return cuda_matrix_is_split(kind) ? 2 * n : n;
 }
 static inline size_t cuda_matrix_prepared_bytes(enum cuda_prepared kind, int32_t n_rows,
                                                 int32_t n_columns)
@@ -41,7 +60,8 @@ static inline size_t cuda_matrix_prepared_bytes(enum cuda_prepared kind, int32_t
         return 0;
     if (kind == CUDA_PREPARED_BLOCKS)
         return n + rows * ((size_t)n_columns / 32) * sizeof(struct cuda_block);
-    return kind == CUDA_PREPARED_F16 ? n + rows * sizeof(float) : n;
+    bool is_f16 = kind == CUDA_PREPARED_F16 || kind == CUDA_PREPARED_SPLIT_F16;
+    return is_f16 ? n + rows * sizeof(float) : n;
 }
 /* Prepares all rows of src. `to` has cuda_matrix_prepared_bytes, at a multiple of 64. BLOCKS: width
  * is a multiple of 32. */

@@ -10,6 +10,7 @@ struct ProductView {
     const float *x; /* FLOATS: registers */
     int64_t x_stride;
     const unsigned char *prepared; /* BLOCKS: the int8 values; F16, BF16: the rows */
+    int64_t low_at;                /* split rows: bytes from the high ones to the low ones */
     const struct cuda_block *blocks;
     const float *divisors; /* F16: (rows of src) */
     const int32_t *rows;
@@ -44,8 +45,11 @@ __device__ __forceinline__ int product_chunk(int row, int chunk)
     return row * 64 + ((chunk ^ (row >> 1 & 3)) << 4);
 }
 
-/* few.cu, tile_blocks.cu and tile_halves.cu; weight types as their names say. */
-bool cuda_few_floats(struct cuda_stream *stream, int type, const ProductView &view);
+/* few.cu and so on; weight types as their names say. */
+bool cuda_few_floats(struct cuda_stream *stream, const ProductView &view); /* F32 */
+bool cuda_few_halves(struct cuda_stream *stream, int type, const ProductView &view);
 bool cuda_few_blocks(struct cuda_stream *stream, int type, const ProductView &view);
+/* The same bits as cuda_few_blocks, quicker for more than 8 rows. */
+bool cuda_few_tiles(struct cuda_stream *stream, int type, const ProductView &view);
 bool cuda_tile_blocks(struct cuda_stream *stream, int type, const ProductView &view);
 bool cuda_tile_halves(struct cuda_stream *stream, int type, const ProductView &view);

@@ -6,7 +6,7 @@
 
 /* Attention splits a context into pieces. Rows go in groups whose pieces find room in so many
  * bytes; a row whose own do not has the scratch grow. */
-enum { SCRATCH_BYTES = 8 << 20, USUAL_POSITIONS = 4096, PREPARED_KINDS = 4 };
+enum { SCRATCH_BYTES = 8 << 20, USUAL_POSITIONS = 4096 };
 
 static int64_t take(struct cuda_workspace_layout *layout, int64_t n_bytes)
 {
@@ -21,7 +21,7 @@ static int64_t prepared_bytes(const struct compute_program *program, struct comp
     int64_t most = 0;
     for (int i = 0; i < program->n_registers; i++) {
         int32_t n_rows = program->is_logit_rows[i] ? sizes.n_logit_rows : sizes.n_rows;
-        for (int kind = 0; kind < PREPARED_KINDS; kind++)
+        for (int kind = 0; kind < CUDA_PREPARED_KINDS; kind++)
             most = max_i64(most, (int64_t)cuda_matrix_prepared_bytes((enum cuda_prepared)kind,
                                                                      n_rows, program->widths[i]));
     }

@@ -40,6 +40,10 @@ FAULTS = [  # what it is, file, a piece of it, what replaces it, the program tha
     ("one candidate too many among equals", "draw.cu", "rank < n_at", "rank <= n_at", "draw"),
     ("a missing barrier ahead of the walk over tiles", "draw.cu", "    __syncthreads();\n    if (threadIdx.x == 0) {\n        int equal_weight",
      "    if (threadIdx.x == 0) {\n        int equal_weight", "draw_race"),
+    ("a missing barrier ahead of the fold over warps", "few_tiles.cu", "    __syncthreads();\n", "", "matrix_race"),
+    ("a missing barrier ahead of the fold over warps", "few_halves.cu", "    __syncthreads();\n", "", "matrix_race"),
+    ("a partial sum that is added twice", "few_tiles.cu", "warp + 8 * half_of + 16", "warp + 8 * half_of", "matrix"),
+    ("columns behind the last one", "few_halves.cu", "bool is_in = eight + t < n_eights;", "bool is_in = true;", "matrix"),
     ("a sum of half a block", "matrix.cu", "sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 2);", "", "matrix"),
 ]
 

@@ -1,8 +1,9 @@
 /* GPUs, by way of a plug-in that is opened at run time, so that one program starts with and without
  * a driver. */
 #pragma once
-#include "compute/device.h"
 #include "core/device.h"
+
+struct compute_device;
 
 /* Opens the GPU. Where spec->memory_bytes is 0, it becomes most of what the GPU has free.
  * STATUS_UNSUPPORTED with a sentence when the plug-in, the driver or the GPU is missing. The

@@ -19,28 +19,28 @@ static enum status memory_open(void *self, const struct compute_memory_options *
 {
     struct cuda *cuda = self;
     cuda_driver_enter(cuda->driver);
-    return cuda_memory_open(cuda->driver, options, out, fault);
+    return cuda_object_open(cuda->driver, options, out, fault);
 }
 
 static void memory_close(void *self, struct compute_memory *memory)
 {
     struct cuda *cuda = self;
     cuda_driver_enter(cuda->driver);
-    cuda_memory_close(cuda->driver, memory);
+    cuda_object_close(cuda->driver, memory);
 }
 
 static bool memory_back(void *self, struct compute_memory *memory, int64_t from, int64_t to)
 {
     struct cuda *cuda = self;
     cuda_driver_enter(cuda->driver);
-    return cuda_memory_back(cuda->driver, memory, from, to);
+    return cuda_object_back(cuda->driver, memory, from, to);
 }
 
 static void memory_drop(void *self, struct compute_memory *memory, int64_t from, int64_t to)
 {
     struct cuda *cuda = self;
     cuda_driver_enter(cuda->driver);
-    cuda_memory_drop(cuda->driver, memory, from, to);
+    cuda_object_drop(cuda->driver, memory, from, to);
 }
 
 /* ---- Weights. ---- */
@@ -64,12 +64,12 @@ static enum status bind(void *self, const struct tensor *tensor, struct compute_
                         int64_t at, struct compute_weight **out, struct fault *fault)
 {
     struct cuda *cuda = self;
-    const struct cuda_memory *m = (const struct cuda_memory *)memory;
+    const struct cuda_object *m = (const struct cuda_object *)memory;
     int64_t n_bytes = packed_bytes(self, tensor);
     CHECK(at % 64 == 0 && at + n_bytes <= memory->n_bytes && !memory->is_host);
     cuda_driver_enter(cuda->driver);
     if (m->host != NULL && !cuda_load_bytes(&cuda->load, m->host->base + at,
-                                            (struct cuda_memory_part){ memory, at }, n_bytes))
+                                            (struct cuda_object_part){ memory, at }, n_bytes))
         return fault_set(fault, STATUS_IO, "the GPU was lost while a weight was copied to it");
     struct compute_weight *weight = mem_take(sizeof(*weight));
     weight->matrix = (struct cuda_matrix){ memory->base + at, (int32_t)tensor->dtype,

@@ -13,9 +13,6 @@
 #pragma once
 #include "base/status.h"
 #include <stdint.h>
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 struct cuda_driver;
 struct cuda_stream; /* is a CUstream */
@@ -86,7 +83,3 @@ struct cuda_graph *cuda_driver_captured(struct cuda_driver *driver, struct cuda_
 bool cuda_driver_replay(struct cuda_driver *driver, struct cuda_graph *graph,
                         struct cuda_stream *stream);
 void cuda_driver_graph_close(struct cuda_driver *driver, struct cuda_graph *graph);
-
-#ifdef __cplusplus
-}
-#endif

@@ -10,7 +10,7 @@ enum status cuda_inputs_open_device(struct cuda_driver *driver, struct compute_m
 {
     const struct compute_memory_options options = { .n_bytes = INPUT_BYTES_MAX,
                                                     .is_reserved = true };
-    return cuda_memory_open(driver, &options, out, fault);
+    return cuda_object_open(driver, &options, out, fault);
 }
 
 enum status cuda_inputs_open(struct cuda_inputs *inputs, struct cuda_driver *driver,
@@ -20,12 +20,12 @@ enum status cuda_inputs_open(struct cuda_inputs *inputs, struct cuda_driver *dri
                                                     .is_host = true,
                                                     .is_reserved = true };
     *inputs = (struct cuda_inputs){ .driver = driver, .device = device };
-    return cuda_memory_open(driver, &options, &inputs->host, fault);
+    return cuda_object_open(driver, &options, &inputs->host, fault);
 }
 
 void cuda_inputs_close(struct cuda_inputs *inputs)
 {
-    cuda_memory_close(inputs->driver, inputs->host);
+    cuda_object_close(inputs->driver, inputs->host);
 }
 
 void *cuda_inputs_room(struct cuda_inputs *inputs, int64_t n, int64_t element_bytes,
@@ -35,8 +35,8 @@ void *cuda_inputs_room(struct cuda_inputs *inputs, int64_t n, int64_t element_by
     *device = NULL;
     bool fits = n >= 0 && n <= (INPUT_BYTES_MAX - at) / element_bytes;
     int64_t end = fits ? at + n * element_bytes : 0;
-    fits = fits && cuda_memory_back(inputs->driver, inputs->host, at, end) &&
-           cuda_memory_back(inputs->driver, inputs->device, at, end);
+    fits = fits && cuda_object_back(inputs->driver, inputs->host, at, end) &&
+           cuda_object_back(inputs->driver, inputs->device, at, end);
     if (!fits) {
         inputs->is_full = true;
         return NULL;
@@ -58,9 +58,9 @@ const void *cuda_inputs_add(struct cuda_inputs *inputs, const void *from, int64_
 
 bool cuda_inputs_send(struct cuda_inputs *inputs, struct cuda_stream *stream)
 {
-    const struct cuda_memory_part to = { inputs->device, inputs->n_sent };
-    const struct cuda_memory_part from = { inputs->host, inputs->n_sent };
+    const struct cuda_object_part to = { inputs->device, inputs->n_sent };
+    const struct cuda_object_part from = { inputs->host, inputs->n_sent };
     int64_t n = inputs->n_bytes - inputs->n_sent;
     inputs->n_sent = inputs->n_bytes;
-    return !inputs->is_full && cuda_memory_copy(inputs->driver, stream, to, from, n);
+    return !inputs->is_full && cuda_object_copy(inputs->driver, stream, to, from, n);
 }

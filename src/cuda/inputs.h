@@ -1,7 +1,7 @@
 /* What a pass tells the GPU, gathered in pinned host memory and copied at once to an equal place in
  * GPU memory. Both sides are ranges that only ever grow, so no address changes. */
 #pragma once
-#include "cuda/memory.h"
+#include "cuda/object.h"
 
 struct cuda_inputs {
     struct cuda_driver *driver;

@@ -33,9 +33,9 @@ static bool submit_copy(struct cuda_lane *lane, const struct compute_copy *copy)
 {
     for (int32_t i = 0; i < copy->n_parts; i++) {
         const struct copy_part *part = &copy->parts[i];
-        if (!cuda_memory_copy(lane->driver, lane->stream,
-                              (struct cuda_memory_part){ copy->to, part->to },
-                              (struct cuda_memory_part){ copy->from, part->from }, part->n_bytes))
+        if (!cuda_object_copy(lane->driver, lane->stream,
+                              (struct cuda_object_part){ copy->to, part->to },
+                              (struct cuda_object_part){ copy->from, part->from }, part->n_bytes))
             return false;
     }
     return true;
@@ -162,7 +162,7 @@ static enum status open_flight(struct cuda_lane *lane, struct cuda_flight *fligh
                                                     .is_reserved = true };
     enum status status = cuda_inputs_open(&flight->inputs, lane->driver, lane->inputs, fault);
     if (status == STATUS_OK)
-        status = cuda_memory_open(lane->driver, &results, &flight->results, fault);
+        status = cuda_object_open(lane->driver, &results, &flight->results, fault);
     flight->event = cuda_driver_event_open(lane->driver);
     if (status == STATUS_OK && flight->event == NULL)
         status = fault_set(fault, STATUS_UNSUPPORTED, "the GPU opens no event");
@@ -173,11 +173,11 @@ static void close_buffers(struct cuda_lane *lane)
 {
     for (int i = 0; i < CUDA_LANE_FLIGHTS; i++) {
         cuda_driver_event_close(lane->driver, lane->flights[i].event);
-        cuda_memory_close(lane->driver, lane->flights[i].results);
+        cuda_object_close(lane->driver, lane->flights[i].results);
         cuda_inputs_close(&lane->flights[i].inputs);
     }
     cuda_driver_stream_close(lane->driver, lane->stream);
-    cuda_memory_close(lane->driver, lane->inputs);
+    cuda_object_close(lane->driver, lane->inputs);
 }
 
 enum status cuda_lane_open(struct cuda_lane *lane, struct cuda_driver *driver,

@@ -29,5 +29,5 @@ inline bool cuda_is_launched()
      ((kernel<<<(grid), (block), (shared_bytes), (cudaStream_t)(stream)>>>(__VA_ARGS__)),          \
       cuda_is_launched()))
 #else
-#include "emulate/emulate.h"
+#include <emulate/emulate.h>
 #endif

@@ -10,7 +10,7 @@ enum status cuda_load_open(struct cuda_load *load, struct cuda_driver *driver, s
 {
     const struct compute_memory_options options = { .n_bytes = 2 * HALF_BYTES, .is_host = true };
     *load = (struct cuda_load){ .driver = driver, .lock = lock_open() };
-    enum status status = cuda_memory_open(driver, &options, &load->staging, fault);
+    enum status status = cuda_object_open(driver, &options, &load->staging, fault);
     load->stream = cuda_driver_stream_open(driver);
     load->events[0] = cuda_driver_event_open(driver);
     load->events[1] = cuda_driver_event_open(driver);
@@ -27,7 +27,7 @@ void cuda_load_close(struct cuda_load *load)
     cuda_driver_stream_close(load->driver, load->stream);
     cuda_driver_event_close(load->driver, load->events[0]);
     cuda_driver_event_close(load->driver, load->events[1]);
-    cuda_memory_close(load->driver, load->staging);
+    cuda_object_close(load->driver, load->staging);
     lock_close(load->lock);
 }
 
@@ -40,10 +40,10 @@ static unsigned char *free_half(struct cuda_load *load)
     return load->staging->base + (int64_t)load->half * HALF_BYTES;
 }
 
-static bool send(struct cuda_load *load, struct cuda_memory_part to, int64_t n_bytes)
+static bool send(struct cuda_load *load, struct cuda_object_part to, int64_t n_bytes)
 {
-    const struct cuda_memory_part from = { load->staging, (int64_t)load->half * HALF_BYTES };
-    return cuda_memory_copy(load->driver, load->stream, to, from, n_bytes) &&
+    const struct cuda_object_part from = { load->staging, (int64_t)load->half * HALF_BYTES };
+    return cuda_object_copy(load->driver, load->stream, to, from, n_bytes) &&
            cuda_driver_record(load->driver, load->events[load->half], load->stream);
 }
 
@@ -53,7 +53,7 @@ static bool end(struct cuda_load *load)
            cuda_driver_wait(load->driver, load->events[1]);
 }
 
-bool cuda_load_bytes(struct cuda_load *load, const void *from, struct cuda_memory_part to,
+bool cuda_load_bytes(struct cuda_load *load, const void *from, struct cuda_object_part to,
                      int64_t n_bytes)
 {
     bool is_well = true;
@@ -63,7 +63,7 @@ bool cuda_load_bytes(struct cuda_load *load, const void *from, struct cuda_memor
         unsigned char *half = free_half(load);
         if (half != NULL)
             memcpy(half, (const unsigned char *)from + at, (size_t)n);
-        is_well = half != NULL && send(load, (struct cuda_memory_part){ to.memory, to.at + at }, n);
+        is_well = half != NULL && send(load, (struct cuda_object_part){ to.memory, to.at + at }, n);
     }
     is_well = end(load) && is_well;
     lock_put(load->lock);
@@ -72,7 +72,7 @@ bool cuda_load_bytes(struct cuda_load *load, const void *from, struct cuda_memor
 
 /* One part of all rows, as many rows at a time as a half holds. */
 static bool send_part(struct cuda_load *load, const struct tensor *tensor, int part,
-                      int64_t row_bytes, struct cuda_memory_part to)
+                      int64_t row_bytes, struct cuda_object_part to)
 {
     int64_t n_at_once = HALF_BYTES / row_bytes;
     bool is_well = true;
@@ -82,7 +82,7 @@ static bool send_part(struct cuda_load *load, const struct tensor *tensor, int p
         for (int64_t i = 0; i < n && half != NULL; i++)
             cuda_pack_row(tensor, part, (int32_t)(row + i), half + i * row_bytes);
         is_well = half != NULL &&
-                  send(load, (struct cuda_memory_part){ to.memory, to.at + row * row_bytes },
+                  send(load, (struct cuda_object_part){ to.memory, to.at + row * row_bytes },
                        n * row_bytes);
     }
     return is_well;
@@ -91,7 +91,7 @@ static bool send_part(struct cuda_load *load, const struct tensor *tensor, int p
 enum status cuda_load_tensor(struct cuda_load *load, const struct tensor *tensor,
                              struct compute_memory *memory, int64_t at, struct fault *fault)
 {
-    struct cuda_memory *m = (struct cuda_memory *)memory;
+    struct cuda_object *m = (struct cuda_object *)memory;
     enum status status = cuda_pack_check(tensor, fault);
     if (status != STATUS_OK)
         return status;
@@ -110,7 +110,7 @@ enum status cuda_load_tensor(struct cuda_load *load, const struct tensor *tensor
                                tensor->n_columns);
         else if (layout.row_bytes[part] > 0)
             is_well = send_part(load, tensor, part, layout.row_bytes[part],
-                                (struct cuda_memory_part){ memory, at + layout.at[part] });
+                                (struct cuda_object_part){ memory, at + layout.at[part] });
     }
     is_well = end(load) && is_well;
     lock_put(load->lock);

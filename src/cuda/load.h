@@ -3,7 +3,7 @@
 #pragma once
 #include "base/team.h"
 #include "core/tensor.h"
-#include "cuda/memory.h"
+#include "cuda/object.h"
 
 struct cuda_load {
     struct cuda_driver *driver;
@@ -22,5 +22,5 @@ enum status cuda_load_tensor(struct cuda_load *load, const struct tensor *tensor
                              struct fault *fault) MUST_USE;
 /* Copies bytes of host memory to GPU memory, and waits until they are there. False: the GPU is
  * lost. */
-bool cuda_load_bytes(struct cuda_load *load, const void *from, struct cuda_memory_part to,
+bool cuda_load_bytes(struct cuda_load *load, const void *from, struct cuda_object_part to,
                      int64_t n_bytes);

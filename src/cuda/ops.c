@@ -142,7 +142,7 @@ static bool attend_groups(struct cuda_ops *ops, struct cuda_attend *attend,
     int64_t row_bytes = (int64_t)cuda_kernels_attend_bytes(1, program->n_heads, program->head_dim,
                                                            ops->n_positions_max);
     int64_t n_at_once = max_i64(1, min_i64(w->scratch_bytes / row_bytes, UINT16_MAX));
-    if (!cuda_memory_back(ops->driver, w->scratch, 0, max_i64(row_bytes, w->scratch_bytes)))
+    if (!cuda_object_back(ops->driver, w->scratch, 0, max_i64(row_bytes, w->scratch_bytes)))
         return false;
     for (int32_t at = 0; at < split->n[row_class]; at += (int32_t)n_at_once) {
         attend->rows = split->rows[row_class] + at;

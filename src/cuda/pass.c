@@ -282,7 +282,7 @@ bool cuda_pass_collect(struct cuda_lane *lane, struct cuda_flight *flight,
     struct results r = results_of(pass);
     int64_t n = pass->n_logit_rows;
     if (r.n_bytes > CUDA_PASS_RESULT_BYTES_MAX ||
-        !cuda_memory_back(lane->driver, flight->results, 0, r.n_bytes))
+        !cuda_object_back(lane->driver, flight->results, 0, r.n_bytes))
         return false;
     const struct {
         bool is_wanted;
@@ -295,9 +295,9 @@ bool cuda_pass_collect(struct cuda_lane *lane, struct cuda_flight *flight,
     };
     for (size_t i = 0; i < COUNT_OF(parts); i++)
         if (parts[i].is_wanted &&
-            !cuda_memory_copy(lane->driver, lane->stream,
-                              (struct cuda_memory_part){ flight->results, parts[i].to },
-                              (struct cuda_memory_part){ w->memory, parts[i].from },
+            !cuda_object_copy(lane->driver, lane->stream,
+                              (struct cuda_object_part){ flight->results, parts[i].to },
+                              (struct cuda_object_part){ w->memory, parts[i].from },
                               parts[i].n_bytes))
             return false;
     return true;

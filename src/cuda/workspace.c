@@ -6,7 +6,7 @@
 
 /* Attention splits a context into pieces. Rows go in groups whose pieces find room in so many
  * bytes; a row whose own do not has the scratch grow. */
-enum { SCRATCH_BYTES = 8 << 20 };
+enum { SCRATCH_BYTES = 8 << 20, USUAL_POSITIONS = 4096 };
 
 static int64_t take(struct cuda_workspace_layout *layout, int64_t n_bytes)
 {
@@ -50,11 +50,19 @@ static void plan(const struct compute_program *program, struct compute_sizes siz
     layout->logprobs = take(layout, n_logits * (int64_t)sizeof(struct cuda_logprobs));
 }
 
+/* For all rows over a usual context, but no more than a bound; one row of it in any case. */
+static int64_t scratch_bytes(const struct compute_program *program, struct compute_sizes sizes)
+{
+    int64_t row_bytes =
+        (int64_t)cuda_kernels_attend_bytes(1, program->n_heads, program->head_dim, USUAL_POSITIONS);
+    return max_i64(row_bytes, min_i64(row_bytes * sizes.n_rows, SCRATCH_BYTES));
+}
+
 int64_t cuda_workspace_bytes(const struct compute_program *program, struct compute_sizes sizes)
 {
     struct cuda_workspace_layout layout;
     plan(program, sizes, &layout);
-    return layout.n_bytes + SCRATCH_BYTES;
+    return layout.n_bytes + scratch_bytes(program, sizes);
 }
 
 static enum status check(const struct compute_program *program, struct fault *fault)
@@ -82,17 +90,17 @@ static bool fill(struct cuda_load *load, struct cuda_workspace *w)
     for (int i = 0; i < program->n_ropes; i++)
         is_well = is_well &&
                   cuda_load_bytes(load, program->ropes[i].inverse_frequencies,
-                                  (struct cuda_memory_part){ w->memory, w->layout.frequencies[i] },
+                                  (struct cuda_object_part){ w->memory, w->layout.frequencies[i] },
                                   program->n_rope_dims / 2 * 4);
     for (int64_t at = 0; at < n_zeros && is_well; at += (int64_t)sizeof(zeros))
         is_well = cuda_load_bytes(load, zeros,
-                                  (struct cuda_memory_part){ w->memory, w->layout.counts + at },
+                                  (struct cuda_object_part){ w->memory, w->layout.counts + at },
                                   min_i64((int64_t)sizeof(zeros), n_zeros - at));
     for (int i = 0; i < 2 && is_well; i++)
         for (int32_t row = 0; row < w->face.sizes.n_logit_rows && is_well; row += 16384)
             is_well = cuda_load_bytes(
                 load, zeros,
-                (struct cuda_memory_part){ w->memory, w->layout.drawn[i] + (int64_t)row * 4 },
+                (struct cuda_object_part){ w->memory, w->layout.drawn[i] + (int64_t)row * 4 },
                 min_i64(16384, w->face.sizes.n_logit_rows - row) * 4);
     return is_well;
 }
@@ -104,11 +112,10 @@ static enum status open_scratch(struct cuda_load *load, struct cuda_workspace *w
     const struct compute_program *program = w->program;
     int64_t most =
         (int64_t)cuda_kernels_attend_bytes(1, program->n_heads, program->head_dim, LIMIT_CONTEXT);
-    const struct compute_memory_options options = { .n_bytes = max_i64(most, SCRATCH_BYTES),
+    const struct compute_memory_options options = { .n_bytes = max_i64(most, w->scratch_bytes),
                                                     .is_reserved = true };
-    w->scratch_bytes = SCRATCH_BYTES;
-    enum status status = cuda_memory_open(load->driver, &options, &w->scratch, fault);
-    if (status == STATUS_OK && !cuda_memory_back(load->driver, w->scratch, 0, SCRATCH_BYTES))
+    enum status status = cuda_object_open(load->driver, &options, &w->scratch, fault);
+    if (status == STATUS_OK && !cuda_object_back(load->driver, w->scratch, 0, w->scratch_bytes))
         status = fault_set(fault, STATUS_TOO_LARGE, "the GPU has no memory for attention");
     return status;
 }
@@ -123,9 +130,10 @@ enum status cuda_workspace_open(struct cuda_load *load, const struct compute_pro
     struct cuda_workspace *w = mem_take(sizeof(*w));
     w->face = (struct compute_workspace){ NULL, sizes };
     w->program = program;
+    w->scratch_bytes = scratch_bytes(program, sizes);
     plan(program, sizes, &w->layout);
     const struct compute_memory_options options = { .n_bytes = w->layout.n_bytes };
-    status = cuda_memory_open(load->driver, &options, &w->memory, fault);
+    status = cuda_object_open(load->driver, &options, &w->memory, fault);
     if (status == STATUS_OK)
         status = open_scratch(load, w, fault);
     if (status == STATUS_OK && !fill(load, w))
@@ -142,7 +150,7 @@ void cuda_workspace_close(struct cuda_load *load, struct cuda_workspace *w)
 {
     if (w == NULL)
         return;
-    cuda_memory_close(load->driver, w->scratch);
-    cuda_memory_close(load->driver, w->memory);
+    cuda_object_close(load->driver, w->scratch);
+    cuda_object_close(load->driver, w->memory);
     mem_give(w);
 }

@@ -19,8 +19,8 @@ struct passes {
 enum status passes_open(struct passes *p, const char *path, struct compute_device *device,
                         enum dtype kv_dtype, int32_t n_tokens_max, struct fault *fault);
 void passes_close(struct passes *p);
-/* Computes ids behind n_before tokens of the sequence (a single one counts as generated); logits of the last n_logits rows: (n_logits,
- * n_vocabulary). */
+/* Computes ids behind n_before tokens of the sequence; a single one counts as generated. Logits of
+ * the last n_logits rows: (n_logits, n_vocabulary). */
 void passes_run(struct passes *p, const int32_t *ids, int32_t n_before, int32_t n_ids,
                 int32_t n_logits, float *logits);
 /* Returns the bits that the model needs for ids, read in windows of n_window ids, each behind a bos

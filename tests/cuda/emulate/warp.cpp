@@ -231,6 +231,11 @@ static void check_call(const fiber *f, const warp_call &c, const warp_state *w, 
         fail(name_of(f) + ": " + place_in(c) + " has a width that is no power of 2");
 }
 
+static bool is_same(site a, site b)
+{
+    return a.line == b.line && (a.file == b.file || strcmp(a.file, b.file) == 0);
+}
+
 /* The meeting that this call belongs to. Two lanes that wait for each other in different places
  * would wait for ever. */
 static meeting *meeting_of(const fiber *f, const warp_call &c, warp_state *w, unsigned mask)
@@ -238,8 +243,7 @@ static meeting *meeting_of(const fiber *f, const warp_call &c, warp_state *w, un
     meeting *found = nullptr;
     for (int i = 0; i < w->n_meetings; i++) {
         meeting *m = &w->meetings[i];
-        if (m->op == c.op && m->mask == mask && m->at.line == c.at.line &&
-            strcmp(m->at.file, c.at.file) == 0)
+        if (m->op == c.op && m->mask == mask && is_same(m->at, c.at))
             found = m;
         else if ((m->arrived & mask) != 0 && (m->mask >> f->lane & 1))
             fail("the warp diverged: " + name_of(f) + " is in " + op_name(c.op) + " at " +
@@ -270,12 +274,12 @@ uint64_t warp(const warp_call &c)
     fiber *lanes = f - f->lane;
     *m = w->meetings[--w->n_meetings];
     perform(lanes, mask, c.op);
-    const unsigned first = (unsigned)(random_bits() % WARP);
-    for (unsigned i = 0; i < WARP; i++) {
-        const unsigned lane = (first + i) % WARP;
-        if (mask >> lane & 1 && lane != f->lane)
-            wake(lanes + lane);
-    }
+    /* The others go on from a random lane upwards. */
+    const unsigned first = (unsigned)(random_bits() % WARP), others = mask & ~(1u << f->lane);
+    for (unsigned rest = others >> first << first; rest != 0; rest &= rest - 1)
+        wake(lanes + __builtin_ctz(rest));
+    for (unsigned rest = others & ((1u << first) - 1); rest != 0; rest &= rest - 1)
+        wake(lanes + __builtin_ctz(rest));
     return f->result;
 }
 

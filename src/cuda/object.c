@@ -1,26 +1,26 @@
-/* Memory objects of the CUDA device: see memory.h.
+/* Memory objects of the CUDA device: see object.h.
  *
  * An object that is reserved is mapped, or pinned, granule by granule, since a mapping can only be
  * undone whole. Others are one piece. */
-#include "cuda/memory.h"
+#include "cuda/object.h"
 
 #include "base/mem.h"
 #include "compute/host.h"
 
-static int64_t whole_granules(const struct cuda_memory *m, int64_t n_bytes)
+static int64_t whole_granules(const struct cuda_object *m, int64_t n_bytes)
 {
     return (int64_t)align_up_u64((uint64_t)max_i64(n_bytes, 1), (uint64_t)m->granule_bytes);
 }
 
 /* Puts memory behind a piece. */
-static bool put(struct cuda_driver *driver, struct cuda_memory *m, int64_t at, int64_t n_bytes)
+static bool put(struct cuda_driver *driver, struct cuda_object *m, int64_t at, int64_t n_bytes)
 {
     unsigned char *p = m->face.base + at;
     return m->face.is_host ? cuda_driver_pin(driver, p, n_bytes)
                            : cuda_driver_map(driver, p, n_bytes);
 }
 
-static void take(struct cuda_driver *driver, struct cuda_memory *m, int64_t at, int64_t n_bytes)
+static void take(struct cuda_driver *driver, struct cuda_object *m, int64_t at, int64_t n_bytes)
 {
     if (m->face.is_host)
         cuda_driver_unpin(driver, m->face.base + at);
@@ -29,7 +29,7 @@ static void take(struct cuda_driver *driver, struct cuda_memory *m, int64_t at, 
 }
 
 /* Takes the addresses: those of the host have memory, once they are touched. */
-static enum status take_range(struct cuda_driver *driver, struct cuda_memory *m,
+static enum status take_range(struct cuda_driver *driver, struct cuda_object *m,
                               const struct compute_memory_options *options, struct fault *fault)
 {
     struct compute_memory_options host = *options;
@@ -48,7 +48,7 @@ static enum status take_range(struct cuda_driver *driver, struct cuda_memory *m,
                      (long long)options->n_bytes);
 }
 
-static void give_range(struct cuda_driver *driver, struct cuda_memory *m)
+static void give_range(struct cuda_driver *driver, struct cuda_object *m)
 {
     if (!m->face.is_host)
         cuda_driver_release(driver, m->face.base, m->range_bytes);
@@ -56,19 +56,19 @@ static void give_range(struct cuda_driver *driver, struct cuda_memory *m)
 }
 
 /* What is mapped or pinned of an object that is one piece. */
-static int64_t piece_bytes(const struct cuda_memory *m)
+static int64_t piece_bytes(const struct cuda_object *m)
 {
     return m->face.is_host ? max_i64(m->face.n_bytes, 1) : m->range_bytes;
 }
 
-enum status cuda_memory_open(struct cuda_driver *driver,
+enum status cuda_object_open(struct cuda_driver *driver,
                              const struct compute_memory_options *options,
                              struct compute_memory **out, struct fault *fault)
 {
     if (options->n_bytes < 0 || options->n_bytes > PTRDIFF_MAX / 2)
         return fault_set(fault, STATUS_TOO_LARGE, "there is no memory for %lld bytes",
                          (long long)options->n_bytes);
-    struct cuda_memory *m = mem_take(sizeof(*m));
+    struct cuda_object *m = mem_take(sizeof(*m));
     m->granule_bytes = cuda_driver_describe(driver)->granule_bytes;
     m->face = (struct compute_memory){ NULL, options->n_bytes, options->is_host };
     m->range_bytes = whole_granules(m, options->n_bytes);
@@ -90,9 +90,9 @@ enum status cuda_memory_open(struct cuda_driver *driver,
     return STATUS_OK;
 }
 
-void cuda_memory_close(struct cuda_driver *driver, struct compute_memory *face)
+void cuda_object_close(struct cuda_driver *driver, struct compute_memory *face)
 {
-    struct cuda_memory *m = (struct cuda_memory *)face;
+    struct cuda_object *m = (struct cuda_object *)face;
     if (m == NULL)
         return;
     for (int64_t i = 0; i < m->range_bytes / m->granule_bytes && m->is_reserved; i++)
@@ -106,7 +106,7 @@ void cuda_memory_close(struct cuda_driver *driver, struct compute_memory *face)
 }
 
 /* Undoes what back did to the granules [first, end) that were not backed before. */
-static void undo(struct cuda_driver *driver, struct cuda_memory *m, const int64_t *done, int64_t n)
+static void undo(struct cuda_driver *driver, struct cuda_object *m, const int64_t *done, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         take(driver, m, done[i] * m->granule_bytes, m->granule_bytes);
@@ -114,10 +114,10 @@ static void undo(struct cuda_driver *driver, struct cuda_memory *m, const int64_
     }
 }
 
-bool cuda_memory_back(struct cuda_driver *driver, struct compute_memory *face, int64_t from,
+bool cuda_object_back(struct cuda_driver *driver, struct compute_memory *face, int64_t from,
                       int64_t to)
 {
-    struct cuda_memory *m = (struct cuda_memory *)face;
+    struct cuda_object *m = (struct cuda_object *)face;
     CHECK(from >= 0 && from <= to && to <= face->n_bytes);
     if (!m->is_reserved || from == to)
         return true;
@@ -139,10 +139,10 @@ bool cuda_memory_back(struct cuda_driver *driver, struct compute_memory *face, i
     return is_backed;
 }
 
-void cuda_memory_drop(struct cuda_driver *driver, struct compute_memory *face, int64_t from,
+void cuda_object_drop(struct cuda_driver *driver, struct compute_memory *face, int64_t from,
                       int64_t to)
 {
-    struct cuda_memory *m = (struct cuda_memory *)face;
+    struct cuda_object *m = (struct cuda_object *)face;
     CHECK(from >= 0 && from <= to && to <= face->n_bytes);
     int64_t first = div_up_i64(from, m->granule_bytes), end = to / m->granule_bytes;
     for (int64_t i = first; i < end && m->is_reserved; i++) {
@@ -156,16 +156,16 @@ void cuda_memory_drop(struct cuda_driver *driver, struct compute_memory *face, i
 }
 
 /* How many of n bytes from `at` on lie in one piece of pinned memory. */
-static int64_t bytes_in_piece(struct cuda_memory_part part, int64_t n_bytes)
+static int64_t bytes_in_piece(struct cuda_object_part part, int64_t n_bytes)
 {
-    const struct cuda_memory *m = (const struct cuda_memory *)part.memory;
+    const struct cuda_object *m = (const struct cuda_object *)part.memory;
     if (!m->is_reserved || !m->face.is_host)
         return n_bytes;
     return min_i64(n_bytes, m->granule_bytes - part.at % m->granule_bytes);
 }
 
-bool cuda_memory_copy(struct cuda_driver *driver, struct cuda_stream *stream,
-                      struct cuda_memory_part to, struct cuda_memory_part from, int64_t n_bytes)
+bool cuda_object_copy(struct cuda_driver *driver, struct cuda_stream *stream,
+                      struct cuda_object_part to, struct cuda_object_part from, int64_t n_bytes)
 {
     CHECK(from.at >= 0 && n_bytes >= 0 && from.at + n_bytes <= from.memory->n_bytes);
     CHECK(to.at >= 0 && to.at + n_bytes <= to.memory->n_bytes);

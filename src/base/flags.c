@@ -2,6 +2,7 @@
 #include "base/flags.h"
 
 #include "base/file.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
 #include <argp.h>
@@ -12,6 +13,7 @@ enum { KEY_FIRST = 0x4000, WRONG_BYTES = 96 };
 
 struct parse {
     const struct flags *flags;
+    struct flags_given *given;
     const char **plain;
     int n_plain;
     bool is_failed;
@@ -39,14 +41,18 @@ static void say_range(const struct flags_row *row, char wrong[WRONG_BYTES])
                  row->max / one, unit);
 }
 
-static bool set_number(const struct flags_row *row, const char *text, char wrong[WRONG_BYTES])
+union number {
+    int64_t whole;
+    double real;
+};
+
+static bool read_number(const struct flags_row *row, const char *text, union number *number,
+                        char wrong[WRONG_BYTES])
 {
-    int64_t whole = 0;
-    double real = 0;
-    bool is_read = row->type == FLAGS_I64        ? parse_i64(text, &whole)
-                   : row->type == FLAGS_DURATION ? parse_duration_ns(text, &whole)
-                   : row->type == FLAGS_BYTES    ? parse_bytes(text, &whole)
-                                                 : parse_f64(text, &real);
+    bool is_read = row->type == FLAGS_I64        ? parse_i64(text, &number->whole)
+                   : row->type == FLAGS_DURATION ? parse_duration_ns(text, &number->whole)
+                   : row->type == FLAGS_BYTES    ? parse_bytes(text, &number->whole)
+                                                 : parse_f64(text, &number->real);
     if (!is_read) {
         snprintf(wrong, WRONG_BYTES, "is not a %s",
                  row->type == FLAGS_DURATION ? "duration, as 90s or 10m"
@@ -55,21 +61,35 @@ static bool set_number(const struct flags_row *row, const char *text, char wrong
                                              : "number");
         return false;
     }
-    if (!is_within(row, row->type == FLAGS_F64 ? real : (double)whole)) {
+    if (!is_within(row, row->type == FLAGS_F64 ? number->real : (double)number->whole)) {
         say_range(row, wrong);
         return false;
     }
-    if (row->type == FLAGS_F64)
-        *(double *)row->value = real;
-    else
-        *(int64_t *)row->value = whole;
     return true;
 }
 
-/* False: wrong says what text is. */
+/* Is text a value of the row? False: wrong says what it is. */
+static bool is_value(const struct flags_row *row, const char *text, char wrong[WRONG_BYTES])
+{
+    union number number;
+    switch (row->type) {
+    case FLAGS_TEXT:
+    case FLAGS_FILE:
+    case FLAGS_TEXTS:
+        return true;
+    case FLAGS_SWITCH:
+        snprintf(wrong, WRONG_BYTES, "is neither true nor false");
+        return text == NULL || strcmp(text, "true") == 0 || strcmp(text, "false") == 0;
+    default:
+        return read_number(row, text, &number, wrong);
+    }
+}
+
+/* Sets a value of the row. False: wrong says why it can't be. */
 static bool set(const struct flags_row *row, const char *text, char wrong[WRONG_BYTES])
 {
     struct flags_texts *texts = row->value;
+    union number number = { 0 };
     if (row->is_given != NULL)
         *row->is_given = true;
     switch (row->type) {
@@ -86,22 +106,41 @@ static bool set(const struct flags_row *row, const char *text, char wrong[WRONG_
         return true;
     case FLAGS_SWITCH:
         *(bool *)row->value = text == NULL || strcmp(text, "true") == 0;
-        snprintf(wrong, WRONG_BYTES, "is neither true nor false");
-        return text == NULL || strcmp(text, "true") == 0 || strcmp(text, "false") == 0;
+        return true;
+    case FLAGS_F64:
+        CHECK(read_number(row, text, &number, wrong));
+        *(double *)row->value = number.real;
+        return true;
     default:
-        return set_number(row, text, wrong);
+        CHECK(read_number(row, text, &number, wrong));
+        *(int64_t *)row->value = number.whole;
+        return true;
     }
 }
 
-enum status flags_assign(const struct flags_row *row, const char *text, struct fault *fault)
+static enum status check_value(const struct flags_row *row, const char *text, struct fault *fault)
 {
     char wrong[WRONG_BYTES];
     struct fault inner;
-    if (!set(row, text, wrong))
+    if (!is_value(row, text, wrong))
         return fault_set(fault, STATUS_BAD_INPUT, "%s: \"%.80s\" %s", row->name, text, wrong);
     if (row->type == FLAGS_FILE && file_may_write(text, &inner) != STATUS_OK)
         return fault_set(fault, STATUS_BAD_INPUT, "%s: %.200s", row->name, inner.text);
     return STATUS_OK;
+}
+
+static enum status set_value(const struct flags_row *row, const char *text, struct fault *fault)
+{
+    char wrong[WRONG_BYTES];
+    if (set(row, text, wrong))
+        return STATUS_OK;
+    return fault_set(fault, STATUS_BAD_INPUT, "%s: \"%.80s\" %s", row->name, text, wrong);
+}
+
+enum status flags_assign(const struct flags_row *row, const char *text, struct fault *fault)
+{
+    enum status status = check_value(row, text, fault);
+    return status == STATUS_OK ? set_value(row, text, fault) : status;
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
@@ -110,7 +149,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     const struct flags *flags = parse->flags;
     struct fault fault;
     if (key >= KEY_FIRST && key < KEY_FIRST + flags->n_rows) {
-        if (flags_assign(&flags->rows[key - KEY_FIRST], arg, &fault) == STATUS_OK)
+        int row = key - KEY_FIRST;
+        parse->given->at[parse->given->n++] = (struct flags_said){ row, arg };
+        if (check_value(&flags->rows[row], arg, &fault) == STATUS_OK)
             return 0;
         fprintf(stderr, "shoal: --%s\n", fault.text);
         parse->is_failed = true;
@@ -131,11 +172,13 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     }
 }
 
-bool flags_parse(const struct flags *flags, int argc, char **argv, const char **plain, int *n_plain)
+bool flags_read(const struct flags *flags, int argc, char **argv, struct flags_given *given,
+                const char **plain, int *n_plain)
 {
     struct argp_option options[FLAGS_ROWS_MAX + 1];
-    struct parse parse = { .flags = flags, .plain = plain };
+    struct parse parse = { .flags = flags, .given = given, .plain = plain };
     CHECK(flags->n_rows <= FLAGS_ROWS_MAX);
+    *given = (struct flags_given){ mem_take((size_t)max_i32(argc, 1) * sizeof(*given->at)), 0 };
     memset(options, 0, sizeof(options));
     for (int i = 0; i < flags->n_rows; i++) {
         const struct flags_row *row = &flags->rows[i];
@@ -153,4 +196,39 @@ bool flags_parse(const struct flags *flags, int argc, char **argv, const char **
     }
     *n_plain = parse.n_plain;
     return !parse.is_failed;
+}
+
+bool flags_apply(const struct flags *flags, const struct flags_given *given)
+{
+    struct fault fault;
+    bool is_fine = true;
+    for (int i = 0; i < given->n; i++) {
+        if (set_value(&flags->rows[given->at[i].row], given->at[i].text, &fault) == STATUS_OK)
+            continue;
+        fprintf(stderr, "shoal: --%s\n", fault.text);
+        is_fine = false;
+    }
+    return is_fine;
+}
+
+bool flags_has(const struct flags *flags, const struct flags_given *given, const char *name)
+{
+    for (int i = 0; i < given->n; i++)
+        if (strcmp(flags->rows[given->at[i].row].name, name) == 0)
+            return true;
+    return false;
+}
+
+void flags_free(struct flags_given *given)
+{
+    mem_give(given->at);
+}
+
+bool flags_parse(const struct flags *flags, int argc, char **argv, const char **plain, int *n_plain)
+{
+    struct flags_given given;
+    bool is_fine =
+        flags_read(flags, argc, argv, &given, plain, n_plain) && flags_apply(flags, &given);
+    flags_free(&given);
+    return is_fine;
 }

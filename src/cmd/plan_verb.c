@@ -20,7 +20,7 @@ struct plan_ask { /* the command line */
     struct plan_spans spans;
     double effort;
     bool has_no_price;
-    const char *layers, *links; /* a model whose layers are planned, in the place of a workload */
+    const char *layers, *links; /* a model whose layers are planned, instead of a workload */
     int64_t n_batch, n_tokens;
     bool asks_workers;
 };
@@ -40,7 +40,7 @@ static bool complain(const struct fault *fault)
     return false;
 }
 
-/* ---- The command line: own options, and those of a scenario that mean something here. ---- */
+/* ---- The command line: own options, and those of a scenario that apply here. ---- */
 
 static bool is_shared(const char *name)
 {
@@ -79,7 +79,7 @@ static bool is_shared(const char *name)
     return false;
 }
 
-/* Layers of one model over unlike devices, and workers of one service. */
+/* Options for the layers of one model over unlike devices, and for the workers of one service. */
 static int worker_rows(struct plan_ask *ask, struct flags_row *rows)
 {
     const struct flags_row own[] = {
@@ -102,9 +102,9 @@ static int worker_rows(struct plan_ask *ask, struct flags_row *rows)
     return (int)COUNT_OF(own);
 }
 
-static bool parse(struct plan_ask *ask, int argc, char **argv, const char **plain, int *n_plain)
+static int ask_rows(struct plan_ask *ask, struct flags_row rows[FLAGS_ROWS_MAX])
 {
-    struct flags_row all[SCENARIO_ROWS_MAX], rows[FLAGS_ROWS_MAX];
+    struct flags_row all[SCENARIO_ROWS_MAX];
     int n = 0, n_all = scenario_rows(&ask->scenario, all);
     rows[n++] = (struct flags_row){ "planner",
                                     "A,B",
@@ -150,19 +150,7 @@ static bool parse(struct plan_ask *ask, int argc, char **argv, const char **plai
     for (int i = 0; i < n_all; i++)
         if (is_shared(all[i].name))
             rows[n++] = all[i];
-    const struct flags flags = {
-        "Plans which models lie on which devices, for a cluster and a workload, and says what to "
-        "expect. CLUSTER is a file with `nodes:` (and whatever a scenario has), or a text as "
-        "4x8xa100+1x4xl40s: nodes, devices of each, kind; docs/PLACEMENT.md tells the rest. Exit "
-        "code 0: there is a plan; 1: nothing finds room, or a file could not be written; 2: what "
-        "was said is wrong.",
-        "CLUSTER [WORKLOAD]",
-        rows,
-        n,
-        1,
-        2
-    };
-    return flags_parse(&flags, argc, argv, plain, n_plain);
+    return n;
 }
 
 static bool is_file(const char *text)
@@ -172,31 +160,50 @@ static bool is_file(const char *text)
            (n > 4 && strcmp(text + n - 4, ".yml") == 0);
 }
 
-static bool open_ask(struct plan_ask *ask, int argc, char **argv)
+/* The cluster's file, with what the command line gives over it. */
+static bool read_both(struct plan_ask *ask, const struct flags *flags,
+                      const struct flags_given *given, const char *cluster, const char *workload)
 {
-    const char *plain[2] = { NULL, NULL };
+    struct scenario *scenario = &ask->scenario;
     struct fault fault;
-    int n_plain;
-    scenario_init(&ask->scenario);
-    if (!parse(ask, argc, argv, plain, &n_plain))
-        return false;
-    bool has_workload = ask->scenario.workload.n > 0 || n_plain > 1;
-    pile_free(&ask->scenario.pile);
-    *ask = (struct plan_ask){ .effort = 1 };
-    scenario_init(&ask->scenario);
-    enum status status = is_file(plain[0])
-                             ? scenario_read(&ask->scenario, plain[0], &fault)
-                             : scenario_problem_cluster(&ask->scenario, plain[0], &fault);
+    enum status status = is_file(cluster) ? scenario_read(scenario, cluster, &fault)
+                                          : scenario_problem_cluster(scenario, cluster, &fault);
     if (status != STATUS_OK)
         return complain(&fault);
-    if (has_workload)
-        ask->scenario.workload.n = 0;
-    if (n_plain > 1)
-        ask->scenario.workload.at[ask->scenario.workload.n++] = plain[1];
-    if (!parse(ask, argc, argv, plain, &n_plain)) /* once more, over the file */
+    if (workload != NULL || flags_has(flags, given, "workload"))
+        scenario->workload.n = 0;
+    if (workload != NULL)
+        scenario->workload.at[scenario->workload.n++] = workload;
+    if (!flags_apply(flags, given))
         return false;
-    if (scenario_keep_pipes(&ask->scenario, &fault) != STATUS_OK)
-        return complain(&fault);
+    return scenario_keep_pipes(scenario, &fault) == STATUS_OK || complain(&fault);
+}
+
+static bool open_ask(struct plan_ask *ask, int argc, char **argv)
+{
+    struct flags_row rows[FLAGS_ROWS_MAX];
+    const struct flags flags = {
+        "Plans which models lie on which devices, for a cluster and a workload, and says what to "
+        "expect. CLUSTER is a file with `nodes:` (and whatever a scenario has), or a text as "
+        "4x8xa100+1x4xl40s: nodes, devices of each, kind; docs/PLACEMENT.md tells the rest. Exit "
+        "code 0: there is a plan; 1: nothing finds room, or a file could not be written; 2: what "
+        "was said is wrong.",
+        "CLUSTER [WORKLOAD]",
+        rows,
+        ask_rows(ask, rows),
+        1,
+        2
+    };
+    const char *plain[2] = { NULL, NULL };
+    struct flags_given given;
+    int n_plain;
+    ask->effort = 1;
+    scenario_init(&ask->scenario);
+    bool is_fine = flags_read(&flags, argc, argv, &given, plain, &n_plain) &&
+                   read_both(ask, &flags, &given, plain[0], plain[1]);
+    flags_free(&given);
+    if (!is_fine)
+        return false;
     struct plan_spans *spans = &ask->spans;
     if (spans->after_ns > 0 && spans->window_ns == 0) {
         fprintf(stderr, "shoal: --after needs --window, how long to plan on\n");
@@ -221,7 +228,7 @@ static void plan_one(struct plan_run *run, const struct place_planner *planner)
     scenario_desk_plan(&run->desk, planner, &search, &run->options[run->n++]);
 }
 
-/* Best first, by the window planned on; of equals the first named. */
+/* Sorts the best first, by the window that was planned on; among equals the first named. */
 static void sort_options(struct plan_run *run, int from)
 {
     for (int i = from + 1; i < run->n; i++) {
@@ -234,7 +241,7 @@ static void sort_options(struct plan_run *run, int from)
     }
 }
 
-/* Plans with one planner, and weighs its own next best and those planners that cost nothing. */
+/* Plans with one planner, and weighs its own next best and the planners that cost nothing. */
 static void plan_alone(struct plan_run *run, const struct place_planner *chosen)
 {
     int n;
@@ -323,7 +330,7 @@ static bool tell(const struct plan_run *run, const struct report_plan *report, b
     return is_fine;
 }
 
-/* Plans with each of the planners named; false when one is not known. */
+/* Plans with each of the named planners. Returns false when a name is not known. */
 static bool plan_all(struct plan_run *run, const struct place_planner **chosen)
 {
     const char *list = run->ask->planners != NULL ? run->ask->planners : "default";

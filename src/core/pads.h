@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 struct pads { /* of a batch */
-    /* Every row is as long as this after the batch's first round (pads count), one longer after
-     * each further; 0 = the batch computes its items alone. The longest item's n_tokens is the
-     * width of the first round: shorter items are padded on the left. */
+    /* After the batch's first round every row has this length, pads included, and grows by one in
+     * each later round; 0 = the batch computes its items alone. In the first round the width is the
+     * longest item's n_tokens, and shorter items are padded on the left. */
     int32_t row_tokens;
     int32_t n_rows; /* those of members that ended too; >= n_items */
 };

@@ -2,8 +2,8 @@
 #pragma once
 #include "kv/shape.h"
 
-/* As kv_choose_layout for a head-wise pool (ALGORITHMS 6.11): a unit is 16 tokens of the largest
- * head, keys and values; smaller heads put more tokens into it, a multiple of 8. */
+/* As kv_choose_layout for a head-wise pool (docs/ALGORITHMS.md 6.11). A unit is 16 tokens of the
+ * largest head, keys and values. Smaller heads put more tokens into it, a multiple of 8. */
 int64_t kv_choose_heads(int n_services, const struct kv_shape *shapes, struct kv_layout *layouts,
                         double *waste);
 /* Either, by kind. */

@@ -9,16 +9,17 @@ static const struct {
     [KV_MERGED] = { "merged",
                     "a unit belongs to one model at a time and is cut into its blocks, which hold "
                     "all layers",
-                    "SeaLLM's; with one model it is the usual paged cache" },
+                    "SeaLLM's. With one model it is the usual paged cache" },
     [KV_HEADS] = { "head-wise",
                    "a unit holds 16 tokens of one head of one layer and serves any model; a block "
                    "of a request is one unit for each head of each layer",
-                   "MuxServe's; nothing is lost between models, but the table of a request has an "
-                   "entry for every unit, and attention reads them one by one" },
+                   "MuxServe's. No memory is lost between models, but a block's table has an entry "
+                   "for each "
+                   "of its units, and attention reads them one by one" },
     [KV_PRIVATE] = { "private",
-                     "as merged, and each model has a fixed part of the pool, in proportion to its "
+                     "as merged, but each model has a fixed part of the pool, in proportion to its "
                      "bytes per token",
-                     "as if each model had a cache of its own: what sharing is compared with" },
+                     "as if each model had its own cache; sharing is compared with it" },
 };
 
 const char *kv_kind_name(enum kv_kind kind)

@@ -1,4 +1,4 @@
-/* The kinds of pool (kv/kv.h says what they are), and how each cuts its memory for its services. */
+/* The kinds of pool (kv/kv.h describes them), and how each cuts its memory for its services. */
 #pragma once
 #include "base/base.h"
 
@@ -11,15 +11,15 @@ bool kv_kind_find(const char *name, enum kv_kind *kind);
 const char *kv_kind_summary(enum kv_kind kind); /* what a unit of its memory is */
 const char *kv_kind_note(enum kv_kind kind);    /* what that means, for documents */
 
-/* How a service cuts its units, or puts them together. */
+/* How a service cuts its units, or combines them. */
 struct kv_layout {
     int64_t bytes_per_token; /* of the model, all layers */
     int32_t block_tokens;
     int32_t blocks_per_unit;
     int64_t block_bytes;     /* block_tokens * bytes_per_token */
-    int32_t units_per_block; /* of a head-wise pool: layers * KV heads; else 0 or 1 */
+    int32_t units_per_block; /* in a head-wise pool layers * KV heads; else 0 or 1 */
 };
-/* Bytes of memory that a token takes, what cutting loses included. */
+/* Returns the bytes of memory that a token takes, including what the cut loses. */
 static inline int64_t kv_token_bytes(const struct kv_layout *layout, int64_t unit_bytes)
 {
     return unit_bytes * (layout->units_per_block > 1 ? layout->units_per_block : 1) /
@@ -30,7 +30,7 @@ struct kv_shape {
     int32_t n_heads;         /* layers * KV heads; 0: heads of 512 bytes a token (128 of 16 bits) */
 };
 
-/* A pool has no more bytes than this. unit_bytes > 0. */
+/* Returns the most bytes that a pool may have. Here unit_bytes > 0. */
 static inline int64_t kv_bytes_most(enum kv_kind kind, int64_t unit_bytes)
 {
     int64_t n_units = kind == KV_HEADS ? KV_HEAD_UNITS_MAX : KV_UNITS_MAX;

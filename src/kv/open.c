@@ -1,6 +1,5 @@
-/* Opening a pool, services that join and leave it, and what it tells of itself. What tells one kind
- * of pool from another below it: pool.c (merged), heads.c (head-wise), count.c (either, counted).
- */
+/* Opening a pool, services that join and leave it, and its properties. The kinds of pool are below:
+ * pool.c (merged), heads.c (head-wise), count.c (either, counted). */
 #include "kv/kv.h"
 #include "base/mem.h"
 #include "kv/parts.h"
@@ -22,7 +21,7 @@ bool kv_has_service(const struct kv *kv, int service)
            kv->services[service].layout.block_tokens > 0;
 }
 
-/* Its lists of units that have some blocks free. */
+/* Opens a service's lists of units that have some blocks free. */
 static void open_partial(struct kv *kv, struct kv_service *service)
 {
     size_t n_bytes = kv_bits_bytes(kv->n_units_max);
@@ -95,7 +94,7 @@ static void open_tables(struct kv *kv)
         return;
     kv->table_bytes = (int64_t)n * kv->table_stride * (int64_t)sizeof(*kv->table_blocks);
     kv->table_blocks = (void *)kv_range_take(kv->table_bytes);
-    if (kv->options.is_virtual) /* simulated by the thousand, hardly touched: small pages do */
+    if (kv->options.is_virtual) /* many are simulated, hardly touched: small pages suffice */
         (void)madvise((void *)kv->table_blocks, (size_t)kv->table_bytes, MADV_NOHUGEPAGE);
     if (kv->options.has_prefix_cache)
         kv->chains = mem_take(n * sizeof(*kv->chains));
@@ -112,7 +111,7 @@ static void open_units(struct kv *kv)
                      !kv->options.has_prefix_cache && kv->stride == 1;
     kv->oldest_unit = kv->newest_unit = KV_NONE;
     if (!kv->is_counted && !kv->is_by_head) {
-        /* Simulated pools are many and hardly used; a real one takes no memory within a step. */
+        /* Simulated pools are many and hardly used. A real one takes no memory within a step. */
         bool grows = kv->options.is_virtual && kv->n_units_max > UNITS_AT_FIRST;
         kv->n_units_room = grows ? UNITS_AT_FIRST : kv->n_units_max;
         kv->units = mem_take(kv->n_units_room * sizeof(*kv->units));

@@ -9,7 +9,7 @@ unsigned char *kv_range_take(int64_t n_bytes)
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
         mem_refuse((size_t)n_bytes);
-    /* Blocks of one sequence lie far apart, each a miss of the translation buffer. */
+    /* Blocks of one sequence lie far apart, so each misses the translation buffer. */
     mem_wish_huge(p, (size_t)max_i64(n_bytes, 1));
     return p;
 }

@@ -26,7 +26,7 @@ static bool is_closed(const struct kv *kv, uint32_t u)
     return (kv->is_by_head ? kv->heads.states[u] : kv->units[u].state) == KV_UNIT_CLOSED;
 }
 
-/* Hands back what lies between the units that are still held. */
+/* Hands back the memory between the units that are still held. */
 static void forget_closed(const struct kv *kv)
 {
     int64_t unit_bytes = kv->options.unit_bytes;

@@ -1,4 +1,4 @@
-/* Block tables: what requests hold, reservation and giving back. */
+/* Block tables: what requests hold, reservation and release. */
 #include "kv/pool.h"
 #include <string.h>
 
@@ -63,15 +63,16 @@ static void extend(struct kv *kv, int service, uint32_t slot, int64_t n_blocks)
     kv->sizes[slot] = (int32_t)n_blocks;
 }
 
-/* The first round of a hold, from 1, in which single steps would take a block for it. */
+/* Returns the first round of a hold (from 1) in which single steps would take a block for it. */
 static int32_t first_round(const struct kv_need *need, int32_t block_tokens)
 {
     return 1 + (block_tokens - need->n_first % block_tokens) % block_tokens;
 }
 
-/* The later rounds of a hold, in the order of single steps: by round, then by item. Cutting the
- * hold short and trimming then leaves the very blocks that stepping would have taken. Every item
- * takes a block each block_tokens rounds, so one order of items repeats until all have theirs. */
+/* Takes the later rounds of a hold in the order of single steps: by round, then by item. Cutting
+ * the hold short and trimming then leaves the very blocks that stepping would have taken. Every
+ * item takes a block each block_tokens rounds, so one order of items repeats until all have theirs.
+ */
 static void extend_by_round(struct kv *kv, int service, const struct kv_need *needs, int n_needs)
 {
     int32_t block_tokens = kv->services[service].layout.block_tokens, n_left = 0;
@@ -104,7 +105,7 @@ static int64_t blocks_lacking(const struct kv *kv, const struct kv_need *need, i
                : kv_blocks_for(need->n_tokens, block_tokens) - kv->sizes[need->slot];
 }
 
-/* A head-wise pool evicts whole blocks: maybe a few units more than were lacking. */
+/* A head-wise pool evicts whole blocks, so it may free a few units more than were lacking. */
 static bool counts_agree(const struct kv *kv, const struct kv_budget *a, int service)
 {
     const struct kv_budget *b = &kv->budget;
@@ -150,7 +151,7 @@ bool kv_reserve(struct kv *kv, int service, const struct kv_need *needs, int n_n
     return true;
 }
 
-/* Last block first: the tail of a cached prefix is evicted before its head. */
+/* Drops the last block first, so that the tail of a cached prefix is evicted before its head. */
 static void shorten(struct kv *kv, uint32_t slot, int64_t n_blocks)
 {
     int64_t n = kv->sizes[slot] - n_blocks;

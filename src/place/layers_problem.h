@@ -7,7 +7,7 @@
 enum { LAYERS_DEVICES_MAX = 256, LAYERS_N_MAX = 2 * LIMIT_LAYERS };
 
 struct layers_device {
-    int64_t layer_ps;     /* one layer of one step on it: >= 0 */
+    int64_t layer_ps;     /* time of one layer in one step on it: >= 0 */
     int32_t n_layers_max; /* that its memory holds (layers_holding): >= 0 */
 };
 struct layers_problem {
@@ -23,9 +23,9 @@ struct layers_plan {
     int32_t n_parts;
     struct layers_part parts[LAYERS_DEVICES_MAX]; /* in the order of the step */
     int64_t step_ps;
-    int64_t n_states; /* that the search kept: what the answer cost; 0 for the baselines */
+    int64_t n_states; /* states that the search kept, as its cost; 0 for the baselines */
 };
-/* What helr weighs: latency * step / (least step) + devices * parts / (fewest parts). */
+/* The weights of helr's score: latency * step / (least step) + devices * parts / (fewest parts). */
 struct layers_weights {
     double latency, devices;
 };
@@ -33,6 +33,6 @@ enum layers_aim { LAYERS_HELR, LAYERS_HE, LAYERS_LR, LAYERS_BGS, LAYERS_EVEN };
 /* BAD_INPUT: it contradicts itself; TOO_LARGE: all devices together are too small. */
 enum status layers_problem_check(const struct layers_problem *problem,
                                  struct fault *fault) MUST_USE;
-/* The step of a plan: its parts and links. */
+/* Returns the time of a plan's step: its parts and links. */
 int64_t layers_problem_step_ps(const struct layers_problem *problem,
                                const struct layers_part *parts, int32_t n_parts);

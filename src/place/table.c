@@ -23,7 +23,7 @@ const struct place_planner *const *place_planner_all(int *n)
     return planners;
 }
 
-/* The services that a group may have under this planner. */
+/* Returns the services that a group may have under this planner. */
 static int32_t members_max(const struct place_planner *planner, const struct place_problem *problem)
 {
     int32_t n = planner->n_members_max > 0 ? planner->n_members_max : problem->limits.n_members_max;

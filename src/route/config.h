@@ -1,11 +1,11 @@
 /* Every threshold of every router, each in one row: the field, its default, its range and what it
- * means. The numbers in brackets are sections and deviations of ALGORITHMS.md. */
+ * means. The numbers in brackets are sections and deviations of docs/ALGORITHMS.md. */
 #pragma once
 #include "base/settings.h"
 #include "core/limits.h"
 #include "predict/memory.h"
 
-/* SLO-ODBS's test whether a batch may grow (ALGORITHMS.md section 5.2). */
+/* SLO-ODBS's test whether a batch may grow (docs/ALGORITHMS.md section 5.2). */
 enum route_cost { ROUTE_COST_TEXT, ROUTE_COST_CODE, ROUTE_COST_WASTE };
 /* Which constraints best-fit asks: all; of a pool that only prefills (c); that only decodes (b) and
  * (e) (section 3.9). */

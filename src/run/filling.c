@@ -1,8 +1,8 @@
 /* Rows of a pass. See filling.h. */
 #include "run/filling.h"
 
-/* A padded batch may grow beyond the model's last position, and there its pads stay on it, since
- * what a model learned of positions ends with it. */
+/* A padded batch may grow beyond the model's last position. Its pads then stay on that position,
+ * since the model has not learned later ones. */
 void run_filling_add(struct run_filling *f, int32_t n_before, int32_t n_rows,
                      struct run_table table, const int32_t *ids)
 {

@@ -1,5 +1,5 @@
-/* What a lane of the real executor is made of: its work under way, and the memory of that. lane.h
- * has what is done with it. */
+/* The state of a lane of the real executor: its work in flight, and the memory of that. lane.h
+ * has the functions. */
 #pragma once
 #include "engine/exec.h"
 #include "run/model.h"
@@ -12,11 +12,11 @@ struct run_lane_options {
     int32_t n_logit_rows_max; /* requests of one batch */
     uint16_t id;              /* of its engine, for the threads' names */
 };
-/* What all lanes of an executor share; its owner changes it between batches of a service. */
+/* Shared by all lanes of an executor. Its owner changes it between batches of a service. */
 struct run_lane_shared {
     struct engine_exec_view view;
     const struct run_model *models[LIMIT_MODELS];
-    struct perf steady[LIMIT_MODELS]; /* all 0: batches take as long as they take */
+    struct perf steady[LIMIT_MODELS]; /* all 0: batches take their own time */
     struct compute_memory *pool, *host;
     void (*notify)(void *arg); /* see struct compute_work */
     void *notify_arg;
@@ -28,13 +28,13 @@ struct run_lane_result {
     struct token_logprobs *store; /* (n_logit_rows_max) */
     int32_t n_asked;              /* logit rows of its passes so far */
     int n_in_flight;
-    bool is_begun; /* all of its passes */
+    bool is_begun; /* all of its passes are begun */
 };
-/* One piece of work, and all that it points to. */
+/* One piece of work, with all that it points to. */
 struct run_lane_slot {
     struct compute_pass pass;
     struct compute_copy copy;
-    int batch; /* index in the job; -1: it is free */
+    int batch; /* index in the job; -1: the slot is free */
     bool is_copy;
     int32_t *ids, *positions, *logit_rows, *item_of_logit, *drawn;
     uint8_t *classes;
@@ -50,16 +50,16 @@ struct run_lane {
     int index;
     struct compute_workspace *workspaces[LIMIT_MODELS]; /* as shared->models */
     struct run_lane_slot slots[RUN_LANE_DEPTH];
-    uint64_t n_begun, n_ended; /* slots, ever: each goes to slots[n % RUN_LANE_DEPTH] */
+    uint64_t n_begun, n_ended; /* slots, ever: each uses slots[n % RUN_LANE_DEPTH] */
     struct {
         struct batch batches[LIMIT_BATCHES];
         struct batch_item items[LIMIT_BATCHES][LIMIT_BATCH_ITEMS];
         int n_batches, n_told;
-        int batch;        /* that is being laid out, */
-        int32_t part;     /* and how far: see rows.c */
+        int batch;        /* the current one, */
+        int32_t part;     /* and its progress: see rows.c */
         int64_t at;       /* rows, or parts of a copy */
         bool has_lost_kv; /* a copy failed */
     } job;
     struct run_lane_result results[LIMIT_BATCHES];
-    int64_t n_pad_rows; /* computed ever: pads, and rows of members that ended */
+    int64_t n_pad_rows; /* ever computed: pads, and rows of ended members */
 };

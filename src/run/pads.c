@@ -20,8 +20,9 @@ struct run_part run_pads_part(const struct batch *batch, int32_t width, int32_t 
     return (struct run_part){ -1, 0, max_i32(width - n, 0) };
 }
 
-/* A table for rows [n_before, n_end) of padding: what they write is theirs alone, what
- * they read before is the block that is only read. NULL: too few blocks are left in this pass. */
+/* Returns a table for rows [n_before, n_end) of padding. The rows write to blocks of their own, and
+ * what they read before is the read-only block. Returns NULL when too few blocks are left in this
+ * pass. */
 static struct run_table table_of(struct run_filling *f, int32_t n_before, int32_t n_end)
 {
     uint32_t n_read = (uint32_t)(n_before / f->block_tokens);
@@ -44,7 +45,7 @@ int32_t run_pads_add(struct run_filling *f, int32_t n_before, int32_t n)
 {
     n = min_i32(n, f->block_tokens);
     struct run_table table = table_of(f, n_before, n_before + n);
-    if (table.blocks == NULL) { /* the rows before took them all */
+    if (table.blocks == NULL) { /* the rows before took all of them */
         CHECK(f->slot->pass.n_sequences > 0);
         return 0;
     }
@@ -53,7 +54,7 @@ int32_t run_pads_add(struct run_filling *f, int32_t n_before, int32_t n)
     return n;
 }
 
-/* The table of pads must hold the longest row at least. */
+/* The table of pads must hold at least the longest row. */
 void run_pads_begin(struct run_filling *f)
 {
     struct run_lane *lane = f->lane;
@@ -73,5 +74,5 @@ void run_pads_begin(struct run_filling *f)
     f->pads.n = (uint32_t)n_pads;
     f->pads.n_used = 1;
     f->pads.first += f->pads.n * (uint32_t)lane->index * f->n_heads;
-    CHECK(f->pads.n >= 3); /* the one that is only read, and a row's two */
+    CHECK(f->pads.n >= 3); /* the read-only one, and a row's two */
 }

@@ -1,7 +1,7 @@
-/* How a static batch (core/pads.h) is laid out: every row as long as the longest. Pads, and the
- * rows of members that ended, are sequences of their own over blocks that no request reads
- * (kv_aside), so that they cost what they cost and change nothing. Attention of a shorter row over
- * its pads alone is left out: a mask would throw it away. */
+/* The layout of a static batch (core/pads.h): every row is as long as the longest. Pads, and the
+ * rows of ended members, are sequences of their own over blocks that no request reads (kv_aside),
+ * so that they cost their time and change nothing. Attention of a shorter row over its pads is left
+ * out, since a mask would drop it. */
 #pragma once
 #include "run/filling.h"
 

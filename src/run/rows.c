@@ -29,7 +29,7 @@ int64_t run_rows_count(const struct batch *batch)
     return n;
 }
 
-/* Rows that still fit into this pass; 0: it is full. */
+/* Returns how many more rows fit into this pass; 0: it is full. */
 static int32_t rows_left(const struct run_filling *f)
 {
     const struct compute_pass *pass = &f->slot->pass;
@@ -39,7 +39,7 @@ static int32_t rows_left(const struct run_filling *f)
     return o->n_rows_max - pass->n_rows;
 }
 
-/* What is asked of the row that was added last, of an item that catches up with it. */
+/* Adds the ask of the last added row, for an item that catches up with it. */
 static void ask_token(struct run_filling *f, int32_t i, const struct request *request)
 {
     struct run_lane_slot *slot = f->slot;
@@ -60,7 +60,7 @@ static void ask_token(struct run_filling *f, int32_t i, const struct request *re
     f->result->n_asked++;
 }
 
-/* Rows [at, at + n) of what item i computes. */
+/* Adds rows [at, at + n) of the computed ones of item i. */
 static void add_item(struct run_filling *f, int32_t i, int32_t at, int32_t n)
 {
     const struct engine_exec_view *view = &f->lane->shared->view;
@@ -115,7 +115,7 @@ static void begin_pass(struct run_filling *f)
     };
 }
 
-/* Some rows of a part; 0: the pass is full. */
+/* Adds some rows of a part. Returns 0 when the pass is full. */
 static int32_t add_some(struct run_filling *f, struct run_part part, int32_t at)
 {
     int32_t n = min_i32(part.n_rows - at, rows_left(f));

@@ -1,4 +1,4 @@
-/* A unit: its face, and what one step of it does. */
+/* A unit: its interface, and one step of it. */
 #include "run/unit.h"
 
 #include "base/mem.h"
@@ -12,7 +12,7 @@ int64_t run_unit_step(struct run_unit *unit, int64_t now_ns)
 {
     struct engine_host_answer answer;
     wake_clear(&unit->loader_wake);
-    (void)engine_host_report(unit->host); /* taken, so that its wake does not stay up */
+    (void)engine_host_report(unit->host); /* read, so that its wake is reset */
     while (engine_host_answer(unit->host, &answer))
         run_unit_moves_take(unit, &answer, now_ns);
     run_unit_moves_step(unit);
@@ -28,7 +28,7 @@ int64_t run_unit_step(struct run_unit *unit, int64_t now_ns)
     return TIME_NEVER;
 }
 
-/* ---- The face. ---- */
+/* ---- The interface. ---- */
 
 static bool is_there(const struct run_unit_service *s)
 {
@@ -170,7 +170,7 @@ const struct engine_report *run_unit_report(struct run_unit *unit)
         if (!is_there(s))
             continue;
         set_add(&unit->report.listed, i);
-        if (unit->report.services[i].life != s->service.life) /* of what had its number before */
+        if (unit->report.services[i].life != s->service.life) /* of the number's earlier service */
             unit->report.services[i] = (struct service_report){ .life = s->service.life };
         unit->report.services[i].status = status_of(s->state);
         unit->report.services[i].progress_percent =
@@ -201,7 +201,7 @@ struct run_unit *run_unit_open(const struct run_unit_options *options)
                                                options->n_logit_rows_max, options->host.engine.id };
     unit->executor = run_executor_open(&executor);
     struct engine_host_options host = options->host;
-    host.engine.memory_bytes -= options->device->context_bytes; /* the driver's */
+    host.engine.memory_bytes -= options->device->context_bytes; /* the driver's memory */
     host.engine.exec = run_executor_exec(unit->executor);
     unit->host = engine_host_open(&host);
     wake_open(&unit->job_wake);

@@ -5,8 +5,8 @@
 #include "run/profile.h"
 #include "run/unit_state.h"
 
-/* Blocks are cut and prompts tokenized for the model that the file held at start: another one would
- * write past its blocks and look up tokens that it does not have. */
+/* Checks the spec. Blocks are cut and prompts are tokenized for the model that the file held at
+ * start. Another model would write past its blocks and look up tokens that it does not have. */
 static enum status check_spec(const struct run_unit *unit, const struct run_unit_job *job,
                               struct fault *fault)
 {
@@ -17,7 +17,7 @@ static enum status check_spec(const struct run_unit *unit, const struct run_unit
                   now->n_positions_max == then->n_positions_max))
         return STATUS_OK;
     return fault_set(fault, STATUS_BAD_INPUT,
-                     "%.150s holds another model than at the start: a restart takes it in",
+                     "%.150s holds another model than at the start: restart the server to use it",
                      s->path);
 }
 
@@ -54,7 +54,7 @@ static enum status load_weights(struct run_unit *unit, struct run_unit_job *job)
         .budget_ns = unit->options.profile_ns,
         .n_rows_max = min_i32(unit->options.n_rows_max, 256),
         .n_decodes_max = min_i32(unit->options.n_logit_rows_max, 32),
-        /* Booked for the batches of a model that has none yet. */
+        /* Booked for the batches of a model that has none so far. */
         .bytes_max = job->activation_bytes,
     };
     run_profile(job->model, &profile, &job->perf);
@@ -66,7 +66,7 @@ void run_unit_loader(void *arg)
     struct run_unit *unit = arg;
     struct run_unit_job *job = &unit->job;
     struct pace pace;
-    thread_give_way(); /* requests come before a load */
+    thread_give_way(); /* requests take precedence over a load */
     pace_begin(&pace, unit->name);
     while (!atomic_load(&unit->is_closing)) {
         wake_wait(&unit->job_wake, -1);

@@ -1,4 +1,4 @@
-/* How models come and go in a unit: the owner's side of the state machine. */
+/* How a unit loads and unloads models: the owner's side of the state machine. */
 #include "run/unit_moves.h"
 
 #include "base/log.h"
@@ -26,7 +26,8 @@ void run_unit_moves_tell(struct run_unit *unit, int service, enum service_status
         change->fault = *fault;
 }
 
-/* What is under way is news for people only: when nobody reads, the ends keep their room. */
+/* Reports progress. Progress is only for display: when no reader takes the reports, the final ones
+ * keep their room. */
 void run_unit_moves_tell_under_way(struct run_unit *unit, int service, enum service_status status)
 {
     if (unit->n_changes - unit->next_change < (int)COUNT_OF(unit->changes) / 2)
@@ -48,7 +49,7 @@ void run_unit_moves_start(struct run_unit *unit, int service, int64_t now_ns)
     wake_up(&unit->job_wake);
 }
 
-/* The load under way is over without a model: its cause is told, the next one may begin. */
+/* Ends the load in flight without a model. Its cause is reported, and the next one may begin. */
 static void end_failed_job(struct run_unit *unit)
 {
     struct run_unit_job *job = &unit->job;
@@ -70,8 +71,8 @@ static void ask_closed(struct run_unit *unit, int service)
     s->ask_pending = !engine_host_close_service(unit->host, service);
 }
 
-/* The load under way can't go on. What the engine booked for it is given back first: who is told of
- * the end may ask again at once. */
+/* Fails the load in flight. The engine's booking for it is released first, because a client that
+ * learns of the end may ask again at once. */
 static void fail_job(struct run_unit *unit, enum status cause)
 {
     struct run_unit_job *job = &unit->job;
@@ -99,7 +100,7 @@ static void join_engine(struct run_unit *unit)
 {
     struct run_unit_job *job = &unit->job;
     struct run_unit_service *s = &unit->services[job->service];
-    bool is_first = s->state != UNIT_JOINING; /* or asked again, since its inbox was full */
+    bool is_first = s->state != UNIT_JOINING; /* or repeated, since the engine's inbox was full */
     if (is_first) {
         enum status status =
             run_executor_put_model(unit->executor, job->service, &s->model, &job->fault);
@@ -125,7 +126,7 @@ void run_unit_moves_step(struct run_unit *unit)
     switch (atomic_load(&job->phase)) {
     case JOB_HAVE_OPEN:
         if (s->state == UNIT_OPENING) {
-            (void)pace_due(&unit->pace, job->said_ns, "heard of a load's progress later by");
+            (void)pace_due(&unit->pace, job->said_ns, "noticed a load's progress later by");
             if (s->wants_out)
                 fail_job(unit, STATUS_CANCELLED);
             else
@@ -134,12 +135,12 @@ void run_unit_moves_step(struct run_unit *unit)
         break;
     case JOB_HAVE_PACK:
         if (s->state == UNIT_PACKING) {
-            (void)pace_due(&unit->pace, job->said_ns, "heard of a load's progress later by");
+            (void)pace_due(&unit->pace, job->said_ns, "noticed a load's progress later by");
             join_engine(unit);
         }
         break;
     case JOB_FAILED:
-        /* A file that goes beyond limits is broken: with more memory it would not load either. */
+        /* A file that exceeds limits is broken: it would not load with more memory either. */
         if (s->state != UNIT_GONE)
             fail_job(unit, job->status == STATUS_TOO_LARGE ? STATUS_BAD_INPUT : job->status);
         break;
@@ -180,7 +181,7 @@ static void take_room(struct run_unit *unit, const struct engine_host_answer *an
     }
 }
 
-/* Its memory goes before the engine gives its bytes to others. */
+/* Frees its memory before the engine gives its bytes to others. */
 static void take_emptied(struct run_unit *unit, const struct engine_host_answer *answer)
 {
     struct run_unit_service *s = &unit->services[answer->service];
@@ -215,7 +216,7 @@ static void take_added(struct run_unit *unit, const struct engine_host_answer *a
         unit->n_services = max_i32(unit->n_services, answer->service + 1);
 }
 
-/* The number is free again. */
+/* Makes the number free again. */
 void run_unit_moves_clear(struct run_unit_service *s)
 {
     mem_give(s->path);
@@ -228,7 +229,7 @@ static void take_removed(struct run_unit *unit, const struct engine_host_answer 
     if (answer->is_done)
         run_unit_moves_clear(s);
     else
-        s->ask_pending = true; /* a request of it has still something to say */
+        s->ask_pending = true; /* a request of it has an unread event */
 }
 
 void run_unit_moves_take(struct run_unit *unit, const struct engine_host_answer *answer,
@@ -284,7 +285,7 @@ void run_unit_moves_ask_removed(struct run_unit *unit, int service)
     unit->services[service].ask_pending = !engine_host_remove_service(unit->host, service);
 }
 
-/* Asks that found a full inbox are made again. */
+/* Repeats calls that found a full inbox. */
 void run_unit_moves_repeat(struct run_unit *unit)
 {
     for (int i = 0; i < LIMIT_MODELS; i++) {

@@ -1,4 +1,4 @@
-/* How models come and go in a unit, whose states unit.h draws. For the unit's own files alone, all
+/* How a unit loads and unloads models; unit.h draws the states. For the unit's own files alone, all
  * from its owner's thread. */
 #pragma once
 #include "run/unit_state.h"

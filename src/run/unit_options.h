@@ -7,15 +7,16 @@ struct run_unit_options {
     struct engine_host_options host; /* engine.exec is filled in by the unit */
     struct compute_device *device;
     const char *const *paths; /* per service; copied */
-    /* Per service, what its file held when the engine's KV was laid out and its tokenizer read: a
-     * file that says otherwise later is refused. They outlive the unit; NULL = not checked. */
+    /* For each service, the content of its file when the engine's KV was laid out and its tokenizer
+     * read. A file with another content later is refused. They outlive the unit; NULL = not
+     * checked. */
     const struct model_spec *const *specs;
-    /* Per service a performance model that is known already; one whose decodes cost nothing, or
-     * perfs NULL: measured when it is loaded. Copied. */
+    /* For each service a known performance model. It is measured at load when its decodes cost
+     * nothing, or when perfs is NULL. Copied. */
     const struct perf *perfs;
     const enum dtype *kv_dtypes; /* per service; copied */
     int32_t n_rows_max, n_logit_rows_max;
     int64_t profile_ns; /* budget of the micro-profile */
-    double steady;      /* batches take no less than so many times what perfs or the micro-profile
-                           say; 0: what they take */
+    double steady; /* batches take at least this many times the time of perfs or the micro-profile;
+                      0: off */
 };

@@ -1,8 +1,8 @@
-/* What a unit remembers: for its own files alone.
+/* The state of a unit, for its own files alone.
  *
- * Two threads: the owner's (unit.c, unit_moves.c) and the loader's (unit_loader.c). They share
- * `job` under its phase: the owner sets WANT_*, the loader answers HAVE_* or FAILED; which of them
- * may touch the rest of the job follows from the phase. */
+ * There are two threads: the owner's (unit.c, unit_moves.c) and the loader's (unit_loader.c). They
+ * share `job` under its phase: the owner sets WANT_*, and the loader answers HAVE_* or FAILED. The
+ * phase determines which of the two may access the rest of the job. */
 #pragma once
 #include "base/pace.h"
 #include "base/team.h"
@@ -10,10 +10,10 @@
 #include "run/unit_options.h"
 
 enum run_unit_load {
-    UNIT_NONE, /* the number is no service's */
+    UNIT_NONE, /* the number has no service */
     UNIT_ADDING,
     UNIT_REFUSED,
-    UNIT_READY, /* its engine has it, and it is not visible yet */
+    UNIT_READY, /* its engine has it, but it is not visible yet */
     UNIT_REMOVING,
     UNIT_UNLOADED,
     UNIT_QUEUED,
@@ -22,30 +22,30 @@ enum run_unit_load {
     UNIT_PACKING,
     UNIT_JOINING,
     UNIT_LOADED,
-    UNIT_LEAVING, /* the engine is asked whether it can do without */
-    UNIT_GONE     /* its memory is given back, its bytes are still booked */
+    UNIT_LEAVING, /* the engine checks whether it can release it */
+    UNIT_GONE     /* its memory is freed, its bytes are still booked */
 };
 enum job_phase { JOB_NONE, JOB_WANT_OPEN, JOB_HAVE_OPEN, JOB_WANT_PACK, JOB_HAVE_PACK, JOB_FAILED };
 
-struct run_unit_job { /* the one load under way */
+struct run_unit_job { /* the one load in flight */
     _Atomic int phase;
     int service;
     struct weights *weights;
     struct run_model *model;
     int64_t weights_bytes, activation_bytes;
     struct perf perf;
-    int64_t said_ns; /* when the phase was last changed for the other thread to go on */
+    int64_t said_ns; /* time of the last change of phase for the other thread */
     enum status status;
     struct fault fault;
 };
 struct run_unit_service {
     enum run_unit_load state;
     bool wants_out;   /* unload as soon as the state allows */
-    bool even_busy;   /* with requests, too: they go home */
-    bool ask_pending; /* an ask to the engine that its inbox had no room for */
+    bool even_busy;   /* also with requests, which are returned */
+    bool ask_pending; /* a call to the engine that did not fit its inbox */
     struct service_spec service;
-    struct kv_layout layout; /* of one that is ADDING */
-    const char *refusal;     /* of one that is REFUSED */
+    struct kv_layout layout; /* of a service that is ADDING */
+    const char *refusal;     /* of a service that is REFUSED */
     char *path;
     const struct model_spec *spec; /* expected of the file; NULL = any */
     enum dtype kv_dtype;
@@ -59,7 +59,7 @@ struct run_unit {
     struct engine_host *host;
     struct run_executor *executor;
     struct run_unit_service services[LIMIT_MODELS];
-    int n_services; /* the highest number that ever was a service's, and one */
+    int n_services; /* the highest number that a service ever had, plus one */
     struct thread *loader;
     char name[16];
     struct pace pace; /* of the owner's thread */

@@ -1,5 +1,5 @@
-/* Runs simulations on all cores. Nothing is shared but the counter of cases taken, so the number of
- * threads shows in no result. */
+/* Runs simulations on all cores. Threads share only the counter of started cases, so no result
+ * depends on the number of threads. */
 #include "scenario/cases.h"
 
 #include "base/bar.h"
@@ -79,8 +79,8 @@ static enum status choose_predictor(const char *name, struct scenario_choice *ch
                      config_registry_names(CONFIG_REGISTRY_SIMULATED, names));
 }
 
-/* What predicts when nobody is named: the truth, or, where the workload has noise, the lengths that
- * it was put on, which an oracle would see through. */
+/* Returns the predictor when none is named. It is the truth, unless the workload has noise. Then it
+ * uses the lengths with that noise, because an oracle would see through it. */
 static const char *usual_predictor(const struct workload *workload)
 {
     bool is_noisy =
@@ -88,7 +88,7 @@ static const char *usual_predictor(const struct workload *workload)
     return is_noisy ? "file" : "oracle";
 }
 
-/* The scenario's own names go before a preset's; a label's own predictor before both. */
+/* The scenario's own names override a preset's; a label's own predictor overrides both. */
 enum status scenario_cases_choose(const struct scenario *scenario, const char *whole,
                                   struct scenario_choice *choice, struct sim_options *options,
                                   struct fault *fault)
@@ -140,7 +140,7 @@ enum status scenario_cases_choose(const struct scenario *scenario, const char *w
     return status != STATUS_OK ? status : choose_predictor(predictor, choice, options, fault);
 }
 
-/* What a case writes while it runs. */
+/* The files that a case writes while it runs. */
 struct recording {
     struct metrics_trace *trace;
     struct engine_log *logs[LOGS_MAX];

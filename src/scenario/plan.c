@@ -40,7 +40,7 @@ static void add_texts(struct str *out, const char *key, const struct flags_texts
     }
 }
 
-/* A row's value unless it is a zero, which is what nobody said. */
+/* Writes a row's value unless it is zero, which means unset. */
 static void add_row(struct str *out, const char *indent, const struct flags_row *row)
 {
     const void *value = row->value;
@@ -114,7 +114,7 @@ static void add_lanes(struct str *out, const struct place_division *division)
     str_add_text(out, division->n > 0 ? "]" : "");
 }
 
-/* , shares: ["chat=40"] of members that have one; or quotas. */
+/* Writes , shares: ["chat=40"] of members that have one; or quotas. */
 static void add_parts(struct str *out, const struct place_problem *p,
                       const struct place_group *group, bool of_quotas)
 {

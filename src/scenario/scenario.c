@@ -1,4 +1,4 @@
-/* The settings of a scenario: one table per part, for options and file alike. */
+/* The settings of a scenario: one table per part, for options and the file. */
 #include "scenario/scenario.h"
 
 #include "base/file.h"
@@ -39,7 +39,7 @@ void scenario_close(struct scenario *scenario)
         name, word, type, &s->field, min, max, help, NULL                                          \
     }
 
-/* What is simulated. */
+/* The simulated world. */
 static int world_rows(struct scenario *s, struct flags_row *rows)
 {
     const struct flags_row all[] = {
@@ -103,7 +103,7 @@ static int world_rows(struct scenario *s, struct flags_row *rows)
     return (int)COUNT_OF(all);
 }
 
-/* What becomes of engines while they run, and what lies before them. */
+/* The changes of engines while they run, and the bus before them. */
 static int change_rows(struct scenario *s, struct flags_row *rows)
 {
     const struct flags_row all[] = {
@@ -131,7 +131,7 @@ static int change_rows(struct scenario *s, struct flags_row *rows)
     return (int)COUNT_OF(all);
 }
 
-/* How often, and what is told of it. */
+/* The number of runs, and their output. */
 static int run_rows(struct scenario *s, struct flags_row *rows)
 {
     const struct flags_row all[] = {
@@ -261,7 +261,7 @@ const char *scenario_profile(const char *text, const char *service)
 
 bool scenario_has_profile(const struct scenario *scenario)
 {
-    bool has = scenario->profiles.n > 0; /* each is of a service, or the scenario is refused */
+    bool has = scenario->profiles.n > 0; /* each belongs to a service, or the scenario is refused */
     for (int i = 0; i < scenario->n_services && !has; i++)
         has = scenario->services[i].profile != NULL;
     return has;
@@ -319,8 +319,32 @@ enum status scenario_keep_pipes(const struct scenario *scenario, struct fault *f
     return status;
 }
 
-static bool parse_options(struct scenario *scenario, int argc, char **argv, const char **path,
-                          int *n_plain)
+static bool keep_pipes(const struct scenario *scenario)
+{
+    struct fault fault;
+    if (scenario_keep_pipes(scenario, &fault) == STATUS_OK)
+        return true;
+    fprintf(stderr, "shoal: %s\n", fault.text);
+    return false;
+}
+
+/* The file, with what the command line gives over it. */
+static bool read_both(struct scenario *scenario, const struct flags *flags,
+                      const struct flags_given *given, const char *path)
+{
+    struct fault fault;
+    if (path != NULL && scenario_read(scenario, path, &fault) != STATUS_OK) {
+        bool is_traffic = strchr(path, ':') != NULL;
+        fprintf(stderr, "shoal: %s%s\n", fault.text,
+                is_traffic ? " (a scenario is a file; a workload comes behind --workload)" : "");
+        return false;
+    }
+    if (flags_has(flags, given, "workload"))
+        scenario->workload.n = 0;
+    return flags_apply(flags, given) && keep_pipes(scenario);
+}
+
+bool scenario_open(struct scenario *scenario, int argc, char **argv)
 {
     struct flags_row rows[SCENARIO_ROWS_MAX];
     const struct flags flags = {
@@ -332,39 +356,12 @@ static bool parse_options(struct scenario *scenario, int argc, char **argv, cons
         0,
         1
     };
-    return flags_parse(&flags, argc, argv, path, n_plain);
-}
-
-static bool keep_pipes(const struct scenario *scenario)
-{
-    struct fault fault;
-    if (scenario_keep_pipes(scenario, &fault) == STATUS_OK)
-        return true;
-    fprintf(stderr, "shoal: %s\n", fault.text);
-    return false;
-}
-
-bool scenario_open(struct scenario *scenario, int argc, char **argv)
-{
+    struct flags_given given;
     const char *path = NULL;
-    struct fault fault;
     int n_plain;
     scenario_init(scenario);
-    if (!parse_options(scenario, argc, argv, &path, &n_plain))
-        return false;
-    if (n_plain == 0)
-        return keep_pipes(scenario);
-    bool has_workload = scenario->workload.n > 0;
-    pile_free(&scenario->pile);
-    scenario_init(scenario);
-    if (scenario_read(scenario, path, &fault) != STATUS_OK) {
-        bool is_traffic = strchr(path, ':') != NULL;
-        fprintf(stderr, "shoal: %s%s\n", fault.text,
-                is_traffic ? " (a scenario is a file; a workload comes behind --workload)" : "");
-        return false;
-    }
-    if (has_workload)
-        scenario->workload.n = 0;
-    return parse_options(scenario, argc, argv, &path, &n_plain) && /* once more, over the file */
-           keep_pipes(scenario);
+    bool is_fine = flags_read(&flags, argc, argv, &given, &path, &n_plain) &&
+                   read_both(scenario, &flags, &given, path);
+    flags_free(&given);
+    return is_fine;
 }

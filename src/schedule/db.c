@@ -1,5 +1,5 @@
 /* Doubling budget and its kin: the service whose request has the smallest Q L-hat goes first
- * (SeaLLM section 4.3, corrected as ALGORITHMS 1.3 and 1.4 say).
+ * (SeaLLM section 4.3, corrected as docs/ALGORITHMS.md 1.3 and 1.4 say).
  *
  * db-literal compares waiting and running requests as the paper's listing does: new requests wait
  * until those that run have used up a budget. db-turn chooses the service by that order and inside
@@ -8,8 +8,8 @@
  *
  * db-exact is the paper's equation 7 with lengths that are known (predicted by an oracle):
  * remaining time alone times L-hat; a bound, not a policy to serve with. mlfq is FastServe's
- * skip-join multi-level feedback queue (ALGORITHMS 6.5): by level, then by when it joined the
- * level; a batch is of one service and one phase.
+ * skip-join multi-level feedback queue (docs/ALGORITHMS.md 6.5): by level, then by when it joined
+ * the level; a batch is of one service and one phase.
  *
  * Starvation: the rule, the residences and the bound of starve.h. Not for mlfq: there a request
  * that was idle for 3 s rises to level 0, looked at every 1000 batches, which is the paper's rule
@@ -314,9 +314,9 @@ const struct schedule_policy schedule_db_mlfq = {
     .chooses = "lowest level, then longest there",
     .batches = "batches of one kind",
     .memory = "on demand",
-    .starvation = "none in general: a flood of short prompts holds up requests that have "
-                  "sunk, until one that idled for 3 s rises to the top (looked for every "
-                  "1000 batches)",
+    .starvation = "none in general: a flood of short prompts holds up requests at lower "
+                  "levels, until (every 1000 batches) one that was idle for 3 s rises to "
+                  "the top",
     .thresholds = SCHEDULE_CONFIG_FILL " mlfq_ns_quantum mlfq_ns_idle mlfq_n_steps",
     .state_bytes = schedule_db_state_bytes,
     .open = open_mlfq,

@@ -24,7 +24,7 @@ static const size_t ROOM_USUAL = (size_t)64 << 10;
 
 /* ---- The port. ---- */
 
-/* NULL: it is no connection's address. */
+/* Returns NULL when the address is no connection's. */
 static struct cluster_tcp_end *end_of(struct cluster_tcp_bus *bus, uint16_t address)
 {
     uint32_t at = map_find(&bus->by_address, address);
@@ -40,7 +40,7 @@ static bool post(void *self, uint16_t to, const void *part1, size_t n1, const vo
     if (end == NULL)
         return local == NULL || local->send(local->self, to, part1, n1, part2, n2);
     if (end->state == TCP_END_OVER || end->state == TCP_END_FREE)
-        return true; /* its session is over, or about to be: the message is lost with it */
+        return true; /* its session is over or about to be, and the message is lost with it */
     if (end->state != TCP_END_UP)
         return false;
     struct evbuffer *out = bufferevent_get_output(end->events);
@@ -60,7 +60,7 @@ static bool show(struct cluster_tcp_bus *bus, const struct cluster_tcp_end *end,
     bus->is_shown = true;
     bus->is_local = false;
     bus->n_message = n_message;
-    ((struct message_head *)(void *)bus->message)->from = end->address; /* whatever it says */
+    ((struct message_head *)(void *)bus->message)->from = end->address; /* whatever it holds */
     return true;
 }
 
@@ -73,7 +73,7 @@ static void make_room(struct cluster_tcp_bus *bus, size_t n_bytes)
     bus->message = mem_take(bus->n_room);
 }
 
-/* The end's next message is shown; false: it has none. */
+/* Shows the end's next message; false when it has none. */
 static bool take_from(struct cluster_tcp_bus *bus, struct cluster_tcp_end *end)
 {
     size_t n_message;
@@ -176,7 +176,7 @@ void cluster_tcp_bus_cut(struct cluster_tcp_bus *bus, uint16_t address)
         cluster_tcp_end_break(end, "it was cut");
 }
 
-/* ---- What libevent says. ---- */
+/* ---- Callbacks of libevent. ---- */
 
 static void on_tick(evutil_socket_t fd, short what, void *self)
 {
@@ -187,7 +187,8 @@ static void on_tick(evutil_socket_t fd, short what, void *self)
         cluster_tcp_end_tick(&bus->ends[i], now_ns);
 }
 
-/* A free place, or that of the oldest stranger that has not said hello. NULL: all are in use. */
+/* Returns a free place, or that of the oldest stranger that has not sent its hello. NULL: all are
+ * in use. */
 static struct cluster_tcp_end *place_for_another(struct cluster_tcp_bus *bus)
 {
     struct cluster_tcp_end *oldest = NULL;

@@ -2,8 +2,8 @@
  *
  * The actor dials the peers that it knows by address (a gateway its nodes), and accepts others (a
  * node its gateways). A connection carries frames (cluster/frame.h) and is one end of a link
- * (cluster/link.h): when it breaks, the actor finds a CLOSED of session 0 from that peer in its
- * mail, behind which nothing of the old connection follows. So a cut ends the session, and a new
+ * (cluster/link.h). When it breaks, the actor finds a CLOSED of session 0 from that peer in its
+ * mail. No message of the old connection follows it. So a cut ends the session, and a new
  * connection begins with a new one.
  *
  *   dialled:   WAITING --its time comes--> CONNECTING --connected--> HELLO --hello came--> UP
@@ -13,10 +13,10 @@
  *                ^-- no hello in 5 s, or the oldest where a new one needs the place --|         |
  *                ^--------------------- the actor took the CLOSED ------------------------------|
  *
- * Bounds: what waits to be sent and what was read and not taken has a limit for each connection,
- * and so has the number of connections. A connection ends when its peer sends what is no frame,
- * sends no whole frame for 10 s (links beat each second), or takes nothing for 5 s while something
- * waits for it.
+ * Bounds: for each connection, the bytes that wait to be sent, and those read and not yet taken,
+ * have a limit. The number of connections has one, too. A connection ends when its peer sends other
+ * bytes than frames, or sends no whole frame for 10 s (links beat each second). It also ends when
+ * the peer takes nothing for 5 s while bytes wait for it.
  *
  * Everything happens on the thread of the event base. From the first bus on, the process ignores
  * SIGPIPE. */
@@ -44,7 +44,7 @@ struct cluster_tcp_bus_options {
     const struct cluster_tcp_tls *tls; /* NULL: plain, between addresses of one machine alone */
     size_t out_bytes_max;              /* that wait to be sent, of each connection; 0: 16 MiB */
     /* A connection whose peer takes too little is cut when its limit is reached, since the actor
-     * has others to serve. False: send says that it is full. */
+     * has others to serve. False: send returns false when the connection is full. */
     bool cuts_slow;
     const struct bus_port *local; /* NULL, or the actor's port to those of its own process, */
     uint16_t n_local;             /* whose addresses are below this one */

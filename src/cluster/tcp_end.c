@@ -73,7 +73,7 @@ void cluster_tcp_end_forget(struct cluster_tcp_end *end)
     wait_again(end);
 }
 
-/* ---- What libevent says. ---- */
+/* ---- Callbacks of libevent. ---- */
 
 static void expect_hello(struct cluster_tcp_end *end)
 {

@@ -17,27 +17,27 @@ enum cluster_tcp_end_state {
     TCP_END_CONNECTING,
     TCP_END_HELLO,
     TCP_END_UP,
-    TCP_END_OVER, /* broken, and the actor does not know it yet */
+    TCP_END_OVER, /* broken, but the actor does not know it yet */
 };
 struct cluster_tcp_end {
     struct cluster_tcp_bus *bus;
     enum cluster_tcp_end_state state;
     uint16_t address;
-    bool is_dialled, is_ready; /* ready: it is in the bus's list of those that may have mail */
+    bool is_dialled, is_ready; /* ready: in the bus's list of ends that may have mail */
     bool was_told;             /* that it cannot be reached */
     struct sockaddr_storage to;
     socklen_t n_to;
     char name[128]; /* of a dialled one's certificate */
-    char text[128]; /* who it is, for the log */
+    char text[128]; /* its name in the log */
     struct bufferevent *events;
     int64_t begun_ns;    /* CONNECTING and HELLO: since when */
-    int64_t deadline_ns; /* CONNECTING and HELLO: it is UP by then; UP: a whole frame comes */
+    int64_t deadline_ns; /* CONNECTING and HELLO: for being UP; UP: for the next whole frame */
     int64_t again_ns, backoff_ns;
 };
 struct cluster_tcp_bus {
     struct cluster_tcp_bus_options options;
     struct ssl_ctx_st *tls;
-    char **names; /* a copy of those that may connect */
+    char **names; /* a copy of the names that may connect */
     int n_names;
     struct cluster_tcp_end *ends; /* (n_ends) the dialled ones first */
     int n_ends, n_dialled;
@@ -49,18 +49,18 @@ struct cluster_tcp_bus {
     struct rng rng;
     unsigned char *message; /* the one that is shown, 8-byte aligned */
     size_t n_message, n_room;
-    bool is_shown, is_local; /* is_local: it is the local port's */
+    bool is_shown, is_local; /* is_local: the shown message is from the local port */
     bool is_woken;           /* `wake` is readable */
     struct map by_address;   /* places in `ends` */
 };
 
-/* The end may have mail: the actor is woken. */
+/* The end may have mail, so the actor is woken. */
 void cluster_tcp_end_is_ready(struct cluster_tcp_end *end);
 void cluster_tcp_end_dial(struct cluster_tcp_end *end);
 void cluster_tcp_end_accept(struct cluster_tcp_end *end, int fd, const char *text);
-/* Ends the connection. `why` NULL: nothing is logged. */
+/* Ends the connection. `why` NULL: it logs nothing. */
 void cluster_tcp_end_break(struct cluster_tcp_end *end, const char *why);
-/* The actor knows that it is OVER. */
+/* Called when the actor knows that the end is OVER. */
 void cluster_tcp_end_forget(struct cluster_tcp_end *end);
-/* What is due at this time. */
+/* Does the work that is due at this time. */
 void cluster_tcp_end_tick(struct cluster_tcp_end *end, int64_t now_ns);

@@ -1,4 +1,4 @@
-/* What a service takes of memory: one record for planners, which place services, and for the
+/* The memory that a service takes: one record for planners, which place services, and for the
  * simulator, which runs them. */
 #pragma once
 #include <stdint.h>

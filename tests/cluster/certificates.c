@@ -15,7 +15,7 @@ static void add_extension(X509 *cert, X509 *issuer, int nid, const char *value)
     X509_EXTENSION_free(extension);
 }
 
-/* issuer NULL: it signs itself, as an authority. */
+/* Signs with the issuer; issuer NULL: it signs itself, as an authority. */
 static X509 *make(EVP_PKEY *key, const char *name, X509 *issuer, EVP_PKEY *issuer_key)
 {
     static long serial;

@@ -1,5 +1,5 @@
-/* Frames: what is written is read, in pieces of any size, and what is wrong is refused as soon as
- * it can be seen. */
+/* Frames: the reader gets what the writer wrote, in pieces of any size, and refuses bad bytes as
+ * soon as it can see them. */
 #include "test.h"
 
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-/* The bus over TCP: the same answers, whatever is cut, gone, slow or hostile. */
+/* The bus over TCP: the answers are the same, whatever is cut, gone, slow or hostile. */
 #include "tcp_world.h"
 
 #include "base/mem.h"
@@ -32,8 +32,8 @@ static void test_requests_are_answered(void **state)
     tcp_world_close(w);
 }
 
-/* The connection to one node breaks again and again while answers come over it, from either end:
- * what was under way goes on, elsewhere or there. */
+/* The connection to one node breaks again and again, from either end, while answers come over it.
+ * The requests under way go on, elsewhere or there. */
 static void test_a_cut_loses_nothing(void **state)
 {
     (void)state;
@@ -154,7 +154,7 @@ static bool is_closed(struct tcp_world *w, int fd, int64_t ms)
     return false;
 }
 
-/* What is no frame ends the connection, and neither the node nor its gateway minds. */
+/* Bytes that are no frame end the connection, without effect on the node or its gateway. */
 static void test_garbage_ends_its_own_connection(void **state)
 {
     (void)state;
@@ -189,8 +189,8 @@ static void test_garbage_ends_its_own_connection(void **state)
     tcp_world_close(w);
 }
 
-/* Connections that say nothing, a half hello, or half a frame, and more of them than there are
- * places: the gateway keeps its own, and a new one finds a place. */
+/* Connections that send nothing, a half hello, or half a frame, and more of them than there are
+ * places. The gateway keeps its own, and a new one finds a place. */
 static void test_strangers_make_room(void **state)
 {
     (void)state;
@@ -216,8 +216,8 @@ static void test_strangers_make_room(void **state)
     tcp_world_close(w);
 }
 
-/* A gateway that opens a session and reads nothing: its connection is cut when what waits for it
- * reaches the limit, and the other gateway's requests do not stop meanwhile. */
+/* A gateway opens a session and reads nothing. Its connection is cut when the bytes that wait for
+ * it reach the limit, and the other gateway's requests do not stop meanwhile. */
 static void test_a_slow_peer_is_cut(void **state)
 {
     (void)state;
@@ -248,7 +248,7 @@ static void test_a_slow_peer_is_cut(void **state)
     while (cluster_tcp_bus_n_up(w->node_buses[0]) == 2) {
         assert_true(time_now_ns() < until_ns);
         beat.n_bytes = sizeof beat + sizeof filler;
-        for (int i = 0; i < 20; i++) /* it never says that it is full: others would wait */
+        for (int i = 0; i < 20; i++) /* it never reports that it is full, since others would wait */
             assert_true(node.send(node.self, TCP_ACCEPTED_ADDRESS + 1, &beat, sizeof beat, filler,
                                   sizeof filler));
         tcp_world_step(w);
@@ -259,7 +259,7 @@ static void test_a_slow_peer_is_cut(void **state)
     tcp_world_close(w);
 }
 
-/* A gateway is told that the connection is full, and what waits has a limit. */
+/* A gateway is told that the connection is full, and the bytes that wait have a limit. */
 static void test_a_full_connection_says_so(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Mutual TLS on the bus: both ends have a certificate of the cluster's authority with the name that
- * the other expects, or nothing is said. */
+/* Mutual TLS on the bus. Both ends have a certificate of the cluster's authority with the name that
+ * the other expects, or no message passes. */
 #include "tcp_world.h"
 
 #include "base/mem.h"
@@ -49,7 +49,7 @@ static void test_known_ends_talk(void **state)
     tcp_world_close(w);
 }
 
-/* Neither end says anything to the other: no connection is ever up. */
+/* Neither end sends anything to the other, and no connection is ever up. */
 static void test_unknown_ends_do_not(void **state)
 {
     static const struct {
@@ -57,7 +57,7 @@ static void test_unknown_ends_do_not(void **state)
         const char *name;
     } rows[] = {
         { CERTIFICATE_NODE, CERTIFICATE_OTHER, "node.test" },       /* not one of the gateways */
-        { CERTIFICATE_NODE, CERTIFICATE_STRANGER, "node.test" },    /* the name, by a stranger */
+        { CERTIFICATE_NODE, CERTIFICATE_STRANGER, "node.test" },    /* a stranger has the name */
         { CERTIFICATE_OTHER, CERTIFICATE_GATEWAY, "node.test" },    /* another node answers */
         { CERTIFICATE_STRANGER, CERTIFICATE_GATEWAY, "node.test" }, /* a stranger answers */
     };

@@ -21,7 +21,7 @@ struct tcp_world {
     struct event_base *base;
     struct service_spec service;
     struct fake_engine engines[TCP_NODES];
-    struct cluster_tcp_bus *node_buses[TCP_NODES]; /* NULL: the node is gone */
+    struct cluster_tcp_bus *node_buses[TCP_NODES]; /* NULL: the node has left */
     struct cluster_node *nodes[TCP_NODES];
     struct cluster_tcp_bus *gateway_bus;
     struct cluster_gateway *gateway;
@@ -36,7 +36,7 @@ struct tcp_world {
 };
 
 void tcp_world_open_nodes(struct tcp_world *w);
-/* names[i]: what the certificate of node i has to be; NULL without TLS. */
+/* name: the name that the certificate of each node must have; NULL without TLS. */
 void tcp_world_open_gateway(struct tcp_world *w, const struct cluster_tcp_tls *tls,
                             const char *name);
 void tcp_world_close_node(struct tcp_world *w, int node);
@@ -46,7 +46,7 @@ void tcp_world_ask(struct tcp_world *w, int i, int32_t n_generate);
 void tcp_world_step(struct tcp_world *w);
 /* Steps until n are over; fails after 30 s. */
 void tcp_world_finish(struct tcp_world *w, int n);
-/* Steps until the gateway has so many connections; false after ms. */
+/* Steps until the gateway has n_up connections; false after ms. */
 bool tcp_world_wait_up(struct tcp_world *w, int n_up, int64_t ms);
-/* A socket that is connected to the node, and says what it is given. */
+/* A socket that is connected to the node. */
 int tcp_world_connect(const struct tcp_world *w, int node);

@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "base/time.h"
 #include "cluster/tcp_bus.h"
+#include "cmd/gpu.h"
 #include "cmd/wire_join.h"
 #include "cpu/cpu.h"
 #include "metrics/print.h"
@@ -140,7 +141,12 @@ static enum status open_device(struct house *house, int e, int64_t memory_bytes,
                           wants_usual ? n_usual : config->n_lanes, fault);
     if (status != STATUS_OK)
         return status;
-    place->device = cpu_open(&place->device_spec, cpu_isa_best());
+    if (place->device_spec.kind == DEVICE_CPU)
+        place->device = cpu_open(&place->device_spec, cpu_isa_best());
+    else
+        status = gpu_open(&place->device_spec, &place->device, fault);
+    if (status != STATUS_OK)
+        return status;
     for (int32_t i = 1; i < place->lanes.n; i++)
         cpu_add_lane(place->device, &place->lanes.devices[i]);
     device_print(&place->device_spec, house->device_texts[e], sizeof house->device_texts[e]);
@@ -154,7 +160,7 @@ static int64_t engine_bytes(const struct config *config, int e, int64_t usual)
     return config->engines[e].memory_bytes > 0 ? config->engines[e].memory_bytes : usual;
 }
 
-/* What a gateway without engines holds for clients. */
+/* Divides the memory of a gateway without engines, which holds only data of clients. */
 static enum status divide_memory(struct house *house, struct fault *fault)
 {
     struct cpu_topology *topology = mem_take(sizeof *topology);
@@ -164,6 +170,12 @@ static enum status divide_memory(struct house *house, struct fault *fault)
                                      fault);
     mem_give(topology);
     return status;
+}
+
+/* A GPU has memory of its own, apart from the machine's. */
+static bool is_gpu(const struct house *house, int e)
+{
+    return house->engines[e].device_spec.kind == DEVICE_CUDA;
 }
 
 static enum status open_devices(struct house *house, struct fault *fault)
@@ -180,11 +192,7 @@ static enum status open_devices(struct house *house, struct fault *fault)
         else
             status = device_parse(config->devices[e], topology->n_processors, &place->device_spec,
                                   fault);
-        if (status == STATUS_OK && place->device_spec.kind != DEVICE_CPU)
-            status =
-                fault_set(fault, STATUS_UNSUPPORTED,
-                          "device %.60s: only CPU devices are supported yet", config->devices[e]);
-        if (status == STATUS_OK)
+        if (status == STATUS_OK && place->device_spec.kind == DEVICE_CPU)
             status = cpu_topology_check(topology, &place->device_spec, config->devices[e], fault);
     }
     int64_t memory_bytes = topology->memory_bytes;
@@ -195,11 +203,13 @@ static enum status open_devices(struct house *house, struct fault *fault)
     if (usual == 0)
         usual = serve_memory_usual(config, memory_bytes, config->n_devices) / config->n_devices;
     for (int e = 0; e < config->n_devices; e++)
-        all_bytes += engine_bytes(config, e, usual);
+        all_bytes += is_gpu(house, e) ? 0 : engine_bytes(config, e, usual);
     status = serve_memory_divide(config, memory_bytes, config->n_devices, all_bytes, &house->memory,
                                  fault);
     for (int e = 0; e < config->n_devices && status == STATUS_OK; e++)
-        status = open_device(house, e, engine_bytes(config, e, usual), fault);
+        status = open_device(
+            house, e, engine_bytes(config, e, is_gpu(house, e) ? config->memory_bytes : usual),
+            fault);
     return status;
 }
 

@@ -50,6 +50,7 @@
 enum {
     COMPUTE_ARITHMETIC_CPU = 1,       /* the one above */
     COMPUTE_ARITHMETIC_CPU_TILES = 2, /* with matrices of F16 and BF16 as in matrix units */
+    COMPUTE_ARITHMETIC_CUDA = 3,      /* src/cuda/kernels.h states it */
 };
 
 enum compute_op_kind {

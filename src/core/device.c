@@ -1,5 +1,7 @@
-/* Devices as people write them: "cpu", "cpu:0-1", "cpu:0,2,4-7". */
+/* Devices as people write them: "cpu", "cpu:0-1", "cpu:0,2,4-7", "cuda:0". */
 #include "core/device.h"
+
+#include "core/limits.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -36,6 +38,19 @@ static bool cores_read(const char *list, int n_cores_max, bool chosen[DEVICE_COR
     }
 }
 
+static enum status gpu_parse(const char *text, struct device_spec *out, struct fault *fault)
+{
+    const char *rest = text + 5;
+    out->kind = DEVICE_CUDA;
+    out->n_cores = 1;
+    out->cores[0] = text[4] == ':' ? core_read(&rest, LIMIT_DEVICES) : -1;
+    if (out->cores[0] < 0 || *rest != '\0')
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "device %.60s: expected cuda: and a GPU from 0 to %d, as in cuda:0", text,
+                         LIMIT_DEVICES - 1);
+    return STATUS_OK;
+}
+
 enum status device_parse(const char *text, int n_cores_max, struct device_spec *out,
                          struct fault *fault)
 {
@@ -44,11 +59,11 @@ enum status device_parse(const char *text, int n_cores_max, struct device_spec *
     bool chosen[DEVICE_CORES_MAX] = { false };
     *out = (struct device_spec){ .kind = DEVICE_CPU };
     if (strncmp(text, "cuda", 4) == 0)
-        return fault_set(fault, STATUS_UNSUPPORTED, "device %.60s: CUDA is not supported yet",
-                         text);
+        return gpu_parse(text, out, fault);
     if (strncmp(text, "cpu", 3) != 0 || (text[3] != '\0' && text[3] != ':'))
         return fault_set(fault, STATUS_BAD_INPUT,
-                         "device %.60s: expected cpu, or cpu: and cores, as in cpu:0-1", text);
+                         "device %.60s: expected cpu, cpu: and cores, as in cpu:0-1, or cuda:0",
+                         text);
     if (text[3] == '\0')
         memset(chosen, true, (size_t)n_max);
     else if (!cores_read(text + 4, n_max, chosen))

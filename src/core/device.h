@@ -1,5 +1,5 @@
-/* Describes devices. A CPU device is a set of cores. It is written as "cpu:0-1", "cpu:0,2" or "cpu"
- * (all cores). */
+/* Devices: a CPU device is a set of cores, written "cpu:0-1", "cpu:0,2" or "cpu" (all cores). A GPU
+ * is written "cuda:0". */
 #pragma once
 #include "base/status.h"
 
@@ -8,9 +8,9 @@ enum { DEVICE_CORES_MAX = 1024 };
 
 struct device_spec {
     enum device_kind kind;
-    int32_t n_cores;
-    int32_t cores[DEVICE_CORES_MAX]; /* ascending operating system numbers */
-    int64_t memory_bytes;            /* what Shoal may use of its memory; 0 = decide at start */
+    int32_t n_cores;                 /* CUDA: 1 */
+    int32_t cores[DEVICE_CORES_MAX]; /* ascending operating system numbers; CUDA: the GPU's */
+    int64_t memory_bytes;            /* what Shoal may use of it; 0 = decide at start */
 };
 /* Parses the text of a device. n_cores_max is the number of cores of the machine, for "cpu" alone
  * and for checks. */

@@ -39,15 +39,30 @@ static void others_are_refused_with_a_sentence(void **state)
                           "cpux",
                           "cpu:0x",
                           "cpu:0--1",
-                          "cpu:99999999999999999999" };
+                          "cpu:99999999999999999999",
+                          "cuda",
+                          "cuda:",
+                          "cuda:16",
+                          "cuda:0-1",
+                          "cudax:0" };
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         struct device_spec device;
         struct fault fault = { "" };
         assert_int_equal(device_parse(bad[i], 2, &device, &fault), STATUS_BAD_INPUT);
         assert_true(strstr(fault.text, "expected") != NULL);
     }
+}
+
+static void gpus_are_read_and_printed(void **state)
+{
     struct device_spec device;
-    assert_int_equal(device_parse("cuda:0", 2, &device, NULL), STATUS_UNSUPPORTED);
+    char text[16];
+    (void)state;
+    assert_int_equal(device_parse("cuda:3", 2, &device, NULL), STATUS_OK);
+    assert_int_equal(device.kind, DEVICE_CUDA);
+    assert_int_equal(device.cores[0], 3);
+    device_print(&device, text, sizeof text);
+    assert_string_equal(text, "cuda:3");
 }
 
 static void printing_is_cut_to_fit(void **state)
@@ -65,6 +80,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_are_understood),
         cmocka_unit_test(others_are_refused_with_a_sentence),
+        cmocka_unit_test(gpus_are_read_and_printed),
         cmocka_unit_test(printing_is_cut_to_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,12 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-enum { N_PROMPT = 9, N_NEW = 12, N_TOKENS = N_PROMPT + N_NEW, BLOCK_TOKENS = 4, N_DEVICES = 4 };
+#ifdef TEST_CUDA
+#include "cuda/cuda.h"
+#include "emulate/control.h"
+#endif
+
+enum { N_PROMPT = 9, N_NEW = 12, N_TOKENS = N_PROMPT + N_NEW, BLOCK_TOKENS = 4 };
 
 static const struct toy_options options = { .dtype = DTYPE_Q8_0,
                                             .n_layers = 2,
@@ -31,6 +36,21 @@ static const struct toy_options options = { .dtype = DTYPE_Q8_0,
                                             .act = ACT_SILU,
                                             .kv_dtype = DTYPE_F16 };
 
+#ifdef TEST_CUDA
+/* An emulated GPU, whose streams have another order each time. */
+enum { N_DEVICES = 2, LOAD_ROWS = 16384 }; /* a pass takes long there */
+
+static struct compute_device *open_device(int i)
+{
+    const struct cuda_options cuda = { .index = 0, .n_lanes = 2 };
+    struct compute_device *device;
+    emulate_seed_streams(test_seed(11) + (uint64_t)i);
+    assert_int_equal(cuda_open(&cuda, &device, NULL), STATUS_OK);
+    return device;
+}
+#else
+enum { N_DEVICES = 4, LOAD_ROWS = 2048 };
+
 static struct compute_device *open_device(int i)
 {
     static const struct device_spec cores = { .kind = DEVICE_CPU, .n_cores = 2, .cores = { 0, 1 } };
@@ -38,6 +58,7 @@ static struct compute_device *open_device(int i)
                                                : cpu_open(&cores, CPU_ISA_AVX2);
     return i < 2 ? device : late_open(device, test_seed(11));
 }
+#endif
 
 /* One sequence of a toy model on a device, with passes in flight one behind the other. */
 struct scene {
@@ -416,6 +437,85 @@ static void small_objects_are_refused(void **state)
     toy_free(&toy);
 }
 
+#ifdef TEST_CUDA
+/* The first byte of each granule, by way of the host. */
+static void read_granules(struct compute_device *device, struct compute_memory *memory,
+                          unsigned char *out, int64_t n, int64_t granule_bytes)
+{
+    struct compute_memory *host;
+    struct copy_part parts[16];
+    const struct compute_memory_options o = { .n_bytes = n, .is_host = true };
+    assert_int_equal(device->memory_open(device->self, &o, &host, NULL), STATUS_OK);
+    for (int64_t i = 0; i < n; i++)
+        parts[i] = (struct copy_part){ i * granule_bytes, i, 1 };
+    struct compute_copy copy = { { .kind = COMPUTE_WORK_COPY }, memory, host, (int32_t)n, parts };
+    assert_int_equal(compute_device_wait(device, device->lanes[0], &copy.work), COMPUTE_DONE);
+    memcpy(out, host->base, (size_t)n);
+    device->memory_close(device->self, host);
+}
+
+/* The base stays, what was not dropped is kept, and all memory is given back. Memory of a GPU comes
+ * in granules; an object of the host is pinned in the same ones. */
+static void ranges_grow_and_shrink(void **state)
+{
+    enum { GRANULE = 64 << 10, N = 16 };
+    struct compute_device *device = open_device(0);
+    size_t n_before = emulate_mapped_bytes();
+    (void)state;
+    for (int is_host = 0; is_host < 2; is_host++) {
+        struct compute_memory *memory, *ones;
+        unsigned char got[N];
+        const struct compute_memory_options o = { .n_bytes = N * GRANULE - 5,
+                                                  .is_reserved = true,
+                                                  .is_host = is_host != 0 };
+        const struct compute_memory_options plain = { .n_bytes = N, .is_host = true };
+        const struct copy_part part = { 0, 0, N };
+        assert_int_equal(device->memory_open(device->self, &plain, &ones, NULL), STATUS_OK);
+        memset(ones->base, 1, N);
+        assert_int_equal(device->memory_open(device->self, &o, &memory, NULL), STATUS_OK);
+        unsigned char *base = memory->base;
+        assert_true(device->memory_back(device->self, memory, 1, 10 * GRANULE));
+        assert_true(is_host || emulate_mapped_bytes() == n_before + 10 * GRANULE);
+        for (int64_t i = 0; i < 10; i++) {
+            const struct copy_part to = { part.from, i * GRANULE, 1 };
+            struct compute_copy copy = { { .kind = COMPUTE_WORK_COPY }, ones, memory, 1, &to };
+            assert_int_equal(compute_device_wait(device, device->lanes[0], &copy.work),
+                             COMPUTE_DONE);
+        }
+        device->memory_drop(device->self, memory, 3 * GRANULE + 1, 9 * GRANULE - 1);
+        assert_true(is_host || emulate_mapped_bytes() == n_before + 6 * GRANULE);
+        assert_true(device->memory_back(device->self, memory, 0, o.n_bytes));
+        read_granules(device, memory, got, N, GRANULE);
+        for (int64_t k = 0; k < 10; k++)
+            assert_true((got[k] == 1) == (k < 4 || k >= 8));
+        assert_ptr_equal(memory->base, base);
+        device->memory_close(device->self, memory);
+        device->memory_close(device->self, ones);
+        assert_int_equal(emulate_mapped_bytes(), n_before);
+    }
+    device->close(device->self);
+}
+
+/* A range that can't be backed whole is left as it was. */
+static void ranges_are_backed_whole_or_not_at_all(void **state)
+{
+    enum { GRANULE = 64 << 10 };
+    struct compute_device *device = open_device(0);
+    struct compute_memory *memory;
+    const struct compute_memory_options o = { .n_bytes = 64 * GRANULE, .is_reserved = true };
+    size_t n_before = emulate_mapped_bytes();
+    (void)state;
+    assert_int_equal(device->memory_open(device->self, &o, &memory, NULL), STATUS_OK);
+    emulate_limit_memory(n_before + 10 * GRANULE);
+    assert_true(device->memory_back(device->self, memory, 2 * GRANULE, 4 * GRANULE));
+    assert_false(device->memory_back(device->self, memory, 0, 11 * GRANULE));
+    assert_int_equal(emulate_mapped_bytes(), n_before + 2 * GRANULE);
+    assert_true(device->memory_back(device->self, memory, 0, 10 * GRANULE));
+    emulate_limit_memory((size_t)3 << 30);
+    device->memory_close(device->self, memory);
+    device->close(device->self);
+}
+#else
 /* The base stays, dropped parts read as zeros once they are backed again, and the rest is kept. */
 static void ranges_grow_and_shrink(void **state)
 {
@@ -440,13 +540,15 @@ static void ranges_grow_and_shrink(void **state)
     }
 }
 
+#endif
+
 static void touch(void *base)
 {
     signal(SIGSEGV, SIG_DFL);
     *(volatile unsigned char *)base = 1;
 }
 
-/* The late device's public addresses can't be touched. */
+/* The public addresses of a late device, and those of a GPU, can't be touched. */
 static void public_addresses_are_closed(void **state)
 {
     struct compute_device *device = open_device(2);
@@ -467,6 +569,37 @@ static void public_addresses_are_closed(void **state)
     device->close(device->self);
 }
 
+#ifdef TEST_CUDA
+/* A pass whose launch is refused fails alone; once the GPU is lost, so is all work. */
+static void work_fails_alone_or_with_its_device(void **state)
+{
+    struct scene *s = mem_take(sizeof *s);
+    (void)state;
+    open_scene_on(s, open_device(3));
+    for (int i = 0; i < 6; i++) {
+        struct step *step = make_step(s, 0, 0, N_PROMPT, 1);
+        emulate_refuse_launch(i % 2 == 0 ? -1 : 5 * i);
+        enum compute_state how =
+            compute_device_wait(s->device, s->device->lanes[0], &step->pass.work);
+        assert_int_equal(how, i % 2 == 0 ? COMPUTE_DONE : COMPUTE_FAILED);
+    }
+    emulate_refuse_launch(-1);
+    generate(s);
+    emulate_lose(100);
+    int n_lost = 0;
+    for (int i = 0; i < 8; i++) {
+        struct step *step = make_step(s, 0, 0, N_PROMPT, 1);
+        enum compute_state how =
+            compute_device_wait(s->device, s->device->lanes[0], &step->pass.work);
+        assert_int_equal(how, i == 0 || n_lost == 0 ? how : COMPUTE_LOST);
+        assert_true(how == COMPUTE_DONE || how == COMPUTE_LOST);
+        n_lost += how == COMPUTE_LOST;
+    }
+    assert_true(n_lost > 4);
+    close_scene(s);
+    mem_give(s);
+}
+#else
 /* A pass that fails does so alone. Once the device is lost, all work is. */
 static void work_fails_alone_or_with_its_device(void **state)
 {
@@ -493,6 +626,7 @@ static void work_fails_alone_or_with_its_device(void **state)
     close_scene(s);
     mem_give(s);
 }
+#endif
 
 struct loading { /* packs one matrix again and again */
     struct compute_device *device;
@@ -516,7 +650,13 @@ static void load(void *arg)
 /* A pass begins and ends while one matrix is being packed. */
 static void check_loads(struct scene *s, const struct scene *plain)
 {
-    struct loading l = { .device = s->device, .tensor = toy_tensor(DTYPE_F32, 2048, 2048, 3) };
+    const int32_t n = 2048;
+    struct loading l = { .device = s->device,
+                         .tensor = { .dtype = DTYPE_F32,
+                                     .n_rows = LOAD_ROWS,
+                                     .n_columns = n,
+                                     .row_bytes = 4 * n,
+                                     .data = mem_take((size_t)LOAD_ROWS * 4 * (size_t)n) } };
     const struct compute_memory_options o = { .n_bytes = s->device->packed_bytes(s->device->self,
                                                                                  &l.tensor) };
     int64_t end_ns = time_now_ns() + 20 * TIME_NS_PER_S;
@@ -591,6 +731,9 @@ int main(void)
         cmocka_unit_test(sealed_weights_are_bound_again),
         cmocka_unit_test(small_objects_are_refused),
         cmocka_unit_test(ranges_grow_and_shrink),
+#ifdef TEST_CUDA
+        cmocka_unit_test(ranges_are_backed_whole_or_not_at_all),
+#endif
         cmocka_unit_test(public_addresses_are_closed),
         cmocka_unit_test(work_fails_alone_or_with_its_device),
         cmocka_unit_test(a_load_stops_no_pass),

@@ -56,6 +56,11 @@ struct toy_item { /* rows of one sequence in a pass */
 /* Runs one pass; the token at (sequence, position) is a hash of both. The logits of every row go to
  * logits + ((sequence * n_positions) + position) * n_vocabulary. */
 void toy_run(struct toy_model *model, const struct toy_item *items, int n_items, float *logits);
+/* Each position has a class of its own, so that a pass has rows of both. */
+static inline uint8_t toy_class(int32_t position)
+{
+    return position % 7 >= 5 ? COMPUTE_ROW_GENERATED : COMPUTE_ROW_PROMPT;
+}
 int32_t toy_token(const struct toy *toy, int sequence, int32_t position);
 size_t toy_logits_count(const struct toy *toy); /* number of floats in the array above */
 /* A single product: logits (n_rows, n_outputs) = the input's rows 0, 1, .. n_distinct - 1, 0, ..

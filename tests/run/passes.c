@@ -41,6 +41,7 @@ enum status passes_open(struct passes *p, const char *path, struct compute_devic
                                  &p->workspace, NULL) == STATUS_OK);
     p->positions = mem_take(sizeof(int32_t) * (size_t)n_tokens_max);
     p->logit_rows = mem_take(sizeof(int32_t) * (size_t)n_tokens_max);
+    p->classes = mem_take((size_t)n_tokens_max);
     return STATUS_OK;
 }
 
@@ -53,20 +54,24 @@ void passes_close(struct passes *p)
     mem_give(p->blocks);
     mem_give(p->positions);
     mem_give(p->logit_rows);
+    mem_give(p->classes);
 }
 
 void passes_run(struct passes *p, const int32_t *ids, int32_t n_before, int32_t n_ids,
                 int32_t n_logits, float *logits)
 {
     const struct compute_sequence sequence = { 0, n_ids, n_before, p->blocks };
-    for (int32_t i = 0; i < n_ids; i++)
+    for (int32_t i = 0; i < n_ids; i++) {
         p->positions[i] = n_before + i;
+        p->classes[i] = n_before > 0 && n_ids == 1 ? COMPUTE_ROW_GENERATED : COMPUTE_ROW_PROMPT;
+    }
     for (int32_t i = 0; i < n_logits; i++)
         p->logit_rows[i] = n_ids - n_logits + i;
     struct compute_pass pass = { .program = &p->model.program,
                                  .workspace = p->workspace,
                                  .n_rows = n_ids,
                                  .ids = ids,
+                                 .classes = p->classes,
                                  .positions = p->positions,
                                  .n_sequences = 1,
                                  .sequences = &sequence,

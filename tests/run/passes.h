@@ -13,12 +13,13 @@ struct passes {
     int32_t n_tokens_max;
     struct compute_workspace *workspace;
     int32_t *positions, *logit_rows;
+    uint8_t *classes;
 };
 /* Opens the model. It owns device from here on. */
 enum status passes_open(struct passes *p, const char *path, struct compute_device *device,
                         enum dtype kv_dtype, int32_t n_tokens_max, struct fault *fault);
 void passes_close(struct passes *p);
-/* Computes ids behind n_before tokens of the sequence; logits of the last n_logits rows: (n_logits,
+/* Computes ids behind n_before tokens of the sequence (a single one counts as generated); logits of the last n_logits rows: (n_logits,
  * n_vocabulary). */
 void passes_run(struct passes *p, const int32_t *ids, int32_t n_before, int32_t n_ids,
                 int32_t n_logits, float *logits);

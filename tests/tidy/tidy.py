@@ -32,7 +32,7 @@ ROOM_LINES_MAX = {"cmd": 6000}  # a thin file a verb, and the wire
 
 # --- exceptions, each with its reason --------------------------------------------------------------------------------
 
-MAY_USE_IF = {"src/base/base.h", "src/cpu/isa.c", "src/cmd/wire.c"}
+MAY_USE_IF = {"src/base/base.h", "src/cpu/isa.c", "src/cmd/wire.c", "src/cuda/launch.cuh", "src/cuda/ptx.cuh"}
 FLAT_ROOMS = {"base", "core"}  # their names drop the room
 MORE_PREFIXES = {  # what a header offers beside its own name
     "base/half.c": ["bf16"],

@@ -1,0 +1,11 @@
+/* GPUs, by way of a plug-in that is opened at run time, so that one program starts with and without
+ * a driver. */
+#pragma once
+#include "compute/device.h"
+#include "core/device.h"
+
+/* Opens the GPU. Where spec->memory_bytes is 0, it becomes most of what the GPU has free.
+ * STATUS_UNSUPPORTED with a sentence when the plug-in, the driver or the GPU is missing. The
+ * plug-in stays open for good. */
+enum status gpu_open(struct device_spec *spec, struct compute_device **out,
+                     struct fault *fault) MUST_USE;

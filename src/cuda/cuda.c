@@ -1,0 +1,214 @@
+/* The CUDA device: its face, weights, and lanes. */
+#include "cuda/cuda.h"
+
+#include "base/mem.h"
+#include "cuda/lane.h"
+#include "cuda/workspace.h"
+
+struct cuda {
+    struct compute_device face;
+    struct cuda_driver *driver;
+    struct cuda_load load;
+    struct cuda_lane lanes[LIMIT_LANES];
+};
+
+/* ---- Memory. ---- */
+
+static enum status memory_open(void *self, const struct compute_memory_options *options,
+                               struct compute_memory **out, struct fault *fault)
+{
+    struct cuda *cuda = self;
+    cuda_driver_enter(cuda->driver);
+    return cuda_memory_open(cuda->driver, options, out, fault);
+}
+
+static void memory_close(void *self, struct compute_memory *memory)
+{
+    struct cuda *cuda = self;
+    cuda_driver_enter(cuda->driver);
+    cuda_memory_close(cuda->driver, memory);
+}
+
+static bool memory_back(void *self, struct compute_memory *memory, int64_t from, int64_t to)
+{
+    struct cuda *cuda = self;
+    cuda_driver_enter(cuda->driver);
+    return cuda_memory_back(cuda->driver, memory, from, to);
+}
+
+static void memory_drop(void *self, struct compute_memory *memory, int64_t from, int64_t to)
+{
+    struct cuda *cuda = self;
+    cuda_driver_enter(cuda->driver);
+    cuda_memory_drop(cuda->driver, memory, from, to);
+}
+
+/* ---- Weights. ---- */
+
+static int64_t packed_bytes(void *self, const struct tensor *tensor)
+{
+    (void)self;
+    return cuda_layout_of((int32_t)tensor->dtype, tensor->n_rows, tensor->n_columns).n_bytes;
+}
+
+static enum status pack(void *self, const struct tensor *tensor, struct compute_memory *memory,
+                        int64_t at, struct fault *fault)
+{
+    struct cuda *cuda = self;
+    cuda_driver_enter(cuda->driver);
+    return cuda_load_tensor(&cuda->load, tensor, memory, at, fault);
+}
+
+/* Bytes that a descriptor keeps are copied to the GPU here. */
+static enum status bind(void *self, const struct tensor *tensor, struct compute_memory *memory,
+                        int64_t at, struct compute_weight **out, struct fault *fault)
+{
+    struct cuda *cuda = self;
+    const struct cuda_memory *m = (const struct cuda_memory *)memory;
+    int64_t n_bytes = packed_bytes(self, tensor);
+    CHECK(at % 64 == 0 && at + n_bytes <= memory->n_bytes && !memory->is_host);
+    cuda_driver_enter(cuda->driver);
+    if (m->host != NULL && !cuda_load_bytes(&cuda->load, m->host->base + at,
+                                            (struct cuda_memory_part){ memory, at }, n_bytes))
+        return fault_set(fault, STATUS_IO, "the GPU was lost while a weight was copied to it");
+    struct compute_weight *weight = mem_take(sizeof(*weight));
+    weight->matrix = (struct cuda_matrix){ memory->base + at, (int32_t)tensor->dtype,
+                                           tensor->n_rows, tensor->n_columns };
+    *out = weight;
+    return STATUS_OK;
+}
+
+static void unbind(void *self, struct compute_weight *weight)
+{
+    (void)self;
+    mem_give(weight);
+}
+
+/* ---- Workspaces. ---- */
+
+static int64_t workspace_bytes(void *self, const struct compute_lane *lane,
+                               const struct compute_program *program, struct compute_sizes sizes)
+{
+    (void)self;
+    (void)lane;
+    return cuda_workspace_bytes(program, sizes);
+}
+
+static enum status workspace_open(void *self, struct compute_lane *lane,
+                                  const struct compute_program *program, struct compute_sizes sizes,
+                                  struct compute_workspace **out, struct fault *fault)
+{
+    struct cuda *cuda = self;
+    struct cuda_workspace *workspace = NULL;
+    (void)lane;
+    cuda_driver_enter(cuda->driver);
+    enum status status = cuda_workspace_open(&cuda->load, program, sizes, &workspace, fault);
+    *out = status == STATUS_OK ? &workspace->face : NULL;
+    return status;
+}
+
+static void workspace_close(void *self, struct compute_workspace *workspace)
+{
+    struct cuda *cuda = self;
+    cuda_driver_enter(cuda->driver);
+    cuda_workspace_close(&cuda->load, (struct cuda_workspace *)workspace);
+}
+
+/* ---- Work. ---- */
+
+static void begin(void *self, struct compute_lane *lane, struct compute_work *work)
+{
+    (void)self;
+    cuda_lane_begin((struct cuda_lane *)lane, work);
+}
+
+static enum compute_state poll(void *self, struct compute_work *work)
+{
+    (void)self;
+    return (enum compute_state)atomic_load(&work->state);
+}
+
+static void masks(void *self, struct compute_pass *pass)
+{
+    struct cuda *cuda = self;
+    atomic_store(&pass->has_masks, true);
+    for (int i = 0; i < cuda->face.n_lanes; i++)
+        wake_up(&cuda->lanes[i].has_work);
+}
+
+static void close_all(void *self)
+{
+    struct cuda *cuda = self;
+    cuda_driver_enter(cuda->driver);
+    for (int i = 0; i < cuda->face.n_lanes; i++)
+        cuda_lane_close(&cuda->lanes[i]);
+    cuda_load_close(&cuda->load);
+    cuda_driver_close(cuda->driver);
+    mem_give(cuda);
+}
+
+static enum status open_lanes(struct cuda *cuda, int32_t n_lanes, struct fault *fault)
+{
+    enum status status = STATUS_OK;
+    for (int i = 0; i < n_lanes && status == STATUS_OK; i++) {
+        status = cuda_lane_open(&cuda->lanes[i], cuda->driver, &cuda->load, i, fault);
+        cuda->face.lanes[i] = &cuda->lanes[i].face;
+        cuda->face.n_lanes += status == STATUS_OK;
+    }
+    return status;
+}
+
+enum status cuda_open(const struct cuda_options *options, struct compute_device **out,
+                      struct fault *fault)
+{
+    CHECK(options->n_lanes > 0 && options->n_lanes <= LIMIT_LANES);
+    struct cuda *cuda = mem_take(sizeof(*cuda));
+    enum status status = cuda_driver_open(options->index, &cuda->driver, fault);
+    if (status != STATUS_OK) {
+        mem_give(cuda);
+        return status;
+    }
+    cuda->face = (struct compute_device){
+        .self = cuda,
+        .name = "cuda",
+        .arithmetic = COMPUTE_ARITHMETIC_CUDA,
+        .n_ranks = 1,
+        .context_bytes = cuda_driver_describe(cuda->driver)->context_bytes,
+        .memory_open = memory_open,
+        .memory_close = memory_close,
+        .memory_back = memory_back,
+        .memory_drop = memory_drop,
+        .packed_bytes = packed_bytes,
+        .pack = pack,
+        .bind = bind,
+        .unbind = unbind,
+        .workspace_bytes = workspace_bytes,
+        .workspace_open = workspace_open,
+        .workspace_close = workspace_close,
+        .begin = begin,
+        .poll = poll,
+        .masks = masks,
+        .close = close_all,
+    };
+    cuda_driver_enter(cuda->driver);
+    status = cuda_load_open(&cuda->load, cuda->driver, fault);
+    if (status == STATUS_OK) {
+        status = open_lanes(cuda, options->n_lanes, fault);
+        if (status == STATUS_OK) {
+            *out = &cuda->face;
+            return STATUS_OK;
+        }
+        close_all(cuda);
+        return status;
+    }
+    cuda_driver_close(cuda->driver);
+    mem_give(cuda);
+    return status;
+}
+
+int64_t cuda_free_bytes(const struct compute_device *device)
+{
+    const struct cuda *cuda = device->self;
+    const struct cuda_driver_info *info = cuda_driver_describe(cuda->driver);
+    return info->memory_bytes - info->context_bytes;
+}

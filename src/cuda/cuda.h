@@ -1,0 +1,26 @@
+/* The CUDA device: lanes on one GPU, behind the device contract (compute/device.h).
+ *
+ * Its arithmetic is stated in cuda/kernels.h: a row's result depends on the row, its cache and its
+ * class (prompt or generated), and on nothing else. */
+#pragma once
+#include "compute/device.h"
+
+struct cuda_options {
+    int32_t index;   /* of the GPU, from 0 */
+    int32_t n_lanes; /* streams, each over the whole GPU; lane 0 counts */
+};
+/* STATUS_UNSUPPORTED with a sentence when there is no such GPU. */
+enum status cuda_open(const struct cuda_options *options, struct compute_device **out,
+                      struct fault *fault) MUST_USE;
+/* Bytes of the GPU's memory that are free for a process that uses no other device. */
+int64_t cuda_free_bytes(const struct compute_device *device);
+
+/* What libshoal_cuda.so exports, as the symbol CUDA_PLUGIN. The program checks that the sizes are
+ * its own, so that no plug-in of another build is used. */
+#define CUDA_PLUGIN "cuda_plugin"
+struct cuda_plugin {
+    size_t device_bytes, pass_bytes;
+    enum status (*open)(const struct cuda_options *options, struct compute_device **out,
+                        struct fault *fault);
+    int64_t (*free_bytes)(const struct compute_device *device);
+};

@@ -1,0 +1,290 @@
+/* One GPU by the CUDA driver API: see driver.h. Built only into the plug-in. */
+#include "cuda/driver.h"
+
+#include "base/mem.h"
+#include <cuda.h>
+#include <stdatomic.h>
+#include <string.h>
+
+struct cuda_driver {
+    CUdevice device;
+    CUcontext context;
+    struct cuda_driver_info info;
+    _Atomic bool is_lost;
+};
+
+static CUstream stream_of(struct cuda_stream *stream)
+{
+    return (CUstream)(void *)stream;
+}
+
+static CUevent event_of(struct cuda_event *event)
+{
+    return (CUevent)(void *)event;
+}
+
+static CUdeviceptr address_of(const void *p)
+{
+    return (CUdeviceptr)(uintptr_t)p;
+}
+
+/* True when the call went well. What ends the context for good is remembered. */
+static bool is_well(struct cuda_driver *driver, CUresult result)
+{
+    if (result == CUDA_SUCCESS)
+        return true;
+    if (result != CUDA_ERROR_OUT_OF_MEMORY && result != CUDA_ERROR_INVALID_VALUE &&
+        result != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED && result != CUDA_ERROR_NOT_SUPPORTED)
+        atomic_store(&driver->is_lost, true);
+    return false;
+}
+
+static enum status refuse(struct fault *fault, const char *what, CUresult result)
+{
+    const char *text = NULL;
+    (void)cuGetErrorString(result, &text);
+    return fault_set(fault, STATUS_UNSUPPORTED, "%s: %s", what,
+                     text != NULL ? text : "an error without a name");
+}
+
+static CUmemAllocationProp memory_kind(const struct cuda_driver *driver)
+{
+    return (CUmemAllocationProp){ .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                  .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE,
+                                                .id = driver->device } };
+}
+
+static int attribute(const struct cuda_driver *driver, CUdevice_attribute which)
+{
+    int value = 0;
+    (void)cuDeviceGetAttribute(&value, which, driver->device);
+    return value;
+}
+
+static CUresult describe(struct cuda_driver *driver)
+{
+    struct cuda_driver_info *info = &driver->info;
+    CUmemAllocationProp kind = memory_kind(driver);
+    size_t granule = 0, n_free = 0, n_all = 0;
+    CUresult result = cuDeviceGetName(info->name, (int)sizeof(info->name), driver->device);
+    if (result == CUDA_SUCCESS)
+        result =
+            cuMemGetAllocationGranularity(&granule, &kind, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
+    if (result == CUDA_SUCCESS)
+        result = cuMemGetInfo(&n_free, &n_all);
+    info->major = attribute(driver, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+    info->minor = attribute(driver, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    info->n_processors = attribute(driver, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    info->memory_bytes = (int64_t)n_all;
+    info->context_bytes = (int64_t)(n_all - n_free);
+    info->granule_bytes = (int64_t)granule;
+    return result;
+}
+
+static enum status open_device(struct cuda_driver *driver, int32_t index, struct fault *fault)
+{
+    int n = 0;
+    CUresult result = cuInit(0);
+    if (result != CUDA_SUCCESS)
+        return refuse(fault, "the CUDA driver does not start", result);
+    result = cuDeviceGetCount(&n);
+    if (result != CUDA_SUCCESS)
+        return refuse(fault, "the CUDA driver counts no GPUs", result);
+    if (index < 0 || index >= n)
+        return fault_set(fault, STATUS_UNSUPPORTED, "there is no GPU %d: this machine has %d",
+                         (int)index, n);
+    result = cuDeviceGet(&driver->device, index);
+    if (result == CUDA_SUCCESS)
+        result = cuDevicePrimaryCtxRetain(&driver->context, driver->device);
+    if (result != CUDA_SUCCESS)
+        return refuse(fault, "the GPU can't be opened", result);
+    result = cuCtxSetCurrent(driver->context);
+    if (result == CUDA_SUCCESS)
+        result = describe(driver);
+    enum status status = STATUS_OK;
+    if (result != CUDA_SUCCESS)
+        status = refuse(fault, "the GPU does not describe itself", result);
+    else if (attribute(driver, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) == 0 ||
+             driver->info.major < 8)
+        status = fault_set(fault, STATUS_UNSUPPORTED,
+                           "GPU %d (%s) has compute capability %d.%d; 8.0 is needed", (int)index,
+                           driver->info.name, (int)driver->info.major, (int)driver->info.minor);
+    if (status != STATUS_OK)
+        (void)cuDevicePrimaryCtxRelease(driver->device);
+    return status;
+}
+
+enum status cuda_driver_open(int32_t index, struct cuda_driver **out, struct fault *fault)
+{
+    struct cuda_driver *driver = mem_take(sizeof(*driver));
+    enum status status = open_device(driver, index, fault);
+    if (status == STATUS_OK)
+        *out = driver;
+    else
+        mem_give(driver);
+    return status;
+}
+
+void cuda_driver_close(struct cuda_driver *driver)
+{
+    (void)cuDevicePrimaryCtxRelease(driver->device);
+    mem_give(driver);
+}
+
+const struct cuda_driver_info *cuda_driver_describe(const struct cuda_driver *driver)
+{
+    return &driver->info;
+}
+
+void cuda_driver_enter(struct cuda_driver *driver)
+{
+    (void)is_well(driver, cuCtxSetCurrent(driver->context));
+}
+
+bool cuda_driver_is_lost(struct cuda_driver *driver)
+{
+    return atomic_load(&driver->is_lost);
+}
+
+/* ---- Memory. ---- */
+
+unsigned char *cuda_driver_reserve(struct cuda_driver *driver, int64_t n_bytes)
+{
+    CUdeviceptr base = 0;
+    if (!is_well(driver, cuMemAddressReserve(&base, (size_t)n_bytes, 0, 0, 0)))
+        return NULL;
+    return (unsigned char *)(uintptr_t)base;
+}
+
+void cuda_driver_release(struct cuda_driver *driver, unsigned char *base, int64_t n_bytes)
+{
+    if (base != NULL)
+        (void)is_well(driver, cuMemAddressFree(address_of(base), (size_t)n_bytes));
+}
+
+bool cuda_driver_map(struct cuda_driver *driver, unsigned char *at, int64_t n_bytes)
+{
+    CUmemAllocationProp kind = memory_kind(driver);
+    CUmemAccessDesc access = { .location = kind.location,
+                               .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+    CUmemGenericAllocationHandle memory;
+    if (!is_well(driver, cuMemCreate(&memory, (size_t)n_bytes, &kind, 0)))
+        return false;
+    bool is_mapped = is_well(driver, cuMemMap(address_of(at), (size_t)n_bytes, 0, memory, 0));
+    (void)cuMemRelease(memory); /* it lives as long as it is mapped */
+    if (is_mapped &&
+        !is_well(driver, cuMemSetAccess(address_of(at), (size_t)n_bytes, &access, 1))) {
+        (void)cuMemUnmap(address_of(at), (size_t)n_bytes);
+        is_mapped = false;
+    }
+    return is_mapped;
+}
+
+void cuda_driver_unmap(struct cuda_driver *driver, unsigned char *at, int64_t n_bytes)
+{
+    (void)is_well(driver, cuMemUnmap(address_of(at), (size_t)n_bytes));
+}
+
+bool cuda_driver_pin(struct cuda_driver *driver, void *p, int64_t n_bytes)
+{
+    return is_well(driver, cuMemHostRegister(p, (size_t)n_bytes, CU_MEMHOSTREGISTER_PORTABLE));
+}
+
+void cuda_driver_unpin(struct cuda_driver *driver, void *p)
+{
+    (void)is_well(driver, cuMemHostUnregister(p));
+}
+
+/* ---- Streams and events. ---- */
+
+struct cuda_stream *cuda_driver_stream_open(struct cuda_driver *driver)
+{
+    CUstream stream = NULL;
+    if (!is_well(driver, cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING)))
+        return NULL;
+    return (struct cuda_stream *)(void *)stream;
+}
+
+void cuda_driver_stream_close(struct cuda_driver *driver, struct cuda_stream *stream)
+{
+    if (stream == NULL)
+        return;
+    (void)is_well(driver, cuStreamSynchronize(stream_of(stream)));
+    (void)is_well(driver, cuStreamDestroy(stream_of(stream)));
+}
+
+bool cuda_driver_copy(struct cuda_driver *driver, struct cuda_stream *stream, void *to,
+                      const void *from, int64_t n_bytes)
+{
+    return n_bytes == 0 || is_well(driver, cuMemcpyAsync(address_of(to), address_of(from),
+                                                         (size_t)n_bytes, stream_of(stream)));
+}
+
+bool cuda_driver_fill(struct cuda_driver *driver, struct cuda_stream *stream, void *to,
+                      unsigned char byte, int64_t n_bytes)
+{
+    return n_bytes == 0 || is_well(driver, cuMemsetD8Async(address_of(to), byte, (size_t)n_bytes,
+                                                           stream_of(stream)));
+}
+
+struct cuda_event *cuda_driver_event_open(struct cuda_driver *driver)
+{
+    CUevent event = NULL;
+    if (!is_well(driver, cuEventCreate(&event, CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC)))
+        return NULL;
+    return (struct cuda_event *)(void *)event;
+}
+
+void cuda_driver_event_close(struct cuda_driver *driver, struct cuda_event *event)
+{
+    if (event != NULL)
+        (void)is_well(driver, cuEventDestroy(event_of(event)));
+}
+
+bool cuda_driver_record(struct cuda_driver *driver, struct cuda_event *event,
+                        struct cuda_stream *stream)
+{
+    return is_well(driver, cuEventRecord(event_of(event), stream_of(stream)));
+}
+
+bool cuda_driver_follow(struct cuda_driver *driver, struct cuda_stream *stream,
+                        struct cuda_event *event)
+{
+    return is_well(driver, cuStreamWaitEvent(stream_of(stream), event_of(event), 0));
+}
+
+bool cuda_driver_wait(struct cuda_driver *driver, struct cuda_event *event)
+{
+    return is_well(driver, cuEventSynchronize(event_of(event)));
+}
+
+/* ---- Graphs. ---- */
+
+bool cuda_driver_capture(struct cuda_driver *driver, struct cuda_stream *stream)
+{
+    return is_well(driver,
+                   cuStreamBeginCapture(stream_of(stream), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+}
+
+struct cuda_graph *cuda_driver_captured(struct cuda_driver *driver, struct cuda_stream *stream)
+{
+    CUgraph graph = NULL;
+    CUgraphExec executable = NULL;
+    if (!is_well(driver, cuStreamEndCapture(stream_of(stream), &graph)) || graph == NULL)
+        return NULL;
+    bool is_made = is_well(driver, cuGraphInstantiate(&executable, graph, 0));
+    (void)cuGraphDestroy(graph);
+    return is_made ? (struct cuda_graph *)(void *)executable : NULL;
+}
+
+bool cuda_driver_replay(struct cuda_driver *driver, struct cuda_graph *graph,
+                        struct cuda_stream *stream)
+{
+    return is_well(driver, cuGraphLaunch((CUgraphExec)(void *)graph, stream_of(stream)));
+}
+
+void cuda_driver_graph_close(struct cuda_driver *driver, struct cuda_graph *graph)
+{
+    if (graph != NULL)
+        (void)is_well(driver, cuGraphExecDestroy((CUgraphExec)(void *)graph));
+}

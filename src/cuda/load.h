@@ -1,0 +1,26 @@
+/* Weights on their way to the GPU: packed by the host into a small pinned buffer, half of which is
+ * filled while the other half is copied. Loads have a stream of their own, so they stop no pass. */
+#pragma once
+#include "base/team.h"
+#include "core/tensor.h"
+#include "cuda/memory.h"
+
+struct cuda_load {
+    struct cuda_driver *driver;
+    struct lock *lock; /* one loader at a time */
+    struct cuda_stream *stream;
+    struct compute_memory *staging;
+    struct cuda_event *events[2]; /* of the last copy from each half */
+    int half;
+};
+enum status cuda_load_open(struct cuda_load *load, struct cuda_driver *driver,
+                           struct fault *fault) MUST_USE;
+void cuda_load_close(struct cuda_load *load);
+/* Packs a tensor as cuda/form.h says at `at` of the object, and waits until it is there. */
+enum status cuda_load_tensor(struct cuda_load *load, const struct tensor *tensor,
+                             struct compute_memory *memory, int64_t at,
+                             struct fault *fault) MUST_USE;
+/* Copies bytes of host memory to GPU memory, and waits until they are there. False: the GPU is
+ * lost. */
+bool cuda_load_bytes(struct cuda_load *load, const void *from, struct cuda_memory_part to,
+                     int64_t n_bytes);

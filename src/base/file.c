@@ -296,16 +296,38 @@ enum status file_write(const char *path, const void *content, size_t n_bytes, st
     return refuse(fault, path, error);
 }
 
-enum status file_may_write(const char *path, struct fault *fault)
+/* The folder that holds the path's last part, with "/." behind it. */
+static enum status folder_of(const char *path, char folder[FILE_PATH_MAX], struct fault *fault)
 {
-    char folder[FILE_PATH_MAX] = ".";
     const char *slash = strrchr(path, '/');
-    if (file_is_directory(path))
-        return refuse(fault, path, EISDIR);
-    if (slash != NULL && (size_t)(slash - path) + sizeof("/.") > sizeof(folder))
+    snprintf(folder, FILE_PATH_MAX, ".");
+    if (slash != NULL && (size_t)(slash - path) + sizeof("/.") > FILE_PATH_MAX)
         return refuse(fault, path, ENAMETOOLONG);
     if (slash != NULL)
-        snprintf(folder, sizeof(folder), "%.*s/.", (int)(slash - path), path);
+        snprintf(folder, FILE_PATH_MAX, "%.*s/.", (int)(slash - path), path);
+    return STATUS_OK;
+}
+
+enum status file_sync_folder_of(const char *path, struct fault *fault)
+{
+    char folder[FILE_PATH_MAX];
+    if (folder_of(path, folder, fault) != STATUS_OK)
+        return STATUS_IO;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return refuse(fault, folder, errno);
+    enum status status = fsync(fd) == 0 ? STATUS_OK : refuse(fault, folder, errno);
+    close(fd);
+    return status;
+}
+
+enum status file_may_write(const char *path, struct fault *fault)
+{
+    char folder[FILE_PATH_MAX];
+    if (file_is_directory(path))
+        return refuse(fault, path, EISDIR);
+    if (folder_of(path, folder, fault) != STATUS_OK)
+        return STATUS_IO;
     bool may = access(is_special(path) ? path : folder, W_OK) == 0;
     return may ? STATUS_OK : refuse(fault, path, errno);
 }

@@ -33,6 +33,8 @@ enum status file_read_regular(const char *path, size_t n_bytes_max, char **conte
 enum status file_keep(const char *path, size_t n_bytes_max, struct fault *fault) MUST_USE;
 enum status file_write(const char *path, const void *content, size_t n_bytes,
                        struct fault *fault) MUST_USE; /* by rename; into devices and pipes as is */
+/* After file_write: the file's new name survives a loss of power too. */
+enum status file_sync_folder_of(const char *path, struct fault *fault) MUST_USE;
 /* Checks whether file_write could write the path now. Call it before work that takes long. */
 enum status file_may_write(const char *path, struct fault *fault) MUST_USE;
 /* Writes all n_bytes to an open file. On false, errno has the reason. */

@@ -8,7 +8,7 @@ struct plan_layers_ask {
     const char *links;               /* for links_file_read; NULL: by the kinds of devices */
     const char *planners;            /* "helr,bgs"; NULL: all */
     int64_t n_batch, n_context; /* requests of a batch, and the tokens that each may reach: their KV
-                              is reserved, and the plan is made for their step */
+                                   is reserved, and the plan is made for their step */
 };
-/* Returns the exit code. Errors are printed. */
+/* The exit code; what is wrong is printed. */
 int plan_layers(const struct plan_layers_ask *ask);

@@ -162,8 +162,8 @@ static inline bool gateway_state_was_sent(const struct gateway_entry *entry)
 int32_t gateway_state_predict(const struct cluster_gateway *g, const struct gateway_entry *entry);
 /* Predicts an entry that outran its prediction anew, from the answers that are longer than it. */
 void gateway_state_predict_again(const struct cluster_gateway *g, struct gateway_entry *entry);
-/* Notes that the entry's answer is complete: the predictor learns, and is rated by its first
- * one. */
+/* Notes that the entry's answer is complete: the predictor learns, and its first prediction is
+ * rated. */
 void gateway_state_observe(struct cluster_gateway *g, const struct gateway_entry *entry);
 
 /* ---- Messages of engines (gateway_mail.c). ---- */

@@ -111,8 +111,7 @@ struct cluster_gateway {
 /* ---- Entries and their lists (gateway_state.c). ---- */
 
 void gateway_state_remove(struct cluster_gateway *g, struct gateway_list *list, uint32_t at);
-/* Put an entry into the lists of held ones, or take it out: O(log n). The caller must update the
- * routing core. */
+/* Put an entry into the lists of held ones, or take it out: O(log n). Callers update the core. */
 void gateway_state_hold(struct cluster_gateway *g, uint32_t at);
 void gateway_state_unhold(struct cluster_gateway *g, uint32_t at);
 /* Moves held entries that no engine served for long before all others, every second. */
@@ -146,7 +145,7 @@ static inline size_t gateway_state_rest_bytes(const struct gateway_entry *entry)
     return request_body_bytes(0, entry->head.n_stop_ids, entry->head.n_biases) -
            sizeof(struct request_body);
 }
-/* Returns whether some of its answer was sent. Waiting for its model or for space then does not end
+/* Returns whether some of its answer was sent. Then a wait for its model or for space does not end
  * it. */
 static inline bool gateway_state_has_begun(const struct gateway_entry *entry)
 {
@@ -165,11 +164,10 @@ enum service_why gateway_state_end_of(const struct gateway_entry *entry);
 
 /* Returns the predicted tokens of the entry's answer, given those it has; 0 = unknown. */
 int32_t gateway_state_predict(const struct cluster_gateway *g, const struct gateway_entry *entry);
-/* Predicts an entry anew that outran its prediction, from the answers that get longer than it
- * is. */
+/* Predicts an entry that outran its prediction anew, from the answers that are longer than it. */
 void gateway_state_predict_again(const struct cluster_gateway *g, struct gateway_entry *entry);
-/* Notes that the entry's answer is complete, so that the predictor learns from it and its first
- * prediction is rated. */
+/* Notes that the entry's answer is complete: the predictor learns, and its first prediction is
+ * rated. */
 void gateway_state_observe(struct cluster_gateway *g, const struct gateway_entry *entry);
 
 /* ---- Messages of engines (gateway_mail.c). ---- */
@@ -185,8 +183,7 @@ void gateway_mail_watch_links(struct cluster_gateway *g, int64_t *wake_ns);
 
 /* ---- What goes to engines (gateway_route.c). ---- */
 
-/* Updates an engine's mirror: after a report, when it was reported full, and when that has
- * passed. */
+/* Updates an engine's mirror: after a report, when it was reported full, and after that time. */
 void gateway_route_refresh(struct cluster_gateway *g, int engine);
 /* Ends requests that waited too long, and sends which models are wanted. Returns the time of the
  * next check. */

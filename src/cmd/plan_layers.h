@@ -10,5 +10,5 @@ struct plan_layers_ask {
     int64_t n_batch, n_context; /* requests of a batch, and the tokens that each may reach: their KV
                                    is reserved, and the plan is made for their step */
 };
-/* Returns the exit code. Errors are printed. */
+/* The exit code; what is wrong is printed. */
 int plan_layers(const struct plan_layers_ask *ask);

@@ -54,7 +54,7 @@ enum status papers_place(struct papers *repro, const struct papers_place_ask *as
 enum status papers_simulate_placed(struct papers *repro, const char *key,
                                    const struct papers_place_ask *ask, const char *more,
                                    bool *is_placed, struct fault *fault) MUST_USE;
-/* Writes a file beside the records; its path lasts as long as the claim runs. */
+/* Writes a file beside the records. Its path is valid as long as the claim runs. */
 enum status papers_file(struct papers *repro, const char *name, const char *text, const char **path,
                         struct fault *fault) MUST_USE;
 /* Returns the policy, planner or setting that replaces this one: --swap A,B exchanges A and B. For

@@ -30,7 +30,7 @@ struct sim_replan_settings {
     int32_t n_window; /* requests of a window at most: SIM_REPLAN_WINDOW */
     double effort;    /* of the planner: 1 */
     bool watches_kv; /* place/watch.h: KV that is wanted for 30 s and missing triggers a plan before
-                       the interval is over, least_ns after the last one: false */
+                        the interval is over, least_ns after the last one: false */
     bool is_off;     /* the first plan stays */
 };
 /* Sets the defaults: 24 GB/s from host to a device, 3 GB/s from disk, 25 GB/s between devices. */

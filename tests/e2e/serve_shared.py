@@ -237,7 +237,7 @@ class Watcher:
     def until(self, last):
         """All changes so far, as soon as (model, status) is among the new ones (None: the state at the beginning)."""
         for line in self.lines:
-            if line.startswith(b": here are all") and last is None:
+            if line.startswith(b": all models follow") and last is None:
                 return self.changes
             if line.startswith(b"data: "):
                 change = json.loads(line[6:])

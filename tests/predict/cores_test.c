@@ -1,5 +1,4 @@
-/* Bounds of cores against measurements of `shoal profile` (docs/PERFORMANCE-figures.md has the
- * machine). */
+/* Bounds of cores against measurements of `shoal profile` (docs/PERFORMANCE-figures.md). */
 #include "../test.h"
 #include "predict/cores.h"
 

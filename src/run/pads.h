@@ -9,8 +9,8 @@ struct run_part {             /* a run of rows of a batch */
     int32_t item;             /* -1: they are pads */
     int32_t n_before, n_rows; /* n_before: of pads */
 };
-/* Of item i part 2 i is what it computes and part 2 i + 1 its pads; behind them each empty row is a
- * part of pads. width: of the batch's first round. */
+/* Part 2 i is the rows that item i computes, and part 2 i + 1 its pads. Behind them each empty row
+ * is a part of pads. width: of the batch's first round. */
 int32_t run_pads_parts(const struct batch *batch);
 struct run_part run_pads_part(const struct batch *batch, int32_t width, int32_t part);
 /* Before the first rows of a pass. */

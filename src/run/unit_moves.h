@@ -10,9 +10,9 @@ void run_unit_moves_tell(struct run_unit *unit, int service, enum service_status
 void run_unit_moves_tell_under_way(struct run_unit *unit, int service, enum service_status status);
 /* A service that is QUEUED begins to load; there is no other job. */
 void run_unit_moves_start(struct run_unit *unit, int service, int64_t now_ns);
-/* What the loader said. */
+/* Takes the answer of the loader. */
 void run_unit_moves_step(struct run_unit *unit);
-/* What the engine said. */
+/* Takes an answer of the engine. */
 void run_unit_moves_take(struct run_unit *unit, const struct engine_host_answer *answer,
                          int64_t now_ns);
 /* Asks that found a full inbox are made again, and models that are to leave are asked out. */

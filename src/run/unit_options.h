@@ -1,4 +1,4 @@
-/* What a unit is opened with: see unit.h. */
+/* The options of a unit: see unit.h. */
 #pragma once
 #include "engine/host.h"
 #include "run/executor.h"

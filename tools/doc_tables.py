@@ -36,14 +36,16 @@ def main():
     lost = 0
     docs = {path: open(path, encoding="utf-8").read() for path in DOCS}
     for table in tables(printed("keys")) + tables(printed("policies")):
+        if table.startswith("| predictor "):
+            continue  # docs/PREDICT.md says more of them
         found = False
         for path, doc in docs.items():
             new = replace(doc, table)
             if new is not None:
                 docs[path], found = new, True
         if not found:
+            lost += 1
             print("in no document:", table.split("\n")[0])
-            lost += "predictor" not in table.split("\n")[0]  # docs/PREDICT.md says more of them
     for path, doc in docs.items():
         open(path, "w", encoding="utf-8").write(doc)
     open("docs/config.schema.json", "w", encoding="utf-8").write(printed("schema"))

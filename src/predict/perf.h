@@ -21,7 +21,7 @@ struct perf_load { /* the work of one step of a batch */
                                earlier chunks */
     int64_t n_context_most; /* the longest context of a decode; 0 = unknown, all are equal */
 };
-/* Returns the work of equal rows: each computes the last `width` of its n_long tokens. */
+/* Returns the load of equal rows, each of which computes the last `width` of its n_long tokens. */
 struct perf_load perf_load_of_rows(int32_t n_rows, int32_t width, int64_t n_long);
 int64_t perf_step_ps(const struct perf *perf, const struct perf_load *load);
 /* Returns the time of n successive decode steps of b requests with contexts that sum to c at the

@@ -7,7 +7,7 @@
 #include "kv/host.h"
 #include "run/pads.h"
 
-/* In a plain batch part i is item i. */
+/* Part i of a plain batch is item i. */
 static int32_t n_parts_of(const struct batch *batch)
 {
     return batch_is_plain(batch) ? batch->n_items : run_pads_parts(batch);

@@ -10,9 +10,9 @@ void run_unit_moves_tell(struct run_unit *unit, int service, enum service_status
 void run_unit_moves_tell_under_way(struct run_unit *unit, int service, enum service_status status);
 /* Begins to load a service that is QUEUED. There is no other job. */
 void run_unit_moves_start(struct run_unit *unit, int service, int64_t now_ns);
-/* Handles the loader's results. */
+/* Takes the answer of the loader. */
 void run_unit_moves_step(struct run_unit *unit);
-/* Handles an answer of the engine. */
+/* Takes an answer of the engine. */
 void run_unit_moves_take(struct run_unit *unit, const struct engine_host_answer *answer,
                          int64_t now_ns);
 /* Repeats calls that found a full inbox, and asks the engine to release models that are to

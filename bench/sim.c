@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* A 7B model on an A100: our fit (ALGORITHMS, appendix A), tokens of 512 KiB. */
+/* A 7B model on an A100: our fit (docs/ALGORITHMS.md, appendix A), tokens of 512 KiB. */
 static const struct sim_service service = {
     .name = "7B",
     .perf = { .floor_ps = 13900000000,
@@ -41,9 +41,9 @@ struct setting {
 
 static void run(const struct setting *s)
 {
-    struct sim_workload workload = { .seed = 1, .n_requests = s->n_requests, .n_services = 1 };
-    workload.services[0] = sim_workload_conversations(s->rate_per_s * s->n_engines);
-    workload.services[0].arrivals = s->is_list ? SIM_ONCE : SIM_POISSON;
+    struct workload workload = { .seed = 1, .n_requests = s->n_requests, .n_services = 1 };
+    workload.services[0] = workload_conversations(s->rate_per_s * s->n_engines);
+    workload.services[0].arrivals = s->is_list ? WORKLOAD_ONCE : WORKLOAD_POISSON;
     workload.services[0].n_requests = s->n_requests;
     struct schedule_config config;
     schedule_config_init(&config);
@@ -166,7 +166,7 @@ static const double load = 0.95, service_s = 0.01;
 
 static void wait_at(const struct queue *q)
 {
-    static struct sim_pair pairs[N_PAIRS];
+    static struct workload_pair pairs[N_PAIRS];
     struct sim_service server = { .name = "server",
                                   .bytes_per_token = 100,
                                   .perf = { .k1_ps = (int64_t)(service_s * 1e12) / MEAN,
@@ -174,19 +174,18 @@ static void wait_at(const struct queue *q)
                                             .b_switch = 1000,
                                             .prefill_scale = 1,
                                             .decode_scale = 1 } };
-    struct sim_workload workloads[N_RUNS];
+    struct workload workloads[N_RUNS];
     struct sim_options options[N_RUNS];
     struct sim_report reports[N_RUNS];
     double sum_s = 0, squares = 0;
     for (int i = 0; i < N_PAIRS; i++) {
         double tokens = q->is_exponential ? -MEAN * num_log(1 - (i + 0.5) / N_PAIRS) : MEAN;
-        pairs[i] = (struct sim_pair){ max_i32((int32_t)(tokens + 0.5), 1), 1 };
+        pairs[i] = (struct workload_pair){ max_i32((int32_t)(tokens + 0.5), 1), 1 };
     }
     for (int i = 0; i < N_RUNS; i++) {
-        workloads[i] = (struct sim_workload){ .seed = 100 + (uint64_t)i,
-                                              .n_requests = 1000000,
-                                              .n_services = 1 };
-        workloads[i].services[0] = (struct sim_traffic){
+        workloads[i] =
+            (struct workload){ .seed = 100 + (uint64_t)i, .n_requests = 1000000, .n_services = 1 };
+        workloads[i].services[0] = (struct workload_traffic){
             .rate_per_s = load * q->n_servers / service_s, .pairs = pairs, .n_pairs = N_PAIRS
         };
         options[i] = (struct sim_options){ .n_engines = q->n_servers,

@@ -6,23 +6,23 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/time.h"
-#include "sim/tables.h"
-#include "sim/workload.h"
+#include "workload/tables.h"
+#include "workload/workload.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void run(const char *what, const struct sim_workload *workload)
+static void run(const char *what, const struct workload *workload)
 {
-    struct sim_stream stream;
-    struct sim_ask ask;
+    struct workload_stream stream;
+    struct workload_ask ask;
     int64_t n = 0, n_tokens = 0, begin_ns = time_thread_cpu_ns();
-    sim_workload_begin(&stream, workload);
-    while (sim_workload_next(&stream, &ask)) {
+    workload_begin(&stream, workload);
+    while (workload_next(&stream, &ask)) {
         n_tokens += ask.n_prompt + ask.n_output;
         n++;
     }
-    sim_workload_end(&stream);
+    workload_end(&stream);
     double ns = (double)(time_thread_cpu_ns() - begin_ns);
     printf("%-44s %6.1f ns a request (%lld tokens each)\n", what, ns / (double)n,
            (long long)(n_tokens / n));
@@ -122,9 +122,9 @@ static void print_lengths(double *values, size_t n, const double *known)
 
 static void figures_of(const struct known *known, const char *folder)
 {
-    struct sim_workload w;
-    struct sim_stream stream;
-    struct sim_ask ask;
+    struct workload w;
+    struct workload_stream stream;
+    struct workload_ask ask;
     struct fault fault;
     char text[512];
     snprintf(text, sizeof(text), "%s", known->text);
@@ -132,18 +132,18 @@ static void figures_of(const struct known *known, const char *folder)
     if (slot != NULL)
         snprintf(text, sizeof(text), "%.*s%s%s", (int)(slot - known->text), known->text, folder,
                  slot + 2);
-    sim_workload_init(&w);
-    if (sim_workload_parse(&w, text, &fault) != STATUS_OK) {
+    workload_init(&w);
+    if (workload_parse(&w, text, &fault) != STATUS_OK) {
         printf("%-44.44s %s\n", text, fault.text);
-        sim_workload_free(&w);
+        workload_free(&w);
         return;
     }
     double *prompts = mem_take(DRAWS_MAX * sizeof(double)), sum = 0, squares = 0;
     double *outputs = mem_take(DRAWS_MAX * sizeof(double));
     size_t n = 0;
     int64_t last_ns = 0;
-    sim_workload_begin(&stream, &w);
-    while (n < DRAWS_MAX && sim_workload_next(&stream, &ask)) {
+    workload_begin(&stream, &w);
+    while (n < DRAWS_MAX && workload_next(&stream, &ask)) {
         double gap_s = (double)(ask.arrived_ns - last_ns) * 1e-9;
         last_ns = ask.arrived_ns;
         sum += gap_s;
@@ -151,7 +151,7 @@ static void figures_of(const struct known *known, const char *folder)
         prompts[n] = ask.n_prompt;
         outputs[n++] = ask.n_output;
     }
-    sim_workload_end(&stream);
+    workload_end(&stream);
     double mean = sum / (double)n, rate = 1 / mean;
     double cv = num_sqrt(squares / (double)n - mean * mean) / mean;
     printf("%-44.44s %7zu %7.2f", slot != NULL ? known->text : text, n, rate);
@@ -167,7 +167,7 @@ static void figures_of(const struct known *known, const char *folder)
     printf("\n");
     mem_give(prompts);
     mem_give(outputs);
-    sim_workload_free(&w);
+    workload_free(&w);
 }
 
 static void figures(const char *folder)
@@ -183,21 +183,19 @@ static void figures(const char *folder)
 
 int main(int argc, char **argv)
 {
-    static struct sim_workload one, many;
+    static struct workload one, many;
     uint64_t n = argc > 1 ? strtoull(argv[1], NULL, 10) : 4000000;
     if (n == 0) {
         figures(argc > 2 ? argv[2] : NULL);
         return 0;
     }
-    one = (struct sim_workload){
-        .seed = 1, .n_requests = n, .n_services = 1, .prediction_noise = -1
-    };
-    one.services[0] = (struct sim_traffic){ .rate_per_s = 100, .prompt = { 5, 0, 1, 1000 } };
+    one = (struct workload){ .seed = 1, .n_requests = n, .n_services = 1, .prediction_noise = -1 };
+    one.services[0] = (struct workload_traffic){ .rate_per_s = 100, .prompt = { 5, 0, 1, 1000 } };
     one.services[0].output = one.services[0].prompt;
     run("constant lengths, Poisson", &one);
-    one.services[0] = sim_workload_conversations(100);
+    one.services[0] = workload_conversations(100);
     run("lognormal lengths, Poisson", &one);
-    one.services[0].table = sim_tables_find("azure-conv");
+    one.services[0].table = workload_tables_find("azure-conv");
     run("table azure-conv, Poisson", &one);
     one.prediction_noise = 0.3;
     run("table azure-conv, Poisson, noisy predictions", &one);
@@ -207,10 +205,10 @@ int main(int argc, char **argv)
     for (int i = 0; i < 64; i++)
         many.services[i] = one.services[0];
     run("table azure-conv, Poisson, 64 services", &many);
-    one.services[0].arrivals = SIM_GAMMA;
+    one.services[0].arrivals = WORKLOAD_GAMMA;
     one.services[0].cv = 4;
     run("table azure-conv, Gamma", &one);
-    one.services[0].arrivals = SIM_POISSON;
+    one.services[0].arrivals = WORKLOAD_POISSON;
     one.services[0].on_s = one.services[0].off_s = 5;
     run("table azure-conv, bursts", &one);
     figures(NULL);

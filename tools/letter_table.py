@@ -1,4 +1,4 @@
-"""Writes src/text/jinja_letter_table.h: what Python's str methods know of letters and utf8proc's simple mappings do not.
+"""Writes src/template/jinja_letter_table.h: what Python's str methods know of letters and utf8proc's simple mappings do not.
 
     tools/letter_table.py [OUT]
 
@@ -80,7 +80,7 @@ static const struct letter_casing special_casing[] = {{
     text += table("other_ignorable", "What a final sigma looks past, besides marks, modifiers and formats.",
                   lambda c: c in ignorable)
     text += "/* clang-format on */\n"
-    out = sys.argv[1] if len(sys.argv) > 1 else ROOT / "src/text/jinja_letter_table.h"
+    out = sys.argv[1] if len(sys.argv) > 1 else ROOT / "src/template/jinja_letter_table.h"
     pathlib.Path(out).write_text(text, encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Makes src/sim/tables_lengths.c and tables_rates.c: figures of public traces as tables in C.
+"""Makes src/workload/tables_lengths.c and tables_rates.c: figures of public traces as tables in C.
 
 usage: workload_tables.py DATA_FOLDER [SOURCE_ROOT]
 
@@ -91,10 +91,10 @@ def emit_joint(name, source, pairs, groups, out):
     prompt, outputs = joint(pairs, groups)
     ins, outs = [i for i, _ in pairs], [o for _, o in pairs]
     ident = name.replace("-", "_")
-    out.append(f"static const int32_t {ident}_prompt[SIM_QUANTILES] = {{")
+    out.append(f"static const int32_t {ident}_prompt[WORKLOAD_QUANTILES] = {{")
     out += lines(prompt, indent=4)
     out.append("};")
-    out.append(f"static const int32_t {ident}_output[{groups}][SIM_QUANTILES] = {{")
+    out.append(f"static const int32_t {ident}_output[{groups}][WORKLOAD_QUANTILES] = {{")
     for group in outputs:
         out.append("    {")
         out += lines(group)
@@ -306,8 +306,8 @@ def main():
     profiles.append('    { "burstgpt", "BurstGPT (HPMLL/BurstGPT), CC-BY-4.0: its first week",\n'
                     f"      {sum(by_hour) / 168 / 3600:.4f}, 1, {{ 3600, 168, burstgpt_rates }} }},")
     guide = [max(j for j in range(63) if P[j] <= i / 256) for i in range(256)]
-    points = ["const double sim_tables_p[SIM_QUANTILES] = {"] + lines([f"{p:.6g}" for p in P], indent=4) + ["};"]
-    points += ["const uint8_t sim_tables_guide[SIM_QUANTILES_GUIDE] = {"] + lines(guide, indent=4) + ["};"]
+    points = ["const double workload_tables_p[WORKLOAD_QUANTILES] = {"] + lines([f"{p:.6g}" for p in P], indent=4) + ["};"]
+    points += ["const uint8_t workload_tables_guide[WORKLOAD_QUANTILES_GUIDE] = {"] + lines(guide, indent=4) + ["};"]
     write("tables_lengths.c", points + lengths, heads)
     write("tables_servegen.c", servegen_lengths, servegen_heads)
     write("tables_rates.c", rates, profiles, classes)
@@ -326,14 +326,14 @@ def write(name, body, heads, classes=None):
     words = "length" if classes is None else "rate"
     variable = {"tables_lengths.c": "lengths", "tables_servegen.c": "servegen", "tables_rates.c": "rates"}[name]
     out = [f"/* {CAPTIONS[name]}", " *", " * Made by tools/workload_tables.py: change the script, not the figures. */",
-           '#include "sim/tables.h"', "", "/* clang-format off */"] + body
-    kind = "sim_joint_table" if words == "length" else "sim_rate_table"
-    out += [f"const struct {kind} sim_tables_{variable}[] = {{"] + heads + ["};"]
-    out += [f"const uint32_t sim_tables_n_{variable} = COUNT_OF(sim_tables_{variable});"]
+           '#include "workload/tables.h"', "", "/* clang-format off */"] + body
+    kind = "workload_joint_table" if words == "length" else "workload_rate_table"
+    out += [f"const struct {kind} workload_tables_{variable}[] = {{"] + heads + ["};"]
+    out += [f"const uint32_t workload_tables_n_{variable} = COUNT_OF(workload_tables_{variable});"]
     if classes:
-        out += ["const struct sim_client_class sim_tables_classes[] = {"] + classes + ["};"]
-        out += ["const uint32_t sim_tables_n_classes = COUNT_OF(sim_tables_classes);"]
-    open(os.path.join(ROOT, "src/sim", name), "w").write("\n".join(out) + "\n")
+        out += ["const struct workload_client_class workload_tables_classes[] = {"] + classes + ["};"]
+        out += ["const uint32_t workload_tables_n_classes = COUNT_OF(workload_tables_classes);"]
+    open(os.path.join(ROOT, "src/workload", name), "w").write("\n".join(out) + "\n")
     print(f"{name}: {len(out)} lines")
 
 

@@ -1,7 +1,7 @@
 /* shoal completion bash: words for the Tab key. The script asks the program itself for its verbs
  * and options, so that it never falls behind them. */
-#include "cmd/options.h"
 #include "cmd/verbs.h"
+#include "config/options.h"
 #include <stdio.h>
 #include <string.h>
 

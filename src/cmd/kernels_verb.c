@@ -1,14 +1,14 @@
-/* shoal bench kernels: our forward pass against this machine's limits, and against peers. */
-#include "cmd/kernels.h"
+/* shoal bench kernels compares our forward pass with this machine's limits, and with peers. */
+#include "roofline/roofline.h"
 
 #include "base/file.h"
+#include "base/flags.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/time.h"
-#include "cmd/busy.h"
-#include "cmd/flags.h"
 #include "cmd/verbs.h"
 #include "cpu/cpu.h"
+#include "roofline/busy.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -20,30 +20,30 @@ struct verb_options {
     double others_max;
     bool is_json, no_attention, no_prefill, all_variants;
     const char *html, *out, *variants;
-    bool runs_variant[KERNELS_VARIANTS];
+    bool runs_variant[ROOFLINE_VARIANTS];
 };
 
 struct run {
     struct verb_options options;
-    struct kernels_options kernels;
-    struct kernels_machine machine;
-    struct kernels_peer peers[KERNELS_PEERS];
-    struct kernels_model models[MODELS_MAX];
+    struct roofline_options kernels;
+    struct roofline_machine machine;
+    struct roofline_peer peers[ROOFLINE_PEERS];
+    struct roofline_model models[MODELS_MAX];
     int n_models;
 };
 
-/* The list of --variants; false with the sentence printed. */
+/* Parses the list of --variants. Returns false after printing the sentence. */
 static bool parse_variants(struct verb_options *o)
 {
-    static const char *const names[KERNELS_VARIANTS] = { "plain", "flash", "repacked",
-                                                         "flash+repacked" };
+    static const char *const names[ROOFLINE_VARIANTS] = { "plain", "flash", "repacked",
+                                                          "flash+repacked" };
     const char *at = o->variants != NULL ? o->variants : "plain,flash,repacked,flash+repacked";
     do {
         size_t n = strcspn(at, ",");
         int i = 0;
-        while (i < KERNELS_VARIANTS && !(strlen(names[i]) == n && strncmp(at, names[i], n) == 0))
+        while (i < ROOFLINE_VARIANTS && !(strlen(names[i]) == n && strncmp(at, names[i], n) == 0))
             i++;
-        if (i == KERNELS_VARIANTS) {
+        if (i == ROOFLINE_VARIANTS) {
             fprintf(stderr, "shoal: --variants: there is no \"%.*s\"\n", (int)n, at);
             return false;
         }
@@ -62,7 +62,7 @@ static bool parse(struct run *run, int argc, char **argv)
           "a llama-bench of llama.cpp or ik_llama.cpp, with llama-batched-bench beside it "
           "(repeatable)",
           NULL },
-        { "rounds", "N", FLAGS_I64, &o->n_rounds, 1, KERNELS_ROUNDS,
+        { "rounds", "N", FLAGS_I64, &o->n_rounds, 1, ROOFLINE_ROUNDS,
           "ours and each peer in turn, so often: 3", NULL },
         { "threads", "N", FLAGS_I64, &o->n_threads, 0, 0, "cores: all", NULL },
         { "generate", "N", FLAGS_I64, &o->n_generated, 2, 512, "tokens that a decode makes: 64",
@@ -108,26 +108,26 @@ static bool parse(struct run *run, int argc, char **argv)
                                 .others_max = 0.06 };
     if (!flags_parse(&flags, argc, argv, plain, &n_plain) || !parse_variants(o))
         return false;
-    if (o->models.n <= MODELS_MAX && o->peers.n <= KERNELS_PEERS)
+    if (o->models.n <= MODELS_MAX && o->peers.n <= ROOFLINE_PEERS)
         return true;
-    fprintf(stderr, "shoal: at most %d models and %d peers\n", MODELS_MAX, KERNELS_PEERS);
+    fprintf(stderr, "shoal: at most %d models and %d peers\n", MODELS_MAX, ROOFLINE_PEERS);
     return false;
 }
 
-/* Until others let go of the machine, or the tries are used up. */
+/* Waits until others release the machine, or the tries are used up. */
 static void wait_for_quiet(const struct verb_options *o)
 {
     for (int64_t i = 0; i < o->n_tries; i++) {
-        struct busy before = cmd_busy_now();
+        struct busy before = roofline_busy_now();
         time_sleep_ns(TIME_NS_PER_S);
-        struct busy after = cmd_busy_now();
-        if (cmd_busy_others(&before, &after) <= o->others_max)
+        struct busy after = roofline_busy_now();
+        if (roofline_busy_others(&before, &after) <= o->others_max)
             return;
     }
 }
 
-/* In the first round all variants run, later those that are the best at some row. */
-static bool is_wanted(const struct run *run, const struct kernels_model *model, int peer,
+/* All variants run in the first round, later only those that are best in some row. */
+static bool is_wanted(const struct run *run, const struct roofline_model *model, int peer,
                       int variant, int round)
 {
     if (!run->options.runs_variant[variant])
@@ -137,39 +137,39 @@ static bool is_wanted(const struct run *run, const struct kernels_model *model, 
     for (int i = 0; i < model->n_rows; i++) {
         int best = -1;
         double rate;
-        if (cmd_kernels_peer_best(&model->rows[i], peer, &best, &rate) && best == variant)
+        if (roofline_peer_best(&model->rows[i], peer, &best, &rate) && best == variant)
             return true;
     }
     return false;
 }
 
-/* A peer that fails leaves the others to be measured. */
-static void run_peer(struct run *run, struct kernels_model *model, int peer, int round)
+/* If a peer fails, the others are still measured. */
+static void run_peer(struct run *run, struct roofline_model *model, int peer, int round)
 {
-    for (int v = 0; v < KERNELS_VARIANTS; v++) {
-        const struct kernels_visit visit = { &run->peers[peer],           &run->kernels, model, v,
-                                             run->machine.device.n_cores, peer,          round };
+    for (int v = 0; v < ROOFLINE_VARIANTS; v++) {
+        const struct roofline_visit visit = { &run->peers[peer],           &run->kernels, model, v,
+                                              run->machine.device.n_cores, peer,          round };
         int n_failed = model->n_failed;
         if (is_wanted(run, model, peer, v, round))
-            cmd_kernels_peer_round(&visit);
+            roofline_peer_round(&visit);
         for (int i = n_failed; i < model->n_failed; i++)
             fprintf(stderr, "shoal: %s: %s\n", model->name, model->failed[i]);
     }
 }
 
-static void run_round(struct run *run, struct kernels_meter *meter, struct kernels_model *model,
+static void run_round(struct run *run, struct roofline_meter *meter, struct roofline_model *model,
                       int round)
 {
     wait_for_quiet(&run->options);
-    cmd_kernels_meter_round(meter, model, round);
+    roofline_meter_round(meter, model, round);
     for (int i = 0; i < run->options.peers.n; i++)
         run_peer(run, model, i, round);
 }
 
-/* Models of one shape attend alike: it is measured once. */
-static bool is_new_shape(const struct run *run, const struct kernels_model *model)
+/* Models of one shape have the same attention, so it is measured once. */
+static bool is_new_shape(const struct run *run, const struct roofline_model *model)
 {
-    for (const struct kernels_model *m = run->models; m < model; m++)
+    for (const struct roofline_model *m = run->models; m < model; m++)
         if (m->n_attentions > 0 && memcmp(&m->shape, &model->shape, sizeof(m->shape)) == 0)
             return false;
     return true;
@@ -177,18 +177,18 @@ static bool is_new_shape(const struct run *run, const struct kernels_model *mode
 
 static enum status run_model(struct run *run, const char *path, struct fault *fault)
 {
-    struct kernels_meter *meter;
-    struct kernels_model *model = &run->models[run->n_models];
+    struct roofline_meter *meter;
+    struct roofline_model *model = &run->models[run->n_models];
     enum status status =
-        cmd_kernels_meter_open(&meter, path, &run->machine, &run->kernels, model, fault);
+        roofline_meter_open(&meter, path, &run->machine, &run->kernels, model, fault);
     if (status != STATUS_OK)
         return status;
     run->n_models++;
     for (int round = 0; round < run->options.n_rounds; round++)
         run_round(run, meter, model, round);
     if (run->kernels.has_attention && is_new_shape(run, model))
-        cmd_kernels_meter_attention(meter, &run->kernels, model);
-    cmd_kernels_meter_close(meter);
+        roofline_meter_attention(meter, &run->kernels, model);
+    roofline_meter_close(meter);
     return STATUS_OK;
 }
 
@@ -210,31 +210,31 @@ static enum status open_machine(struct run *run, struct fault *fault)
     if (n > 0)
         device->n_cores = (int32_t)n;
     wait_for_quiet(&run->options);
-    cmd_kernels_machine_measure(&run->machine);
+    roofline_machine_measure(&run->machine);
     return STATUS_OK;
 }
 
 static enum status show(const struct run *run, struct fault *fault)
 {
     const struct verb_options *o = &run->options;
-    const struct kernels_report report = { &run->machine, run->models, run->n_models,
-                                           run->peers,    o->peers.n,  &run->kernels };
+    const struct roofline_report report = { &run->machine, run->models, run->n_models,
+                                            run->peers,    o->peers.n,  &run->kernels };
     enum status status = STATUS_OK;
     struct str text;
     str_init(&text);
     if (o->is_json)
-        cmd_kernels_json(&report, &text);
+        roofline_json(&report, &text);
     else
-        cmd_kernels_print(&report, &text);
+        roofline_print(&report, &text);
     fputs(text.at, stdout);
     str_clear(&text);
     if (o->html != NULL) {
-        cmd_kernels_page(&report, &text);
+        roofline_page(&report, &text);
         status = file_write(o->html, text.at, text.n, fault);
     }
     str_clear(&text);
     if (o->out != NULL && status == STATUS_OK) {
-        cmd_kernels_json(&report, &text);
+        roofline_json(&report, &text);
         status = file_write(o->out, text.at, text.n, fault);
     }
     str_free(&text);
@@ -258,13 +258,13 @@ int verbs_bench_kernels(int argc, char **argv)
     if (parse(run, argc, argv)) {
         const struct verb_options *o = &run->options;
         enum status status = STATUS_OK;
-        run->kernels = (struct kernels_options){ .n_generated = (int32_t)o->n_generated,
-                                                 .n_depth = (int32_t)o->n_depth,
-                                                 .n_batch_max = (int32_t)o->n_batch,
-                                                 .has_prefill = !o->no_prefill,
-                                                 .has_attention = !o->no_attention };
+        run->kernels = (struct roofline_options){ .n_generated = (int32_t)o->n_generated,
+                                                  .n_depth = (int32_t)o->n_depth,
+                                                  .n_batch_max = (int32_t)o->n_batch,
+                                                  .has_prefill = !o->no_prefill,
+                                                  .has_attention = !o->no_attention };
         for (int i = 0; i < o->peers.n && status == STATUS_OK; i++)
-            status = cmd_kernels_peer_open(&run->peers[i], o->peers.at[i], &fault);
+            status = roofline_peer_open(&run->peers[i], o->peers.at[i], &fault);
         if (status == STATUS_OK)
             status = open_machine(run, &fault);
         for (int i = 0; i < o->models.n && status == STATUS_OK; i++)

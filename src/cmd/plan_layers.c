@@ -5,18 +5,18 @@
 #include "base/file.h"
 #include "base/json_out.h"
 #include "base/mem.h"
-#include "cmd/links_here.h"
-#include "cmd/plan_problem.h"
 #include "place/layers.h"
 #include "place/links.h"
 #include "predict/device.h"
+#include "scenario/links_file.h"
+#include "scenario/problem.h"
 #include <stdio.h>
 #include <string.h>
 
-enum { PLANNERS_MAX = 8, LINK_FILE_BYTES_MAX = 1 << 20 };
+enum { PLANNERS_MAX = 8 };
 
-/* A hop between machines: latency as in the same machine twice over, a network of 100 Gbit/s. Only
- * where no file says better. */
+/* A hop between machines: twice the latency within a machine, and a network of 100 Gbit/s. It is
+ * used only if no file has a better figure. */
 static const struct links_link network = { 40000, 12.5e9 };
 
 struct option {
@@ -26,7 +26,7 @@ struct option {
 struct run {
     const struct plan_layers_ask *ask;
     const struct predict_model *model;
-    struct plan_problem of; /* its nodes */
+    struct scenario_problem of; /* its nodes */
     struct layers_problem problem;
     struct layers_device devices[LAYERS_DEVICES_MAX];
     struct links links;
@@ -43,8 +43,8 @@ static const struct predict_device *device_of(const struct run *run, int32_t dev
 
 /* ---- The problem. ---- */
 
-/* Layers hold their weights and the KV of the whole batch at its longest; the rest of the model
- * (embedding, output matrix) is reserved on every device, since any may be first or last. */
+/* Layers hold their weights and the KV of the whole batch at its longest. Every device reserves the
+ * rest of the model (embedding, output matrix), since any may be first or last. */
 static void open_devices(struct run *run)
 {
     const struct predict_model *m = run->model;
@@ -71,38 +71,12 @@ static void open_devices(struct run *run)
     }
 }
 
-static enum status read_links(const char *path, struct links *links, struct fault *fault)
-{
-    char *text;
-    size_t n_bytes;
-    if (strcmp(path, "machine") == 0)
-        return links_here(links, fault);
-    enum status status = file_read(path, LINK_FILE_BYTES_MAX, &text, &n_bytes, fault);
-    if (status != STATUS_OK)
-        return status;
-    struct fault inner;
-    status = text[0] == '<' ? links_hwloc(text, n_bytes, links, &inner)
-                            : links_read(links, text, &inner);
-    mem_give(text);
-    return status == STATUS_OK ? STATUS_OK
-                               : fault_set(fault, status, "%.100s: %.140s", path, inner.text);
-}
-
-enum status plan_layers_links(const char *path, int32_t n, struct links *links, struct fault *fault)
-{
-    enum status status = read_links(path, links, fault);
-    if (status == STATUS_OK && links->n != n)
-        status = fault_set(fault, STATUS_BAD_INPUT, "%.100s: links of %d devices, there are %d",
-                           path, links->n, n);
-    return status;
-}
-
 static enum status open_links(struct run *run, struct fault *fault)
 {
     int32_t n = run->of.problem.n_devices;
     run->link_ps = mem_take((size_t)n * (size_t)n * sizeof(*run->link_ps));
     if (run->ask->links != NULL) {
-        enum status status = plan_layers_links(run->ask->links, n, &run->links, fault);
+        enum status status = links_file_read(run->ask->links, n, &run->links, fault);
         if (status != STATUS_OK)
             return status;
     } else {
@@ -127,7 +101,7 @@ static enum status open_run(struct run *run, struct fault *fault)
         return fault_set(fault, STATUS_NOT_FOUND,
                          "there is no model \"%.60s\": docs/SIMULATOR.md lists them",
                          run->ask->model);
-    enum status status = plan_problem_nodes(&run->of, run->ask->scenario, fault);
+    enum status status = scenario_problem_nodes(&run->of, run->ask->scenario, fault);
     if (status != STATUS_OK)
         return status;
     if (run->of.problem.n_devices > LAYERS_DEVICES_MAX)
@@ -258,7 +232,7 @@ int plan_layers(const struct plan_layers_ask *ask)
     str_free(&out);
     links_free(&run->links);
     mem_give(run->link_ps);
-    plan_problem_close(&run->of);
+    scenario_problem_close(&run->of);
     mem_give(run);
     return status == STATUS_OK ? 0 : 2;
 }

@@ -1,19 +1,14 @@
-/* shoal plan CLUSTER --layers MODEL: one model's layers over the devices of a cluster. */
+/* shoal plan CLUSTER --layers MODEL puts one model's layers on the devices of a cluster. */
 #pragma once
-#include "cmd/scenario.h"
+#include "scenario/scenario.h"
 
 struct plan_layers_ask {
     const struct scenario *scenario; /* its nodes, memory_part, is_json */
     const char *model;               /* of the table of models */
-    const char *links;               /* for plan_layers_links; NULL: by the kinds of devices */
+    const char *links;               /* for links_file_read; NULL: by the kinds of devices */
     const char *planners;            /* "helr,bgs"; NULL: all */
-    int64_t n_batch, n_context;      /* requests of a batch and the tokens that each may reach:
-                                        their KV is reserved, their step is what is planned for */
+    int64_t n_batch, n_context; /* requests of a batch, and the tokens that each may reach: their KV
+                                   is reserved, and the plan is made for their step */
 };
-/* Links between n devices: "machine" for this machine's GPUs, else a file for links_read or one
- * that lstopo wrote of a machine. To be freed also after a fault. */
-struct links;
-enum status plan_layers_links(const char *path, int32_t n, struct links *links,
-                              struct fault *fault) MUST_USE;
 /* The exit code; what is wrong is printed. */
 int plan_layers(const struct plan_layers_ask *ask);

@@ -1,8 +1,10 @@
 /* shoal plan: which models on which devices, for a cluster that one has or thinks of. */
-#include "cmd/plan_desk.h"
 #include "cmd/plan_layers.h"
-#include "cmd/plan_workers.h"
 #include "cmd/verbs.h"
+#include "report/plan.h"
+#include "report/workers.h"
+#include "scenario/desk.h"
+#include "scenario/plan.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -17,13 +19,13 @@ struct plan_ask { /* the command line */
     struct plan_spans spans;
     double effort;
     bool has_no_price;
-    const char *layers, *links; /* a model whose layers are planned, in the place of a workload */
+    const char *layers, *links; /* a model whose layers are planned, instead of a workload */
     int64_t n_batch, n_tokens;
     bool asks_workers;
 };
 struct plan_run {
     const struct plan_ask *ask;
-    struct plan_desk desk;
+    struct scenario_desk desk;
     struct plan_option options[OPTIONS_MAX];
     int n;
     struct place_plan second; /* the planner's own next best */
@@ -37,7 +39,7 @@ static bool complain(const struct fault *fault)
     return false;
 }
 
-/* ---- The command line: own options, and those of a scenario that mean something here. ---- */
+/* ---- The command line: own options, and those of a scenario that apply here. ---- */
 
 static bool is_shared(const char *name)
 {
@@ -76,7 +78,7 @@ static bool is_shared(const char *name)
     return false;
 }
 
-/* Layers of one model over unlike devices, and workers of one service. */
+/* Options for the layers of one model over unlike devices, and for the workers of one service. */
 static int worker_rows(struct plan_ask *ask, struct flags_row *rows)
 {
     const struct flags_row own[] = {
@@ -99,9 +101,9 @@ static int worker_rows(struct plan_ask *ask, struct flags_row *rows)
     return (int)COUNT_OF(own);
 }
 
-static bool parse(struct plan_ask *ask, int argc, char **argv, const char **plain, int *n_plain)
+static int ask_rows(struct plan_ask *ask, struct flags_row rows[FLAGS_ROWS_MAX])
 {
-    struct flags_row all[SCENARIO_ROWS_MAX], rows[FLAGS_ROWS_MAX];
+    struct flags_row all[SCENARIO_ROWS_MAX];
     int n = 0, n_all = scenario_rows(&ask->scenario, all);
     rows[n++] = (struct flags_row){ "planner",
                                     "A,B",
@@ -147,19 +149,7 @@ static bool parse(struct plan_ask *ask, int argc, char **argv, const char **plai
     for (int i = 0; i < n_all; i++)
         if (is_shared(all[i].name))
             rows[n++] = all[i];
-    const struct flags flags = {
-        "Plans which models lie on which devices, for a cluster and a workload, and says what to "
-        "expect. CLUSTER is a file with `nodes:` (and whatever a scenario has), or a text as "
-        "4x8xa100+1x4xl40s: nodes, devices of each, kind; docs/PLACEMENT.md tells the rest. Exit "
-        "code 0: there is a plan; 1: nothing finds room, or a file could not be written; 2: what "
-        "was said is wrong.",
-        "CLUSTER [WORKLOAD]",
-        rows,
-        n,
-        1,
-        2
-    };
-    return flags_parse(&flags, argc, argv, plain, n_plain);
+    return n;
 }
 
 static bool is_file(const char *text)
@@ -169,30 +159,50 @@ static bool is_file(const char *text)
            (n > 4 && strcmp(text + n - 4, ".yml") == 0);
 }
 
-static bool open_ask(struct plan_ask *ask, int argc, char **argv)
+/* The cluster's file, with what the command line gives over it. */
+static bool read_both(struct plan_ask *ask, const struct flags *flags,
+                      const struct flags_given *given, const char *cluster, const char *workload)
 {
-    const char *plain[2] = { NULL, NULL };
+    struct scenario *scenario = &ask->scenario;
     struct fault fault;
-    int n_plain;
-    scenario_init(&ask->scenario);
-    if (!parse(ask, argc, argv, plain, &n_plain))
-        return false;
-    bool has_workload = ask->scenario.workload.n > 0 || n_plain > 1;
-    pile_free(&ask->scenario.pile);
-    *ask = (struct plan_ask){ .effort = 1 };
-    scenario_init(&ask->scenario);
-    enum status status = is_file(plain[0]) ? scenario_read(&ask->scenario, plain[0], &fault)
-                                           : plan_problem_cluster(&ask->scenario, plain[0], &fault);
+    enum status status = is_file(cluster) ? scenario_read(scenario, cluster, &fault)
+                                          : scenario_problem_cluster(scenario, cluster, &fault);
     if (status != STATUS_OK)
         return complain(&fault);
-    if (has_workload)
-        ask->scenario.workload.n = 0;
-    if (n_plain > 1)
-        ask->scenario.workload.at[ask->scenario.workload.n++] = plain[1];
-    if (!parse(ask, argc, argv, plain, &n_plain)) /* once more, over the file */
+    if (workload != NULL || flags_has(flags, given, "workload"))
+        scenario->workload.n = 0;
+    if (workload != NULL)
+        scenario->workload.at[scenario->workload.n++] = workload;
+    if (!flags_apply(flags, given))
         return false;
-    if (scenario_keep_pipes(&ask->scenario, &fault) != STATUS_OK)
-        return complain(&fault);
+    return scenario_keep_pipes(scenario, &fault) == STATUS_OK || complain(&fault);
+}
+
+static bool open_ask(struct plan_ask *ask, int argc, char **argv)
+{
+    struct flags_row rows[FLAGS_ROWS_MAX];
+    const struct flags flags = {
+        "Plans which models lie on which devices, for a cluster and a workload, and says what to "
+        "expect. CLUSTER is a file with `nodes:` (and whatever a scenario has), or a text as "
+        "4x8xa100+1x4xl40s: nodes, devices of each, kind; docs/PLACEMENT.md tells the rest. Exit "
+        "code 0: there is a plan; 1: nothing finds room, or a file could not be written; 2: what "
+        "was said is wrong.",
+        "CLUSTER [WORKLOAD]",
+        rows,
+        ask_rows(ask, rows),
+        1,
+        2
+    };
+    const char *plain[2] = { NULL, NULL };
+    struct flags_given given;
+    int n_plain;
+    ask->effort = 1;
+    scenario_init(&ask->scenario);
+    bool is_fine = flags_read(&flags, argc, argv, &given, plain, &n_plain) &&
+                   read_both(ask, &flags, &given, plain[0], plain[1]);
+    flags_free(&given);
+    if (!is_fine)
+        return false;
     struct plan_spans *spans = &ask->spans;
     if (spans->after_ns > 0 && spans->window_ns == 0) {
         fprintf(stderr, "shoal: --after needs --window, how long to plan on\n");
@@ -214,10 +224,10 @@ static void plan_one(struct plan_run *run, const struct place_planner *planner)
         .is_seen = isatty(STDERR_FILENO) != 0 && !run->ask->scenario.is_json,
         .second = run->takes_second ? &run->second : NULL,
     };
-    plan_desk_plan(&run->desk, planner, &search, &run->options[run->n++]);
+    scenario_desk_plan(&run->desk, planner, &search, &run->options[run->n++]);
 }
 
-/* Best first, by the window planned on; of equals the first named. */
+/* Sorts the best first, by the window that was planned on; among equals the first named. */
 static void sort_options(struct plan_run *run, int from)
 {
     for (int i = from + 1; i < run->n; i++) {
@@ -230,7 +240,7 @@ static void sort_options(struct plan_run *run, int from)
     }
 }
 
-/* Plans with one planner, and weighs its own next best and those planners that cost nothing. */
+/* Plans with one planner, and weighs its own next best and the planners that cost nothing. */
 static void plan_alone(struct plan_run *run, const struct place_planner *chosen)
 {
     int n;
@@ -241,7 +251,7 @@ static void plan_alone(struct plan_run *run, const struct place_planner *chosen)
     run->takes_second = false;
     if (run->second.n_groups > 0) {
         snprintf(run->second_label, sizeof(run->second_label), "%s's next best", chosen->name);
-        plan_desk_score(&run->desk, run->second_label, &run->second, &run->options[run->n++]);
+        scenario_desk_score(&run->desk, run->second_label, &run->second, &run->options[run->n++]);
     }
     for (int i = 0; i < n; i++)
         if (all[i] != chosen && !all[i]->is_judging && run->n < OPTIONS_MAX)
@@ -252,7 +262,7 @@ static void plan_alone(struct plan_run *run, const struct place_planner *chosen)
 /* ---- One device less, one more. ---- */
 
 static void plan_changed(const struct plan_run *run, const struct place_planner *planner,
-                         bool is_more, struct plan_change *change)
+                         bool is_more, struct report_plan_change *change)
 {
     const struct plan_search search = { .effort = run->ask->effort };
     struct place_problem p = run->desk.of.problem;
@@ -268,13 +278,13 @@ static void plan_changed(const struct plan_run *run, const struct place_planner 
     p.nodes = nodes;
     change->is_known = p.n_devices > 0;
     if (change->is_known) {
-        struct plan_desk other;
+        struct scenario_desk other;
         struct plan_option option;
-        plan_desk_fork(&other, &run->desk, &p);
-        plan_desk_plan(&other, planner, &search, &option);
+        scenario_desk_fork(&other, &run->desk, &p);
+        scenario_desk_plan(&other, planner, &search, &option);
         change->score = option.planned;
         change->score.services = NULL;
-        plan_desk_close(&other);
+        scenario_desk_close(&other);
     }
     mem_give(nodes);
 }
@@ -287,7 +297,7 @@ static bool save(const char *path, const struct str *text)
     return file_write(path, text->at, text->n, &fault) == STATUS_OK || complain(&fault);
 }
 
-static bool tell(const struct plan_run *run, const struct plan_report *report, bool compares)
+static bool tell(const struct plan_run *run, const struct report_plan *report, bool compares)
 {
     const struct scenario *scenario = &run->ask->scenario;
     struct str text, page;
@@ -296,19 +306,19 @@ static bool tell(const struct plan_run *run, const struct plan_report *report, b
     str_init(&text);
     str_init(&page);
     if (scenario->is_json)
-        plan_report_json(report, &text);
+        report_plan_json(report, &text);
     else if (compares)
-        plan_report_compare(report, &text);
+        report_plan_compare(report, &text);
     else
-        plan_report_text(report, &text);
+        report_plan_text(report, &text);
     fputs(text.at, stdout);
     if (scenario->html != NULL) {
-        plan_page(report, scenario->is_json ? "" : text.at, &page);
+        report_plan_page(report, scenario->is_json ? "" : text.at, &page);
         is_fine = save(scenario->html, &page);
     }
     if (run->ask->out != NULL) {
         str_clear(&page);
-        if (plan_scenario(&run->desk.of, scenario, &run->options[0].plan, &page, &fault) !=
+        if (scenario_plan(&run->desk.of, scenario, &run->options[0].plan, &page, &fault) !=
             STATUS_OK)
             is_fine = complain(&fault);
         else
@@ -319,7 +329,7 @@ static bool tell(const struct plan_run *run, const struct plan_report *report, b
     return is_fine;
 }
 
-/* Plans with each of the planners named; false when one is not known. */
+/* Plans with each of the named planners. Returns false when a name is not known. */
 static bool plan_all(struct plan_run *run, const struct place_planner **chosen)
 {
     const char *list = run->ask->planners != NULL ? run->ask->planners : "default";
@@ -364,22 +374,22 @@ static int run_layers(const struct plan_ask *ask)
 
 static int run_workers(const struct plan_ask *ask)
 {
-    struct plan_problem *of = mem_take(sizeof(*of));
+    struct scenario_problem *of = mem_take(sizeof(*of));
     struct fault fault;
     struct str out;
     str_init(&out);
-    enum status status = plan_problem_open(of, &ask->scenario, ask->spans, &fault);
+    enum status status = scenario_problem_open(of, &ask->scenario, ask->spans, &fault);
     if (status != STATUS_OK) {
         (void)complain(&fault);
     } else {
         if (ask->scenario.is_json)
-            plan_workers_json(of, &ask->scenario, &out);
+            report_workers_json(of, &ask->scenario, &out);
         else
-            plan_workers_text(of, &ask->scenario, &out);
+            report_workers_text(of, &ask->scenario, &out);
         fputs(out.at, stdout);
     }
     str_free(&out);
-    plan_problem_close(of);
+    scenario_problem_close(of);
     mem_give(of);
     return status == STATUS_OK ? 0 : 2;
 }
@@ -399,11 +409,11 @@ static int run_plan(const struct plan_ask *ask)
     struct fault fault;
     int code = 2;
     run->ask = ask;
-    if (plan_desk_open(&run->desk, &ask->scenario, ask->spans, &fault) != STATUS_OK) {
+    if (scenario_desk_open(&run->desk, &ask->scenario, ask->spans, &fault) != STATUS_OK) {
         complain(&fault);
     } else if (plan_all(run, &chosen)) {
         bool compares = chosen == NULL;
-        struct plan_report report = { .of = &run->desk.of,
+        struct report_plan report = { .of = &run->desk.of,
                                       .options = run->options,
                                       .preset = ask->scenario.policy != NULL
                                                     ? ask->scenario.policy
@@ -420,7 +430,7 @@ static int run_plan(const struct plan_ask *ask)
         report.n = run->n;
         code = tell(run, &report, compares) && places_any(run) ? 0 : 1;
     }
-    plan_desk_close(&run->desk);
+    scenario_desk_close(&run->desk);
     mem_give(run);
     return code;
 }

@@ -1,9 +1,9 @@
-/* shoal replay: a recorded engine plans again, and every plan is compared. */
+/* shoal replay: the engine of a log plans again, and every plan is compared. */
 #include "base/file.h"
 #include "base/json_out.h"
 #include "base/str.h"
-#include "cmd/options.h"
 #include "cmd/verbs.h"
+#include "config/options.h"
 #include "engine/replay.h"
 #include "schedule/policy.h"
 #include <stdio.h>

@@ -1,11 +1,11 @@
-/* shoal report: records of any runs, simulated or measured, side by side. */
-#include "cmd/flags.h"
+/* shoal report compares records of any runs, simulated or measured. */
+#include "base/flags.h"
 #include "cmd/verbs.h"
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "cmd/sim_cases.h"
 #include "metrics/plot.h"
+#include "metrics/rule.h"
 #include "metrics/score_print.h"
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,8 @@ static bool complain(const struct fault *fault)
 static bool load(struct report *report)
 {
     struct fault fault;
-    if (sim_cases_rule(report->slo_rule, &report->slo, &report->options.rule, &fault) != STATUS_OK)
+    if (metrics_rule_read(report->slo_rule, &report->slo, &report->options.rule, &fault) !=
+        STATUS_OK)
         return complain(&fault);
     report->services = mem_take(RECORD_SERVICES_MAX * sizeof(*report->services));
     for (int i = 0; i < RECORD_SERVICES_MAX; i++)

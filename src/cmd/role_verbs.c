@@ -1,8 +1,9 @@
 /* shoal node and shoal gateway: a server as one part of several machines, from a static list. */
 #include "base/mem.h"
-#include "cmd/serve_settings.h"
 #include "cmd/serve_verb.h"
 #include "cmd/verbs.h"
+#include "config/config.h"
+#include "serve/settings.h"
 
 static const char node_doc[] =
     "Serves models as `shoal serve` does, and lets gateways on other machines use its engines. Its "

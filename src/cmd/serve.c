@@ -1,15 +1,15 @@
-/* shoal serve: the house behind the API, until it is told to stop. */
+/* shoal serve: runs the house behind the API until it is stopped. */
 #include "api/addresses.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/memory_limit.h"
 #include "base/time.h"
 #include "cmd/serve_change.h"
-#include "cmd/serve_place.h"
 #include "cmd/serve_verb.h"
 #include "cmd/verbs.h"
 #include "cmd/wire.h"
 #include "metrics/metrics.h"
+#include "serve/place.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -29,8 +29,8 @@ static int64_t tick(void *self, int64_t now_ns)
 
 /* ---- Life. ---- */
 
-/* Sees to what engines, model files and the first clients need; the API asks for more when it knows
- * how many clients there may be. */
+/* Ensures the descriptors that engines, model files and the first clients need. The API requests
+ * more when it knows how many clients there may be. */
 static enum status check_files(struct fault *fault)
 {
     enum { FILES_MIN = 64, FILES_USUAL = 1024 };

@@ -1,7 +1,7 @@
 /* shoal sim: one simulation, a comparison over seeds and rates, or the rate that saturates. */
-#include "cmd/sim_files.h"
-#include "cmd/sim_report.h"
 #include "cmd/verbs.h"
+#include "report/files.h"
+#include "report/sim.h"
 
 #include "base/file.h"
 #include "base/json_out.h"
@@ -20,9 +20,10 @@ struct plan { /* of the runs */
     const char *labels[LABELS_MAX];
     double rates[RATES_MAX];
     int n_labels, n_rates, n_seeds;
-    double packed_rate_scale; /* of several rates: engines nobody counted are the same at all */
-    int32_t n_engines;        /* 0: as the scenario says */
-    int *exit_code;           /* of a case that failed: 2 when what was said is wrong in itself */
+    double packed_rate_scale; /* with several rates, engines without a given number are the same at
+                                 all rates */
+    int32_t n_engines;        /* 0: the scenario's */
+    int *exit_code;           /* of a failed case: 2 when the input itself is wrong */
     bool writes;              /* the files that the scenario names */
 };
 
@@ -32,7 +33,7 @@ static bool complain(const struct fault *fault)
     return false;
 }
 
-/* The next of a list parted by commas; false at its end. */
+/* Reads the next word of a list separated by commas. Returns false at its end. */
 static bool next_word(const char **list, char word[64])
 {
     size_t n = strcspn(*list, ",");
@@ -52,7 +53,7 @@ static bool read_plan(struct plan *plan, const struct scenario *scenario)
     *plan = (struct plan){ .scenario = scenario, .n_seeds = (int)scenario->n_seeds };
     if (scenario->rates != NULL)
         plan->packed_rate_scale = scenario->rate_scale;
-    if (sim_cases_rule_of(scenario, &plan->rule, &fault) != STATUS_OK)
+    if (scenario_cases_rule_of(scenario, &plan->rule, &fault) != STATUS_OK)
         return complain(&fault);
     while (plan->n_labels < LABELS_MAX && next_word(&compare, plan->texts[plan->n_labels])) {
         plan->labels[plan->n_labels] = plan->texts[plan->n_labels];
@@ -72,37 +73,38 @@ static bool read_plan(struct plan *plan, const struct scenario *scenario)
     return false;
 }
 
-static void name_files(const struct plan *plan, struct sim_case *c)
+static void name_files(const struct plan *plan, struct scenario_case *c)
 {
-    const struct sim_files_run run = { plan->n_labels > 1 ? c->label : NULL,
-                                       plan->n_rates > 1 ? &c->rate_scale : NULL,
-                                       plan->n_seeds > 1 ? &c->seed : NULL };
-    c->csv = sim_files_name(plan->scenario->csv, &run);
-    c->series = sim_files_name(plan->scenario->series, &run);
-    c->trace = sim_files_name(plan->scenario->trace, &run);
-    c->log_engine = sim_files_name(plan->scenario->log_engine, &run);
+    const struct report_files_run run = { plan->n_labels > 1 ? c->label : NULL,
+                                          plan->n_rates > 1 ? &c->rate_scale : NULL,
+                                          plan->n_seeds > 1 ? &c->seed : NULL };
+    c->csv = report_files_name(plan->scenario->csv, &run);
+    c->series = report_files_name(plan->scenario->series, &run);
+    c->trace = report_files_name(plan->scenario->trace, &run);
+    c->log_engine = report_files_name(plan->scenario->log_engine, &run);
 }
 
-/* Cases in the order of struct sim_grid. NULL when one failed, with its sentence printed. */
-static struct sim_case *run_grid(const struct plan *plan, size_t *n)
+/* Runs cases in the order of struct report_sim_grid. Returns NULL, after printing the sentence,
+ * when one failed. */
+static struct scenario_case *run_grid(const struct plan *plan, size_t *n)
 {
     *n = (size_t)plan->n_labels * (size_t)plan->n_rates * (size_t)plan->n_seeds;
-    struct sim_case *cases = mem_take(*n * sizeof(*cases));
+    struct scenario_case *cases = mem_take(*n * sizeof(*cases));
     for (size_t i = 0; i < *n; i++) {
         size_t seed = i % (size_t)plan->n_seeds, line = i / (size_t)plan->n_seeds;
         uint64_t first = (uint64_t)plan->scenario->seed;
         if (plan->n_seeds > 1 && first == 0)
             first = 1;
-        cases[i] = (struct sim_case){ .label = plan->labels[line % (size_t)plan->n_labels],
-                                      .seed = first + seed,
-                                      .rate_scale = plan->rates[line / (size_t)plan->n_labels],
-                                      .rule = plan->rule,
-                                      .packed_rate_scale = plan->packed_rate_scale,
-                                      .n_engines = plan->n_engines };
+        cases[i] = (struct scenario_case){ .label = plan->labels[line % (size_t)plan->n_labels],
+                                           .seed = first + seed,
+                                           .rate_scale = plan->rates[line / (size_t)plan->n_labels],
+                                           .rule = plan->rule,
+                                           .packed_rate_scale = plan->packed_rate_scale,
+                                           .n_engines = plan->n_engines };
         if (plan->writes)
             name_files(plan, &cases[i]);
     }
-    if (sim_cases_run(plan->scenario, cases, *n))
+    if (scenario_cases_run(plan->scenario, cases, *n))
         return cases;
     for (size_t i = 0; i < *n; i++) {
         if (cases[i].fault.text[0] != '\0') {
@@ -111,12 +113,12 @@ static struct sim_case *run_grid(const struct plan *plan, size_t *n)
             break;
         }
     }
-    sim_cases_close(cases, *n);
+    scenario_cases_close(cases, *n);
     mem_give(cases);
     return NULL;
 }
 
-static bool save_series(const struct scenario *scenario, const struct sim_case *c)
+static bool save_series(const struct scenario *scenario, const struct scenario_case *c)
 {
     struct fault fault;
     struct series series;
@@ -130,15 +132,15 @@ static bool save_series(const struct scenario *scenario, const struct sim_case *
     return status == STATUS_OK || complain(&fault);
 }
 
-/* The page of the first case of each label. */
-static bool save_page(const struct plan *plan, const struct sim_case *cases, const char *text)
+/* Writes the page of the first case of each label. */
+static bool save_page(const struct plan *plan, const struct scenario_case *cases, const char *text)
 {
     struct plot_run runs[PLOT_RUNS_MAX];
     struct fault fault;
     struct str page;
     int n = min_i32(plan->n_labels, PLOT_RUNS_MAX);
     for (int i = 0; i < n; i++) {
-        const struct sim_case *c = &cases[i * plan->n_seeds];
+        const struct scenario_case *c = &cases[i * plan->n_seeds];
         runs[i] = (struct plot_run){ plan->labels[i], &c->set, c->scores };
     }
     str_init(&page);
@@ -148,24 +150,24 @@ static bool save_page(const struct plan *plan, const struct sim_case *cases, con
     return status == STATUS_OK || complain(&fault);
 }
 
-/* Prints, writes what the options ask for, and gives the cases back. */
-static bool tell(const struct plan *plan, struct sim_case *cases, size_t n)
+/* Prints, writes the files that the options name, and frees the cases. */
+static bool tell(const struct plan *plan, struct scenario_case *cases, size_t n)
 {
     const struct scenario *scenario = plan->scenario;
-    const struct sim_grid grid = { cases,          plan->labels,  plan->rates,
-                                   plan->n_labels, plan->n_rates, plan->n_seeds };
+    const struct report_sim_grid grid = { cases,          plan->labels,  plan->rates,
+                                          plan->n_labels, plan->n_rates, plan->n_seeds };
     struct fault fault;
     struct str out;
     bool is_fine = true;
     str_init(&out);
     if (n == 1 && scenario->is_json)
-        sim_report_one_json(cases, &out);
+        report_sim_one_json(cases, &out);
     else if (n == 1)
-        sim_report_one(cases, &out);
+        report_sim_one(cases, &out);
     else if (scenario->is_json)
-        sim_report_grid_json(&grid, &out);
+        report_sim_grid_json(&grid, &out);
     else
-        sim_report_grid(&grid, &out);
+        report_sim_grid(&grid, &out);
     fputs(out.at, stdout);
     for (size_t i = 0; i < n && is_fine; i++) {
         if (cases[i].csv != NULL &&
@@ -177,7 +179,7 @@ static bool tell(const struct plan *plan, struct sim_case *cases, size_t n)
     if (scenario->html != NULL)
         is_fine = save_page(plan, cases, out.at) && is_fine;
     str_free(&out);
-    sim_cases_close(cases, n);
+    scenario_cases_close(cases, n);
     mem_give(cases);
     return is_fine;
 }
@@ -186,7 +188,7 @@ static bool run(struct plan *plan)
 {
     size_t n;
     plan->writes = true;
-    struct sim_case *cases = run_grid(plan, &n);
+    struct scenario_case *cases = run_grid(plan, &n);
     return cases != NULL && tell(plan, cases, n);
 }
 
@@ -196,7 +198,8 @@ struct rate {
     double scale, met, requests_per_s;
 };
 
-/* The mean over seeds of what meets the rule at this scale; false when it could not run. */
+/* Measures the part that meets the rule at this scale, as a mean over seeds. Returns false when it
+ * could not run. */
 static bool measure(const struct plan *plan, int label, struct rate *rate)
 {
     struct plan one = *plan;
@@ -204,7 +207,7 @@ static bool measure(const struct plan *plan, int label, struct rate *rate)
     one.labels[0] = plan->labels[label];
     one.n_labels = one.n_rates = 1;
     one.rates[0] = rate->scale;
-    struct sim_case *cases = run_grid(&one, &n);
+    struct scenario_case *cases = run_grid(&one, &n);
     if (cases == NULL)
         return false;
     rate->met = rate->requests_per_s = 0;
@@ -213,12 +216,12 @@ static bool measure(const struct plan *plan, int label, struct rate *rate)
         rate->met += all->met / (double)n;
         rate->requests_per_s += all->offered_per_s / (double)n;
     }
-    sim_cases_close(cases, n);
+    scenario_cases_close(cases, n);
     mem_give(cases);
     return true;
 }
 
-/* Doubles or halves until the target lies between two scales, then halves their ratio. */
+/* Doubles or halves until the target lies between two scales, then bisects by ratio. */
 static bool saturate(const struct plan *plan, int label, struct rate *best)
 {
     double target = plan->scenario->target;
@@ -293,7 +296,8 @@ struct trial {
     bool is_failed;
 };
 
-/* What meets the rule with n engines, as the mean over seeds; too few to hold all models: none. */
+/* Returns the part that meets the rule with n engines, as a mean over seeds; 0 when they are too
+ * few to hold all models. */
 static double attained(void *self, int32_t n)
 {
     struct trial *trial = self;
@@ -321,7 +325,7 @@ static void print_fewest(struct str *out, const char *label, const int32_t *need
     str_add_char(out, '\n');
 }
 
-/* Null: more than there may be. */
+/* Null means more than the permitted number. */
 static void fewest_json(struct json_out *json, const char *label, const int32_t *needed)
 {
     static const char *const keys[] = { "engines_100", "engines_99", "engines_95" };
@@ -378,8 +382,8 @@ static bool refuse(const char *why)
     return false;
 }
 
-/* A search runs many times at rates or engines that nobody named: there is no one run to write. And
- * engines that are as many as each rate needs never saturate. */
+/* A search runs many times at rates or engines that no option named, so there is no single run to
+ * write. Engines whose number follows each rate never saturate. */
 static bool check_search(const struct scenario *s)
 {
     bool counts_engines = s->n_engines > 0 || s->n_groups > 0 || s->n_nodes > 0;

@@ -1,4 +1,4 @@
-/* The house, wired: devices, engines, bus, gateway, manager and node of one process. */
+/* Wires the house: devices, engines, bus, gateway, manager and node of one process. */
 #include "cmd/wire_house.h"
 
 #include "base/log.h"
@@ -6,12 +6,12 @@
 #include "base/rng.h"
 #include "base/time.h"
 #include "cluster/tcp_bus.h"
-#include "cmd/lengths.h"
 #include "cmd/wire_join.h"
 #include "cpu/cpu.h"
 #include "metrics/print.h"
 #include "metrics/trace.h"
 #include "place/residency.h"
+#include "report/lengths.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,7 +37,7 @@ struct serve_offer_options wire_house_offer_options(struct house *house, bool is
                                          .is_by_path = is_by_path };
 }
 
-/* Of the engine with the least. */
+/* Returns the pool bytes of the engine with the least. */
 static int64_t pool_bytes(const struct house *house)
 {
     int64_t least = INT64_MAX;
@@ -100,8 +100,8 @@ static enum status check_bytes(const struct house *house, struct fault *fault)
 
 /* ---- Engines. ---- */
 
-/* Shares that a placement gave to services, as lanes of this engine's cores, where the policy uses
- * them and there are so many cores. */
+/* Makes lanes of this engine's cores from the shares that a placement gave to services, if the
+ * policy uses them and there are enough cores. */
 static int shares_of(const struct house *house, int e, char (*texts)[8], const char **shares)
 {
     const struct config_engine *engine = &house->config.engines[e];
@@ -116,14 +116,15 @@ static int shares_of(const struct house *house, int e, char (*texts)[8], const c
     return n >= 2 && n <= house->engines[e].device_spec.n_cores ? n : 0;
 }
 
-/* A policy that plans for lanes of its own gets its usual ones when nobody says otherwise. */
+/* A policy that plans for its own lanes gets its usual ones, unless the configuration names
+ * others. */
 static enum status open_device(struct house *house, int e, int64_t memory_bytes,
                                struct fault *fault)
 {
     const struct config *config = &house->config;
     struct engine_place *place = &house->engines[e];
     int n_usual;
-    const char *const *usual = cmd_lanes_usual(house->chosen.policy, true, &n_usual);
+    const char *const *usual = config_lanes_usual(house->chosen.policy, true, &n_usual);
     bool wants_usual = config->n_lanes == 0 && place->device_spec.n_cores >= n_usual;
     place->device_spec.memory_bytes = memory_bytes;
     char texts[LIMIT_LANES][8];
@@ -135,8 +136,8 @@ static enum status open_device(struct house *house, int e, int64_t memory_bytes,
         wants_usual = true;
     }
     enum status status =
-        cmd_lanes_make(&place->lanes, &place->device_spec, wants_usual ? usual : config->lanes,
-                       wants_usual ? n_usual : config->n_lanes, fault);
+        config_lanes_make(&place->lanes, &place->device_spec, wants_usual ? usual : config->lanes,
+                          wants_usual ? n_usual : config->n_lanes, fault);
     if (status != STATUS_OK)
         return status;
     place->device = cpu_open(&place->device_spec, cpu_isa_best());
@@ -395,7 +396,7 @@ static void watch(struct house *house, int fd)
         base_refuse("the system watches no more descriptors: %s", strerror(errno));
 }
 
-/* What the trace's viewer calls the rows. */
+/* Sets the names of the rows in the trace's viewer. */
 static void name_lanes(const struct house *house)
 {
     for (int e = 0; e < house->n_engines && house->recorders.trace != NULL; e++) {
@@ -477,13 +478,13 @@ static void log_lengths(const struct house *house)
     }
 }
 
-/* Of a name that another model has by now the new one alone is shown. */
+/* Only the new model is shown if it has taken the name of another. */
 static bool is_shown(const struct serve_offer *offer)
 {
     return offer->state == OFFER_THERE;
 }
 
-/* Where models may be, and are. */
+/* Prints where models may be, and are. */
 static void print_places(const struct house *house, struct str *out)
 {
     int n_engines;
@@ -514,7 +515,7 @@ void wire_metrics(void *self, struct str *out)
     const char *names[LIMIT_MODELS] = { NULL };
     for (int s = 0; s < house->n_services; s++)
         names[s] = is_shown(&house->offers[s]) ? house->offers[s].service.name : NULL;
-    cmd_lengths_print(cluster_gateway_lengths(house->gateway), names, out);
+    report_lengths_print(cluster_gateway_lengths(house->gateway), names, out);
     print_places(house, out);
     metrics_print_name(out, "shoal_router_forced_total",
                        "Requests sent to an engine although they are expected to miss a target.",
@@ -570,7 +571,7 @@ int64_t wire_step(struct house *house, int64_t now_ns)
     return min_i64(wake, wire_join_step(house, now_ns));
 }
 
-/* ---- The gateway's service, with a kick whenever it leaves work for wire_step. ---- */
+/* ---- The gateway's service, with a wakeup whenever it leaves work for wire_step. ---- */
 
 static void kick(struct house *house)
 {

@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "cluster/nodes.h"
 #include "cluster/tcp_bus.h"
-#include "cmd/config.h"
-#include "cmd/config_bus.h"
+#include "config/bus.h"
+#include "config/config.h"
 #include <event2/event.h>
 #include <stdio.h>
 

@@ -1,10 +1,10 @@
-/* How the models of a house change while it runs.
+/* Changes the models of a house while it runs.
  *
  * A change adds and removes models as a whole. Its opener, a thread, reads the files of what is
  * added; then every engine takes all of it in, and only when all have, gateway, manager, node and
  * API learn of everything in one call. Until then a fault undoes what was done, and none of it
  * was visible. What is removed is no longer found by its name from the same instant on; it goes on
- * with the requests that it has, and leaves when they are over (serve_offer.h draws its states). */
+ * with the requests that it has, and leaves when they are over (serve/offer.h draws its states). */
 #include "cmd/wire_join.h"
 
 #include "base/log.h"
@@ -58,7 +58,7 @@ static void tell_models(struct house *house)
         api_set_models(house->api, models, n);
 }
 
-/* ---- The opener: a thread that reads the files of what joins. ---- */
+/* ---- The opener: a thread that reads the files of joining models. ---- */
 
 /* A life that no model has, so that one that joins again is not taken for the one that leaves. */
 static uint16_t new_life(struct house *house)
@@ -103,7 +103,7 @@ static enum status check_context(const struct house *house, const struct serve_o
                      offer->service.name, (int)n, (int)house->n_tokens_max);
 }
 
-/* Everything that a start checks of a model, and what a start alone can give. */
+/* Checks everything of a model that a start checks, and refuses what only a start can give. */
 static enum status check_offer(const struct house *house, struct serve_offer *offer,
                                struct fault *fault)
 {
@@ -168,7 +168,8 @@ static void finish(struct house *house, enum status status, const struct fault *
     change.done(change.self, status, fault, service);
 }
 
-/* The offers were not visible yet: those that engines have leave them, the others become vacant. */
+/* Gives up. The offers were not visible yet: engines drop those that they have, and the others
+ * become vacant. */
 static void give_up(struct house *house, enum status status)
 {
     struct wire_join *join = &house->join;
@@ -292,7 +293,7 @@ static void step_change(struct house *house)
 
 /* ---- Models that leave. ---- */
 
-/* False: an engine still has it. */
+/* Returns false while an engine still has it. */
 static bool leave_engines(struct house *house, int s)
 {
     bool is_out = true;

@@ -54,6 +54,17 @@ enum status engine_log_open(struct engine_log **out, const char *path, int64_t n
     return STATUS_OK;
 }
 
+enum status engine_log_open_numbered(struct engine_log **out, const char *file, int engine,
+                                     int64_t n_bytes_max, struct fault *fault)
+{
+    char path[4096];
+    int n = engine == 0 ? snprintf(path, sizeof path, "%s", file)
+                        : snprintf(path, sizeof path, "%s.%d", file, engine);
+    if (n >= (int)sizeof path)
+        return fault_set(fault, STATUS_TOO_LARGE, "log_engine: a path of %d bytes", n);
+    return engine_log_open(out, path, n_bytes_max, fault);
+}
+
 static void flush(struct engine_log *log)
 {
     if (!log->is_failed && !file_put(log->fd, log->buffer, log->n_buffered)) {

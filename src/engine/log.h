@@ -64,7 +64,7 @@ struct engine_log_done {
     int64_t begin_ns, end_ns;
     uint32_t batch;
     int32_t n_steps, n_items, n_tokens; /* n_tokens: drawn by all items; 0 in the simulator */
-    uint32_t is_failed, has_logprobs; /* is_failed: 2 where the device was lost */
+    uint32_t is_failed, has_logprobs;   /* is_failed: 2 where the device was lost */
 };
 
 /* ---- Writing: the engine's own thread, into a buffer that goes out when it is full. ---- */
@@ -74,6 +74,9 @@ struct engine_log;
  * the log ends with FULL, and the engine goes on. */
 enum status engine_log_open(struct engine_log **log, const char *path, int64_t n_bytes_max,
                             struct fault *fault) MUST_USE;
+/* The same for one of several engines: engine 0 logs to FILE, engine e to FILE.e. */
+enum status engine_log_open_numbered(struct engine_log **out, const char *file, int engine,
+                                     int64_t n_bytes_max, struct fault *fault) MUST_USE;
 /* Writes what is left; NULL: nothing to do. False: not all could be written, as was logged. */
 bool engine_log_close(struct engine_log *log);
 /* A record: its payload piece by piece, then its kind. */

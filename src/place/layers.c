@@ -1,4 +1,4 @@
-/* Layers to devices: the table of planners, the two baselines, and what a plan must be. */
+/* Assigns layers to devices: the table of planners, the two baselines, and the checks of a plan. */
 #include "place/layers.h"
 
 #include "place/helr.h"
@@ -48,7 +48,7 @@ int64_t layers_step_ps(const struct layers_problem *problem, const struct layers
     return ps;
 }
 
-/* ---- Is it a problem, is it a plan? ---- */
+/* ---- Checks of a problem and of a plan. ---- */
 
 enum { PS_MAX_SHIFT = 50 }; /* 2^50 ps are 19 minutes: sums of all layers and links fit 64 bits */
 
@@ -109,7 +109,7 @@ enum status layers_check(const struct layers_problem *problem, const struct laye
 
 /* ---- The baselines. ---- */
 
-/* Of the devices not yet used the one with the most room; ties to the lower. */
+/* Returns the unused device with the most room; the lower one among equals. */
 static int32_t roomiest(const struct layers_problem *problem, const bool *is_used)
 {
     int32_t best = -1;
@@ -132,8 +132,8 @@ static void solve_bgs(const struct layers_problem *problem, struct layers_plan *
     }
 }
 
-/* As Hugging Face's map does it: ceil(layers / devices) each, in the order of devices; what one has
- * no room for goes to the first that has. */
+/* Does what Hugging Face's map does: ceil(layers / devices) each, in the order of devices. Layers
+ * without room on their device go to the first one that has room. */
 static void solve_even(const struct layers_problem *problem, struct layers_plan *plan)
 {
     int32_t n_of[LAYERS_DEVICES_MAX] = { 0 }, n_left = problem->n_layers, n_devices = 0;

@@ -1,11 +1,11 @@
-/* The rows of the table of length predictors. For the files of this room alone. */
+/* The rows of the table of length predictors, for the files of this room alone. */
 #pragma once
 #include "predict/length.h"
 
 extern const struct length_predictor length_none, length_oracle, length_noisy, length_mean,
     length_file, length_bins_conditional, length_bins_quantile, length_bucket;
 
-/* A question's whole-number answer, more than was generated. */
+/* Returns an answer as an integer above n_generated. */
 static inline int32_t length_rows_answer(double tokens, int32_t n_generated)
 {
     double most = LIMIT_CONTEXT;

@@ -1,4 +1,4 @@
-/* The roofline: its prediction from six efficiencies, and their fit on what was profiled. */
+/* The roofline: its prediction from six efficiencies, and their fit to profiled devices. */
 #include "predict/roofline.h"
 
 #include "base/lsq.h"
@@ -7,14 +7,14 @@
 
 enum { ROWS_MAX = 64, EQUATION_COLUMNS = 3 };
 
-/* What the peaks alone would allow, in ms. */
+/* The times at peak speed, in ms. */
 struct ideal {
-    double weights;             /* reading a device's part of the weights */
-    double token;               /* one token's matrices */
-    double pairs;               /* attention of 1,024 pairs, halved: a prompt looks back only */
-    double kv;                  /* reading one token's keys and values */
-    double all_token;           /* an all-reduce of one token's activations, both of all layers */
-    double n_layers, n_reduces; /* a step */
+    double weights;   /* reading a device's part of the weights */
+    double token;     /* one token's matrices */
+    double pairs;     /* attention of 1,024 pairs, halved since a prompt only looks back */
+    double kv;        /* reading one token's keys and values */
+    double all_token; /* an all-reduce of one token's activations, both of all layers */
+    double n_layers, n_reduces; /* in a step */
 };
 
 static struct ideal ideal_of(const struct predict_model *m, const struct predict_device *d,
@@ -33,8 +33,8 @@ static struct ideal ideal_of(const struct predict_model *m, const struct predict
     };
 }
 
-/* One equation of the fit: y = x c over the rows with y > 0; errors count relative to the whole
- * time that y is part of. */
+/* One equation of the fit: y = x c over the rows with y > 0. Errors count relative to the whole
+ * time that contains y. */
 struct equation {
     int n, n_columns;
     double x[ROWS_MAX * EQUATION_COLUMNS], y[ROWS_MAX], weight[ROWS_MAX];
@@ -62,7 +62,7 @@ static double inverse(double x, double otherwise)
     return x > 0 ? 1 / x : otherwise;
 }
 
-/* What a decode step takes beside reading: by layer, all-reduce and request. */
+/* Fits the part of a decode step besides reading: by layer, all-reduce and request. */
 static void fit_rest(const struct preset_row *rows, int n, struct roofline_efficiency *out)
 {
     struct equation rest = { .n_columns = 3 };
@@ -83,7 +83,7 @@ static void fit_rest(const struct preset_row *rows, int n, struct roofline_effic
     out->request_ms = c[2];
 }
 
-void roofline_fit(struct roofline_efficiency *out)
+void predict_roofline_fit(struct roofline_efficiency *out)
 {
     struct equation prefill = { .n_columns = 2 }, kv = { .n_columns = 1 };
     double knee = 0, c[EQUATION_COLUMNS];
@@ -118,8 +118,8 @@ static int64_t ps_of(double ms)
     return (int64_t)num_floor(ms * 1e9 + 0.5);
 }
 
-void roofline_perf(const struct predict_model *model, const struct predict_device *device,
-                   int32_t tp, const struct roofline_efficiency *e, struct perf *out)
+void predict_roofline_perf(const struct predict_model *model, const struct predict_device *device,
+                           int32_t tp, const struct roofline_efficiency *e, struct perf *out)
 {
     struct ideal ideal = ideal_of(model, device, tp);
     double weights = ideal.weights / e->memory, token = ideal.token / e->compute;

@@ -80,7 +80,7 @@ static int32_t n_max_of(const struct route_compose *c, int32_t n_input, int32_t 
 {
     int32_t n = c->n_max;
     if (c->memory.kind == MEMORY_RULES || c->memory.available_bytes > 0)
-        n = min_i32(n, memory_n_max(&c->memory, n_input, n_steps));
+        n = min_i32(n, predict_memory_n_max(&c->memory, n_input, n_steps));
     return max_i32(n, 1); /* what does not fit alone is the engine's to refuse */
 }
 

@@ -10,7 +10,7 @@
  * first. Their leases are the predicted length and a margin: who is cut comes back, nobody is
  * truncated.
  *
- * so is a row of spread.c (a lease and turns). Sources: ALGORITHMS.md sections 4.2
+ * so is a row of spread.c (a lease and turns). Sources: docs/ALGORITHMS.md sections 4.2
  * to 4.5, 5.2, 5.5, 6.8, D-20. */
 #include "base/time.h"
 #include "route/compose.h"
@@ -187,7 +187,7 @@ static struct memory_model memory_of(const struct round *round, int service)
                               .zeta = config->zeta,
                               .block_tokens = max_i32(config->block_tokens, 1) };
     if (config->memory == MEMORY_RULES)
-        return memory_deepspeed_13b;
+        return predict_memory_deepspeed_13b;
     for (int32_t e = 0; e < round->view->n_engines; e++) {
         const struct route_engine *engine = &round->view->engines[e];
         int64_t bytes = engine->kv_bytes > 0 ? engine->kv_bytes : config->kv_bytes;

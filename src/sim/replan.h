@@ -1,16 +1,17 @@
-/* Adaptive re-placement in a simulation: what runs is watched, planned anew, and moved when that
- * pays (place/replace.h has the decisions, SeaLLM's section 4.5).
+/* Adaptive re-placement in a simulation: the running system is watched, planned anew, and moved
+ * when that pays (place/replace.h has the decisions, SeaLLM's section 4.5).
  *
- * Every interval the monitor says how it went; Equation 8 makes the next interval shorter when it
- * went otherwise than foretold. The requests of the interval, the last n_window of them, are the
- * window that the planner plans on: with the lengths that they had, of those that still run as
- * predicted. The new plan is laid upon the old one (place/align.h), both are simulated on the
- * window, and the new one is installed when its gain pays for the move. Weights that no machine of
- * the node has had before come from its disk while the old plan still serves; the rest is
- * sim/moves.h. What was gained is looked at when the next plan is due: both plans, simulated on the
- * window that came.
+ * Every interval the monitor reports how it went. Equation 8 shortens the next interval when that
+ * deviates from the prediction.
  *
- * With holds and without them it is the same, as long as engines believe the truth. */
+ * The planner plans on a window: the last n_window requests of the interval, with their true
+ * lengths, or the predicted ones if they still run. The new plan is aligned with the old one
+ * (place/align.h), and both are simulated on the window. The new one is installed when its gain
+ * pays for the move. Weights that no machine of the node has had before come from its disk while
+ * the old plan still serves. The rest is in sim/moves.h. The real gain is measured when the next
+ * plan is due: both plans are simulated on the window that followed.
+ *
+ * The result is the same with and without holds, as long as engines believe the truth. */
 #pragma once
 #include "metrics/score.h"
 #include "place/monitor.h"
@@ -28,33 +29,34 @@ struct sim_replan_settings {
     int64_t plan_ns;  /* from the end of a window until its plan is known: 3 s */
     int32_t n_window; /* requests of a window at most: SIM_REPLAN_WINDOW */
     double effort;    /* of the planner: 1 */
-    bool watches_kv;  /* place/watch.h: KV that is wanted for 30 s and is not there asks for a
-                         plan before the interval is over, least_ns after the last: false */
-    bool is_off;      /* the first plan stays */
+    bool watches_kv; /* place/watch.h: KV that is wanted for 30 s and missing triggers a plan before
+                        the interval is over, least_ns after the last one: false */
+    bool is_off;     /* the first plan stays */
 };
-/* 24 GB/s from host to a device, 3 GB/s from disk, 25 GB/s between devices. */
+/* Sets the defaults: 24 GB/s from host to a device, 3 GB/s from disk, 25 GB/s between devices. */
 void sim_replan_settings_init(struct sim_replan_settings *settings);
 /* Sets one by its name: "first_ns=600000" (times in ms), "host_bytes_per_s=24e9", "on", "off". */
 enum status sim_replan_set(struct sim_replan_settings *settings, const char *text,
                            struct fault *fault) MUST_USE;
 
-struct sim_replan_options { /* all lent */
+struct sim_replan_options { /* all pointers are lent */
     struct sim_replan_settings settings;
-    /* The cluster, and the simulation's services in their order; its window is not read. */
+    /* The cluster, and the simulation's services in their order; its window is not used. */
     const struct place_problem *problem;
-    const struct place_plan *plan; /* at first: every service is placed */
-    struct replace_score foretold; /* of it */
+    const struct place_plan *plan; /* the first plan: every service is placed */
+    struct replace_score foretold; /* by that plan */
     const struct place_planner *planner;
     uint64_t seed;
     struct score_rule rule;
     const struct score_service *services; /* (n_services) targets for the rule; NULL: none */
-    int n_threads;                        /* that simulate plans; 0: one per core */
+    int n_threads;                        /* threads that simulate plans; 0: one per core */
 };
-/* The engines that a simulation with re-placement must have: one for every group that there may be.
- * perfs: (n_kinds * PLACE_DEGREES, n_services) what services take on each; lent to the engines.
- * parts: (sim_replan_n_engines, n_services) zeroed, gets the plan's shares and quotas; lent too.
- * With them engines have the lanes of its divisions. NULL: engines have none, as must be where
- * models move: their lanes stay as they were opened. engines: (sim_replan_n_engines). */
+/* Makes the engines that a simulation with re-placement needs: one for every possible group. perfs:
+ * (n_kinds * PLACE_DEGREES, n_services) times of services on each; lent to the engines. parts:
+ * (sim_replan_n_engines, n_services) zeroed, gets the plan's shares and quotas; also lent. With
+ * parts, engines have the lanes of the plan's divisions. NULL: engines have no lanes, which is
+ * required if models move, because lanes stay as they were opened. engines:
+ * (sim_replan_n_engines). */
 int32_t sim_replan_n_engines(const struct place_problem *problem);
 void sim_replan_engines(const struct place_problem *problem, const struct place_plan *plan,
                         const struct perf *perfs, struct sim_engine_part *parts,
@@ -63,14 +65,15 @@ void sim_replan_engines(const struct place_problem *problem, const struct place_
 struct sim_replan_report {
     int64_t n_plans, n_moves; /* planned anew, and installed */
     int64_t n_verdicts[4];    /* enum replace_verdict */
-    int64_t n_alarms;         /* of the plans: those that KV asked for */
-    int64_t n_worse;          /* of the plans: those that leave out a service */
-    int64_t n_returned;       /* requests that a move sent back to the door */
+    int64_t n_alarms;         /* plans that missing KV triggered */
+    int64_t n_worse;          /* plans that leave out a service */
+    int64_t n_returned;       /* requests that a move returned to the gateway */
     int64_t loaded_bytes, fetched_bytes;
     int64_t away_ns;        /* device time of what was loading */
     int64_t unavailable_ns; /* summed over services: in no engine at all */
-    /* Sums over moves: parts of the old plan's normalized latency, and of all requests those in
-     * time; simulated on the window that was planned on, and on the one that came, of n_judged. */
+    /* Sums over moves, as parts of the old plan's normalized latency, and of all requests those in
+     * time. They are simulated on the window of the plan, and on the next one, for n_judged
+     * moves. */
     int64_t n_judged;
     double promised_latency, got_latency, promised_attainment, got_attainment;
     int64_t interval_ns; /* the last one */
@@ -86,7 +89,7 @@ void sim_replan_arrived(struct sim_replanning *r, const struct sim *sim, uint32_
 void sim_replan_ended(struct sim_replanning *r, const struct sim *sim,
                       const struct sim_client *client, uint8_t why);
 void sim_replan_stepped(struct sim_replanning *r, struct sim *sim, uint16_t engine);
-/* When it wants to be asked; *is_moving: what waits may wait for it. */
+/* Returns when it wants a call. *is_moving: waiting requests may depend on the move. */
 int64_t sim_replan_wake_ns(const struct sim_replanning *r, bool *is_moving);
 void sim_replan_tick(struct sim_replanning *r, struct sim *sim);
 void sim_replan_end(struct sim_replanning *r, struct sim *sim);

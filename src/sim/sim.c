@@ -1,8 +1,8 @@
 /* The simulation's loop: the earliest of {next arrival, next cancel, next wake of an engine}.
  *
- * At one instant arrivals come first, then cancels, then engines by index: each engine steps once
- * all mail of the instant lies with it. What an engine returns goes to the door, and from there to
- * an engine with room, at the same instant. */
+ * At one instant arrivals come first, then cancels, then engines by index. Each engine steps once
+ * it has all mail of the instant. A request that an engine returns goes to the gateway (door.c),
+ * and from there to an engine with room, at the same instant. */
 #include "sim/state.h"
 
 #include "base/mem.h"
@@ -40,7 +40,7 @@ void sim_clients_open(struct sim *sim)
 
 static void next_ask(struct sim *sim)
 {
-    sim->has_ask = sim_workload_next(&sim->stream, &sim->ask);
+    sim->has_ask = workload_next(&sim->stream, &sim->ask);
 }
 
 static void sim_open(struct sim *sim, const struct sim_options *options, struct sim_report *report)
@@ -65,7 +65,7 @@ static void sim_open(struct sim *sim, const struct sim_options *options, struct 
     sim_lengths_open(sim);
     sim_wakes_init(&sim->wakes, (uint32_t)options->n_engines);
     sim_events_init(&sim->events, 1024);
-    sim_workload_begin(&sim->stream, options->workload);
+    workload_begin(&sim->stream, options->workload);
     next_ask(sim);
 }
 
@@ -84,12 +84,12 @@ static void sim_close(struct sim *sim)
     length_book_close(&sim->lengths);
     sim_wakes_free(&sim->wakes);
     sim_events_free(&sim->events);
-    sim_workload_end(&sim->stream);
+    workload_end(&sim->stream);
 }
 
-/* ---- Clients come, hear and go; door.c sends them. ---- */
+/* ---- Clients arrive, receive tokens and leave; door.c sends their requests. ---- */
 
-/* That it will have in the end, as predicted when it came. */
+/* Returns the tokens that it will have in the end, as predicted when it arrived. */
 static int64_t wanted_tokens(const struct sim *sim, const struct sim_client *client)
 {
     return (int64_t)sim_request(sim, client)->n_prompt + client->n_first_predicted;
@@ -131,7 +131,7 @@ void sim_lengths_observe(struct sim *sim, const struct sim_client *client,
         length_book_observe(&sim->lengths, &query, client->n_first_predicted, n_output);
 }
 
-/* What outran its prediction is predicted anew, as the gateway does it. */
+/* A request that outran its prediction gets a new one, as at the gateway. */
 static void predict_again(struct sim *sim, const struct sim_client *client)
 {
     struct route_request *r = sim_request(sim, client);
@@ -142,7 +142,7 @@ static void predict_again(struct sim *sim, const struct sim_client *client)
     r->n_predicted = length_book_predict(&sim->lengths, &query, 0);
 }
 
-/* When its tokens came in this life, and how long after those of the last. */
+/* Notes when its tokens of this submission came, and how long after earlier ones. */
 static void hear_waits(struct sim_told *told, const struct engine_waits *waits)
 {
     if (waits->first_ns == 0)
@@ -166,7 +166,7 @@ void sim_tell(struct sim *sim, const struct sim_client *client, const struct ser
     told->n_early += event->n_early;
 }
 
-/* Tokens, of an engine that says all. */
+/* Notes tokens of an engine that reports each. */
 void sim_tell_tokens(struct sim *sim, const struct sim_client *client, int64_t now_ns)
 {
     struct sim_told *told = sim_told(sim, client);
@@ -203,7 +203,7 @@ static bool emit(void *self, const struct service_event *event, const void *payl
             r->first_ns = now_ns;
         r->n_tokens += event->n_tokens;
         if (sim->options->router != NULL && sim->options->router->sees_tokens)
-            predict_again(sim, client); /* the others look when it comes back: as with holds */
+            predict_again(sim, client); /* others do it when it comes back: as with holds */
         return true;
     }
     sim_tell(sim, client, event);
@@ -218,8 +218,8 @@ static bool emit(void *self, const struct service_event *event, const void *payl
     return true;
 }
 
-/* The predicted output; a simulation's requests have no tokens to look at. */
-static int32_t predict(const struct sim *sim, const struct sim_ask *ask)
+/* Returns the predicted output. A simulation's requests have no tokens to look at. */
+static int32_t predict(const struct sim *sim, const struct workload_ask *ask)
 {
     const struct length_predictor *predictor = sim->options->predictor;
     if (predictor == NULL)
@@ -232,7 +232,7 @@ static int32_t predict(const struct sim *sim, const struct sim_ask *ask)
     return length_book_predict(&sim->lengths, &query, 0);
 }
 
-void sim_request_make(const struct sim *sim, const struct sim_ask *ask, uint32_t index,
+void sim_request_make(const struct sim *sim, const struct workload_ask *ask, uint32_t index,
                       struct route_request *out)
 {
     *out = (struct route_request){
@@ -269,7 +269,7 @@ void sim_request_whole(const struct sim *sim, uint32_t index, struct request *ou
 
 uint32_t sim_client_take(struct sim *sim)
 {
-    CHECK(sim->n_free_clients > 0); /* more live requests than n_live_max: a limit of the run */
+    CHECK(sim->n_free_clients > 0); /* more live requests than n_live_max, a limit of the run */
     uint32_t index = sim->first_free_client;
     sim->n_free_clients--;
     if (index == ROUTE_NONE)
@@ -285,7 +285,7 @@ void sim_client_put(struct sim *sim, uint32_t index)
     sim->n_free_clients++;
 }
 
-static uint32_t client_come(struct sim *sim, const struct sim_ask *ask)
+static uint32_t client_come(struct sim *sim, const struct workload_ask *ask)
 {
     uint32_t index = sim_client_take(sim);
     struct sim_client *client = &sim->clients[index];
@@ -307,7 +307,7 @@ static uint32_t client_come(struct sim *sim, const struct sim_ask *ask)
     return index;
 }
 
-static void arrive(struct sim *sim, const struct sim_ask *ask)
+static void arrive(struct sim *sim, const struct workload_ask *ask)
 {
     uint32_t index = client_come(sim, ask);
     sim_door_arrived(sim, index);
@@ -372,8 +372,8 @@ static bool advance(struct sim *sim)
     if (route_ns < next.time_ns)
         next = (struct sim_event){ .time_ns = route_ns, .kind = SIM_ROUTE };
     if (next.time_ns == TIME_NEVER && sim->scaled.n_starting == 0 && !is_moving && !is_waiting) {
-        sim->is_cut = sim_chains_is_down(sim->chains); /* who waits for it waits for ever */
-        return false; /* no worker that comes would find what the others left */
+        sim->is_cut = sim_chains_is_down(sim->chains); /* requests would wait for it without end */
+        return false; /* no new worker would find the requests that others left */
     }
     if (sim->scaled.wake_ns < next.time_ns)
         next = (struct sim_event){ .time_ns = sim->scaled.wake_ns, .kind = SIM_SCALE };

@@ -1,4 +1,4 @@
-/* What all makers of cards share: checked ids, tokens that end a generation. */
+/* The common part of all makers of cards: checked ids, and tokens that end a generation. */
 #pragma once
 #include "base/pile.h"
 #include "base/status.h"
@@ -23,11 +23,11 @@ enum weights_token_type { /* GGUF's numbers */
 enum weights_strip { STRIP_LEFT = 1, STRIP_RIGHT = 2 };
 
 void weights_card_init(struct weights_card *card);
-/* Adds an id that ends a generation, once; ids outside the vocabulary are passed over. */
+/* Adds an id that ends a generation, once. Ids outside the vocabulary are skipped. */
 void weights_card_add_eog(struct weights_card *card, int64_t id);
-/* Adds the end-of-turn tokens that models are known by ("<|eot_id|>", ...). */
+/* Adds the well-known end-of-turn tokens ("<|eot_id|>", ...). */
 void weights_card_add_known_eog(struct weights_card *card);
-/* Checks what text relies on: byte tokens read <0xHH>, merges are two words, lengths are bounded.
- */
+/* Checks all that text relies on: byte tokens read <0xHH>, merges are two words, lengths are
+ * bounded. */
 enum status weights_card_check(const struct weights_card *card, const char *label,
                                struct fault *fault) MUST_USE;

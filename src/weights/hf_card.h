@@ -6,7 +6,7 @@
 
 enum { HF_TOKENIZER_BYTES_MAX = 64 << 20, HF_SETTINGS_BYTES_MAX = 16 << 20 };
 
-/* What the card points into: it must live as long. */
+/* The memory that the card points into. It must live as long. */
 struct weights_hf_card {
     struct pile pile;
     /* tokenizer.json, tokenizer_config.json, special_tokens_map.json, added_tokens.json */
@@ -14,8 +14,9 @@ struct weights_hf_card {
     struct weights_vocabulary vocabulary;
 };
 
-/* config: the directory's config.json, NULL when there is none. n_vocabulary: rows of the
- * embedding, further tokens are left off; 0 = unknown. On failure nothing is left open. */
+/* Opens a card. config is the directory's config.json, NULL when there is none. n_vocabulary is the
+ * rows of the embedding, 0 = unknown; further tokens are dropped. On failure nothing is left
+ * open. */
 enum status weights_hf_card_open(struct weights_hf_card *hf, const char *directory,
                                  const struct weights_json_node *config, int32_t n_vocabulary,
                                  struct weights_card *card, struct fault *fault) MUST_USE;

@@ -1,23 +1,23 @@
-/* Any bytes as a streamed answer, in pieces of any size: judged the same however it is cut. */
+/* Any bytes as a streamed answer, in pieces of any size. The result does not depend on the cuts. */
 #include "base/base.h"
-#include "cmd/bench_answer.h"
+#include "loadgen/answer.h"
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 static struct record judge(const char *bytes, size_t n, size_t step, uint64_t *text_hash)
 {
-    const struct bench_end end = { .http_status = 200, .n_wanted = 3 };
-    struct bench_answer answer;
+    const struct loadgen_end end = { .http_status = 200, .n_wanted = 3 };
+    struct loadgen_answer answer;
     struct record record = { 0 };
-    bench_answer_init(&answer);
+    loadgen_answer_init(&answer);
     answer.now_ns = 1;
     for (size_t at = 0; at < n; at += step)
-        bench_answer_feed(&answer, true, bytes + at, at + step < n ? step : n - at);
-    bench_answer_judge(&answer, &end, &record);
+        loadgen_answer_feed(&answer, true, bytes + at, at + step < n ? step : n - at);
+    loadgen_answer_judge(&answer, &end, &record);
     *text_hash = answer.text_hash;
     CHECK(record_is_done(&record) == (answer.wrong[0] == '\0'));
-    bench_answer_free(&answer);
+    loadgen_answer_free(&answer);
     return record;
 }
 

@@ -1,4 +1,4 @@
-/* What a machine that is no friend sends over the bus: hello and frames, in pieces.
+/* Reads hello and frames of the bus as a hostile machine may send them, in pieces.
  *
  * The input: pieces, each one byte n and n + 1 bytes. They arrive one after the other, and what is
  * whole is taken as the port takes it. Nothing may be taken that was not sent, and what is bad

@@ -1,15 +1,15 @@
 /* Fuzzes the files of a Hugging Face directory that make a card, and the tokenizer that it
  * describes.
  *
- * The input is a bundle: "@@ name\n", the content up to the next "\n@@ ", and so on; the names are
+ * The input is a bundle: "@@ name\n", the content up to the next "\n@@ ", and so on. The names are
  * those below. Each run writes them into a directory of its own, opens it and encodes the end of
  * the input. */
-#include "scratch.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "cmd/model_card.h"
+#include "serve/model_card.h"
 #include "weights/hf_card.h"
+#include "scratch.h"
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);

@@ -1,7 +1,7 @@
-/* Fuzzes chat templates: the template, then after a NUL the kwargs as JSON. Whatever comes is
- * rendered within the bounds or refused by a sentence. */
-#include "text/chat.h"
+/* Fuzzes chat templates: the template, then after a NUL the kwargs as JSON. Any input is rendered
+ * within the bounds or refused with a sentence. */
 #include "base/mem.h"
+#include "template/chat.h"
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

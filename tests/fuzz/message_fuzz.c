@@ -1,7 +1,7 @@
-/* One message of the bus: what passes the check can be read, each field of it, without harm.
+/* One message of the bus: every field of a checked message can be read without harm.
  *
- * The input is the message. Its version, kind and length are set right, since a wrong one is
- * refused at once; so any input reaches the checks of its kind. cluster_fuzz.c has whole actors
+ * The input is the message. Its version, kind and length are corrected, since a wrong one is
+ * refused at once. So any input reaches the checks of its kind. cluster_fuzz.c has whole actors
  * that meet such messages. */
 #include "base/mem.h"
 #include "cluster/message.h"

@@ -1,6 +1,6 @@
 /* Any bytes as a scenario. */
 #include "base/base.h"
-#include "cmd/scenario.h"
+#include "scenario/scenario.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -1,16 +1,16 @@
-/* Fuzzes the readers of traces: whatever the text, a trace within its limits or one sentence. */
-#include "sim/trace.h"
+/* Fuzzes the readers of traces: any text gives a trace within its limits or one sentence. */
+#include "workload/trace.h"
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
-static void check(const struct sim_trace *trace)
+static void check(const struct workload_trace *trace)
 {
     CHECK(trace->n_rows > 0 && trace->n_models >= 1 && trace->n_models <= LIMIT_SERVICES);
     CHECK(trace->rows[0].arrived_ns == 0);
     for (size_t i = 0; i < trace->n_rows; i++) {
-        const struct sim_trace_row *row = &trace->rows[i];
+        const struct workload_trace_row *row = &trace->rows[i];
         CHECK(row->n_prompt >= 1 && row->n_prompt <= LIMIT_CONTEXT);
         CHECK(row->n_output >= 1 && row->n_output <= LIMIT_CONTEXT);
         CHECK(row->n_predicted >= 0 && row->n_predicted <= LIMIT_CONTEXT);
@@ -25,12 +25,13 @@ static void check(const struct sim_trace *trace)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     struct fault fault = { { 0 } };
-    struct sim_trace trace;
-    if (sim_trace_parse(&trace, "fuzz", view_of((const char *)bytes, n), &fault) == STATUS_OK) {
+    struct workload_trace trace;
+    if (workload_trace_parse(&trace, "fuzz", view_of((const char *)bytes, n), &fault) ==
+        STATUS_OK) {
         check(&trace);
     } else {
         CHECK(strncmp(fault.text, "fuzz:", 5) == 0 && strlen(fault.text) > 8);
     }
-    sim_trace_free(&trace);
+    workload_trace_free(&trace);
     return 0;
 }

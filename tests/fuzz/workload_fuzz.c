@@ -1,18 +1,18 @@
-/* Fuzzes workloads as text: whatever it says, one sentence, or a workload whose first requests are
+/* Fuzzes workloads as text: any text gives one sentence, or a workload whose first requests are
  * within the limits. */
 #include "base/time.h"
-#include "sim/workload.h"
+#include "workload/workload.h"
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
-static void play(const struct sim_workload *w)
+static void play(const struct workload *w)
 {
-    struct sim_stream stream;
-    struct sim_ask ask;
+    struct workload_stream stream;
+    struct workload_ask ask;
     int64_t last_ns = 0;
-    sim_workload_begin(&stream, w);
-    for (int i = 0; i < 50 && sim_workload_next(&stream, &ask); i++) {
+    workload_begin(&stream, w);
+    for (int i = 0; i < 50 && workload_next(&stream, &ask); i++) {
         CHECK(ask.arrived_ns >= last_ns && ask.service < w->n_services);
         CHECK(ask.n_prompt >= 1 && ask.n_prompt <= LIMIT_CONTEXT);
         CHECK(ask.n_output >= 1 && ask.n_output <= LIMIT_CONTEXT);
@@ -20,23 +20,23 @@ static void play(const struct sim_workload *w)
         CHECK(ask.cancel_ns >= ask.arrived_ns && ask.deadline_ns >= ask.arrived_ns);
         last_ns = ask.arrived_ns;
     }
-    sim_workload_end(&stream);
+    workload_end(&stream);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
-    static struct sim_workload w;
+    static struct workload w;
     struct fault fault = { { 0 } };
     char text[512];
     size_t n_text = n < sizeof(text) - 1 ? n : sizeof(text) - 1;
     if (n_text > 0)
         memcpy(text, bytes, n_text);
     text[n_text] = '\0';
-    sim_workload_init(&w);
-    if (sim_workload_parse(&w, text, &fault) == STATUS_OK)
+    workload_init(&w);
+    if (workload_parse(&w, text, &fault) == STATUS_OK)
         play(&w);
     else
         CHECK(fault.text[0] != '\0');
-    sim_workload_free(&w);
+    workload_free(&w);
     return 0;
 }

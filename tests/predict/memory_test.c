@@ -13,20 +13,20 @@ static void padded_by_hand(void **state)
 {
     (void)state;
     /* 45e9 / 819200 = 54931.6 tokens; 1024 + 128 each: 47.7 */
-    assert_int_equal(memory_n_max(&padded, 1024, 128), 47);
-    assert_int_equal(memory_n_max(&padded, 10, 128), 398);
-    assert_int_equal(memory_n_max(&padded, 60000, 128), 0);
+    assert_int_equal(predict_memory_n_max(&padded, 1024, 128), 47);
+    assert_int_equal(predict_memory_n_max(&padded, 10, 128), 398);
+    assert_int_equal(predict_memory_n_max(&padded, 60000, 128), 0);
 }
 
 /* OOM iff N > 28 up to 512, 22 up to 1,024, 12 above. */
 static void the_rule_table(void **state)
 {
     (void)state;
-    assert_int_equal(memory_n_max(&memory_deepspeed_13b, 384, 128), 28);
-    assert_int_equal(memory_n_max(&memory_deepspeed_13b, 385, 128), 22);
-    assert_int_equal(memory_n_max(&memory_deepspeed_13b, 896, 128), 22);
-    assert_int_equal(memory_n_max(&memory_deepspeed_13b, 897, 128), 12);
-    assert_int_equal(memory_n_max(&memory_deepspeed_13b, 1 << 20, 128), 12);
+    assert_int_equal(predict_memory_n_max(&predict_memory_deepspeed_13b, 384, 128), 28);
+    assert_int_equal(predict_memory_n_max(&predict_memory_deepspeed_13b, 385, 128), 22);
+    assert_int_equal(predict_memory_n_max(&predict_memory_deepspeed_13b, 896, 128), 22);
+    assert_int_equal(predict_memory_n_max(&predict_memory_deepspeed_13b, 897, 128), 12);
+    assert_int_equal(predict_memory_n_max(&predict_memory_deepspeed_13b, 1 << 20, 128), 12);
 }
 
 static void blocks_are_rounded_up(void **state)
@@ -36,13 +36,13 @@ static void blocks_are_rounded_up(void **state)
                                         .available_bytes = 1000 * 16,
                                         .bytes_per_token = 1000,
                                         .block_tokens = 4 };
-    assert_int_equal(memory_n_max(&paged, 1, 2), 4);
-    assert_int_equal(memory_n_max(&paged, 1, 3), 4);
-    assert_int_equal(memory_n_max(&paged, 1, 4), 2);
-    assert_int_equal(memory_n_max(&paged, 20, 0), 0);
+    assert_int_equal(predict_memory_n_max(&paged, 1, 2), 4);
+    assert_int_equal(predict_memory_n_max(&paged, 1, 3), 4);
+    assert_int_equal(predict_memory_n_max(&paged, 1, 4), 2);
+    assert_int_equal(predict_memory_n_max(&paged, 20, 0), 0);
 }
 
-/* More input or more slice never let more requests in. */
+/* More input or a longer slice never admits more requests. */
 static void monotone(void **state)
 {
     (void)state;
@@ -55,10 +55,11 @@ static void monotone(void **state)
                                   .block_tokens = 1 + (int32_t)rng_below(&rng, 32),
                                   .zeta = 0.5 + 0.5 * rng_unit(&rng) };
         if (rng_below(&rng, 4) == 0)
-            m = memory_deepspeed_13b;
+            m = predict_memory_deepspeed_13b;
         int32_t l = (int32_t)rng_below(&rng, 2000), s = (int32_t)rng_below(&rng, 300);
-        int32_t n = memory_n_max(&m, l, s);
-        assert_true(memory_n_max(&m, l + 1, s) <= n && memory_n_max(&m, l, s + 1) <= n);
+        int32_t n = predict_memory_n_max(&m, l, s);
+        assert_true(predict_memory_n_max(&m, l + 1, s) <= n &&
+                    predict_memory_n_max(&m, l, s + 1) <= n);
     }
 }
 

@@ -1,5 +1,5 @@
-/* The roofline: efficiencies that are possible, errors that are stated, and figures of models and
- * devices that the fit has not seen. */
+/* The roofline: possible efficiencies, stated errors, and figures of models and devices that the
+ * fit has not seen. */
 #include "predict/preset.h"
 #include "predict/roofline.h"
 #include "test.h"
@@ -17,7 +17,7 @@ static void efficiencies_are_possible(void **state)
 {
     (void)state;
     struct roofline_efficiency e;
-    roofline_fit(&e);
+    predict_roofline_fit(&e);
     assert_true(e.compute > 0.5 && e.compute < 0.9);
     assert_true(e.memory > 0.5 && e.memory < 0.95);
     assert_true(e.link > 0.1 && e.link < 1);
@@ -25,18 +25,18 @@ static void efficiencies_are_possible(void **state)
     assert_true(e.reduce_ms > 0.005 && e.reduce_ms < 0.2 && e.knee > 0.2 && e.knee < 1);
 }
 
-/* On one device, what it was fitted on is met within 20% (prompts) and 5% (decodes). */
+/* On one device, its fitted points are matched within 20% (prompts) and 5% (decodes). */
 static void one_device_is_met(void **state)
 {
     (void)state;
     struct roofline_efficiency e;
     int n;
     const struct preset_row *rows = preset_rows(&n);
-    roofline_fit(&e);
+    predict_roofline_fit(&e);
     for (int i = 0; i < n; i++) {
         struct perf roof;
-        roofline_perf(predict_model_find(rows[i].model), predict_device_find(rows[i].device),
-                      rows[i].tp, &e, &roof);
+        predict_roofline_perf(predict_model_find(rows[i].model),
+                              predict_device_find(rows[i].device), rows[i].tp, &e, &roof);
         double prompt = step_ms(&roof, 1024, 0, 0) / step_ms(&rows[i].perf, 1024, 0, 0);
         assert_true(prompt > 0.8 && prompt < 1.2);
         for (int32_t b = 1; rows[i].tp == 1 && b <= 32; b *= 4) {
@@ -46,9 +46,9 @@ static void one_device_is_met(void **state)
     }
 }
 
-/* Llama2-70B in Splitwise's CSV (512-token prompt, batch 1), none of which the fit has seen: A100
- * x4 127 / 44.5 ms, x8 93 / 45; H100 x4 60 / 29.4, x8 54 / 30.6. Decoding eight ways is bound by
- * launches in their engine: 40% are allowed there. */
+/* Llama2-70B in Splitwise's CSV (512-token prompt, batch 1), which the fit has not seen: A100 x4
+ * 127 / 44.5 ms, x8 93 / 45; H100 x4 60 / 29.4, x8 54 / 30.6. Decoding eight ways is bound by
+ * launches in their engine, so 40% are allowed there. */
 static void meets_a_device_that_it_has_not_seen(void **state)
 {
     (void)state;
@@ -61,11 +61,11 @@ static void meets_a_device_that_it_has_not_seen(void **state)
                   { "h100", 4, 60, 29.4 },
                   { "h100", 8, 54, 30.6 } };
     struct roofline_efficiency e;
-    roofline_fit(&e);
+    predict_roofline_fit(&e);
     for (size_t i = 0; i < COUNT_OF(known); i++) {
         struct perf roof;
-        roofline_perf(predict_model_find("llama-2-70b"), predict_device_find(known[i].device),
-                      known[i].tp, &e, &roof);
+        predict_roofline_perf(predict_model_find("llama-2-70b"),
+                              predict_device_find(known[i].device), known[i].tp, &e, &roof);
         double prompt = step_ms(&roof, 512, 0, 0) / known[i].prompt_ms;
         double token = step_ms(&roof, 0, 1, 576) / known[i].token_ms;
         print_message("%s x%d: prompt %.2f, token %.2f of measured\n", known[i].device, known[i].tp,
@@ -75,26 +75,26 @@ static void meets_a_device_that_it_has_not_seen(void **state)
     }
 }
 
-/* More devices, faster devices, smaller models: never slower in what they speed up. */
+/* More devices, faster devices and smaller models are never slower at what they speed up. */
 static void orders_are_kept(void **state)
 {
     (void)state;
     struct roofline_efficiency e;
     struct perf a, b;
-    roofline_fit(&e);
+    predict_roofline_fit(&e);
     const struct predict_model *m = predict_model_find("llama-2-13b");
-    roofline_perf(m, predict_device_find("a100"), 1, &e, &a);
-    roofline_perf(m, predict_device_find("h100"), 1, &e, &b);
+    predict_roofline_perf(m, predict_device_find("a100"), 1, &e, &a);
+    predict_roofline_perf(m, predict_device_find("h100"), 1, &e, &b);
     assert_true(step_ms(&b, 2048, 0, 0) < step_ms(&a, 2048, 0, 0));
     assert_true(step_ms(&b, 0, 8, 1000) < step_ms(&a, 0, 8, 1000));
-    roofline_perf(m, predict_device_find("a100"), 2, &e, &b);
+    predict_roofline_perf(m, predict_device_find("a100"), 2, &e, &b);
     assert_true(step_ms(&b, 2048, 0, 0) < step_ms(&a, 2048, 0, 0));
     struct perf pcie;
-    roofline_perf(m, predict_device_find("a100-pcie"), 2, &e, &pcie);
+    predict_roofline_perf(m, predict_device_find("a100-pcie"), 2, &e, &pcie);
     assert_true(step_ms(&pcie, 2048, 0, 0) > step_ms(&b, 2048, 0, 0));
-    roofline_perf(predict_model_find("llama-2-7b"), predict_device_find("a100"), 1, &e, &b);
+    predict_roofline_perf(predict_model_find("llama-2-7b"), predict_device_find("a100"), 1, &e, &b);
     assert_true(step_ms(&b, 100, 0, 0) < step_ms(&a, 100, 0, 0));
-    for (int32_t n = 1; n < 500; n++) /* both regimes meet: no jump down */
+    for (int32_t n = 1; n < 500; n++) /* both regimes meet without a jump down */
         assert_true(step_ms(&a, 0, n + 1, 100) >= step_ms(&a, 0, n, 100));
 }
 

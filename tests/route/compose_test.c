@@ -117,7 +117,7 @@ static int64_t best_partition(const struct route_compose *c, int32_t n)
             }
             if (count == 0)
                 continue;
-            int32_t most = min_i32(c->n_max, memory_n_max(&c->memory, longest, c->n_steps));
+            int32_t most = min_i32(c->n_max, predict_memory_n_max(&c->memory, longest, c->n_steps));
             if (count > max_i32(most, 1))
                 sum = INT64_MIN;
             else

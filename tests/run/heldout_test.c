@@ -1,12 +1,12 @@
-/* The demo models on text that they never saw: bits per byte as models/held_out.json states them.
- */
+/* The demo models on text that they never saw: bits per byte as models/held_out.json states
+ * them. */
 #include "passes.h"
 #include "test.h"
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "cmd/model_card.h"
 #include "cpu/cpu.h"
+#include "serve/model_card.h"
 #include <jansson.h>
 #include <math.h>
 

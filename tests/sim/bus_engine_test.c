@@ -12,7 +12,7 @@ static void take(void *self, const struct record *record)
 /* One request of 20 prompt tokens and 100 more, at t = 0: 20 ms, then 99 times 5 ms. */
 static struct record lonely(const struct sim_faults *faults, struct sim_report *report)
 {
-    const struct sim_pair pair = { 20, 100 };
+    const struct workload_pair pair = { 20, 100 };
     const struct sim_service service = { .name = "lonely",
                                          .bytes_per_token = 100,
                                          .weights_bytes = 500000,
@@ -22,9 +22,10 @@ static struct record lonely(const struct sim_faults *faults, struct sim_report *
                                                    .prefill_scale = 1,
                                                    .decode_scale = 1 } };
     struct record_set set = { 0 };
-    struct sim_workload workload = { .seed = 7, .n_requests = 1, .n_services = 1 };
-    workload.services[0] =
-        (struct sim_traffic){ .arrivals = SIM_ONCE, .n_requests = 1, .pairs = &pair, .n_pairs = 1 };
+    struct workload workload = { .seed = 7, .n_requests = 1, .n_services = 1 };
+    workload.services[0] = (struct workload_traffic){
+        .arrivals = WORKLOAD_ONCE, .n_requests = 1, .pairs = &pair, .n_pairs = 1
+    };
     const struct sim_options options = { .n_engines = 1,
                                          .n_lanes = 1,
                                          .n_services = 1,

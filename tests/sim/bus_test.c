@@ -1,9 +1,9 @@
 /* Simulations over the bus: a perfect one changes nothing, a bad one loses nothing, and both are
  * the same again. */
 #include "../test.h"
-#include "models.h"
 #include "base/time.h"
 #include "sim/sim.h"
+#include "models.h"
 
 struct setting {
     const char *policy, *router;
@@ -28,11 +28,11 @@ static uint64_t run(const struct setting *s, struct sim_report *report)
     static const char *const names[] = { "small", "large" };
     struct sim_service services[2];
     struct record_set set = { 0 };
-    struct sim_workload workload = { .seed = s->seed,
-                                     .n_requests = s->n_requests > 0 ? s->n_requests : 600,
-                                     .n_services = 2,
-                                     .cancelled = s->cancelled,
-                                     .cancel_ns_mean = 400000000 };
+    struct workload workload = { .seed = s->seed,
+                                 .n_requests = s->n_requests > 0 ? s->n_requests : 600,
+                                 .n_services = 2,
+                                 .cancelled = s->cancelled,
+                                 .cancel_ns_mean = 400000000 };
     struct schedule_config config;
     for (int i = 0; i < 2; i++) {
         services[i] = (struct sim_service){ .name = names[i],
@@ -41,9 +41,9 @@ static uint64_t run(const struct setting *s, struct sim_report *report)
                                             .weights_bytes = 1000000,
                                             .activation_bytes = 100000 };
         workload.services[i] =
-            (struct sim_traffic){ .rate_per_s = s->rate_per_s > 0 ? s->rate_per_s : 20,
-                                  .prompt = { 4, 1, 1, 400 },
-                                  .output = { 3, 1, 1, 200 } };
+            (struct workload_traffic){ .rate_per_s = s->rate_per_s > 0 ? s->rate_per_s : 20,
+                                       .prompt = { 4, 1, 1, 400 },
+                                       .output = { 3, 1, 1, 200 } };
     }
     const struct sim_engine_spec engines[3] = { { .services = { { 3 } }, .memory_bytes = 8000000 },
                                                 { .services = { { 1 } }, .memory_bytes = 6000000 },

@@ -164,7 +164,7 @@ static void open_even(struct small_chain *c, int32_t n_requests)
         c->at[i].latency_ns = 10000;
     c->workload.n_requests = (uint64_t)n_requests;
     c->workload.services[0].rate_per_s = 1e6;
-    c->workload.services[0].output = (struct sim_lengths){ 6.0, 0, 1, 500 };
+    c->workload.services[0].output = (struct workload_lengths){ 6.0, 0, 1, 500 };
     c->options.n_tokens_max = 2048;
 }
 
@@ -274,7 +274,7 @@ static void test_prompts_beside_decodes(void **state)
             c.options.n_lanes = has_halves ? 3 : 1;
             c.config.chunk_tokens = 2048;
             c.workload.services[0].rate_per_s = is_heavy ? 10 : 0.7;
-            c.workload.services[0].output = (struct sim_lengths){ 5.0, 0.3, 1, 400 };
+            c.workload.services[0].output = (struct workload_lengths){ 5.0, 0.3, 1, 400 };
             c.options.take = add_time;
             c.options.take_self = &sums_ns[has_halves];
             struct sim_report report = run(&c);

@@ -23,7 +23,7 @@ static void run(const struct route_policy *router, uint64_t seed, int32_t n_engi
     static const char *const names[] = { "small", "large" };
     struct sim_service services[2];
     struct sim_engine_spec engines[4];
-    struct sim_workload workload = { .seed = seed, .n_requests = 1500, .n_services = 2 };
+    struct workload workload = { .seed = seed, .n_requests = 1500, .n_services = 2 };
     struct schedule_config config;
     struct sim_report report;
     for (int s = 0; s < 2; s++) {
@@ -32,9 +32,9 @@ static void run(const struct route_policy *router, uint64_t seed, int32_t n_engi
                                             .bytes_per_token = 2000,
                                             .weights_bytes = 1000000,
                                             .activation_bytes = 100000 };
-        workload.services[s] = (struct sim_traffic){ .rate_per_s = 12.0 * n_engines,
-                                                     .prompt = { 4, 1, 1, 400 },
-                                                     .output = { 3, 1, 1, 200 } };
+        workload.services[s] = (struct workload_traffic){ .rate_per_s = 12.0 * n_engines,
+                                                          .prompt = { 4, 1, 1, 400 },
+                                                          .output = { 3, 1, 1, 200 } };
     }
     for (int e = 0; e < 4; e++)
         engines[e] = (struct sim_engine_spec){ .services = { { e == 2 ? 1 : 3 } },

@@ -16,7 +16,7 @@ static void engines_come_load_and_go(void **state)
         { .name = "one", .bytes_per_token = 100, .weights_bytes = 600000 },
         { .name = "two", .bytes_per_token = 300, .weights_bytes = 600000 }
     };
-    struct sim_workload workload = { .n_services = 2 };
+    struct workload workload = { .n_services = 2 };
     const struct sim_options options = { .n_engines = 2,
                                          .n_lanes = 1,
                                          .n_services = 2,

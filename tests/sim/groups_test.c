@@ -24,7 +24,7 @@ static void take(void *self, const struct record *record)
 static struct sim_report run(int32_t n_groups, int32_t n_engines, const char *router, bool holds)
 {
     struct heard heard = { n_groups, 0 };
-    struct sim_workload workload = { .seed = 5, .n_requests = 3000, .n_services = 1 };
+    struct workload workload = { .seed = 5, .n_requests = 3000, .n_services = 1 };
     struct schedule_config config;
     struct sim_report report;
     const struct sim_service service = { .name = "one",
@@ -32,9 +32,9 @@ static struct sim_report run(int32_t n_groups, int32_t n_engines, const char *ro
                                          .bytes_per_token = 100000,
                                          .weights_bytes = 1000000,
                                          .activation_bytes = 100000 };
-    workload.services[0] = (struct sim_traffic){ .rate_per_s = 20,
-                                                 .prompt = { 5, 1, 1, 600 },
-                                                 .output = { 3, 1, 1, 300 } };
+    workload.services[0] = (struct workload_traffic){ .rate_per_s = 20,
+                                                      .prompt = { 5, 1, 1, 600 },
+                                                      .output = { 3, 1, 1, 300 } };
     workload.cancelled = 0.02;
     workload.cancel_ns_mean = 500000000;
     schedule_config_init(&config);

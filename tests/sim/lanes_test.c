@@ -19,10 +19,12 @@ static int64_t makespan_ns(int32_t n_lanes, double bytes_per_s, const struct sim
     struct sim_service services[2];
     struct schedule_config config;
     struct sim_report report;
-    struct sim_workload workload = { .seed = 1, .n_requests = 160, .n_services = 2 };
+    struct workload workload = { .seed = 1, .n_requests = 160, .n_services = 2 };
     /* One token each: all prompts. Many tokens: nearly all decodes. */
-    workload.services[0] = (struct sim_traffic){ 200, { 7.6, 0.1, 1500, 2500 }, { 0, 0, 1, 1 } };
-    workload.services[1] = (struct sim_traffic){ 200, { 2, 0.1, 4, 16 }, { 7, 0.1, 800, 1500 } };
+    workload.services[0] =
+        (struct workload_traffic){ 200, { 7.6, 0.1, 1500, 2500 }, { 0, 0, 1, 1 } };
+    workload.services[1] =
+        (struct workload_traffic){ 200, { 2, 0.1, 4, 16 }, { 7, 0.1, 800, 1500 } };
     for (int i = 0; i < 2; i++)
         services[i] = (struct sim_service){ .name = i == 0 ? "prompts" : "decodes",
                                             .perf = perf,

@@ -1,8 +1,8 @@
 /* Simulations side by side: the same reports on any number of threads. */
 #include "../test.h"
-#include "models.h"
 #include "base/str.h"
 #include "sim/many.h"
+#include "models.h"
 
 enum { N = 7 };
 
@@ -24,19 +24,19 @@ static void threads_change_nothing(void **state)
     const struct sim_service service = { .name = "model",
                                          .perf = small_model,
                                          .bytes_per_token = 2000 };
-    struct sim_workload workloads[N];
+    struct workload workloads[N];
     struct sim_options options[N];
     struct str texts[COUNT_OF(n_threads)][N];
     int n_policies;
     const struct schedule_policy *const *policies = schedule_all(&n_policies);
     (void)state;
     for (int i = 0; i < N; i++) {
-        workloads[i] = (struct sim_workload){ .seed = test_seed(1) + (uint64_t)i,
-                                              .n_requests = 300,
-                                              .n_services = 1,
-                                              .cancelled = 0.1,
-                                              .cancel_ns_mean = 1000000000 };
-        workloads[i].services[0] = sim_workload_conversations(20);
+        workloads[i] = (struct workload){ .seed = test_seed(1) + (uint64_t)i,
+                                          .n_requests = 300,
+                                          .n_services = 1,
+                                          .cancelled = 0.1,
+                                          .cancel_ns_mean = 1000000000 };
+        workloads[i].services[0] = workload_conversations(20);
         options[i] = (struct sim_options){ .n_engines = 2,
                                            .n_lanes = 1,
                                            .n_services = 1,

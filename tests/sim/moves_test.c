@@ -86,11 +86,11 @@ static void simulate(struct world *world, struct heard *heard, struct sim_report
                                          .bytes_per_token = 1 << 18,
                                          .weights_bytes = 12 * SMALL_GIB,
                                          .activation_bytes = SMALL_GIB / 2 };
-    struct sim_workload workload = { .seed = 1, .n_requests = 800, .n_services = 1 };
-    workload.services[0] = (struct sim_traffic){ .rate_per_s = 1,
-                                                 .arrivals = SIM_CONSTANT,
-                                                 .prompt = { 4.6052, 0, 1, 200 },
-                                                 .output = { 3.912, 0, 1, 100 } };
+    struct workload workload = { .seed = 1, .n_requests = 800, .n_services = 1 };
+    workload.services[0] = (struct workload_traffic){ .rate_per_s = 1,
+                                                      .arrivals = WORKLOAD_CONSTANT,
+                                                      .prompt = { 4.6052, 0, 1, 200 },
+                                                      .output = { 3.912, 0, 1, 100 } };
     const struct sim_options options = { .n_engines = 2,
                                          .n_lanes = 1,
                                          .n_services = 1,

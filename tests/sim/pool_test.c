@@ -1,10 +1,10 @@
 /* A pool of more services than a word has bits, on more engines than one machine has: behind the
  * door with every kind of router, and behind the bus. */
 #include "../test.h"
-#include "models.h"
 #include "base/mem.h"
 #include "base/time.h"
 #include "sim/sim.h"
+#include "models.h"
 
 enum { SERVICES = 130, ENGINES = 40, COPIES = 3 };
 
@@ -18,19 +18,19 @@ static uint64_t run(const char *router, const struct sim_faults *faults, struct 
 {
     static struct sim_service services[SERVICES];
     static struct sim_engine_spec engines[ENGINES];
-    static struct sim_workload workload;
+    static struct workload workload;
     struct record_set set = { 0 };
     memset(engines, 0, sizeof(engines));
-    workload = (struct sim_workload){ .seed = 3, .n_requests = 1500, .n_services = SERVICES };
+    workload = (struct workload){ .seed = 3, .n_requests = 1500, .n_services = SERVICES };
     for (int s = 0; s < SERVICES; s++) {
         services[s] = (struct sim_service){ .name = "small",
                                             .perf = small_model,
                                             .bytes_per_token = 2000,
                                             .weights_bytes = 1000000,
                                             .activation_bytes = 100000 };
-        workload.services[s] = (struct sim_traffic){ .rate_per_s = 0.3,
-                                                     .prompt = { 4, 1, 1, 400 },
-                                                     .output = { 3, 1, 1, 200 } };
+        workload.services[s] = (struct workload_traffic){ .rate_per_s = 0.3,
+                                                          .prompt = { 4, 1, 1, 400 },
+                                                          .output = { 3, 1, 1, 200 } };
         for (int copy = 0; copy < COPIES; copy++)
             set_add(&engines[(s + 11 * copy) % ENGINES].services, s);
     }

@@ -24,13 +24,14 @@ static void run(const char *predictor, int32_t n_rounds_max, struct sim_report *
                   .decode_scale = 1 },
         .bytes_per_token = 1000,
     };
-    struct sim_workload workload = { .seed = 4,
-                                     .n_requests = 3000,
-                                     .n_services = 1,
-                                     .cancelled = 0.1,
-                                     .cancel_ns_mean = 1000000000,
-                                     .prediction_noise = 0.2 };
-    workload.services[0] = (struct sim_traffic){ 20, { 4.5, 0.8, 1, 600 }, { 3.5, 0.9, 1, 300 } };
+    struct workload workload = { .seed = 4,
+                                 .n_requests = 3000,
+                                 .n_services = 1,
+                                 .cancelled = 0.1,
+                                 .cancel_ns_mean = 1000000000,
+                                 .prediction_noise = 0.2 };
+    workload.services[0] =
+        (struct workload_traffic){ 20, { 4.5, 0.8, 1, 600 }, { 3.5, 0.9, 1, 300 } };
     schedule_config_init(&config);
     route_config_init(&routes);
     routes.n_slice = 16;

@@ -1,9 +1,9 @@
 /* Simulations with a prefix cache: equal prefixes are found again, requests that gave way find
  * their own blocks; nothing changes where nothing is shared, nor with and without holds. */
 #include "../test.h"
-#include "models.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "models.h"
 #include <stdio.h>
 #include "sim/sim.h"
 
@@ -32,13 +32,13 @@ static uint64_t run(const struct ask *ask, struct sums *sums)
     struct schedule_config config;
     struct sim_report report;
     struct fault fault;
-    struct sim_workload workload;
+    struct workload workload;
     const struct sim_service service = { .name = "chat",
                                          .perf = line_model,
                                          .bytes_per_token = 1000 };
     *sums = (struct sums){ 0 };
-    sim_workload_init(&workload);
-    if (sim_workload_parse(&workload, ask->workload, &fault) != STATUS_OK)
+    workload_init(&workload);
+    if (workload_parse(&workload, ask->workload, &fault) != STATUS_OK)
         fail_msg("%s", fault.text);
     schedule_config_init(&config);
     config.n_rounds_max = ask->n_rounds_max;
@@ -65,7 +65,7 @@ static uint64_t run(const struct ask *ask, struct sums *sums)
     assert_null(report.wrong);
     uint64_t hash = report.hash;
     sim_report_free(&report);
-    sim_workload_free(&workload);
+    workload_free(&workload);
     return hash;
 }
 

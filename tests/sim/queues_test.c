@@ -13,7 +13,7 @@ struct queue {
     int32_t n_servers;
     double load;
     double (*wait_s)(int32_t n_servers, double load); /* the mean's closed form */
-    const struct sim_pair *pairs;
+    const struct workload_pair *pairs;
     int32_t n_prompt_mean;
 };
 
@@ -50,16 +50,16 @@ static double mean_wait_s(const struct queue *q, uint64_t n_requests)
                   .decode_scale = 1 },
     };
     struct schedule_config config;
-    struct sim_workload workloads[N_REPLICAS];
+    struct workload workloads[N_REPLICAS];
     struct sim_options options[N_REPLICAS];
     struct sim_report reports[N_REPLICAS];
     schedule_config_init(&config);
     for (int i = 0; i < N_REPLICAS; i++) {
-        workloads[i] = (struct sim_workload){ .seed = test_seed(7) + (uint64_t)i,
-                                              .n_requests = n_requests,
-                                              .n_services = 1,
-                                              .prediction_noise = -1 };
-        workloads[i].services[0] = (struct sim_traffic){
+        workloads[i] = (struct workload){ .seed = test_seed(7) + (uint64_t)i,
+                                          .n_requests = n_requests,
+                                          .n_services = 1,
+                                          .prediction_noise = -1 };
+        workloads[i].services[0] = (struct workload_traffic){
             .rate_per_s = q->load * q->n_servers / service_s, .pairs = q->pairs, .n_pairs = N_PAIRS
         };
         options[i] = (struct sim_options){ .n_engines = q->n_servers,
@@ -100,10 +100,10 @@ static void assert_within_1_percent(const char *name, const struct queue *q, uin
 
 static void waits_like_m_d_1(void **state)
 {
-    struct sim_pair *pairs = mem_take(N_PAIRS * sizeof(*pairs));
+    struct workload_pair *pairs = mem_take(N_PAIRS * sizeof(*pairs));
     (void)state;
     for (int i = 0; i < N_PAIRS; i++)
-        pairs[i] = (struct sim_pair){ 10, 1 };
+        pairs[i] = (struct workload_pair){ 10, 1 };
     for (double load = 0.3; load < 1; load += 0.3)
         assert_within_1_percent("M/D/1", &(struct queue){ 1, load, m_d_1_wait_s, pairs, 10 },
                                 load > 0.8 ? 500000 : 300000);
@@ -115,10 +115,10 @@ static void waits_like_m_d_1(void **state)
 static void waits_like_m_m_c(void **state)
 {
     enum { MEAN = 500 };
-    struct sim_pair *pairs = mem_take(N_PAIRS * sizeof(*pairs));
+    struct workload_pair *pairs = mem_take(N_PAIRS * sizeof(*pairs));
     (void)state;
     for (int i = 0; i < N_PAIRS; i++)
-        pairs[i] = (struct sim_pair){
+        pairs[i] = (struct workload_pair){
             max_i32((int32_t)(-MEAN * num_log(1 - (i + 0.5) / N_PAIRS) + 0.5), 1), 1
         };
     for (double load = 0.3; load < 1; load += 0.3)

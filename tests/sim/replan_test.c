@@ -11,10 +11,10 @@
 struct swap {
     struct small small;
     struct place_plan plan;
-    struct sim_profile profiles[2];
+    struct workload_profile profiles[2];
     struct perf perfs[2 * PLACE_DEGREES * 2];
     struct sim_engine_spec engines[8];
-    struct sim_workload workload;
+    struct workload workload;
     struct sim_service services[2];
     struct schedule_config config;
     struct sim_replan_options replace;
@@ -32,10 +32,10 @@ static void set_services(struct swap *swap)
                                                   .bytes_per_token = from->kv_bytes_per_token,
                                                   .weights_bytes = from->weights_bytes,
                                                   .activation_bytes = from->activation_bytes };
-        swap->workload.services[s] = (struct sim_traffic){ .rate_per_s = 3.3,
-                                                           .prompt = { 4.6, 0, 1, 400 },
-                                                           .output = { 4.6, 0, 1, 200 },
-                                                           .profile = &swap->profiles[s] };
+        swap->workload.services[s] = (struct workload_traffic){ .rate_per_s = 3.3,
+                                                                .prompt = { 4.6, 0, 1, 400 },
+                                                                .output = { 4.6, 0, 1, 200 },
+                                                                .profile = &swap->profiles[s] };
         for (int row = 0; row < 2 * PLACE_DEGREES; row++)
             swap->perfs[row * 2 + s] = (&swap->small.perfs[s][0][0])[row];
     }
@@ -59,12 +59,12 @@ static void open_swap(struct swap *swap, int32_t n_cycles, double step_s)
         place_group_add(group, d == 2);
     }
     place_plan_finish(&swap->plan, &swap->small.problem);
-    swap->workload = (struct sim_workload){ .seed = 3,
-                                            .n_requests = UINT64_MAX,
-                                            .until_ns = (int64_t)(n_cycles * step_s) * 2 * S,
-                                            .n_services = 2 };
-    swap->profiles[0] = (struct sim_profile){ step_s, 2, often };
-    swap->profiles[1] = (struct sim_profile){ step_s, 2, seldom };
+    swap->workload = (struct workload){ .seed = 3,
+                                        .n_requests = UINT64_MAX,
+                                        .until_ns = (int64_t)(n_cycles * step_s) * 2 * S,
+                                        .n_services = 2 };
+    swap->profiles[0] = (struct workload_profile){ step_s, 2, often };
+    swap->profiles[1] = (struct workload_profile){ step_s, 2, seldom };
     set_services(swap);
     sim_replan_settings_init(&swap->replace.settings);
     swap->replace.settings.effort = 0.1;

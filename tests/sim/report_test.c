@@ -20,7 +20,7 @@ static void take(void *self, const struct record *record)
 
 /* One engine of one service; what a test wants otherwise it sets. */
 static struct sim_options one_engine(const struct sim_service *service,
-                                     const struct sim_workload *workload, struct record_set *set)
+                                     const struct workload *workload, struct record_set *set)
 {
     return (struct sim_options){ .n_engines = 1,
                                  .n_lanes = 1,
@@ -40,10 +40,10 @@ static void figures_are_as_reckoned(void **state)
 {
     struct sim_service service = LONELY;
     struct record_set set = { 0 };
-    struct sim_workload workload = { .seed = 1, .n_requests = 10, .n_services = 1 };
-    workload.services[0] = (struct sim_traffic){ .rate_per_s = 0.001,
-                                                 .prompt = { 3, 0, 1, 100 },
-                                                 .output = { 2.3025851, 0, 1, 100 } };
+    struct workload workload = { .seed = 1, .n_requests = 10, .n_services = 1 };
+    workload.services[0] = (struct workload_traffic){ .rate_per_s = 0.001,
+                                                      .prompt = { 3, 0, 1, 100 },
+                                                      .output = { 2.3025851, 0, 1, 100 } };
     struct sim_options options = one_engine(&service, &workload, &set);
     struct sim_report report;
     struct str text;
@@ -86,17 +86,18 @@ static void ends_may_be_all_that_is_taken(void **state)
 /* Two at once: both in the prompts' batch, then three decodes of both, two of the longer alone. */
 static void batches_are_counted(void **state)
 {
-    const struct sim_pair pairs[2] = { { 20, 4 }, { 20, 6 } };
+    const struct workload_pair pairs[2] = { { 20, 4 }, { 20, 6 } };
     struct sim_service service = LONELY;
     struct record_set set = { 0 };
-    struct sim_workload workload = { .seed = 1, .n_requests = 2, .n_services = 1 };
+    struct workload workload = { .seed = 1, .n_requests = 2, .n_services = 1 };
     struct schedule_config config;
     schedule_config_init(&config);
     struct sim_options options = one_engine(&service, &workload, &set);
     options.config = &config;
     (void)state;
-    workload.services[0] =
-        (struct sim_traffic){ .arrivals = SIM_ONCE, .n_requests = 2, .pairs = pairs, .n_pairs = 2 };
+    workload.services[0] = (struct workload_traffic){
+        .arrivals = WORKLOAD_ONCE, .n_requests = 2, .pairs = pairs, .n_pairs = 2
+    };
     for (int holds = 0; holds < 2; holds++) {
         struct sim_report report;
         config.n_rounds_max = holds == 1 ? 4096 : 1;
@@ -128,10 +129,10 @@ static void static_batches_waste_what_they_say(void **state)
 {
     struct sim_service service = LONELY;
     struct record_set set = { 0 };
-    struct sim_workload workload = { .seed = 5, .n_requests = 12, .n_services = 1 };
-    workload.services[0] = (struct sim_traffic){ .rate_per_s = 1e9,
-                                                 .prompt = { 3, 0.8, 1, 60 },
-                                                 .output = { 3, 0.8, 1, 60 } };
+    struct workload workload = { .seed = 5, .n_requests = 12, .n_services = 1 };
+    workload.services[0] = (struct workload_traffic){ .rate_per_s = 1e9,
+                                                      .prompt = { 3, 0.8, 1, 60 },
+                                                      .output = { 3, 0.8, 1, 60 } };
     struct schedule_config config;
     schedule_config_init(&config);
     struct sim_options options = one_engine(&service, &workload, &set);
@@ -180,10 +181,10 @@ static void static_batches_waste_what_they_say(void **state)
 static void deadlines_may_be_soft(void **state)
 {
     struct sim_service service = LONELY;
-    struct sim_workload workload = { .seed = 1, .n_requests = 10, .n_services = 1 };
-    workload.services[0] = (struct sim_traffic){ .rate_per_s = 0.001,
-                                                 .prompt = { 3, 0, 1, 100 },
-                                                 .output = { 2.3025851, 0, 1, 100 } };
+    struct workload workload = { .seed = 1, .n_requests = 10, .n_services = 1 };
+    workload.services[0] = (struct workload_traffic){ .rate_per_s = 0.001,
+                                                      .prompt = { 3, 0, 1, 100 },
+                                                      .output = { 2.3025851, 0, 1, 100 } };
     workload.with_deadline = 1;
     workload.deadline_ns = 30 * TIME_NS_PER_MS; /* a request takes 65 ms */
     struct sim_options options = one_engine(&service, &workload, NULL);
@@ -207,14 +208,14 @@ static void engines_may_differ(void **state)
     struct perf slow[2] = { services[0].perf, services[1].perf };
     struct record_set set = { 0 };
     struct sim_report report;
-    struct sim_workload workload = { .seed = 1, .n_requests = 1000, .n_services = 2 };
+    struct workload workload = { .seed = 1, .n_requests = 1000, .n_services = 2 };
     int n_unfinished = 0;
     (void)state;
     slow[1].c1_ps *= 2;
     for (int i = 0; i < 2; i++)
-        workload.services[i] = (struct sim_traffic){ .rate_per_s = 20,
-                                                     .prompt = { 3, 0, 1, 100 },
-                                                     .output = { 2.3025851, 0, 1, 100 } };
+        workload.services[i] = (struct workload_traffic){ .rate_per_s = 20,
+                                                          .prompt = { 3, 0, 1, 100 },
+                                                          .output = { 2.3025851, 0, 1, 100 } };
     const struct sim_engine_spec engines[2] = {
         { .services = { { 1 } }, .memory_bytes = 1000000 },
         { .services = { { 2 } }, .memory_bytes = 1000000, .perfs = slow }

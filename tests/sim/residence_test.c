@@ -5,9 +5,9 @@
  * The test stands between engine and policy and notes when tokens come. */
 #include "../progress.h"
 #include "../test.h"
-#include "models.h"
 #include "base/time.h"
 #include "sim/sim.h"
+#include "models.h"
 
 enum { N_SLOTS = 24, N_WATCHED = 3, N_OUTPUT = 240, N_SLICE = 40 };
 static const int64_t theta_ns = TIME_NS_PER_S;
@@ -72,8 +72,8 @@ static void watched_saw(void *state, const struct schedule_view *view,
 struct world {
     struct sim_service services[2];
     int64_t times_ns[N_SLOTS];
-    struct sim_traffic watched[2];
-    struct sim_workload workload;
+    struct workload_traffic watched[2];
+    struct workload workload;
     struct schedule_config config;
     struct route_config router;
     struct schedule_policy policy;
@@ -94,18 +94,18 @@ static void make_world(struct world *w, const struct row *row, int64_t n_pool_to
                                                .perf = i == 0 ? small_model : large_model,
                                                .bytes_per_token = i == 0 ? 2000 : 5000 };
     for (int32_t i = 0; i < 2; i++)
-        w->watched[i] = (struct sim_traffic){ .times_ns = w->times_ns,
-                                              .n_times = i == 0 ? 0 : N_WATCHED,
-                                              .rate_per_s = 1,
-                                              .prompt = { 4, 0, 40, 40 },
-                                              .output = { 5, 0, N_OUTPUT, N_OUTPUT },
-                                              .service = (uint16_t)i };
-    w->workload = (struct sim_workload){ .seed = 1,
-                                         .n_requests = UINT64_MAX,
-                                         .until_ns = until_ns,
-                                         .n_services = 2,
-                                         .more = w->watched,
-                                         .n_more = 2 };
+        w->watched[i] = (struct workload_traffic){ .times_ns = w->times_ns,
+                                                   .n_times = i == 0 ? 0 : N_WATCHED,
+                                                   .rate_per_s = 1,
+                                                   .prompt = { 4, 0, 40, 40 },
+                                                   .output = { 5, 0, N_OUTPUT, N_OUTPUT },
+                                                   .service = (uint16_t)i };
+    w->workload = (struct workload){ .seed = 1,
+                                     .n_requests = UINT64_MAX,
+                                     .until_ns = until_ns,
+                                     .n_services = 2,
+                                     .more = w->watched,
+                                     .n_more = 2 };
     watch = (struct watch){ .policy = schedule_find(row->policy) };
     w->policy = *watch.policy;
     w->policy.saw = watched_saw;
@@ -155,11 +155,11 @@ static void tokens_come_beside_a_flood(void **state)
             bool has_priorities = (k & 1) != 0;
             w.watched[1].priority = has_priorities ? INT16_MAX : 0;
             w.workload.services[0] =
-                (struct sim_traffic){ .rate_per_s =
-                                          (8 + 4 * (k / 4)) * (rows[i].n_lanes > 1 ? 2 : 1),
-                                      .prompt = { 3, 0.5, 1, 60 },
-                                      .output = { 4.5, 0.4, 40, 200 },
-                                      .priority = has_priorities ? INT16_MIN : 0 };
+                (struct workload_traffic){ .rate_per_s =
+                                               (8 + 4 * (k / 4)) * (rows[i].n_lanes > 1 ? 2 : 1),
+                                           .prompt = { 3, 0.5, 1, 60 },
+                                           .output = { 4.5, 0.4, 40, 200 },
+                                           .priority = has_priorities ? INT16_MIN : 0 };
             w.config.chunk_tokens = 64;
             w.config.has_leases = k == 0 || k == 3;
             w.options.swap_bytes = (k & 2) != 0 ? 3000000 : 0;
@@ -189,7 +189,7 @@ static void tokens_come_in_slices(void **state)
             make_world(&w, &rows[i], 4000, 60 * TIME_NS_PER_S);
             for (int s = 0; s < 2; s++) {
                 w.watched[s].n_times = N_SLOTS / 2;
-                w.watched[s].output = (struct sim_lengths){ 8, 0, 3000, 3000 };
+                w.watched[s].output = (struct workload_lengths){ 8, 0, 3000, 3000 };
                 w.watched[s].priority = (k & 1) != 0 ? (int16_t)(s - 1) : 0;
             }
             w.config.chunk_tokens = (k & 2) != 0 ? 64 : 0;

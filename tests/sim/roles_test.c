@@ -14,7 +14,7 @@ static const struct perf model = { .c1_ps = 1000000000,
                                    .prefill_scale = 1,
                                    .decode_scale = 1 };
 struct world {
-    struct sim_workload workload;
+    struct workload workload;
     struct sim_service services[2];
     struct sim_engine_spec engines[6];
     struct schedule_config config;
@@ -34,16 +34,16 @@ static void open_world(struct world *world, int32_t n_prefill, int32_t n_decode,
 {
     int32_t n = n_prefill + n_decode + n_mixed;
     memset(world, 0, sizeof(*world));
-    world->workload = (struct sim_workload){ .seed = 5, .n_requests = 1, .n_services = 2 };
+    world->workload = (struct workload){ .seed = 5, .n_requests = 1, .n_services = 2 };
     for (int s = 0; s < 2; s++) {
         world->services[s] = (struct sim_service){ .name = s == 0 ? "day" : "night",
                                                    .perf = model,
                                                    .bytes_per_token = 1000000,
                                                    .weights_bytes = 1000000,
                                                    .activation_bytes = 100000 };
-        world->workload.services[s] = (struct sim_traffic){ .rate_per_s = s == 0 ? 1 : 0,
-                                                            .prompt = { 4.6052, 0, 1, 400 },
-                                                            .output = { 3.912, 0, 1, 200 } };
+        world->workload.services[s] = (struct workload_traffic){ .rate_per_s = s == 0 ? 1 : 0,
+                                                                 .prompt = { 4.6052, 0, 1, 400 },
+                                                                 .output = { 3.912, 0, 1, 200 } };
     }
     for (int32_t e = 0; e < n; e++)
         world->engines[e] = (struct sim_engine_spec){
@@ -90,7 +90,8 @@ static void test_one_request_by_hand(void **state)
     assert_true(world.last.engine == 1 && world.last.n_cached == 0);
     assert_true(report.n_handed == 1 && report.handed_bytes == 100000000);
     sim_report_free(&report);
-    world.workload.services[0].output = (struct sim_lengths){ 0, 0, 1, 1 }; /* no second token */
+    world.workload.services[0].output =
+        (struct workload_lengths){ 0, 0, 1, 1 }; /* no second token */
     sim_run(&world.options, &report);
     assert_null(report.wrong);
     assert_int_equal(world.last.end_ns - world.last.arrived_ns, 3000000);
@@ -128,8 +129,8 @@ static void load(struct world *world)
     world->workload.n_requests = 3000;
     for (int s = 0; s < 2; s++) {
         world->workload.services[s].rate_per_s = 6;
-        world->workload.services[s].prompt = (struct sim_lengths){ 5, 1, 1, 600 };
-        world->workload.services[s].output = (struct sim_lengths){ 3, 1, 1, 300 };
+        world->workload.services[s].prompt = (struct workload_lengths){ 5, 1, 1, 600 };
+        world->workload.services[s].output = (struct workload_lengths){ 3, 1, 1, 300 };
     }
 }
 

@@ -24,7 +24,7 @@ struct result {
  * long none. */
 static struct result run(const struct scale_config *scale, const char *router, bool holds)
 {
-    struct sim_workload workload = { .seed = 5, .n_requests = 20000, .n_services = 2 };
+    struct workload workload = { .seed = 5, .n_requests = 20000, .n_services = 2 };
     struct sim_service services[2];
     struct sim_engine_spec engines[12];
     struct schedule_config config;
@@ -36,11 +36,11 @@ static struct result run(const struct scale_config *scale, const char *router, b
                                             .bytes_per_token = 2000,
                                             .weights_bytes = 1000000,
                                             .activation_bytes = 100000 };
-        workload.services[s] = (struct sim_traffic){ .rate_per_s = 8,
-                                                     .on_s = 300,
-                                                     .off_s = s == 0 ? 300 : 150,
-                                                     .prompt = { 4, 1, 1, 400 },
-                                                     .output = { 4, 1, 1, 200 } };
+        workload.services[s] = (struct workload_traffic){ .rate_per_s = 8,
+                                                          .on_s = 300,
+                                                          .off_s = s == 0 ? 300 : 150,
+                                                          .prompt = { 4, 1, 1, 400 },
+                                                          .output = { 4, 1, 1, 200 } };
         scales[s] = scale != NULL ? *scale : (struct scale_config){ .bin_ns = 0 };
     }
     for (int e = 0; e < 12; e++)

@@ -39,7 +39,7 @@ static const struct schedule_lane halves[] = { { .share = 1, .conflicts = 6, .n_
 
 struct world {
     struct sim_service services[3];
-    struct sim_workload workload;
+    struct workload workload;
     struct schedule_config config;
     struct sim_options options;
 };
@@ -67,7 +67,7 @@ static void make_world(struct world *w, uint64_t seed, const struct schedule_pol
     if (rng_below(&rng, 2) == 0)
         w->config.chunk_tokens = 64 + (int32_t)rng_below(&rng, 200);
     w->config.n_seqs_max = 8 + (int32_t)rng_below(&rng, 60);
-    w->workload = (struct sim_workload){
+    w->workload = (struct workload){
         .seed = seed,
         .n_requests = 100,
         .n_services = n_services,
@@ -78,7 +78,7 @@ static void make_world(struct world *w, uint64_t seed, const struct schedule_pol
         .prediction_noise = 0.3,
     };
     for (int32_t i = 0; i < n_services; i++)
-        w->workload.services[i] = (struct sim_traffic){
+        w->workload.services[i] = (struct workload_traffic){
             .rate_per_s = 2 + 25 * rng_unit(&rng),
             .prompt = { 4.5, 0.8, 1, 600 },
             .output = { 3.5, 0.9, 1, 300 },
@@ -184,8 +184,9 @@ static void nobody_starves(void **state)
         w.services[1] =
             (struct sim_service){ .name = "large", .perf = large_model, .bytes_per_token = 5000 };
         w.workload.services[0] =
-            (struct sim_traffic){ 60, { 4, 0.3, 1, 200 }, { 2.5, 0.5, 1, 60 } };
-        w.workload.services[1] = (struct sim_traffic){ 1, { 5, 0.3, 1, 400 }, { 3.5, 0.5, 1, 90 } };
+            (struct workload_traffic){ 60, { 4, 0.3, 1, 200 }, { 2.5, 0.5, 1, 60 } };
+        w.workload.services[1] =
+            (struct workload_traffic){ 1, { 5, 0.3, 1, 400 }, { 3.5, 0.5, 1, 90 } };
         w.workload.n_requests = 3000;
         w.workload.cancelled = w.workload.with_deadline = 0;
         w.options.memory_bytes = 100000000;
@@ -217,7 +218,8 @@ static void who_never_fits_ends(void **state)
                                               .perf = small_model,
                                               .bytes_per_token = 5000,
                                               .weights_bytes = 40000000 };
-        w.workload.services[s] = (struct sim_traffic){ 2, { 6, 0.5, 1, 800 }, { 3, 0.5, 1, 150 } };
+        w.workload.services[s] =
+            (struct workload_traffic){ 2, { 6, 0.5, 1, 800 }, { 3, 0.5, 1, 150 } };
     }
     w.workload.cancelled = w.workload.with_deadline = 0;
     w.options.memory_bytes = 80000000 + 600 * 5000;

@@ -1,8 +1,8 @@
 /* A small chain for the tests of chains. */
 #pragma once
 #include "../test.h"
-#include "sim/sim.h"
 #include "sim/chain.h"
+#include "sim/sim.h"
 #include <string.h>
 
 #define S         INT64_C(1000000000)
@@ -19,7 +19,7 @@ struct small_chain {
     struct sim_chain_event events[8];
     struct sim_chain chain;
     struct sim_service service;
-    struct sim_workload workload;
+    struct workload workload;
     struct sim_engine_spec engine;
     struct schedule_config config;
     struct sim_options options;
@@ -59,10 +59,10 @@ static inline void open_small(struct small_chain *c)
                                        .perf = c->devices[0].perf,
                                        .bytes_per_token = LAYERS * 800,
                                        .weights_bytes = LAYERS * 100 * MIB };
-    c->workload = (struct sim_workload){ .seed = 3, .n_requests = 300, .n_services = 1 };
-    c->workload.services[0] = (struct sim_traffic){ .rate_per_s = 2,
-                                                    .prompt = { 4.6, 0, 1, 400 },
-                                                    .output = { 4.0, 0.3, 1, 200 } };
+    c->workload = (struct workload){ .seed = 3, .n_requests = 300, .n_services = 1 };
+    c->workload.services[0] = (struct workload_traffic){ .rate_per_s = 2,
+                                                         .prompt = { 4.6, 0, 1, 400 },
+                                                         .output = { 4.0, 0.3, 1, 200 } };
     c->engine =
         (struct sim_engine_spec){ .services = { { 1 } }, .n_devices = DEVICES, .chain = &c->chain };
     schedule_config_init(&c->config);

@@ -7,9 +7,9 @@
  * is made longer and the wait grows with it. */
 #include "../residence.h"
 #include "../test.h"
-#include "models.h"
 #include "base/time.h"
 #include "sim/sim.h"
+#include "models.h"
 
 enum claim {
     STARVED_FIRST,   /* once starved, only requests starved earlier and the batch in flight */
@@ -293,7 +293,7 @@ static void watched_saw(void *state, const struct schedule_view *view,
 enum attack { FLOOD_OF_ANOTHER, FLOOD_OF_THE_SAME, STORM, GIANT, N_ATTACKS };
 struct world {
     struct sim_service services[3];
-    struct sim_workload workload;
+    struct workload workload;
     struct schedule_config config;
     struct sim_options options;
     struct schedule_policy policy;
@@ -301,19 +301,19 @@ struct world {
 
 static void draw_traffic(struct world *w, enum attack attack, struct rng *rng)
 {
-    struct sim_traffic *t = w->workload.services;
+    struct workload_traffic *t = w->workload.services;
     double rate = 1 + 3 * rng_unit(rng);
-    t[0] = (struct sim_traffic){ 10 * rate, { 3, 0.5, 1, 100 }, { 2, 0.5, 1, 40 } };
-    t[1] = (struct sim_traffic){ rate, { 4.5, 0.8, 1, 600 }, { 4, 0.9, 1, 300 } };
-    t[2] = (struct sim_traffic){ rate / 4, { 5, 0.5, 1, 600 }, { 3, 0.9, 1, 300 } };
+    t[0] = (struct workload_traffic){ 10 * rate, { 3, 0.5, 1, 100 }, { 2, 0.5, 1, 40 } };
+    t[1] = (struct workload_traffic){ rate, { 4.5, 0.8, 1, 600 }, { 4, 0.9, 1, 300 } };
+    t[2] = (struct workload_traffic){ rate / 4, { 5, 0.5, 1, 600 }, { 3, 0.9, 1, 300 } };
     if (attack == FLOOD_OF_ANOTHER)
         t[0].rate_per_s = 60 + 60 * rng_unit(rng);
     if (attack == FLOOD_OF_THE_SAME)
-        t[1] = (struct sim_traffic){ 20 * rate, { 3, 1.5, 1, 600 }, { 2.5, 1.8, 1, 300 } };
+        t[1] = (struct workload_traffic){ 20 * rate, { 3, 1.5, 1, 600 }, { 2.5, 1.8, 1, 300 } };
     if (attack == STORM)
-        t[0].output = t[1].output = (struct sim_lengths){ 5, 0.4, 1, 300 };
+        t[0].output = t[1].output = (struct workload_lengths){ 5, 0.4, 1, 300 };
     if (attack == GIANT)
-        t[2] = (struct sim_traffic){ rate / 8, { 6.7, 0, 800, 820 }, { 2, 0.5, 1, 40 } };
+        t[2] = (struct workload_traffic){ rate / 8, { 6.7, 0, 800, 820 }, { 2, 0.5, 1, 40 } };
 }
 
 static void make_world(struct world *w, const struct row *row, uint64_t seed, enum attack attack)
@@ -334,7 +334,7 @@ static void make_world(struct world *w, const struct row *row, uint64_t seed, en
         w->services[i] = (struct sim_service){ .name = "model",
                                                .perf = i == 1 ? large_model : small_model,
                                                .bytes_per_token = i == 1 ? 5000 : 2000 };
-    w->workload = (struct sim_workload){
+    w->workload = (struct workload){
         .seed = seed, .n_requests = 250, .n_services = 3, .prediction_noise = 0.3
     };
     draw_traffic(w, attack, &rng);
@@ -411,13 +411,13 @@ static double wait_s(const struct row *row, uint64_t n)
     w.config.n_rounds_max = 1;
     w.config.starve_ns_min = (int64_t)(theta_s * 1e9);
     w.config.starve_factor = 0;
-    w.workload.services[0] = (struct sim_traffic){ .rate_per_s = 1500,
-                                                   .prompt = { 4.5, 0, 1, 100 },
-                                                   .output = { 0, 0, 1, 1 } };
-    w.workload.services[1] = (struct sim_traffic){
+    w.workload.services[0] = (struct workload_traffic){ .rate_per_s = 1500,
+                                                        .prompt = { 4.5, 0, 1, 100 },
+                                                        .output = { 0, 0, 1, 1 } };
+    w.workload.services[1] = (struct workload_traffic){
         .rate_per_s = 5, .prompt = { 3, 0, 1, 100 }, .output = { 4, 0, 1, 60 }, .n_requests = 1
     };
-    w.workload.services[2] = (struct sim_traffic){ .rate_per_s = 0 };
+    w.workload.services[2] = (struct workload_traffic){ .rate_per_s = 0 };
     w.workload.n_requests = n;
     w.options.memory_bytes = 500000000;
     w.options.n_requests_max = 8192;

@@ -41,12 +41,12 @@ static struct outcome run(const char *policy, uint64_t seed, int64_t bytes_per_s
     struct record_set set = { 0 };
     struct sim_report report;
     struct schedule_config config;
-    struct sim_workload workload = { .seed = seed,
-                                     .n_requests = 200,
-                                     .n_services = 1,
-                                     .cancelled = 0.05,
-                                     .cancel_ns_mean = 20000000000 };
-    workload.services[0] = sim_workload_conversations(4);
+    struct workload workload = { .seed = seed,
+                                 .n_requests = 200,
+                                 .n_services = 1,
+                                 .cancelled = 0.05,
+                                 .cancel_ns_mean = 20000000000 };
+    workload.services[0] = workload_conversations(4);
     schedule_config_init(&config);
     config.n_rounds_max = holds ? config.n_rounds_max : 1;
     const struct sim_options options = { .n_engines = 1,

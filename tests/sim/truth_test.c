@@ -1,10 +1,10 @@
 /* A simulation whose truth is a table: the engines believe a line and compute what the table says;
  * holds change nothing; a table that says what the line says changes nothing either. */
 #include "../test.h"
-#include "models.h"
 #include "base/str.h"
 #include "predict/costs.h"
 #include "sim/sim.h"
+#include "models.h"
 
 static int64_t line_ps(const void *self, const struct perf_load *load)
 {
@@ -18,12 +18,12 @@ static double run(const struct perf_truth *truth, int32_t n_rounds_max, struct s
     const struct sim_service service = {
         .name = "chat", .perf = line_model, .truth = truth, .bytes_per_token = 1000
     };
-    struct sim_workload workload = {
+    struct workload workload = {
         .seed = 4, .n_requests = 2000, .n_services = 1, .prediction_noise = -1
     };
-    workload.services[0] = (struct sim_traffic){ .rate_per_s = 20,
-                                                 .prompt = { 4.5, 0.8, 1, 600 },
-                                                 .output = { 3.5, 0.9, 1, 300 } };
+    workload.services[0] = (struct workload_traffic){ .rate_per_s = 20,
+                                                      .prompt = { 4.5, 0.8, 1, 600 },
+                                                      .output = { 3.5, 0.9, 1, 300 } };
     schedule_config_init(&config);
     config.n_rounds_max = n_rounds_max;
     const struct sim_options options = {

@@ -227,12 +227,13 @@ static int simulate(void)
         { .name = "a", .perf = perf, .bytes_per_token = 1000 },
         { .name = "b", .perf = perf, .bytes_per_token = 1000 },
     };
-    struct sim_workload workload = { .seed = 1, .n_requests = 200, .n_services = 2 };
+    struct workload workload = { .seed = 1, .n_requests = 200, .n_services = 2 };
     struct schedule_policy policy = *schedule_find("fcfs");
     struct schedule_config config;
     struct sim_report report;
     for (int i = 0; i < 2; i++)
-        workload.services[i] = (struct sim_traffic){ 30, { 4, 0.5, 1, 200 }, { 3, 0.5, 5, 100 } };
+        workload.services[i] =
+            (struct workload_traffic){ 30, { 4, 0.5, 1, 200 }, { 3, 0.5, 5, 100 } };
     schedule_config_init(&config);
     config.n_seqs_max = 8;
     policy.plan = plan_wrongly;

@@ -21,7 +21,9 @@ FILES = {
                     "            if (c)\n                if (d)\n                    if (e)\n"
                     "                        return rand();\n" + "    a++;\n" * 70 + "    return g + f;\n}\n"
                     "/* /wo" + "rk/place */\n",
+    "src/odd/who.c": "/* Of all things, whoever reads it, be it anybody, in the place of somebody: NOTHING.md. */\n",
     "src/sim/long.c": "/* A file that never ends. */\n" + "\n" * 800,
+    "docs/BAD.md": "# Bad\n\nOf `code`, " + "one word after another " * 8 + "ends. See [it](#nowhere) and `odd/gone.c`.\n",
 }
 
 

@@ -1,6 +1,0 @@
-/* The configuration described from its table: for editors and for people. */
-#pragma once
-#include "cmd/config.h"
-
-void config_print_schema(struct str *out); /* JSON Schema of the file */
-void config_print_keys(struct str *out);   /* Markdown tables of the keys */

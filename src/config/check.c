@@ -1,0 +1,216 @@
+/* Checks rules over several keys of the configuration: names, devices, policies. */
+#include "api/addresses.h"
+#include "api/http_listen.h"
+#include "base/mem.h"
+#include "config/bus.h"
+#include "config/chosen.h"
+#include "config/config.h"
+#include "config/lanes.h"
+#include "config/presets.h"
+#include "place/planner.h"
+#include "predict/length.h"
+#include "route/policy.h"
+#include "schedule/policy.h"
+#include "template/chat.h"
+#include <string.h>
+
+static bool is_known_name(const struct config *config, int n_models, const char *name)
+{
+    for (int i = 0; i < n_models; i++) {
+        if (strcmp(config->models[i].name, name) == 0)
+            return true;
+        for (int a = 0; a < config->models[i].n_aliases; a++) {
+            if (strcmp(config->models[i].aliases[a], name) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool has_device(const struct config *config, const char *device)
+{
+    for (int i = 0; i < config->n_devices; i++) {
+        if (strcmp(config->devices[i], device) == 0)
+            return true;
+    }
+    return config->n_devices == 0 && strcmp(device, "cpu") == 0;
+}
+
+static bool is_kv_type(const char *name)
+{
+    enum dtype dtype;
+    return chosen_kv_dtype_find(name, &dtype);
+}
+
+static enum status check_model(const struct config *config, int index, struct fault *fault)
+{
+    const struct config_model *model = &config->models[index];
+    if (is_known_name(config, index, model->name))
+        return fault_set(fault, STATUS_BAD_INPUT, "two models are named %s", model->name);
+    for (int a = 0; a < model->n_aliases; a++) {
+        bool is_own = strcmp(model->aliases[a], model->name) == 0;
+        for (int b = 0; b < a; b++)
+            is_own = is_own || strcmp(model->aliases[a], model->aliases[b]) == 0;
+        if (is_own || is_known_name(config, index, model->aliases[a]))
+            return fault_set(fault, STATUS_BAD_INPUT, "model %s: the alias %.80s is taken",
+                             model->name, model->aliases[a]);
+    }
+    if (model->kv_type != NULL && !is_kv_type(model->kv_type))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "model %s: kv_type is \"%.40s\", expected f16, f32 or q8_0", model->name,
+                         model->kv_type);
+    if (model->kv_bytes_max > 0 && model->kv_bytes_min > model->kv_bytes_max)
+        return fault_set(fault, STATUS_BAD_INPUT, "model %s: kv.min is larger than kv.max",
+                         model->name);
+    for (int i = 0; i < model->n_devices; i++) {
+        if (!has_device(config, model->devices[i]))
+            return fault_set(fault, STATUS_BAD_INPUT,
+                             "model %s: %.60s is not one of the devices of this server",
+                             model->name, model->devices[i]);
+    }
+    return STATUS_OK;
+}
+
+static enum status check_devices(const struct config *config, struct fault *fault)
+{
+    enum status status = STATUS_OK;
+    struct device_spec *device = mem_take(sizeof *device);
+    for (int i = 0; i < config->n_devices && status == STATUS_OK; i++) {
+        status = device_parse(config->devices[i], DEVICE_CORES_MAX, device, fault);
+        for (int j = 0; j < i && status == STATUS_OK; j++) {
+            if (strcmp(config->devices[i], config->devices[j]) == 0)
+                status = fault_set(fault, STATUS_BAD_INPUT, "device %.60s is listed twice",
+                                   config->devices[i]);
+        }
+    }
+    mem_give(device);
+    return status;
+}
+
+/* Checks that they are shares. Whether there are enough cores depends on the machine that
+ * serves. */
+static enum status check_lanes(const struct config *config, struct fault *fault)
+{
+    struct schedule_lane lanes[LIMIT_LANES];
+    int32_t n;
+    return config_lanes_of_shares(config->lanes, config->n_lanes, lanes, &n, fault);
+}
+
+static enum status check_tenants(const struct config *config, struct fault *fault)
+{
+    for (int i = 0; i < config->n_tenants; i++) {
+        const char *key = strchr(config->tenants[i], '=');
+        for (int j = 0; j < i; j++) {
+            if (strcmp(strchr(config->tenants[j], '='), key) == 0)
+                return fault_set(fault, STATUS_BAD_INPUT, "tenants %d and %d have the same key",
+                                 j + 1, i + 1);
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status check_policies(const struct config *config, struct fault *fault)
+{
+    if (!presets_find(config->preset))
+        return fault_set(fault, STATUS_BAD_INPUT, "there is no preset \"%.60s\"; there are: %s",
+                         config->preset, presets_names());
+    if (config->policy && !schedule_find(config->policy))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "there is no policy \"%.60s\"; see shoal serve --help", config->policy);
+    if (config->router && !route_find(config->router))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "there is no router \"%.60s\"; see shoal serve --help", config->router);
+    enum kv_kind kind;
+    if (config->kv && !kv_kind_find(config->kv, &kind))
+        return fault_set(fault, STATUS_BAD_INPUT, "there is no KV pool \"%.60s\"; there are: %s",
+                         config->kv, kv_kind_names());
+    struct schedule_config thresholds;
+    schedule_config_init(&thresholds);
+    for (int i = 0; i < config->n_thresholds; i++)
+        if (schedule_config_set(&thresholds, config->thresholds[i], fault) != STATUS_OK)
+            return STATUS_BAD_INPUT;
+    struct route_config route;
+    route_config_init(&route);
+    for (int i = 0; i < config->n_router_thresholds; i++) {
+        if (route_config_set(&route, config->router_thresholds[i], fault) != STATUS_OK)
+            return STATUS_BAD_INPUT;
+    }
+    struct length_config lengths;
+    length_config_init(&lengths);
+    const struct length_predictor *predictor =
+        config->predictor ? length_parse(config->predictor, &lengths) : length_find("none");
+    if (!predictor)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "there is no predictor \"%.60s\"; see shoal serve --help",
+                         config->predictor);
+    if (predictor->hint != LENGTH_HINT_NONE)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "predictor \"%.60s\" needs lengths that only a simulation knows",
+                         config->predictor);
+    return STATUS_OK;
+}
+
+static enum status check_planner(const struct config *config, struct fault *fault)
+{
+    const char *name = config->planner;
+    if (name != NULL && strcmp(name, "none") != 0 && place_planner_find(name) == NULL)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "there is no planner \"%.60s\"; there are: none, %s", name,
+                         place_planner_names());
+    return STATUS_OK;
+}
+
+static enum status check_http(const struct config *config, struct fault *fault)
+{
+    struct api_net net;
+    enum status status = STATUS_OK;
+    if (config->http_bytes > 0 && config->http_bytes < CONFIG_HTTP_BYTES_MIN)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "http_memory is %lld bytes, expected at least %d MiB, or 0 for the usual",
+                         (long long)config->http_bytes, CONFIG_HTTP_BYTES_MIN >> 20);
+    for (int i = 0; i < config->n_proxies && status == STATUS_OK; i++)
+        status = api_addresses_read_net(config->proxies[i], &net, fault);
+    return status;
+}
+
+enum status config_check(const struct config *config, struct fault *fault)
+{
+    static const char *const levels[] = { "debug", "info", "warn", "error" };
+    bool is_level = false;
+    for (size_t i = 0; i < COUNT_OF(levels); i++)
+        is_level = is_level || strcmp(config->log_level, levels[i]) == 0;
+    if (!is_level)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "log_level is \"%.40s\", expected debug, info, warn or error",
+                         config->log_level);
+    if (!is_kv_type(config->kv_type))
+        return fault_set(fault, STATUS_BAD_INPUT, "kv_type is \"%.40s\", expected f16, f32 or q8_0",
+                         config->kv_type);
+    if (config->template_time != NULL && !chat_time_is_valid(config->template_time))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "template_time is \"%.40s\", expected a date such as 2026-01-31 or "
+                         "2026-01-31T12:30:00",
+                         config->template_time);
+    if (!config->tls_cert != !config->tls_key)
+        return fault_set(fault, STATUS_BAD_INPUT, "tls_cert and tls_key come together");
+    if (config->log_engine && config->trace && strcmp(config->log_engine, config->trace) == 0)
+        return fault_set(fault, STATUS_BAD_INPUT, "log_engine and trace name the same file");
+    enum status status = config_bus_check(config, fault);
+    if (status == STATUS_OK)
+        status = check_policies(config, fault);
+    if (status == STATUS_OK)
+        status = check_planner(config, fault);
+    if (status == STATUS_OK)
+        status = check_devices(config, fault);
+    if (status == STATUS_OK)
+        status = check_lanes(config, fault);
+    if (status == STATUS_OK)
+        status = api_http_listen_check(config->listen, fault);
+    if (status == STATUS_OK)
+        status = check_tenants(config, fault);
+    if (status == STATUS_OK)
+        status = check_http(config, fault);
+    for (int i = 0; i < config->n_models && status == STATUS_OK; i++)
+        status = check_model(config, i, fault);
+    return status;
+}

@@ -1,0 +1,328 @@
+/* The keys of the configuration, and the conversion of text to each kind of value. */
+#include "config/table.h"
+
+#include "base/time.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define GLOBAL(field) offsetof(struct config, field), 0
+#define MODEL(field)  offsetof(struct config_model, field), 0
+
+#define DAY (86400 * INT64_C(1000000000))
+#define TIB (INT64_C(1) << 40)
+
+static const struct config_key global_keys[] = {
+    { "listen", CONFIG_TEXT, GLOBAL(listen), 0, 0, "address and port, 127.0.0.1:7411",
+      CONFIG_TEXT_ADDRESS },
+    { "api_key", CONFIG_TEXT, GLOBAL(api_key), 0, 0, "clients must send it", CONFIG_TEXT_KEY },
+    { "api_key_file", CONFIG_TEXT, GLOBAL(api_key_file), 0, 0, "a file that holds it",
+      CONFIG_TEXT_PATH },
+    { "admin_key", CONFIG_TEXT, GLOBAL(admin_key), 0, 0,
+      "needed to load, unload, add and remove models", CONFIG_TEXT_KEY },
+    { "admin_key_file", CONFIG_TEXT, GLOBAL(admin_key_file), 0, 0, "a file that holds it",
+      CONFIG_TEXT_PATH },
+    { "tenants", CONFIG_TEXTS, offsetof(struct config, tenants), offsetof(struct config, n_tenants),
+      0, CONFIG_TENANTS, "more API keys, NAME=KEY each: no KV block is shared between names",
+      CONFIG_TEXT_TENANT },
+    { "keyless", CONFIG_BOOL, GLOBAL(is_keyless), 0, 0,
+      "a reload may take the last API key, or the admin key, away; false: it is refused" },
+    { "model_dirs", CONFIG_TEXTS, offsetof(struct config, model_dirs),
+      offsetof(struct config, n_model_dirs), 0, CONFIG_MODEL_DIRS,
+      "directories that POST /models/load may take models from, by their path; absent: none",
+      CONFIG_TEXT_PATH },
+    { "proxies", CONFIG_TEXTS, offsetof(struct config, proxies), offsetof(struct config, n_proxies),
+      0, CONFIG_PROXIES,
+      "trusted reverse proxies, ADDRESS or ADDRESS/BITS: their X-Forwarded-For names the client",
+      CONFIG_TEXT_WORD },
+    { "cors_origin", CONFIG_TEXT, GLOBAL(cors_origin), 0, 0,
+      "origin of web pages that may call, * for all; absent: the server's own",
+      CONFIG_TEXT_ORIGIN },
+    { "tls_cert", CONFIG_TEXT, GLOBAL(tls_cert), 0, 0,
+      "certificate file, PEM: clients then call https", CONFIG_TEXT_PATH },
+    { "tls_key", CONFIG_TEXT, GLOBAL(tls_key), 0, 0, "private key file, PEM", CONFIG_TEXT_PATH },
+    { "bus_listen", CONFIG_TEXT, GLOBAL(bus_listen), 0, 0,
+      "address and port for gateways on other machines; absent: none may connect",
+      CONFIG_TEXT_ADDRESS },
+    { "nodes", CONFIG_TEXTS, offsetof(struct config, nodes), offsetof(struct config, n_nodes), 0,
+      CONFIG_NODES,
+      "this process is a gateway: its nodes, HOST:PORT or HOST:PORT=ENGINES (1) of each",
+      CONFIG_TEXT_WORD },
+    { "bus_cert", CONFIG_TEXT, GLOBAL(bus_cert), 0, 0,
+      "certificate file between gateways and nodes, PEM; without it the bus stays on loopback",
+      CONFIG_TEXT_PATH },
+    { "bus_key", CONFIG_TEXT, GLOBAL(bus_key), 0, 0, "its private key file, PEM",
+      CONFIG_TEXT_PATH },
+    { "bus_ca", CONFIG_TEXT, GLOBAL(bus_ca), 0, 0,
+      "certificate file of the cluster's own authority, PEM: it alone is trusted on the bus",
+      CONFIG_TEXT_PATH },
+    { "bus_names", CONFIG_TEXTS, offsetof(struct config, bus_names),
+      offsetof(struct config, n_bus_names), 0, CONFIG_BUS_NAMES,
+      "names in the certificates of gateways that may connect", CONFIG_TEXT_WORD },
+    { "preset", CONFIG_TEXT, GLOBAL(preset), 0, 0,
+      "a row of policies: default, seallm, muxserve, aladdin, scls, uellm, fcfs, rr, temporal, "
+      "mlfq, sls, ils-reserve, ils-fastgen, so, pm, ab, lb, fifo, slo-dbs, odbs, s3, jsq, p2c",
+      CONFIG_TEXT_WORD },
+    { "policy", CONFIG_TEXT, GLOBAL(policy), 0, 0,
+      "engine scheduler: value, db-share, db-turn, db-literal, db-exact, adbs, mux-rr, mux-fcfs, "
+      "mlfq, "
+      "rr, "
+      "fcfs, temporal, scls-cb, ils-reserve, ils-fastgen, sls, cohort",
+      CONFIG_TEXT_WORD },
+    { "thresholds", CONFIG_TEXTS, offsetof(struct config, thresholds),
+      offsetof(struct config, n_thresholds), 0, CONFIG_THRESHOLDS,
+      "of the scheduler, name=value, as docs/POLICIES.md lists them", CONFIG_TEXT_WORD },
+    { "router", CONFIG_TEXT, GLOBAL(router), 0, 0,
+      "request to engine: least, jsq, rr, random, p2c, token-jsq, static, least-finish, best-fit; "
+      "batches: so, pm, ab, lb, scls, fifo, slo-odbs, slo-dbs, odbs, slo-dp, s3",
+      CONFIG_TEXT_WORD },
+    { "router_thresholds", CONFIG_TEXTS, offsetof(struct config, router_thresholds),
+      offsetof(struct config, n_router_thresholds), 0, CONFIG_ROUTER_THRESHOLDS,
+      "of the router, name=value, as docs/POLICIES.md lists them", CONFIG_TEXT_WORD },
+    { "predictor", CONFIG_TEXT, GLOBAL(predictor), 0, 0,
+      "output lengths: conditional, mean, quantile:0.9, bucket:2048, none", CONFIG_TEXT_WORD },
+    { "kv", CONFIG_TEXT, GLOBAL(kv), 0, 0,
+      "KV pool: merged (blocks of all layers), head-wise (a unit for each head of each layer), "
+      "private (a part for each model); absent: the preset's",
+      CONFIG_TEXT_WORD },
+    { "kv_type", CONFIG_TEXT, GLOBAL(kv_type), 0, 0,
+      "type of cached keys and values: f16, f32, q8_0 (half of f16)", CONFIG_TEXT_WORD },
+    { "log_level", CONFIG_TEXT, GLOBAL(log_level), 0, 0, "debug, info, warn, error",
+      CONFIG_TEXT_WORD },
+    { "log_json", CONFIG_BOOL, GLOBAL(log_json), 0, 0, "log lines as JSON" },
+    { "log_engine", CONFIG_TEXT, GLOBAL(log_engine), 0, 0,
+      "file for each engine's log, for shoal replay: holds prompts and answers", CONFIG_TEXT_PATH },
+    { "log_engine_bytes", CONFIG_BYTES, GLOBAL(log_engine_bytes), 1 << 16, TIB,
+      "that log and the trace end at this size" },
+    { "trace", CONFIG_TEXT, GLOBAL(trace), 0, 0,
+      "file for a Chrome trace of what each lane computed when", CONFIG_TEXT_PATH },
+    { "devices", CONFIG_TEXTS, offsetof(struct config, devices), offsetof(struct config, n_devices),
+      0, LIMIT_DEVICES, "one engine per device: cpu (all cores that the process may use), cpu:0-1",
+      CONFIG_TEXT_WORD },
+    { "planner", CONFIG_TEXT, GLOBAL(planner), 0, 0,
+      "who says which cores a model gets where devices does not: default, seallm, muxserve, "
+      "alpaserve, morphling, even, machine, greedy; none: one engine for all",
+      CONFIG_TEXT_WORD },
+    { "placement", CONFIG_TEXT, GLOBAL(placement), 0, 0,
+      "a file of shoal plan --out: engines as it says, in the place of devices and planner",
+      CONFIG_TEXT_PATH },
+    { "partial", CONFIG_BOOL, GLOBAL(is_partial), 0, 0,
+      "start also when a model to be loaded at start has more bytes than an engine" },
+    { "lanes", CONFIG_TEXTS, offsetof(struct config, lanes), offsetof(struct config, n_lanes), 0,
+      LIMIT_LANES - 1,
+      "shares of an engine's cores that compute side by side, such as 1 1; absent: the policy's",
+      CONFIG_TEXT_WORD },
+    { "memory", CONFIG_BYTES, GLOBAL(memory_bytes), 0, 1024 * TIB,
+      "bytes of each engine for weights, activations and KV (of all, where a planner places); 0: a "
+      "fair part of 70% of the machine's or its container's, or of what the rest leaves of it" },
+    { "kv_bytes", CONFIG_BYTES, GLOBAL(kv_bytes), 0, 1024 * TIB,
+      "at most so many of them for KV; 0: what weights leave" },
+    { "swap_bytes", CONFIG_BYTES, GLOBAL(swap_bytes), 0, 1024 * TIB,
+      "host memory of each engine for the KV of requests that give way; 0: they compute again" },
+    { "max_requests", CONFIG_COUNT, GLOBAL(n_requests_max), 1, 1 << 19,
+      "requests admitted at once, shared fairly between tenants; more are answered 429" },
+    { "max_batch", CONFIG_COUNT, GLOBAL(n_batch_max), 1, LIMIT_BATCH_ITEMS,
+      "requests computed together" },
+    { "max_batch_tokens", CONFIG_COUNT, GLOBAL(n_batch_tokens_max), 16, LIMIT_BATCH_TOKENS,
+      "tokens computed together" },
+    { "chunk_tokens", CONFIG_COUNT, GLOBAL(chunk_tokens), 0, LIMIT_BATCH_TOKENS,
+      "prompts are computed in chunks; 0: whole" },
+    { "http_memory", CONFIG_BYTES, GLOBAL(http_bytes), 0, TIB,
+      "bytes of requests and answers, of all clients, shared fairly between them; 0: an eighth of "
+      "the machine's or its container's, at most 1GiB" },
+    { "max_connections", CONFIG_COUNT, GLOBAL(n_connections_max), 1, 1 << 20, "open connections" },
+    { "max_body", CONFIG_BYTES, GLOBAL(body_bytes_max), 1024, INT64_C(1) << 30,
+      "bytes of a request's body, at most a quarter of http_memory" },
+    { "body_timeout", CONFIG_DURATION, GLOBAL(body_ns_max), TIME_NS_PER_S, DAY,
+      "how long a request's body may take to arrive" },
+    { "drain", CONFIG_DURATION, GLOBAL(drain_ns), 0, DAY,
+      "how long admitted requests may take after SIGTERM" },
+    { "stall", CONFIG_DURATION, GLOBAL(stall_ns), TIME_NS_PER_S, DAY,
+      "an engine with work and no step for so long fails /health" },
+    { "hold", CONFIG_DURATION, GLOBAL(hold_ns), 0, DAY,
+      "how long a request waits for its model to load, or for memory that other models have" },
+    { "max_held", CONFIG_COUNT, GLOBAL(n_held_max), 1, 1 << 19,
+      "requests that may wait for one model to load before any engine has had them" },
+    { "keep_alive", CONFIG_DURATION, GLOBAL(keep_alive_ns), -DAY, 365 * DAY,
+      "idle time before a model leaves; negative: stays" },
+    { "profile", CONFIG_DURATION, GLOBAL(profile_ns), 0, 60 * TIME_NS_PER_S,
+      "time for the micro-profile of a loaded model" },
+    { "steady", CONFIG_COUNT, GLOBAL(steady), 0, 100000,
+      "a batch takes at least so many percent of its profile's time, to measure on a machine of "
+      "unsteady speed; 0: off" },
+    { "prefix_cache", CONFIG_BOOL, GLOBAL(has_prefix_cache), 0, 0,
+      "reuse the KV of equal prompt beginnings" },
+    { "strict", CONFIG_BOOL, GLOBAL(is_strict), 0, 0, "refuse unknown request fields" },
+    { "default_chat_template", CONFIG_TEXT, GLOBAL(default_chat_template), 0, 0,
+      "chat template of models that have none: a file, a template's text, or chatml; absent: they "
+      "refuse chats",
+      CONFIG_TEXT_TEMPLATE },
+    { "template_time", CONFIG_TEXT, GLOBAL(template_time), 0, 0,
+      "date and time that chat templates see, such as 2026-01-31T12:30:00; absent: the local time",
+      CONFIG_TEXT_WORD },
+    { "slo.ttft_ms", CONFIG_COUNT, GLOBAL(ttft_ms), 0, INT32_MAX,
+      "target: time to the first token" },
+    { "slo.tpot_ms", CONFIG_COUNT, GLOBAL(tpot_ms), 0, LIMIT_TPOT_MS,
+      "target: time per further token" },
+    { "slo.e2e_ms", CONFIG_COUNT, GLOBAL(e2e_ms), 0, INT32_MAX, "target: whole answer" },
+};
+
+static const struct config_key model_keys[] = {
+    { "path", CONFIG_TEXT, MODEL(path), 0, 0, "a GGUF file or a Hugging Face directory",
+      CONFIG_TEXT_PATH },
+    { "profile", CONFIG_TEXT, MODEL(profile), 0, 0,
+      "a file of shoal profile; absent: measured when it is loaded", CONFIG_TEXT_PATH },
+    { "chat_template", CONFIG_TEXT, MODEL(chat_template), 0, 0,
+      "a file, a template's text, chatml, or the name of one of the model's templates; absent: the "
+      "model's own",
+      CONFIG_TEXT_TEMPLATE },
+    { "aliases", CONFIG_TEXTS, offsetof(struct config_model, aliases),
+      offsetof(struct config_model, n_aliases), 0, CONFIG_ALIASES,
+      "other names that clients may use", CONFIG_TEXT_NAME },
+    { "ctx", CONFIG_COUNT, MODEL(n_context), 0, LIMIT_CONTEXT,
+      "tokens of prompt and answer, at most what the model was trained for; 0: that many" },
+    { "priority", CONFIG_COUNT, MODEL(priority), -32768, 32767,
+      "of its requests; lower runs first" },
+    { "slo.ttft_ms", CONFIG_COUNT, MODEL(ttft_ms), 0, INT32_MAX,
+      "target: time to the first token" },
+    { "slo.tpot_ms", CONFIG_COUNT, MODEL(tpot_ms), 0, LIMIT_TPOT_MS,
+      "target: time per further token" },
+    { "slo.e2e_ms", CONFIG_COUNT, MODEL(e2e_ms), 0, INT32_MAX, "target: whole answer" },
+    { "kv_type", CONFIG_TEXT, MODEL(kv_type), 0, 0,
+      "type of its cached keys and values; absent: the global one", CONFIG_TEXT_WORD },
+    { "kv.min", CONFIG_BYTES, MODEL(kv_bytes_min), 0, 1024 * TIB,
+      "bytes of the pool that are always its own" },
+    { "kv.max", CONFIG_BYTES, MODEL(kv_bytes_max), 0, 1024 * TIB,
+      "bytes of the pool that it may use; 0: all" },
+    { "rate", CONFIG_NUMBER, MODEL(rate_per_s), 0, 1000000,
+      "requests a second that the planner expects; said of none: equal ones that keep the machine "
+      "half busy" },
+    { "prompt_tokens", CONFIG_COUNT, MODEL(n_prompt), 0, LIMIT_CONTEXT,
+      "mean length of a prompt that the planner expects; 0: 256" },
+    { "output_tokens", CONFIG_COUNT, MODEL(n_output), 0, LIMIT_CONTEXT,
+      "mean length of an answer that the planner expects; 0: 256" },
+    { "keep_alive", CONFIG_DURATION, MODEL(keep_alive_ns), -DAY, 365 * DAY,
+      "idle time before it leaves; negative: stays" },
+    { "pinned", CONFIG_BOOL, MODEL(is_pinned), 0, 0,
+      "never evicted, but for an answer that has begun and can have its memory from nobody else" },
+    { "preload", CONFIG_BOOL, MODEL(is_preloaded), 0, 0,
+      "loaded at start, not by the first request" },
+    { "devices", CONFIG_TEXTS, offsetof(struct config_model, devices),
+      offsetof(struct config_model, n_devices), 0, LIMIT_DEVICES,
+      "engines that may serve it; absent: all", CONFIG_TEXT_WORD },
+};
+
+const struct config_key *config_table_globals(int *n)
+{
+    *n = (int)COUNT_OF(global_keys);
+    return global_keys;
+}
+
+const struct config_key *config_table_models(int *n)
+{
+    *n = (int)COUNT_OF(model_keys);
+    return model_keys;
+}
+
+/* Replaces ${env.NAME} by the environment's value. */
+static enum status expand(const char *value, struct str *out, struct fault *fault)
+{
+    for (const char *at = value; *at;) {
+        if (strncmp(at, "${env.", 6) != 0) {
+            str_add_char(out, *at++);
+            continue;
+        }
+        const char *end = strchr(at, '}');
+        if (!end)
+            return fault_set(fault, STATUS_BAD_INPUT, "%.140s has no closing }", at);
+        char name[128];
+        size_t n = (size_t)(end - at) - 6;
+        if (n == 0 || n >= sizeof name)
+            return fault_set(fault, STATUS_BAD_INPUT, "the name in %.140s is empty or too long",
+                             at);
+        memcpy(name, at + 6, n);
+        name[n] = '\0';
+        if (!getenv(name))
+            return fault_set(fault, STATUS_BAD_INPUT, "the environment has no %s", name);
+        str_add_text(out, getenv(name));
+        at = end + 1;
+    }
+    return STATUS_OK;
+}
+
+static enum status assign_number(int64_t *out, const struct config_key *key, const char *text,
+                                 struct fault *fault)
+{
+    static const char *const expected[] = { [CONFIG_COUNT] = "a whole number",
+                                            [CONFIG_BYTES] = "bytes such as 512MiB",
+                                            [CONFIG_DURATION] = "a duration such as 30s" };
+    static const char *const units[] = {
+        [CONFIG_COUNT] = "", [CONFIG_BYTES] = " bytes", [CONFIG_DURATION] = " seconds"
+    };
+    int64_t value = 0;
+    bool is_number = key->type == CONFIG_COUNT   ? parse_i64(text, &value)
+                     : key->type == CONFIG_BYTES ? parse_bytes(text, &value)
+                                                 : parse_duration_ns(text, &value);
+    if (!is_number)
+        return fault_set(fault, STATUS_BAD_INPUT, "%s is \"%.60s\", expected %s", key->name, text,
+                         expected[key->type]);
+    double one = key->type == CONFIG_DURATION ? (double)TIME_NS_PER_S : 1;
+    if (value < key->min || value > key->max)
+        return fault_set(fault, STATUS_BAD_INPUT, "%s is %.60s, expected %.16g to %.16g%s",
+                         key->name, text, (double)key->min / one, (double)key->max / one,
+                         units[key->type]);
+    *out = value;
+    return STATUS_OK;
+}
+
+static enum status assign_f64(double *out, const struct config_key *key, const char *text,
+                              struct fault *fault)
+{
+    double value = 0;
+    if (!parse_f64(text, &value) || !(value >= (double)key->min && value <= (double)key->max))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "%s is \"%.60s\", expected a number from %lld to %lld", key->name, text,
+                         (long long)key->min, (long long)key->max);
+    *out = value;
+    return STATUS_OK;
+}
+
+static enum status assign_bool(bool *out, const struct config_key *key, const char *text,
+                               struct fault *fault)
+{
+    if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
+        return fault_set(fault, STATUS_BAD_INPUT, "%s is \"%.60s\", expected true or false",
+                         key->name, text);
+    *out = strcmp(text, "true") == 0;
+    return STATUS_OK;
+}
+
+enum status config_table_assign(struct pile *pile, void *base, const struct config_key *key,
+                                const char *value, struct fault *fault)
+{
+    unsigned char *at = (unsigned char *)base + key->offset;
+    struct str text;
+    str_init(&text);
+    enum status status = expand(value, &text, fault);
+    const char *v = text.at ? text.at : "";
+    bool is_text = key->type == CONFIG_TEXT || key->type == CONFIG_TEXTS;
+    if (status == STATUS_OK && is_text)
+        status = config_text_check(key->text, key->name, view_of(v, text.n), fault);
+    if (status == STATUS_OK && key->type == CONFIG_TEXT) {
+        *(const char **)(void *)at = pile_text(pile, v, text.n);
+    } else if (status == STATUS_OK && key->type == CONFIG_TEXTS) {
+        int *n = (int *)(void *)((unsigned char *)base + key->n_offset);
+        if (*n >= key->max)
+            status = fault_set(fault, STATUS_TOO_LARGE, "%s has more than %d entries", key->name,
+                               (int)key->max);
+        else
+            ((const char **)(void *)at)[(*n)++] = pile_text(pile, v, text.n);
+    } else if (status == STATUS_OK && key->type == CONFIG_BOOL) {
+        status = assign_bool((bool *)at, key, v, fault);
+    } else if (status == STATUS_OK && key->type == CONFIG_NUMBER) {
+        status = assign_f64((double *)(void *)at, key, v, fault);
+    } else if (status == STATUS_OK) {
+        status = assign_number((int64_t *)(void *)at, key, v, fault);
+    }
+    str_free(&text);
+    return status;
+}

@@ -1,0 +1,448 @@
+/* The claims of MuxServe about placement and about resources: nineteen models on four nodes of
+ * eight A100, sixteen of ChatLMSYS, and small clusters. Spatial partitioning is placed by hand, as
+ * in the paper; MuxServe and temporal multiplexing by MuxServe's planner. */
+#include "papers/sweep.h"
+
+#include "base/num.h"
+
+#define ALONE(tp, service) "  - {count: 1, tp: " tp ", services: [" service "]}\n"
+static const char spatial_engines[] = ALONE("1", "power01-7b") ALONE("1", "power02-7b")
+    ALONE("1", "power03-7b") ALONE("1", "power04-7b") ALONE("1", "power05-7b")
+        ALONE("1", "power06-7b") ALONE("1", "power07-7b") ALONE("1", "power08-7b")
+            ALONE("1", "power09-7b") ALONE("1", "power10-7b") ALONE("1", "power11-7b")
+                ALONE("1", "power12-7b") ALONE("1", "power13-13b") ALONE("1", "power14-13b")
+                    ALONE("1", "power15-13b") ALONE("1", "power16-13b") ALONE("4", "power17-30b")
+                        ALONE("4", "power18-30b") ALONE("8", "power19-65b");
+static const char spatial_chat_engines[] = ALONE("1", "chat01-13b") ALONE("2", "chat02-13b")
+    ALONE("1", "chat03-13b") ALONE("2", "chat04-13b") ALONE("2", "chat05-13b")
+        ALONE("2", "chat06-13b") ALONE("1", "chat07-7b") ALONE("1", "chat08-7b")
+            ALONE("1", "chat09-7b") ALONE("1", "chat10-7b") ALONE("2", "chat11-30b")
+                ALONE("2", "chat12-30b") ALONE("2", "chat13-30b") ALONE("4", "chat14-65b")
+                    ALONE("4", "chat15-65b") ALONE("4", "chat16-65b");
+static const struct papers_system spatial = { "spatial", "fcfs", "", spatial_engines, NULL },
+                                  spatial_chats = { "spatial", "fcfs", "", spatial_chat_engines,
+                                                    NULL },
+                                  temporal = { "temporal", "temporal", "lanes: 1\n", NULL,
+                                               "muxserve" },
+                                  mux = { "muxserve", "adbs", "", NULL, "muxserve" },
+                                  greedy = { "greedy", "adbs", "", NULL, "greedy" },
+                                  ours = { "default", "default", "", NULL, "default" };
+
+/* ---- Throughput. ---- */
+
+/* Returns sum(rate X) / sum(rate), the paper's aggregated throughput, as a mean over seeds. */
+static double weighted(const struct papers *repro, const struct papers_sweep *sweep,
+                       const struct papers_system *system, int i)
+{
+    char key[PAPERS_KEY_MAX];
+    double sum = 0;
+    papers_sweep_key(sweep, system, i, key);
+    for (int seed = 0; seed < papers_n_seeds(repro); seed++) {
+        const struct scenario_case *c = papers_case(repro, key, seed);
+        sum += metrics_score_weighted(c->scores, c->set.n_services);
+    }
+    return sum / papers_n_seeds(repro);
+}
+
+static double requests(const struct score *score)
+{
+    return score->served_per_s;
+}
+static double least_served(const struct score *score)
+{
+    return score->served_fraction;
+}
+static double ttft_p99(const struct score *score)
+{
+    return score->ttft_s.p99;
+}
+static double tpot_p99(const struct score *score)
+{
+    return score->tpot_s.p99;
+}
+
+static void show_throughput(struct papers *repro, const struct papers_sweep *sweep,
+                            const struct papers_system *const *all, size_t n)
+{
+    for (size_t s = 0; s < n; s++) {
+        struct str text;
+        str_init(&text);
+        for (int i = 0; i < sweep->n; i++) {
+            str_printf(&text, "%s%g: ", i > 0 ? ", " : "", sweep->at[i]);
+            if (papers_sweep_has(repro, sweep, all[s], i))
+                str_printf(&text, "%.3g (%.3g, %.0f%%)", weighted(repro, sweep, all[s], i),
+                           papers_sweep_mean(repro, sweep, all[s], i, requests),
+                           100 * papers_sweep_mean(repro, sweep, all[s], i, least_served));
+            else
+                str_add_text(&text, "not placed");
+        }
+        papers_note(repro, all[s]->key, "weighted (plain), least served", "%s", text.at);
+        str_free(&text);
+    }
+}
+
+/* Returns the most by which `better` serves more than `worse`, and whether it never serves less
+ * than 99%. */
+static bool serves_more(const struct papers *repro, const struct papers_sweep *sweep,
+                        const struct papers_system *better, const struct papers_system *worse,
+                        double *most)
+{
+    bool is_never_less = true;
+    *most = 0;
+    for (int i = 0; i < sweep->n; i++) {
+        if (!papers_sweep_has(repro, sweep, better, i) || !papers_sweep_has(repro, sweep, worse, i))
+            continue;
+        double a = weighted(repro, sweep, better, i), b = weighted(repro, sweep, worse, i);
+        double ratio = b > 0 ? a / b : 1;
+        *most = ratio > *most ? ratio : *most;
+        is_never_less &= ratio > 0.99;
+    }
+    return is_never_less && *most > 0;
+}
+
+static void judge_throughput(struct papers *repro, const struct papers_sweep *sweep,
+                             const struct papers_system *better, const struct papers_system *worse,
+                             const char *what, const char *paper)
+{
+    double most;
+    bool is_more = serves_more(repro, sweep, better, worse, &most);
+    papers_judge(repro, is_more && most > 1.02, what, paper, "%s, up to %.2fx",
+                 is_more ? "never less" : "less somewhere", most);
+}
+
+static void differs_in_setting(struct papers *repro)
+{
+    papers_differs(repro, "requests that the window leaves unfinished are not served; a planner "
+                          "sees 2,000 requests of another seed");
+    papers_differs(repro,
+                   "times and slowdowns of lanes are fits of the authors' tables, without the "
+                   "host time of 2023: at the paper's rates nearly all is served by everyone");
+    papers_differs(repro, "a mean weighted by rate hides who starves: the plain sum and the least "
+                          "served model stand beside it");
+}
+
+/* ---- Figures 5 and 11: nineteen models. ---- */
+
+static int four_nodes(const struct papers_sweep *sweep, double at)
+{
+    (void)sweep;
+    (void)at;
+    return 4;
+}
+
+static void of_power(const struct papers_sweep *sweep, double at, struct str *yaml)
+{
+    str_printf(yaml,
+               "workload: \"power19:alpha=%g\"\nrate_scale: %g\npredictor: mean\nslo: muxserve:8\n"
+               "until: %ds\n",
+               sweep->rate, at, sweep->duration_s);
+}
+
+static struct papers_sweep power_sweep(const struct papers *repro, double alpha, const char *word)
+{
+    struct papers_sweep sweep = { .word = word,
+                                  .at = { 1, 1.5, 2, 2.5 },
+                                  .n = 4,
+                                  .duration_s = 240,
+                                  .setting = of_power,
+                                  .device = "a100",
+                                  .n_nodes = four_nodes,
+                                  .rate = alpha };
+    if (papers_is_quick(repro)) {
+        sweep.at[1] = 2.5;
+        sweep.n = 2;
+        sweep.duration_s = 60;
+    }
+    return sweep;
+}
+
+static enum status fig5(struct papers *repro, struct fault *fault)
+{
+    static const struct papers_system *const all[] = { &spatial, &temporal, &mux, &ours };
+    static const struct {
+        double alpha;
+        const char *word, *name;
+    } rows[] = { { 0.7, "a0.7-x", "alpha 0.7" },
+                 { 0.9, "a0.9-x", "alpha 0.9" },
+                 { 1.3, "a1.3-x", "alpha 1.3" },
+                 { 1.7, "a1.7-x", "alpha 1.7" },
+                 { 2.1, "a2.1-x", "alpha 2.1" } };
+    for (size_t r = 0; r < COUNT_OF(rows); r++) {
+        const struct papers_sweep sweep = power_sweep(repro, rows[r].alpha, rows[r].word);
+        if (papers_is_quick(repro) && r != 1 && r != 4)
+            continue;
+        enum status status = papers_sweep_run(repro, &sweep, all, COUNT_OF(all), fault);
+        if (status != STATUS_OK)
+            return status;
+        papers_note(repro, rows[r].name, "-", "by scale of the rates 20 k^-alpha:");
+        show_throughput(repro, &sweep, all, COUNT_OF(all));
+        papers_sweep_show(repro, &sweep, all, COUNT_OF(all),
+                          (struct papers_shown){ papers_attained, 100, "% within 8 times solo" });
+        judge_throughput(repro, &sweep, &mux, &spatial, "MuxServe serves more than spatial",
+                         "up to 1.8x");
+        judge_throughput(repro, &sweep, &mux, &temporal, "MuxServe serves more than temporal",
+                         "up to 1.8x");
+        papers_sweep_judge(repro, &sweep,
+                           (struct papers_duel){ &mux, &spatial, papers_attained, true },
+                           "attainment over spatial", "up to 2.9x within 99%");
+        papers_sweep_judge(repro, &sweep,
+                           (struct papers_duel){ &mux, &temporal, papers_attained, true },
+                           "attainment over temporal", "higher");
+        papers_sweep_judge(repro, &sweep, (struct papers_duel){ &ours, &mux, papers_nl, false },
+                           "NL, our default : MuxServe", "-");
+    }
+    differs_in_setting(repro);
+    return STATUS_OK;
+}
+
+static enum status fig11(struct papers *repro, struct fault *fault)
+{
+    static const struct papers_system *const all[] = { &spatial, &temporal, &mux };
+    const struct papers_sweep sweep = power_sweep(repro, 0.9, "x");
+    static const struct {
+        papers_figure *figure;
+        const char *name, *over_spatial, *over_temporal;
+    } rows[] = {
+        { papers_p99, "p99 latency, s", "p99, MuxServe : spatial", "p99, MuxServe : temporal" },
+        { ttft_p99, "p99 TTFT, s", "TTFT, MuxServe : spatial", "TTFT, MuxServe : temporal" },
+        { tpot_p99, "p99 TPOT, s", "TPOT, MuxServe : spatial", "TPOT, MuxServe : temporal" },
+    };
+    enum status status = papers_sweep_run(repro, &sweep, all, COUNT_OF(all), fault);
+    if (status != STATUS_OK)
+        return status;
+    for (size_t r = 0; r < COUNT_OF(rows); r++) {
+        papers_sweep_show(repro, &sweep, all, COUNT_OF(all),
+                          (struct papers_shown){ rows[r].figure, 1, rows[r].name });
+        if (r < 2)
+            papers_sweep_judge(repro, &sweep,
+                               (struct papers_duel){ &mux, &spatial, rows[r].figure, false },
+                               rows[r].over_spatial, "lower");
+        else
+            papers_sweep_judge(repro, &sweep,
+                               (struct papers_duel){ &spatial, &mux, rows[r].figure, false },
+                               "TPOT, spatial : MuxServe", "slightly lower");
+        papers_sweep_judge(repro, &sweep,
+                           (struct papers_duel){ &mux, &temporal, rows[r].figure, false },
+                           rows[r].over_temporal, "lower");
+    }
+    differs_in_setting(repro);
+    papers_differs(repro, "alpha 0.9");
+    return STATUS_OK;
+}
+
+/* ---- Figure 6: how unequal the rates are. ---- */
+
+static enum status fig6(struct papers *repro, struct fault *fault)
+{
+    static const double alphas[] = { 0.7, 0.9, 1.3, 1.7, 2.1 };
+    static const char *const names[] = { "alpha 0.7", "alpha 0.9", "alpha 1.3", "alpha 1.7",
+                                         "alpha 2.1" };
+    double share[COUNT_OF(alphas)];
+    for (size_t a = 0; a < COUNT_OF(alphas); a++) {
+        char key[PAPERS_KEY_MAX];
+        const struct papers_sweep sweep = { .word = "alpha",
+                                            .at = { alphas[a] },
+                                            .n = 1,
+                                            .duration_s = 60,
+                                            .setting = of_power,
+                                            .device = "a100",
+                                            .n_nodes = four_nodes,
+                                            .rate = alphas[a] };
+        static const struct papers_system *const one[] = { &spatial };
+        double rates[LIMIT_SERVICES], top = 0, all = 0;
+        enum status status = papers_sweep_run(repro, &sweep, one, 1, fault);
+        if (status != STATUS_OK)
+            return status;
+        papers_sweep_key(&sweep, &spatial, 0, key);
+        const struct scenario_case *c = papers_case(repro, key, 0);
+        for (int32_t i = 0; i < c->set.n_services; i++) {
+            rates[i] = c->scores[i].offered_per_s;
+            all += rates[i];
+        }
+        for (int k = 0; k < 4; k++) { /* four of nineteen are 21% */
+            int32_t most = 0;
+            for (int32_t i = 1; i < c->set.n_services; i++)
+                most = rates[i] > rates[most] ? i : most;
+            top += rates[most];
+            rates[most] = 0;
+        }
+        share[a] = top / all;
+        papers_note(repro, names[a], "-", "four of nineteen models get %.0f%% of the requests",
+                    100 * share[a]);
+    }
+    papers_judge(repro, share[1] > 0.45 && share[1] < 0.6, "at 0.9 a fifth of the models gets",
+                 "50%", "%.0f%%", 100 * share[1]);
+    papers_judge(repro, share[4] > 0.85 && share[4] < 0.95, "at 2.1 a fifth of the models gets",
+                 "90%", "%.0f%%", 100 * share[4]);
+    papers_differs(repro,
+                   "counted from the requests of one minute; four of nineteen models are 21%");
+    return STATUS_OK;
+}
+
+/* ---- Figure 7: ChatLMSYS. ---- */
+
+static void of_chats(const struct papers_sweep *sweep, double at, struct str *yaml)
+{
+    str_printf(yaml,
+               "workload: \"chatlmsys16:rate=%g\"\npredictor: mean\nslo: muxserve:8\nuntil: %ds\n",
+               16 * at, sweep->duration_s);
+}
+
+static enum status fig7(struct papers *repro, struct fault *fault)
+{
+    static const struct papers_system *const all[] = { &spatial_chats, &temporal, &mux, &ours };
+    struct papers_sweep sweep = { .word = "mean-rate",
+                                  .at = { 3, 4.8, 7.1, 9.5, 11.9 },
+                                  .n = 5,
+                                  .duration_s = 240,
+                                  .setting = of_chats,
+                                  .device = "a100",
+                                  .n_nodes = four_nodes };
+    if (papers_is_quick(repro)) {
+        sweep.at[1] = 9.5;
+        sweep.n = 2;
+        sweep.duration_s = 60;
+    }
+    enum status status = papers_sweep_run(repro, &sweep, all, COUNT_OF(all), fault);
+    if (status != STATUS_OK)
+        return status;
+    show_throughput(repro, &sweep, all, COUNT_OF(all));
+    papers_sweep_show(repro, &sweep, all, COUNT_OF(all),
+                      (struct papers_shown){ papers_attained, 100, "% within 8 times solo" });
+    judge_throughput(repro, &sweep, &mux, &spatial_chats, "MuxServe serves more than spatial",
+                     "up to 1.38x");
+    judge_throughput(repro, &sweep, &mux, &temporal, "MuxServe serves more than temporal",
+                     "up to 1.46x");
+    papers_sweep_judge(repro, &sweep,
+                       (struct papers_duel){ &mux, &spatial_chats, papers_attained, true },
+                       "attainment over spatial", "higher at every rate");
+    papers_sweep_judge(repro, &sweep,
+                       (struct papers_duel){ &mux, &temporal, papers_attained, true },
+                       "attainment over temporal", "higher at every rate");
+    papers_sweep_judge(repro, &sweep, (struct papers_duel){ &ours, &mux, papers_attained, true },
+                       "attainment, our default over MuxServe", "-");
+    differs_in_setting(repro);
+    return STATUS_OK;
+}
+
+/* ---- Figures 8 and 10: small clusters. ---- */
+
+static void add_model(struct str *yaml, const char *model, const char *name, double rate)
+{
+    str_printf(yaml, "  - \"sharegpt:rate=%g,service=%s,model=%s\"\n", rate, name, model);
+}
+
+/* Half of the models are popular and get more than 70% of the requests. */
+static void of_small(const struct papers_sweep *sweep, double at, struct str *yaml)
+{
+    bool is_large = sweep->rate == 16;
+    str_add_text(yaml, "workload:\n");
+    add_model(yaml, "llama-7b", "a", is_large ? 12 : 14);
+    add_model(yaml, "llama-7b", "b", is_large ? 10 : 14);
+    add_model(yaml, "llama-7b", "c", is_large ? 3 : 5);
+    if (is_large) {
+        add_model(yaml, "llama-13b", "d", 8);
+        add_model(yaml, "llama-13b", "e", 2);
+        add_model(yaml, "llama-65b", "g", 1);
+    }
+    add_model(yaml, "llama-30b", "f", is_large ? 2 : 3);
+    str_printf(yaml, "rate_scale: %g\npredictor: mean\nslo: muxserve:8\nuntil: %ds\n", at,
+               sweep->duration_s);
+}
+
+static int one_or_two_nodes(const struct papers_sweep *sweep, double at)
+{
+    (void)at;
+    return (int)sweep->rate / 8;
+}
+
+static enum status fig8(struct papers *repro, struct fault *fault)
+{
+    static const struct papers_system *const all[] = { &mux, &greedy, &ours };
+    static const char *const words[2][2] = {
+        { "8 devices, 4 models: over greedy", "8 devices: NL, our default : MuxServe" },
+        { "16 devices, 7 models: over greedy", "16 devices: NL, our default : MuxServe" },
+    };
+    int seconds = papers_is_quick(repro) ? 60 : 240;
+    for (int i = 0; i < 2; i++) {
+        const struct papers_sweep sweep = { .word = i == 0 ? "8-x" : "16-x",
+                                            .at = { 1, 2, 3 },
+                                            .n = 3,
+                                            .duration_s = seconds,
+                                            .setting = of_small,
+                                            .device = "a100",
+                                            .n_nodes = one_or_two_nodes,
+                                            .rate = i == 0 ? 8 : 16 };
+        enum status status = papers_sweep_run(repro, &sweep, all, COUNT_OF(all), fault);
+        if (status != STATUS_OK)
+            return status;
+        show_throughput(repro, &sweep, all, COUNT_OF(all));
+        judge_throughput(repro, &sweep, &mux, &greedy, words[i][0],
+                         i == 0 ? "about the same" : "1.3x");
+        papers_sweep_judge(repro, &sweep, (struct papers_duel){ &ours, &mux, papers_nl, false },
+                           words[i][1], "-");
+    }
+    differs_in_setting(repro);
+    papers_differs(repro,
+                   "the paper does not name the models: here 7B, 7B, 7B and 30B, or three 7B, "
+                   "two 13B, a 30B and a 65B; scales 1 to 3 of 36 or 38 requests/s");
+    return STATUS_OK;
+}
+
+/* Four models on four devices as one engine. */
+static void of_four(const struct papers_sweep *sweep, double at, struct str *yaml)
+{
+    static const char *const models[] = { "llama-7b", "llama-7b", "llama-13b", "llama-30b" };
+    static const char *const names[] = { "a", "b", "c", "d" };
+    str_add_text(yaml, "workload:\n");
+    for (int k = 0; k < 4; k++)
+        add_model(yaml, models[k], names[k], 20 * num_exp(-at * num_log(k + 1)));
+    str_printf(yaml,
+               "rate_scale: %g\npredictor: mean\nslo: muxserve:8\nuntil: %ds\n"
+               "memory_part: 0.62\n",
+               sweep->rate, sweep->duration_s);
+}
+
+static enum status fig10(struct papers *repro, struct fault *fault)
+{
+    static const char four[] = "  - {count: 1, tp: 4, services: [a, b, c, d]}\n";
+    static const char split[] = "thresholds: [quota_donor=0, quota_lent=1]\n";
+    static const char alone[] = "thresholds: [quota_donor=0, quota_lent=1]\nlanes: 1\n";
+    static const struct papers_system none = { "neither", "adbs", alone, four, NULL },
+                                      compute = { "compute", "adbs", split, four, NULL },
+                                      both = { "compute-and-memory", "adbs", "", four, NULL };
+    static const struct papers_system *const all[] = { &none, &compute, &both };
+    const struct papers_sweep sweep = { .word = "alpha",
+                                        .at = { 0.7, 0.9, 1.3, 1.7, 2.1 },
+                                        .n = 5,
+                                        .duration_s = papers_is_quick(repro) ? 60 : 240,
+                                        .setting = of_four,
+                                        .device = "a100",
+                                        .rate = 1 };
+    enum status status = papers_sweep_run(repro, &sweep, all, COUNT_OF(all), fault);
+    if (status != STATUS_OK)
+        return status;
+    show_throughput(repro, &sweep, all, COUNT_OF(all));
+    papers_sweep_show(repro, &sweep, all, COUNT_OF(all),
+                      (struct papers_shown){ papers_attained, 100, "% within 8 times solo" });
+    judge_throughput(repro, &sweep, &compute, &none, "parts of the device: throughput", "1.7x");
+    judge_throughput(repro, &sweep, &both, &compute, "shared memory: throughput", "1.2x more");
+    papers_sweep_judge(repro, &sweep, (struct papers_duel){ &both, &none, papers_attained, true },
+                       "both: attainment", "3.6x");
+    differs_in_setting(repro);
+    papers_differs(repro, "without shared memory quotas stay where rates and lengths put them and "
+                          "nobody borrows; 62% of the memory, so that the cache is short; rates "
+                          "20 k^-alpha of two 7B, a 13B and a 30B");
+    return STATUS_OK;
+}
+
+const struct papers_claim papers_muxserve_placed[] = {
+    { "muxserve-fig5", "MuxServe, Figure 5", "throughput and attainment of 19 models", fig5 },
+    { "muxserve-fig6", "MuxServe, Figure 6", "how unequal the rates of 19 models are", fig6 },
+    { "muxserve-fig7", "MuxServe, Figure 7", "16 models of ChatLMSYS by mean rate", fig7 },
+    { "muxserve-fig8", "MuxServe, Figure 8", "its placement against greedy", fig8 },
+    { "muxserve-fig10", "MuxServe, Figure 10", "parts of the device, then shared memory", fig10 },
+    { "muxserve-fig11", "MuxServe, Figure 11", "p99 of latency, TTFT and TPOT of 19 models",
+      fig11 },
+    { NULL, NULL, NULL, NULL },
+};

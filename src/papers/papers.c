@@ -1,0 +1,417 @@
+/* shoal repro: the table of claims, and the functions that run them. */
+#include "papers/papers.h"
+
+#include "base/file.h"
+#include "base/json_out.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include "scenario/desk.h"
+#include "scenario/plan.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { TEXT_MAX = 200, SWAPS_MAX = 8 };
+/* Planners see the first half of this many requests, with a seed that no run has. */
+enum { HISTORY = 4000, HISTORY_SEED = 1000 };
+
+struct row {
+    const char *what, *paper;
+    char ours[TEXT_MAX];
+    bool is_judged, holds;
+};
+struct run { /* a key and its seeds */
+    char key[64];
+    struct scenario scenario;
+    struct scenario_case *cases; /* (n_seeds) */
+};
+struct papers {
+    const struct papers_claim *claim;
+    const char *folder, *kv;
+    char swaps[SWAPS_MAX][2][64];
+    int n_swaps;
+    bool is_quick, is_json;
+    int64_t n_seeds;
+    int n_runs, n_rows, n_differs;
+    struct run runs[PAPERS_KEYS_MAX];
+    struct row rows[PAPERS_ROWS_MAX];
+    const char *differs[PAPERS_ROWS_MAX];
+    struct str files[PAPERS_FILES_MAX]; /* paths */
+    int n_files;
+};
+
+static const struct papers_claim *const papers[] = { papers_seallm,   papers_seallm_placed,
+                                                     papers_muxserve, papers_muxserve_placed,
+                                                     papers_aladdin,  papers_scls,
+                                                     papers_uellm };
+
+/* ---- Running. ---- */
+
+const char *papers_swapped(const struct papers *repro, const char *policy)
+{
+    for (int i = 0; i < repro->n_swaps; i++)
+        for (int side = 0; side < 2; side++)
+            if (strcmp(repro->swaps[i][side], policy) == 0)
+                return repro->swaps[i][1 - side];
+    return policy;
+}
+
+/* Writes a run's records and reads them back, so that the judged data is the data on the disk. */
+static enum status through_file(const struct papers *repro, const struct run *run, int seed,
+                                struct fault *fault)
+{
+    struct scenario_case *c = &run->cases[seed];
+    struct str path;
+    str_init(&path);
+    str_printf(&path, "%s/%s-%s-%d.csv", repro->folder, repro->claim->name, run->key, seed + 1);
+    enum status status = metrics_record_save(&c->set, path.at, fault);
+    if (status == STATUS_OK) {
+        metrics_record_set_free(&c->set);
+        memset(&c->set, 0, sizeof(c->set));
+        for (int32_t i = 0; i < c->world.workload.n_services; i++)
+            CHECK(metrics_record_service(&c->set, view_text(c->world.services[i].name)) == i);
+        status = metrics_record_load(&c->set, path.at, fault);
+    }
+    if (status == STATUS_OK) {
+        metrics_record_sort(&c->set);
+        metrics_score(&c->set,
+                      &(struct score_options){ .services = c->world.scores, .rule = c->rule },
+                      c->scores);
+    }
+    str_free(&path);
+    return status;
+}
+
+enum status papers_simulate(struct papers *repro, const char *key, const char *policy,
+                            const char *yaml, struct fault *fault)
+{
+    CHECK(repro->n_runs < PAPERS_KEYS_MAX && papers_case(repro, key, 0) == NULL);
+    struct run *run = &repro->runs[repro->n_runs++];
+    char names[64];
+    snprintf(run->key, sizeof(run->key), "%s", key);
+    snprintf(names, sizeof(names), "%s", papers_swapped(repro, policy));
+    run->cases = mem_take((size_t)repro->n_seeds * sizeof(*run->cases));
+    scenario_init(&run->scenario);
+    enum status status = scenario_parse(&run->scenario, key, yaml, strlen(yaml), fault);
+    char *slash = strchr(names, '/');
+    if (slash != NULL) {
+        *slash = '\0';
+        run->scenario.router = slash + 1;
+    }
+    struct score_rule rule;
+    if (repro->kv != NULL)
+        run->scenario.kv = repro->kv;
+    if (status == STATUS_OK)
+        status = scenario_cases_rule_of(&run->scenario, &rule, fault);
+    for (int i = 0; i < repro->n_seeds; i++)
+        run->cases[i] = (struct scenario_case){ .label = names,
+                                                .seed = (uint64_t)i + 1,
+                                                .rate_scale = run->scenario.rate_scale,
+                                                .rule = rule };
+    if (status == STATUS_OK &&
+        !scenario_cases_run(&run->scenario, run->cases, (size_t)repro->n_seeds)) {
+        for (int i = 0; i < repro->n_seeds && status == STATUS_OK; i++)
+            if (run->cases[i].fault.text[0] != '\0')
+                status =
+                    fault_set(fault, STATUS_BAD_INPUT, "%s: %.180s", key, run->cases[i].fault.text);
+    }
+    for (int i = 0; i < repro->n_seeds && status == STATUS_OK; i++)
+        status = through_file(repro, run, i, fault);
+    run->scenario.router = NULL;
+    return status;
+}
+
+enum status papers_place(struct papers *repro, const struct papers_place_ask *ask,
+                         struct papers_placed *placed, struct str *out, struct fault *fault)
+{
+    const struct place_planner *chosen = place_planner_find(papers_swapped(repro, ask->planner));
+    const struct plan_search search = { .effort = 1 };
+    struct scenario *scenario = mem_take(sizeof(*scenario));
+    struct scenario_desk *desk = mem_take(sizeof(*desk));
+    struct plan_option option;
+    CHECK(chosen != NULL);
+    scenario_init(scenario);
+    enum status status =
+        scenario_parse(scenario, ask->planner, ask->yaml, strlen(ask->yaml), fault);
+    int64_t duration_ns = scenario->duration_ns;
+    const char *preset = scenario->preset;
+    scenario->preset = papers_swapped(repro, ask->policy);
+    scenario->seed = HISTORY_SEED;
+    scenario->duration_ns = 0;
+    scenario->n_requests = repro->is_quick ? HISTORY / 4 : HISTORY;
+    if (status == STATUS_OK)
+        status = scenario_desk_open(desk, scenario, (struct plan_spans){ 0 }, fault);
+    if (status == STATUS_OK) {
+        scenario_desk_plan(desk, chosen, &search, &option);
+        *placed = (struct papers_placed){ .plan_s = option.plan_s,
+                                          .n_placed = option.planned.n_placed,
+                                          .n_services = desk->of.problem.n_services,
+                                          .n_devices = option.planned.n_devices,
+                                          .normalized = option.planned.normalized,
+                                          .attainment = option.planned.attainment };
+        scenario->preset = preset;
+        scenario->seed = scenario->n_requests = 0;
+        scenario->duration_ns = duration_ns;
+        status = scenario_plan(&desk->of, scenario, &option.plan, out, fault);
+    }
+    scenario_desk_close(desk);
+    scenario_close(scenario);
+    mem_give(desk);
+    mem_give(scenario);
+    return status;
+}
+
+enum status papers_file(struct papers *repro, const char *name, const char *text, const char **path,
+                        struct fault *fault)
+{
+    CHECK(repro->n_files < PAPERS_FILES_MAX);
+    struct str *file = &repro->files[repro->n_files++];
+    str_init(file);
+    str_printf(file, "%s/%s-%s", repro->folder, repro->claim->name, name);
+    *path = file->at;
+    return file_write(file->at, text, strlen(text), fault);
+}
+
+int papers_n_seeds(const struct papers *repro)
+{
+    return (int)repro->n_seeds;
+}
+
+const char *papers_folder(const struct papers *repro)
+{
+    return repro->folder;
+}
+
+bool papers_is_quick(const struct papers *repro)
+{
+    return repro->is_quick;
+}
+
+/* ---- Figures. ---- */
+
+const struct scenario_case *papers_case(const struct papers *repro, const char *key, int seed)
+{
+    for (int i = 0; i < repro->n_runs; i++)
+        if (strcmp(repro->runs[i].key, key) == 0)
+            return &repro->runs[i].cases[seed];
+    return NULL;
+}
+
+const struct score *papers_score(const struct papers *repro, const char *key, int seed)
+{
+    const struct scenario_case *c = papers_case(repro, key, seed);
+    CHECK(c != NULL);
+    return &c->scores[c->set.n_services];
+}
+
+double papers_mean(const struct papers *repro, const char *key, papers_figure *figure)
+{
+    double sum = 0;
+    for (int i = 0; i < repro->n_seeds; i++)
+        sum += figure(papers_score(repro, key, i));
+    return sum / (double)repro->n_seeds;
+}
+
+double papers_nl(const struct score *score)
+{
+    return score->normalized.mean;
+}
+
+double papers_attained(const struct score *score)
+{
+    return score->met;
+}
+
+double papers_p99(const struct score *score)
+{
+    return score->latency_s.p99;
+}
+
+/* ---- The page. ---- */
+
+static struct row *add_row(struct papers *repro, const char *what, const char *paper)
+{
+    CHECK(repro->n_rows < PAPERS_ROWS_MAX);
+    struct row *row = &repro->rows[repro->n_rows++];
+    *row = (struct row){ .what = what, .paper = paper };
+    return row;
+}
+
+void papers_judge(struct papers *repro, bool holds, const char *what, const char *paper,
+                  const char *ours, ...)
+{
+    struct row *row = add_row(repro, what, paper);
+    va_list args;
+    row->is_judged = true;
+    row->holds = holds;
+    va_start(args, ours);
+    vsnprintf(row->ours, sizeof(row->ours), ours, args);
+    va_end(args);
+}
+
+void papers_note(struct papers *repro, const char *what, const char *paper, const char *ours, ...)
+{
+    struct row *row = add_row(repro, what, paper);
+    va_list args;
+    va_start(args, ours);
+    vsnprintf(row->ours, sizeof(row->ours), ours, args);
+    va_end(args);
+}
+
+void papers_differs(struct papers *repro, const char *sentence)
+{
+    CHECK(repro->n_differs < PAPERS_ROWS_MAX);
+    repro->differs[repro->n_differs++] = sentence;
+}
+
+static const char *verdict_of(const struct papers *repro)
+{
+    int n = 0, n_holds = 0;
+    for (int i = 0; i < repro->n_rows; i++) {
+        n += repro->rows[i].is_judged;
+        n_holds += repro->rows[i].is_judged && repro->rows[i].holds;
+    }
+    return n_holds == n ? "holds" : n_holds > 0 ? "holds in part" : "does not hold";
+}
+
+static void print_text(const struct papers *repro, struct str *out)
+{
+    str_printf(out, "%s: %s\n", repro->claim->paper, repro->claim->title);
+    for (int i = 0; i < repro->n_rows; i++) {
+        const struct row *row = &repro->rows[i];
+        str_printf(out, "  %-44s paper: %-28s ours: %s%s\n", row->what, row->paper, row->ours,
+                   !row->is_judged ? ""
+                   : row->holds    ? "  [holds]"
+                                   : "  [DOES NOT HOLD]");
+    }
+    for (int i = 0; i < repro->n_differs; i++)
+        str_printf(out, "  differs: %s\n", repro->differs[i]);
+    str_printf(out, "  verdict: %s (%d seeds; records in %s)\n", verdict_of(repro),
+               (int)repro->n_seeds, repro->folder);
+}
+
+static void print_json(const struct papers *repro, struct str *out)
+{
+    struct json_out json;
+    json_out_init(&json, out);
+    json_out_open(&json, '{');
+    json_out_key_text(&json, "claim", repro->claim->name);
+    json_out_key_text(&json, "source", repro->claim->paper);
+    json_out_key_text(&json, "verdict", verdict_of(repro));
+    json_out_key_i64(&json, "seeds", repro->n_seeds);
+    json_out_key(&json, "rows");
+    json_out_open(&json, '[');
+    for (int i = 0; i < repro->n_rows; i++) {
+        const struct row *row = &repro->rows[i];
+        json_out_open(&json, '{');
+        json_out_key_text(&json, "what", row->what);
+        json_out_key_text(&json, "paper", row->paper);
+        json_out_key_text(&json, "ours", row->ours);
+        if (row->is_judged)
+            json_out_key_bool(&json, "holds", row->holds);
+        json_out_close(&json, '}');
+    }
+    json_out_close(&json, ']');
+    json_out_key(&json, "differs");
+    json_out_open(&json, '[');
+    for (int i = 0; i < repro->n_differs; i++)
+        json_out_text(&json, repro->differs[i]);
+    json_out_close(&json, ']');
+    json_out_close(&json, '}');
+    str_add_char(out, '\n');
+}
+
+/* ---- Claims by name. ---- */
+
+static bool run_claim(struct papers *repro, const struct papers_claim *claim)
+{
+    struct fault fault;
+    struct str out;
+    repro->claim = claim;
+    repro->n_runs = repro->n_rows = repro->n_differs = repro->n_files = 0;
+    enum status status = claim->run(repro, &fault);
+    if (status == STATUS_OK) {
+        str_init(&out);
+        if (repro->is_json)
+            print_json(repro, &out);
+        else
+            print_text(repro, &out);
+        fputs(out.at, stdout);
+        fflush(stdout);
+        str_free(&out);
+    } else {
+        fprintf(stderr, "shoal: %s: %s\n", claim->name, fault.text);
+    }
+    for (int i = 0; i < repro->n_runs; i++) {
+        scenario_cases_close(repro->runs[i].cases, (size_t)repro->n_seeds);
+        mem_give(repro->runs[i].cases);
+        scenario_close(&repro->runs[i].scenario);
+    }
+    for (int i = 0; i < repro->n_files; i++)
+        str_free(&repro->files[i]);
+    return status == STATUS_OK;
+}
+
+void papers_list(void)
+{
+    for (size_t p = 0; p < COUNT_OF(papers); p++)
+        for (const struct papers_claim *claim = papers[p]; claim->name != NULL; claim++)
+            printf("%-18s %-24s %s\n", claim->name, claim->paper, claim->title);
+}
+
+/* "A,B": one pair. */
+static bool read_swap(struct papers *repro, const char *swap)
+{
+    if (swap == NULL)
+        return true;
+    const char *comma = strchr(swap, ',');
+    if (comma == NULL || comma == swap || comma[1] == '\0' ||
+        strlen(swap) >= sizeof(repro->swaps[0][0])) {
+        fprintf(stderr, "shoal: --swap is two policies parted by a comma\n");
+        return false;
+    }
+    snprintf(repro->swaps[0][0], sizeof(repro->swaps[0][0]), "%.*s", (int)(comma - swap), swap);
+    snprintf(repro->swaps[0][1], sizeof(repro->swaps[0][1]), "%s", comma + 1);
+    repro->n_swaps = 1;
+    return true;
+}
+
+/* Runs the claims of this name, of a paper ("seallm"), or "all". */
+static int run_named(struct papers *repro, const char *name)
+{
+    size_t n_name = strlen(name), n_found = 0;
+    int code = 0;
+    if (mkdir(repro->folder, 0777) != 0 && errno != EEXIST) {
+        fprintf(stderr, "shoal: can't make the folder %s: %s\n", repro->folder, strerror(errno));
+        return 2;
+    }
+    for (size_t p = 0; p < COUNT_OF(papers); p++) {
+        for (const struct papers_claim *claim = papers[p]; claim->name != NULL; claim++) {
+            bool is_paper = strncmp(claim->name, name, n_name) == 0 && claim->name[n_name] == '-';
+            if (!is_paper && strcmp(claim->name, name) != 0 && strcmp(name, "all") != 0)
+                continue;
+            n_found++;
+            if (!run_claim(repro, claim))
+                code = 1;
+        }
+    }
+    if (n_found > 0)
+        return code;
+    fprintf(stderr, "shoal: there is no claim \"%.60s\": `shoal repro` lists them\n", name);
+    return 2;
+}
+
+int papers_run(const struct papers_options *options, const char *name)
+{
+    struct papers *repro = mem_take(sizeof(*repro)); /* only what a claim touches is paid for */
+    repro->folder = options->folder;
+    repro->kv = options->kv;
+    repro->n_seeds = options->n_seeds;
+    repro->is_quick = options->is_quick;
+    repro->is_json = options->is_json;
+    int code = read_swap(repro, options->swap) ? run_named(repro, name) : 2;
+    mem_give(repro);
+    return code;
+}

@@ -1,0 +1,85 @@
+/* The papers' claims as commands. `shoal repro NAME` simulates the settings of one table or figure,
+ * and writes a record per request. It computes the figures from those files and prints, for each
+ * claim, the paper's value, ours, and whether it holds.
+ *
+ * A claim is a function that simulates settings under its own keys, then judges. Every figure that
+ * it judges comes from the records, so other policies give other verdicts. */
+#pragma once
+#include "base/str.h"
+#include "scenario/cases.h"
+
+enum { PAPERS_KEYS_MAX = 256, PAPERS_ROWS_MAX = 128, PAPERS_FILES_MAX = 8 };
+
+struct papers;
+struct papers_claim {
+    const char *name;  /* "seallm-fig12" */
+    const char *paper; /* "SeaLLM, Figure 12" */
+    const char *title;
+    enum status (*run)(struct papers *repro, struct fault *fault);
+};
+/* Each paper's claims end with a row whose name is NULL. */
+extern const struct papers_claim papers_seallm[], papers_seallm_placed[], papers_muxserve[],
+    papers_muxserve_placed[], papers_aladdin[], papers_scls[], papers_uellm[];
+
+struct papers_options {
+    const char *folder, *swap, *kv; /* where records go; "A,B": A for B, or NULL; KIND, or NULL */
+    bool is_quick, is_json;
+    int64_t n_seeds;
+};
+/* Prints a line a claim. */
+void papers_list(void);
+/* Runs the claims of this name, of a paper ("seallm"), or "all", and prints what came out. Returns
+ * the exit code. */
+int papers_run(const struct papers_options *options, const char *name);
+
+/* Simulates one setting with every seed, and keeps its records under `key`. policy: a preset, a
+ * scheduler, or "scheduler/router". yaml: a scenario (docs/SIMULATOR.md). A claim that repeats a
+ * key has an error. */
+enum status papers_simulate(struct papers *repro, const char *key, const char *policy,
+                            const char *yaml, struct fault *fault) MUST_USE;
+/* Has a planner place the services of a scenario with `nodes:`, on the workload of the scenario's
+ * seed, judged under the policy. The scenario with its engines goes to out, for papers_simulate.
+ * STATUS_UNSUPPORTED: the planner leaves a service out. */
+struct papers_placed {
+    double plan_s; /* that planning took */
+    int32_t n_placed, n_services, n_devices;
+    double normalized, attainment; /* that the judge saw */
+};
+struct papers_place_ask {
+    const char *planner, *policy, *yaml;
+};
+enum status papers_place(struct papers *repro, const struct papers_place_ask *ask,
+                         struct papers_placed *placed, struct str *out,
+                         struct fault *fault) MUST_USE;
+/* Writes a file beside the records. Its path is valid as long as the claim runs. */
+enum status papers_file(struct papers *repro, const char *name, const char *text, const char **path,
+                        struct fault *fault) MUST_USE;
+/* Returns the policy, planner or setting that replaces this one: --swap A,B exchanges A and B. For
+ * names that a claim writes into a scenario itself. */
+const char *papers_swapped(const struct papers *repro, const char *policy);
+/* Returns how many seeds every setting is run with; `seed` below is 0, 1, ... n - 1. */
+int papers_n_seeds(const struct papers *repro);
+/* Returns the folder of the records. A claim may put its workloads there too. */
+const char *papers_folder(const struct papers *repro);
+/* Returns whether the user chose the short form. Claims then shorten their runs. */
+bool papers_is_quick(const struct papers *repro);
+/* Returns the score of the run of a key and seed, over all its services. */
+const struct score *papers_score(const struct papers *repro, const char *key, int seed);
+/* Returns the whole run: records, world, report. */
+const struct scenario_case *papers_case(const struct papers *repro, const char *key, int seed);
+/* Returns the mean over seeds of a figure of the whole run. */
+typedef double papers_figure(const struct score *score);
+double papers_mean(const struct papers *repro, const char *key, papers_figure *figure);
+double papers_nl(const struct score *score);       /* normalized latency */
+double papers_attained(const struct score *score); /* fraction that meets the setting's rule */
+double papers_p99(const struct score *score);      /* of latency, s */
+
+/* Writes one line of the claim's table, with its verdict. paper: its words or number; ours:
+ * printf-like. */
+void papers_judge(struct papers *repro, bool holds, const char *what, const char *paper,
+                  const char *ours, ...) PRINTF_LIKE(5, 6);
+/* A line that is shown and not judged. */
+void papers_note(struct papers *repro, const char *what, const char *paper, const char *ours, ...)
+    PRINTF_LIKE(4, 5);
+/* Notes a difference between the paper's setting and ours, one sentence each. */
+void papers_differs(struct papers *repro, const char *sentence);

@@ -1,0 +1,187 @@
+/* Places models by a file: the `engines:` of a scenario, on the cores of this machine. */
+#include "serve/place.h"
+
+#include "base/mem.h"
+#include "scenario/scenario.h"
+#include <string.h>
+
+/* Returns the cores of one of a group's devices; 0: it is not a device of cores. */
+static int32_t cores_of(const char *device)
+{
+    if (device == NULL)
+        return 0;
+    if (strcmp(device, "cpu-2c") == 0)
+        return 2;
+    return strncmp(device, "cpu", 3) == 0 ? 1 : 0;
+}
+
+static int find_model(const struct config *config, struct view name)
+{
+    for (int i = 0; i < config->n_models; i++)
+        if (view_equal_text(name, config->models[i].name))
+            return i;
+    return -1;
+}
+
+static enum status add_services(const struct config *config, const struct scenario_group *group,
+                                struct serve_engine *engine, struct fault *fault)
+{
+    for (int i = 0; i < group->services.n; i++) {
+        int model = find_model(config, view_text(group->services.at[i]));
+        if (model < 0)
+            return fault_set(fault, STATUS_NOT_FOUND,
+                             "placement: this server has no model \"%.80s\"",
+                             group->services.at[i]);
+        engine->has[model] = true;
+    }
+    for (int i = 0; i < config->n_models && group->services.n == 0; i++)
+        engine->has[i] = true;
+    return STATUS_OK;
+}
+
+struct cores { /* of the machine, and those that engines have */
+    const struct serve_machine *machine;
+    bool is_taken[DEVICE_CORES_MAX];
+};
+
+/* Adds "chat=40" of each: shares in percent, or quotas in bytes. */
+static enum status add_parts(const struct config *config, const struct flags_texts *texts,
+                             bool of_quotas, struct serve_engine *engine, struct fault *fault)
+{
+    for (int i = 0; i < texts->n; i++) {
+        struct view name;
+        int64_t value;
+        bool is_part = scenario_part(texts->at[i], of_quotas, &name, &value);
+        int model = is_part ? find_model(config, name) : -1;
+        if (model < 0 || !engine->has[model])
+            return fault_set(fault, STATUS_BAD_INPUT,
+                             "placement: %s: \"%.80s\" is not a model of the engine and %s",
+                             of_quotas ? "quotas" : "shares", texts->at[i],
+                             of_quotas ? "bytes, as chat=2GiB" : "1 to 100, as chat=40");
+        if (of_quotas)
+            engine->kv_bytes[model] = value;
+        else
+            engine->share_percent[model] = (int32_t)value;
+    }
+    return STATUS_OK;
+}
+
+/* Takes the next n cores, all in one socket if it has that many left. */
+static enum status take_cores(struct cores *cores, int32_t n, struct serve_engine *engine,
+                              struct fault *fault)
+{
+    const struct serve_machine *machine = cores->machine;
+    struct device_spec *device = mem_take(sizeof(*device));
+    int32_t n_free = 0;
+    device->kind = DEVICE_CPU;
+    for (int32_t node = 0; node < machine->n_nodes && device->n_cores < n; node++) {
+        int32_t from = machine->first[machine->node_first[node]];
+        int32_t to = machine->first[machine->node_first[node + 1]], left = 0;
+        for (int32_t i = from; i < to; i++)
+            left += !cores->is_taken[i];
+        n_free += left;
+        for (int32_t i = from; i < to && left >= n && device->n_cores < n; i++) {
+            if (!cores->is_taken[i])
+                device->cores[device->n_cores++] = machine->cores[i];
+            cores->is_taken[i] = true;
+        }
+    }
+    bool is_whole = device->n_cores == n;
+    if (is_whole)
+        device_print(device, engine->device, sizeof(engine->device));
+    mem_give(device);
+    return is_whole ? STATUS_OK
+                    : fault_set(fault, STATUS_TOO_LARGE,
+                                "placement: an engine of %d cores, and this machine of %d has %d "
+                                "left%s",
+                                n, machine->n_cores, n_free,
+                                n_free >= n ? ", in no socket so many" : "");
+}
+
+static enum status add_group(const struct config *config, const struct scenario *scenario,
+                             const struct scenario_group *group, struct cores *cores,
+                             struct serve_placement *out, struct fault *fault)
+{
+    const char *kind = group->device != NULL ? group->device : scenario->device;
+    int32_t n_cores = cores_of(kind) * (int32_t)group->tp;
+    if (n_cores == 0)
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "placement: an engine runs on %.60s, and this machine has cores", kind);
+    if (group->chain.n + group->scale.n + group->lanes.n > 0 || group->role != NULL)
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "placement: chain, lanes, scale and role are for shoal sim alone");
+    for (int64_t i = 0; i < group->count; i++) {
+        if (out->n == LIMIT_DEVICES)
+            return fault_set(fault, STATUS_TOO_LARGE, "placement: more than %d engines",
+                             LIMIT_DEVICES);
+        struct serve_engine *engine = &out->engines[out->n++];
+        enum status status = take_cores(cores, n_cores, engine, fault);
+        if (status == STATUS_OK)
+            status = add_services(config, group, engine, fault);
+        if (status == STATUS_OK)
+            status = add_parts(config, &group->shares, false, engine, fault);
+        if (status == STATUS_OK)
+            status = add_parts(config, &group->quotas, true, engine, fault);
+        if (status != STATUS_OK)
+            return status;
+        engine->memory_bytes = (int64_t)((double)group->memory_bytes * scenario->memory_part);
+    }
+    return STATUS_OK;
+}
+
+/* Engines whose memory the file leaves open share the rest equally. */
+static enum status divide_memory(const struct serve_machine *machine, struct serve_placement *out,
+                                 struct fault *fault)
+{
+    int64_t given = 0;
+    int n_open = 0;
+    for (int e = 0; e < out->n; e++) {
+        given += out->engines[e].memory_bytes;
+        n_open += out->engines[e].memory_bytes == 0;
+    }
+    if (given > machine->memory_bytes || (n_open > 0 && given == machine->memory_bytes))
+        return fault_set(fault, STATUS_TOO_LARGE,
+                         "placement: its engines want %lld MiB, and this server may have %lld MiB",
+                         (long long)(given >> 20), (long long)(machine->memory_bytes >> 20));
+    for (int e = 0; e < out->n; e++)
+        if (out->engines[e].memory_bytes == 0)
+            out->engines[e].memory_bytes = (machine->memory_bytes - given) / n_open;
+    return STATUS_OK;
+}
+
+enum status serve_place_given(const struct config *config, const struct serve_machine *machine,
+                              struct serve_placement *out, struct fault *fault)
+{
+    struct scenario *scenario = mem_take(sizeof(*scenario));
+    struct cores *cores = mem_take(sizeof(*cores));
+    enum status status = STATUS_OK;
+    *out = (struct serve_placement){ 0 };
+    cores->machine = machine;
+    scenario_init(scenario);
+    if (config->n_devices > 0 || config->n_lanes > 0)
+        status = fault_set(fault, STATUS_BAD_INPUT,
+                           "placement: its engines are in the place of devices and lanes");
+    if (status == STATUS_OK)
+        status = scenario_read(scenario, config->placement, fault);
+    if (status == STATUS_OK && scenario->n_groups == 0)
+        status =
+            fault_set(fault, STATUS_BAD_INPUT,
+                      "%.120s has no `engines:`: shoal plan --out writes them", config->placement);
+    for (int g = 0; g < scenario->n_groups && status == STATUS_OK; g++)
+        status = add_group(config, scenario, &scenario->groups[g], cores, out, fault);
+    for (int i = 0; i < config->n_models && status == STATUS_OK; i++) {
+        bool is_placed = false;
+        for (int e = 0; e < out->n; e++)
+            is_placed = is_placed || out->engines[e].has[i];
+        if (!is_placed)
+            status = fault_set(fault, STATUS_BAD_INPUT,
+                               "placement: the model %.80s is on none of its engines",
+                               config->models[i].name);
+    }
+    if (status == STATUS_OK)
+        status = divide_memory(machine, out, fault);
+    scenario_close(scenario);
+    mem_give(cores);
+    mem_give(scenario);
+    return status;
+}

@@ -1,0 +1,162 @@
+/* A server's data on one of its models. */
+#include "serve/offer.h"
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/time.h"
+#include "config/chosen.h"
+#include "config/table.h"
+#include "run/unit.h"
+#include "serve/kv.h"
+#include "serve/model.h"
+#include "weights/weights.h"
+#include <string.h>
+
+static const char *keep(struct serve_offer *offer, const char *text)
+{
+    return text == NULL ? NULL : pile_text(&offer->pile, text, strlen(text));
+}
+
+/* Makes the offer's own copy of the model, with each text, since the original may be freed
+ * earlier. */
+static void keep_model(struct serve_offer *offer, const struct config_model *model)
+{
+    int n_keys;
+    const struct config_key *keys = config_table_models(&n_keys);
+    offer->model = *model;
+    for (int k = 0; k < n_keys; k++) {
+        const char **texts =
+            (const char **)(void *)((unsigned char *)&offer->model + keys[k].offset);
+        int n = keys[k].type == CONFIG_TEXT;
+        if (keys[k].type == CONFIG_TEXTS)
+            memcpy(&n, (unsigned char *)&offer->model + keys[k].n_offset, sizeof n);
+        for (int i = 0; i < n; i++)
+            texts[i] = keep(offer, texts[i]);
+    }
+}
+
+static struct set engines_of(const struct config *config, const struct config_model *model)
+{
+    struct set engines = { { 0 } };
+    for (int i = 0; i < model->n_devices; i++) {
+        for (int e = 0; e < config->n_devices; e++) {
+            if (strcmp(model->devices[i], config->devices[e]) == 0)
+                set_add(&engines, e);
+        }
+    }
+    return engines;
+}
+
+static void describe_service(struct serve_offer *offer, const struct config *config, uint16_t life)
+{
+    const struct config_model *model = &offer->model;
+    const struct model_spec *spec = &offer->card.spec;
+    int64_t n_context = model->n_context > 0 ? min_i64(model->n_context, spec->n_positions_max)
+                                             : spec->n_positions_max;
+    int64_t keep_alive =
+        model->keep_alive_ns == CONFIG_UNSET ? config->keep_alive_ns : model->keep_alive_ns;
+    offer->service = (struct service_spec){
+        .life = life,
+        .n_context_max = (int32_t)n_context,
+        .priority = (int32_t)model->priority,
+        .slo = { (model->ttft_ms >= 0 ? model->ttft_ms : config->ttft_ms) * TIME_NS_PER_MS,
+                 (model->tpot_ms >= 0 ? model->tpot_ms : config->tpot_ms) * TIME_NS_PER_MS,
+                 (model->e2e_ms >= 0 ? model->e2e_ms : config->e2e_ms) * TIME_NS_PER_MS },
+        .kv_bytes_min = model->kv_bytes_min,
+        .kv_bytes_max = model->kv_bytes_max,
+        .keep_alive_ns = model->is_pinned ? -1 : keep_alive,
+        .is_loaded_at_start = model->is_preloaded,
+        .n_held_max = (int32_t)config->n_held_max,
+        .hold_ns_max = config->hold_ns,
+        .engines = engines_of(config, model),
+    };
+    memcpy(offer->service.name, model->name, sizeof offer->service.name);
+}
+
+static void describe_api_model(struct serve_offer *offer, int number, const struct config *config)
+{
+    const struct config_model *model = &offer->model;
+    const struct model_card *card = &offer->card;
+    offer->api = (struct api_model){
+        .name = model->name,
+        .aliases = model->aliases,
+        .n_aliases = model->n_aliases,
+        .service = (uint16_t)number,
+        .n_context_max = offer->service.n_context_max,
+        .n_vocabulary = card->spec.n_vocabulary,
+        .tokenizer = card->tokenizer,
+        .chat_template = card->chat_template,
+        .chat_fault = card->chat_fault.text[0] != '\0' ? card->chat_fault.text : NULL,
+        .bos_id = card->bos_id,
+        .eos_id = card->eos_id,
+        .n_eog = card->n_eog,
+        .eog_ids = card->eog_ids,
+        .slo = offer->service.slo,
+        .priority = offer->service.priority,
+        .created_unix_s = time_unix_ns() / TIME_NS_PER_S,
+        .path = model->path,
+        .format = card->format,
+        .engines = offer->service.engines,
+        .kv_type = model->kv_type != NULL ? model->kv_type : config->kv_type,
+    };
+}
+
+/* Of the file and of what changes the tokens that it gives. */
+static uint64_t identity_of(const struct serve_offer *offer, const struct weights *weights)
+{
+    const uint64_t all[] = { weights_hash(weights), (uint64_t)offer->kv_dtype,
+                             (uint64_t)offer->service.n_context_max };
+    return hash_fast(all, sizeof all, 0).low;
+}
+
+enum status serve_offer_open(struct serve_offer *offer, int number,
+                             const struct config_model *model,
+                             const struct serve_offer_options *options, struct fault *fault)
+{
+    const struct config *config = options->config;
+    struct weights *weights;
+    pile_init(&offer->pile);
+    keep_model(offer, model);
+    offer->is_by_path = options->is_by_path;
+    offer->kv_dtype = chosen_kv_dtype(config, &offer->model);
+    enum status status =
+        serve_model_open(config, &offer->model, &weights, &offer->card, &offer->profile, fault);
+    if (status != STATUS_OK) {
+        pile_free(&offer->pile);
+        return status;
+    }
+    offer->is_open = true;
+    describe_service(offer, config, options->life);
+    offer->service.identity = identity_of(offer, weights);
+    describe_api_model(offer, number, config);
+    offer->shape = serve_kv_shape(&offer->card.spec, offer->kv_dtype);
+    log_line(LOG_DEBUG, "serve", "%s: %lld bytes of KV a token, %s", model->name,
+             (long long)offer->shape.bytes_per_token, dtype_info(offer->kv_dtype)->name);
+    if (model->profile != NULL)
+        log_line(LOG_INFO, "serve", "%s: profile %016llx", model->name,
+                 (unsigned long long)predict_profile_hash(&offer->profile));
+    if (options->device != NULL)
+        offer->need_bytes = run_model_packed_bytes(weights, options->device) +
+                        run_model_peak_bytes(weights, options->device, options->n_rows_max,
+                                             (int32_t)config->n_batch_max);
+    weights_close(weights);
+    return STATUS_OK;
+}
+
+void serve_offer_close(struct serve_offer *offer)
+{
+    if (offer->is_open) {
+        model_card_close(&offer->card);
+        predict_profile_free(&offer->profile);
+        pile_free(&offer->pile);
+    }
+    *offer = (struct serve_offer){ 0 };
+}
+
+bool serve_offer_has_name(const struct serve_offer *offer, const char *name)
+{
+    bool has = strcmp(offer->model.name, name) == 0;
+    for (int i = 0; i < offer->model.n_aliases; i++)
+        has = has || strcmp(offer->model.aliases[i], name) == 0;
+    return has;
+}

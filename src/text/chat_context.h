@@ -1,7 +1,0 @@
-/* What a template is given: messages, special tokens and the rest, as transformers passes them. */
-#pragma once
-#include "text/chat_template.h"
-
-/* Sets run->context; kwargs: a json_t or NULL. */
-void chat_context_make(struct jinja_run *run, const struct chat_template *t,
-                       const struct chat_options *options, const void *kwargs);

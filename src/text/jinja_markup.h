@@ -1,8 +1,0 @@
-/* Filters for HTML and URLs: escape, forceescape, safe, xmlattr, urlencode. */
-#pragma once
-#include "text/jinja_args.h"
-
-jinja_callee jinja_markup_escape, jinja_markup_safe, jinja_markup_xmlattr, jinja_markup_urlencode;
-/* a + b of texts, of which at least one is marked: the other is escaped. */
-struct jinja_value jinja_markup_join(struct jinja_run *run, struct jinja_value a,
-                                     struct jinja_value b);

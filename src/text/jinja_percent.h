@@ -1,7 +1,0 @@
-/* Python's "..." % values. */
-#pragma once
-#include "text/jinja.h"
-
-/* values: a TUPLE of arguments, a DICT for %(name)s, or one argument. A STRING. */
-struct jinja_value jinja_percent_format(struct jinja_run *run, struct view format,
-                                        struct jinja_value values);

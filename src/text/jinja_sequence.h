@@ -1,7 +1,0 @@
-/* Filters on sequences whose result is there at once. */
-#pragma once
-#include "text/jinja_args.h"
-
-jinja_callee jinja_sequence_list, jinja_sequence_join, jinja_sequence_end, jinja_sequence_reverse,
-    jinja_sequence_dictsort, jinja_sequence_sort, jinja_sequence_groupby, jinja_sequence_extreme,
-    jinja_sequence_sum;

@@ -4,7 +4,8 @@
 #include "api/house.h"
 
 void api_mirror_open(struct api *api);
-/* Sets the number of engines, as yet without a report. Does nothing if the number is the same. */
+/* Makes room for this many engines and forgets what earlier ones reported. It does nothing when the
+ * number is the same. */
 void api_mirror_set_engines(struct api *api, int32_t n_engines);
 void api_mirror_close(struct api *api);
 /* Once a second: asks for the state, and gives up commands that got no answer. */

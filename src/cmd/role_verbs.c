@@ -3,6 +3,8 @@
 #include "serve/settings.h"
 #include "cmd/serve_verb.h"
 #include "cmd/verbs.h"
+#include "config/config.h"
+#include "serve/settings.h"
 
 static const char node_doc[] =
     "Serves models as `shoal serve` does, and lets gateways on other machines use its engines. Its "

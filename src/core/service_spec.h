@@ -20,7 +20,7 @@ struct service_spec {
     bool is_loaded_at_start;
     int32_t n_held_max;  /* requests held while it loads */
     int64_t hold_ns_max; /* how long they are held */
-    struct set engines;  /* engines that may serve it, among the first SET_MAX; none = all */
+    struct set engines;  /* of the first SET_MAX engines, those that may serve it; none = all */
     /* Its share of this engine in a placement; 0 = the placement sets none. */
     int32_t share_percent;  /* of the device, for its decodes: policies that use shares */
     int64_t kv_quota_bytes; /* of the pool, where schedulers with quotas begin; relative */

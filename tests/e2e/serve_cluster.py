@@ -183,7 +183,7 @@ def cluster_certificates(shoal, models):
 
 @test
 def cluster_settings(shoal, models):
-    """What does not fit together is refused in one sentence."""
+    """Settings that do not fit together are refused in one sentence."""
     model = ("--model", f"tale={paths(models)['tale']}")
     rows = [(("node", *model), "bus_listen is missing"),
             (("gateway", *model), "nodes is missing"),

@@ -1,7 +1,7 @@
 /* Units and cuts of pools whose services come and go. */
 #include "kv/cut.h"
 
-#include "kv/pool.h"
+#include "kv/shape.h"
 
 enum { POOL_UNITS = 4096, POOL_UNITS_MIN = 64 };
 /* Larger units would have blocks of more than 16 tokens, which find fewer shared prefixes. */

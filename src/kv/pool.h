@@ -165,11 +165,7 @@ int64_t kv_budget_units(const struct kv_budget *budget, int service);
 /* kv_budget_most_blocks with so many units. */
 int64_t kv_budget_most_of(const struct kv_budget *budget, int service, int64_t n_units_open);
 
-/* shape.c: how one service cuts a unit of a merged pool; false: no block fits. */
-bool kv_shape_cut(int64_t bytes_per_token, int64_t unit_bytes, struct kv_layout *layout,
-                  double *waste);
-
-/* kv.c: address space that costs nothing until it is touched. */
+/* blocks.c: address space that costs nothing until it is touched. */
 unsigned char *kv_range_take(int64_t n_bytes);
 void kv_range_give(unsigned char *base, int64_t n_bytes);
 

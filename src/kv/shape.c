@@ -10,8 +10,10 @@
  * Blocks of 8 tokens are taken only where 16 and 32 waste too much: attention reads a block's rows
  * of a head at once, and runs of 8 rows cost it about a sixth more than runs of 16
  * (bench/kv.c). */
-#include "kv/kv.h"
-#include "kv/pool.h"
+#include "kv/shape.h"
+
+#include "kv/kind.h"
+#include "kv/ledger.h"
 
 enum { UNIT_BYTES_ALIGN = 64 };         /* a cache line: blocks start on one */
 #define UNIT_BYTES_MIN ((int64_t)65536) /* smaller units cost more records than they save */

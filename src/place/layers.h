@@ -51,6 +51,9 @@ const struct layers_planner *layers_find(const char *name); /* NULL: there is no
 enum status layers_solve(const struct layers_problem *problem, enum layers_aim aim,
                          const struct layers_weights *weights, struct layers_plan *plan,
                          struct fault *fault) MUST_USE;
+/* STATUS_OK, or what is wrong with the problem in a sentence. */
+enum status layers_check_problem(const struct layers_problem *problem,
+                                 struct fault *fault) MUST_USE;
 /* Is this a plan: every layer once, no device twice or over its memory, and step_ps its cost? */
 enum status layers_check(const struct layers_problem *problem, const struct layers_plan *plan,
                          struct fault *fault) MUST_USE;

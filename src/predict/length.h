@@ -8,8 +8,8 @@
  * Sources: Aladdin section 4 (conditional mean and re-prediction), S^3 and UELLM section IV (ten
  * equal buckets), ALGORITHMS.md sections 3.1 and 5.1. */
 #pragma once
-#include "core/limits.h"
 #include "base/str.h"
+#include "core/limits.h"
 
 enum { LENGTH_BUCKETS = 10 }; /* equal ones, of the longest output */
 enum { LENGTH_RATIOS = 10 };  /* bounds of output / prediction; what is above the last is beside */
@@ -99,3 +99,11 @@ int32_t length_book_predict(const struct length_book *book, const struct length_
 /* The request ended by itself: learns, and books the prediction that it was given at first. */
 void length_book_observe(struct length_book *book, const struct length_query *query,
                          int32_t n_predicted, int32_t n_output);
+
+/* A question's whole-number answer, more than was generated. */
+static inline int32_t length_answer(double tokens, int32_t n_generated)
+{
+    double most = LIMIT_CONTEXT;
+    int32_t n = (int32_t)(tokens < 1 ? 1 : tokens > most ? most : tokens);
+    return n > n_generated ? n : length_again(n, n_generated);
+}

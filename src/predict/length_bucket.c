@@ -9,6 +9,7 @@
  * Source: S^3 (ten buckets, a classifier on the prompt), UELLM section IV (fine-tuned ChatGLM3-6B:
  * 99.51% of Alpaca's buckets, 80% elsewhere). Ours costs microseconds and learns in service. */
 #include "base/num.h"
+#include "predict/length.h"
 #include "predict/length_rows.h"
 #include <string.h>
 

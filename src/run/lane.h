@@ -69,7 +69,7 @@ struct run_lane {
         struct batch_item items[LIMIT_BATCHES][LIMIT_BATCH_ITEMS];
         int n_batches, n_told;
         int batch;        /* that is being laid out, */
-        int32_t run;      /* and how far: see lane.c */
+        int32_t run;      /* and how far: see lane_executor.c */
         int64_t at;       /* rows, or parts of a copy */
         bool has_lost_kv; /* a copy failed */
     } job;

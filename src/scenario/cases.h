@@ -29,19 +29,3 @@ struct scenario_case {
 /* Runs them all; false when one could not be run: its fault says why. */
 bool scenario_cases_run(const struct scenario *scenario, struct scenario_case *cases, size_t n);
 void scenario_cases_close(struct scenario_case *cases, size_t n);
-struct scenario_choice { /* what a label stands for */
-    struct schedule_config schedule;
-    struct route_config route;
-    struct length_config lengths;
-    struct schedule_lane lanes[LIMIT_LANES];
-};
-/* Which policies a label stands for: a preset, POLICY or POLICY/ROUTER, and perhaps
- * @PREDICTOR, which goes before the scenario's. Sets policy, router, predictor (by the noise of the
- * workload in options, if any, where none is named), lanes and their configurations in options;
- * these lie in choice. */
-enum status scenario_cases_choose(const struct scenario *scenario, const char *label,
-                                  struct scenario_choice *choice, struct sim_options *options,
-                                  struct fault *fault) MUST_USE;
-/* What the scenario counts as in time: one of its services has to have a target. */
-enum status scenario_cases_rule_of(const struct scenario *scenario, struct score_rule *rule,
-                                   struct fault *fault) MUST_USE;

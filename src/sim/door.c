@@ -1,6 +1,8 @@
 /* The door of a simulation: a gateway without a bus. The routing core (route/core.h) is the
  * gateway's own; here is what only the simulator has: engines that are asked at once, groups of
  * engines with a router each, and the way from engines that prefill to engines that decode. */
+#include "sim/replan.h"
+#include "sim/scaled.h"
 #include "sim/state.h"
 
 #include "base/mem.h"

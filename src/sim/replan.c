@@ -1,4 +1,6 @@
 /* What runs is watched, planned anew, and moved when that pays. */
+#include "sim/replan.h"
+
 #include "sim/state.h"
 
 #include "base/mem.h"

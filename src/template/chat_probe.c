@@ -2,6 +2,7 @@
  * shows the words as they are; one that it does not take loses them, fails, or shows Python's or
  * JSON's way of writing them. */
 #include "template/chat_probe.h"
+#include "template/chat_template.h"
 #include <string.h>
 
 enum { PROBE_STEPS_MAX = 1 << 17 };

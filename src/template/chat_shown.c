@@ -3,6 +3,7 @@
  * conversation rendered again: a number that is shown proves that its message is. */
 #include "template/chat_shown.h"
 #include "base/mem.h"
+#include "template/chat_template.h"
 #include "template/jinja_letter.h"
 #include <stdio.h>
 #include <stdlib.h>

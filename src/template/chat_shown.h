@@ -1,6 +1,6 @@
 /* Whether a rendering shows what the messages say. */
 #pragma once
-#include "template/chat_template.h"
+#include "template/chat_context.h"
 
 /* STATUS_BAD_INPUT names the first message whose text is lost. */
 enum status chat_shown_check(const struct chat_template *t, const struct chat_options *options,

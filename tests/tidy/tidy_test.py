@@ -21,6 +21,9 @@ FILES = {
                     "            if (c)\n                if (d)\n                    if (e)\n"
                     "                        return rand();\n" + "    a++;\n" * 70 + "    return g + f;\n}\n"
                     "/* /wo" + "rk/place */\n",
+    "src/kv/a.h": "/* A circle: a knows b. */\n#pragma once\n#include \"kv/b.h\"\n",
+    "src/kv/b.h": "/* And b's source knows a. */\n#pragma once\n",
+    "src/kv/b.c": "/* Knows a. */\n#include \"kv/b.h\"\n#include \"kv/a.h\"\n",
     "src/sim/long.c": "/* A file that never ends. */\n" + "\n" * 800,
 }
 

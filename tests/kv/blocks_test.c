@@ -1,7 +1,7 @@
 /* The pool's face: reservation, release, trimming, growing and shrinking, holds. */
-#include "test.h"
 #include "lent.h"
 #include "pool_fixture.h"
+#include "test.h"
 
 static void reserves_all_or_nothing(void **state)
 {

@@ -3,6 +3,9 @@
  * At one instant arrivals come first, then cancels, then engines by index: each engine steps once
  * all mail of the instant lies with it. What an engine returns goes to the door, and from there to
  * an engine with room, at the same instant. */
+#include "sim/chains.h"
+#include "sim/replan.h"
+#include "sim/scaled.h"
 #include "sim/state.h"
 
 #include "base/mem.h"

@@ -1,7 +1,8 @@
-/* The pool's face: memory, block tables, reservation, growing and shrinking. What tells one kind of
- * pool from another below it: pool.c (merged), heads.c (head-wise), count.c (either, counted). */
-#include "kv/kv.h"
+/* The blocks of requests: memory, tables, reservation, growing and shrinking. What tells one kind
+ * of pool from another lies below it: pool.c (merged), heads.c (head-wise), count.c (either,
+ * counted). */
 #include "base/mem.h"
+#include "kv/kv.h"
 #include "kv/pool.h"
 #include <string.h>
 #include <sys/mman.h>

@@ -1,0 +1,21 @@
+/* What the names in a scenario stand for. */
+#pragma once
+#include "scenario/scenario.h"
+#include "sim/sim.h"
+
+struct scenario_choice { /* what a label stands for */
+    struct schedule_config schedule;
+    struct route_config route;
+    struct length_config lengths;
+    struct schedule_lane lanes[LIMIT_LANES];
+};
+/* Which policies a label stands for: a preset, POLICY or POLICY/ROUTER, and perhaps
+ * @PREDICTOR, which goes before the scenario's. Sets policy, router, predictor (by the noise of the
+ * workload in options, if any, where none is named), lanes and their configurations in options;
+ * these lie in choice. */
+enum status scenario_choice_make(const struct scenario *scenario, const char *label,
+                                 struct scenario_choice *choice, struct sim_options *options,
+                                 struct fault *fault) MUST_USE;
+/* What the scenario counts as in time: one of its services has to have a target. */
+enum status scenario_choice_rule(const struct scenario *scenario, struct score_rule *rule,
+                                 struct fault *fault) MUST_USE;

@@ -1,8 +1,8 @@
 /* What routing costs: a decision of each router that decides one by one, over 16 and 1,000 engines;
  * a heartbeat of best-fit; composing 10,000 held requests into batches.
  *
- * A 13B on an A100 (ALGORITHMS appendix A), prompts and answers of chat lengths. A request arrives,
- * is sent, and another one ends: all of saw is counted. Processor time, on one core.
+ * A 13B on an A100 (docs/ALGORITHMS.md, appendix A), prompts and answers of chat lengths. A request
+ * arrives, is sent, and another one ends: all of saw is counted. Processor time, on one core.
  *
  * usage: bench_route [requests, default 200000] */
 #include "base/mem.h"

@@ -8,12 +8,12 @@
  * plan and saw made meanwhile; `decision` is plan + saw + view. `step` is all of engine_step and
  * engine_submit: also blocks, the batch in flight, the commit, what is said to clients.
  *
- * The load: busy services are the A100's 7B and 13B in turn (ALGORITHMS appendix A), prompts and
- * answers of chat and code lengths, a pool that holds some hundreds of requests, so that requests
- * wait, start, give way and end all the time. For each request that ends another arrives: 10,000
- * wait or run. Each step is planned (no holds). Idle services are loaded and were never asked.
- * Caches are as the engine leaves them: nothing is touched between steps; --cold walks over 8 MB
- * before each step, as an executor on the same core would.
+ * The load: busy services are the A100's 7B and 13B in turn (docs/ALGORITHMS.md, appendix A),
+ * prompts and answers of chat and code lengths, a pool that holds some hundreds of requests, so
+ * that requests wait, start, give way and end all the time. For each request that ends another
+ * arrives: 10,000 wait or run. Each step is planned (no holds). Idle services are loaded and were
+ * never asked. Caches are as the engine leaves them: nothing is touched between steps; --cold walks
+ * over 8 MB before each step, as an executor on the same core would.
  *
  * Prints microseconds: p50, p99 and the longest of N_STEPS steps, after N_WARM that fill the pool;
  * of each step the least of N_RUNS equal runs, since what others do on the machine is not the

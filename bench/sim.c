@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* A 7B model on an A100: our fit (ALGORITHMS, appendix A), tokens of 512 KiB. */
+/* A 7B model on an A100: our fit (docs/ALGORITHMS.md, appendix A), tokens of 512 KiB. */
 static const struct sim_service service = {
     .name = "7B",
     .perf = { .floor_ps = 13900000000,

@@ -12,7 +12,7 @@ static bool is_mapped(const struct api_address *address)
     return memcmp(address->bytes, mapped, sizeof(mapped)) == 0;
 }
 
-/* Keeps what tells clients apart. */
+/* Keeps the bits that tell clients apart. */
 static struct api_address client_of(struct api_address address)
 {
     if (!is_mapped(&address))
@@ -32,7 +32,8 @@ struct api_address api_addresses_of_socket(const struct sockaddr *address)
     return client_of(out);
 }
 
-/* Without brackets and without a port: of IPv6 only where there are brackets. */
+/* Returns the address without brackets and port. An IPv6 address may have a port only in
+ * brackets. */
 static struct view bare(struct view text)
 {
     if (text.n > 0 && text.at[0] == '[') {
@@ -105,7 +106,7 @@ bool api_addresses_is_in(const struct api_address *address, const struct api_net
     return false;
 }
 
-/* The last entry of a comma-separated list, which it is cut off from. */
+/* Removes the last entry of a comma-separated list and returns it. */
 static struct view take_last(struct view *list)
 {
     size_t end = list->n;

@@ -1,8 +1,8 @@
-/* The API's loop, its routes and its doors.
+/* The API's loop, its routes and its access checks.
  *
- * One thread: libevent calls (requests, signals, the service's fd, the workers' fd, one timer), and
- * every call that may change something ends in pump: tick the gateway, take events and answers,
- * look after streams once a second, and set the timer to whoever wants to be woken first. */
+ * There is one thread. libevent calls it (requests, signals, the service's fd, the workers' fd, one
+ * timer). Every call that may change something ends in pump: tick the gateway, take events and
+ * answers, check streams once a second, and set the timer to the earliest wake that is needed. */
 #include "api/api.h"
 #include "api/call.h"
 #include "api/headers.h"
@@ -29,9 +29,9 @@ enum {
 };
 static const int64_t SWEEP_NS = TIME_NS_PER_S;
 static const int64_t SWEEP_DRAINING_NS = 20 * TIME_NS_PER_MS;
-static const int64_t LINGER_NS = 500 * TIME_NS_PER_MS; /* last words on their way, after a drain */
+static const int64_t LINGER_NS = 500 * TIME_NS_PER_MS; /* for the last bytes, after a drain */
 static const int64_t UNSENT_BYTES_MAX = INT64_C(1)
-                                        << 29; /* at most a quarter of http_memory, too */
+                                        << 29; /* also at most a quarter of http_memory */
 static const int64_t UNSENT_NS_MAX = 30 * TIME_NS_PER_S;
 
 /* --- replies --- */
@@ -60,7 +60,7 @@ void api_refuse(struct api_http_exchange *x, const struct api_error *error)
     if (api_error_reason(error) != NULL)
         api_http_header(x, "x-shoal-request-dropped-reason", api_error_reason(error));
     if (error->status == 504)
-        api_http_header(x, "x-should-retry", "false"); /* OpenAI's clients would */
+        api_http_header(x, "x-should-retry", "false"); /* OpenAI's clients would retry */
     if (error->status == 401)
         api_http_header(x, "WWW-Authenticate", "Bearer");
     api_reply_json(x, error->status, view_of(page.at, page.n));
@@ -72,7 +72,7 @@ void api_refuse(struct api_http_exchange *x, const struct api_error *error)
 enum access { FREE, KEY, ADMIN };
 static const struct route {
     enum api_http_method method;
-    const char *path; /* ending in '*': everything that begins so */
+    const char *path; /* with '*' at its end: every path with this beginning */
     enum access access;
     void (*answer)(struct api *api, struct api_http_exchange *x);
     bool is_vital; /* answered when connections or memory are short */
@@ -100,7 +100,7 @@ static const struct route {
     { HTTP_POST, "/sleep", ADMIN, api_models_sleep },
     { HTTP_POST, "/wake_up", ADMIN, api_models_wake },
     { HTTP_GET, "/is_sleeping", ADMIN, api_models_is_asleep },
-    /* Of a base URL without /v1, as llama-server has them. */
+    /* For a base URL without /v1, as llama-server has them. */
     { HTTP_POST, "/chat/completions", KEY, api_call_chat },
     { HTTP_POST, "/completions", KEY, api_call_completion },
     { HTTP_GET, "/models/*", KEY, api_models_show },
@@ -122,7 +122,8 @@ static bool is_path(const struct route *route, struct view path)
     return path.n > n - 1 && memcmp(path.at, route->path, n - 1) == 0;
 }
 
-/* What is open to all is not open to any web page that somebody here looks at. */
+/* Refuses requests of foreign web pages: a route that is open to all is not open to every page that
+ * a user opens in a browser. */
 static bool is_no_stray_page(const struct api *api, const struct api_http_head *head,
                              struct api_error *error)
 {
@@ -148,7 +149,7 @@ bool api_is_operator(const struct api *api, const struct api_http_head *head)
     return admin != NULL ? api_headers_has_key(head, admin) : !wants_key(api);
 }
 
-/* May this exchange use the route? */
+/* Returns whether this exchange may use the route. */
 static bool is_allowed(const struct api *api, const struct route *route,
                        const struct api_http_exchange *x, struct api_error *error)
 {
@@ -171,7 +172,8 @@ static bool is_allowed(const struct api *api, const struct route *route,
     return false;
 }
 
-/* What other servers have there and this one has not, so that nobody looks for a typing error. */
+/* Returns whether other servers have this path and this one does not. The error then says so, since
+ * the client would otherwise search for a typing error. */
 static bool is_unsupported(struct view path)
 {
     static const char *const paths[] = { "/v1/embeddings", "/v1/responses", "/v1/messages",
@@ -185,7 +187,7 @@ static bool is_unsupported(struct view path)
     return false;
 }
 
-/* The methods of a path, as Allow lists them; of none that is known, all. */
+/* Adds the header Allow with the methods of a path; all methods when the path is unknown. */
 static void allow(struct api_http_exchange *x)
 {
     bool has_get = false, has_post = false;
@@ -200,7 +202,7 @@ static void allow(struct api_http_exchange *x)
                                         : "POST, OPTIONS");
 }
 
-/* A client whose base URL lacks /v1, or has it twice, is told so. */
+/* Tells a client when its base URL lacks /v1 or has it twice. */
 static void refuse_path(const char *path, struct api_error *error)
 {
     char question[NEAR_BYTES];
@@ -226,7 +228,7 @@ static const struct route *find_route(const struct api_http_head *head, struct a
     char path[128];
     snprintf(path, sizeof(path), "%.*s", (int)min_i64((int64_t)sent.n, 120), sent.at);
     if (is_there)
-        api_error_set(error, ERROR_METHOD, NULL, "this path does not answer to that method");
+        api_error_set(error, ERROR_METHOD, NULL, "this path does not support that method");
     else if (is_unsupported(sent))
         api_error_set(error, ERROR_NO_ROUTE, NULL,
                       "%s is not supported: text is generated by /v1/chat/completions and "
@@ -242,7 +244,8 @@ uint64_t api_next_id(struct api *api)
     return api->options.door << 48 | (++api->counter & ((UINT64_C(1) << 48) - 1));
 }
 
-/* What every reply carries: the request's id, and permission for browsers where it was given. */
+/* Adds the headers of every reply: the request's id, and permission for browsers when it was
+ * granted. */
 static void add_headers(struct api *api, struct api_http_exchange *x)
 {
     char *id = api->request_id;
@@ -261,7 +264,7 @@ static void answer_options(struct api *api, struct api_http_exchange *x)
 {
     static const char own[] = "Authorization, Content-Type, X-Api-Key, X-Request-Id, "
                               "X-Request-Deadline-Ms, X-Slo-Ttft-Ms, X-Slo-Tpot-Ms, X-Slo-E2e-Ms";
-    char asked[2048]; /* clients have headers of their own: OpenAI's a dozen of X-Stainless-* */
+    char asked[2048]; /* clients add headers: OpenAI's a dozen of X-Stainless-* */
     if (api->options.cors_origin != NULL) {
         bool are_fine = api_origin_asked_headers(&x->head, asked, sizeof(asked));
         api_http_header(x, "Access-Control-Allow-Methods", "GET, POST, OPTIONS");
@@ -272,7 +275,7 @@ static void answer_options(struct api *api, struct api_http_exchange *x)
     api_http_reply(x, 204, NULL, view_of("", 0));
 }
 
-/* The route, if the client may use it and its body is one that can be read. */
+/* Returns the route, if the client may use it and the request's body can be read. */
 static const struct route *enter(const struct api *api, const struct api_http_exchange *x,
                                  struct api_error *error)
 {
@@ -291,7 +294,7 @@ static void refuse_entry(struct api_http_exchange *x, const struct api_error *er
     api_refuse(x, error);
 }
 
-/* The party that a request is charged to: its tenant, or the address of its client. */
+/* Returns the party that a request is charged to: its tenant, or the address of its client. */
 static struct api_party *party_of(void *self, struct api_http_exchange *x)
 {
     struct api *api = self;
@@ -313,7 +316,7 @@ static bool is_vital(void *self, const struct api_http_head *head)
     return route != NULL && route->is_vital;
 }
 
-/* Without a key no large body comes in anywhere: nothing that is open to all reads one. */
+/* Refuses large bodies without a key, since no route that is open to all reads one. */
 static bool on_head(void *self, struct api_http_exchange *x)
 {
     struct api_error error = { 0 };
@@ -323,8 +326,7 @@ static bool on_head(void *self, struct api_http_exchange *x)
         return true;
     if (!error.is_set) {
         api_error_set(&error, ERROR_HTTP, NULL,
-                      "a body of more than %d bytes, or one in chunks, is not taken here: nobody "
-                      "would read it",
+                      "this path accepts no body of more than %d bytes, and none in chunks",
                       HTTP_PIPELINE_BYTES_MAX);
         error.status = 413;
     }
@@ -385,14 +387,14 @@ static int take_events(struct api *api)
         api_mirror_change(api, &change);
         has_changed = true;
     }
-    if (has_changed) /* its bytes have come from the pool, or go there: both of one report */
+    if (has_changed) /* both come from one report */
         (void)api_mirror_refresh(api, NULL);
     while (control->next(control->self, &answer))
         api_mirror_take(api, &answer, time_now_ns());
     return n;
 }
 
-/* Ends the drain when all is answered and read, or its time is over. */
+/* Ends the drain when all requests are answered and read, or its time is over. */
 static void sweep_drain(struct api *api, int64_t now_ns)
 {
     bool is_over = now_ns >= api->drain_end_ns;
@@ -417,10 +419,10 @@ static void pump(struct api *api)
 {
     int64_t now_ns = pace_due(&api->pace, api->due_ns, "came back later than asked by");
     int64_t next_ns = TIME_NEVER;
-    api->is_nudged = true; /* no timer meanwhile: it is set below */
+    api->is_nudged = true; /* no timer here: it is set below */
     api_call_submit(api);
     struct mem_account *before =
-        mem_account_use(NULL); /* loading a model is charged to no client */
+        mem_account_use(NULL); /* no client is charged for the loading of a model */
     if (api->options.tick != NULL)
         next_ns = api->options.tick(api->options.tick_self, now_ns);
     (void)mem_account_use(before);
@@ -471,7 +473,8 @@ static void begin_drain(struct api *api)
     api_nudge(api);
 }
 
-/* The drain's time is over: the sweep tells all who wait, then ends. */
+/* Called when the drain's time is over. The sweep sends an error to all clients that wait, then
+ * ends. */
 static void cut_drain(struct api *api)
 {
     log_line(LOG_WARN, "api", "stopping: the drain ends now");
@@ -481,7 +484,8 @@ static void cut_drain(struct api *api)
     api_nudge(api);
 }
 
-/* The first signal drains, the second cuts off with last words, the third doesn't wait for them. */
+/* The first signal starts the drain, the second cuts it off with last replies, the third does not
+ * wait for these. */
 static void on_end_signal(void *self)
 {
     struct api *api = self;
@@ -505,7 +509,7 @@ static void on_reload_signal(void *self)
 
 /* --- open and close --- */
 
-/* The names of services, by number. */
+/* Collects the names of services, by number. */
 static void names_of(const struct api *api, const char **names)
 {
     for (int i = 0; i < api->catalog->n; i++) {
@@ -543,7 +547,7 @@ static void watch_all(struct api *api)
     api_http_watch_signal(api->http, SIGHUP, on_reload_signal, api);
 }
 
-/* JSON outlives api_open on both sides (chat templates keep some), so that its allocator is set
+/* JSON values outlive api_open on both sides (chat templates keep some), so the allocator is set
  * before main. */
 __attribute__((constructor)) static void prepare_json(void)
 {
@@ -589,8 +593,8 @@ enum status api_open(struct api **out, const struct api_options *options, struct
     }
     uint32_t n = (uint32_t)max_i32(options->n_requests_max, 1);
     const char *names[LIMIT_MODELS] = { NULL };
-    /* A process that starts later begins beyond the ids of an earlier one, unless that gave more
-     * than 128 ids in each millisecond of its life. */
+    /* Later processes start above the ids of earlier ones, unless an earlier one gave more than 128
+     * ids in each millisecond of its life. */
     api->counter = (uint64_t)(time_unix_ns() / TIME_NS_PER_MS) * 128;
     api_catalog_renew(&api->catalog, options->models, options->n_models);
     names_of(api, names);
@@ -620,14 +624,14 @@ int api_run(struct api *api)
     if (!api_http_is_local(api->http) && api->options.admin_key == NULL &&
         api->options.api_key == NULL && api->options.n_tenants == 0)
         log_line(LOG_WARN, "api",
-                 "no key is set: whoever reaches this address may use, load and "
+                 "no key is set: any client that reaches this address may use, load and "
                  "unload models");
     (void)notify_manager("READY=1");
     pace_begin(&api->pace, "io");
     api->due_ns = TIME_NEVER;
     api_nudge(api);
     api_http_run(api->http);
-    bool has_failed = false; /* an engine that said so: a late report alone is no failure */
+    bool has_failed = false; /* an engine reported it: a late report alone is no failure */
     for (int32_t i = 0; i < api->mirror.n_engines; i++)
         has_failed = has_failed || !api->mirror.engines[i].is_healthy;
     return has_failed ? 1 : 0;
@@ -659,7 +663,7 @@ void api_close(struct api *api)
     if (api == NULL)
         return;
     api_workers_close(api->workers);
-    api_http_close(api->http); /* frees the parties, so nothing may be charged to them later */
+    api_http_close(api->http); /* frees the parties: nothing may be charged to them later */
     api_http_listen_tls_free(api->tls);
     CHECK(api->calls == NULL);
     map_free(&api->ids);

@@ -1,5 +1,5 @@
-/* Reads the body of a completion or a chat: a table for plain fields, a function for each of shape.
- */
+/* Reads the body of a completion or a chat: a table for plain fields, a function for each field
+ * with a structure. */
 #include "api/ask.h"
 #include "api/refused.h"
 #include <string.h>
@@ -8,7 +8,7 @@ enum { N_MESSAGES_MAX = 4096 };
 
 static const struct number {
     const char *name;
-    size_t at; /* of an int32_t or float in struct api_ask */
+    size_t at; /* offset of an int32_t or float in struct api_ask */
     bool is_real;
     double low, high;
 } numbers[] = {
@@ -215,7 +215,7 @@ static void read_stream_options(struct api_ask *ask, const struct api_fields *fi
         read_usage(&(struct api_fields){ value, fields->error }, ask);
 }
 
-/* Token ids of one prompt. */
+/* Reads the token ids of one prompt. */
 static bool read_ids(struct api_ask *ask, const json_t *array, struct api_ask_prompt *prompt,
                      struct api_error *error)
 {
@@ -268,7 +268,7 @@ static void read_prompt(struct api_ask *ask, const struct api_fields *fields)
     }
 }
 
-/* An array of text parts: each, and all of them joined. */
+/* Reads an array of text parts: each of them, and all joined. */
 static void read_parts(struct api_ask *ask, const json_t *content, size_t index,
                        struct chat_message *to, struct api_error *error)
 {
@@ -299,7 +299,7 @@ static void read_parts(struct api_ask *ask, const json_t *content, size_t index,
     str_free(&joined);
 }
 
-/* A string, an array of text parts, null, or nothing. */
+/* Reads a string, an array of text parts, null, or nothing. */
 static void read_content(struct api_ask *ask, const json_t *content, size_t index,
                          struct chat_message *to, struct api_error *error)
 {
@@ -321,8 +321,8 @@ static const char *keep_json(struct api_ask *ask, const json_t *value)
     return text;
 }
 
-/* What a message carries besides role, content and name reaches the template as it came; null and
- * no calls at all mean absent. */
+/* Keeps the fields of a message besides role, content and name for the template, unchanged. Null
+ * and an empty list of calls mean absent. */
 static const char *keep_more(struct api_ask *ask, const json_t *message)
 {
     static const char *const own[] = { "role", "content", "name" };

@@ -1,7 +1,7 @@
-/* What a client asks: the body of a completion or a chat, read from JSON and checked.
+/* A client's request: the body of a completion or a chat, read from JSON and checked.
  *
- * Fields that would change the answer and that we don't do are refused by name; fields that don't
- * are passed over (or refused too when strict). Everything lies in the ask's own pile. */
+ * A field that would change the answer and that is not supported is refused by name. Other unknown
+ * fields are ignored (or refused too when strict). Everything is stored in the ask's own pile. */
 #pragma once
 #include "api/error.h"
 #include "base/pile.h"
@@ -9,17 +9,17 @@
 #include "template/chat.h"
 
 enum api_ask_kind { ASK_CHAT, ASK_COMPLETION };
-enum { ASK_VALUES_MAX = 2 << 20 }; /* JSON values of a body: each costs the parser some 50 bytes */
+enum { ASK_VALUES_MAX = 2 << 20 }; /* JSON values of a body: each takes some 50 bytes */
 
 struct api_ask_prompt { /* of a completion: text or ids */
-    struct view text;   /* of ids: once they are to be echoed */
+    struct view text;   /* also set for ids once they are to be echoed */
     const int32_t *ids; /* NULL: text */
     int32_t n_ids;
 };
 struct api_ask {
     enum api_ask_kind kind;
     struct pile pile;
-    const char *model; /* NULL: not said */
+    const char *model; /* NULL: absent */
     int32_t n_prompts;
     struct api_ask_prompt *prompts; /* ASK_COMPLETION */
     int32_t n_messages;
@@ -28,7 +28,7 @@ struct api_ask {
     bool add_generation_prompt, continue_final_message, add_special_tokens;
     bool echo, streams, include_usage, ignores_eos, include_stop, skips_special;
     bool wants_logprobs, has_seed, has_priority;
-    int32_t n, n_tokens_max; /* n_tokens_max: -1 = not said */
+    int32_t n, n_tokens_max; /* n_tokens_max: -1 = absent */
     int32_t priority;
     int64_t seed;
     struct sampling sampling;
@@ -37,9 +37,9 @@ struct api_ask {
     int32_t stop_ids[LIMIT_STOP_IDS];
     struct logit_bias *biases;
 };
-/* False with the error set. The ask is to be freed in either case. */
+/* Returns false with the error set. The caller frees the ask in either case. */
 bool api_ask_parse(struct api_ask *ask, enum api_ask_kind kind, struct view body, bool is_strict,
                    struct api_error *error);
 void api_ask_free(struct api_ask *ask);
-/* Whatever depends on the model's vocabulary. */
+/* Checks everything that depends on the model's vocabulary. Returns false with the error set. */
 bool api_ask_check(const struct api_ask *ask, int32_t n_vocabulary, struct api_error *error);

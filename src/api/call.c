@@ -15,13 +15,14 @@
 
 enum {
     INLINE_BYTES_MAX = 8 << 10, /* larger bodies are read on a worker: about 2 ms of a core */
-    WRITE_BYTES_MAX = 64 << 10, /* of tokens and texts: larger answers are written on one, too */
+    WRITE_BYTES_MAX = 64 << 10, /* of tokens and texts: larger answers are written on a worker */
     SUBMIT_BYTES_MAX = 1 << 20, /* of prompts, in one turn of the loop: about 2 ms */
 };
 
 /* --- the end of a call --- */
 
-/* Its request is over, here or by our wish; late events find nothing any more. */
+/* Ends a choice whose request is over, at the service or by our cancel. Late events of it are
+ * ignored. */
 static void drop_choice(struct api_choice *choice, uint8_t why)
 {
     struct api_call *call = choice->call;
@@ -71,7 +72,8 @@ static void free_call(struct api_call *call)
     api_parties_put(api_http_parties(api->http), party);
 }
 
-/* The call is over, and with it those of its requests that are still open. */
+/* Ends the choices of a call that is over, and cancels those of its requests that are still
+ * open. */
 static void drop_choices(struct api_call *call, uint8_t why)
 {
     if (call->n_choices == 0)
@@ -82,7 +84,7 @@ static void drop_choices(struct api_call *call, uint8_t why)
     }
 }
 
-/* What became of it: a line for whoever searches the log for either id. */
+/* Logs how the call ended, in one line that has both ids. */
 static void log_end(const struct api_call *call, const char *what)
 {
     const struct api_model *model = call->prompts.model;
@@ -91,19 +93,19 @@ static void log_end(const struct api_call *call, const char *what)
              (double)(time_now_ns() - call->arrived_ns) / 1e6, what);
 }
 
-/* The client has left. */
+/* Called when the client has left. */
 static void on_gone(struct api_http_exchange *x)
 {
     struct api_call *call = x->user;
     call->x = NULL;
     if (call->is_away)
-        return; /* the worker brings it back */
+        return; /* the worker hands it back */
     log_end(call, "the client has left");
     drop_choices(call, SERVICE_CANCELLED);
     free_call(call);
 }
 
-/* An error page, or an error event where the answer has begun. */
+/* Sends an error page, or an error event when the answer has begun. */
 static void fail_call(struct api_call *call, const struct api_error *error, uint8_t why)
 {
     struct api_http_exchange *x = call->x;
@@ -161,7 +163,7 @@ static void write_done(struct api_job *job)
     free_call(call);
 }
 
-/* Would writing it hold up the streams of others? */
+/* Returns whether writing the answer would delay the streams of other clients. */
 static bool is_large(const struct api_call *call)
 {
     size_t n_bytes = (size_t)call->prompts.n_echo_bytes;
@@ -225,7 +227,8 @@ static void print_chunk(void *arg)
     api_reply_chunk(chunk->call, chunk->choice, &chunk->out);
 }
 
-/* Writes what the choice can show now. False: there was no memory, and the call is over. */
+/* Writes the text that the choice can show now. Returns false when there was no memory; then the
+ * call is over. */
 static bool show(struct api_call *call, struct api_choice *choice, int64_t now_ns)
 {
     struct chunk chunk = { .call = call, .choice = choice };
@@ -261,7 +264,7 @@ static void house_error(struct api_call *call, const char *text)
     fail_call(call, &error, SERVICE_FAILED);
 }
 
-/* False: the call is over. */
+/* Takes the tokens of an event. Returns false when the call is over. */
 static bool take_tokens(struct api_choice *choice, const struct service_event *event,
                         const char *payload)
 {
@@ -285,7 +288,7 @@ static bool take_tokens(struct api_choice *choice, const struct service_event *e
     if (choice->queue_ns == 0)
         choice->queue_ns = (int64_t)event->queue_us * 1000;
     if (expected - event->position >= event->n_tokens)
-        return true; /* all of it was seen already */
+        return true; /* all of them were seen already */
     if (choice->first_ns == 0)
         choice->first_ns = now_ns;
     else
@@ -308,7 +311,7 @@ static bool take_tokens(struct api_choice *choice, const struct service_event *e
         api_tally_tokens(choice, 1);
         if (api_choice_add(choice, &call->rules, id, has_logprobs ? &logprobs : NULL)) {
             if (choice->stop_text != NULL)
-                cancel_choice(choice); /* only we know of stop strings */
+                cancel_choice(choice); /* only the api knows the stop strings */
             close_choice(call, choice, SERVICE_STOPPED);
             return false;
         }
@@ -331,7 +334,7 @@ static void end_by_error(struct api_choice *choice, const struct service_event *
         [SERVICE_LOAD_FAILED] = { ERROR_LOAD_FAILED,
                                   "the model could not be loaded, and is tried again after a "
                                   "while: the server's log says why" },
-        [SERVICE_LEASE_OVER] = { ERROR_HOUSE, "the request came back unanswered" },
+        [SERVICE_LEASE_OVER] = { ERROR_HOUSE, "the engine returned the request unanswered" },
         [SERVICE_FULL] = { ERROR_QUEUE_FULL, "the server is full, try again later" },
         [SERVICE_NO_SPACE] = { ERROR_QUEUE_FULL, "other models have the memory that the request "
                                                  "needs, try again later" },
@@ -379,14 +382,14 @@ void api_call_event(struct api *api, const struct service_event *event, const vo
 {
     uint32_t slot = map_find(&api->ids, event->id);
     if (slot == MAP_NONE)
-        return; /* late: it is over here */
+        return; /* a late event: the request has ended here */
     struct api_choice *choice = api->choices[slot];
     struct mem_account *before = mem_account_use(&choice->call->party->account);
     if (event->what == SERVICE_TOKENS)
         (void)take_tokens(choice, event, payload);
     else if (event->what == SERVICE_ENDED)
         take_end(choice, event, payload);
-    else if (event->what == SERVICE_RETURNED) /* the gateway resumes what it can */
+    else if (event->what == SERVICE_RETURNED) /* the gateway resumes it when it can */
         end_by_error(choice, event, payload);
     (void)mem_account_use(before);
 }
@@ -399,12 +402,13 @@ static void refuse_full(struct api_call *call)
     fail_call(call, &error, SERVICE_FULL);
 }
 
-/* Takes a seat for each answer but the first, which the call has. False: the call is over. */
+/* Takes a seat for each answer but the first, since the call has that one. Returns false when the
+ * call is over. */
 static bool take_seats(struct api_call *call, int32_t n)
 {
     struct api_error error = { 0 };
     int32_t n_most = api_seats_most(call->api);
-    if (n > n_most) /* trying again would not help */
+    if (n > n_most) /* then a retry would not help */
         api_error_set(&error, ERROR_TOO_LARGE, call->prompts.ask.n > 1 ? "n" : "prompt",
                       "the request asks for %d answers, this server admits %d at once", n, n_most);
     else if (api_seats_take(call->api, call->party, n - 1, &error))
@@ -425,7 +429,7 @@ static void open_choices(void *arg)
     call->n_choices = call->n_open = n;
 }
 
-/* Nothing to generate: the echo, or nothing, is the answer. */
+/* Answers at once when nothing is to be generated: with the echo, or with an empty text. */
 static void answer_at_once(struct api_call *call)
 {
     for (int32_t i = 0; i < call->n_choices; i++) {
@@ -438,7 +442,7 @@ static void answer_at_once(struct api_call *call)
     finish_call(call);
 }
 
-/* Submits choices, though not so many that the streams of others would wait for it. */
+/* Submits choices, but only a few at a time, so that the streams of other clients do not wait. */
 static void submit_some(struct api_call *call)
 {
     int64_t n_bytes = 0;
@@ -530,7 +534,7 @@ static void read_done(struct api_job *job)
         start_call(call);
 }
 
-/* NULL when there is no memory for it. The caller has taken a seat. */
+/* Opens a call for which the caller has taken a seat. Returns NULL when there is no memory. */
 static struct api_call *open_call(struct api *api, struct api_http_exchange *x,
                                   enum api_ask_kind kind)
 {
@@ -564,7 +568,7 @@ static struct api_call *open_call(struct api *api, struct api_http_exchange *x,
     return call;
 }
 
-/* Makes a call that has a seat; NULL with the error set when it is refused. */
+/* Makes a call that has a seat. Returns NULL with the error set when it is refused. */
 static struct api_call *admit(struct api *api, struct api_http_exchange *x, enum api_ask_kind kind,
                               struct api_error *error)
 {
@@ -597,7 +601,7 @@ static void take_call(struct api *api, struct api_http_exchange *x, enum api_ask
         api_refuse(x, &error);
         return;
     }
-    /* Taken over: a worker may read it after the client has left. */
+    /* The body is taken over, since a worker may read it after the client has left. */
     api_http_take_body(x, &call->body);
     call->work = api_work_for(api, call->party, call->body.n);
     call->job.rank = call->body.n > API_JOB_LONG_BYTES ? API_JOB_LONG : API_JOB_SHORT;

@@ -1,4 +1,5 @@
-/* One completion call: one exchange, one or more choices, each a request at the service.
+/* One completion call: one exchange with one or more choices. Each choice is a request at the
+ * service.
  *
  * READING (perhaps on a worker) --> RUNNING (submitted) --> WRITING (perhaps on a worker) -->
  * answered, failed, or its client left; in each state the client may leave, and everything is given
@@ -17,15 +18,15 @@ struct api_call {
     struct api_call *next, *prev;
     enum api_ask_kind kind;
     bool is_away;            /* being read or written; a worker may have it */
-    struct api_party *party; /* that its memory is charged to */
+    struct api_party *party; /* the party that its memory is charged to */
     struct api_work work;
     struct str body, answer;
-    struct api_catalog *catalog; /* that its model is of */
+    struct api_catalog *catalog; /* the catalog that its model belongs to */
     struct api_prompts prompts;
     struct api_stops stops;
     struct api_choice_rules rules;
     int32_t n_choices, n_open, n_seats;
-    int32_t n_unsent; /* choices, the last ones, that are still to be submitted */
+    int32_t n_unsent; /* number of choices that are still to be submitted: the last ones */
     struct api_choice *choices;
     char id[48], request_id[128]; /* ours, and X-Request-Id */
     int64_t created_unix_s, arrived_ns, deadline_ns, wrote_ns;
@@ -37,8 +38,8 @@ struct api_call {
 void api_call_chat(struct api *api, struct api_http_exchange *x);
 void api_call_completion(struct api *api, struct api_http_exchange *x);
 void api_call_event(struct api *api, const struct service_event *event, const void *payload);
-void api_call_submit(struct api *api); /* some of what is still to be submitted */
-/* Pings the quiet streams. */
+void api_call_submit(struct api *api); /* submits some of the choices that are not submitted yet */
+/* Sends pings on streams that were quiet for a while. */
 void api_call_sweep(struct api *api, int64_t now_ns);
 /* Ends every call with this error. */
 void api_call_fail_all(struct api *api, const struct api_error *error);

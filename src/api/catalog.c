@@ -1,4 +1,4 @@
-/* Catalogs of models, each until its last user is done. */
+/* Catalogs of models. Each lives until its last user is done. */
 #include "api/catalog.h"
 
 #include "base/mem.h"

@@ -1,6 +1,8 @@
-/* The models that clients may name. When they change there is a new catalog; a request that works
- * with the old one, on any thread, keeps it until it is done. All of these are for the I/O thread
- * alone, but for api_catalog_find. */
+/* The models that clients may name.
+ *
+ * Each change of the models makes a new catalog. A request that works with an old catalog, on any
+ * thread, keeps it until the request is done. All functions are for the I/O thread alone, except
+ * api_catalog_find. */
 #pragma once
 #include "api/api.h"
 #include "api/error.h"
@@ -12,12 +14,14 @@ struct api_catalog {
     const struct api_model *models[LIMIT_MODELS];
 };
 
-/* A new one in front of *newest, which has one user: the caller. The one before loses it. */
+/* Puts a new catalog in front of *newest, with one user: the caller. The catalog before it loses
+ * that user. */
 void api_catalog_renew(struct api_catalog **newest, const struct api_model *const *models, int n);
 struct api_catalog *api_catalog_use(struct api_catalog *newest);
 void api_catalog_put(struct api_catalog **newest, struct api_catalog *catalog);
-/* Is the model in a catalog that is in use? */
+/* Returns whether the model is in a catalog that is in use. */
 bool api_catalog_has(const struct api_catalog *newest, const struct api_model *model);
-/* By id or alias; NULL name: the only model there is. NULL with the error set. */
+/* Finds a model by id or alias. A NULL name finds the only model, if there is just one. Returns
+ * NULL with the error set when there is no such model. */
 const struct api_model *api_catalog_find(const struct api_catalog *catalog, const char *name,
                                          struct api_error *error);

@@ -1,4 +1,5 @@
-/* Tokens to shown text: detokenizing, stop tokens, stop strings, what is held back. */
+/* From tokens to shown text: detokenizing, stop tokens, stop strings, and text that is held
+ * back. */
 #include "api/choice.h"
 #include "base/mem.h"
 #include <string.h>
@@ -8,9 +9,9 @@ void api_choice_init(struct api_choice *choice, const struct tokenizer *tokenize
 {
     *choice = (struct api_choice){ .stop_id = -1 };
     detokenizer_init(&choice->detokenizer, tokenizer, !skips_special);
-    choice->detokenizer.is_first = false; /* it goes on where the prompt ends */
+    choice->detokenizer.is_first = false; /* the answer continues the prompt */
     str_init(&choice->text);
-    str_add(&choice->text, "", 0); /* from here on text.at is not NULL */
+    str_add(&choice->text, "", 0); /* makes text.at non-NULL from here on */
 }
 
 void api_choice_free(struct api_choice *choice)
@@ -21,7 +22,7 @@ void api_choice_free(struct api_choice *choice)
 
 enum { TEXT_BYTES_MORE = 64 }; /* beside a piece: bytes that the detokenizer held back */
 
-/* Makes room for record n of an array of n_max; false when there is no memory. */
+/* Makes room for element n of an array of n_max elements. Returns false when there is no memory. */
 static bool grow(void **at, size_t n, size_t *n_max, size_t n_least, size_t bytes)
 {
     if (n < *n_max)
@@ -51,7 +52,7 @@ bool api_choice_make_room(struct api_choice *choice, const struct api_choice_rul
     return has_room && str_try_reserve(&choice->text, n_text);
 }
 
-/* Code points of the first n bytes; n never shrinks from call to call. */
+/* Counts the code points of the first n bytes. n never shrinks from call to call. */
 static int64_t count_chars(struct api_choice *choice, size_t n)
 {
     for (; choice->n_counted < n; choice->n_counted++)
@@ -59,7 +60,7 @@ static int64_t count_chars(struct api_choice *choice, size_t n)
     return choice->n_chars;
 }
 
-/* text_start: how long the text was before the token. */
+/* text_start is the length of the text before the token. */
 static void keep_token(struct api_choice *choice, int32_t id, size_t text_start,
                        const struct token_logprobs *logprobs)
 {
@@ -89,7 +90,7 @@ void api_choice_end(struct api_choice *choice, const char *finish_reason)
         detokenizer_end(&choice->detokenizer, &choice->text);
 }
 
-/* A stop token; -1: none. */
+/* Returns the stop token that this id is; -1: none. */
 static int32_t find_stop_id(const struct api_choice_rules *rules, int32_t id)
 {
     for (int32_t i = 0; i < rules->n_stop_ids; i++)
@@ -106,7 +107,7 @@ static bool find_stop_text(struct api_choice *choice, const struct api_choice_ru
     size_t from = choice->n_shown > choice->search_from ? choice->n_shown : choice->search_from;
     if (rules->stops->n == 0 || from >= text.n)
         return false;
-    size_t n_longest = 0; /* nothing that ends before what was searched is looked at again */
+    size_t n_longest = 0; /* matches that end in the searched part are skipped */
     for (int32_t i = 0; i < rules->stops->n; i++)
         n_longest = rules->stops->texts[i].n > n_longest ? rules->stops->texts[i].n : n_longest;
     if (choice->n_searched > n_longest && choice->n_searched - n_longest > from)

@@ -1,8 +1,8 @@
 /* One answer in the making: its request at the service, its tokens, its text and what is shown.
  *
  * OPEN --(stop token | stop string | length)--> CLOSED with a finish reason
- *   Tokens come in with absolute positions; what was seen already is passed over. Text is shown up
- *   to where no stop string can begin any more. */
+ *   Tokens come in with absolute positions; positions that were seen already are skipped. Text is
+ *   shown up to the first byte that may still begin a stop string. */
 #pragma once
 #include "api/ask.h"
 #include "api/stops.h"
@@ -14,7 +14,7 @@ struct api_call;
 struct api_token { /* kept only when logprobs are wanted */
     int32_t id;
     size_t text_end;        /* of the choice's text after it, in bytes */
-    int64_t n_chars_before; /* of the choice's text, in Unicode code points */
+    int64_t n_chars_before; /* code points of the choice's text before it */
     struct token_logprobs logprobs;
 };
 struct api_choice {
@@ -22,13 +22,13 @@ struct api_choice {
     uint64_t id; /* of the request */
     uint32_t slot;
     int32_t index, prompt;                  /* index in the answer; which prompt */
-    bool is_open, is_submitted, is_counted; /* is_counted: as a request that is over */
-    bool has_begun;                         /* something of it is written */
+    bool is_open, is_submitted, is_counted; /* is_counted: as a request that has ended */
+    bool has_begun;                         /* some of it has been written */
     const char *finish_reason;              /* NULL while open */
     const char *stop_text;                  /* the stop string that ended it, NULL */
     int32_t stop_id;                        /* the client's stop token that ended it, -1 */
     int32_t n_prompt, n_generated, n_cached, n_preempted;
-    int64_t queue_ns; /* until its first batch */
+    int64_t queue_ns; /* time until its first batch */
     uint64_t seed;
     struct detokenizer detokenizer;
     struct str text;
@@ -49,16 +49,17 @@ struct api_choice_rules { /* the same for all choices of a call */
 void api_choice_init(struct api_choice *choice, const struct tokenizer *tokenizer,
                      bool skips_special);
 void api_choice_free(struct api_choice *choice);
-/* Makes room for one more token, so that api_choice_add allocates nothing. False when there is no
- * memory. */
+/* Makes room for one more token, so that api_choice_add allocates nothing. Returns false when there
+ * is no memory. */
 bool api_choice_make_room(struct api_choice *choice, const struct api_choice_rules *rules,
                           int32_t id);
-/* Takes one token; true when it ended the choice (then finish_reason is set). */
+/* Takes one token. Returns true when the token ended the choice; then finish_reason is set. */
 bool api_choice_add(struct api_choice *choice, const struct api_choice_rules *rules, int32_t id,
                     const struct token_logprobs *logprobs);
-/* Ends it from outside ("stop", "length"): held bytes become certain. */
+/* Ends the choice for an outside reason ("stop", "length"). Bytes that were held back can be shown
+ * then. */
 void api_choice_end(struct api_choice *choice, const char *finish_reason);
-/* What can be shown now and was not; moves on. */
+/* Returns the text that can be shown now and was not shown before, and counts it as shown. */
 struct view api_choice_show(struct api_choice *choice, const struct api_stops *stops);
-/* The tokens that go with what is shown. */
+/* Returns the tokens that belong to the text just shown. */
 struct api_token *api_choice_show_tokens(struct api_choice *choice, size_t *n);

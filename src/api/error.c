@@ -1,4 +1,4 @@
-/* Error pages: one table from our kinds to status, type and code. */
+/* Error pages: one table from kinds of error to status, type and code. */
 #include "api/error.h"
 #include "base/json_out.h"
 #include "core/service.h"

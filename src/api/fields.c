@@ -1,9 +1,10 @@
-/* Typed reading of JSON members, and the guard before the parser. */
+/* Typed reading of JSON members, and the check before the parser runs. */
 #include "api/fields.h"
 #include <math.h>
 #include <string.h>
 
-/* How many values a text can hold at most: separators and brackets outside of strings. */
+/* Counts the separators and brackets outside of strings: an upper bound on the values in the
+ * text. */
 static size_t count_values(struct view body)
 {
     size_t n = 1;
@@ -20,7 +21,8 @@ static size_t count_values(struct view body)
     return n;
 }
 
-/* Valid JSON that is not taken; NULL: it is none. The parser names its own flags and types here. */
+/* Names the limit that valid JSON exceeds; NULL when the text is not valid JSON. The parser would
+ * name its own flags and types here. */
 static const char *limit_of(const json_error_t *fault)
 {
     switch (json_error_code(fault)) {

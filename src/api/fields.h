@@ -1,6 +1,6 @@
-/* Typed, range-checked reading of a JSON object's members; the first wrong one sets the error.
+/* Typed, range-checked reading of a JSON object's members.
  *
- * An absent member or a null leaves the default as it is. */
+ * The first wrong member sets the error. An absent member or a null leaves the default as it is. */
 #pragma once
 #include "api/error.h"
 #include <jansson.h>
@@ -9,8 +9,8 @@ struct api_fields {
     json_t *object;
     struct api_error *error;
 };
-/* Parses a body that must be one JSON object; NULL with the error set. n_values_max bounds the
- * parser's memory, which grows with the number of values, not of bytes. */
+/* Parses a body that must be one JSON object. Returns NULL with the error set. n_values_max bounds
+ * the parser's memory, which grows with the number of values, not of bytes. */
 json_t *api_fields_open(struct view body, size_t n_values_max, struct api_error *error);
 json_t *api_fields_find(const struct api_fields *fields, const char *name); /* NULL: absent */
 void api_fields_bool(const struct api_fields *fields, const char *name, bool *out);

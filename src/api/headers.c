@@ -1,4 +1,4 @@
-/* Reads request headers; numbers are checked as strictly as those of a body. */
+/* Reads request headers. Numbers are checked as strictly as those of a body. */
 #include "api/headers.h"
 #include "base/time.h"
 #include <ctype.h>
@@ -6,7 +6,7 @@
 
 static const int64_t SPAN_MS_MAX = INT64_C(7) * 24 * 3600 * 1000;
 
-/* Digits of W3C's Trace Context, which has small letters only. */
+/* Are these hexadecimal digits of W3C's Trace Context, which allows lower case only? */
 static bool is_hex(struct view v)
 {
     for (size_t i = 0; i < v.n; i++)
@@ -23,9 +23,9 @@ static bool is_all(struct view v, char digit)
     return i == v.n;
 }
 
-/* VERSION-TRACE-PARENT-FLAGS of 2, 32, 16 and 2 digits; versions after 00 may say more behind
- * another "-". Empty when it is malformed, its version is ff, or its trace or parent is all zeros.
- */
+/* Reads VERSION-TRACE-PARENT-FLAGS of 2, 32, 16 and 2 digits. Versions after 00 may add more behind
+ * another "-". Returns empty when the text is malformed, its version is ff, or its trace or parent
+ * is all zeros. */
 static struct view find_trace(const struct api_http_head *head)
 {
     enum { TRACE_AT = 3, PARENT_AT = 36, FLAGS_AT = 53, WHOLE_BYTES = 55 };
@@ -69,7 +69,7 @@ bool api_headers_is_plain(const struct api_http_head *head, struct api_error *er
     return false;
 }
 
-/* Milliseconds; *ns is left alone when the header is absent. */
+/* Reads milliseconds. *ns is left alone when the header is absent. */
 static bool read_span(const struct api_http_head *head, const char *name, int64_t *ns,
                       struct api_error *error)
 {
@@ -123,12 +123,12 @@ void api_headers_keys(const struct api_http_head *head, struct hash128 out[2])
     out[1] = digest_of(api_http_parse_find(head, "x-api-key"));
 }
 
-/* Digests are compared, so that time tells neither the length nor the start of the key. */
+/* Compares digests, so that the time depends neither on the length nor on the start of the key. */
 bool api_headers_has_key(const struct api_http_head *head, const char *key)
 {
     struct hash128 sent[2], own = digest_of(view_text(key));
     api_headers_keys(head, sent);
     bool is_first = hash_equal_const_time(&sent[0], &own, sizeof(own));
     bool is_second = hash_equal_const_time(&sent[1], &own, sizeof(own));
-    return (is_first || is_second) && key[0] != '\0'; /* an empty key fits nobody */
+    return (is_first || is_second) && key[0] != '\0'; /* an empty key matches nothing */
 }

@@ -1,4 +1,5 @@
-/* Health: alive while the loop turns, ready while the engines get on and no drain has begun. */
+/* Health: alive while the loop runs, ready while the engines make progress and no drain has
+ * begun. */
 #include "api/health.h"
 #include "api/mirror.h"
 #include "api/work.h"
@@ -59,7 +60,7 @@ static void print_own(struct api *api, struct str *out)
                "shoal_api_requests{kind=\"max\"} %d\n",
                api->n_seats, api->options.n_requests_max);
     str_printf(out,
-               "# HELP shoal_healthy 1 while the engines get on.\n"
+               "# HELP shoal_healthy 1 while the engines make progress.\n"
                "# TYPE shoal_healthy gauge\nshoal_healthy %d\n"
                "# HELP shoal_draining 1 after a drain has begun.\n"
                "# TYPE shoal_draining gauge\nshoal_draining %d\n",
@@ -78,7 +79,7 @@ static void print_metrics(struct api *api, const void *of, struct str *out)
 
 void api_health_metrics(struct api *api, struct api_http_exchange *x)
 {
-    struct str self; /* first, since files are open while it is made */
+    struct str self; /* first, since writing it opens files */
     str_init(&self);
     metrics_self_print(&self);
     api_work_reply(api, x, "text/plain; version=0.0.4; charset=utf-8", print_metrics, &self);

@@ -1,4 +1,4 @@
-/* Is it alive, ready, well: what load balancers, supervisors and Prometheus ask. */
+/* Health for load balancers, supervisors and Prometheus: is the server alive, ready and well? */
 #pragma once
 #include "api/house.h"
 

@@ -1,4 +1,4 @@
-/* The state of the api room, shared by its files and by nobody else. */
+/* The state of the api room, for its own files alone. */
 #pragma once
 #include "api/api.h"
 #include "api/catalog.h"
@@ -16,43 +16,43 @@
 struct api_call;
 struct api_choice;
 
-struct api_round { /* a wish about all models: answered when each has said how it went */
-    struct api_http_exchange *x; /* NULL: gone */
-    int32_t n_asks;              /* not answered yet; 0: a free place */
-    struct api_error error;      /* of the first that failed */
+struct api_round { /* a command to all models: it is answered when the result of each is known */
+    struct api_http_exchange *x; /* NULL: the client has left */
+    int32_t n_asks;              /* results that are missing; 0: a free place */
+    struct api_error error;      /* of the first model that failed */
 };
-struct api_pending { /* an ask of the control that an exchange waits for */
+struct api_pending { /* a command of the control that an exchange waits for */
     uint64_t id;
     uint8_t kind;
     uint16_t service;
     int64_t since_ns;
-    struct api_http_exchange *x; /* NULL: gone, or nobody's, or the round's */
-    struct api_round *round;     /* NULL: of none */
+    struct api_http_exchange *x; /* NULL: it left, or there is none, or it is the round's */
+    struct api_round *round;     /* NULL: it belongs to no round */
 };
 enum { API_PENDING_MAX = 256, API_ROUNDS_MAX = 8, API_WATCHERS_MAX = 64 };
-enum { API_PING_S = 15 }; /* a stream that says nothing is pinged so often */
+enum { API_PING_S = 15 }; /* a quiet stream is pinged this often */
 
-struct api_mirror {                /* what the house last said of itself */
+struct api_mirror {                /* what the engines last reported */
     struct engine_report *engines; /* LIMIT_ENGINES */
     int32_t n_engines;
-    int64_t said_ns; /* when it last answered */
+    int64_t said_ns; /* time of the last report */
     bool is_healthy, is_draining;
-    struct { /* is an engine that has work getting on? */
+    struct { /* does an engine that has work make progress? */
         int64_t n_steps, moved_ns;
     } steps[LIMIT_ENGINES];
     uint64_t counter;
     struct api_pending pending[API_PENDING_MAX];
     struct api_round rounds[API_ROUNDS_MAX];
     struct api_http_exchange *watchers[API_WATCHERS_MAX]; /* of /models/sse */
-    int64_t pinged_ns;                   /* when they were last told that the stream is alive */
+    int64_t pinged_ns;                                    /* when they were last pinged */
     uint8_t seen[LIMIT_SERVICES][2];     /* status and percent that the watchers know */
-    struct fault faults[LIMIT_SERVICES]; /* why the last load failed, until one does not */
+    struct fault faults[LIMIT_SERVICES]; /* why the last load failed; cleared by the next success */
 };
 
 struct api {
     struct api_options options;
     struct api_http *http;
-    struct ssl_ctx_st *tls; /* for connections to come; NULL: plain HTTP */
+    struct ssl_ctx_st *tls; /* for new connections; NULL: plain HTTP */
     struct api_workers *workers;
     struct metrics *metrics;
     struct api_catalog *catalog;        /* the newest */
@@ -61,10 +61,10 @@ struct api {
     bool is_draining, is_cut, has_told; /* is_cut: the drain was ended by a signal */
     bool is_nudged;
     int64_t drain_end_ns, linger_end_ns, sweep_ns;
-    int64_t due_ns; /* when the loop was to come back at the latest */
+    int64_t due_ns; /* the latest time at which the loop was to run again */
     struct pace pace;
 
-    /* Calls: choices by request id; seats bound all of them. */
+    /* Calls: choices by request id. The number of seats bounds them. */
     struct map ids;
     struct slots slots;
     struct api_choice **choices; /* by slot */
@@ -74,17 +74,18 @@ struct api {
     struct api_tenants tenants;
     struct api_mirror mirror;
     struct api_http_exchange
-        *adding; /* it waits for a model that is being added; NULL: none does */
+        *adding; /* it waits for a model that is being added; NULL: there is none */
     bool is_adding;
 };
 
-/* The path without slashes at its end. */
+/* Returns the path without slashes at its end. */
 struct view api_path_of(const struct api_http_head *head);
-/* Does the request carry the admin key, or is no key configured at all? */
+/* Returns whether the request carries the admin key, or no key is configured at all. */
 bool api_is_operator(const struct api *api, const struct api_http_head *head);
-/* Of a request, a call or an exchange: none of an earlier process comes again. */
+/* Returns a new id for a request, a call or an exchange. No id of an earlier process is used
+ * again. */
 uint64_t api_next_id(struct api *api);
-void api_nudge(struct api *api); /* the gateway has something to do: tick soon */
+void api_nudge(struct api *api); /* the gateway has work: tick soon */
 void api_refuse(struct api_http_exchange *x, const struct api_error *error); /* the error page */
 void api_reply_json(struct api_http_exchange *x, int status, struct view body);
-void api_reply_text(struct api_http_exchange *x, struct str *json); /* 200; takes it over */
+void api_reply_text(struct api_http_exchange *x, struct str *json); /* 200; takes the text over */

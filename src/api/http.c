@@ -11,11 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PARTIES_MORE = 4096 }; /* for tenants, and for addresses whose memory is still held */
+enum { PARTIES_MORE = 4096 }; /* for tenants, and for addresses that still hold memory */
 
 /* --- accepting --- */
 
-/* The address with the most idle connections; a proxy only when no other address has any. */
+/* Returns the address with the most idle connections. A proxy is chosen only when no other address
+ * has any. */
 static struct api_party *find_greediest(const struct api_http *http)
 {
     struct api_party *most = NULL;
@@ -28,8 +29,9 @@ static struct api_party *find_greediest(const struct api_http *http)
     return most;
 }
 
-/* When all places are taken, idle connections of the greediest address are closed: many at once,
- * since finding them takes long. False when there is not even a spare place. */
+/* Finds a place for a connection. When all are taken, idle connections of the greediest address are
+ * closed: many at once, since the search takes long. Returns false when not even a spare place is
+ * left. */
 static bool find_place(struct api_http *http)
 {
     int32_t n_max = http->options.n_connections_max;
@@ -55,7 +57,8 @@ static void on_accepted(struct evconnlistener *listener, evutil_socket_t fd,
     api_parties_put(http->parties, peer);
 }
 
-/* Out of descriptors: no spinning; the sweep listens again. */
+/* Called when descriptors run out. Stops listening, so that the loop does not spin; the sweep
+ * listens again. */
 static void on_accept_error(struct evconnlistener *listener, void *arg)
 {
     (void)arg;
@@ -156,7 +159,7 @@ void api_http_close(struct api_http *http)
     api_http_watches_close(&http->watches);
     event_free(http->sweep);
     evconnlistener_free(http->listener);
-    event_base_loop(http->base, EVLOOP_NONBLOCK); /* buffers are freed from the loop */
+    event_base_loop(http->base, EVLOOP_NONBLOCK); /* the loop frees the buffers */
     event_base_free(http->base);
     str_free(&http->chunk);
     api_parties_close(http->parties);

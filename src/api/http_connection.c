@@ -1,9 +1,10 @@
 /* A connection: its states, its deadlines, and its end.
  *
- * evhttp is not used: it can't be made strict, its error pages are HTML, and reading on while a
- * request is unanswered (the only sure way to see a client leave) crashes it. Here a connection
- * always reads, so a FIN or reset is seen in every state. Reading stops only behind an answer that
- * much was sent ahead of; then the sweep asks the socket whether the client has left. */
+ * evhttp is not used, because it cannot be made strict and its error pages are HTML. Also, the only
+ * sure way to see a client leave is to read on while a request is unanswered, and that crashes
+ * evhttp. Here a connection always reads, so a FIN or reset is seen in every state. Reading pauses
+ * only when the client has sent much ahead of an answer; then the sweep asks the socket whether the
+ * client has left. */
 #include "api/http_state.h"
 #include "api/http_listen.h"
 #include "base/mem.h"
@@ -16,8 +17,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { TLS_BYTES = 48 << 10 }; /* that OpenSSL takes for a connection, about */
-static const int64_t NS_PER_BYTE_MAX = TIME_NS_PER_S / 4096; /* of an answer, in the long run */
+enum { TLS_BYTES = 48 << 10 }; /* OpenSSL's memory for a connection, about */
+static const int64_t NS_PER_BYTE_MAX = TIME_NS_PER_S / 4096; /* for an answer, in the long run */
 static const int64_t LINGER_NS_MAX = 2 * TIME_NS_PER_S;
 static const int64_t LAG_NS_MAX = 5 * TIME_NS_PER_S; /* by more than HTTP_LAG_BYTES_MAX */
 
@@ -26,7 +27,7 @@ size_t api_http_connection_n_unsent(const struct connection *c)
     return evbuffer_get_length(bufferevent_get_output(c->events));
 }
 
-/* Is no request under way in this state? */
+/* Returns whether no request is under way in this state. */
 static bool is_idle(enum http_state state)
 {
     return state == HEAD || state == LINGER;
@@ -42,14 +43,15 @@ void api_http_connection_enter(struct connection *c, enum http_state state)
 
 /* --- deadlines --- */
 
-/* A reader must get on with its answer, and not drop by drop. */
+/* Sets the deadline of an answer: its reader must make progress, and not drop by drop. */
 static void set_answer_deadline(struct connection *c)
 {
     int64_t slowest_ns = c->answered_ns + c->n_sent * NS_PER_BYTE_MAX;
     c->deadline_ns = min_i64(time_now_ns(), slowest_ns) + c->http->options.unsent_ns_max;
 }
 
-/* A stream may be slow, but what it said is taken in time, and a reader that lags catches up. */
+/* Sets the deadline of a stream. A stream may be slow, but its reader must take the bytes in time,
+ * and catch up when it lags. */
 static void set_stream_deadline(struct connection *c, bool is_taken)
 {
     size_t n_unsent = api_http_connection_n_unsent(c);
@@ -64,7 +66,7 @@ static void set_stream_deadline(struct connection *c, bool is_taken)
     c->deadline_ns = min_i64(c->deadline_ns, c->lags_until_ns);
 }
 
-/* What the connection has to send became more or less. */
+/* Called when the number of bytes to send has changed. */
 static void on_output(struct evbuffer *out, const struct evbuffer_cb_info *change, void *arg)
 {
     struct connection *c = arg;
@@ -203,10 +205,10 @@ static void on_event(struct bufferevent *events, short what, void *arg)
     (void)events;
     struct connection *c = arg;
     bool is_answered = c->state == HEAD || c->state == FLUSH;
-    bool is_reset = what & BEV_EVENT_ERROR; /* then the end of what it sends is told, too */
+    bool is_reset = what & BEV_EVENT_ERROR; /* then the end of its bytes is reported too */
     if ((what & BEV_EVENT_EOF) && !is_reset && is_answered && !c->is_lost &&
         api_http_connection_n_unsent(c) > 0) {
-        c->has_ended = true; /* a half-close while the last answer is on its way */
+        c->has_ended = true; /* a half-close while the last answer is sent */
         flush_and_close(c);
     } else if (what & (BEV_EVENT_EOF | BEV_EVENT_ERROR)) {
         api_http_connection_close(c);
@@ -303,7 +305,7 @@ void api_http_connection_lose(struct connection *c)
     bufferevent_trigger_event(c->events, BEV_EVENT_ERROR, BEV_OPT_DEFER_CALLBACKS);
 }
 
-/* Do bytes, or the end of the connection, wait in the socket? */
+/* Returns whether bytes, or the end of the connection, wait in the socket. */
 static bool has_news(const struct connection *c)
 {
     struct pollfd socket = { .fd = bufferevent_getfd(c->events), .events = POLLIN };

@@ -1,7 +1,7 @@
-/* Large answers on their way out: handed over as they lie, in slices.
+/* Sends large answers in slices without copying them.
  *
- * Over TLS a piece of libevent's buffer goes to OpenSSL whole, and counts as sent when all of it
- * is: in one piece an answer of megabytes would look as if its reader took nothing of it. */
+ * Over TLS a whole piece of libevent's buffer goes to OpenSSL, and counts as sent only when all of
+ * it is. So an answer of megabytes in one piece would look as if its reader took none of it. */
 #include "api/http_out.h"
 #include "base/mem.h"
 #include <event2/buffer.h>
@@ -10,7 +10,7 @@ enum { SLICE_BYTES = 16 << 10 }; /* of one record of TLS */
 
 struct text {
     char *at;
-    size_t n_slices; /* that are still to be sent */
+    size_t n_slices; /* still to be sent */
 };
 
 static void drop_slices(struct text *text, size_t n)

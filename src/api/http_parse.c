@@ -1,4 +1,4 @@
-/* Strict HTTP/1.1 parsing: heads by lines, chunked bodies byte by byte. */
+/* Strict HTTP/1.1 parsing: heads line by line, chunked bodies byte by byte. */
 #include "api/http_parse.h"
 #include <string.h>
 
@@ -33,7 +33,7 @@ static bool equal_nocase(struct view v, const char *text) /* text in lower case 
     return true;
 }
 
-/* Does a comma-separated list hold this word? */
+/* Returns whether a comma-separated list holds this word. */
 static bool list_has(struct view list, const char *word)
 {
     size_t at = 0;
@@ -68,7 +68,7 @@ static enum api_http_method method_of(struct view v)
     return HTTP_OTHER;
 }
 
-/* Origin form, "*", or absolute form (whose scheme and authority are passed over). */
+/* Reads the origin form, "*", or the absolute form (without its scheme and authority). */
 static bool parse_target(struct view v, struct api_http_head *head)
 {
     for (size_t i = 0; i < v.n; i++)
@@ -107,7 +107,7 @@ static int parse_request_line(struct view line, struct api_http_head *head, cons
     if (version.n != 8 || memcmp(version.at, "HTTP/", 5) != 0 || version.at[6] != '.')
         return 400;
     if (version.at[5] != '1' || (version.at[7] != '0' && version.at[7] != '1')) {
-        *why = "only HTTP/1.0 and HTTP/1.1 are spoken here";
+        *why = "only HTTP/1.0 and HTTP/1.1 are supported";
         return 505;
     }
     head->is_1_0 = version.at[7] == '0';
@@ -145,7 +145,7 @@ struct seen {
     int n_hosts, n_lengths, n_encodings;
 };
 
-/* What a header means for framing; the rest is for the handlers. */
+/* Notes what a header means for framing. The handlers read the other headers. */
 static int note_header(struct api_http_head *head, struct seen *seen,
                        const struct api_http_header *header, const char **why)
 {
@@ -161,7 +161,7 @@ static int note_header(struct api_http_head *head, struct seen *seen,
         return parse_length(header->value, &head->n_body, why);
     }
     if (equal_nocase(header->name, "transfer-encoding")) {
-        *why = "the only Transfer-Encoding understood is a single \"chunked\"";
+        *why = "the only supported Transfer-Encoding is a single \"chunked\"";
         head->is_chunked = true;
         return seen->n_encodings++ > 0 || !equal_nocase(header->value, "chunked") ? 400 : 0;
     }
@@ -172,7 +172,7 @@ static int note_header(struct api_http_head *head, struct seen *seen,
             head->keeps_alive = true;
     }
     if (equal_nocase(header->name, "expect")) {
-        *why = "the only expectation understood is 100-continue";
+        *why = "the only supported expectation is 100-continue";
         if (!equal_nocase(header->value, "100-continue"))
             return 417;
         head->expects_continue = !head->is_1_0;
@@ -197,7 +197,7 @@ static int parse_header(struct view line, struct api_http_header *header, const 
     return is_token(header->name) ? 0 : 400;
 }
 
-/* Control characters, a CR without LF and an LF without CR have no place in a head. */
+/* Returns false for control characters, a CR without LF or an LF without CR in a head. */
 static bool is_clean(struct view v)
 {
     for (size_t i = 0; i < v.n; i++) {
@@ -313,7 +313,8 @@ static bool is_line_char(char c)
     return (unsigned char)c >= 0x20 || c == '\t';
 }
 
-/* One byte outside chunk data; the next state, -1 when it has no place there. */
+/* Takes one byte outside chunk data. Returns the next state, -1 when the byte is not allowed
+ * there. */
 static int step_size(struct api_http_chunks *chunks, char c)
 {
     int digit = hex_digit(c);

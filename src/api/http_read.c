@@ -1,4 +1,4 @@
-/* Reads requests: heads, and bodies of either framing, within the bounds on memory. */
+/* Reads requests: heads and bodies of either framing, within the bounds on memory. */
 #include "api/http_state.h"
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
@@ -22,8 +22,8 @@ static void refuse_length(struct connection *c)
     api_http_connection_refuse(c, 413, why);
 }
 
-/* May the body take n more bytes? Small bodies may take whatever is free, large ones their party's
- * share. Refuses otherwise. */
+/* Returns whether the body may take n more bytes; refuses the request otherwise. Small bodies may
+ * take all that is free, large ones their party's share. */
 static bool is_in_share(struct connection *c, int64_t n)
 {
     if ((int64_t)c->x.body.n + n <= API_PARTY_SMALL_BYTES ||
@@ -35,7 +35,8 @@ static bool is_in_share(struct connection *c, int64_t n)
     return false;
 }
 
-/* Makes room for n more bytes that have arrived; refuses and returns false when there is none. */
+/* Makes room for n more bytes that have arrived. When there is none it refuses the request and
+ * returns false. */
 static bool make_room(struct connection *c, size_t n)
 {
     struct str *body = &c->x.body;
@@ -56,7 +57,8 @@ static bool make_room(struct connection *c, size_t n)
     return has_room;
 }
 
-/* A large body is let in only if its request would be: no key, no megabytes. */
+/* Lets a large body in only if its request would be accepted: without a key there are no
+ * megabytes. */
 static bool is_welcome(struct connection *c)
 {
     bool keeps_alive = c->x.head.keeps_alive;
@@ -70,7 +72,7 @@ static bool is_welcome(struct connection *c)
     return true;
 }
 
-/* Is there a place for one more connection with a request? Addresses share these places. */
+/* Returns whether one more connection may have a request. Addresses share these places. */
 static bool has_place(const struct connection *c)
 {
     const struct api_http *http = c->http;
@@ -80,7 +82,8 @@ static bool has_place(const struct connection *c)
     return c->peer->is_proxy ? n_busy < n_max : fair_room(n_own, n_busy, n_max) > 0;
 }
 
-/* When connections or memory are short, only vital requests are admitted; others are refused. */
+/* Returns whether the request is admitted. When connections or memory are short, only vital
+ * requests are; others are refused. */
 static bool is_admitted(struct connection *c)
 {
     const struct api_http_options *options = &c->http->options;
@@ -98,7 +101,7 @@ static bool is_admitted(struct connection *c)
     return false;
 }
 
-/* The head is whole and good: its body, or already the answer. */
+/* Called when the head is whole and valid. Begins the body, or answers already. */
 static void begin_body(struct connection *c)
 {
     const struct api_http_head *head = &c->x.head;
@@ -146,7 +149,7 @@ static void take_head(struct connection *c, struct view head)
         begin_body(c);
 }
 
-/* True when the state has changed. */
+/* Returns true when the state has changed. */
 static bool read_head(struct connection *c, struct evbuffer *in)
 {
     size_t n = evbuffer_get_length(in);
@@ -155,7 +158,7 @@ static bool read_head(struct connection *c, struct evbuffer *in)
     if (n == 0)
         return false;
     if (api_http_connection_n_unsent(c) > HTTP_LAG_BYTES_MAX)
-        return false; /* read again when that is sent */
+        return false; /* it is read again when that is sent */
     const char *bytes = (const char *)evbuffer_pullup(in, (ev_ssize_t)n);
     if (bytes == NULL) {
         api_http_connection_lose(c);
@@ -164,7 +167,7 @@ static bool read_head(struct connection *c, struct evbuffer *in)
     if (c->looked == 0 && n == 1 && bytes[0] == '\r')
         return false;
     if (c->looked == 0 && n >= 2 && memcmp(bytes, "\r\n", 2) == 0) {
-        evbuffer_drain(in, 2); /* an empty line before a request is customary */
+        evbuffer_drain(in, 2); /* clients often send an empty line before a request */
         return true;
     }
     if (c->looked == 0)

@@ -1,4 +1,4 @@
-/* Answers: heads, whole bodies, and streams whose chunks leave at once. */
+/* Answers: heads, whole bodies, and streams that send their chunks at once. */
 #include "api/http_listen.h"
 #include "api/http_out.h"
 #include "api/http_state.h"
@@ -25,7 +25,7 @@ void api_http_header(struct api_http_exchange *x, const char *name, const char *
     str_printf(&x->connection->headers, "%s: %s\r\n", name, value);
 }
 
-/* The time as RFC 9110 has it (5.6.7), made once a second. */
+/* Returns the time in the format of RFC 9110 (5.6.7), which is made once a second. */
 static const char *date_of(struct api_http *http)
 {
     static const char *const days[] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
@@ -43,8 +43,8 @@ static const char *date_of(struct api_http *http)
     return http->date;
 }
 
-/* The buffer that all connections share, emptied, with room for n bytes. It is charged to no party.
- */
+/* Empties the buffer that all connections share and makes room for n bytes in it. The buffer is
+ * charged to no party. */
 static struct str *take_chunk(struct connection *c, size_t n)
 {
     struct str *chunk = &c->http->chunk;
@@ -56,7 +56,7 @@ static struct str *take_chunk(struct connection *c, size_t n)
     return chunk;
 }
 
-/* n_body < 0: a stream. */
+/* n_body < 0 means a stream. */
 static void send_head(struct connection *c, int status, const char *type, int64_t n_body)
 {
     struct str *head = take_chunk(c, HEAD_BYTES + c->headers.n);
@@ -84,7 +84,7 @@ static bool is_crowded(const struct api_http *http)
     return http->unsent_bytes > http->options.unsent_bytes_max;
 }
 
-/* own: where the body lies, if it may be taken over. */
+/* own is the place of the body, if it may be taken over; else NULL. */
 static void reply(struct connection *c, int status, const char *type, struct view body,
                   struct str *own)
 {
@@ -126,15 +126,15 @@ void api_http_begin(struct api_http_exchange *x, int status, const char *type)
         send_head(c, status, type, -1);
 }
 
-/* What a stream says goes to the socket at once: libevent's buffer would have the kernel say first
- * that the socket takes bytes, which costs two more calls and a turn of the loop. What the socket
- * does not take waits in that buffer, and so does all that comes behind it. */
+/* Writes a stream's bytes to the socket at once. libevent's buffer would first wait until the
+ * kernel reports that the socket takes bytes, which costs two more calls and a turn of the loop.
+ * Bytes that the socket does not take wait in that buffer, and so do all that follow. */
 static void send_now(struct connection *c, struct view bytes)
 {
     ssize_t n_sent = 0;
     if (!c->is_tls && api_http_connection_n_unsent(c) == 0)
         n_sent = send(bufferevent_getfd(c->events), bytes.at, bytes.n, MSG_NOSIGNAL);
-    size_t n = n_sent > 0 ? (size_t)n_sent : 0; /* libevent meets an error, too, and tells us */
+    size_t n = n_sent > 0 ? (size_t)n_sent : 0; /* libevent meets the error, too, and reports it */
     if (n < bytes.n)
         api_http_connection_add(c, view_of(bytes.at + n, bytes.n - n));
     if (api_http_connection_n_unsent(c) >

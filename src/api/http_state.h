@@ -6,8 +6,8 @@
  *    ^                                    | reply             | end
  *    +------------(keep alive)------------+-------------------+--> FLUSH --(sent)--> LINGER
  *
- * LINGER reads on for a moment after our FIN, since closing with unread bytes would reset the
- * connection and take our last words with it. One sweep a second looks at all deadlines. */
+ * LINGER reads on for a moment after our FIN, since a close with unread bytes would reset the
+ * connection and lose the last bytes sent. One sweep a second checks all deadlines. */
 #pragma once
 #include "api/http.h"
 #include "api/http_watches.h"
@@ -35,13 +35,13 @@ struct connection {
     bool is_tls, is_parsing, is_lost, has_ended; /* has_ended: the client sent its FIN */
     bool is_spare;
     int64_t deadline_ns;
-    int64_t answered_ns, n_sent; /* of the last answer: when it was given, bytes that left since */
-    int64_t lags_until_ns;       /* a stream's reader may lag; TIME_NEVER: it does not */
-    size_t looked;               /* bytes searched for the end of the head */
+    int64_t answered_ns, n_sent; /* of the last answer: its time, and bytes sent since */
+    int64_t lags_until_ns; /* until when a stream's reader may lag; TIME_NEVER: it does not lag */
+    size_t looked;         /* bytes searched for the end of the head */
     struct str head_text, headers;
     struct api_http_chunks chunks;
     struct event
-        *left; /* tells of a client that leaves while reading waits; NULL: not needed yet */
+        *left; /* reports a client that leaves while reading is paused; NULL: not needed yet */
     struct api_http_exchange x;
 };
 
@@ -64,26 +64,27 @@ struct api_http {
 
 /* --- http_connection.c --- */
 
-/* Adds a connection that was just accepted; false, and it is closed, where there is no memory. */
+/* Adds a connection that was just accepted. When there is no memory it closes the connection and
+ * returns false. */
 bool api_http_connection_open(struct api_http *http, int fd, struct api_party *peer);
 void api_http_connection_close(struct connection *c);
-/* Closes it from the event loop, so that a caller in the middle of something finds it whole. */
+/* Closes the connection later, from the event loop, so that the caller can still use it. */
 void api_http_connection_lose(struct connection *c);
-/* Reading waits for an answer, and the client has left meanwhile. */
+/* Returns whether the client has left while reading waits for an answer. */
 bool api_http_connection_is_left(const struct connection *c);
 void api_http_connection_enter(struct connection *c, enum http_state state);
 size_t api_http_connection_n_unsent(const struct connection *c);
-/* Puts bytes behind what is to be sent; the connection is lost where there is no memory. */
+/* Puts bytes behind those to be sent. The connection is lost when there is no memory. */
 void api_http_connection_add(struct connection *c, struct view bytes);
-/* The reply is whole: the next request, or the end. */
+/* Called when the reply is whole: goes on with the next request, or closes. */
 void api_http_connection_finish(struct connection *c);
 /* Answers with an error page and closes. */
 void api_http_connection_refuse(struct connection *c, int status, const char *why);
-/* Closes up to n connections of this address that have no request under way, those first that have
- * had none the longest. Returns how many. */
+/* Closes up to n connections of this address that have no request under way, longest idle first.
+ * Returns how many. */
 int api_http_connection_evict(struct api_http *http, const struct api_party *peer, int n);
 
 /* --- http_read.c --- */
 
-/* Takes what has arrived as far as it goes. */
+/* Handles the bytes that have arrived, as far as possible. */
 void api_http_read(struct connection *c);

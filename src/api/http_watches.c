@@ -27,7 +27,7 @@ static void on_watch(evutil_socket_t fd, short what, void *arg)
     watch->f(watch->arg);
 }
 
-/* The next watch, which has yet to be given its event. */
+/* Returns the next watch, which still needs its event. */
 static struct api_http_watch *take(struct api_http_watches *watches, void (*f)(void *arg),
                                    void *arg)
 {
@@ -83,7 +83,7 @@ void api_http_watches_close(struct api_http_watches *watches)
 {
     for (int i = 0; i < watches->n; i++) {
         event_free(watches->of[i].event);
-        if (watches->of[i].signal != 0) /* whoever asks again while all closes */
+        if (watches->of[i].signal != 0) /* a signal that is sent again during the close */
             signal(watches->of[i].signal, SIG_IGN);
     }
     watches->n = 0;

@@ -1,4 +1,4 @@
-/* What else a server's loop waits for: descriptors that become readable, signals, and a time. */
+/* The other things that a server's loop waits for: readable descriptors, signals, and a time. */
 #pragma once
 #include "base/base.h"
 
@@ -17,16 +17,16 @@ struct api_http_watches {
     int n;
     struct api_http_watch of[HTTP_WATCHES_MAX];
 };
-struct event_base *api_http_watches_base(void); /* of one thread, with exact timers */
-/* f(arg) when the time of wake_at has come. */
+struct event_base *api_http_watches_base(void); /* of one thread, with precise timers */
+/* Calls f(arg) when the time of wake_at has come. */
 void api_http_watches_open(struct api_http_watches *watches, struct event_base *base,
                            void (*f)(void *arg), void *arg);
 void api_http_watches_wake_at(struct api_http_watches *watches, int64_t at_ns);
-/* f(arg) whenever fd is readable; whoever is called clears it. */
+/* Calls f(arg) whenever fd is readable; f must clear it. */
 void api_http_watches_add(struct api_http_watches *watches, struct event_base *base, int fd,
                           void (*f)(void *arg), void *arg);
-/* f(arg) whenever the signal comes. */
+/* Calls f(arg) whenever the signal arrives. */
 void api_http_watches_add_signal(struct api_http_watches *watches, struct event_base *base,
                                  int number, void (*f)(void *arg), void *arg);
-/* The signals are ignored from then on. */
+/* Frees the watches. Their signals are ignored from then on. */
 void api_http_watches_close(struct api_http_watches *watches);

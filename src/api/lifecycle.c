@@ -1,5 +1,5 @@
-/* POST /models/load and /models/unload: of a model that is known, by its name; of another one by
- * its path, which adds it, and takes it away again. */
+/* POST /models/load and /models/unload: for a known model by its name. For another model by its
+ * path: loading then adds it, and unloading removes it again. */
 #include "api/lifecycle.h"
 #include "api/fields.h"
 #include "api/mirror.h"
@@ -7,7 +7,7 @@
 
 enum { BODY_VALUES_MAX = 4096 };
 
-/* A fault of the house as clients are told it. */
+/* Sets the error that reports a fault of the server to clients. */
 static void set_fault(struct api_error *error, enum status status, const struct fault *fault)
 {
     static const enum api_error_kind kinds[] = {
@@ -23,10 +23,10 @@ static void set_fault(struct api_error *error, enum status status, const struct 
 static void on_gone(struct api_http_exchange *x)
 {
     struct api *api = x->user;
-    api->adding = NULL; /* what was asked for goes on */
+    api->adding = NULL; /* the command itself goes on */
 }
 
-/* Needs an admin key, because it opens files that the server can read. */
+/* Adds a model. It needs an admin key, because it opens files that the server can read. */
 static void add(struct api *api, struct api_http_exchange *x, const struct api_add *add_,
                 struct api_error *error)
 {
@@ -35,7 +35,7 @@ static void add(struct api *api, struct api_http_exchange *x, const struct api_a
         api_error_set(error, ERROR_ADMIN_KEY, "path",
                       "path needs an admin key, and this server was started without one");
     else if (api->options.adding.add == NULL)
-        api_error_set(error, ERROR_INVALID, "path", "this server adds no models by their path");
+        api_error_set(error, ERROR_INVALID, "path", "this server cannot add models by path");
     else if (api->is_draining)
         api_error_set(error, ERROR_DRAINING, NULL, "the server is shutting down");
     else if (api->is_adding)
@@ -89,7 +89,8 @@ static void load(struct api *api, struct api_http_exchange *x, const struct api_
         return;
     }
     if (add_.n_context > 0)
-        api_error_set(fields->error, ERROR_INVALID, "ctx", "ctx is for a model that path adds");
+        api_error_set(fields->error, ERROR_INVALID, "ctx",
+                      "ctx is only for a model that path adds");
     const struct api_model *model =
         fields->error->is_set ? NULL : api_catalog_find(api->catalog, add_.name, fields->error);
     if (model != NULL)
@@ -99,7 +100,7 @@ static void load(struct api *api, struct api_http_exchange *x, const struct api_
 static void remove_model(struct api *api, struct api_http_exchange *x,
                          const struct api_model *model, struct api_error *error)
 {
-    struct fault fault = { "this server takes no models away" };
+    struct fault fault = { "this server cannot remove models" };
     enum status status = STATUS_UNSUPPORTED;
     if (api->options.adding.remove != NULL)
         status = api->options.adding.remove(api->options.adding.self, model->service, &fault);

@@ -1,4 +1,5 @@
-/* Keeps the last reports, watches that engines get on, and joins asks to their answers. */
+/* Keeps the last reports, checks that engines make progress, and joins commands to their
+ * results. */
 #include "api/mirror.h"
 #include "api/models.h"
 #include "base/mem.h"
@@ -6,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const int64_t STUCK_NS = 30 * TIME_NS_PER_S;       /* unless the options say other */
-static const int64_t ANSWER_NS_MAX = 900 * TIME_NS_PER_S; /* a load may take its time */
+static const int64_t STUCK_NS = 30 * TIME_NS_PER_S;       /* unless the options set another time */
+static const int64_t ANSWER_NS_MAX = 900 * TIME_NS_PER_S; /* since a load may take long */
 
 void api_mirror_open(struct api *api)
 {
@@ -22,7 +23,7 @@ void api_mirror_close(struct api *api)
     mem_give(api->mirror.engines);
 }
 
-/* The place of an ask; NULL when it isn't one of ours or was given up. */
+/* Returns the place of a command; NULL when it is not ours or was given up. */
 static struct api_pending *find_pending(struct api_mirror *mirror, uint64_t id)
 {
     for (int i = 0; i < API_PENDING_MAX; i++)
@@ -34,7 +35,7 @@ static struct api_pending *find_pending(struct api_mirror *mirror, uint64_t id)
 static void on_gone(struct api_http_exchange *x)
 {
     struct api_pending *pending = x->user;
-    pending->x = NULL; /* the ask goes on: a load is not tied to who wanted it */
+    pending->x = NULL; /* the command goes on, since a load does not depend on its client */
 }
 
 static void on_round_gone(struct api_http_exchange *x)
@@ -48,8 +49,8 @@ static void set_busy(struct api_error *error)
     api_error_set(error, ERROR_BUSY, NULL, "too many such requests are under way");
 }
 
-/* NULL: there is no room for it. Two places are ours, or many loads would make the house look ill.
- */
+/* Returns NULL when there is no room. Two places are reserved for our own commands; otherwise many
+ * loads would make the engines look ill. */
 static struct api_pending *put_ask(struct api *api, enum control_kind kind, uint16_t service,
                                    struct api_http_exchange *x)
 {
@@ -72,7 +73,7 @@ static struct api_pending *put_ask(struct api *api, enum control_kind kind, uint
     return pending;
 }
 
-/* How it went, to the client, unless that has left. */
+/* Replies with the result, unless the client has left. */
 static void reply(struct api_http_exchange *x, const struct api_error *error)
 {
     if (x != NULL && error->is_set)
@@ -109,7 +110,7 @@ void api_mirror_ask_all(struct api *api, enum control_kind kind, struct api_http
         reply(x, &error);
         return;
     }
-    *round = (struct api_round){ .x = x, .n_asks = 1 }; /* ours: until all are asked */
+    *round = (struct api_round){ .x = x, .n_asks = 1 }; /* 1 is ours until all are sent */
     x->user = round;
     x->on_gone = on_round_gone;
     for (int i = 0; i < api->catalog->n; i++) {
@@ -137,7 +138,7 @@ static bool is_pending(const struct api_mirror *mirror, uint8_t kind)
     return false;
 }
 
-/* The ask is over. */
+/* Ends a command. */
 static void settle(struct api_pending *pending, const struct api_error *error)
 {
     struct api_http_exchange *x = pending->x;
@@ -170,7 +171,7 @@ void api_mirror_sweep(struct api *api, int64_t now_ns)
         api_mirror_ask(api, CONTROL_HEALTH, 0, NULL);
 }
 
-/* An engine that has nothing to do counts as moving. */
+/* Notes progress of engines. An engine without work counts as making progress. */
 static void note_steps(struct api_mirror *mirror, int64_t now_ns)
 {
     for (int32_t i = 0; i < mirror->n_engines; i++) {
@@ -189,8 +190,9 @@ static const char *name_of(const struct api *api, uint16_t service)
     return "";
 }
 
-/* A file that is wrong or gone is no mistake of whoever asked for the model: it is what requests
- * for it are told, and the sentence says more. The asker of all models is told which one it is. */
+/* Finds the error of a command. A file that is wrong or missing is no mistake of the client that
+ * asked for the model. So the client gets the error that requests for the model get, with a more
+ * precise sentence. A client that asked for all models learns which model failed. */
 static void judge(const struct api *api, const struct api_pending *pending,
                   const struct control_answer *said, struct api_error *error)
 {
@@ -214,7 +216,7 @@ void api_mirror_change(struct api *api, const struct service_change *change)
     struct api_mirror *mirror = &api->mirror;
     if (change->engine >= mirror->n_engines ||
         change->service >= mirror->engines[change->engine].n_services)
-        return; /* nothing is known of it yet: the first report says how it is */
+        return; /* nothing is known of it yet: the first report shows it */
     service_change_apply(change, &mirror->engines[change->engine].services[change->service]);
     if (change->status == SERVICE_BROKEN)
         mirror->faults[change->service] = change->fault;
@@ -283,7 +285,7 @@ void api_mirror_take(struct api *api, const struct control_answer *said, int64_t
     settle(pending, &error);
 }
 
-/* The house says that it is not healthy: which engine it is. */
+/* The engines report that they are not healthy. Names the engine that is the cause. */
 static void name_the_ill(const struct api_mirror *mirror, int64_t now_ns, char *why, size_t n_max)
 {
     const struct engine_report *oldest = NULL;
@@ -298,7 +300,7 @@ static void name_the_ill(const struct api_mirror *mirror, int64_t now_ns, char *
             oldest = engine;
     }
     if (oldest != NULL)
-        snprintf(why, n_max, "engine %d has said nothing for %lld s", oldest->engine,
+        snprintf(why, n_max, "engine %d has not reported for %lld s", oldest->engine,
                  (long long)((now_ns - oldest->now_ns) / TIME_NS_PER_S));
 }
 
@@ -307,7 +309,7 @@ bool api_mirror_is_well(const struct api *api, int64_t now_ns, char *why, size_t
     const struct api_mirror *mirror = &api->mirror;
     int64_t stuck_ns = api->options.stall_ns > 0 ? api->options.stall_ns : STUCK_NS;
     if (now_ns - mirror->said_ns > stuck_ns) {
-        snprintf(why, n_max, "the house has not answered for %lld s",
+        snprintf(why, n_max, "the engines have not reported for %lld s",
                  (long long)((now_ns - mirror->said_ns) / TIME_NS_PER_S));
         return false;
     }
@@ -327,7 +329,7 @@ bool api_mirror_is_well(const struct api *api, int64_t now_ns, char *why, size_t
     return mirror->is_healthy;
 }
 
-/* The most alive of two states. */
+/* Returns the state that is closer to serving. */
 static enum service_status better_status(enum service_status a, enum service_status b)
 {
     static const int rank[] = { [SERVICE_UNLOADED] = 0,
@@ -357,7 +359,7 @@ struct api_model_state api_mirror_state(const struct api *api, uint16_t service)
         state.n_waiting += of->n_waiting;
         state.n_running += of->n_running;
     }
-    /* Reports say unloaded of a model whose load failed. */
+    /* A model with a failed load is reported as unloaded. */
     if (state.status == SERVICE_UNLOADED && service < LIMIT_SERVICES &&
         api->mirror.faults[service].text[0] != '\0')
         state.status = SERVICE_BROKEN;

@@ -1,26 +1,27 @@
-/* A mirror of the house: what its engines last reported, asked for every second; and asks of it. */
+/* A mirror of the engines' state: their last report, which is refreshed every second. Commands to
+ * them start here too. */
 #pragma once
 #include "api/house.h"
 
 void api_mirror_open(struct api *api);
 void api_mirror_close(struct api *api);
-/* Every second: asks for the state, gives up asks that got no answer. */
+/* Once a second: asks for the state, and gives up commands that got no answer. */
 void api_mirror_sweep(struct api *api, int64_t now_ns);
-/* A model's status changed on an engine: the watchers are told. */
+/* Tells the watchers that a model's status changed on an engine. */
 void api_mirror_change(struct api *api, const struct service_change *change);
-/* The list of models changed: forgets what it knows of services that have just joined, and tells
- * the watchers which models came and which left. */
+/* Called when the list of models changed. Forgets the state of services that have just joined, and
+ * tells the watchers which models came and which left. */
 void api_mirror_renew(struct api *api, const struct api_catalog *before);
 void api_mirror_take(struct api *api, const struct control_answer *answer, int64_t now_ns);
-/* Asks; the exchange (may be NULL) is answered when the house has answered. */
+/* Sends a command. The exchange (may be NULL) is answered when the result is known. */
 void api_mirror_ask(struct api *api, enum control_kind kind, uint16_t service,
                     struct api_http_exchange *x);
-/* Asks for every model; the exchange is answered when the house has answered for all: with success,
- * or with the first failure. */
+/* Sends a command for every model. The exchange is answered when all results are known: with
+ * success, or with the first failure. */
 void api_mirror_ask_all(struct api *api, enum control_kind kind, struct api_http_exchange *x);
-/* Answers GET /models with what is now; false: too many ask. */
+/* Answers GET /models after a fresh report. Returns false when too many exchanges wait for one. */
 bool api_mirror_refresh(struct api *api, struct api_http_exchange *x);
-/* Is the house able to serve? False with a sentence. */
+/* Returns whether the engines are able to serve; otherwise why holds a sentence. */
 bool api_mirror_is_well(const struct api *api, int64_t now_ns, char *why, size_t n_max);
 
 struct api_model_state { /* a service over all engines */

@@ -1,4 +1,4 @@
-/* Lists of models in OpenAI's, llama-server's and Ollama's shapes, and loading and unloading. */
+/* Lists of models in the formats of OpenAI, llama-server and Ollama, and loading and unloading. */
 #include "api/models.h"
 #include "api/fields.h"
 #include "api/mirror.h"
@@ -10,7 +10,7 @@
 
 static const char type_of_json[] = "application/json";
 
-/* Opens an object, which the caller closes. */
+/* Opens an object. The caller closes it. */
 static struct json_out begin(struct str *out)
 {
     struct json_out json;
@@ -21,7 +21,7 @@ static struct json_out begin(struct str *out)
 
 /* --- OpenAI --- */
 
-/* What it may run on, loaded or not. */
+/* Prints the devices that the model may run on, loaded or not. */
 static void print_devices(const struct api *api, struct json_out *json,
                           const struct api_model *model)
 {
@@ -114,7 +114,7 @@ static const char *word_of(enum service_status status)
     return (size_t)status < COUNT_OF(words) ? words[status] : "failed";
 }
 
-/* why: of the last load that failed. */
+/* why is the reason that the last load failed. */
 static void print_status(struct json_out *json, const struct api_model_state *state,
                          const char *why)
 {
@@ -142,7 +142,7 @@ static void print_memory(struct json_out *json, const struct api_model_state *st
     json_out_close(json, '}');
 }
 
-/* The engine's number, and what it computes on. */
+/* Writes the key with the engine's number, and its device. */
 static void key_engine(const struct api *api, struct json_out *json, int engine)
 {
     json_out_key_i64(json, "engine", engine);
@@ -170,7 +170,7 @@ static void print_engines(const struct api *api, struct json_out *json)
     json_out_close(json, ']');
 }
 
-/* The model's part of each engine that has it, or is about to. */
+/* Prints the model's part of each engine that has it, or will have it soon. */
 static void print_places(const struct api *api, struct json_out *json,
                          const struct api_model *model)
 {
@@ -237,7 +237,7 @@ void api_models_states(struct api *api, struct api_http_exchange *x)
     if (!api_is_operator(api, &x->head))
         api_models_list(api, x);
     else if (!api_mirror_refresh(api, x))
-        api_models_print_states(api, x); /* too many ask: as it was a moment ago */
+        api_models_print_states(api, x); /* too many wait: the last report is used */
 }
 
 static void print_states(struct api *api, const void *of, struct str *out)
@@ -318,7 +318,7 @@ void api_models_changed(struct api *api)
     str_free(&out);
 }
 
-/* So that a proxy between does not take a quiet stream for a dead one. */
+/* Pings quiet streams, so that a proxy in between does not take them for dead. */
 void api_models_sweep(struct api *api, int64_t now_ns)
 {
     struct api_mirror *mirror = &api->mirror;
@@ -339,7 +339,7 @@ static void on_gone(struct api_http_exchange *x)
 void api_models_watch(struct api *api, struct api_http_exchange *x)
 {
     struct api_http_exchange **place = NULL;
-    if (x->head.method == HTTP_HEAD) { /* a head has no events after it */
+    if (x->head.method == HTTP_HEAD) { /* no events follow the head */
         api_http_reply(x, 200, "text/event-stream; charset=utf-8", view_of("", 0));
         return;
     }
@@ -359,7 +359,7 @@ void api_models_watch(struct api *api, struct api_http_exchange *x)
     str_init(&out);
     for (int i = 0; i < api->catalog->n; i++)
         add_change(api, api->catalog->models[i], &out);
-    str_add_text(&out, ": here are all models, from now on only what changes\n\n");
+    str_add_text(&out, ": all models follow, then only changes\n\n");
     api_http_header(x, "Cache-Control", "no-cache");
     api_http_begin(x, 200, "text/event-stream; charset=utf-8");
     api_http_chunk(x, view_of(out.at, out.n));
@@ -377,7 +377,8 @@ void api_models_end_watches(struct api *api)
 
 /* --- Ollama --- */
 
-/* Bytes of the model on all engines, or (is_other) on those whose device is not a CPU. */
+/* Counts the bytes of the model on all engines, or (is_other) on those with a device other than a
+ * CPU. */
 static int64_t count_bytes(const struct api *api, const struct api_model *model, bool is_other)
 {
     int64_t n_bytes = 0;
@@ -392,7 +393,7 @@ static int64_t count_bytes(const struct api *api, const struct api_model *model,
     return n_bytes;
 }
 
-/* size_vram, of loaded models, is what lies in the memory of a GPU. */
+/* size_vram, for loaded models, counts the bytes in the memory of a GPU. */
 static void print_ollama(const struct api *api, struct json_out *json,
                          const struct api_model *model, bool is_loaded)
 {
@@ -410,7 +411,7 @@ static void print_ollama(const struct api *api, struct json_out *json,
     json_out_close(json, '}');
 }
 
-/* of: "ps" lists loaded models only. */
+/* of is "ps" for loaded models only. */
 static void print_ollama_list(struct api *api, const void *of, struct str *out)
 {
     bool only_loaded = strcmp(of, "ps") == 0;

@@ -1,4 +1,4 @@
-/* Compares Origin and Host with what is ours. */
+/* Compares Origin and Host with this server's own. */
 #include "api/origin.h"
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -10,7 +10,8 @@ static bool equal_nocase(struct view v, const char *text)
     return v.n == strlen(text) && strncasecmp(v.at, text, v.n) == 0;
 }
 
-/* "http://HOST" or "https://HOST" with the request's own Host: who ends TLS for us is not known. */
+/* Matches "http://HOST" or "https://HOST" with the request's own Host. Both schemes match, because
+ * a proxy in front may end TLS. */
 static bool is_own(struct view origin, struct view host)
 {
     static const char *const schemes[] = { "http://", "https://" };
@@ -57,7 +58,7 @@ static bool is_address(int family, struct view v)
     return inet_pton(family, text, address) == 1;
 }
 
-/* Without the port, if there is one. */
+/* Returns the host without the port, if there is one. */
 static struct view name_of(struct view host)
 {
     size_t n = host.n;
@@ -70,7 +71,7 @@ bool api_origin_is_direct(const struct api_http_head *head)
 {
     struct view name = name_of(head->host);
     if (head->host.n == 0)
-        return true; /* HTTP/1.0: no browser */
+        return true; /* HTTP/1.0: not a browser */
     if (name.n > 2 && name.at[0] == '[' && name.at[name.n - 1] == ']')
         return is_address(AF_INET6, view_of(name.at + 1, name.n - 2));
     return equal_nocase(name, "localhost") || is_address(AF_INET, name);

@@ -16,7 +16,7 @@ struct api_parties {
     struct map by_key;
     struct slots slots;
     struct entry *entries;
-    struct api_party others; /* shared by all that the table has no place for */
+    struct api_party others; /* shared by all parties for which the table has no place */
 };
 
 struct api_parties *api_parties_open(uint32_t n_max, struct mem_account *root)

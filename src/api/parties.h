@@ -21,20 +21,22 @@ struct api_party {
 };
 struct api_parties;
 
-/* A table of n_max parties; root is the parent of their accounts (NULL: memory is not bounded). */
+/* Opens a table of n_max parties. root is the parent of their accounts (NULL: memory is not
+ * bounded). */
 struct api_parties *api_parties_open(uint32_t n_max, struct mem_account *root);
 void api_parties_close(
-    struct api_parties *parties); /* nothing may be charged to a party any more */
-/* The party of this address or tenant (tenants count from 1), with one more user. When the table is
- * full, further parties share one entry. */
+    struct api_parties *parties); /* by now nothing may be charged to a party any more */
+/* Returns the party of this address or tenant (tenants count from 1), with one more user. When the
+ * table is full, further parties share one entry. */
 struct api_party *api_parties_take_address(struct api_parties *parties,
                                            const struct api_address *address);
 struct api_party *api_parties_take_tenant(struct api_parties *parties, uint16_t tenant);
 void api_parties_use(struct api_party *party);                              /* one more user */
-void api_parties_put(struct api_parties *parties, struct api_party *party); /* one less */
-/* How many bytes the party may take for large bodies and answers now; INT64_MAX: no bound. */
+void api_parties_put(struct api_parties *parties, struct api_party *party); /* one user less */
+/* Returns the bytes that the party may take now for large bodies and answers; INT64_MAX: no
+ * bound. */
 int64_t api_parties_room(const struct api_parties *parties, const struct api_party *party);
-/* The same for a party that holds n_own bytes while no other party holds any. */
+/* Returns the same for a party that holds n_own bytes while no other party holds any. */
 int64_t api_parties_room_alone(const struct api_parties *parties, int64_t n_own);
-/* Is the root account at its limit? */
+/* Returns whether the root account is at its limit. */
 bool api_parties_is_full(const struct api_parties *parties);

@@ -1,4 +1,5 @@
-/* Renders and tokenizes, and refuses what can't fit the context with the arithmetic. */
+/* Renders and tokenizes prompts. A prompt that cannot fit the context is refused with the
+ * arithmetic. */
 #include "api/prompts.h"
 #include "api/choice.h"
 #include "base/mem.h"
@@ -6,9 +7,9 @@
 #include <string.h>
 
 enum {
-    TOKEN_BYTES_MAX = 1024,       /* no token stands for more text than this */
-    ECHO_BYTES_MAX = 8 << 20,     /* of prompts, in all choices of an answer: streamed at once */
-    LOGPROB_BYTES = 48,           /* of a token or alternative, as it is written: about */
+    TOKEN_BYTES_MAX = 1024,       /* no token has more text than this */
+    ECHO_BYTES_MAX = 8 << 20,     /* of prompts, in all choices of an answer: sent at once */
+    LOGPROB_BYTES = 48,           /* of a token or alternative in the answer: about */
     LOGPROBS_BYTES_MAX = 1 << 29, /* of all choices of an answer, kept and written */
 };
 
@@ -20,8 +21,8 @@ static char *reverse(struct view text)
     return reversed;
 }
 
-/* Where the words stand last, behind their last byte; 0: nowhere. Backwards, since memmem takes no
- * longer for words that almost fit everywhere. */
+/* Returns the end of the last occurrence of the words, 0 when there is none. It searches backwards,
+ * since memmem takes no longer for words that almost match everywhere. */
 static size_t find_last_end(struct view text, struct view words)
 {
     char *text_back = reverse(text), *words_back = reverse(words);
@@ -115,7 +116,7 @@ static const char *prompt_field(const struct api_prompts *prompts)
     return prompts->ask.kind == ASK_CHAT ? "messages" : "prompt";
 }
 
-/* Room for the body of a prompt of at most n tokens, with all but these in its place. */
+/* Makes room for the body of a prompt of at most n tokens, and fills in all except the tokens. */
 static struct request_body *take_body(struct api_prompts *prompts, int32_t n)
 {
     const struct api_ask *ask = &prompts->ask;
@@ -128,7 +129,7 @@ static struct request_body *take_body(struct api_prompts *prompts, int32_t n)
     return body;
 }
 
-/* The body has its n tokens: what follows them is put behind. */
+/* The body has its n tokens now. Puts the other arrays behind them. */
 static void finish_body(struct api_prompts *prompts, int32_t index, struct request_body *body,
                         int32_t n)
 {
@@ -165,7 +166,7 @@ static bool encode(struct api_prompts *prompts, struct view text, int32_t index)
         api_prompts_refuse_longer(model, prompt_field(prompts), &prompts->error);
         return false;
     }
-    if (n == 0) { /* an empty prompt starts from nothing but the first token, where there is one */
+    if (n == 0) { /* an empty prompt is just the first token, if the model has one */
         if (model->bos_id < 0) {
             api_error_set(&prompts->error, ERROR_INVALID, "prompt", "the prompt has no tokens");
             return false;
@@ -186,7 +187,8 @@ static void refuse_length(struct api_prompts *prompts, int32_t n)
                   prompts->n_tokens_max);
 }
 
-/* How many tokens may be generated: what was asked, else OpenAI's default or what is left. */
+/* Sets how many tokens may be generated: as asked, else OpenAI's default or the rest of the
+ * context. */
 static bool settle_lengths(struct api_prompts *prompts)
 {
     const struct api_ask *ask = &prompts->ask;
@@ -204,7 +206,7 @@ static bool settle_lengths(struct api_prompts *prompts)
     return !prompts->error.is_set;
 }
 
-/* Bytes of a text in JSON, at most: control characters become six. */
+/* Returns the most bytes that a text can take in JSON: control characters become six. */
 static int64_t escaped_bytes(struct view text)
 {
     int64_t n = (int64_t)text.n;
@@ -213,7 +215,8 @@ static int64_t escaped_bytes(struct view text)
     return n;
 }
 
-/* What an answer repeats of prompts: ids become text here, on a worker, once for all choices. */
+/* Prepares the prompts that an answer repeats. Ids become text here, on a worker, once for all
+ * choices. */
 static bool settle_echo(struct api_prompts *prompts)
 {
     struct api_ask *ask = &prompts->ask;
@@ -239,7 +242,8 @@ static bool settle_echo(struct api_prompts *prompts)
     return !prompts->error.is_set;
 }
 
-/* No answer with logprobs takes more memory than those together that wait for their readers. */
+/* Bounds answers with logprobs: one may not take more memory than all answers together that wait
+ * for their readers. */
 static bool settle_logprobs(struct api_prompts *prompts, const struct mem_account *account)
 {
     int64_t n_bytes_max = LOGPROBS_BYTES_MAX;

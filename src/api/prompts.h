@@ -1,6 +1,6 @@
 /* From a body to token ids: parse, find the model, render, tokenize, compare with the context.
  *
- * Pure of the I/O side, so it runs on any thread: a catalog and its models do not change. */
+ * It does no I/O, so it runs on any thread: a catalog and its models do not change. */
 #pragma once
 #include "api/api.h"
 #include "api/ask.h"
@@ -13,26 +13,26 @@ struct api_prompts {
     int32_t n;
     struct api_prompt {
         int32_t n;                 /* tokens */
-        struct request_body *body; /* as it is submitted, but for its seed */
+        struct request_body *body; /* as it is submitted, except its seed */
     } * of;                        /* in the ask's pile */
-    struct pile bodies;            /* until api_prompts_sent */
-    int32_t n_stop_ids; /* the client's, then the model's end tokens unless it ignores them */
+    struct pile bodies;            /* they live until api_prompts_sent */
+    int32_t n_stop_ids; /* the client's, then the model's end tokens unless they are ignored */
     int32_t stop_ids[LIMIT_STOP_IDS];
-    int64_t n_echo_bytes; /* of prompts, in all choices */
+    int64_t n_echo_bytes; /* bytes of prompts that are echoed, in all choices */
     int32_t n_tokens_max; /* generated tokens of each choice */
 };
-/* False with the error set; api_prompts_free in either case. The models of the catalog outlive it.
- */
+/* Returns false with the error set. The caller uses api_prompts_free in either case. The models of
+ * the catalog outlive the prompts. */
 bool api_prompts_make(struct api_prompts *prompts, enum api_ask_kind kind, struct view body,
                       const struct api_options *options, const struct api_catalog *catalog);
 void api_prompts_free(struct api_prompts *prompts);
-/* All choices are submitted: the service has the tokens, and they are given back here. */
+/* Called when all choices are submitted: frees the tokens, since the service has its own copy. */
 void api_prompts_sent(struct api_prompts *prompts);
-/* Says that the model's regular expressions take too many steps for the text of a field. */
+/* Sets the error: the model's regular expressions take too many steps for the text of a field. */
 void api_prompts_refuse_costly(const struct api_model *model, const char *field,
                                struct api_error *error);
-/* False, with the error set as api_prompts_refuse_longer does, for so long a text (of this field)
- * that its tokens, however few, can't fit the model's context. */
+/* Returns false for a text (of this field) that is too long for the model's context, however few
+ * tokens it has. Then the error is set as by api_prompts_refuse_longer. */
 bool api_prompts_may_fit(const struct api_model *model, struct view text, const char *field,
                          struct api_error *error);
 void api_prompts_refuse_longer(const struct api_model *model, const char *field,

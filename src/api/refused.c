@@ -1,8 +1,8 @@
-/* The table of refused fields, and that of all names that are known. */
+/* The table of refused fields, and the table of all known names. */
 #include "api/refused.h"
 #include <string.h>
 
-/* Values that ask for nothing, besides null: a JSON array of them. */
+/* Values without effect, besides null, as a JSON array. */
 #define NEVER "[]"
 #define EMPTY "[false, \"\", [], {}]"
 #define ZERO  "[0]"
@@ -11,9 +11,9 @@
 static const struct refused {
     const char *name;
     const char *neutral;
-    const char *why; /* NULL: plainly not supported */
+    const char *why; /* NULL: simply not supported */
 } refused[] = {
-    /* OpenAI's, with vLLM's names for the same. */
+    /* OpenAI's fields, with vLLM's names for the same. */
     { "tools", EMPTY, NULL },
     { "functions", EMPTY, NULL },
     { "audio", EMPTY, NULL },
@@ -51,7 +51,7 @@ static const struct refused {
     { "format", EMPTY, NULL },
     { "guidance", EMPTY, NULL },
     { "grammar_lazy", EMPTY, NULL },
-    /* What the model or the prompt is made of. */
+    /* The parts of the model or the prompt. */
     { "lora", EMPTY, NULL },
     { "lora_path", EMPTY, NULL },
     { "lora_request", EMPTY, NULL },
@@ -112,7 +112,7 @@ static const struct refused {
     { "repetition_detection", EMPTY, NULL },
     { "do_sample", "[true]", "set temperature to 0" },
     { "repeat_penalty", NEVER, "it is called repetition_penalty here" },
-    /* Ends. */
+    /* Conditions that end an answer. */
     { "stop_regex", EMPTY, NULL },
     { "no_stop_trim", EMPTY, "it is called include_stop_str_in_output here" },
     { "n_predict", NEVER, "it is called max_tokens here" },
@@ -123,7 +123,7 @@ static const struct refused {
     { "t_max_predict_ms", ZERO, "send the header x-request-deadline-ms" },
     { "n_cmpl", NEVER, "it is called n here" },
     { "num_return_sequences", NEVER, "it is called n here" },
-    /* What the answer holds. */
+    /* Contents of the answer. */
     { "prompt_logprobs", NEVER, NULL },
     { "logprob_token_ids", EMPTY, NULL },
     { "logprob_start_len", "[-1]", NULL },
@@ -148,7 +148,7 @@ static const struct refused {
     { "thinking_forced_open", EMPTY, NULL },
     { "parse_tool_calls", EMPTY, NULL },
 };
-/* What ask.c reads, and what changes nothing. */
+/* Fields that ask.c reads, and fields that change nothing. */
 static const char *const known[] = {
     "add_generation_prompt",
     "add_special_tokens",
@@ -218,7 +218,7 @@ static bool is_neutral(const json_t *value, const char *neutral)
     return is_found;
 }
 
-/* tool_choice, and function_call as it was called before. */
+/* Checks tool_choice, and its older name function_call. */
 static void check_choice_of_tool(const struct api_fields *fields, const char *name)
 {
     const json_t *value = api_fields_find(fields, name);

@@ -1,7 +1,7 @@
-/* Fields that we know but don't do: those that would change the answer are refused by name. */
+/* Known fields that are not supported: those that would change the answer are refused by name. */
 #pragma once
 #include "api/fields.h"
 
-/* Sets the error for the first such field. A value that asks for nothing (null, false, an empty
- * list, the neutral number) is fine. When strict, unknown names are errors too. */
+/* Sets the error for the first such field. A value without effect (null, false, an empty list, the
+ * neutral number) is accepted. When strict, unknown names are errors too. */
 void api_refused_check(const struct api_fields *fields, bool is_chat, bool is_strict);

@@ -1,4 +1,4 @@
-/* Writes answers: one writer for whole answers and chunks, of chats and of texts. */
+/* Writes answers: one writer for whole answers and chunks, for chats and text completions. */
 #include "api/reply.h"
 #include "base/json_out.h"
 #include "base/time.h"
@@ -37,7 +37,7 @@ static struct view piece_of(const struct api_call *call, int32_t id)
     return tokenizer_piece(call->prompts.model->tokenizer, id, true);
 }
 
-/* A chat's {token, logprob, bytes}; the object stays open. */
+/* Opens a chat's {token, logprob, bytes}; the object stays open. */
 static void open_logprob(struct json_out *json, struct view piece, float logprob)
 {
     json_out_open(json, '{');
@@ -73,7 +73,8 @@ static void print_chat_logprobs(struct api_call *call, struct json_out *json,
     json_out_close(json, '}');
 }
 
-/* A token's text as a text completion says it: what isn't UTF-8 as bytes:\xNN, as OpenAI does. */
+/* Prints a token's text for a text completion. Invalid UTF-8 becomes bytes:\xNN, as OpenAI does
+ * it. */
 static void print_token_text(struct view piece, struct str *out)
 {
     str_clear(out);
@@ -138,7 +139,7 @@ static void print_text_logprobs(struct api_call *call, struct json_out *json,
     str_free(&text);
 }
 
-/* The log probabilities of the tokens that go with what is shown. */
+/* Prints the log probabilities of the tokens that belong to the shown text. */
 static void print_logprobs(struct api_call *call, struct api_choice *choice, struct json_out *json)
 {
     size_t n = 0;
@@ -149,7 +150,7 @@ static void print_logprobs(struct api_call *call, struct api_choice *choice, str
         print_text_logprobs(call, json, tokens, n);
 }
 
-/* The prompt and what was generated, in one text. */
+/* Prints the prompt and the generated text as one text. */
 static void print_echo(struct api_call *call, const struct api_choice *choice, struct view text,
                        struct json_out *json)
 {
@@ -162,13 +163,13 @@ static void print_echo(struct api_call *call, const struct api_choice *choice, s
     str_free(&all);
 }
 
-/* choice is NULL in a part of a chat that another part follows. */
+/* choice is NULL in a part of a chat that is not its last. */
 static void print_end(const struct api_choice *choice, struct json_out *json)
 {
     json_out_key_text(json, "finish_reason", choice != NULL ? choice->finish_reason : NULL);
     if (choice == NULL || choice->finish_reason == NULL)
         return;
-    json_out_key(json, "stop_reason"); /* as vLLM: the client's own stop that was met */
+    json_out_key(json, "stop_reason"); /* as vLLM: the client's own stop that matched */
     if (choice->stop_text != NULL)
         json_out_text(json, choice->stop_text);
     else if (choice->stop_id >= 0)
@@ -177,8 +178,8 @@ static void print_end(const struct api_choice *choice, struct json_out *json)
         json_out_null(json);
 }
 
-/* The parts that an answer is written in. A whole answer is one part, as is each chunk of a text
- * completion. A choice of a streamed chat begins with its role and ends with an empty delta. */
+/* The parts of an answer. A whole answer is one part, as is each chunk of a text completion. A
+ * choice of a streamed chat begins with its role and ends with an empty delta. */
 enum part {
     PART_WHOLE,
     PART_ROLE,
@@ -186,7 +187,7 @@ enum part {
     PART_END,
 };
 
-/* One choice with this text: as a message or a delta of a chat, or as a text. */
+/* Prints one choice with this text: as a message or a delta of a chat, or as a text. */
 static void print_choice(struct api_call *call, struct api_choice *choice, struct view text,
                          enum part part, struct json_out *json)
 {
@@ -251,7 +252,7 @@ static double ms_of(int64_t ns)
     return (double)ns / 1e6;
 }
 
-/* Ours under one key, and the figures that llama.cpp's users know. */
+/* Prints our figures under one key, and the figures that llama.cpp's users know. */
 static void print_figures(struct api_call *call, const struct sums *sums, struct str *out)
 {
     double ttft_ms = ms_of(sums->first_ns - call->arrived_ns);
@@ -280,7 +281,7 @@ static void print_usage(const struct sums *sums, struct str *out)
                (long long)(sums->n_prompt + sums->n_generated), (long long)sums->n_cached);
 }
 
-/* One event with this part of a choice; the answer's last carries the figures. */
+/* Prints one event with this part of a choice. The answer's last event carries the figures. */
 static void print_event(struct api_call *call, struct api_choice *choice, struct view text,
                         enum part part, struct str *out)
 {
@@ -300,8 +301,8 @@ static void print_event(struct api_call *call, struct api_choice *choice, struct
     str_add_text(out, "}\n\n");
 }
 
-/* The chunks that carry a role alone, up to this choice's. OpenAI's client appends a chat's choices
- * to a list as they first appear, so that they must appear in their order. */
+/* Prints the chunks that carry a role alone, up to this choice's. OpenAI's client appends a chat's
+ * choices to a list as they first appear, so they must appear in their order. */
 static void print_roles(struct api_call *call, const struct api_choice *choice, struct str *out)
 {
     for (int32_t i = 0; i <= choice->index; i++)

@@ -2,13 +2,13 @@
 #pragma once
 #include "api/call.h"
 
-void api_reply_prefix(struct api_call *call); /* prepares what all chunks begin with */
-/* Appends what the choice can show now as server-sent events, or nothing. A text completion has one
- * event a call. A chat's choice begins with a chunk that carries the role alone and ends with one
- * that has an empty delta and the finish reason. */
+void api_reply_prefix(struct api_call *call); /* prepares the common beginning of all chunks */
+/* Appends what the choice can show now as server-sent events, or nothing. A text completion gets
+ * one event a call. A chat's choice begins with a chunk that carries the role alone. It ends with a
+ * chunk that has an empty delta and the finish reason. */
 void api_reply_chunk(struct api_call *call, struct api_choice *choice, struct str *out);
-/* The last event(s) of a stream: usage when asked for, and [DONE]. */
+/* Appends the last events of a stream: usage when it was asked for, and [DONE]. */
 void api_reply_last(struct api_call *call, struct str *out);
-/* The whole answer. */
+/* Appends the whole answer. */
 void api_reply_whole(struct api_call *call, struct str *out);
 void api_reply_event(struct str *out, const struct str *json); /* "data: ...\n\n" */

@@ -1,4 +1,4 @@
-/* Counts seats, of all and of each party. */
+/* Counts seats, in total and for each party. */
 #include "api/seats.h"
 
 int32_t api_seats_most(const struct api *api)

@@ -1,6 +1,7 @@
-/* Stop strings: plain comparison, since there are at most 16 short ones. The worst that a client
- * can ask for (15 that almost repeat a held text) takes 0.1 ms a token; without a bound on their
- * length it would be seconds. */
+/* Stop strings are found by plain comparison, since there are at most 16 short ones.
+ *
+ * The worst case (15 strings that almost repeat a held text) takes 0.1 ms a token. Without a bound
+ * on their length it would take seconds. */
 #include "api/stops.h"
 #include <string.h>
 

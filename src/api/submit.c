@@ -1,4 +1,4 @@
-/* From a choice to a request: the service keeps what it needs of it. */
+/* Makes requests of choices. The service copies what it needs. */
 #include "api/submit.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -15,7 +15,7 @@ void api_submit_open(struct api_call *call, int32_t index)
     choice->prompt = index / ask->n;
     choice->n_prompt = call->prompts.of[choice->prompt].n;
     choice->is_open = true;
-    int32_t k = index % ask->n; /* the same seed gives each prompt the same draws */
+    int32_t k = index % ask->n; /* equal seeds give each prompt equal draws */
     uint64_t seed = (uint64_t)ask->seed;
     if (!ask->has_seed)
         seed = rng_system();

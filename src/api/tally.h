@@ -5,13 +5,13 @@
 #pragma once
 #include "api/call.h"
 
-/* n more tokens arrived. With the first, the tokens of the prompt are counted. */
+/* Counts n more tokens of an answer. With its first tokens, those of the prompt are counted too. */
 void api_tally_tokens(const struct api_choice *choice, int32_t n);
-/* The choice's request ended (enum service_why). */
+/* Counts the end of the choice's request (enum service_why). */
 void api_tally_end(const struct api_choice *choice, uint8_t why);
-/* The call ended before its choices were made. */
+/* Counts a call that ended before its choices were made. */
 void api_tally_call(const struct api_call *call, uint8_t why);
-/* An exchange ends with this error before there is a call. */
+/* Counts an exchange that ends with this error before there is a call. */
 void api_tally_refused(struct api *api, const struct api_error *error);
-/* The end (enum service_why) of a request that is refused with this error. */
+/* Returns the end (enum service_why) of a request that is refused with this error. */
 uint8_t api_tally_why(enum api_error_kind kind);

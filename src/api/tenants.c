@@ -3,7 +3,7 @@
 #include "api/headers.h"
 #include <string.h>
 
-/* The number of a name, a new one when it is new; 0 = no room. */
+/* Returns the number of a name, a new one for a new name; 0 = no room. */
 static uint16_t number_of(struct api_tenants *tenants, struct view name)
 {
     for (int i = 0; i < tenants->n_names; i++)
@@ -45,7 +45,7 @@ uint16_t api_tenants_of(const struct api_tenants *tenants, const struct api_http
     if (tenants->n_keys == 0)
         return 0;
     api_headers_keys(head, sent);
-    for (int i = 0; i < tenants->n_keys; i++) { /* all of them, whichever fits */
+    for (int i = 0; i < tenants->n_keys; i++) { /* all of them, whichever matches */
         const struct api_tenant_key *key = &tenants->keys[i];
         bool is_first = hash_equal_const_time(&key->digest, &sent[0], sizeof(sent[0]));
         bool is_second = hash_equal_const_time(&key->digest, &sent[1], sizeof(sent[1]));

@@ -1,5 +1,5 @@
-/* Tokenizing for clients; long texts on a worker, like those of calls, which don't wait for them.
- */
+/* Tokenizes for clients. Long texts go to a worker, like those of calls, and calls don't wait for
+ * them. */
 #include "api/texts.h"
 #include "api/fields.h"
 #include "api/prompts.h"
@@ -78,7 +78,7 @@ static void encode(struct text_job *job, const struct api_model *model,
     mem_give(ids);
 }
 
-/* The body is that of a chat: its messages are rendered first. */
+/* Tokenizes the body of a chat: its messages are rendered first. */
 static void tokenize_chat(struct text_job *job, const struct api_fields *fields)
 {
     struct api_ask ask;

@@ -1,4 +1,4 @@
-/* POST /tokenize and /detokenize: the model's tokenizer, for clients that count. */
+/* POST /tokenize and /detokenize: the model's tokenizer, for clients that count tokens. */
 #pragma once
 #include "api/house.h"
 

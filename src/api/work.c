@@ -1,7 +1,8 @@
 /* Bounds and guards of work. */
 #include "api/work.h"
 
-/* At best, work gets an eighth less than a single party may have, since some is always held. */
+/* At best, work gets an eighth less than a single party may have, since some memory is always
+ * held. */
 struct api_work api_work_for(const struct api *api, struct api_party *party, size_t n_own)
 {
     const struct api_parties *parties = api_http_parties(api->http);

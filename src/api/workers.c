@@ -1,4 +1,4 @@
-/* Worker threads: a ring to each, a ring from each, and one eventfd back. */
+/* Worker threads: a ring to each, a ring from each, and one eventfd for results. */
 #include "api/workers.h"
 #include "base/mem.h"
 #include "base/ring.h"
@@ -7,18 +7,18 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { RECORD_BYTES = 16 }; /* of a pointer in a ring */
+enum { RECORD_BYTES = 16 }; /* a pointer in a ring */
 
 struct worker {
     struct api_workers *workers;
     struct thread *thread;
     struct wake wake;
     struct ring *in, *out;
-    int32_t n_jobs, n_own; /* handed over and not yet back, and of its rank; of the I/O thread */
+    int32_t n_jobs, n_own; /* jobs not handed back yet; those of its rank; for the I/O thread */
 };
 struct api_workers {
     int32_t n_jobs_max;
-    struct worker workers[API_JOB_RANKS]; /* of each rank */
+    struct worker workers[API_JOB_RANKS]; /* one for each rank */
     struct wake wake;
     _Atomic bool is_closing;
 };
@@ -41,7 +41,7 @@ static void run(void *arg)
     struct worker *worker = arg;
     struct api_workers *workers = worker->workers;
     for (;;) {
-        bool is_closing = atomic_load(&workers->is_closing); /* then nothing more comes */
+        bool is_closing = atomic_load(&workers->is_closing); /* then no more jobs come */
         for (struct api_job *job; (job = take_job(worker->in)) != NULL;) {
             job->is_dropped = atomic_load(&workers->is_closing);
             if (!job->is_dropped)
@@ -100,7 +100,8 @@ void api_workers_close(struct api_workers *workers)
     mem_give(workers);
 }
 
-/* Rings are first in, first out. Short jobs help themselves to workers that have no others. */
+/* Picks a worker. Rings are first in, first out. Short jobs also use workers of other ranks that
+ * have no jobs. */
 static struct worker *pick_worker(struct api_workers *workers, enum api_job_rank rank)
 {
     struct worker *least = &workers->workers[rank];

@@ -1,5 +1,4 @@
-/* Checks that stop the program where it is wrong, and the end of one that the system lacks the
- * means for. */
+/* Ends the program on a failed check (a bug), and when the system lacks something that we need. */
 #include "base/base.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,7 +13,7 @@ _Noreturn void base_check_failed(const char *file, int line, const char *cond)
     abort();
 }
 
-/* No memory is asked for, and nothing at exit runs: other threads may be anywhere. */
+/* This asks for no memory and runs nothing at exit, because other threads may be anywhere. */
 _Noreturn void base_refuse(const char *fmt, ...)
 {
     char text[400];

@@ -1,8 +1,8 @@
-/* The ground everything stands on: checks, sizes, and the few words of C that we add.
+/* Basic definitions for every room: checks, integer helpers, and a few additions to C.
  *
- * CHECK is for bugs (never for the world: files, sockets and requests get an enum status), is
- * always on and aborts. VERIFY guards self-checks that cost more than O(1); tests and the simulator
- * switch it on. */
+ * CHECK guards against bugs. It is always on, and it aborts. It never judges outside input: files,
+ * sockets and requests get an enum status. VERIFY guards self-checks that cost more than O(1);
+ * tests and the simulator switch it on. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,15 +18,16 @@ _Noreturn void base_check_failed(const char *file, int line, const char *cond);
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 #define MUST_USE        __attribute__((warn_unused_result))
-/* Kept apart, so that the ways that are taken for every batch save no registers for it. */
+/* Keeps a rare path out of line, so that the path of every batch saves no registers for it. */
 #define RARE                    __attribute__((noinline))
 #define PRINTF_LIKE(fmt, first) __attribute__((format(printf, fmt, first)))
 
-/* For what the system must give and does not: memory, threads, descriptors. Says "shoal: SENTENCE"
- * on stderr and ends the process with code 1, without the abort that a bug gets. */
+/* Reports that the system lacks something that we cannot do without: memory, threads, descriptors.
+ * Writes "shoal: SENTENCE" to stderr and ends the process with code 1, without the abort that a bug
+ * gets. */
 _Noreturn void base_refuse(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
-/* Tells the processor that this is a loop that waits for another core. */
+/* Tells the processor that this loop waits for another core. */
 static inline void base_relax(void)
 {
 #if defined(__x86_64__)

@@ -1,5 +1,4 @@
-/* Files: mapped read-only, or read and written whole; every refusal names the file and the reason.
- */
+/* Reads, writes and maps files. Every refusal names the file and the reason. */
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -19,11 +18,12 @@
 #define FILE_PAGE_BYTES 4096
 #define FILE_PATH_MAX   4096
 
-/* Pages of maps that were read where their file had ended meanwhile, or its disk failed. */
+/* Counts pages of maps that were read after the file was cut, or whose disk failed. */
 static _Atomic uint32_t n_missing;
 
-/* Somebody cuts or replaces a file that is being read: the kernel's answer is SIGBUS, which would
- * end the process and all that it serves. The page reads as zeros instead, and is counted. */
+/* Handles SIGBUS, which the kernel sends when a mapped file is cut or replaced while it is read.
+ * Without a handler it would end the process with all its requests. The page reads as zeros
+ * instead, and is counted. */
 static void on_missing_page(int number, siginfo_t *info, void *context)
 {
     (void)context;
@@ -57,7 +57,7 @@ static enum status refuse(struct fault *fault, const char *path, int error)
     return fault_set(fault, is_missing ? STATUS_NOT_FOUND : STATUS_IO, "%s: %s", path, text);
 }
 
-/* Does not wait, as the opening of a pipe does until somebody writes into it. */
+/* Opens without waiting; a plain open of a pipe waits until another process writes into it. */
 static enum status open_regular(const char *path, int *fd, size_t *n_bytes, struct fault *fault)
 {
     struct stat info;
@@ -184,7 +184,7 @@ enum status file_read_regular(const char *path, size_t n_bytes_max, char **conte
     return status;
 }
 
-/* The descriptor that a path names; -1: it names none. */
+/* Returns the descriptor that a path names; -1 if it names none. */
 static int descriptor_of(const char *path)
 {
     static const char *const folders[] = { "/dev/fd/", "/proc/self/fd/" };
@@ -252,7 +252,7 @@ bool file_put(int fd, const void *bytes, size_t n_bytes)
     return true;
 }
 
-/* Is there something that a rename would put out of the world: a device, a pipe, a terminal? */
+/* Returns whether a rename would destroy what the path names: a device, a pipe, a terminal. */
 static bool is_special(const char *path)
 {
     struct stat info;
@@ -296,16 +296,38 @@ enum status file_write(const char *path, const void *content, size_t n_bytes, st
     return refuse(fault, path, error);
 }
 
-enum status file_may_write(const char *path, struct fault *fault)
+/* The folder that holds the path's last part, with "/." behind it. */
+static enum status folder_of(const char *path, char folder[FILE_PATH_MAX], struct fault *fault)
 {
-    char folder[FILE_PATH_MAX] = ".";
     const char *slash = strrchr(path, '/');
-    if (file_is_directory(path))
-        return refuse(fault, path, EISDIR);
-    if (slash != NULL && (size_t)(slash - path) + sizeof("/.") > sizeof(folder))
+    snprintf(folder, FILE_PATH_MAX, ".");
+    if (slash != NULL && (size_t)(slash - path) + sizeof("/.") > FILE_PATH_MAX)
         return refuse(fault, path, ENAMETOOLONG);
     if (slash != NULL)
-        snprintf(folder, sizeof(folder), "%.*s/.", (int)(slash - path), path);
+        snprintf(folder, FILE_PATH_MAX, "%.*s/.", (int)(slash - path), path);
+    return STATUS_OK;
+}
+
+enum status file_sync_folder_of(const char *path, struct fault *fault)
+{
+    char folder[FILE_PATH_MAX];
+    if (folder_of(path, folder, fault) != STATUS_OK)
+        return STATUS_IO;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return refuse(fault, folder, errno);
+    enum status status = fsync(fd) == 0 ? STATUS_OK : refuse(fault, folder, errno);
+    close(fd);
+    return status;
+}
+
+enum status file_may_write(const char *path, struct fault *fault)
+{
+    char folder[FILE_PATH_MAX];
+    if (file_is_directory(path))
+        return refuse(fault, path, EISDIR);
+    if (folder_of(path, folder, fault) != STATUS_OK)
+        return STATUS_IO;
     bool may = access(is_special(path) ? path : folder, W_OK) == 0;
     return may ? STATUS_OK : refuse(fault, path, errno);
 }

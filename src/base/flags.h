@@ -1,11 +1,11 @@
-/* Options of verbs that have many of their own: a table of rows, each with its type and where its
- * value goes. */
+/* Parses the options of verbs that have many of their own, from a table of rows with types and
+ * destinations. */
 #pragma once
 #include "base/status.h"
 
 enum flags_type {
     FLAGS_TEXT,     /* const char * */
-    FLAGS_FILE,     /* const char *: a file that will be written, and can be */
+    FLAGS_FILE,     /* const char *: a file to write, checked to be writable */
     FLAGS_TEXTS,    /* struct flags_texts: may be given many times */
     FLAGS_I64,      /* int64_t, within [min, max] */
     FLAGS_F64,      /* double, within [min, max] */
@@ -51,6 +51,6 @@ void flags_free(struct flags_given *given);
 /* All of these: what is given is set. False as above. */
 bool flags_parse(const struct flags *flags, int argc, char **argv, const char **plain,
                  int *n_plain) MUST_USE;
-/* Sets one row's value from text, as a file of settings does. text must outlive the value. */
+/* Sets one row's value from text, as a file of settings does. The text must outlive the value. */
 enum status flags_assign(const struct flags_row *row, const char *text,
                          struct fault *fault) MUST_USE;

@@ -41,9 +41,9 @@ uint16_t half_from_float(float value)
     if (magnitude >= 0x38800000u) { /* normal: 2^-14 and more */
         rounded = magnitude - (112u << 23);
         rounded = (rounded + 0xFFF + (rounded >> 13 & 1)) >> 13;
-    } else if (magnitude > 0x33000000u) { /* subnormal: more than 2^-25 */
+    } else if (magnitude > 0x33000000u) { /* subnormal, since it is more than 2^-25 */
         uint32_t fraction = (magnitude & 0x7FFFFFu) | 0x800000u;
-        uint32_t shift = 126 - (magnitude >> 23); /* 14..24: the unit is 2^-24 */
+        uint32_t shift = 126 - (magnitude >> 23); /* 14..24, in units of 2^-24 */
         uint32_t lost = fraction & ((1u << shift) - 1), tie = 1u << (shift - 1);
         rounded = fraction >> shift;
         rounded += lost > tie || (lost == tie && (rounded & 1));

@@ -1,4 +1,4 @@
-/* Hashes: XXH3-128 for what is ours, SHA-256 for what strangers may choose. */
+/* Hashes: XXH3-128 for our own data, SHA-256 for data that untrusted parties may choose. */
 #define OPENSSL_API_COMPAT 10101 /* the SHA256_* calls: unlike EVP they take no memory */
 #include "base/hash.h"
 #include <openssl/crypto.h>

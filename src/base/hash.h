@@ -1,4 +1,5 @@
-/* Hashes: fast ones inside a trust domain (XXH3), SHA-256 where a stranger may choose the input. */
+/* Hashes: XXH3 is fast and serves inside a trust domain; SHA-256 serves where an untrusted party
+ * may choose the input. */
 #pragma once
 #include "base/base.h"
 

@@ -21,9 +21,9 @@ void inherited_guard(void)
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
             continue;
-        /* The lowest free number is this one. It is open the wrong way round. */
+        /* The lowest free number is this one. It is opened for the wrong direction. */
         if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
-            _exit(1); /* there is no way left to say why */
+            _exit(1); /* no way is left to report why */
     }
 }
 

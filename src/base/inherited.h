@@ -1,10 +1,10 @@
-/* What a process inherits and must not die of. */
+/* Protects the process from what it inherits: signals and closed descriptors. */
 #pragma once
 
-/* Called once, before anything is opened. A write into a closed pipe (SIGPIPE) or over the limit of
- * a file's size (SIGXFSZ) fails from now on, where it would end the process. Standard descriptors
- * that are closed are opened so that their use fails: otherwise a file or a socket would get the
- * number of stdout or stderr, and with it what is printed there. */
+/* Called once, before anything is opened. From now on a write into a closed pipe (SIGPIPE) or over
+ * the limit of a file's size (SIGXFSZ) fails instead of ending the process. Closed standard
+ * descriptors are opened so that their use fails. Otherwise a file or a socket could get the number
+ * of stdout or stderr, and with it the output. */
 void inherited_guard(void);
-/* In a child, before it becomes another program: signals are as they were. */
+/* Restores signals in a child, before it becomes another program. */
 void inherited_unguard(void);

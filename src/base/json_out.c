@@ -9,7 +9,7 @@ void json_out_init(struct json_out *json, struct str *to)
     *json = (struct json_out){ .to = to };
 }
 
-/* What goes before a value or a key: a comma unless it is the first at its depth. */
+/* Writes what precedes a value or a key: a comma, unless it is the first at its depth. */
 static void begin_item(struct json_out *json)
 {
     uint64_t bit = UINT64_C(1) << json->depth;

@@ -1,7 +1,8 @@
-/* Writes JSON into a str: the small fast writer for tokens, records and reports (jansson reads).
+/* Writes JSON into a str: a small fast writer for tokens, records and reports. (jansson does the
+ * reading.)
  *
- * Strings are escaped and must be valid UTF-8 (invalid bytes become U+FFFD). Commas are put by the
- * writer. */
+ * Strings are escaped and must be valid UTF-8 (invalid bytes become U+FFFD). The writer puts the
+ * commas. */
 #pragma once
 #include "base/str.h"
 
@@ -21,7 +22,7 @@ void json_out_i64(struct json_out *json, int64_t value);
 void json_out_f64(struct json_out *json, double value); /* %.9g; NaN and infinities become null */
 void json_out_bool(struct json_out *json, bool value);
 void json_out_null(struct json_out *json);
-/* A key with its value. */
+/* These write a key with its value. */
 static inline void json_out_key_text(struct json_out *json, const char *key, const char *text)
 {
     json_out_key(json, key);

@@ -49,7 +49,7 @@ static void stamp(char *out, size_t n, const char *fmt, const char *tail)
     snprintf(out, n, "%s.%03d%s", date, (int)(now % TIME_NS_PER_S / TIME_NS_PER_MS), tail);
 }
 
-/* Nobody listens: a log line is never a reason to stop. */
+/* Ignores the result: a log line that cannot be written is never a reason to stop. */
 static void put(const char *line, size_t n)
 {
     (void)file_put(STDERR_FILENO, line, n);
@@ -89,7 +89,7 @@ void log_line(enum log_level level, const char *part, const char *fmt, ...)
         put_json(level, part, text);
         return;
     }
-    utf8_tame(text); /* one line, and no escape sequences from a stranger's name */
+    utf8_tame(text); /* one line, and no escape sequences from a name that a client chose */
     if (getenv("JOURNAL_STREAM") != NULL) {
         n = snprintf(line, sizeof(line), "<%d>%.64s: %s\n", levels[level].journal, part, text);
     } else {

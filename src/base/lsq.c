@@ -1,24 +1,24 @@
-/* Small weighted least squares: the rows are folded into a triangle, then every set of held columns
- * is tried.
+/* Solves small weighted least squares: folds the rows into a triangle, then tries every set of held
+ * columns.
  *
- * Rows are taken in blocks: [triangle; block] is brought to triangular form by Householder
- * reflections, which leaves R (n, n) and Q'y (n). A constrained solution has some set of its
- * nonnegative columns at zero and is the free minimum over the others; with at most 8 columns all
- * 256 sets are tried and the best that is feasible wins. */
+ * Rows are taken in blocks. Householder reflections bring [triangle; block] to triangular form,
+ * which leaves R (n, n) and Q'y (n). A constrained solution has some set of its nonnegative columns
+ * at zero, and is the free minimum over the others. With at most 8 columns all 256 sets are tried,
+ * and the best feasible one wins. */
 #include "base/lsq.h"
 #include "base/num.h"
 #include <string.h>
 
 #define LSQ_WIDTH      (LSQ_N_COLUMNS_MAX + 1) /* the last column is y */
 #define LSQ_BLOCK_ROWS 32
-#define LSQ_DEGENERATE 1e-11 /* a column whose share outside the others' span is smaller */
+#define LSQ_DEGENERATE 1e-11 /* a smaller share outside the others' span is degenerate */
 
 struct lsq_work {
     double a[LSQ_WIDTH + LSQ_BLOCK_ROWS][LSQ_WIDTH]; /* (rows, columns and y) */
     double column_norm2[LSQ_N_COLUMNS_MAX];
 };
 
-/* Brings the first n_rows rows of a to upper triangular form. width counts y. */
+/* Brings the first n_rows rows of a to upper triangular form. The width counts y. */
 static void triangulate(double a[][LSQ_WIDTH], int n_rows, int width)
 {
     for (int k = 0; k < width && k < n_rows - 1; k++) {

@@ -1,7 +1,7 @@
 /* The hash map from uint64 to uint32: linear probing at a load of at most one half.
  *
- * Invariant: from a key's home place to where it lies there is no empty place; removal shifts
- * followers back, so there are no tombstones. */
+ * Invariant: no empty place lies between a key's home place and the place that has it. Removal
+ * shifts followers back, so there are no tombstones. */
 #include "base/map.h"
 #include "base/mem.h"
 #include <string.h>
@@ -33,7 +33,7 @@ void map_free(struct map *map)
     *map = (struct map){ 0 };
 }
 
-/* The place of the key, or the empty place where it would go. */
+/* Returns the place of the key, or the empty place where it would go. */
 static uint32_t find_place(const struct map *map, uint64_t key)
 {
     uint32_t at = home(map, key);

@@ -1,7 +1,7 @@
 /* A hash map from uint64 keys to uint32 values: open addressing in one block, deletion by backward
  * shift, fixed capacity.
  *
- * Its order is never looked at by anything that decides. */
+ * No decision may depend on its order. */
 #pragma once
 #include "base/base.h"
 

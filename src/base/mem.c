@@ -1,11 +1,11 @@
-/* The only door to malloc.
+/* The only way to malloc.
  *
  * Memory comes zeroed and aligned to a cache line. Large blocks are zeroed by handing their pages
- * back to the system, so that what is never touched is never paid for.
+ * back to the system, so that untouched memory costs nothing.
  *
  *   | struct block | the caller's bytes ...
  *
- * The head before each block says which account it is charged to and which guard took it. */
+ * The head before each block names the account that it is charged to and the guard that took it. */
 #include "base/mem.h"
 #include <malloc.h>
 #include <setjmp.h>
@@ -95,7 +95,7 @@ static void leave_guard(struct block *block)
     block->guard = NULL;
 }
 
-/* NULL when there is no memory. The caller's bytes are aligned as n_head is. */
+/* Returns NULL when there is no memory. The caller's bytes are aligned as n_head is. */
 static void *take(size_t n_bytes, uint32_t n_head, bool may_overdraw)
 {
     struct guard *guard = guard_now;
@@ -127,7 +127,7 @@ static void give(void *p)
     free((unsigned char *)p - block->n_head);
 }
 
-/* Gives part of the reserve back to the system; false when nothing is left of it. */
+/* Gives part of the reserve back to the system. Returns false when nothing is left of it. */
 static bool spend_reserve(void)
 {
     for (int i = 0; i < RESERVE_PARTS; i++) {
@@ -141,8 +141,8 @@ static bool spend_reserve(void)
     return false;
 }
 
-/* Leaves the guard when there is no memory. Without a guard: NULL when the reserve does not help.
- */
+/* Leaves the guard when there is no memory. Without a guard it returns NULL when the reserve does
+ * not help. */
 static void *take_surely(size_t n_bytes, uint32_t n_head)
 {
     void *p = take(n_bytes, n_head, true);
@@ -274,7 +274,7 @@ char *mem_copy_text(const char *text)
 
 /* --- guards --- */
 
-/* Apart from mem_guard, whose locals must not change between setjmp and longjmp. */
+/* Separate from mem_guard, whose locals must not change between setjmp and longjmp. */
 static bool runs_through(struct guard *guard, void (*f)(void *arg), void *arg)
 {
     if (setjmp(guard->out) != 0)

@@ -1,5 +1,5 @@
-/* Limits of memory: a container's machine looks as large as its host, but the kernel ends whoever
- * takes more than the group may have. */
+/* Reads the limits of memory. A container's machine looks as large as its host, but the kernel
+ * kills a process that takes more than the group may have. */
 #include "base/memory_limit.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -11,7 +11,7 @@
 
 enum { PATH_BYTES = 4096, FILE_BYTES = 65536 };
 
-/* "max", and version 1's largest number of pages, are more than any machine has. */
+/* "max", and version 1's largest number of pages, count as more than any machine has. */
 static int64_t read_limit(const char *path)
 {
     struct fault fault;
@@ -27,7 +27,7 @@ static int64_t read_limit(const char *path)
 }
 
 /* A group may have no more than those above it. In a container the names above its own lead nowhere
- * or to itself, so every step up is looked at. */
+ * or to itself, so every level upwards is read. */
 static int64_t least_upwards(const char *mount, const char *group, const char *file)
 {
     char path[PATH_BYTES];

@@ -1,4 +1,5 @@
-/* Edit distances with swaps of neighbours (optimal string alignment), of short names. */
+/* Computes edit distances of short names, with swaps of adjacent letters (optimal string
+ * alignment). */
 #include "base/near.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* A datagram to the socket that NOTIFY_SOCKET names: the whole of the protocol. */
+/* Sends a datagram to the socket that NOTIFY_SOCKET names, which is the whole protocol. */
 #include "base/notify.h"
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* Own exp and log: argument reduction and a polynomial, in double, every operation rounded once.
  *
  * exp: x = k ln2 + r, |r| <= ln2 / 2, Taylor to r^13 (remainder 4e-18), then an exact scaling by
- * 2^k. log: x = 2^k m, m in [sqrt(1/2), sqrt(2)), log m = 2 artanh((m - 1) / (m + 1)) as a series
- * (remainder 1e-19). ln2 is split so that k times its high part is exact. */
+ * 2^k. Log: x = 2^k m with m in [sqrt(1/2), sqrt(2)), and log m = 2 artanh((m - 1) / (m + 1)) as a
+ * series (remainder 1e-19). The constant ln2 is split so that k times its high part is exact. */
 #include "base/num.h"
 #include <string.h>
 
@@ -69,8 +69,7 @@ double num_exp(double x)
 double num_log(double x)
 {
     static const double pairs[][2] = {
-        /* 1 / 23, 1 / 25 and so on down to 1 / 3, 1 / 5: the series of artanh after its first term
-         */
+        /* 1 / 23, 1 / 25 and so on down to 1 / 3, 1 / 5: artanh's series after its first term */
         { 1.0 / 23, 1.0 / 25 }, { 1.0 / 19, 1.0 / 21 }, { 1.0 / 15, 1.0 / 17 },
         { 1.0 / 11, 1.0 / 13 }, { 1.0 / 7, 1.0 / 9 },   { 1.0 / 3, 1.0 / 5 },
     };

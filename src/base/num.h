@@ -1,5 +1,5 @@
-/* Own exp, log and friends in double: the same bits on every machine and compiler (no libm, no
- * contraction). */
+/* Own exp, log and related functions in double, with the same bits on every machine and compiler
+ * (no libm, no contraction). */
 #pragma once
 #include "base/base.h"
 

@@ -73,6 +73,6 @@ int64_t pace_took(struct pace *pace, int64_t begin_ns, const char *what)
 
 int64_t pace_due(struct pace *pace, int64_t due_ns, const char *what)
 {
-    /* Nobody is late who was never due. */
+    /* A thread without a due time is never late. */
     return pace_took(pace, due_ns == TIME_NEVER ? time_now_ns() : due_ns, what);
 }

@@ -1,5 +1,6 @@
-/* Memory of one lifetime (model cards, vocabularies, plans), taken piece by piece and given back
- * all at once: chained chunks that grow as they are needed, so that taking never fails. */
+/* An arena: memory of one lifetime (model cards, vocabularies, plans), taken piece by piece and
+ * given back all at once. Its chained chunks grow as they are needed, so that taking never
+ * fails. */
 #pragma once
 #include "base/base.h"
 

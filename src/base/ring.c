@@ -1,9 +1,9 @@
 /* The ring: records between one writer and one reader in memory that they share.
  *
- * head and tail count bytes since the beginning and are multiples of 8. The writer owns head, the
- * reader owns tail; each reads the other's with acquire and publishes its own with release. Every
- * offset is derived from a masked position and checked against `capacity`, so whatever the other
- * side writes, no access leaves data[0..capacity). */
+ * head and tail count bytes since the beginning and are multiples of 8. The writer owns head, and
+ * the reader owns tail. Each reads the other's with acquire and publishes its own with release.
+ * Every offset is derived from a masked position and checked against `capacity`, so whatever the
+ * other side writes, no access leaves data[0..capacity). */
 #include "base/ring.h"
 #include <string.h>
 
@@ -58,8 +58,8 @@ bool ring_put(struct ring *ring, const void *part1, size_t n1, const void *part2
     return true;
 }
 
-/* Finds the oldest record. Returns the bytes from tail to its end; 0 when there is none that can be
- * believed. */
+/* Finds the oldest record. Returns the bytes from tail to its end; 0 if there is no record, or only
+ * one with an invalid length. */
 static uint64_t find(const struct ring *ring, uint64_t capacity, uint64_t tail, uint64_t *offset,
                      uint32_t *n_bytes)
 {
@@ -101,7 +101,7 @@ void ring_pop_within(struct ring *ring, uint64_t capacity)
     uint32_t n;
     uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
     uint64_t passed = find(ring, capacity, tail, &offset, &n);
-    /* A length that changed since it was peeked at: nothing in here can be believed any more. */
+    /* The length changed after it was peeked at, so no content can be trusted any more. */
     uint64_t next =
         passed > 0 ? tail + passed : atomic_load_explicit(&ring->head, memory_order_acquire);
     atomic_store_explicit(&ring->tail, next, memory_order_release);

@@ -1,4 +1,4 @@
-/* Dice by counter: Philox4x32-10, keyed by the seed, counting (counter, stream).
+/* Random numbers by counter: Philox4x32-10, keyed by the seed, counting (counter, stream).
  *
  * After Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC 2011. Gamma after Marsaglia
  * and Tsang, A simple method for generating gamma variables, 2000. */

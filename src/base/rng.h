@@ -1,6 +1,5 @@
-/* Dice that depend on nothing but (seed, counter): Philox-like counter-based random numbers.
- *
- * The same (seed, stream, counter) gives the same bits for ever, on every machine. */
+/* Counter-based random numbers, as Philox makes them: they depend on nothing but (seed, stream,
+ * counter). The same three give the same bits on every machine and in every version. */
 #pragma once
 #include "base/base.h"
 
@@ -19,5 +18,4 @@ static inline double rng_unit_of(uint64_t bits)
 {
     return (double)(bits >> 11) * 0x1.0p-53;
 }
-uint64_t rng_system(
-    void); /* from the operating system: for seeds drawn at the door, nowhere else */
+uint64_t rng_system(void); /* from the operating system: only for seeds at the program's boundary */

@@ -1,9 +1,9 @@
-/* A set of small numbers, 0 to SET_MAX - 1: services, or engines. A plain value of a bit each, to
- * be copied and kept in other structs; {0} is empty.
+/* A set of small numbers, 0 to SET_MAX - 1: services, or engines. It is a plain value of one bit
+ * each, to be copied and kept in other structs; {0} is empty.
  *
- * Whoever asks one often says how many numbers there are (n): then no word is read that can have
- * none of them, and a set of up to 64 costs what one word costs. Whoever keeps many keeps no more
- * than set_n_words(n) words of each (set_words_*). */
+ * A caller that queries a set often passes how many numbers there are (n). Words that can have no
+ * member are then not read, so a set of up to 64 costs what one word costs. Code that keeps many
+ * sets stores only the first set_n_words(n) words of each (set_words_*). */
 #pragma once
 #include "base/base.h"
 
@@ -24,7 +24,7 @@ static inline void set_words_add(uint64_t *words, int i)
 {
     words[i / 64] |= UINT64_C(1) << (i % 64);
 }
-/* The first member from `from` to n - 1; -1: there is none. */
+/* Returns the first member from `from` to n - 1; -1 if none. */
 static inline int set_words_next(const uint64_t *words, int from, int n)
 {
     for (int w = from / 64; w < set_n_words(n); w++, from = w * 64) {
@@ -46,7 +46,7 @@ static inline void set_remove(struct set *set, int i)
 {
     set->words[i / 64] &= ~(UINT64_C(1) << (i % 64));
 }
-/* The first n numbers. */
+/* Returns the set of 0 to n - 1. */
 static inline struct set set_of_first(int n)
 {
     struct set set = { { 0 } };
@@ -69,7 +69,7 @@ static inline bool set_is_empty(const struct set *set)
 {
     return set_next(set, 0, SET_MAX) < 0;
 }
-/* Is every member of `part` one of `all`? */
+/* Returns whether every member of `part` is one of `all`. */
 static inline bool set_covers(const struct set *all, const struct set *part)
 {
     uint64_t missing = 0;

@@ -1,5 +1,5 @@
-/* Fields of a struct set by text, "name=value", by a table of rows: what a configuration, a preset
- * or a command line may say of a policy. */
+/* Sets fields of a struct by text, "name=value", from a table of rows. A configuration, a preset or
+ * a command line sets a policy's fields this way. */
 #pragma once
 #include "base/status.h"
 
@@ -10,7 +10,7 @@ enum settings_kind {
     SETTINGS_MILLISECONDS, /* int64_t in nanoseconds, written in milliseconds */
     SETTINGS_NUMBER,       /* double */
     SETTINGS_FLAG,         /* bool, written 0 or 1 */
-    SETTINGS_WORD,         /* an enum from 0 on, written as the word in its place */
+    SETTINGS_WORD,         /* an enum from 0 on, written as its word in `words` */
 };
 enum { SETTINGS_WORDS = 3 };
 struct settings_row {
@@ -25,10 +25,10 @@ struct settings_row {
 #field, kind, offsetof(type, field), min, max, words                                       \
     }
 
-/* The row that "name=value" names; NULL when none is. */
+/* Returns the row that "name=value" names; NULL when none has that name. */
 const struct settings_row *settings_find(const struct settings_row *rows, size_t n,
                                          const char *text);
-/* Sets what the row says in the struct to the value behind the "=" of text. A value out of range
- * changes nothing: STATUS_BAD_INPUT. */
+/* Sets the row's field in the struct to the value behind the "=" of text. A value out of range
+ * changes nothing and returns STATUS_BAD_INPUT. */
 enum status settings_set(void *fields, const struct settings_row *row, const char *text,
                          struct fault *fault) MUST_USE;

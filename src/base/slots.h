@@ -1,5 +1,5 @@
-/* Slots with generations: a fixed table of records whose handles go stale when a slot is given
- * back.
+/* Slots with generations: a fixed table of records. A record's handle goes stale when its slot is
+ * given back.
  *
  * A handle is generation << 20 | index (up to 2^20 slots); 0 is never a handle. */
 #pragma once

@@ -1,4 +1,5 @@
-/* What the world may answer: a status, and one sentence that a person can act on.
+/* The result of anything that depends on outside input: a status, and one sentence that a person
+ * can act on.
  *
  * Functions that read what people write return enum status and fill a struct fault, for example
  * "gguf: m.gguf: tensor blk.3.attn_q has 3 dimensions, expected 2". */
@@ -13,7 +14,7 @@ enum status {
     STATUS_TOO_LARGE, /* over a named limit, or can never fit */
     STATUS_BUSY,      /* try again later */
     STATUS_CANCELLED,
-    STATUS_IO, /* the operating system said no */
+    STATUS_IO, /* the operating system refused */
 };
 
 struct fault {
@@ -21,7 +22,7 @@ struct fault {
 };
 
 /* Writes the sentence (cut to fit) and returns status, so that a caller can `return
- * fault_set(...)`. fault may be NULL. */
+ * fault_set(...)`. The fault may be NULL. */
 enum status fault_set(struct fault *fault, enum status status, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 

@@ -225,8 +225,8 @@ bool parse_i64(const char *text, int64_t *out)
     return true;
 }
 
-/* Reads a decimal number at the start of text: digits, point, exponent; no hex, no names, no
- * leading space. */
+/* Reads a decimal number at the start of text: digits, point, exponent. Hex, names and leading
+ * spaces are refused. */
 static bool parse_prefix(const char *text, double *out, const char **end)
 {
     const char *at = text + (text[0] == '-' || text[0] == '+');
@@ -253,7 +253,7 @@ bool parse_f64(const char *text, double *out)
     return true;
 }
 
-/* scale times value as an int64; false when out of range. */
+/* Sets *out to scale times value as an int64. Returns false when out of range. */
 static bool scale_to_i64(double value, double scale, int64_t *out)
 {
     double scaled = num_floor(value * scale + 0.5);

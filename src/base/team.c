@@ -1,9 +1,9 @@
-/* A team of threads, and the few other threads and locks of the house.
+/* A team of threads, and the few other threads and locks of the program.
  *
- * A member waits for a word to change: it spins for SPIN_NS, which covers the gap between two
- * operations of a forward pass, then sleeps in the kernel (futex), so that a member whose core is
- * taken by a neighbour costs the others no core. `sleepers` counts who may sleep on a word: the one
- * who changes it makes the system call only when somebody does.
+ * A member waits for a word to change. It first spins for SPIN_NS, which covers the gap between two
+ * operations of a forward pass, then sleeps in the kernel (futex). So a member that lost its core
+ * to another process costs the others no core. `sleepers` counts the members that may sleep on a
+ * word, so that the thread that changes the word makes the system call only when one may sleep.
  *
  *   generation  changed by team_run, the workers wait for it
  *   n_left      counted down by the workers, rank 0 waits for 0
@@ -37,7 +37,7 @@ static void futex(struct word *word, int op, uint32_t value, const struct timesp
     syscall(SYS_futex, &word->value, op, value, timeout, NULL, 0);
 }
 
-/* Waits until the word is not `seen` any more, at most until the clock says until_ns. */
+/* Waits until the word differs from `seen`, at most until until_ns on the clock. */
 static void word_wait(struct word *word, uint32_t seen, int64_t until_ns)
 {
     for (int64_t end = time_now_ns() + SPIN_NS;;) {
@@ -74,10 +74,9 @@ struct member {
     struct team *team;
     pthread_t thread;
     int rank;
-    _Alignas(
-        64) _Atomic int32_t kernel_id; /* of its thread: the caller's changes with the caller */
-    _Atomic uint32_t n_reached;        /* barriers and ends of team_run, ever */
-    int64_t on_core_ns; /* of its last run; the caller reads it when the member has ended */
+    _Alignas(64) _Atomic int32_t kernel_id; /* of its thread; rank 0's changes with the caller */
+    _Atomic uint32_t n_reached;             /* barriers and ends of team_run, ever */
+    int64_t on_core_ns; /* of its last run; the caller reads it after the member has ended */
 };
 
 struct team {
@@ -91,9 +90,8 @@ struct team {
     _Alignas(64) _Atomic uint32_t arrived;
     struct shrink { /* the caller's alone */
         bool is_on;
-        int n_starved; /* runs of all, one after the other, that waited for cores */
-        int n_alone,
-            n_to_come; /* runs alone before all are tried again, and what is left of them */
+        int n_starved;          /* consecutive runs of all members that waited for cores */
+        int n_alone, n_to_come; /* runs alone before all are tried again, and how many remain */
         int64_t told_ns, n_faults;
     } shrink;
     cpu_set_t cores; /* of all members */
@@ -108,7 +106,7 @@ static void pin(pthread_t thread, int core)
     (void)pthread_setaffinity_np(thread, sizeof(set), &set);
 }
 
-/* Starts a thread that leaves signals to the main thread. */
+/* Starts a thread that blocks signals, so that the main thread gets them. */
 static pthread_t start(void *(*main)(void *), void *arg, const char *name)
 {
     sigset_t blocked, old;
@@ -129,10 +127,11 @@ static pthread_t start(void *(*main)(void *), void *arg, const char *name)
     return thread;
 }
 
-/* ---- Slow members. Whoever waits for more than a second for the others says for whom, and whether
- * that thread computes or waits for a core (R), or sleeps (S: then it was not woken). ---- */
+/* ---- Slow members. A member that waits for the others for more than a second logs for which ranks
+ * it waits, and the state of each. R means that the thread computes or waits for a core, S that it
+ * sleeps (and was not woken). ---- */
 
-/* The letter that the kernel has for the state of a thread of ours; ? when there is none. */
+/* Returns the kernel's letter for the state of one of our threads; ? when there is none. */
 static char state_of(int32_t kernel_id)
 {
     char path[64], text[256], state = '?';
@@ -162,7 +161,8 @@ static void tell_late(const struct team *team, int rank, uint32_t n_reached, int
              (double)waited_ns / (double)TIME_NS_PER_S, late, n == 0 ? "s that are there now" : "");
 }
 
-/* Waits for members, however long it takes. The count goes up before anybody can be waited for. */
+/* Waits for members, however long it takes. It raises its own count before any other member can
+ * wait for it. */
 static void wait_for_members(struct team *team, int rank, struct word *word, uint32_t seen)
 {
     int64_t begin_ns = time_now_ns();
@@ -276,11 +276,11 @@ static void run_all(struct team *team, void (*f)(void *arg, int rank, int n), vo
 
 /* ---- Shrinking. ----
  *
- * One member alone needs about the time that all together had a core for: what they compute does
- * not depend on their number. A run of all that took a quarter longer was starved: others keep a
- * core, and whoever sits there holds up the rest at each barrier. After SHRINK_RUNS such runs the
- * caller works alone for a while, on whichever core is free, then tries again with all; as long as
- * that is starved too, the while doubles. */
+ * One member alone needs about the core time that all members need together, since the work does
+ * not depend on their number. A run of all members that took a quarter longer was starved: other
+ * work keeps a core, and the member on that core delays the rest at each barrier. After SHRINK_RUNS
+ * such runs the caller works alone for a while, on whichever core is free, then tries again with
+ * all. If that run is starved too, the while doubles. */
 enum { SHRINK_RUNS = 3, ALONE_MIN = 16, ALONE_MAX = 256 };
 
 void team_let_shrink(struct team *team)
@@ -288,7 +288,7 @@ void team_let_shrink(struct team *team)
     team->shrink.is_on = team->n > 1;
 }
 
-/* Has anybody of this process waited for a disk since the last look? */
+/* Returns whether a thread of this process has waited for a disk since the last call. */
 static bool waited_for_disk(struct shrink *s)
 {
     struct rusage usage;
@@ -303,7 +303,7 @@ static void note_run(struct team *team, int64_t wall_ns, int64_t on_core_ns)
     struct shrink *s = &team->shrink;
     bool is_starved = wall_ns > TIME_NS_PER_MS && wall_ns - wall_ns / 5 > on_core_ns;
     if (is_starved && waited_for_disk(s))
-        return; /* as while weights are packed out of a mapped file: no core was lacking */
+        return; /* as while weights are packed from a mapped file, when no core was lacking */
     s->n_starved = is_starved ? s->n_starved + 1 : 0;
     if (!is_starved) {
         s->n_alone = 0;
@@ -396,8 +396,9 @@ void thread_give_way(void)
     (void)setpriority(PRIO_PROCESS, 0, NICE); /* of this thread alone, on Linux */
 }
 
-/* A ticket and a queue: first come, first served. (A mutex alone goes to whoever asks at the right
- * moment: a loader that packs one matrix after the other would keep an engine out for seconds.) */
+/* A lock with tickets and a queue, so that it is first come, first served. (A mutex alone goes to
+ * the thread that happens to ask when it is free. A loader that packs one matrix after the other
+ * would then keep an engine waiting for seconds.) */
 struct lock {
     pthread_mutex_t mutex;
     pthread_cond_t is_next;

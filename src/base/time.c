@@ -16,6 +16,11 @@ int64_t time_now_ns(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
+int64_t time_boot_ns(void)
+{
+    return read_clock(CLOCK_BOOTTIME);
+}
+
 int64_t time_unix_ns(void)
 {
     return read_clock(CLOCK_REALTIME);

@@ -1,8 +1,8 @@
 /* The ordered tree by slot: a treap over an array of nodes.
  *
- * Binary search order by (key, tie); heap order by priority, a bijective hash of the slot, so no
- * two are equal and the shape is a function of the content. After Seidel and Aragon, Randomized
- * search trees, 1996. */
+ * Slots are in search order by (key, tie) and in heap order by priority, a bijective hash of the
+ * slot. So no two priorities are equal, and the shape is a function of the content. After Seidel
+ * and Aragon, Randomized search trees, 1996. */
 #include "base/tree.h"
 
 static uint32_t priority(uint32_t slot)
@@ -108,7 +108,7 @@ uint32_t tree_next(const struct tree *tree, const struct tree_node *nodes, uint3
     return parent;
 }
 
-/* Who is last when the last one, on the right edge, leaves. */
+/* Returns the new last slot when the last one, on the right edge, leaves. */
 static uint32_t last_before(const struct tree_node *nodes, uint32_t slot)
 {
     uint32_t at = nodes[slot].left;

@@ -1,9 +1,10 @@
 /* An ordered tree of slots: the nodes lie in an array beside the records that they order, index by
  * index.
  *
- * Keys are (key, tie): compared first by key, then by tie (an id, so the order is total). insert,
- * remove O(log n), O(1) amortised for an insert behind all others; first O(1) amortised. A treap
- * whose priorities are a hash of the slot: the shape depends on the content alone. */
+ * Keys are (key, tie): they are compared by key, then by tie (an id, so that the order is total).
+ * Insert and remove take O(log n); an insert behind all others, and first, take O(1) amortised. It
+ * is a treap whose priorities are a hash of the slot, so that its shape depends on the content
+ * alone. */
 #pragma once
 #include "base/base.h"
 

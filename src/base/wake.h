@@ -9,5 +9,6 @@ void wake_open(struct wake *wake);
 void wake_close(struct wake *wake);
 void wake_up(struct wake *wake);    /* from any thread; many calls may count as one */
 void wake_clear(struct wake *wake); /* by the sleeper, before it looks at its queues */
-/* Sleeps until woken or until timeout_ns has passed (negative: for ever). True when woken. */
+/* Sleeps until woken or until timeout_ns has passed (negative: no timeout). Returns true when
+ * woken. */
 bool wake_wait(struct wake *wake, int64_t timeout_ns);

@@ -18,6 +18,7 @@ static bool submit(void *self, const struct request *request, const struct reque
 {
     struct cluster_gateway *g = self;
     CHECK(set_has(&g->roster.there, request->service));
+    CHECK(request->variant == 0); /* no gateway has adapters, so it has no name for one */
     uint32_t handle = slots_take(&g->slots);
     if (handle == 0)
         return false;
@@ -123,7 +124,7 @@ static bool control_ask(void *self, const struct control_ask *ask)
     const struct bus_port *port = &g->options.port;
     struct message_ask message = { .kind = ask->kind };
     message.head = cluster_message_head(MESSAGE_ASK, port->address, sizeof message);
-    cluster_roster_name(&g->roster, &message.head, ask->service);
+    message.head.service = g->roster.names[ask->service];
     message.head.id = ask->id;
     if (!port->send(port->self, g->options.manager, &message, sizeof message, NULL, 0))
         return false;
@@ -307,6 +308,7 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
         g->entries[i].request = &g->requests[i];
     slots_init(&g->slots, n);
     map_init(&g->by_id, n);
+    cluster_roster_init(&g->roster);
     tree_init(&g->deadlines);
     g->over = g->aside = (struct gateway_list){ GATEWAY_NONE, GATEWAY_NONE, 0 };
     g->shown = GATEWAY_NONE;
@@ -328,7 +330,7 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
 void cluster_gateway_add_service(struct cluster_gateway *g, int s, const struct service_spec *spec)
 {
     CHECK(s >= 0 && s < g->options.n_services_max);
-    cluster_roster_add(&g->roster, s, spec->life);
+    cluster_roster_add(&g->roster, s, spec);
     g->options.n_services = max_i32(g->options.n_services, s + 1);
     g->services[s] = *spec;
     g->since[s] = (struct gateway_list){ GATEWAY_NONE, GATEWAY_NONE, 0 };
@@ -368,7 +370,7 @@ bool cluster_gateway_remove_service(struct cluster_gateway *g, int service)
     if (g->n_entries[service] > 0)
         return false;
     forget_changes(g, service);
-    set_remove(&g->roster.there, service);
+    cluster_roster_remove(&g->roster, service);
     for (int e = 0; e < g->options.n_engines; e++) {
         if (!set_has(&g->reports[e].listed, service))
             continue;
@@ -390,6 +392,7 @@ void cluster_gateway_close(struct cluster_gateway *g)
     mem_give(g->services);
     slots_free(&g->slots);
     map_free(&g->by_id);
+    cluster_roster_free(&g->roster);
     length_book_close(&g->lengths);
     mem_give(g->reports);
     mem_give(g->requests);

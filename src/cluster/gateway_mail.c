@@ -181,9 +181,7 @@ static bool take_event(struct cluster_gateway *g, const struct message_event *m,
 static void take_report(struct cluster_gateway *g, const struct message_report *m)
 {
     struct engine_report *report = &g->reports[m->head.engine];
-    cluster_message_read_report(m, report, g->heard_ns);
-    cluster_roster_sift(&g->roster, report);
-    report->n_services = max_i32(report->n_services, g->options.n_services);
+    cluster_message_read_report(m, &g->roster, report, g->heard_ns);
     gateway_route_refresh(g, m->head.engine);
     g->core.is_dirty = true;
 }
@@ -208,9 +206,10 @@ static void note_change(struct cluster_gateway *g, const struct service_change *
  * arithmetic of what never fits is for clients to see; what is wrong with a file is not. */
 static void take_change(struct cluster_gateway *g, const struct message_change *m)
 {
-    const struct service_change *change = &m->change;
-    if (!cluster_roster_has(&g->roster, change->service, change->life))
-        return; /* of a service that has left */
+    struct service_change said;
+    const struct service_change *change = &said;
+    if (!cluster_message_read_change(m, &g->roster, &said))
+        return; /* of a service that has left, or that this gateway does not have */
     if (m->head.from == g->options.node) {
         note_change(g, change); /* what it means for requests is for the manager to say */
         return;
@@ -293,8 +292,7 @@ bool gateway_mail_take(struct cluster_gateway *g, struct service_event *event, c
     while (port->peek(port->self, port->address, &message, &n_bytes)) {
         const struct message_head *head = message;
         bool is_news = false;
-        if (!cluster_message_is_valid(message, n_bytes, g->options.n_engines,
-                                      g->options.n_services)) {
+        if (!cluster_message_is_valid(message, n_bytes, g->options.n_engines)) {
             log_line(LOG_WARN, "gateway", "dropped a malformed message of %zu bytes", n_bytes);
         } else if (!counts(g, head)) {
             is_news = false;

@@ -29,8 +29,9 @@ static bool send_entry(struct cluster_gateway *g, const struct route_choice *cho
     submit.message.head =
         cluster_message_head(MESSAGE_SUBMIT, g->options.port.address, sizeof submit + body.n_bytes);
     submit.message.head.engine = choice->engine;
-    cluster_roster_name(&g->roster, &submit.message.head, entry->request->service);
+    submit.message.head.service = g->roster.names[entry->request->service];
     struct request *request = &submit.message.request;
+    request->service = 0;
     request->n_tokens = entry->request->n_tokens;
     request->n_predicted = entry->request->n_predicted;
     request->first_ns = entry->request->first_ns;
@@ -56,7 +57,7 @@ bool gateway_route_cancel(struct cluster_gateway *g, const struct gateway_entry 
     struct message_head head =
         cluster_message_head(MESSAGE_CANCEL, g->options.port.address, sizeof head);
     head.engine = entry->engine;
-    cluster_roster_name(&g->roster, &head, entry->request->service);
+    head.service = g->roster.names[entry->request->service];
     head.id = entry->request->id;
     head.epoch = entry->request->epoch;
     return cluster_link_send(&g->link, &head, sizeof head, NULL, 0);
@@ -182,7 +183,7 @@ static void say_wanted(struct cluster_gateway *g, int service)
     if (g->wanted_ns[service] + 100 * TIME_NS_PER_MS > g->now_ns)
         return;
     struct message_head head = cluster_message_head(MESSAGE_WANT, port->address, sizeof head);
-    cluster_roster_name(&g->roster, &head, service);
+    head.service = g->roster.names[service];
     if (port->send(port->self, g->options.manager, &head, sizeof head, NULL, 0))
         g->wanted_ns[service] = g->now_ns;
 }
@@ -198,7 +199,7 @@ void gateway_route_say_no_space(struct cluster_gateway *g, const struct gateway_
         .insists = insists,
     };
     message.head.engine = entry->engine;
-    cluster_roster_name(&g->roster, &message.head, r->service);
+    message.head.service = g->roster.names[r->service];
     (void)port->send(port->self, g->options.manager, &message, sizeof message, NULL,
                      0); /* lost: it is said again when the request comes back again */
 }

@@ -25,7 +25,7 @@ static bool post_order(struct cluster_manager *m, enum message_kind kind, int en
 {
     struct message_head head = cluster_message_head(kind, m->options.port.address, sizeof head);
     head.engine = (uint16_t)engine;
-    cluster_roster_name(&m->roster, &head, service);
+    head.service = m->roster.names[service];
     return post(m, m->options.node, &head, sizeof head);
 }
 
@@ -62,7 +62,7 @@ static bool post_answer(struct cluster_manager *m, const struct manager_ask *ask
 {
     struct message_answer message = { .status = (uint8_t)ask->status, .fault = ask->fault };
     message.head = cluster_message_head(MESSAGE_ANSWER, m->options.port.address, sizeof message);
-    message.head.service = ask->service;
+    message.head.service = m->roster.names[ask->service];
     message.head.id = ask->id;
     return post(m, m->options.gateway, &message, sizeof message);
 }
@@ -98,11 +98,11 @@ static void tell_broken(struct cluster_manager *m, int service)
 {
     struct manager_want *want = &m->wants[service];
     const struct service_change change = { .service = (uint16_t)service,
-                                           .life = m->roster.lives[service],
                                            .status = SERVICE_BROKEN,
                                            .cause = (uint8_t)want->cause,
                                            .fault = want->fault };
-    const struct message_change message = cluster_message_change(m->options.port.address, &change);
+    const struct message_change message =
+        cluster_message_change(m->options.port.address, m->roster.names[service], &change);
     set_remove(&m->wanted, service);
     (void)post(m, m->options.gateway, &message,
                sizeof message); /* lost: the gateway wants again and is told again */
@@ -182,8 +182,8 @@ static void take_report(struct cluster_manager *m, const struct message_report *
 {
     int e = message->head.engine;
     struct set listed = m->reports[e].listed; /* what is not any more is news, too */
-    cluster_message_read_report(message, &m->reports[e], m->now_ns);
-    cluster_roster_sift(&m->roster, &m->reports[e]);
+    m->reports[e].n_services = m->options.n_services;
+    cluster_message_read_report(message, &m->roster, &m->reports[e], m->now_ns);
     set_add_all(&listed, &m->reports[e].listed);
     set_add_all(&m->of_engines[e].known, &listed);
     m->has_report[e] = true;
@@ -297,9 +297,8 @@ static void judge_unload(struct cluster_manager *m, struct manager_ask *ask)
     }
 }
 
-static void take_ask(struct cluster_manager *m, const struct message_ask *message)
+static void take_ask(struct cluster_manager *m, const struct message_ask *message, int service)
 {
-    int service = message->head.service;
     if (message->kind == CONTROL_DRAIN) {
         for (int e = 0; e < m->options.n_engines; e++)
             (void)post_order(m, MESSAGE_DRAIN, e, 0);
@@ -370,7 +369,7 @@ static void oust(struct cluster_manager *m, int engine, int service)
 /* A request needs space on an engine that other models have: the longest idle of them leave, if
  * that can be enough. Something does even where the bytes would do, since who says so was refused.
  */
-static void take_space(struct cluster_manager *m, const struct message_space *message)
+static void take_space(struct cluster_manager *m, const struct message_space *message, int service)
 {
     struct residency_model residents[LIMIT_SERVICES];
     struct residency_eviction eviction;
@@ -386,7 +385,7 @@ static void take_space(struct cluster_manager *m, const struct message_space *me
     }
     int32_t n = manager_room_list(m, e, residents, &free_bytes);
     for (int32_t i = 0; i < n; i++)
-        own = residents[i].service == message->head.service ? i : own;
+        own = residents[i].service == service ? i : own;
     if (own < 0)
         return; /* it left: requests want it in again */
     int64_t total_bytes = manager_room_bytes(m, e) - residents[own].n_bytes;
@@ -411,6 +410,26 @@ static bool is_of_all(const struct message_head *head)
            ((const struct message_ask *)(const void *)head)->kind == CONTROL_DRAIN;
 }
 
+static void take_message(struct cluster_manager *m, const struct message_head *head)
+{
+    const void *message = head;
+    struct service_change change;
+    int service = cluster_roster_find(&m->roster, head->service);
+    if (head->kind == MESSAGE_REPORT)
+        take_report(m, message);
+    else if (service < 0 && !is_of_all(head))
+        return; /* of a service that has left */
+    else if (head->kind == MESSAGE_CHANGE &&
+             cluster_message_read_change(message, &m->roster, &change))
+        take_change(m, &change);
+    else if (head->kind == MESSAGE_WANT)
+        take_want(m, service);
+    else if (head->kind == MESSAGE_SPACE)
+        take_space(m, message, service);
+    else if (head->kind == MESSAGE_ASK)
+        take_ask(m, message, service);
+}
+
 static void take_mail(struct cluster_manager *m)
 {
     const struct bus_port *port = &m->options.port;
@@ -418,21 +437,10 @@ static void take_mail(struct cluster_manager *m)
     size_t n_bytes;
     while (port->peek(port->self, port->address, &message, &n_bytes)) {
         const struct message_head *head = message;
-        if (!cluster_message_is_valid(message, n_bytes, m->options.n_engines,
-                                      m->options.n_services))
+        if (cluster_message_is_valid(message, n_bytes, m->options.n_engines))
+            take_message(m, head);
+        else
             log_line(LOG_WARN, "manager", "dropped a malformed message of %zu bytes", n_bytes);
-        else if (head->kind == MESSAGE_REPORT)
-            take_report(m, message);
-        else if (!is_of_all(head) && !cluster_roster_has(&m->roster, head->service, head->life))
-            ; /* of a service that has left */
-        else if (head->kind == MESSAGE_CHANGE)
-            take_change(m, &((const struct message_change *)message)->change);
-        else if (head->kind == MESSAGE_WANT)
-            take_want(m, head->service);
-        else if (head->kind == MESSAGE_SPACE)
-            take_space(m, message);
-        else if (head->kind == MESSAGE_ASK)
-            take_ask(m, message);
         port->pop(port->self, port->address);
     }
 }
@@ -534,6 +542,7 @@ struct cluster_manager *cluster_manager_open(const struct cluster_manager_option
     struct cluster_manager *m = mem_take(sizeof *m);
     size_t n = (size_t)max_i32(options->n_services, options->n_services_max);
     m->options = *options;
+    cluster_roster_init(&m->roster);
     m->options.n_services = 0;
     m->options.n_services_max = (int)n;
     m->services = mem_take(sizeof *m->services * n);
@@ -549,7 +558,7 @@ void cluster_manager_add_service(struct cluster_manager *m, int s, const struct 
                                  int64_t need_bytes)
 {
     CHECK(s >= 0 && s < m->options.n_services_max);
-    cluster_roster_add(&m->roster, s, spec->life);
+    cluster_roster_add(&m->roster, s, spec);
     m->options.n_services = max_i32(m->options.n_services, s + 1);
     m->services[s] = *spec;
     m->need_bytes[s] = need_bytes;
@@ -588,13 +597,14 @@ bool cluster_manager_remove_service(struct cluster_manager *m, int s)
         m->reports[e].services[s] = (struct service_report){ 0 };
     }
     set_remove(&m->dismissed, s);
-    set_remove(&m->roster.there, s);
+    cluster_roster_remove(&m->roster, s);
     m->services[s] = (struct service_spec){ 0 };
     return true;
 }
 
 void cluster_manager_close(struct cluster_manager *m)
 {
+    cluster_roster_free(&m->roster);
     mem_give(m->services);
     mem_give(m->reports);
     mem_give(m->places);

@@ -31,15 +31,29 @@ struct message_head cluster_message_head(enum message_kind kind, uint16_t from, 
                                   .from = from };
 }
 
-struct message_change cluster_message_change(uint16_t from, const struct service_change *change)
+struct message_change cluster_message_change(uint16_t from, uint64_t name,
+                                             const struct service_change *change)
 {
     struct message_change message = {
         .head = cluster_message_head(MESSAGE_CHANGE, from, sizeof message), .change = *change
     };
     message.head.engine = change->engine;
-    message.head.service = change->service;
-    message.head.life = change->life;
+    message.head.service = name;
+    message.change.engine = message.change.service = message.change.life = 0;
     return message;
+}
+
+bool cluster_message_read_change(const struct message_change *message,
+                                 const struct cluster_roster *roster, struct service_change *change)
+{
+    int service = cluster_roster_find(roster, message->head.service);
+    *change = message->change;
+    if (service < 0)
+        return false;
+    change->engine = message->head.engine;
+    change->service = (uint16_t)service;
+    change->life = roster->lives[service];
+    return true;
 }
 
 static bool is_within(int64_t n, int bits)
@@ -64,11 +78,11 @@ static bool is_span(int64_t ns)
     return is_within(ns < 0 ? -(ns + 1) : ns, SPAN_BITS);
 }
 
-static bool is_valid_submit(const struct message_submit *m, size_t n_bytes, int n_services)
+static bool is_valid_submit(const struct message_submit *m, size_t n_bytes)
 {
     size_t body_bytes = n_bytes - sizeof *m;
     const struct request_body *body = (const void *)(m + 1);
-    if (m->request.service >= n_services ||
+    if (m->request.service != 0 || m->request.variant != 0 ||
         !request_body_is_valid(body, body_bytes, LIMIT_VOCABULARY))
         return false;
     return is_span(m->request.arrived_ns) && is_span(m->request.first_ns) &&
@@ -145,15 +159,14 @@ static bool is_valid_row(const struct service_report *row)
            is_part(row->kv_share) && is_part(row->kv_r) && coefficients_are_sane(&row->perf);
 }
 
-static bool is_valid_report(const struct message_report *m, size_t n_bytes, int n_services)
+static bool is_valid_report(const struct message_report *m, size_t n_bytes)
 {
     const struct engine_report *r = &m->report;
     const int64_t bytes[] = { r->memory_bytes, r->kv_pool_bytes, r->kv_free_bytes,
                               r->kv_table_bytes };
     const int64_t times[] = { r->now_ns, r->step_ns, r->host_ns };
-    int n = set_count(&r->listed);
-    bool is_right = r->n_services >= 0 && r->n_services <= n_services &&
-                    set_next(&r->listed, r->n_services, SET_MAX) < 0 &&
+    int n = r->n_services;
+    bool is_right = n >= 0 && n <= LIMIT_SERVICES && set_is_empty(&r->listed) &&
                     n_bytes == cluster_message_report_bytes(n) && is_bool(&r->is_draining) &&
                     is_bool(&r->is_healthy) && are_within(bytes, COUNT_OF(bytes), BYTES_BITS) &&
                     are_within(times, COUNT_OF(times), NS_BITS) &&
@@ -173,9 +186,9 @@ static bool is_text(const struct fault *fault)
 static bool is_valid_change(const struct message_change *m)
 {
     const struct service_change *change = &m->change;
-    return change->engine == m->head.engine && change->service == m->head.service &&
-           change->life == m->head.life && change->status <= SERVICE_BROKEN &&
-           change->cause <= STATUS_IO && is_within(change->weights_bytes, BYTES_BITS) &&
+    return change->engine == 0 && change->service == 0 && change->life == 0 &&
+           change->status <= SERVICE_BROKEN && change->cause <= STATUS_IO &&
+           is_within(change->weights_bytes, BYTES_BITS) &&
            is_within(change->activation_bytes, BYTES_BITS) && is_text(&change->fault);
 }
 
@@ -207,33 +220,71 @@ void cluster_message_request_of_spans(struct request *request, int64_t now_ns)
 
 /* ---- Reports. ---- */
 
+static const void *names_of(const struct message_report *message, int n_rows)
+{
+    return &message->report.services[n_rows];
+}
+
 size_t cluster_message_write_report(const struct engine_report *report,
+                                    const struct cluster_roster *roster,
                                     struct message_report *message, int64_t now_ns)
 {
+    struct engine_report *out = &message->report;
+    uint64_t names[LIMIT_SERVICES];
     int n = 0;
-    memcpy(&message->report, report, engine_report_bytes(0));
-    message->report.now_ns = max_i64(now_ns - report->now_ns, 0);
-    for (int s = 0; (s = set_next(&report->listed, s, report->n_services)) >= 0; s++)
-        message->report.services[n++] = report->services[s];
+    memcpy(out, report, engine_report_bytes(0));
+    out->engine = 0;
+    out->listed = (struct set){ { 0 } };
+    out->now_ns = max_i64(now_ns - report->now_ns, 0);
+    for (int s = 0; (s = set_next(&report->listed, s, report->n_services)) >= 0; s++) {
+        if (!set_has(&roster->there, s) || roster->lives[s] != report->services[s].life)
+            continue;
+        out->services[n] = report->services[s];
+        names[n++] = roster->names[s];
+    }
+    out->n_services = n;
+    memcpy(&out->services[n], names, sizeof names[0] * (size_t)n);
     message->head.n_bytes = (uint32_t)cluster_message_report_bytes(n);
     return message->head.n_bytes;
 }
 
-void cluster_message_read_report(const struct message_report *message, struct engine_report *report,
+/* Takes the rows, and says which services they are of. */
+static struct set read_rows(const struct message_report *message,
+                            const struct cluster_roster *roster, struct engine_report *report)
+{
+    const struct engine_report *from = &message->report;
+    const uint64_t *names = names_of(message, from->n_services);
+    struct set listed = { { 0 } };
+    for (int i = 0; i < from->n_services; i++) {
+        int s = cluster_roster_find(roster, names[i]);
+        if (s < 0 || s >= report->n_services)
+            continue;
+        set_add(&listed, s);
+        report->services[s] = from->services[i];
+        report->services[s].life = roster->lives[s];
+    }
+    return listed;
+}
+
+void cluster_message_read_report(const struct message_report *message,
+                                 const struct cluster_roster *roster, struct engine_report *report,
                                  int64_t now_ns)
 {
     const struct engine_report *from = &message->report;
-    const struct set gone = set_without(&report->listed, &from->listed);
-    int n = 0;
+    const struct set listed = read_rows(message, roster, report);
+    const struct set gone = set_without(&report->listed, &listed);
+    uint16_t engine = report->engine;
+    int32_t n_services = report->n_services;
     for (int s = 0; (s = set_next(&gone, s, LIMIT_SERVICES)) >= 0; s++)
         report->services[s] = (struct service_report){ 0 };
     memcpy(report, from, engine_report_bytes(0));
+    report->engine = engine;
+    report->n_services = n_services;
+    report->listed = listed;
     report->now_ns = now_ns - from->now_ns;
-    for (int s = 0; (s = set_next(&from->listed, s, from->n_services)) >= 0; s++)
-        report->services[s] = from->services[n++];
 }
 
-bool cluster_message_is_valid(const void *message, size_t n_bytes, int n_engines, int n_services)
+bool cluster_message_is_valid(const void *message, size_t n_bytes, int n_engines)
 {
     const struct message_head *head = message;
     if (n_bytes < sizeof *head || head->version != MESSAGE_VERSION || head->kind >= MESSAGE_N ||
@@ -243,15 +294,15 @@ bool cluster_message_is_valid(const void *message, size_t n_bytes, int n_engines
         head->kind == MESSAGE_SUBMIT || head->kind == MESSAGE_EVENT || head->kind == MESSAGE_REPORT;
     if (has_tail ? n_bytes < fixed_bytes[head->kind] : n_bytes != fixed_bytes[head->kind])
         return false;
-    if (head->engine >= n_engines || head->service >= n_services)
+    if (head->engine >= n_engines || head->zero != 0)
         return false;
     switch (head->kind) {
     case MESSAGE_SUBMIT:
-        return is_valid_submit(message, n_bytes, n_services);
+        return is_valid_submit(message, n_bytes);
     case MESSAGE_EVENT:
         return is_valid_event(message, n_bytes);
     case MESSAGE_REPORT:
-        return is_valid_report(message, n_bytes, n_services);
+        return is_valid_report(message, n_bytes);
     case MESSAGE_CHANGE:
         return is_valid_change(message);
     case MESSAGE_SPACE:

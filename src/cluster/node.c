@@ -23,8 +23,12 @@ struct cluster_node {
         bool is_held;
         struct service_change change;
     } held_change[LIMIT_ENGINES];
-    struct cluster_link *links; /* (n_links) one for each gateway that ever opened one */
+    struct node_link { /* one for each gateway that ever opened a session */
+        struct cluster_link link;
+        uint32_t cohort, cohort_here; /* the last that it sent, and its number here */
+    } * links;                        /* (n_links) */
     int n_links;
+    uint32_t n_cohorts; /* gateways number theirs each for itself: here they count through */
     struct node_lives lives;
     struct cluster_roster roster;
     int64_t now_ns, next_report_ns;
@@ -44,8 +48,8 @@ static bool tell_gateways(struct cluster_node *node, void *message, size_t n_byt
 {
     bool have_all = true;
     for (int i = 0; i < node->n_links; i++)
-        if (node->links[i].session != 0)
-            have_all &= cluster_link_send(&node->links[i], message, n_bytes, NULL, 0);
+        if (node->links[i].link.session != 0)
+            have_all &= cluster_link_send(&node->links[i].link, message, n_bytes, NULL, 0);
     return have_all;
 }
 
@@ -67,10 +71,10 @@ static bool post_event(struct cluster_node *node, struct cluster_link *link, int
 /* ---- Sessions. ---- */
 
 /* NULL: it never opened a session. */
-static struct cluster_link *find_link(struct cluster_node *node, uint16_t from)
+static struct node_link *find_link(struct cluster_node *node, uint16_t from)
 {
     for (int i = 0; i < node->n_links; i++)
-        if (node->links[i].peer == from)
+        if (node->links[i].link.peer == from)
             return &node->links[i];
     return NULL;
 }
@@ -83,8 +87,9 @@ static void cancel_life(struct cluster_node *node, const struct node_life *life)
 }
 
 /* The gateway takes back all that it sent over the session, so all of it ends here. */
-static void end_session(struct cluster_node *node, struct cluster_link *link)
+static void end_session(struct cluster_node *node, struct node_link *from)
 {
+    struct cluster_link *link = &from->link;
     if (link->session == 0)
         return;
     log_line(LOG_WARN, "node", "the session with gateway %d is over", link->peer);
@@ -100,41 +105,58 @@ static void end_session(struct cluster_node *node, struct cluster_link *link)
 
 static void begin_session(struct cluster_node *node, const struct message_head *head)
 {
-    struct cluster_link *link = find_link(node, head->from);
-    if (head->session == 0 || (link != NULL && link->session == head->session))
+    struct node_link *from = find_link(node, head->from);
+    if (head->session == 0 || (from != NULL && from->link.session == head->session))
         return;
-    if (link == NULL && node->n_links == LIMIT_GATEWAYS)
+    if (from == NULL && node->n_links == LIMIT_GATEWAYS)
         return;
-    if (link == NULL) {
+    if (from == NULL) {
         size_t n = (size_t)node->n_links;
-        node->links = mem_grow(node->links, n * sizeof *link, (n + 1) * sizeof *link);
-        link = &node->links[node->n_links++];
-        *link = (struct cluster_link){ .port = node->options.port, .peer = head->from };
+        node->links = mem_grow(node->links, n * sizeof *from, (n + 1) * sizeof *from);
+        from = &node->links[node->n_links++];
+        from->link = (struct cluster_link){ .port = node->options.port, .peer = head->from };
     }
-    end_session(node, link);
-    cluster_link_begin(link, head->session, node->now_ns);
+    end_session(node, from);
+    cluster_link_begin(&from->link, head->session, node->now_ns);
+    from->cohort = 0;
     node->has_news = set_of_first(node->options.n_engines); /* its first reports */
 }
 
 /* ---- Mail from the bus. False: the engine has no room, the message stays where it is. ---- */
 
+/* Members of a cohort come one behind the other, so a link has one number under way. */
+static uint32_t cohort_here(struct cluster_node *node, struct node_link *from, uint32_t cohort)
+{
+    if (cohort == 0)
+        return 0;
+    if (from->cohort != cohort) {
+        node->n_cohorts += node->n_cohorts == UINT32_MAX ? 2 : 1; /* 0 is none */
+        from->cohort = cohort;
+        from->cohort_here = node->n_cohorts;
+    }
+    return from->cohort_here;
+}
+
 /* False: no engine takes it now. */
-static bool let_in(struct cluster_node *node, const struct cluster_link *link,
-                   const struct message_submit *m)
+static bool let_in(struct cluster_node *node, struct node_link *from,
+                   const struct message_submit *m, int service)
 {
     struct cluster_engine *engine = &node->engines[m->head.engine];
     const struct node_life life = { .id = m->request.id,
-                                    .session = link->session,
+                                    .session = from->link.session,
                                     .epoch = m->request.epoch,
                                     .engine = m->head.engine,
-                                    .peer = (uint16_t)(link - node->links) };
+                                    .peer = (uint16_t)(from - node->links) };
     struct node_life *earlier = node_lives_find(&node->lives, life.id);
     struct request request = m->request;
     if (earlier != NULL) { /* what is left of an earlier submission makes room first */
-        cancel_life(node, earlier);
+        if (earlier->session == 0 || earlier->session == life.session)
+            cancel_life(node, earlier); /* else it is another gateway's, and stays */
         return false;
     }
     cluster_message_request_of_spans(&request, node->now_ns);
+    request.service = (uint16_t)service;
+    request.cohort = cohort_here(node, from, request.cohort);
     if (!node->options.fits(engine->report(engine->self), &request) ||
         !node_lives_add(&node->lives, &life))
         return false;
@@ -144,17 +166,20 @@ static bool let_in(struct cluster_node *node, const struct cluster_link *link,
     return false;
 }
 
-static bool take_submit(struct cluster_node *node, struct cluster_link *link,
+/* Nothing runs on another model than it was meant for: a service or an adapter that is not here
+ * sends the request home. */
+static bool take_submit(struct cluster_node *node, struct node_link *from,
                         const struct message_submit *m)
 {
-    bool is_there = cluster_roster_has(&node->roster, m->request.service, m->head.life);
+    int service = cluster_roster_find(&node->roster, m->head.service);
+    bool is_there = service >= 0 && m->adapter == 0; /* no node has adapters */
     const struct service_event back = { .id = m->request.id,
                                         .epoch = m->request.epoch,
                                         .what = SERVICE_RETURNED,
                                         .why = is_there ? SERVICE_FULL : SERVICE_DRAINING,
                                         .position = m->request.n_tokens };
-    return (is_there && let_in(node, link, m)) ||
-           post_event(node, link, m->head.engine, &back, NULL);
+    return (is_there && let_in(node, from, m, service)) ||
+           post_event(node, &from->link, m->head.engine, &back, NULL);
 }
 
 /* A gateway learns that its request cannot be read, as far as the message has the request's id. */
@@ -179,17 +204,17 @@ static bool refuse_message(struct cluster_node *node, struct cluster_link *link,
 static void obey(struct cluster_node *node, const struct message_head *head)
 {
     struct cluster_engine *engine = &node->engines[head->engine];
-    if (head->kind != MESSAGE_DRAIN &&
-        !cluster_roster_has(&node->roster, head->service, head->life))
-        return; /* it has left */
+    int service = cluster_roster_find(&node->roster, head->service);
+    if (head->kind != MESSAGE_DRAIN && service < 0)
+        return; /* it has left, or never was here */
     node->due_ns[head->engine] = 0;
     switch (head->kind) {
     case MESSAGE_LOAD:
-        engine->load(engine->self, head->service);
+        engine->load(engine->self, service);
         break;
     case MESSAGE_UNLOAD:
     case MESSAGE_OUST:
-        engine->unload(engine->self, head->service, head->kind == MESSAGE_OUST);
+        engine->unload(engine->self, service, head->kind == MESSAGE_OUST);
         break;
     case MESSAGE_DRAIN:
         engine->drain(engine->self);
@@ -207,23 +232,23 @@ static bool is_of_session(const struct message_head *head)
 }
 
 /* A message of a gateway that counts. */
-static bool take_counted(struct cluster_node *node, struct cluster_link *link,
+static bool take_counted(struct cluster_node *node, struct node_link *from,
                          const struct message_head *head, size_t n_bytes)
 {
     const struct node_life *life;
-    if (!cluster_message_is_valid(head, n_bytes, node->options.n_engines, node->options.n_services))
-        return refuse_message(node, link, head, n_bytes);
+    if (!cluster_message_is_valid(head, n_bytes, node->options.n_engines))
+        return refuse_message(node, &from->link, head, n_bytes);
     switch (head->kind) {
     case MESSAGE_SUBMIT:
         node->due_ns[head->engine] = 0;
-        return take_submit(node, link, (const void *)head);
+        return take_submit(node, from, (const void *)head);
     case MESSAGE_CANCEL:
         life = node_lives_find(&node->lives, head->id);
-        if (life != NULL && life->epoch == head->epoch)
+        if (life != NULL && life->epoch == head->epoch && life->session == head->session)
             cancel_life(node, life);
         return true;
     case MESSAGE_CLOSED:
-        end_session(node, link);
+        end_session(node, from);
         return true;
     default:
         return true;
@@ -236,16 +261,16 @@ static bool take_from_gateway(struct cluster_node *node, const struct message_he
 {
     if (head->kind == MESSAGE_OPEN)
         begin_session(node, head);
-    struct cluster_link *link = find_link(node, head->from);
+    struct node_link *from = find_link(node, head->from);
     struct cluster_link none = { .port = node->options.port, .peer = head->from };
-    switch (cluster_link_take(link != NULL ? link : &none, head)) {
+    switch (cluster_link_take(from != NULL ? &from->link : &none, head)) {
     case CLUSTER_LINK_COUNTS:
-        if (take_counted(node, link, head, n_bytes))
+        if (take_counted(node, from, head, n_bytes))
             return true;
-        cluster_link_untake(link);
+        cluster_link_untake(&from->link);
         return false;
     case CLUSTER_LINK_MISSING:
-        end_session(node, link);
+        end_session(node, from);
         return true;
     default:
         return true;
@@ -263,8 +288,7 @@ static void take_mail(struct cluster_node *node)
         if (is_read && is_of_session(head)) {
             if (!take_from_gateway(node, head, n_bytes))
                 return;
-        } else if (is_read && cluster_message_is_valid(head, n_bytes, node->options.n_engines,
-                                                       node->options.n_services)) {
+        } else if (is_read && cluster_message_is_valid(head, n_bytes, node->options.n_engines)) {
             obey(node, head);
         } else {
             (void)refuse_message(node, NULL, head, n_bytes);
@@ -282,7 +306,7 @@ static bool send_event(struct cluster_node *node, int e, const struct service_ev
     struct node_life *life = node_lives_find(&node->lives, event->id);
     if (life == NULL || life->epoch != event->epoch)
         return true;
-    struct cluster_link *link = &node->links[life->peer];
+    struct cluster_link *link = &node->links[life->peer].link;
     if (life->session != 0 && life->session == link->session &&
         !post_event(node, link, e, event, payload))
         return false;
@@ -315,7 +339,11 @@ static void send_changes(struct cluster_node *node, int e)
             return;
         struct service_change *change = &node->held_change[e].change;
         change->engine = (uint16_t)e;
-        struct message_change message = cluster_message_change(node->options.port.address, change);
+        uint64_t name = node->roster.lives[change->service] == change->life
+                            ? node->roster.names[change->service]
+                            : 0; /* of what has left: of no service */
+        struct message_change message =
+            cluster_message_change(node->options.port.address, name, change);
         /* Twice is harmless to a gateway: what did not change is no news. */
         node->held_change[e].is_held = !tell_gateways(node, &message, sizeof message) ||
                                        !tell_manager(node, &message, sizeof message);
@@ -334,7 +362,7 @@ static bool send_report(struct cluster_node *node, int e)
     struct message_report *message = &node->report;
     message->head = cluster_message_head(MESSAGE_REPORT, node->options.port.address, 0);
     message->head.engine = (uint16_t)e;
-    size_t n_bytes = cluster_message_write_report(report, message, node->now_ns);
+    size_t n_bytes = cluster_message_write_report(report, &node->roster, message, node->now_ns);
     /* A report that finds no room is simply late: the next one says more. */
     (void)tell_manager(node, message, n_bytes);
     (void)tell_gateways(node, message, n_bytes);
@@ -361,7 +389,7 @@ int64_t cluster_node_step(struct cluster_node *node, int64_t now_ns)
     node->now_ns = now_ns;
     take_mail(node);
     for (int i = 0; i < node->n_links; i++)
-        if (!cluster_link_step(&node->links[i], now_ns, &wake))
+        if (!cluster_link_step(&node->links[i].link, now_ns, &wake))
             end_session(node, &node->links[i]);
     for (int e = 0; e < n; e++) {
         if (steps_all || node->due_ns[e] <= now_ns)
@@ -391,27 +419,29 @@ struct cluster_node *cluster_node_open(const struct cluster_node_options *option
     node->options = *options;
     for (int e = 0; e < options->n_engines; e++)
         node->engines[e] = options->engines[e];
+    cluster_roster_init(&node->roster);
     for (int s = 0; s < options->n_services; s++)
-        cluster_roster_add(&node->roster, s, 0);
+        cluster_roster_add(&node->roster, s, &options->services[s]);
     node_lives_init(&node->lives, options->n_requests_max);
     return node;
 }
 
-void cluster_node_add_service(struct cluster_node *node, int service, uint16_t life)
+void cluster_node_add_service(struct cluster_node *node, int service,
+                              const struct service_spec *spec)
 {
-    cluster_roster_add(&node->roster, service, life);
-    node->options.n_services = max_i32(node->options.n_services, service + 1);
+    cluster_roster_add(&node->roster, service, spec);
     node->has_news = set_of_first(node->options.n_engines);
 }
 
 void cluster_node_remove_service(struct cluster_node *node, int service)
 {
-    set_remove(&node->roster.there, service);
+    cluster_roster_remove(&node->roster, service);
     node->has_news = set_of_first(node->options.n_engines);
 }
 
 void cluster_node_close(struct cluster_node *node)
 {
+    cluster_roster_free(&node->roster);
     node_lives_free(&node->lives);
     mem_give(node->links);
     mem_give(node);

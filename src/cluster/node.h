@@ -7,6 +7,7 @@
 #include "cluster/bus.h"
 #include "core/report.h"
 #include "core/service.h"
+#include "core/service_spec.h"
 #include "base/status.h"
 
 /* An engine with its loader as its node sees it; cmd/wire.c fills it in. */
@@ -25,9 +26,10 @@ struct cluster_engine {
 struct cluster_node;
 struct cluster_node_options {
     struct bus_port port;
-    uint16_t manager;          /* its address */
-    int n_engines, n_services; /* services: those of life 0 that are there at first */
-    uint32_t n_requests_max;   /* of all engines together */
+    uint16_t manager; /* its address */
+    int n_engines, n_services;
+    const struct service_spec *services; /* those that are there at first */
+    uint32_t n_requests_max;             /* of all engines together */
     const struct cluster_engine *engines;
     int64_t report_ns; /* between reports: 100 ms */
     /* Nothing happens at an engine but by its mail and when its step is due: between reports no
@@ -39,8 +41,10 @@ struct cluster_node_options {
 struct cluster_node *cluster_node_open(const struct cluster_node_options *options);
 void cluster_node_close(struct cluster_node *node);
 /* A service joins (its number is none's, and engines know it already), or leaves: no engine has its
- * model any more. From here on a message about it counts, or counts no more. */
-void cluster_node_add_service(struct cluster_node *node, int service, uint16_t life);
+ * model any more. From here on a message about it counts, or counts no more. A request of a service
+ * that is not there is RETURNED. */
+void cluster_node_add_service(struct cluster_node *node, int service,
+                              const struct service_spec *spec);
 void cluster_node_remove_service(struct cluster_node *node, int service);
 int64_t cluster_node_step(struct cluster_node *node, int64_t now_ns); /* next wake */
 /* The next reports, of so long a time, are passed over. */

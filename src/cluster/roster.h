@@ -1,46 +1,31 @@
-/* The services that an actor of a cluster knows, by number. A number may be another service's once
- * the first has left everywhere; then its life is another one, and no message about the first
- * counts any more.
+/* The services that an actor of a cluster knows. Within an actor a service is a number; in messages
+ * it is a name: a 64-bit hash of what it is. So actors with different lists understand each other,
+ * and a message about a service that the receiver does not have finds none.
  *
- *   none --added--> THERE --removed: nothing of it is left--> none, of the next life */
+ * The name hashes model file and settings (service_spec.identity), the public name, and the life:
+ * a service that joins again later is another one, and no message about the first counts for it.
+ *
+ *   none --added--> THERE --removed: nothing of it is left--> none */
 #pragma once
-#include "cluster/message.h"
+#include "base/map.h"
 #include "core/service_spec.h"
 
 struct cluster_roster {
     struct set there;
+    int32_t n;                      /* the numbers that were ever used are below n */
     uint16_t lives[LIMIT_SERVICES]; /* of those that are there */
+    uint64_t names[LIMIT_SERVICES]; /* of those that are there; 0 of the others */
+    struct map by_name;
 };
 
-static inline void cluster_roster_add(struct cluster_roster *roster, int service, uint16_t life)
-{
-    CHECK(service >= 0 && service < LIMIT_SERVICES && !set_has(&roster->there, service));
-    set_add(&roster->there, service);
-    roster->lives[service] = life;
-}
+/* The name of a service on the wire; never 0. */
+uint64_t cluster_roster_name(const struct service_spec *spec);
 
-/* The service of a message, in the life that it has here. */
-static inline void cluster_roster_name(const struct cluster_roster *roster,
-                                       struct message_head *head, int service)
-{
-    head->service = (uint16_t)service;
-    head->life = roster->lives[service];
-}
-
-static inline bool cluster_roster_has(const struct cluster_roster *roster, int service,
-                                      uint16_t life)
-{
-    return set_has(&roster->there, service) && roster->lives[service] == life;
-}
-
-/* Rows of a report that are of no service here go. */
-static inline void cluster_roster_sift(const struct cluster_roster *roster,
-                                       struct engine_report *report)
-{
-    for (int s = 0; (s = set_next(&report->listed, s, report->n_services)) >= 0; s++) {
-        if (cluster_roster_has(roster, s, report->services[s].life))
-            continue;
-        report->services[s] = (struct service_report){ 0 };
-        set_remove(&report->listed, s);
-    }
-}
+void cluster_roster_init(struct cluster_roster *roster);
+void cluster_roster_free(struct cluster_roster *roster);
+/* The number is none's, and no service that is there has the same name. */
+void cluster_roster_add(struct cluster_roster *roster, int service,
+                        const struct service_spec *spec);
+void cluster_roster_remove(struct cluster_roster *roster, int service);
+/* The number of the service with this name; -1 when it is not there. */
+int cluster_roster_find(const struct cluster_roster *roster, uint64_t name);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Do the words among the options have a meaning, together? */
+/* Checks that the words among the options have a meaning together. */
 static bool is_sense(const struct loadgen_options *o)
 {
     if (strcmp(o->prompt, "text") != 0 && strcmp(o->prompt, "ids") != 0) {
@@ -37,7 +37,7 @@ static bool is_sense(const struct loadgen_options *o)
     return true;
 }
 
-/* What is asked, and how. */
+/* The options of the requests and their form. */
 static int ask_rows(struct loadgen_options *o, struct flags_row *rows)
 {
     const struct flags_row own[] = {
@@ -75,7 +75,7 @@ static int ask_rows(struct loadgen_options *o, struct flags_row *rows)
     return (int)COUNT_OF(own);
 }
 
-/* Options that say which server is measured, and what is printed. */
+/* Options of the measured server and of the output. */
 static int run_rows(struct loadgen_options *o, struct flags_row *rows)
 {
     const struct flags_row own[] = {

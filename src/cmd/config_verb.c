@@ -28,8 +28,8 @@ static bool is_fine(struct check *check, enum status status, const struct fault 
     return false;
 }
 
-/* A machine of as many cores, and as many bytes, as there can be: which ones there are depends on
- * the machine that serves. */
+/* Assumes a machine with the most cores and bytes, since the real ones depend on the machine that
+ * serves. */
 static void check_placement(struct check *check)
 {
     const struct config *config = &check->config;
@@ -51,7 +51,7 @@ static void check_placement(struct check *check)
     mem_give(machine);
 }
 
-/* Each model in a sentence of its own; then whether the KV of all fits. */
+/* Checks each model, with a sentence of its own, then whether the KV of all fits. */
 static void check_models(struct check *check)
 {
     const struct config *config = &check->config;
@@ -80,7 +80,7 @@ static void check_models(struct check *check)
         return;
     struct chosen chosen;
     chosen_of(config, &chosen);
-    /* 0: the machine that serves says how many, and the units are the smallest. */
+    /* 0: the machine that serves decides, and the units are the smallest. */
     int64_t pool_bytes = max_i64(config->memory_bytes, config->kv_bytes);
     (void)is_fine(check, serve_kv_choose(config, chosen.kv_kind, pool_bytes, shapes, &kv, &fault),
                   &fault);

@@ -1,5 +1,5 @@
-/* shoal demo: starts a server with the two demo models, asks both at once, prints answers and
- * figures, stops it. */
+/* shoal demo starts a server with the two demo models, sends both a question at once, prints
+ * answers and figures, and stops it. */
 #include "base/json_out.h"
 #include "base/time.h"
 #include "cmd/verbs.h"
@@ -23,7 +23,7 @@ static const struct {
     { "cee", "static int " },
 };
 
-/* One streaming chat: server-sent events in, text and figures out. */
+/* One streaming chat: it takes server-sent events and gives text and figures. */
 struct chat {
     struct str pending, text;
     int64_t begun_ns, first_ns, last_ns;
@@ -75,7 +75,8 @@ static int free_port(void)
     return ok ? ntohs(address.sin_port) : 7411;
 }
 
-/* The folder of the demo models: given, or models/ beside the build folder, or models/ here. */
+/* Finds the folder of the demo models: the given one, or models/ beside the build folder, or
+ * models/ here. */
 static void find_models(const char *given, char *out)
 {
     char exe[PATH_BYTES - 16];

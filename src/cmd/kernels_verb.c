@@ -1,4 +1,4 @@
-/* shoal bench kernels: our forward pass against this machine's limits, and against peers. */
+/* shoal bench kernels compares our forward pass with this machine's limits, and with peers. */
 #include "roofline/roofline.h"
 
 #include "base/file.h"
@@ -32,7 +32,7 @@ struct run {
     int n_models;
 };
 
-/* The list of --variants; false with the sentence printed. */
+/* Parses the list of --variants. Returns false after printing the sentence. */
 static bool parse_variants(struct verb_options *o)
 {
     static const char *const names[ROOFLINE_VARIANTS] = { "plain", "flash", "repacked",
@@ -114,7 +114,7 @@ static bool parse(struct run *run, int argc, char **argv)
     return false;
 }
 
-/* Until others let go of the machine, or the tries are used up. */
+/* Waits until others release the machine, or the tries are used up. */
 static void wait_for_quiet(const struct verb_options *o)
 {
     for (int64_t i = 0; i < o->n_tries; i++) {
@@ -126,7 +126,7 @@ static void wait_for_quiet(const struct verb_options *o)
     }
 }
 
-/* In the first round all variants run, later those that are the best at some row. */
+/* All variants run in the first round, later only those that are best in some row. */
 static bool is_wanted(const struct run *run, const struct roofline_model *model, int peer,
                       int variant, int round)
 {
@@ -143,7 +143,7 @@ static bool is_wanted(const struct run *run, const struct roofline_model *model,
     return false;
 }
 
-/* A peer that fails leaves the others to be measured. */
+/* If a peer fails, the others are still measured. */
 static void run_peer(struct run *run, struct roofline_model *model, int peer, int round)
 {
     for (int v = 0; v < ROOFLINE_VARIANTS; v++) {
@@ -166,7 +166,7 @@ static void run_round(struct run *run, struct roofline_meter *meter, struct roof
         run_peer(run, model, i, round);
 }
 
-/* Models of one shape attend alike: it is measured once. */
+/* Models of one shape have the same attention, so it is measured once. */
 static bool is_new_shape(const struct run *run, const struct roofline_model *model)
 {
     for (const struct roofline_model *m = run->models; m < model; m++)

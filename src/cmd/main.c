@@ -1,4 +1,4 @@
-/* The command line: finds the verb and hands over. */
+/* The command line: finds the verb and runs it. */
 #include "cmd/verbs.h"
 
 #include "base/inherited.h"
@@ -46,7 +46,7 @@ static void print_help(FILE *to)
     fprintf(to, "\n`shoal VERB --help` (or `shoal help VERB`) tells more.\n");
 }
 
-/* What was said may lie in a buffer whose pipe or disk takes no more. */
+/* Output may still be in a buffer whose pipe or disk takes no more. */
 static int finish(int code)
 {
     bool is_said = fflush(stdout) == 0 && ferror(stdout) == 0;
@@ -91,7 +91,7 @@ static int refuse(const char *written)
     return 2;
 }
 
-/* `shoal help`, and `shoal help VERB`, which is `shoal VERB --help`; further words are the verb's,
+/* `shoal help`, and `shoal help VERB`, which is `shoal VERB --help`. Further words go to the verb,
  * as in `shoal help bench kernels`. */
 static int help(int argc, char **argv)
 {
@@ -116,7 +116,7 @@ int main(int argc, char **argv)
 {
     inherited_guard();
     mem_take_stack();
-    argp_err_exit_status = 2; /* as every verb says of a wrong command line */
+    argp_err_exit_status = 2; /* as every verb exits after a wrong command line */
     if (argc < 2) {
         print_help(stderr);
         return 2;

@@ -15,8 +15,8 @@
 
 enum { PLANNERS_MAX = 8 };
 
-/* A hop between machines: latency as in the same machine twice over, a network of 100 Gbit/s. Only
- * where no file says better. */
+/* A hop between machines: twice the latency within a machine, and a network of 100 Gbit/s. It is
+ * used only if no file has a better figure. */
 static const struct links_link network = { 40000, 12.5e9 };
 
 struct option {
@@ -43,8 +43,8 @@ static const struct predict_device *device_of(const struct run *run, int32_t dev
 
 /* ---- The problem. ---- */
 
-/* Layers hold their weights and the KV of the whole batch at its longest; the rest of the model
- * (embedding, output matrix) is reserved on every device, since any may be first or last. */
+/* Layers hold their weights and the KV of the whole batch at its longest. Every device reserves the
+ * rest of the model (embedding, output matrix), since any may be first or last. */
 static void open_devices(struct run *run)
 {
     const struct predict_model *m = run->model;

@@ -1,4 +1,4 @@
-/* shoal plan CLUSTER --layers MODEL: one model's layers over the devices of a cluster. */
+/* shoal plan CLUSTER --layers MODEL puts one model's layers on the devices of a cluster. */
 #pragma once
 #include "scenario/scenario.h"
 
@@ -7,8 +7,8 @@ struct plan_layers_ask {
     const char *model;               /* of the table of models */
     const char *links;               /* for links_file_read; NULL: by the kinds of devices */
     const char *planners;            /* "helr,bgs"; NULL: all */
-    int64_t n_batch, n_context;      /* requests of a batch and the tokens that each may reach:
-                                        their KV is reserved, their step is what is planned for */
+    int64_t n_batch, n_context; /* requests of a batch, and the tokens that each may reach: their KV
+                                   is reserved, and the plan is made for their step */
 };
 /* The exit code; what is wrong is printed. */
 int plan_layers(const struct plan_layers_ask *ask);

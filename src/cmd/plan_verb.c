@@ -20,7 +20,7 @@ struct plan_ask { /* the command line */
     struct plan_spans spans;
     double effort;
     bool has_no_price;
-    const char *layers, *links; /* a model whose layers are planned, in the place of a workload */
+    const char *layers, *links; /* a model whose layers are planned, instead of a workload */
     int64_t n_batch, n_tokens;
     bool asks_workers;
 };
@@ -40,7 +40,7 @@ static bool complain(const struct fault *fault)
     return false;
 }
 
-/* ---- The command line: own options, and those of a scenario that mean something here. ---- */
+/* ---- The command line: own options, and those of a scenario that apply here. ---- */
 
 static bool is_shared(const char *name)
 {
@@ -79,7 +79,7 @@ static bool is_shared(const char *name)
     return false;
 }
 
-/* Layers of one model over unlike devices, and workers of one service. */
+/* Options for the layers of one model over unlike devices, and for the workers of one service. */
 static int worker_rows(struct plan_ask *ask, struct flags_row *rows)
 {
     const struct flags_row own[] = {
@@ -228,7 +228,7 @@ static void plan_one(struct plan_run *run, const struct place_planner *planner)
     scenario_desk_plan(&run->desk, planner, &search, &run->options[run->n++]);
 }
 
-/* Best first, by the window planned on; of equals the first named. */
+/* Sorts the best first, by the window that was planned on; among equals the first named. */
 static void sort_options(struct plan_run *run, int from)
 {
     for (int i = from + 1; i < run->n; i++) {
@@ -241,7 +241,7 @@ static void sort_options(struct plan_run *run, int from)
     }
 }
 
-/* Plans with one planner, and weighs its own next best and those planners that cost nothing. */
+/* Plans with one planner, and weighs its own next best and the planners that cost nothing. */
 static void plan_alone(struct plan_run *run, const struct place_planner *chosen)
 {
     int n;
@@ -343,7 +343,7 @@ static bool tell(const struct plan_run *run, const struct report_plan *report, b
     return is_fine;
 }
 
-/* Plans with each of the planners named; false when one is not known. */
+/* Plans with each of the named planners. Returns false when a name is not known. */
 static bool plan_all(struct plan_run *run, const struct place_planner **chosen)
 {
     const char *list = run->ask->planners != NULL ? run->ask->planners : "default";

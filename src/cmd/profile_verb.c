@@ -34,7 +34,7 @@ struct source {
     enum dtype kv_dtype;
 };
 
-/* Of the model's file; close the weights when it is OK. */
+/* Describes the model's file. Close the weights when it is OK. */
 static enum status describe_model(const struct source *from, struct predict_profile *profile,
                                   struct weights **weights, struct fault *fault)
 {
@@ -64,7 +64,7 @@ static enum status open_model(const struct source *from, const struct device_spe
     return status == STATUS_OK ? run_model_open(model, weights, &options, fault) : status;
 }
 
-/* One group: the first n_cores of `all`, the model packed anew for it. */
+/* Profiles one group: the first n_cores of `all`, with the model packed anew for it. */
 static enum status profile_group(const struct source *from, const struct device_spec *all,
                                  int32_t n_cores, const struct run_survey_options *plan,
                                  struct predict_profile *profile, struct fault *fault)
@@ -93,7 +93,8 @@ static enum status profile_group(const struct source *from, const struct device_
     return status;
 }
 
-/* What an engine's log tells of it: on the first n_cores, which the log does not know. */
+/* Makes a profile from an engine's log. It is for the first n_cores, since the log does not have
+ * the cores. */
 static enum status profile_of_log(const struct source *from, const char *log, const char *service,
                                   int32_t n_cores, struct predict_profile *profile,
                                   struct fault *fault)
@@ -140,7 +141,7 @@ static enum status profile_of_log(const struct source *from, const char *log, co
     return status;
 }
 
-/* On the first core while the second computes too. */
+/* Measures on the first core while the second computes too. */
 static enum status profile_beside(const struct source *from, const struct device_spec *all,
                                   const struct run_survey_options *plan,
                                   struct predict_profile *profile, struct fault *fault)
@@ -167,7 +168,7 @@ static enum status profile_beside(const struct source *from, const struct device
     return status;
 }
 
-/* The most memory that this process ever had, as the system counts it. */
+/* Returns the most memory that this process ever had, as the system counts it. */
 static int64_t peak_bytes(void)
 {
     char line[128];

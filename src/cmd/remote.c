@@ -1,4 +1,4 @@
-/* shoal ps, ls, load, unload: asks of a running server. */
+/* shoal ps, ls, load, unload: requests to a running server. */
 #include "base/json_out.h"
 #include "cmd/verbs.h"
 #include "config/options.h"
@@ -14,9 +14,9 @@ struct remote {
     const char *name; /* the model, of verbs that take one */
     bool is_json, is_wide;
 };
-enum takes { TAKES_NOTHING, TAKES_NAME, TAKES_WIDE }; /* TAKES_WIDE: the option --wide */
+enum takes { TAKES_NOTHING, TAKES_NAME, TAKES_WIDE }; /* TAKES_WIDE: it has the option --wide */
 
-/* Parses a remote verb's command line into remote; false when it is wrong. */
+/* Parses a remote verb's command line into remote. Returns false when it is wrong. */
 static bool parse(struct remote *remote, const char *doc, enum takes takes, int argc, char **argv)
 {
     const int n_plain_wanted = takes == TAKES_NAME ? 1 : 0;
@@ -58,7 +58,8 @@ static bool parse(struct remote *remote, const char *doc, enum takes takes, int 
     return false;
 }
 
-/* One call whose answer is a JSON object; NULL when it failed, with the sentence printed. */
+/* Makes one call whose answer is a JSON object. Returns NULL, after printing the sentence, when it
+ * failed. */
 static json_t *call(const struct remote *remote, const char *path, const char *body,
                     struct str *answer)
 {

@@ -1,4 +1,4 @@
-/* shoal replay: a recorded engine plans again, and every plan is compared. */
+/* shoal replay: the engine of a log plans again, and every plan is compared. */
 #include "base/file.h"
 #include "base/json_out.h"
 #include "base/str.h"

@@ -1,4 +1,4 @@
-/* shoal report: records of any runs, simulated or measured, side by side. */
+/* shoal report compares records of any runs, simulated or measured. */
 #include "base/flags.h"
 #include "cmd/verbs.h"
 

@@ -1,4 +1,4 @@
-/* shoal run: one prompt, one answer, no server: the same house, driven here. */
+/* shoal run: one prompt, one answer, no server. It drives the same struct house itself. */
 #include "base/json_out.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -25,8 +25,8 @@ struct run_options {
     const char *n_tokens, *temperature, *seed, *raw, *top_p, *top_k;
 };
 
-/* The prompt's ids, through the chat template where there is one. NULL on failure, with the
- * sentence printed. */
+/* Makes the prompt's ids, through the chat template if there is one. Returns NULL on failure, after
+ * printing the sentence. */
 static int32_t *make_prompt(const struct api_model *model, const char *prompt, bool is_raw,
                             int32_t *n_ids)
 {
@@ -69,7 +69,7 @@ static int32_t *make_prompt(const struct api_model *model, const char *prompt, b
     return ids;
 }
 
-/* What the options say, as numbers; false with the sentence printed. */
+/* Reads the options as numbers. Returns false after printing the sentence. */
 static bool read_options(const struct run_options *options, struct sampling *sampling,
                          int64_t *n_tokens_max, uint64_t *seed)
 {
@@ -102,8 +102,8 @@ static bool read_options(const struct run_options *options, struct sampling *sam
     return true;
 }
 
-/* The standard input to its end, without the line end that closes it; false with the sentence
- * printed. */
+/* Reads the standard input to its end, without the final line end. Returns false after printing the
+ * sentence. */
 static bool read_prompt(struct str *prompt)
 {
     char bytes[4096];
@@ -152,13 +152,13 @@ static bool is_end_token(const struct api_model *model, int32_t id)
 struct answer {
     const struct api_model *model;
     struct detokenizer detokenizer;
-    struct str text; /* as a person reads it: what came last; as JSON: all of it */
+    struct str text; /* for a person: the latest part; as JSON: all of it */
     bool is_json;
     int64_t begun_ns, first_ns, last_ns;
     int32_t n_tokens;
 };
 
-/* A token may end no character, so that there is no text yet. */
+/* A token may end inside a character, so that there is no text yet. */
 static void print_text(const struct answer *answer)
 {
     if (answer->text.n > 0)
@@ -182,7 +182,7 @@ static void print_tokens(struct answer *answer, const int32_t *ids, int32_t n)
         print_text(answer);
 }
 
-/* Drives the house until the request ended; the exit code. */
+/* Drives the house until the request ends. Returns the exit code. */
 static int drive(struct house *house, struct answer *answer)
 {
     struct service service = wire_service(house);
@@ -231,8 +231,8 @@ static void print_json(const struct answer *answer, double ttft_ms, double token
     str_free(&out);
 }
 
-/* The end of the text, and the figures: on stderr for a person, so that stdout is the answer alone.
- */
+/* Prints the end of the text, and the figures. For a person they go to stderr, so that stdout is
+ * the answer alone. */
 static void print_end(struct answer *answer)
 {
     double ttft_ms = (double)(answer->first_ns - answer->begun_ns) * 1e-6;

@@ -1,4 +1,4 @@
-/* shoal serve: the house behind the API, until it is told to stop. */
+/* shoal serve: runs the house behind the API until it is stopped. */
 #include "api/addresses.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -29,8 +29,8 @@ static int64_t tick(void *self, int64_t now_ns)
 
 /* ---- Life. ---- */
 
-/* Sees to what engines, model files and the first clients need; the API asks for more when it knows
- * how many clients there may be. */
+/* Ensures the descriptors that engines, model files and the first clients need. The API requests
+ * more when it knows how many clients there may be. */
 static enum status check_files(struct fault *fault)
 {
     enum { FILES_MIN = 64, FILES_USUAL = 1024 };

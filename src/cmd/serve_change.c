@@ -158,7 +158,7 @@ static void model_added(void *self, enum status status, const struct fault *faul
     reload_if_wanted(server);
 }
 
-/* The model as a configuration would have it, in server->added. */
+/* Makes the model, as a configuration would have it, in server->added. */
 static enum status make_model(struct server *server, const struct api_add *add, struct fault *fault)
 {
     struct config *config = server->added;

@@ -1,4 +1,4 @@
-/* shoal show, version: what can be told without a server. */
+/* shoal show, version: information that needs no server. */
 #include "base/json_out.h"
 #include "base/mem.h"
 #include "cmd/verbs.h"
@@ -16,8 +16,8 @@ static const char *position_name(enum position_kind kind)
     return names[kind];
 }
 
-/* What a load would book on this machine's processor, with the batches that serve forms unless
- * told otherwise. */
+/* The memory that a load would book on this machine's processor, with the usual batches of
+ * serve. */
 struct need {
     int64_t packed_bytes, peak_bytes, n_rows;
 };
@@ -77,7 +77,8 @@ static const char *const tokenizer_names[] = {
     [WEIGHTS_TOKENIZER_WORDPIECE] = "WordPiece",
 };
 
-/* Why the model's own chat template cannot be used; empty: it can, or there is none. */
+/* Reads why the model's own chat template cannot be used; empty: it can, or there is no
+ * template. */
 static void read_chat_fault(const struct weights_card *card, struct fault *why)
 {
     const struct model_template_options options = { 0 };

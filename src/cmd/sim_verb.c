@@ -21,9 +21,10 @@ struct plan { /* of the runs */
     const char *labels[LABELS_MAX];
     double rates[RATES_MAX];
     int n_labels, n_rates, n_seeds;
-    double packed_rate_scale; /* of several rates: engines nobody counted are the same at all */
-    int32_t n_engines;        /* 0: as the scenario says */
-    int *exit_code;           /* of a case that failed: 2 when what was said is wrong in itself */
+    double packed_rate_scale; /* with several rates, engines without a given number are the same at
+                                 all rates */
+    int32_t n_engines;        /* 0: the scenario's */
+    int *exit_code;           /* of a failed case: 2 when the input itself is wrong */
     bool writes;              /* the files that the scenario names */
 };
 
@@ -33,7 +34,7 @@ static bool complain(const struct fault *fault)
     return false;
 }
 
-/* The next of a list parted by commas; false at its end. */
+/* Reads the next word of a list separated by commas. Returns false at its end. */
 static bool next_word(const char **list, char word[64])
 {
     size_t n = strcspn(*list, ",");
@@ -84,7 +85,8 @@ static void name_files(const struct plan *plan, struct scenario_case *c)
     c->log_engine = report_files_name(plan->scenario->log_engine, &run);
 }
 
-/* Cases in the order of struct report_sim_grid. NULL when one failed, with its sentence printed. */
+/* Runs cases in the order of struct report_sim_grid. Returns NULL, after printing the sentence,
+ * when one failed. */
 static struct scenario_case *run_grid(const struct plan *plan, size_t *n)
 {
     *n = (size_t)plan->n_labels * (size_t)plan->n_rates * (size_t)plan->n_seeds;
@@ -131,7 +133,7 @@ static bool save_series(const struct scenario *scenario, const struct scenario_c
     return status == STATUS_OK || complain(&fault);
 }
 
-/* The page of the first case of each label. */
+/* Writes the page of the first case of each label. */
 static bool save_page(const struct plan *plan, const struct scenario_case *cases, const char *text)
 {
     struct plot_run runs[PLOT_RUNS_MAX];
@@ -149,7 +151,7 @@ static bool save_page(const struct plan *plan, const struct scenario_case *cases
     return status == STATUS_OK || complain(&fault);
 }
 
-/* Prints, writes what the options ask for, and gives the cases back. */
+/* Prints, writes the files that the options name, and frees the cases. */
 static bool tell(const struct plan *plan, struct scenario_case *cases, size_t n)
 {
     const struct scenario *scenario = plan->scenario;
@@ -197,7 +199,8 @@ struct rate {
     double scale, met, requests_per_s;
 };
 
-/* The mean over seeds of what meets the rule at this scale; false when it could not run. */
+/* Measures the part that meets the rule at this scale, as a mean over seeds. Returns false when it
+ * could not run. */
 static bool measure(const struct plan *plan, int label, struct rate *rate)
 {
     struct plan one = *plan;
@@ -219,7 +222,7 @@ static bool measure(const struct plan *plan, int label, struct rate *rate)
     return true;
 }
 
-/* Doubles or halves until the target lies between two scales, then halves their ratio. */
+/* Doubles or halves until the target lies between two scales, then bisects by ratio. */
 static bool saturate(const struct plan *plan, int label, struct rate *best)
 {
     double target = plan->scenario->target;
@@ -294,7 +297,8 @@ struct trial {
     bool is_failed;
 };
 
-/* What meets the rule with n engines, as the mean over seeds; too few to hold all models: none. */
+/* Returns the part that meets the rule with n engines, as a mean over seeds; 0 when they are too
+ * few to hold all models. */
 static double attained(void *self, int32_t n)
 {
     struct trial *trial = self;
@@ -322,7 +326,7 @@ static void print_fewest(struct str *out, const char *label, const int32_t *need
     str_add_char(out, '\n');
 }
 
-/* Null: more than there may be. */
+/* Null means more than the permitted number. */
 static void fewest_json(struct json_out *json, const char *label, const int32_t *needed)
 {
     static const char *const keys[] = { "engines_100", "engines_99", "engines_95" };
@@ -379,8 +383,8 @@ static bool refuse(const char *why)
     return false;
 }
 
-/* A search runs many times at rates or engines that nobody named: there is no one run to write. And
- * engines that are as many as each rate needs never saturate. */
+/* A search runs many times at rates or engines that no option named, so there is no single run to
+ * write. Engines whose number follows each rate never saturate. */
 static bool check_search(const struct scenario *s)
 {
     bool counts_engines = s->n_engines > 0 || s->n_groups > 0 || s->n_nodes > 0;

@@ -1,4 +1,5 @@
-/* The verbs of the command line, one function each: arguments in, exit code out. */
+/* The verbs of the command line, one function each: it takes arguments and returns the exit
+ * code. */
 #pragma once
 
 struct verb {

@@ -1,4 +1,4 @@
-/* The house, wired: devices, engines, bus, gateway, manager and node of one process. */
+/* Wires the house: devices, engines, bus, gateway, manager and node of one process. */
 #include "cmd/wire.h"
 
 #include "cmd/wire_house.h"
@@ -38,7 +38,7 @@ struct serve_offer_options wire_house_offer_options(struct house *house, bool is
                                          .is_by_path = is_by_path };
 }
 
-/* Of the engine with the least. */
+/* Returns the pool bytes of the engine with the least. */
 static int64_t pool_bytes(const struct house *house)
 {
     int64_t least = INT64_MAX;
@@ -99,8 +99,8 @@ static enum status check_bytes(const struct house *house, struct fault *fault)
 
 /* ---- Engines. ---- */
 
-/* Shares that a placement gave to services, as lanes of this engine's cores, where the policy uses
- * them and there are so many cores. */
+/* Makes lanes of this engine's cores from the shares that a placement gave to services, if the
+ * policy uses them and there are enough cores. */
 static int shares_of(const struct house *house, int e, char (*texts)[8], const char **shares)
 {
     const struct config_engine *engine = &house->config.engines[e];
@@ -115,7 +115,8 @@ static int shares_of(const struct house *house, int e, char (*texts)[8], const c
     return n >= 2 && n <= house->engines[e].device_spec.n_cores ? n : 0;
 }
 
-/* A policy that plans for lanes of its own gets its usual ones when nobody says otherwise. */
+/* A policy that plans for its own lanes gets its usual ones, unless the configuration names
+ * others. */
 static enum status open_device(struct house *house, int e, int64_t memory_bytes,
                                struct fault *fault)
 {
@@ -302,6 +303,7 @@ static void open_cluster(struct house *house)
         .manager = PORT_MANAGER,
         .n_engines = house->n_engines,
         .n_services = house->n_services,
+        .services = services,
         .n_requests_max = (uint32_t)house->config.n_requests_max,
         .engines = engines,
         .report_ns = house->config.report_ns,
@@ -347,7 +349,7 @@ static void watch(struct house *house, int fd)
         base_refuse("the system watches no more descriptors: %s", strerror(errno));
 }
 
-/* What the trace's viewer calls the rows. */
+/* Sets the names of the rows in the trace's viewer. */
 static void name_lanes(const struct house *house)
 {
     for (int e = 0; e < house->n_engines && house->recorders.trace != NULL; e++) {
@@ -421,13 +423,13 @@ static void log_lengths(const struct house *house)
     }
 }
 
-/* Of a name that another model has by now the new one alone is shown. */
+/* Only the new model is shown if it has taken the name of another. */
 static bool is_shown(const struct serve_offer *offer)
 {
     return offer->state == OFFER_THERE;
 }
 
-/* Where models may be, and are. */
+/* Prints where models may be, and are. */
 static void print_places(const struct house *house, struct str *out)
 {
     int n_engines;
@@ -484,7 +486,7 @@ bool wire_close(struct house *house)
     }
     bool is_recorded = recorders_close(&house->recorders);
     for (int s = 0; s < LIMIT_MODELS; s++)
-        serve_offer_close(&house->offers[s], false);
+        serve_offer_close(&house->offers[s]);
     if (house->epoll_fd >= 0) {
         wake_close(&house->kick);
         close(house->epoll_fd);
@@ -508,7 +510,7 @@ int64_t wire_step(struct house *house, int64_t now_ns)
     return min_i64(wake, wire_join_step(house, now_ns));
 }
 
-/* ---- The gateway's service, with a kick whenever it leaves work for wire_step. ---- */
+/* ---- The gateway's service, with a wakeup whenever it leaves work for wire_step. ---- */
 
 static void kick(struct house *house)
 {

@@ -1,7 +1,8 @@
-/* The house, wired: the only place that knows which backend, policy and bus are real.
+/* Wires the whole server (struct house). Only this part knows which backend, policy and bus are
+ * real.
  *
- * One process: gateway, manager and node share the caller's thread over the local bus; each engine,
- * its executor and its loader have threads of their own. */
+ * There is one process. Gateway, manager and node share the caller's thread over the local bus.
+ * Each engine, its executor and its loader have their own threads. */
 #pragma once
 #include "base/str.h"
 #include "config/config.h"
@@ -10,17 +11,17 @@
 
 struct house;
 
-/* Opens every model's header (a bad file is told now), its tokenizer and template; starts the
- * engines. Models begin to load at the first steps. */
+/* Opens every model's header (a bad file is reported now), its tokenizer and template, and starts
+ * the engines. Models begin to load at the first steps. */
 enum status wire_open(struct house **out, const struct config *config,
                       struct fault *fault) MUST_USE;
-/* False: not all of the engines' logs and of the trace could be written. */
+/* Returns false when not all of the engines' logs and of the trace could be written. */
 bool wire_close(struct house *house);
-/* Moves messages until there are none; the next wake. */
+/* Moves messages until none are left. Returns the next wake. */
 int64_t wire_step(struct house *house, int64_t now_ns);
 struct service wire_service(struct house *house);
 struct control wire_control(struct house *house);
 const char *const *wire_devices(const struct house *house); /* per engine: "cpu:0-1" */
 int64_t wire_http_bytes(const struct house *house);         /* that the API may hold for clients */
-/* Appends Prometheus text of what the API does not see: how lengths are predicted. */
+/* Appends Prometheus text for what the API does not see: the quality of length predictions. */
 void wire_metrics(void *house, struct str *out);

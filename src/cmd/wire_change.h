@@ -2,18 +2,18 @@
 #pragma once
 #include "config/config.h"
 
-/* One at a time: all of it at once, or nothing. */
+/* One change at a time, each completely or not at all. */
 struct wire_change {
-    const struct config_model *adds; /* (n_adds) copied, but for their texts, which stay until done;
-                                        their names are taken by none that stays */
+    const struct config_model *adds; /* (n_adds) copied, except for their texts, which must stay
+                                        until done; no model that stays may have their names */
     int n_adds;
-    int removes[LIMIT_MODELS]; /* (n_removes) services; each goes on with the requests that it has,
-                                  and is gone when they are over */
+    int removes[LIMIT_MODELS]; /* (n_removes) services; each finishes the requests that it has, and
+                                  then leaves */
     int n_removes;
-    bool is_by_path; /* an operator adds them: they are in no configuration */
-    /* Called when everything else is ready. A fault: nothing changes. */
+    bool is_by_path; /* an operator adds them, so no configuration has them */
+    /* Called when everything else is ready. If it returns a fault, nothing changes. */
     enum status (*settle)(void *self, struct fault *fault);
-    /* How it went; called from wire_step. service: of the first that was added. */
+    /* Reports the result; called from wire_step. service: of the first added model. */
     void (*done)(void *self, enum status status, const struct fault *fault, int service);
     void *self;
 };

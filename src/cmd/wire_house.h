@@ -1,5 +1,5 @@
-/* What a house is made of: for wire.c, which builds it, and wire_join.c, which changes its models
- * while it runs. Others include cmd/wire.h and cmd/wire_join.h. */
+/* The parts of a house, for wire.c, which builds it, and wire_join.c, which changes its models
+ * while it runs. Other files include cmd/wire.h and cmd/wire_join.h. */
 #pragma once
 #include "api/api.h"
 #include "base/wake.h"
@@ -21,7 +21,7 @@ struct engine_place { /* one engine of the house */
     struct device_spec device_spec;
     struct compute_device *device;
     struct lanes lanes;
-    struct service_spec services[LIMIT_MODELS]; /* the house's, with what was placed here */
+    struct service_spec services[LIMIT_MODELS]; /* the house's, as placed here */
     struct run_unit *unit;
 };
 /* A change of the models, one at a time:
@@ -31,21 +31,22 @@ struct engine_place { /* one engine of the house */
  *    +-----------------+------- one failed -------+ */
 enum wire_phase { WIRE_NONE, WIRE_OPENING, WIRE_ADDING };
 struct wire_join {
-    enum wire_phase phase; /* OPENING: the opener's thread has the offers that are added, but for
-                              their states, and what follows opener */
+    enum wire_phase phase; /* in OPENING, the opener's thread owns the added offers, except for
+                              their states, and the fields after opener */
     _Atomic bool is_opened;
     struct thread *opener;
-    struct wire_change change; /* as begun; its models are copied, but for their texts */
+    struct wire_change change; /* as begun; its models are copied, except for their texts */
     struct config_model models[LIMIT_MODELS];
-    int offers[LIMIT_MODELS]; /* (change.n_adds) of those that are added */
+    int offers[LIMIT_MODELS]; /* (change.n_adds) of the added ones */
     int n_opened;
+    uint16_t life; /* of the model that joined last */
     struct fault fault;
     enum status status;
 };
 struct house {
     struct config config;                    /* shares its texts with the caller's */
     struct serve_offer offers[LIMIT_MODELS]; /* by service */
-    int n_services; /* the highest number that ever was a service's, and one */
+    int n_services; /* one more than the highest number that a service ever had */
     int32_t n_tokens_max;
     struct serve_kv kv;
     struct serve_memory memory;
@@ -59,7 +60,7 @@ struct house {
     struct cluster_gateway *gateway;
     struct cluster_manager *manager;
     struct cluster_node *node;
-    struct api *api; /* that is told of the models; NULL: none is open yet */
+    struct api *api; /* notified of changes of the models; NULL: none is open yet */
     struct wire_join join;
     int epoll_fd;
     struct wake kick; /* something changed: wire_step is wanted */
@@ -67,6 +68,7 @@ struct house {
 /* Rows of a batch: prompt chunks and decodes. */
 int32_t wire_house_rows_max(const struct config *config);
 struct serve_offer_options wire_house_offer_options(struct house *house, bool is_by_path);
-/* A model that is to be there at start and has more bytes than any engine that may serve it. */
+/* Refuses a model that must be there at start and has more bytes than any engine that may serve
+ * it. */
 enum status wire_house_check_bytes(const struct house *house, const struct serve_offer *offer,
                                    struct fault *fault);

@@ -1,13 +1,13 @@
-/* Candidates of a draw: the highest are found by looking at a few and narrowing down between two of
- * them, instead of by sorting. What goes over many are the backend's loops (compute/draw.h). */
+/* Candidates of a draw. The highest are found without sorting: a few are sampled, and the list is
+ * narrowed down between two of these. The backend's loops run over long lists (compute/draw.h). */
 #include "compute/choice.h"
 
 #include "base/mem.h"
 #include "base/num.h"
 #include <string.h>
 
-/* A sample's size, and how far around the place that is sought its bounds lie: the square root of
- * the size. */
+/* A sample's size, and the distance of its bounds from the place that is searched: the square root
+ * of the size. */
 enum { SAMPLE = 64, SPREAD = 8 };
 
 static struct compute_draw_list list_of(int32_t n_max, bool has_ids)
@@ -54,7 +54,7 @@ int32_t compute_choice_best(const struct compute_choice *choice, const float *lo
 {
     enum { PART = 1024 };
     float top = -__builtin_inff();
-    int32_t first = 0; /* of the part that has it */
+    int32_t first = 0; /* of the part that contains it */
     for (int32_t i = 0; i < n; i += PART) {
         float part = choice->loops->highest(logits + i, min_i32(PART, n - i));
         first = part > top ? i : first;
@@ -73,7 +73,7 @@ struct pair {
     int32_t weight;
 };
 
-/* `n` pairs spread evenly over the list, the highest first. */
+/* Samples `n` pairs spread evenly over the list, the highest first. */
 static void sample(const struct compute_draw_list *list, struct pair *pairs, int32_t n)
 {
     for (int32_t i = 0; i < n; i++) {
@@ -85,7 +85,7 @@ static void sample(const struct compute_draw_list *list, struct pair *pairs, int
     }
 }
 
-/* Of a list that all fits a sample. */
+/* Finds the end in a list that fits a sample. */
 static struct compute_choice_end end_of_few(const struct compute_draw_list *list, int64_t wanted)
 {
     struct pair pairs[SAMPLE];
@@ -105,7 +105,7 @@ struct bounds {
     float low, high;
 };
 
-/* The highest float below x, and the lowest above, which is no NaN and finite. */
+/* Return the highest float below x, and the lowest above. x is finite and no NaN. */
 static float next_below(float x)
 {
     int32_t bits;
@@ -122,7 +122,8 @@ static float next_above(float x)
     return -next_below(-x);
 }
 
-/* Two values between which a share of the list's weight, the highest first, is likely to end. */
+/* Returns two values. The end of a share of the list's weight, the highest first, is probably
+ * between them. */
 static struct bounds guess(const struct compute_draw_list *list, double share, int32_t spread)
 {
     struct pair pairs[SAMPLE];
@@ -145,9 +146,9 @@ static int64_t weight_of(const struct compute_choice *choice, const struct compu
     return list->weights != NULL ? choice->loops->sum(list->weights, list->n) : list->n;
 }
 
-/* The fewest of the highest of which `wanted` come together, 0 < wanted <= total, the sum of their
- * weights: each round keeps those between two of them, or the others. Where that kept nearly all,
- * one value is both bounds, which always ends it or leaves some out. */
+/* Finds the fewest of the highest that together weigh `wanted`, 0 < wanted <= total, the sum of
+ * their weights. Each round keeps those between two values, or the others. When a round kept nearly
+ * all, one value serves as both bounds, which always ends the search or removes some. */
 static struct compute_choice_end find_end(struct compute_choice *choice,
                                           const struct compute_draw_list *list, int64_t total,
                                           int64_t wanted)
@@ -162,7 +163,7 @@ static struct compute_choice_end find_end(struct compute_choice *choice,
             part.weights = NULL;
         int64_t above = loops->split(&rest, in.low, in.high, &part);
         int64_t between = weight_of(choice, &part);
-        if (above >= wanted) { /* they end above */
+        if (above >= wanted) { /* the end is above */
             (void)loops->split(&rest, next_above(in.high), __builtin_inff(), &part);
             total = above;
         } else if (above + between < wanted) { /* or below */
@@ -183,7 +184,8 @@ static struct compute_choice_end find_end(struct compute_choice *choice,
     return end_of_few(&rest, wanted);
 }
 
-/* What at least top_k logits reach: the top_k-th of the maxima of groups. NaN is in none. */
+/* Returns a value that at least top_k logits reach: the top_k-th of the maxima of groups. No group
+ * has a NaN. */
 static float bound_of_top(struct compute_choice *choice, const float *logits, int32_t n,
                           int32_t top_k)
 {
@@ -196,7 +198,8 @@ static float bound_of_top(struct compute_choice *choice, const float *logits, in
     return find_end(choice, &tops, tops.n, top_k).value;
 }
 
-/* What the candidates among a part of the list weigh; those at the end are taken off end->n_at. */
+/* Returns the weight of the candidates among a part of the list, and subtracts those at the end
+ * from end->n_at. */
 static int64_t weight_until(const struct compute_choice *choice,
                             const struct compute_draw_list *part, struct compute_choice_end *end)
 {
@@ -250,7 +253,7 @@ int32_t compute_choice_pick(const struct compute_choice *choice, double unit)
 {
     enum { PART = 256 };
     const struct compute_draw_list *list = &choice->list;
-    struct compute_choice_end end = choice->end; /* n_at: of what is left of the list */
+    struct compute_choice_end end = choice->end; /* n_at: within the rest of the list */
     int64_t at = min_i64((int64_t)(unit * (double)choice->total), choice->total - 1);
     int32_t i = 0;
     for (; i + PART < list->n; i += PART) {

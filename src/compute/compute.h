@@ -5,7 +5,7 @@
  * Activations are registers: float32 matrices (n_rows, width). The backend may fuse neighbours and
  * runs the list in one parallel region.
  *
- * The arithmetic that all CPU backends share, bit for bit, but for halves (below):
+ * The arithmetic that all CPU backends share, bit for bit, except for halves (below):
  *  - A sum over K has one order for every batch size, tail, thread count and instruction set: each
  * output has its own accumulator that starts at 0 and walks k upwards (lanes along outputs), float
  * products by fused multiply-add. Then bias is added, act applied, and last dst added to.
@@ -22,32 +22,32 @@
  * fma(p, v[d], o[d]) with positions upwards. Pieces are merged upwards: M = max(m, m2), a = exp(m -
  * M), b = exp(m2 - M), sum = fma(sum2, b, sum * a), o = fma(o2, b, o * a). At last o * (1 / sum).
  *  - A cache of Q8_0: a row of a head is rounded per 32 dims when it is stored (quant_activations,
- * the scale then to half, NaN where that is infinite), once, whoever reads it how often. Scores: so
- * is the query, its scale stays a float; the 32 products are summed exactly in int32, then acc =
- * fma((float)sum * key_scale, query_scale, acc), blocks upwards, and that is the dot. A value is q
- * * scale, which is exact.
+ * the scale then to half, NaN where that is infinite), once, however often it is read. Scores: the
+ * query is rounded in the same way, but its scale stays a float; the 32 products are summed exactly
+ * in int32, then acc = fma((float)sum * key_scale, query_scale, acc), blocks upwards, and that is
+ * the dot. A value is q * scale, which is exact.
  *  - Rotation: angle = (float)position * inverse frequency, sine and cosine by vmath_sincos, each
  * times the rope's scale, (x c - y s, y c + x s) as (fma(x, c, -(y * s)), fma(y, c, x * s)).
  *  - exp and the activations are the polynomials of compute/vmath.h, the same operations in every
  * instruction set.
  *  - Masked lanes select, never multiply: stale memory may hold NaN.
  *
- * Where matrix units multiply bfloat16 (AMX), matrices of F16 and BF16, and they alone, have
- * another arithmetic: as independent of batch, tails and threads, but with other bits. An
- * activation is two bfloat16, high = bf16(x), low = bf16(x - high), rounded to nearest even; a
- * weight is high + low too, exactly: the upper 16 bits of its float, and what is left (nothing of
- * BF16). Columns go in blocks of 32, upwards; a block adds low x * high w, high x * high w and, for
- * F16, high x * low w, in this order, each so: the even columns' products are summed by fma from 0
- * upwards, so are the odd ones', acc += even sum + odd sum. What is below 2^-126 is 0. halves.h has
- * it in C. */
+ * When matrix units multiply bfloat16 (AMX), matrices of F16 and BF16, and no others, have another
+ * arithmetic. It is as independent of batch, tails and threads, but has other bits. An activation
+ * is two bfloat16, high = bf16(x), low = bf16(x - high), rounded to nearest even; a weight is high
+ * + low too, exactly: the upper 16 bits of its float, and what is left (nothing of BF16). Columns
+ * go in blocks of 32, upwards; a block adds low x * high w, high x * high w and, for F16, high x *
+ * low w, in this order. For each of these the even columns' products are summed by fma from 0
+ * upwards, the odd ones' likewise, and acc += even sum + odd sum. Magnitudes below 2^-126 are 0.
+ * halves.h has it in C. */
 #pragma once
 #include "compute/shapes.h"
 #include "core/model_weights.h"
 
-/* The numbers of arithmetics; new bits get a new one. */
+/* The numbers of arithmetics. Every change of bits gets a new one. */
 enum {
     COMPUTE_ARITHMETIC_CPU = 1,       /* the one above */
-    COMPUTE_ARITHMETIC_CPU_TILES = 2, /* with matrices of F16 and BF16 as matrix units take them */
+    COMPUTE_ARITHMETIC_CPU_TILES = 2, /* with matrices of F16 and BF16 as in matrix units */
 };
 
 enum compute_op_kind {
@@ -98,4 +98,3 @@ struct compute_program {
     struct compute_rope ropes[2];
     struct compute_shapes shapes; /* none: all zero */
 };
-

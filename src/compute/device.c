@@ -1,4 +1,4 @@
-/* Waiting for work, for callers that have a thread to spare. */
+/* Waits for work, for callers that have a thread to spare. */
 #include "compute/device.h"
 
 #include <semaphore.h>
@@ -11,7 +11,7 @@ static void wake(void *arg)
 enum compute_state compute_device_wait(struct compute_device *device, struct compute_lane *lane,
                                        struct compute_work *work)
 {
-    sem_t done; /* it takes no descriptor: of those there may be none */
+    sem_t done; /* it takes no descriptor, since these may run out */
     enum compute_state state;
     CHECK(sem_init(&done, 0, 0) == 0);
     work->notify = wake;

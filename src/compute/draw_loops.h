@@ -1,5 +1,5 @@
-/* The loops of drawing in plain C, compiled once per instruction set: those over a block become
- * vectors, selects stand instead of branches. */
+/* The loops of drawing in plain C, compiled once per instruction set. Loops over a block become
+ * vectors, with selects instead of branches. */
 #pragma once
 #include "compute/draw.h"
 #include <string.h>
@@ -34,8 +34,8 @@ static inline void draw_tops(const float *x, int32_t n, float *tops)
     }
 }
 
-/* e^x for x in [-NEGLIGIBLE, 0], within 1e-6 of itself; anything for others. n ln 2 is taken off in
- * two parts, the polynomial of what is left is Cephes' expf. */
+/* Returns e^x for x in [-NEGLIGIBLE, 0], within 1e-6 of itself; for other x any value. n ln 2 is
+ * subtracted in two parts, and the polynomial of the rest is Cephes' expf. */
 static inline float draw_exp(float x)
 {
     const float shift = 12582912.0F; /* 1.5 * 2^23: adding it rounds to an integer */
@@ -52,7 +52,7 @@ static inline float draw_exp(float x)
     union {
         float f;
         uint32_t u;
-    } bits = { .f = t }; /* t holds n in its low bits: moved into the exponent it is 2^n */
+    } bits = { .f = t }; /* t has n in its low bits, which become the exponent of 2^n */
     bits.u = (bits.u << 23) + 0x3F800000U;
     return p * bits.f;
 }
@@ -107,7 +107,7 @@ static inline int64_t draw_weigh(const float *logits, int32_t n,
     out->n = 0;
     for (; i + DRAW_BLOCK <= n; i += DRAW_BLOCK)
         draw_weigh_block(logits + i, *limit, i, out);
-    if (i < n) { /* behind the last one: what is never kept */
+    if (i < n) { /* behind the last: values that are never kept */
         float block[DRAW_BLOCK];
         for (int32_t j = 0; j < DRAW_BLOCK; j++)
             block[j] = i + j < n ? logits[i + j] : __builtin_nanf("");

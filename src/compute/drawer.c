@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include <string.h>
 
-/* No more members draw than there are rows to draw from. */
+/* Returns how many members draw: at most as many as there are rows. */
 static int n_samplers_of(struct compute_drawer_sizes sizes)
 {
     return min_i32(sizes.n_members, sizes.n_logit_rows);

@@ -6,13 +6,13 @@
 
 enum { BLOCK = 32 };
 
-/* Matrix units know no float below 2^-126 but 0. */
+/* Returns x, or 0 below 2^-126, since matrix units have no smaller floats. */
 static float usual(float x)
 {
     return __builtin_fabsf(x) < 0x1p-126f ? __builtin_copysignf(0.0f, x) : x;
 }
 
-/* What a bfloat16 has of a weight of 16 bits, cut off. */
+/* Returns a weight of 16 bits cut off to a bfloat16. */
 static float cut(float w)
 {
     return vmath_of_bits(vmath_bits(w) & 0xFFFF0000u);

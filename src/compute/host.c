@@ -1,5 +1,5 @@
-/* Memory objects in host memory: plain ones come from mem_try, so that they are charged to accounts
- * as everything else is; ranges of addresses and descriptors are mapped. */
+/* Memory objects in host memory. Plain ones come from mem_try, so that they are charged to accounts
+ * like other memory. Ranges of addresses and descriptors are mapped. */
 #include "compute/host.h"
 
 #include "base/mem.h"
@@ -40,7 +40,7 @@ enum status compute_host_open(void *self, const struct compute_memory_options *o
     if (base == NULL)
         return fault_set(fault, STATUS_TOO_LARGE, "there is no memory for %lld bytes",
                          (long long)options->n_bytes);
-    /* Blocks and panels lie far apart, each a miss of the translation buffer. */
+    /* Blocks and panels are far apart, so each is a miss of the translation buffer. */
     mem_wish_huge(base, (size_t)max_i64(options->n_bytes, 1));
     struct host_memory *memory = mem_take(sizeof(*memory));
     *memory = (struct host_memory){ { base, options->n_bytes, true }, is_mapped };
@@ -61,7 +61,7 @@ void compute_host_close(void *self, struct compute_memory *face)
     mem_give(memory);
 }
 
-/* A page that was never touched, or dropped, has memory as soon as it is. */
+/* A page that was never touched, or was dropped, gets memory when it is touched. */
 bool compute_host_back(void *self, struct compute_memory *memory, int64_t from, int64_t to)
 {
     (void)self;

@@ -1,9 +1,9 @@
-/* Memory objects of devices whose memory is the host's. */
+/* Memory objects of devices that use the host's memory. */
 #pragma once
 #include "base/status.h"
 #include "compute/work.h"
 
-/* As compute_device has them. */
+/* Implement the functions of compute_device. */
 enum status compute_host_open(void *self, const struct compute_memory_options *options,
                               struct compute_memory **out, struct fault *fault) MUST_USE;
 void compute_host_close(void *self, struct compute_memory *memory);

@@ -1,20 +1,20 @@
-/* A pass: the rows that a program is run over once, where their keys and values lie, and what is
- * drawn from their logits.
+/* A pass: rows that a program is run over once, the places of their keys and values, and the draws
+ * from their logits.
  *
- * A row's id may be one that the host has not seen: the token that the workspace's previous pass
- * drew from a row. So the next pass can be begun before the previous one has ended. */
+ * A row's id may be unknown to the host: the token that the workspace's previous pass drew from a
+ * row. So the next pass can begin before the previous one has ended. */
 #pragma once
 #include "compute/compute.h"
 #include "compute/work.h"
 #include "core/request.h"
 #include "core/service.h"
 
-/* Where a model's keys and values lie. A block of n_tokens positions is contiguous over all layers:
- * (layer, K or V, kv_head, token, head_dim). block id b = unit * blocks_per_unit + index:
+/* The places of a model's keys and values. A block of n_tokens positions is contiguous over all
+ * layers: (layer, K or V, kv_head, token, head_dim). block id b = unit * blocks_per_unit + index:
  * address = base + unit * unit_bytes + index * block_bytes.
  * By head: a block is n_layers * n_kv_heads units of (K or V, token, head_dim), each anywhere.
- * Of Q8_0 a head's part of a block is (token, head_dim) int8, behind it all scales as halves,
- * (head_dim / 32, token): bytes and scales of neighbours lie side by side. */
+ * For Q8_0, a head's part of a block is (token, head_dim) int8, followed by all scales as halves,
+ * (head_dim / 32, token). So bytes and scales of neighbours are side by side. */
 struct compute_kv {
     struct compute_memory *memory;
     unsigned char *base; /* of memory, filled in by the device that runs the pass */
@@ -30,12 +30,13 @@ static inline unsigned char *compute_kv_block(const struct compute_kv *kv, uint3
     return kv->base + (uint64_t)(block / kv->blocks_per_unit) * kv->unit_bytes +
            (uint64_t)(block % kv->blocks_per_unit) * kv->block_bytes;
 }
-/* Bytes of one head's keys or values in a block. */
+/* Returns the bytes of one head's keys or values in a block. */
 static inline size_t compute_kv_part_bytes(const struct compute_kv *kv)
 {
     return (size_t)kv->block_tokens * (size_t)dtype_row_bytes(kv->dtype, kv->head_dim);
 }
-/* Where in a block one head's rows (block_tokens, head_dim) of keys (part 0) or values (1) lie. */
+/* Returns the place in a block of one head's rows (block_tokens, head_dim) of keys (part 0) or
+ * values (1). */
 static inline size_t compute_kv_offset(const struct compute_kv *kv, int layer, int part, int head)
 {
     size_t rows = ((size_t)layer * 2 + (size_t)part) * (size_t)kv->n_kv_heads + (size_t)head;
@@ -50,8 +51,8 @@ struct compute_sequence {
     const uint32_t *blocks;
     uint32_t stride;
 };
-/* The rows (block_tokens, head_dim) of one head's keys (part 0) or values (1) in the k-th block of
- * a sequence. */
+/* Returns the rows (block_tokens, head_dim) of one head's keys (part 0) or values (1) in the k-th
+ * block of a sequence. */
 static inline unsigned char *compute_kv_rows(const struct compute_kv *kv,
                                              const struct compute_sequence *sequence, int32_t k,
                                              int layer, int part, int head)
@@ -63,23 +64,24 @@ static inline unsigned char *compute_kv_rows(const struct compute_kv *kv,
            (uint64_t)sequence->blocks[row * sequence->stride + (size_t)k] * kv->unit_bytes +
            (size_t)part * compute_kv_part_bytes(kv);
 }
-/* In place of an id: what the previous pass of the same workspace drew from its logit row r. */
+/* Returns a code that is used instead of an id: the token that the previous pass of the same
+ * workspace drew from its logit row r. */
 static inline int32_t compute_drawn(int32_t r)
 {
     return -1 - r;
 }
 
-/* Prompt rows and generated rows have one arithmetic on the CPU. A device whose kernels differ
- * between many rows and few chooses by the class, never by how many there are, so that a request's
+/* Prompt rows and generated rows have one arithmetic on the CPU. A device with different kernels
+ * for many rows and for few chooses by the class, never by the number of rows, so that a request's
  * tokens do not depend on the batch. */
 enum compute_row_class { COMPUTE_ROW_PROMPT, COMPUTE_ROW_GENERATED };
 
 enum compute_ask_kind {
     COMPUTE_ASK_NONE,  /* logits alone, for a pass that has room for them */
     COMPUTE_ASK_TOKEN, /* draws the token behind the history */
-    COMPUTE_ASK_SCORE, /* tells the log probability of `id`: of a prompt's next token, say */
+    COMPUTE_ASK_SCORE, /* computes the log probability of `id`, such as a prompt's next token */
 };
-/* What is wanted of one row of logits. A request with drafts has several rows, each with a longer
+/* The ask of one row of logits. A request with drafts has several rows, each with a longer
  * history. */
 struct compute_ask {
     uint8_t kind;                    /* enum compute_ask_kind */
@@ -88,10 +90,10 @@ struct compute_ask {
     const int32_t *tokens;           /* the history: (n_tokens) prompt and generated */
     int32_t n_prompt, n_tokens;
     int32_t follows; /* compute_drawn(r): that token is the history's last; >= 0: there is none */
-    /* A bit per id, set when it may be drawn, at least one; (n_vocabulary / 32, rounded up). NULL:
-     * all may. */
+    /* A bit per id, set when it may be drawn; at least one is. (n_vocabulary / 32, rounded up).
+     * NULL: all may be drawn. */
     const uint32_t *mask;
-    struct token_logprobs *logprobs; /* out: of the drawn or given id and the most likely ones */
+    struct token_logprobs *logprobs; /* out: for the drawn or given id and the most likely ones */
 };
 
 struct compute_workspace; /* see compute/device.h */
@@ -107,11 +109,11 @@ struct compute_pass {
     const struct compute_sequence *sequences;
     struct compute_kv kv;
     int32_t n_logit_rows;
-    const int32_t *logit_rows;      /* (n_logit_rows) rows whose logits are computed */
+    const int32_t *logit_rows;      /* (n_logit_rows) rows that need logits */
     const struct compute_ask *asks; /* (n_logit_rows); NULL: all are NONE */
-    int32_t *drawn;                 /* (n_logit_rows) out: ids, where TOKEN was asked for */
+    int32_t *drawn;                 /* (n_logit_rows) out: ids, for TOKEN */
     bool has_late_masks; /* the masks are written after begin: compute_device.masks tells when */
-    /* (n_logit_rows, n_vocabulary) out, as computed where nothing is drawn: for tests and
+    /* (n_logit_rows, n_vocabulary) out, as computed when nothing is drawn: for tests and
      * measurements. NULL: logits stay on the device. */
     float *logits;
     struct compute_pass_shapes shapes; /* none: all zero */

@@ -1,8 +1,8 @@
-/* GGUF's block formats decoded, one function per type, each with its layout drawn.
+/* Decodes GGUF's block formats, with one function per type, each with its layout drawn.
  *
- * Little endian throughout; half = IEEE binary16. "d" is the scale of a block, "m" or "dmin" that
- * of its minimums. The formats were defined by the ggml project; the layouts follow its gguf
- * package's reader. */
+ * The byte order is little endian; half = IEEE binary16. "d" is the scale of a block, "m" or "dmin"
+ * that of its minimums. The ggml project defined the formats; the layouts follow its gguf package's
+ * reader. */
 #include "compute/quant.h"
 
 #include "compute/vmath.h"
@@ -31,8 +31,8 @@ static void decode_q8_0(const unsigned char *p, struct quant_block *out)
     memcpy(out->values, p + 2, 32);
 }
 
-/* Byte j holds element j in its low nibble and element j + 16 in its high one; fifth bits, where
- * there are any, are bit j of a 32-bit word. */
+/* Byte j holds element j in its low nibble and element j + 16 in its high one. Fifth bits, if any,
+ * are bit j of a 32-bit word. */
 static void nibbles(const unsigned char *qs, uint32_t fifth, int offset, struct quant_block *out)
 {
     for (int j = 0; j < 16; j++) {
@@ -238,7 +238,7 @@ void quant_row_to_float(const struct tensor *tensor, int32_t row, float *out)
         quant_block_to_float(tensor->dtype, data, out + i);
 }
 
-/* The biggest magnitude of 32 floats as bits: for magnitudes the order of bits is that of floats,
+/* Returns the biggest magnitude of 32 floats as bits. Magnitudes have the order of their bits, with
  * NaN above all. */
 static uint32_t magnitude_max(const float x[32])
 {

@@ -1,16 +1,16 @@
 /* Quantized block formats (GGUF's), one decoder per type: the definition that every kernel is
  * tested against.
  *
- * A block becomes integers with scales: weight = value * scale + minimum, scale and minimum shared
- * by n_sub neighbours. A block's layout is drawn in quant.c at its type. */
+ * A block becomes integers with scales: weight = value * scale + minimum. n_sub neighbours share a
+ * scale and a minimum. quant.c draws a block's layout at its type. */
 #pragma once
 #include "base/half.h"
 #include "core/tensor.h"
 
 enum { QUANT_BLOCK_MAX = 256, QUANT_SUBS_MAX = 16 };
 
-/* scale = d * scales[i], minimum = m_sign * m * minimums[i]: each product is exact in float. Types
- * of 32 have one sub-block whose scales[0] and minimums[0] are 1. */
+/* scale = d * scales[i], minimum = m_sign * m * minimums[i]; each product is exact in float. Types
+ * of 32 have one sub-block with scales[0] and minimums[0] = 1. */
 struct quant_block {
     int32_t n, n_sub; /* elements of the block, of a sub-block (16 or 32) */
     bool has_minimum;
@@ -21,9 +21,9 @@ struct quant_block {
     int8_t values[QUANT_BLOCK_MAX];
 };
 void quant_block_decode(enum dtype dtype, const void *block, struct quant_block *out);
-/* The 12 bytes p of Q4_K and Q5_K as 8 scales and 8 minimums of 6 bits. */
+/* Decodes the 12 bytes p of Q4_K and Q5_K into 8 scales and 8 minimums of 6 bits. */
 void quant_scales_of_8(const unsigned char *p, int8_t scales[8], int8_t minimums[8]);
-/* The 12 bytes p of Q3_K as 16 scales of 6 bits, less 32. */
+/* Decodes the 12 bytes p of Q3_K into 16 scales of 6 bits, less 32. */
 void quant_scales_of_16(const unsigned char *p, int8_t scales[16]);
 static inline float quant_scale(const struct quant_block *block, int32_t sub)
 {
@@ -36,19 +36,19 @@ static inline float quant_minimum(const struct quant_block *block, int32_t sub)
                : 0.0f;
 }
 
-/* Writes n_columns floats of row `row`; row_bytes, is_transposed and every type are honoured. */
+/* Writes n_columns floats of row `row`. It obeys row_bytes and is_transposed, for every type. */
 void quant_row_to_float(const struct tensor *tensor, int32_t row, float *out);
-/* One block of the type at `block` into dtype_info(dtype)->n_block floats. */
+/* Decodes one block of the type at `block` into dtype_info(dtype)->n_block floats. */
 void quant_block_to_float(enum dtype dtype, const void *block, float *out);
-/* Quantizes n floats (a multiple of 32) to Q8_0 blocks; used by tests and tools. */
+/* Quantizes n floats (a multiple of 32) to Q8_0 blocks. Tests and tools use it. */
 void quant_row_to_q8_0(const float *x, int64_t n, void *out);
 
-/* Activations against integer weights: 32 floats become scale * q, scale = max|x| / 127, q = x /
- * scale rounded to nearest even. A scale that would be subnormal is 0 with all q 0; a block that
- * holds an infinity or NaN gets scale NaN with all q 0. */
+/* Quantizes activations for integer weights: 32 floats become scale * q, scale = max|x| / 127, q =
+ * x / scale rounded to nearest even. A scale that would be subnormal is 0 with all q 0. A block
+ * that holds an infinity or NaN gets scale NaN with all q 0. */
 float quant_activations(const float x[32], int8_t q[32]);
-/* A cached block's scale, of those above: NaN in the place of infinity, which sums and kernels make
- * different things of. */
+/* Returns a cached block's scale, one of those above. It is NaN instead of infinity, since sums and
+ * kernels treat infinities differently. */
 static inline uint16_t quant_cache_scale(uint16_t half)
 {
     return half == 0x7C00 ? 0x7E00 : half;

@@ -1,5 +1,5 @@
 /* The reference device: weights are unpacked to floats, or to integers with a scale and a minimum
- * per sub-block. Work runs when it is polled, by the thread that polls. */
+ * per sub-block. Work runs in poll, on the calling thread. */
 #include "compute/device.h"
 
 #include "base/mem.h"
@@ -20,7 +20,7 @@ struct reference {
 
 /* ---- Weights. ---- */
 
-/* Where the parts of a packed tensor lie; those that it has none of are empty. */
+/* The places of the parts of a packed tensor. Missing parts are empty. */
 struct layout {
     int64_t values, scales, minimums, n_bytes;
     int32_t n_sub; /* 0: floats */
@@ -257,7 +257,7 @@ static void begin(void *self, struct compute_lane *lane, struct compute_work *wo
     notify(work);
 }
 
-/* Runs all work up to this one, but none behind a pass that lacks its masks. */
+/* Runs all work up to this one, but stops before a pass that lacks its masks. */
 static enum compute_state poll(void *self, struct compute_work *work)
 {
     struct reference *r = self;

@@ -1,8 +1,8 @@
 /* The naive backend: one thread, plain loops, the arithmetic of compute.h step by step.
  *
- * Weights are unpacked to floats, or to integers with a scale and a minimum per sub-block; a pass
- * walks the list of operations. Nothing is clever here: this is what the fast backends are compared
- * with, bit for bit. */
+ * Weights are unpacked to floats, or to integers with a scale and a minimum per sub-block. A pass
+ * walks the list of operations. Nothing is optimized here, since the fast backends are compared
+ * with it bit for bit. */
 #include "compute/reference_ops.h"
 
 #include "compute/quant.h"
@@ -30,7 +30,8 @@ static int32_t rows_of(const struct state *s, int reg)
     return s->program->is_logit_rows[reg] ? s->pass->n_logit_rows : s->pass->n_rows;
 }
 
-/* Floats before a register's rows: they lie behind those of the registers before it. */
+/* Returns the floats before a register's rows, which are behind those of the registers before
+ * it. */
 static int64_t floats_before(const struct state *s, int reg)
 {
     int64_t n = 0;
@@ -142,7 +143,7 @@ static float dot_float(const struct compute_weight *w, int32_t output, const flo
     return acc;
 }
 
-/* q: the quantized row; its scales, one per 32, stand behind it. */
+/* q is the quantized row. Its scales, one per 32, are behind it. */
 static float dot_integer(const struct compute_weight *w, int32_t output, const int8_t *q,
                          const float *x_scales)
 {
@@ -237,7 +238,7 @@ static void run_rope(const struct state *s, const struct compute_op *op)
         }
 }
 
-/* One element of the cache, and of Q8_0 the scale of its 32. */
+/* One element of the cache, and for Q8_0 the scale of its 32. */
 struct kv_element {
     unsigned char *at, *scale;
 };
@@ -278,7 +279,7 @@ static void store_q8_0(struct kv_element to, const float x[32])
     memcpy(to.scale, &scale, 2);
 }
 
-/* The keys (part 0) or values (1) of one row. */
+/* Stores the keys (part 0) or values (1) of one row. */
 static void store_row(const struct state *s, const struct compute_op *op,
                       const struct compute_sequence *sequence, int32_t r, int part)
 {
@@ -307,7 +308,7 @@ static void run_kv_store(const struct state *s, const struct compute_op *op)
         }
 }
 
-struct head { /* one query head of one row, and what it sees */
+struct head { /* one query head of one row, and its positions */
     const struct compute_sequence *sequence;
     int layer, kv_head;
     int32_t first, last; /* positions that it sees, both included */
@@ -315,7 +316,7 @@ struct head { /* one query head of one row, and what it sees */
     const float *q;
 };
 
-/* The query with the key of position t; k: a row for scratch. */
+/* Returns the product of the query with the key of position t. k is a row for scratch. */
 static float dot_key(const struct state *s, const struct head *h, int32_t t, float *k)
 {
     const struct compute_kv *kv = &s->pass->kv;
@@ -338,7 +339,7 @@ static float dot_key(const struct state *s, const struct head *h, int32_t t, flo
     return acc;
 }
 
-/* Piece `piece` from scratch into o (head_dim) and its maximum and sum. */
+/* Computes piece `piece` from scratch into o (head_dim), and its maximum and sum. */
 static void attend_piece(const struct state *s, const struct head *h, int32_t piece, float *max,
                          float *sum, float *o)
 {

@@ -1,4 +1,5 @@
-/* Draws the next token: filters in a fixed order, ties by id, one die per position. */
+/* Draws the next token: filters in a fixed order, ties broken by id, one random number per
+ * position. */
 #include "compute/sampler.h"
 
 #include "base/mem.h"
@@ -29,7 +30,7 @@ void compute_sampler_free(struct compute_sampler *sampler)
     *sampler = (struct compute_sampler){ 0 };
 }
 
-/* ---- Log probabilities of the row as it came. ---- */
+/* ---- Log probabilities of the unfiltered row. ---- */
 
 static double log_sum_exp(struct compute_choice *choice, const float *logits, int32_t n)
 {
@@ -39,7 +40,7 @@ static double log_sum_exp(struct compute_choice *choice, const float *logits, in
     return (double)best + (total > 0 ? num_log(total / COMPUTE_DRAW_ONE) : 0.0);
 }
 
-/* Keeps the n_top largest, ordered, by insertion: n_top is at most LIMIT_TOP_LOGPROBS. */
+/* Keeps the n_top largest in order, by insertion, since n_top is at most LIMIT_TOP_LOGPROBS. */
 static void find_top(const float *logits, int32_t n, int32_t n_top, double base,
                      struct token_logprobs *out)
 {
@@ -91,7 +92,7 @@ static void apply_mask(const uint32_t *mask, float *logits, int32_t n)
             logits[i] = -__builtin_inff();
 }
 
-/* Token i of the history. */
+/* Returns token i of the history. */
 static int32_t token_at(const struct compute_sampler_row *draw, int32_t i)
 {
     return draw->last != NULL && i == draw->n_tokens - 1 ? *draw->last : draw->tokens[i];
@@ -116,7 +117,7 @@ static void apply_repetition(const struct compute_sampler_row *draw, int32_t *co
     }
 }
 
-/* Frequency and presence count generated tokens alone. */
+/* The frequency and presence penalties count only generated tokens. */
 static void apply_counts(const struct compute_sampler_row *draw, int32_t *counts, float *logits,
                          int32_t n)
 {

@@ -1,7 +1,7 @@
 /* Draws the next token from a row of logits.
  *
- * The draw at a position depends on (logits, sampling, tokens so far, seed, position) and nothing
- * else: ties go to the lower id, the die is rng_at(seed, 0, position). Order of the filters, as
+ * The draw at a position depends only on (logits, sampling, tokens so far, seed, position). Ties go
+ * to the lower id, and the random number is rng_at(seed, 0, position). Order of the filters, as
  * vLLM: mask, biases, minimum length, repetition, frequency and presence penalties, temperature,
  * min_p, top_k, top_p. Log probabilities are those of the unfiltered logits. */
 #pragma once
@@ -19,7 +19,7 @@ struct compute_sampler { /* scratch for one vocabulary size; memory taken once *
 };
 void compute_sampler_init(struct compute_sampler *sampler, const struct compute_draw *loops,
                           int32_t n_vocabulary_max);
-/* What it takes for a vocabulary. */
+/* Returns the bytes that it takes for a vocabulary. */
 size_t compute_sampler_bytes(int32_t n_vocabulary_max);
 void compute_sampler_free(struct compute_sampler *sampler);
 
@@ -27,12 +27,12 @@ struct compute_sampler_row {
     const struct request_body *body; /* sampling, seed, stop ids, biases */
     const int32_t *tokens;           /* known tokens: prompt and generated */
     int32_t n_prompt, n_tokens;
-    const float *next; /* logits that are likely drawn from next, fetched meanwhile; NULL: none */
+    const float *next;    /* logits of the probable next draw, prefetched meanwhile; NULL: none */
     const uint32_t *mask; /* a bit per id that may be drawn; NULL: all */
-    const int32_t *last;  /* the last of the n_tokens where tokens lacks it; NULL: it does not */
+    const int32_t *last;  /* the last of the n_tokens if tokens lacks it, else NULL */
 };
-/* Changes logits in place. Fills logprobs (may be NULL) with the drawn token's and the most likely
- * ones. */
+/* Draws a token and changes logits in place. Fills logprobs (may be NULL) with the log
+ * probabilities of the drawn token and the most likely ones. */
 int32_t compute_sampler_draw(struct compute_sampler *sampler, const struct compute_sampler_row *row,
                              float *logits, int32_t n_vocabulary, struct token_logprobs *logprobs);
 /* Fills logprobs with the id's log probability alone. */

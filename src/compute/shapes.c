@@ -1,4 +1,4 @@
-/* Refusing shapes by name. */
+/* Refuses shapes by name. */
 #include "compute/shapes.h"
 
 enum status compute_shapes_check(const struct compute_shapes *shapes, const char *device,

@@ -1,17 +1,18 @@
-/* Shapes of programs and passes that models and services to come ask for. All of them are absent
- * when zero. No device runs them yet: each refuses a program that has one by its name, and fails a
- * pass that has one. */
+/* Shapes of programs and passes that future models and services may need. A zeroed record has none.
+ *
+ * No device runs them yet. Each device refuses a program with such a shape by its name, and fails a
+ * pass with one. */
 #pragma once
 #include "base/status.h"
 #include "core/dtype.h"
 
-/* Layers whose keys and values are alike. A model whose layers differ has several groups, each with
- * blocks of its own. */
+/* Layers with equal keys and values. A model with different layers has several groups, each with
+ * its own blocks. */
 struct compute_kv_group {
     int32_t n_layers, n_kv_heads;
     int32_t key_dim, value_dim; /* of one head */
     int32_t window;             /* positions that are kept; 0: all */
-    int64_t state_bytes;        /* of a sequence, whatever its length (recurrent layers); 0: none */
+    int64_t state_bytes; /* of a sequence, independent of its length (recurrent layers); 0: none */
     enum dtype dtype;
 };
 struct compute_attention { /* of one layer */
@@ -20,14 +21,14 @@ struct compute_attention { /* of one layer */
     float soft_cap;        /* scores become cap * tanh(score / cap); 0: none */
     bool is_non_causal;    /* rows of a pass see all rows of their sequence in it */
 };
-/* A row goes through n_used of n_experts feed-forwards, those with the highest router logits. */
+/* A row uses n_used of n_experts feed-forwards: those with the highest router logits. */
 struct compute_experts {
     int32_t n_experts, n_used;
     int32_t router;         /* weight (n_experts, width) */
     int32_t gate, up, down; /* weights of expert 0; those of expert e are e further on */
     bool is_scaled_to_one;  /* the chosen experts' shares sum to 1 */
 };
-/* Matrix `weight` of a row of this adapter adds scale * up . (down . row). */
+/* In rows of this adapter, matrix `weight` adds scale * up . (down . row). */
 struct compute_adapter {
     int32_t weight, down, up; /* indices of weights: (n_inner, n_in), (n_out, n_inner) */
     float scale;
@@ -40,7 +41,7 @@ struct compute_shapes { /* of a program */
     const struct compute_kv_group *kv_groups;
     int n_attentions; /* one a layer */
     const struct compute_attention *attentions;
-    int n_experts; /* one a layer that has them */
+    int n_experts; /* one a layer that has experts */
     const struct compute_experts *experts;
     int n_adapters;
     const struct compute_adapter *adapters;
@@ -48,7 +49,7 @@ struct compute_shapes { /* of a program */
     enum compute_pooling pooling;
     bool sums_over_ranks; /* each residual is a sum over the device's ranks */
 };
-/* STATUS_UNSUPPORTED, and the name of the first shape that is there. */
+/* Returns STATUS_UNSUPPORTED with the name of the first shape that is set. */
 enum status compute_shapes_check(const struct compute_shapes *shapes, const char *device,
                                  struct fault *fault) MUST_USE;
 
@@ -58,13 +59,13 @@ struct compute_rows_at { /* rows of floats in a memory object */
     int64_t at;
 };
 struct compute_pass_shapes {  /* of a pass */
-    const uint16_t *adapters; /* (n_rows) which adapter a row has, from 1; 0: none */
+    const uint16_t *adapters; /* (n_rows) adapter of a row, from 1; 0: none */
     int n_taps;               /* copies of registers: */
     const struct compute_tap {
         int32_t op, row; /* behind this operation, this row of its result */
         struct compute_rows_at to;
     } * taps;
-    int first_op, last_op;          /* the operations [first, last); 0, 0: all of them */
+    int first_op, last_op;          /* the operations [first, last); 0, 0: all */
     struct compute_rows_at in, out; /* hidden rows ahead of the first, behind the last */
 };
 bool compute_shapes_are_plain(const struct compute_pass_shapes *shapes);

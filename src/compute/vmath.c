@@ -3,7 +3,7 @@
 
 #define ANGLE_MAX 1048576.0
 
-/* On |r| <= pi / 4 the Taylor series to these degrees are right to 1e-16. */
+/* For |r| <= pi / 4 the Taylor series to these degrees are accurate to 1e-16. */
 static double sine_of(double r)
 {
     double z = r * r, p = -1.0 / 1307674368000.0;
@@ -31,7 +31,7 @@ static double cosine_of(double r)
 
 void vmath_sincos(double angle, float *sine, float *cosine)
 {
-    if (!(angle >= -ANGLE_MAX && angle <= ANGLE_MAX)) { /* NaN comes here too */
+    if (!(angle >= -ANGLE_MAX && angle <= ANGLE_MAX)) { /* true for NaN too */
         *sine = *cosine = vmath_of_bits(0x7FC00000u);
         return;
     }

@@ -1,8 +1,9 @@
-/* The functions that activations are made of, in float, by definition: the same operations in the
- * same order on every machine, so that every instruction set agrees bit for bit.
+/* The functions of activations, in float, by definition: the same operations in the same order on
+ * every machine, so that every instruction set agrees bit for bit.
  *
- * Polynomials by fused multiply-add, selects instead of branches: compilers turn loops over these
- * into vector code. The C library's exp and its kin never take part. NaN goes in and comes out. */
+ * They are polynomials by fused multiply-add, with selects instead of branches, so compilers turn
+ * loops over them into vector code. The C library's exp and similar functions are not used. A NaN
+ * argument gives NaN. */
 #pragma once
 #include "base/base.h"
 
@@ -23,20 +24,20 @@ static inline uint32_t vmath_bits(float value)
     return x.u;
 }
 
-/* a * b + c, rounded once. */
+/* Returns a * b + c, rounded once. */
 static inline float vmath_fma(float a, float b, float c)
 {
     return __builtin_fmaf(a, b, c);
 }
 
-/* NaN of what is not finite. */
+/* Returns NaN for a number that is not finite. */
 static inline float vmath_finite(float x)
 {
     return vmath_fma(x, 0.0f, x);
 }
 
-/* e^x, within 2 units in the last place; 0 below -87.3 (no subnormal results), infinity above 88.
- * x = n ln 2 + r with |r| <= ln 2 / 2; the polynomial of e^r is Cephes' expf. */
+/* Returns e^x, within 2 units in the last place; 0 below -87.3 (no subnormal results), infinity
+ * above 88. x = n ln 2 + r with |r| <= ln 2 / 2; the polynomial of e^r is Cephes' expf. */
 static inline float vmath_exp(float x)
 {
     const float shift = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */
@@ -51,7 +52,7 @@ static inline float vmath_exp(float x)
     p = vmath_fma(p, r, 1.6666665459e-1f);
     p = vmath_fma(p, r, 5.0000001201e-1f);
     p = vmath_fma(p, r * r, r) + 1.0f;
-    /* t holds n in its low bits: moved into the exponent it is 2^n. */
+    /* t has n in its low bits, which become the exponent of 2^n. */
     float y = p * vmath_of_bits((vmath_bits(t) << 23) + 0x3F800000u);
     y = x < -87.3f ? 0.0f : y;
     return x > 88.0f ? vmath_of_bits(0x7F800000u) : y;
@@ -62,7 +63,7 @@ static inline float vmath_silu(float x)
     return x / (1.0f + vmath_exp(-x));
 }
 
-/* x (1 + tanh u) / 2 = x / (1 + e^(-2u)), u = sqrt(2 / pi) (x + 0.044715 x^3): without the
+/* Returns x (1 + tanh u) / 2 = x / (1 + e^(-2u)), u = sqrt(2 / pi) (x + 0.044715 x^3), without the
  * cancellation of 1 + tanh. */
 static inline float vmath_gelu_tanh(float x)
 {
@@ -70,7 +71,7 @@ static inline float vmath_gelu_tanh(float x)
     return x / (1.0f + vmath_exp(-2.0f * u));
 }
 
-/* x Phi(x). Phi by Abramowitz and Stegun 7.1.26, |error| < 1.5e-7 in erf. */
+/* Returns x Phi(x). Phi is by Abramowitz and Stegun 7.1.26, |error| < 1.5e-7 in erf. */
 static inline float vmath_gelu_erf(float x)
 {
     float a = vmath_of_bits(vmath_bits(x) & 0x7FFFFFFFu) * 0.70710678f;
@@ -89,7 +90,7 @@ static inline float vmath_relu(float x)
     return x < 0.0f ? 0.0f : x;
 }
 
-/* The sum of 16 partial sums, folded by halves: 8, 4, 2, 1. */
+/* Returns the sum of 16 partial sums, folded by halves: 8, 4, 2, 1. */
 static inline float vmath_fold16(const float partial[16])
 {
     float s[8];
@@ -102,7 +103,7 @@ static inline float vmath_fold16(const float partial[16])
     return s[0] + s[1];
 }
 
-/* Sine and cosine of an angle of at most 2^20 radians either way, rounded from a double that is
- * right to about 1e-13; both NaN for other angles. Tables of the rotation are made of these, once a
- * pass. */
+/* Computes sine and cosine of an angle of at most 2^20 radians either way, rounded from a double
+ * that is accurate to about 1e-13; both are NaN for other angles. Tables of the rotation are made
+ * with it, once a pass. */
 void vmath_sincos(double angle, float *sine, float *cosine);

@@ -1,4 +1,4 @@
-/* Checks of the configuration that one key alone can't show: names, devices, policies. */
+/* Checks rules over several keys of the configuration: names, devices, policies. */
 #include "api/addresses.h"
 #include "api/http_listen.h"
 #include "base/mem.h"
@@ -86,7 +86,8 @@ static enum status check_devices(const struct config *config, struct fault *faul
     return status;
 }
 
-/* That they are shares; whether there are as many cores, the machine that serves knows. */
+/* Checks that they are shares. Whether there are enough cores depends on the machine that
+ * serves. */
 static enum status check_lanes(const struct config *config, struct fault *fault)
 {
     struct schedule_lane lanes[LIMIT_LANES];

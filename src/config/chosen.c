@@ -1,10 +1,10 @@
-/* From the names in a configuration to policies and their thresholds. */
+/* Maps the names in a configuration to policies and their thresholds. */
 #include "config/chosen.h"
 
 #include "config/presets.h"
 #include <string.h>
 
-/* What the executor was built for bounds every policy, and the batches that routers compose. */
+/* The executor's limits bound every policy, and the batches that routers compose. */
 static void bound_batches(const struct config *config, struct chosen *out)
 {
     struct schedule_config *schedule = &out->schedule;
@@ -43,7 +43,7 @@ void chosen_of(const struct config *config, struct chosen *out)
         CHECK(schedule_config_set(&out->schedule, config->thresholds[i], NULL) == STATUS_OK);
     bound_batches(config, out);
     out->schedule.n_rounds_max =
-        1; /* the real executor computes one: a hold would only book blocks early */
+        1; /* the real executor computes one round; a hold would only book blocks early */
 }
 
 bool chosen_kv_dtype_find(const char *name, enum dtype *dtype)

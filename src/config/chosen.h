@@ -1,5 +1,5 @@
-/* The policies that a configuration stands for: its preset's, with what it says instead. Who serves
- * and who plans ask here alike. */
+/* The policies of a configuration: its preset's, changed by its own keys. Serving and planning both
+ * use this. */
 #pragma once
 #include "config/config.h"
 #include "config/model_template.h"
@@ -18,11 +18,11 @@ struct chosen {
     struct length_config lengths;
     enum kv_kind kv_kind;
 };
-/* The configuration is checked: its names are known. */
+/* The configuration must be checked, so that its names are known. */
 void chosen_of(const struct config *config, struct chosen *out);
-/* What the model's keys and values are cached as: its own type, or the one for all. */
+/* Returns the type in which the model's keys and values are cached: its own, or the one for all. */
 enum dtype chosen_kv_dtype(const struct config *config, const struct config_model *model);
-/* The chat template that the model's settings ask for. */
+/* Returns the chat template options in the model's settings. */
 struct model_template_options chosen_template(const struct config *config,
                                               const struct config_model *model);
 bool chosen_kv_dtype_find(const char *name, enum dtype *dtype);

@@ -1,10 +1,9 @@
-/* The configuration: one YAML file, described by one table that also yields the JSON Schema and
+/* The configuration: one YAML file. One table describes it, and also yields the JSON Schema and
  * checks the command line.
  *
  * Precedence: command line > environment (SHOAL_*) > per model > global > default. Unknown and
- * repeated keys are errors. Text may say ${env.NAME}. After the plan this was to be libcyaml; its
- * schemas have no free keys, which the names of models are, so the table here walks libyaml's
- * document. */
+ * repeated keys are errors. Text may contain ${env.NAME}. The table here walks libyaml's document,
+ * because libcyaml's schemas have no free keys, and the names of models are free keys. */
 #pragma once
 #include "base/pile.h"
 #include "base/status.h"
@@ -29,7 +28,7 @@ struct config_model {
     int64_t ttft_ms, tpot_ms, e2e_ms; /* -1 = the global ones */
     int64_t kv_bytes_min, kv_bytes_max;
     int64_t keep_alive_ns; /* CONFIG_UNSET = the global one */
-    /* What a planner expects: requests a second, -1 = nobody said; mean lengths, 0 = 256. */
+    /* The expected load, for planners: requests a second, -1 = not set; mean lengths, 0 = 256. */
     double rate_per_s;
     int64_t n_prompt, n_output;
     bool is_pinned, is_preloaded;
@@ -39,8 +38,9 @@ struct config_model {
 #define CONFIG_UNSET INT64_MIN
 /* Of an engine that a planner has placed (serve/place.h); the file has none of it. */
 struct config_engine {
-    int64_t memory_bytes;                /* 0 = as `memory` says */
-    int32_t share_percent[LIMIT_MODELS]; /* of its cores, for decodes; 0 = no model has one */
+    int64_t memory_bytes;                /* 0 = the key `memory` */
+    int32_t share_percent[LIMIT_MODELS]; /* percent of its cores, for decodes; 0 = no model has a
+                                            share */
     int64_t kv_bytes[LIMIT_MODELS];      /* quota; 0 = none */
 };
 
@@ -77,7 +77,7 @@ struct config {
 };
 void config_init(struct config *config); /* the defaults */
 void config_free(struct config *config);
-/* Reads a file over what is there. The sentence names line, column and key. */
+/* Reads a file, which overrides the present values. The sentence names line, column and key. */
 enum status config_read(struct config *config, const char *path, struct fault *fault) MUST_USE;
 /* The same from memory; name stands in messages. */
 enum status config_parse(struct config *config, const char *name, const char *text, size_t n_bytes,
@@ -91,8 +91,8 @@ enum status config_add_model(struct config *config, const char *name_and_path,
                              struct fault *fault) MUST_USE;
 /* SHOAL_LISTEN=... and so on. */
 enum status config_read_environment(struct config *config, struct fault *fault) MUST_USE;
-/* Refuses a variable SHOAL_... that is no setting's, since it is probably mistyped. Variables by
- * which container managers tell of services are let be. */
+/* Refuses a variable SHOAL_... that matches no setting, since it is probably mistyped. Variables
+ * that container managers set to announce services are ignored. */
 enum status config_check_environment(struct fault *fault) MUST_USE;
-/* Checks what one key alone can't show: names unique, devices parse, policies known. */
+/* Checks rules over several keys: names are unique, devices parse, policies are known. */
 enum status config_check(const struct config *config, struct fault *fault) MUST_USE;

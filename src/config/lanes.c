@@ -1,5 +1,5 @@
-/* Whole cores in proportion to shares, at least one each: by largest remainder, ties to the first.
- */
+/* Divides whole cores in proportion to shares, at least one each: by largest remainder, ties to the
+ * first. */
 #include "config/lanes.h"
 
 #include "base/str.h"
@@ -7,7 +7,7 @@
 
 enum { LANES_SHARE_MAX = 1000 };
 
-/* Cores of each share; they sum to all of them. */
+/* Sets the cores of each share; their sum is n_cores. */
 static void divide(int32_t n_cores, const int32_t *shares, int n, int32_t *cores)
 {
     int64_t sum = 0, n_all = n_cores;
@@ -16,7 +16,7 @@ static void divide(int32_t n_cores, const int32_t *shares, int n, int32_t *cores
         sum += shares[i];
         cores[i] = 1;
     }
-    for (; n_left > 0; n_left--) { /* to whoever lacks most of what is his */
+    for (; n_left > 0; n_left--) { /* to the share that lacks most of its part */
         int best = 0;
         for (int i = 1; i < n; i++)
             if (shares[i] * n_all - cores[i] * sum > shares[best] * n_all - cores[best] * sum)

@@ -1,4 +1,4 @@
-/* A configured template is a file, a text (it has a tag or a second line), the word chatml, or the
+/* A configured template is a file, a text (with a tag or a second line), the word chatml, or the
  * name of one of the model's own. */
 #include "config/model_template.h"
 #include "base/file.h"
@@ -23,7 +23,7 @@ static bool is_text(const char *value)
            strstr(value, "{#") != NULL || strchr(value, '\n') != NULL;
 }
 
-/* The text that a setting stands for, for mem_give. */
+/* Reads the text of a setting, for mem_give. */
 static enum status read_configured(const struct weights_card *card, const char *value, char **text,
                                    struct fault *fault)
 {
@@ -42,7 +42,7 @@ static enum status read_configured(const struct weights_card *card, const char *
     return status;
 }
 
-/* A model with templates of which none is the default. */
+/* Explains that a model has templates, but none is the default. */
 static void name_templates(const struct weights_card *card, struct fault *why)
 {
     struct str names;

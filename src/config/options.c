@@ -26,7 +26,7 @@ struct parse {
 static struct argp_option options[KEYS_MAX];
 static char names[KEYS_MAX][32];
 
-/* Does the verb take the setting of this key? */
+/* Returns whether the verb takes the setting of this key. */
 static bool takes_key(const struct options_verb *verb, const char *name)
 {
     size_t n = strlen(name);
@@ -82,7 +82,7 @@ static void complain(struct parse *parse, const char *option, const char *senten
     parse->is_failed = true;
 }
 
-/* A list begins anew with its first option here and grows with the others. */
+/* The first option of a list here replaces its content; the others are added. */
 static void set_key(struct parse *parse, int index, const char *value)
 {
     int n_keys;
@@ -150,7 +150,7 @@ bool options_parse(const struct options_verb *verb, int argc, char **argv, struc
 {
     struct parse parse = { .verb = verb, .config = config, .plain = plain };
     build_options(verb);
-    /* An empty list is none: glibc's help leaks a byte of one. */
+    /* An empty list becomes NULL, because glibc's help leaks a byte of an empty one. */
     const struct argp argp = { options[0].name != NULL ? options : NULL,
                                parse_option,
                                verb->arguments,

@@ -1,11 +1,11 @@
-/* Presets: a named row of policies, after ALGORITHMS.md section 9.4. */
+/* Presets: a named row of policies, after docs/ALGORITHMS.md section 7.4. */
 #pragma once
 #include "kv/kv.h"
 
 struct preset {
     const char *name, *summary;
     const char *policy, *router;
-    const char *predictor;            /* of output lengths; NULL: as everywhere else */
+    const char *predictor;            /* of output lengths; NULL: the usual one */
     enum kv_kind kv;                  /* of the pools */
     const char *thresholds[8];        /* of the scheduler: schedule_config_set; NULL ends */
     const char *router_thresholds[8]; /* route_config_set */

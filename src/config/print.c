@@ -1,4 +1,4 @@
-/* The configuration described: as a JSON Schema for editors, as a table for people. */
+/* Describes the configuration: as a JSON Schema for editors, as a table for people. */
 #include "config/print.h"
 
 #include "base/json_out.h"
@@ -188,7 +188,7 @@ void config_print_keys(struct str *out)
     print_rows(out, keys, n_keys, config);
     config_free(config);
     mem_give(config);
-    str_add_text(out, "\nOf each model, under `models:` and the model's name:\n\n");
+    str_add_text(out, "\nEach model has these keys, under `models:` and its name:\n\n");
     keys = config_table_models(&n_keys);
     print_rows(out, keys, n_keys, NULL);
 }

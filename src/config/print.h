@@ -1,4 +1,4 @@
-/* The configuration described from its table: for editors and for people. */
+/* Describes the configuration from its table, for editors and for people. */
 #pragma once
 #include "config/config.h"
 

@@ -141,7 +141,7 @@ static enum status complain_of_key(struct walk *walk, const yaml_node_t *node, c
 
 static enum status walk_models(struct walk *walk, const yaml_node_t *mapping);
 
-/* One mapping against a table; prefix is "slo." inside the group slo. */
+/* Reads one mapping against a table; prefix is "slo." inside the group slo. */
 static enum status walk_mapping(struct walk *walk, const yaml_node_t *mapping,
                                 const struct config_key *keys, int n_keys, void *base,
                                 const char *prefix)
@@ -255,8 +255,8 @@ static bool is_same_key(const char *key, const char *written)
     return *key == *written;
 }
 
-/* What is set from outside the file goes before what the file says of single models. A model's key
- * of another type is another thing: profile is a file there, a time here. */
+/* A value from outside the file overrides the file's values of single models. A model's key of
+ * another type is a different setting: profile is a file there, and a time here. */
 static void forget_in_models(struct config *config, const struct config_key *key)
 {
     int n_keys;
@@ -304,7 +304,7 @@ enum status config_set(struct config *config, const char *key, const char *value
     return fault_set(fault, STATUS_NOT_FOUND, "there is no setting \"%.60s\"", key);
 }
 
-/* Of "NAME=PATH" the name; of a path alone the file's own, without folder and .gguf. */
+/* Returns the name in "NAME=PATH"; for a path alone, the file's name without folder and .gguf. */
 static struct view name_of(const char *name_and_path)
 {
     const char *equals = strchr(name_and_path, '='), *slash = strrchr(name_and_path, '/');
@@ -361,8 +361,9 @@ enum status config_read_environment(struct config *config, struct fault *fault)
     return STATUS_OK;
 }
 
-/* Container managers tell of each service of a network by such variables: one named shoal yields
- * SHOAL_SERVICE_HOST, SHOAL_PORT=tcp://10.0.0.1:7411, SHOAL_PORT_7411_TCP_ADDR and more. */
+/* Returns whether a container manager set the variable to announce a service of a network. A
+ * service named shoal yields SHOAL_SERVICE_HOST, SHOAL_PORT=tcp://10.0.0.1:7411,
+ * SHOAL_PORT_7411_TCP_ADDR and more. */
 static bool tells_of_a_service(const char *name, const char *value)
 {
     const char *port = strstr(name, "_PORT_");
@@ -371,8 +372,8 @@ static bool tells_of_a_service(const char *name, const char *value)
            strncmp(value, "udp://", 6) == 0;
 }
 
-/* Of all variables the one that name is, or that is near it without the SHOAL_ that all share.
- * names (CONFIG_KEYS_MAX) holds them. */
+/* Finds the variable that the name equals, or that is near it without the common SHOAL_. names
+ * (CONFIG_KEYS_MAX) holds all variables. */
 static const char *find_variable(const char *name, char names[][VARIABLE_BYTES], bool *is_it)
 {
     int n_keys, n = 0;

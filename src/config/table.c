@@ -1,4 +1,4 @@
-/* The keys of the configuration, and how text becomes each kind of value. */
+/* The keys of the configuration, and the conversion of text to each kind of value. */
 #include "config/table.h"
 
 #include "base/time.h"

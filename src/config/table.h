@@ -1,4 +1,4 @@
-/* The keys of the configuration as data: what they are, where they lie, what they may be. */
+/* The keys of the configuration as data: meaning, place in the struct, and permitted values. */
 #pragma once
 #include "config/config.h"
 #include "config/text.h"
@@ -19,10 +19,10 @@ struct config_key {
     size_t n_offset;  /* TEXTS: where the count lies */
     int64_t min, max; /* numbers; TEXTS: max is the most entries */
     const char *help;
-    enum config_text text; /* TEXT and TEXTS: what it may hold */
+    enum config_text text; /* of TEXT and TEXTS: the permitted characters */
 };
 const struct config_key *config_table_globals(int *n);
 const struct config_key *config_table_models(int *n);
-/* Sets a key from text; the sentence says what was expected. */
+/* Sets a key from text. On failure the sentence has the expected form. */
 enum status config_table_assign(struct pile *pile, void *base, const struct config_key *key,
                                 const char *value, struct fault *fault);

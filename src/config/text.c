@@ -10,7 +10,7 @@ enum { KEY_BYTES_MAX = 1024, PATH_BYTES_MAX = 4000, ADDRESS_BYTES_MAX = 300 };
 static const struct kind {
     const char *expected;
     size_t n_bytes_max;
-    bool is_ascii, has_spaces; /* spaces: inside; of paths and templates also at the ends */
+    bool is_ascii, has_spaces; /* spaces: inside; for paths and templates also at the ends */
     bool has_lines;
 } kinds[CONFIG_TEXTS_N] = {
     [CONFIG_TEXT_WORD] = { "printable ASCII characters without spaces", 1023, true, false },
@@ -26,7 +26,7 @@ static const struct kind {
     [CONFIG_TEXT_TEMPLATE] = { "UTF-8 text", 1 << 20, false, true, true },
 };
 
-/* Breaks a line, or turns around how one is read. */
+/* Returns whether it breaks a line, or reverses the reading direction. */
 static bool is_control(uint32_t c)
 {
     return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x2028 || c == 0x2029 ||
@@ -66,7 +66,8 @@ static enum status check_characters(const struct kind *kind, const char *what, s
     return STATUS_OK;
 }
 
-/* "https://pages.example:8080": what browsers send, without a path. */
+/* Returns whether it is "https://pages.example:8080", the form that browsers send, without a
+ * path. */
 static bool is_origin(struct view text)
 {
     size_t n_scheme = 0;

@@ -17,7 +17,7 @@ enum status yaml_doc_fault(struct fault *fault, const char *name, const yaml_nod
     return fault_at(fault, STATUS_BAD_INPUT, name, node->start_mark, sentence);
 }
 
-/* Aliases are refused: a few lines of them can unfold to gigabytes. */
+/* Refuses aliases, because a few lines of them can unfold to gigabytes. */
 static enum status refuse_aliases(const char *name, const char *text, size_t n_bytes,
                                   struct fault *fault)
 {
@@ -38,7 +38,7 @@ static enum status refuse_aliases(const char *name, const char *text, size_t n_b
     return status;
 }
 
-/* Is this a tab, with nothing but spaces before it in its line? */
+/* Returns whether this is a tab with only spaces before it in its line. */
 static bool is_first_tab(const char *text, size_t n_bytes, yaml_mark_t mark)
 {
     size_t at = 0;
@@ -50,8 +50,8 @@ static bool is_first_tab(const char *text, size_t n_bytes, yaml_mark_t mark)
     return at == end && at < n_bytes && text[at] == '\t';
 }
 
-/* What libyaml says, and where. For bytes that are no UTF-8 it only says how far it was, and of
- * tabs only that no token begins there. */
+/* Makes a fault of libyaml's error and its place. For bytes that are not UTF-8 libyaml only gives
+ * its position, and for tabs only that no token begins there. */
 static enum status fault_of(const yaml_parser_t *parser, const char *name, const char *text,
                             size_t n_bytes, struct fault *fault)
 {
@@ -78,7 +78,7 @@ yaml_node_t *yaml_doc_root(yaml_document_t *document)
     return is_bare ? NULL : root; /* "---" alone */
 }
 
-/* Behind the first document there is none. */
+/* Refuses a second document. */
 static enum status refuse_second(yaml_parser_t *parser, const char *name, const char *text,
                                  size_t n_bytes, struct fault *fault)
 {

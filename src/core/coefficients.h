@@ -1,5 +1,5 @@
-/* The coefficients of a linear performance model: plain data, so that reports can carry them.
- * predict/perf.h says what they mean and computes with them. */
+/* The coefficients of a linear performance model, as plain data, so that reports can carry them.
+ * Their meaning and the arithmetic are in predict/perf.h. */
 #pragma once
 #include "base/base.h"
 
@@ -11,7 +11,7 @@ struct perf {
     float prefill_scale,
         decode_scale; /* online correction: EWMA of measured / predicted, 1 at start */
 };
-/* Could a machine have these? Far more than any has, and little enough that a step of LIMIT_CONTEXT
- * tokens, or of LIMIT_BATCH_ITEMS requests, is reckoned without a wrap. Scales may be 0: nothing is
- * measured. */
+/* Returns whether a machine could have these coefficients. The bounds are far above any machine's.
+ * They are also low enough that a step of LIMIT_CONTEXT tokens, or of LIMIT_BATCH_ITEMS requests,
+ * is computed without overflow. Scales may be 0 when nothing is measured. */
 bool coefficients_are_sane(const struct perf *perf);

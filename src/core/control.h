@@ -1,5 +1,5 @@
-/* The door to the house itself: what is there, load, unload, drain, health. Strings stay at the
- * edges: services go by index. */
+/* The interface to control the cluster: list, load, unload, drain, health. Services go by index,
+ * because strings stay at the edges of the program. */
 #pragma once
 #include "core/report.h"
 #include "base/status.h"
@@ -7,7 +7,7 @@
 enum control_kind { CONTROL_LIST, CONTROL_LOAD, CONTROL_UNLOAD, CONTROL_DRAIN, CONTROL_HEALTH };
 
 struct control_ask {
-    uint64_t id; /* chosen by the asker, comes back in the answer */
+    uint64_t id; /* chosen by the caller, and returned in the answer */
     uint8_t kind;
     uint16_t service;
 };
@@ -22,9 +22,9 @@ struct control_answer {
 
 struct control {
     void *self;
-    bool (*ask)(void *self, const struct control_ask *ask); /* false = too many asks in flight */
+    bool (*ask)(void *self, const struct control_ask *ask); /* false = too many in flight */
     bool (*next)(void *self, struct control_answer *answer);
-    /* Changes since the last call; taken before `next`, whose reports are later. NULL = none told.
-     */
+    /* Returns the next change since the last call. Take changes before `next`, because its reports
+     * are later. NULL = this side reports no changes. */
     bool (*next_change)(void *self, struct service_change *change);
 };

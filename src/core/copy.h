@@ -1,4 +1,4 @@
-/* A list of blocks to copy between two ranges of memory is an array of these. */
+/* One block to copy between two ranges of memory. A list of copies is an array of these. */
 #pragma once
 #include <stdint.h>
 

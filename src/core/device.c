@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Reads a core's number and moves *text behind it; -1 when there is none below n_cores_max. */
+/* Reads a core's number and moves *text behind it. Returns -1 when there is no number below
+ * n_cores_max. */
 static int32_t core_read(const char **text, int n_cores_max)
 {
     const char *p = *text;
@@ -16,8 +17,8 @@ static int32_t core_read(const char **text, int n_cores_max)
     return core < n_cores_max ? (int32_t)core : -1;
 }
 
-/* Marks what "0,2,4-7" names; false when the list is malformed or names a core that is not there.
- */
+/* Marks the cores that "0,2,4-7" names. Returns false when the list is malformed or names a missing
+ * core. */
 static bool cores_read(const char *list, int n_cores_max, bool chosen[DEVICE_CORES_MAX])
 {
     for (;; list++) {

@@ -1,4 +1,5 @@
-/* Devices: a CPU device is a set of cores. Written "cpu:0-1", "cpu:0,2" or "cpu" (all cores). */
+/* Describes devices. A CPU device is a set of cores. It is written as "cpu:0-1", "cpu:0,2" or "cpu"
+ * (all cores). */
 #pragma once
 #include "base/status.h"
 
@@ -9,9 +10,10 @@ struct device_spec {
     enum device_kind kind;
     int32_t n_cores;
     int32_t cores[DEVICE_CORES_MAX]; /* ascending operating system numbers */
-    int64_t memory_bytes;            /* what Shoal may use of it; 0 = decide at start */
+    int64_t memory_bytes;            /* what Shoal may use of its memory; 0 = decide at start */
 };
-/* n_cores_max: cores that the machine has (for "cpu" alone and for checking). */
+/* Parses the text of a device. n_cores_max is the number of cores of the machine, for "cpu" alone
+ * and for checks. */
 enum status device_parse(const char *text, int n_cores_max, struct device_spec *out,
                          struct fault *fault) MUST_USE;
 void device_print(const struct device_spec *device, char *text, size_t n_bytes); /* "cpu:0-1" */

@@ -1,4 +1,4 @@
-/* The table of number formats: sizes of GGUF's blocks, one row per type. */
+/* The table of number formats: one row per type, with the sizes of GGUF's blocks. */
 #include "core/dtype.h"
 
 static const struct dtype_info infos[DTYPE_N] = {

@@ -1,5 +1,5 @@
-/* How numbers are stored: one row per type, blocks of n_block elements in block_bytes bytes (GGUF's
- * names and layouts). */
+/* How numbers are stored: one row per type, in blocks of n_block elements that take block_bytes
+ * bytes (GGUF's names and layouts). */
 #pragma once
 #include "base/base.h"
 
@@ -24,8 +24,8 @@ struct dtype_info {
     const char *name; /* "Q4_K" */
     int32_t n_block;  /* elements of one block along a row */
     int32_t block_bytes;
-    bool is_integer; /* integers with scales: activations are quantized against it */
+    bool is_integer; /* integers with scales, so activations are quantized to match */
 };
 const struct dtype_info *dtype_info(enum dtype dtype);
-/* Bytes of one row of n elements; -1 when n is not a multiple of the block. */
+/* Returns the bytes of one row of n elements; -1 when n is not a multiple of the block. */
 int64_t dtype_row_bytes(enum dtype dtype, int64_t n);

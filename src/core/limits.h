@@ -1,13 +1,13 @@
-/* Every limit of the house, named, in one place. Tables are sized from these and from the options
- * at start. */
+/* Every limit of the program, by name, in one place. Tables are sized from these and from the
+ * options at start. */
 #pragma once
 #include "base/base.h"
 
 enum {
     LIMIT_SERVICES = 1024,     /* services of one cluster */
-    LIMIT_ENGINES = 512,       /* engines of one cluster, where gateway and manager know each */
-    LIMIT_GATEWAYS = 256,      /* that may use one node */
-    LIMIT_MODELS = 64,         /* models of one `serve`: their cards and texts lie in it */
+    LIMIT_ENGINES = 512,       /* engines of one cluster, each known to gateway and manager */
+    LIMIT_GATEWAYS = 256,      /* gateways that may use one node */
+    LIMIT_MODELS = 64,         /* models of one `serve`; it holds their cards and texts */
     LIMIT_DEVICES = 16,        /* engines of one `serve`, a device each */
     LIMIT_LANES = 8,           /* shares of one device group */
     LIMIT_BATCHES = 32,        /* batches of one plan, and in flight at once */
@@ -16,13 +16,14 @@ enum {
     LIMIT_NAME_BYTES = 128,    /* a model's public id, with its zero byte */
     LIMIT_STOP_IDS = 64,       /* stop token ids of a request */
     LIMIT_STOP_TEXTS = 16,     /* stop strings of a request */
-    LIMIT_STOP_BYTES = 1024,   /* of one of them */
+    LIMIT_STOP_BYTES = 1024,   /* bytes of one stop string */
     LIMIT_BIASES = 1024,       /* logit_bias entries of a request */
     LIMIT_TOP_LOGPROBS = 20,
     LIMIT_CHOICES = 128,     /* n of a completion */
     LIMIT_PROMPTS = 128,     /* prompts of one completion call */
     LIMIT_CONTEXT = 1 << 20, /* positions that a model may claim */
-    LIMIT_TPOT_MS = 3600000, /* target per token: times LIMIT_CONTEXT it fits into nanoseconds */
+    LIMIT_TPOT_MS = 3600000, /* target per token, low enough that LIMIT_CONTEXT times it fits into
+                                int64 nanoseconds */
     LIMIT_LAYERS = 512,
     LIMIT_HEADS = 1024,
     LIMIT_HEAD_DIM = 4096,

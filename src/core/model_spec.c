@@ -1,4 +1,4 @@
-/* Checks of a model's numbers and what follows from them: bytes of KV, operations per token.
+/* Checks a model's numbers, and computes what follows from them: bytes of KV, operations per token.
  *
  * A spec that passes model_spec_check keeps every product of two of its sizes inside int64. */
 #include "core/model_spec.h"

@@ -1,4 +1,4 @@
-/* What a model computes, as data: one forward pass with flags serves llama, mistral, qwen2, qwen3,
+/* A model's computation, as data. One forward pass with flags serves llama, mistral, qwen2, qwen3,
  * phi3, gemma, gemma3, OPT, GPT-2 and ChatGLM2. */
 #pragma once
 #include "core/dtype.h"
@@ -27,15 +27,15 @@ struct rope_scaling {
     float high_freq_factor;       /* LLAMA3 */
     int32_t n_positions_original; /* LLAMA3, LONG and YARN */
     float attention_factor;       /* sines and cosines are multiplied by it; 0 stands for 1 */
-    bool is_long; /* LONG: the factors for more positions than the original ones are taken */
-    /* YARN: a frequency that turns more often than beta_fast within the original positions is kept,
-     * one that turns less often than beta_slow is divided, and those between are blended. */
+    bool is_long; /* LONG: use the factors for more positions than the original ones */
+    /* YARN: a frequency with more than beta_fast turns within the original positions is kept. One
+     * with fewer than beta_slow turns is divided, and those between are blended. */
     float beta_fast, beta_slow;
     bool is_untruncated; /* YARN: these two limits are not rounded to whole frequencies */
 };
 
-/* Layers whose KV has one shape. All real models of today need one group; a window drops what lies
- * behind it, so there is none where some layers see everything. */
+/* A group of layers whose KV has one shape. All real models of today need one group. A window drops
+ * the KV behind it, so a model in which some layers see all positions has no window. */
 struct kv_group {
     int32_t n_layers, n_kv_heads, head_dim;
     int32_t window; /* positions that a token sees, itself included; 0 = all */
@@ -52,40 +52,44 @@ struct model_spec {
     bool is_gated;       /* down(act(gate(x)) * up(x)), else down(act(up(x))) */
     bool has_qk_norm;    /* RMS norm of each head's q and k before the rotation */
     bool has_post_norms; /* what attention and feed-forward give is normed before it is added */
-    float score_divisor; /* scores are divided by its square root; 0: the head dimension */
+    float score_divisor; /* scores are divided by its square root; 0 means the head dimension */
     enum position_kind position;
-    int32_t n_rope_dims; /* of each head, the first ones; the rest is left alone */
+    int32_t n_rope_dims; /* the first ones of each head; the others are not rotated */
     float rope_base;
     struct rope_scaling rope_scaling;
-    /* Where layers differ: those that see everything, whatever the window. They rotate by a base
-     * and a scaling of their own, which may equal those of the other layers (qwen2). */
+    /* Marks the layers that see all positions, whatever the window. They rotate with their own base
+     * and scaling, which may equal those of the other layers (qwen2). */
     int32_t n_full_layers;
     bool is_full_layer[LIMIT_LAYERS];
     float rope_base_full;
     struct rope_scaling rope_scaling_full;
     int32_t position_offset; /* added before looking up POSITION_LEARNED (OPT: 2) */
     bool is_tied;            /* the output matrix is the token embedding */
-    float embedding_scale;   /* 1 unless the model says so */
+    float embedding_scale;   /* 1 unless the model sets another */
     int64_t n_parameters;
     int32_t n_kv_groups;
     struct kv_group kv_groups[LIMIT_KV_GROUPS];
 };
 
-/* Positions that a token sees in this layer, itself included; 0 = all. */
+/* Returns how many positions a token sees in this layer, itself included; 0 = all. */
 static inline int32_t model_spec_window(const struct model_spec *spec, int32_t layer)
 {
     return spec->is_full_layer[layer] ? 0 : spec->window;
 }
-/* Every so many layers one sees everything, the last of them; 0: none does. */
+/* Makes each layer whose number (from 1) is a multiple of `every` see all positions; 0: no layer
+ * does. */
 void model_spec_set_full(struct model_spec *spec, int32_t every);
-/* One group of KV for all layers. */
+/* Makes one group of KV for all layers. */
 void model_spec_group(struct model_spec *spec);
 /* Checks that the numbers are in range and agree with each other. */
 enum status model_spec_check(const struct model_spec *spec, struct fault *fault) MUST_USE;
-/* Whether keys and values can be kept in this type: a head is whole blocks of it. */
+/* Checks whether keys and values can be kept in this type: a head must be a whole number of its
+ * blocks. */
 enum status model_spec_check_kv(const struct model_spec *spec, const char *name,
                                 enum dtype kv_dtype, struct fault *fault) MUST_USE;
-/* Bytes of K and V of one token over all layers in this type, which has been checked. */
+/* Returns the bytes of K and V of one token over all layers in this type, which was checked
+ * before. */
 int64_t model_spec_kv_bytes_per_token(const struct model_spec *spec, enum dtype kv_dtype);
-/* Multiplications and additions of one token's matrices (2 per weight), output matrix apart. */
+/* Returns the multiplications and additions of one token's matrices (2 per weight) without the
+ * output matrix. */
 double model_spec_flops_per_token(const struct model_spec *spec);

@@ -1,4 +1,5 @@
-/* The tensors of a model by role, whatever the file called them. Absent ones have data == NULL. */
+/* The tensors of a model by role, independent of their names in the file. Absent ones have data ==
+ * NULL. */
 #pragma once
 #include "core/model_spec.h"
 #include "core/tensor.h"
@@ -6,7 +7,7 @@
 struct layer_weights {
     struct tensor attention_norm, attention_norm_bias;
     struct tensor q, k, v, q_bias, k_bias,
-        v_bias;                   /* rows of one fused matrix where the file fuses them */
+        v_bias;                   /* rows of one fused matrix if the file fuses them */
     struct tensor q_norm, k_norm; /* (head_dim) */
     struct tensor o, o_bias;
     struct tensor ffn_norm, ffn_norm_bias;

@@ -1,4 +1,4 @@
-/* Is a body that came over a wire what it claims to be? */
+/* Checks a body that came over a wire. */
 #include "core/request.h"
 
 static bool ids_are_valid(const int32_t *ids, uint32_t n, int32_t n_vocabulary)

@@ -1,14 +1,15 @@
 /* A request: two records under one id.
  *
- * struct request is all that schedulers, KV and engine ever read: 128 bytes, no pointer. Routers
- * see a part of it (struct route_request).
- * struct request_body is one flat record of variable length (prompt, sampling, stops) that only the
- * edges (api, run) read; it travels as bytes.
+ * Schedulers, KV and engine only ever read struct request: 128 bytes, no pointer. Routers see a
+ * part of it (struct route_request). Only the edges (api, run) read struct request_body. It is one
+ * flat record of variable length (prompt, sampling, stops), and it travels as bytes.
  *
- * There is no prefill and no decode phase: n_computed chases n_tokens (vLLM's catch-up). A request
- * is WAITING --(first batch)--> RUNNING --(commit finds an end)--> ENDED
- *        ^------(preempted)---------|            and RETURNED from either state: it goes home to
- * the gateway. */
+ * Prefill and decode are not phases of a request: n_computed chases n_tokens (vLLM's catch-up).
+ *
+ *   WAITING --(first batch)--> RUNNING --(commit finds an end)--> ENDED
+ *      ^-------(preempted)--------|
+ *
+ * From WAITING and RUNNING a request may also be RETURNED, which sends it back to the gateway. */
 #pragma once
 #include "core/limits.h"
 
@@ -21,36 +22,37 @@ enum request_flag {
     REQUEST_CANCELLED = 8,     /* cancelled while in flight: commit ends it */
 };
 
-/* Its first cache line is all that a step of a running request reads and writes. */
+/* A step of a running request reads and writes only its first cache line. */
 struct request {
     uint64_t id;          /* unique over the cluster: gateway << 48 | counter, see api.c */
     int32_t n_prompt;     /* tokens of the prompt */
     int32_t n_tokens;     /* known tokens: prompt and generated */
-    int32_t n_computed;   /* tokens whose KV the device holds; < n_tokens until it ends */
+    int32_t n_computed;   /* tokens whose KV the device holds; < n_tokens until the request ends */
     int32_t n_tokens_max; /* it ends when n_tokens reaches this */
     int32_t n_predicted;  /* predicted generated tokens, 0 = unknown */
-    int32_t n_lease;      /* tokens until it goes home; 0 = never */
+    int32_t n_lease;      /* tokens until it returns to the gateway; 0 = never */
     int32_t n_host;       /* computed tokens whose KV lies in host memory */
     int32_t n_cached;     /* prompt tokens that a prefix hit gave (for usage) */
     int64_t served_ns;    /* last batch that it was part of, anywhere; arrived_ns before any */
-    uint32_t batch;       /* batch in flight, 0 = none: only then may its blocks move */
+    uint32_t batch;       /* batch in flight; its blocks may move only when it is 0, none */
     uint32_t flags;
     uint16_t service;
     int16_t priority; /* lower runs first (vLLM's polarity); 0 is usual */
     uint8_t state, kind;
     uint16_t n_cohort;
 
-    int64_t arrived_ns;   /* at the gateway's door */
+    int64_t arrived_ns;   /* when the gateway accepted it */
     int64_t deadline_ns;  /* TIME_NEVER when none */
     int64_t first_ns;     /* first token, 0 before */
     uint32_t body;        /* the engine's handle of the body; 0 in the simulator */
-    uint32_t next_unsaid; /* slots: the engine's next that has something to say */
-    uint64_t tenant;      /* hash of its name, the same at each gateway; 0: it has none. It and
-                             variant (adapter) salt the prefix hash */
-    uint32_t cohort;      /* a batch composed by the router, 0 = free */
-    uint32_t epoch;       /* how often it was submitted: tells late events of an earlier life */
+    uint32_t next_unsaid; /* slots: the engine's next request that has news */
+    uint64_t tenant; /* hash of the tenant's name, the same at each gateway; 0: no tenant. It and
+                        variant (adapter) salt the prefix hash */
+    uint32_t cohort; /* a batch composed by the router, 0 = free */
+    uint32_t epoch;  /* how often it was submitted, so that late events of an earlier submission are
+                        recognised */
     uint16_t variant;
-    uint16_t n_preempted; /* at most UINT16_MAX is said */
+    uint16_t n_preempted; /* at most UINT16_MAX is counted */
     uint32_t next, prev;  /* slots: the engine's order of arrival inside a service */
     uint32_t queue_us;    /* from arrival to its first batch; 0 before */
 };
@@ -71,13 +73,13 @@ struct logit_bias {
     int32_t id;
     float bias;
 };
-/* Flat: the struct, int32_t tokens[n_tokens], int32_t stop_ids[n_stop_ids], struct logit_bias
- * biases[n_biases]. */
+/* The record is flat: the struct, int32_t tokens[n_tokens], int32_t stop_ids[n_stop_ids], struct
+ * logit_bias biases[n_biases]. */
 struct request_body {
-    uint32_t n_bytes; /* of all of it */
+    uint32_t n_bytes; /* of the whole record */
     uint32_t n_tokens, n_stop_ids,
-        n_biases;  /* n_tokens: prompt, and what was generated in an earlier life */
-    uint64_t seed; /* drawn at the door when the client gave none: the draw at position p is
+        n_biases;  /* n_tokens: prompt, and what earlier submissions generated */
+    uint64_t seed; /* drawn by the API when the client gave none; the draw at position p is
                       rng_at(seed, 0, p) */
     struct sampling sampling;
 };
@@ -98,6 +100,6 @@ static inline struct logit_bias *request_body_biases(const struct request_body *
 {
     return (struct logit_bias *)(void *)(request_body_stop_ids(body) + body->n_stop_ids);
 }
-/* Is this record of n_bytes consistent, within limits and with tokens inside the vocabulary? For
- * what came over a wire. */
+/* Returns whether this record of n_bytes is consistent, within limits and with tokens inside the
+ * vocabulary. Records that came over a wire need this check. */
 bool request_body_is_valid(const struct request_body *body, size_t n_bytes, int32_t n_vocabulary);

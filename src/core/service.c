@@ -1,5 +1,5 @@
-/* Names of why a request came back and of what a service is doing, as metrics, logs and `ps` say
- * them. */
+/* Names the reasons of a request's return and the statuses of a service, for metrics, logs and
+ * `ps`. */
 #include "core/service.h"
 #include "core/report.h"
 

@@ -1,4 +1,4 @@
-/* A service: a model, its traffic class and its targets, as the operator configured it. */
+/* A service: a model with its traffic class and its targets, as the operator configured it. */
 #pragma once
 #include "base/set.h"
 #include "core/limits.h"
@@ -11,7 +11,8 @@ struct service_slo {
 };
 struct service_spec {
     char name[LIMIT_NAME_BYTES];
-    uint16_t life;         /* how often its number was another service's before */
+    uint64_t identity; /* hash of the model file and the settings that its tokens depend on */
+    uint16_t life;     /* tells it from one of the same name and identity that was here before */
     int32_t n_context_max; /* tokens of prompt and answer; 0 = the model's own */
     int32_t priority;      /* default of its requests */
     struct service_slo slo;
@@ -19,13 +20,13 @@ struct service_spec {
     int64_t keep_alive_ns; /* idle time before it may be unloaded by itself; negative = pinned */
     bool is_loaded_at_start;
     int32_t n_held_max;  /* requests held while it loads */
-    int64_t hold_ns_max; /* how long */
-    struct set engines;  /* that may serve it; none: all */
-    /* What a placement gave it of this engine; 0 = it says nothing. */
+    int64_t hold_ns_max; /* how long they are held */
+    struct set engines;  /* engines that may serve it; none = all */
+    /* Its share of this engine in a placement; 0 = the placement sets none. */
     int32_t share_percent;  /* of the device, for its decodes: policies that use shares */
     int64_t kv_quota_bytes; /* of the pool, where schedulers with quotas begin; relative */
 };
-/* Is it one of these engines that may serve a service? */
+/* Returns whether this engine may serve the service. */
 static inline bool service_spec_allows(const struct set *engines, int engine)
 {
     return set_is_empty(engines) || set_has(engines, engine);

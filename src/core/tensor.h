@@ -1,4 +1,4 @@
-/* A matrix of weights where it lies: in a mapped file, never owned. */
+/* A matrix of weights in place: it lies in a mapped file and is never owned. */
 #pragma once
 #include "core/dtype.h"
 
@@ -8,6 +8,6 @@ struct tensor {
     int32_t n_rows;     /* outputs (1 for a vector) */
     int32_t n_columns;  /* inputs, the direction that blocks run along */
     int64_t row_bytes;  /* from one row to the next */
-    bool is_transposed; /* stored as (n_columns, n_rows): GPT-2's Conv1D; F32, F16, BF16 only;
-                           row_bytes then is one stored row */
+    bool is_transposed; /* stored as (n_columns, n_rows): GPT-2's Conv1D; F32, F16, BF16 only; then
+                           row_bytes is one stored row */
 };

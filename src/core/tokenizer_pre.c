@@ -1,9 +1,9 @@
 /* Split patterns by name.
  *
- * Each is the pattern of the models' own tokenizer.json; a model that comes with one brings it
- * along, this table is for GGUF files, which only name it. The names are those of llama.cpp, as far
- * as they belong to architectures that can be loaded. Letters beyond ASCII are written as escapes.
- */
+ * Each is the pattern of the models' own tokenizer.json. A model with such a file uses that file's
+ * pattern; this table is for GGUF files, which only name it. The names are those of llama.cpp, as
+ * far as they belong to architectures that can be loaded. Letters beyond ASCII are written as
+ * escapes. */
 #include "core/tokenizer_pre.h"
 #include <string.h>
 
@@ -51,7 +51,7 @@
     "[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 #define BLOOM " ?[^(\\s|.,!?\\x{2026}\\x{3002}\\x{FF0C}\\x{3001}\\x{964}\\x{6D4}\\x{60C})]+"
 
-/* One row per tokenizer; its other names follow after spaces. */
+/* Each row is one tokenizer; its other names follow after spaces. */
 static const struct tokenizer_pre rows[] = {
     { .names = "gpt-2 phi-2 trillion mellum a.x-4.0 opt", .stages = { GPT2 } },
     { .names = "llama-bpe llama3 llama-v3 falcon3 pixtral midm-2.0",

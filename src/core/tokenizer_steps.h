@@ -1,11 +1,12 @@
-/* What a tokenizer does around its vocabulary, as data: the weights room reads it from a model's
- * files, the text room runs it.
+/* The steps of a tokenizer around its vocabulary, as data. The weights room reads them from a
+ * model's files, and the text room runs them.
  *
  *   text -> added tokens -> normalizers -> added tokens (normalized) -> splitters -> model -> ids
  *   ids -> the tokens' texts -> decoders -> text
  *
- * Steps, their order and their names are those of Hugging Face's tokenizers library; its 0.23
- * decides what each one means. Texts are the maker's: whoever opens a tokenizer copies them. */
+ * Steps, their order and their names are those of Hugging Face's tokenizers library; its version
+ * 0.23 defines each one's meaning. The code that fills these structs owns the texts, so opening a
+ * tokenizer copies them. */
 #pragma once
 #include "base/str.h"
 
@@ -20,15 +21,15 @@ enum step_kind {
     STEP_LOWERCASE,
     STEP_STRIP_SPACES, /* strips_left, strips_right */
     STEP_STRIP_ACCENTS,
-    STEP_REPLACE,  /* pattern, content; a decoder too */
+    STEP_REPLACE,  /* pattern, content; also a decoder */
     STEP_PREPEND,  /* content */
     STEP_BERT,     /* cleans_text, spaces_chinese, strips_accents, lowercases */
     STEP_CHARSMAP, /* content: SentencePiece's precompiled character map, decoded from base64 */
     STEP_NMT,
     /* splitters (pre-tokenizers) */
     STEP_SPLIT,       /* pattern, behavior, is_inverted */
-    STEP_BYTE_LEVEL,  /* adds_space, uses_regex; a normalizer and a decoder too */
-    STEP_METASPACE,   /* content: the replacement, scheme, splits; a decoder too */
+    STEP_BYTE_LEVEL,  /* adds_space, uses_regex; also a normalizer and a decoder */
+    STEP_METASPACE,   /* content: the replacement, scheme, splits; also a decoder */
     STEP_DIGITS,      /* behavior */
     STEP_PUNCTUATION, /* behavior */
     STEP_WHITESPACE,
@@ -69,8 +70,8 @@ enum added_flag {
     ADDED_NORMALIZED = 2, /* found in normalized text, by its normalized form */
     ADDED_STRIPS_LEFT = 4,
     ADDED_STRIPS_RIGHT = 8,    /* it swallows the white space on that side */
-    ADDED_SINGLE_WORD = 16,    /* not inside a word */
-    ADDED_WAS_NORMALIZED = 32, /* it reads as its normalized form, whatever it is found by now */
+    ADDED_SINGLE_WORD = 16,    /* not found inside a word */
+    ADDED_WAS_NORMALIZED = 32, /* it reads as its normalized form, wherever it is found now */
     ADDED_NAMED = 64, /* the settings name it as bos, eos, ... or an additional special token */
 };
 struct tokenizer_added {
@@ -84,16 +85,16 @@ struct tokenizer_steps {
     bool has_decoder; /* without one tokens are joined by spaces */
     int32_t n_added;
     const struct tokenizer_added *added;
-    /* Ids put before and behind every text, where special ones are asked for. */
+    /* Ids that are put before and behind every text when special ones are requested. */
     int32_t n_before, n_behind;
     const int32_t *before, *behind;
-    /* The model: its own tokens (added ones may be none of them), and how it takes words apart. */
+    /* The model: which tokens are its own (added ones may not be), and how it takes words apart. */
     const uint8_t *is_model; /* (n_tokens) */
     int32_t n_merges;
     const int32_t (*merges)[3]; /* BPE: ids of left, right and what they form, the best first */
     bool falls_back_to_bytes, fuses_unknown;
     bool ignores_merges;                  /* whole words that are tokens need no merges */
-    struct view word_prefix, word_suffix; /* of pieces inside a word, of those that end one */
+    struct view word_prefix, word_suffix; /* of pieces inside a word, and of pieces that end one */
     int32_t word_letters_max;             /* WordPiece: longer words are unknown */
     const double *scores;                 /* Unigram: (n_tokens) */
 };

@@ -1,4 +1,4 @@
-/* What the kernels for wide panels fetch while they compute. */
+/* Prefetching by the kernels for wide panels while they compute. */
 #pragma once
 #include "cpu/kernels.h"
 
@@ -6,7 +6,7 @@
 
 #define CPU_AHEAD_INLINE static inline __attribute__((always_inline))
 
-/* At once: where the sums of R rows and P panels will go. */
+/* Fetches at once the place where the sums of R rows and P panels will go. */
 CPU_AHEAD_INLINE void cpu_fetch_target(const struct cpu_tile *tile, int32_t row, int32_t panel,
                                        const int R, const int P)
 {
@@ -17,8 +17,8 @@ CPU_AHEAD_INLINE void cpu_fetch_target(const struct cpu_tile *tile, int32_t row,
     }
 }
 
-/* Lines that R rows and P panels of a wide tile fetch, so many a block: their part of the panels
- * ahead, from *ahead on; and at once where their sums will go. */
+/* Returns how many lines R rows and P panels of a wide tile fetch for each block: their part of the
+ * panels ahead, from *ahead on. It also fetches at once the place where their sums will go. */
 CPU_AHEAD_INLINE int32_t cpu_fetch_ahead(const struct cpu_tile *tile, int32_t row, int32_t panel,
                                          const int R, const int P, const char **ahead)
 {

@@ -1,15 +1,15 @@
 /* Matrix multiplication of halves for AMX: products of pairs of bfloat16, summed as floats.
  *
- * A tile instruction makes 16 rows against a panel's 16 outputs and 32 columns in 16 cycles, a
+ * A tile instruction multiplies 16 rows with a panel's 16 outputs and 32 columns in 16 cycles, a
  * sixteenth of what fused multiply-add needs. A float is two bfloat16, high and low, of 16 bits
- * together; an F16 weight is two exactly, a BF16 weight one. So a block of 32 columns is two or
- * three products (that of both lows is left out), always in this order: low x with high w, high x
- * with high w, high x with low w. compute.h says what one product is, bit for bit; a row's sums are
- * those of its own tile row, whatever stands in the others.
+ * together. An F16 weight is exactly two, a BF16 weight one. So a block of 32 columns takes two or
+ * three products (the product of both lows is left out), always in this order: low x with high w,
+ * high x with high w, high x with low w. compute.h defines each product, bit for bit. A row's sums
+ * are those of its own tile row, whatever is in the others.
  *
- * Few rows take packed panels a block at a time through a buffer, as memory brings them. Many rows
- * meet panels that were made tiles once. One row does without tiles: the same sums by fused
- * multiply-add are made as fast as memory brings weights, pairs for tiles are not. */
+ * Few rows take packed panels a block at a time through a buffer, at the speed of memory. Many rows
+ * use panels that were converted to tiles once. One row does without tiles, because the same sums
+ * by fused multiply-add keep up with memory, and making pairs for tiles does not. */
 #include "cpu/amx_tiles.h"
 #include "cpu/avx512.h"
 
@@ -24,7 +24,7 @@ enum {
         CPU_TILE_PANELS * CPU_PANEL * (int)sizeof(float), /* from a row's sums to the next */
 };
 
-/* Tiles 0 to 3 hold sums, 4 and 5 rows, 6 and 7 weights. */
+/* Tiles 0 to 3 hold sums, 4 and 5 hold rows, 6 and 7 hold weights. */
 static void configure(int n_rows)
 {
     struct cpu_tiles_shape shape = { .palette = 1, .n_rows = { [6] = 16, [7] = 16 } };
@@ -37,7 +37,7 @@ static void configure(int n_rows)
 
 /* ---- Rows. ---- */
 
-/* 32 floats: those of a place in a group's tiles. */
+/* Splits 32 floats: one row's part of a group's tiles. */
 INLINE void split_block(__m512 first, __m512 second, unsigned char *to)
 {
     __m512i high = (__m512i)_mm512_cvtne2ps_pbh(second, first);
@@ -63,7 +63,7 @@ static void split(const float *x, int32_t n, int32_t place, unsigned char *group
 
 /* ---- Panels. ---- */
 
-/* A panel's columns k and k + 1 as pairs of bfloat16: what floats have in their upper 16 bits. */
+/* Makes pairs of bfloat16 of a panel's columns k and k + 1: the upper 16 bits of the floats. */
 INLINE __m512i pairs(__m512i even, __m512i odd)
 {
     const __m512i evens =
@@ -100,7 +100,8 @@ INLINE void pair_bf16(__m512i columns, unsigned char *to)
     _mm512_storeu_si512(to, _mm512_permutexvar_epi16(order, columns));
 }
 
-/* Columns k and k + 1 of a panel: a row of its tiles, of pairs. A last column alone meets 0. */
+/* Makes a row of a panel's tiles, of pairs, from columns k and k + 1. A last single column is
+ * paired with 0. */
 INLINE void make_pair(enum dtype dtype, const unsigned char *columns, bool has_odd,
                       unsigned char *to)
 {
@@ -119,7 +120,7 @@ INLINE size_t tiles_bytes(enum dtype dtype)
     return dtype == DTYPE_F16 ? 2 * TILE_BYTES : TILE_BYTES;
 }
 
-/* The tiles of a block of n columns; what it lacks of 32 is 0. */
+/* Makes the tiles of a block of n columns. Missing columns up to 32 are 0. */
 INLINE void make_tiles(enum dtype dtype, const unsigned char *columns, int32_t n, unsigned char *to)
 {
     if (n >= BLOCK) {
@@ -156,7 +157,7 @@ struct block { /* of one or two groups of rows, and of two panels */
     const unsigned char *x[2], *w[2];
 };
 
-/* One group against one panel or two, whose sums are tiles s0 and s1. */
+/* Multiplies one group with one or two panels. Their sums are tiles s0 and s1. */
 #define GROUP_PRODUCTS(s0, s1)                                                                     \
     do {                                                                                           \
         LOAD_TILE(6, b->w[0], 64);                                                                 \
@@ -180,7 +181,8 @@ struct block { /* of one or two groups of rows, and of two panels */
         }                                                                                          \
     } while (0)
 
-/* Panels `pair` and pair + 1 of four, whose sums are tiles of the same numbers. */
+/* Multiplies with panels `pair` and pair + 1 of four. Their sums are the tiles of the same
+ * numbers. */
 INLINE void group_products(const struct block *b, bool has_low, int pair, const int P)
 {
     if (pair == 0)
@@ -189,7 +191,8 @@ INLINE void group_products(const struct block *b, bool has_low, int pair, const 
         GROUP_PRODUCTS(2, 3);
 }
 
-/* Two groups against one panel or two: sums are tiles 0 and 1, and 2 and 3 of the second group. */
+/* Multiplies two groups with one or two panels. Sums are tiles 0 and 1, and 2 and 3 for the second
+ * group. */
 INLINE void groups_products(const struct block *b, bool has_low, const int P)
 {
     LOAD_TILE(6, b->w[0], 64);
@@ -242,7 +245,7 @@ INLINE void groups_products(const struct block *b, bool has_low, const int P)
 #define LOAD(sum)  LOAD_TILE(sum, from, stride)
 #define STORE(sum) _tile_stored(sum, to, stride)
 
-/* A tile of sums begins, or goes on with n_rows rows of out. */
+/* Begins a tile of sums, or continues it from n_rows rows of out. */
 INLINE void start(const int sum, bool is_continued, const float *out, int32_t n_rows,
                   int32_t height)
 {
@@ -270,8 +273,8 @@ INLINE void stop(const int sum, float *out, int32_t n_rows, int32_t height)
         memcpy(out + r * (CPU_TILE_PANELS * CPU_PANEL), rows + r * CPU_PANEL, 64);
 }
 
-/* G groups of rows from `row` on against P panels: a single group has tiles of as many rows as it
- * has, of two the second may have fewer than its tiles. */
+/* Multiplies G groups of rows from `row` on with P panels. A single group has tiles with as many
+ * rows as it has. With two groups, the second may have fewer rows than its tiles. */
 INLINE void multiply(const struct cpu_tile *tile, int32_t row, int32_t panel, enum dtype dtype,
                      bool is_wide, const int G, const int P)
 {
@@ -310,7 +313,7 @@ INLINE void multiply(const struct cpu_tile *tile, int32_t row, int32_t panel, en
 
 /* ---- One row. ---- */
 
-/* A row's block as floats: of each part the even columns, then the odd ones. */
+/* A row's block as floats: for each part the even columns, then the odd ones. */
 struct floats {
     float high[2][BLOCK / 2], low[2][BLOCK / 2];
 };
@@ -322,15 +325,15 @@ INLINE void unpair(const unsigned char *from, float to[2][BLOCK / 2])
     _mm512_storeu_ps(to[1], high_part(both));
 }
 
-/* A block of a row and two panels, and where what they fetch lies behind them. */
+/* A block of a row and two panels, and the places behind them from which they prefetch. */
 struct row_block {
     const struct floats *x;
     const unsigned char *w[2];
     size_t far, near;
 };
 
-/* What a tile's products of a block add to P panels' sums. Two panels are twelve chains of sums;
- * the six of one do not keep the units busy. */
+/* Adds a tile's products of a block to P panels' sums. Two panels are twelve chains of sums; the
+ * six of one panel do not keep the units busy. */
 INLINE void row_products(const struct row_block *b, enum dtype dtype, bool is_first, float *out,
                          const int P)
 {
@@ -364,7 +367,7 @@ INLINE void row_products(const struct row_block *b, enum dtype dtype, bool is_fi
     }
 }
 
-/* P panels with the row's block at column k. */
+/* Multiplies P panels with the row's block at column k. */
 INLINE void multiply_block(const struct cpu_tile *tile, struct row_block *b, enum dtype dtype,
                            int32_t k, int32_t panel, const int P)
 {
@@ -380,7 +383,7 @@ INLINE void multiply_block(const struct cpu_tile *tile, struct row_block *b, enu
     row_products(b, dtype, k == 0 && !tile->is_continued, tile->out + panel * CPU_PANEL, P);
 }
 
-/* All panels go on together, so what comes behind their ends is that of the next tile. */
+/* All panels advance together, so the data behind their ends belongs to the next tile. */
 INLINE void multiply_row(const struct cpu_tile *tile, enum dtype dtype)
 {
     const size_t skip = (size_t)(tile->n_panels - 1) * tile->panel_bytes;
@@ -410,8 +413,8 @@ static void row_bf16(const struct cpu_tile *tile)
     multiply_row(tile, DTYPE_BF16);
 }
 
-/* Without small floats, as tile instructions are; not inlined, so that no arithmetic goes before or
- * behind. */
+/* Runs row without subnormal floats, as tile instructions do. It is not inlined, so that no
+ * arithmetic is moved across it. */
 static __attribute__((noinline)) void without_small(void (*row)(const struct cpu_tile *),
                                                     const struct cpu_tile *tile)
 {
@@ -440,7 +443,7 @@ INLINE void multiply_all(const struct cpu_tile *tile, enum dtype dtype, bool is_
         for (; panel < tile->n_panels; panel++)
             multiply(tile, row, panel, dtype, is_wide, 2, 1);
     }
-    _tile_release(); /* a thread that holds tiles is dear to switch */
+    _tile_release(); /* switching a thread that holds tiles is slow */
 }
 
 static void packed_f16(const struct cpu_tile *tile)

@@ -1,11 +1,12 @@
 /* Matrix multiplication of integers for AMX: a tile is 16 rows against a panel's 16 outputs.
  *
- * One tdpbssd makes the products of a block of 32 columns, exactly, in 16 cycles. What turns its
- * sums into floats decides: convert, multiply two scales and add, for each row, and while tile
- * instructions are under way a core does such work in one port, not two, so 48 cycles a tile, under
- * which all else must hide. Packed panels are widened a chunk at a time, into the first-level
- * cache, where it meets all rows; floats stay in registers for a chunk's columns; blocks pass in
- * three stages, each behind the one before: multiplied, stored, added. */
+ * One tdpbssd computes the products of a block of 32 columns, exactly, in 16 cycles. The limit is
+ * the work that turns its sums into floats: convert, multiply two scales and add, for each row.
+ * While tile instructions are in flight a core does such work in one port, not two. So a tile takes
+ * 48 cycles, and all other work must fit beside them. Packed panels are widened a chunk at a time
+ * into the first-level cache, where all rows use the chunk. Floats stay in registers for a chunk's
+ * columns. Blocks pass through three stages, each behind the one before: multiplied, stored,
+ * added. */
 #include "cpu/amx_tiles.h"
 #include "cpu/avx512_panels.h"
 
@@ -14,7 +15,7 @@ enum {
     STAGES = 3,
     CHUNK_BLOCKS = 16, /* with those of 32 rows they stay in the first-level cache */
     WIDE_BYTES = 640,  /* of a block at most */
-    TARGETS = 2,       /* lines a block, so that half a chunk has time for all rows */
+    TARGETS = 2,       /* lines for each block, so that half a chunk has time for all rows */
 };
 
 struct group { /* a block of 16 rows */
@@ -22,7 +23,7 @@ struct group { /* a block of 16 rows */
     float scale[R_MAX], sum[R_MAX];
 };
 
-/* Tiles 0 and 1 hold sums, 2 and 3 rows, 4 and 5 weights. */
+/* Tiles 0 and 1 hold sums, 2 and 3 hold rows, 4 and 5 hold weights. */
 static void configure(void)
 {
     const struct cpu_tiles_shape shape = { .palette = 1,
@@ -48,7 +49,7 @@ static void group(const struct cpu_block *row, int32_t n_blocks, int32_t place,
     }
 }
 
-/* What a block's sums add to those so far. */
+/* Adds a block's scaled sums to the sums so far. */
 INLINE void add_scaled(bool has_minimum, const unsigned char *wide, const struct group *x,
                        const int32_t *sums, const int R, __m512 acc[R_MAX])
 {
@@ -62,7 +63,7 @@ INLINE void add_scaled(bool has_minimum, const unsigned char *wide, const struct
     }
 }
 
-/* What the tile of sums held goes out; then it is that of the next block, unless none is left. */
+/* Stores the sums of the tile, which then takes those of the next block, unless none is left. */
 #define STAGE(is_left, tile_sums, tile_x, tile_w, x, w, out)                                       \
     do {                                                                                           \
         _tile_stored(tile_sums, out, 64);                                                          \
@@ -87,7 +88,7 @@ INLINE void stop(float *out, size_t stride, const int R, const __m512 acc[R_MAX]
         _mm512_storeu_ps(out + (size_t)r * stride, acc[r]);
 }
 
-/* A chunk of a panel, widened, against groups of rows. */
+/* A chunk of a panel, widened, for groups of rows. */
 struct chunk {
     const unsigned char *wide;
     const struct group *x; /* (n_groups, stride) */
@@ -97,12 +98,12 @@ struct chunk {
     size_t to_stride;
     int32_t n_blocks, n_groups;
     bool is_continued;
-    /* Packed chunks that are fetched meanwhile, n_lines a block: the one that is widened next, and
-     * the next of this panel, which lies in memory still. */
+    /* Packed chunks that are prefetched meanwhile, n_lines a block: the one that is widened next,
+     * and the next of this panel, which is still in memory. */
     const unsigned char *near, *far;
     size_t n_fetched, n_bytes;
     int32_t n_lines;
-    /* Where the sums will go, a line a row. */
+    /* The place where the sums will go, a line a row. */
     const float *target, *target_end;
     size_t target_stride;
 };
@@ -134,7 +135,7 @@ INLINE void fetch_lines(struct chunk *c)
         _mm_prefetch((const char *)c->target, _MM_HINT_T0);
 }
 
-/* The first R rows of each group, without a pause between two. */
+/* Multiplies the first R rows of each group, without a pause between two groups. */
 INLINE void chunk_rows(struct chunk *c, bool has_minimum, const int R)
 {
     const size_t head = has_minimum ? 128 : 64, block_bytes = head + 512;
@@ -176,7 +177,8 @@ INLINE void chunk_rows(struct chunk *c, bool has_minimum, const int R)
 ROWS(rows_plain, false)
 ROWS(rows_minimum, true)
 
-/* Packed columns from k on of a panel; behind the last those that come next, NULL: not known. */
+/* Returns a panel's packed columns from k on. Behind the last come those that are next; NULL:
+ * unknown. */
 INLINE const unsigned char *columns_at(const struct cpu_tile *tile, struct cpu_form form,
                                        int32_t panel, int32_t k)
 {
@@ -186,7 +188,7 @@ INLINE const unsigned char *columns_at(const struct cpu_tile *tile, struct cpu_f
     return tile->ahead == NULL ? NULL : tile->ahead + (size_t)panel * tile->ahead_stride;
 }
 
-/* Columns from k on of a panel against all rows. */
+/* Multiplies a panel's columns from k on with all rows. */
 INLINE void multiply_chunk(const struct cpu_tile *tile, struct cpu_form form, int32_t panel,
                            int32_t k)
 {
@@ -239,7 +241,7 @@ INLINE void matmul_many(const struct cpu_tile *tile, struct cpu_form form)
     for (int32_t k = 0; k < tile->n_columns; k += 32 * CHUNK_BLOCKS)
         for (int32_t panel = 0; panel < tile->n_panels; panel++)
             multiply_chunk(tile, form, panel, k);
-    _tile_release(); /* a thread that holds tiles is dear to switch */
+    _tile_release(); /* switching a thread that holds tiles is slow */
 }
 
 #define MATMUL(type, form)                                                                         \
@@ -255,8 +257,8 @@ MATMUL(q5_1, CPU_FORM_Q5_1)
 MATMUL(q4_k, CPU_FORM_Q4_K)
 MATMUL(q5_k, CPU_FORM_Q5_K)
 
-/* Many rows of integers. Fewer are AVX-512's, and so are types with two scales a block: they would
- * have twice the floats. */
+/* For many rows of integers. Fewer rows use AVX-512's kernels, and so do types with two scales a
+ * block, because they would have twice the floats. */
 const struct cpu_kernels cpu_amx_matmul = {
     .name = "cpu-amx",
     .matmul_many = {

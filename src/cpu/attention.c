@@ -1,16 +1,16 @@
 /* Attention over the paged cache, in place: tiles of up to 16 queries share each read of keys and
- * values. Merged blocks and head-wise units (MuxServe's layout) differ in where a run of rows lies
- * (find_blocks), and in nothing else.
+ * values. Merged blocks and head-wise units (MuxServe's layout) differ only in the places of runs
+ * of rows (find_blocks).
  *
- * A tile is a few rows of one sequence times the query heads of one KV head; a single row takes a
- * few KV heads, whose rows lie side by side in a block. It walks pieces at absolute multiples of
- * 256 positions; each piece is computed from scratch and merged upwards, so that a row's result
- * does not depend on the tile it is in. What a row may not see is left out, not multiplied by 0: it
- * may be NaN.
+ * A tile is a few rows of one sequence times the query heads of one KV head. A single row takes a
+ * few KV heads, since their rows are side by side in a block. A tile walks pieces at absolute
+ * multiples of 256 positions. Each piece is computed from scratch and merged upwards, so that a
+ * row's result does not depend on its tile. Positions that a row may not see are left out, not
+ * multiplied by 0, because they may be NaN.
  *
- * Where there are few tiles (short batches) the members share a tile: each takes a chunk of its
- * pieces, and merges them when all pieces before are merged. Chunks are taken upwards, so whoever
- * has to wait waits for a member that is at work. */
+ * When there are few tiles (short batches) the members share a tile. Each takes a chunk of its
+ * pieces, and merges them once all pieces before are merged. Chunks are taken upwards, so a member
+ * that has to wait waits for one that is running. */
 #include "cpu/pass.h"
 
 #include <sched.h>
@@ -18,17 +18,17 @@
 
 enum {
     TILES_PER_MEMBER = 4,               /* below that a tile is shared */
-    CHUNKS_PER_MEMBER = 8,              /* wished for then */
+    CHUNKS_PER_MEMBER = 8,              /* the aim in that case */
     CHUNK_PIECES_MAX = 4,               /* computed before they are merged */
     KV_HEADS_MAX = 4,                   /* of a tile with a single row: longer runs of memory */
     AHEAD = 4,                          /* runs: what is read that much later is fetched */
-    BLOCKS_MAX = CPU_PIECE + 1 + AHEAD, /* that hold a piece, and some behind it */
-    TURN_SPINS = 1 << 14,               /* looks before the core is offered to others */
+    BLOCKS_MAX = CPU_PIECE + 1 + AHEAD, /* blocks that hold a piece, and some behind it */
+    TURN_SPINS = 1 << 14,               /* reads before the core is yielded */
 };
 
-/* What a tile has merged so far. */
+/* The merged result of a tile so far. */
 struct cpu_merged {
-    _Atomic uint32_t turn; /* shared tiles: whose turn it is, see turn_of */
+    _Atomic uint32_t turn; /* shared tiles: the chunk that may merge now, see turn_of */
     float max[CPU_QUERIES], sum[CPU_QUERIES];
     bool has_started[CPU_QUERIES]; /* per row */
     _Alignas(64) float out[];      /* (CPU_QUERIES, stride) */
@@ -38,16 +38,16 @@ struct tile {
     const struct compute_sequence *sequence;
     int32_t kv_head, n_kv;       /* the first KV head, and how many */
     int32_t first_head, n_heads; /* query heads of the first KV head, and how many of each */
-    int32_t first_row, n_rows;   /* of the sequence's rows */
+    int32_t first_row, n_rows;   /* within the sequence's rows */
 };
 
 struct piece {    /* computed, not yet merged */
-    int32_t a, b; /* rows that see something of it, none: b < a */
+    int32_t a, b; /* rows that see some of it; none: b < a */
     float max[CPU_QUERIES], sum[CPU_QUERIES];
     float *out; /* (CPU_QUERIES, stride) */
 };
 
-struct run_soon { /* that will be read soon: n rows, 0: nothing */
+struct run_soon { /* will be read soon: n rows, 0: none */
     const unsigned char *rows;
     int32_t n;
 };
@@ -59,17 +59,17 @@ struct work { /* on one tile */
     int32_t stride;                                /* floats per query */
     int32_t first[CPU_QUERIES], last[CPU_QUERIES]; /* per row: positions that it sees */
     struct piece pieces[CHUNK_PIECES_MAX];
-    struct cpu_merged *own, *merged; /* own: of this member, for tiles that are not shared */
+    struct cpu_merged *own, *merged; /* own is this member's, for tiles that are not shared */
     float *queries, *probabilities, *scratch;
-    /* Where the keys of each KV head lie, for the blocks from first_block on that hold the piece
-     * and what comes soon after it; the values lie so much behind them. */
+    /* The keys of each KV head, for the blocks from first_block on that hold the piece and the
+     * positions soon after it. The values are values_behind bytes behind them. */
     const unsigned char *blocks[KV_HEADS_MAX][BLOCKS_MAX];
     size_t values_behind, row_bytes, row_bytes_all; /* all: with its scales */
     int32_t first_block, n_blocks, n_table;         /* of the piece, and of the table */
-    struct run_soon next[AHEAD];                    /* the first runs of the item after this one */
+    struct run_soon next[AHEAD];                    /* the first runs of the next item */
 };
 
-/* The number of a query: KV head by KV head, then row by row. */
+/* Returns the number of a query: KV head by KV head, then row by row. */
 static inline int32_t query_of(const struct tile *tile, int32_t kv, int32_t r, int32_t head)
 {
     return (kv * tile->n_rows + r) * tile->n_heads + head;
@@ -112,7 +112,7 @@ void cpu_attention_reset(const struct cpu_pass *p)
 
 enum part { KEYS, VALUES };
 
-/* The table of blocks for the piece at base. */
+/* Fills the table of blocks for the piece at base. */
 static void find_blocks(struct work *w, int32_t base)
 {
     const struct compute_kv *kv = &w->p->pass->kv;
@@ -131,7 +131,7 @@ static void find_blocks(struct work *w, int32_t base)
                                      : w->blocks[0][k] + (size_t)head * head_bytes;
 }
 
-/* Block k of the table, for KV head `head`: as far as the tile sees it. */
+/* Returns block k of the table for KV head `head`, as far as the tile sees it. */
 static struct run_soon soon_of(const struct work *w, enum part part, int32_t head, int32_t k)
 {
     int32_t n_tokens = w->p->pass->kv.block_tokens, last = w->last[w->tile.n_rows - 1];
@@ -139,8 +139,8 @@ static struct run_soon soon_of(const struct work *w, enum part part, int32_t hea
                               min_i32(last + 1 - (w->first_block + k) * n_tokens, n_tokens) };
 }
 
-/* What is read AHEAD runs after block k of KV head `head`: behind the keys of a piece come its
- * values, behind these the keys of the next piece, or of the next item. */
+/* Returns the data that is read AHEAD runs after block k of KV head `head`. Behind the keys of a
+ * piece come its values, and behind these the keys of the next piece, or of the next item. */
 static struct run_soon ahead_of(const struct work *w, enum part part, int32_t head, int32_t k)
 {
     int32_t n_kv = w->tile.n_kv;
@@ -153,20 +153,20 @@ static struct run_soon ahead_of(const struct work *w, enum part part, int32_t he
     return k < w->n_table ? soon_of(w, KEYS, head, k) : w->next[(k - w->n_table) * n_kv + head];
 }
 
-/* The scales in one head's part of a block of Q8_0. */
+/* Returns the scales in one head's part of a block of Q8_0. */
 static const uint16_t *scales_of(const struct compute_kv *kv, const unsigned char *part)
 {
     return (const uint16_t *)(const void *)(part + (size_t)kv->block_tokens * (size_t)kv->head_dim);
 }
 
-/* A query's blocks, for keys of Q8_0: in the place of its floats. */
+/* Returns a query's blocks, for keys of Q8_0. They take the place of its floats. */
 static struct cpu_block *blocks_of(const struct work *w, int32_t query)
 {
     return (struct cpu_block *)(void *)(w->queries + query * w->stride);
 }
 
-/* Calls the kernel on every run of positions [from, to] that lie side by side, for rows
- * [row, row + n) of the tile. out: of values. */
+/* Calls the kernel on every run of adjacent positions in [from, to], for rows [row, row + n) of the
+ * tile. out is for values. */
 static void for_runs(const struct work *w, enum part part, int32_t from, int32_t to, int32_t row,
                      int32_t n, float *out)
 {
@@ -203,8 +203,8 @@ static void for_runs(const struct work *w, enum part part, int32_t from, int32_t
     }
 }
 
-/* Of the positions from `from` on row a sees none, each row behind it one more than the row before:
- * halves, so that as many rows as can be share a position. */
+/* Row a sees no position from `from` on, and each row behind it sees one more than the row before.
+ * Splits the rows in halves, so that as many rows as possible share a position. */
 static void mix_rest(const struct work *w, int32_t from, int32_t end, int32_t a, int32_t b,
                      float *out)
 {
@@ -216,13 +216,13 @@ static void mix_rest(const struct work *w, int32_t from, int32_t end, int32_t a,
     mix_rest(w, to + 1, end, middle, b, out);
 }
 
-/* Values of a piece: first what single rows see below the common range, then the range that all of
- * its rows see, then the rest: for each row positions go upwards. */
+/* Adds the values of a piece: first those below the common range, which single rows see, then the
+ * range that all rows see, then the rest. So the positions of each row go upwards. */
 static void mix_piece(const struct work *w, int32_t base, const struct piece *piece)
 {
     int32_t end = base + CPU_PIECE - 1, a = piece->a, b = piece->b;
     int32_t from = max_i32(w->first[b], base), to = min_i32(w->last[a], end);
-    if (from > to) { /* a window narrower than the tile: nothing in common */
+    if (from > to) { /* a window narrower than the tile: no common range */
         for (int32_t r = a; r <= b; r++)
             for_runs(w, VALUES, max_i32(w->first[r], base), min_i32(w->last[r], end), r, 1,
                      piece->out);
@@ -234,7 +234,7 @@ static void mix_piece(const struct work *w, int32_t base, const struct piece *pi
     mix_rest(w, to + 1, end, a, b, piece->out);
 }
 
-/* The weights of row r, and out cleared. */
+/* Computes the weights of row r, and clears out. */
 static void weigh_row(const struct work *w, int32_t base, struct piece *piece, int32_t r)
 {
     const struct tile *tile = &w->tile;
@@ -316,21 +316,21 @@ static void take_query(const struct work *w, int32_t i, const float *from)
     memcpy(query, from, (size_t)head_dim * sizeof(float));
 }
 
-/* Where a head's result will go: lines that another core has, most often, and many of them at once
- * where a tile ends. */
+/* Fetches the place of a head's result. Its lines are mostly in another core's cache, and a tile's
+ * end needs many at once. */
 static void fetch_head(const struct work *w, float *out)
 {
     for (int32_t d = 0; d < w->p->program->head_dim; d += 16)
         __builtin_prefetch(out + d, 1);
 }
 
-/* The first position that the one at `last` sees. */
+/* Returns the first position that the one at `last` sees. */
 static int32_t first_seen(const struct compute_op *op, int32_t last)
 {
     return op->n > 0 ? max_i32(0, last - op->n + 1) : 0;
 }
 
-/* The tile's queries, and what their rows see. */
+/* Sets the tile's queries, and the positions that its rows see. */
 static void begin_tile(struct work *w)
 {
     const struct tile *tile = &w->tile;
@@ -357,7 +357,7 @@ static void end_tile(const struct work *w)
             }
 }
 
-/* Pieces [from, to), merged as they come. */
+/* Computes pieces [from, to), and merges them as they come. */
 static void attend_alone(struct work *w, int32_t from, int32_t to)
 {
     w->merged = w->own;
@@ -369,7 +369,8 @@ static void attend_alone(struct work *w, int32_t from, int32_t to)
     end_tile(w);
 }
 
-/* The word that lets chunk `chunk` of this operation merge: no other operation's is equal. */
+/* Returns the word that lets chunk `chunk` of this operation merge. No other operation uses the
+ * same word. */
 static uint32_t turn_of(int op_index, int32_t chunk)
 {
     return ((uint32_t)op_index + 1) << 16 | (uint32_t)chunk;
@@ -381,7 +382,7 @@ static void wait_for_turn(const struct cpu_merged *merged, uint32_t turn)
         if (n < TURN_SPINS)
             base_relax();
         else
-            sched_yield(); /* its member may have lost its core */
+            sched_yield(); /* its member may be preempted */
     }
 }
 
@@ -390,7 +391,7 @@ struct chunk {
     int32_t from, to; /* pieces [from, to) */
 };
 
-/* One chunk of a shared tile; the last one ends the tile. */
+/* Computes one chunk of a shared tile. The last chunk ends the tile. */
 static void attend_chunk(struct work *w, int32_t shared, const struct chunk *chunk, int op_index)
 {
     w->merged = shared_tile(w->p, shared);
@@ -409,7 +410,7 @@ static void attend_chunk(struct work *w, int32_t shared, const struct chunk *chu
                               memory_order_release);
 }
 
-struct plan { /* how the operation is cut into items; every member's is equal */
+struct plan { /* how the operation is cut into items; equal for every member */
     const struct compute_op *op;
     int32_t heads;                 /* query heads of a tile */
     int32_t n_parts, chunk_pieces; /* parts of a group of query heads */
@@ -417,7 +418,7 @@ struct plan { /* how the operation is cut into items; every member's is equal */
     bool has_chunks; /* tiles are shared */
 };
 
-struct cut { /* of one sequence: KV heads and rows of a tile, tiles that way, pieces */
+struct cut { /* for one sequence: KV heads and rows of a tile, number of tiles, pieces */
     int32_t n_kv, rows, n_along_kv, n_along_rows;
     int32_t n_tiles, n_chunks, from, to;
 };
@@ -466,7 +467,7 @@ static struct plan make_plan(const struct cpu_pass *p, const struct compute_op *
     return plan;
 }
 
-struct place {                                /* of an item: which sequence it belongs to */
+struct place {                                /* of an item: its sequence */
     int32_t sequence, first_item, first_tile; /* those of the sequence */
     struct cut cut;
 };
@@ -476,7 +477,7 @@ static struct place first_place(const struct cpu_pass *p, const struct plan *pla
     return (struct place){ .cut = cut_of(plan, p->program, &p->pass->sequences[0]) };
 }
 
-/* From the place of another item, mostly the one before. */
+/* Finds an item's place from that of another item, mostly the one before. */
 static void find_place(const struct cpu_pass *p, const struct plan *plan, int32_t item,
                        struct place *at)
 {
@@ -526,7 +527,7 @@ static void attend_item(struct work *w, const struct plan *plan, const struct pl
     attend_chunk(w, at->first_tile + i / at->cut.n_chunks, &chunk, op_index);
 }
 
-/* The first runs of item `item`, which is next unless another member is quicker. */
+/* Prefetches the first runs of item `item`, which is next unless another member takes it. */
 static void look_ahead(struct work *w, const struct plan *plan, const struct place *at,
                        int32_t item)
 {
@@ -548,7 +549,7 @@ static size_t row_element_bytes(enum dtype dtype)
     return dtype == DTYPE_Q8_0 ? 1 : (size_t)dtype_info(dtype)->block_bytes;
 }
 
-/* All but the tile; the table of blocks is left as it is. */
+/* Sets all but the tile. The table of blocks is left as it is. */
 static void begin_work(struct work *w, const struct cpu_pass *p, const struct compute_op *op,
                        int rank)
 {
@@ -568,8 +569,8 @@ static void begin_work(struct work *w, const struct cpu_pass *p, const struct co
         w->next[i] = (struct run_soon){ p->workspace, 0 };
 }
 
-/* Each member its own run of items, so that it knows what it will read next; chunks of tiles that
- * are shared go to all in turn. */
+/* Each member has its own run of items, so that it knows its next reads. Chunks of shared tiles go
+ * to all members in turn. */
 void cpu_attention(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank)
 {
     struct plan plan = make_plan(p, op);

@@ -1,19 +1,22 @@
-/* What matrix kernels for AVX2 share. */
+/* Common parts of the matrix kernels for AVX2. */
 #pragma once
 #include "cpu/kernels.h"
 
 #include <immintrin.h>
 
 #define INLINE static inline __attribute__((always_inline))
-/* For shapes: inlined into one function they would compete for registers. */
+/* Each shape is a function of its own; inlined into one function they would compete for
+ * registers. */
 #define APART static __attribute__((noinline))
-/* A loop that leaves no loop, so that arrays become registers. */
+/* A loop that is unrolled completely, so that arrays become registers. */
 #define EACH(...) _Pragma("GCC unroll 16") for (__VA_ARGS__)
 
-/* Bytes ahead, measured by bench/kernels: one or two rows leave memory no time, more do. */
+/* Bytes ahead, measured by bench/kernels. One or two rows leave memory no time, so they have a
+ * shorter distance. */
 enum { PREFETCH_FEW_BYTES = 1536, PREFETCH_BYTES = 4096, R_MAX = 6 };
 
-/* The compiler would first make all products and keep them in memory, and add them up later. */
+/* Without this the compiler would first make all products, keep them in memory, and add them up
+ * later. */
 #define NOW(value) __asm__ volatile("" : "+x"(value))
 
 INLINE __m256 load_half(const void *p)
@@ -21,7 +24,7 @@ INLINE __m256 load_half(const void *p)
     return _mm256_cvtph_ps(_mm_loadu_si128(p));
 }
 
-/* The sums so far of one row and panel. */
+/* Loads the sums so far of one row and panel. */
 INLINE void start(const struct cpu_tile *tile, const float *out, __m256 acc[2])
 {
     acc[0] = tile->is_continued ? _mm256_loadu_ps(out) : _mm256_setzero_ps();
@@ -34,14 +37,15 @@ INLINE void stop(const __m256 acc[2], float *out)
     _mm256_storeu_ps(out + 8, acc[1]);
 }
 
-/* What one part of the rows fetches: the only one a little ahead in its panel, one of several its
- * share of the panel that comes next, so that memory has all of their time. */
+/* Prefetches of one part of the rows. A single part fetches a little ahead in its own panel. One of
+ * several parts fetches its share of the next panel, so that memory has the time of all parts. */
 struct ahead {
     const char *at;
     size_t block_bytes, step; /* for a block of columns, for a line of its weights */
 };
 
-/* For the i-th of n parts; n_bytes: of the panel's columns, of n_blocks blocks. */
+/* Returns the prefetches of the i-th of n parts. n_bytes is the size of the panel's columns, of
+ * n_blocks blocks. */
 INLINE struct ahead ahead_of(const struct cpu_tile *tile, int32_t panel, size_t n_bytes,
                              int32_t n_blocks, int32_t i, int32_t n)
 {

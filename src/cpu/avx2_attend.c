@@ -1,15 +1,16 @@
 /* Attention's kernels for AVX2 with FMA and F16C.
  *
- * Halves are turned into floats in registers, for one or two queries at a time: what converts them
- * has ports of its own beside the products. Other rows become floats once per group of queries, in
- * scratch that stays in the first-level cache, CPU_RUN_ROWS rows at a time. While a run is computed
- * its successor is fetched. */
+ * For one or two queries at a time, halves are turned into floats in registers, because the
+ * conversions have ports of their own beside the products. Other rows become floats once per group
+ * of queries, CPU_RUN_ROWS rows at a time, in scratch that stays in the first-level cache. While a
+ * run is computed the next one is prefetched. */
 #include "cpu/lanes.h"
 
 #include <immintrin.h>
 
 #define INLINE static inline __attribute__((always_inline))
-/* For shapes: inlined into one function they would compete for registers. */
+/* Each shape is a function of its own; inlined into one function they would compete for
+ * registers. */
 #define APART static __attribute__((noinline))
 
 INLINE __m256 load_half(const void *p)
@@ -25,20 +26,21 @@ INLINE size_t row_bytes(const struct cpu_run *run)
                                                               : sizeof(float));
 }
 
-/* Whether rows are halves without a tail. */
+/* Returns whether rows are halves without a tail. */
 INLINE bool is_plain(const struct cpu_run *run)
 {
     return run->dtype == DTYPE_F16 && run->head_dim == run->stride;
 }
 
-/* What will be read soon is fetched a few lines at a time, between products: in one burst it would
- * fill the queue of misses and hold up everything behind it. */
+/* Data that is needed soon is prefetched a few lines at a time, between products. A single burst
+ * would fill the queue of misses and delay everything behind it. */
 struct ahead {
     const char *at, *end;
     int32_t n_lines; /* a time */
 };
 
-/* What belongs to rows [t, t + n) of the run, to be fetched n_times times. */
+/* Returns the prefetches that belong to rows [t, t + n) of the run, to be issued in n_times
+ * parts. */
 INLINE struct ahead ahead_of(const struct cpu_run *run, int32_t t, int32_t n, int32_t n_times)
 {
     const char *first = (const char *)run->ahead + (size_t)t * run->ahead_bytes;
@@ -53,7 +55,7 @@ INLINE void fetch(struct ahead *ahead)
         _mm_prefetch(ahead->at, _MM_HINT_T0);
 }
 
-/* How rows lie that are computed with, without a tail. */
+/* Layout of the rows that are computed with, without a tail. */
 enum form { HALVES, FLOATS };
 
 struct rows {
@@ -101,7 +103,8 @@ INLINE void bytes_to_floats(const struct cpu_run *run, int32_t t, int32_t n, con
         }
 }
 
-/* Rows [t, t + n) of the run, n <= CPU_RUN_ROWS: in scratch unless they can be used in place. */
+/* Returns rows [t, t + n) of the run, n <= CPU_RUN_ROWS. They are in scratch unless they can be
+ * used in place. */
 INLINE struct rows rows_of(const struct cpu_run *run, int32_t t, int32_t n, const int32_t stride,
                            const enum form form)
 {
@@ -144,8 +147,8 @@ INLINE void put_scores(float *to, __m128 four, int32_t n)
         _mm_maskstore_ps(to, _mm_cmpgt_epi32(_mm_set1_epi32(n), _mm_setr_epi32(0, 1, 2, 3)), four);
 }
 
-/* A value that is used more than once stays in its register: left alone, the compiler loads it for
- * each use, and two loads a cycle are the limit here. */
+/* Keeps a value that is used more than once in its register. Otherwise the compiler would load it
+ * for each use, and two loads a cycle are the limit here. */
 INLINE __m256 kept(__m256 x)
 {
     __asm__("" : "+x"(x));
@@ -181,7 +184,7 @@ INLINE void eights_two(const float *query, const int32_t stride, const unsigned 
             eights[i][j] = _mm256_add_ps(lower[i][j], upper[i][j]);
 }
 
-/* The same of one query: all 16 sums of each key are under way at once. */
+/* Does the same for one query, with all 16 sums of each key at once. */
 INLINE void eights_one(const float *query, const int32_t stride, const unsigned char *const keys[4],
                        const enum form form, struct ahead *ahead, __m256 eights[4])
 {
@@ -201,15 +204,15 @@ INLINE void eights_one(const float *query, const int32_t stride, const unsigned 
         eights[j] = _mm256_add_ps(lower[j], upper[j]);
 }
 
-/* Four rows from t on; in place of those behind the n-th its last one. */
+/* Sets four rows from t on. The last row replaces those behind the n-th. */
 INLINE void four_rows(struct rows rows, int32_t t, int32_t n, const unsigned char *four[4])
 {
     for (int32_t j = 0; j < 4; j++)
         four[j] = rows.first + (size_t)min_i32(t + j, n - 1) * rows.n_bytes;
 }
 
-/* A fold behind its products would wait for them and hold up those that come next: some keys' and
- * queries' products come first, then all of their folds. */
+/* A fold directly behind its products would wait for them and delay the next ones. So the products
+ * of some keys and queries come first, then all of their folds. */
 INLINE void products_done(void)
 {
     __asm__ volatile("" ::: "memory");
@@ -322,8 +325,8 @@ static void scores(const struct cpu_run *run, const float *queries, float scale)
         (plain ? many_halves : many_floats)(run, queries, scale);
 }
 
-/* Of four keys and one block of 32 dims the sums of products, exact in integers. The signs go to
- * the query, since one of two factors must be unsigned. */
+/* Returns the sums of products of four keys and one block of 32 dims, exact in integers. The signs
+ * are moved to the query, since one of the two factors must be unsigned. */
 INLINE __m128i dots_bytes(__m256i query, const unsigned char *const keys[4])
 {
     __m256i sums[4];
@@ -458,7 +461,7 @@ INLINE void mix_some(const struct cpu_run *run, float *out, const float *p, stru
             _mm256_storeu_ps(out + r * run->stride + d + 8 * j, acc[r][j]);
 }
 
-/* All elements of R queries, so many at a time that 8 sums are under way. */
+/* Computes all elements of R queries, with 8 sums at a time. */
 INLINE void mix_queries(const struct cpu_run *run, float *out, const float *p, struct rows values,
                         int32_t n, const int32_t stride, struct ahead *ahead, const enum form form,
                         const int R)

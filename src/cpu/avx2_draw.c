@@ -1,5 +1,6 @@
-/* Drawing's loops for AVX2: what stays of 4 logits or candidates is moved together in a register;
- * where all are looked at alike, the plain loops' vectors are wide enough. */
+/* Drawing's loops for AVX2. The logits or candidates that stay, of 4 at a time, are moved together
+ * in a register. Loops that treat all equally use the plain code, since its vectors are wide
+ * enough. */
 #include "compute/draw_loops.h"
 #include "cpu/kernels.h"
 
@@ -13,7 +14,7 @@ static const int32_t places[16][4] = {
     { 3 }, { 0, 3 }, { 1, 3 }, { 0, 1, 3 }, { 2, 3 }, { 0, 2, 3 }, { 1, 2, 3 }, { 0, 1, 2, 3 },
 };
 
-/* The masked of 8; writes over 4 behind the last. */
+/* Moves the masked ones of 8 together. It writes over 4 behind the last. */
 static inline void move(const void *from, unsigned mask, void *to)
 {
     const float *x = from;
@@ -25,7 +26,7 @@ static inline void move(const void *from, unsigned mask, void *to)
     _mm_storeu_ps(out + __builtin_popcount(mask & 15), _mm_permutevar_ps(second, high));
 }
 
-/* The lanes that there are of n more. */
+/* Returns the lanes that exist when n more are left. */
 static inline unsigned lanes_of(int32_t n)
 {
     return (1u << min_i32(n, LANES)) - 1;

@@ -1,9 +1,9 @@
-/* Matrix multiplication for AVX2 with weights of floats: a column of a panel is two registers,
- * which halves are turned into for each part of the rows anew. */
+/* Matrix multiplication for AVX2 with weights of floats. A column of a panel is two registers.
+ * Halves are converted anew for each part of the rows. */
 #include "cpu/avx2.h"
 
-/* A column of a panel of any float type. BFloat16s become floats by a shift and a mask: even
- * outputs, then odd ones, which float_start and float_stop know. */
+/* Loads a column of a panel of any float type. BFloat16s become floats by a shift and a mask, which
+ * gives the even outputs first, then the odd ones. float_start and float_stop handle that order. */
 INLINE void load_floats(enum dtype dtype, const unsigned char *p, __m256 w[2])
 {
     if (dtype == DTYPE_F32) {
@@ -61,7 +61,7 @@ INLINE void float_step(const struct cpu_tile *tile, const unsigned char *w, cons
     }
 }
 
-/* R rows, the i-th of n parts, against P panels: R * P * 2 independent sums, at most 12. */
+/* Multiplies R rows, the i-th of n parts, with P panels: R * P * 2 independent sums, at most 12. */
 INLINE void float_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, int32_t part,
                        int32_t n_parts, enum dtype dtype, const int R, const int P)
 {
@@ -94,7 +94,7 @@ INLINE void float_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, 
             float_stop(dtype, acc[r][p], out + (r * CPU_TILE_PANELS + p) * CPU_PANEL);
 }
 
-/* All panels of the tile against its R rows, P panels at a time. */
+/* Multiplies all panels of the tile with its R rows, P panels at a time. */
 INLINE void float_panels(const struct cpu_tile *tile, enum dtype dtype, const int R, const int P)
 {
     int32_t panel = 0;
@@ -104,7 +104,8 @@ INLINE void float_panels(const struct cpu_tile *tile, enum dtype dtype, const in
         float_rows(tile, 0, panel, 0, 1, dtype, R, 1);
 }
 
-/* Rows in parts as even as can be: a panel stays in the first-level cache while all pass. */
+/* Splits rows into parts of nearly equal size. A panel stays in the first-level cache while all
+ * parts use it. */
 INLINE void float_parts(const struct cpu_tile *tile, enum dtype dtype)
 {
     int32_t n_parts = (tile->n_rows + R_MAX - 1) / R_MAX;

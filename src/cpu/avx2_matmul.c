@@ -1,15 +1,15 @@
-/* Matrix multiplication for AVX2 with weights of integers; avx2_wide.c has what many rows meet.
+/* Matrix multiplication for AVX2 with weights of integers. avx2_wide.c has the kernels for many
+ * rows.
  *
- * Bytes are multiplied by vpmaddubsw: unsigned times signed, pairs added to int16 that saturate.
- * With q in -127..127 a pair of stored values up to 63 stays within 16,002, so no pair saturates.
- * The pairs of a (sub-)block are summed in int16 too, which may wrap on the way but not in the end:
- * centred values (stored - centre) times q over a lane's share, 16 products up to 8 or 16 away from
- * the centre or 8 products up to 32 away, stay within 32,512, and stored values up to 15 without a
- * centre within 30,480. One vpmaddwd then widens the whole sum. The centre's share is subtracted
- * through the sums of q, lane by lane.
- *
- * Signed bytes (Q8_0) go in as |w| and q with the sign of w: 128 * 127 * 2 = 32,512 just fits, each
- * pair is widened by itself. */
+ * Bytes are multiplied by vpmaddubsw: unsigned times signed, with pairs added to int16 that
+ * saturate. With q in -127..127 a pair of stored values up to 63 stays within 16,002, so no pair
+ * saturates. The pairs of a (sub-)block are summed in int16 too, which may wrap on the way but not
+ * in the end. A lane's share has 16 products of centred values (stored - centre) up to 8 or 16 away
+ * from the centre, or 8 products up to 32 away; with q they stay within 32,512. Stored values up to
+ * 15 without a centre stay within 30,480. One vpmaddwd then widens the whole sum. The centre's
+ * share is subtracted through the sums of q, lane by lane. Signed bytes (Q8_0) are passed as |w|
+ * and q with the sign of w: 128 * 127 * 2 = 32,512 just fits, and each pair is widened by
+ * itself. */
 #include "compute/quant.h"
 #include "compute/vmath.h"
 #include "cpu/avx2_panels.h"
@@ -59,14 +59,14 @@ INLINE void dot_unsigned(struct cpu_form form, const unsigned char *w,
     }
 }
 
-/* Both halves are at the same step before one goes on: of steps in a row many are given to a port
- * that is taken, though another one is free (Zen 3). */
+/* Brings both halves to the same step before one continues. Zen 3 gives many instructions of
+ * consecutive steps to a busy port, even when another one is free. */
 INLINE void together(__m256i x[2])
 {
     __asm__ volatile("" : "+x"(x[0]), "+x"(x[1]));
 }
 
-/* The same for signed bytes, a block of 32. */
+/* Does the same for signed bytes, a block of 32. */
 INLINE void dot_signed(const unsigned char *w, const struct cpu_block *const *x, const int R,
                        __m256i sums[R_MAX][2])
 {
@@ -95,19 +95,19 @@ INLINE void dot_signed(const unsigned char *w, const struct cpu_block *const *x,
     }
 }
 
-/* Scale times the sum of the 16 q that a sub-block meets. */
+/* Returns the scale times the sum of the 16 q of a sub-block. */
 INLINE __m256 sum_of_half(const struct cpu_block *x, int sub)
 {
     __m256i sum = _mm256_madd_epi16(four(x->sums[sub]), _mm256_set1_epi16(1));
     return _mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_set1_ps(x->scale));
 }
 
-/* Where products need all registers; the compiler would move some of those out instead. */
+/* For products that need all registers; the compiler would otherwise spill some of those. */
 #define IN_MEMORY(value) __asm__ volatile("" : "+m"(value))
 enum { NEVER = R_MAX + 1 };
 
-/* One sub-block: integer sums, then their scaled addition to acc, which waits in memory if R is at
- * least r_memory. */
+/* Computes one sub-block: integer sums, and their scaled addition to acc. acc is kept in memory if
+ * R is at least r_memory. */
 INLINE void sub_block(struct cpu_form form, const struct factors *factors, const unsigned char *w,
                       const struct cpu_block *const *x, int sub, const int r_memory, const int R,
                       __m256 acc[R_MAX][2])
@@ -168,8 +168,8 @@ INLINE void integer_rows(const struct cpu_tile *tile, int32_t row, int32_t panel
         stop(acc[r], out + r * CPU_TILE_PANELS * CPU_PANEL);
 }
 
-/* Rows go in parts as even as can be, of r_max at most: how many sums fit the registers, or fit
- * them as gcc 12 fills them, measured by type. */
+/* Rows are split into parts of nearly equal size, of r_max at most. r_max is how many sums fit the
+ * registers, in the way that gcc 12 fills them, measured by type. */
 INLINE void matmul_integer(const struct cpu_tile *tile, struct cpu_form form, const int32_t r_max)
 {
     int32_t n_parts = (tile->n_rows + r_max - 1) / r_max;
@@ -209,8 +209,8 @@ static void each_part(const struct cpu_tile *tile, part_fn *const parts[R_MAX])
         }
 }
 
-/* Types that gain by a function for each number of rows, and then by more of them at a time; others
- * lose by it. It is how gcc 12 fills registers, measured by type. */
+/* Some types gain by a function for each number of rows, and then by more rows at a time; others
+ * lose by it. This depends on how gcc 12 fills registers, and was measured by type. */
 #define PART(type, form, r_memory, r)                                                              \
     APART void type##_##r(const struct cpu_tile *tile, int32_t row, int32_t panel, int32_t part,   \
                           int32_t n_parts)                                                         \
@@ -255,7 +255,7 @@ static void quantize(const float *x, int32_t n, struct cpu_block *blocks)
         }
         uint32_t bits = biggest(max);
         b->scale = vmath_of_bits(bits) / 127.0f;
-        if (bits >= 0x7F800000u || b->scale < 0x1p-126f) { /* rare: the definition knows */
+        if (bits >= 0x7F800000u || b->scale < 0x1p-126f) { /* rare: use the definition */
             memset(b->sums, 0, sizeof(b->sums));
             b->scale = quant_activations(x, b->q);
             cpu_block_finish(b);

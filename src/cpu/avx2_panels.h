@@ -1,4 +1,4 @@
-/* Packed panels of integers read with AVX2: what the kernels that multiply them share. */
+/* Packed panels of integers read with AVX2: the common part of the kernels that multiply them. */
 #pragma once
 #include "cpu/avx2.h"
 
@@ -17,13 +17,14 @@ INLINE __m256i four(const void *p)
     return _mm256_set1_epi32(bits);
 }
 
-/* What is subtracted from stored values so that sums of products stay in int16. */
+/* Returns the value that is subtracted from stored values so that sums of products stay in
+ * int16. */
 INLINE int centre_of(struct cpu_form form)
 {
     return form.n_bits == 5 ? 16 : form.offset;
 }
 
-/* Bits [from, from + n) of each byte at bit `to`. */
+/* Moves bits [from, from + n) of each byte to bit `to`. */
 INLINE __m256i move_bits(__m256i bytes, const int from, const int n, const int to)
 {
     if (from > to)
@@ -33,7 +34,8 @@ INLINE __m256i move_bits(__m256i bytes, const int from, const int n, const int t
     return _mm256_and_si256(bytes, _mm256_set1_epi8((char)(((1 << n) - 1) << to)));
 }
 
-/* What is stored of outputs 8 half .. 8 half + 7 at k..k + 3 of a block, one byte each. */
+/* Returns the stored values of outputs 8 half .. 8 half + 7 at k..k + 3 of a block, one byte
+ * each. */
 INLINE __m256i load_four(struct cpu_form form, const unsigned char *w, int k, int half)
 {
     const int g = k / 4, low = form.n_bits & 4 ? 4 : 2, high = form.n_bits - low;
@@ -56,13 +58,13 @@ INLINE __m256 scaled(__m256 factor, const unsigned char *bytes)
     return _mm256_mul_ps(factor, _mm256_cvtepi32_ps(wide));
 }
 
-/* NaN of what is not finite, as scaled_sum has it. */
+/* Returns NaN for a scale that is not finite, as scaled_sum does. */
 INLINE __m256 finite(__m256 scale)
 {
     return _mm256_fmadd_ps(scale, _mm256_setzero_ps(), scale);
 }
 
-/* The halves of a unit; minimums that are subtracted come negated. */
+/* Loads the halves of a unit. Minimums that are subtracted come negated. */
 INLINE struct factors unit_factors(struct cpu_form form, const unsigned char *p)
 {
     struct factors f = { { finite(load_half(p)), finite(load_half(p + 16)) }, { { 0 } } };
@@ -74,7 +76,7 @@ INLINE struct factors unit_factors(struct cpu_form form, const unsigned char *p)
     return f;
 }
 
-/* Those of sub-block `sub` of the block at p. */
+/* Returns the factors of sub-block `sub` of the block at p. */
 INLINE struct factors sub_factors(struct cpu_form form, const struct factors *unit,
                                   const unsigned char *p, int sub)
 {

@@ -1,7 +1,7 @@
-/* Matrix multiplication for AVX2 with panels of integers that are wide: what many rows meet.
+/* Matrix multiplication for AVX2 with wide panels of integers, for many rows.
+ *
  * Weights around their centre are the signed bytes of vpmaddubsw, q + 128 the unsigned ones
- * (avx2_matmul.c has the bounds), so that nothing of a row must be worked out for each of its
- * blocks. */
+ * (avx2_matmul.c has the bounds). So a row needs no extra work for each of its blocks. */
 #include "cpu/ahead.h"
 #include "cpu/avx2_panels.h"
 
@@ -9,8 +9,8 @@
 
 enum { WIDE_SIGNED_BYTES = 1216 };
 
-/* A block of 16 rows, for wide panels: rows side by side, so that what a kernel reads of several
- * lies in few cache lines. */
+/* A block of 16 rows, for wide panels. Rows are side by side, so that a kernel's reads of several
+ * rows are in few cache lines. */
 struct group {
     uint8_t q[8][CPU_GROUP_ROWS][4]; /* q + 128, of four columns after four */
     float scale[CPU_GROUP_ROWS];
@@ -38,7 +38,7 @@ static void group(const struct cpu_block *row, int32_t n_blocks, int32_t place,
     }
 }
 
-/* The first group of a row's, at the row's place. */
+/* Returns the first group of a row's, at the row's place. */
 INLINE const struct group *group_at(const struct cpu_tile *tile, int32_t row)
 {
     const unsigned char *groups = tile->groups;
@@ -46,7 +46,7 @@ INLINE const struct group *group_at(const struct cpu_tile *tile, int32_t row)
     return (const void *)(groups + sizeof(float) * (size_t)(row % CPU_GROUP_ROWS));
 }
 
-/* Where a row's sums go that a wide panel gives. */
+/* Returns where a wide panel's sums of a row go. */
 INLINE float *wide_out(const struct cpu_tile *tile, int32_t row, int32_t panel)
 {
     float *to = tile->is_direct ? tile->target + (size_t)row * tile->target_stride
@@ -59,16 +59,16 @@ INLINE __m256 load_8_floats(const unsigned char *p)
     return _mm256_loadu_ps((const float *)(const void *)p);
 }
 
-/* A sum that has CPU_SUM_BITS added times its scale (see there); p: of 8 outputs of put_scales. To
- * convert it and to multiply takes as many instructions, and a tenth to a third more time (Zen 3).
- */
+/* Returns a sum that has CPU_SUM_BITS added times its scale (see there). p has 8 outputs of
+ * put_scales. A conversion and a multiplication take as many instructions, and a tenth to a third
+ * more time (Zen 3). */
 INLINE __m256 scaled_sum(__m256i sum, const unsigned char *p)
 {
     return _mm256_fmadd_ps(_mm256_castsi256_ps(sum), load_8_floats(p), load_8_floats(p + 64));
 }
 
-/* Sums of (q + 128) * (stored - centre) over a (sub-)block in int16, from -128 times the sum of
- * what is stored on: they may wrap on the way, but end as those of q. */
+/* Sums (q + 128) * (stored - centre) over a (sub-)block in int16. The sums start from -128 times
+ * the sum of the stored values. They may wrap on the way, but end as the sums for q. */
 INLINE void wide_dot(struct cpu_form form, const unsigned char *w, const struct group *x, int sub,
                      const int R, __m256i sums[R_MAX][2])
 {
@@ -92,7 +92,7 @@ INLINE void wide_dot(struct cpu_form form, const unsigned char *w, const struct 
         }
 }
 
-/* The sums of a (sub-)block, scaled, are added; p: its floats. */
+/* Adds the scaled sums of a (sub-)block. p has its floats. */
 INLINE void add_scaled(struct cpu_form form, const unsigned char *p, const struct group *x, int sub,
                        const int R, __m256i sums[R_MAX][2], __m256 acc[R_MAX][2])
 {
@@ -108,7 +108,7 @@ INLINE void add_scaled(struct cpu_form form, const unsigned char *p, const struc
         }
 }
 
-/* R rows against a panel that is wide. */
+/* Multiplies R rows with a wide panel. */
 INLINE void wide_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, struct cpu_form form,
                       const int R)
 {
@@ -135,7 +135,8 @@ INLINE void wide_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, s
         stop(acc[r], wide_out(tile, row + r, panel));
 }
 
-/* From memory: with four rows there are no registers for both sizes and both signs. */
+/* The operand is in memory, because with four rows there are no registers for both sizes and both
+ * signs. */
 INLINE __m256i flip(__m256i q, const unsigned char *sign)
 {
     __m256i flipped;
@@ -143,9 +144,9 @@ INLINE __m256i flip(__m256i q, const unsigned char *sign)
     return flipped;
 }
 
-/* Q8_0's wide form: q * w = (q ^ s) * |w| + |w| where w is negative and s all ones, so that the
- * sign costs one vpxor with what lies in memory (which turns q + 128 into q too), and the sum of
- * those |w| starts the sum. A pair of products is -2 * 128 * 128 at least: it just fits. */
+/* Q8_0's wide form: q * w = (q ^ s) * |w| + |w| for negative w, with s all ones. So the sign costs
+ * one vpxor with a value in memory (which turns q + 128 into q too), and the sum starts from the
+ * sum of those |w|. A pair of products is at least -2 * 128 * 128, which just fits. */
 INLINE void wide_signed_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, const int R)
 {
     const unsigned char *p = tile->panels + (size_t)panel * tile->panel_bytes;
@@ -183,7 +184,7 @@ INLINE void wide_signed_rows(const struct cpu_tile *tile, int32_t row, int32_t p
         stop(acc[r], wide_out(tile, row + r, panel));
 }
 
-/* Scales, and what CPU_SUM_BITS give with them, to be taken away. */
+/* Stores scales, and their products with CPU_SUM_BITS, which are subtracted later. */
 INLINE void put_scales(const __m256 scale[2], unsigned char *to)
 {
     EACH(int half = 0; half < 2; half++) {
@@ -217,7 +218,7 @@ static void widen_q8_0(const unsigned char *p, int32_t n_columns, unsigned char 
     }
 }
 
-/* The weights of a (sub-)block, at w as packed, and what their sums start from. */
+/* Widens the weights of a (sub-)block, packed at w, and the values that their sums start from. */
 INLINE void widen_weights(struct cpu_form form, const unsigned char *w, int sub, unsigned char *to)
 {
     const __m256i centre = _mm256_set1_epi8((char)centre_of(form)), one = _mm256_set1_epi8(1);
@@ -257,7 +258,7 @@ INLINE void widen(struct cpu_form form, const unsigned char *p, int32_t n_column
     }
 }
 
-/* n rows, r_max at most: how many sums fit the registers. */
+/* Multiplies n rows, r_max at most: as many as the sums that fit the registers. */
 INLINE void wide_part(const struct cpu_tile *tile, int32_t row, int32_t panel, struct cpu_form form,
                       int32_t n, const int32_t r_max)
 {
@@ -268,7 +269,7 @@ INLINE void wide_part(const struct cpu_tile *tile, int32_t row, int32_t panel, s
             wide_rows(tile, row, panel, form, r);
 }
 
-/* Every group's rows in parts as even as can be. */
+/* Splits every group's rows into parts of nearly equal size. */
 INLINE void matmul_wide(const struct cpu_tile *tile, struct cpu_form form, const int32_t r_max)
 {
     for (int32_t panel = 0; panel < tile->n_panels; panel++)
@@ -297,7 +298,7 @@ WIDEN(q4_k, CPU_FORM_Q4_K)
 WIDEN(q5_k, CPU_FORM_Q5_K)
 WIDEN(q6_k, CPU_FORM_Q6_K)
 
-/* Wide panels differ in the length of a sub-block, in minimums and in the centre only. */
+/* Wide panels differ only in the length of a sub-block, in minimums and in the centre. */
 static void wide_signed(const struct cpu_tile *tile)
 {
     matmul_wide(tile, CPU_FORM_Q8_0, 4);
@@ -323,7 +324,7 @@ static void wide_16_minimum(const struct cpu_tile *tile)
     matmul_wide(tile, CPU_FORM_Q2_K, 4);
 }
 
-/* What many rows meet, of AVX2's table. */
+/* AVX2's kernels for many rows. */
 const struct cpu_kernels cpu_avx2_wide = {
     .name = "cpu-avx2",
     .widen = {
@@ -339,8 +340,8 @@ const struct cpu_kernels cpu_avx2_wide = {
         [DTYPE_Q2_K] = wide_16_minimum, [DTYPE_Q3_K] = wide_16, [DTYPE_Q4_K] = wide_32_minimum,
         [DTYPE_Q5_K] = wide_32_minimum_centred, [DTYPE_Q6_K] = wide_16,
     },
-    /* Q8_0 is more than twice as large wide; 5 bits are dear to put together for each part of the
-     * rows (3 and 6 bits do not gain by it). */
+    /* Wide Q8_0 takes more than twice the memory. Values of 5 bits are slow to assemble for each
+     * part of the rows (3 and 6 bits do not gain by it). */
     .wide_rows_min = { [DTYPE_Q8_0] = 24, [DTYPE_Q5_0] = 10, [DTYPE_Q5_1] = 10, [DTYPE_Q5_K] = 8 },
     .group_bytes = sizeof(struct group),
     .group = group,

@@ -1,5 +1,5 @@
 /* Kernels for AVX-512 (F, BW, VL, DQ, VBMI) with VNNI: rows. avx512_matmul.c and avx512_float.c
- * have the matrices, avx512_attend.c has attention; what is in none of them is AVX2's. */
+ * have the matrices, avx512_attend.c has attention. All other kernels are AVX2's. */
 #include "cpu/lanes.h"
 
 #include <immintrin.h>
@@ -14,8 +14,8 @@ static void to_half(const float *x, int32_t n, uint16_t *out)
     }
 }
 
-/* ---- Quantization: four blocks at a time, since all vectors of 512 bits share two ports and a
- * block alone leaves most lanes of what follows from its maximum and its sums empty. ---- */
+/* ---- Quantization: four blocks at a time. All vectors of 512 bits share two ports, and the work
+ * on a block's maximum and sums would leave most lanes of a single block empty. ---- */
 
 enum { FOUR = 4 };
 
@@ -37,9 +37,10 @@ static inline __m128i maxima_of(const float *x)
     return _mm_max_epu32(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
 }
 
-/* 16 quotients x / scale, rounded to integers; by: 2^14 / scale. In steps of 2^-14 the product is
- * less than one off the quotient as divided, so it rounds alike unless it is within that of the
- * middle between two integers: then, in one of 32 fours or so, lanes become unsure. */
+/* Returns 16 quotients x / scale, rounded to integers. by is 2^14 / scale. In steps of 2^-14 the
+ * product is less than one step off the divided quotient. So it rounds alike unless it is within
+ * that distance of the middle between two integers. Then lanes become unsure, in about one of 32
+ * fours. */
 static inline __m512i round_quotients(const float *x, float by, __mmask16 *unsure)
 {
     __m512i steps = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_loadu_ps(x), _mm512_set1_ps(by)));
@@ -48,7 +49,7 @@ static inline __m512i round_quotients(const float *x, float by, __mmask16 *unsur
     return _mm512_srai_epi32(steps, 14);
 }
 
-/* Two blocks from their q (first halves, second halves, of 128 bits each) and scales. */
+/* Writes two blocks from their q (first halves, second halves, of 128 bits each) and scales. */
 static inline void write_two(__m512i q, const float *scales, struct cpu_block *blocks)
 {
     __m512i pairs = _mm512_maddubs_epi16(_mm512_set1_epi8(1), q);
@@ -59,7 +60,7 @@ static inline void write_two(__m512i q, const float *scales, struct cpu_block *b
     __m512i both = _mm512_add_epi32(sums, other);
     __m512 scale = _mm512_insertf32x8(_mm512_set1_ps(scales[0]), _mm256_set1_ps(scales[1]), 1);
     __m512 product = _mm512_mul_ps(scale, _mm512_cvtepi32_ps(both));
-    /* In the first of each two lanes of 128 bits scale, sum and sums; in the second starts. */
+    /* The first of each two lanes of 128 bits has scale, sum and sums; the second has starts. */
     __m512i starts = _mm512_mask_mov_epi32(both, 0x2020, other);
     starts = _mm512_mask_mov_epi32(starts, 0x4040, sums);
     starts = _mm512_slli_epi32(_mm512_maskz_sub_epi32(0x7070, _mm512_setzero_si512(), starts), 7);
@@ -74,7 +75,7 @@ static inline void write_two(__m512i q, const float *scales, struct cpu_block *b
 
 static bool quantize_four(const float *x, struct cpu_block *blocks)
 {
-    /* Dwords of two packed blocks come as first and second half of both, four times. */
+    /* Dwords of two packed blocks come as the first and second half of both, four times. */
     const __m512i order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
     __m128i max = maxima_of(x);
     __m128 scale = _mm_div_ps(_mm_castsi128_ps(max), _mm_set1_ps(127.0f));

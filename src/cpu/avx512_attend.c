@@ -4,12 +4,12 @@
  * one key's 16, folding would cost as much as multiplying. So the lanes are 4 dims of 4 keys (a
  * quad): the first two folds then add registers, and only the last two move lanes. A run's keys are
  * turned into floats in that order once for all queries, in scratch that stays in the first-level
- * cache. A single query, for which memory is the limit, meets the keys where they are.
+ * cache. A single query, for which memory is the limit, reads the keys in place.
  *
- * Values. Lanes are dims, every value is turned into a float where it is used, for so many queries
- * at once that this is little beside their products.
+ * Values. Lanes are dims. Every value is turned into a float where it is used, for so large a group
+ * of queries that this costs little beside their products.
  *
- * While a run is computed its successor is fetched. */
+ * While a run is computed the next one is prefetched. */
 #include "cpu/avx512.h"
 #include "cpu/lanes.h"
 
@@ -21,7 +21,7 @@ INLINE size_t row_bytes(const struct cpu_run *run)
                                                               : sizeof(float));
 }
 
-/* Whether rows are halves without a tail: the common case, known when compiled. */
+/* Returns whether rows are halves without a tail: the common case, known when compiled. */
 INLINE bool is_plain(const struct cpu_run *run)
 {
     return run->dtype == DTYPE_F16 && run->head_dim == run->stride;
@@ -39,14 +39,15 @@ INLINE __m512 load_row(const struct cpu_run *run, const unsigned char *row, int3
     return _mm512_maskz_loadu_ps(mask, row + 4 * d);
 }
 
-/* What will be read soon is fetched a few lines at a time, between products: in one burst it would
- * fill the queue of misses and hold up everything behind it. */
+/* Data that is needed soon is prefetched a few lines at a time, between products. A single burst
+ * would fill the queue of misses and delay everything behind it. */
 struct ahead {
     const char *at, *end;
     int32_t n_lines; /* a time */
 };
 
-/* What belongs to rows [t, t + n) of the run, to be fetched n_times times. */
+/* Returns the prefetches that belong to rows [t, t + n) of the run, to be issued in n_times
+ * parts. */
 INLINE struct ahead ahead_of(const struct cpu_run *run, int32_t t, int32_t n, int32_t n_times)
 {
     const char *first = (const char *)run->ahead + (size_t)t * run->ahead_bytes;
@@ -61,8 +62,8 @@ INLINE void fetch(struct ahead *ahead)
         _mm_prefetch(ahead->at, _MM_HINT_T1);
 }
 
-/* A value that is used more than once stays in its register: left alone, the compiler loads it for
- * each use, and two loads a cycle are the limit here. */
+/* Keeps a value that is used more than once in its register. Otherwise the compiler would load it
+ * for each use, and two loads a cycle are the limit here. */
 INLINE __m512 kept(__m512 x)
 {
     __asm__("" : "+v"(x));
@@ -71,8 +72,8 @@ INLINE __m512 kept(__m512 x)
 
 /* ---- Scores. ---- */
 
-/* Rows j, j + 4, j + 8 and j + 12 of the 16 from t on are quad j; behind the run's end its last one
- * takes their place. */
+/* Sets quad j to rows j, j + 4, j + 8 and j + 12 of the 16 from t on. Behind the run's end its last
+ * row replaces them. */
 INLINE void quad_rows(const struct cpu_run *run, int32_t t, int32_t j, const unsigned char *rows[4])
 {
     for (int32_t i = 0; i < 4; i++)
@@ -118,8 +119,8 @@ INLINE void to_quads(const struct cpu_run *run, int32_t t, const int32_t stride,
     }
 }
 
-/* The same of halves, whole lines of 32: 4 dims of a row are a word here, half as many to move.
- * They go through memory, from which they are turned into floats with less work. */
+/* Does the same for halves, in whole lines of 32: 4 dims of a row are a word here, half as many to
+ * move. They go through memory, since turning them into floats from there is less work. */
 INLINE void halves_to_quads(const struct cpu_run *run, int32_t t, const int32_t stride)
 {
     const __m512i even = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
@@ -149,7 +150,7 @@ INLINE void halves_to_quads(const struct cpu_run *run, int32_t t, const int32_t 
     }
 }
 
-/* Of R queries: the partial sums of dims d to d + 3, d + 16 to d + 19, and so on. */
+/* Adds, for R queries, the partial sums of dims d to d + 3, d + 16 to d + 19, and so on. */
 INLINE void dot_quads(const float *query, const float *quads, int32_t d, const int32_t stride,
                       const int R, __m512 acc[2][4])
 {
@@ -259,9 +260,10 @@ static void scores(const struct cpu_run *run, const float *queries, float scale)
         scores_many(run, queries, scale, run->stride, true);
 }
 
-/* ---- Scores of keys of Q8_0: products are summed in integers, so in any order. ---- */
+/* ---- Scores of keys of Q8_0: products are summed in integers, so the order is free. ---- */
 
-/* Bytes become unsigned, as vpdpbusd wants one side; queries' blocks know what that adds. */
+/* Makes bytes unsigned, because vpdpbusd needs one unsigned side. Queries' blocks have the surplus
+ * that this adds. */
 INLINE __m512i to_unsigned(__m512i bytes)
 {
     return _mm512_xor_si512(bytes, _mm512_set1_epi8((char)0x80));
@@ -351,8 +353,8 @@ INLINE void scores_columns(const struct cpu_run *run, const struct cpu_block *qu
     }
 }
 
-/* From 4 partial sums of two blocks each: of 8 rows the first block's sums, then the second's, for
- * rows 0 to 3 and 4 to 7. */
+/* Folds 4 partial sums of two blocks each: for 8 rows the first block's sums, then the second's,
+ * for rows 0 to 3 and 4 to 7. */
 INLINE __m512i fold_bytes(const __m512i rows[8])
 {
     __m512i pairs[4];
@@ -468,7 +470,7 @@ enum form { ANY, HALVES, BYTES }; /* rows; HALVES and BYTES have no tail */
 struct values { /* of a run */
     const struct cpu_run *run;
     const float *p; /* weights of the first of some queries */
-    float *out;     /* and what they add to */
+    float *out;     /* and the sums that they add to */
     struct ahead ahead;
 };
 
@@ -483,7 +485,7 @@ INLINE __m512 load_value(const struct cpu_run *run, const unsigned char *row, in
                          _mm512_set1_ps(run->scratch[d / 32 * CPU_PIECE + t]));
 }
 
-/* R queries, D times 16 elements from d on. */
+/* Computes R queries, D times 16 elements from d on. */
 INLINE void mix_some(struct values *values, int32_t d, const enum form form, const int R,
                      const int D)
 {
@@ -510,7 +512,7 @@ INLINE void mix_some(struct values *values, int32_t d, const enum form form, con
             _mm512_storeu_ps(out + r * run->stride + 16 * j, acc[r][j]);
 }
 
-/* The next R queries, all dims, D times 16 at a time where there are as many. */
+/* Computes the next R queries, all dims, D times 16 at a time as long as there are that many. */
 INLINE void mix_queries(struct values *values, const enum form form, const int R, const int D)
 {
     int32_t d = 0, stride = values->run->stride;

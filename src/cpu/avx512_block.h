@@ -1,17 +1,18 @@
 /* A block of one or two panels against some rows with AVX-512: a panel's 16 outputs are one
  * register.
  *
- * vpdpbusd multiplies unsigned bytes with signed q, four k at a time, exactly. It and what turns a
- * block's sum into floats share two ports, eight instructions and two for a row, a panel and a
- * block, so all else is left to loads: weights stand as value + 128, whatever their offset, whose
- * surplus a sum starts without (cpu_block's starts, repeated by the load), and rows go by six
- * against two panels, all sums in registers, 12 products for 8 loads. */
+ * vpdpbusd multiplies unsigned bytes with signed q, four k at a time, exactly. It shares two ports
+ * with the instructions that turn a block's sum into floats: eight and two instructions for a row,
+ * a panel and a block. So all other work is left to loads. Weights are stored as value + 128,
+ * whatever their offset; a sum starts without that surplus (cpu_block's starts, repeated by the
+ * load). Rows are taken by six against two panels, with all sums in registers: 12 products for 8
+ * loads. */
 #pragma once
 #include "compute/quant.h"
 #include "compute/vmath.h"
 #include "cpu/avx512_panels.h"
 
-/* Rows against one panel, against two. */
+/* Rows with one panel, with two. */
 enum {
     R_MAX = 12,
     TWO_R_MAX = 6,
@@ -19,7 +20,7 @@ enum {
     OUT_STRIDE = CPU_TILE_PANELS * CPU_PANEL,
 };
 
-/* How weights stand. */
+/* The form of the weights. */
 enum weights_as { AS_WIDE, AS_PACKED, AS_PACKED_SHIFTED };
 
 INLINE __m512i weights_at(struct cpu_form form, const unsigned char *w, int k, const int first,
@@ -81,7 +82,7 @@ INLINE void stop(float *out, size_t stride, const int R, const int P, __m512 acc
             _mm512_storeu_ps(out + (size_t)r * stride + p * CPU_PANEL, acc[r][p]);
 }
 
-/* One sub-block: its scaled sums are added to acc. sums: as they start. */
+/* Adds the scaled sums of one sub-block to acc. sums holds their start values. */
 INLINE void add_scaled(struct cpu_form form, const struct factors factors[P_MAX],
                        const struct rows *rows, int sub, const int R, const int P,
                        __m512i sums[R_MAX][P_MAX], __m512 acc[R_MAX][P_MAX])
@@ -99,7 +100,7 @@ INLINE void add_scaled(struct cpu_form form, const struct factors factors[P_MAX]
     }
 }
 
-/* One sub-block of R rows and P panels, whose weights w are panel_bytes apart. */
+/* Computes one sub-block of R rows and P panels. Their weights w are panel_bytes apart. */
 INLINE void sub_block(struct cpu_form form, const unsigned char *w, size_t panel_bytes,
                       const struct rows *rows, int sub, const int R, const int P,
                       const enum weights_as as, const struct factors factors[P_MAX],

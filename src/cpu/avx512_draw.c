@@ -1,5 +1,5 @@
-/* Drawing's loops for AVX-512: 16 logits or candidates at a time, those that stay moved together in
- * a register. */
+/* Drawing's loops for AVX-512: 16 logits or candidates at a time. Those that stay are moved
+ * together in a register. */
 #include "compute/draw_loops.h"
 #include "cpu/kernels.h"
 
@@ -17,7 +17,7 @@ static float highest(const float *x, int32_t n)
     const __m512 none = _mm512_set1_ps(-__builtin_inff());
     __m512 a = none, b = none, c = none, d = none; /* a maximum takes four cycles */
     int32_t i = 0;
-    /* Of a NaN and another number max gives the second. */
+    /* Given a NaN and another number, max returns the second. */
     for (; i + 4 * BLOCK <= n; i += 4 * BLOCK) {
         a = _mm512_max_ps(_mm512_loadu_ps(x + i), a);
         b = _mm512_max_ps(_mm512_loadu_ps(x + i + BLOCK), b);

@@ -1,7 +1,7 @@
 /* Matrix multiplication for AVX-512 with weights of floats.
  *
- * Two units multiply and add 16 floats each a cycle, and turn halves into floats as well: many rows
- * meet panels that were made floats once (wide). */
+ * Two units multiply and add 16 floats each a cycle, and they convert halves into floats as well.
+ * Therefore many rows use panels that were converted to floats once (wide). */
 #include "cpu/avx512_floats.h"
 
 enum { PREFETCH_BYTES = 2048 };

@@ -1,8 +1,8 @@
-/* Matrix multiplication with weights of floats, for the files of AVX-512's that share it: a panel's
- * 16 outputs are one register.
+/* Matrix multiplication with weights of floats, for the AVX-512 files that share it: a panel's 16
+ * outputs are one register.
  *
- * Few rows take halves in registers, where memory is the limit. Broadcasts of activations come from
- * memory, which costs loads alone. */
+ * Few rows convert halves in registers, since memory is the limit then. Broadcasts of activations
+ * come from memory, which costs only loads. */
 #pragma once
 #include "cpu/avx512.h"
 
@@ -10,12 +10,13 @@ enum { R_MAX = 12, P_MAX = 4, R_BY_FOUR = R_MAX * 2 / P_MAX };
 
 /* Measured by bench/kernels. */
 struct float_walk {
-    int far, lone;    /* bytes ahead at which a line is asked for; for one or two rows */
+    int far, lone;    /* bytes ahead at which a line is fetched; for one or two rows */
     bool is_near;     /* into the first-level cache, else the second */
-    int rows_by_four; /* up to so many meet four panels at a time, in groups of 6; more two */
+    int rows_by_four; /* up to this many rows meet four panels at a time, in groups of 6; more rows
+                         two */
 };
 
-/* Where a group of rows fetches what will be read soon: every group has its part of the lines. */
+/* Prefetching by a group of rows. Every group fetches its part of the lines. */
 struct ahead {
     const unsigned char *at;
     size_t step; /* for each line of its own panel */
@@ -34,7 +35,7 @@ INLINE struct rows rows_of(const struct cpu_tile *tile, int32_t row, const int R
     return rows;
 }
 
-/* Columns k..k + n - 1, the first of which starts a line. */
+/* Multiplies columns k..k + n - 1. The first of them starts a line. */
 INLINE void float_steps(const struct cpu_tile *tile, const unsigned char *w, struct rows *rows,
                         int n, struct ahead *ahead, const struct float_walk walk, enum dtype dtype,
                         const int R, const int P, __m512 acc[R_MAX][P_MAX])
@@ -90,8 +91,9 @@ INLINE void float_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, 
             _mm512_storeu_ps(out + (r * CPU_TILE_PANELS + p) * CPU_PANEL, acc[r][p]);
 }
 
-/* P panels with all rows, in groups as even as can be. One group fetches ahead in its panels, many
- * share in fetching the next panels of halves. (Floats are in a cache when many rows meet them.) */
+/* Multiplies P panels with all rows, in groups of nearly equal size. One group fetches ahead in its
+ * panels. Many groups share in fetching the next panels of halves. (Floats are in a cache when many
+ * rows use them.) */
 INLINE void float_groups(const struct cpu_tile *tile, int32_t panel, const struct float_walk walk,
                          enum dtype dtype, const int P)
 {
@@ -115,7 +117,7 @@ INLINE void float_groups(const struct cpu_tile *tile, int32_t panel, const struc
     }
 }
 
-/* As many panels at a time as have registers. */
+/* Takes as many panels at a time as fit the registers. */
 INLINE void matmul_float(const struct cpu_tile *tile, const struct float_walk walk,
                          enum dtype dtype)
 {

@@ -1,9 +1,9 @@
-/* Matrix multiplication of integers for AVX-512 with VNNI: few rows as in avx512_packed.h, many
- * against wide panels. */
+/* Matrix multiplication of integers for AVX-512 with VNNI: few rows by avx512_packed.h, many rows
+ * with wide panels. */
 #include "cpu/ahead.h"
 #include "cpu/avx512_packed.h"
 
-/* R rows against P wide panels. */
+/* Multiplies R rows with P wide panels. */
 INLINE void wide_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, struct cpu_form form,
                       const int R, const int P)
 {
@@ -41,7 +41,8 @@ INLINE void wide_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, s
         stop(out, OUT_STRIDE, R, P, acc);
 }
 
-/* Rows go in groups as even as can be; two panels stay in the first-level cache while all pass. */
+/* Rows are split into groups of nearly equal size. Two panels stay in the first-level cache while
+ * all groups use them. */
 INLINE void matmul_wide(const struct cpu_tile *tile, struct cpu_form form)
 {
     int32_t n_groups = (tile->n_rows + TWO_R_MAX - 1) / TWO_R_MAX;
@@ -80,7 +81,7 @@ MATMUL(q4_k, CPU_FORM_Q4_K)
 MATMUL(q5_k, CPU_FORM_Q5_K)
 MATMUL(q6_k, CPU_FORM_Q6_K)
 
-/* Wide panels differ in the length of a sub-block and in minimums only. */
+/* Wide panels differ only in the length of a sub-block and in minimums. */
 static void wide_32(const struct cpu_tile *tile)
 {
     matmul_wide(tile, CPU_FORM_Q8_0);

@@ -1,13 +1,13 @@
-/* Few rows against packed panels with AVX-512. */
+/* Few rows with packed panels, for AVX-512. */
 #pragma once
 #include "cpu/ahead.h"
 #include "cpu/avx512_block.h"
 
-enum { CHUNK = 128 }; /* columns of two panels that both halves of the rows meet in turn */
+enum { CHUNK = 128 }; /* columns of two panels that both halves of the rows use in turn */
 
-/* What processors differ in: whether bits are taken out by shifts, and bytes ahead of a walk that
- * are asked for: from memory (of bytes for one or two rows: lone) and, unless it is 0, from the
- * second-level cache. */
+/* The differences between processors: whether bits are extracted by shifts, and how many bytes
+ * ahead of a walk are fetched. They are fetched from memory (lone: for one or two rows) and, unless
+ * it is 0, from the second-level cache. */
 struct walk {
     bool by_shifts;
     int far, lone, near;
@@ -15,7 +15,7 @@ struct walk {
 
 struct columns { /* of panels */
     int32_t first, n;
-    bool are_first; /* to be met: what comes behind is fetched */
+    bool are_first; /* to be multiplied; those behind are prefetched */
 };
 
 INLINE void fetch_blocks(struct cpu_form form, const struct walk walk, const unsigned char *far,
@@ -28,8 +28,8 @@ INLINE void fetch_blocks(struct cpu_form form, const struct walk walk, const uns
     }
 }
 
-/* All rows of the tile, R, against columns of P packed panels. What is fetched behind their end is
- * what comes after the last of them. */
+/* Multiplies all rows of the tile, R, with columns of P packed panels. Behind their end it
+ * prefetches what comes after the last of them. */
 INLINE void packed_rows(const struct cpu_tile *tile, int32_t panel, const struct columns columns,
                         struct cpu_form form, const struct walk walk, const int R, const int P)
 {
@@ -72,8 +72,8 @@ INLINE void packed_rows(const struct cpu_tile *tile, int32_t panel, const struct
         stop(out, OUT_STRIDE, R, P, acc);
 }
 
-/* Up to 12 rows against two panels, in halves: a few columns of both panels stay in the first-level
- * cache until the other half has met them too. */
+/* Multiplies up to 12 rows with two panels, in halves. A few columns of both panels stay in the
+ * first-level cache until the other half has used them too. */
 INLINE void packed_halves(const struct cpu_tile *tile, int32_t panel, struct cpu_form form,
                           const struct walk walk)
 {
@@ -95,7 +95,7 @@ INLINE void packed_halves(const struct cpu_tile *tile, int32_t panel, struct cpu
     }
 }
 
-/* Groups of rows one behind the other; the first fetches for all. */
+/* Multiplies groups of rows in turn. The first group prefetches for all. */
 INLINE void matmul_packed(const struct cpu_tile *tile, struct cpu_form form, const struct walk walk)
 {
     struct cpu_tile part = *tile;
@@ -112,7 +112,8 @@ INLINE void matmul_packed(const struct cpu_tile *tile, struct cpu_form form, con
             EACH(int r = 1; r <= TWO_R_MAX; r++)
                 if (r == part.n_rows)
                     packed_rows(&part, panel, all, form, walk, r, P_MAX);
-        /* Groups find panels in a cache; and bits would be taken out of their planes twice. */
+        /* Later groups find the panels in a cache, and bits would be extracted from their planes
+         * twice. */
         for (; n_groups == 1 && form.n_bits == 8 && panel + P_MAX <= tile->n_panels; panel += P_MAX)
             packed_halves(&part, panel, form, walk);
         for (; panel < tile->n_panels; panel++)

@@ -1,4 +1,5 @@
-/* Packed panels of integers read with AVX-512: what the kernels that multiply them share. */
+/* Packed panels of integers read with AVX-512: the common part of the kernels that multiply
+ * them. */
 #pragma once
 #include "cpu/avx512.h"
 
@@ -9,9 +10,9 @@ INLINE __m512 load_half(const void *p)
     return _mm512_cvtph_ps(_mm256_loadu_si256(p));
 }
 
-/* For vgf2p8affineqb: bits [from, from + n) of each byte at bit `to`, 0 elsewhere, or, if they
- * spread, the last of them in all bits above. Bit i of a result is the parity of what byte 7 - i of
- * the matrix leaves of the byte. */
+/* Returns a matrix for vgf2p8affineqb. It moves bits [from, from + n) of each byte to bit `to`,
+ * with 0 elsewhere, or, with spread, with the last of them in all bits above. Bit i of a result is
+ * the parity of the byte masked by byte 7 - i of the matrix. */
 INLINE __m512i mover(const int from, const int n, const int to, bool spread)
 {
     const uint64_t above = (UINT64_C(1) << (8 * (8 - to - n))) - 1; /* rows of the matrix */
@@ -22,11 +23,10 @@ INLINE __m512i mover(const int from, const int n, const int to, bool spread)
     return _mm512_set1_epi64((int64_t)matrix);
 }
 
-/* Weights at k..k + 3 of a packed block, one byte each: value + centre, which is 128 where they
- * must be unsigned, else 0; or the value of types with a minimum, never negative.
- *
- * A value is what is stored less half of what its bits can hold: its top bit tells the sign, all
- * bits above are its opposite, but bit 7 where 128 is added. */
+/* Returns weights at k..k + 3 of a packed block, one byte each: value + centre, where centre is 128
+ * for unsigned bytes, else 0. For types with a minimum it returns the value, which is never
+ * negative. Otherwise a value is the stored one less half of its range. So its top bit determines
+ * the sign, and all bits above are its opposite, except bit 7 when 128 is added. */
 INLINE __m512i load_four(struct cpu_form form, const unsigned char *w, int k, const int centre)
 {
     const int g = k / 4, low = form.n_bits & 4 ? 4 : 2, high = form.n_bits - low;
@@ -38,7 +38,7 @@ INLINE __m512i load_four(struct cpu_form form, const unsigned char *w, int k, co
     }
     __m512i value = _mm512_loadu_si512(w + 64 * (g % low));
     __m512i move = mover(g / low * low, low, 0, has_sign && high == 0);
-    if (high == 0 && has_sign) /* nibbles: what flips bits must be known when compiled */
+    if (high == 0 && has_sign) /* nibbles: the bits to flip must be known when compiled */
         return centre == 128 ? _mm512_gf2p8affine_epi64_epi8(value, move, 0x78)
                              : _mm512_gf2p8affine_epi64_epi8(value, move, 0xF8);
     value = _mm512_gf2p8affine_epi64_epi8(value, move, 0);
@@ -52,7 +52,7 @@ INLINE __m512i load_four(struct cpu_form form, const unsigned char *w, int k, co
                     : _mm512_or_si512(value, rest);
 }
 
-/* Bits [from, from + n) of each byte at bit `to`, 0 elsewhere. */
+/* Moves bits [from, from + n) of each byte to bit `to`, with 0 elsewhere. */
 INLINE __m512i shifted(__m512i bytes, const int from, const int n, const int to)
 {
     if (from > to)
@@ -62,7 +62,7 @@ INLINE __m512i shifted(__m512i bytes, const int from, const int n, const int to)
     return _mm512_and_si512(bytes, _mm512_set1_epi8((char)(((1 << n) - 1) << to)));
 }
 
-/* What load_four gives, by shifts, logic and additions. */
+/* Computes the same as load_four, by shifts, logic and additions. */
 INLINE __m512i load_four_shifted(struct cpu_form form, const unsigned char *w, int k,
                                  const int centre)
 {
@@ -79,7 +79,7 @@ INLINE __m512i load_four_shifted(struct cpu_form form, const unsigned char *w, i
     return _mm512_add_epi8(value, _mm512_set1_epi8((char)(centre - form.offset)));
 }
 
-/* As many lines as a block's weights touch, so that none is left out. */
+/* Fetches as many lines as a block's weights touch, so that none is left out. */
 INLINE void fetch_far(struct cpu_form form, const unsigned char *p)
 {
     EACH(int line = 0; line <= cpu_form_weights(form); line += 64)
@@ -96,7 +96,7 @@ struct factors { /* of a sub-block of 16 outputs */
     __m512 scale, minimum;
 };
 
-/* The halves of a unit; minimums that are subtracted come negated. */
+/* Loads the halves of a unit. Minimums that are subtracted come negated. */
 INLINE struct factors unit_factors(struct cpu_form form, const unsigned char *p)
 {
     struct factors f = { load_half(p), _mm512_setzero_ps() };
@@ -113,7 +113,7 @@ INLINE __m512 scaled(__m512 factor, const unsigned char *bytes)
     return _mm512_mul_ps(factor, _mm512_cvtepi32_ps(wide));
 }
 
-/* Those of sub-block `sub` of the block at p. */
+/* Returns the factors of sub-block `sub` of the block at p. */
 INLINE struct factors sub_factors(struct cpu_form form, struct factors unit, const unsigned char *p,
                                   int sub)
 {
@@ -126,13 +126,13 @@ INLINE struct factors sub_factors(struct cpu_form form, struct factors unit, con
     return unit;
 }
 
-/* The bytes of a wide sub-block: scales, minimums, weights. */
+/* Returns the bytes of a wide sub-block: scales, minimums, weights. */
 INLINE size_t wide_head(struct cpu_form form)
 {
     return form.has_minimum ? 128 : 64;
 }
 
-/* From packed to wide, weights as load_four gives them. */
+/* Converts from packed to wide, with weights as load_four returns them. */
 INLINE void widen(struct cpu_form form, const int centre, const unsigned char *p, int32_t n_columns,
                   unsigned char *to)
 {

@@ -1,4 +1,4 @@
-/* The CPU device: its lanes, its memory, and packing by a team of its own, so that a load stops no
+/* The CPU device: its lanes, its memory, and packing by a separate team, so that a load stops no
  * pass. */
 #include "cpu/cpu.h"
 

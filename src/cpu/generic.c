@@ -1,4 +1,4 @@
-/* Kernels in plain C for any processor: no holes, no hurry. */
+/* Kernels in plain C for any processor: a complete table, not tuned for speed. */
 #include "cpu/lanes.h"
 
 static float element(enum dtype dtype, const unsigned char *p)
@@ -38,7 +38,7 @@ static void matmul_bf16(const struct cpu_tile *tile)
     matmul_float(tile, DTYPE_BF16, 2);
 }
 
-/* sum of value * q over `n` k from k0 of the block, per output. */
+/* Sums value * q over `n` k from k0 of the block, per output. */
 static inline void dot(struct cpu_form form, const unsigned char *weights, const int8_t *q, int k0,
                        int n, int32_t sum[CPU_PANEL])
 {
@@ -56,7 +56,7 @@ static inline float half_at(const unsigned char *p)
     return half_to_float(half);
 }
 
-/* One block of 32 at p: acc gets its scaled sums. unit: where the halves are. */
+/* Adds the scaled sums of one block of 32 at p to acc. unit holds the halves. */
 static inline void block(struct cpu_form form, const unsigned char *unit, const unsigned char *p,
                          const struct cpu_block *x, float acc[CPU_PANEL])
 {

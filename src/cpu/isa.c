@@ -1,4 +1,4 @@
-/* Which instruction sets this processor has, and the table of kernels for each. */
+/* Finds the instruction sets of this processor, and the table of kernels for each. */
 #include "cpu/cpu.h"
 #include "cpu/kernels.h"
 #include "cpu/limits_loops.h"
@@ -20,7 +20,7 @@ const char *cpu_isa_name(enum cpu_isa isa)
 }
 
 #if defined(__x86_64__)
-/* What the operating system saves: bits of XCR0. */
+/* Returns the state that the operating system saves: bits of XCR0. */
 static uint64_t saved_state(void)
 {
     uint32_t low, high;
@@ -63,8 +63,8 @@ static enum cpu_isa detect(void)
     return has_tiles && (saved & TILE_STATE) == TILE_STATE ? CPU_ISA_AMX : CPU_ISA_AVX512;
 }
 
-/* Tiles are ours once the system has agreed, for all threads of the process: a signal's frame grows
- * by 8 KiB while one is in use. */
+/* Asks the system for tiles, for all threads of the process. A signal's frame grows by 8 KiB while
+ * one is in use. */
 static bool may_use_tiles(void)
 {
     enum { ARCH_REQ_XCOMP_PERM = 0x1023, TILE_DATA = 18 };
@@ -102,7 +102,8 @@ static void take(const struct cpu_kernels *from, struct cpu_kernels *to)
     for (int i = 0; i < DTYPE_N; i++) {
         if (from->matmul_many[i] != NULL)
             to->matmul_many[i] = from->matmul_many[i];
-        /* Who multiplies a type has its wide form too, or none; wide forms may stand alone. */
+        /* The table that multiplies a type has its wide form too, or none. Wide forms may come
+         * alone. */
         if (from->matmul[i] == NULL && from->widen[i] == NULL)
             continue;
         to->widen[i] = from->widen[i];
@@ -133,7 +134,7 @@ static void take(const struct cpu_kernels *from, struct cpu_kernels *to)
 #undef TAKE
 }
 
-/* Panels as they are packed alone: wide forms stay. */
+/* Takes only the kernels for packed panels; wide forms stay. */
 static void take_packed(const struct cpu_kernels *from, struct cpu_kernels *to)
 {
     to->name = from->name;

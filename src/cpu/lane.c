@@ -1,5 +1,5 @@
-/* The thread of a lane: it runs work in the order in which it was begun. A pass is run by the whole
- * team, and so are its draws. */
+/* The thread of a lane, which runs work in the order in which it was begun. The whole team runs a
+ * pass and its draws. */
 #include "cpu/lane.h"
 
 #include "base/mem.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- Workspaces: what cpu_pass_layout says, then logits. ---- */
+/* ---- Workspaces: first the parts of cpu_pass_layout, then logits. ---- */
 
 static size_t logits_at(const struct cpu_lane *lane, const struct compute_program *program,
                         struct compute_sizes sizes)
@@ -89,7 +89,7 @@ static void draw_rows(void *arg, int rank, int n)
         if (row >= d->pass->n_logit_rows)
             return;
         compute_drawer_row(d->drawer, rank, d->pass, row, row + min_i32(n, n_samplers),
-                           d->logits); /* others take the rows between */
+                           d->logits); /* other members take the rows between */
     }
 }
 
@@ -175,10 +175,10 @@ static void run(struct cpu_lane *lane, struct compute_work *work)
         state = run_pass(lane, (const struct compute_pass *)(const void *)work);
     else
         compute_host_copy((const struct compute_copy *)(const void *)work);
-    do /* A sleep would give the core away, and end late. */
+    do /* A sleep would give up the core, and end late. */
         work->end_ns = time_now_ns();
     while (work->end_ns - work->begin_ns < work->ns_least);
-    atomic_store(&work->state, state); /* from here on it is the caller's */
+    atomic_store(&work->state, state); /* from here on the caller owns it */
     if (notify != NULL)
         notify(arg);
 }
@@ -232,7 +232,7 @@ void cpu_lane_open(struct cpu_lane *lane, const struct cpu_lane_options *o)
                                .team = team_open(o->cores->n_cores, o->cores->cores, true),
                                .turn = lock_open(),
                                .lock = lock_open() };
-    team_let_shrink(lane->team); /* no sum depends on how many share the work */
+    team_let_shrink(lane->team); /* sums do not depend on the number of members */
     lane->face = (struct compute_lane){ team_size(lane->team), 2 };
     wake_open(&lane->wake);
     snprintf(name, sizeof name, "lane-%d", o->index % 1000);

@@ -14,9 +14,9 @@ struct cpu_lane {
     struct lock *turn; /* held by work that keeps the lane's cores */
     struct lock *lock; /* of the queue */
     struct compute_work *first, *last;
-    struct wake wake; /* there is work, masks came, or the lane closes */
+    struct wake wake; /* there is work, masks arrived, or the lane closes */
     _Atomic bool is_closing;
-    /* Lanes on the same cores: of lane 0 all others. */
+    /* Lanes on the same cores. For lane 0: all others. */
     struct cpu_lane *const *others;
     const int *n_others;
 };
@@ -37,7 +37,7 @@ struct cpu_workspace {
     struct compute_drawer drawer;
     size_t at_logits;
 };
-/* As compute_device has them. */
+/* Implement the functions of compute_device. */
 int64_t cpu_lane_workspace_bytes(const struct cpu_lane *lane, const struct compute_program *program,
                                  struct compute_sizes sizes);
 enum status cpu_lane_workspace_open(struct cpu_lane *lane, const struct compute_program *program,

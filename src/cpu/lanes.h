@@ -1,6 +1,6 @@
-/* Kernels in plain C over 16 lanes, compiled once per instruction set: the compiler's vectors are
- * as wide as the file that includes this may make them, the bits stay the same.
+/* Kernels in plain C over 16 lanes, compiled once per instruction set.
  *
+ * The compiler's vectors are as wide as the including file permits, and the bits stay the same.
  * Nothing here may depend on an order that a vector changes: sums have 16 partial sums. */
 #pragma once
 #include "base/half.h"

@@ -11,7 +11,7 @@
 
 enum {
     WINDOWS = 41,
-    WINDOW_BYTES = 4 << 20, /* at least so much is read in one */
+    WINDOW_BYTES = 4 << 20, /* least bytes of a window */
     PEAK_ROUNDS = 60000,    /* of the loop in registers */
     HUGE_PAGE_BYTES = 2 << 20
 };
@@ -22,7 +22,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What is reached nearly always when nobody disturbs: the best tenth begins there. */
+/* Returns the value that is nearly always reached on an idle machine: the best tenth begins
+ * there. */
 static double near_best(double *values, size_t n)
 {
     qsort(values, n, sizeof(*values), by_value);
@@ -41,7 +42,7 @@ static struct cpu_limits_loops best_loops(void)
 struct reading {
     uint64_t (*loop)(const unsigned char *from, int64_t n);
     const unsigned char *memory;
-    int64_t n_bytes, n_part; /* of all members; read by each member in one window */
+    int64_t n_bytes, n_part; /* of all members; of one member in one window */
     struct {
         int64_t at; /* where it goes on */
         uint64_t sum;
@@ -60,7 +61,7 @@ static uint64_t read_words(const unsigned char *from, int64_t n)
     return sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7];
 }
 
-/* Goes on behind what the window before read: a footprint larger than a window is walked whole. */
+/* Continues behind the window before, so that a footprint larger than a window is read whole. */
 static void read_part(void *arg, int rank, int n)
 {
     struct reading *reading = arg;
@@ -93,7 +94,7 @@ double cpu_limits_read(const struct device_spec *device, int n_threads, int64_t 
     struct team *team = team_open(n_threads, device->cores, true);
     double windows[WINDOWS];
     int64_t n_walks = max_i64(reading->n_bytes / (reading->n_part * n_threads), 1);
-    for (int64_t i = 0; i < n_walks; i++) /* once over all of it, unmeasured */
+    for (int64_t i = 0; i < n_walks; i++) /* once over everything, without measuring */
         team_run(team, read_part, reading);
     for (int i = 0; i < WINDOWS; i++) {
         int64_t begin_ns = time_now_ns();
@@ -127,7 +128,7 @@ struct peak {
 
 volatile float cpu_limits_sink;
 
-/* Whatever the compiler makes of it on this processor. */
+/* The instructions are those that the compiler chooses for this processor. */
 static int64_t float_plain(int n_rounds)
 {
     float acc[16];

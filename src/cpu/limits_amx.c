@@ -1,5 +1,4 @@
-/* The limits' loops for AMX: products of bytes and of bfloat16, all that a tile instruction can do.
- */
+/* The limits' loops for AMX: products of bytes and of bfloat16, the only operations of tiles. */
 #include "cpu/amx_tiles.h"
 #include "cpu/limits_loops.h"
 

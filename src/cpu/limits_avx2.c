@@ -36,13 +36,13 @@ static int64_t float_avx2(int n_rounds)
     return (int64_t)n_rounds * 12 * 16;
 }
 
-/* x might be another one from here on: what is multiplied is not computed once and for all, and a
- * sum has one register. */
+/* Tells the compiler that x may change here. So a product is not computed just once, and a sum has
+ * one register. */
 #define CHANGES(x) __asm__ volatile("" : "+x"(x))
-/* A loop that leaves no loop, so that arrays become registers. */
+/* A loop that is unrolled completely, so that arrays become registers. */
 #define EACH(...) _Pragma("GCC unroll 16") for (__VA_ARGS__)
 
-/* Only the sums wait for each other, as in a matrix. */
+/* Only the sums depend on each other, as in a matrix. */
 static int64_t int8_avx2(int n_rounds)
 {
     __m256i acc[12], x = _mm256_set1_epi8(3), y = _mm256_set1_epi8(5), ones = _mm256_set1_epi16(1);

@@ -1,10 +1,10 @@
-/* One table of loops per instruction set, for limits.c; isa.c chooses. */
+/* One table of loops per instruction set, for limits.c. isa.c chooses. */
 #pragma once
 #include "cpu/cpu.h"
 #include "cpu/limits.h"
 
 struct cpu_limits_loop {
-    int64_t (*run)(int n_rounds); /* returns the operations that were done */
+    int64_t (*run)(int n_rounds); /* returns the number of operations */
     const char *instructions;
 };
 struct cpu_limits_loops {
@@ -12,8 +12,8 @@ struct cpu_limits_loops {
     struct cpu_limits_loop peaks[CPU_LIMIT_N];
 };
 extern const struct cpu_limits_loops cpu_limits_avx2, cpu_limits_avx512, cpu_limits_amx;
-/* What compiled code does without asking for instructions: limits.c. */
+/* Compiled code without special instructions: limits.c. */
 extern const struct cpu_limits_loops cpu_limits_generic;
-extern volatile float cpu_limits_sink; /* what the loops compute is wanted by somebody */
-/* The best loops of this instruction set: each table's own, else those of the one below. */
+extern volatile float cpu_limits_sink; /* keeps results from being optimized away */
+/* Sets the best loops of this instruction set: its own, else those of the set below. */
 void cpu_isa_limits(enum cpu_isa isa, struct cpu_limits_loops *out);

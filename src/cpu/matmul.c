@@ -1,27 +1,27 @@
-/* The matrix multiplication's driver: items of a few panels, a run of them for each member, what is
- * left at the end for whoever is free.
+/* The matrix multiplication's driver: items of a few panels, a run of them for each member. Idle
+ * members take the items that are left at the end.
  *
- * Few rows meet a panel in one walk over K, and their sums are put where they belong when a member
- * is through with its items: a core's walk through memory loses speed for long wherever it touches
- * anything else that its caches do not hold. For many rows K goes in chunks, so that an item's part
- * of the panels (in wide form where that is quicker) and of the rows stay in a core's caches while
- * all rows pass; the sums so far wait in the member's scratch. (Kernels for many rows cut K
- * themselves.) Neither changes a bit: an output's sum has one accumulator that walks K upwards,
- * whoever computes it and however often it pauses. */
+ * Few rows need one walk over K for each panel. Their sums are stored at their final place when a
+ * member has finished its items, because a core's walk through memory loses speed for long after
+ * each access to other data outside its caches. For many rows K is split into chunks, so that an
+ * item's part of the panels (in wide form when that is faster) and of the rows stay in a core's
+ * caches while all rows pass. The sums so far are kept in the member's scratch. (Kernels for many
+ * rows split K themselves.) Neither changes a bit: an output's sum has one accumulator that walks K
+ * upwards, whichever member computes it and however often it pauses. */
 #include "cpu/pass.h"
 
 #include "compute/vmath.h"
 #include <string.h>
 
 enum {
-    SWEEP_ROWS = 512,      /* whose sums wait */
+    SWEEP_ROWS = 512,      /* rows with kept sums */
     CHUNK_INTEGERS = 1024, /* columns, a multiple of every unit */
     CHUNK_FLOATS = 512,
     CHUNK_BYTES_MAX = 38 << 10, /* of a wide panel, the widest */
-    LAST_PIECES = 2,            /* by rows, of an item for which others may wait */
-    KEPT_MAX = 64,              /* items whose sums wait until they are put in their places, */
-    KEPT_BYTES_MIN = 40 << 10,  /* of such a size at least: smaller ones gain nothing */
-    ITEMS_PER_MEMBER = 4,       /* at least, so that a slow member does not hold up the others */
+    LAST_PIECES = 2,            /* by rows, of an item that others may wait for */
+    KEPT_MAX = 64,              /* items with sums kept until they are stored at their places, */
+    KEPT_BYTES_MIN = 40 << 10,  /* of this size at least, since smaller ones gain nothing */
+    ITEMS_PER_MEMBER = 4,       /* at least, so that a slow member does not delay the others */
     OUT_COLUMNS = CPU_TILE_PANELS * CPU_PANEL,
     SUMS_BYTES = SWEEP_ROWS * OUT_COLUMNS * (int)sizeof(float),
 };
@@ -31,13 +31,13 @@ size_t cpu_matmul_scratch(void)
     return SUMS_BYTES + CPU_TILE_PANELS * CHUNK_BYTES_MAX;
 }
 
-/* Integers: rows that walk packed panels from end to end. */
+/* Returns how many rows of integers walk packed panels from end to end. */
 static int32_t walking_rows(const struct cpu_kernels *kernels)
 {
     return kernels->walks_whole ? CPU_TILE_ROWS : CPU_FEW_ROWS;
 }
 
-/* How panels meet rows. */
+/* How panels are multiplied with rows. */
 enum way { PACKED, WIDE, MANY };
 
 static enum way way_of(const struct cpu_kernels *kernels, enum dtype dtype, int32_t n_rows)
@@ -77,7 +77,7 @@ static size_t output_stride(const struct cpu_pass *p, const struct compute_op *o
                                       : (size_t)cpu_pass_stride(p->program, op->dst);
 }
 
-/* Bias, activation and residual of `n` outputs from `first` on; values is used up. */
+/* Applies bias, activation and residual to `n` outputs from `first` on. It overwrites values. */
 static void finish(const struct cpu_pass *p, const struct compute_op *op, int32_t row,
                    int32_t first, int32_t n, float *values)
 {
@@ -93,7 +93,7 @@ static void finish(const struct cpu_pass *p, const struct compute_op *op, int32_
         memcpy(out, values, (size_t)n * sizeof(float));
 }
 
-/* A weight of one output is kept as floats. */
+/* Multiplies with a weight of one output, which is kept as floats. */
 static void matmul_vector(const struct cpu_pass *p, const struct compute_op *op,
                           const struct compute_weight *weight)
 {
@@ -112,7 +112,7 @@ static int32_t panels_per_item(const struct compute_weight *weight, int n_member
     return min_i32(by_members, CPU_TILE_PANELS);
 }
 
-/* Sums that are complete, item behind item, but not where they belong. */
+/* Complete sums, item behind item, which are not at their final place yet. */
 struct kept {
     int32_t n, n_max;
     int32_t first_panel[KEPT_MAX];
@@ -123,15 +123,15 @@ struct item { /* panels against rows [first_row, first_row + n_rows) */
     const struct cpu_pass *p;
     const struct compute_op *op;
     const struct compute_weight *weight;
-    int32_t per_item; /* panels, but for the last */
+    int32_t per_item; /* panels, except the last item */
     int32_t first_panel, n_panels, first_row, n_rows;
-    int32_t next_panel;  /* the first of the item after this one, or negative: not known */
+    int32_t next_panel;  /* the first of the next item, or negative: unknown */
     float *sums;         /* (n_rows, OUT_COLUMNS) */
     struct kept *kept;   /* NULL: rows are finished at once */
     unsigned char *wide; /* (CPU_TILE_PANELS, CHUNK_BYTES_MAX) */
 };
 
-/* Bytes of a packed panel from its start to column k. */
+/* Returns the bytes of a packed panel from its start to column k. */
 static size_t panel_offset(const struct compute_weight *weight, int32_t k)
 {
     return weight->panel_bytes * (size_t)k / (size_t)weight->n_columns;
@@ -166,7 +166,7 @@ static int32_t chunk_of(const struct item *item)
     return is_integer ? CHUNK_INTEGERS : CHUNK_FLOATS;
 }
 
-/* A row whose sums are complete, for the item that begins at first_panel. */
+/* Finishes a row with complete sums, for the item that begins at first_panel. */
 static void finish_row(const struct item *item, int32_t first_panel, int32_t row, float *sums)
 {
     int32_t first = first_panel * CPU_PANEL;
@@ -195,7 +195,7 @@ static void keep(const struct item *item)
         finish_kept(item);
 }
 
-/* What the first rows of columns [k, k + n) fetch: the columns that come next. */
+/* Sets what the first rows of columns [k, k + n) prefetch: the next columns. */
 static void look_ahead(const struct item *item, int32_t k, int32_t n, struct cpu_tile *tile)
 {
     const struct compute_weight *weight = item->weight;
@@ -209,7 +209,7 @@ static void look_ahead(const struct item *item, int32_t k, int32_t n, struct cpu
     tile->ahead_bytes = panel_offset(weight, n);
 }
 
-/* Whether complete sums need nothing but their place, and kernels put them there. */
+/* Returns whether complete sums only need storing at their place, and kernels do that. */
 static bool is_direct(const struct item *item)
 {
     const struct compute_op *op = item->op;
@@ -305,11 +305,11 @@ void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_in
     bool is_few = n_rows <= CPU_FEW_ROWS && way_of(p->kernels, weight->dtype, n_rows) == PACKED;
     if (n_rows > 1 && is_few && (size_t)per * weight->panel_bytes >= KEPT_BYTES_MIN) {
         kept.n_max = min_i32(SWEEP_ROWS / n_rows - 1, KEPT_MAX);
-        kept.sums = item.sums + n_rows * OUT_COLUMNS; /* behind those of the item under way */
+        kept.sums = item.sums + n_rows * OUT_COLUMNS; /* behind those of the current item */
         item.kept = &kept;
     }
-    /* Rows of one tile take the next item early, so that what they fetch of it is what comes; a
-     * member with more rows counts on the one behind its own. */
+    /* Rows of one tile take the next item early, so that they prefetch the right one. A member with
+     * more rows assumes that the item behind its own comes next. */
     bool is_early = !is_few && n_rows <= CPU_TILE_ROWS;
     struct cpu_taker taker = { .n_items = (int32_t)div_up_i64(weight->n_panels, per),
                                .part = rank,

@@ -1,4 +1,4 @@
-/* Packing weights into panels at load, by the whole team, and reading rows back. */
+/* Packs weights into panels at load, by the whole team, and reads rows back. */
 #include "cpu/pack.h"
 
 #include "base/mem.h"
@@ -33,14 +33,14 @@ struct cpu_form cpu_pack_form(enum dtype dtype)
     }
 }
 
-struct job { /* what the team packs together */
+struct job { /* packed by the team together */
     const struct tensor *tensor;
     unsigned char *panels;
     int32_t n_panels;
     size_t panel_bytes;
 };
 
-/* One block of the file, of output o, into its unit. */
+/* Writes one block of the file, for output o, into its unit. */
 static void put_block(struct cpu_form form, const struct cpu_pack_source *source,
                       const unsigned char *from, int o, unsigned char *unit)
 {
@@ -68,7 +68,8 @@ static void put_block(struct cpu_form form, const struct cpu_pack_source *source
     }
 }
 
-/* Unit by unit over all outputs: a unit's lines are full before they leave the cache. */
+/* Packs unit by unit over all outputs, so that a unit's lines are full before they leave the
+ * cache. */
 static void pack_integers(const struct job *job, int32_t panel)
 {
     const struct tensor *tensor = job->tensor;
@@ -87,7 +88,7 @@ static void pack_integers(const struct job *job, int32_t panel)
     }
 }
 
-/* 16 rows of halves side by side, a few columns at a time. */
+/* Puts 16 rows of halves side by side, a few columns at a time. */
 static void pack_halves(const unsigned char *from, int64_t row_bytes, int32_t n_rows,
                         int32_t n_columns, unsigned char *to)
 {
@@ -213,7 +214,7 @@ static void row_of_floats(const struct compute_weight *weight, int32_t row, floa
                              panel + ((size_t)k * CPU_PANEL + (size_t)row % 16) * n_bytes, out + k);
 }
 
-/* The block of 32 at p of output o: 32 floats. */
+/* Writes the block of 32 at p of output o as 32 floats. */
 static void row_of_block(struct cpu_form form, const unsigned char *unit, const unsigned char *p,
                          int o, float *out)
 {

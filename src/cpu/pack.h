@@ -1,7 +1,7 @@
 /* Packed weights: panels of 16 outputs side by side, so that vector lanes run along outputs.
  *
  * A matrix is n_panels = ceil(n_rows / 16) panels, each walking k upwards; missing outputs are 0.
- * Packing is exact: nothing is rounded, any row can be read back.
+ * Packing is exact: nothing is rounded, and any row can be read back.
  *
  *   F32, F16, BF16   for every k: 16 elements as they were stored
  *   integer types    units of 32 k, or of 256 k for the K types:
@@ -21,7 +21,7 @@ enum { CPU_PANEL = 16 };
 
 struct cpu_form {
     int32_t n_bits; /* 2 to 6, or 8 */
-    int32_t offset; /* half of what n_bits can hold, or 0: signed bytes, types with minimums */
+    int32_t offset; /* half of the range of n_bits, or 0: signed bytes, types with minimums */
     int32_t n_sub;  /* k per scale: 16 or 32 */
     int32_t n_unit; /* 32 or 256 */
     bool has_minimum;
@@ -38,8 +38,8 @@ struct cpu_form {
 #define CPU_FORM_Q5_K ((struct cpu_form){ 5, 0, 32, 256, true })
 #define CPU_FORM_Q6_K ((struct cpu_form){ 6, 32, 16, 256, false })
 
-/* Bytes of the halves at the start of a unit, of the scales at the start of a block, of the
- * weights of a block. */
+/* Return the bytes of the halves at the start of a unit, of the scales at the start of a block, and
+ * of the weights of a block. */
 static inline int32_t cpu_form_head(struct cpu_form f)
 {
     return f.has_minimum ? 64 : 32;
@@ -57,7 +57,8 @@ static inline int32_t cpu_form_unit_bytes(struct cpu_form f)
     return cpu_form_head(f) + f.n_unit / 32 * (cpu_form_scales(f) + cpu_form_weights(f));
 }
 
-/* The value at k = 4 g + j of a block; byte: j of the output's word in the first vector. */
+/* Returns the value at k = 4 g + j of a block. byte is byte j of the output's word in the first
+ * vector. */
 static inline int cpu_form_value(struct cpu_form f, const unsigned char *byte, int g)
 {
     int stored = 0, shift = 0;
@@ -79,13 +80,13 @@ struct compute_weight {
     const float *vector;         /* n_rows == 1: (n_columns), 16 floats allocated at least */
 };
 
-/* Packs with all members of the team to an address of cpu_pack_bytes, a multiple of 64. */
+/* Packs with all members of the team to an address of cpu_pack_bytes bytes, a multiple of 64. */
 size_t cpu_pack_bytes(const struct tensor *tensor);
 enum status cpu_pack(struct team *team, const struct tensor *tensor, unsigned char *to,
                      struct fault *fault) MUST_USE;
-/* A weight over bytes that were packed of a tensor of this type and size. */
+/* Binds a weight to bytes that were packed from a tensor of this type and size. */
 struct compute_weight *cpu_pack_bind(const struct tensor *tensor, const unsigned char *packed);
 void cpu_pack_unbind(struct compute_weight *weight);
-/* Reads one row back as floats: the dequantized values exactly. */
+/* Reads one row back as floats: exactly the dequantized values. */
 void cpu_pack_row(const struct compute_weight *weight, int32_t row, float *out);
-struct cpu_form cpu_pack_form(enum dtype dtype); /* of an integer type */
+struct cpu_form cpu_pack_form(enum dtype dtype); /* for an integer type */

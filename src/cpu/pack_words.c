@@ -1,4 +1,4 @@
-/* Packed words straight from a file's blocks; quant.c draws the blocks, pack.h the words. */
+/* Makes packed words directly from a file's blocks. quant.c draws the blocks, pack.h the words. */
 #include "cpu/pack_words.h"
 
 #include "compute/quant.h"
@@ -14,14 +14,14 @@ static uint32_t word_at(const unsigned char *p)
 #define LOW_PAIRS    UINT32_C(0x03030303)
 #define LOW_BITS     UINT32_C(0x01010101)
 
-/* A plane of pairs of bits, from bytes that have one each. */
+/* Makes a plane of pairs of bits from bytes that have one pair each. */
 static void put_pairs(const uint32_t bytes[8], uint32_t out[2])
 {
     for (int v = 0; v < 2; v++)
         out[v] = bytes[v] | bytes[v + 2] << 2 | bytes[v + 4] << 4 | bytes[v + 6] << 6;
 }
 
-/* Bit `bit` of 32 bytes as a plane. */
+/* Makes a plane of bit `bit` of 32 bytes. */
 static void put_bits(const unsigned char *bytes, int bit, uint32_t *out)
 {
     *out = 0;
@@ -37,7 +37,7 @@ static void words_of_q8_0(const unsigned char *block, int b, uint32_t *out)
         out[g] = word_at(block + 2 + 4 * g);
 }
 
-/* Element j low, j + 16 high: the file's nibbles lie as the packed ones do. */
+/* Element j is low, j + 16 high: the file has its nibbles in the packed order. */
 static void words_of_q4_0(const unsigned char *block, int b, uint32_t *out)
 {
     (void)b;
@@ -50,7 +50,7 @@ static void words_of_q4_1(const unsigned char *block, int b, uint32_t *out)
     words_of_q4_0(block + 2, b, out);
 }
 
-/* Fifth bits, then nibbles as Q4_0's: four bits are spread over a word by a multiplication. */
+/* Makes fifth bits, then nibbles as for Q4_0. A multiplication spreads four bits over a word. */
 static void words_of_fives(const unsigned char *fifths, uint32_t *out)
 {
     uint32_t fifth = word_at(fifths);
@@ -93,7 +93,7 @@ static void words_of_q3_k(const unsigned char *block, int b, uint32_t *out)
     put_bits(block, b, out + 2);
 }
 
-/* 32 values are the low or the high nibbles of 32 bytes; packed, the second half of them goes above
+/* 32 values are the low or the high nibbles of 32 bytes. When packed, their second half goes above
  * the first. */
 static void words_of_nibbles(const unsigned char *bytes, bool are_high, uint32_t *out)
 {

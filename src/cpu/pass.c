@@ -1,10 +1,9 @@
-/* Running the list of operations as one member of the team, and waiting only where data crosses
- * members.
+/* Runs the list of operations as one member of the team, and waits only when data crosses members.
  *
- * Every member walks the whole list and decides alike. Since the last barrier each resource was
- * read or written by rows (each member its share), by logit rows, or split (items taken freely).
- * The same kind of rows may follow itself without waiting; any other way to touch what was written,
- * or to write what was touched, needs a barrier first. */
+ * Every member walks the whole list and makes the same decisions. A resource was read or written
+ * since the last barrier in one of these ways: by rows (each member its share), by logit rows, or
+ * split (items taken freely). The same kind of rows may follow itself without waiting. Any other
+ * access to what was written, and any write to what was accessed, needs a barrier first. */
 #include "cpu/pass.h"
 
 #include <string.h>
@@ -40,7 +39,7 @@ struct touch {
     bool is_write;
 };
 
-/* Notes what the next operation touches, after waiting if it must. */
+/* Notes the accesses of the next operation. It waits first if they need a barrier. */
 static void touch(struct member *m, const struct touch *touches, size_t n)
 {
     bool must_wait = false;
@@ -84,7 +83,7 @@ static struct cpu_share share_of(const struct member *m, int reg)
     return cpu_pass_share(cpu_pass_rows(m->p, reg), m->rank, m->n);
 }
 
-/* Whether rows that are prepared as one are what the other wants. */
+/* Returns whether rows prepared in one form can be used as the other. */
 static bool serves(enum cpu_rows_as prepared, enum cpu_rows_as wanted)
 {
     return prepared == wanted || (prepared == CPU_ROWS_GROUPS && wanted == CPU_ROWS_BLOCKS);
@@ -132,7 +131,7 @@ static bool reads(const struct compute_op *op, int reg)
     }
 }
 
-/* Writes it anew: what it held does not matter. */
+/* Returns whether the operation replaces the register, so that its old content does not matter. */
 static bool replaces(const struct compute_op *op, int reg)
 {
     return op->dst == reg && op->kind != COMPUTE_KV_STORE && op->kind != COMPUTE_LOGITS &&
@@ -144,8 +143,8 @@ static bool is_matrix_of(const struct compute_op *op, int reg)
     return is_matrix(op) && op->src == reg;
 }
 
-/* What the operation's result is for: the matrices right behind it that can have it as one thing,
- * and whoever else reads it before it is replaced. */
+/* Finds the uses of the operation's result: the matrices directly behind it that can take it in one
+ * form, and other readers before it is replaced. */
 static struct cpu_result result_of(struct member *m, const struct compute_op *op)
 {
     const struct compute_program *program = m->p->program;
@@ -169,7 +168,7 @@ static struct cpu_result result_of(struct member *m, const struct compute_op *op
     return result;
 }
 
-/* A norm or a gate, and what matrices want of it where they are next. */
+/* Computes a norm or a gate, and prepares the form that matrices need when they come next. */
 static void compute_and_prepare(struct member *m, const struct compute_op *op, enum how how)
 {
     struct cpu_result result = result_of(m, op);
@@ -192,7 +191,7 @@ static void compute_and_prepare(struct member *m, const struct compute_op *op, e
     m->prepared_as = result.as;
 }
 
-/* Operations by rows: each member does its own. */
+/* Runs an operation by rows: each member does its own. */
 static void by_rows(struct member *m, const struct compute_op *op)
 {
     struct cpu_pass *p = m->p;
@@ -247,7 +246,7 @@ void cpu_pass_work(void *arg, int rank, int n)
     }
 }
 
-/* Notes n_bytes more, starting at a cache line. */
+/* Adds n_bytes more, from a cache line on. */
 static size_t add(struct cpu_layout *layout, int64_t n_bytes)
 {
     size_t at = layout->n_bytes;
@@ -287,7 +286,7 @@ void cpu_pass_layout(const struct compute_program *program, int n_members, int32
     out->groups = add(out, grouped / 32 * (int64_t)kernels->group_bytes);
     out->splits = add(out, split * (int64_t)kernels->split_bytes);
     out->table = add(out, (int64_t)n_rows * program->n_ropes * program->n_rope_dims * 4);
-    /* Members count in lines of their own. */
+    /* Each member's counters have lines of their own. */
     out->n_counters = (size_t)align_up_u64((uint64_t)program->n_ops, 16);
     out->counters = add(out, (int64_t)out->n_counters * 4 * n_members);
     out->shared_tiles = add(out, cpu_attention_shared(program, n_members));

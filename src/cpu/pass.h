@@ -1,4 +1,4 @@
-/* One pass under way: what its operations share, and how its rows and items are dealt to the
+/* One pass in flight: the data that its operations share, and how rows and items are dealt to the
  * members of the team. */
 #pragma once
 #include "cpu/kernels.h"
@@ -6,11 +6,11 @@
 
 enum { CPU_REGISTERS_MAX = 61 };
 
-/* Where everything of a pass lies in the workspace; offsets in bytes, multiples of 64. */
+/* The places of a pass's data in the workspace: offsets in bytes, multiples of 64. */
 struct cpu_layout {
     size_t registers[CPU_REGISTERS_MAX];
-    size_t blocks;                 /* activations quantized for the matmuls that come next */
-    size_t groups;                 /* the same by groups of rows, for kernels that want that */
+    size_t blocks;                 /* activations quantized for the next matmuls */
+    size_t groups;                 /* the same by groups of rows, for kernels that need this */
     size_t splits;                 /* activations in parts, by groups of rows */
     size_t table;                  /* (n_rows, n_ropes, n_rope_dims): cosines, sines */
     size_t counters, n_counters;   /* (n_members, n_counters): the next item of each operation */
@@ -23,7 +23,7 @@ struct cpu_layout {
 struct cpu_pass {
     const struct cpu_kernels *kernels;
     const struct compute_program *program;
-    const struct compute_pass *pass; /* its ids known, its cache's base filled in */
+    const struct compute_pass *pass; /* its ids are known, its cache's base is filled in */
     struct team *team;
     unsigned char *workspace;
     float *logits; /* (n_logit_rows, n_vocabulary) out */
@@ -40,8 +40,8 @@ static inline int32_t cpu_pass_rows(const struct cpu_pass *p, int reg)
 {
     return p->program->is_logit_rows[reg] ? p->pass->n_logit_rows : p->pass->n_rows;
 }
-/* Floats from a row to the next: an odd number of cache lines, so that rows side by side do not
- * compete for the same places of a cache. */
+/* Returns the floats from a row to the next: an odd number of cache lines, so that adjacent rows do
+ * not compete for the same places of a cache. */
 static inline int32_t cpu_pass_stride(const struct compute_program *program, int reg)
 {
     return ((program->widths[reg] + 15) / 16 | 1) * 16;
@@ -60,31 +60,31 @@ static inline float *cpu_pass_scratch(const struct cpu_pass *p, int rank)
     return (float *)(void *)(p->workspace + p->layout.scratch +
                              (size_t)rank * p->layout.scratch_bytes);
 }
-/* Blocks from a row of `width` to the next, cache lines each: an odd number of them too. */
+/* Returns the blocks from a row of `width` to the next, a cache line each: also an odd number. */
 static inline int64_t cpu_pass_block_stride(int32_t width)
 {
     return width / 32 | 1;
 }
-/* Where `row` of a register of `width` is quantized to. */
+/* Returns the place of the quantized `row` of a register of `width`. */
 static inline struct cpu_block *cpu_pass_blocks(const struct cpu_pass *p, int32_t width,
                                                 int32_t row)
 {
     struct cpu_block *first = (struct cpu_block *)(void *)(p->workspace + p->layout.blocks);
     return first + row * cpu_pass_block_stride(width);
 }
-/* The first block of the group that holds `row`. */
+/* Returns the first block of the group that holds `row`. */
 static inline unsigned char *cpu_pass_groups(const struct cpu_pass *p, int32_t width, int32_t row)
 {
     return p->workspace + p->layout.groups +
            (size_t)(row / CPU_GROUP_ROWS) * (size_t)(width / 32) * p->kernels->group_bytes;
 }
-/* The same of split rows. */
+/* Returns the same for split rows. */
 static inline unsigned char *cpu_pass_splits(const struct cpu_pass *p, int32_t width, int32_t row)
 {
     return p->workspace + p->layout.splits +
            (size_t)(row / CPU_GROUP_ROWS) * (((size_t)width + 31) / 32) * p->kernels->split_bytes;
 }
-/* How many items of a part of an operation were taken before. */
+/* Returns how many items of a part of an operation were taken before. */
 static inline int32_t cpu_pass_next(const struct cpu_pass *p, int op_index, int part)
 {
     _Atomic int32_t *counters = (_Atomic int32_t *)(void *)(p->workspace + p->layout.counters);
@@ -92,7 +92,7 @@ static inline int32_t cpu_pass_next(const struct cpu_pass *p, int op_index, int 
     return atomic_fetch_add_explicit(&counters[at], 1, memory_order_relaxed);
 }
 
-/* A member's share of n rows: the same for every operation on them, so that operations row by row
+/* A member's share of n rows: the same for every operation on them, so that row-by-row operations
  * follow each other without waiting. */
 struct cpu_share {
     int32_t from, to;
@@ -104,16 +104,16 @@ static inline struct cpu_share cpu_pass_share(int32_t n, int rank, int n_members
     return (struct cpu_share){ (int32_t)from, (int32_t)to };
 }
 
-/* Items of an operation are dealt like rows. Whoever is through with its own helps the others with
- * theirs: a part's items are taken upwards, so that what is read ahead is what comes next. The last
- * of a part may be taken in pieces, for which nobody waits as long as for the whole. */
+/* Items of an operation are dealt like rows. A member that has finished its own items helps the
+ * others. A part's items are taken upwards, so that prefetched data is what comes next. The last
+ * items of a part may be taken in pieces, so that the wait for them is shorter. */
 struct cpu_taker {
     int32_t n_items, n_pieces; /* of a part's last item, 0 or 1: none */
     int part, n_parts, n_done;
-    int32_t end;         /* of the part that the last item was of */
-    int32_t piece, n_of; /* which was taken of how many of the item */
+    int32_t end;         /* the end of the part that the last item belongs to */
+    int32_t piece, n_of; /* the taken piece, and the number of pieces */
 };
-/* The next item that no member has taken yet; negative: none is left. */
+/* Returns the next item that no member has taken yet; negative: none is left. */
 static inline int32_t cpu_pass_take(const struct cpu_pass *p, int op_index, struct cpu_taker *taker)
 {
     for (; taker->n_done < taker->n_parts; taker->n_done++) {
@@ -130,7 +130,7 @@ static inline int32_t cpu_pass_take(const struct cpu_pass *p, int op_index, stru
     return -1;
 }
 
-/* What a matrix wants the rows to be that it multiplies. */
+/* The form in which a matrix needs the rows that it multiplies. */
 enum cpu_rows_as {
     CPU_ROWS_FLOATS,
     CPU_ROWS_BLOCKS,
@@ -138,8 +138,9 @@ enum cpu_rows_as {
     CPU_ROWS_SPLIT,
 };
 
-/* What becomes of a row that was computed: made what the next matrices want while it is in a cache,
- * and written to its register only where somebody reads it there, else to the scratch of a row. */
+/* The handling of a computed row. It is converted to the form that the next matrices need while it
+ * is in a cache. It is written to its register only when an operation reads it there, else to the
+ * scratch of a row. */
 struct cpu_result {
     enum cpu_rows_as as;
     bool is_kept;
@@ -163,13 +164,13 @@ void cpu_rows_take(const struct cpu_pass *p, const struct compute_op *op, struct
 void cpu_rows_prepare(const struct cpu_pass *p, int reg, enum cpu_rows_as as,
                       struct cpu_share share);
 
-/* matmul.c and attention.c: items taken one by one by whoever is free. */
+/* matmul.c and attention.c: idle members take items one by one. */
 void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank);
-size_t cpu_matmul_scratch(void); /* bytes that a member needs */
+size_t cpu_matmul_scratch(void); /* bytes for each member */
 enum cpu_rows_as cpu_matmul_wants(const struct cpu_pass *p, const struct compute_op *op);
 void cpu_attention(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank);
-/* Floats of scratch that a member needs for attention. */
+/* Returns the floats of scratch that a member needs for attention. */
 int64_t cpu_attention_scratch(const struct compute_program *program);
-/* Bytes of the tiles that members share, and what must be done to them before a pass. */
+/* Return the bytes of the tiles that members share, and prepare these before a pass. */
 int64_t cpu_attention_shared(const struct compute_program *program, int n_members);
 void cpu_attention_reset(const struct cpu_pass *p);

@@ -5,7 +5,8 @@
 #include "compute/vmath.h"
 #include <string.h>
 
-/* The cosines of a row in one of the program's ropes; as many sines stand behind them. */
+/* Returns the cosines of a row in one of the program's ropes. The same number of sines stand behind
+ * them. */
 static float *angles_at(const struct cpu_pass *p, int32_t row, int32_t rope)
 {
     float *table = (float *)(void *)(p->workspace + p->layout.table);
@@ -60,7 +61,8 @@ static struct cpu_norm norm_of(const struct cpu_pass *p, const struct compute_op
                               .is_layer = op->flags & COMPUTE_NORM_LAYER };
 }
 
-/* Columns [first, first + n) of a row become what matrices want; first is a multiple of 32. */
+/* Converts columns [first, first + n) of a row to the form that matrices need. first is a multiple
+ * of 32. */
 static void prepare(const struct cpu_pass *p, int reg, int32_t row, enum cpu_rows_as as,
                     const float *x, int32_t first, int32_t n)
 {
@@ -77,8 +79,9 @@ static void prepare(const struct cpu_pass *p, int reg, int32_t row, enum cpu_row
         p->kernels->group(blocks, width / 32, row % CPU_GROUP_ROWS, cpu_pass_groups(p, width, row));
 }
 
-/* Rows that matrices wrote lie in another core's cache, or in none: a row's lines are fetched while
- * the row before it is computed, into the second-level cache, which has more misses under way. */
+/* Rows that matrices wrote are in another core's cache, or in none. So a row's lines are prefetched
+ * while the row before it is computed, into the second-level cache, which can have more misses in
+ * flight. */
 static void fetch(const float *x, int32_t n)
 {
     for (int32_t i = 0; i < n; i += 16)
@@ -157,7 +160,7 @@ void cpu_rows_rope(const struct cpu_pass *p, const struct compute_op *op, struct
     }
 }
 
-/* Row t of a head's part of a block that begins at `to`, with its scales. */
+/* Stores row t of a head's part of a block that begins at `to`, with its scales. */
 static void store_q8_0(const struct cpu_pass *p, const float *x, unsigned char *to, size_t t)
 {
     size_t n = (size_t)p->pass->kv.block_tokens, head_dim = (size_t)p->pass->kv.head_dim;
@@ -172,7 +175,7 @@ static void store_q8_0(const struct cpu_pass *p, const float *x, unsigned char *
     }
 }
 
-/* The keys (part 0) or values (1) of one row go to their heads' places in the block. */
+/* Stores the keys (part 0) or values (1) of one row at their heads' places in the block. */
 static void store_row(const struct cpu_pass *p, const struct compute_op *op,
                       const struct compute_sequence *sequence, int32_t r, int part)
 {

@@ -1,5 +1,7 @@
-/* Which cores there are and how they lie together: hwloc's answer in our words. It knows what a
- * container may use; what taskset, numactl or systemd's CPUAffinity leave of that is asked for. */
+/* The cores and their arrangement, as hwloc reports them.
+ *
+ * hwloc knows which cores a container may use. The further limits of taskset, numactl or systemd's
+ * CPUAffinity are read from the process. */
 #include "base/memory_limit.h"
 #include "cpu/cpu.h"
 
@@ -20,7 +22,7 @@ static void read_cores(hwloc_topology_t topology, struct cpu_topology *out)
     }
 }
 
-/* To the cores that this process is bound to. */
+/* Restricts the topology to the cores that this process is bound to. */
 static void restrict_to_own(hwloc_topology_t topology)
 {
     hwloc_bitmap_t own = hwloc_bitmap_alloc();
@@ -57,7 +59,7 @@ enum status cpu_topology_read(const char *synthetic, struct cpu_topology *out, s
     read_cores(topology, out);
     hwloc_topology_destroy(topology);
     if (out->n_cores == 0)
-        return fault_set(fault, STATUS_NOT_FOUND, "hwloc finds no core that we may use");
+        return fault_set(fault, STATUS_NOT_FOUND, "hwloc finds no core that this process may use");
     return STATUS_OK;
 }
 

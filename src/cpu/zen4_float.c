@@ -1,8 +1,9 @@
 /* Weights of floats with AVX-512 on AMD's processors from Zen 4 on.
  *
- * Lines are asked for once, into the second-level cache (zen4_matmul.c). Halves become floats in
- * registers however many rows meet them: it takes the units of products half a cycle, and six rows
- * by four panels want fewer loads for as many products than panels that were made floats. */
+ * Lines are fetched once, into the second-level cache (zen4_matmul.c). Halves become floats in
+ * registers for any number of rows. A conversion takes the product units half a cycle. With it, six
+ * rows by four panels need fewer loads for the same number of products than panels that were
+ * converted to floats. */
 #include "cpu/avx512_floats.h"
 
 enum { FAR = 2048, LONE = 1024 };

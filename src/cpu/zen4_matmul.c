@@ -1,11 +1,11 @@
 /* Few rows of integers with AVX-512 on AMD's processors from Zen 4 on.
  *
- * There products and multiplications have two of four units for vectors, and transformations of
- * bits (vgf2p8affineqb) want the same two, while shifts, logic, additions and conversions run on
- * the other two: so bits of weights are taken out by shifts, beside the products. Panels made wide
- * gain nothing then until a tile is full of rows. And the processor's own fetching serves its
- * first-level cache: a second request for each line costs more than it brings. (Intel's have two
- * units for all of it.) */
+ * These have four units for vectors. Products and multiplications use two of them, and so do
+ * transformations of bits (vgf2p8affineqb). Shifts, logic, additions and conversions run on the
+ * other two. So bits of weights are extracted by shifts, beside the products, and wide panels gain
+ * nothing until a tile is full of rows. Also, the processor's own prefetching serves its
+ * first-level cache, so a second request for each line costs more than it gains. (On Intel's
+ * processors two units do all of this.) */
 #include "cpu/avx512_packed.h"
 
 enum { FAR = 4096, LONE = 1024 };

@@ -1,9 +1,9 @@
 /* What an engine learns of its services: solo times, lengths, arrival rates.
  *
  * L-hat and sigma are exponential averages over finished requests (window 1000) of the solo time
- * X(i, o) at their true lengths; until 20 have finished X(256, 256) stands in (ALGORITHMS D-1).
- * Arrival rates are averages over whole seconds of virtual or real time, so they depend on when
- * requests come, not on how often the engine looks. */
+ * X(i, o) at their true lengths; until 20 have finished X(256, 256) stands in (docs/ALGORITHMS.md
+ * D-1). Arrival rates are averages over whole seconds of virtual or real time, so they depend on
+ * when requests come, not on how often the engine looks. */
 #include "engine/state.h"
 
 #include "base/num.h"

@@ -1,5 +1,5 @@
-/* A set of unit numbers over four levels of 64-bit words: up to 2^24 members, four steps to the
- * lowest. */
+/* A set of unit numbers over four levels of 64-bit words. It has up to 2^24 members and finds the
+ * lowest in four steps. */
 #include "kv/bits.h"
 
 static size_t level_words(uint32_t n_max, int level)

@@ -1,7 +1,7 @@
-/* A set of unit numbers that names its lowest member at once: bits, and bits over words of bits.
+/* A set of unit numbers that finds its lowest member at once: bits, and bits over words of bits.
  *
- * Taking the lowest makes the pool's choice depend on what is held, not on the order in which it
- * came to be held: that keeps the end of the pool free to close and makes holds exact. */
+ * The pool always takes the lowest, so that its choice depends on what is held now and not on
+ * history. This keeps the end of the pool free to close, and makes holds exact. */
 #pragma once
 #include "base/base.h"
 
@@ -9,11 +9,11 @@
 enum { KV_BITS_LEVELS = 4 };
 
 struct kv_bits {
-    uint64_t *levels[KV_BITS_LEVELS]; /* level 0: a bit a member; above: a bit per word below */
+    uint64_t *levels[KV_BITS_LEVELS]; /* level 0: a bit per member; above: a bit per word below */
     uint32_t n_members;
 };
 size_t kv_bits_bytes(uint32_t n_max);
-/* memory: kv_bits_bytes(n_max) zero bytes; the set is empty. */
+/* Makes an empty set. The memory has kv_bits_bytes(n_max) zero bytes. */
 void kv_bits_init(struct kv_bits *bits, uint32_t n_max, void *memory);
 void kv_bits_add(struct kv_bits *bits, uint32_t i);
 void kv_bits_remove(struct kv_bits *bits, uint32_t i);

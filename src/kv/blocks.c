@@ -1,6 +1,5 @@
-/* The blocks of requests: memory, tables, reservation, growing and shrinking. What tells one kind
- * of pool from another lies below it: pool.c (merged), heads.c (head-wise), count.c (either,
- * counted). */
+/* The public functions of a pool: memory, block tables, reservation, growing and shrinking. The
+ * kinds of pool are below: pool.c (merged), heads.c (head-wise), count.c (either, counted). */
 #include "base/mem.h"
 #include "kv/kv.h"
 #include "kv/pool.h"
@@ -9,14 +8,14 @@
 
 enum { INDEX_BLOCKS_MAX = 1 << 20, UNITS_AT_FIRST = 256 };
 
-/* Address space that costs nothing until it is touched. */
+/* Reserves address space that costs nothing until it is touched. */
 unsigned char *kv_range_take(int64_t n_bytes)
 {
     void *p = mmap(NULL, (size_t)max_i64(n_bytes, 1), PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
         mem_refuse((size_t)n_bytes);
-    /* Blocks of one sequence lie far apart, each a miss of the translation buffer. */
+    /* Blocks of one sequence lie far apart, so each misses the translation buffer. */
     mem_wish_huge(p, (size_t)max_i64(n_bytes, 1));
     return p;
 }
@@ -63,7 +62,7 @@ bool kv_has_service(const struct kv *kv, int service)
            kv->services[service].layout.block_tokens > 0;
 }
 
-/* Its lists of units that have some blocks free. */
+/* Opens a service's lists of units that have some blocks free. */
 static void open_partial(struct kv *kv, struct kv_service *service)
 {
     size_t n_bytes = kv_bits_bytes(kv->n_units_max);
@@ -136,7 +135,7 @@ static void open_tables(struct kv *kv)
         return;
     kv->table_bytes = (int64_t)n * kv->table_stride * (int64_t)sizeof(*kv->table_blocks);
     kv->table_blocks = (void *)kv_range_take(kv->table_bytes);
-    if (kv->options.is_virtual) /* simulated by the thousand, hardly touched: small pages do */
+    if (kv->options.is_virtual) /* many are simulated, hardly touched: small pages suffice */
         (void)madvise((void *)kv->table_blocks, (size_t)kv->table_bytes, MADV_NOHUGEPAGE);
     if (kv->options.has_prefix_cache)
         kv->chains = mem_take(n * sizeof(*kv->chains));
@@ -153,7 +152,7 @@ static void open_units(struct kv *kv)
                      !kv->options.has_prefix_cache && kv->stride == 1;
     kv->oldest_unit = kv->newest_unit = KV_NONE;
     if (!kv->is_counted && !kv->is_by_head) {
-        /* Simulated pools are many and hardly used; a real one takes no memory within a step. */
+        /* Simulated pools are many and hardly used. A real one takes no memory within a step. */
         bool grows = kv->options.is_virtual && kv->n_units_max > UNITS_AT_FIRST;
         kv->n_units_room = grows ? UNITS_AT_FIRST : kv->n_units_max;
         kv->units = mem_take(kv->n_units_room * sizeof(*kv->units));
@@ -325,15 +324,16 @@ static void extend(struct kv *kv, int service, uint32_t slot, int64_t n_blocks)
     kv->sizes[slot] = (int32_t)n_blocks;
 }
 
-/* The first round of a hold, from 1, in which single steps would take a block for it. */
+/* Returns the first round of a hold (from 1) in which single steps would take a block for it. */
 static int32_t first_round(const struct kv_need *need, int32_t block_tokens)
 {
     return 1 + (block_tokens - need->n_first % block_tokens) % block_tokens;
 }
 
-/* The later rounds of a hold, in the order of single steps: by round, then by item. Cutting the
- * hold short and trimming then leaves the very blocks that stepping would have taken. Every item
- * takes a block each block_tokens rounds, so one order of items repeats until all have theirs. */
+/* Takes the later rounds of a hold in the order of single steps: by round, then by item. Cutting
+ * the hold short and trimming then leaves the very blocks that stepping would have taken. Every
+ * item takes a block each block_tokens rounds, so one order of items repeats until all have theirs.
+ */
 static void extend_by_round(struct kv *kv, int service, const struct kv_need *needs, int n_needs)
 {
     int32_t block_tokens = kv->services[service].layout.block_tokens, n_left = 0;
@@ -366,7 +366,7 @@ static int64_t blocks_lacking(const struct kv *kv, const struct kv_need *need, i
                : kv_blocks_for(need->n_tokens, block_tokens) - kv->sizes[need->slot];
 }
 
-/* A head-wise pool evicts whole blocks: maybe a few units more than were lacking. */
+/* A head-wise pool evicts whole blocks, so it may free a few units more than were lacking. */
 static bool counts_agree(const struct kv *kv, const struct kv_budget *a, int service)
 {
     const struct kv_budget *b = &kv->budget;
@@ -412,7 +412,7 @@ bool kv_reserve(struct kv *kv, int service, const struct kv_need *needs, int n_n
     return true;
 }
 
-/* Last block first: the tail of a cached prefix is evicted before its head. */
+/* Drops the last block first, so that the tail of a cached prefix is evicted before its head. */
 static void shorten(struct kv *kv, uint32_t slot, int64_t n_blocks)
 {
     int64_t n = kv->sizes[slot] - n_blocks;
@@ -461,7 +461,7 @@ static bool is_closed(const struct kv *kv, uint32_t u)
     return (kv->is_by_head ? kv->heads.states[u] : kv->units[u].state) == KV_UNIT_CLOSED;
 }
 
-/* Hands back what lies between the units that are still held. */
+/* Hands back the memory between the units that are still held. */
 static void forget_closed(const struct kv *kv)
 {
     int64_t unit_bytes = kv->options.unit_bytes;

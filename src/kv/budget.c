@@ -2,8 +2,8 @@
  *
  * The same few lines answer a policy's copy and decide in kv_reserve, so a plan can't be promised
  * what the pool would refuse. Floors: a unit that is owed to another service is not free for this
- * one; the service's own floor is served first even when the pool shrank below the sum of floors.
- */
+ * one. The service's own floor is served first, even when the pool shrank below the sum of
+ * floors. */
 #include "kv/pool.h"
 
 size_t kv_budget_bytes(int32_t n_services)
@@ -28,7 +28,7 @@ static void take_units(struct kv_budget *budget, struct kv_budget_service *s, in
     s->n_units += n;
 }
 
-/* Of a head-wise pool: units wherever they are. */
+/* Takes units of a head-wise pool, which may lie anywhere. */
 static bool RARE take_heads(struct kv_budget *budget, int service, int64_t n_units)
 {
     struct kv_budget_service *s = &budget->services[service];
@@ -40,7 +40,7 @@ static bool RARE take_heads(struct kv_budget *budget, int service, int64_t n_uni
     return true;
 }
 
-/* Of a pool whose units hold several blocks, or where something is cached. */
+/* Takes blocks of a pool whose units hold several blocks, or which has cached blocks. */
 static bool RARE take_blocks(struct kv_budget *budget, int service, int64_t n_blocks)
 {
     struct kv_budget_service *s = &budget->services[service];

@@ -1,10 +1,10 @@
-/* The pool checks itself: every count and every list against a count from scratch. */
+/* Checks the pool: every count and every list is compared with a count from scratch. */
 #include "base/mem.h"
 #include "kv/pool.h"
 #include <string.h>
 
-/* References to every block, counted from the tables; false when a table names an impossible
- * block. */
+/* Counts the references to every block from the tables. Returns false when a table names an
+ * impossible block. */
 static bool count_references(const struct kv *kv, uint32_t *n_refs)
 {
     for (uint32_t slot = 0; slot < kv->options.n_requests_max; slot++) {
@@ -24,7 +24,7 @@ static bool count_references(const struct kv *kv, uint32_t *n_refs)
     return true;
 }
 
-/* One unit against the references; adds what it holds to the counts. */
+/* Checks one unit against the references, and adds what it holds to the counts. */
 static bool check_unit(const struct kv *kv, uint32_t u, const uint32_t *n_refs,
                        struct kv_budget *counts, struct kv_stats *stats)
 {

@@ -1,10 +1,10 @@
-/* A pool that only counts: a virtual one in which no two blocks share a unit and nothing is ever
+/* A pool that only counts: it is virtual, no two of its blocks share a unit, and nothing is ever
  * cached.
  *
- * No two of its blocks can be told apart by anything that a plan or a report says, so a service
- * holds a number of them and not a list; taking and giving back n costs what one does. All counts
- * are those of the pool that names its blocks (a test runs both side by side), with one freedom:
- * when units must close, those that are given back first do. */
+ * No plan and no report can tell its blocks apart, so a service holds a number of blocks and not a
+ * list. Taking and giving back n blocks costs the same as one. All counts equal those of the pool
+ * that names its blocks (a test runs both side by side). There is one freedom: when units must
+ * close, those that are given back first do. */
 #include "kv/pool.h"
 
 void kv_count_put(struct kv *kv, int service, int64_t n)

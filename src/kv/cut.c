@@ -1,4 +1,4 @@
-/* Units and cuts of pools whose services come and go. */
+/* Chooses units and cuts of pools whose services come and go. */
 #include "kv/cut.h"
 
 #include "kv/shape.h"
@@ -10,7 +10,7 @@ enum { UNIT_TOKENS_MAX = KV_UNIT_BLOCKS_MAX * 16 };
 #define POOL_UNIT_BYTES_MAX ((int64_t)64 << 20)
 #define WASTE_MUCH          0.1   /* worth longer blocks */
 #define WASTE_WORTH         0.005 /* a larger unit is worth this */
-enum { HEADS_FEW = 16 };   /* of a small model: there is a record for each block of so many units */
+enum { HEADS_FEW = 16 };   /* heads of a small model: each block of this many units has a record */
 enum { HEAD_BYTES = 512 }; /* keys and values of 128 dims in 16 bits */
 
 int64_t kv_cut_heads_of(const struct kv_shape *shape)
@@ -62,7 +62,7 @@ bool kv_cut_service(enum kv_kind kind, const struct kv_shape *shape, int64_t uni
                             : kv_shape_cut(shape->bytes_per_token, unit_bytes, layout, waste);
 }
 
-/* The worst part of a unit that one of them loses; 1: one does not fit. */
+/* Returns the largest fraction of a unit that one service loses; 1 if a service does not fit. */
 static double worst_waste(enum kv_kind kind, const struct kv_shape *shapes, int n,
                           int64_t unit_bytes)
 {

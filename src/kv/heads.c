@@ -1,15 +1,15 @@
 /* The head-wise pool (MuxServe, sections 3.3 and 3.4): a block is one unit for every head of every
- * layer, taken from wherever they are free.
+ * layer, wherever units are free.
  *
- * All units are alike, so nothing is lost between models of unlike shapes whose heads are of one
- * size, and no unit has to wait until its other blocks are free. What it costs: a request's table
- * has an entry for each head of each layer of a block, and the memory of a position is scattered.
+ * All units are alike. So models of unlike shapes lose nothing if their heads have one size, and no
+ * unit has to wait until its other blocks are free. The cost is larger tables and scattered memory:
+ * a request's table has an entry for each head of each layer of a block.
  *
- * Free units are a list through `next`, last in, first out; so are the units of a block, in the
- * order of layers and then heads: taking a block cuts a piece off the free list, giving it back
- * puts the piece on again. Which units those are depends on history; nothing that a plan or a
- * report says does. A cached block counts as free units for whoever needs them, as CACHED units
- * do in the merged pool. */
+ * Free units are a list through `next`, last in, first out. The units of a block are such a list
+ * too, in the order of layers and then heads. Taking a block cuts a piece off the free list, and
+ * giving it back puts the piece on again. History decides which units those are, but no plan or
+ * report depends on it. A cached block counts as free units for any service that needs them, as
+ * CACHED units do in the merged pool. */
 #include "base/mem.h"
 #include "kv/pool.h"
 #include <sys/mman.h>
@@ -28,7 +28,7 @@ static void open_tables(struct kv *kv)
                          kv->table_stride * (int64_t)sizeof(*heads->tables);
     if (!kv->options.is_virtual)
         heads->tables = (void *)kv_range_take(heads->table_bytes);
-    if (heads->tables != NULL) /* each request touches the beginning of each row: small pages do */
+    if (heads->tables != NULL) /* each request touches each row's start: small pages suffice */
         (void)madvise((void *)heads->tables, (size_t)heads->table_bytes, MADV_NOHUGEPAGE);
 }
 
@@ -105,7 +105,7 @@ bool kv_heads_is_closing(const struct kv *kv, uint32_t b)
     return false;
 }
 
-/* Units [first, last] of a list come before all that are free. */
+/* Puts the list of units [first, last] before all free units. */
 static void join_free(struct kv_heads *heads, uint32_t first, uint32_t last)
 {
     heads->next[last] = heads->first_free;
@@ -115,8 +115,8 @@ static void join_free(struct kv_heads *heads, uint32_t first, uint32_t last)
     heads->first_free = first;
 }
 
-/* The units of a block that nobody holds go to the free list in their order; those that were
- * waiting to close close. Returns how many are free now. */
+/* Gives the units of an unreferenced block back. They go to the free list in their order, except
+ * that units waiting to close are closed. Returns how many became free. */
 static int64_t give_units(struct kv *kv, uint32_t b)
 {
     struct kv_heads *heads = &kv->heads;
@@ -335,7 +335,7 @@ void kv_heads_shrink(struct kv *kv, int64_t n_units)
 
 /* ---- The self-check. ---- */
 
-/* The units of a block: its own, and those that the tables of its requests name. */
+/* Marks the units of a block: its own, and those in the tables of its requests. */
 static bool mark_units(const struct kv *kv, uint32_t b, uint8_t *is_seen)
 {
     const struct kv_heads *heads = &kv->heads;
@@ -371,7 +371,7 @@ static bool check_table(const struct kv *kv, uint32_t slot, uint32_t *n_refs)
     return true;
 }
 
-/* One block against its references; adds what it holds to the counts. */
+/* Checks one block against its references, and adds what it holds to the counts. */
 static bool check_block(const struct kv *kv, uint32_t b, uint32_t n_refs, uint8_t *is_seen,
                         struct kv_budget *counts, struct kv_stats *stats)
 {

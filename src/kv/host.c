@@ -1,4 +1,4 @@
-/* The host tier: where the KV of requests that gave way lies until they come back.
+/* The host tier: it keeps the KV of preempted requests until they come back.
  *
  * A bounded range of host memory, which the executor has, cut into pages that hold one block of the
  * largest shape, or several of smaller ones. A request's pages are a list through `next`. */
@@ -82,7 +82,7 @@ void kv_host_put(struct kv *kv, uint32_t slot)
     host->held[slot] = (struct kv_host_held){ 0, KV_NONE };
 }
 
-/* Where part k of block i of the slot's table lies in the pool. */
+/* Returns the offset in the pool of part k of block i of the slot's table. */
 static int64_t part_at(const struct kv *kv, uint32_t slot, int64_t i, int64_t k)
 {
     const struct kv_layout *layout = &kv->services[kv->owners[slot]].layout;

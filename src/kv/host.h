@@ -1,13 +1,14 @@
-/* The host tier: room in host memory for the KV of requests that gave way, until they come back.
- * The tier hands out offsets; the executor has the memory and copies. */
+/* The host tier: room in host memory for the KV of preempted requests, until they come back. The
+ * tier hands out offsets; the executor has the memory and copies. */
 #pragma once
 #include "core/copy.h"
 #include "kv/kv.h"
 
-/* Room for the blocks of the slot's first n_tokens positions; false when there is too little. */
+/* Takes room for the blocks of the slot's first n_tokens positions. Returns false when there is too
+ * little. */
 bool kv_host_take(struct kv *kv, int service, uint32_t slot, int32_t n_tokens) MUST_USE;
 void kv_host_put(struct kv *kv, uint32_t slot); /* gives it back, if it has any */
-/* What must be copied out of, or into, the first blocks of the slot's table: fills parts with up to
+/* Lists the copies out of, or into, the first blocks of the slot's table. Fills parts with up to
  * n_max of them from part `first` on, and returns how many. Offsets are in the pool's range and in
  * the host tier's (kv_host_bytes). */
 int32_t kv_host_parts(const struct kv *kv, uint32_t slot, bool is_out, int64_t first,

@@ -1,12 +1,12 @@
-/* One ledger of a device group's bytes: weights, activation peaks and the KV pool come out of it,
- * reserved before use.
+/* One ledger of a device group's bytes. Weights, activation peaks and the KV pool are taken from
+ * it, and reserved before use.
  *
  * Invariant: sum of entries <= total. Two models can never be promised the same byte. One thread
  * (the engine's) owns it. */
 #pragma once
 #include "core/limits.h"
 
-enum { KV_SERVICES_MAX = 1024 }; /* that one pool, and so its engine and scheduler, tells apart */
+enum { KV_SERVICES_MAX = 1024 }; /* services that one pool, engine and scheduler can tell apart */
 
 struct ledger {
     int64_t total_bytes, pool_bytes;
@@ -19,8 +19,8 @@ struct ledger {
 /* models: zeros, kept as long as the ledger. */
 void ledger_init(struct ledger *ledger, int64_t total_bytes, struct ledger_model *models,
                  int n_services);
-int64_t ledger_free_bytes(const struct ledger *ledger); /* promised to nobody */
-/* Books a model's weights and activation peak; false when fewer bytes are free. */
+int64_t ledger_free_bytes(const struct ledger *ledger); /* not promised to any model */
+/* Books a model's weights and activation peak. Returns false when fewer bytes are free. */
 bool ledger_take_model(struct ledger *ledger, int service, int64_t weights_bytes,
                        int64_t activation_bytes) MUST_USE;
 void ledger_put_model(struct ledger *ledger, int service);

@@ -1,9 +1,9 @@
-/* Units and blocks: who holds what, in constant time.
+/* Units and blocks: tracks which request and service hold them, in constant time.
  *
  * A change of an ACTIVE unit is always leave - change - enter: leave takes the unit out of its
  * service's counts and sets, enter puts it back as it is then. Every choice (which unit, which
- * block) is the lowest number of the best kind, so it depends on what is held and not on history.
- */
+ * block) is the lowest number of the best kind, so it depends on what is held and not on
+ * history. */
 #include "kv/pool.h"
 
 static uint64_t all_blocks(const struct kv *kv, const struct kv_unit *unit)
@@ -128,9 +128,9 @@ void kv_pool_open_unit(struct kv *kv, uint32_t u)
     kv->budget.n_units_free++;
 }
 
-/* The lowest FREE unit, taken out of the set. Those that were never used are above all others, and
- * are written before they are read: a page that is read first is mapped twice, and the second time
- * every core that runs this process is interrupted. */
+/* Takes the lowest FREE unit out of the set. Units that were never used are above all others, and
+ * are written before they are read. A page that is read first is mapped twice, and the second
+ * mapping interrupts every core that runs this process. */
 static uint32_t take_free(struct kv *kv)
 {
     uint32_t u = kv_bits_first(&kv->free);
@@ -161,7 +161,7 @@ static void activate(struct kv *kv, uint32_t u, int service)
     kv_pool_add_units(kv, service, 1);
 }
 
-/* CACHED -> ACTIVE; the caller references one of its blocks and then enters it. */
+/* CACHED -> ACTIVE. The caller then references one of its blocks and enters it. */
 static void revive(struct kv *kv, uint32_t u)
 {
     struct kv_unit *unit = &kv->units[u];
@@ -174,7 +174,7 @@ static void revive(struct kv *kv, uint32_t u)
         block_link(kv, u * kv->stride + (uint32_t)__builtin_ctzll(mask));
 }
 
-/* ACTIVE (left, nobody refers to it) -> CACHED, FREE or CLOSED. */
+/* ACTIVE (left, without references) -> CACHED, FREE or CLOSED. */
 static void rest(struct kv *kv, uint32_t u)
 {
     struct kv_unit *unit = &kv->units[u];
@@ -267,7 +267,7 @@ void kv_pool_evict(struct kv *kv, uint32_t index)
     }
 }
 
-/* Up to n blocks of a unit that was left. Returns how many. */
+/* Takes up to n blocks of a unit that was left. Returns how many. */
 static uint32_t use_blocks(struct kv *kv, uint32_t u, uint32_t *ids, uint32_t n)
 {
     struct kv_unit *unit = &kv->units[u];
@@ -286,7 +286,7 @@ static uint32_t use_blocks(struct kv *kv, uint32_t u, uint32_t *ids, uint32_t n)
     return k;
 }
 
-/* The unit that gives the next block, out of its counts. */
+/* Finds the unit that gives the next block, and takes it out of its counts. */
 static uint32_t find_unit(struct kv *kv, int service)
 {
     struct kv_service *s = &kv->services[service];
@@ -347,7 +347,7 @@ bool kv_pool_share(struct kv *kv, uint32_t index)
     return true;
 }
 
-/* Back into the counts, or to where nobody refers to it. */
+/* Puts the unit back into the counts, or to rest when it has no reference. */
 static void enter_or_rest(struct kv *kv, uint32_t u)
 {
     struct kv_unit *unit = &kv->units[u];

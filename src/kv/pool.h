@@ -1,4 +1,4 @@
-/* The inside of the pool: units, blocks and tables. For the files of this room alone.
+/* The inside of the pool: units, blocks and tables. Only the files of this room include it.
  *
  *            kv_pool_open            first block taken           last reference gone,
  *   CLOSED ------------> FREE -----------------------> ACTIVE ----------------------> CACHED
@@ -8,9 +8,9 @@
  *     |                                                +--|------- a block is hit ------+
  *     +---------- closing, last reference gone -----------+
  *
- * An ACTIVE unit holds at least one referenced block and counts against its service's quota; a
- * CACHED one holds only published blocks that nobody refers to and counts as free. A unit that is
- * closing gives no blocks, and keeps none cached. */
+ * An ACTIVE unit holds at least one referenced block and counts against its service's quota. A
+ * CACHED unit holds only published blocks without a reference, and counts as free. A closing unit
+ * gives out no blocks and keeps none cached. */
 #pragma once
 #include "base/hash.h"
 #include "base/map.h"
@@ -22,22 +22,22 @@ enum kv_unit_state { KV_UNIT_CLOSED, KV_UNIT_FREE, KV_UNIT_ACTIVE, KV_UNIT_CACHE
 
 struct kv_unit {
     uint64_t free_mask;    /* blocks that hold nothing */
-    uint64_t cached_mask;  /* published and referenced by nobody */
+    uint64_t cached_mask;  /* published and not referenced */
     uint32_t older, newer; /* among CACHED units */
     uint16_t service;
     uint8_t state;
     uint8_t n_free; /* bits of free_mask */
     bool is_closing;
 };
-struct kv_block {        /* index: unit * stride + index in the unit, whoever owns it */
-    struct hash128 name; /* of the whole prefix that ends with this block, when published */
+struct kv_block {        /* index: unit * stride + index in the unit, whichever service owns it */
+    struct hash128 name; /* name of the whole prefix that ends with this block, when published */
     uint32_t n_refs;
     uint32_t older, newer; /* among the cached blocks in ACTIVE units of its service */
     bool is_published;
 };
 struct kv_chain {
     uint32_t
-        n_named; /* leading blocks of the table whose name was computed: `name` is the last's */
+        n_named; /* leading blocks of the table with computed names; `name` is the last one's */
     struct hash128 name;
 };
 struct kv_service {
@@ -49,7 +49,8 @@ struct kv_service {
     uint32_t oldest, newest; /* cached blocks in its ACTIVE units, least recently used first */
     void *bits_memory;       /* of `partial` */
 };
-struct kv_host_held { /* of a request: blocks of its table's beginning, and its first page */
+struct kv_host_held { /* of a request: how many of its table's first blocks it holds, and its first
+                         page */
     uint32_t n_blocks, first;
 };
 struct kv_host {
@@ -60,14 +61,14 @@ struct kv_host {
 };
 /* A head-wise pool: see heads.c. */
 struct kv_heads {
-    uint32_t *next;      /* (n_units_max) the unit that follows: in the free list or in its block */
-    uint32_t *before;    /* (n_units_max) of a free one: the free one before it */
-    uint8_t *states;     /* (n_units_max) enum kv_unit_state, never CACHED */
-    uint32_t first_free; /* unit; KV_NONE: none */
-    uint32_t *first_units; /* (n_blocks_max) by block: its unit of the first head */
+    uint32_t *next;        /* (n_units_max) the next unit, in the free list or in its block */
+    uint32_t *before;      /* (n_units_max) for a free unit: the free one before it */
+    uint8_t *states;       /* (n_units_max) enum kv_unit_state, never CACHED */
+    uint32_t first_free;   /* unit; KV_NONE: none */
+    uint32_t *first_units; /* (n_blocks_max) per block: its unit of the first head */
     uint16_t *services;    /* (n_blocks_max) by block */
-    uint32_t *free_blocks; /* (n_blocks_max) numbers that name no block: a stack */
-    uint32_t n_blocks_max; /* were all of them of the model with the fewest heads */
+    uint32_t *free_blocks; /* (n_blocks_max) unused block numbers, as a stack */
+    uint32_t n_blocks_max; /* if all blocks were of the model with the fewest heads */
     uint32_t n_free_blocks;
     uint32_t oldest, newest; /* cached blocks of all services */
     uint32_t n_heads_max;    /* of all services */
@@ -76,18 +77,18 @@ struct kv_heads {
 };
 struct kv {
     struct kv_options options;
-    struct kv_service *services; /* (n_services_max); one without block_tokens is none */
+    struct kv_service *services; /* (n_services_max); a row without block_tokens is unused */
     struct kv_host host;
-    struct kv_memory memory; /* NULL functions: none was lent */
+    struct kv_memory memory; /* NULL functions: no memory was lent */
     int64_t range_bytes;     /* without pads */
     uint32_t n_units_max;
     uint32_t n_units_target; /* units below are open; above, CLOSED or closing */
-    uint32_t n_units_used;   /* from here on none was ever written: those that are open are FREE */
+    uint32_t n_units_used; /* no unit from here on was ever written; those that are open are FREE */
     uint32_t n_units_closing;
-    uint32_t n_units_closed; /* since kv_shrink last told */
+    uint32_t n_units_closed; /* since the last report of kv_shrink */
     uint32_t stride;         /* blocks of a unit in `blocks` */
-    bool is_counted;         /* no block can be told from another: see count.c */
-    bool is_by_head;         /* and unless it is counted, `heads` says all of units and blocks */
+    bool is_counted;         /* all blocks are alike: see count.c */
+    bool is_by_head;         /* `heads` describes units and blocks, unless the pool is counted */
     struct kv_heads heads;
     struct kv_unit *units; /* (n_units_room) those used; NULL when counted or head-wise */
     uint32_t n_units_room;
@@ -106,7 +107,7 @@ struct kv {
     struct kv_budget budget; /* the last: there is memory for n_services_max only */
 };
 
-/* A block as tables name it (unit * blocks_per_unit + index) and as `blocks` does. */
+/* Converts a block's name in tables (unit * blocks_per_unit + index) to its index in `blocks`. */
 static inline uint32_t kv_pool_index(const struct kv *kv, int service, uint32_t id)
 {
     uint32_t n = (uint32_t)kv->services[service].layout.blocks_per_unit;
@@ -117,52 +118,53 @@ static inline uint32_t kv_pool_id(const struct kv *kv, int service, uint32_t ind
     uint32_t n = (uint32_t)kv->services[service].layout.blocks_per_unit;
     return index / kv->stride * n + index % kv->stride;
 }
-/* Open units that were never used. A pool costs what is used of it, be it ever so large. */
+/* Returns the number of open units that were never used. A pool costs what is used of it, however
+ * large it is. */
 static inline uint32_t kv_pool_n_fresh(const struct kv *kv)
 {
     return kv->n_units_target > kv->n_units_used ? kv->n_units_target - kv->n_units_used : 0;
 }
 void kv_pool_open_unit(struct kv *kv, uint32_t u);  /* CLOSED -> FREE */
-void kv_pool_close_unit(struct kv *kv, uint32_t u); /* at once, or as soon as nobody refers to it */
+void kv_pool_close_unit(struct kv *kv, uint32_t u); /* now, or when its last reference goes */
 void kv_pool_keep_unit(struct kv *kv, uint32_t u);  /* closing no more */
-/* n blocks with one reference each, named as tables name them: each the lowest free one of the
- * fullest unit, else of the lowest free unit, else the least recently used cached one. The caller
- * asked the budget before. */
+/* Takes n blocks with one reference each, named as in tables. Each is the lowest free block of the
+ * fullest unit, else of the lowest free unit, else the least recently used cached block. The caller
+ * has checked the budget. */
 void kv_pool_take(struct kv *kv, int service, uint32_t *ids, uint32_t n);
-/* One more reference to a published block; false when the quota refuses its unit. */
+/* Adds a reference to a published block. Returns false when the quota refuses its unit. */
 bool kv_pool_share(struct kv *kv, uint32_t index);
 void kv_pool_put(struct kv *kv, uint32_t index); /* one reference less; with a prefix cache */
-/* The same of many, given back from the last to the first. */
+/* Does the same for many blocks, from the last to the first. */
 void kv_pool_put_all(struct kv *kv, int service, const uint32_t *ids, uint32_t n);
-/* Units of the service's count; what is guaranteed and not used follows. */
+/* Adds n units to the service's count, and updates what is guaranteed and unused. */
 void kv_pool_add_units(struct kv *kv, int service, int64_t n);
 void kv_pool_evict(struct kv *kv, uint32_t index);
-void kv_pool_unpublish(struct kv *kv, uint32_t index); /* out of the index, whoever refers to it */
-/* Entries of n_blocks more (fewer) in the tables of the service's requests. */
+void kv_pool_unpublish(struct kv *kv, uint32_t index); /* out of the index, even if referenced */
+/* Adds n_blocks (may be negative) to the table entries of the service's requests. */
 void kv_pool_add_entries(struct kv *kv, int service, int64_t n_blocks);
-/* Its units close as soon as nobody refers to it. */
+/* Returns whether the block's units close as soon as its last reference is gone. */
 bool kv_pool_is_closing(const struct kv *kv, uint32_t index);
-/* heads.c: the same for a head-wise pool; a block's index is its number. */
+/* heads.c: the same functions for a head-wise pool, where a block's index is its number. */
 void kv_heads_open(struct kv *kv);
 void kv_heads_close(struct kv *kv);
 void kv_heads_take(struct kv *kv, int service, uint32_t *ids, uint32_t n);
 bool kv_heads_share(struct kv *kv, uint32_t block);
 void kv_heads_put_all(struct kv *kv, const uint32_t *ids, uint32_t n);
-/* The slot's table from block `at` to `end` names the units of these blocks. */
+/* Writes the units of the blocks from `at` to `end` into the slot's table. */
 void kv_heads_name(struct kv *kv, uint32_t slot, int64_t at, int64_t end);
 void kv_heads_grow(struct kv *kv, int64_t n_units);
 void kv_heads_shrink(struct kv *kv, int64_t n_units);
 void kv_heads_forget(struct kv *kv, int service);
 bool kv_heads_is_closing(const struct kv *kv, uint32_t block);
 bool kv_heads_are_sound(const struct kv *kv); /* with check.c's share */
-/* count.c: the same for a pool that only counts. */
+/* count.c: the same functions for a pool that only counts. */
 void kv_count_put(struct kv *kv, int service, int64_t n);
 void kv_count_grow(struct kv *kv, int64_t n_units);
 void kv_count_shrink(struct kv *kv, int64_t n_units);
 bool kv_count_is_sound(const struct kv *kv);
-/* Units that the service may still take from the free ones. */
+/* Returns how many free units the service may still take. */
 int64_t kv_budget_units(const struct kv_budget *budget, int service);
-/* kv_budget_most_blocks with so many units. */
+/* Does what kv_budget_most_blocks does, for a pool of n_units_open units. */
 int64_t kv_budget_most_of(const struct kv_budget *budget, int service, int64_t n_units_open);
 
 /* blocks.c: address space that costs nothing until it is touched. */

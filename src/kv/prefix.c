@@ -1,12 +1,13 @@
-/* Prefix reuse: finished blocks under the name of everything that led to them.
+/* Prefix reuse: finished blocks, named by all tokens that led to them.
  *
- * The name of a block is SHA-256 (cut to 128 bits) of the name before it and its own tokens; the
- * first name hashes service, tenant, variant and the pool's secret salt. Why a secure hash and not
- * a fast one with the tokens stored beside it: a block's content depends on all tokens before it,
- * not on its own alone, so comparing tokens would mean comparing whole chains whose earlier blocks
- * may have been evicted and reused. A 128-bit name says all of it without pointing at anything,
- * can't be forged by choosing prompts, and differs between tenants by construction: there is no
- * second check that could be forgotten. It costs about a quarter of a microsecond a block. */
+ * The name of a block is SHA-256 (cut to 128 bits) of the name before it and its own tokens. The
+ * first name hashes service, tenant, variant and the pool's secret salt.
+ *
+ * A fast hash, with the tokens stored beside it, would not do. A block's content depends on all
+ * tokens before it, so comparing tokens would mean comparing whole chains, and their earlier blocks
+ * may have been evicted and reused. A 128-bit name covers the whole chain without a pointer, and it
+ * can't be forged by choosing prompts. It also differs between tenants by construction, so there is
+ * no second check that could be forgotten. It costs about a quarter of a microsecond a block. */
 #include "kv/pool.h"
 #include <string.h>
 
@@ -28,7 +29,7 @@ static struct hash128 next_name(struct hash128 name, const int32_t *tokens, int3
     return hash_secure(&name, sizeof(name), tokens, (size_t)n_tokens * sizeof(*tokens));
 }
 
-/* The published block of this name, MAP_NONE when there is none. */
+/* Returns the published block of this name; MAP_NONE when no block has it. */
 static uint32_t find(const struct kv *kv, struct hash128 name)
 {
     uint32_t index = map_find(&kv->index, name.low);
@@ -90,7 +91,7 @@ void kv_publish(struct kv *kv, const struct request *request, uint32_t slot, con
         struct kv_block *block = &kv->blocks[index];
         if (block->is_published || map_find(&kv->index, chain->name.low) != MAP_NONE ||
             kv_pool_is_closing(kv, index) || !map_put(&kv->index, chain->name.low, index))
-            continue; /* a twin is there already, or no room: this one stays private */
+            continue; /* an equal block is published, or there is no room: this one stays private */
         block->name = chain->name;
         block->is_published = true;
     }

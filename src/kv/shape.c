@@ -1,15 +1,15 @@
-/* How big a unit is, and how each service cuts it: the cut that wastes least (ALGORITHMS D-10).
+/* Chooses the unit's size, and how each service cuts it, so that the cut wastes least
+ * (docs/ALGORITHMS.md D-10).
  *
  * A service with b bytes a token cuts a unit of U bytes into k blocks of t tokens and loses
- * 1 - k t b / U of it. The best U always fits at least one service exactly (else it could shrink),
- * so the candidates are all k t b of all services: a few thousand, tried one by one. Of those that
- * waste nearly as little the smallest is taken. Merging one
- * 16-token block of each model, as is, would lose 36% of Llama-2-7B's memory beside 13B; the cut
- * found here, 12.5 MiB as 3 x 8 and 2 x 8 tokens, loses 4%.
+ * 1 - k t b / U of it. The best U always fits at least one service exactly (else it could shrink).
+ * So the candidates are all k t b of all services: a few thousand, tried one by one. Among those
+ * that waste nearly as little the smallest is taken. Merging one 16-token block of each model as it
+ * is would lose 36% of Llama-2-7B's memory beside 13B. The cut found here, 12.5 MiB as 3 x 8 and
+ * 2 x 8 tokens, loses 4%.
  *
- * Blocks of 8 tokens are taken only where 16 and 32 waste too much: attention reads a block's rows
- * of a head at once, and runs of 8 rows cost it about a sixth more than runs of 16
- * (bench/kv.c). */
+ * Blocks of 8 tokens are taken only if 16 and 32 waste too much. Attention reads a block's rows of
+ * a head at once, and runs of 8 rows cost it about a sixth more than runs of 16 (bench/kv.c). */
 #include "kv/shape.h"
 
 #include "kv/kind.h"
@@ -17,15 +17,16 @@
 
 enum { UNIT_BYTES_ALIGN = 64 };         /* a cache line: blocks start on one */
 #define UNIT_BYTES_MIN ((int64_t)65536) /* smaller units cost more records than they save */
-#define WASTE_SLACK    0.005 /* a smaller unit is worth this much: less is left in partial ones */
+#define WASTE_SLACK    0.005 /* a smaller unit is worth this much: partial ones leave less unused */
 #define WASTE_FINE     0.02  /* below this the smaller unit always wins */
 
 enum { LONG_BLOCK_TOKENS = 64 }; /* prefixes are found by whole blocks, */
-#define WASTE_LONG 0.25          /* so a block is so long only where that saves so much of a unit */
+#define WASTE_LONG 0.25          /* so a block is this long only if that saves so much of a unit */
 
 static const int32_t block_tokens_choices[] = { 8, 16, 32 };
 
-/* A cut into blocks of so many tokens; returns the fraction that it loses, 2 when none fits. */
+/* Cuts a unit into blocks of `tokens` tokens. Returns the fraction that it loses; 2 when none
+ * fits. */
 static double cut_into(int32_t tokens, int64_t bytes_per_token, int64_t unit_bytes,
                        struct kv_layout *out)
 {
@@ -35,8 +36,9 @@ static double cut_into(int32_t tokens, int64_t bytes_per_token, int64_t unit_byt
     return n == 0 ? 2 : 1 - (double)(n * block_bytes) / (double)unit_bytes;
 }
 
-/* The best cut of a unit for one service; returns the fraction that it loses. Small blocks first,
- * from choice `first` on: the last block of each request is half empty on average. */
+/* Finds the best cut of a unit for one service, and returns the fraction that it loses. Small
+ * blocks come first, from choice `first` on, since the last block of each request is half empty on
+ * average. */
 static double cut(int first, int64_t bytes_per_token, int64_t unit_bytes, struct kv_layout *out)
 {
     double best = 2;
@@ -91,8 +93,8 @@ static int64_t candidate(int64_t bytes_per_token, int32_t choice, int64_t n_bloc
     return (int64_t)align_up_u64((uint64_t)bytes, UNIT_BYTES_ALIGN);
 }
 
-/* The smallest candidate within [min, max] that loses at most `waste_max`; with waste_max < 0 the
- * one that loses least. 0: there is none. */
+/* Returns the smallest candidate within [min, max] that loses at most `waste_max`; with waste_max <
+ * 0 the one that loses least. 0 if there is no such candidate. */
 static int64_t search(const struct ask *ask, const int64_t bounds[2], double waste_max,
                       double *waste)
 {
@@ -117,7 +119,8 @@ static int64_t search(const struct ask *ask, const int64_t bounds[2], double was
     return best;
 }
 
-/* The unit for blocks of at least block_tokens_choices[first] tokens; 0: none holds one of each. */
+/* Returns the unit for blocks of at least block_tokens_choices[first] tokens; 0 if no unit holds
+ * one of each. */
 static int64_t choose(const struct ask *ask, int64_t unit_bytes_max, struct kv_layout *layouts,
                       double *waste)
 {
@@ -131,7 +134,7 @@ static int64_t choose(const struct ask *ask, int64_t unit_bytes_max, struct kv_l
     int64_t wanted[2] = { max_i64(bounds[0], UNIT_BYTES_MIN), bounds[1] };
     double least, unused;
     int64_t unit = search(ask, wanted, -1, &least);
-    if (unit == 0) { /* so small a model that 64 blocks of 32 tokens stay below the floor */
+    if (unit == 0) { /* the model is so small that 64 blocks of 32 tokens stay below the floor */
         wanted[0] = bounds[0];
         unit = search(ask, wanted, -1, &least);
     }

@@ -40,7 +40,7 @@ static void take_text(struct loadgen_answer *answer, const char *text, size_t n)
             hist_add(answer->gaps, gap_ns);
     }
     answer->last_ns = answer->now_ns;
-    for (size_t i = 0; i < n; i++) /* FNV-1a: the same however the text is cut */
+    for (size_t i = 0; i < n; i++) /* FNV-1a: independent of how the text is cut */
         answer->text_hash = (answer->text_hash ^ (unsigned char)text[i]) * 0x100000001b3u;
 }
 
@@ -61,7 +61,7 @@ static void take_usage(struct loadgen_answer *answer, const json_t *usage)
         max_i32(count_at(json_object_get(usage, "prompt_tokens_details"), "cached_tokens"), 0);
 }
 
-/* "the server said: ..." of {"error": {"message": ...}} or {"error": "..."}. */
+/* Takes "the server said: ..." from {"error": {"message": ...}} or {"error": "..."}. */
 static void take_error(struct loadgen_answer *answer, const json_t *error)
 {
     char sentence[LOADGEN_SENTENCE_BYTES];
@@ -129,7 +129,7 @@ void loadgen_answer_feed(struct loadgen_answer *answer, bool is_stream, const ch
         str_add(&answer->body, bytes, n);
 }
 
-/* An answer that came with an error's status, or with none. */
+/* Judges an answer that came with an error's status, or with none. */
 static enum record_why judge_refusal(struct loadgen_answer *answer, const struct loadgen_end *end)
 {
     char sentence[LOADGEN_SENTENCE_BYTES];

@@ -1,4 +1,4 @@
-/* What shoal bench asks: the workload's requests, made into prompts of the right length. */
+/* Makes the requests of shoal bench: the workload's requests as prompts of the right length. */
 #include "loadgen/loadgen.h"
 
 #include "base/json_out.h"
@@ -12,7 +12,7 @@
 
 enum { CALLS_MAX = 10000000, MEASURE_ROUNDS = 6, MEASURE_CALLS_MAX = 20000 };
 
-/* "a,b,c": service i asks model i, from the first again when there are fewer. */
+/* "a,b,c": service i uses model i, repeated from the first when there are fewer models. */
 static enum status name_models(struct loadgen *bench, struct fault *fault)
 {
     int32_t n = 0;
@@ -107,8 +107,8 @@ void loadgen_asks_close(struct loadgen *bench)
     workload_free(&bench->workload);
 }
 
-/* The words of call i. Those measured alone are others, or the server would know them by then from
- * its prefix cache; unless the answers are compared. */
+/* Returns the words of call i. Calls that are measured alone get other words, since the server
+ * could find the same ones in its prefix cache. They keep them if answers are compared. */
 static int32_t *tokens_of(const struct loadgen *bench, size_t i)
 {
     struct workload_ask ask = bench->asks[i];
@@ -126,7 +126,8 @@ bool loadgen_asks_stop(const struct loadgen *bench)
     return strcmp(bench->options.end, "stop") == 0 && !bench->options.stops_early;
 }
 
-/* What call i may have: the same for all of its model, as long as the context has room. */
+/* Returns the limit of call i: the same for all calls of its model, as long as the context has
+ * room. */
 static int32_t allowed_tokens(const struct loadgen *bench, size_t i)
 {
     const struct workload_ask *ask = &bench->asks[i];
@@ -167,7 +168,7 @@ void loadgen_asks_body(void *self, size_t at, struct str *out)
     mem_give(tokens);
 }
 
-/* ---- What the server says of its models. ---- */
+/* ---- The server's data on its models. ---- */
 
 void loadgen_asks_contexts(struct loadgen *bench)
 {
@@ -194,7 +195,7 @@ void loadgen_asks_contexts(struct loadgen *bench)
 
 /* ---- Lengths of text prompts. ---- */
 
-/* How many tokens the server makes of the first n_words words; -1: it does not say. */
+/* Returns how many tokens the server makes of the first n_words words; -1: it gives no answer. */
 static int64_t count_tokens(struct loadgen *bench, size_t i, const int32_t *tokens, int32_t n_words)
 {
     struct str text, body, answer;
@@ -230,7 +231,7 @@ static int64_t count_tokens(struct loadgen *bench, size_t i, const int32_t *toke
     return n;
 }
 
-/* Words so many that they are n_prompt tokens; the nearest that was found when none is. */
+/* Finds the number of words that make n_prompt tokens, or the nearest that was found. */
 static bool measure_one(struct loadgen *bench, size_t i, double *tokens_per_word)
 {
     int32_t n_wanted = bench->asks[i].n_prompt, best = 0;

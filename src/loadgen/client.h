@@ -9,26 +9,26 @@ struct client_options {
     const char *cacert; /* PEM file of the authorities to trust, NULL = the system's */
     bool is_insecure;   /* trust any certificate */
 };
-/* Do the options go together? cacert and is_insecure need https://, and the file has to be there.
- */
+/* Checks that the options fit together: cacert and is_insecure need https://, and the file must
+ * exist. */
 enum status client_check(const struct client_options *options, struct fault *fault) MUST_USE;
-/* The address of a path there: `server` with slashes behind it, and the /v1 that clients of
- * OpenAI's API call the base. Without a scheme it is http, or https where cacert or is_insecure is
- * given. */
+/* Writes the address of a path: `server` without trailing slashes and without the /v1 that clients
+ * of OpenAI's API call the base, then the path. Without a scheme it is http, or https where cacert
+ * or is_insecure is given. */
 void client_url(const struct client_options *options, const char *path, struct str *out);
-/* The list with this header at its end; NULL: a new list. */
+/* Returns the list with this header at its end; NULL: a new list. */
 struct curl_slist *client_header(struct curl_slist *list, const char *text);
-/* Tells a handle of libcurl (a CURL) whom to trust. */
+/* Sets the trusted certificates of a handle of libcurl (a CURL). */
 void client_trust(const struct client_options *options, void *call);
-/* What to do about a transfer that failed for TLS, by its CURLcode: "; a sentence", or "". */
+/* Returns advice on a transfer that failed for TLS, by its CURLcode: "; a sentence", or "". */
 const char *client_advice(int curl_code);
 
-/* One call; body NULL: GET. *http_status is 0 when the server could not be reached (the sentence
- * says so). */
+/* Makes one call; body NULL: GET. *http_status is 0 when the server could not be reached, and the
+ * sentence has the reason. */
 enum status client_call(const struct client_options *options, const char *path, const char *body,
                         int *http_status, struct str *answer, struct fault *fault);
 
-/* Several streaming calls at once: each chunk of bytes goes to its take. */
+/* Several concurrent streaming calls: each chunk of bytes goes to its take. */
 struct client_stream {
     const char *path, *body;
     void (*take)(void *self, const char *bytes, size_t n);

@@ -1,4 +1,5 @@
-/* The loop: start what is due, wait for sockets or the next due time, let libcurl work. */
+/* The loop: it starts calls that are due, waits for sockets or the next due time, and lets libcurl
+ * work. */
 #include "loadgen/load.h"
 
 #include "base/mem.h"
@@ -27,14 +28,14 @@ struct loop {
     const struct loadgen_load *load;
     struct loadgen_call *calls;
     size_t n, n_started, n_over, n_now, n_now_max;
-    size_t n_refused; /* connections that could not be made, in a row */
+    size_t n_refused; /* failed connections in a row */
     bool was_reached;
-    CURLcode why_not;    /* of the last connection that could not be made */
+    CURLcode why_not;    /* of the last failed connection */
     struct slot **slots; /* each taken alone: libcurl keeps their addresses */
     size_t n_slots;
     CURLM *multi;
     int epoll;
-    int64_t begin_ns, timer_ns, progress_ns; /* timer: when libcurl wants to be called */
+    int64_t begin_ns, timer_ns, progress_ns; /* timer: when libcurl wants a call */
     struct curl_slist *headers;
     struct str next_body; /* of the call that starts next */
     bool has_next_body;
@@ -180,8 +181,7 @@ static void finish(struct loop *loop, struct slot *slot, CURLcode result)
     loop->was_reached = loop->was_reached || !is_refused;
     loop->n_refused = is_refused ? loop->n_refused + 1 : 0;
     if (loop->n_refused >= (loop->was_reached ? LOADGEN_REFUSED_MAX : 1))
-        loop->n =
-            loop->n_started; /* those under way still end: a server that drains refuses, too */
+        loop->n = loop->n_started; /* calls in flight still end; a draining server refuses too */
 }
 
 static void collect(struct loop *loop)
@@ -207,7 +207,8 @@ static bool is_due(const struct loop *loop)
     return loop->calls[loop->n_started].record.arrived_ns <= now(loop);
 }
 
-/* Milliseconds until something is due; rounded down, so that the last one is spent asking. */
+/* Returns the milliseconds until something is due, rounded down, so that the last one is spent
+ * polling. */
 static int wait_ms(const struct loop *loop)
 {
     int64_t next_ns = loop->timer_ns, now_ns = now(loop);

@@ -16,12 +16,12 @@ struct loadgen_options {
     const char *prompt, *endpoint, *end, *models, *csv, *html, *slo_rule;
     struct flags_texts workload;
     int64_t seed, n_requests, n_at_once, n_solo, n_vocabulary, duration_ns, timeout_ns, core;
-    int64_t n_tokens_max;   /* that every request is allowed; 0: the longest output of its model */
+    int64_t n_tokens_max;   /* allowed for every request; 0: the longest output of its model */
     struct service_slo slo; /* of every model */
     double rate_scale;
     bool checks, stops_early, is_json;
 };
-struct loadgen_text { /* how a text prompt of a call is built */
+struct loadgen_text { /* how the text prompt of a call is built */
     int32_t n_words;
 };
 struct loadgen {
@@ -31,10 +31,10 @@ struct loadgen {
     struct workload_ask *asks; /* (n_calls) */
     struct loadgen_text *texts;
     struct loadgen_call *calls;
-    size_t n_calls, n_calls_wanted, n_now_max; /* fewer calls than wanted: the server was gone */
+    size_t n_calls, n_calls_wanted, n_now_max; /* fewer than wanted: the server stopped answering */
     const char *models[LIMIT_SERVICES];        /* by service */
-    int32_t n_tokens_max[LIMIT_SERVICES];      /* by record.service: what requests are allowed */
-    int32_t n_context[LIMIT_SERVICES];         /* by service: its model's; 0: not known */
+    int32_t n_tokens_max[LIMIT_SERVICES];      /* by record.service: the limit of requests */
+    int32_t n_context[LIMIT_SERVICES];         /* by service: its model's; 0: unknown */
     struct record_set set, solo_set;
     struct loadgen_solo solos[LIMIT_SERVICES];
     struct hist gaps;
@@ -43,22 +43,22 @@ struct loadgen {
     size_t *solo_calls; /* (n_solo_calls) indices into calls */
     struct loadgen_call *solos_done;
     size_t n_solo_calls, n_inexact, n_differing;
-    bool is_solo;           /* the bodies asked for now are those of solo_calls */
+    bool is_solo;           /* the present bodies are those of solo_calls */
     int why_not;            /* no connection was made: libcurl's code */
     struct score_rule rule; /* what MET counts */
-    struct str endpoint;    /* the address asked */
+    struct str endpoint;    /* the address of the requests */
     char names[LIMIT_SERVICES][LIMIT_NAME_BYTES];
 };
-/* Do answers end by a stop token, and not by max_tokens? */
+/* Returns whether answers end by a stop token, and not by max_tokens. */
 bool loadgen_asks_stop(const struct loadgen *bench);
-/* All requests of the workload, with their models and lengths. */
+/* Makes all requests of the workload, with their models and lengths. */
 enum status loadgen_asks_open(struct loadgen *bench, struct fault *fault) MUST_USE;
 void loadgen_asks_close(struct loadgen *bench);
-/* Asks for the models' contexts, since no request may be allowed more. */
+/* Asks the server for the models' contexts, since no request may be longer. */
 void loadgen_asks_contexts(struct loadgen *bench);
-/* Makes text prompts as long as they should be, by the server's /tokenize where it has one. */
+/* Makes text prompts of the right length, by the server's /tokenize if it has one. */
 void loadgen_asks_measure(struct loadgen *bench);
-/* The body of call i, as loadgen_load wants it. */
+/* Writes the body of call i, as loadgen_load needs it. */
 void loadgen_asks_body(void *self, size_t i, struct str *out);
 /* Measures each model alone, then all requests under load, and reports. is_right: every answer was
  * right. A fault: it could not run. */

@@ -1,4 +1,4 @@
-/* Prompts made of common words, so that a tokenizer makes about one token of each. */
+/* Makes prompts of common words, so that a tokenizer makes about one token of each. */
 #include "loadgen/prompt.h"
 
 #include "base/json_out.h"

@@ -1,4 +1,4 @@
-/* What shoal bench found: the table, the verdict, the files. */
+/* Reports the results of shoal bench: the table, the verdict, the files. */
 #include "loadgen/loadgen.h"
 
 #include "base/file.h"
@@ -14,7 +14,8 @@ struct sentence {
     size_t n, first;
 };
 
-/* Each thing that was wrong, how often, and where first. Returns how many answers were wrong. */
+/* Collects each kind of error, how often it occurred, and where first. Returns how many answers
+ * were wrong. */
 static size_t gather(const struct loadgen_call *calls, size_t n, struct sentence *sentences,
                      size_t *n_sentences)
 {

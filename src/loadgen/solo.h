@@ -1,4 +1,4 @@
-/* How long requests take alone, learnt from a few: X(i, o) = TTFT(i) + (o - 1) TPOT, TTFT linear in
+/* Learns how long requests take alone, from a few: X(i, o) = TTFT(i) + (o - 1) TPOT, TTFT linear in
  * the prompt's tokens. */
 #pragma once
 #include "metrics/score.h"
@@ -9,8 +9,8 @@ struct loadgen_solo {
     double error; /* mean of |model - measured| / measured over the samples */
     int32_t n;
 };
-/* From the done records of one service, measured one at a time. With one prompt length only, TTFT
- * is their mean. */
+/* Fits the done records of one service, which were measured one at a time. With one prompt length
+ * only, TTFT is their mean. */
 void loadgen_solo_fit(const struct record_set *set, int32_t service, struct loadgen_solo *out);
 /* MuxServe's reference times, by the same line. */
 void loadgen_solo_base(const struct loadgen_solo *solo, struct score_base *out);

@@ -1,4 +1,4 @@
-/* The parser of server-sent events: a line at a time, whatever the pieces are that it comes in. */
+/* The parser of server-sent events: a line at a time, however the input is cut. */
 #include "loadgen/sse.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Metrics: counters and bucketed histograms per service, and one pass that prints them all.
  *
- * Prometheus asks that all lines of a name stand together, so printing goes name by name, over the
- * services inside. Buckets are vLLM's, so that its dashboards line up. Labels are bounded: models,
- * engines, and fixed sets of words. */
+ * Prometheus requires all lines of a name to be together, so the outer loop is over names, the
+ * inner one over services. Buckets are vLLM's, so that its dashboards fit. Labels are bounded:
+ * models, engines, and fixed sets of words. */
 #include "metrics/metrics.h"
 #include "metrics/print.h"
 #include "base/mem.h"
@@ -68,8 +68,8 @@ struct reason {
     char word[40];
     uint64_t n;
 };
-struct service_metrics {         /* of a name */
-    char name[LIMIT_NAME_BYTES]; /* empty: of none yet */
+struct service_metrics {         /* for one name */
+    char name[LIMIT_NAME_BYTES]; /* empty: of no service yet */
     bool is_shown;               /* a service has this name */
     uint64_t n_ends[SERVICE_WHY_N];
     uint64_t n_prompt_tokens, n_generated_tokens;
@@ -82,9 +82,8 @@ struct service_metrics {         /* of a name */
 struct metrics {
     int n_services;
     char (*names)[LIMIT_NAME_BYTES];  /* by service; empty: it is none, or leaving */
-    int *row_of;                      /* by service: its place in the next; -1: none */
-    struct service_metrics *services; /* (n_services + 1) the last: of requests whose model is not
-                                         known */
+    int *row_of;                      /* by service: its place in services; -1: none */
+    struct service_metrics *services; /* (n_services + 1) the last: requests for unknown models */
 };
 
 struct metrics *metrics_open(int n_services, const char *const *names)
@@ -100,7 +99,7 @@ struct metrics *metrics_open(int n_services, const char *const *names)
     return metrics;
 }
 
-/* The row of this name, or -1. */
+/* Returns the row of this name, or -1. */
 static int find_row(const struct metrics *metrics, const char *name)
 {
     for (int i = 0; i < metrics->n_services; i++)
@@ -109,7 +108,8 @@ static int find_row(const struct metrics *metrics, const char *name)
     return -1;
 }
 
-/* A row of no name, or of one that no service has any more, which counts no further. */
+/* Takes a row without a name, or one with a name that no service has any more; its counts are
+ * dropped. */
 static int take_row(struct metrics *metrics)
 {
     int row = 0;
@@ -158,7 +158,7 @@ static struct service_metrics *row_of(const struct metrics *metrics, uint16_t se
     return &metrics->services[row >= 0 ? row : metrics->n_services];
 }
 
-/* False: of a service that is not known. */
+/* Returns false for an unknown service. */
 static bool is_known(const struct metrics *metrics, uint16_t service)
 {
     return service < metrics->n_services && metrics->row_of[service] >= 0;
@@ -223,7 +223,7 @@ void metrics_add_request(struct metrics *metrics, const struct metrics_request *
         add(service, TPOT, seconds(tpot_ns));
         hist_add(&service->tpot, tpot_ns);
     }
-    if (request->why != SERVICE_CANCELLED) { /* a client that left says nothing of our targets */
+    if (request->why != SERVICE_CANCELLED) { /* a cancelled request tells nothing about targets */
         int64_t ttft_ns = request->ttft_ns > 0 ? request->ttft_ns : INT64_MAX;
         count_slo(service, 0, request->slo.ttft_ns, ttft_ns);
         count_slo(service, 1, request->slo.tpot_ns, is_whole ? tpot_ns : INT64_MAX);
@@ -294,7 +294,7 @@ static void print_series(const struct metrics *metrics, enum series series, stru
     }
 }
 
-/* One counter per service; value: its offset in struct service_metrics. */
+/* Prints one counter per service. value is its offset in struct service_metrics. */
 static void print_counter(const struct metrics *metrics, const char *name, const char *help,
                           size_t value, struct str *out)
 {
@@ -311,7 +311,7 @@ static void print_counter(const struct metrics *metrics, const char *name, const
     }
 }
 
-/* Every end of a request is one of these. */
+/* Every request ends with one of these. */
 static const char *const reasons[] = { "stop", "length", "abort", "timeout", "error", "refused" };
 
 static const char *reason_of(enum service_why why)
@@ -346,8 +346,7 @@ static uint64_t count_ends(const struct service_metrics *service, const char *re
     return n;
 }
 
-/* The model's name is empty where it is not known: such rows are there when they count something.
- */
+/* The model's name is empty when it is unknown. Such rows appear when they count something. */
 static void print_success(const struct metrics *metrics, struct str *out)
 {
     metrics_print_name(out, "vllm:request_success_total", "Requests that are over.", "counter");

@@ -37,7 +37,7 @@ static double log10_of(double x)
     return num_log(x) / 2.302585092994046;
 }
 
-/* 1, 2 or 5 times a power of ten, so that at most TICKS of them fill the span. */
+/* Returns 1, 2 or 5 times a power of ten, so that at most TICKS of them fill the span. */
 static double round_step(double span)
 {
     double step = num_exp(2.302585092994046 * num_floor(log10_of(span / TICKS)));
@@ -127,7 +127,7 @@ static void draw_names(struct str *out, const char *const *names, int n)
     }
 }
 
-/* What lies in the chart; false when nothing does. */
+/* Finds the bounds of the chart's data. Returns false when there is none. */
 static bool bounds(const struct plot_chart *chart, double x[2], double *y_high)
 {
     bool is_any = false;

@@ -10,7 +10,7 @@ struct plot_line {
 };
 struct plot_chart {
     const char *title, *x_label, *y_label;
-    bool is_log_x; /* what is not above 0 is left out */
+    bool is_log_x; /* values not above 0 are left out */
     const struct plot_line *lines;
     int n_lines; /* at most PLOT_RUNS_MAX */
 };
@@ -30,7 +30,8 @@ struct plot_run {
     const struct record_set *set;
     const struct score *scores; /* (n_services + 1) */
 };
-/* Latency, TTFT and TPOT as distributions, NL and attainment per service, queue and rate over time;
- * runs overlaid; `text` above them as it is. Services are matched by name. */
+/* Prints a page: latency, TTFT and TPOT as distributions, NL and attainment per service, queue and
+ * rate over time. Runs are overlaid. `text` is printed above them unchanged. Services are matched
+ * by name. */
 void metrics_plot_page(const char *title, const char *text, const struct plot_run *runs, int n,
                        struct str *out);

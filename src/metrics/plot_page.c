@@ -1,4 +1,4 @@
-/* The page: which charts there are, and what they show of which runs. */
+/* The page: its charts, and the data of the runs that they show. */
 #include "metrics/plot.h"
 
 #include "base/mem.h"
@@ -25,7 +25,7 @@ static int compare(const void *a, const void *b)
 
 enum row { ROW_LATENCY, ROW_TTFT, ROW_TPOT, ROW_NORMALIZED };
 
-/* The value of a row for a record; negative: it has none. */
+/* Returns the value of a row for a record; negative: it has none. */
 static double value_of(const struct plot_run *run, const struct record *r, enum row row)
 {
     double solo_s = run->scores[r->service].solo_s;
@@ -43,7 +43,8 @@ static double value_of(const struct plot_run *run, const struct record *r, enum 
     }
 }
 
-/* A run's distribution: CDF_POINTS of its values at most, always the first and the last. */
+/* Makes a run's distribution: at most CDF_POINTS of its values, always including the first and the
+ * last. */
 static void make_cdf(const struct plot_run *run, enum row row, struct plot_line *line)
 {
     double *values = mem_take((run->set->n + 1) * sizeof(*values));
@@ -115,7 +116,7 @@ static int32_t index_named(const struct record_set *set, const char *name)
     return -1;
 }
 
-/* Per service of the first run, by name. */
+/* Adds bars per service of the first run, by name. */
 static void add_bars(const struct plot_run *runs, int n, bool is_met, const char *title,
                      const char *label, struct str *out)
 {

@@ -102,7 +102,8 @@ static double value_of(const struct field *field, const void *report)
     return field->scale != 0 ? value * field->scale : value;
 }
 
-/* The pool is one for all models, so its fill is every model's; capacity is said in tokens. */
+/* Prints the pool. It is one for all models, so its fill is every model's. Capacity is in
+ * tokens. */
 static void print_pool(const struct engine_report *engines, int n_engines, int n_services,
                        const char (*names)[LIMIT_NAME_BYTES], struct str *out)
 {
@@ -136,7 +137,7 @@ static void print_pool(const struct engine_report *engines, int n_engines, int n
     }
 }
 
-/* By engine: a part of one pool says nothing of another. */
+/* Prints shares by engine, since parts of different pools are not comparable. */
 static void print_shares(const struct engine_report *engines, int n_engines, int n_services,
                          const char (*names)[LIMIT_NAME_BYTES], struct str *out)
 {

@@ -1,4 +1,4 @@
-/* Records kept, named, ordered and hashed; record_file.c writes and reads them. */
+/* Keeps, names, orders and hashes records. record_file.c writes and reads them. */
 #include "metrics/record.h"
 
 #include "base/hash.h"

@@ -1,7 +1,7 @@
 /* Files of records: one table of columns writes and reads both forms.
  *
- * What is read comes from anywhere: numbers are parsed whole, every record must make sense
- * (arrived <= first <= end, counts from 0 to RECORD_TOKENS_MAX), and the fault names the line. */
+ * Input may come from anywhere: numbers are parsed whole, every record must be consistent (arrived
+ * <= first <= end, counts from 0 to RECORD_TOKENS_MAX), and the fault names the line. */
 #include "metrics/record.h"
 
 #include "base/file.h"
@@ -84,7 +84,7 @@ static const char *text_of(const struct record_set *set, const struct record *r,
     return r->service < set->n_services ? set->names[r->service] : "";
 }
 
-/* Quoted when it has to be. */
+/* Adds a field, quoted if necessary. */
 static void add_field(struct str *out, const char *text)
 {
     if (strpbrk(text, ",\"\r\n") == NULL) {
@@ -186,7 +186,7 @@ static enum status set_text(const struct reading *reading, struct record *r,
                 return STATUS_OK;
             }
         }
-        return bad(reading, column->name, "is not a way to end that we know");
+        return bad(reading, column->name, "is not a known end");
     }
     if (text.n == 0 || text.n >= LIMIT_NAME_BYTES || !utf8_is_valid(text) ||
         memchr(text.at, '\0', text.n) != NULL)
@@ -198,7 +198,7 @@ static enum status set_text(const struct reading *reading, struct record *r,
     return STATUS_OK;
 }
 
-/* Does a record make sense by itself? */
+/* Keeps a record if it is consistent. */
 static enum status keep(const struct reading *reading, const struct record *r)
 {
     if (r->end_ns < r->arrived_ns)
@@ -227,8 +227,8 @@ static enum status all_required(const struct reading *reading, const bool *is_th
     return STATUS_OK;
 }
 
-/* The next field of a line of CSV, unquoted into out; *rest moves behind it and its comma. False
- * when its quotes are wrong or it is too long. */
+/* Reads the next field of a CSV line, unquoted, into out. *rest moves behind it and its comma.
+ * Returns false when its quotes are wrong or it is too long. */
 static bool next_field(struct view *rest, char out[FIELD_BYTES], size_t *n)
 {
     bool is_quoted = rest->n > 0 && rest->at[0] == '"';
@@ -282,7 +282,7 @@ static enum status read_header(const struct reading *reading, struct view line,
         if (c < 0)
             return bad(reading, field, "is not a column of records");
         if (is_there[c])
-            return bad(reading, field, "is there twice");
+            return bad(reading, field, "appears twice");
         is_there[c] = true;
         header->of[header->n++] = c;
     }

@@ -1,5 +1,5 @@
-/* What counts as in time, as people write it: "seallm-solo:5", "seallm-mean:8", "muxserve:8",
- * "aladdin", "uellm", "service". */
+/* The rule by which a request counts as in time, as people write it: "seallm-solo:5",
+ * "seallm-mean:8", "muxserve:8", "aladdin", "uellm", "service". */
 #pragma once
 #include "base/status.h"
 #include "metrics/score.h"

@@ -162,7 +162,7 @@ bool metrics_score_is_met(const struct record *record, const struct score_rule *
     }
 }
 
-/* What holds for the whole set. */
+/* Data about the whole set. */
 struct frame {
     const struct record_set *set;
     const struct score_options *options;
@@ -319,7 +319,7 @@ static void finish(const struct frame *frame, int64_t begin_ns, int64_t end_ns, 
     out->met = out->n_offered > 0 ? out->met / n : 1;
 }
 
-/* Of one service, or of all (-1). */
+/* Scores one service, or all (-1). */
 static void score_one(const struct frame *frame, int32_t service, struct rows *rows,
                       struct score *out)
 {

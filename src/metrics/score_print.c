@@ -35,7 +35,7 @@ static void print_totals(const struct score_sheet *sheet, struct str *out)
                all->padded_tokens_per_s);
     str_printf(out,
                "goodput %.6g requests/s; %.3g slices a request, %.4g%% of them back early; %llu "
-               "preemptions, %llu by swap; %llu outran their prediction, %llu cancelled\n",
+               "preemptions, %llu by swap; %llu exceeded their prediction, %llu cancelled\n",
                all->goodput_per_s, all->slices_mean, 100 * part(all->n_early, all->n_slices),
                (unsigned long long)all->n_preempted, (unsigned long long)all->n_swapped,
                (unsigned long long)all->n_exceeded, (unsigned long long)all->n_cancelled);
@@ -130,7 +130,7 @@ static void score_json(struct json_out *json, const struct score *s)
     count(json, "exceeded_predictions", s->n_exceeded);
 }
 
-/* The rules that these records can answer. */
+/* Finds the rules that these records can answer. */
 static int rules_of(const struct score_sheet *sheet, struct score_rule rules[SCORE_KIND_N])
 {
     const struct score_service *services = sheet->options->services;

@@ -1,4 +1,4 @@
-/* Figures of this process, out of /proc, under the names that Prometheus's own clients use. */
+/* Figures of this process from /proc, under the names that Prometheus's own clients use. */
 #include "metrics/self.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -16,7 +16,7 @@ static void print(struct str *out, const char *name, const char *help, const cha
     str_printf(out, "%s %.15g\n", name, value);
 }
 
-/* When the machine started, as Unix time; 0 = unknown. */
+/* Returns when the machine started, as Unix time; 0 = unknown. */
 static int64_t read_boot_unix_s(void)
 {
     struct fault fault;
@@ -32,8 +32,8 @@ static int64_t read_boot_unix_s(void)
     return boot_s;
 }
 
-/* Fields 14 and 15 (ticks computed), 22 (ticks from the machine's start to ours), 23 and 24 (bytes,
- * pages) of /proc/self/stat; the second field may hold blanks and brackets. */
+/* Prints fields 14 and 15 (CPU ticks), 22 (ticks from the machine's start to ours), 23 and 24
+ * (bytes, pages) of /proc/self/stat. The second field may hold blanks and brackets. */
 static void print_stat(struct str *out)
 {
     struct fault fault;
@@ -66,7 +66,7 @@ static void print_stat(struct str *out)
 static void print_files(struct str *out)
 {
     struct rlimit limit;
-    int n_open = -1; /* the folder's own */
+    int n_open = -1; /* without the folder's own */
     DIR *folder = opendir("/proc/self/fd");
     if (folder != NULL) {
         for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)

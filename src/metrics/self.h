@@ -2,5 +2,5 @@
 #pragma once
 #include "base/str.h"
 
-/* Of this process. What the kernel does not tell is left out. */
+/* Prints the figures of this process. Figures that the kernel does not report are left out. */
 void metrics_self_print(struct str *out);

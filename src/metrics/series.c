@@ -1,15 +1,15 @@
-/* Sums by differences: each request adds where it begins and takes away where it ends, so that a
- * million requests over a thousand intervals cost a million steps. */
+/* Sums by differences: each request adds at its begin and subtracts at its end, so that a million
+ * requests over a thousand intervals take a million steps. */
 #include "metrics/series.h"
 
 #include "base/mem.h"
 
-struct step { /* what changes at the end of an interval */
+struct step { /* the changes at the end of an interval */
     int64_t waiting, running;
     double kept, kept_per_s, made, made_per_s; /* lines: value = constant + slope * seconds */
 };
 
-/* The first interval whose end is not before `at`. */
+/* Returns the first interval with an end not before `at`. */
 static size_t index_of(int64_t at_ns, int64_t interval_ns)
 {
     return at_ns <= interval_ns ? 0 : (size_t)((at_ns - 1) / interval_ns);

@@ -49,7 +49,7 @@ static void flush(struct metrics_trace *trace)
     trace->text.n = 0;
 }
 
-/* Begins an event's object; false when the trace has no room for it. */
+/* Begins an event's object. Returns false when the trace has no room for it. */
 static bool begin(struct metrics_trace *trace, struct json_out *json)
 {
     if (!trace->is_over && trace->n_bytes + (int64_t)trace->text.n + 512 > trace->n_bytes_max) {
@@ -65,7 +65,7 @@ static bool begin(struct metrics_trace *trace, struct json_out *json)
     return true;
 }
 
-/* Nanoseconds as microseconds with three digits: exact, which a double is not. */
+/* Writes nanoseconds as microseconds with three digits: exact, unlike a double. */
 static void member_us(struct metrics_trace *trace, struct json_out *json, const char *key,
                       int64_t ns)
 {

@@ -1,4 +1,4 @@
-/* The claims of Aladdin: what outputs have to do with prompts (Figure 2), the worked example of
+/* The claims of Aladdin: the relation of outputs to prompts (Figure 2), the worked example of
  * placement (3), errors of its models (6 to 8), time to place (13), workers needed for a target. */
 #include "papers/aladdin.h"
 #include "papers/needed.h"
@@ -9,14 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- Figure 2: an unbiased predictor's errors cancel in a batch. ---- */
+/* ---- Figure 2: the errors of an unbiased predictor cancel in a batch. ---- */
 
 static double away(double x)
 {
     return x < 0 ? -x : x;
 }
 
-/* Relative errors of the sum of n predictions in a row: mean over the groups. */
+/* Returns the relative error of the sum of n consecutive predictions, as a mean over the groups. */
 static double error_of(const struct record_set *set, size_t n)
 {
     double sum = 0, n_groups = 0;
@@ -69,7 +69,7 @@ static enum status fig2(struct papers *repro, struct fault *fault)
 
 /* ---- Figure 3: two workers with room for 9 tokens. ---- */
 
-/* Tokens that an engine needs at most, when all its requests start at once. */
+/* Returns the tokens that an engine needs at most when all its requests start at once. */
 static int64_t demand(const struct record_set *set, int engine)
 {
     int64_t most = 0;
@@ -84,8 +84,8 @@ static int64_t demand(const struct record_set *set, int engine)
     return most;
 }
 
-/* Best fit places the four together at its next heartbeat: a request before them, of one token,
- * takes the place that an idle router gives at once. JSQ places each as it comes. */
+/* Best fit places the four together at its next heartbeat. A request before them, of one token,
+ * takes the place that an idle router gives at once. JSQ places each when it arrives. */
 static enum status run_four(struct papers *repro, const char *key, const char *policy,
                             const char *before, int64_t *most, struct fault *fault)
 {
@@ -257,7 +257,7 @@ static enum status fig8(struct papers *repro, struct fault *fault)
     return STATUS_OK;
 }
 
-/* ---- Workers needed (Figure 11's question), and the time that placing takes (13). ---- */
+/* ---- Workers needed (the question of Figure 11), and the time that placing takes (13). ---- */
 
 static enum status run_workers(struct papers *repro, const char *policy, int rate, int n_workers,
                                char key[48], struct fault *fault)
@@ -326,7 +326,7 @@ static enum status workers(struct papers *repro, struct fault *fault)
                      100 * (n[0][0] / n[2][0] - 1));
     }
     papers_differs(repro, "LLaMA-13B on one A100 each, 600 ms and 30 ms, lengths known; prompts go "
-                          "before decodes; E-5 is the Python study that the design rests on");
+                          "before decodes; E-5 stands in docs/ALGORITHMS.md, appendix E");
     return STATUS_OK;
 }
 

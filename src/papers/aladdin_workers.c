@@ -1,5 +1,5 @@
-/* The claims of Aladdin about workers: the best configuration (Table 3), four GPUs under load
- * (Figures 9 and 10), GPUs needed for a target (Figures 11 and 12), and how many by the rate
+/* The claims of Aladdin about workers. They are the best configuration (Table 3), four GPUs under
+ * load (Figures 9 and 10), GPUs needed for a target (Figures 11 and 12), and how many by the rate
  * (Equations 7 and 8). */
 #include "papers/aladdin.h"
 #include "papers/needed.h"
@@ -25,7 +25,8 @@ static const struct table3 {
 };
 enum { N_DEGREES = 3 };
 
-/* Equation 6 with ShareGPT's means, 161 and 338 tokens, and a tenth of each device kept. */
+/* Solves Equation 6 with ShareGPT's means, 161 and 338 tokens, and a tenth of each device
+ * reserved. */
 static int best_of(const struct table3 *row, bool counts_prefill,
                    struct workers_answer answers[N_DEGREES])
 {
@@ -75,7 +76,7 @@ enum status papers_aladdin_table3(struct papers *repro, struct fault *fault)
 
 struct setting {
     const char *name, *model, *device;
-    int ttft_ms, tpot_ms, tp; /* tp: the best by the paper's Table 3 */
+    int ttft_ms, tpot_ms, tp; /* tp: the best one in the paper's Table 3 */
     int rates[4];             /* requests a second */
 };
 enum { N_RATES = 4 };
@@ -196,11 +197,12 @@ enum status papers_aladdin_fig10(struct papers *repro, struct fault *fault)
 
 /* ---- Figures 11 and 12: GPUs needed. ---- */
 
-/* The fewest workers of each target, mean over seeds, in GPUs. write: the scenario of a run. */
+/* Finds the fewest workers of each target, as a mean over seeds, in GPUs. write: writes the
+ * scenario of a run. */
 struct search {
     const char *key, *policy;
     int rate, n_first, n_last, tp;
-    int n_groups; /* of workers, each with a router of its own */
+    int n_groups; /* of workers, each with its own router */
     void (*write)(char *yaml, size_t n_bytes, const struct search *search, int n_workers);
 };
 
@@ -240,7 +242,8 @@ static void write_mixed(char *yaml, size_t n_bytes, const struct search *s, int 
              s->rate, s->rate <= 10 ? "60s" : "40s", s->n_groups, n_workers, s->tp);
 }
 
-/* 13B on an A100 (appendix A), whose prompts were computed elsewhere: their step costs nothing. */
+/* 13B on an A100 (appendix A). Their prompts were computed elsewhere, so that step costs
+ * nothing. */
 static void write_decode(char *yaml, size_t n_bytes, const struct search *s, int n_workers)
 {
     snprintf(yaml, n_bytes,
@@ -334,7 +337,7 @@ enum status papers_aladdin_fig12(struct papers *repro, struct fault *fault)
 
 enum { N_POINTS = 6 };
 
-/* How far the fewest workers are from the line, at most. */
+/* Returns the largest distance of the fewest workers from the line. */
 static double residual(const struct workers_line *line, const struct workers_point *points, int n)
 {
     double worst = 0;
@@ -352,7 +355,8 @@ enum status papers_aladdin_eq7(struct papers *repro, struct fault *fault)
     int n = papers_is_quick(repro) ? 4 : N_POINTS, n_fitted = 0;
     struct workers_point points[N_POINTS], fitted[N_POINTS];
     struct workers_line line;
-    /* Outputs of ShareGPT deviate by their mean; a heartbeat of the scaler is 10 s. */
+    /* ShareGPT's outputs have a deviation equal to their mean; a heartbeat of the scaler is 10
+     * s. */
     double rate_min = place_workers_rate_min(338, 338, 10, 0.2);
     for (int r = 0; r < n; r++) {
         double gpus[PAPERS_TARGETS];
@@ -385,9 +389,10 @@ enum status papers_aladdin_eq7(struct papers *repro, struct fault *fault)
     return STATUS_OK;
 }
 
-/* ---- Equation 8: groups of workers with routers of their own. ---- */
+/* ---- Equation 8: groups of workers with their own routers. ---- */
 
-/* Wall time of a whole simulation over its requests: an upper bound of what placing one takes. */
+/* Returns the wall time of a whole simulation over its requests, an upper bound of the time that
+ * placing one takes. */
 static enum status time_of_one(struct papers *repro, int rate, int n_workers, double *s,
                                struct fault *fault)
 {
@@ -403,7 +408,7 @@ static enum status time_of_one(struct papers *repro, int rate, int n_workers, do
 }
 
 /* The fewest workers for 99%: in one group at 10 and 20/s, and at 30/s in one, in two, and in four,
- * more than Equation 8 allows. */
+ * which is more than Equation 8 allows. */
 enum { ONE = 2, TWO, FOUR, N_POOLS };
 static const int pool_rates[N_POOLS] = { 10, 20, 30, 30, 30 };
 static const int pool_groups[N_POOLS] = { 1, 1, 1, 2, 4 };

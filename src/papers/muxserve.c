@@ -1,4 +1,4 @@
-/* The claims of MuxServe that need only scheduling: placement is the paper's. */
+/* The claims of MuxServe that need only scheduling; the placement is the paper's. */
 #include "papers/papers.h"
 
 #include "base/str.h"
@@ -6,7 +6,7 @@
 /* Three ways to run the same services on the same four devices. */
 static const char *const policies[] = { "adbs", "mux-rr", "mux-fcfs" };
 
-/* Weighted throughput of a key, mean over seeds: sum(rate X) / sum(rate). */
+/* Returns the weighted throughput of a key, as a mean over seeds: sum(rate X) / sum(rate). */
 static double weighted(const struct papers *repro, const char *key)
 {
     double sum = 0;
@@ -27,7 +27,7 @@ static double requests(const struct score *score)
     return score->served_per_s;
 }
 
-/* The three policies in a setting of more lines. */
+/* Runs the three policies in a setting with more lines. */
 static enum status run_three(struct papers *repro, const char *const keys[3], const char *yaml,
                              const char *more, struct fault *fault)
 {

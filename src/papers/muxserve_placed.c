@@ -1,6 +1,6 @@
-/* The claims of MuxServe that are about placement and about resources: nineteen models on four
- * nodes of eight A100, sixteen of ChatLMSYS, and small clusters. Spatial partitioning is placed by
- * hand, as in the paper; MuxServe and temporal multiplexing by MuxServe's planner. */
+/* The claims of MuxServe about placement and about resources: nineteen models on four nodes of
+ * eight A100, sixteen of ChatLMSYS, and small clusters. Spatial partitioning is placed by hand, as
+ * in the paper; MuxServe and temporal multiplexing by MuxServe's planner. */
 #include "papers/sweep.h"
 
 #include "base/num.h"
@@ -30,7 +30,7 @@ static const struct papers_system spatial = { "spatial", "fcfs", "", spatial_eng
 
 /* ---- Throughput. ---- */
 
-/* sum(rate X) / sum(rate): what the paper calls aggregated throughput; mean over seeds. */
+/* Returns sum(rate X) / sum(rate), the paper's aggregated throughput, as a mean over seeds. */
 static double weighted(const struct papers *repro, const struct papers_sweep *sweep,
                        const struct papers_system *system, int i)
 {
@@ -81,8 +81,8 @@ static void show_throughput(struct papers *repro, const struct papers_sweep *swe
     }
 }
 
-/* The most by which `better` serves more than `worse`, and whether it never serves less than 99%.
- */
+/* Returns the most by which `better` serves more than `worse`, and whether it never serves less
+ * than 99%. */
 static bool serves_more(const struct papers *repro, const struct papers_sweep *sweep,
                         const struct papers_system *better, const struct papers_system *worse,
                         double *most)

@@ -1,4 +1,4 @@
-/* The fewest of which a target is met. */
+/* Finds the fewest devices or workers that meet a target. */
 #include "papers/needed.h"
 
 static const double targets[PAPERS_TARGETS] = { 1, 0.99, 0.95 };

@@ -1,5 +1,5 @@
-/* The fewest devices, or workers, of which so much of the requests meets the setting's rule: what a
- * target costs. */
+/* Finds the fewest devices, or workers, with which a given part of the requests meets the setting's
+ * rule: the cost of a target. */
 #pragma once
 #include "papers/papers.h"
 
@@ -10,8 +10,9 @@ struct papers_needed {              /* for 100, 99 and 95% */
     bool has[PAPERS_TARGETS][PAPERS_SEEDS_MAX];
 };
 void papers_needed_init(const struct papers *repro, struct papers_needed *needed);
-/* A key was run on so many devices, in ascending order. True when no target is open any more. */
+/* Notes that a key was run on n_devices devices, in ascending order. Returns true when no target is
+ * open any more. */
 bool papers_needed_saw(const struct papers *repro, struct papers_needed *needed, const char *key,
                        double n_devices);
-/* Seeds that nothing was enough for count as the most that was tried. */
+/* Ends the search. Seeds without a sufficient number count as the largest that was tried. */
 void papers_needed_end(const struct papers *repro, struct papers_needed *needed, double n_devices);

@@ -1,4 +1,4 @@
-/* shoal repro: the table of claims, and what they run on. */
+/* shoal repro: the table of claims, and the functions that run them. */
 #include "papers/papers.h"
 
 #include "base/file.h"
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 
 enum { TEXT_MAX = 200, SWAPS_MAX = 8 };
-/* Planners see the first half of so many requests, of a seed that no run has. */
+/* Planners see the first half of this many requests, with a seed that no run has. */
 enum { HISTORY = 4000, HISTORY_SEED = 1000 };
 
 struct row {
@@ -59,7 +59,7 @@ const char *papers_swapped(const struct papers *repro, const char *policy)
     return policy;
 }
 
-/* Writes a run's records and reads them back: what is judged is what lies on the disk. */
+/* Writes a run's records and reads them back, so that the judged data is the data on the disk. */
 static enum status through_file(const struct papers *repro, const struct run *run, int seed,
                                 struct fault *fault)
 {

@@ -1,9 +1,9 @@
-/* The papers' claims as commands: `shoal repro NAME` simulates the settings of one table or figure,
- * writes a record per request, computes the figures from those files and says of each claim what
- * the paper has, what we have, and whether it holds.
+/* The papers' claims as commands. `shoal repro NAME` simulates the settings of one table or figure,
+ * and writes a record per request. It computes the figures from those files and prints, for each
+ * claim, the paper's value, ours, and whether it holds.
  *
- * A claim is a function that simulates settings under keys of its own, then judges: every figure
- * that it judges comes from the records, so other policies give other verdicts. */
+ * A claim is a function that simulates settings under its own keys, then judges. Every figure that
+ * it judges comes from the records, so other policies give other verdicts. */
 #pragma once
 #include "base/str.h"
 #include "scenario/cases.h"
@@ -33,12 +33,12 @@ void papers_list(void);
 int papers_run(const struct papers_options *options, const char *name);
 
 /* Simulates one setting with every seed, and keeps its records under `key`. policy: a preset, a
- * scheduler, or "scheduler/router". yaml: a scenario (docs/SIMULATOR.md). Repeating a key is an
- * error of the claim. */
+ * scheduler, or "scheduler/router". yaml: a scenario (docs/SIMULATOR.md). A claim that repeats a
+ * key has an error. */
 enum status papers_simulate(struct papers *repro, const char *key, const char *policy,
                             const char *yaml, struct fault *fault) MUST_USE;
 /* Has a planner place the services of a scenario with `nodes:`, on the workload of the scenario's
- * seed, judged under the policy. STATUS_UNSUPPORTED: it leaves a service out. */
+ * seed, judged under the policy. STATUS_UNSUPPORTED: the planner leaves a service out. */
 struct papers_placed {
     double plan_s; /* that planning took */
     int32_t n_placed, n_services, n_devices;
@@ -50,38 +50,39 @@ struct papers_place_ask {
 enum status papers_place(struct papers *repro, const struct papers_place_ask *ask,
                          struct papers_placed *placed, struct fault *fault) MUST_USE;
 /* Places as above, then simulates those engines under the same policy. more: lines of a scenario
- * that come over it. Not placed, it is not run, which is no fault. */
+ * that override it. A scenario that was not placed is not run, which is no fault. */
 enum status papers_simulate_placed(struct papers *repro, const char *key,
                                    const struct papers_place_ask *ask, const char *more,
                                    bool *is_placed, struct fault *fault) MUST_USE;
-/* Writes a file beside the records; its path lasts as long as the claim runs. */
+/* Writes a file beside the records. Its path is valid as long as the claim runs. */
 enum status papers_file(struct papers *repro, const char *name, const char *text, const char **path,
                         struct fault *fault) MUST_USE;
-/* The policy, planner or setting that stands in for this one: --swap A,B makes A of B and B of A.
- * For what a claim writes into a scenario itself. */
+/* Returns the policy, planner or setting that replaces this one: --swap A,B exchanges A and B. For
+ * names that a claim writes into a scenario itself. */
 const char *papers_swapped(const struct papers *repro, const char *policy);
-/* Every setting is run with so many seeds; `seed` below is 0, 1, ... n - 1. */
+/* Returns how many seeds every setting is run with; `seed` below is 0, 1, ... n - 1. */
 int papers_n_seeds(const struct papers *repro);
-/* Where records go; a claim may put its workloads beside them. */
+/* Returns the folder of the records. A claim may put its workloads there too. */
 const char *papers_folder(const struct papers *repro);
-/* Has the user asked for the short form? Claims then shorten their runs. */
+/* Returns whether the user chose the short form. Claims then shorten their runs. */
 bool papers_is_quick(const struct papers *repro);
-/* What the run of a key and seed was worth, of all its services. */
+/* Returns the score of the run of a key and seed, over all its services. */
 const struct score *papers_score(const struct papers *repro, const char *key, int seed);
-/* The whole of it: records, world, report. */
+/* Returns the whole run: records, world, report. */
 const struct scenario_case *papers_case(const struct papers *repro, const char *key, int seed);
-/* Mean over seeds of a figure of the whole run. */
+/* Returns the mean over seeds of a figure of the whole run. */
 typedef double papers_figure(const struct score *score);
 double papers_mean(const struct papers *repro, const char *key, papers_figure *figure);
 double papers_nl(const struct score *score);       /* normalized latency */
 double papers_attained(const struct score *score); /* fraction that meets the setting's rule */
 double papers_p99(const struct score *score);      /* of latency, s */
 
-/* One line of the claim's table, judged. paper: its words or number; ours: printf-like. */
+/* Writes one line of the claim's table, with its verdict. paper: its words or number; ours:
+ * printf-like. */
 void papers_judge(struct papers *repro, bool holds, const char *what, const char *paper,
                   const char *ours, ...) PRINTF_LIKE(5, 6);
 /* A line that is shown and not judged. */
 void papers_note(struct papers *repro, const char *what, const char *paper, const char *ours, ...)
     PRINTF_LIKE(4, 5);
-/* What differs between the paper's setting and ours: a sentence each. */
+/* Notes a difference between the paper's setting and ours, one sentence each. */
 void papers_differs(struct papers *repro, const char *sentence);

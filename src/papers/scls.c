@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-/* DeepSpeed's memory is known by rules, Hugging Face's by bytes (section 4.2), with its interval
+/* DeepSpeed's memory is computed by rules, Hugging Face's by bytes (section 4.2), with its interval
  * and fixed batch. */
 #define DEEPSPEED "router_thresholds: memory=rules\n"
 #define HUGGING_FACE                                                                               \
@@ -70,7 +70,7 @@ static const struct {
               { 16, "at 16 requests/s" }, { 20, "at 20 requests/s" }, { 24, "at 24 requests/s" },
               { 28, "at 28 requests/s" } };
 
-struct versus { /* what scls is over another policy: least and most over the rates, in percent */
+struct versus { /* scls compared with another policy: least and most over the rates, in percent */
     double per_s[2], mean_s[2], p95_s[2];
 };
 
@@ -103,7 +103,7 @@ static const char *const against_sls[3] = { "scls serves more than sls",
                                             "scls answers sooner than sls, mean",
                                             "scls answers sooner than sls, p95" };
 
-/* Runs these policies at each of the rates; the first is scls. */
+/* Runs these policies at each of the rates; the first one is scls. */
 static enum status run_rates(struct papers *repro, const char *const *policies, int n_policies,
                              const char *more, struct versus *versus, struct fault *fault)
 {
@@ -183,8 +183,8 @@ static enum status fig12_hugging_face(struct papers *repro, struct fault *fault)
     return STATUS_OK;
 }
 
-/* At which number of requests at once does the continuous baseline fall as far behind as the paper
- * says? */
+/* Finds the number of concurrent requests at which the continuous baseline falls as far behind as
+ * in the paper. */
 static enum status fastgen_limit(struct papers *repro, struct fault *fault)
 {
     static const int limits[] = { 4, 8, 16, 32, 64 };

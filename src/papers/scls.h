@@ -1,4 +1,4 @@
-/* What the claims of SCLS share: a setting, and what a run of it was worth. */
+/* Shared by the claims of SCLS: a setting, and the results of a run. */
 #pragma once
 #include "papers/papers.h"
 
@@ -7,7 +7,8 @@ struct papers_scls_setting {
     int rate, n_workers;      /* requests a second; LLaMA2-13B on an A100-80G each */
     const char *more;         /* further lines of the scenario, or "" */
 };
-/* Poisson arrivals for 10 minutes (a minute when quick), CodeFuse-like lengths, none predicted. */
+/* Runs Poisson arrivals for 10 minutes (a minute when quick), with lengths like CodeFuse's and no
+ * predictions. */
 enum status papers_scls_run(struct papers *repro, const struct papers_scls_setting *setting,
                             struct fault *fault) MUST_USE;
 /* Means over the seeds of a key. */
@@ -16,8 +17,8 @@ struct papers_scls_worth {
     double deviation_s;          /* of the times at which workers finished */
     double pads, invalid;        /* tokens of a request, all its slices together */
     double slices;               /* of a request */
-    double batch;                /* rows of a static batch; 0: there was none */
-    double early;                /* part of them that all members left before the slice was over */
+    double batch;                /* rows of a static batch; 0: there was no batch */
+    double early; /* part of the batches that all members left before the slice was over */
 };
 struct papers_scls_worth papers_scls_of(const struct papers *repro, const char *key);
 

@@ -19,7 +19,8 @@ static const char *const ladder[] = { "sls/rr",    "cohort/so", "cohort/pm",
                                       "cohort/ab", "cohort/lb", "cohort/scls" };
 enum { N_LADDER = (int)COUNT_OF(ladder) };
 
-/* Is this figure better from rung to rung? up: more is better. Names the first where it is not. */
+/* Judges whether this figure is better from rung to rung, and names the first rung where it is not.
+ * up: more is better. */
 static void judge_rungs(struct papers *repro, const double at[N_LADDER], bool up, const char *what)
 {
     int broken = 0;

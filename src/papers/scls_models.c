@@ -1,4 +1,4 @@
-/* The claims of SCLS about what it rests on: short outputs (Figure 6), the estimate of the serving
+/* The claims of SCLS about its assumptions: short outputs (Figure 6), the estimate of the serving
  * time (Figure 10), and one long prompt among short ones (Figure 11). */
 #include "papers/scls.h"
 #include "papers/tables.h"
@@ -105,7 +105,7 @@ enum status papers_scls_fig10(struct papers *repro, struct fault *fault)
 
 /* ---- Figure 11. ---- */
 
-/* What a run took of the device's time, and in how many batches. */
+/* A run's use of the device: its time, and the number of batches. */
 struct span {
     double busy_s, n_batches;
 };
@@ -131,7 +131,7 @@ static enum status run_batches(struct papers *repro, const char *key, const char
     return STATUS_OK;
 }
 
-/* Hugging Face's times after the paper's own two numbers; what the A100 tables say. */
+/* Hugging Face's times from the paper's own two numbers, and the times from the A100 tables. */
 #define SLOW                                                                                       \
     "weights_bytes: 24GiB, kv_bytes_per_token: 819200, prefill_us_per_token: 200, "                \
     "decode_ms: 25.53, decode_ns_per_context: 3157"

@@ -1,7 +1,7 @@
-/* The claims of SeaLLM that need only scheduling: models lie where we put them, by hand.
+/* The claims of SeaLLM that need only scheduling; the models are placed by hand.
  *
- * Sixteen services as in section 6.1 on 32 A800: models are those of the mix with seed 2 (two 70B,
- * three 13B, two 7B, nine OPT-6.7B), so that every run has the same placement. */
+ * The setting is sixteen services as in section 6.1 on 32 A800. Models are those of the mix with
+ * seed 2 (two 70B, three 13B, two 7B, nine OPT-6.7B), so that every run has the same placement. */
 #include "papers/sweep.h"
 
 #include "base/str.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* At most two services an engine; whoever is asked more has several engines. */
+/* At most two services an engine; a service with a high rate has several engines. */
 #define ON(tp, a, b) "  - {count: 1, tp: " tp ", services: [" a ", " b "]}\n"
 #define ALONE(a)     "  - {count: 1, tp: 2, services: [" a "]}\n"
 #define CHAT(n)      "sharegpt-turns" n
@@ -28,7 +28,7 @@ static const char shared[] = ON("4", CHAT("3-llama-2-70b"), SUM("4-opt-6.7b"))
                                             ON("2", SUM("2-llama-2-13b"), SUM("7-opt-6.7b"))
                                                 ON("2", CHAT("5-opt-6.7b"), SUM("3-llama-2-13b"))
                                                     ON("2", CHAT("1-opt-6.7b"), SUM("5-opt-6.7b"));
-/* vLLM: the devices split evenly. */
+/* vLLM: the devices are split evenly. */
 static const char dedicated[] = ALONE(CHAT("1-opt-6.7b")) ALONE(CHAT("2-llama-2-7b"))
     ALONE(CHAT("3-llama-2-70b")) ALONE(CHAT("4-opt-6.7b")) ALONE(CHAT("5-opt-6.7b"))
         ALONE(CHAT("6-opt-6.7b")) ALONE(CHAT("7-llama-2-70b")) ALONE(CHAT("8-opt-6.7b"))
@@ -49,7 +49,7 @@ static const struct papers_system vllm = { "vllm", "fcfs", "", dedicated, NULL }
                                   mlfq = { "seallm-m", "mlfq", "", shared, NULL },
                                   ours = { "default", "default", "", shared, NULL };
 
-/* Along the rate, or along another field of the workload at a rate. */
+/* The axis is the rate, or another field of the workload at a fixed rate. */
 static void setting(const struct papers_sweep *sweep, double at, struct str *yaml)
 {
     str_printf(yaml, "workload: \"sea16:seed=2,rate=%g", sweep->field != NULL ? sweep->rate : at);
@@ -58,7 +58,7 @@ static void setting(const struct papers_sweep *sweep, double at, struct str *yam
     str_add_text(yaml, "\"\npredictor: mean\n");
 }
 
-/* The paper's rates; in short, two of them. */
+/* The paper's rates; the short form has two of them. */
 static struct papers_sweep rates_of(const struct papers *repro)
 {
     if (papers_is_quick(repro))
@@ -94,7 +94,8 @@ static void differs_in_setting(struct papers *repro)
 
 enum { WARM = 30, WARM_GAP_S = 20, EXAMPLE_AT_S = 2 * WARM * WARM_GAP_S };
 
-/* Units are seconds: S0's requests take 2, S1's 8. Earlier requests teach the engine that. */
+/* Units are seconds: S0's requests take 2, S1's 8. Earlier requests teach the engine these
+ * times. */
 static void write_example(struct str *csv)
 {
     str_printf(csv, "arrived_s,model,n_prompt,n_output\n");
@@ -378,7 +379,7 @@ static enum status fig10(struct papers *repro, struct fault *fault)
     return STATUS_OK;
 }
 
-/* Is SeaLLM the best at every point of a sweep? */
+/* Judges whether SeaLLM is the best at every point of a sweep. */
 static enum status best_along(struct papers *repro, const struct papers_sweep *sweep,
                               struct fault *fault)
 {

@@ -40,7 +40,7 @@ static void of_density(const struct papers_sweep *sweep, double at, struct str *
     add_setting(sweep->rate, yaml);
 }
 
-/* Density 1 is 32 devices; 0.67 stands for 48. */
+/* Density 1 is 32 devices; 0.67 means 48. */
 static int nodes_of_density(const struct papers_sweep *sweep, double at)
 {
     (void)sweep;
@@ -173,9 +173,9 @@ static enum status fig8(struct papers *repro, struct fault *fault)
     return STATUS_OK;
 }
 
-/* ---- Figure 8, -A: models move to where they are asked, or stay. ---- */
+/* ---- Figure 8, -A: models move towards their load, or stay. ---- */
 
-/* Whose popularity lasts: ten minutes at four times the rate of the twenty between. */
+/* Makes lasting bursts: ten minutes at four times the rate of the twenty between. */
 static void of_lasting_bursts(const struct papers_sweep *sweep, double at, struct str *yaml)
 {
     bool is_short = sweep->duration_s < 1800;
@@ -313,7 +313,7 @@ static enum status fig11(struct papers *repro, struct fault *fault)
 
 enum { DEVICES_FIRST = 12, DEVICES_LAST = 64 };
 
-/* Machines of eight, and what is left in one more. */
+/* Writes machines of eight devices, and one more with the rest. */
 static void add_devices(int n, struct str *yaml)
 {
     str_add_text(yaml, "nodes:\n");
@@ -323,7 +323,7 @@ static void add_devices(int n, struct str *yaml)
         str_printf(yaml, "  - {count: 1, device: a800, devices: %d}\n", n % 8);
 }
 
-/* One system on n devices, placed by its planner; *is_placed: it was run. */
+/* Runs one system on n devices, placed by its planner; *is_placed: it was run. */
 static enum status run_on(struct papers *repro, const struct papers_system *system, int n,
                           const char *key, bool *is_placed, struct fault *fault)
 {
@@ -393,12 +393,12 @@ static enum status devices(struct papers *repro, struct fault *fault)
     return STATUS_OK;
 }
 
-/* ---- Figure 3: what more devices do to an iteration. ---- */
+/* ---- Figure 3: the effect of more devices on an iteration. ---- */
 
 enum { N_DEGREES = 4, N_LENGTHS = 4, BATCH = 8 };
 static const int32_t lengths[N_LENGTHS] = { 64, 256, 1024, 4096 };
 
-/* ms of an iteration of 8 requests of a length. */
+/* Returns the ms of an iteration of 8 requests of a length. */
 static double iteration_ms(const struct place_problem *problem, int32_t degree, int32_t length,
                            bool is_prompt)
 {

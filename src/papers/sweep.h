@@ -1,29 +1,29 @@
-/* Systems side by side along an axis: what most of the papers' figures are. */
+/* Compares systems along an axis, as most of the papers' figures do. */
 #pragma once
 #include "papers/papers.h"
 
 enum { PAPERS_POINTS_MAX = 8, PAPERS_KEY_MAX = 64 };
 struct papers_system {
     const char *key, *policy;
-    const char *more;    /* lines of the scenario that only it has; "" */
+    const char *more;    /* lines that only its scenario has; "" */
     const char *engines; /* its placement by hand; NULL: */
-    const char *planner; /* who places, on the nodes of the sweep's setting */
+    const char *planner; /* the planner on the nodes of the sweep's setting */
 };
 struct papers_sweep {
     const char *word; /* of keys: "rate" */
     double at[PAPERS_POINTS_MAX];
     int n;
     int duration_s;
-    /* Lines of a scenario: workload, predictor, ... but no devices. */
+    /* Writes lines of a scenario: workload, predictor, ... but no devices. */
     void (*setting)(const struct papers_sweep *sweep, double at, struct str *yaml);
     const char *device;
-    /* Nodes of eight of them, for planners; NULL: there are none. */
+    /* Returns the number of nodes with eight devices, for planners; NULL: no nodes. */
     int (*n_nodes)(const struct papers_sweep *sweep, double at);
     double rate;       /* the setting's own: where the axis is another */
-    const char *field; /* likewise: of the workload, that the axis sets */
+    const char *field; /* likewise: the field of the workload that the axis sets */
 };
-/* Every system at every point, under the keys KEY-WORDVALUE. A planner that leaves a service out
- * has no run at that point. */
+/* Runs every system at every point, under the keys KEY-WORDVALUE. If a planner leaves a service
+ * out, its system has no run at that point. */
 enum status papers_sweep_run(struct papers *repro, const struct papers_sweep *sweep,
                              const struct papers_system *const *systems, size_t n,
                              struct fault *fault) MUST_USE;
@@ -31,11 +31,11 @@ void papers_sweep_key(const struct papers_sweep *sweep, const struct papers_syst
                       char key[PAPERS_KEY_MAX]);
 bool papers_sweep_has(const struct papers *repro, const struct papers_sweep *sweep,
                       const struct papers_system *system, int i);
-/* Mean over seeds at a point that was run. */
+/* Returns the mean over seeds at a point that was run. */
 double papers_sweep_mean(const struct papers *repro, const struct papers_sweep *sweep,
                          const struct papers_system *system, int i, papers_figure *figure);
 
-/* One line a system, not judged: its figures along the axis. */
+/* One line per system, without a verdict: its figures along the axis. */
 struct papers_shown {
     papers_figure *figure;
     double scale;
@@ -45,7 +45,7 @@ void papers_sweep_show(struct papers *repro, const struct papers_sweep *sweep,
                        const struct papers_system *const *systems, size_t n,
                        struct papers_shown shown);
 
-struct papers_ratios { /* how much better a system is than another; 1 = the same */
+struct papers_ratios { /* how many times better one system is than another; 1 = equal */
     double most, least;
     double most_at, least_at; /* places on the axis */
     int n_better, n;          /* n: points that both were run at */
@@ -58,6 +58,6 @@ struct papers_duel {
 struct papers_ratios papers_sweep_compare(const struct papers *repro,
                                           const struct papers_sweep *sweep,
                                           struct papers_duel duel);
-/* One line: is `better` better, or the same, everywhere? */
+/* Judges in one line whether `better` is better, or the same, everywhere. */
 void papers_sweep_judge(struct papers *repro, const struct papers_sweep *sweep,
                         struct papers_duel duel, const char *what, const char *paper);

@@ -1,5 +1,5 @@
-/* Measured times of Llama2-70B that claims fit models to, and the fit. Only figures: medians, with
- * their source named in tables.c. */
+/* Measured times of Llama2-70B that claims fit models to, and the fit. It has figures only:
+ * medians, with their source named in tables.c. */
 #pragma once
 #include "base/base.h"
 
@@ -24,6 +24,7 @@ struct papers_fitted {
     double square_ms;                        /* mean squared error, ms^2 */
     double mean, worst;                      /* relative errors */
 };
-/* Least squares over the steps of a device and TP degree. The number of rows, 0: not determined. */
+/* Fits least squares over the steps of a device and TP degree. Returns the number of rows; 0: not
+ * determined. */
 int papers_tables_fit(const struct papers_step *steps, int n, const struct papers_fit *fit,
                       struct papers_fitted *out);

@@ -1,12 +1,14 @@
-/* The claims of UELLM that need only batching: Figure 3's worked example, and Figures 4a and 4b: a
- * list of queries at t = 0 on one engine, batched by FIFO, ODBS, SLO-DBS and SLO-ODBS. */
+/* The claims of UELLM that need only batching: Figure 3's worked example, and Figures 4a and 4b. In
+ * these, a list of queries at t = 0 on one engine is batched by FIFO, ODBS, SLO-DBS and
+ * SLO-ODBS. */
 #include "papers/uellm.h"
 
 #include "base/rng.h"
 #include <stdio.h>
 #include <string.h>
 
-/* ChatGLM2-6B (28 layers, 2 KV groups of 128) under a static engine, a step bound by the host. */
+/* ChatGLM2-6B (28 layers, 2 KV groups of 128) under a static engine, with steps that the host
+ * bounds. */
 #define SERVICE                                                                                    \
     "services:\n"                                                                                  \
     "  q: {weights_bytes: 12GiB, kv_bytes_per_token: 28672, prefill_us_per_token: 200, "           \
@@ -32,7 +34,7 @@ static enum status run_three(struct papers *repro, const char *key, const char *
     out[0] = out[1] = 0;
     for (size_t i = 0; i < set->n; i++) {
         if (set->at[i].n_prompt == 1)
-            continue; /* the first only keeps the engine busy until all have come */
+            continue; /* the first only keeps the engine busy until all have arrived */
         out[0] += set->at[i].n_pad;
         out[1] += set->at[i].n_output + set->at[i].n_invalid;
     }
@@ -79,7 +81,7 @@ struct outcome { /* means over trials */
     double last_s, violated;
 };
 
-/* The SLO file of the repository: a fifth of the queries each, in these ranges of seconds. */
+/* The SLO file of the repository: each of these ranges of seconds has a fifth of the queries. */
 static double draw_slo_s(struct rng *rng, int i, int n)
 {
     static const double ranges[5][2] = {
@@ -124,7 +126,7 @@ enum status papers_uellm_write(const struct papers_uellm_queries *q, int begin, 
     return STATUS_OK;
 }
 
-/* The end of the last, and the part that ended after their SLO. */
+/* Sets the end of the last query, and the part that ended after their SLO. */
 static enum status run_method(struct papers *repro, const struct method *method,
                               const struct papers_uellm_queries *q, const char *path,
                               struct outcome *out, struct fault *fault)

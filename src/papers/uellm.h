@@ -1,4 +1,4 @@
-/* What the claims of UELLM share: queries at t = 0 with the SLOs of its repository. */
+/* Shared by the claims of UELLM: queries at t = 0 with the SLOs of its repository. */
 #pragma once
 #include "papers/papers.h"
 
@@ -12,7 +12,7 @@ struct papers_uellm_queries { /* of one trial */
 /* Draws n queries with Alpaca's lengths and the SLO file's ranges, 90 to 250 s. */
 enum status papers_uellm_draw(struct papers *repro, int n, int trial,
                               struct papers_uellm_queries *q, struct fault *fault) MUST_USE;
-/* Writes queries begin .. end - 1 as a trace whose service is q. */
+/* Writes queries begin .. end - 1 as a trace with the service q. */
 enum status papers_uellm_write(const struct papers_uellm_queries *q, int begin, int end,
                                const char *path, struct fault *fault) MUST_USE;
 /* uellm_layers.c and uellm_deploy.c: the claims that need a placement of layers. */
@@ -28,15 +28,15 @@ struct papers_uellm_card {
     double speed;  /* of a card at its full power */
     int32_t units; /* that its free memory holds */
 };
-/* A static engine whose steps the host bounds, on a chain of cards, one batch at a time. */
+/* A static engine on a chain of cards, one batch at a time; the host bounds its steps. */
 struct papers_uellm_chain {
     double decode_ms, decode_us_per_request, decode_ns_per_context, prefill_ms,
         prefill_us_per_token;
-    double utilization; /* of a card of the chain: its mean part of a step */
+    double utilization; /* of a card of the chain: the mean part of a step that it works */
     int32_t n_cards;
 };
-/* The cards' plan by this planner. Cards 0 and 1, 2 and 3, .. share a PCIe bridge. */
+/* Makes the cards' plan by this planner. Cards 0 and 1, 2 and 3, .. share a PCIe bridge. */
 enum status papers_uellm_place(const struct papers_uellm_card *cards, int n, const char *planner,
                                struct papers_uellm_chain *chain, struct fault *fault) MUST_USE;
-/* The scenario's lines of service q on the chain; every time `slower` times as long. */
+/* Writes the scenario's lines of service q on the chain, with every time `slower` times as long. */
 void papers_uellm_service(const struct papers_uellm_chain *chain, double slower, struct str *yaml);

@@ -1,4 +1,4 @@
-/* UELLM, Figure 5: batching and deployment, each with and without the paper's. */
+/* UELLM, Figure 5: batching and deployment, each with and without the paper's methods. */
 #include "papers/uellm.h"
 
 #include <stdio.h>
@@ -14,9 +14,9 @@ enum { N_QUERIES = 100, N_STRESS = 50 };
 static const struct method {
     const char *key, *name, *paper, *policy, *planner, *thresholds;
 } methods[] = {
-    /* In the repository S3 sorts by length and fills a batch up to 1,024 characters, 256 tokens,
-     * and 20 queries: lengths of a batch are alike, so twice its longest times its size is at most
-     * 512. */
+    /* S3 in the repository sorts by length and fills a batch up to 1,024 characters, 256 tokens,
+     * and 20 queries. Lengths within a batch are alike, so twice its longest times its size is at
+     * most 512. */
     { "s3", "S3, as the repository has it", "log: 267 to 669 s", "cohort/odbs", "even-layers",
       "n_odbs_batch=20, cost=text, cost_w1=0, cost_l2=1, cost_max=512" },
     { "s3-paper", "S3, as its own paper has it", "-", "cohort/s3", "even-layers", "n_batch=20" },
@@ -59,7 +59,7 @@ static double last_of(const struct record_set *set)
     return last_s;
 }
 
-/* Half of the queries on two cards: what Morphling spends before it knows. */
+/* Runs half of the queries on two cards: the time that Morphling spends before it knows. */
 static enum status stress(struct papers *repro, const struct papers_uellm_queries *q, int trial,
                           double *spent_s, struct fault *fault)
 {

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A step of ChatGLM2-6B on one card at its full power: 30 ms, 0.2 ms a request, 0.3 us a token of
- * context, and 0.2 ms a token of prompt: as in uellm-fig4. 28,672 bytes of KV a token, 12 GiB of
- * weights, 4,096 wide activations of 16 bits. */
+/* A step of ChatGLM2-6B on one card at its full power takes the times of uellm-fig4: 30 ms, 0.2 ms
+ * a request, 0.3 us a token of context, and 0.2 ms a token of prompt. KV takes 28,672 bytes a
+ * token, weights 12 GiB; activations have 4,096 values of 16 bits. */
 enum { STEP_US = 30000, REQUEST_US = 200, CONTEXT_NS = 300, PROMPT_US = 200 };
 #define WEIGHTS   "12GiB"
 #define KV_BYTES  28672
@@ -81,7 +81,7 @@ void papers_uellm_service(const struct papers_uellm_chain *chain, double slower,
                slower * chain->decode_ns_per_context);
 }
 
-/* A list of queries on the chain, batched as they come. */
+/* Runs a list of queries on the chain, batched as they come. */
 static enum status run(struct papers *repro, const char *key, int n_queries, int n_batch,
                        const struct papers_uellm_chain *chain, struct fault *fault)
 {
@@ -109,7 +109,8 @@ static double last_s(const struct score *score)
 
 /* ---- Figure 1. ---- */
 
-/* The most bytes of KV held at once: at the end of each request, all that run then. */
+/* Returns the most bytes of KV held at once: at the end of each request, the sum over all running
+ * then. */
 static double kv_peak(const struct record_set *set)
 {
     double peak = 0;
@@ -138,8 +139,8 @@ enum status papers_uellm_fig1(struct papers *repro, struct fault *fault)
     static const int batches[] = { 1, 4, 16, 64, 128 };
     struct spread latency = { 0, 0 }, used = { 0, 0 }, kv = { 0, 0 }, offloaded = { 0, 0 };
     for (int n = 0; n <= 4; n++) {
-        /* n = 0: one card with room for 22 units; the others are read from the host every step,
-         * 12 GiB / 33 at 16 GB/s each, which is a card of a 27th of the speed. */
+        /* n = 0: one card with room for 22 units. The others are read from the host at every step,
+         * 12 GiB / 33 at 16 GB/s each, which is like a card with a 27th of the speed. */
         struct papers_uellm_card cards[4] = { { 1, 33 }, { 1, 33 }, { 1, 33 }, { 1, 33 } };
         struct papers_uellm_chain chain;
         if (n == 0) {
@@ -191,7 +192,7 @@ static const struct table1 {
                { "28 and 5", "28", "17.23", 28, 17.23 },
                { "32 and 1", "32", "22.55", 32, 22.55 } };
 
-/* Milliseconds of a unit on each card, by least squares of 1 / throughput, relative. */
+/* Fits the milliseconds of a unit on each card, by least squares of 1 / throughput, relative. */
 static void fit_table1(double unit_ms[2])
 {
     double x[2 * COUNT_OF(table1)], y[COUNT_OF(table1)], weight[COUNT_OF(table1)];
@@ -251,8 +252,8 @@ enum status papers_uellm_table1(struct papers *repro, struct fault *fault)
 static const char *const planners[] = { "helr", "lr", "he", "bgs", "even-layers" };
 enum { N_PLANNERS = 5, HELR = 0, LR, HE, BGS, EVEN, N_CLUSTERS = 6 };
 
-/* The paper's four cards (350, 300, 250, 150 W), each with memory for 6 to 33 units left by others;
- * all together have room. */
+/* Draws the paper's four cards (350, 300, 250, 150 W), each with memory for 6 to 33 units that
+ * others left; all together have room. */
 static void draw_cards(int cluster, struct papers_uellm_card cards[4])
 {
     static const double speeds[4] = { 1, 0.9, 0.8, 0.55 };

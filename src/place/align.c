@@ -1,4 +1,4 @@
-/* Where the groups of a new plan lie, so that the least has to move. */
+/* Aligns the groups of a new plan with the old plan, so that the least has to move. */
 #include "place/align.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static int by_value(const void *a, const void *b)
     return (x->where > y->where) - (x->where < y->where);
 }
 
-/* to: (n) where each lies. Every one may lie where it is, so all find a place. */
+/* Sets to: (n), where each lies. All find a place, since each may stay where it is. */
 static void match(struct pair *pairs, int32_t n_pairs, int32_t n, bool *is_taken, int32_t *to)
 {
     qsort(pairs, (size_t)n_pairs, sizeof(*pairs), by_value);
@@ -49,7 +49,8 @@ const struct place_group *place_align_group_at(const struct place_plan *plan, in
 
 /* ---- Machines. ---- */
 
-/* Devices of groups that are cut alike when node i of the plan lies on node j of the kept one. */
+/* Returns the devices of groups that are cut alike when node i of the plan lies on node j of the
+ * kept one. */
 static int64_t n_alike(const struct place_problem *problem, const struct place_plan *kept,
                        const struct place_plan *plan, int32_t i, int32_t j)
 {
@@ -88,7 +89,7 @@ static void align_nodes(const struct place_problem *problem, const struct place_
 
 /* ---- Groups. ---- */
 
-/* Bytes of weights that stay when what is in this group lies on those devices. */
+/* Returns the bytes of weights that stay when this group's models lie on those devices. */
 static int64_t n_kept_bytes(const struct place_problem *problem, const struct place_group *here,
                             const struct place_group *group)
 {

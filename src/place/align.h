@@ -1,16 +1,17 @@
-/* Where the groups of a new plan lie, so that the least has to move.
+/* Aligns the groups of a new plan with the old plan, so that the least has to move.
  *
- * Machines of one kind and size can stand for one another, and so can groups of one size on devices
- * of one kind: a planner does not care which of them it names. Aligned, first the machines that are
- * cut alike lie upon one another, then groups where most bytes of weights stay. Greedy: the pair
- * that keeps most first; of equals the one that stays where it is. O(nodes^2 + groups^2). */
+ * Machines of one kind and size are interchangeable. So are groups of one size on devices of one
+ * kind. A planner does not care which of them it names. First, machines that are cut alike are
+ * matched. Then groups are matched where most bytes of weights stay. The match is greedy: the pair
+ * that keeps most comes first, and among equal pairs the one that stays in place. It takes
+ * O(nodes^2 + groups^2). */
 #pragma once
 #include "place/plan.h"
 
-/* Both of one problem, finished; scratch comes out of the pile. The plan is worth the same after
- * it. */
+/* Both plans are of one problem and finished; scratch memory comes from the pile. The plan is worth
+ * the same after it. */
 void place_align(const struct place_problem *problem, const struct place_plan *kept,
                  struct place_plan *plan, struct pile *pile);
-/* The group that lies on just these devices; NULL: none does. */
+/* Returns the group that lies on exactly these devices; NULL if none does. */
 const struct place_group *place_align_group_at(const struct place_plan *plan, int32_t first_device,
                                                int32_t n_devices);

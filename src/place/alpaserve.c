@@ -1,11 +1,11 @@
-/* AlpaServe's placement, its fast greedy search (ALGORITHMS.md 6.3).
+/* AlpaServe's placement, its fast greedy search (docs/ALGORITHMS.md 6.3).
  *
- * Every group size 2^k, equal groups, the remainder of a node in smaller powers of two. One copy at
- * a time: simulate; models in the order of their requests that are not in time, groups in the order
- * of the requests that they serve, ascending; the first pair that fits, until nothing does. Worth
- * is the goodput, less a little of the mean latency, plus a little for copies. Simulated are our
- * engines and policies, where AlpaServe has first come, first served on pipelines; our groups are
- * split by tensors alone. */
+ * It tries every group size 2^k: equal groups, and the remainder of a node in smaller powers of
+ * two. It adds one copy at a time, after a simulation. Models are in the order of their requests
+ * that are not in time. Groups are in ascending order of the requests that they serve. The first
+ * pair that fits is taken, until nothing fits. The worth is the goodput, less a little of the mean
+ * latency, plus a little for copies. The simulation has our engines and policies, whereas AlpaServe
+ * has first come, first served on pipelines. Our groups are split by tensors alone. */
 #include "place/planners.h"
 #include "place/walk.h"
 
@@ -15,7 +15,7 @@ static double need(const struct place_walk *walk, int32_t service)
     return (double)(score->n - score->n_met);
 }
 
-/* Requests in time: of each member's, the part of one copy. */
+/* Returns the requests in time of the group: for each member, the part of one copy. */
 static double load(const struct place_walk *walk, const struct place_group *group)
 {
     double n = 0;

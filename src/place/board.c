@@ -20,8 +20,8 @@ void place_board_init(struct place_board *board, const struct place_problem *pro
     };
 }
 
-/* What members cost on a group, when `service` has the weight `weight` over all; costs: of each, or
- * NULL. */
+/* Returns what members cost on a group when `service` has the weight `weight` over all copies. Sets
+ * costs, one per member, unless it is NULL. */
 static double cost_of(const struct place_board *board, const struct place_group *group,
                       int32_t service, double weight, double *costs)
 {
@@ -46,7 +46,7 @@ static double cost_of(const struct place_board *board, const struct place_group 
     return cost;
 }
 
-/* A service that lies nowhere waits for the whole window. */
+/* Returns the cost of a service without a group: its requests wait for the whole window. */
 static double cost_nowhere(const struct place_board *board, int32_t service)
 {
     double window_s = (double)board->problem->window.span_ns * 1e-9;
@@ -71,7 +71,7 @@ void place_board_show(struct place_board *board, struct place_plan *plan)
         board->cost += board->weights[s] > 0 ? 0 : cost_nowhere(board, s);
 }
 
-/* By how much the groups that have the service already become cheaper with another copy. */
+/* Returns by how much the groups that have the service already become cheaper with another copy. */
 static double relief(const struct place_board *board, int32_t service, double weight)
 {
     double gain = board->weights[service] > 0 ? 0 : cost_nowhere(board, service);
@@ -82,7 +82,7 @@ static double relief(const struct place_board *board, int32_t service, double we
     return gain;
 }
 
-/* What it costs the group that takes it. */
+/* Returns what the service costs the group that takes it. */
 static double burden(const struct place_board *board, int32_t group, int32_t service, double weight)
 {
     struct place_group with = board->plan->groups[group];
@@ -113,8 +113,8 @@ static bool is_among(uint32_t hash, const uint32_t *hashes, int32_t n)
     return false;
 }
 
-/* Groups of one kind, size and members are one: only the first of them is looked at. Of more than
- * LOOKED_MAX that are unlike so many are, each service beginning elsewhere. */
+/* Treats groups of one kind, size and members as one: only the first of them is evaluated. If more
+ * than LOOKED_MAX are different, that many are, and each service begins at another one. */
 int32_t place_board_best(const struct place_board *board, int32_t service, double *gain)
 {
     double reliefs[CLASSES];
@@ -176,7 +176,8 @@ double place_board_service(const struct place_board *board, int32_t service)
     return cost;
 }
 
-/* First copies: who needs the most devices first, then whoever asks for the most time. */
+/* Places first copies: the service that needs the most devices comes first, then the one that needs
+ * the most time. */
 static void place_each(struct place_board *board, struct pile *pile)
 {
     const struct place_problem *problem = board->problem;

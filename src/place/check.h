@@ -1,15 +1,17 @@
-/* Is a plan legal, and is it what its score says? Groups, memory, members and refusals, by what
- * plan.h promises; the attainment asked for, by a count of its own. */
+/* Checks whether a plan is legal, and whether its score describes it. Groups, memory, members and
+ * refusals must be as plan.h promises. The required attainment is verified by an independent
+ * count. */
 #pragma once
 #include "base/status.h"
 #include "place/judge.h"
 
-/* STATUS_OK, or what is wrong in a sentence. n_members_max: of a group; 0 = PLACE_MEMBERS_MAX. */
+/* Returns STATUS_OK, or a fault with the sentence of what is wrong. n_members_max: of a group; 0 =
+ * PLACE_MEMBERS_MAX. */
 enum status place_check(const struct place_problem *problem, const struct place_plan *plan,
                         int32_t n_members_max, struct fault *fault) MUST_USE;
-/* The same for a score with services, of a window of n_requests: requests in time are no more than
- * there are, none of a service that is nowhere; the services said to reach the attainment are
- * those that do; all of them is the same as Equation 5 of SeaLLM. */
+/* Checks a score with services, for a window of n_requests. Requests in time must be no more than
+ * there are, and zero for a service without a group. The services counted as reaching the
+ * attainment must be those that do. If all of them do, Equation 5 of SeaLLM must hold. */
 enum status place_check_score(const struct place_problem *problem, const struct place_plan *plan,
                               int32_t n_requests, const struct place_score *score,
                               struct fault *fault) MUST_USE;

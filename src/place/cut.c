@@ -1,4 +1,5 @@
-/* Buddies: a hole is the largest aligned power of two of free devices around a place. */
+/* Cuts groups as buddies: a hole is the largest aligned power of two of free devices around a
+ * place. */
 #include "place/cut.h"
 
 #include <string.h>

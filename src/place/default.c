@@ -1,20 +1,19 @@
-/* The default planner: mesh groups by arithmetic, the best few by simulation, the best of them
- * bettered by simulation (ALGORITHMS.md 9.1, 9.2).
+/* The default planner: mesh groups by arithmetic, the best few by simulation, and the best of these
+ * improved by simulation (docs/ALGORITHMS.md 7.1, 7.2).
  *
- * Screen: for every degree the nodes are cut as SeaLLM cuts them, and services are laid on them one
- * copy at a time, each where the estimate gains most. Beam: nodes of the best two are cut again in
- * every way, one node after the other, and filled again; what the estimate likes better stays.
- * Where there is one small node, every way is simulated instead. Rivals: SeaLLM's search at every
- * degree with the estimate in the place of the simulator (spread.h), and the plans of the planners
- * that cost next to nothing: the estimate has favourites, and what it knows little about the
- * simulator shall see. So it does what that search comes to when it goes on until nobody takes a
- * copy: with two services a group that is near what SeaLLM's own comes to, with more near
- * AlpaServe's, with one each has devices of its own by what it asks. The estimate calls these
- * overloaded, and where there is room to spare they are the best there are. Judge: all of these
- * that are not plainly worse. Climb: place_improve from the best on, and from the best of another
- * shape where that is nearly as good. Spare: copies for the room that is left of the better one
- * (spare.h), once its groups are divided into lanes (divide.h). All on samples of the window
- * (samples.h), not on it alone. */
+ * Screen: for every degree the nodes are cut as SeaLLM cuts them. Services are put on them one copy
+ * at a time, each where the estimate gains most. Beam: nodes of the best two are cut again in every
+ * way, one node after the other, and filled again; what the estimate prefers stays. If there is
+ * only one small node, every way is simulated instead. Rivals: SeaLLM's search at every degree with
+ * the estimate instead of the simulator (spread.h), and the plans of the planners that cost next to
+ * nothing. The estimate has favourites, so the simulator also sees plans that the estimate
+ * misjudges. The search of spread.h goes on until no group takes a copy. With two services a group
+ * its end is near SeaLLM's own, with more near AlpaServe's. With one, each service has its own
+ * devices in proportion to its load. The estimate calls such plans overloaded, but when room is
+ * plentiful they are the best. Judge: all of these that are not plainly worse. Climb: place_improve
+ * from the best on, and from the best of another shape if that is nearly as good. Spare: copies in
+ * the room that the better one leaves (spare.h), once its groups are divided into lanes (divide.h).
+ * All of this uses samples of the window (samples.h), not the window alone. */
 #include "place/board.h"
 #include "place/divide.h"
 #include "place/ground.h"
@@ -26,28 +25,30 @@
 
 enum {
     SPREADS = 3,
-    CUTS = 10, /* there are so many ways to cut a node of eight */
+    CUTS = 10, /* the number of ways to cut a node of eight */
     STARTS_MAX = PLACE_RACE_MAX,
     FEW_DEVICES = 16,
-    SCREENED = 3, /* by the estimate, of those that it made */
+    SCREENED = 3, /* of the plans that the estimate made, by the estimate */
     RACED = 2,    /* judged on all samples */
     BEAM_NODES = 4,
-    SPARE_MEMBERS = 2, /* of a group, beside those that the search allows */
-    SPARE_PART = 2,    /* of the climbs' work, for copies: one in so much */
+    SPARE_MEMBERS = 2, /* per group, more than the search allows */
+    SPARE_PART = 2,    /* copies may use the climbs' work divided by this */
 };
-/* Services a group: everyone for itself, SeaLLM's, and more. */
+/* Services a group: each for itself, as many as SeaLLM's, and more. */
 static const int32_t spread_members[SPREADS] = { 1, 2, 4 };
 static const int32_t seallm_members = 2;
-/* Of the judge a device, in all climbs; the least of these where there is room to spare. */
+/* Work of the judge per device, in all climbs; work_spacious is the least of it when room is
+ * plentiful. */
 static const double work_per_device = 3000, work_dividing = 2000, work_small = 6000;
 static const double work_spacious = 200000;
-/* What a second climb begins at is at most so much dearer: from further off it never won. */
+/* A second climb begins at a plan that costs at most this much more. From further off it never
+ * won. */
 static const double climb_gap = 0.05;
 struct start {
     struct place_plan plan;
     struct place_score score;
     double cost, judged; /* by the estimate, in the samples */
-    bool is_full;        /* simulated, whatever the estimate says of it */
+    bool is_full;        /* simulated, whatever its estimate */
 };
 struct screen {
     const struct place_desk *asked; /* its judge is of windows */
@@ -56,7 +57,7 @@ struct screen {
     const struct place_problem *problem;
     struct place_board board;
     struct start starts[STARTS_MAX];
-    int32_t n, n_climbs; /* starts; of them, from the first on, worth a climb */
+    int32_t n, n_climbs; /* starts; how many of the first ones are worth a climb */
 };
 
 static struct start *add_start(struct screen *screen)
@@ -92,7 +93,7 @@ static void cut_equally(struct screen *screen)
     fill(screen, even);
 }
 
-/* The plan with one node cut otherwise, filled again there. */
+/* Makes the plan with one node cut another way, and fills that node again. */
 static void recut(struct screen *screen, const struct place_plan *from, int32_t node,
                   const struct place_partition *partition, struct start *to)
 {
@@ -106,8 +107,8 @@ static void recut(struct screen *screen, const struct place_plan *from, int32_t 
     screen->board.node = -1;
 }
 
-/* One node that is cut in few ways: each is worth a simulation, whatever the estimate says of it.
- * False: there are more nodes, or ways. */
+/* Makes every plan of a single node that has few cuts, because each is worth a simulation, whatever
+ * its estimate. Returns false when there are more nodes, or more cuts. */
 static bool cut_every_way(struct screen *screen)
 {
     const struct place_node *node = &screen->problem->nodes[0];
@@ -124,8 +125,8 @@ static bool cut_every_way(struct screen *screen)
     return true;
 }
 
-/* Nodes cut otherwise while that is cheaper. Nodes of one plan that look alike need not all be
- * tried: at most BEAM_NODES of them, evenly apart. */
+/* Cuts nodes another way while that is cheaper. Nodes of one plan that look alike need not all be
+ * tried, so at most BEAM_NODES of them are, evenly apart. */
 static void vary(struct screen *screen, const struct start *from)
 {
     struct start *best = add_start(screen), trial;
@@ -167,7 +168,7 @@ static int32_t placed(const struct screen *screen, const struct place_plan *plan
     return n;
 }
 
-/* Those that place as many services as any do, one of each, and of them the cheapest SCREENED; the
+/* Keeps plans that place the most services, one of each, and of these the cheapest SCREENED, the
  * cheapest first. */
 static void keep_cheapest(struct screen *screen)
 {
@@ -195,20 +196,22 @@ static void keep_cheapest(struct screen *screen)
             screen->starts[screen->n++] = screen->starts[i];
 }
 
-/* There is time to search longer: not where a server starts or models move, and lanes stay. */
+/* Returns whether there is time to search longer. There is none when a server starts or models
+ * move, and then lanes stay. */
 static bool is_small(const struct place_problem *problem)
 {
     return problem->n_devices <= FEW_DEVICES && problem->limits.may_divide;
 }
 
-/* Everyone for itself may be best, and looking longer gains something. */
+/* Returns whether one service a group may be best, so that a longer search gains something. */
 static bool is_spacious(const struct place_problem *problem)
 {
     return problem->n_devices > 2 * problem->n_services;
 }
 
-/* SeaLLM's search with the estimate in the place of the simulator: what it comes to when nobody
- * takes a copy any more and, with as many services a group as SeaLLM has, the cheapest before. */
+/* Runs SeaLLM's search with the estimate instead of the simulator. It keeps the end, when no group
+ * takes a copy any more. With as many services a group as SeaLLM has, it also keeps the cheapest
+ * plan before. */
 static void spread(struct screen *screen)
 {
     int32_t most = place_ground_degree_max(screen->problem), own = screen->board.n_members_max;
@@ -258,8 +261,8 @@ static int32_t shape_of(const struct place_plan *plan)
     return shape;
 }
 
-/* Scores the starts from `from` on, the best one first; those that have lost the race come last.
- * n_kept 0: it is over after one sample. */
+/* Scores the starts from `from` on, and puts the best one first; those that lost the race come
+ * last. With n_kept 0 the race is over after one sample. */
 static void race(struct screen *screen, int32_t from, int n_kept)
 {
     const struct place_plan *plans[STARTS_MAX];
@@ -287,8 +290,8 @@ static void race(struct screen *screen, int32_t from, int n_kept)
     }
 }
 
-/* The best quarter after one sample with thirds for lanes too; half as many as there were go on.
- * Where there is time all are tried, and all go on. */
+/* Adds the best quarter after one sample with thirds as lanes; half as many as there were go on. If
+ * there is time, all are tried and all go on. */
 static void divide_starts(struct screen *screen)
 {
     int32_t n = screen->n, n_more = is_small(screen->problem) ? n : (n + 2) / 4;
@@ -307,7 +310,7 @@ static void divide_starts(struct screen *screen)
     screen->n = (n + 1) / 2;
 }
 
-/* The best one first, then the best one of those of other shapes, if there are any. */
+/* Puts the best one first, then the best one among other shapes, if there are any. */
 static void judge_all(struct screen *screen)
 {
     divide_starts(screen);
@@ -331,7 +334,7 @@ static void judge_all(struct screen *screen)
     screen->n = all;
 }
 
-/* The best few under a limit of services a group, scored, the best one first. */
+/* Finds the best few under a limit of services a group, scored, the best one first. */
 static void search(struct screen *screen, int32_t n_members_max)
 {
     screen->n = 0;
@@ -344,7 +347,7 @@ static void search(struct screen *screen, int32_t n_members_max)
         if (next != NULL)
             vary(screen, next);
     }
-    if (n_members_max > 1) /* a limit of one says that nobody shares */
+    if (n_members_max > 1) /* a limit of one means that no services share */
         spread(screen);
     keep_cheapest(screen);
     if (n_members_max > 1)
@@ -352,7 +355,7 @@ static void search(struct screen *screen, int32_t n_members_max)
     judge_all(screen);
 }
 
-/* The plan may be crowded as far as its start is. */
+/* Allows the plan to be as crowded as its start is. */
 static struct place_improve how_to(const struct screen *screen, const struct start *start,
                                    int32_t n_members_max)
 {
@@ -373,7 +376,7 @@ static struct place_improve how_to(const struct screen *screen, const struct sta
                                    .samples = screen->samples };
 }
 
-/* Divisions of single groups, with the work that climbs left; where devices are few with as much
+/* Tries divisions of single groups with the work that climbs left; with few devices, with as much
  * again. */
 static void divide(struct screen *screen, struct start *start, int32_t n_members_max,
                    int64_t n_done)
@@ -385,8 +388,8 @@ static void divide(struct screen *screen, struct start *start, int32_t n_members
     place_divide(&how, &start->plan, &start->score, &start->judged);
 }
 
-/* From each of the first few starts on; then, for the best of what they came to, divisions, and
- * copies that cost nothing. Returns that plan. */
+/* Climbs from each of the first few starts. Then tries divisions of the best result, and copies
+ * that cost nothing. Returns that plan. */
 static const struct place_plan *climb_all(struct screen *screen, int32_t n_members_max)
 {
     const struct place_judge *judge = screen->desk->judge;
@@ -400,7 +403,7 @@ static const struct place_plan *climb_all(struct screen *screen, int32_t n_membe
             best = start;
     }
     divide(screen, best, n_members_max, judge->work(judge->self) - begun);
-    if (n_members_max > 1) { /* a limit of one says that nobody shares */
+    if (n_members_max > 1) { /* a limit of one means that no services share */
         struct place_improve how = how_to(screen, best, n_members_max);
         how.work_max = how.work_max * screen->n_climbs / SPARE_PART;
         how.n_members_max = min_i32(how.n_members_max + SPARE_MEMBERS, PLACE_MEMBERS_MAX);
@@ -443,6 +446,6 @@ const struct place_planner place_default = {
     .source = "ours",
     .summary = "groups by arithmetic, the best few judged and bettered by simulation",
     .is_judging = true,
-    .n_members_max = PLACE_MEMBERS_MAX, /* where the problem's limit leaves somebody out */
+    .n_members_max = PLACE_MEMBERS_MAX, /* if the problem's limit leaves a service out */
     .plan = plan,
 };

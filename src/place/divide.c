@@ -1,4 +1,4 @@
-/* Every other way to divide a group, raced against the plan as it is. */
+/* Tries every other way to divide a group, in a race against the plan as it is. */
 #include "place/divide.h"
 
 #include <string.h>
@@ -14,7 +14,8 @@ struct dividing {
     int32_t n_ways; /* there now */
 };
 
-/* The plan with this group divided in every other way; one lane is for who is alone. */
+/* Makes the plan with this group divided in every other way. A group with one service has one
+ * lane. */
 static void make_ways(struct dividing *dividing, int32_t group)
 {
     const struct place_group *own = &dividing->plan->groups[group];
@@ -55,7 +56,7 @@ static bool take_best(struct dividing *dividing)
     return true;
 }
 
-/* How much there is to gain of a group: how much longer than alone its services' requests take. */
+/* Returns how much a group can gain: how much longer its services' requests take than alone. */
 static double lateness_of(const struct dividing *dividing, int32_t group)
 {
     double sum = 0;
@@ -73,7 +74,7 @@ static bool is_over(const struct dividing *dividing)
     return judge->work(judge->self) - dividing->begun >= dividing->how->work_max;
 }
 
-/* One after the other, until every group was tried since the plan changed last. */
+/* Tries one group after the other, until every group was tried since the plan's last change. */
 static void divide_groups(struct dividing *dividing)
 {
     struct pile *pile = dividing->how->desk->pile;

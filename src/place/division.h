@@ -1,12 +1,12 @@
 /* How the devices of a group are divided into lanes that compute side by side: parts in proportion
- * (schedule/lanes.h). Of equal parts more services compute at once, each slower. A few ways are
- * enough to choose from; they are known by their number. */
+ * (schedule/lanes.h). With equal parts more services compute at once, each more slowly. A plan
+ * chooses among a few divisions, which are known by number. */
 #pragma once
 #include <stdint.h>
 
 enum {
-    PLACE_DIVISION_USUAL, /* as the policy divides every engine; no parts of its own */
-    PLACE_DIVISION_NONE,  /* one part: all compute in turn */
+    PLACE_DIVISION_USUAL, /* as the policy divides every engine; the plan sets no parts */
+    PLACE_DIVISION_NONE,  /* one part: all services compute in turn */
     PLACE_DIVISION_THIRDS,
     PLACE_DIVISIONS,
     PLACE_PARTS_MAX = 3,

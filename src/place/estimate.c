@@ -6,19 +6,19 @@
 enum { ROUNDS = 12, BATCH_MAX = 256, RUNNING_MAX = 512, PROMPT_TOKENS_MAX = 2048 };
 static const double load_max = 0.995, late_weight = 1, slow_weight = 0.02, under_weight = 4,
                     normalized_max = 60, burst_max = 10;
-/* Of the time that two decode steps take in turn, what they take on halves of a device: 1.0 to 1.4
- * times one's alone (MuxServe's measurements, predict/share.c). */
+/* Two decode steps on halves of a device take this part of the time that they take in turn: 1.0 to
+ * 1.4 times one's alone (MuxServe's measurements, predict/share.c). */
 static const double side_by_side = 0.6;
 
 struct member {
     const struct perf *perf;
     double rate, prompt, output, context; /* of decodes, mean */
     double prefill_s, batch;              /* of a request; decodes at once */
-    double kv;                            /* of one of these, of all that the group has */
+    double kv;                            /* KV of one request, over all that the group has */
     double cycle_s, solo_s;
 };
 
-/* Seconds of a decode step of b requests of this context. */
+/* Returns the seconds of a decode step of b requests of this context. */
 static double step_s(const struct perf *perf, double b, double context)
 {
     int r = b >= (double)perf->b_switch;
@@ -27,13 +27,14 @@ static double step_s(const struct perf *perf, double b, double context)
     return ps * (double)perf->decode_scale * 1e-12;
 }
 
-/* Of a token of it, when as many decode as ever do: what decodes take at least. */
+/* Returns the seconds of a decode step per token in the largest batch, which is the least that
+ * decodes take. */
 static double full_step_s(const struct perf *perf, double context)
 {
     return step_s(perf, BATCH_MAX, context) / BATCH_MAX;
 }
 
-/* Seconds of a prompt when n of them are computed together. */
+/* Returns the seconds of a prompt when n prompts are computed together. */
 static double prompt_s(const struct perf *perf, double tokens, double n)
 {
     double ps = (double)perf->c1_ps + n * tokens * (double)perf->k1_ps +
@@ -71,15 +72,17 @@ static double fill_members(const struct place_problem *problem, const struct pla
     return busy;
 }
 
-/* The part of the time that somebody of a member decodes, when b do on average: 1 - exp(-b), by
- * the first terms of its series, which is near enough and what the screen's time goes into. */
+/* Returns the part of the time that a request of a member decodes, when b do on average. The part
+ * is 1 - exp(-b), by the first terms of its series. They are near enough, and this function takes
+ * most of the screen's time. */
 static double active_of(double b)
 {
     double terms = b * (1 + b / 2);
     return terms / (1 + terms);
 }
 
-/* One round: batches from cycles, cycles from batches, prompts in batches of who came meanwhile. */
+/* Does one round of the iteration: batches from cycles, cycles from batches, and prompts in batches
+ * of those that arrived meanwhile. */
 static double iterate(struct member *members, int32_t n, double busy)
 {
     double all_s = 0, next_busy = 0, room = 1 - clamp(busy, 0, load_max);
@@ -102,8 +105,8 @@ static double iterate(struct member *members, int32_t n, double busy)
     return next_busy;
 }
 
-/* Where more decode than there is KV or room for, as many of each member do as there is, in
- * proportion. Returns how many times as many it would be. */
+/* Reduces the batches in proportion when more requests decode than KV or the limit holds. Returns
+ * the load over that capacity. */
 static double hold(struct member *members, int32_t n)
 {
     double kv = 0, batch = 0;
@@ -117,8 +120,8 @@ static double hold(struct member *members, int32_t n)
     return over;
 }
 
-/* Asked over given: of device time in the largest batches, and of what holds these; where that is
- * full, of device time in the batches that it does hold. */
+/* Returns load over capacity: of device time in the largest batches, and of what holds these. If
+ * that is full, of device time in the batches that do fit. */
 static double load_of(const struct member *members, int32_t n, double busy, double over)
 {
     double time = busy;
@@ -133,8 +136,8 @@ static double load_of(const struct member *members, int32_t n, double busy, doub
     return time > least ? time : least;
 }
 
-/* The part of requests that are in time, over short, mean and long ones: P(wait <= what is left of
- * the target), the wait being exponential. */
+/* Returns the part of requests that are in time, over short, mean and long ones: P(wait <= what is
+ * left of the target), with an exponential wait. */
 static double met_of(double slack_s, double wait_s, double waits)
 {
     static const double sizes[] = { 0.25, 0.6, 1, 1.8 };
@@ -147,7 +150,8 @@ static double met_of(double slack_s, double wait_s, double waits)
     return met;
 }
 
-/* What member `index` meets when it comes in bursts and the others at their mean rates. */
+/* Estimates the latency of member `index` when it comes in bursts and the others at their mean
+ * rates. */
 static void meet(const struct place_problem *problem, const struct place_group *group,
                  const double *rates, int32_t index, struct place_estimate *out)
 {
@@ -176,7 +180,7 @@ static void meet(const struct place_problem *problem, const struct place_group *
     out->load = load > out->load ? load : out->load;
     out->latency_s[index] = serve_s + wait_s + over_s;
     out->met[index] = met_of(slack_s, wait_s, used);
-    if (over_s > 0) /* in time are those that come before the queue is too long */
+    if (over_s > 0) /* only requests that come before the queue is too long are in time */
         out->met[index] *= clamp(slack_s / (2 * over_s), 0, 1);
 }
 

@@ -1,9 +1,9 @@
-/* Dedicated devices: the cluster is split evenly over the services, none shares (ALGORITHMS.md 6.1;
- * the vLLM baseline of SeaLLM and MuxServe).
+/* Dedicated devices: the cluster is split evenly over the services, and none shares
+ * (docs/ALGORITHMS.md 6.1; the vLLM baseline of SeaLLM and MuxServe).
  *
- * A service's groups have the devices that it needs, or its even share where that is more. What an
- * even split leaves goes, group by group, to whoever has the fewest devices; of equals to whoever
- * is asked most. */
+ * A service's groups have the devices that it needs, or its even share if that is more. The rest of
+ * an even split goes, group by group, to the service with the fewest devices; among equals to the
+ * one with the highest rate. */
 #include "place/cut.h"
 #include "place/planners.h"
 
@@ -42,7 +42,7 @@ static void take_all_back(struct even *even)
         even->n_devices[i] = 0;
 }
 
-/* A first group for each; false when one that could be placed is not. */
+/* Gives each service a first group. Returns false when a service that could be placed is not. */
 static bool give_each(struct even *even, int32_t share)
 {
     bool is_fine = true;
@@ -60,7 +60,7 @@ static bool give_each(struct even *even, int32_t share)
     return is_fine;
 }
 
-/* Whoever has fewest devices and could have more. */
+/* Returns the service with the fewest devices among those that can take more. */
 static int32_t poorest(const struct even *even)
 {
     int32_t best = -1;

@@ -1,6 +1,6 @@
-/* The greedy baseline of MuxServe's Figure 8 (ALGORITHMS.md 2.4): equal groups of the fewest
- * devices that hold every service; services in order of their rate, each to where most memory is
- * free. */
+/* The greedy baseline of MuxServe's Figure 8 (docs/ALGORITHMS.md 2.4). All groups have the fewest
+ * devices that hold every service. Services go in order of their rate, each to the group with the
+ * most free memory. */
 #include "place/planners.h"
 
 static void plan(const struct place_desk *desk, struct place_plan *plan)

@@ -1,4 +1,4 @@
-/* Large groups first, then equal ones out of what is left. */
+/* Cuts large groups first, then equal ones from what is left. */
 #include "place/ground.h"
 
 #include "place/cut.h"
@@ -49,7 +49,7 @@ void place_ground_cut_node(struct place_plan *plan, const struct place_problem *
             (void)place_plan_add_group(plan, problem, at, 1 << d);
 }
 
-/* Does a group of n_devices hold it on some node of the cluster? */
+/* Returns whether a group of n_devices holds it on some node of the cluster. */
 static bool is_held_by(const struct place_problem *problem, int32_t service, int32_t n_devices)
 {
     for (int32_t i = 0; i < problem->n_nodes; i++)

@@ -1,9 +1,9 @@
-/* Which plan of the front: helr, he and lr. */
+/* Chooses a plan of the front: helr, he and lr. */
 #include "place/helr.h"
 
 #include "place/layers_front.h"
 
-/* The number of devices to take: the lowest of those with the least score. */
+/* Returns the number of devices to take: the lowest among those with the least score. */
 static int32_t choose(const struct layers_front *front, enum layers_aim aim,
                       const struct layers_weights *weights)
 {

@@ -1,5 +1,5 @@
-/* Which plan of the front: the fewest devices (he), the least step (lr), or both weighed (helr).
- * Private to the planners of place/layers.h. */
+/* Chooses a plan of the front: the fewest devices (he), the least step (lr), or both weighed
+ * (helr). Only the planners of place/layers.h use it. */
 #pragma once
 #include "place/layers.h"
 

@@ -1,5 +1,5 @@
-/* Hill climbing from the worst service on: a handful of moves at once, so that the judge has work
- * for every core. */
+/* Hill climbing from the worst service on. It tries several moves at once, so that the judge has
+ * work for every core. */
 #include "place/improve.h"
 
 #include "place/board.h"
@@ -18,7 +18,7 @@ struct climb {
     double *cost, costs[MOVES];
     int32_t n_moves;
     int64_t begun;  /* the judge's work before */
-    bool *is_stuck; /* (n_services) nothing helped it since the plan changed last */
+    bool *is_stuck; /* (n_services) nothing helped it since the plan's last change */
 };
 
 static struct place_plan *next_move(struct climb *climb)
@@ -32,7 +32,7 @@ static struct place_plan *next_move(struct climb *climb)
 
 /* ---- Moves. ---- */
 
-/* Another copy where the estimate says that it gains most, and next most. */
+/* Adds another copy where the estimate gains most, and where it gains next most. */
 static void add_copies(struct climb *climb, int32_t service)
 {
     bool is_used[PLACE_DEGREES] = { false };
@@ -58,8 +58,8 @@ static void add_copies(struct climb *climb, int32_t service)
     }
 }
 
-/* A neighbour leaves a group of the service: to where it costs least, or for good where it lies
- * elsewhere too. */
+/* Removes a neighbour from a group of the service: to where it costs least, or for good if another
+ * group has it too. */
 static void part_neighbours(struct climb *climb, int32_t service)
 {
     int32_t n_left = PARTINGS;
@@ -84,7 +84,7 @@ static void part_neighbours(struct climb *climb, int32_t service)
     }
 }
 
-/* The service itself leaves the group where it is least at home. */
+/* Removes the service itself from the group where it fits least. */
 static void leave(struct climb *climb, int32_t service)
 {
     int32_t crowded = -1;
@@ -112,7 +112,7 @@ static bool is_buddy(const struct place_problem *problem, const struct place_gro
            (b->first_device - first) / (2 * a->n_devices) * (2 * a->n_devices) == low;
 }
 
-/* Members of both on one group of both's devices. */
+/* Puts the members of two groups on one group of both groups' devices. */
 static void merge(struct climb *climb, int32_t service)
 {
     for (int32_t g = 0; g < climb->plan->n_groups; g++) {
@@ -143,7 +143,8 @@ static void merge(struct climb *climb, int32_t service)
     }
 }
 
-/* Two groups of half the devices, each with every member that fits, or with every other one. */
+/* Splits a group into two of half the devices, each with every member that fits, or with every
+ * other one. */
 static void split(struct climb *climb, int32_t service, bool is_apart)
 {
     for (int32_t g = 0; g < climb->plan->n_groups; g++) {
@@ -181,7 +182,8 @@ static void split(struct climb *climb, int32_t service, bool is_apart)
 
 /* ---- The climb. ---- */
 
-/* Who has most requests that are late; of equals, whose normalized latency is highest. */
+/* Returns the service with the most late requests; among equals, the one with the highest
+ * normalized latency. */
 static int32_t worst_of(const struct climb *climb)
 {
     int32_t worst = -1;
@@ -192,7 +194,7 @@ static int32_t worst_of(const struct climb *climb)
         double key =
             (double)(score->n - score->n_met) + (score->n > 0 ? 0.05 * (score->normalized - n) : 0);
         if (score->n_met < (int64_t)(climb->problem->limits.attainment * n))
-            key += n; /* a service under the target comes before many late ones of a large one */
+            key += n; /* a service under the target precedes many late requests of a large one */
         if (climb->is_stuck[s] || key <= 0 || climb->problem->services[s].base_degree == 0)
             continue;
         if (worst < 0 || key > most) {
@@ -209,7 +211,7 @@ static int64_t work_of(const struct climb *climb)
     return judge->work(judge->self) - climb->begun;
 }
 
-/* Judges the moves; takes the best when it is better than the plan. */
+/* Judges the moves, and takes the best one when it is better than the plan. */
 static bool take_best(struct climb *climb)
 {
     const struct place_desk *desk = climb->how->desk;

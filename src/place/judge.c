@@ -34,7 +34,7 @@ double place_judge_reached(const struct place_service_score *services, int32_t n
     return reached < 0.9999 ? reached : 0.9999;
 }
 
-/* Whole hundredths; rounding in a sum does not lose one. */
+/* Returns whole hundredths; the rounding error of a sum does not lose one. */
 static int64_t hundredths(double reached)
 {
     return (int64_t)num_floor(100 * reached + 1e-6);

@@ -1,4 +1,4 @@
-/* Layers to devices: the table of planners, and what a plan must be. */
+/* Assigns layers to devices: the table of planners, and the checks of a plan. */
 #include "place/layers.h"
 
 #include <string.h>
@@ -47,7 +47,7 @@ int64_t layers_step_ps(const struct layers_problem *problem, const struct layers
     return ps;
 }
 
-/* ---- Is it a problem, is it a plan? ---- */
+/* ---- Checks of a problem and of a plan. ---- */
 
 enum { PS_MAX_SHIFT = 50 }; /* 2^50 ps are 19 minutes: sums of all layers and links fit 64 bits */
 

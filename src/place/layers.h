@@ -1,13 +1,16 @@
-/* Layers to devices: one model cut into runs of layers over a chain of unlike devices, the planners
- * helr, he, lr, bgs and even-layers.
+/* Assigns layers to devices: one model is cut into runs of layers over a chain of unlike devices.
+ * The planners are helr, he, lr, bgs and even-layers.
  *
- * A step passes through the parts in order: each costs its layers' time there, each border the link
- * from one device to the next, and, where the token drawn at the end is needed at the start, the
- * link back. Layers are equal; times are integer picoseconds.
+ * A step passes through the parts in order. Each part costs its layers' time on its device, and
+ * each border costs the link from one device to the next. If the token drawn at the end is needed
+ * at the start, the link back is added.
  *
- * Source: UELLM, section 4.3 and Algorithm 2, as ALGORITHMS.md section 5.3 corrects it: the printed
- * algorithm is no dynamic program. lr, he and helr are exact (place/layers_front.h says at what
- * cost); bgs and even-layers are the baselines of section 6.10. */
+ * Layers are equal; times are integer picoseconds.
+ *
+ * Source: UELLM, section 4.3 and Algorithm 2, as docs/ALGORITHMS.md section 5.3 corrects it, since
+ * the printed algorithm is no dynamic program. The planners lr, he and helr are exact
+ * (place/layers_front.h gives the cost). The planners bgs and even-layers are the baselines of
+ * section 6.10. */
 #pragma once
 #include "base/status.h"
 #include "core/limits.h"
@@ -15,7 +18,7 @@
 enum { LAYERS_DEVICES_MAX = 256, LAYERS_N_MAX = 2 * LIMIT_LAYERS };
 
 struct layers_device {
-    int64_t layer_ps;     /* one layer of one step on it: >= 0 */
+    int64_t layer_ps;     /* time of one layer in one step on it: >= 0 */
     int32_t n_layers_max; /* that its memory holds (layers_holding): >= 0 */
 };
 struct layers_problem {
@@ -31,9 +34,9 @@ struct layers_plan {
     int32_t n_parts;
     struct layers_part parts[LAYERS_DEVICES_MAX]; /* in the order of the step */
     int64_t step_ps;
-    int64_t n_states; /* that the search kept: what the answer cost; 0 for the baselines */
+    int64_t n_states; /* states that the search kept, as its cost; 0 for the baselines */
 };
-/* What helr weighs: latency * step / (least step) + devices * parts / (fewest parts). */
+/* The weights of helr's score: latency * step / (least step) + devices * parts / (fewest parts). */
 struct layers_weights {
     double latency, devices;
 };
@@ -43,32 +46,33 @@ struct layers_planner {
     enum layers_aim aim;
 };
 const struct layers_planner *layers_planners(int *n);
-const struct layers_planner *layers_find(const char *name); /* NULL: there is none */
+const struct layers_planner *layers_find(const char *name); /* NULL: no planner has this name */
 
-/* The plan of this planner. TOO_LARGE with the arithmetic when all devices together are too small,
- * UNSUPPORTED when too many devices are unlike for an exact answer, BAD_INPUT for a problem that
- * contradicts itself. weights: of helr; NULL is 1 : 1. */
+/* Makes the plan of this planner. Returns TOO_LARGE with the arithmetic when all devices together
+ * are too small. Returns UNSUPPORTED when too many devices are unlike for an exact answer, and
+ * BAD_INPUT for a problem that contradicts itself. weights: of helr; NULL is 1 : 1. */
 enum status layers_solve(const struct layers_problem *problem, enum layers_aim aim,
                          const struct layers_weights *weights, struct layers_plan *plan,
                          struct fault *fault) MUST_USE;
 /* STATUS_OK, or what is wrong with the problem in a sentence. */
 enum status layers_check_problem(const struct layers_problem *problem,
                                  struct fault *fault) MUST_USE;
-/* Is this a plan: every layer once, no device twice or over its memory, and step_ps its cost? */
+/* Checks a plan: it must hold every layer once, use no device twice or beyond its memory, and have
+ * the right step_ps. */
 enum status layers_check(const struct layers_problem *problem, const struct layers_plan *plan,
                          struct fault *fault) MUST_USE;
-/* The step of a plan: its parts and links. */
+/* Returns the time of a plan's step: its parts and links. */
 int64_t layers_step_ps(const struct layers_problem *problem, const struct layers_part *parts,
                        int32_t n_parts);
 
-/* ---- Where the figures of a device come from. ---- */
+/* ---- Figures of a device. ---- */
 
 struct layers_memory { /* bytes */
     int64_t device,
-        reserve;      /* of it; what is not for layers: embeddings, activations, the driver */
+        reserve; /* part of it for other things than layers: embeddings, activations, the driver */
     int64_t layer;    /* weights of one */
     int64_t kv_token; /* K and V of one token in one layer */
-    int64_t n_tokens; /* of KV that each layer reserves room for: T of the paper */
+    int64_t n_tokens; /* tokens of KV that each layer reserves room for: T of the paper */
 };
-/* Layers that fit with the KV that each of them will need. */
+/* Returns how many layers fit, each with the KV that it will need. */
 int32_t layers_holding(const struct layers_memory *memory);

@@ -12,12 +12,12 @@ struct class
     int64_t layer_ps, inner_ps;
     int32_t n_layers_max;
     int shift, n_bits; /* its count's place in a key */
-    int orbit; /* the first of the classes that may be exchanged with it, next to each other */
+    int orbit;         /* the first of the exchangeable classes, which are next to each other */
 };
-struct state { /* a set of devices and the class of its last: the least path */
+struct state { /* a set of devices and the class of its last one, with the least path */
     uint64_t key;
     int64_t path_ps;
-    int32_t from;    /* the state before; -1: the first device */
+    int32_t from;    /* the previous state; -1: the first device */
     int16_t n;       /* devices */
     int8_t last;     /* class, by its place in the ordered counts */
     int8_t position; /* that the last device was added to, in the order of `from` */
@@ -30,10 +30,10 @@ struct front {
     struct class classes[CLASSES_MAX];
     int by_speed[CLASSES_MAX]; /* classes, the fastest first */
     int32_t ids[LAYERS_DEVICES_MAX];
-    int64_t *link_ps;    /* (n_classes, n_classes) */
-    int64_t *fill_ps;    /* (n_layers + 1): so many layers on the fastest devices of all */
-    int64_t *cost_ps;    /* the face's */
-    int64_t *bound_ps;   /* (n_max + 1): least of cost_ps up to here */
+    int64_t *link_ps;  /* (n_classes, n_classes) */
+    int64_t *fill_ps;  /* (n_layers + 1): time of this many layers on the fastest devices of all */
+    int64_t *cost_ps;  /* the face's */
+    int64_t *bound_ps; /* (n_max + 1): least of cost_ps up to this number */
     int32_t *best_state; /* (n_max + 1) */
     struct state *states;
     int32_t n_states, states_max;
@@ -60,7 +60,7 @@ static bool may_swap(const struct layers_problem *p, int32_t a, int32_t b)
     return true;
 }
 
-/* Puts every device that has room into its class. False: more than CLASSES_MAX. */
+/* Puts every device that has room into its class. Returns false for more than CLASSES_MAX. */
 static bool classify(struct front *f)
 {
     const struct layers_problem *p = f->problem;
@@ -116,7 +116,7 @@ static bool may_swap_classes(const struct front *f, int a, int b)
     return true;
 }
 
-/* Brings classes that may be exchanged next to each other. */
+/* Puts exchangeable classes next to each other. */
 static void order_orbits(struct front *f)
 {
     struct class ordered[CLASSES_MAX];
@@ -137,7 +137,7 @@ static void order_orbits(struct front *f)
     memcpy(f->classes, ordered, (size_t)n * sizeof(ordered[0]));
 }
 
-/* Gives each class its bits in the key. False: they are too many. */
+/* Gives each class its bits in the key. Returns false when there are too many. */
 static bool lay_out_keys(struct front *f)
 {
     int shift = 0;
@@ -197,7 +197,8 @@ static void grow_table(struct front *f, int32_t first_state)
     }
 }
 
-/* Keeps the path if it is the least to this set and last device. False: too many states. */
+/* Keeps the path if it is the least to this set and last device. Returns false with too many
+ * states. */
 static bool relax(struct front *f, const struct state *state, int32_t first_state)
 {
     if ((uint32_t)(f->n_states - first_state + 1) * 2 > f->n_table)
@@ -231,16 +232,16 @@ static void read_key(const struct front *f, uint64_t key, int32_t *counts)
             (int32_t)(key >> f->classes[c].shift & ((UINT64_C(1) << f->classes[c].n_bits) - 1));
 }
 
-/* The first class of those that are kept in order with this one. That of the first device is not,
- * since the way back leads there. */
+/* Returns the first class that is kept in order with this one. The class of the first device is
+ * not, since the way back leads there. */
 static int order_begin(const struct front *f, int start, int c)
 {
     int begin = f->classes[c].orbit;
     return c == start ? c : begin <= start && start < c ? start + 1 : begin;
 }
 
-/* One device more of class p: its new place among the ordered counts, which are brought in order.
- * Among equal counts the last device's class comes first. */
+/* Adds one device of class p. Returns its new place among the ordered counts, which are sorted
+ * again. Among equal counts the last device's class comes first. */
 static int lift(const struct front *f, int start, int32_t *counts, int p)
 {
     int32_t n = counts[p] + 1;
@@ -262,8 +263,8 @@ static uint64_t write_key(const struct front *f, const int32_t *counts)
 
 /* ---- The search. ---- */
 
-/* What a set costs with its path: one layer each, the others to the fastest. INT64_MAX when it
- * holds too few. */
+/* Returns what a set costs with its path: one layer each, the others on the fastest. INT64_MAX when
+ * it holds too few. */
 static int64_t close_ps(const struct front *f, const struct state *state, const int32_t *counts)
 {
     int64_t ps = state->path_ps, n_left = f->problem->n_layers - state->n;
@@ -291,7 +292,7 @@ static void keep_best(struct front *f, int32_t index, int64_t cost_ps, int32_t n
         f->bound_ps[k] = min_i64(f->bound_ps[k], cost_ps);
 }
 
-/* The states with one device more. False: too many. */
+/* Makes the states with one device more. Returns false with too many. */
 static bool expand(struct front *f, int32_t index, int32_t n_max, int32_t first_state)
 {
     const struct state s = f->states[index];
@@ -331,7 +332,7 @@ static bool expand(struct front *f, int32_t index, int32_t n_max, int32_t first_
     return true;
 }
 
-/* All sets whose path begins in `start`, or, with NO_START, anywhere. */
+/* Searches all sets whose path begins in `start`, or, with NO_START, anywhere. */
 static bool search(struct front *f, int start, int32_t n_max)
 {
     int32_t first_state = f->n_states;
@@ -401,7 +402,7 @@ enum status layers_front_open(struct layers_front *front, const struct layers_pr
 
 /* ---- The way back. ---- */
 
-/* Layers of each part: one, and what is left to the fastest with room. */
+/* Sets the layers of each part: one each, and the rest on the fastest with room. */
 static void fill(const struct layers_problem *problem, struct layers_plan *plan)
 {
     int32_t n_left = problem->n_layers - plan->n_parts;
@@ -428,7 +429,7 @@ void layers_front_plan(const struct layers_front *front, int32_t n, struct layer
 {
     const struct front *f = front->private;
     int32_t at = f->best_state[n], counts[CLASSES_MAX] = { 0 }, n_used[CLASSES_MAX] = { 0 };
-    int map[CLASSES_MAX]; /* which class is at each place of the ordered counts */
+    int map[CLASSES_MAX]; /* the class at each place of the ordered counts */
     int8_t positions[LAYERS_DEVICES_MAX];
     int start = f->states[at].start;
     CHECK(n >= 1 && n <= front->n_max && front->cost_ps[n] < INT64_MAX);

@@ -1,10 +1,11 @@
-/* Layers to devices by any of the planners: the two baselines here, the others in place/helr.h. */
+/* Assigns layers to devices by any of the planners: the two baselines here, the others in
+ * place/helr.h. */
 #include "place/helr.h"
 #include "place/layers.h"
 
 /* ---- The baselines. ---- */
 
-/* Of the devices not yet used the one with the most room; ties to the lower. */
+/* Returns the unused device with the most room; the lower one among equals. */
 static int32_t roomiest(const struct layers_problem *problem, const bool *is_used)
 {
     int32_t best = -1;
@@ -27,8 +28,8 @@ static void solve_bgs(const struct layers_problem *problem, struct layers_plan *
     }
 }
 
-/* As Hugging Face's map does it: ceil(layers / devices) each, in the order of devices; what one has
- * no room for goes to the first that has. */
+/* Does what Hugging Face's map does: ceil(layers / devices) each, in the order of devices. Layers
+ * without room on their device go to the first one that has room. */
 static void solve_even(const struct layers_problem *problem, struct layers_plan *plan)
 {
     int32_t n_of[LAYERS_DEVICES_MAX] = { 0 }, n_left = problem->n_layers, n_devices = 0;

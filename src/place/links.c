@@ -8,11 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GBYTES_MIN 1e-6 /* slower ones make times that are no integers of ours */
+#define GBYTES_MIN 1e-6 /* slower ones make times that our integers cannot hold */
 enum { WORDS_MAX = LINKS_DEVICES_MAX + 8, WORD_BYTES = 16 };
 
-/* PCIe 4.0 x16 where nothing says better; latencies of PIX and NODE as UELLM's cluster has them,
- * those further apart as one more hop each. NVLink: 25 GB/s each link and direction (A100). */
+/* PCIe 4.0 x16 if no file has a better figure. The latencies of PIX and NODE are those of UELLM's
+ * cluster, and longer paths count as one more hop each. NVLink: 25 GB/s each link and direction
+ * (A100). */
 static const struct {
     const char *word;
     struct links_link link;
@@ -39,7 +40,7 @@ bool links_word(const char *word, struct links_link *out)
 
 /* ---- nvidia-smi topo -m. ---- */
 
-/* The next word of a line; false at its end. */
+/* Reads the next word of a line. Returns false at its end. */
 static bool next_word(const char **at, char word[WORD_BYTES])
 {
     size_t n = 0;
@@ -126,7 +127,7 @@ static enum status find_columns(struct csv *csv, const char *text, struct column
     return columns->gbytes < 0 ? STATUS_BAD_INPUT : STATUS_OK;
 }
 
-/* A cell that is a number in [0, max]; -1: it is not. */
+/* Returns the number in a cell, in [0, max]; -1 if it is not such a number. */
 static double cell_of(const struct csv *csv, int column, double max)
 {
     struct view cell = csv->cells[column];

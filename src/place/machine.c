@@ -1,11 +1,11 @@
 /* Default vLLM in Aladdin's evaluation: all devices of a machine are one group
- * (ALGORITHMS.md 6.15).
+ * (docs/ALGORITHMS.md 6.15).
  *
- * Services in order of their rate go to the machine with the least load; machines left empty take
- * another copy of whoever has most load a copy. */
+ * Services in order of their rate go to the machine with the least load. Machines left empty take
+ * another copy of the service with the most load per copy. */
 #include "place/planners.h"
 
-/* Seconds of the group's time that a service asks for per second, at batch 1. */
+/* Returns the seconds of the group's time that a service needs per second, at batch 1. */
 static double load_on(const struct place_problem *problem, const struct place_group *group,
                       int32_t service, int32_t n_copies)
 {

@@ -1,4 +1,4 @@
-/* What services do now: a ring of bins per service. */
+/* Measures the present state of services with a ring of bins each. */
 #include "place/monitor.h"
 
 #include "base/num.h"
@@ -14,7 +14,7 @@ void monitor_init(struct monitor *monitor, struct monitor_service *services, int
         services[i] = (struct monitor_service){ .perf = { 0 } };
 }
 
-/* Opens the bin of now; those between are empty. */
+/* Opens the bin of now, and clears those between. */
 static void go_to(struct monitor *monitor, int64_t now_ns)
 {
     int64_t bin = max_i64(0, now_ns - monitor->begin_ns) / monitor->bin_ns;
@@ -54,7 +54,7 @@ void monitor_ended(struct monitor *monitor, int32_t service, const struct monito
     bin->n_met += end->is_done && end->is_met;
     bin->n_done += end->is_done;
     if (!end->is_done)
-        return; /* its latency and length are none of an answer */
+        return; /* its latency and length are not those of an answer */
     add(&bin->output, end->n_output);
     add(&bin->ttft_s, (double)end->ttft_ns * 1e-9);
     add(&bin->latency_s, latency_s);

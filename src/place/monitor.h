@@ -1,9 +1,10 @@
-/* What services do now: rates, lengths, latencies, attainment and the pace of engines, over a
- * sliding window. What planners, scaling and re-placement read, in the simulator and live alike.
+/* Measures the present state of services: rates, lengths, latencies, attainment and the pace of
+ * engines, over a sliding window. Planners, scaling and re-placement read it, in the simulator and
+ * live alike.
  *
- * A window is a ring of bins, so that forgetting is dropping a bin: a reading covers the bins that
- * are over and the one being filled, MONITOR_BINS - 1 to MONITOR_BINS bins long once it is full.
- * All memory is given at the start; nothing here reads a clock. */
+ * A window is a ring of bins, so that dropping a bin forgets its data. A reading covers the bins
+ * that are over and the one being filled. Once the window is full, that is MONITOR_BINS - 1 to
+ * MONITOR_BINS bins. All memory is given at the start, and no function reads a clock. */
 #pragma once
 #include "core/coefficients.h"
 #include "core/limits.h"
@@ -22,7 +23,7 @@ struct monitor_bin {
 };
 struct monitor_service {
     struct monitor_bin bins[MONITOR_BINS];
-    struct perf perf; /* as last reported; all zero: not yet */
+    struct perf perf; /* as last reported; all zero before the first report */
 };
 struct monitor {
     int64_t bin_ns, begin_ns;
@@ -30,10 +31,10 @@ struct monitor {
     int32_t n_services;
     struct monitor_service *services; /* the caller's: (n_services) */
 };
-/* services: memory for n_services. The window is MONITOR_BINS bins of bin_ns. */
+/* Sets up a monitor. services: memory for n_services. The window is MONITOR_BINS bins of bin_ns. */
 void monitor_init(struct monitor *monitor, struct monitor_service *services, int32_t n_services,
                   int64_t bin_ns, int64_t now_ns);
-/* Times only go forwards: what comes late counts to the bin that is open. */
+/* Time only goes forwards: a late event counts to the open bin. */
 void monitor_arrived(struct monitor *monitor, int32_t service, int64_t now_ns, int32_t n_prompt);
 struct monitor_end { /* how a request ended */
     int64_t now_ns, latency_ns, ttft_ns;
@@ -56,7 +57,7 @@ struct monitor_reading {
     int64_t n_done, n_failed;
     struct monitor_mean prompt, output, ttft_s, latency_s, normalized, solo_s;
     double latency_s_max;
-    double attainment; /* of those that ended; 1 when none did */
+    double attainment; /* of the requests that ended; 1 when none did */
     struct perf perf;
 };
 void monitor_read(struct monitor *monitor, int32_t service, int64_t now_ns,

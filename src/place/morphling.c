@@ -1,12 +1,13 @@
-/* Morphling's way to a configuration, as UELLM compares with it (ALGORITHMS.md 6.9): every service
- * alone, few stress tests, the cheapest configuration that a model adapted to them calls good.
+/* Morphling's search for a configuration, as UELLM compares with it (docs/ALGORITHMS.md 6.9). Every
+ * service is alone, few stress tests run, and the cheapest configuration is taken that an adapted
+ * model calls good.
  *
- * A configuration is a degree and a number of copies. The model that is adapted is our estimate,
- * known beforehand as Morphling's regressor is from other models' profiles; a stress test simulates
- * the service alone on a configuration. Where it is late, the model reckons from then on with a
- * higher rate; it is asked again, at most for a twentieth of the configurations, at least twice.
- * Devices are dedicated: first one group for each, then the copies that were chosen while there is
- * room. */
+ * A configuration is a degree and a number of copies. The adapted model is our estimate, which is
+ * known beforehand, as Morphling's regressor is from other models' profiles. A stress test
+ * simulates the service alone on a configuration. If the service is late, the model uses a higher
+ * rate from then on and is asked again. A service gets tests for a twentieth of the configurations,
+ * or two if that is more. Devices are dedicated: first one group for each service, then the chosen
+ * copies while there is room. */
 #include "place/cut.h"
 #include "place/estimate.h"
 #include "place/planners.h"
@@ -26,7 +27,7 @@ struct morphling {
     struct place_plan *plans;   /* (n_services) stress tests */
     struct place_score *scores; /* (n_services) */
     const struct place_plan **asked;
-    int32_t *services; /* of the tests asked */
+    int32_t *services; /* the services of the tests that run */
 };
 
 static double met_by(const struct morphling *m, int32_t service, int32_t degree, int32_t n_copies)
@@ -53,7 +54,7 @@ static int32_t degree_max(const struct place_problem *problem, int32_t kind)
     return most;
 }
 
-/* The fewest devices that the model calls good; if none are, those it calls best. */
+/* Finds the fewest devices that the model calls good; if none are, those that it rates best. */
 static void predict(struct morphling *m, int32_t service)
 {
     const struct place_service *s = &m->problem->services[service];
@@ -89,7 +90,7 @@ static void lay_out(const struct morphling *m, int32_t service, struct place_pla
     }
 }
 
-/* Tests of all services that are not known yet, at once. False: all are. */
+/* Tests all services that are not known yet, at once. Returns false when all are known. */
 static bool test(struct morphling *m)
 {
     const struct place_judge *judge = m->desk->judge;

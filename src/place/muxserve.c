@@ -1,12 +1,12 @@
-/* MuxServe's placement (Algorithms 1 and 2, Eq. 3: ALGORITHMS.md 2.2 to 2.4).
+/* MuxServe's placement (Algorithms 1 and 2, Eq. 3: docs/ALGORITHMS.md 2.2 to 2.4).
  *
  * Candidates: for every service and degree the smallest share of a device on which decoding, with
- * prompts at full share, meets its rate; if none does, the one with the most throughput. Mesh
- * groups: every node is cut into powers of two; all combinations over the nodes of one kind, or
- * COMBINATIONS_MAX of them evenly apart. Services in order of rate times work; each goes to the
- * mesh where the throughput of the unit grows most, of equals to the smaller mesh; a mesh has 100
- * points of shares, and 20 more. The combination with the most throughput wins, of equals the one
- * with the most headroom (D-11). One copy each. */
+ * prompts at full share, meets its rate. If no share does, the one with the most throughput. Mesh
+ * groups: every node is cut into powers of two. All combinations over the nodes of one kind are
+ * tried, or COMBINATIONS_MAX of them evenly apart. Services go in order of rate times work, each to
+ * the mesh where the throughput of the unit grows most; among equals to the smaller mesh. A mesh
+ * has 100 points of shares, and 20 more. The combination with the most throughput wins; among
+ * equals the one with the most headroom (D-11). One copy each. */
 #include "place/ground.h"
 #include "place/planners.h"
 
@@ -16,7 +16,7 @@
 enum {
     COMBINATIONS_MAX = 2000,
     BATCH_MAX = 256,
-    SHARES = 120, /* points of a mesh: 20 of them twice */
+    SHARES = 120, /* points of a mesh; 20 of the 100 are used twice */
     SHARE_MIN = 30,
     SHARE_MAX = 90,
 };
@@ -66,8 +66,8 @@ static bool falls_short(const struct tenant *t)
     return t->throughput + (tenth < 0.5 ? tenth : 0.5) < rate;
 }
 
-/* tpt = min(b / (sum of t_p + t_d l_o), W) for all at these batches; sum of W weighted throughputs.
- */
+/* Evaluates tpt = min(b / (sum of t_p + t_d l_o), W) for all at these batches. Returns the sum of
+ * W-weighted throughputs. */
 static double measure(struct tenant *tenants, int32_t n)
 {
     double prompts = 0, total = 0;
@@ -84,7 +84,8 @@ static double measure(struct tenant *tenants, int32_t n)
     return total;
 }
 
-/* Batches grow for whoever is furthest below its rate, until nobody can or needs. */
+/* Grows the batch of the service that is furthest below its rate, until none can grow or needs
+ * to. */
 static double throughput_of(struct tenant *tenants, int32_t n, double *headroom)
 {
     double best = 0;
@@ -108,7 +109,8 @@ static double throughput_of(struct tenant *tenants, int32_t n, double *headroom)
         }
         if (next == NULL)
             return best;
-        /* In steps of an eighth: the estimate is smooth, and units are asked by the million. */
+        /* The batch grows in steps of an eighth, because the estimate is smooth and units are
+         * evaluated by the million. */
         double more = num_floor(next->batch / 8) + 1;
         next->batch = next->batch + more < next->batch_max ? next->batch + more : next->batch_max;
     }
@@ -131,7 +133,7 @@ static void fill_tenant(const struct place_problem *problem, int32_t service, in
     perf_at_share(&t->full, table, share_percent / 100.0, &t->part);
 }
 
-/* KV is split by rate times bytes per token (D-12 has the lengths too). */
+/* KV is split by rate times bytes per token (D-12 adds the lengths). */
 double place_muxserve_throughput(const struct place_problem *problem,
                                  const struct place_group *group, double *headroom)
 {
@@ -190,8 +192,8 @@ static bool is_twin(const struct mux *mux, const struct place_group *a, const st
            place_group_kind(mux->problem, a) == place_group_kind(mux->problem, b);
 }
 
-/* Where the unit's throughput grows most; of equals the smaller mesh. Empty meshes of one kind and
- * size are looked at once. */
+/* Places a service where the unit's throughput grows most; among equals on the smaller mesh. Empty
+ * meshes of one kind and size are evaluated once. */
 static bool place_one(struct mux *mux, int32_t service)
 {
     struct place_plan *plan = &mux->trial;
@@ -263,7 +265,7 @@ struct nodes { /* alike */
     bool is_mixed;
 };
 
-/* C(n + k - 1, k - 1) multisets, up to a bound. */
+/* Returns C(n + k - 1, k - 1), the number of multisets, up to a bound. */
 static int64_t multisets(int64_t n, int64_t k, int64_t most)
 {
     int64_t product = 1;
@@ -281,7 +283,7 @@ static void count_choices(struct nodes *nodes)
         nodes->n_choices = p + 3 * (p * (p - 1) / 2);
 }
 
-/* How many nodes have each partition, in choice number `choice`. counts: (n_partitions). */
+/* Sets how many nodes have each partition in choice number `choice`. counts: (n_partitions). */
 static void choose(const struct nodes *nodes, int64_t choice, int32_t *counts)
 {
     int32_t p = nodes->n_partitions, left = nodes->n;
@@ -321,7 +323,7 @@ static int32_t gather_nodes(const struct place_problem *problem, struct nodes *a
         while (k < n && (all[k].kind != problem->nodes[i].kind ||
                          all[k].n_devices != problem->nodes[i].n_devices))
             k++;
-        if (k == n && n == n_max) /* more kinds of nodes than that: the last is as the first is */
+        if (k == n && n == n_max) /* with more kinds of nodes, the last is like the first */
             k = 0;
         if (k == n) {
             all[n] = (struct nodes){ .kind = problem->nodes[i].kind,
@@ -337,7 +339,7 @@ static int32_t gather_nodes(const struct place_problem *problem, struct nodes *a
     return n;
 }
 
-/* Groups of a combination; choices: of each kind of nodes. */
+/* Makes the groups of a combination; choices: one per kind of nodes. */
 static void cut_all(struct mux *mux, const struct nodes *all, int32_t n, const int64_t *choices)
 {
     int32_t counts[PLACE_PARTITIONS_MAX];
@@ -364,7 +366,7 @@ static bool is_worth_it(const struct mux *mux)
         largest = max_i32(largest, mux->trial.groups[g].n_devices);
     for (int32_t s = 0; s < n_services; s++)
         needed = max_i32(needed, mux->problem->services[s].base_degree);
-    int32_t n_least = 0; /* more meshes than services only where nodes are cut into no fewer */
+    int32_t n_least = 0; /* more meshes than services only if nodes can't be cut into fewer */
     for (int32_t i = 0; i < mux->problem->n_nodes; i++)
         n_least += (mux->problem->nodes[i].n_devices + PLACE_GROUP_MAX - 1) / PLACE_GROUP_MAX;
     return largest >= needed && mux->trial.n_groups <= max_i32(n_services, 2 * n_least);
@@ -394,7 +396,7 @@ static void try_all(struct mux *mux)
     place_tell(mux->desk, "muxserve", n_tried, n_tried);
 }
 
-/* KV of a unit by what its services ask of it (D-12). */
+/* Splits the KV of a unit by what its services need (D-12). */
 static void set_quotas(const struct place_problem *problem, struct place_plan *plan)
 {
     for (int32_t g = 0; g < plan->n_groups; g++) {

@@ -1,4 +1,4 @@
-/* Plans: how they are made of groups, and the sentence of a service that fits nowhere. */
+/* Makes plans of groups, and writes the sentence of a service that fits nowhere. */
 #include "place/plan.h"
 
 #include <stdio.h>
@@ -114,7 +114,7 @@ static struct bytes said(int64_t n)
     return bytes;
 }
 
-/* Why it is nowhere: no node is large enough, or others have the room. */
+/* Writes why a service has no group: no node is large enough, or others have the room. */
 static void refuse(struct place_plan *plan, const struct place_problem *problem, int32_t service)
 {
     const struct place_service *s = &problem->services[service];

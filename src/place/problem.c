@@ -1,4 +1,4 @@
-/* A problem's services, measured by its window, and the arithmetic of bytes. */
+/* Measures a problem's services by its window, and has the arithmetic of bytes. */
 #include "place/problem.h"
 
 #include "base/num.h"
@@ -56,7 +56,7 @@ bool place_problem_holds(const struct place_problem *problem, int32_t service, i
     return place_problem_model_bytes(problem, service) <= memory - floor_bytes;
 }
 
-/* The kind on which the fewest devices of a node hold it; of equals the first. */
+/* Finds the kind on which the fewest devices of a node hold it; the first among equals. */
 static void find_base(const struct place_problem *problem, int32_t service)
 {
     struct place_service *s = &problem->services[service];
@@ -106,7 +106,7 @@ static void measure_lengths(struct place_problem *problem)
     }
 }
 
-/* Requests come in order of arrival, so a span's are counted as it passes. */
+/* Requests come in order of arrival, so the requests of a span are counted as it passes. */
 static void measure_burst(struct place_problem *problem, int32_t service)
 {
     const struct place_window *window = &problem->window;

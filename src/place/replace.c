@@ -1,4 +1,5 @@
-/* When to plan anew, and whether to move: Equation 8 of SeaLLM, and what a move gains and costs. */
+/* Decides when to plan anew and whether to move: Equation 8 of SeaLLM, and what a move gains and
+ * costs. */
 #include "place/replace.h"
 
 #define S INT64_C(1000000000)
@@ -75,7 +76,7 @@ enum replace_verdict replace_decide(const struct replace_config *config,
     int64_t longest_ns = 0;
     if (c->n_moves == 0)
         return REPLACE_SAME;
-    /* Attainment comes first: latency may not be bought with it. */
+    /* Attainment comes first, so better latency never pays for worse attainment. */
     if ((faster < config->gain_latency && better < config->gain_attainment) ||
         better < -config->gain_attainment)
         return REPLACE_NO_GAIN;
@@ -83,7 +84,7 @@ enum replace_verdict replace_decide(const struct replace_config *config,
         int64_t away_ns = replace_away_ns(config, &c->links, &c->moves[i]);
         double away_s = (double)away_ns * 1e-9;
         longest_ns = max_i64(longest_ns, away_ns);
-        /* Who comes while it is away waits for half of it in the mean. */
+        /* Requests that arrive while it is away wait for half of that time on average. */
         waited_s += c->moves[i].n_requests_per_s * away_s * away_s / 2;
         waited_s += c->moves[i].n_there * away_s;
         missed += c->moves[i].n_requests_per_s * away_s + c->moves[i].n_there;

@@ -1,4 +1,4 @@
-/* Residency: eviction by bytes, longest idle first; never a busy or pinned model. */
+/* Evicts models by bytes, the longest idle first; never a busy or pinned model. */
 #include "place/residency.h"
 
 #include "base/time.h"
@@ -8,7 +8,8 @@ static bool is_evictable(const struct residency_model *r)
     return r->idle_since_ns != TIME_NEVER && r->keep_alive_ns >= 0;
 }
 
-/* The longest idle model not yet chosen; ties go to the lower service. -1 when there is none. */
+/* Returns the longest idle model not yet chosen; the lower service among equals. -1 when none is
+ * left. */
 static int32_t longest_idle(const struct residency_model *residents, int32_t n,
                             const bool *is_chosen)
 {

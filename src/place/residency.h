@@ -1,7 +1,7 @@
-/* Residency: which models are in memory. Eviction by bytes, the longest idle first; a busy or
- * pinned model is never evicted.
+/* Residency: which models are in memory. Models are evicted by bytes, the longest idle first. A
+ * busy or pinned model is never evicted.
  *
- * Pure: the manager asks, the answer is plain data. */
+ * It is pure: the manager calls it, and the answer is plain data. */
 #pragma once
 #include "core/limits.h"
 
@@ -21,7 +21,7 @@ struct residency_eviction {
 /* Makes room for need_bytes out of free_bytes on an engine of total_bytes. */
 void residency_evict(const struct residency_model *residents, int32_t n, int64_t need_bytes,
                      int64_t free_bytes, int64_t total_bytes, struct residency_eviction *out);
-/* Models whose idle time passed their keep-alive. Returns how many; *next_ns is when to ask again.
- */
+/* Lists models whose idle time has passed their keep-alive. Returns how many; *next_ns is when to
+ * call again. */
 int32_t residency_expired(const struct residency_model *residents, int32_t n, int64_t now_ns,
                           uint16_t *services, int64_t *next_ns);

@@ -6,15 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How much quicker each sample is played, and one that is alone. */
+/* How much faster each sample is played, and one that is alone. */
 static const double paces[PLACE_SAMPLES] = { 1, 1, 1.2, 1.2, 1 }, lone_pace = 1.2;
-/* What was seen counts for so much, the others alike for the rest. */
+/* The weight of the window that was seen; the other samples share the rest equally. */
 static const double seen_part = 1.0 / 3;
-/* Races begin with a pair of those that were not seen, which are shorter. */
+/* Races begin with a pair of drawn samples, which are shorter than the window that was seen. */
 static const int32_t orders[PLACE_SAMPLES] = { 1, 2, 0, 3, 4 };
 enum { BLOCKS_MAX = 64 * PLACE_SAMPLE_BLOCKS };
 static const double drift_max = 0.7, factor_max = 4;
-/* Of equals the plan with fewer devices. */
+/* The plan with fewer devices wins among equals. */
 static const double missed_weight = 0.25, left_out_weight = 1e3, device_weight = 1e-3;
 
 static int by_arrival(const void *a, const void *b)
@@ -31,7 +31,7 @@ static int by_arrival(const void *a, const void *b)
 
 /* ---- How rates drift. ---- */
 
-/* Requests of each service in the two halves of the window. counts: (2, n_services) */
+/* Counts the requests of each service in the two halves of the window. counts: (2, n_services) */
 static void count_halves(const struct place_problem *problem, double *counts)
 {
     const struct place_window *window = &problem->window;
@@ -42,8 +42,8 @@ static void count_halves(const struct place_problem *problem, double *counts)
     }
 }
 
-/* The variance of the logarithm of a service's rate from one half to the next, beyond what Poisson
- * arrivals have. */
+/* Returns the variance of the logarithm of a service's rate from one half to the next, beyond that
+ * of Poisson arrivals. */
 static double drift_of(const double *counts, int32_t n_services)
 {
     double sum = 0;
@@ -71,7 +71,8 @@ static void measure(struct place_samples *samples)
 
 /* ---- Samples. ---- */
 
-/* The last one too where an arrival is rounded up to the window's end. */
+/* Returns the span of an arrival; the last one also when the arrival was rounded up to the window's
+ * end. */
 static int32_t block_of(const struct place_window *window, int64_t arrived_ns)
 {
     double block = (double)arrived_ns / (double)window->span_ns * PLACE_SAMPLE_BLOCKS;
@@ -83,7 +84,7 @@ static int32_t blocks_of(const struct place_samples *samples, int32_t sample)
     return sample == 0 ? samples->n_seen : samples->n_blocks;
 }
 
-/* What one service draws for one sample. */
+/* The spans that one service draws for one sample. */
 struct draws {
     uint8_t counts[BLOCKS_MAX][PLACE_SAMPLE_BLOCKS]; /* (to, from) how often */
 };
@@ -105,7 +106,7 @@ static void draw_blocks(const struct place_samples *samples, int32_t sample, int
             draws->counts[to][PLACE_SAMPLE_BLOCKS - n_blocks + to] = 1;
             continue;
         }
-        for (double left = factor; left > 0; left -= 1) { /* a part of one: so often it is one */
+        for (double left = factor; left > 0; left -= 1) { /* a part counts with that probability */
             uint32_t from = rng_below(&rng, PLACE_SAMPLE_BLOCKS);
             if (rng_unit(&rng) < left)
                 draws->counts[to][from]++;
@@ -113,7 +114,8 @@ static void draw_blocks(const struct place_samples *samples, int32_t sample, int
     }
 }
 
-/* Into `out`, unless that is NULL. draws: (n_services). Returns how many. */
+/* Copies the sample's requests into `out`, unless that is NULL. draws: (n_services). Returns how
+ * many. */
 static int32_t copy(const struct place_samples *samples, const struct draws *draws, double pace,
                     struct place_request *out)
 {
@@ -153,7 +155,7 @@ static void draw(struct place_samples *samples, int32_t sample, double pace, str
     samples->windows[sample] = (struct place_window){ requests, n, span_ns };
 }
 
-/* Of a request of the window, solo. */
+/* Returns the mean solo time of a request of the window. */
 static double mean_solo_s(const struct place_problem *problem)
 {
     double sum = 0;
@@ -162,7 +164,7 @@ static double mean_solo_s(const struct place_problem *problem)
     return problem->window.n > 0 ? sum / problem->window.n : 0;
 }
 
-/* How many spans a sample has, and how many samples there are. */
+/* Sets how many spans a sample has, and returns how many samples there are. */
 static int32_t size(struct place_samples *samples)
 {
     const struct place_desk *desk = samples->desk;
@@ -199,7 +201,7 @@ void place_samples_open(struct place_samples *samples, const struct place_desk *
     int32_t n = size(samples);
     measure(samples);
     struct draws *draws = pile_take(desk->pile, n_services * sizeof(*draws));
-    bool is_alone = n == 2; /* besides what was seen, which is shorter and comes first */
+    bool is_alone = n == 2; /* besides the window that was seen, which is shorter and comes first */
     for (int32_t k = 0; k < n; k++) {
         draw(samples, k, is_alone && k > 0 ? lone_pace : paces[k], draws);
         samples->order[k] = is_alone ? k : orders[k];
@@ -258,7 +260,7 @@ static void sum_up(const struct place_samples *samples, struct place_score *scor
     score->normalized = n > 0 ? score->normalized / (double)n : 0;
 }
 
-/* Of a plan's cost, what it costs in one sample. */
+/* Returns the weight of one sample in a plan's cost. */
 static double part_of(const struct place_samples *samples, int32_t sample)
 {
     if (samples->n == 1)
@@ -266,7 +268,8 @@ static double part_of(const struct place_samples *samples, int32_t sample)
     return sample == 0 ? seen_part : (1 - seen_part) / (samples->n - 1);
 }
 
-/* The scores in the k-th sample of the order added to theirs, and to costs. */
+/* Scores the plans in the k-th sample of the order, and adds the results to their scores and
+ * costs. */
 static void add_sample(struct place_samples *samples, const struct place_plan *const *plans, int n,
                        int32_t k, struct place_score *scores, double *costs)
 {
@@ -290,7 +293,7 @@ static void add_sample(struct place_samples *samples, const struct place_plan *c
     }
 }
 
-/* How dear a plan is in a sample, for what that takes to simulate. */
+/* Returns how much a plan costs in a sample, relative to what the sample takes to simulate. */
 static double dearness(const struct place_samples *samples, const double *costs, int32_t sample)
 {
     double length = blocks_of(samples, sample);
@@ -357,8 +360,9 @@ static void open_heat(struct heat *heat, const struct place_plan *const *plans, 
     }
 }
 
-/* The samples from the k-th on: all of them where it is certain that these plans will be judged in
- * each; while one plan alone is judged, which leaves cores idle, the next one too. */
+/* Announces the samples from the k-th on. If it is certain that these plans will be judged in each,
+ * that is all of them. While a single plan is judged, which leaves cores idle, it is the next one
+ * too. */
 static void expect(struct place_samples *samples, const struct heat *heat, int n, int32_t k,
                    bool is_certain)
 {
@@ -371,8 +375,8 @@ static void expect(struct place_samples *samples, const struct heat *heat, int n
         judge->expect(judge->self, heat->plans, n, windows, n_windows);
 }
 
-/* bars: (the samples' n) what costs at most so far who stays, after each; NULL: whatever it costs.
- * Returns how many are left. */
+/* bars: (the samples' n), the highest cost so far with which a plan stays, after each sample; NULL:
+ * no limit. Returns how many are left. */
 static int run_heat(struct place_samples *samples, struct heat *heat, int n, int n_kept,
                     const double *bars)
 {

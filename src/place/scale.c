@@ -1,4 +1,5 @@
-/* How many workers a service has now: CUSUM, up at once, down when it lasts and pays. */
+/* Decides how many workers a service has: CUSUM, up at once, down when a lower need lasts and
+ * pays. */
 #include "place/scale.h"
 
 #include "base/num.h"
@@ -63,8 +64,8 @@ bool scale_cusum_saw(struct scale_cusum *c, const struct scale_config *config, d
         restart(c, count, 1);
         return true;
     }
-    /* Counts of a Poisson process deviate by the root of their mean; one arrival at least, so that
-     * a service that was idle is not woken by noise of nothing. */
+    /* Counts of a Poisson process deviate by the root of their mean. The mean counts as one arrival
+     * at least, so that noise near zero does not wake an idle service. */
     double drift = config->drift * c->mean;
     double limit = config->threshold * num_sqrt(c->mean < 1 ? 1 : c->mean);
     c->high += count - c->mean - drift;
@@ -123,7 +124,8 @@ static bool end_bins(struct scale *scale, const struct scale_config *config, int
     return is_changed;
 }
 
-/* Does it pay to give up a worker? It is away for as long as such absences lasted so far. */
+/* Returns whether it pays to give up a worker, assuming that it stays away for as long as such
+ * absences lasted so far. */
 static bool pays(const struct scale *scale, const struct scale_config *config)
 {
     int64_t cost_ns = config->switch_ns > 0 ? config->switch_ns : config->cold_start_ns;

@@ -1,11 +1,11 @@
-/* SeaLLM's placement search (Algorithm 1, corrected: ALGORITHMS.md 1.2).
+/* SeaLLM's placement search (Algorithm 1, corrected: docs/ALGORITHMS.md 1.2).
  *
- * For every degree the nodes are cut into groups of it, adjacent ones merged for models that need
- * more. Then, one copy at a time: simulate; a service's need is its requests that are late, plus
- * alpha times the normalized latency of those that were answered; the group that is asked least per
- * device takes the neediest service that fits it. Kept is the best plan on the way, not the full
- * one (D-2), by D-3: services placed, services that reach the attainment, and then as in judge.h.
- * At most two services a group. */
+ * For every degree the nodes are cut into groups of it, and adjacent groups are merged for models
+ * that need more. Then it adds one copy at a time, after a simulation. A service's need is its late
+ * requests, plus alpha times the normalized latency of those that were answered. The group with the
+ * least load per device takes the neediest service that fits it. It keeps the best plan on the way,
+ * not the full one (D-2), by D-3: services placed, services that reach the attainment, and then as
+ * in judge.h. A group has at most two services. */
 #include "place/planners.h"
 #include "place/walk.h"
 
@@ -19,7 +19,7 @@ static double need(const struct place_walk *walk, int32_t service)
     return (double)(score->n - score->n_met) + (slow < slow_max ? slow : slow_max);
 }
 
-/* Of equals the group with more free memory is less loaded. */
+/* Returns a group's load; among equals, a group with more free memory is less loaded. */
 static double load(const struct place_walk *walk, const struct place_group *group)
 {
     const struct place_problem *problem = walk->problem;

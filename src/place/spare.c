@@ -1,5 +1,6 @@
-/* One copy for each of many services at once, the neediest first; for half as many where that is
- * too dear, down to one. A simulation is dear and most copies cost nothing, so few are needed. */
+/* Adds one copy for each of many services at once, the neediest first. If that costs too much, it
+ * tries half as many, down to one. A simulation is expensive and most copies cost nothing, so this
+ * needs few simulations. */
 #include "place/spare.h"
 
 #include "place/board.h"
@@ -13,10 +14,10 @@ struct spare {
     struct place_score score; /* its */
     double cost_max;          /* in the samples */
     bool *is_over;            /* (n_services) no copy for it any more */
-    bool *is_done;            /* (n_services) it has one in this trial, or finds no room there */
+    bool *is_done; /* (n_services) it has one in this trial, or no group has room for it */
 };
 
-/* Who has most work for each of its copies. -1: nobody is left. */
+/* Returns the service with the most work for each of its copies; -1 when none is left. */
 static int32_t neediest(const struct spare *spare)
 {
     int32_t who = -1;
@@ -35,8 +36,8 @@ static int32_t neediest(const struct spare *spare)
     return who;
 }
 
-/* The trial: the plan with another copy for up to n services, each where the estimate likes it
- * best. first: the neediest of those that found room. Returns how many did. */
+/* Makes the trial: the plan with another copy for up to n services, each where the estimate gains
+ * most. first: the neediest service that got one. Returns how many did. */
 static int32_t add_copies(struct spare *spare, int32_t n, int32_t *first)
 {
     int32_t n_added = 0;
@@ -60,7 +61,7 @@ static int32_t add_copies(struct spare *spare, int32_t n, int32_t *first)
     return n_added;
 }
 
-/* Is the trial cheap enough? Then the plan is that. */
+/* Takes the trial as the plan if it is cheap enough. Returns whether it did. */
 static bool take(struct spare *spare)
 {
     const struct place_plan *plan = &spare->trial;
@@ -72,7 +73,7 @@ static bool take(struct spare *spare)
     return true;
 }
 
-/* How much dearer than a plan of this score its copies may make it. */
+/* Returns how much more than a plan of this score the plan with its copies may cost. */
 static double premium(const struct place_samples *samples, const struct place_score *score)
 {
     double drifting = PLACE_SPARE_DRIFT * samples->drift;

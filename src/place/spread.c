@@ -1,20 +1,20 @@
-/* Least asked group first, neediest service first. */
+/* Takes the group with the least load first, and the neediest service first. */
 #include "place/spread.h"
 
 #include "place/estimate.h"
 #include "place/ground.h"
 
-/* Above every rate: of those that lie nowhere, who needs the most devices first, then whoever is
- * asked most. */
+/* Above every rate: among services without a group, the one that needs the most devices comes
+ * first, then the one with the highest rate. */
 static const double nowhere = 1e15, per_device = 1e12;
 
 struct spread {
     struct place_board *board;
     double *needs, *loads; /* (n_services), (n_devices) of groups */
-    bool *is_closed;       /* (n_devices) the group takes nobody else */
+    bool *is_closed;       /* (n_devices) the group takes no other service */
 };
 
-/* Requests per second and device; of equals, more free memory is less. */
+/* Returns requests per second and device; among equals, a group with more free memory has less. */
 static double load_of(const struct place_board *board, const struct place_group *group)
 {
     const struct place_problem *problem = board->problem;
@@ -27,7 +27,8 @@ static double load_of(const struct place_board *board, const struct place_group 
     return rate / group->n_devices - 1e-9 * free / (double)place_group_memory(problem, group);
 }
 
-/* The neediest service that the group takes; -1: none. While somebody lies nowhere, of them. */
+/* Returns the neediest service that the group takes; -1 if none. With is_first, only services
+ * without a group count. */
 static int32_t neediest(const struct spread *spread, int32_t group, bool is_first)
 {
     const struct place_board *board = spread->board;
@@ -40,8 +41,9 @@ static int32_t neediest(const struct spread *spread, int32_t group, bool is_firs
     return best;
 }
 
-/* How much a service that has a copy needs another. Where groups are shared all come to copies in
- * the end, and who is asked most goes first. Where nobody shares, devices are dealt out by work. */
+/* Returns how much a service that has a copy needs another. If groups are shared, all services get
+ * copies in the end, so the one with the highest rate goes first. If none are shared, devices are
+ * distributed by work. */
 static double need_of(const struct place_board *board, int32_t group, int32_t service)
 {
     double rate = board->problem->services[service].rate_per_s;
@@ -61,7 +63,7 @@ static void add(struct spread *spread, int32_t group, int32_t service)
             spread->loads[g] = load_of(board, &board->plan->groups[g]);
 }
 
-/* False: no group takes anybody. */
+/* Adds one copy. Returns false when no group takes any service. */
 static bool add_one(struct spread *spread, bool is_first)
 {
     const struct place_plan *plan = spread->board->plan;

@@ -1,11 +1,13 @@
-/* SeaLLM's search by arithmetic: equal groups, a copy at a time to the group that is asked least.
- * While all are in time, who is asked most needs a copy most: so it is here; with one service a
- * group, who has most work for each of its copies. */
+/* SeaLLM's search by arithmetic: equal groups, and one copy at a time to the group with the least
+ * load. While all requests are in time, the service with the highest rate needs a copy most, and
+ * this search assumes that. With one service a group, the service with most work for each of its
+ * copies comes first. */
 #pragma once
 #include "place/board.h"
 
-/* plan, cheapest: initialized, empty. plan becomes groups of n_devices, larger ones where a service
- * needs them, of at most the board's n_members_max, with copies until nothing fits; the board shows
- * it afterwards. cheapest: the plan on the way that costs least by the estimate; cost: that. */
+/* plan, cheapest: initialized, empty. The plan becomes groups of n_devices, with larger groups
+ * where a service needs them. A group has at most the board's n_members_max, and copies are added
+ * until nothing fits. The board shows it afterwards. cheapest: the plan on the way with the least
+ * estimated cost; cost: its cost. */
 void place_spread(struct place_board *board, struct place_plan *plan, struct place_plan *cheapest,
                   double *cost, int32_t n_devices, struct pile *pile);

@@ -29,7 +29,7 @@ const char *place_planner_names(void)
     return "default, seallm, muxserve, alpaserve, morphling, even, machine, greedy";
 }
 
-/* The services that a group may have under this planner. */
+/* Returns the services that a group may have under this planner. */
 static int32_t members_max(const struct place_planner *planner, const struct place_problem *problem)
 {
     int32_t n = planner->n_members_max > 0 ? planner->n_members_max : problem->limits.n_members_max;

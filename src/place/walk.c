@@ -1,4 +1,4 @@
-/* Simulate, add, simulate: until nothing fits, at every degree; the best plan on the way. */
+/* Simulates and adds until nothing fits, at every degree, and keeps the best plan on the way. */
 #include "place/walk.h"
 
 #include "place/ground.h"
@@ -32,8 +32,9 @@ static bool is_unplaced(const struct place_walk *walk, int32_t service)
            place_plan_copies(&walk->plan, service) == 0;
 }
 
-/* First copies go before second ones, or a busy service's tenth copy leaves no room for one that is
- * asked little; of those without a copy, whoever is asked goes before whoever is not. */
+/* Orders first copies before second ones, since a busy service's tenth copy could take the room of
+ * one with little load. Among services without a copy, those with requests go before those
+ * without. */
 static void order_both(const struct search *search, const struct place_walk *walk)
 {
     for (int32_t s = 0; s < walk->problem->n_services; s++)
@@ -50,7 +51,8 @@ static bool is_waiting(const struct place_walk *walk, int32_t service)
            place_plan_copies(&walk->plan, service) == 0;
 }
 
-/* Is the group kept for services that need more devices than the walk's, and this is none? */
+/* Returns whether the group is reserved for services that need more devices than the walk's, and
+ * this service is not one. */
 static bool is_kept_from(const struct search *search, const struct place_walk *walk,
                          const struct place_group *group, int32_t service)
 {
@@ -63,7 +65,7 @@ static bool is_kept_from(const struct search *search, const struct place_walk *w
     return is_kept;
 }
 
-/* The first pair that fits, the one order inside the other. */
+/* Adds the first pair that fits, with one order inside the other. */
 static enum added add_one(const struct search *search, struct place_walk *walk)
 {
     bool is_group_first = search->rule->is_group_first;
@@ -85,8 +87,8 @@ static enum added add_one(const struct search *search, struct place_walk *walk)
     return walk->is_judged ? ADDED_NONE : ADDED_LATER;
 }
 
-/* A copy more, and further ones while it is known without a simulation who needs them: whoever lies
- * nowhere, and plans that leave out more are worse. */
+/* Adds a copy, and further ones while no simulation is needed to know which service needs them.
+ * This holds while a service has no group, because plans that leave out more are worse. */
 static void grow(const struct search *search, struct place_walk *walk)
 {
     enum added added = add_one(search, walk);
@@ -156,7 +158,7 @@ static bool is_better(const struct search *search, const struct place_walk *a,
                                               copies_of(&b->best)) > 0;
 }
 
-/* The best of the degrees, and the next best. */
+/* Chooses the best of the degrees, and the next best. */
 static void choose(const struct search *search, struct place_plan *plan)
 {
     const struct place_desk *desk = search->desk;

@@ -3,7 +3,7 @@
 
 #include "base/rng.h"
 
-/* The same for every order of the devices: a sum of well mixed ids. */
+/* Returns a sum of well mixed ids, which is the same for every order of the devices. */
 static uint64_t hash_of(const struct watch_seen *seen)
 {
     uint64_t sum = 0;

@@ -6,8 +6,8 @@
 
 /* ---- Equation 6. ---- */
 
-/* A decode step of b requests, b not whole, at this mean context, in ps; with its share of prompts.
- */
+/* Returns the time in ps of a decode step of b requests, b not whole, at this mean context, with
+ * its share of prompts. */
 static double step_of(const struct workers_ask *ask, const struct perf *perf, double b)
 {
     double context = ask->n_prompt + ask->n_output / 2;
@@ -25,7 +25,7 @@ static double step_of(const struct workers_ask *ask, const struct perf *perf, do
     return ps;
 }
 
-/* The largest b, not whole, whose step is within the target: each regime is a line. */
+/* Returns the largest b, not whole, whose step is within the target. Each regime is a line. */
 static double batch_within(const struct workers_ask *ask, const struct perf *perf, double target_ps)
 {
     double best = 0;
@@ -159,7 +159,7 @@ int32_t place_workers_count(const struct workers_line *line, double rate)
     double at = rate < line->rate_min ? line->rate_min : rate;
     double n = line->k5 * at + line->c5;
     double whole = num_floor(n);
-    /* A line that meets a whole number up to rounding needs no worker more. */
+    /* A line that meets a whole number up to rounding needs no further worker. */
     whole += n - whole > 1e-9 ? 1 : 0;
     return whole < 1 ? 1 : whole > 1e6 ? 1000000 : (int32_t)whole;
 }
@@ -182,7 +182,7 @@ struct workers_groups place_workers_group(const struct workers_line *line, doubl
     g.is_slow = wanted > most;
     g.n_groups = (int32_t)(wanted < most ? wanted : most);
     struct workers_line own = *line;
-    own.rate_min = 0; /* a group sees only its share, and the line's R is of a group's own window */
+    own.rate_min = 0; /* a group sees only its share, and the line's R is one group's own */
     g.n_workers = g.n_groups * place_workers_count(&own, rate / g.n_groups);
     g.n_workers = max_i32(g.n_workers, alone);
     g.n_extra = g.n_workers - alone;

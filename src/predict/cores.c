@@ -4,9 +4,9 @@
 #include "base/num.h"
 
 enum { CORES_THAT_FILL_MEMORY = 8 };
-static const int64_t cache_bytes = INT64_C(16) << 20; /* weights below it stay in a shared cache */
+static const int64_t cache_bytes = INT64_C(16) << 20; /* smaller weights stay in a shared cache */
 static const double memory_per_core = 14e9, cache_per_core = 60e9; /* bytes/s */
-static const double layer_s = 5e-6, meet_s = 12e-6;                /* of a layer */
+static const double layer_s = 5e-6, meet_s = 12e-6;                /* for a layer */
 
 static double ops_per_core(enum predict_cores_isa isa)
 {
@@ -43,7 +43,7 @@ void predict_cores_perf(const struct predict_cores_model *model, enum predict_co
         .k1_ps = ps_of(prompt),
         .q1_ps = ps_of(512 * pair),
         .c3_ps = { ps_of(layers + weights), ps_of(layers) },
-        .c2_ps = { ps_of(token / 8), ps_of(token) }, /* not all of it hides behind reading */
+        .c2_ps = { ps_of(token / 8), ps_of(token) }, /* part of it does not overlap with reading */
         .k2_ps = { ps_of(position), ps_of(position) },
         .b_switch = (int32_t)(meet < 1e6 ? meet : 1e6),
         .prefill_scale = 1,

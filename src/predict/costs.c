@@ -1,9 +1,9 @@
-/* What a step costs by tables. */
+/* The cost of a step by tables. */
 #include "predict/costs.h"
 
 #include "base/num.h"
 
-/* Prompts of a batch, were all as long as the sums say: exact when they are. */
+/* Returns the number of prompts in a batch if all had the mean length: exact when they have it. */
 static double n_prompts_of(const struct perf_load *load)
 {
     if (load->n_new == 0 || load->n_new_squared == 0)
@@ -11,7 +11,7 @@ static double n_prompts_of(const struct perf_load *load)
     return (double)load->n_new * load->n_new / (double)load->n_new_squared;
 }
 
-/* Of a step whose decodes all have this context. */
+/* Returns the attention's time in a step when all decodes have this context. */
 static double attention_ms(const struct costs *c, const struct perf_load *load, double context)
 {
     double n_prompts = n_prompts_of(load), n_new = load->n_new, b = load->n_decodes, ms = 0;
@@ -37,7 +37,7 @@ static double parts_ms(const struct costs *c, const struct perf_load *load)
     return ms + even + c->skew * (attention_ms(c, load, most) - even);
 }
 
-/* A chunk that begins behind others attends as the part of a longer prompt does. */
+/* A chunk that begins behind others attends like that part of a longer prompt. */
 static double steps_ms(const struct costs *c, const struct perf_load *load)
 {
     double prefill = 0, decode = 0, b = load->n_decodes;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Points that a reader collects. */
+/* The points that a reader collects. */
 struct pile_of_points {
     struct grid_point *at;
     int64_t n, capacity;
@@ -32,7 +32,7 @@ static enum status close_points(struct pile_of_points *p, struct grid *grid, str
     return status;
 }
 
-/* Both are closed, whatever becomes of the first. */
+/* Closes both, even when the first fails. */
 static enum status close_both(struct pile_of_points *prefill, struct grid *to_prefill,
                               struct pile_of_points *decode, struct grid *to_decode,
                               struct fault *fault)
@@ -42,7 +42,7 @@ static enum status close_both(struct pile_of_points *prefill, struct grid *to_pr
     return status != STATUS_OK ? status : other;
 }
 
-/* Several columns by name; false with a fault when one is missing. */
+/* Finds several columns by name. Returns false with a fault when one is missing. */
 static bool find_columns(const struct csv *csv, const char *const *names, int n, int *columns,
                          struct fault *fault)
 {
@@ -161,7 +161,8 @@ enum status costs_read_vidur_host(struct costs *costs, const char *text, int32_t
     return STATUS_OK;
 }
 
-/* Operations beside those of a layer; a norm stands before attention and before the inner layer. */
+/* Returns how often an operation runs in the model. Some are outside of the layers; a layer has a
+ * norm before attention and one before the inner layer. */
 static double times_of(const struct csv *csv, int column, int32_t n_layers)
 {
     if (csv_is(csv, column, "embedding") || csv_is(csv, column, "final_layernorm"))
@@ -169,7 +170,8 @@ static double times_of(const struct csv *csv, int column, int32_t n_layers)
     return csv_is(csv, column, "layernorm") ? 2.0 * n_layers : n_layers;
 }
 
-/* Sums a column of microseconds over the rows of one size. `n_layers` 0: rows are of the model. */
+/* Sums a column of microseconds over the rows of one size. With `n_layers` 0 the rows are for the
+ * whole model. */
 static enum status read_operations(struct grid *grid, const char *text, const char *size,
                                    int32_t n_layers, struct fault *fault)
 {

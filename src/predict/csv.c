@@ -2,7 +2,7 @@
 #include "predict/csv.h"
 #include <string.h>
 
-/* Splits the next line; false at the end of the text. */
+/* Splits the next line. Returns false at the end of the text. */
 static bool split(struct csv *csv, struct view cells[CSV_COLUMNS_MAX], int *n_cells)
 {
     do {

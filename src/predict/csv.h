@@ -1,7 +1,7 @@
-/* Reads comma-separated tables with a line of names: what published profiles are.
+/* Reads comma-separated tables with a line of names, which is the format of published profiles.
  *
- * No quotes, at most CSV_COLUMNS_MAX columns; lines that begin with # are passed over. Nothing is
- * copied: the text outlives the reader. */
+ * There are no quotes and at most CSV_COLUMNS_MAX columns. Lines that begin with # are skipped.
+ * Nothing is copied: the text outlives the reader. */
 #pragma once
 #include "base/status.h"
 #include "base/str.h"
@@ -14,8 +14,8 @@ struct csv {
     struct view names[CSV_COLUMNS_MAX], cells[CSV_COLUMNS_MAX];
 };
 enum status csv_open(struct csv *csv, const char *text, struct fault *fault) MUST_USE;
-/* The column of this name, or -1 with a fault. */
+/* Returns the column of this name, or -1 with a fault. */
 int csv_column(const struct csv *csv, const char *name, struct fault *fault);
-bool csv_next(struct csv *csv);                    /* a row; short ones end in empty cells */
-double csv_f64(const struct csv *csv, int column); /* 0 when it is no number */
+bool csv_next(struct csv *csv);                    /* reads a row; short ones end in empty cells */
+double csv_f64(const struct csv *csv, int column); /* 0 when it is not a number */
 bool csv_is(const struct csv *csv, int column, const char *text);

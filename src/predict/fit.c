@@ -1,10 +1,10 @@
 /* Fits the linear model to measured batches, by least squares of relative errors.
  *
- * Prefill: below some size a batch costs the launch floor whatever it holds. Samples at the floor
- * would bend the line, so both readings are tried: no floor and every sample on the line, or a
- * floor at the cheapest sample and only what lies clearly above on the line. Decode: one line, or
- * two that meet at a batch size b_switch, tried at each size that was measured. The reading with
- * the smaller relative error wins; two lines must win clearly. */
+ * Prefill: below some size a batch costs the launch floor whatever its content. Samples at the
+ * floor would bend the line, so two readings are tried: no floor, with every sample on the line; or
+ * a floor at the cheapest sample, with only the samples clearly above it on the line. Decode: one
+ * line, or two that meet at a batch size b_switch, tried at each measured size. The reading with
+ * the smaller relative error wins, and two lines must win clearly. */
 #include "base/lsq.h"
 #include "base/mem.h"
 #include "base/num.h"
@@ -13,17 +13,17 @@
 #include <string.h>
 
 enum { N_COLUMNS = 3 };
-static const double floor_band = 1.08; /* times the cheapest: still at the floor */
-static const double split_gain = 0.7;  /* two regimes must leave at most this much of the error */
+static const double floor_band = 1.08; /* times the cheapest: such samples are at the floor */
+static const double split_gain = 0.7;  /* two regimes must reduce the error to this part at most */
 
 struct rows { /* y = x c, weighted by 1 / y^2 */
     int n;
     double *x; /* (n, N_COLUMNS) */
     double *y, *weight;
-    double *kind; /* what samples are told apart by: batch size */
+    double *kind; /* distinguishes samples: batch size */
 };
 
-/* The coefficients of the first columns that the rows determine, the rest 0. */
+/* Solves for the coefficients of the first columns that the rows determine. The rest are 0. */
 static bool solve(const struct rows *rows, double c[N_COLUMNS])
 {
     static const bool is_nonnegative[N_COLUMNS] = { true, true, true };
@@ -40,7 +40,7 @@ static bool solve(const struct rows *rows, double c[N_COLUMNS])
     return false;
 }
 
-/* Sum of squared relative errors. */
+/* Returns the sum of squared relative errors. */
 static double error_of(const struct rows *rows, const double c[N_COLUMNS], double floor)
 {
     double sum = 0;
@@ -70,7 +70,7 @@ static void rows_add(struct rows *rows, const double x[N_COLUMNS], double y, dou
     rows->kind[rows->n++] = kind;
 }
 
-/* The rows whose `value` lies in [low, high). */
+/* Selects the rows with `value` in [low, high). */
 static void rows_select(const struct rows *all, const double *value, double low, double high,
                         struct rows *out)
 {
@@ -218,8 +218,8 @@ double perf_within(const struct perf *perf, const struct perf_sample *samples, i
     return n > 0 ? (double)n_within / n : 0;
 }
 
-/* Of n left-out samples as many lie outside of the k-th on either side as a further one would: k of
- * n + 1. Fewer than 19 tell no more than their least and their most. */
+/* Among n left-out samples, as many lie outside of the k-th on either side as a further one would:
+ * k of n + 1. Fewer than 19 samples give only their least and their most. */
 void perf_interval_of(const struct perf_sample *samples, int n_samples, bool is_prefill,
                       struct perf_errors *errors)
 {

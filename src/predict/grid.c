@@ -35,8 +35,8 @@ static int32_t index_of(const double *axis, int32_t n, double value)
     return (int32_t)(found - axis);
 }
 
-/* Fills what is not known of one line of n values, `stride` apart, from what is. False when nothing
- * of it is known. */
+/* Fills the unknown ones of a line of n values, `stride` apart, from the known ones. Returns false
+ * when none is known. */
 static bool fill_line(double *at, bool *is_known, const double *axis, int32_t n, int32_t stride)
 {
     int32_t before = -1;
@@ -110,8 +110,8 @@ void grid_free(struct grid *g)
     *g = (struct grid){ 0 };
 }
 
-/* Between which two points, and how far from the first to the second: beyond the last, more than 1.
- */
+/* Finds the two points around x, and its relative distance from the first to the second: more than
+ * 1 beyond the last point. */
 struct place {
     int32_t low, high;
     double part;

@@ -1,7 +1,8 @@
-/* A table of measured values over two axes, read between its points by bilinear interpolation.
+/* A table of measured values over two axes, with bilinear interpolation between its points.
  *
- * Above an axis' last point the last slope goes on; below its first the first value stands, since
- * below some size a step costs the same whatever it holds. One axis is the case n_y = 1. */
+ * Above an axis' last point the last slope continues. Below its first point the first value holds,
+ * since below some size a step costs the same whatever its content. One axis is the case n_y =
+ * 1. */
 #pragma once
 #include "base/status.h"
 
@@ -15,11 +16,12 @@ struct grid {
     double *x, *y; /* ascending */
     double *at;    /* (n_x, n_y) */
 };
-/* Points in any order (they are sorted in place); those of one place are averaged, places that
- * nobody measured are filled from their neighbours along y, then x. Free with grid_free. */
+/* Makes a table of points in any order (they are sorted in place). Points at one place are
+ * averaged. Places without a measurement are filled from their neighbours along y, then x. Free it
+ * by grid_free. */
 enum status grid_open(struct grid *grid, struct grid_point *points, int64_t n,
                       struct fault *fault) MUST_USE;
-void grid_free(struct grid *grid); /* fine on a zeroed one */
+void grid_free(struct grid *grid); /* a zeroed one is fine */
 static inline bool grid_is_empty(const struct grid *grid)
 {
     return grid->n_x == 0;
@@ -27,7 +29,7 @@ static inline bool grid_is_empty(const struct grid *grid)
 double grid_at(const struct grid *grid, double x,
                double y); /* 0 when it is empty; never negative */
 
-/* The same over four axes: what a mixed batch's attention costs by its prompt's part and its
+/* The same over four axes: the cost of a mixed batch's attention by its prompt's part and its
  * decodes' part. */
 enum { GRID4_AXES = 4 };
 struct grid4_point {
@@ -38,7 +40,7 @@ struct grid4 {
     double *axes[GRID4_AXES]; /* ascending */
     double *at;               /* (n[0], n[1], n[2], n[3]) */
 };
-/* Holes are filled along the last axis first, then along those before it. */
+/* Holes are filled along the last axis first, then along the axes before it. */
 enum status grid_four_open(struct grid4 *grid, const struct grid4_point *points, int64_t n,
                            struct fault *fault) MUST_USE;
 void grid_four_free(struct grid4 *grid);

@@ -1,4 +1,4 @@
-/* The table of length predictors, the simple ones among them, and the book that a door keeps. */
+/* The table of length predictors, the simple ones among them, and the book that a gateway keeps. */
 #include "predict/length.h"
 
 #include "base/mem.h"
@@ -90,7 +90,7 @@ struct simple {
     } services[]; /* (n_services_max) */
 };
 
-/* The mean forgets as one over the last so many requests does. */
+/* The window of the mean: older requests fade as in a mean over the last MEAN_WINDOW. */
 enum { MEAN_WINDOW = 1000 };
 
 static size_t simple_bytes(const struct length_limits *limits)
@@ -176,7 +176,7 @@ const struct length_predictor length_mean = {
 };
 const struct length_predictor length_file = {
     "file",
-    "what the trace's column of predictions says",
+    "the trace's column of predictions",
     LENGTH_HINT_GUESS,
     simple_bytes,
     simple_open,
@@ -257,7 +257,7 @@ void length_book_forget(struct length_book *book, int service)
     book->calibrations[service] = (struct length_calibration){ 0 };
 }
 
-/* As its own predictor knows the service. */
+/* Changes the query to the service's number in its own predictor. */
 static struct length_query as_only(const struct length_query *query)
 {
     struct length_query only = *query;

@@ -1,13 +1,12 @@
 /* Predictors that condition on the input's length: the conditional mean and the quantile.
  *
- * Per service a tree over bins of input lengths (below 16, then by powers of two up to 4096 and
- * more): the leaves are the bins, a node holds what its children hold, the root all of the service.
- * A question is answered by the deepest node on its path with enough samples (D-13). Each node has
- * a histogram of outputs with 64 buckets, four an octave, and the sum of what fell into each, so
- * E[o | o > n] is exact but for the one bucket that n lies in, taken as spread evenly. When a node
- * has seen NODE_SAMPLES_MAX outputs all of its counts are halved: old traffic fades.
- *
- * Source: Aladdin section 4.2, ALGORITHMS.md section 3.1. */
+ * Each service has a tree over bins of input lengths (below 16, then by powers of two up to 4096
+ * and more). The leaves are the bins, a node has the outputs of its children, and the root those of
+ * the whole service. The deepest node on a query's path with enough samples answers it (D-13). Each
+ * node has a histogram of outputs with 64 buckets, four an octave, and the sum of the outputs in
+ * each. So E[o | o > n] is exact except for the bucket of n, which counts as spread evenly. When a
+ * node has seen NODE_SAMPLES_MAX outputs, all of its counts are halved, so that old traffic fades.
+ * Source: Aladdin section 4.2, docs/ALGORITHMS.md section 3.1. */
 #include "base/num.h"
 #include "predict/length.h"
 #include "predict/length_rows.h"
@@ -46,12 +45,12 @@ static int leaf_of(int32_t n_prompt)
     return N_LEAVES + min_i32(28 - __builtin_clz((unsigned)n_prompt), 9);
 }
 
-/* What a histogram says of outputs longer than n_min: how many, and their sum. */
+/* The outputs in a histogram that are longer than n_min: their number and their sum. */
 struct tail {
     double n, sum;
 };
 
-/* The part of one bucket that lies above n_min. */
+/* Returns the part of one bucket above n_min. */
 static struct tail bucket_tail(const struct node *node, int bucket, int32_t n_min)
 {
     struct tail all = { node->n_of[bucket], (double)node->sum_of[bucket] };
@@ -75,7 +74,7 @@ static struct tail tail_of(const struct node *node, int32_t n_min)
     return tail;
 }
 
-/* The deepest node on the question's path that knows enough; the root when none does. */
+/* Returns the deepest node on the query's path that has enough samples; the root when none has. */
 static const struct node *node_for(const struct bins *bins, const struct length_query *query)
 {
     const struct node *nodes = bins->nodes[query->service];
@@ -123,7 +122,7 @@ static void bins_observe(void *state, const struct length_query *query, int32_t 
     }
 }
 
-/* Nobody like it was longer. */
+/* Returns a length for a request that is longer than all similar ones. */
 static int32_t beyond(const struct bins *bins, const struct node *node, int32_t n_generated)
 {
     return length_again(node->n > 0 ? 0 : bins->config.n_default, n_generated);
@@ -139,8 +138,8 @@ static int32_t conditional_predict(const void *state, const struct length_query 
     return beyond(bins, node, query->n_generated);
 }
 
-/* The least length that this fraction of the outputs longer than n_generated does not exceed,
- * inside its bucket by proportion. */
+/* Returns the least length that this fraction of the outputs longer than n_generated does not
+ * exceed, by proportion inside its bucket. */
 static int32_t quantile_predict(const void *state, const struct length_query *query)
 {
     const struct bins *bins = state;
@@ -164,13 +163,13 @@ static int32_t quantile_predict(const void *state, const struct length_query *qu
 }
 
 const struct length_predictor length_bins_conditional = {
-    "conditional",    "the mean of outputs after inputs of like length; of longer ones when outrun",
+    "conditional",    "the mean of outputs after similar inputs; when exceeded, of longer ones",
     LENGTH_HINT_NONE, bins_bytes,
     bins_open,        conditional_predict,
     bins_observe,
 };
 const struct length_predictor length_bins_quantile = {
-    "quantile",       "a length that 90% of like requests do not exceed (quantile:0.9)",
+    "quantile",       "a length that 90% of similar requests do not exceed (quantile:0.9)",
     LENGTH_HINT_NONE, bins_bytes,
     bins_open,        quantile_predict,
     bins_observe,

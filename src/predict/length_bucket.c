@@ -1,13 +1,12 @@
 /* A classifier into ten equal buckets of the longest output, learned online from the prompt.
  *
- * Per service, softmax regression over the bin of the prompt's length and, where the tokens are
- * known, which tokens its beginning and end hold (hashed into N_HASHES places): what asks for a
- * list, a translation or one word stands there. Weights move by AdaGrad at every observed output.
- * The prediction is the upper edge of the likeliest bucket, among those that the request has not
- * outgrown.
- *
- * Source: S^3 (ten buckets, a classifier on the prompt), UELLM section IV (fine-tuned ChatGLM3-6B:
- * 99.51% of Alpaca's buckets, 80% elsewhere). Ours costs microseconds and learns in service. */
+ * Each service has a softmax regression over the bin of the prompt's length and, when the tokens
+ * are known, over the tokens at its beginning and end (hashed into N_HASHES places). A prompt that
+ * asks for a list, a translation or one word does so there. AdaGrad updates the weights at every
+ * observed output. The prediction is the upper edge of the likeliest bucket that is above the
+ * tokens generated so far. Source: S^3 (ten buckets, a classifier on the prompt), UELLM section IV
+ * (fine-tuned ChatGLM3-6B: 99.51% of Alpaca's buckets, 80% elsewhere). Ours takes microseconds and
+ * learns in service. */
 #include "base/num.h"
 #include "predict/length.h"
 #include "predict/length_rows.h"
@@ -15,8 +14,8 @@
 
 enum {
     N_BINS = 12,     /* of prompt lengths, by powers of two from 16 */
-    N_HASHES = 8192, /* places for tokens: few enough of a prompt collide */
-    N_ENDS = 64,     /* tokens looked at from either end */
+    N_HASHES = 8192, /* places for tokens: few tokens of a prompt collide */
+    N_ENDS = 64,     /* tokens read at either end */
     N_FEATURES_MAX = 2 + 2 * N_ENDS,
     N_PLACES = 1 + N_BINS + N_HASHES
 };
@@ -43,7 +42,7 @@ static void add_feature(struct features *f, int place, float value)
 {
     for (int i = 0; i < f->n; i++)
         if (f->place[i] == place)
-            return; /* there or not there: how often does not count */
+            return; /* only its presence counts, not how often */
     f->place[f->n] = (uint16_t)place;
     f->value[f->n++] = value;
 }
@@ -54,7 +53,8 @@ static int hash_place(int32_t token)
     return 1 + N_BINS + (int)((x ^ (x >> 15)) >> 3) % N_HASHES;
 }
 
-/* Always on: the constant and the bin. Tokens weigh less the more there are. */
+/* Reads the features. The constant and the bin are always set. Each token's weight falls with their
+ * number. */
 static void read_features(const struct length_query *query, struct features *f)
 {
     f->n = 0;

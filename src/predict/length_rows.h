@@ -1,4 +1,4 @@
-/* The rows of the table of length predictors. For the files of this room alone. */
+/* The rows of the table of length predictors, for the files of this room alone. */
 #pragma once
 
 struct length_predictor;

@@ -15,7 +15,7 @@ static int64_t planned_bytes(const struct memory_model *m)
     return max_i64(0, (int64_t)num_floor((double)m->available_bytes * zeta));
 }
 
-/* Of one request. */
+/* Returns the bytes of one request. */
 static int64_t request_bytes(const struct memory_model *m, int64_t n_input, int64_t n_slice)
 {
     int64_t n_tokens = max_i64(1, n_input + n_slice);

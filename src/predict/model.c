@@ -1,4 +1,4 @@
-/* The table of models by shape, and what follows from a shape. */
+/* The table of models by shape, and figures that follow from a shape. */
 #include "predict/device.h"
 #include <string.h>
 

@@ -9,7 +9,7 @@ static int64_t scaled(int64_t ps, float scale)
     return scale == 1.0f ? ps : (int64_t)num_floor((double)ps * (double)scale + 0.5);
 }
 
-/* Coefficients of a decode batch of b requests, as corrected. */
+/* Coefficients of a decode batch of b requests, with the correction. */
 struct decode {
     int64_t c3, c2, k2;
 };
@@ -21,7 +21,8 @@ static struct decode decode_of(const struct perf *perf, int32_t b)
                             scaled(perf->k2_ps[regime], perf->decode_scale) };
 }
 
-/* What grows with the new tokens. The quadratic term is rounded to the nearest picosecond. */
+/* Returns the part that grows with the new tokens. The quadratic term is rounded to the nearest
+ * picosecond. */
 static int64_t prefill_variable(const struct perf *perf, const struct perf_load *load)
 {
     if (perf->q1_ps == 0)
@@ -48,7 +49,7 @@ int64_t perf_step_ps(const struct perf *perf, const struct perf_load *load)
     return max_i64(scaled(perf->floor_ps, perf->prefill_scale), sum);
 }
 
-/* a * b + c without a wrap: anything beyond the range is INT64_MAX. All are >= 0. */
+/* Returns a * b + c without a wrap: any result beyond the range is INT64_MAX. All are >= 0. */
 static int64_t muladd(int64_t a, int64_t b, int64_t c)
 {
     int64_t product, sum;
@@ -79,11 +80,11 @@ int64_t perf_decode_steps_in(const struct perf *perf, int32_t b, int64_t c, int6
     if (span_ps < 0)
         return 0;
     if (first <= 0)
-        return INT64_MAX / 2; /* a model that costs nothing: as many as one likes */
+        return INT64_MAX / 2; /* a model that costs nothing: no limit */
     double linear = first - half, n = (double)span_ps / first;
     if (half > 0)
         n = 2 * (double)span_ps / (linear + num_sqrt(linear * linear + 4 * half * (double)span_ps));
-    /* The guess is right to a few steps in 2^52; walk the rest in whole numbers. */
+    /* The estimate is accurate to a few steps in 2^52. The rest is a walk in whole numbers. */
     int64_t steps = n < 4e18 ? (int64_t)n : INT64_MAX / 2;
     int64_t stride = 1 + steps / (INT64_C(1) << 50);
     while (steps > 0 && perf_decode_span_ps(perf, b, c, steps) > span_ps)
@@ -107,8 +108,8 @@ static void correct(float *scale, double ratio)
     *scale = (float)(s < scale_min ? scale_min : s > scale_max ? scale_max : s);
 }
 
-/* Both parts of a mixed batch answer for its error. One outlier (a page fault, a busy neighbour)
- * counts as 4 times too slow at most. */
+/* The error of a mixed batch is attributed to both parts. One outlier (a page fault, a busy
+ * neighbour) counts as at most 4 times too slow. */
 void perf_observe(struct perf *perf, const struct perf_load *load, int64_t measured_ps)
 {
     int64_t predicted_ps = perf_step_ps(perf, load);

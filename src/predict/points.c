@@ -13,7 +13,7 @@ static const struct predict_profile_group *group_of(const struct predict_profile
     return &profile->groups[i];
 }
 
-/* Of whole prompts at once (decodes false), or of decodes. */
+/* Opens the grid of whole prompts (decodes false), or of decodes. */
 static enum status open_grid(struct grid *grid, const struct predict_profile_group *group,
                              bool decodes, struct fault *fault)
 {
@@ -55,7 +55,8 @@ void points_free(struct perf_points *points)
     grid_free(&points->decode);
 }
 
-/* Beyond its last point a ratio stays as it is there: what the line says is what is known. */
+/* Returns the ratio at a place. Beyond its last point it stays constant, since only the fitted line
+ * is known there. */
 static double ratio_at(const struct grid *grid, double x, double y)
 {
     double last_x = grid->x[grid->n_x - 1], last_y = grid->y[grid->n_y - 1];

@@ -8,7 +8,7 @@
 
 /* Picoseconds: floor; prefill's constant, per token, per 1,024 pairs; then for small and large
  * batches the step's constant, per request, per token of context; the batch at which they switch;
- * corrections. After ALGORITHMS.md appendix A and LLMServe/DistServe@82831f1604cc. */
+ * corrections. After docs/ALGORITHMS.md, appendix A and LLMServe/DistServe@82831f1604cc. */
 static const struct preset_row rows[] = {
     { "llama-7b",
       "a100",

@@ -1,5 +1,5 @@
-/* What was measured and published: performance models of a model on devices, each with its source,
- * and how much slower they are on a part of the device. */
+/* Published measurements: performance models of a model on devices, each with its source, and the
+ * slowdown on a part of the device. */
 #pragma once
 #include "predict/device.h"
 #include "predict/perf.h"
@@ -10,6 +10,6 @@ struct preset_row {
     struct perf perf;
 };
 const struct preset_row *preset_rows(int *n);
-/* The first row for a model of this shape on tp such devices; NULL when there is none. */
+/* Returns the first row for a model of this shape on tp such devices; NULL when there is none. */
 const struct preset_row *preset_find(const struct predict_model *model,
                                      const struct predict_device *device, int32_t tp);

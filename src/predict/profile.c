@@ -1,4 +1,4 @@
-/* Profiles: written, read, looked up. */
+/* Writes, reads and looks up profiles. */
 #include "predict/profile.h"
 
 #include "base/file.h"
@@ -19,8 +19,8 @@ enum status predict_profile_fit(struct predict_profile_group *g, struct fault *f
     struct perf_errors *helds[2] = { &g->prefill_held, &g->decode_held };
     if (!perf_fit(g->samples, n_fitted, &g->perf))
         return fault_set(fault, STATUS_BAD_INPUT,
-                         "%s: %d points do not tell the model; more time gives more", g->device,
-                         n_fitted);
+                         "%s: %d points do not determine the model; more time gives more",
+                         g->device, n_fitted);
     for (int i = 0; i < 2; i++) {
         perf_errors_of(&g->perf, g->samples, n_fitted, i == 0, fits[i]);
         perf_interval_of(g->samples, n_fitted, i == 0, fits[i]);
@@ -160,12 +160,12 @@ uint64_t predict_profile_hash(const struct predict_profile *profile)
     return hash;
 }
 
-/* ---- Reading. What is missing, of another type or beyond all measures counts as wrong. ---- */
+/* ---- Reading. A key that is missing, of another type or beyond all bounds is wrong. ---- */
 
-#define PROFILE_MOST (INT64_C(1) << 50) /* of a count, bytes or picoseconds */
+#define PROFILE_MOST (INT64_C(1) << 50) /* for a count, bytes or picoseconds */
 
 struct reader {
-    const char *wrong; /* the first key that was */
+    const char *wrong; /* the first wrong key */
 };
 
 static int64_t take_i64(struct reader *r, const json_t *object, const char *key, int64_t least)
@@ -235,7 +235,7 @@ static void take_errors(struct reader *r, const json_t *group, const char *key,
 {
     const json_t *from = json_object_get(group, key);
     double values[COUNT_OF(error_names)];
-    for (size_t i = 0; i < COUNT_OF(values); i++) /* the last is of later date than the format */
+    for (size_t i = 0; i < COUNT_OF(values); i++) /* the last is newer than the format */
         values[i] = i < COUNT_OF(values) - 1 || json_object_get(from, error_names[i]) != NULL
                         ? take_f64(r, from, error_names[i])
                         : 0;
@@ -347,7 +347,7 @@ enum status predict_profile_parse(struct predict_profile *out, const char *name,
         return STATUS_OK;
     predict_profile_free(out);
     return fault_set(fault, STATUS_BAD_INPUT,
-                     "%.80s is no profile that this version reads: \"%s\" is missing or wrong",
+                     "%.80s is not a profile that this version reads: \"%s\" is missing or wrong",
                      name, reader.wrong);
 }
 

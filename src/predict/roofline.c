@@ -1,4 +1,4 @@
-/* The roofline: its prediction from six efficiencies, and their fit on what was profiled. */
+/* The roofline: its prediction from six efficiencies, and their fit to profiled devices. */
 #include "predict/roofline.h"
 
 #include "base/lsq.h"
@@ -7,14 +7,14 @@
 
 enum { ROWS_MAX = 64, EQUATION_COLUMNS = 3 };
 
-/* What the peaks alone would allow, in ms. */
+/* The times at peak speed, in ms. */
 struct ideal {
-    double weights;             /* reading a device's part of the weights */
-    double token;               /* one token's matrices */
-    double pairs;               /* attention of 1,024 pairs, halved: a prompt looks back only */
-    double kv;                  /* reading one token's keys and values */
-    double all_token;           /* an all-reduce of one token's activations, both of all layers */
-    double n_layers, n_reduces; /* a step */
+    double weights;   /* reading a device's part of the weights */
+    double token;     /* one token's matrices */
+    double pairs;     /* attention of 1,024 pairs, halved since a prompt only looks back */
+    double kv;        /* reading one token's keys and values */
+    double all_token; /* an all-reduce of one token's activations, both of all layers */
+    double n_layers, n_reduces; /* in a step */
 };
 
 static struct ideal ideal_of(const struct predict_model *m, const struct predict_device *d,
@@ -33,8 +33,8 @@ static struct ideal ideal_of(const struct predict_model *m, const struct predict
     };
 }
 
-/* One equation of the fit: y = x c over the rows with y > 0; errors count relative to the whole
- * time that y is part of. */
+/* One equation of the fit: y = x c over the rows with y > 0. Errors count relative to the whole
+ * time that contains y. */
 struct equation {
     int n, n_columns;
     double x[ROWS_MAX * EQUATION_COLUMNS], y[ROWS_MAX], weight[ROWS_MAX];
@@ -62,7 +62,7 @@ static double inverse(double x, double otherwise)
     return x > 0 ? 1 / x : otherwise;
 }
 
-/* What a decode step takes beside reading: by layer, all-reduce and request. */
+/* Fits the part of a decode step besides reading: by layer, all-reduce and request. */
 static void fit_rest(const struct preset_row *rows, int n, struct roofline_efficiency *out)
 {
     struct equation rest = { .n_columns = 3 };

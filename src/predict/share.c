@@ -1,10 +1,10 @@
-/* Parts of a device: slowdown tables, and what jobs side by side do to each other. */
+/* Parts of a device: tables of slowdowns, and the mutual slowdown of jobs side by side. */
 #include "base/num.h"
 #include "predict/perf.h"
 
 static const double share_min = 0.3, share_step = 0.1;
 
-#define MUXSERVE "MuxServe's measurements on an A100, ALGORITHMS.md appendix A"
+#define MUXSERVE "MuxServe's measurements on an A100, docs/ALGORITHMS.md, appendix A"
 
 /* Shares of 30, 40, .. 100%; by model and tensor-parallel degree. */
 static const struct {
@@ -51,7 +51,8 @@ const struct perf_share perf_share_cores = {
     { 10.0 / 3, 2.5, 2, 10.0 / 6, 10.0 / 7, 1.25, 10.0 / 9, 1 },
 };
 
-/* Several devices hide shares behind launches and links, so one device and several are apart. */
+/* Returns the nearest row. Several devices hide shares behind launches and links, so one device and
+ * several devices have separate rows. */
 const struct perf_share *perf_share_of(int64_t weights_bytes, int32_t tp)
 {
     const struct perf_share *best = NULL;

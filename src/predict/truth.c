@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 
-/* Of the decodes' step with this number, the first being 0. */
+/* Returns the time of the decodes' step with this number, from 0 on. */
 static int64_t decode_ps(const struct perf_truth *truth, const struct perf_load *first, int64_t i)
 {
     struct perf_load load = *first;
@@ -33,7 +33,7 @@ int64_t truth_steps_in(const struct perf_truth *truth, const struct perf_load *f
     return n;
 }
 
-/* The next of a walk by about the root of 2, ending at most. */
+/* Returns the next number of a walk in steps of about the root of 2, which ends at `most`. */
 static int32_t next_of(int32_t n, int32_t most)
 {
     return n >= most ? most + 1 : min_i32(max_i32(n + 1, (int32_t)((int64_t)n * 181 / 128)), most);

@@ -5,7 +5,8 @@
 #include "base/str.h"
 #include <string.h>
 
-/* Where the ending begins: at the last dot of the last part, unless the name begins with it. */
+/* Returns where the ending begins: at the last dot of the last part, unless the name begins with
+ * it. */
 static size_t stem_of(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;

@@ -1,9 +1,10 @@
 /* Shares of the KV pools: see kv.h. */
 #include "report/kv.h"
 
-enum { PRINTED_MAX = 16 }; /* services; of more only the extremes */
+enum { PRINTED_MAX = 16 }; /* services; with more, only the extremes are printed */
 
-/* Seconds from its first token to its end: it holds its prompt, and its answer as it grows. */
+/* Returns the seconds from its first token to its end, when it holds its prompt, and its answer as
+ * it grows. */
 static double held_s(const struct record *r)
 {
     return r->first_ns > 0 && r->end_ns > r->first_ns ? (double)(r->end_ns - r->first_ns) * 1e-9

@@ -43,7 +43,7 @@ static double commonest(const struct length_calibration *c)
     return (double)most;
 }
 
-/* A figure of the calibration's; all but the first are 0 while nothing was predicted. */
+/* Returns a figure of the calibration; all but the first are 0 while nothing was predicted. */
 enum figure { UNKNOWN, COVERAGE, BIAS, ERROR, ACCURACY, COMMONEST, FIGURES };
 static double figure_of(const struct length_calibration *c, enum figure figure)
 {

@@ -3,8 +3,8 @@
 
 #include "predict/device.h"
 
-/* A prompt's positions that were computed, each against those before it, then a token after
- * another: o tokens come of o - 1 steps behind the prompt's. */
+/* Adds a request. A prompt's computed positions each attend to those before, then each token
+ * follows another: o tokens take o - 1 steps behind the prompt's. */
 static void add_request(const struct scenario_world *world, const struct record *r,
                         struct report_peak *out)
 {

@@ -10,7 +10,7 @@ static double gib(int64_t bytes)
     return (double)bytes * 0x1p-30;
 }
 
-/* ---- The drawing: a node a line, a letter an engine. ---- */
+/* ---- The drawing: a line per node, a letter per engine. ---- */
 
 static char letter_of(int32_t group)
 {
@@ -76,7 +76,7 @@ static void print_engine(const struct report_plan *report, int32_t g, struct str
 
 /* ---- Services. ---- */
 
-/* A figure of latency; of what never ran there is none. */
+/* Prints a figure of latency, or a dash for a service that never ran. */
 static void print_latency(double value, bool has_run, int width, int n_digits, struct str *out)
 {
     if (has_run)
@@ -127,7 +127,8 @@ static void print_score(const struct place_score *score, const struct place_prob
 
 enum { WHY_BYTES = 120 };
 
-/* Is it better than the plan that is reported, on the window planned on, and by what. */
+/* Returns whether it is better than the reported plan on the window that was planned on, and writes
+ * by what. */
 static bool weigh(const struct report_plan *report, const struct plan_option *option,
                   char why[WHY_BYTES])
 {
@@ -240,7 +241,7 @@ static void write_group(struct json_out *json, const struct place_problem *p,
     json_out_key_i64(json, "devices", group->n_devices);
     json_out_key_i64(json, "memory_bytes", place_group_memory(p, group));
     json_out_key_i64(json, "kv_bytes", place_group_kv_bytes(p, group));
-    json_out_key(json, "lanes"); /* none: as the policy divides engines */
+    json_out_key(json, "lanes"); /* none: the policy divides engines */
     json_out_open(json, '[');
     for (int32_t i = 0; i < place_division_of(group->division)->n; i++)
         json_out_i64(json, place_division_of(group->division)->parts[i]);

@@ -11,16 +11,16 @@ struct report_plan_change { /* what another cluster would give */
 };
 struct report_plan {
     const struct scenario_problem *of;
-    const struct plan_option *options; /* (n), the first is the plan, the others by score */
+    const struct plan_option *options; /* (n), the chosen plan first, the others by score */
     int n;
     struct report_plan_change changes[2];
     const char *preset; /* policies that it was judged under */
 };
 void report_plan_text(const struct report_plan *report, struct str *out);
-/* Planners side by side: on the window planned on and on the one after. */
+/* Compares planners: on the window that they planned on and on the one after. */
 void report_plan_compare(const struct report_plan *report, struct str *out);
-/* "; lanes 1:1:1", nothing where the policy divides the engine. */
+/* Writes "; lanes 1:1:1", or nothing if the policy divides the engine. */
 void report_plan_lanes(const struct place_group *group, struct str *out);
 void report_plan_json(const struct report_plan *report, struct str *out);
-/* One self-contained page: the plan drawn, then the text. */
+/* Writes one self-contained page: the plan as a drawing, then the text. */
 void report_plan_page(const struct report_plan *report, const char *text, struct str *out);

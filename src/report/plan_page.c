@@ -1,4 +1,4 @@
-/* The page of a plan: nodes as rows of devices, an engine a box over the devices that it has. */
+/* Draws the page of a plan: nodes are rows of devices, and an engine is a box over its devices. */
 #include "report/plan.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ static const char head[] =
     ".e{stroke:currentColor;stroke-opacity:.5;fill-opacity:.25}@media(prefers-color-scheme:dark)"
     "{body{background:#15181c;color:#dfe3e8}}</style><h1>The plan</h1>\n";
 
-/* Names come from files: nothing of them is markup. */
+/* Escapes names, because they come from files and may contain markup. */
 static void add_escaped(struct str *out, const char *text, size_t n_max)
 {
     size_t n = strlen(text);

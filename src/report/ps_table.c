@@ -1,5 +1,5 @@
-/* Two tables of the same models: one that fits a terminal, one with every count. Values that a
- * server does not tell are 0. */
+/* Prints two tables of the same models: one fits a terminal, one has every count. Values that a
+ * server does not report are 0. */
 #include "report/ps_table.h"
 
 #include <stdio.h>
@@ -28,7 +28,7 @@ static const char *status_of(const json_t *object)
     return text_at(json_object_get(object, "status"), "value");
 }
 
-/* Bytes of a text's beginning, at most n_most of them, none of whose characters is cut. */
+/* Returns the bytes of a text's beginning, at most n_most, without cutting a character. */
 static size_t cut_at(const char *text, size_t n_most)
 {
     size_t n = strnlen(text, n_most);
@@ -37,7 +37,8 @@ static size_t cut_at(const char *text, size_t n_most)
     return n;
 }
 
-/* A text in lines of at most COLUMNS bytes, cut at blanks where there are any, each indented. */
+/* Prints a text in lines of at most COLUMNS bytes, cut at blanks if there are any, each
+ * indented. */
 static void print_wrapped(const char *indent, const char *text)
 {
     while (*text != '\0') {
@@ -51,7 +52,7 @@ static void print_wrapped(const char *indent, const char *text)
     }
 }
 
-/* "cpu:0,cpu:1", at most so many bytes of it. */
+/* Prints "cpu:0,cpu:1", at most n_most bytes of it. */
 static void print_devices(const json_t *devices, size_t n_most)
 {
     char text[512] = "";
@@ -66,7 +67,7 @@ static void print_devices(const json_t *devices, size_t n_most)
 
 /* ---- Narrow. ---- */
 
-/* A line of COLUMNS: the name has what the tail leaves. */
+/* Prints a line of COLUMNS: the name gets the room that the tail leaves. */
 static void print_line(const char *name, const char *tail)
 {
     size_t n_tail = strlen(tail), width = n_tail + 1 < COLUMNS ? COLUMNS - 1 - n_tail : 0;
@@ -101,7 +102,7 @@ static void print_narrow_model(const json_t *model)
 
 /* ---- Wide. ---- */
 
-/* What is counted of a model on an engine, and its column. */
+/* The counts of a model on an engine, each with its column. */
 static const struct {
     const char *key, *title;
 } counts[] = {
@@ -110,7 +111,7 @@ static const struct {
     { "invalid_tokens", "INVALID" },
 };
 
-/* A model's line for each engine that has it; one line when none has. */
+/* Prints a model's line for each engine that has it; one line when none has it. */
 static void print_wide_model(const json_t *model)
 {
     size_t i;

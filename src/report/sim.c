@@ -20,13 +20,13 @@ static double busy_of(const struct scenario_case *c)
     return engines_s > 0 ? (double)c->report.busy_ns * 1e-9 / engines_s : 0;
 }
 
-/* That were there, in the mean over the run. */
+/* Returns the devices that were on, as a mean over the run. */
 static double devices_of(const struct scenario_case *c)
 {
     return c->report.end_ns > 0 ? (double)c->report.device_ns / (double)c->report.end_ns : 0;
 }
 
-struct work { /* of all services: what counters say, and records can't */
+struct work { /* over all services, from counters, since records lack it */
     double batch_size, static_size, static_early; /* requests of a batch; part of static ones */
     int64_t n_swapped, n_forced;
     struct report_peak peak;
@@ -157,7 +157,7 @@ static void print_work(const struct scenario_case *c, struct str *out)
                    100 * work.peak.compute, 100 * work.peak.memory);
 }
 
-/* First words of a predictor that may be wrong. */
+/* Returns whether the service has first predictions that may be wrong. */
 static bool has_lengths(const struct scenario_case *c, int32_t service)
 {
     return c->report.services[service].lengths.n > 0 && strcmp(c->predictor, "oracle") != 0;
@@ -345,7 +345,7 @@ void report_sim_one_json(const struct scenario_case *c, struct str *out)
 enum figure { NL, LATENCY, TTFT_P99, MET, SERVED, N_FIGURES };
 static const struct {
     const char *name, *key;
-    bool is_relative; /* differences are a part of the first label's value */
+    bool is_relative; /* differences are relative to the first label's value */
 } figures[N_FIGURES] = {
     [NL] = { "NL", "normalized_latency", true },
     [LATENCY] = { "LATENCY s", "mean_e2el_s", true },
@@ -386,7 +386,7 @@ static struct interval level(const struct report_sim_grid *grid, int rate, int l
     return metrics_interval_of(values, grid->n_seeds);
 }
 
-/* Of the label to the first one, seed by seed. */
+/* Returns the difference of the label to the first one, seed by seed. */
 static struct interval difference(const struct report_sim_grid *grid, int rate, int label,
                                   enum figure figure)
 {

@@ -1,4 +1,4 @@
-/* What `shoal sim` prints: one run in full, or many side by side. */
+/* Writes the output of `shoal sim`: one run in full, or a comparison of many. */
 #pragma once
 #include "scenario/cases.h"
 

@@ -1,5 +1,5 @@
-/* The best worker of each service on each kind of device, by Equation 6 over the window's means,
- * and how many of them its rate needs at least. */
+/* Finds the best worker of each service on each kind of device, by Equation 6 over the window's
+ * means, and how many its rate needs at least. */
 #include "report/workers.h"
 
 #include "base/json_out.h"
@@ -40,7 +40,8 @@ static struct best best_of(const struct scenario_problem *of, const struct scena
     return best;
 }
 
-/* Workers that decode as many tokens as arrive: a lower bound, since arrivals come in bursts. */
+/* Returns the workers that decode as many tokens as arrive, a lower bound, since arrivals come in
+ * bursts. */
 static int32_t least(const struct place_service *service, const struct best *best)
 {
     double own = best->answers[best->at].tokens_per_s * best->options[best->at].n_devices;

@@ -1,4 +1,4 @@
-/* Others' processor time: the machine's less our own. */
+/* Measures the processor time of others: the machine's less our own. */
 #include "roofline/busy.h"
 
 #include "base/time.h"

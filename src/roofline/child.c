@@ -23,12 +23,12 @@ static void become(const char *const *argv, int out, int errors)
     union {
         const char *const *from;
         char *const *to;
-    } words = { .from = argv }; /* execvp changes nothing, its type is older than const */
+    } words = { .from = argv }; /* execvp changes nothing; its type predates const */
     execvp(argv[0], words.to);
     _exit(errno == ENOENT || errno == ENOTDIR ? 127 : 126);
 }
 
-/* What there is to read; false at its end. */
+/* Reads what is available. Returns false at the end. */
 static bool read_some(int fd, struct str *out)
 {
     char buffer[4096];
@@ -38,7 +38,7 @@ static bool read_some(int fd, struct str *out)
     return n > 0 || (n < 0 && errno == EINTR);
 }
 
-/* Until both are closed; false when the time is over. */
+/* Reads until both are closed. Returns false after the deadline. */
 static bool read_all(const int fds[PIPES], int64_t deadline_ns, struct str *const texts[PIPES])
 {
     struct pollfd waits[PIPES] = { { .fd = fds[OUT], .events = POLLIN },
@@ -68,7 +68,7 @@ static struct view last_line(const struct str *text)
     return view_of(text->at + begin, end - begin < 160 ? end - begin : 160);
 }
 
-/* Its end, after the pipes ended or were given up. */
+/* Judges its exit, after the pipes ended or were abandoned. */
 static enum status judge(pid_t pid, const char *name, bool is_over, int64_t timeout_ns,
                          const struct str *errors, struct fault *fault)
 {

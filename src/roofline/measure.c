@@ -1,4 +1,4 @@
-/* Ours: the machine's limits, and passes of a loaded model. */
+/* Measures our side: the machine's limits, and passes of a loaded model. */
 #include "roofline/roofline.h"
 
 #include "base/half.h"
@@ -18,10 +18,10 @@ enum {
     PROMPT = 512,
     BEHIND = 64,                 /* the prompt of a batched decode */
     PASSES_MAX = 31,             /* of one row in one round */
-    ROUND_NS = 400000000,        /* about so long for one row in one round */
+    ROUND_NS = 400000000,        /* about this long for one row in one round */
     ATTENTION_BYTES = 512 << 20, /* keys and values of one attention, unless one layer has more */
     READ_BYTES = 1 << 30,        /* at most, to find the bandwidth of a pass */
-    SPARE_BYTES = 32 << 20       /* for stacks of threads and what else is small */
+    SPARE_BYTES = 32 << 20       /* for stacks of threads and other small things */
 };
 
 struct roofline_meter {
@@ -46,8 +46,8 @@ void roofline_machine_measure(struct roofline_machine *m)
     }
 }
 
-/* What the machine has now, for a pass of so many bytes: its footprint's own bandwidth, since what
- * is read again and again may lie in a cache. */
+/* Returns the machine's present speeds for a pass of n_bytes. It uses the bandwidth of that
+ * footprint, since data that is read repeatedly may lie in a cache. */
 static struct roofline_speeds speeds_now(const struct roofline_machine *machine, double n_bytes)
 {
     const struct device_spec *device = &machine->device;
@@ -58,7 +58,7 @@ static struct roofline_speeds speeds_now(const struct roofline_machine *machine,
     return speeds;
 }
 
-/* What is timed in a row: a model's pass, or attention alone (no tensors). */
+/* The work that a row times: a model's pass, or attention alone (no tensors). */
 struct work {
     const struct roofline_machine *machine;
     const struct compute_program *program;
@@ -74,8 +74,9 @@ static void set_limit(const struct work *w, struct roofline_row *row)
     roofline_work_limit_of(w->program, w->tensors, &row->point, 2, &speeds, &row->limit);
 }
 
-/* A round of a row. A machine that is shared with others has other limits a second later (two
- * processors may be one core, or not, as the host likes): they are measured before and after. */
+/* Times a round of a row. A machine that is shared with others has other limits a second later (two
+ * processors may share one core, as the host decides). So the limits are measured before and
+ * after. */
 static void time_round(const struct work *w, struct roofline_row *row, int round,
                        double (*seconds)(void *arg), void *arg)
 {
@@ -103,8 +104,8 @@ static void leave_out(struct roofline_model *model, const struct roofline_point 
     va_end(args);
 }
 
-/* Is there memory for a row of n_bytes, and for finding the bandwidth of the n_read bytes of its
- * pass beside them? */
+/* Returns whether there is memory for a row of n_bytes, and beside it for the n_read bytes that
+ * find the bandwidth of its pass. */
 static bool has_room(struct roofline_model *model, const struct roofline_point *point,
                      int64_t n_bytes, int64_t n_read)
 {
@@ -116,7 +117,7 @@ static bool has_room(struct roofline_model *model, const struct roofline_point *
     return n_asked <= n_left;
 }
 
-/* Adds a row, and makes the meter to come large enough for it. */
+/* Adds a row, and makes the later meter large enough for it. */
 static void add_row(const struct roofline_meter *m, struct roofline_model *model,
                     struct run_meter_options *options, struct roofline_point point)
 {
@@ -246,7 +247,7 @@ void roofline_meter_round(struct roofline_meter *m, struct roofline_model *model
 
 /* ---- Attention alone. ---- */
 
-struct alone { /* a program that looks up queries and attends, layer by layer */
+struct alone { /* a program that computes queries and attention, layer by layer */
     struct compute_program program;
     struct compute_op *ops;
     struct compute_packed query;
@@ -261,7 +262,8 @@ struct alone { /* a program that looks up queries and attends, layer by layer */
 
 enum { BLOCK_TOKENS = 32 };
 
-/* Halves around 0: what keys and values are like; from a pool, since there are many. */
+/* Fills keys and values with halves around 0, as real ones are. They come from a pool, since there
+ * are many. */
 static void fill_cache(unsigned char *to, size_t n_bytes)
 {
     enum { POOL = 1 << 16 };

@@ -1,4 +1,4 @@
-/* Programs of llama.cpp's family: their flags, their runs, what they print. */
+/* Runs programs of llama.cpp's family: their flags, their runs, their output. */
 #include "roofline/roofline.h"
 
 #include "base/time.h"
@@ -102,7 +102,7 @@ double roofline_peer_batched_rate(const char *text, int32_t n_sequences)
                 continue;
         }
         if (n == (int)COUNT_OF(cells) && cells[2] == n_sequences && cells[7] - cells[7] == 0)
-            rate = cells[7]; /* a number: a run that took no time is infinitely fast */
+            rate = cells[7]; /* a number, since a run that took no time is infinitely fast */
     }
     return rate;
 }
@@ -132,8 +132,8 @@ static void note(const struct roofline_visit *v, struct roofline_row *row, doubl
     row->peer_others[v->index][v->round] = roofline_busy_others(before, &after);
 }
 
-/* Of the rows that a program was asked for, one or many requests each, it must have said something.
- */
+/* Checks that the program printed something for the rows that it had to run, with one or many
+ * requests each. */
 static enum status judge(const struct roofline_visit *v, const char *program, bool is_batched,
                          const char *expected, struct fault *fault)
 {
@@ -147,7 +147,7 @@ static enum status judge(const struct roofline_visit *v, const char *program, bo
                      expected);
 }
 
-/* Behind so many tokens llama-bench generates what a decode's row stands for. */
+/* Returns the number of tokens behind which llama-bench generates for the row of a decode. */
 static int32_t depth_of(const struct roofline_visit *v, const struct roofline_point *point)
 {
     return point->kind == ROOFLINE_DECODE ? point->n_before - v->options->n_generated / 2 : 0;
@@ -222,7 +222,7 @@ static enum status visit_batched(const struct roofline_visit *v, struct fault *f
     return status;
 }
 
-/* Notes why, and the rows that go without this program at these flags. */
+/* Notes the reason, and the rows that lack this program at these flags. */
 static void set_aside(const struct roofline_visit *v, bool is_batched, const struct fault *fault)
 {
     struct roofline_model *model = v->model;
@@ -252,7 +252,7 @@ void roofline_peer_round(const struct roofline_visit *visit)
         set_aside(visit, true, &fault);
 }
 
-/* ---- Who is better. ---- */
+/* ---- Comparison of peers. ---- */
 
 bool roofline_peer_best(const struct roofline_row *row, int peer, int *variant, double *rate)
 {

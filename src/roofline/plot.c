@@ -1,5 +1,5 @@
 /* The roofline: operations per byte against operations per second, the machine's limits as lines,
- * each row as a point. One page, inline SVG, nothing loaded. */
+ * each row as a point. It is one page with inline SVG that loads nothing. */
 #include "roofline/roofline.h"
 
 #include "base/num.h"

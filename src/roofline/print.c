@@ -1,4 +1,4 @@
-/* What shoal bench kernels found, as a table and as JSON. */
+/* Prints the results of shoal bench kernels, as a table and as JSON. */
 #include "roofline/roofline.h"
 
 #include "base/json_out.h"
@@ -34,7 +34,7 @@ static void print_machine(const struct roofline_machine *m, struct str *out)
                    m->peak[i][1] * 1e-9, cpu_limits_instructions((enum cpu_limit)i));
 }
 
-/* The share of others that makes a row doubtful. */
+/* Returns the share of others that makes a row doubtful. */
 static double others_of(const struct roofline_row *row)
 {
     return roofline_work_median(row->others, row->n_rounds);

@@ -1,4 +1,4 @@
-/* Operations and bytes of a pass, and the time that they take at the machine's peaks. */
+/* Computes operations and bytes of a pass, and the time that they take at the machine's peaks. */
 #include "roofline/work.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ static void add_part(struct roofline_limit *limit, double ops, double bytes, dou
     limit->composite_s += arithmetic_s > read_s ? arithmetic_s : read_s;
 }
 
-/* Pairs of a query row and a position that it sees, of one sequence. */
+/* Returns the pairs of a query row and a position that it sees, for one sequence. */
 static double pairs_of(const struct roofline_point *point, int32_t window)
 {
     double n = 0;

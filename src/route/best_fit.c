@@ -8,7 +8,7 @@
  * past predictions (section 3.5): a request that outran its prediction counts until it ends, one
  * that ended early until it was predicted to end (D-18).
  *
- * Source: ALGORITHMS.md sections 3.3 to 3.5 and 3.8, D-15 to D-18. */
+ * Source: docs/ALGORITHMS.md sections 3.3 to 3.5 and 3.8, D-15 to D-18. */
 #include "base/time.h"
 #include "route/policies.h"
 #include "route/rebalance.h"

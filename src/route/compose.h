@@ -6,7 +6,7 @@
  *
  * serve(N, L, S) = max(floor, c1 + N (k1 L + q1 L^2)) + (S - 1) c3 + N ((S - 1) c2 + k2 sum of
  * contexts): the prefill yields token 1, S - 1 decodes the others; linear in N apart from floor and
- * regime. Sources: ALGORITHMS.md sections 4.1, 4.2 (SCLS), 5.2 (UELLM), 6.8 (S^3). */
+ * regime. Sources: docs/ALGORITHMS.md sections 4.1, 4.2 (SCLS), 5.2 (UELLM), 6.8 (S^3). */
 #pragma once
 #include "predict/memory.h"
 #include "route/policy.h"

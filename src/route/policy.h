@@ -23,7 +23,7 @@ struct route_limits {
     int32_t n_engines_max, n_requests_max, n_services_max;
 };
 
-/* SLO-ODBS's test whether a batch may grow (ALGORITHMS.md section 5.2). */
+/* SLO-ODBS's test whether a batch may grow (docs/ALGORITHMS.md section 5.2). */
 enum route_cost { ROUTE_COST_TEXT, ROUTE_COST_CODE, ROUTE_COST_WASTE };
 /* Which constraints best-fit asks: all; of a pool that only prefills (c); that only decodes (b) and
  * (e) (section 3.9). */

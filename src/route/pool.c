@@ -10,7 +10,7 @@
  * first. Their leases are the predicted length and a margin: who is cut comes back, nobody is
  * truncated.
  *
- * so is a row of spread.c (a lease and turns). Sources: ALGORITHMS.md sections 4.2
+ * so is a row of spread.c (a lease and turns). Sources: docs/ALGORITHMS.md sections 4.2
  * to 4.5, 5.2, 5.5, 6.8, D-20. */
 #include "base/time.h"
 #include "route/compose.h"

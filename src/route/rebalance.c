@@ -1,8 +1,8 @@
 /* Moves of unsent requests.
  *
- * A move of j from x to y takes delta_j from epsilon_x and gives it to epsilon_y (ALGORITHMS.md
- * section 3.5); it gains only where epsilon_x > 0 > epsilon_y. Greedy: the engine with the greatest
- * error gives to the one with the least. */
+ * A move of j from x to y takes delta_j from epsilon_x and gives it to epsilon_y
+ * (docs/ALGORITHMS.md section 3.5); it gains only where epsilon_x > 0 > epsilon_y. Greedy: the
+ * engine with the greatest error gives to the one with the least. */
 #include "route/rebalance.h"
 
 static int64_t magnitude(int64_t x)

@@ -4,7 +4,7 @@
  * has no engine stands in nobody's way. Engines stand in a tournament by load (route/pick.h), so a
  * decision costs O(log engines). least and jsq are one row: SeaLLM's dispatcher and join the
  * shortest queue both count a request from when it is sent until it ends, waiting and running alike
- * (ALGORITHMS.md 1.5, 6.12). Sources of the others: 6.13 to 6.15, 9.2. */
+ * (docs/ALGORITHMS.md 1.5, 6.12). Sources of the others: 6.13 to 6.15, 7.2. */
 #include "base/rng.h"
 #include "base/time.h"
 #include "route/pick.h"

@@ -9,7 +9,7 @@
  *     T_dec (n - 1) - (now - first token).
  * (e) at each predicted end of somebody the memory holds all who are still there.
  * Several services on one engine: their steps run in turn, so their times add up, and the strictest
- * T_dec counts. Source: ALGORITHMS.md section 3.3, D-15, D-16. */
+ * T_dec counts. Source: docs/ALGORITHMS.md section 3.3, D-15, D-16. */
 #pragma once
 #include "route/policy.h"
 

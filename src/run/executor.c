@@ -1,4 +1,4 @@
-/* The real executor: lanes, and the memory that they share. */
+/* The real executor: its lanes, and the memory that they share. */
 #include "run/executor.h"
 
 #include "base/mem.h"
@@ -12,7 +12,7 @@ struct run_executor {
     struct run_lane_shared shared;
     struct compute_device *device;
     struct wake done_wake;
-    struct pace engine_pace; /* of the engine's thread */
+    struct pace engine_pace; /* for the engine's thread */
     char name[16];
     int n_lanes;
     struct run_lane *lanes; /* (n_lanes) */
@@ -32,7 +32,7 @@ static void drop(void *self, int64_t from, int64_t to)
     x->device->memory_drop(x->device->self, x->shared.pool, from, to);
 }
 
-/* Startup: without this memory there is no engine. */
+/* Called at startup: without this memory there is no engine. */
 static struct compute_memory *open_memory(struct run_executor *x, int64_t n_bytes, bool is_host)
 {
     const struct compute_memory_options options = { .n_bytes = n_bytes,
@@ -80,7 +80,7 @@ static void begin(void *self, const struct batch *batches, int n_batches, int n_
 
 static void cut(void *self, uint16_t lane)
 {
-    (void)self; /* one round at a time: there is nothing to cut short */
+    (void)self; /* one round at a time, so there is nothing to cut short */
     (void)lane;
 }
 
@@ -91,7 +91,7 @@ static bool poll(void *self, struct engine_exec_done *done)
     for (int i = 0; i < x->n_lanes; i++) {
         if (!run_lane_poll(&x->lanes[i], done))
             continue;
-        (void)pace_due(&x->engine_pace, done->end_ns, "the engine heard of a batch's end later by");
+        (void)pace_due(&x->engine_pace, done->end_ns, "the engine noticed a batch's end later by");
         return true;
     }
     return false;

@@ -1,28 +1,31 @@
 /* The real executor: computes an engine's batches on a device.
  *
- * It runs on the engine's thread: begin lays the batches of one lane out and hands them to the
- * device, poll reads what ended and begins what is next. It always does one round, however many
- * were offered: clients see every token as it is drawn. Services are put in and taken out between
- * batches by the thread that drives the engine. The memory of the KV pool and of its host tier is
- * the executor's: attach opens it on the device and lends it to the pool. */
+ * It runs on the engine's thread. begin lays the batches of one lane out and passes them to the
+ * device. poll reads the ended ones and begins the next. It always does one round, even when
+ * several were offered, so that clients see every token as soon as it is drawn.
+ *
+ * The thread that drives the engine adds and removes services between batches. The memory of the KV
+ * pool and of its host tier belongs to the executor: attach opens it on the device and lends it to
+ * the pool. */
 #pragma once
 #include "run/lane.h"
 
 struct run_executor;
 
-/* A lane for each that the device has. */
+/* Opens an executor with a lane for each lane of the device. */
 struct run_executor *run_executor_open(const struct run_lane_options *options);
-/* Waits for what is in flight. */
+/* Waits for all work in flight, then closes. */
 void run_executor_close(struct run_executor *executor);
 struct engine_exec run_executor_exec(struct run_executor *executor);
-/* The model must outlive its stay. Neither may be called while a batch of that service is in
- * flight. What the lanes compute it in comes and goes with it. */
+/* Add and remove a service's model, which must outlive its stay. Neither may be called while a
+ * batch of that service is in flight. The lanes' workspaces for it come and go with it. */
 enum status run_executor_put_model(struct run_executor *executor, int service,
                                    const struct run_model *model, struct fault *fault) MUST_USE;
-/* From now on a batch of the service takes no less than perf says: its lane keeps its cores after
- * it has computed. Steady times on a machine whose speed is not its own. Before the service's first
- * batch. */
+/* From now on a batch of the service takes at least as long as perf predicts: its lane keeps its
+ * cores after it has computed. This gives steady times on a machine of unsteady speed. Call it
+ * before the service's first batch. */
 void run_executor_hold_steady(struct run_executor *executor, int service, const struct perf *perf);
 void run_executor_remove_model(struct run_executor *executor, int service);
-/* Rows of pads and of members that ended, computed ever. Only while nothing is in flight. */
+/* Returns the rows of pads and of ended members that were ever computed. Call it only while nothing
+ * is in flight. */
 int64_t run_executor_pad_rows(const struct run_executor *executor);

@@ -4,15 +4,16 @@
 #include "base/num.h"
 #include "compute/quant.h"
 
-/* ---- The list of tensors: one order, walked by a visitor, so that counting and indexing can't
- * differ. ---- */
+/* ---- The list of tensors. A visitor walks it in one order, so that counting and indexing agree.
+ * ---- */
 
 struct tensor_list {
     const struct tensor **out;
     int n, n_max;
 };
 
-/* The tensor's index in the list, -1 when it is absent. A tied output finds the embedding again. */
+/* Returns the tensor's index in the list, -1 when it is absent. A tied output has the embedding's
+ * index. */
 static int list_add(struct tensor_list *list, const struct tensor *tensor)
 {
     if (!tensor->data)
@@ -127,7 +128,7 @@ static struct compute_op *emit_matmul(struct op_list *list, int dst, int src, in
     return op;
 }
 
-/* Per-head norm and rotation of queries or keys, in place. */
+/* Emits per-head norm and rotation of queries or keys, in place. */
 static void emit_heads(struct op_list *list, const struct model_spec *spec, int reg, int n_heads,
                        int norm)
 {
@@ -145,7 +146,7 @@ static void emit_heads(struct op_list *list, const struct model_spec *spec, int 
     op->rope = spec->is_full_layer[list->layer];
 }
 
-/* X += a matrix times src; with post norms its norm is added instead. */
+/* Emits x += a matrix times src; with post norms the norm of that is added instead. */
 static void emit_residual(struct op_list *list, const struct model_spec *spec, int src, int weight,
                           int bias, int post_norm)
 {
@@ -233,8 +234,8 @@ void run_forward_widths(const struct model_spec *spec, int32_t widths[FORWARD_RE
 
 /* ---- The rotation. ---- */
 
-/* Llama-3's scaling: long wavelengths are stretched by factor, short ones kept, those between
- * blended. */
+/* Llama-3's scaling: long wavelengths are stretched by factor, short ones are kept, and those
+ * between are blended. */
 static double scale_llama3(const struct rope_scaling *scaling, double frequency)
 {
     const double two_pi = 6.283185307179586;
@@ -250,7 +251,8 @@ static double scale_llama3(const struct rope_scaling *scaling, double frequency)
     return (1.0 - smooth) * frequency / (double)scaling->factor + smooth * frequency;
 }
 
-/* YaRN's limit: the index of the frequency that turns n_turns times within the original context. */
+/* YaRN's limit: returns the index of the frequency that turns n_turns times within the original
+ * context. */
 static double yarn_limit(const struct rope_scaling *scaling, double base, int32_t n_dims,
                          double n_turns)
 {
@@ -259,7 +261,8 @@ static double yarn_limit(const struct rope_scaling *scaling, double base, int32_
     return (double)n_dims * num_log(n) / (2.0 * num_log(base));
 }
 
-/* Frequency i of n_dims / 2: fast ones are kept, slow ones divided, those between blended. */
+/* Scales frequency i of n_dims / 2: fast ones are kept, slow ones are divided, and those between
+ * are blended. */
 static double scale_yarn(const struct rope_scaling *scaling, double base, int32_t n_dims, int32_t i,
                          double frequency)
 {

@@ -17,7 +17,7 @@ static struct compute_work *work_of(struct run_lane_slot *slot)
     return slot->is_copy ? &slot->copy.work : &slot->pass.work;
 }
 
-/* Keeps the lane as long as the model is said to take for these rows of the batch. */
+/* Returns how long the lane is kept: the model's time for these rows of the batch. */
 static int64_t ns_least(const struct run_lane *lane, const struct batch *batch, int32_t n_rows)
 {
     const struct perf *steady = &lane->shared->steady[batch->service];
@@ -30,7 +30,7 @@ static int64_t ns_least(const struct run_lane *lane, const struct batch *batch, 
                      (double)max_i64(run_rows_count(batch), 1));
 }
 
-/* Begins the next piece of the batch that is being laid out. */
+/* Begins the next piece of the current batch. */
 static void begin_next(struct run_lane *lane)
 {
     struct run_lane_slot *slot = &lane->slots[lane->n_begun % RUN_LANE_DEPTH];
@@ -54,7 +54,7 @@ static void begin_next(struct run_lane *lane)
     device->begin(device->self, device->lanes[lane->index], work);
 }
 
-/* A batch that can't be computed is over without any work. */
+/* Ends a batch that can't be computed, without any work. */
 static void skip_batch(struct run_lane *lane)
 {
     struct run_lane_result *result = &lane->results[lane->job.batch++];
@@ -80,7 +80,7 @@ static void pump(struct run_lane *lane)
     }
 }
 
-/* Reads what a pass drew. */
+/* Reads the draws of a pass. */
 static void read_pass(struct run_lane *lane, struct run_lane_slot *slot)
 {
     const struct compute_pass *pass = &slot->pass;
@@ -97,7 +97,7 @@ static void read_pass(struct run_lane *lane, struct run_lane_slot *slot)
     }
 }
 
-/* Takes the oldest piece of work off, once it has ended. */
+/* Removes the oldest piece of work, once it has ended. */
 static bool end_next(struct run_lane *lane)
 {
     struct run_lane_slot *slot = &lane->slots[lane->n_ended % RUN_LANE_DEPTH];
@@ -146,7 +146,7 @@ bool run_lane_poll(struct run_lane *lane, struct engine_exec_done *done)
 
 bool run_lane_end(struct run_lane *lane)
 {
-    lane->job.n_batches = lane->job.batch; /* the rest is given up */
+    lane->job.n_batches = lane->job.batch; /* the other batches are given up */
     while (is_in_flight(lane) && end_next(lane))
         ;
     return !is_in_flight(lane);
@@ -178,11 +178,11 @@ void run_lane_begin(struct run_lane *lane, const struct batch *batches, int n_ba
         result->is_begun = false;
     }
     pump(lane);
-    if (!is_in_flight(lane)) /* nothing will tell of it */
+    if (!is_in_flight(lane)) /* then no notification would come */
         lane->shared->notify(lane->shared->notify_arg);
 }
 
-/* ---- What a lane has. ---- */
+/* ---- The parts of a lane. ---- */
 
 enum status run_lane_put_model(struct run_lane *lane, int service, const struct run_model *model,
                                struct fault *fault)

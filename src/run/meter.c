@@ -41,7 +41,8 @@ static struct compute_sizes sizes_of(const struct run_meter_options *options)
                                    options->n_sequences_max };
 }
 
-/* Its cache, a block of zeros to fill it with, and what passes are computed in. */
+/* Returns the bytes of its cache, a block of zeros to fill that with, and the workspace of
+ * passes. */
 int64_t run_meter_bytes(const struct run_model *model, const struct run_meter_options *options)
 {
     struct compute_device *device = model->device;
@@ -150,8 +151,8 @@ static struct perf_load load_of(const struct run_meter_pass *pass)
                                .n_new_context = n * n_new * pass->n_before };
 }
 
-/* Memory that nobody wrote is one page of zeros, wherever it is read: a decode would find all keys
- * and values in the first-level cache. */
+/* Writes the cache. Memory that was never written is one page of zeros for every reader, so a
+ * decode would find all keys and values in the first-level cache. */
 static void fill_cache(struct run_meter *m, int32_t n_blocks)
 {
     struct compute_device *device = m->model->device;

@@ -1,4 +1,4 @@
-/* Times a loaded model's forward pass over a cache of its own: what profiles are made of. */
+/* Times a loaded model's forward pass over a cache of its own, to make profiles. */
 #pragma once
 #include "predict/perf.h"
 #include "run/model.h"
@@ -10,7 +10,7 @@ struct run_meter_options {
     int lane;                /* of the model's device: 0 is all of it */
 };
 struct run_meter;
-/* What it takes: its cache, logits and scratch. */
+/* Returns the bytes that it takes: its cache, logits and scratch. */
 int64_t run_meter_bytes(const struct run_model *model, const struct run_meter_options *options);
 struct run_meter *run_meter_open(const struct run_model *model,
                                  const struct run_meter_options *options);
@@ -18,9 +18,9 @@ void run_meter_close(struct run_meter *meter);
 struct run_meter_pass { /* each of n_sequences computes n_new tokens behind n_before */
     int32_t n_sequences, n_new, n_before;
 };
-/* False when the pass does not fit the meter or the model's positions. */
+/* Returns false when the pass does not fit the meter or the model's positions. */
 bool run_meter_fits(const struct run_meter *meter, const struct run_meter_pass *pass);
-/* Runs it n_runs times, at least once and no more once the deadline (TIME_NEVER: none) is over;
- * the best, in picoseconds: the first may find cold caches. */
+/* Runs it n_runs times: at least once, and no more after the deadline (TIME_NEVER: none). Returns
+ * the best in picoseconds, since the first may find cold caches. */
 struct perf_sample run_meter_step(struct run_meter *meter, const struct run_meter_pass *pass,
                                   int n_runs, int64_t deadline_ns);

@@ -52,7 +52,7 @@ static int64_t tensor_bytes(const struct tensor *tensor)
     return tensor->row_bytes * (tensor->is_transposed ? tensor->n_columns : tensor->n_rows);
 }
 
-/* Packs tensors in order; the mapped pages of each are given back as soon as its packed copy
+/* Packs tensors in order. The mapped pages of each are released as soon as its packed copy
  * exists. */
 static enum status pack_all(struct run_model *model, const struct tensor **tensors, int n,
                             const struct run_model_options *options, struct fault *fault)
@@ -76,7 +76,8 @@ static enum status pack_all(struct run_model *model, const struct tensor **tenso
     return status;
 }
 
-/* The file's tensors in the order of the program's weights; give the list back with mem_give. */
+/* Lists the file's tensors in the order of the program's weights. The caller frees the list by
+ * mem_give. */
 static const struct tensor **list_tensors(const struct weights *weights, int *n)
 {
     const struct model_spec *spec = weights_spec(weights);

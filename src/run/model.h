@@ -1,25 +1,25 @@
 /* A loaded model: its weights packed by a device and its forward pass as a program.
  *
- * Loading is the slow part: it runs on a loader's thread, tells how far it is and can be cancelled
+ * Loading is the slow part. It runs on a loader's thread, reports its progress and can be cancelled
  * between tensors. */
 #pragma once
 #include "compute/packed.h"
 #include "weights/weights.h"
 #include <stdatomic.h>
 
-struct run_progress { /* shared between a loader and whoever watches */
+struct run_progress { /* shared between a loader and its observer */
     _Atomic int percent;
     _Atomic bool cancel;
 };
 
 struct run_model {
     struct weights *weights;       /* owned: the mapped file */
-    struct compute_device *device; /* that packed it */
-    enum dtype kv_dtype;           /* of its keys and values, wherever they are cached */
+    struct compute_device *device; /* the device that packed it */
+    enum dtype kv_dtype;           /* of its keys and values, in every cache */
     struct compute_program program;
     int64_t weights_bytes; /* packed */
-    /* Equal for models whose tokens are equal: of the file, the device's kernels, the types and the
-     * ranks that sums are split over. */
+    /* Equal for models with equal tokens. It covers the file, the device's kernels, the types, and
+     * the ranks that share sums. */
     uint64_t arithmetic;
     /* private below */
     struct compute_packed packed;
@@ -30,25 +30,25 @@ struct run_model {
 };
 struct run_model_options {
     struct compute_device *device;
-    enum dtype kv_dtype;           /* one that model_spec_check_kv let pass */
+    enum dtype kv_dtype;           /* accepted by model_spec_check_kv */
     struct compute_memory *memory; /* that the packed weights lie in, of run_model_packed_bytes;
                                       lent as long as the model is open. NULL: its own */
-    bool is_packed;                /* this file was packed into it before, for such a device */
+    bool is_packed;                /* this file was packed into it before, by such a device */
     struct run_progress *progress; /* may be NULL */
 };
 
 /* Packs every tensor of the file for the device. Takes over weights, also when it fails (then it
- * closes them). STATUS_CANCELLED when progress->cancel was set. */
+ * closes them). Returns STATUS_CANCELLED when progress->cancel was set. */
 enum status run_model_open(struct run_model *model, struct weights *weights,
                            const struct run_model_options *options, struct fault *fault) MUST_USE;
 void run_model_close(struct run_model *model);
-/* Bytes of activations for passes of up to these sizes, logits and what tokens are drawn with
- * included, summed over the device's lanes: they compute side by side. */
+/* Returns the bytes of activations for passes of up to these sizes, including logits and the memory
+ * for draws. It is the sum over the device's lanes, since they compute side by side. */
 int64_t run_model_activation_bytes(const struct run_model *model, int32_t n_rows_max,
                                    int32_t n_logit_rows_max);
 
-/* What a load will book, known from the header alone: packed weights, and the peak of activations.
- */
+/* Return what a load will book, from the header alone: packed weights, and the peak of
+ * activations. */
 int64_t run_model_packed_bytes(const struct weights *weights, struct compute_device *device);
 int64_t run_model_peak_bytes(struct weights *weights, struct compute_device *device,
                              int32_t n_rows_max, int32_t n_logit_rows_max);

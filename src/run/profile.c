@@ -1,5 +1,5 @@
-/* Times a loaded model on small batches over a cache of its own, shortest first, until the budget
- * is spent. */
+/* Times a loaded model on small batches over a cache of its own, shortest first, until the time
+ * budget is spent. */
 #include "run/profile.h"
 
 #include "base/time.h"
@@ -7,7 +7,7 @@
 
 enum { PROFILE_CONTEXT = 256, PROFILE_LEAST = 32, PROFILE_SAMPLES = 64 };
 
-/* Where the fit is not determined: a line through the first prompt and the first decode. */
+/* When the fit is not determined: a line through the first prompt and the first decode. */
 static void guess(const struct perf_sample *samples, int n_samples, struct perf *out)
 {
     int64_t decode_ps = samples[0].ps;
@@ -21,7 +21,7 @@ static void guess(const struct perf_sample *samples, int n_samples, struct perf 
                           .decode_scale = 1.0F };
 }
 
-/* What the passes need, or as much of it as there is room for. */
+/* Returns the options that the passes need, reduced to the room that there is. */
 static struct run_meter_options fit_meter(const struct run_model *model,
                                           const struct run_profile_options *options)
 {

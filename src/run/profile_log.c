@@ -1,4 +1,5 @@
-/* Samples from an engine's log: every batch falls into a class, a class is a sample. */
+/* Makes samples from an engine's log: every batch falls into a class, and each class is a
+ * sample. */
 #include "run/profile_log.h"
 
 #include "base/file.h"
@@ -20,7 +21,7 @@ struct gathered {
     bool is_known; /* the log has the service */
 };
 
-/* By steps of a fourth root of 2: where a value lies among them. */
+/* Returns the place of a value among steps of a fourth root of 2. */
 static uint64_t step_of(int64_t value)
 {
     uint64_t step = 0;
@@ -32,7 +33,7 @@ static uint64_t step_of(int64_t value)
     return step;
 }
 
-/* Decodes by their number and mean context; prompts by tokens and pairs. */
+/* Decodes are classed by their number and mean context, prompts by tokens and pairs. */
 static uint64_t class_of(const struct perf_load *l)
 {
     if (l->n_new == 0)
@@ -76,7 +77,8 @@ static int order_of_size(const void *a, const void *b)
     return (x->ps > y->ps) - (x->ps < y->ps);
 }
 
-/* The classes' middle batches, at most as many as a profile holds: those with the most batches. */
+/* The classes' middle batches, at most as many as a profile holds, from the classes with the most
+ * batches. */
 struct class
 {
     const struct perf_sample *middle;

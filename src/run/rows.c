@@ -1,5 +1,5 @@
-/* A batch is a list of runs of rows: of item i run 2 i is what it computes and run 2 i + 1 its
- * pads; behind them each empty seat is a run of pads. A pass takes rows of these runs until it is
+/* A batch is a list of runs of rows. Run 2 i is the rows that item i computes, and run 2 i + 1 its
+ * pads. Behind them each empty seat is a run of pads. A pass takes rows of these runs until it is
  * full. A copy takes the parts of items: run i is all of item i. */
 #include "run/rows.h"
 
@@ -13,10 +13,10 @@ struct filling {
     const struct batch *batch;
     const struct run_model *model;
     struct run_lane_result *result;
-    int32_t block_tokens, width;             /* of a padded batch its longest item */
+    int32_t block_tokens, width;             /* width: of a padded batch its longest item */
     uint32_t first_pad, n_pads, n_pads_used; /* blocks for pads; the first is only read */
     uint32_t n_heads;                        /* rows of a table: of all heads of all layers, or 1 */
-    size_t n_table;                          /* used of pad_table */
+    size_t n_table;                          /* the used part of pad_table */
 };
 
 static int32_t width_of(const struct batch *batch)
@@ -50,7 +50,7 @@ int64_t run_rows_count(const struct batch *batch)
     return n;
 }
 
-/* Rows that still fit into this pass; 0: it is full. */
+/* Returns how many more rows fit into this pass; 0: it is full. */
 static int32_t rows_left(const struct filling *f)
 {
     const struct compute_pass *pass = &f->slot->pass;
@@ -65,8 +65,8 @@ struct table { /* see struct compute_sequence */
     uint32_t stride;
 };
 
-/* Adds rows; those without ids are padding: a padded batch may grow beyond the model's last
- * position, and there they stay on it, since what a model learned of positions ends with it. */
+/* Adds rows. Rows without ids are padding. A padded batch may grow beyond the model's last
+ * position; its pads then stay on that position, since the model has not learned later ones. */
 static void add_rows(struct filling *f, int32_t n_before, int32_t n_rows, struct table table,
                      const int32_t *ids)
 {
@@ -84,7 +84,7 @@ static void add_rows(struct filling *f, int32_t n_before, int32_t n_rows, struct
     pass->n_rows += n_rows;
 }
 
-/* What is asked of the row that was added last, of an item that catches up with it. */
+/* Adds the ask of the last added row, for an item that catches up with it. */
 static void ask_token(struct filling *f, int32_t i, const struct request *request)
 {
     struct run_lane_slot *slot = f->slot;
@@ -105,7 +105,7 @@ static void ask_token(struct filling *f, int32_t i, const struct request *reques
     f->result->n_asked++;
 }
 
-/* Rows [at, at + n) of what item i computes. */
+/* Adds rows [at, at + n) of the computed ones of item i. */
 static void add_item(struct filling *f, int32_t i, int32_t at, int32_t n)
 {
     const struct engine_exec_view *view = &f->lane->shared->view;
@@ -127,8 +127,9 @@ static void add_item(struct filling *f, int32_t i, int32_t at, int32_t n)
 
 /* ---- Padded batches. ---- */
 
-/* A table for rows [n_before, n_end) of padding: what they write is theirs alone, what
- * they read before is the block that is only read. NULL: too few blocks are left in this pass. */
+/* Returns a table for rows [n_before, n_end) of padding. The rows write to blocks of their own, and
+ * what they read before is the read-only block. Returns NULL when too few blocks are left in this
+ * pass. */
 static struct table pad_table(struct filling *f, int32_t n_before, int32_t n_end)
 {
     uint32_t n_read = (uint32_t)(n_before / f->block_tokens);
@@ -147,12 +148,12 @@ static struct table pad_table(struct filling *f, int32_t n_before, int32_t n_end
     return (struct table){ blocks, n };
 }
 
-/* At most n pads from position n_before on; returns how many. */
+/* Adds at most n pads from position n_before on. Returns how many. */
 static int32_t add_pads(struct filling *f, int32_t n_before, int32_t n)
 {
     n = min_i32(n, f->block_tokens);
     struct table table = pad_table(f, n_before, n_before + n);
-    if (table.blocks == NULL) { /* the rows before took them all */
+    if (table.blocks == NULL) { /* the rows before took all of them */
         CHECK(f->slot->pass.n_sequences > 0);
         return 0;
     }
@@ -161,7 +162,7 @@ static int32_t add_pads(struct filling *f, int32_t n_before, int32_t n)
     return n;
 }
 
-/* The table of pads must hold the longest row at least. */
+/* Makes the table of pads, which must hold at least the longest row. */
 static void make_pads(struct filling *f)
 {
     struct run_lane *lane = f->lane;
@@ -180,7 +181,7 @@ static void make_pads(struct filling *f)
     f->n_pads = (uint32_t)n_pads;
     f->n_pads_used = 1;
     f->first_pad += f->n_pads * (uint32_t)lane->index * f->n_heads;
-    CHECK(f->n_pads >= 3); /* the one that is only read, and a row's two */
+    CHECK(f->n_pads >= 3); /* the read-only one, and a row's two */
 }
 
 /* ---- A pass, a copy. ---- */
@@ -218,7 +219,7 @@ static void begin_pass(struct filling *f)
     };
 }
 
-/* Some rows of a run; 0: the pass is full. */
+/* Adds some rows of a run. Returns 0 when the pass is full. */
 static int32_t add_some(struct filling *f, int32_t run, int32_t at)
 {
     const struct batch *batch = f->batch;

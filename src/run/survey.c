@@ -32,7 +32,7 @@ static void add(struct survey *s, struct run_meter_pass pass)
         s->passes[s->n++] = pass;
 }
 
-/* The passes, cheap ones first. */
+/* Lists the passes, fast ones first. */
 static void list_passes(struct survey *s, const struct run_survey_options *o)
 {
     for (int32_t step = 1; step <= max_i32(o->n_batch_max, o->n_prompt_max); step *= 2) {
@@ -60,7 +60,7 @@ static int64_t measure(struct survey *s, int i, int round)
     return sample.ps;
 }
 
-/* The first round: as many passes as half of the budget is enough for. */
+/* Runs the first round: as many passes as half of the budget allows. */
 static void measure_first(struct survey *s, int64_t half_ns)
 {
     int n = 0;
@@ -80,7 +80,7 @@ static void measure_round(struct survey *s, struct rng *rng, int64_t deadline_ns
     }
     for (int i = 0; i < s->n; i++) {
         if (s->n_rounds >= ROUNDS_LEAST && time_now_ns() >= deadline_ns)
-            return; /* a part of a round is none */
+            return; /* part of a round does not count */
         (void)measure(s, order[i], s->n_rounds);
     }
     s->n_rounds++;
@@ -135,7 +135,7 @@ void run_survey(const struct run_model *model, const struct run_survey_options *
 
 enum { KINDS = 2 }; /* prompts, decodes: as in struct predict_profile_beside */
 
-struct neighbour { /* computes one kind of pass on lane 2 as long as it is wanted */
+struct neighbour { /* computes one kind of pass on lane 2 while it is wanted */
     struct run_meter *meter;
     struct run_meter_pass passes[KINDS];
     _Atomic int wanted; /* a kind; KINDS: none; -1: the end */
@@ -154,7 +154,7 @@ static void neighbour_thread(void *arg)
     }
 }
 
-/* Until the neighbour does what is wanted now: the pass before is over. */
+/* Waits until the neighbour runs the wanted kind, when its pass before is over. */
 static void want(struct neighbour *n, int kind)
 {
     atomic_store(&n->wanted, kind);
@@ -169,7 +169,7 @@ static void measure_beside(struct run_meter *meter, struct neighbour *n,
     int64_t factors[KINDS][KINDS][ROUNDS_MAX], deadline_ns = time_now_ns() + o->budget_ns;
     int n_rounds = 0;
     while (n_rounds < ROUNDS_MAX && (n_rounds < ROUNDS_LEAST || time_now_ns() < deadline_ns)) {
-        int64_t ps[KINDS + 1][KINDS]; /* beside a kind or none, of a kind */
+        int64_t ps[KINDS + 1][KINDS]; /* of a kind, beside a kind or beside none */
         for (int beside = 0; beside <= KINDS; beside++) {
             want(n, beside);
             for (int kind = 0; kind < KINDS; kind++)

@@ -1,8 +1,8 @@
-/* A unit: the state machine that brings models in and out of one engine.
+/* A unit: the state machine that loads models into one engine and unloads them.
  *
- * Two threads: the owner's (every function here) and the loader's (loader_thread). They share `job`
- * under its phase: the owner sets WANT_*, the loader answers HAVE_* or FAILED; whoever may touch
- * the rest of the job follows from the phase. */
+ * There are two threads: the owner's (every function here) and the loader's (loader_thread). They
+ * share `job` under its phase: the owner sets WANT_*, and the loader answers HAVE_* or FAILED. The
+ * phase determines which of the two may access the rest of the job. */
 #include "run/unit.h"
 
 #include "base/log.h"
@@ -16,10 +16,10 @@
 #include <string.h>
 
 enum load_state {
-    UNIT_NONE, /* the number is no service's */
+    UNIT_NONE, /* the number has no service */
     UNIT_ADDING,
     UNIT_REFUSED,
-    UNIT_READY, /* its engine has it, and it is not visible yet */
+    UNIT_READY, /* its engine has it, but it is not visible yet */
     UNIT_REMOVING,
     UNIT_UNLOADED,
     UNIT_QUEUED,
@@ -28,30 +28,30 @@ enum load_state {
     UNIT_PACKING,
     UNIT_JOINING,
     UNIT_LOADED,
-    UNIT_LEAVING, /* the engine is asked whether it can do without */
-    UNIT_GONE     /* its memory is given back, its bytes are still booked */
+    UNIT_LEAVING, /* the engine checks whether it can release it */
+    UNIT_GONE     /* its memory is freed, its bytes are still booked */
 };
 enum job_phase { JOB_NONE, JOB_WANT_OPEN, JOB_HAVE_OPEN, JOB_WANT_PACK, JOB_HAVE_PACK, JOB_FAILED };
 
-struct job { /* the one load under way */
+struct job { /* the one load in flight */
     _Atomic int phase;
     int service;
     struct weights *weights;
     struct run_model *model;
     int64_t weights_bytes, activation_bytes;
     struct perf perf;
-    int64_t said_ns; /* when the phase was last changed for the other thread to go on */
+    int64_t said_ns; /* time of the last change of phase for the other thread */
     enum status status;
     struct fault fault;
 };
 struct unit_service {
     enum load_state state;
     bool wants_out;   /* unload as soon as the state allows */
-    bool even_busy;   /* with requests, too: they go home */
-    bool ask_pending; /* an ask to the engine that its inbox had no room for */
+    bool even_busy;   /* also with requests, which are returned */
+    bool ask_pending; /* a call to the engine that did not fit its inbox */
     struct service_spec service;
-    struct kv_layout layout; /* of one that is ADDING */
-    const char *refusal;     /* of one that is REFUSED */
+    struct kv_layout layout; /* of a service that is ADDING */
+    const char *refusal;     /* of a service that is REFUSED */
     char *path;
     const struct model_spec *spec; /* expected of the file; NULL = any */
     enum dtype kv_dtype;
@@ -65,7 +65,7 @@ struct run_unit {
     struct engine_host *host;
     struct run_executor *executor;
     struct unit_service services[LIMIT_MODELS];
-    int n_services; /* the highest number that ever was a service's, and one */
+    int n_services; /* the highest number that a service ever had, plus one */
     struct thread *loader;
     char name[16];
     struct pace pace; /* of the owner's thread */
@@ -81,8 +81,8 @@ struct run_unit {
 
 /* ---- The loader's thread. ---- */
 
-/* Blocks are cut and prompts tokenized for the model that the file held at start: another one would
- * write past its blocks and look up tokens that it does not have. */
+/* Checks the spec. Blocks are cut and prompts are tokenized for the model that the file held at
+ * start. Another model would write past its blocks and look up tokens that it does not have. */
 static enum status check_spec(const struct run_unit *unit, const struct job *job,
                               struct fault *fault)
 {
@@ -93,7 +93,7 @@ static enum status check_spec(const struct run_unit *unit, const struct job *job
                   now->n_positions_max == then->n_positions_max))
         return STATUS_OK;
     return fault_set(fault, STATUS_BAD_INPUT,
-                     "%.150s holds another model than at the start: a restart takes it in",
+                     "%.150s holds another model than at the start: restart the server to use it",
                      s->path);
 }
 
@@ -130,7 +130,7 @@ static enum status load_weights(struct run_unit *unit, struct job *job)
         .budget_ns = unit->options.profile_ns,
         .n_rows_max = min_i32(unit->options.n_rows_max, 256),
         .n_decodes_max = min_i32(unit->options.n_logit_rows_max, 32),
-        /* Booked for the batches of a model that has none yet. */
+        /* Booked for the batches of a model that has none so far. */
         .bytes_max = job->activation_bytes,
     };
     run_profile(job->model, &profile, &job->perf);
@@ -142,7 +142,7 @@ static void loader_thread(void *arg)
     struct run_unit *unit = arg;
     struct job *job = &unit->job;
     struct pace pace;
-    thread_give_way(); /* requests come before a load */
+    thread_give_way(); /* requests take precedence over a load */
     pace_begin(&pace, unit->name);
     while (!atomic_load(&unit->is_closing)) {
         wake_wait(&unit->job_wake, -1);
@@ -180,7 +180,8 @@ static void tell(struct run_unit *unit, int service, enum service_status status,
         change->fault = *fault;
 }
 
-/* What is under way is news for people only: when nobody reads, the ends keep their room. */
+/* Reports progress. Progress is only for display: when no reader takes the reports, the final ones
+ * keep their room. */
 static void tell_under_way(struct run_unit *unit, int service, enum service_status status)
 {
     if (unit->n_changes - unit->next_change < (int)COUNT_OF(unit->changes) / 2)
@@ -202,7 +203,7 @@ static void start_job(struct run_unit *unit, int service, int64_t now_ns)
     wake_up(&unit->job_wake);
 }
 
-/* The load under way is over without a model: its cause is told, the next one may begin. */
+/* Ends the load in flight without a model. Its cause is reported, and the next one may begin. */
 static void end_failed_job(struct run_unit *unit)
 {
     struct job *job = &unit->job;
@@ -224,8 +225,8 @@ static void ask_closed(struct run_unit *unit, int service)
     s->ask_pending = !engine_host_close_service(unit->host, service);
 }
 
-/* The load under way can't go on. What the engine booked for it is given back first: who is told of
- * the end may ask again at once. */
+/* Fails the load in flight. The engine's booking for it is released first, because a client that
+ * learns of the end may ask again at once. */
 static void fail_job(struct run_unit *unit, enum status cause)
 {
     struct job *job = &unit->job;
@@ -253,7 +254,7 @@ static void join_engine(struct run_unit *unit)
 {
     struct job *job = &unit->job;
     struct unit_service *s = &unit->services[job->service];
-    bool is_first = s->state != UNIT_JOINING; /* or asked again, since its inbox was full */
+    bool is_first = s->state != UNIT_JOINING; /* or repeated, since the engine's inbox was full */
     if (is_first) {
         enum status status =
             run_executor_put_model(unit->executor, job->service, &s->model, &job->fault);
@@ -279,7 +280,7 @@ static void step_job(struct run_unit *unit)
     switch (atomic_load(&job->phase)) {
     case JOB_HAVE_OPEN:
         if (s->state == UNIT_OPENING) {
-            (void)pace_due(&unit->pace, job->said_ns, "heard of a load's progress later by");
+            (void)pace_due(&unit->pace, job->said_ns, "noticed a load's progress later by");
             if (s->wants_out)
                 fail_job(unit, STATUS_CANCELLED);
             else
@@ -288,12 +289,12 @@ static void step_job(struct run_unit *unit)
         break;
     case JOB_HAVE_PACK:
         if (s->state == UNIT_PACKING) {
-            (void)pace_due(&unit->pace, job->said_ns, "heard of a load's progress later by");
+            (void)pace_due(&unit->pace, job->said_ns, "noticed a load's progress later by");
             join_engine(unit);
         }
         break;
     case JOB_FAILED:
-        /* A file that goes beyond limits is broken: with more memory it would not load either. */
+        /* A file that exceeds limits is broken: it would not load with more memory either. */
         if (s->state != UNIT_GONE)
             fail_job(unit, job->status == STATUS_TOO_LARGE ? STATUS_BAD_INPUT : job->status);
         break;
@@ -334,7 +335,7 @@ static void take_room(struct run_unit *unit, const struct engine_host_answer *an
     }
 }
 
-/* Its memory goes before the engine gives its bytes to others. */
+/* Frees its memory before the engine gives its bytes to others. */
 static void take_emptied(struct run_unit *unit, const struct engine_host_answer *answer)
 {
     struct unit_service *s = &unit->services[answer->service];
@@ -369,7 +370,7 @@ static void take_added(struct run_unit *unit, const struct engine_host_answer *a
         unit->n_services = max_i32(unit->n_services, answer->service + 1);
 }
 
-/* The number is free again. */
+/* Makes the number free again. */
 static void clear_service(struct unit_service *s)
 {
     mem_give(s->path);
@@ -382,7 +383,7 @@ static void take_removed(struct run_unit *unit, const struct engine_host_answer 
     if (answer->is_done)
         clear_service(s);
     else
-        s->ask_pending = true; /* a request of it has still something to say */
+        s->ask_pending = true; /* a request of it has an unread event */
 }
 
 static void take_answer(struct run_unit *unit, const struct engine_host_answer *answer,
@@ -438,7 +439,7 @@ static void ask_removed(struct run_unit *unit, int service)
     unit->services[service].ask_pending = !engine_host_remove_service(unit->host, service);
 }
 
-/* Asks that found a full inbox are made again. */
+/* Repeats calls that found a full inbox. */
 static void repeat_asks(struct run_unit *unit)
 {
     for (int i = 0; i < LIMIT_MODELS; i++) {
@@ -466,7 +467,7 @@ int64_t run_unit_step(struct run_unit *unit, int64_t now_ns)
 {
     struct engine_host_answer answer;
     wake_clear(&unit->loader_wake);
-    (void)engine_host_report(unit->host); /* taken, so that its wake does not stay up */
+    (void)engine_host_report(unit->host); /* read, so that its wake is reset */
     while (engine_host_answer(unit->host, &answer))
         take_answer(unit, &answer, now_ns);
     step_job(unit);
@@ -482,7 +483,7 @@ int64_t run_unit_step(struct run_unit *unit, int64_t now_ns)
     return TIME_NEVER;
 }
 
-/* ---- The face. ---- */
+/* ---- The interface. ---- */
 
 static bool is_there(const struct unit_service *s)
 {
@@ -624,7 +625,7 @@ const struct engine_report *run_unit_report(struct run_unit *unit)
         if (!is_there(s))
             continue;
         set_add(&unit->report.listed, i);
-        if (unit->report.services[i].life != s->service.life) /* of what had its number before */
+        if (unit->report.services[i].life != s->service.life) /* of the number's earlier service */
             unit->report.services[i] = (struct service_report){ .life = s->service.life };
         unit->report.services[i].status = status_of(s->state);
         unit->report.services[i].progress_percent =
@@ -655,7 +656,7 @@ struct run_unit *run_unit_open(const struct run_unit_options *options)
                                                options->n_logit_rows_max, options->host.engine.id };
     unit->executor = run_executor_open(&executor);
     struct engine_host_options host = options->host;
-    host.engine.memory_bytes -= options->device->context_bytes; /* the driver's */
+    host.engine.memory_bytes -= options->device->context_bytes; /* the driver's memory */
     host.engine.exec = run_executor_exec(unit->executor);
     unit->host = engine_host_open(&host);
     wake_open(&unit->job_wake);

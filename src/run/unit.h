@@ -1,7 +1,6 @@
-/* A unit: one engine, its executor and its loader on one device. What a node hosts.
- *
- * The owner's thread calls run_unit_step whenever wait_fd is readable or the returned time has
- * come. A model's way in and out:
+/* A unit: one engine, its executor and its loader on one device. A node hosts units. The owner's
+ * thread calls run_unit_step whenever wait_fd is readable or the returned time has come. The states
+ * of a model:
  *
  *   UNLOADED --load--> OPENING --header read--> ROOM --booked--> PACKING --packed--> JOINING
  *      ^                  |                      |                  |                  |
@@ -9,15 +8,15 @@
  *      |<-----------------+----------------------+------------------+                  v
  *      |<--closed-- GONE <--emptied, its memory given back-- LEAVING <--unload----- LOADED
  *
- * Services join and leave while the unit runs; between, they are UNLOADED at first and at last:
+ * Services join and leave while the unit runs. They begin and end as UNLOADED:
  *
  *   NONE --add--> ADDING --its engine has it--> READY --admit--> UNLOADED
  *    ^                                            |                 |
  *    |<--its engine has it no more-- REMOVING <---+-----remove------+
  *
- * A failed load is told once through run_unit_next_change, with its sentence; so is every change of
- * a service's status as others see it (LOADING at QUEUED, DRAINING_OUT at LEAVING), in order.
- * Unloading while it loads cancels. */
+ * run_unit_next_change reports a failed load once, with its sentence. It also reports every change
+ * of a service's public status (LOADING at QUEUED, DRAINING_OUT at LEAVING), in order. Unloading
+ * while it loads cancels. */
 #pragma once
 #include "engine/host.h"
 #include "run/executor.h"
@@ -28,52 +27,54 @@ struct run_unit_options {
     struct engine_host_options host; /* engine.exec is filled in by the unit */
     struct compute_device *device;
     const char *const *paths; /* per service; copied */
-    /* Per service, what its file held when the engine's KV was laid out and its tokenizer read: a
-     * file that says otherwise later is refused. They outlive the unit; NULL = not checked. */
+    /* For each service, the content of its file when the engine's KV was laid out and its tokenizer
+     * read. A file with another content later is refused. They outlive the unit; NULL = not
+     * checked. */
     const struct model_spec *const *specs;
-    /* Per service a performance model that is known already; one whose decodes cost nothing, or
-     * perfs NULL: measured when it is loaded. Copied. */
+    /* For each service a known performance model. It is measured at load when its decodes cost
+     * nothing, or when perfs is NULL. Copied. */
     const struct perf *perfs;
     const enum dtype *kv_dtypes; /* per service; copied */
     int32_t n_rows_max, n_logit_rows_max;
     int64_t profile_ns; /* budget of the micro-profile */
-    double steady;      /* batches take no less than so many times what perfs or the micro-profile
-                           say; 0: what they take */
+    double steady; /* batches take at least this many times the time of perfs or the micro-profile;
+                      0: off */
 };
 struct run_unit *run_unit_open(const struct run_unit_options *options);
 void run_unit_close(struct run_unit *unit);
 struct service run_unit_service(struct run_unit *unit);
 void run_unit_load(struct run_unit *unit, int service); /* idempotent */
-/* Idempotent. A model with requests stays, unless even_busy: they are returned (DRAINING). */
+/* Idempotent. A model with requests stays, unless even_busy: then they are returned (DRAINING). */
 void run_unit_unload(struct run_unit *unit, int service, bool even_busy);
 void run_unit_drain(struct run_unit *unit);
-int64_t run_unit_step(struct run_unit *unit, int64_t now_ns); /* next wake */
+int64_t run_unit_step(struct run_unit *unit, int64_t now_ns); /* returns the next wake */
 
 struct run_unit_joins {                 /* a service that joins a running unit */
     const struct service_spec *service; /* copied, as path and layout */
     const struct kv_layout *layout;
     const char *path;
-    const struct model_spec *spec; /* as run_unit_options has it; it outlives the service's time */
+    const struct model_spec *spec; /* as in run_unit_options; it outlives the service */
     enum dtype kv_dtype;
     struct perf perf; /* as in run_unit_options; zeros: measured */
 };
 enum run_unit_presence {
-    RUN_UNIT_NONE,    /* the number is none's */
-    RUN_UNIT_ADDING,  /* the engine is asked to take it in */
-    RUN_UNIT_REFUSED, /* it can't: run_unit_refusal says why; remove it */
-    RUN_UNIT_READY,   /* it did; reports do not tell of it yet */
+    RUN_UNIT_NONE,    /* the number has no service */
+    RUN_UNIT_ADDING,  /* the engine is adding it */
+    RUN_UNIT_REFUSED, /* the engine can't: run_unit_refusal has the reason; remove it */
+    RUN_UNIT_READY,   /* the engine has it; reports do not include it yet */
     RUN_UNIT_THERE,
     RUN_UNIT_REMOVING,
 };
 enum run_unit_presence run_unit_presence(const struct run_unit *unit, int service);
 const char *run_unit_refusal(const struct run_unit *unit, int service);
 void run_unit_add_service(struct run_unit *unit, int service, const struct run_unit_joins *joins);
-void run_unit_admit_service(struct run_unit *unit, int service); /* one that is READY */
-/* READY, REFUSED, or THERE and not loaded: it leaves. False: its model is there, comes or goes. */
+void run_unit_admit_service(struct run_unit *unit, int service); /* a READY one becomes visible */
+/* Removes a service that is READY, REFUSED, or THERE and not loaded. Returns false when its model
+ * is loaded, loading or unloading. */
 bool run_unit_remove_service(struct run_unit *unit, int service);
 int run_unit_load_fd(struct run_unit *unit); /* readable when the loader has news */
 
 bool run_unit_next_change(struct run_unit *unit, struct service_change *change);
-/* The engine's latest report with the loader's statuses and progress put in. Valid until the next
+/* Returns the engine's latest report, with the loader's statuses and progress. Valid until the next
  * call. */
 const struct engine_report *run_unit_report(struct run_unit *unit);

@@ -1,5 +1,5 @@
-/* Runs simulations on all cores. Nothing is shared but the counter of cases taken, so the number of
- * threads shows in no result. */
+/* Runs simulations on all cores. Threads share only the counter of started cases, so no result
+ * depends on the number of threads. */
 #include "scenario/cases.h"
 
 #include "base/bar.h"
@@ -39,7 +39,7 @@ static void take(void *self, const struct record *record)
     atomic_fetch_add_explicit(&listener->crew->n_records, 1, memory_order_relaxed);
 }
 
-/* What a case writes while it runs. */
+/* The files that a case writes while it runs. */
 struct recording {
     struct metrics_trace *trace;
     struct engine_log *logs[LOGS_MAX];

@@ -1,4 +1,5 @@
-/* Many simulations at once: each case is its own world, run on any thread, with the same result. */
+/* Runs many simulations at once. Each case has its own world, and gives the same result on any
+ * thread. */
 #pragma once
 #include "scenario/world.h"
 
@@ -9,12 +10,12 @@ struct scenario_case {
     double rate_scale;
     struct score_rule rule;
     double packed_rate_scale; /* as in struct scenario_world_ask */
-    int32_t n_engines;        /* in the place of the scenario's; 0: as that says */
-    /* Files that it writes, for mem_give; NULL: none. csv and series are the caller's to write. */
+    int32_t n_engines;        /* instead of the scenario's; 0: the scenario's */
+    /* Contents of its files, for mem_give; NULL: none. The caller writes csv and series. */
     char *csv, *series, *trace, *log_engine;
     /* Out. */
     bool is_run;
-    bool is_refused; /* what was said is wrong in itself: nothing that there is could run it */
+    bool is_refused; /* the case is wrong in itself, so no run could work */
     struct scenario_world world;
     struct record_set set;
     struct score *scores; /* (n_services + 1) */
@@ -26,6 +27,6 @@ struct scenario_case {
     uint64_t hash;      /* of the records */
     struct fault fault; /* its text is empty when all went well */
 };
-/* Runs them all; false when one could not be run: its fault says why. */
+/* Runs them all. Returns false when one could not run, with the reason in its fault. */
 bool scenario_cases_run(const struct scenario *scenario, struct scenario_case *cases, size_t n);
 void scenario_cases_close(struct scenario_case *cases, size_t n);

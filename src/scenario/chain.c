@@ -12,7 +12,7 @@ enum { BATCH_USUAL = 8, TOKENS_USUAL = 2048, SETTLE_S = 2 };
 
 /* ---- Devices that leave, crash and join. ---- */
 
-/* "3@3600s": a device of a chain, and when. */
+/* Reads "3@3600s": a device of a chain, and a time. */
 static enum status read_event(const char *text, struct sim_chain_event *event, struct fault *fault)
 {
     char number[16];
@@ -27,7 +27,7 @@ static enum status read_event(const char *text, struct sim_chain_event *event, s
     return STATUS_OK;
 }
 
-/* All rows, in the order of time; of one instant who leaves before who joins. */
+/* Reads all rows, in order of time. At one instant devices leave before others join. */
 static enum status read_events(const struct scenario *s, struct sim_chain_event *events, int32_t *n,
                                struct fault *fault)
 {

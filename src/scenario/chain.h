@@ -1,4 +1,4 @@
-/* Chains of a scenario: groups of engines that say `chain:`, and whose devices leave, crash and
+/* Chains of a scenario: groups of engines with `chain:`, and their devices that leave, crash and
  * join. */
 #pragma once
 #include "core/service_size.h"
@@ -18,14 +18,15 @@ struct scenario_chain_made {
 struct scenario_chain_ask {
     const struct scenario *scenario;
     const struct scenario_group *group;
-    const struct predict_model *model; /* of its one service; NULL: it has none, or several */
-    int32_t service, first_device;     /* devices of chains count through, in the file's order */
+    const struct predict_model *model; /* of its single service; NULL: it has none, or several */
+    int32_t service, first_device;     /* devices of all chains are numbered in the file's order */
     struct service_size size;
 };
 /* To be freed also after a fault. */
 enum status scenario_chain_make(struct scenario_chain_made *made,
                                 const struct scenario_chain_ask *ask, struct fault *fault) MUST_USE;
 void scenario_chain_free(struct scenario_chain_made *made);
-/* Do all rows of devices that leave, crash and join name one of the n_devices of chains? */
+/* Checks that all rows of devices that leave, crash and join name one of the n_devices of
+ * chains. */
 enum status scenario_chain_check(const struct scenario *scenario, int32_t n_devices,
                                  struct fault *fault) MUST_USE;

@@ -42,8 +42,8 @@ static enum status choose_predictor(const char *name, struct scenario_choice *ch
     return fault_set(fault, STATUS_NOT_FOUND, "--predictor is one of %s", length_names());
 }
 
-/* What predicts when nobody is named: the truth, or, where the workload has noise, the lengths that
- * it was put on, which an oracle would see through. */
+/* Returns the predictor when none is named. It is the truth, unless the workload has noise. Then it
+ * uses the lengths with that noise, because an oracle would see through it. */
 static const char *usual_predictor(const struct workload *workload)
 {
     bool is_noisy =
@@ -51,7 +51,7 @@ static const char *usual_predictor(const struct workload *workload)
     return is_noisy ? "file" : "oracle";
 }
 
-/* The scenario's own names go before a preset's; a label's own predictor before both. */
+/* The scenario's own names override a preset's; a label's own predictor overrides both. */
 enum status scenario_choice_make(const struct scenario *scenario, const char *whole,
                                  struct scenario_choice *choice, struct sim_options *options,
                                  struct fault *fault)

@@ -9,10 +9,10 @@ struct scenario_choice { /* what a label stands for */
     struct length_config lengths;
     struct schedule_lane lanes[LIMIT_LANES];
 };
-/* Which policies a label stands for: a preset, POLICY or POLICY/ROUTER, and perhaps
- * @PREDICTOR, which goes before the scenario's. Sets policy, router, predictor (by the noise of the
- * workload in options, if any, where none is named), lanes and their configurations in options;
- * these lie in choice. */
+/* Finds the policies of a label: a preset, POLICY or POLICY/ROUTER, and perhaps @PREDICTOR, which
+ * overrides the scenario's. Sets policy, router, predictor, lanes and their configurations in
+ * options; these lie in choice. Without a named predictor, the noise of the workload in options, if
+ * any, sets it. */
 enum status scenario_choice_make(const struct scenario *scenario, const char *label,
                                  struct scenario_choice *choice, struct sim_options *options,
                                  struct fault *fault) MUST_USE;

@@ -1,4 +1,4 @@
-/* Planners at their desk. */
+/* Makes and weighs plans on a desk. */
 #include "scenario/desk.h"
 
 #include "base/bar.h"
@@ -7,8 +7,9 @@
 #include "place/check.h"
 #include <string.h>
 
-/* May plans divide engines into lanes? Where the policy uses lanes, nobody said which by hand or by
- * services' shares, models stay, and nothing is of cores, of which lanes have whole ones. */
+/* Returns whether plans may divide engines into lanes. They may with a policy that uses lanes,
+ * models that stay, and no lanes by hand or by services' shares. Nothing may be of cores either,
+ * since their lanes have whole cores. */
 static bool may_divide(const struct scenario_desk *desk)
 {
     const struct scenario *s = desk->scenario;
@@ -91,7 +92,7 @@ static struct place_score room_for_score(struct scenario_desk *desk)
                                                        n * sizeof(struct place_service_score)) };
 }
 
-/* A score that does not add up is a bug: it is logged, and the program ends. */
+/* A score that does not add up is a bug, so it is logged and the program ends. */
 static void score_on(struct scenario_desk *desk, const char *label, const struct place_plan *plan,
                      const struct place_window *window, struct place_score *score)
 {

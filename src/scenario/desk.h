@@ -1,5 +1,5 @@
-/* Where plans are made and weighed: a scenario with `nodes:` as a problem, and the simulator under
- * the scenario's policies as the judge. `shoal plan` and `shoal repro` plan here. */
+/* Makes and weighs plans: a scenario with `nodes:` becomes a problem, and the simulator under the
+ * scenario's policies is the judge. `shoal plan` and `shoal repro` plan here. */
 #pragma once
 #include "place/planner.h"
 #include "scenario/choice.h"
@@ -16,11 +16,12 @@ struct scenario_desk {
     struct pile pile; /* what plans live in */
     bool is_fork;
 };
-/* The scenario is lent until it is closed. To be closed also after a fault. */
+/* The scenario is lent until the desk is closed. Close the desk even after a fault. */
 enum status scenario_desk_open(struct scenario_desk *desk, const struct scenario *scenario,
                                struct plan_spans spans, struct fault *fault) MUST_USE;
 void scenario_desk_close(struct scenario_desk *desk);
-/* Another cluster for the same services: what it lends stays the first one's. To be closed. */
+/* Opens another cluster for the same services, which uses data that the first one owns. Close it
+ * too. */
 void scenario_desk_fork(struct scenario_desk *desk, const struct scenario_desk *from,
                         const struct place_problem *problem);
 
@@ -31,12 +32,12 @@ struct plan_option {   /* a plan that was weighed */
     double plan_s;                     /* wall time that planning took */
 };
 struct plan_search {
-    double effort;             /* 1: as long as usual */
+    double effort;             /* 1: the usual time */
     bool is_seen;              /* progress goes to the error output */
     struct place_plan *second; /* see struct place_desk */
 };
-/* A judge under the desk's rule and simulation options, once its problem is open, which learns
- * whether plans may divide engines. */
+/* Opens a judge under the desk's rule and simulation options. The problem must be open, because it
+ * then learns whether plans may divide engines. */
 void scenario_desk_open_judge(struct scenario_desk *desk);
 /* Plans and scores on both windows. */
 void scenario_desk_plan(struct scenario_desk *desk, const struct place_planner *planner,

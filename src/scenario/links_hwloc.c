@@ -1,4 +1,4 @@
-/* Links between GPUs by hwloc's tree of PCI bridges and its table of NVLinks. */
+/* Finds links between GPUs by hwloc's tree of PCI bridges and its table of NVLinks. */
 #include "base/mem.h"
 #include "base/num.h"
 #include "scenario/links_here.h"
@@ -37,7 +37,7 @@ static int32_t find_gpus(hwloc_topology_t topology, hwloc_obj_t gpus[LINKS_DEVIC
     return n;
 }
 
-/* How far above: 0 it is its own; -1: it is not above. */
+/* Returns how far above it is: 0 for the object itself; -1: it is not above. */
 static int32_t steps_up(hwloc_obj_t from, hwloc_obj_t to)
 {
     int32_t n = 0;
@@ -62,7 +62,7 @@ static const char *word_of(hwloc_topology_t topology, hwloc_obj_t a, hwloc_obj_t
         shared->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_HOST)
         return "PHB";
     if (shared->type == HWLOC_OBJ_BRIDGE || shared->type == HWLOC_OBJ_PCI_DEVICE) {
-        /* A switch is a bridge up and one down to each device. */
+        /* A switch adds one bridge up and one down to each device. */
         bool is_one = steps_up(a, shared) <= 2 && steps_up(b, shared) <= 2;
         return is_one ? "PIX" : "PXB";
     }
@@ -79,8 +79,8 @@ static int32_t index_of(hwloc_obj_t of, hwloc_obj_t const *gpus, int32_t n)
     return -1;
 }
 
-/* Each pair that a switch joins gets a value of its own; hwloc's closure gives those that no switch
- * joins 0, and no machine has both. */
+/* Each pair that a switch joins gets its own value. hwloc's closure gives 0 to pairs without a
+ * switch, and no machine has both. */
 static void resolve_switches(hwloc_topology_t topology, struct hwloc_distances_s *table)
 {
     bool has_switch = false;

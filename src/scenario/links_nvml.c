@@ -1,5 +1,5 @@
-/* Links between GPUs as NVIDIA's management library knows them. It is loaded when asked for; its
- * header is not needed to build. */
+/* Finds links between GPUs with NVIDIA's management library. It is loaded on demand, and its header
+ * is not needed to build. */
 #include "base/mem.h"
 #include "base/num.h"
 #include "scenario/links_here.h"
@@ -7,7 +7,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-/* Of nvml.h, whose ABI is stable: results are 0 or an error. */
+/* From nvml.h, whose ABI is stable: results are 0 or an error. */
 typedef struct nvml_device *nvml_handle;
 enum { NVML_LINKS_MAX = 18, NVML_REMOTE_SWITCH = 2 };
 struct nvml_pci {
@@ -24,7 +24,7 @@ struct nvml {
     int (*ancestor)(nvml_handle a, nvml_handle b, unsigned *level);
     int (*link_state)(nvml_handle gpu, unsigned link, unsigned *is_active);
     int (*link_remote)(nvml_handle gpu, unsigned link, struct nvml_pci *out);
-    int (*link_type)(nvml_handle gpu, unsigned link, unsigned *type); /* NULL: an old driver */
+    int (*link_type)(nvml_handle gpu, unsigned link, unsigned *type); /* NULL with an old driver */
 };
 struct gpu {
     nvml_handle handle;
@@ -55,7 +55,7 @@ static bool load(void *library, struct nvml *nvml)
     return true;
 }
 
-/* NVLinks from one GPU to the other; those to a switch reach all. */
+/* Counts NVLinks from one GPU to the other; those to a switch reach all. */
 static int32_t count_links(const struct nvml *nvml, const struct gpu *from, const struct gpu *to)
 {
     int32_t n = 0;
@@ -74,7 +74,8 @@ static int32_t count_links(const struct nvml *nvml, const struct gpu *from, cons
     return n;
 }
 
-/* nvmlGpuTopologyLevel_t in nvidia-smi's words; two on one board are as near as one switch. */
+/* Returns nvmlGpuTopologyLevel_t in nvidia-smi's words; two on one board are as near as one
+ * switch. */
 static const char *word_of(unsigned level)
 {
     static const char *const words[] = { "PIX", "PIX", "PXB", "PHB", "NODE", "SYS" };

@@ -32,7 +32,7 @@ static void put(struct packing *p, int32_t e, int32_t s, double load)
     p->n_copies[s]++;
 }
 
-/* The service that is next in order of the larger value; ties by index; -1: all were taken. */
+/* Returns the next service in order of the larger value; ties by index; -1: all were taken. */
 static int32_t next(const struct scenario_pack *pack, const struct set *taken, bool by_load)
 {
     int32_t best = -1;

@@ -5,7 +5,7 @@
 #include "predict/device.h"
 #include <string.h>
 
-/* A desk under the policies of the case, with its seed and rate. */
+/* Opens a desk under the policies of the case, with its seed and rate. */
 static enum status open_desk(struct scenario_placed *placed, const struct scenario_placed_ask *ask,
                              const struct sim_options *options, struct fault *fault)
 {
@@ -29,7 +29,7 @@ static enum status open_desk(struct scenario_placed *placed, const struct scenar
     return status;
 }
 
-/* Rows by kind and degree, as engines want them. */
+/* Fills rows by kind and degree, as engines need them. */
 static void fill_perfs(struct scenario_placed *placed)
 {
     const struct place_problem *p = &placed->desk.of.problem;

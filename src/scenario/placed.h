@@ -1,5 +1,5 @@
-/* A simulation whose engines a planner places: a scenario with `nodes:` in the place of `engines:`,
- * and whether its models move (sim/replan.h). */
+/* A simulation whose engines a planner places: a scenario with `nodes:` instead of `engines:`, and
+ * whether its models move (sim/replan.h). */
 #pragma once
 #include "scenario/desk.h"
 #include "sim/replan.h"
@@ -17,9 +17,9 @@ struct scenario_placed_ask {
     struct scenario_world_ask world; /* seed and rate of the case */
     struct score_rule rule;          /* what is in time */
 };
-/* Plans on the workload's first window (5,000 requests, or half of them), as `shoal plan` does, and
- * makes the engines of the world, whose services are open. options: policies are chosen; its
- * engines and its re-placement are set, which lie in placed and world. To be closed also after a
+/* Plans on the workload's first window (5,000 requests, or half of them), as `shoal plan` does.
+ * Then makes the engines of the world, whose services are open. options: its policies are chosen;
+ * this sets its engines and its re-placement, which lie in placed and world. Close it even after a
  * fault. */
 enum status scenario_placed_open(struct scenario_placed *placed, struct scenario_world *world,
                                  const struct scenario_placed_ask *ask, struct sim_options *options,

@@ -10,7 +10,7 @@
 
 /* ---- Clusters. ---- */
 
-/* The number before the next 'x'; -1: there is none. */
+/* Returns the number before the next 'x'; -1 without such a number. */
 static int64_t next_count(const char **text)
 {
     char *end;
@@ -46,7 +46,7 @@ enum status scenario_problem_cluster(struct scenario *scenario, const char *text
     return STATUS_OK;
 }
 
-/* The index of a kind, new or known; -1: the fault says why. */
+/* Returns the index of a kind, new or known; -1: the fault has the reason. */
 static int32_t kind_of(struct scenario_problem *plan, const struct scenario *scenario,
                        const struct scenario_node *node, struct fault *fault)
 {
@@ -128,8 +128,8 @@ static void close_worlds(struct scenario_problem *plan)
     plan->n_worlds = 0;
 }
 
-/* One stream of all texts, as `shoal sim` has it; where that is more services than a simulation
- * may have, a stream per text, with dice of its own. */
+/* Opens one stream of all texts, as `shoal sim` does. If that has more services than a simulation
+ * may have, opens a stream per text, each with its own random numbers. */
 static enum status open_worlds(struct scenario_problem *plan, const struct scenario *scenario,
                                struct fault *fault)
 {
@@ -229,7 +229,8 @@ struct source { /* a world's stream */
     int32_t first_service;
 };
 
-/* In order of arrival, up to a time and a number. Returns how many; *is_whole: they ended. */
+/* Plays requests in order of arrival, up to a time and a number. Returns how many; *is_whole: all
+ * sources ended. */
 static int32_t play(struct scenario_problem *plan, struct source *sources, int64_t until_ns,
                     int32_t n_max, bool *is_whole)
 {
@@ -252,16 +253,16 @@ static int32_t play(struct scenario_problem *plan, struct source *sources, int64
     return n;
 }
 
-/* How long n requests last. What comes all at once is taken as if it came within a second, since
- * its rate would have no bound. */
+/* Returns how long n requests last. Requests that come all at once count as if they came within a
+ * second, since their rate would have no bound. */
 static int64_t span_of(const struct scenario_problem *plan, int32_t n)
 {
     int64_t last_ns = n > 0 ? plan->requests[n - 1].arrived_ns : 0;
     return last_ns > 0 ? last_ns + 1 : TIME_NS_PER_S;
 }
 
-/* Requests [0, middle) are the window, the others that after it: so long, or, of a workload that
- * ends or where this is 0, as long as they last. */
+/* Cuts the windows: requests [0, middle) form the first, the others the one after it. Each lasts
+ * for the given span. If the workload ends, or the span is 0, it lasts as long as its requests. */
 static void cut_windows(struct scenario_problem *plan, int32_t n, int32_t middle, int64_t span_ns,
                         int64_t after_ns)
 {
@@ -297,7 +298,7 @@ static enum status open_windows(struct scenario_problem *plan, struct plan_spans
         workload_end(&sources[w].stream);
     mem_give(sources);
     int64_t span_ns = window_ns > 0 ? window_ns : n > 0 ? plan->requests[middle].arrived_ns : 0;
-    if (span_ns == 0) /* a list, all at once, or half of it */
+    if (span_ns == 0) /* a list, all requests at once, or half of it */
         span_ns = span_of(plan, n);
     for (middle = 0; middle < n && plan->requests[middle].arrived_ns < span_ns; middle++) {}
     if (n == 0 || middle == 0)

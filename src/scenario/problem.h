@@ -1,6 +1,6 @@
-/* A cluster and a workload as a problem for planners: nodes from a scenario's `nodes:` or a text,
- * services with their models as `shoal sim` finds them, and two windows of requests: the one to
- * plan on, and the one after it. */
+/* Makes a problem for planners from a cluster and a workload. Nodes come from a scenario's `nodes:`
+ * or a text, and services have their models as in `shoal sim`. There are two windows of requests:
+ * one to plan on, and the one after it. */
 #pragma once
 #include "place/problem.h"
 #include "scenario/world.h"
@@ -16,13 +16,13 @@ struct scenario_problem {
     const char **models;            /* (n_services) names; NULL: numbers */
     struct perf *perfs;             /* (n_services, n_kinds, PLACE_DEGREES) */
     struct place_request *requests; /* of both windows */
-    struct place_window after;      /* n = 0: the workload ended */
+    struct place_window after;      /* n = 0: the workload ended before */
     bool is_whole;                  /* the workload ended within the two windows */
     struct scenario_world *worlds[PLAN_WORLDS_MAX];
     int n_worlds;
 };
-/* To plan on, and after that. Zeros: 5,000 requests and as many, or the halves of a workload that
- * ends before. */
+/* The lengths of the windows to plan on and after that. Zeros: 5,000 requests each, or the halves
+ * of a workload that ends before. */
 struct plan_spans {
     int64_t window_ns, after_ns;
 };
@@ -30,10 +30,10 @@ struct plan_spans {
 enum status scenario_problem_open(struct scenario_problem *plan, const struct scenario *scenario,
                                   struct plan_spans spans, struct fault *fault) MUST_USE;
 void scenario_problem_close(struct scenario_problem *plan);
-/* The cluster alone, into a zeroed problem: kinds, nodes, numbers of devices. */
+/* Puts the cluster alone into a zeroed problem: kinds, nodes, numbers of devices. */
 enum status scenario_problem_nodes(struct scenario_problem *plan, const struct scenario *scenario,
                                    struct fault *fault) MUST_USE;
-/* "4x8xa800", "2x8xh100+1x4xl40s": nodes, devices of each, kind; into the scenario's nodes. The
- * scenario keeps copies. */
+/* Reads "4x8xa800", "2x8xh100+1x4xl40s": nodes, devices of each, kind. They become the scenario's
+ * nodes, and the scenario keeps copies. */
 enum status scenario_problem_cluster(struct scenario *scenario, const char *text,
                                      struct fault *fault) MUST_USE;

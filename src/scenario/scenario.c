@@ -1,4 +1,4 @@
-/* The settings of a scenario: one table per part, for options and file alike. */
+/* The settings of a scenario: one table per part, for options and the file. */
 #include "scenario/scenario.h"
 
 #include "base/file.h"
@@ -39,7 +39,7 @@ void scenario_close(struct scenario *scenario)
         name, word, type, &s->field, min, max, help, NULL                                          \
     }
 
-/* What is simulated. */
+/* The simulated world. */
 static int world_rows(struct scenario *s, struct flags_row *rows)
 {
     const struct flags_row all[] = {
@@ -103,7 +103,7 @@ static int world_rows(struct scenario *s, struct flags_row *rows)
     return (int)COUNT_OF(all);
 }
 
-/* What becomes of engines while they run, and what lies before them. */
+/* The changes of engines while they run, and the bus before them. */
 static int change_rows(struct scenario *s, struct flags_row *rows)
 {
     const struct flags_row all[] = {
@@ -131,7 +131,7 @@ static int change_rows(struct scenario *s, struct flags_row *rows)
     return (int)COUNT_OF(all);
 }
 
-/* How often, and what is told of it. */
+/* The number of runs, and their output. */
 static int run_rows(struct scenario *s, struct flags_row *rows)
 {
     const struct flags_row all[] = {
@@ -261,7 +261,7 @@ const char *scenario_profile(const char *text, const char *service)
 
 bool scenario_has_profile(const struct scenario *scenario)
 {
-    bool has = scenario->profiles.n > 0; /* each is of a service, or the scenario is refused */
+    bool has = scenario->profiles.n > 0; /* each belongs to a service, or the scenario is refused */
     for (int i = 0; i < scenario->n_services && !has; i++)
         has = scenario->services[i].profile != NULL;
     return has;

@@ -1,5 +1,5 @@
-/* What `shoal sim` simulates: engines, services, traffic and policies, from a YAML file and options
- * of the same names; docs/SIMULATOR.md shows one. */
+/* The input of `shoal sim`: engines, services, traffic and policies, from a YAML file and options
+ * of the same names. docs/SIMULATOR.md shows one. */
 #pragma once
 #include "base/flags.h"
 #include "base/pile.h"
@@ -9,7 +9,7 @@
 #include "predict/perf.h"
 
 enum { SCENARIO_GROUPS_MAX = 1024, SCENARIO_NODES_MAX = 64, SCENARIO_BYTES_MAX = 1 << 20 };
-struct scenario_perf { /* over its model's, or of no model; the two decode regimes are one */
+struct scenario_perf { /* instead of its model's, or of no model; both decode regimes are one */
     double floor_ms, c1_ms, k1_us, q1_us, c3_ms, c2_us, k2_ns;
     bool has_floor, has_c1, has_k1, has_q1, has_c3, has_c2, has_k2;
 };
@@ -18,35 +18,35 @@ struct scenario_host { /* ms of every step, of one with prompts besides; us of e
     double ms, prompt_ms, request_us, token_us;
 };
 struct scenario_service {
-    char name[LIMIT_NAME_BYTES]; /* as the workload says it */
+    char name[LIMIT_NAME_BYTES]; /* as in the workload */
     const char *model;           /* a known model; NULL: the workload's, or the numbers below */
     struct scenario_perf perf;
-    const char *profile;       /* a file of shoal profile, in the place of model and numbers */
-    double profile_scale;      /* times as long as it says; 0 = 1 */
-    bool profile_points;       /* its points are the truth; engines believe its line */
+    const char *profile;       /* a file of shoal profile, instead of model and numbers */
+    double profile_scale;      /* factor on its times; 0 = 1 */
+    bool profile_points;       /* its points are the truth, while engines believe its line */
     int64_t profile_cores;     /* of its groups; 0 = the largest */
-    struct flags_texts tables; /* files of measured times: the truth; engines believe its line */
+    struct flags_texts tables; /* files of measured times: the truth; engines believe a line */
     double table_skew;         /* what decodes of unlike lengths cost more: struct costs */
     int64_t table_layers;      /* that the tables of a layer stand for */
     struct scenario_host host; /* what the host adds to every step, whatever the times come from */
     int64_t weights_bytes, activation_bytes, kv_bytes_per_token; /* 0: the model's */
-    const char *kv_type; /* of a model of the tables: as in a config; NULL: f16 */
+    const char *kv_type; /* for a model of the tables: as in a config; NULL: f16 */
     int64_t kv_bytes_min, kv_bytes_max;
     struct service_slo slo; /* 0: the scenario's */
 };
 struct scenario_group { /* equal engines */
     int64_t count, tp;
     const char *device;
-    int64_t memory_bytes; /* of all its devices; 0: the device's, of each */
+    int64_t memory_bytes; /* of all its devices; 0: the memory of each device */
     struct flags_texts services;
-    const char *role;                  /* mixed, prefill, decode; NULL: mixed */
-    struct flags_texts lanes;          /* parts of each that run side by side; none: everybody's */
+    const char *role;         /* mixed, prefill, decode; NULL: mixed */
+    struct flags_texts lanes; /* parts of each that run side by side; none: the scenario's */
     struct flags_texts shares, quotas; /* "chat=40": percent for its decodes; bytes of the pool */
-    struct flags_texts chain; /* devices that its service lies over by layers; none: it does not */
-    const char *planner;      /* of layers; NULL: helr */
-    const char *links;        /* a file for links_read; NULL: by the kinds of devices */
-    int64_t n_batch, n_context; /* the step that the layers are planned for */
-    struct flags_texts scale;   /* "k5=0.1": the group grows and shrinks, up to count; none: not */
+    struct flags_texts chain;          /* devices that hold its service by layers; none: no chain */
+    const char *planner;               /* of layers; NULL: helr */
+    const char *links;                 /* a file for links_read; NULL: by the kinds of devices */
+    int64_t n_batch, n_context;        /* the step that the layers are planned for */
+    struct flags_texts scale;          /* "k5=0.1": the group grows and shrinks, up to count */
 };
 struct scenario_node { /* equal machines of a cluster, for `shoal plan` */
     int64_t count, n_devices;
@@ -79,33 +79,33 @@ struct scenario {
     struct scenario_service services[LIMIT_SERVICES];
     struct pile pile; /* owns the file's texts */
 };
-/* Options, and a file when argv names one; options override it. False when something is wrong: the
- * sentence is printed. */
+/* Reads options, and a file when argv names one; options override it. Returns false, after printing
+ * the sentence, when something is wrong. */
 bool scenario_open(struct scenario *scenario, int argc, char **argv) MUST_USE;
 void scenario_close(struct scenario *scenario);
-/* Reads YAML over what is there; name stands in messages. */
+/* Reads YAML, which overrides the present values; name stands in messages. */
 enum status scenario_parse(struct scenario *scenario, const char *name, const char *text,
                            size_t n_bytes, struct fault *fault) MUST_USE;
 /* The same of a file. */
 enum status scenario_read(struct scenario *scenario, const char *path,
                           struct fault *fault) MUST_USE;
 void scenario_init(struct scenario *scenario); /* the defaults */
-/* What it names that comes through a pipe is kept: each simulation reads it anew. */
+/* Keeps the content of named pipes, since each simulation reads it anew. */
 enum status scenario_keep_pipes(const struct scenario *scenario, struct fault *fault) MUST_USE;
 
-/* Is a text of --profile, SERVICE=FILE, of this service? Its file; NULL: it is not. */
+/* Returns the file of a text of --profile, SERVICE=FILE, if it is for this service; else NULL. */
 const char *scenario_profile(const char *text, const char *service);
-/* Has any service a profile? Then engines are cores of this machine. */
+/* Returns whether any service has a profile. Engines then are cores of this machine. */
 bool scenario_has_profile(const struct scenario *scenario);
 
-/* Does it say any time of its own? */
+/* Returns whether it sets any time of its own. */
 bool scenario_has_perf(const struct scenario_service *service);
 
-/* A row of a group's shares or quotas: "chat=40", percent from 1 to 100, or "chat=2GiB". False: it
- * is neither. name lies in text. */
+/* Reads a row of a group's shares or quotas: "chat=40", percent from 1 to 100, or "chat=2GiB".
+ * Returns false when it is neither. name lies in text. */
 bool scenario_part(const char *text, bool of_quotas, struct view *name, int64_t *value);
 
-/* The rows of each part, over that part's fields (yaml.c reads by them). */
+/* The rows of each part, over that part's fields (yaml.c reads with them). */
 enum { SCENARIO_ROWS_MAX = 64 };
 int scenario_rows(struct scenario *scenario, struct flags_row rows[SCENARIO_ROWS_MAX]);
 int scenario_group_rows(struct scenario_group *group, struct flags_row rows[SCENARIO_ROWS_MAX]);

@@ -1,4 +1,4 @@
-/* Measured tables and host terms of a scenario's services. */
+/* Reads measured tables and host terms of a scenario's services. */
 #include "scenario/tables.h"
 
 #include "base/file.h"

@@ -26,7 +26,7 @@ static const struct scenario_service *settings_of(const struct scenario *scenari
     return NULL;
 }
 
-/* The times that a scenario says, in the place of those there. */
+/* Sets the times of the scenario, instead of those in perf. */
 static void set_numbers(const struct scenario_perf *n, struct perf *perf)
 {
     perf->floor_ps = n->has_floor ? (int64_t)(n->floor_ms * 1e9) : perf->floor_ps;
@@ -40,7 +40,7 @@ static void set_numbers(const struct scenario_perf *n, struct perf *perf)
     }
 }
 
-/* Of no model: what is not said takes no time, and something has to. */
+/* Checks a service without a model: unset terms take no time, and at least one must be set. */
 static enum status check_numbers(const struct scenario_perf *n, const char *name,
                                  struct fault *fault)
 {
@@ -55,7 +55,7 @@ static enum status check_numbers(const struct scenario_perf *n, const char *name
                                    "floor_ms");
 }
 
-/* What was published for this model on such devices, else the roofline. */
+/* Returns the published times of this model on such devices, else the roofline. */
 static struct perf perf_of_model(const struct predict_model *model,
                                  const struct predict_device *device, int32_t tp)
 {
@@ -69,7 +69,7 @@ static struct perf perf_of_model(const struct predict_model *model,
     return perf;
 }
 
-/* The file that has a service's profile, of the options or of the scenario; NULL: none. */
+/* Returns the file with a service's profile, from the options or the scenario; NULL: none. */
 static const char *profile_of(const struct scenario *scenario, const char *name)
 {
     const struct scenario_service *own = settings_of(scenario, name);
@@ -81,7 +81,7 @@ static const char *profile_of(const struct scenario *scenario, const char *name)
     return own != NULL ? own->profile : NULL;
 }
 
-/* What its lanes take: the profile's groups. */
+/* Sets the times of its lanes from the profile's groups. */
 static void set_cores(struct scenario_world *world, int32_t i,
                       const struct predict_profile *profile, const struct scenario_service *own,
                       double factor)
@@ -102,7 +102,7 @@ static void set_cores(struct scenario_world *world, int32_t i,
     world->services[i].cores = world->cores[i] = cores;
 }
 
-/* A service as it was measured: its times, and its bytes unless the scenario says others. */
+/* Opens a service as it was measured: its times, and its bytes unless the scenario sets others. */
 static enum status open_profile(struct scenario_world *world, const struct scenario *scenario,
                                 int32_t i, struct fault *fault)
 {
@@ -145,7 +145,7 @@ static enum status open_tables(struct scenario_world *world, const struct scenar
     return status;
 }
 
-/* What a token's keys and values take in this type. */
+/* Sets the bytes of a token's keys and values in this type. */
 static enum status set_kv_type(struct sim_service *s, const struct predict_model *m,
                                const struct scenario_service *own, bool has_profile,
                                struct fault *fault)
@@ -260,7 +260,7 @@ void scenario_world_base(const struct perf *perf, struct score_base *base)
     base->decode_ns = decode_ps / 1000;
 }
 
-/* From the first kind of engine that has the service. */
+/* Takes the times from the first kind of engine that has the service. */
 static void open_base(struct scenario_world *world, int32_t i, const struct perf *perf)
 {
     scenario_world_base(perf, &world->scores[i].base);
@@ -328,7 +328,7 @@ static enum status set_role(struct scenario_world *world, const struct scenario_
     return STATUS_OK;
 }
 
-/* Lanes of their own: of the last n engines. */
+/* Sets own lanes of the last n engines. */
 static enum status set_lanes(struct scenario_world *world, const struct flags_texts *lanes,
                              int64_t n, struct fault *fault)
 {
@@ -342,7 +342,7 @@ static enum status set_lanes(struct scenario_world *world, const struct flags_te
     return STATUS_OK;
 }
 
-/* A prompt needs somebody who takes it, and what is prefilled somebody who goes on. */
+/* Checks that some engine takes prompts, and that some engine continues prefilled requests. */
 static enum status check_roles(const struct scenario_world *world, const struct set *all,
                                struct fault *fault)
 {
@@ -360,7 +360,7 @@ static enum status check_roles(const struct scenario_world *world, const struct 
     return STATUS_OK;
 }
 
-/* "chat=40": shares in percent, or quotas in bytes, of the services of a group. */
+/* Reads "chat=40": shares in percent, or quotas in bytes, of the services of a group. */
 static enum status set_parts(const struct scenario_world *world, const struct flags_texts *texts,
                              bool of_quotas, const struct set *services,
                              struct sim_engine_part *parts, struct fault *fault)
@@ -387,7 +387,7 @@ static enum status set_parts(const struct scenario_world *world, const struct fl
     return STATUS_OK;
 }
 
-/* An engine of one service whose layers lie over a chain of devices. */
+/* Opens an engine of one service whose layers are spread over a chain of devices. */
 static enum status open_chain(struct scenario_world *world, const struct scenario *scenario, int g,
                               const struct set *services, struct fault *fault)
 {
@@ -483,7 +483,7 @@ static enum status open_groups(struct scenario_world *world, const struct scenar
     return status == STATUS_OK ? check_roles(world, &all, fault) : status;
 }
 
-/* Seconds of engine time that a service asks for per second, in batches of 32. */
+/* Returns the seconds of engine time that a service needs per second, in batches of 32. */
 static double load_of(const struct scenario_world *world, int32_t i, const struct perf *perf)
 {
     struct workload_expected expected;
@@ -650,7 +650,7 @@ void scenario_world_print(const struct scenario_world *world, struct str *out)
     for (int32_t e = 0; e < world->n_engines;) {
         const struct sim_engine_spec *engine = &world->engines[e];
         int32_t n = 1;
-        if (set_is_empty(&engine->services)) { /* a group that there is not */
+        if (set_is_empty(&engine->services)) { /* a group that does not exist */
             e++;
             continue;
         }

@@ -1,5 +1,5 @@
-/* A scenario made real for one seed and rate: workload, services with their performance models, and
- * engines with what lies on them. */
+/* A scenario made concrete for one seed and rate: workload, services with their performance models,
+ * and engines with their services. */
 #pragma once
 #include "metrics/score.h"
 #include "place/scale.h"
@@ -28,20 +28,20 @@ struct scenario_world {
     int64_t group_devices[SCENARIO_GROUPS_MAX];
     struct scale_config scales[SCENARIO_GROUPS_MAX]; /* of the groups that have one */
     bool is_scaled[SCENARIO_GROUPS_MAX];
-    struct scenario_chain_made *chains; /* by group; zeroes: it is none */
-    int32_t n_made;                     /* of these three */
+    struct scenario_chain_made *chains; /* by group; zeros: no chain */
+    int32_t n_made;                     /* number of these three */
     int32_t n_chain_devices;
-    bool is_placed;    /* by a planner: engines without services are groups that there may be */
-    int64_t n_devices; /* of all engines; what they can compute and read together: */
+    bool is_placed;    /* by a planner; engines without services are possible groups */
+    int64_t n_devices; /* of all engines; their joint peaks of arithmetic and memory traffic: */
     double flops_per_s, bytes_per_s;
 };
 struct scenario_world_ask {
     uint64_t seed; /* 0: the workload's */
     double rate_scale;
     int64_t n_engines;        /* 0: the scenario's */
-    double packed_rate_scale; /* where engines are packed: for the load at it; 0: rate_scale */
+    double packed_rate_scale; /* if engines are packed: for the load at this scale; 0: rate_scale */
 };
-/* The world is to be closed also after a fault. */
+/* Close the world even after a fault. */
 enum status scenario_world_open(struct scenario_world *world, const struct scenario *scenario,
                                 const struct scenario_world_ask *ask, struct fault *fault) MUST_USE;
 /* The workload and its services alone, without engines. */
@@ -49,15 +49,16 @@ enum status scenario_world_open_services(struct scenario_world *world,
                                          const struct scenario *scenario,
                                          const struct scenario_world_ask *ask,
                                          struct fault *fault) MUST_USE;
-/* Times of service i on tp devices of this kind. */
+/* Returns the times of service i on tp devices of this kind. */
 void scenario_world_perf(const struct scenario_world *world, const struct scenario *scenario,
                          int32_t i, const struct predict_device *device, int32_t tp,
                          struct perf *perf);
 /* MuxServe's reference times on such devices. */
 void scenario_world_base(const struct perf *perf, struct score_base *base);
-/* What a scenario says of a service that is in none of these worlds would be passed over. */
+/* Checks that every service that the scenario describes is in one of these worlds, since its
+ * settings would be ignored otherwise. */
 enum status scenario_world_check(struct scenario_world *const *worlds, int n_worlds,
                                  const struct scenario *scenario, struct fault *fault) MUST_USE;
 void scenario_world_close(struct scenario_world *world);
-/* What lies where, a line per kind of engine. */
+/* Prints which services are where, a line per kind of engine. */
 void scenario_world_print(const struct scenario_world *world, struct str *out);

@@ -27,7 +27,8 @@ static enum status bad(const struct walk *walk, const yaml_node_t *node, const c
     return yaml_doc_fault(walk->fault, walk->name, node, sentence);
 }
 
-/* A scalar's text, owned by the scenario; NULL when it is none or holds a zero byte. */
+/* Returns a scalar's text, owned by the scenario; NULL when it is not a scalar or contains a zero
+ * byte. */
 static const char *text_of(struct walk *walk, const yaml_node_t *node)
 {
     const char *text = yaml_doc_scalar(node);
@@ -80,7 +81,7 @@ static enum status bad_key(struct walk *walk, const yaml_node_t *node, const cha
 typedef enum status other_key(struct walk *walk, const char *key, const yaml_node_t *key_node,
                               const yaml_node_t *value);
 
-/* A mapping against rows; other hears of the keys that are in none, NULL: they are errors. */
+/* Reads a mapping against rows. Keys without a row go to other; NULL: they are errors. */
 static enum status walk_mapping(struct walk *walk, const yaml_node_t *mapping,
                                 const struct flags_row *rows, int n_rows, other_key *other)
 {
@@ -111,7 +112,7 @@ static enum status walk_mapping(struct walk *walk, const yaml_node_t *mapping,
     return STATUS_OK;
 }
 
-/* Times of its own would be passed over: what was measured has them all. */
+/* Refuses a service's own times beside measured ones, which would replace them. */
 static enum status check_times(const struct walk *walk, const struct scenario_service *service,
                                const yaml_node_t *node, const struct flags_row *rows, int n_rows)
 {

@@ -1,5 +1,5 @@
 /* Doubling budget and its kin: the service whose request has the smallest Q L-hat goes first
- * (SeaLLM section 4.3, corrected as ALGORITHMS 1.3 and 1.4 say).
+ * (SeaLLM section 4.3, corrected as docs/ALGORITHMS.md 1.3 and 1.4 say).
  *
  * db-literal compares waiting and running requests as the paper's listing does: new requests wait
  * until those that run have used up a budget. db-turn chooses the service by that order and inside
@@ -8,8 +8,8 @@
  *
  * db-exact is the paper's equation 7 with lengths that are known (predicted by an oracle):
  * remaining time alone times L-hat; a bound, not a policy to serve with. mlfq is FastServe's
- * skip-join multi-level feedback queue (ALGORITHMS 6.5): by level, then by when it joined the
- * level; a batch is of one service and one phase.
+ * skip-join multi-level feedback queue (docs/ALGORITHMS.md 6.5): by level, then by when it joined
+ * the level; a batch is of one service and one phase.
  *
  * Starvation: the rule, the residences and the bound of starve.h. Not for mlfq: there a request
  * that was idle for 3 s rises to level 0, looked at every 1000 batches, which is the paper's rule

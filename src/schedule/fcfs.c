@@ -1,5 +1,6 @@
-/* First come, first served across all services: fcfs as vLLM does it inside one (ALGORITHMS 6.1),
- * temporal as MuxServe's baseline (6.2), which never mixes prompts and decodes.
+/* First come, first served across all services: fcfs as vLLM does it inside one
+ * (docs/ALGORITHMS.md 6.1), temporal as MuxServe's baseline (6.2), which never mixes prompts and
+ * decodes.
  *
  * The service that owns the earliest prompt goes first; when that prompt does not fit, or there is
  * none, the service that owns the oldest running request. Nobody overtakes: head-of-line blocking

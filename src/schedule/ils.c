@@ -1,4 +1,4 @@
-/* Conservative iteration-level baselines (SCLS section 5, ALGORITHMS 6.7).
+/* Conservative iteration-level baselines (SCLS section 5, docs/ALGORITHMS.md 6.7).
  *
  *   ils-reserve  Orca-like: a request starts only when the most that it may ever need is free
  * beside what all that run may need, and at most ils_n_seqs_max run. With a predicted length that

@@ -1,4 +1,4 @@
-/* Renewable leases of KV (SCLS section 7, only sketched there; ALGORITHMS 4.4).
+/* Renewable leases of KV (SCLS section 7, only sketched there; docs/ALGORITHMS.md 4.4).
  *
  * A request that runs has blocks booked for the next S tokens, its lease; the sum of what is booked
  * never exceeds the pool, so nobody runs out of blocks within a lease and no length must be known.

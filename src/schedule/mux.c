@@ -1,5 +1,5 @@
-/* Adaptive batch scheduling (MuxServe section 3.3, ALGORITHMS 2.6) and its baselines: at most one
- * prefill batch at a time, beside it decode batches of as many models as there are lanes.
+/* Adaptive batch scheduling (MuxServe section 3.3, docs/ALGORITHMS.md 2.6) and its baselines: at
+ * most one prefill batch at a time, beside it decode batches of as many models as there are lanes.
  *
  *   adbs      prompts of the next model in turn that is below its quota of the pool; decodes in
  * turn mux-rr    the same without quotas mux-fcfs  the model that owns the earliest prompt, then

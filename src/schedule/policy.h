@@ -31,7 +31,7 @@ struct schedule_service {
     uint32_t n_waiting, n_running;
     const uint32_t *running;            /* (n_running) slots, no particular order but stable */
     struct perf perf;                   /* as corrected online */
-    int64_t solo_ns, solo_deviation_ns; /* L-hat and sigma of its requests (ALGORITHMS D-1) */
+    int64_t solo_ns, solo_deviation_ns; /* L-hat and sigma (docs/ALGORITHMS.md D-1) */
     double rate_per_s;                  /* EWMA of arrivals */
     double n_prompt_mean, n_output_mean;
     int64_t tpot_ns;            /* target per token, 0 = none */
@@ -166,7 +166,7 @@ static inline int32_t schedule_lacking(const struct request *request)
 struct perf schedule_lane_perf(const struct schedule_service *service,
                                const struct schedule_lane *lane);
 /* Is it cheaper to copy this request's blocks to the host and back than to compute its tokens
- * again? (ALGORITHMS 9.2: recompute if T_pre(c) < 2 kappa c / bandwidth.) */
+ * again? (docs/ALGORITHMS.md 7.2: recompute if T_pre(c) < 2 kappa c / bandwidth.) */
 bool schedule_swap_pays(const struct schedule_view *view, uint32_t slot);
 /* Positions that the request's table must cover for n_rounds rounds of this item. */
 int64_t schedule_positions(const struct request *request, const struct batch_item *item,

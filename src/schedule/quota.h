@@ -1,5 +1,5 @@
 /* Quotas of the KV pool, in its units (merged blocks), and how they adapt (MuxServe section 3.3,
- * ALGORITHMS 2.7 with decision D-12).
+ * docs/ALGORITHMS.md 2.7 with decision D-12).
  *
  * A service's entitlement is its part of sum(rate * mean length * bytes per token). Quotas always
  * sum to the pool. Usage is sampled on a grid of sixteenths of a period, so that one long hold and

@@ -1,4 +1,5 @@
-/* Round robin over services: each turn one batch, prompts first (MuxServe's RR, ALGORITHMS 6.4).
+/* Round robin over services: each turn one batch, prompts first (MuxServe's RR,
+ * docs/ALGORITHMS.md 6.4).
  *
  * The turn moves past the service whose batch was started, not past the one that was planned, so a
  * refused batch keeps its turn.

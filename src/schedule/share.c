@@ -1,4 +1,4 @@
-/* Shares of device time (ALGORITHMS 1.4): why short requests must not always go first.
+/* Shares of device time (docs/ALGORITHMS.md 1.4): why short requests must not always go first.
  *
  * A decode step costs nearly the same for one request as for ten, so serving a short service alone
  * at batch 1 inflates the work. Holding it back to a share phi lets its batch grow: it waits a

@@ -27,6 +27,6 @@ struct share_load {  /* of one service */
     double fixed;    /* F: seconds of one request that a fuller batch would share */
 };
 struct share_load schedule_share_load(const struct schedule_service *service);
-/* Caps in (0, 1] by ALGORITHMS 1.4, from the longest service up. False when the device is
+/* Caps in (0, 1] by docs/ALGORITHMS.md 1.4, from the longest service up. False when the device is
  * overloaded: then the caps are the services' parts of the load. */
 bool schedule_share_solve(const struct share_load *loads, int n, double *phi);

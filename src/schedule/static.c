@@ -1,5 +1,5 @@
-/* Static batches: a batch runs from its prompts to its end, padded, and nobody joins (ALGORITHMS
- * 4.3, 6.6).
+/* Static batches: a batch runs from its prompts to its end, padded, and nobody joins
+ * (docs/ALGORITHMS.md 4.3, 6.6).
  *
  *   sls     composes them itself: the service with the earliest request, its first requests in
  *           order of arrival, at most static_n_seqs_max, without waiting for more (if a router

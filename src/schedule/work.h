@@ -1,7 +1,7 @@
 /* Work: the time that a request takes on the device when it runs alone, in picoseconds.
  *
  * Policies charge and compare work instead of wall time, because wall time would charge a request
- * for the size of its batch (ALGORITHMS D-4). */
+ * for the size of its batch (docs/ALGORITHMS.md D-4). */
 #pragma once
 #include "base/time.h"
 #include "schedule/policy.h"

@@ -1,11 +1,11 @@
-/* A placement from a file: the `engines:` of a scenario, on the cores of this machine. */
+/* Places models by a file: the `engines:` of a scenario, on the cores of this machine. */
 #include "serve/place.h"
 
 #include "base/mem.h"
 #include "scenario/scenario.h"
 #include <string.h>
 
-/* Cores of one of a group's devices; 0: it is no device of cores. */
+/* Returns the cores of one of a group's devices; 0: it is not a device of cores. */
 static int32_t cores_of(const char *device)
 {
     if (device == NULL)
@@ -44,7 +44,7 @@ struct cores { /* of the machine, and those that engines have */
     bool is_taken[DEVICE_CORES_MAX];
 };
 
-/* "chat=40" of each: shares in percent, or quotas in bytes. */
+/* Adds "chat=40" of each: shares in percent, or quotas in bytes. */
 static enum status add_parts(const struct config *config, const struct flags_texts *texts,
                              bool of_quotas, struct serve_engine *engine, struct fault *fault)
 {
@@ -66,7 +66,7 @@ static enum status add_parts(const struct config *config, const struct flags_tex
     return STATUS_OK;
 }
 
-/* The next n cores, all in one socket where it has so many left. */
+/* Takes the next n cores, all in one socket if it has that many left. */
 static enum status take_cores(struct cores *cores, int32_t n, struct serve_engine *engine,
                               struct fault *fault)
 {
@@ -129,7 +129,7 @@ static enum status add_group(const struct config *config, const struct scenario 
     return STATUS_OK;
 }
 
-/* Engines whose memory the file leaves open share what the others leave, by nothing but number. */
+/* Engines whose memory the file leaves open share the rest equally. */
 static enum status divide_memory(const struct serve_machine *machine, struct serve_placement *out,
                                  struct fault *fault)
 {

@@ -1,4 +1,4 @@
-/* Reckons what a pool has to have before it has a block of every model. */
+/* Computes the least pool that has a block of every model. */
 #include "serve/kv.h"
 
 #include "base/log.h"
@@ -11,7 +11,7 @@ static int64_t block_units(const struct kv_layout *layout)
     return max_i32(layout->units_per_block, 1);
 }
 
-/* Units that are always the model's own, as kv_open has them. */
+/* Returns the units that always belong to the model, as kv_open computes them. */
 static int64_t floor_units(const struct config_model *model, int64_t unit_bytes)
 {
     int64_t n = div_up_i64(model->kv_bytes_min, unit_bytes);
@@ -103,7 +103,7 @@ enum status serve_kv_choose(const struct config *config, enum kv_kind kind, int6
     return serve_kv_check(config, kind, out->layouts, out->unit_bytes, fault);
 }
 
-/* A block of it beside what is always the others'. */
+/* Checks that a block of it fits beside what always belongs to the others. */
 static enum status check_joined(const struct serve_kv *kv, const struct config *config,
                                 const struct config_model *model, const struct kv_layout *layout,
                                 struct fault *fault)

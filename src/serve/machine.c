@@ -1,4 +1,4 @@
-/* Cores by socket, in as many units as 16 engines allow. */
+/* Divides cores by socket, into as many units as 16 engines allow. */
 #include "serve/machine.h"
 
 void serve_machine_init(const struct cpu_topology *topology, int64_t memory_bytes,

@@ -1,4 +1,4 @@
-/* This machine's cores in units: a socket is cut into 1, 2, 4, 8 or 16 of them, so that a planner's
+/* Divides this machine's cores into units: a socket is cut into 1, 2, 4, 8 or 16. So a planner's
  * groups of 1, 2, 4, ... devices are groups of neighbouring cores of one socket. */
 #pragma once
 #include "core/limits.h"
@@ -13,9 +13,9 @@ struct serve_machine {
     int32_t cores[DEVICE_CORES_MAX];
     int64_t memory_bytes; /* of all engines together */
 };
-/* Memory: bytes for all of them. */
+/* Makes the units. memory_bytes is for all of them. */
 void serve_machine_init(const struct cpu_topology *topology, int64_t memory_bytes,
                         struct serve_machine *out);
-/* "cpu:0-1": units [first, first + n) as a device. */
+/* Writes units [first, first + n) as a device: "cpu:0-1". */
 void serve_machine_device(const struct serve_machine *machine, int32_t first, int32_t n, char *text,
                           size_t n_bytes);

@@ -9,7 +9,7 @@ static int64_t between(int64_t least, int64_t n, int64_t most)
     return min_i64(max_i64(n, least), most);
 }
 
-/* Everything but the engines' memory and what is held for clients. */
+/* Returns everything except the engines' memory and what is held for clients. */
 static int64_t others_of(const struct serve_memory *memory, const struct config *config, int n)
 {
     int64_t program = 32 * MIB;

@@ -1,4 +1,4 @@
-/* Opens what a configuration says of one model. */
+/* Opens the files that a configuration names for one model. */
 #include "serve/model.h"
 
 #include "base/log.h"
@@ -6,7 +6,7 @@
 #include "serve/model_file.h"
 #include "weights/weights.h"
 
-/* A profile speaks of one model file: another's times would mislead every scheduler. */
+/* A profile belongs to one model file, since another's times would mislead every scheduler. */
 static enum status read_profile(const struct config_model *model, enum dtype kv_dtype,
                                 const struct weights *weights, struct predict_profile *profile,
                                 struct fault *fault)
@@ -25,7 +25,7 @@ static enum status read_profile(const struct config_model *model, enum dtype kv_
     return STATUS_OK;
 }
 
-/* More would silently be less, or positions that the model never saw. */
+/* A larger ctx would silently be cut, or give positions that the model never saw in training. */
 static enum status check_context(const struct config_model *model, const struct model_spec *spec,
                                  struct fault *fault)
 {

@@ -1,4 +1,4 @@
-/* A configured model's card: tokenizer and chat template from its file's header. */
+/* Makes a configured model's card: tokenizer and chat template from its file's header. */
 #include "serve/model_card.h"
 
 #include "weights/weights.h"

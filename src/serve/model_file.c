@@ -1,4 +1,4 @@
-/* Opening a model's file: its weights, the type of its cache, its tokenizer and template. */
+/* Opens a model's file: its weights, the type of its cache, its tokenizer and template. */
 #include "serve/model_file.h"
 #include "weights/weights.h"
 

@@ -1,5 +1,5 @@
-/* A model's file as serving it needs it: what `serve` refuses, `show` and `config check` refuse by
- * the same code. */
+/* A model's file as serving needs it. `show` and `config check` use the same code, so they refuse
+ * what `serve` refuses. */
 #pragma once
 #include "core/dtype.h"
 #include "serve/model_card.h"

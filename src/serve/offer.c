@@ -1,6 +1,7 @@
-/* What a server knows of one of its models. */
+/* A server's data on one of its models. */
 #include "serve/offer.h"
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/time.h"
 #include "config/chosen.h"
@@ -16,7 +17,8 @@ static const char *keep(struct serve_offer *offer, const char *text)
     return text == NULL ? NULL : pile_text(&offer->pile, text, strlen(text));
 }
 
-/* The offer's own copy, each text of it: what it was read from may go before it. */
+/* Makes the offer's own copy of the model, with each text, since the original may be freed
+ * earlier. */
 static void keep_model(struct serve_offer *offer, const struct config_model *model)
 {
     int n_keys;
@@ -45,11 +47,10 @@ static struct set engines_of(const struct config *config, const struct config_mo
     return engines;
 }
 
-static void describe_service(struct serve_offer *offer, const struct config *config)
+static void describe_service(struct serve_offer *offer, const struct config *config, uint16_t life)
 {
     const struct config_model *model = &offer->model;
     const struct model_spec *spec = &offer->card.spec;
-    uint16_t life = offer->service.life;
     int64_t n_context = model->n_context > 0 ? min_i64(model->n_context, spec->n_positions_max)
                                              : spec->n_positions_max;
     int64_t keep_alive =
@@ -100,6 +101,14 @@ static void describe_api_model(struct serve_offer *offer, int number, const stru
     };
 }
 
+/* Of the file and of what changes the tokens that it gives. */
+static uint64_t identity_of(const struct serve_offer *offer, const struct weights *weights)
+{
+    const uint64_t all[] = { weights_hash(weights), (uint64_t)offer->kv_dtype,
+                             (uint64_t)offer->service.n_context_max };
+    return hash_fast(all, sizeof all, 0).low;
+}
+
 enum status serve_offer_open(struct serve_offer *offer, int number,
                              const struct config_model *model,
                              const struct serve_offer_options *options, struct fault *fault)
@@ -117,7 +126,8 @@ enum status serve_offer_open(struct serve_offer *offer, int number,
         return status;
     }
     offer->is_open = true;
-    describe_service(offer, config);
+    describe_service(offer, config, options->life);
+    offer->service.identity = identity_of(offer, weights);
     describe_api_model(offer, number, config);
     offer->shape = serve_kv_shape(&offer->card.spec, offer->kv_dtype);
     log_line(LOG_DEBUG, "serve", "%s: %lld bytes of KV a token, %s", model->name,
@@ -132,15 +142,14 @@ enum status serve_offer_open(struct serve_offer *offer, int number,
     return STATUS_OK;
 }
 
-void serve_offer_close(struct serve_offer *offer, bool is_over)
+void serve_offer_close(struct serve_offer *offer)
 {
-    uint16_t life = offer->service.life;
     if (offer->is_open) {
         model_card_close(&offer->card);
         predict_profile_free(&offer->profile);
         pile_free(&offer->pile);
     }
-    *offer = (struct serve_offer){ .service.life = (uint16_t)(life + is_over) };
+    *offer = (struct serve_offer){ 0 };
 }
 
 bool serve_offer_has_name(const struct serve_offer *offer, const char *name)

@@ -1,5 +1,5 @@
-/* A model of a server: what its configuration says of it, and what its file says. Its number is
- * that of its service; another model may have it later, in the number's next life.
+/* A model of a server, described by its configuration and by its file. Its number is that of its
+ * service. Another model may get the number later, in another life.
  *
  *   VACANT --opened--> OPEN --its engines have it, admitted--> THERE --it is to leave--> LEAVING
  *      ^                 |                                                                  |
@@ -27,7 +27,7 @@ enum serve_offer_state {
 struct serve_offer {
     enum serve_offer_state state; /* the caller's: opening does not touch it */
     bool is_open;                 /* its file was read */
-    bool is_by_path;              /* an operator added it: it is in no configuration */
+    bool is_by_path;              /* an operator added it, so no configuration has it */
     struct pile pile;             /* of the model's texts */
     struct config_model model;    /* as it is configured */
     struct service_spec service;
@@ -40,19 +40,19 @@ struct serve_offer {
     struct api_model api;
 };
 struct serve_offer_options {
-    const struct config *config; /* whose global settings hold */
+    const struct config *config; /* its global settings apply */
     struct compute_device *device;
     int32_t n_rows_max;
+    uint16_t life; /* of its service */
     bool is_by_path;
 };
-/* Opens the model's header, on any thread, and reads from it what engines and clients need; the
- * layout is left to the caller. After a fault there is nothing to close. */
+/* Opens the model's header, on any thread, and reads what engines and clients need. The caller
+ * makes the layout. After a fault there is nothing to close. */
 enum status serve_offer_open(struct serve_offer *offer, int number,
                              const struct config_model *model,
                              const struct serve_offer_options *options,
                              struct fault *fault) MUST_USE;
-/* Frees what it has; VACANT. is_over: a service had its number, so that the number
- * begins another life. */
-void serve_offer_close(struct serve_offer *offer, bool is_over);
-/* Has the model this name, or one of these aliases of another? */
+/* Frees its data and makes it VACANT. */
+void serve_offer_close(struct serve_offer *offer);
+/* Returns whether the model has this name, or one of these aliases of another. */
 bool serve_offer_has_name(const struct serve_offer *offer, const char *name);

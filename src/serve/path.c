@@ -19,7 +19,7 @@ static bool is_below(const char *real, const char *directory)
     return strncmp(real, directory, n) == 0 && (real[n] == '/' || real[n] == '\0');
 }
 
-/* Its real path, if that lies in an allowed directory. */
+/* Returns its real path if that lies in an allowed directory. */
 static enum status resolve(const struct config *config, const char *path, char real[PATH_BYTES],
                            struct fault *fault)
 {
@@ -43,7 +43,8 @@ static enum status check(const struct config *config, const char *path, struct f
     return resolve(config, path, real, fault);
 }
 
-/* Every file of the directory; one of another kind than file and link is not a model's. */
+/* Checks every file of the directory. An entry that is neither file nor link does not belong to a
+ * model. */
 static enum status check_directory(const struct config *config, const char *real,
                                    struct fault *fault)
 {
@@ -68,7 +69,7 @@ static enum status check_directory(const struct config *config, const char *real
     return status;
 }
 
-/* Of "x-00001-of-00003.gguf" the other parts, as far as they are there. */
+/* Checks the other parts of "x-00001-of-00003.gguf", as far as they exist. */
 static enum status check_parts(const struct config *config, const char *real, struct fault *fault)
 {
     static const char like[] = "-00001-of-00001.gguf";

@@ -1,4 +1,4 @@
-/* This machine as a planner's problem, and the plan as devices. */
+/* Makes a planner's problem of this machine, and devices of the plan. */
 #include "serve/place.h"
 
 #include "base/log.h"
@@ -20,7 +20,7 @@
 #include <string.h>
 
 enum { TOKENS_USUAL = 256, REQUESTS_PER_MODEL = 100, REQUESTS_MIN = 600, REQUESTS_MAX = 3000 };
-static const double busy_usual = 0.5; /* of the machine, where nobody says rates */
+static const double busy_usual = 0.5; /* of the machine, when no rates are set */
 
 /* ---- The problem. ---- */
 
@@ -46,7 +46,7 @@ struct problem_at_hand {
     bool has_rates;
 };
 
-/* What the model will book, without reading its weights. */
+/* Computes what the model will book, without reading its weights. */
 static enum status open_model(struct problem_at_hand *at, int i, struct compute_device *device,
                               struct fault *fault)
 {
@@ -73,7 +73,7 @@ static enum status open_model(struct problem_at_hand *at, int i, struct compute_
         n_context = min_i64(n_context, from->n_context);
     int64_t n_prompt = from->n_prompt > 0 ? from->n_prompt : TOKENS_USUAL;
     int64_t n_output = from->n_output > 0 ? from->n_output : TOKENS_USUAL;
-    double most = 2.0 / 3 * (double)n_context; /* lengths are drawn up to one and a half times */
+    double most = 2.0 / 3 * (double)n_context; /* lengths are drawn up to 1.5 times this */
     double fit = most / (double)(n_prompt + n_output);
     fit = fit < 1 ? fit : 1;
     model->n_context = (int32_t)n_context;
@@ -91,7 +91,7 @@ static enum predict_cores_isa isa_here(void)
                                  : PREDICT_CORES_GENERIC;
 }
 
-/* Times on groups of units. Beside a neighbour a group is as slow as the profile found it. */
+/* Sets the times on groups of units. Beside a neighbour a group is as slow as in the profile. */
 static void fill_perfs(struct problem_at_hand *at, int i)
 {
     const struct model_at_hand *model = &at->models[i];
@@ -144,7 +144,7 @@ static void fill_nodes(struct problem_at_hand *at)
     p->nodes = at->nodes;
 }
 
-/* Requests a second of each model: as configured, or equal ones. */
+/* Sets the requests a second of each model: as configured, or equal ones. */
 static void find_rates(struct problem_at_hand *at, double *rates)
 {
     const struct config *config = at->config;
@@ -172,7 +172,7 @@ static int by_arrival(const void *a, const void *b)
     return (x->service > y->service) - (x->service < y->service);
 }
 
-/* Poisson arrivals, lengths from half to one and a half times the mean. */
+/* Draws Poisson arrivals, with lengths from half to one and a half times the mean. */
 static void draw_window(struct problem_at_hand *at)
 {
     double rates[LIMIT_MODELS], sum = 0;
@@ -284,8 +284,8 @@ static struct sim_judge *open_judge(struct problem_at_hand *at, struct sim_optio
         .problem = &at->problem, .sim = sim, .rule = rule, .services = scores });
 }
 
-/* All of a node's cores as one engine, with every model: what there is without a planner. False:
- * such a plan is not legal here. */
+/* Makes one engine of all of a node's cores, with every model, as without a planner. Returns false
+ * when such a plan is not legal here. */
 static bool make_one(const struct problem_at_hand *at, struct pile *pile, struct place_plan *plan)
 {
     const struct place_problem *p = &at->problem;
@@ -301,8 +301,8 @@ static bool make_one(const struct problem_at_hand *at, struct pile *pile, struct
     return place_check(p, plan, PLACE_MEMBERS_MAX, NULL) == STATUS_OK;
 }
 
-/* The first for whom no engine of the plan has room beside its models although all cores together
- * could hold it; -1: there is none. */
+/* Returns the first model that no engine of the plan has room for, although all cores together
+ * could hold it; -1 if none. */
 static int32_t find_homeless(const struct problem_at_hand *at, const struct place_plan *plan)
 {
     const struct place_problem *p = &at->problem;
@@ -320,7 +320,7 @@ static int32_t find_homeless(const struct problem_at_hand *at, const struct plac
     return -1;
 }
 
-/* ---- What is said of it. ---- */
+/* ---- Log lines about the plan. ---- */
 
 static void say_plan(const struct problem_at_hand *at, const char *planner,
                      const struct serve_placement *placement)

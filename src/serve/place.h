@@ -1,5 +1,5 @@
-/* Which models share which cores of this machine: decided by a planner before anything is loaded,
- * or read from what `shoal plan --out` wrote.
+/* Decides which models share which cores of this machine. A planner decides before anything is
+ * loaded, or a file from `shoal plan --out` is read.
  *
  * Units of cores (machine.h) are the planner's devices; memory is divided by cores. A model
  * takes what its profile says, else predict/cores.h. The window is drawn: rates and lengths
@@ -22,13 +22,14 @@ struct serve_placement {
     int n; /* 0: the configuration's own devices, or one engine for all */
     struct serve_engine engines[LIMIT_DEVICES];
 };
-/* Is there something to decide? Not when devices or lanes are given by hand, nor for one model, nor
- * for a policy that divides the cores itself unless a planner is named. */
+/* Returns whether there is something to decide. There is nothing if devices or lanes are given by
+ * hand, or for one model. A policy that divides the cores itself needs no plan either, unless a
+ * planner is named. */
 bool serve_place_is_asked(const struct config *config);
-/* Plans, says so in the log, and sets devices and memory in the configuration, which is checked; it
- * is left as it is where there is nothing to decide. */
+/* Plans, logs the plan, and sets devices and memory in the configuration, which must be checked.
+ * The configuration stays unchanged if there is nothing to decide. */
 enum status serve_place(struct config *config, struct fault *fault) MUST_USE;
-/* What a scenario's `engines:` say of these models on this machine; a sentence where they do not
+/* Applies a scenario's `engines:` to these models on this machine. Returns a fault if they do not
  * fit. */
 enum status serve_place_given(const struct config *config, const struct serve_machine *machine,
                               struct serve_placement *out, struct fault *fault) MUST_USE;

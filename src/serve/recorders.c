@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* They are opened as they are; a new file needs its folder. */
+/* They are opened without change; a new file needs its folder. */
 static enum status check(const char *path, struct fault *fault)
 {
     if (path == NULL || (file_exists(path) && !file_is_directory(path) && access(path, W_OK) == 0))

@@ -1,4 +1,4 @@
-/* What a server writes about its engines, when asked: the log of each, one trace of all. */
+/* The optional records of a server about its engines: a log of each, and one trace of all. */
 #pragma once
 #include "config/config.h"
 #include "engine/engine.h"

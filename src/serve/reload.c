@@ -1,4 +1,4 @@
-/* Compares settings, key by key as the table has them. */
+/* Compares settings, key by key in the table's order. */
 #include "serve/reload.h"
 
 #include "config/table.h"
@@ -41,7 +41,7 @@ static bool is_live(const char *name)
     return false;
 }
 
-/* ---- The names of what changed, as many as a sentence holds. ---- */
+/* ---- The names of changed settings, as many as fit into a sentence. ---- */
 
 enum { NAMES_BYTES = 150 };
 struct changes {
@@ -79,7 +79,7 @@ static const struct config_model *find_model(const struct config *config, const 
     return NULL;
 }
 
-/* A planner places models at the start: what it reads of them has no effect later. */
+/* A planner places models at the start, so later changes of what it reads have no effect. */
 static bool is_for_planners(const char *name)
 {
     return strcmp(name, "rate") == 0 || strcmp(name, "prompt_tokens") == 0 ||
@@ -130,7 +130,7 @@ void serve_reload_models(const struct config *old, const struct config *fresh,
     }
 }
 
-/* ---- Doors that would stand open, or be locked for good. ---- */
+/* ---- Changes that would leave the server without a key, or lock all clients out. ---- */
 
 static bool has_key(const struct config *config)
 {

@@ -1,4 +1,4 @@
-/* Reads the settings of a server from all the places where they may stand. */
+/* Reads the settings of a server from all their sources. */
 #include "serve/settings.h"
 
 #include "api/http_listen.h"
@@ -31,7 +31,7 @@ enum status serve_settings_read(struct config *config, const struct serve_words 
                                        .has_config = true,
                                        .n_max = 1,
                                        .fault = fault };
-    /* Twice: the first pass finds the file, the second puts the command line over it. */
+    /* Parses twice: the first pass finds the file, the second lets the command line override it. */
     config_init(config);
     bool is_ok = options_parse(&verb, words->argc, words->argv, config, plain, &n_plain);
     config_free(config);

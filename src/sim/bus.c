@@ -1,9 +1,9 @@
-/* A simulation's loop with the bus: clients at the real gateway, the real manager and node, engines
- * on virtual time.
+/* A simulation's loop with the bus: the real gateway, manager and node, with simulated clients, and
+ * engines on virtual time.
  *
- * At one instant arrivals come first, then cancels; then gateway, node and manager take turns until
- * none of them has mail or anything to do. Every token that a client hears is compared with the one
- * that it must be, so nothing is lost, repeated or mixed up unseen. */
+ * At one instant arrivals come first, then cancels. Then gateway, node and manager take turns until
+ * none of them has mail or work. Every token that a client gets is compared with the expected one,
+ * so a lost, repeated or mixed-up token is always noticed. */
 #include "sim/bus.h"
 
 #include "base/mem.h"
@@ -24,11 +24,13 @@ static void wrong(struct sim_bus *bus, const char *what)
 
 /* ---- Opening. ---- */
 
-/* Every service is loaded at start, where it may lie, and stays. */
+/* Makes the specs: every service is loaded at start, on the engines that may serve it, and
+ * stays. */
 static void make_specs(const struct sim_options *o, struct service_spec *specs, int64_t *need_bytes)
 {
     for (int32_t s = 0; s < o->n_services; s++) {
         snprintf(specs[s].name, sizeof(specs[s].name), "%s", o->services[s].name);
+        specs[s].identity = (uint64_t)s; /* names may be equal */
         specs[s].slo = o->slo;
         specs[s].keep_alive_ns = -1;
         specs[s].is_loaded_at_start = true;
@@ -77,6 +79,7 @@ static void open_actors(struct sim_bus *bus)
                                         .manager = SIM_BUS_MANAGER,
                                         .n_engines = o->n_engines,
                                         .n_services = o->n_services,
+                                        .services = specs,
                                         .n_requests_max = bus->sim.n_clients_max,
                                         .engines = faces,
                                         .report_ns = bus->report_ns,
@@ -206,7 +209,7 @@ static void arrive(struct sim_bus *bus, const struct workload_ask *ask)
     sim_request_make(sim, ask, index, r);
     client->n_first_predicted = r->n_predicted;
     bus->clients[index] = (struct sim_bus_client){ .n_slices = 0 };
-    if (r->n_prompt >= r->n_tokens_max) { /* longer than any may be: engines refuse it, too */
+    if (r->n_prompt >= r->n_tokens_max) { /* longer than the limit, so engines refuse it too */
         go(bus, index,
            &(struct service_event){ .id = r->id,
                                     .what = SERVICE_ENDED,
@@ -280,7 +283,7 @@ static bool step_manager(struct sim_bus *bus)
     return true;
 }
 
-/* Until nobody has anything to do at this instant. */
+/* Runs until no part has work left at this instant. */
 static void settle(struct sim_bus *bus)
 {
     for (int i = 0; bus->sim.report->wrong == NULL; i++) {
@@ -296,7 +299,7 @@ static void settle(struct sim_bus *bus)
 
 /* ---- Rest. ---- */
 
-/* Nobody has a request and nothing is on its way. */
+/* Returns whether no client has a request and no message is in flight. */
 static bool rests(struct sim_bus *bus)
 {
     bool is_rest = bus->sim.n_free_clients == bus->sim.n_clients_max &&
@@ -309,7 +312,7 @@ static bool rests(struct sim_bus *bus)
     return is_rest;
 }
 
-/* What somebody does next. */
+/* Returns the time of the next client event. */
 static int64_t next_of_clients(struct sim *sim)
 {
     const struct sim_event *cancelled = sim_events_first(&sim->events);
@@ -319,8 +322,9 @@ static int64_t next_of_clients(struct sim *sim)
     return cancelled != NULL ? min_i64(at_ns, cancelled->time_ns) : at_ns;
 }
 
-/* From one rest to the next, a report later, everybody said what he had said before, and so he will
- * until a client does something: but for the last before that, such reports are counted only. */
+/* Skips idle reports. From one rest to the next, a report later, every part reported the same as
+ * before, and so it goes on until a client acts. All these reports except the last one are only
+ * counted. */
 static void pass_rest(struct sim_bus *bus)
 {
     struct sim *sim = &bus->sim;
@@ -343,7 +347,8 @@ static void pass_rest(struct sim_bus *bus)
     bus->rest.is_one = false;
 }
 
-/* Everything of the next instant. False when there is none, or the run ends before. */
+/* Does everything of the next instant. Returns false when nothing is left, or when the run ends
+ * before. */
 static bool advance(struct sim_bus *bus)
 {
     struct sim *sim = &bus->sim;

@@ -1,5 +1,5 @@
-/* An engine as its node sees it: the real one behind a ring, with models that take their time to
- * come, and crashes after which it starts anew. */
+/* An engine as its node sees it: the real one behind a ring. Its models take time to load, and
+ * after a crash it starts anew. */
 #include "sim/bus.h"
 
 #include "base/mem.h"
@@ -26,7 +26,7 @@ static int n_services_of(const struct sim_bus_engine *e)
     return e->bus->sim.options->n_services;
 }
 
-/* The engine's own number of one of its services. */
+/* Returns the engine's own number of one of its services. */
 static int own_of(const struct sim_bus_engine *e, int service)
 {
     return sim_engine_own(&e->bus->sim.engines[e->index], n_services_of(e), service);
@@ -52,7 +52,7 @@ static void end_life(struct sim_bus_engine *e, uint64_t id, uint32_t epoch)
     e->free_lives[e->n_free_lives++] = at;
 }
 
-/* What its engine counted of a request's life that is over. */
+/* Adds the engine's counts of a finished submission. */
 static void add_counts(struct sim_bus *bus, const struct service_event *event)
 {
     struct sim_bus_client *own = sim_bus_client_of(bus, event->id);
@@ -61,7 +61,7 @@ static void add_counts(struct sim_bus *bus, const struct service_event *event)
     sim_tell(&bus->sim, &bus->sim.clients[own - bus->clients], event);
 }
 
-/* Is this piece of an answer one that gets lost before the node has it? */
+/* Returns whether this piece of an answer is lost before the node gets it. */
 static bool is_hole(struct sim_bus_engine *e, const struct service_event *event)
 {
     double part = e->bus->faults->hole;
@@ -97,7 +97,8 @@ bool sim_bus_engine_emit(void *self, const struct service_event *event, const vo
     return true;
 }
 
-/* All tokens that it will ever have: what the message has must be the beginning of them. */
+/* Makes the body of all tokens that it will ever have. The tokens of the message must be its
+ * beginning. */
 static bool make_body(struct sim_bus_engine *e, const struct request *request,
                       const struct request_body *from)
 {
@@ -107,7 +108,7 @@ static bool make_body(struct sim_bus_engine *e, const struct request *request,
     size_t n_known = sizeof(int32_t) * (size_t)request->n_tokens;
     *body = (struct request_body){ .n_tokens = (uint32_t)request->n_tokens_max };
     int32_t *tokens = request_body_tokens(body);
-    if (client == NULL) { /* a late copy of somebody who has left */
+    if (client == NULL) { /* a late copy for a client that has left */
         memset(tokens, 0, sizeof(int32_t) * (size_t)request->n_tokens_max);
         memcpy(tokens, request_body_tokens(from), n_known);
         return true;
@@ -229,7 +230,7 @@ static void load(void *self, int service)
         begin_load(e, service);
 }
 
-/* A model that has requests is not unloaded, unless they are to go home. */
+/* A model that has requests is not unloaded, unless they are to be returned. */
 static void unload(void *self, int service, bool even_busy)
 {
     struct sim_bus_engine *e = self;
@@ -290,13 +291,14 @@ static void draw_crash(struct sim_bus_engine *e)
         e->crash_ns = now_of(e) + 1 + (int64_t)(rng_exponential(&rng) * (double)mean_ns);
 }
 
-/* What it said is still told; what it held comes back, and it is gone until up_ns. */
+/* Crashes. Events before it are still delivered, its requests come back, and it is gone until
+ * up_ns. */
 static void crash(struct sim_bus_engine *e)
 {
     struct sim *sim = &e->bus->sim;
     const struct sim_faults *f = e->bus->faults;
     sim_model_exec_stop(sim->engines[e->index].exec);
-    (void)engine_step(engine_of(e), now_of(e)); /* says what was drawn until now */
+    (void)engine_step(engine_of(e), now_of(e)); /* emits what was drawn until now */
     memmove(e->returned, e->returned + e->n_told,
             (e->n_returned - e->n_told) * sizeof(*e->returned));
     e->n_returned -= e->n_told;
@@ -337,7 +339,7 @@ static void come_up(struct sim_bus_engine *e)
 
 /* ---- The step. ---- */
 
-/* What the engine says of itself, by our numbers of its services. */
+/* Reports the engine's state, with our numbers of its services. */
 static void report_engine(struct sim_bus_engine *e)
 {
     const struct sim_engine *engine = &e->bus->sim.engines[e->index];
@@ -373,7 +375,8 @@ static int64_t step(void *self, int64_t now_ns)
 {
     struct sim_bus_engine *e = self;
     struct sim *sim = &e->bus->sim;
-    /* What came back of an earlier crash is told first: so that it finds its place. */
+    /* Returned requests of an earlier crash are reported first, so that there is room for the next
+     * ones. */
     if (e->up_ns == 0 && e->crash_ns <= now_ns && e->n_told == e->n_returned && !e->bus->is_over)
         crash(e);
     if (e->up_ns > 0 && e->up_ns <= now_ns)

@@ -1,4 +1,4 @@
-/* Maps of a chain, and what a step on them takes. */
+/* Makes maps of a chain, and computes the time of steps on them. */
 #include "sim/chain.h"
 
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-/* What a move of layers gains and costs. */
+/* Computes the gain and the cost of moving layers. */
 #include "sim/chain_weigh.h"
 
 void sim_chain_weigh_note(struct sim_chain_window *w, int64_t now_ns, int64_t change)

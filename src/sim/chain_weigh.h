@@ -1,32 +1,33 @@
-/* Is another map of a chain worth the time in which its layers are loaded? The rule is that of
- * re-placement (place/replace.h, D-8).
+/* Decides whether another map of a chain is worth the time in which its layers are loaded. The rule
+ * is that of re-placement (place/replace.h, D-8).
  *
- * Gain: the part of a step that the new map saves, of the time that requests spend there: with the
- * rate and the mean latency of a request that is, by Little's law, the mean number of those who are
- * there, until layers are planned again. Cost: those who are there wait, and who comes meanwhile.
- */
+ * The gain is the part of a step that the new map saves, times the time that requests spend in the
+ * chain until layers are planned again. By Little's law, rate times mean latency is the mean number
+ * of present requests. The cost is the wait of the requests that are present, and of those that
+ * arrive meanwhile. */
 #pragma once
 #include "place/replace.h"
 #include "sim/chain.h"
 
-struct sim_chain_window { /* since layers were planned last, but not less than a while */
+struct sim_chain_window { /* since layers were last planned, but at least a while */
     int64_t from_ns, at_ns;
     int64_t n_there, n_arrived;
     double there_ns; /* requests that were there, by time */
 };
-/* So many more are there from now on, or fewer. */
+/* Notes that the number of present requests changes by this much from now on. */
 void sim_chain_weigh_note(struct sim_chain_window *window, int64_t now_ns, int64_t change);
-/* Begins anew, if it was long enough to say something. */
+/* Begins a new window, if this one was long enough to mean something. */
 void sim_chain_weigh_close(struct sim_chain_window *window, int64_t now_ns);
 
 struct sim_chain_move {
     const struct layers_plan *kept, *planned;
-    int64_t weights_bytes; /* to load onto a device, of all the most */
-    int64_t n_tokens;      /* whose KV is computed again */
+    int64_t weights_bytes; /* to load onto a device: the maximum over all */
+    int64_t n_tokens;      /* KV to compute again */
     int64_t interval_ns;   /* until layers are planned again */
 };
 enum replace_verdict sim_chain_weigh(const struct sim_chain *chain,
                                      const struct sim_chain_window *window,
                                      const struct sim_chain_move *move);
-/* After n plans from the beginning until now: the next is as far away as they were apart. */
+/* Returns the interval to the next plan, after n plans from the beginning until now: it is as long
+ * as their mean distance. */
 int64_t sim_chain_weigh_interval_ns(int64_t now_ns, int64_t n_plans);

@@ -1,4 +1,4 @@
-/* Chains of unlike devices that hold a model by layers. */
+/* Simulates chains of unlike devices that hold a model by layers. */
 #include "sim/chains.h"
 
 #include "sim/state.h"
@@ -18,17 +18,17 @@ struct chain {
     const struct sim_chain *is;
     int32_t engine;
     enum chain_state state;
-    struct layers_plan plan, next; /* of the engine, and that comes; without parts: no map */
+    struct layers_plan plan, next; /* the engine's now, and next; without parts: no map */
     struct span spans[LAYERS_DEVICES_MAX];
     bool is_here[LAYERS_DEVICES_MAX];
     int32_t n_events;   /* that have happened */
     bool has_crashed;   /* and nothing was planned since */
     int64_t n_reserved; /* tokens of KV that maps keep room for */
-    int64_t n_wanted;   /* that all who are there will have in the end */
+    int64_t n_wanted;   /* tokens that all present requests will have in the end */
     struct watch watch;
     struct sim_chain_window window;
     int64_t n_plans, again_ns;  /* it is weighed again then */
-    int64_t since_ns, ready_ns; /* it serves nobody since; it is loaded then */
+    int64_t since_ns, ready_ns; /* since when it serves no request; when it is loaded */
     struct sim_engine_spec spec;
     struct sim_chain_map map;
     struct perf perfs[LIMIT_SERVICES];
@@ -81,7 +81,8 @@ static void set_spans(struct chain *chain)
     }
 }
 
-/* Layers that the devices of a plan do not have: of a device the most. */
+/* Returns the bytes of layers that the devices of a plan lack: the maximum over devices. Sets *sum
+ * to the sum. */
 static int64_t bytes_to_load(const struct chain *chain, const struct layers_plan *plan,
                              int64_t *sum)
 {
@@ -102,7 +103,7 @@ static int64_t bytes_to_load(const struct chain *chain, const struct layers_plan
     return most_bytes;
 }
 
-/* Until every device has the layers of its part that it did not have. */
+/* Returns the time until every device has the layers of its part that it lacked. */
 static int64_t load_ns(const struct chain *chain, struct sim_chains_report *report)
 {
     int64_t sum, most_bytes = bytes_to_load(chain, &chain->plan, &sum);
@@ -110,7 +111,7 @@ static int64_t load_ns(const struct chain *chain, struct sim_chains_report *repo
     return chain->is->settle_ns + (int64_t)((double)most_bytes / chain->is->host_bytes_per_s * 1e9);
 }
 
-/* The old engine is empty: one of the new map takes its place. */
+/* Installs the new map's engine in place of the old one, which is empty. */
 static void install(struct sim *sim, struct chain *chain)
 {
     sim_engines_count(sim, chain->engine);
@@ -180,8 +181,9 @@ static void remember(const struct sim *sim, struct chain *chain)
     watch_planned(&chain->watch, &seen);
 }
 
-/* The map for who is here; of KV the one that has room for what is wanted, if there is one, and
- * from then on. A chain that stays has its first map or none. */
+/* Makes the map for the present devices. It prefers one with room for the KV that is wanted, if
+ * such a map exists, and keeps this amount from then on. A chain that `stays` has its first map or
+ * none. */
 static void plan_next(struct chain *chain, enum watch_why why, struct layers_plan *next)
 {
     const struct sim_chain *c = chain->is;
@@ -211,7 +213,7 @@ static enum watch_why see(const struct sim *sim, struct chain *chain)
     return chain->has_crashed ? WATCH_LEFT : why; /* it may be back already, but empty */
 }
 
-/* A map that is on its way counts as the one that is there. */
+/* Returns the plan of now. A map that is about to be installed counts already. */
 static const struct layers_plan *plan_now(const struct chain *chain)
 {
     return chain->state == CLOSING ? &chain->next : &chain->plan;
@@ -225,7 +227,7 @@ static bool is_whole(const struct chain *chain, const struct layers_plan *plan)
     return is_there;
 }
 
-/* Tokens whose KV lies there. */
+/* Returns the tokens whose KV is there. */
 static int64_t n_held(const struct sim *sim, const struct chain *chain)
 {
     const struct sim_engine *e = &sim->engines[chain->engine];
@@ -294,7 +296,7 @@ void sim_chains_saw(struct sim *sim, int32_t service, int64_t n_tokens)
         sim_chain_weigh_note(&chain->window, sim->clock_ns, n_tokens > 0 ? 1 : -1);
         if (n_tokens > 0)
             look(sim, chain);
-        else /* in the middle of a step: only whether the KV is still over */
+        else /* in the middle of a step, so it only checks whether KV is still over its reserve */
             (void)see(sim, chain);
     }
 }
@@ -339,8 +341,8 @@ static bool is_in(const struct layers_plan *plan, int32_t device)
     return is_part;
 }
 
-/* A device of the map is gone in the middle of a step: all who are there come back, and nothing is
- * left of the engine. */
+/* Handles the loss of a device in the middle of a step: all present requests come back, and nothing
+ * of the engine remains. */
 static void crash(struct sim *sim, struct chain *chain)
 {
     struct sim_chains_report *report = &sim->report->chains;

@@ -17,7 +17,7 @@ struct item { /* then its bytes, to a multiple of 8 */
     size_t n_bytes;
 };
 
-/* Two chances of one draw, for the message that is sent now. */
+/* Makes two chances from one draw, for the message that is sent now. */
 static void draw(const struct sim_channels *channels, double chances[2])
 {
     uint64_t bits = rng_at(channels->seed, DICE_CHANCES, channels->n_sent);
@@ -72,7 +72,8 @@ static void put(struct sim_channels_fifo *fifo, const struct item *item, const v
     fifo->end += n_bytes;
 }
 
-/* Nothing passes during a cut. Cuts are drawn one after the other, each way its own. */
+/* Delays a message, since nothing passes during a cut. Cuts are drawn one after the other, for each
+ * way separately. */
 static int64_t after_cuts(const struct sim_channels *channels, struct sim_channels_fifo *fifo,
                           uint64_t way, int64_t due_ns)
 {
@@ -112,8 +113,8 @@ static void lose_all(struct sim_channels *channels, struct sim_channels_fifo *fi
     end->is_stale = true;
 }
 
-/* Breaks that have begun until now lose what is on its way; the next one is drawn behind the last.
- * True: one goes on. */
+/* Breaks that have begun until now lose the messages in flight, and the next break is drawn after
+ * the last. Returns true during a break. */
 static bool is_broken(struct sim_channels *channels)
 {
     const struct sim_faults *f = &channels->faults;
@@ -198,7 +199,7 @@ static bool send(void *self, uint16_t to, const void *part1, size_t n1, const vo
     return true;
 }
 
-/* The way whose next message is the first to arrive; NULL: there is none. */
+/* Returns the way whose next message arrives first; NULL: no message is in flight. */
 static struct sim_channels_fifo *first_way(struct sim_channels_end *end)
 {
     struct sim_channels_fifo *first = NULL;

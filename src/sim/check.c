@@ -1,5 +1,5 @@
-/* What must hold in every simulation: no request lost or answered twice, no token missing, no block
- * left behind. */
+/* Invariants of every simulation: no request is lost or answered twice, no token is missing, no
+ * block is left behind. */
 #include "sim/state.h"
 
 static void wrong(struct sim *sim, const char *what)

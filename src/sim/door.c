@@ -1,6 +1,6 @@
-/* The door of a simulation: a gateway without a bus. The routing core (route/core.h) is the
- * gateway's own; here is what only the simulator has: engines that are asked at once, groups of
- * engines with a router each, and the way from engines that prefill to engines that decode. */
+/* The simulated gateway, without a bus. The routing core (route/core.h) is the real gateway's. This
+ * file adds what only the simulator has: engines that answer at once, groups of engines with a
+ * router each, and the handover from prefill engines to decode engines. */
 #include "sim/replan.h"
 #include "sim/scaled.h"
 #include "sim/state.h"
@@ -31,7 +31,8 @@ static void show_engines(struct sim *sim, struct route_core *door)
         route_core_changed(door, (uint16_t)e);
 }
 
-/* All doors but the first share its memory, since a request is held at one of them at most. */
+/* All routing cores share the memory of the first one, since a request waits in at most one of
+ * them. */
 static void open_door(struct sim *sim, struct route_core *door, const struct route_policy *router,
                       const struct route_config *config)
 {
@@ -125,7 +126,7 @@ int64_t sim_door_wake_ns(struct sim *sim)
     return wake_ns;
 }
 
-/* The door that a request came to. */
+/* Returns the routing core that a request arrived at. */
 static struct route_core *first_door(struct sim *sim, uint32_t index)
 {
     return sim_door_group(sim, sim->requests[index].id >> SIM_LIVE_BITS);
@@ -137,7 +138,7 @@ static void note_held(struct sim *sim, uint32_t index)
     sim->report->n_held_max = max_i64(sim->report->n_held_max, sim_door_n_held(sim));
 }
 
-/* It is over for the first router: its KV goes on to where it decodes. */
+/* Ends the request for the first router, and sends its KV on to where it decodes. */
 static void hand_over(struct sim *sim, uint32_t index, uint16_t engine)
 {
     const struct sim_options *o = sim->options;
@@ -146,7 +147,7 @@ static void hand_over(struct sim *sim, uint32_t index, uint16_t engine)
     int64_t rate = o->kv_bytes_per_s > 0 ? o->kv_bytes_per_s : KV_BYTES_PER_S_USUAL;
     client->engine = SIM_NO_ENGINE;
     client->is_on_its_way = true;
-    sim->n_kv[index] = r->n_tokens - 1; /* the last token's is computed when it is read */
+    sim->n_kv[index] = r->n_tokens - 1; /* the last token's KV is computed when the token is read */
     int64_t n_bytes = sim->n_kv[index] * o->services[r->service].size.kv_bytes_per_token;
     int64_t ns = (int64_t)((double)n_bytes / (double)rate * 1e9);
     route_core_ended(&sim->door, index, engine, SERVICE_LEASE_OVER);
@@ -222,8 +223,8 @@ void sim_door_ended(struct sim *sim, uint32_t index, uint8_t why)
 
 /* ---- Sending. ---- */
 
-/* All tokens that the request will ever have, drawn as its workload says; NULL without a prefix
- * cache, which alone looks at them. */
+/* Returns all tokens that the request will ever have, drawn as its workload defines. NULL without a
+ * prefix cache, since only that uses them. */
 static const struct request_body *body_of(struct sim *sim, uint32_t index,
                                           const struct request *request)
 {
@@ -236,7 +237,8 @@ static const struct request_body *body_of(struct sim *sim, uint32_t index,
     return body;
 }
 
-/* The router hears that it was sent before its engine has it: what can never fit ends at once. */
+/* The router counts the request before its engine gets it, because one that can never fit ends at
+ * once. */
 static void send_choice(struct sim *sim, struct route_core *door, const struct route_choice *choice)
 {
     struct sim_engine *e = &sim->engines[choice->engine];
@@ -249,7 +251,7 @@ static void send_choice(struct sim *sim, struct route_core *door, const struct r
     request.n_cohort = choice->n_cohort;
     request.n_lease = choice->n_lease;
     if (sim->has_roles && sim->options->engines[choice->engine].role == SIM_PREFILL)
-        request.n_lease = 1; /* the first token, and home */
+        request.n_lease = 1; /* one token, then it returns */
     if (sim->n_kv != NULL)
         request.n_host = sim->n_kv[index];
     route_core_sent(door);

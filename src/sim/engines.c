@@ -11,8 +11,8 @@
 
 #define SIM_UNIT_BYTES_MAX (16 << 20)
 
-/* A lane of whole cores takes what was measured of so many. Its engine expects of cores that time
- * is inverse to them. */
+/* Sets the measured time of a lane with this many whole cores. Its engine expects that time is
+ * inverse to the cores. */
 static void set_lane(struct sim_model_exec *exec, int32_t lane, int32_t service,
                      const struct sim_cores *cores, struct schedule_lane *lanes)
 {
@@ -25,7 +25,7 @@ static void set_lane(struct sim_model_exec *exec, int32_t lane, int32_t service,
             sim_model_exec_set_lane(exec, lane, service, &cores->groups[i].perf);
 }
 
-/* Lanes are shares of what the engine runs on. */
+/* Makes lanes shares of the engine's devices. */
 static void share_device(const struct sim_options *o, const struct sim_engine_spec *own,
                          const struct sim_engine *e, struct schedule_lane *lanes, int32_t n_lanes)
 {
@@ -51,7 +51,8 @@ static void share_device(const struct sim_options *o, const struct sim_engine_sp
             set_lane(e->exec, i, s, o->services[e->ours[s]].cores, lanes);
 }
 
-/* Room for a body of every request that an engine may hold, as its allocator cuts it. */
+/* Returns the room for a body of every request that an engine may hold, as its allocator cuts
+ * it. */
 static int64_t body_bytes(const struct sim_options *o)
 {
     int64_t n_bytes = 512;
@@ -60,10 +61,9 @@ static int64_t body_bytes(const struct sim_options *o)
     return n_bytes * o->n_requests_max;
 }
 
-/* What the weights leave of the memory: no model ever leaves, so what does not fit in there never
- * will. On the bus and by re-placement models come and go, and where not all fit together: no
- * bound.
- */
+/* Returns the memory that the weights leave. Models never leave, so what does not fit there never
+ * will. On the bus and with re-placement models come and go, so the pool is unbounded when not all
+ * fit together. */
 static int64_t pool_bytes(const struct sim_options *o, const struct sim_engine *e,
                           int64_t memory_bytes)
 {
@@ -74,7 +74,7 @@ static int64_t pool_bytes(const struct sim_options *o, const struct sim_engine *
     return o->faults == NULL && o->replace == NULL && left > 0 ? left : 0;
 }
 
-/* Without holds where a router must see the same with and without them. */
+/* Returns the config, without holds if a router must see the same with and without them. */
 static struct schedule_config config_of(const struct sim_options *o)
 {
     struct schedule_config config;
@@ -91,8 +91,8 @@ static bool has_own_lanes(const struct sim_options *o, const struct sim_engine_s
     return own != NULL && own->n_lanes > 0 && o->policy->n_lanes_wanted > 0;
 }
 
-/* The lanes of an engine: by the shares of its services where there are any, else its own, else
- * everybody's. */
+/* Sets the lanes of an engine: from the shares of its services if it has any, else its own lanes,
+ * else those of all engines. */
 static int32_t lanes_of(const struct sim_options *o, const struct sim_engine_spec *own,
                         struct schedule_lane *lanes)
 {
@@ -141,8 +141,8 @@ static uint32_t n_requests_of(const struct sim_options *o, const struct sim_engi
     return has_own ? (uint32_t)min_i64(own->n_requests_max, o->n_requests_max) : o->n_requests_max;
 }
 
-/* No engine ever gets services but its own: models stay, and the bus loads a service where it
- * lies; one that lies nowhere may come anywhere. */
+/* Returns whether no engine ever gets other services than its own. Without the bus models stay. The
+ * bus loads a service on the engines that list it, and on any engine if none lists it. */
 static bool are_fixed(const struct sim_options *o)
 {
     struct set placed = { { 0 } };
@@ -151,7 +151,8 @@ static bool are_fixed(const struct sim_options *o)
     return o->replace == NULL && (o->faults == NULL || set_count(&placed) == o->n_services);
 }
 
-/* Where others may come, or somebody reads its log, its numbers are ours. */
+/* Numbers the engine's services. It uses our numbers if other services may come, or if its log is
+ * read. */
 static void number_services(const struct sim *sim, const struct sim_engine_spec *own,
                             struct sim_engine *e)
 {
@@ -177,7 +178,8 @@ const struct sim_engine_spec *sim_engines_spec(const struct sim *sim, int32_t in
     return own == NULL && o->engines != NULL ? &o->engines[index] : own;
 }
 
-/* Batches under way on each lane: a chain's all together find room in the engine. */
+/* Returns the batches in flight on each lane: all of a chain's batches together fit into the
+ * engine. */
 static int32_t deep_of(const struct sim_engine_spec *own, int32_t n_lanes)
 {
     int32_t n_deep = own != NULL ? own->n_deep : 0;
@@ -230,7 +232,7 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
         share_device(o, own, e, lanes, n_lanes);
     bool decodes = own != NULL && own->role == SIM_DECODE;
     e->engine = engine_open(&(struct engine_options){
-        /* Where KV that has come waits until it is asked for; nobody gives way to it. */
+        /* KV that has arrived waits here until it is needed, and nothing is preempted for it. */
         .swap_bytes = decodes ? own->memory_bytes : o->swap_bytes,
         .swap_bytes_per_s = decodes ? 1 : o->swap_bytes_per_s,
         .id = (uint16_t)index,
@@ -346,7 +348,7 @@ void sim_engines_close_one(struct sim *sim, int32_t index)
     mem_give(sim->engines[index].ours);
 }
 
-/* What engine and executor counted. */
+/* Adds the counts of engine and executor. */
 void sim_engines_count(struct sim *sim, int32_t index)
 {
     struct sim_report *report = sim->report;

@@ -1,4 +1,4 @@
-/* Plans into parts, parts into simulations, records into scores. */
+/* Divides plans into parts, simulates the parts, and makes scores of the records. */
 #include "sim/judge.h"
 
 #include "base/hash.h"
@@ -18,14 +18,14 @@
 enum { PARTS_MAX = 1 << 16, THREADS_MAX = 256, TOKENS_USUAL = 16384, VIEWS_MAX = 8 };
 #define LATENCIES_MAX (INT64_C(1) << 26) /* of all parts that are remembered */
 
-/* What a thread asks its simulations, kept from part to part: it has room for all services that
- * there may ever be, and to clear that for a part of two takes longer than to simulate it. */
+/* A thread's inputs of its simulations, kept from part to part. It has room for all services that
+ * may ever exist, and clearing that for a part of two would take longer than simulating it. */
 struct traffic {
     struct workload workload;
     struct workload_trace trace;
 };
 
-struct judge_view { /* of a window: requests of each service, by their place in it */
+struct judge_view { /* of a window: requests of each service, by their position in it */
     struct hash128 hash;
     const struct place_window *window;
     int32_t *lists, *list_at; /* (n), (n_services + 1) */
@@ -124,7 +124,7 @@ struct job {
     const struct judge_view *view;
     struct judge_part *part;
     int32_t *asks;     /* (part's n_requests) places in the window, ascending */
-    int32_t n, n_most; /* of them; of its services in the window */
+    int32_t n, n_most; /* number of asks; of the services' requests in the window */
 };
 
 static void take(void *self, const struct record *record)
@@ -167,7 +167,8 @@ static struct job job_of(struct sim_judge *judge, const struct judge_view *view,
     return job;
 }
 
-/* The part's requests: of a service that lies in other parts too, its share in turn. */
+/* Collects the part's requests. A service that is also in other parts gives this part its share in
+ * turn. */
 static void gather(struct job *job)
 {
     const struct judge_part *part = job->part;
@@ -342,7 +343,8 @@ static int by_size(const void *a, const void *b)
     return (x->n_most < y->n_most) - (x->n_most > y->n_most);
 }
 
-/* The largest first, so that no core is left with one of them when the others are done. */
+/* Runs the largest jobs first, so that no core is left with one of them when the others are
+ * done. */
 static void run_jobs(struct sim_judge *judge, struct job *jobs, int32_t n)
 {
     struct crew crew = { .judge = judge, .jobs = jobs, .n = n };
@@ -356,7 +358,7 @@ static void run_jobs(struct sim_judge *judge, struct job *jobs, int32_t n)
         thread_join(threads[i]);
 }
 
-/* The remembered part that is equal, or this one, remembered from now on. */
+/* Returns the remembered part that is equal, or this one, which is remembered from now on. */
 static struct judge_part *remember(struct sim_judge *judge, struct judge_part *part, bool *is_known)
 {
     uint32_t at = map_find(&judge->known, part->hash.low);
@@ -372,7 +374,7 @@ static struct judge_part *remember(struct sim_judge *judge, struct judge_part *p
 
 /* ---- Scores. ---- */
 
-/* The q-quantile's neighbour below, by Hoare's selection; the array is reordered. */
+/* Returns the neighbour below the q-quantile, by Hoare's selection. The array is reordered. */
 static float select_nth(float *values, int64_t n, int64_t nth)
 {
     int64_t low = 0, high = n - 1;
@@ -422,7 +424,7 @@ static void add_part(struct sum *sum, const struct judge_part *part)
     sum->n_latencies += part->n_latencies;
 }
 
-/* Requests of a service that lies nowhere wait until the window's end. */
+/* Adds requests of a service without a group, which wait until the window's end. */
 static void add_unplaced(const struct sim_judge *judge, const struct judge_view *view,
                          struct sum *sum, int32_t service)
 {
@@ -475,11 +477,12 @@ static void sum_up(const struct sim_judge *judge, const struct judge_view *view,
 struct asked {                 /* plans in a window */
     struct judge_part **parts; /* of all plans, one after the other */
     int32_t n_parts;
-    struct job *jobs; /* to do: a part that nobody asked for before */
+    struct job *jobs; /* to simulate: parts that were never scored before */
     int32_t n_jobs, n_jobs_max;
 };
 
-/* Parts of all plans into one list; new ones into jobs. n_parts: (n) of each plan, or NULL. */
+/* Puts the parts of all plans into one list, and new ones into jobs. n_parts: (n) of each plan, or
+ * NULL. */
 static void find_parts(struct sim_judge *judge, const struct judge_view *view,
                        const struct place_plan *const *plans, int n, struct asked *asked,
                        int32_t *n_parts)
@@ -500,7 +503,7 @@ static void find_parts(struct sim_judge *judge, const struct judge_view *view,
             own[k] = remember(judge, own[k], &is_known);
             if (is_known)
                 continue;
-            own[k]->search = -1; /* nobody's work as yet */
+            own[k]->search = -1; /* not yet work of any search */
             asked->jobs[asked->n_jobs++] = job_of(judge, view, own[k]);
         }
         asked->n_parts += n_own;
@@ -543,7 +546,7 @@ static void expect(void *self, const struct place_plan *const *plans, int n,
     mem_give(asked.jobs);
 }
 
-/* The part is asked for: once a search it is work. */
+/* Counts a part that is used, as work at most once per search. */
 static void count_part(struct sim_judge *judge, struct judge_part *part)
 {
     if (part->search != judge->search)

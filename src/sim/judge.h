@@ -1,12 +1,12 @@
 /* The judge of plans (place/judge.h): simulates the window on the engines that a plan makes.
  *
- * Groups that share no service never meet, so a plan falls into parts that are simulated apart, on
- * every core, and remembered: a plan that differs from an earlier one in two groups costs the
- * simulation of those. Where services link more than JUDGE_SERVICES_MAX of them together, the part
- * is cut, and the requests of a service that lies on both sides are dealt out in turn by its
- * copies: there a router would balance better than it is judged. Shares of a plan's members make
- * lanes for a policy that uses them, else a group's division does; quotas are where a policy that
- * has them begins. */
+ * Groups that share no service never interact, so a plan falls into parts. These are simulated
+ * apart, on every core, and the results are remembered. A plan that differs from an earlier one in
+ * two groups costs the simulation of those two. If services link more than JUDGE_SERVICES_MAX of
+ * them together, the part is cut. The requests of a service on both sides are then dealt to its
+ * copies in turn, so that a router would balance better than the judge assumes. Shares of a plan's
+ * members make lanes for a policy that uses them, else a group's division does. A policy with
+ * quotas starts from the plan's quotas. */
 #pragma once
 #include "metrics/score.h"
 #include "place/judge.h"
@@ -14,14 +14,13 @@
 
 struct sim_judge;
 struct sim_judge_options {
-    const struct place_problem *problem;  /* measured */
-    const struct sim_options *sim;        /* policies and limits; its engines, services and workload
-                                             are the plan's */
-    struct score_rule rule;               /* what is in time; X is the problem's solo time */
+    const struct place_problem *problem; /* measured */
+    const struct sim_options *sim;       /* policies and limits; the plan sets all else */
+    struct score_rule rule; /* when a request is in time; X is the problem's solo time */
     const struct score_service *services; /* (n_services) for the rule; solo_s is not read */
     int n_threads;                        /* 0: one per core */
 };
-/* The options' pointers are lent until it is closed. One caller at a time. */
+/* The options' pointers are lent until it is closed. Only one caller may use it at a time. */
 struct sim_judge *sim_judge_open(const struct sim_judge_options *options);
 void sim_judge_close(struct sim_judge *judge);
 struct place_judge sim_judge_face(struct sim_judge *judge);

@@ -1,4 +1,4 @@
-/* Connected groups by union and find over services; parts of too many services are cut. */
+/* Finds connected groups by union and find over services, and cuts parts of too many services. */
 #include "sim/judge_parts.h"
 
 #include "base/mem.h"
@@ -13,7 +13,7 @@ static int by_number(const void *a, const void *b)
 
 static int by_shape(const void *a, const void *b)
 {
-    const int32_t *x = a, *y = b; /* a shape is nothing but int32_t, zeros behind its members */
+    const int32_t *x = a, *y = b; /* all int32_t, with zeros behind a shape's members */
     for (size_t i = 0; i < sizeof(struct judge_shape) / sizeof(int32_t); i++)
         if (x[i] != y[i])
             return x[i] > y[i] ? 1 : -1;
@@ -49,7 +49,7 @@ static int32_t root_of(int32_t *parents, int32_t i)
     return i;
 }
 
-/* parents[s]: the least service that s is linked with. */
+/* Sets parents[s] to the least service that s is linked with. */
 static void link_services(const struct place_plan *plan, int32_t *parents, int32_t n_services)
 {
     for (int32_t s = 0; s < n_services; s++)
@@ -96,7 +96,7 @@ static void make_part(struct maker *maker, const struct judge_shape *shapes, int
         maker->n_own[s] = 0;
     }
     for (int32_t i = 0; i < part->n_services; i++)
-        if (deals[i].n_own == deals[i].n_all) /* all of it: how many copies shapes say */
+        if (deals[i].n_own == deals[i].n_all) /* all of it: shapes have the number of copies */
             deals[i].n_own = deals[i].n_all = 1;
     size_t n_services = (size_t)part->n_services;
     part->deals = mem_take(n_services * sizeof(*deals));
@@ -116,7 +116,7 @@ static int32_t n_new_services(const struct judge_shape *shape, const bool *is_in
     return n;
 }
 
-/* Linked shapes [0, n), cut where they would be of too many services. */
+/* Makes parts of linked shapes [0, n), and cuts them where they would have too many services. */
 static void make_parts(struct maker *maker, struct judge_shape *shapes, int32_t n)
 {
     bool *is_in = mem_take((size_t)maker->problem->n_services * sizeof(*is_in));
@@ -137,7 +137,8 @@ static void make_parts(struct maker *maker, struct judge_shape *shapes, int32_t 
     mem_give(is_in);
 }
 
-/* Shapes of linked groups behind each other: those of root r are [starts[r], starts[r + 1]). */
+/* Puts shapes of linked groups behind each other: those of root r are [starts[r], starts[r +
+ * 1]). */
 static void sort_by_root(const struct place_problem *problem, const struct place_plan *plan,
                          struct judge_shape *shapes, int32_t *starts)
 {

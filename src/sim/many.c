@@ -1,4 +1,4 @@
-/* Whoever is free takes the next simulation. */
+/* Runs many simulations: a free thread takes the next one. */
 #include "sim/many.h"
 
 #include "base/team.h"

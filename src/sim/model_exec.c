@@ -1,8 +1,8 @@
-/* The modelled executor. A lane's run is (batches, rounds, begin); every end follows from it.
+/* The modelled executor. A lane's run is (batches, rounds, begin), and every end follows from it.
  *
  * One batch of decodes, the common case, has closed forms for its span and the inverse; anything
- * else is added up round by round. Steps on shares of one device slow each other down: while more
- * than one lane computes, all of them are followed from one end of a step to the next
+ * else is added up round by round. Steps on shares of one device slow each other down. So while
+ * more than one lane computes, all of them are followed from one end of a step to the next
  * (run_side_by_side). */
 #include "sim/model_exec.h"
 
@@ -14,24 +14,24 @@
 
 #define BASE_NS_MOST (3600 * TIME_NS_PER_S) /* behind the clock when a run begins */
 
-struct flow { /* where a lane is in its run: in this batch of this round */
+struct flow { /* a lane's position in its run: in this batch of this round */
     bool is_on;
     int32_t round;
     int index;
-    int64_t left_ps;                   /* of the step, were it alone on its share */
+    int64_t left_ps;                   /* of the step, if it were alone on its share */
     int64_t first_ps, last_ps, gap_ns; /* rounds of its last batch: ends, and the longest between */
     struct perf_job job;
 };
 struct lane {
     int n_batches, n_polled, n_rounds;
     bool is_decode; /* one batch, and all of its items are decodes */
-    bool is_alone;  /* nobody computed beside it since it began */
+    bool is_alone;  /* no other lane has computed since it began */
     double share;
     int64_t busy_ns;          /* for how long it computed */
-    int64_t begin_ps, end_ps; /* end_ps: of the last batch of the run, kept when it is over */
-    struct perf_load load;    /* of it, in the first round */
+    int64_t begin_ps, end_ps; /* end_ps: of the run's last batch, kept when the run is over */
+    struct perf_load load;    /* of that batch, in the first round */
     const struct perf *perfs; /* (n_services) on the share */
-    struct perf *own_perfs;   /* the same; NULL: they are those of the whole device */
+    struct perf *own_perfs;   /* for this lane; NULL: those of the whole device */
     struct flow flow;         /* at the time of struct sim_model_exec.at_ps */
     struct lane_batch {
         int64_t end_ps; /* in its last round */
@@ -42,19 +42,19 @@ struct lane {
 struct sim_model_exec {
     struct perf *perfs;        /* (n_services) */
     struct perf_truth *truths; /* (n_services) step_ps NULL: perfs */
-    bool has_truths;           /* any; else nobody looks there */
+    bool has_truths;           /* any; otherwise they are never read */
     int n_services;
     const int64_t *clock_ns;
-    int64_t base_ns; /* ps count from here; it moves along, since 2^63 of them are 106.75 days */
+    int64_t base_ns; /* ps count from here; it moves along, since 2^63 ps are 106.75 days */
     const struct request *requests;
     const struct kv *kv;
     int64_t copy_bytes_per_s;
-    struct sim_model_sharer *sharers; /* (n_services); NULL: each lane is all of it, nobody waits */
+    struct sim_model_sharer *sharers; /* (n_services); NULL: each lane is the whole device */
     double bytes_per_s;               /* of the device that lanes share */
     int64_t at_ps;                    /* the lanes' flows are of this time */
-    struct sim_pipes *pipes;          /* NULL: it is no chain */
+    struct sim_pipes *pipes;          /* NULL: no chain */
     int n_lanes;
-    struct lane *told; /* the lane of the batch that was polled last, and which it is there */
+    struct lane *told; /* the lane of the batch that was polled last, and its index there */
     int told_index;
     int32_t *n_new; /* (LIMIT_BATCH_ITEMS) */
     struct lane lanes[];
@@ -89,7 +89,8 @@ static bool is_line(const struct sim_model_exec *x, int service)
     return !x->has_truths || x->truths[service].step_ps == NULL;
 }
 
-/* A truth that is no line is as much longer on a share as the line is. */
+/* Returns the time of a step. A nonlinear truth is stretched on a share by as much as the line
+ * is. */
 static int64_t step_ps(const struct sim_model_exec *x, const struct lane *lane, int service,
                        const struct perf_load *load)
 {
@@ -106,7 +107,7 @@ static int64_t step_ps(const struct sim_model_exec *x, const struct lane *lane, 
     return (int64_t)((double)ps * slowdown);
 }
 
-/* Of decodes with this load in the first of n rounds. */
+/* Returns the time of n rounds of decodes with this load in the first one. */
 static int64_t span_ps(const struct sim_model_exec *x, const struct lane *lane, int32_t n)
 {
     int service = lane->runs[0].batch.service;
@@ -142,7 +143,7 @@ static int64_t ps_of_round(const struct sim_model_exec *x, const struct lane *la
     return step_ps(x, lane, batch->service, &load);
 }
 
-/* The end of every batch in round n_rounds - 1. */
+/* Sets the end of every batch in round n_rounds - 1. */
 static void set_ends(struct sim_model_exec *x, struct lane *lane)
 {
     int64_t at_ps = lane->begin_ps;
@@ -160,7 +161,7 @@ static void set_ends(struct sim_model_exec *x, struct lane *lane)
     lane->end_ps = at_ps;
 }
 
-/* One round, behind the batches that are in the chain before it. */
+/* Computes one round, behind the earlier batches in the chain. */
 static RARE void pass_chain(struct sim_model_exec *x, struct lane *lane)
 {
     int64_t at_ps = lane->begin_ps;
@@ -174,7 +175,7 @@ static RARE void pass_chain(struct sim_model_exec *x, struct lane *lane)
     lane->end_ps = at_ps;
 }
 
-/* The fewest rounds whose end is not before now. */
+/* Returns the fewest rounds whose end is not before now. */
 static int rounds_until(const struct sim_model_exec *x, const struct lane *lane, int64_t now_ns)
 {
     int64_t last_ps =
@@ -216,7 +217,7 @@ static void set_step(const struct sim_model_exec *x, const struct lane *lane, st
     flow->left_ps = flow->job.ps;
 }
 
-/* How much longer each lane's step takes now; the number of lanes that compute. */
+/* Sets how much longer each lane's step takes now. Returns the number of lanes that compute. */
 static int contend(const struct sim_model_exec *x, const struct flow *flows, double *factors)
 {
     struct perf_job jobs[LIMIT_LANES];
@@ -236,7 +237,7 @@ static int64_t longer_ps(int64_t ps, double factor)
     return factor <= 1 ? ps : (int64_t)((double)ps * factor + 0.5);
 }
 
-/* notes: this is how it will be, unless somebody else begins. */
+/* notes: keeps the result, which holds unless another lane begins. */
 static void end_step(const struct sim_model_exec *x, struct lane *lane, struct flow *flow,
                      int64_t at_ps, bool notes)
 {
@@ -254,7 +255,7 @@ static void end_step(const struct sim_model_exec *x, struct lane *lane, struct f
         set_step(x, lane, flow);
 }
 
-/* From one end of a step on any lane to the next. */
+/* Follows the lanes from one end of a step on any lane to the next. */
 static void run_side_by_side(struct sim_model_exec *x, struct flow *flows, int64_t *at_ps,
                              int64_t until_ps, bool notes)
 {
@@ -289,7 +290,7 @@ static void copy_flows(const struct sim_model_exec *x, struct flow *flows)
 static void advance(struct sim_model_exec *x, int64_t until_ps)
 {
     struct flow flows[LIMIT_LANES];
-    for (int i = 0; i < x->n_lanes; i++) /* who was alone until his end need not be followed */
+    for (int i = 0; i < x->n_lanes; i++) /* lanes that were alone to the end are not followed */
         if (x->lanes[i].is_alone && x->lanes[i].end_ps <= until_ps)
             x->lanes[i].flow.is_on = false;
     copy_flows(x, flows);
@@ -306,7 +307,7 @@ static void predict_ends(struct sim_model_exec *x)
     run_side_by_side(x, flows, &at_ps, INT64_MAX, true);
 }
 
-/* A run begins on this lane, maybe beside others. */
+/* Begins a run on this lane, perhaps beside others. */
 static void begin_beside(struct sim_model_exec *x, struct lane *lane)
 {
     advance(x, lane->begin_ps);
@@ -341,8 +342,8 @@ static void attach(void *self, const struct engine_exec_view *view)
     ((struct sim_model_exec *)self)->kv = view->kv;
 }
 
-/* What begins at the instant at which the lane became free begins at its exact end; in a chain at
- * that of the batch that became free last. */
+/* Returns the begin of a run. A run that starts at the instant at which the lane became free begins
+ * at the lane's exact end. In a chain, it begins at the end of the batch that ended last. */
 static int64_t begin_of(const struct sim_model_exec *x, const struct lane *lane)
 {
     int64_t end_ps = lane->end_ps;
@@ -417,7 +418,7 @@ static struct lane *first_lane(struct sim_model_exec *x)
     return first;
 }
 
-/* Of a chain: for how long anybody was there, on the lane that is all of it. */
+/* For a chain: counts how long any batch was there, on the lane that is all of it. */
 static void count_busy(struct sim_model_exec *x, struct lane *lane)
 {
     if (x->pipes == NULL)
@@ -469,8 +470,8 @@ static int64_t next_ns(void *self)
     return lane == NULL ? TIME_NEVER : ns_of(x, lane->runs[lane->n_polled].end_ps);
 }
 
-/* Later steps of decodes take no less than earlier ones, so what is longest by more than rounding
- * is found from the end. */
+/* Later steps of decodes take no less than earlier ones, so the longest, by more than rounding, is
+ * found from the end. */
 static void rounds_of_decodes(const struct sim_model_exec *x, const struct lane *lane, int32_t from,
                               int64_t *gap_ns)
 {
@@ -484,8 +485,8 @@ static void rounds_of_decodes(const struct sim_model_exec *x, const struct lane 
     }
 }
 
-/* A lane that was not alone all the time: what its flow comes by until the end. Only a lane's one
- * batch, of decodes, is held. */
+/* Handles a lane that was not alone all the time: computes what its flow passes until the end. Only
+ * a lane's single batch of decodes is held. */
 static void rounds_beside_others(struct sim_model_exec *x, const struct lane *lane, int32_t from,
                                  int64_t *first_ns, int64_t *gap_ns)
 {
@@ -567,7 +568,7 @@ struct sim_model_exec *sim_model_exec_open(int n_services, const struct perf *pe
     return x;
 }
 
-/* The lane's models, which are no more those of the whole device. */
+/* Returns the lane's own models, which now differ from the whole device's. */
 static struct perf *own_perfs(const struct sim_model_exec *x, struct lane *lane)
 {
     size_t n_bytes = (size_t)x->n_services * sizeof(*lane->own_perfs);
@@ -651,7 +652,7 @@ void sim_model_exec_stop(struct sim_model_exec *x)
         stop_lane(x, (uint16_t)i);
 }
 
-/* What runs now took no time and gave nothing. */
+/* Loses what runs now: it took no time and gave nothing. */
 static void lose(struct sim_model_exec *x, struct lane *lane)
 {
     int64_t end_ps = lane->begin_ps;

@@ -130,8 +130,8 @@ static void set_wake(struct sim_moves *moves)
     moves->is_moving = moves->n_going + moves->n_coming > 0;
 }
 
-/* Books what comes, as far as there is room: the engine's next step may make more. Once it has it
- * all, it loads. */
+/* Books the arriving models, as far as there is room; the engine's next step may make more. When
+ * all are booked, it loads. */
 static void book(struct sim_moves *moves, struct sim *sim, int32_t index)
 {
     struct sim_slot *slot = &moves->slots[index];
@@ -149,7 +149,7 @@ static void book(struct sim_moves *moves, struct sim *sim, int32_t index)
     slot->ready_ns = sim->clock_ns + load_ns(moves, sim, slot);
 }
 
-/* All have gone: whoever comes is booked. */
+/* Books the arriving models, because all leaving ones have left. */
 static void book_all(struct sim_moves *moves, struct sim *sim)
 {
     for (int32_t i = 0; i < moves->n && moves->n_going == 0; i++) {
@@ -161,7 +161,7 @@ static void book_all(struct sim_moves *moves, struct sim *sim)
     set_wake(moves);
 }
 
-/* True when the last of them has gone: at once, or after the step that runs. */
+/* Returns true when the last of them has left, which is at once or after the running step. */
 static bool close_more(struct sim *sim, struct sim_slot *slot, int32_t index)
 {
     for (int s = 0; (s = set_next(&slot->going, s, sim->options->n_services)) >= 0; s++)
@@ -176,7 +176,7 @@ void sim_moves_begin(struct sim_moves *moves, struct sim *sim, const struct plac
     count_devices(moves, sim);
     moves->n_devices = place_plan_devices(plan);
     moves->n_engines = plan->n_groups;
-    for (int32_t i = 0; i < moves->n; i++) { /* first nobody is sent to what goes */
+    for (int32_t i = 0; i < moves->n; i++) { /* first, so that no request is sent to these */
         struct sim_slot *slot = &moves->slots[i];
         const struct set next = sim_moves_services(plan, slot);
         slot->going = set_without(&slot->there, &next);

@@ -1,18 +1,18 @@
-/* Models that move from engine to engine: the part of sim/replan.h that happens to engines.
+/* Moves models from engine to engine: the part of sim/replan.h that happens to engines.
  *
- * A slot is an engine that there may be: aligned neighbouring devices of a node, 1 to 16. All slots
- * are engines from the beginning; those that a plan does not use have no models. A move goes from
+ * A slot is a possible engine: aligned neighbouring devices of a node, 1 to 16. All slots are
+ * engines from the beginning, and those that a plan does not use have no models. A move goes from
  * one plan to another:
  *
  *     WHOLE --begin--> CLOSING --all have gone--> BOOKING --rooms are made--> LOADING --> WHOLE
  *
- * Models that go return their requests to the door, at the end of the step that runs, and nothing
- * is loaded before all have gone. Then the bytes of those that come are booked in the engine's
- * ledger (its pool shrinks as requests leave), and they are there after as long as their bytes take
- * on the way to the devices, and settling. Models of a slot that stay go on all the while. Requests
- * wait at the door and compute again what they had, where they come to.
+ * Models that leave return their requests to the gateway (door.c), at the end of the running step,
+ * and nothing is loaded before all have left. Then the bytes of the arriving models are booked in
+ * the engine's ledger (its pool shrinks as requests leave). A model is ready after the time that
+ * its bytes take on the way to the devices, and settling. Models of a slot that stay keep running.
+ * Requests wait at the gateway, and recompute their KV on their next engine.
  *
- * Private to this room. */
+ * It is private to this room. */
 #pragma once
 #include "base/set.h"
 #include "place/plan.h"
@@ -39,20 +39,21 @@ struct sim_moves {
     int64_t wake_ns;              /* when the next is loaded; TIME_NEVER */
     int32_t n_devices, n_engines; /* of the plan */
     int64_t devices_since_ns;     /* earlier ones are in the report */
-    int64_t *gone_ns; /* (n_services) it takes no request anywhere since; TIME_NEVER: it does */
+    int64_t *gone_ns; /* (n_services) since when no engine takes it; TIME_NEVER: one does */
     int32_t *n_there; /* (n_services) slots that it is in */
 };
 /* Slots of a cluster. */
 int32_t sim_moves_n_slots(const struct place_problem *problem);
 /* slots: (sim_moves_n_slots) by node, size, device. */
 void sim_moves_slots(const struct place_problem *problem, struct sim_slot *slots);
-/* The plan's group on just this slot; NULL: none. */
+/* Returns the plan's group on exactly this slot; NULL: none. */
 const struct place_group *sim_moves_group(const struct place_plan *plan,
                                           const struct sim_slot *slot);
 /* Its services. */
 struct set sim_moves_services(const struct place_plan *plan, const struct sim_slot *slot);
 
-/* The engines are open and have the models that their specs say: those of the plan. */
+/* Opens the moves. The engines must be open and have the models of their specs, which are those of
+ * the plan. */
 void sim_moves_open(struct sim_moves *moves, struct sim *sim, const struct place_problem *problem,
                     const struct place_plan *plan);
 void sim_moves_close(struct sim_moves *moves);

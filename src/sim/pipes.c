@@ -30,7 +30,7 @@ static int64_t *busy_of(struct sim_pipes *pipes, int32_t lane, int32_t at)
     return &pipes->busy_ps[lane * 2 * LAYERS_DEVICES_MAX + at];
 }
 
-/* Of the i-th part, and of the link behind it. */
+/* Sets the times of the i-th part and of the link behind it. */
 static void part_ps(const struct sim_pipes *pipes, int32_t lane, int32_t i,
                     const struct perf_load *load, int64_t ps[2])
 {
@@ -48,7 +48,7 @@ int64_t sim_pipes_step_ps(const struct sim_pipes *pipes, int32_t lane, const str
     return sum_ps;
 }
 
-/* Since when a batch of this lane may be there. */
+/* Returns since when a batch of this lane may be there. */
 static int64_t free_ps(struct sim_pipes *pipes, int32_t lane, int32_t at)
 {
     int64_t ps = 0;

@@ -1,4 +1,4 @@
-/* What runs is watched, planned anew, and moved when that pays. */
+/* Watches the running system, plans anew, and moves models when that pays. */
 #include "sim/replan.h"
 
 #include "sim/state.h"
@@ -20,20 +20,21 @@ struct sim_replanning {
     struct sim_moves moves;
     struct monitor monitor;
     struct monitor_service *monitored; /* (n_services) */
-    /* Requests by number, modulo (n_window): of those that have not ended n_output is unknown. */
+    /* Requests by number, modulo (n_window). For those that have not ended n_output is unknown. */
     struct place_request *ring;
     uint64_t n_arrived;
     struct place_service *measured; /* (n_services) as of the last window */
     struct pile pile;
-    struct place_plan plan, next, before; /* that is there, that comes, that was there before */
+    struct place_plan plan, next, before; /* the present plan, the next one, the one before */
     struct replace_score foretold;        /* of the plan that is there */
     struct set *on_host;                  /* (n_nodes) weights that lie in a node's memory */
     int64_t begin_ns, interval_ns;        /* of the interval that runs */
     int64_t move_ns;                      /* the next plan is installed then; TIME_NEVER */
     struct watch watch;
-    int64_t kv_bytes; /* that all who are there will have in the end */
-    int64_t alarm_ns; /* KV has asked for a plan; TIME_NEVER: not */
-    bool is_fresh;    /* the last plan was installed: is its gain as promised? */
+    int64_t kv_bytes; /* that all present requests will have in the end */
+    int64_t alarm_ns; /* when KV triggers a plan; TIME_NEVER: it does not */
+    bool is_fresh;    /* the last plan was installed, so its gain must still be compared with the
+                         promise */
 };
 
 /* ---- Settings. ---- */
@@ -93,7 +94,7 @@ int32_t sim_replan_n_engines(const struct place_problem *problem)
     return sim_moves_n_slots(problem);
 }
 
-/* What the plan's group there has besides services. parts: (n_services) */
+/* Sets the shares and quotas of the plan's group on the slot. parts: (n_services) */
 static void fill_parts(const struct place_plan *plan, const struct sim_slot *slot,
                        struct sim_engine_part *parts, struct sim_engine_spec *engine)
 {
@@ -144,7 +145,7 @@ static void begin_interval(struct sim_replanning *r, const struct sim *sim)
                  r->interval_ns / (MONITOR_BINS - 1) + 1, sim->clock_ns);
 }
 
-/* What a plan has on a node has come through its memory. */
+/* Marks the weights that a plan has on a node: they have been in its memory. */
 static void see_weights(struct sim_replanning *r, const struct place_plan *plan)
 {
     for (int32_t g = 0; g < plan->n_groups; g++)
@@ -269,7 +270,7 @@ void sim_replan_ended(struct sim_replanning *r, const struct sim *sim,
                           r->measured[s].solo_s, &(struct score_run){ 0, sim->clock_ns }) });
 }
 
-/* How the interval went, over all services; false when nothing ended. */
+/* Reads how the interval went, over all services. Returns false when no request ended. */
 static bool read_score(struct sim_replanning *r, const struct sim *sim, struct replace_score *out)
 {
     double normalized = 0, met = 0;
@@ -290,7 +291,7 @@ static bool read_score(struct sim_replanning *r, const struct sim *sim, struct r
 
 /* ---- Planning. ---- */
 
-struct desk { /* of one planning: all of it out of a pile */
+struct desk { /* for one planning; all of it comes from a pile */
     struct pile pile;
     struct place_problem problem;
     struct place_window window;
@@ -300,7 +301,7 @@ struct desk { /* of one planning: all of it out of a pile */
     double rates[LIMIT_SERVICES];
 };
 
-/* The interval's requests; of what runs still, the length that was predicted. */
+/* Fills in the interval's requests. Running ones get their predicted length. */
 static void fill_window(struct sim_replanning *r, const struct sim *sim, struct desk *desk)
 {
     int32_t n_max = r->options->settings.n_window, n = 0;
@@ -330,7 +331,7 @@ static void fill_window(struct sim_replanning *r, const struct sim *sim, struct 
         desk->rates[s] /= (double)desk->window.span_ns * 1e-9;
 }
 
-/* How far engines have found their times to be off. */
+/* Reads by how much engines have corrected their times. */
 static void read_profiles(struct sim_replanning *r, const struct sim *sim)
 {
     struct engine_report *report = mem_take(sizeof(*report));
@@ -347,7 +348,7 @@ static void read_profiles(struct sim_replanning *r, const struct sim *sim)
     mem_give(report);
 }
 
-/* Times of a service as its engines have put them right. */
+/* Returns the times of a service as its engines have corrected them. */
 static const struct perf *corrected(struct sim_replanning *r, struct desk *desk, int32_t service)
 {
     const struct perf *seen = &r->monitor.services[service].perf;
@@ -424,7 +425,7 @@ static void plan_anew(struct sim_replanning *r, struct desk *desk)
 
 /* ---- Is it worth the move? ---- */
 
-/* To compute anew what the requests of the models that go have there: their prompts. */
+/* Returns the time to recompute the prompts of the requests of leaving models. */
 static int64_t recompute_ns(const struct sim *sim, int32_t engine, const struct set *going)
 {
     int64_t ps = 0;
@@ -448,8 +449,8 @@ static bool is_on(const struct place_plan *plan, const struct sim_slot *slot, in
     return false;
 }
 
-/* Of a service's requests, the part that comes to one of the engines that load it: those whose
- * engines stay are served meanwhile. */
+/* Returns the rate of a service's requests at one of the engines that load it. Engines that stay
+ * serve theirs meanwhile. */
 static double rate_waiting(const struct sim_replanning *r, const struct desk *desk, int32_t service)
 {
     int32_t n_before = 0, n_kept = 0, n_new = 0;
@@ -528,7 +529,7 @@ static void install(struct sim_replanning *r, struct sim *sim, const struct desk
                  replace_fetch_ns(&c->links, c->moves, c->n_moves);
 }
 
-/* The gain of the last move on requests that it was not planned on: both plans simulated. */
+/* Measures the gain of the last move on requests after its plan, by simulating both plans. */
 static void look_back(struct sim_replanning *r, struct sim *sim, struct desk *desk,
                       const struct replace_score *kept)
 {
@@ -583,7 +584,7 @@ static void plan_interval(struct sim_replanning *r, struct sim *sim)
     open_desk(r, sim, desk);
     if (desk->window.n > 0)
         decide(r, sim, desk);
-    for (int32_t s = 0; s < sim->options->n_services; s++) /* the desk's go with it */
+    for (int32_t s = 0; s < sim->options->n_services; s++) /* the desk's memory goes with it */
         r->measured[s].perfs = r->options->problem->services[s].perfs;
     close_desk(desk);
     mem_give(desk);
@@ -595,7 +596,7 @@ static void plan_interval(struct sim_replanning *r, struct sim *sim)
 
 /* ---- Time. ---- */
 
-/* The next plan waits until the last is there. */
+/* Returns the time of the next plan, which waits until the last one is installed. */
 static int64_t next_plan_ns(const struct sim_replanning *r)
 {
     bool is_busy = r->moves.is_moving || r->move_ns != TIME_NEVER;

@@ -1,4 +1,4 @@
-/* The simulator's report: sums while it runs, text in the end. */
+/* Writes the simulator's report: sums while it runs, text in the end. */
 #include "sim/state.h"
 
 #include "base/hash.h"
@@ -32,7 +32,7 @@ static const struct perf *perf_of(const struct sim *sim, const struct sim_client
                   : &o->services[sim_request(sim, client)->service].perf;
 }
 
-/* What its client keeps of a request. */
+/* Takes the record of a request from its client. */
 static void take(struct sim *sim, const struct sim_client *client,
                  const struct service_event *event)
 {

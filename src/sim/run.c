@@ -1,8 +1,8 @@
 /* The simulation's loop: the earliest of {next arrival, next cancel, next wake of an engine}.
  *
- * At one instant arrivals come first, then cancels, then engines by index: each engine steps once
- * all mail of the instant lies with it. What an engine returns goes to the door, and from there to
- * an engine with room, at the same instant. */
+ * At one instant arrivals come first, then cancels, then engines by index. Each engine steps once
+ * it has all mail of the instant. A request that an engine returns goes to the gateway (door.c),
+ * and from there to an engine with room, at the same instant. */
 #include "sim/chains.h"
 #include "sim/replan.h"
 #include "sim/scaled.h"
@@ -90,9 +90,9 @@ static void sim_close(struct sim *sim)
     workload_end(&sim->stream);
 }
 
-/* ---- Clients come, hear and go; door.c sends them. ---- */
+/* ---- Clients arrive, receive tokens and leave; door.c sends their requests. ---- */
 
-/* That it will have in the end, as predicted when it came. */
+/* Returns the tokens that it will have in the end, as predicted when it arrived. */
 static int64_t wanted_tokens(const struct sim *sim, const struct sim_client *client)
 {
     return (int64_t)sim_request(sim, client)->n_prompt + client->n_first_predicted;
@@ -134,7 +134,7 @@ void sim_lengths_observe(struct sim *sim, const struct sim_client *client,
         length_book_observe(&sim->lengths, &query, client->n_first_predicted, n_output);
 }
 
-/* What outran its prediction is predicted anew, as the gateway does it. */
+/* A request that outran its prediction gets a new one, as at the gateway. */
 static void predict_again(struct sim *sim, const struct sim_client *client)
 {
     struct route_request *r = sim_request(sim, client);
@@ -145,7 +145,7 @@ static void predict_again(struct sim *sim, const struct sim_client *client)
     r->n_predicted = length_book_predict(&sim->lengths, &query, 0);
 }
 
-/* When its tokens came in this life, and how long after those of the last. */
+/* Notes when its tokens of this submission came, and how long after earlier ones. */
 static void hear_waits(struct sim_told *told, const struct engine_waits *waits)
 {
     if (waits->first_ns == 0)
@@ -169,7 +169,7 @@ void sim_tell(struct sim *sim, const struct sim_client *client, const struct ser
     told->n_early += event->n_early;
 }
 
-/* Tokens, of an engine that says all. */
+/* Notes tokens of an engine that reports each. */
 void sim_tell_tokens(struct sim *sim, const struct sim_client *client, int64_t now_ns)
 {
     struct sim_told *told = sim_told(sim, client);
@@ -206,7 +206,7 @@ static bool emit(void *self, const struct service_event *event, const void *payl
             r->first_ns = now_ns;
         r->n_tokens += event->n_tokens;
         if (sim->options->router != NULL && sim->options->router->sees_tokens)
-            predict_again(sim, client); /* the others look when it comes back: as with holds */
+            predict_again(sim, client); /* others do it when it comes back: as with holds */
         return true;
     }
     sim_tell(sim, client, event);
@@ -221,7 +221,7 @@ static bool emit(void *self, const struct service_event *event, const void *payl
     return true;
 }
 
-/* The predicted output; a simulation's requests have no tokens to look at. */
+/* Returns the predicted output. A simulation's requests have no tokens to look at. */
 static int32_t predict(const struct sim *sim, const struct workload_ask *ask)
 {
     const struct length_predictor *predictor = sim->options->predictor;
@@ -272,7 +272,7 @@ void sim_request_whole(const struct sim *sim, uint32_t index, struct request *ou
 
 uint32_t sim_client_take(struct sim *sim)
 {
-    CHECK(sim->n_free_clients > 0); /* more live requests than n_live_max: a limit of the run */
+    CHECK(sim->n_free_clients > 0); /* more live requests than n_live_max, a limit of the run */
     uint32_t index = sim->first_free_client;
     sim->n_free_clients--;
     if (index == ROUTE_NONE)
@@ -375,8 +375,8 @@ static bool advance(struct sim *sim)
     if (route_ns < next.time_ns)
         next = (struct sim_event){ .time_ns = route_ns, .kind = SIM_ROUTE };
     if (next.time_ns == TIME_NEVER && sim->scaled.n_starting == 0 && !is_moving && !is_waiting) {
-        sim->is_cut = sim_chains_is_down(sim->chains); /* who waits for it waits for ever */
-        return false; /* no worker that comes would find what the others left */
+        sim->is_cut = sim_chains_is_down(sim->chains); /* requests would wait for it without end */
+        return false; /* no new worker would find the requests that others left */
     }
     if (sim->scaled.wake_ns < next.time_ns)
         next = (struct sim_event){ .time_ns = sim->scaled.wake_ns, .kind = SIM_SCALE };

@@ -19,7 +19,7 @@ static void set_open(struct sim *sim, int32_t e, bool is_open)
     sim_door_changed(sim, (uint16_t)e);
 }
 
-/* Its time counts from the order that started it until it is off. */
+/* Turns a worker off. Its time counts from the order that started it. */
 static void turn_off(struct sim *sim, int32_t e)
 {
     struct sim_scaled *s = &sim->scaled;
@@ -69,7 +69,7 @@ static int32_t count(const struct sim *sim, const struct sim_scaled_pool *pool,
     return n;
 }
 
-/* The first of the pool in this state; -1: none is. */
+/* Returns the first of the pool in this state; -1: none is. */
 static int32_t first_of(const struct sim *sim, const struct sim_scaled_pool *pool,
                         enum sim_scaled_state state)
 {
@@ -132,7 +132,7 @@ static void tick_pool(struct sim *sim, struct sim_scaled_pool *pool)
     size(sim, pool, min_i32(order.n_wanted, pool->n));
 }
 
-/* ---- All of them. ---- */
+/* ---- All pools. ---- */
 
 static void set_wake(struct sim *sim)
 {

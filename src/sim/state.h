@@ -1,4 +1,4 @@
-/* What a simulation remembers: private to this room. */
+/* The state of a simulation, private to this room. */
 #pragma once
 #include "base/mem.h"
 #include "engine/engine.h"
@@ -12,33 +12,33 @@
 
 enum { SIM_LIVE_BITS = 20, SIM_LIVE_USUAL = 65536, SIM_NO_ENGINE = UINT16_MAX };
 
-/* A client, while it lives; its request as submitted last lies at its index in the table of
- * requests. The request's id is number << SIM_LIVE_BITS | index. */
+/* A client while it exists; its last submitted request lies at its index in the table of requests.
+ * The request's id is number << SIM_LIVE_BITS | index. */
 struct sim_client {
     uint16_t engine, tenant;
     int32_t n_first_predicted; /* its request's n_predicted follows what was outrun */
-    bool is_decoding : 1;      /* it waits at the door before engines that decode, or is in one */
+    bool is_decoding : 1;      /* it waits for an engine that decodes, or is in one */
     bool is_on_its_way : 1;    /* between the two */
     bool is_live : 1, is_cancelled : 1;
-    int64_t served_ns; /* by the engine that sent it home; 0: by none */
+    int64_t served_ns; /* set by the engine that returned it; 0: by none */
 };
-struct sim_told {                 /* what its record says of all its lives */
-    int64_t heard_ns, gap_ns_max; /* its last tokens; the longest wait between two */
+struct sim_told {                 /* record fields over all its submissions */
+    int64_t heard_ns, gap_ns_max; /* time of its last tokens; the longest wait between two */
     int32_t n_pad, n_invalid, n_batches, n_batch_rows, n_swapped, n_early;
 };
 struct sim_engine {
     struct engine *engine;
     struct sim_model_exec *exec;
     struct set services; /* that it has */
-    /* Its own numbers of services are of those alone that it may ever have: what it opens costs as
-     * much as these, be there ever so many others. */
+    /* Its own numbers cover only the services that it may ever have. So an engine costs as much as
+     * these, however many others there are. */
     int32_t n_services;
     uint16_t *ours, *own; /* by its own number, by ours; sim_engine_own */
     struct sim *sim;
     uint16_t index;
     bool tells_waits; /* engine_options.tells_waits */
 };
-/* The engine's own number of a service of ours, of which there are so many. */
+/* Returns the engine's own number of one of our n_services services. */
 static inline uint16_t sim_engine_own(const struct sim_engine *e, int32_t n_services,
                                       int32_t service)
 {
@@ -49,7 +49,7 @@ struct sim {
     struct sim_report *report;
     int64_t clock_ns;
     struct sim_engine *engines;
-    struct engine_scratch *scratch; /* of all of them */
+    struct engine_scratch *scratch; /* one for all of them */
     bool are_fixed;                 /* their services: none gets another */
     struct kv_layout *layouts;      /* (n_services) of every engine's pool */
     int64_t unit_bytes;
@@ -62,17 +62,17 @@ struct sim {
     bool has_ask;
     struct sim_client *clients;
     struct route_request *requests; /* (n_clients_max) n_tokens and first_ns as heard of */
-    int32_t *n_kv; /* (n_clients_max) positions whose KV comes along to a decode engine; roles */
-    struct sim_told *told;      /* (n_clients_max) NULL: nobody takes it */
+    int32_t *n_kv;              /* (n_clients_max) positions whose KV moves to a decode engine */
+    struct sim_told *told;      /* (n_clients_max) NULL: records are not taken */
     struct workload_ask *asks;  /* (n_clients_max) for the prefix cache; NULL: none */
-    struct request blank;       /* all zero: quicker to copy than to clear as much */
+    struct request blank;       /* all zero; copying it is faster than clearing a request */
     struct request_body *body;  /* scratch, of n_tokens_max tokens */
     uint32_t first_free_client; /* a list through their requests' next; ROUTE_NONE: none */
-    uint32_t n_used_clients;    /* from here on there never was one, and they are free as well */
+    uint32_t n_used_clients;    /* clients from here on were never used, and are free too */
     uint32_t n_free_clients, n_clients_max;
     struct route_core door, decode_door; /* the second only with roles */
     bool has_roles;
-    struct route_core *more_doors; /* (n_groups - 1) of the further groups of engines */
+    struct route_core *more_doors; /* (n_groups - 1) of the other groups of engines */
     uint32_t n_groups;             /* at least 1 */
     struct sim_scaled scaled;
     struct sim_replanning *replacing; /* NULL: models stay where they are */
@@ -81,47 +81,47 @@ struct sim {
     uint64_t n_over;
 };
 
-/* engines.c: engines, with no service loaded, that say what they say to emit with their struct
- * sim_engine as self. */
+/* engines.c: opens engines without a loaded service, which pass their events to emit with their
+ * struct sim_engine as self. */
 void sim_engines_open(struct sim *sim, bool (*emit)(void *self, const struct service_event *event,
                                                     const void *payload));
 void sim_engines_close(struct sim *sim);
 void sim_engines_open_one(struct sim *sim, int32_t index);
 void sim_engines_close_one(struct sim *sim, int32_t index);
-/* False: there is no room for the weights yet. */
+/* Returns false while there is no room for the weights. */
 bool sim_engines_load(struct sim *sim, int32_t index, int32_t service);
-/* The weights are there, for which room was made. */
+/* Marks the weights as loaded. Room for them was made before. */
 void sim_engines_ready(struct sim *sim, int32_t index, int32_t service);
-/* As its chain's map has it, as the options say, or NULL: as all are. */
+/* Returns the spec of its chain's map or of the options; NULL: it is like all others. */
 const struct sim_engine_spec *sim_engines_spec(const struct sim *sim, int32_t index);
-/* The router sees which services take requests there, and the pool. */
+/* Shows the router which services take requests there, and the pool. */
 void sim_engines_show(struct sim *sim, int32_t index, const struct set *services);
 void sim_engines_count(struct sim *sim, int32_t index); /* adds its counters to the report */
 
-/* check.c: what must hold. Each notes the first thing that does not in report->wrong. */
+/* check.c: invariants. Each function notes the first failure in report->wrong. */
 void sim_check_event(struct sim *sim, const struct sim_client *client,
                      const struct service_event *event, int64_t now_ns);
 void sim_check_step(struct sim *sim, const struct sim_engine *engine);
 void sim_check_end(struct sim *sim);
 
-/* door.c: requests come, wait, are sent by the router, and go. */
+/* door.c, the simulated gateway: requests arrive, wait, are sent by the router, and leave. */
 void sim_door_open(struct sim *sim);
 void sim_door_close(struct sim *sim);
-/* A live client's request waits at the door: it has arrived, or come back from its engine. */
+/* Note that a live client's request waits here: it has arrived, or returned from its engine. */
 void sim_door_arrived(struct sim *sim, uint32_t index);
 void sim_door_returned(struct sim *sim, uint32_t index, uint8_t why);
 void sim_door_gone(struct sim *sim, uint32_t index);     /* it was held, and ends */
 void sim_door_changed(struct sim *sim, uint16_t engine); /* it was opened or closed */
-/* It ended at its engine: said while its request still stands. */
+/* Notes that it ended at its engine. Call it while its request still exists. */
 void sim_door_ended(struct sim *sim, uint32_t index, uint8_t why);
 /* Asks the router and sends what it chose. */
 void sim_door_send(struct sim *sim);
-int64_t sim_door_wake_ns(struct sim *sim); /* when a router wants to be asked */
+int64_t sim_door_wake_ns(struct sim *sim); /* when a router wants a call */
 int64_t sim_door_n_held(struct sim *sim);
 int64_t sim_door_n_forced(const struct sim *sim); /* sent although a target will be missed */
-/* KV of a request has come to where it can decode. */
+/* Notes that a request's KV has arrived where it can decode. */
 void sim_door_come(struct sim *sim, uint64_t id);
-/* The door of the group that the number falls to; the door before an engine. */
+/* Return the routing core of the number's group, and the one before an engine. */
 static inline struct route_core *sim_door_group(struct sim *sim, uint64_t number)
 {
     uint64_t k = number % sim->n_groups;
@@ -140,7 +140,7 @@ static inline struct route_request *sim_request(const struct sim *sim,
     return &sim->requests[client - sim->clients];
 }
 
-/* run.c: adds what the last event of a life says, or tokens, to what is told of the client. */
+/* run.c: adds the last event of a submission, or tokens, to the client's record. */
 void sim_tell(struct sim *sim, const struct sim_client *client, const struct service_event *event);
 void sim_tell_tokens(struct sim *sim, const struct sim_client *client, int64_t now_ns);
 static inline struct sim_told *sim_told(const struct sim *sim, const struct sim_client *client)
@@ -151,8 +151,8 @@ static inline struct sim_told *sim_told(const struct sim *sim, const struct sim_
 /* A client's place, and its own again. */
 uint32_t sim_client_take(struct sim *sim);
 void sim_client_put(struct sim *sim, uint32_t index);
-/* Places for as many clients as there may be at once; a client's request, as it comes; what
- * the length predictor sees. */
+/* Make places for the maximum number of clients, a client's request, and the input of the length
+ * predictor. */
 void sim_clients_open(struct sim *sim);
 void sim_request_make(const struct sim *sim, const struct workload_ask *ask, uint32_t index,
                       struct route_request *out);
@@ -162,11 +162,11 @@ void sim_lengths_open(struct sim *sim);
 void sim_lengths_observe(struct sim *sim, const struct sim_client *client,
                          const struct service_event *event);
 
-/* bus.c: the same with gateway, manager, node and bus in the place of the door. */
+/* bus.c: does the same with gateway, manager, node and bus instead of door.c. */
 void sim_bus_run(const struct sim_options *options, struct sim_report *report);
 
 /* report.c */
 void sim_report_open(struct sim *sim);
 void sim_report_add(struct sim *sim, const struct sim_client *client,
                     const struct service_event *event);
-void sim_report_unfinished(struct sim *sim); /* records of those who are still there */
+void sim_report_unfinished(struct sim *sim); /* records of unfinished requests */

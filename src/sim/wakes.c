@@ -1,4 +1,4 @@
-/* Who wakes first: a complete binary tree of winners over an array of times. */
+/* Finds the earliest wake: a complete binary tree of winners over an array of times. */
 #include "sim/wakes.h"
 
 #include "base/mem.h"
@@ -35,7 +35,7 @@ void sim_wakes_set(struct sim_wakes *wakes, uint32_t index, int64_t wake_ns)
         uint32_t left = wakes->winner[2 * at], right = wakes->winner[2 * at + 1];
         uint32_t winner = wakes->wake_ns[left] <= wakes->wake_ns[right] ? left : right;
         if (winner == wakes->winner[at] && winner != index)
-            return; /* who wins here has not changed, and nor has his time */
+            return; /* the winner here is the same, and so is its time */
         wakes->winner[at] = winner;
     }
 }

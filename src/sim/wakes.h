@@ -1,4 +1,4 @@
-/* The next wake of each of n sleepers: a tournament in which ties go to the lower index. */
+/* Finds the next wake of n sleepers with a tournament, in which ties go to the lower index. */
 #pragma once
 #include "base/base.h"
 

@@ -1,9 +1,9 @@
-/* Chat templates: Jinja as transformers has it, compiled once, run with bounds on steps, depth,
+/* Chat templates: Jinja as in transformers, compiled once, and run with bounds on steps, depth,
  * memory and output.
  *
- * Opening a template renders a few probes, which tell what it expects of messages: content as text
- * or as parts, arguments of tool calls as text or as objects. A rendering that loses a message's
- * text is an error. */
+ * Opening a template renders a few probes. They show whether it expects a message's content as text
+ * or as parts, and the arguments of tool calls as text or as objects. A rendering that loses a
+ * message's text is an error. */
 #pragma once
 #include "base/status.h"
 #include "base/str.h"
@@ -13,17 +13,17 @@ struct chat_template;
 struct chat_source {
     const char *text;          /* of the template, zero-terminated */
     const char *specials_json; /* the special tokens by name: a JSON object; NULL = none */
-    const char *time;          /* what strftime_now sees, as chat_time_is_valid takes it; NULL = the
-                                  local time */
+    const char *time; /* time for strftime_now, in a form that chat_time_is_valid accepts; NULL =
+                         the local time */
 };
 /* The template of ChatML, for models that have none. */
 extern const char chat_chatml[];
-/* STATUS_UNSUPPORTED names the construct; the sentence tells the line. */
+/* Compiles a template. STATUS_UNSUPPORTED names the construct, and its line. */
 enum status chat_template_open(struct chat_template **out, const struct chat_source *source,
                                struct fault *fault) MUST_USE;
 void chat_template_close(struct chat_template *t);
 
-/* "2026-01-31" or "2026-01-31T12:30:00". */
+/* Accepts "2026-01-31" and "2026-01-31T12:30:00". */
 bool chat_time_is_valid(const char *text);
 
 struct chat_message {
@@ -35,7 +35,7 @@ struct chat_message {
                                  none */
     const char *const *parts; /* content as parts of text; NULL: it was no array */
     int32_t n_parts;
-    bool is_null; /* content is null; else, without text, it is absent */
+    bool is_null; /* content is null; without it and without a text, content is absent */
 };
 struct chat_options {
     const struct chat_message *messages;
@@ -47,7 +47,7 @@ struct chat_options {
 enum status chat_template_render(const struct chat_template *t, const struct chat_options *options,
                                  struct str *out, struct fault *fault) MUST_USE;
 
-/* What the probes found. */
+/* The results of the probes. */
 struct chat_needs {
     bool text, parts; /* content as a text, as an array of parts; neither: not known */
     bool objects;     /* arguments of tool calls as objects */

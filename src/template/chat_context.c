@@ -1,6 +1,8 @@
-/* The variables of a template. Content takes the form that the template expects; what else a
- * message carries comes as it came, but for arguments of tool calls, which a template may want as
- * objects, and reasoning, which templates read under two names. */
+/* The variables of a template.
+ *
+ * Content takes the form that the template expects. Other fields of a message stay as they came,
+ * with two exceptions: a template may need the arguments of tool calls as objects, and templates
+ * read reasoning under two names. */
 #include "template/chat_context.h"
 #include "template/jinja_json.h"
 #include "template/jinja_value.h"
@@ -37,7 +39,7 @@ static struct jinja_value make_content(struct jinja_run *run, const struct chat_
     return list;
 }
 
-/* The arguments of calls as objects. */
+/* Turns the arguments of calls into objects. */
 static void open_arguments(struct jinja_run *run, json_t *calls)
 {
     for (size_t i = 0; i < json_array_size(calls); i++) {
@@ -48,7 +50,7 @@ static void open_arguments(struct jinja_run *run, json_t *calls)
         object = json_loadb(json_string_value(arguments), json_string_length(arguments), 0, NULL);
         if (!json_is_object(object))
             jinja_fail(run, STATUS_BAD_INPUT,
-                       "tool_calls[%zu].function.arguments is no JSON object, and this model's "
+                       "tool_calls[%zu].function.arguments is not a JSON object, and this model's "
                        "template needs one",
                        i);
         else
@@ -57,7 +59,8 @@ static void open_arguments(struct jinja_run *run, json_t *calls)
     }
 }
 
-/* Reasoning under the names that templates read: reasoning_content, and gpt-oss's thinking. */
+/* Sets reasoning under both names that templates read: reasoning_content, and gpt-oss's
+ * thinking. */
 static void name_reasoning(json_t *more)
 {
     static const char *const names[] = { "reasoning_content", "thinking", "reasoning" };

@@ -1,4 +1,4 @@
-/* What a template is given: messages, special tokens and the rest, as transformers passes them. */
+/* The variables of a template: messages, special tokens and others, as transformers passes them. */
 #pragma once
 #include "template/chat.h"
 #include "template/jinja_node.h"
@@ -11,6 +11,6 @@ struct chat_template {
     char *time;
     struct chat_needs needs;
 };
-/* Sets run->context; kwargs: a json_t or NULL. */
+/* Sets run->context. kwargs is a json_t or NULL. */
 void chat_context_make(struct jinja_run *run, const struct chat_template *t,
                        const struct chat_options *options, const void *kwargs);

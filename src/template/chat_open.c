@@ -1,5 +1,5 @@
-/* A template is parsed once into nodes that live in its own pile; a render makes the context, runs
- * the statements, checks that no text was lost and gives everything back. */
+/* A template is parsed once into nodes that live in its own pile. A render makes the context, runs
+ * the statements, checks that no text was lost and frees everything. */
 #include "base/mem.h"
 #include "template/chat.h"
 #include "template/chat_context.h"
@@ -43,10 +43,11 @@ enum status chat_template_open(struct chat_template **out, const struct chat_sou
     if (status == STATUS_OK && source->specials_json != NULL) {
         t->specials = json_loads(source->specials_json, 0, NULL);
         if (!json_is_object((json_t *)t->specials))
-            status = fault_set(fault, STATUS_BAD_INPUT, "the special tokens are no JSON object");
+            status = fault_set(fault, STATUS_BAD_INPUT, "the special tokens are not a JSON object");
     }
     if (status == STATUS_OK && source->time != NULL && !jinja_time_is_valid(source->time))
-        status = fault_set(fault, STATUS_BAD_INPUT, "the time \"%.40s\" is no date", source->time);
+        status =
+            fault_set(fault, STATUS_BAD_INPUT, "the time \"%.40s\" is not a date", source->time);
     if (status != STATUS_OK) {
         chat_template_close(t);
         return status;

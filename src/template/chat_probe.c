@@ -1,6 +1,7 @@
-/* Probes: short conversations with words that stand nowhere else. A form that a template takes
- * shows the words as they are; one that it does not take loses them, fails, or shows Python's or
- * JSON's way of writing them. */
+/* Probes: short conversations with words that appear nowhere else.
+ *
+ * When a template accepts a form, it shows the words unchanged. When it does not, it loses them,
+ * fails, or writes them as Python or JSON does. */
 #include "template/chat_probe.h"
 #include "template/chat_template.h"
 #include <string.h>
@@ -18,7 +19,7 @@ static bool has(const struct str *out, const char *text)
     return out->n > 0 && memmem(out->at, out->n, text, strlen(text)) != NULL;
 }
 
-/* Renders messages as they are given, whatever the template was found to need. */
+/* Renders messages as they are, without the needs found so far. */
 static bool renders(struct chat_template *t, const struct chat_message *messages, int n_messages,
                     struct chat_needs needs, struct str *out)
 {
@@ -31,7 +32,8 @@ static bool renders(struct chat_template *t, const struct chat_message *messages
     return chat_template_run(t, &options, NULL, PROBE_STEPS_MAX, out, &fault) == STATUS_OK;
 }
 
-/* Whether a user's content in this form is shown. Some templates want a system's message first. */
+/* Returns whether a user's content in this form is shown. Some templates require a system message
+ * first. */
 static bool shows_content(struct chat_template *t, bool as_parts, struct str *out)
 {
     const struct chat_message messages[] = {

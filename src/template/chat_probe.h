@@ -1,6 +1,6 @@
-/* What a template expects, found by rendering probes. */
+/* Finds out what a template expects, by rendering probes. */
 #pragma once
 #include "template/chat_context.h"
 
-/* Sets t->needs. Each probe has a bound of its own, so that opening a model takes no longer. */
+/* Sets t->needs. Each probe has its own bound, so that it does not slow the opening of a model. */
 void chat_probe(struct chat_template *t);

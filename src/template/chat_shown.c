@@ -1,6 +1,8 @@
-/* Looks for the text of each message in the prompt. Templates may change a text (trim it, leave its
- * thinking out, write it as JSON), so that a text that is not found is replaced by a number and the
- * conversation rendered again: a number that is shown proves that its message is. */
+/* Looks for the text of each message in the prompt.
+ *
+ * Templates may change a text: they trim it, leave its thinking out, or write it as JSON. So a text
+ * that is not found is replaced by a number, and the conversation is rendered again. A number that
+ * is shown proves that its message is shown. */
 #include "template/chat_shown.h"
 #include "base/mem.h"
 #include "template/chat_template.h"
@@ -26,7 +28,7 @@ static struct view stripped(const char *text)
 struct search {
     struct view prompt;
     size_t at;        /* behind the last text that was found */
-    int64_t n_search; /* bytes looked at */
+    int64_t n_search; /* bytes searched */
 };
 
 static bool find_from(struct search *s, size_t from, struct view text)
@@ -40,7 +42,7 @@ static bool find_from(struct search *s, size_t from, struct view text)
     return found != NULL;
 }
 
-/* Texts mostly stand in the order of the messages. */
+/* Searches behind the last text first, since texts are mostly in the order of the messages. */
 static bool is_found(struct search *s, const char *text)
 {
     struct view v = stripped(text);
@@ -57,7 +59,7 @@ static bool is_message_found(struct search *s, const struct chat_message *messag
     return is_whole;
 }
 
-/* The messages with numbers in the place of texts: the n-th text becomes the n-th number. */
+/* The messages with numbers instead of texts: the n-th text becomes the n-th number. */
 struct numbered {
     struct chat_message *messages;
     const char **parts;
@@ -102,7 +104,7 @@ static void number_all(struct numbered *numbered, const struct chat_options *opt
     }
 }
 
-/* Marks the numbers that stand in the prompt. */
+/* Marks the numbers that appear in the prompt. */
 static void mark_numbers(struct view prompt, bool *is_shown, int32_t n)
 {
     const char *end = prompt.at + prompt.n, *at = prompt.at;
@@ -120,7 +122,7 @@ static void mark_numbers(struct view prompt, bool *is_shown, int32_t n)
     }
 }
 
-/* Whether the numbers of one message, from *next on, are all shown. */
+/* Returns whether the numbers of one message, from *next on, are all shown. */
 static bool are_numbers_shown(const struct chat_message *message, const bool *is_shown,
                               int32_t *next)
 {

@@ -1,10 +1,10 @@
 /* Jinja as chat templates use it: nodes, values, and a run with its bounds.
  *
  * The semantics are those of Python's jinja2 3.1 as transformers configures it: trim_blocks,
- * lstrip_blocks, loop controls, the generation tag, an immutable sandbox. A template renders as it
- * does there, or fails as it does there (STATUS_BAD_INPUT), or is refused by name
- * (STATUS_UNSUPPORTED), or exceeds a bound (STATUS_TOO_LARGE). Everything that a run makes lives in
- * its pile. Errors stick: after jinja_fail every function returns quickly with a harmless value. */
+ * lstrip_blocks, loop controls, the generation tag, an immutable sandbox. A template renders as in
+ * Python, or fails as in Python (STATUS_BAD_INPUT), or is refused by name (STATUS_UNSUPPORTED), or
+ * exceeds a bound (STATUS_TOO_LARGE). All values that a run makes live in its pile. Errors stick:
+ * after jinja_fail every function returns quickly with a harmless value. */
 #pragma once
 #include "base/pile.h"
 #include "base/status.h"
@@ -15,9 +15,9 @@ enum {
     JINJA_NODES_MAX = 1 << 16,
     JINJA_TREE_DEPTH_MAX = 200, /* of expressions */
     JINJA_BLOCK_DEPTH_MAX = 64, /* of statements; Python's own parser stops near 100 */
-    JINJA_LOOP_DEPTH_MAX = 20,  /* of loops in one function, as in Python */
+    JINJA_LOOP_DEPTH_MAX = 20,  /* of loops in one function; Python's limit */
     JINJA_RUN_DEPTH_MAX = 400,  /* nested evaluation, through macros and iterators too */
-    JINJA_STEPS_MAX = 4 << 20,  /* nodes evaluated; 64 bytes looked at count as one */
+    JINJA_STEPS_MAX = 4 << 20,  /* nodes evaluated; 64 bytes read count as one */
     JINJA_PILE_BYTES_MAX = 64 << 20,
     JINJA_OUTPUT_BYTES_MAX = 16 << 20,
     JINJA_RANGE_MAX = 100000, /* items, as in jinja2's sandbox */
@@ -37,9 +37,9 @@ enum jinja_kind {
     JINJA_LIST,
     JINJA_TUPLE,
     JINJA_DICT,
-    JINJA_VIEW, /* what keys(), values() and items() of a dict return */
+    JINJA_VIEW, /* result of keys(), values() or items() of a dict */
     JINJA_RANGE,
-    JINJA_ITERATOR, /* a generator, or another iterator: it passes once */
+    JINJA_ITERATOR, /* a generator or another iterator, which can be used once */
     JINJA_NAMESPACE,
     JINJA_LOOP,
     JINJA_MACRO,
@@ -51,7 +51,7 @@ enum jinja_kind {
 enum jinja_mark {
     JINJA_PLAIN,
     JINJA_MARKUP, /* a STRING of markupsafe's class Markup */
-    JINJA_GROUP,  /* a TUPLE of groupby: it has the names grouper and list */
+    JINJA_GROUP,  /* a TUPLE of groupby, with the names grouper and list */
     JINJA_KEYS,   /* a VIEW */
     JINJA_VALUES,
     JINJA_ITEMS,
@@ -94,23 +94,23 @@ struct jinja_cycler { /* of a JOINER: position 0 or 1, items[0] the separator */
     struct jinja_list *items;
     int64_t position;
 };
-/* The variables of one call of a function of the template: the template itself, a macro, a call
- * block, a loop's condition, the body of a recursive loop. parent: the call in which the function
- * was defined, as with Python's closures. */
+/* The variables of one call of a function of the template. Such functions are the template itself,
+ * a macro, a call block, a loop's condition, and the body of a recursive loop. parent is the call
+ * in which the function was defined, as with Python's closures. */
 struct jinja_frame {
     struct jinja_frame *parent;
     struct jinja_value slots[];
 };
 struct jinja_macro {
     const struct jinja_node *node; /* MACRO, CALL_BLOCK or GENERATION */
-    struct jinja_frame *frame;     /* where it was defined */
+    struct jinja_frame *frame;     /* the frame in which it was defined */
 };
 struct jinja_loop { /* jinja2's LoopContext */
     struct jinja_value iterable;
     struct jinja_iter *iter;
     struct jinja_value after, current, before; /* MISSING: none */
     struct jinja_value changed;                /* the last arguments of changed(), a TUPLE */
-    int64_t index0, length, depth0;            /* index0 -1: not begun; length -1: not known */
+    int64_t index0, length, depth0;            /* index0 -1: not begun; length -1: unknown */
     const struct jinja_node *recursion;        /* NULL: not a recursive loop */
     struct jinja_frame *frame;
 };
@@ -123,26 +123,27 @@ struct jinja_run {
     int32_t line;
     int depth;
     enum jinja_flow flow;
-    enum status status; /* not STATUS_OK: failed, everything unwinds */
+    enum status status; /* not STATUS_OK: the run has failed and unwinds */
     struct fault fault;
-    struct jinja_frame *frame;        /* of the function that runs */
-    const struct jinja_dict *context; /* what the caller of the template passed, by name */
+    struct jinja_frame *frame;        /* of the function that is running */
+    const struct jinja_dict *context; /* passed by the template's caller, by name */
     struct jinja_value captured;      /* text of the filter or set block around the filters */
-    const char *time;                 /* what strftime_now sees; NULL: the local time */
+    const char *time;                 /* time for strftime_now; NULL: the local time */
 };
-/* Notes the first failure; says "chat template, line N: ...". */
+/* Notes the first failure as "chat template, line N: ...". */
 void jinja_fail(struct jinja_run *run, enum status status, const char *fmt, ...) PRINTF_LIKE(3, 4);
 static inline bool jinja_failed(const struct jinja_run *run)
 {
     return run->status != STATUS_OK;
 }
-/* Counts work of n steps against the bound; false when the run has failed. */
+/* Counts work of n steps against the bound. Returns false when the run has failed. */
 bool jinja_charge(struct jinja_run *run, int64_t n);
-/* One level deeper, to be left with run->depth--; false, with the run failed, when it is too deep.
- */
+/* Enters one more level, which the caller leaves by run->depth--. Returns false, with the run
+ * failed, when it is too deep. */
 bool jinja_enter(struct jinja_run *run);
-void *jinja_take(struct jinja_run *run, size_t n_bytes); /* NULL: over the bound, run failed */
-/* Doubles a table of n items when it is full. False: over the bound, run failed. */
+void *jinja_take(struct jinja_run *run, size_t n_bytes); /* NULL: over the bound; run failed */
+/* Doubles a table of n items when it is full. Returns false when that exceeds the bound; then the
+ * run has failed. */
 bool jinja_grow(struct jinja_run *run, void **table, int64_t n, int64_t *capacity,
                 size_t item_bytes);
 /* Fails when a text that is being written exceeds JINJA_OUTPUT_BYTES_MAX; false when failed. */

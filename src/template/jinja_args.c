@@ -1,4 +1,4 @@
-/* Binding of arguments: by place, then by name; each once, none too many. */
+/* Binding of arguments: by place, then by name. Each is bound once, and extra ones are an error. */
 #include "template/jinja_args.h"
 #include <string.h>
 

@@ -12,27 +12,28 @@ struct jinja_args {
     const struct jinja_named *named;
     int64_t n_named;
 };
-/* NULL when it is not given. */
+/* Returns the argument of this name, NULL when it is not given. */
 const struct jinja_value *jinja_args_named(const struct jinja_args *args, const char *name);
 
 enum { JINJA_PARAMETERS_MAX = 5 };
-/* parameters: "width? first? blank?". A "?" ends one that may be left out, a "-" begins one that
- * takes no keyword. out[i] is NULL when it was not given. False, with the run failed, when the
- * arguments do not fit. */
+/* Binds arguments to parameters such as "width? first? blank?". A "?" ends an optional one, a "-"
+ * begins one that takes no keyword. out[i] is NULL when it was not given. Returns false, with the
+ * run failed, when the arguments do not fit. */
 bool jinja_args_bind(struct jinja_run *run, const struct jinja_args *args, const char *parameters,
                      const struct jinja_value *out[JINJA_PARAMETERS_MAX]);
-/* One argument as what the callee needs; the run fails when it is of another type. */
+/* Returns one argument as an int. The run fails when it has another type. */
 int64_t jinja_args_int(struct jinja_run *run, const struct jinja_value *arg, int64_t fallback);
 struct view jinja_args_text(struct jinja_run *run, const struct jinja_value *arg,
-                            struct view fallback); /* none is the fallback too */
+                            struct view fallback); /* also for none */
 static inline bool jinja_args_flag(const struct jinja_value *arg)
 {
     return arg != NULL && jinja_value_truth(*arg);
 }
-/* The arguments behind the first n. */
+/* Returns the arguments behind the first n. */
 struct jinja_args jinja_args_rest(const struct jinja_args *args, int64_t n);
 
-/* A method or filter. given: the bound arguments; args: all of them, for one that binds none. */
+/* A method or filter. given has the bound arguments; args has all of them, for a callee that binds
+ * none. */
 typedef struct jinja_value jinja_callee(struct jinja_run *run, struct jinja_value self,
                                         const struct jinja_value *const *given,
                                         const struct jinja_args *args, int variant);

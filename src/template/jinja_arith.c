@@ -1,5 +1,5 @@
-/* Arithmetic with Python's rounding of // and %. Integers are 64 bits; more is refused, never a
- * wrong number. */
+/* Arithmetic with Python's rounding of // and %. Integers have 64 bits. A larger result is refused,
+ * and is never a wrong number. */
 #include "template/jinja_arith.h"
 #include "template/jinja_iter.h"
 #include "template/jinja_markup.h"
@@ -90,7 +90,7 @@ static struct jinja_value refuse(struct jinja_run *run, enum jinja_op op, struct
     return jinja_none();
 }
 
-/* Python's float power: what would be complex is refused. */
+/* Python's float power. A complex result is refused. */
 static struct jinja_value real_power(struct jinja_run *run, double a, double b)
 {
     if (a == 0 && b < 0 && isfinite(b)) {

@@ -1,5 +1,5 @@
-/* Attributes come before items for a.b, behind them for a["b"]. What the sandbox forbids (private
- * names, methods that change a list or dict) is undefined, as there. */
+/* a.b prefers attributes to items, a["b"] items to attributes. As in jinja2, all that the sandbox
+ * forbids (private names, methods that change a list or dict) is undefined. */
 #include "template/jinja_attr.h"
 #include "template/jinja_iter.h"
 #include "template/jinja_letter.h"
@@ -111,7 +111,7 @@ static bool range_attr(const struct jinja_range *range, struct view name, struct
     return true;
 }
 
-/* Attributes that are no methods. */
+/* Finds attributes that are no methods. */
 static bool plain_attr(struct jinja_run *run, struct jinja_value of, struct view name,
                        struct jinja_value *out)
 {

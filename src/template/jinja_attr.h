@@ -1,4 +1,4 @@
-/* a.b and a["b"] as jinja2's immutable sandbox has them. */
+/* a.b and a["b"] as in jinja2's immutable sandbox. */
 #pragma once
 #include "template/jinja_method.h"
 

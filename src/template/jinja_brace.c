@@ -150,7 +150,7 @@ static struct jinja_value convert(struct brace *b, struct jinja_value v, struct 
     return jinja_value_keep(b->run, &text);
 }
 
-/* What stands between the braces of a field. */
+/* The text between the braces of a field. */
 struct field {
     struct view name, conversion, spec; /* conversion.at NULL: there is none */
 };
@@ -170,7 +170,7 @@ static size_t name_bytes(struct brace *b, struct view rest)
     return n;
 }
 
-/* Reads a field from behind its opening brace; how many bytes it has with the closing one. */
+/* Reads a field from behind its opening brace. Returns its bytes including the closing brace. */
 static size_t read_field(struct brace *b, struct view rest, struct field *field)
 {
     size_t n = name_bytes(b, rest), depth = 1;

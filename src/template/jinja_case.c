@@ -3,7 +3,8 @@
 #include "template/jinja_letter.h"
 #include "template/jinja_value.h"
 
-/* A capital sigma is final behind a cased letter and before none, marks between them apart. */
+/* Is this capital sigma final? It is behind a cased letter and not before one; marks in between are
+ * skipped. */
 static bool is_final_sigma(struct jinja_run *run, struct view text, size_t i, size_t n_bytes)
 {
     unsigned before = 0, behind = 0;
@@ -23,7 +24,7 @@ static bool is_final_sigma(struct jinja_run *run, struct view text, size_t i, si
     return is_behind && !is_before;
 }
 
-/* The case that one letter gets. */
+/* Returns the case that one letter gets. */
 static enum jinja_case case_of(enum jinja_change how, unsigned traits, bool is_first,
                                bool follows_cased)
 {
@@ -79,7 +80,7 @@ static bool is_all(struct view text, unsigned wanted)
     return true;
 }
 
-/* islower() and isupper(): a cased letter, and none of the other cases. */
+/* islower() and isupper(): at least one cased letter, and none of the other cases. */
 static bool is_of_case(struct view text, unsigned wanted)
 {
     bool has_cased = false;

@@ -10,7 +10,7 @@ enum jinja_change {
     JINJA_TO_SWAPPED,
     JINJA_TO_FOLDED,
 };
-/* A STRING of the run. */
+/* Returns a STRING of the run. */
 struct jinja_value jinja_case_change(struct jinja_run *run, struct view text,
                                      enum jinja_change how);
 

@@ -1,4 +1,4 @@
-/* Comparisons as Python has them: numbers exactly, texts by code points, lists item by item. */
+/* Comparisons as in Python: numbers exactly, texts by code points, lists item by item. */
 #include "template/jinja_compare.h"
 #include "template/jinja_iter.h"
 #include "template/jinja_number.h"

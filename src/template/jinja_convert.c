@@ -13,14 +13,14 @@ static struct jinja_value refuse_large(struct jinja_run *run)
     return jinja_none();
 }
 
-/* int(f), where f is finite. */
+/* Computes int(f) for a finite f. */
 static struct jinja_value truncate(struct jinja_run *run, double f)
 {
     int64_t whole;
     return jinja_number_whole(f, &whole) ? jinja_int(whole) : refuse_large(run);
 }
 
-/* int(float(text)), which jinja2 tries where int(text) fails. */
+/* Computes int(float(text)), which jinja2 tries when int(text) fails. */
 static struct jinja_value int_of_text(struct jinja_run *run, struct view text,
                                       const struct jinja_value *base, struct jinja_value fallback)
 {
@@ -102,7 +102,7 @@ static double round_places(double x, int64_t places)
         (void)snprintf(text, sizeof(text), "%.*f", (int)places, x);
         return strtod(text, NULL);
     }
-    /* All digits before the point: exact, so that no half is lost. */
+    /* Prints all digits before the point, since they are exact, so that no half is lost. */
     double whole = trunc(x), part = fabs(x - whole);
     int n = snprintf(text, sizeof(text), "%.0f", fabs(whole)), cut = n + (int)places;
     if (cut < 0)
@@ -111,7 +111,7 @@ static double round_places(double x, int64_t places)
     bool has_more = part > 0 || strspn(text + cut + 1, "0") < strlen(text + cut + 1);
     bool is_odd = cut > 0 && ((text[cut - 1] - '0') & 1) != 0;
     bool rounds_up = next > '5' || (next == '5' && (has_more || is_odd));
-    char digits[330]; /* a float has at most 309 of them before its point */
+    char digits[330]; /* a float has at most 309 digits before its point */
     (void)snprintf(digits, sizeof(digits), "0%.*s", (int)min_i64(cut, 320), text);
     for (int i = cut; rounds_up && i >= 0; i--) {
         rounds_up = digits[i] == '9';
@@ -157,7 +157,7 @@ static struct jinja_value round_common(struct jinja_run *run, struct jinja_value
     return jinja_failed(run) ? v : truncate(run, nearbyint(v.real));
 }
 
-/* ceil and floor: of v * 10**precision, over 10**precision. */
+/* Rounds by ceil or floor of v * 10**precision, divided by 10**precision. */
 static struct jinja_value round_to(struct jinja_run *run, struct jinja_value v,
                                    const struct jinja_value *precision, bool up)
 {

@@ -1,5 +1,5 @@
-/* Undoes the escapes of string literals as jinja2 does, which encodes what is not ASCII first: a
- * backslash before such a letter therefore shows the letter's number. */
+/* Undoes the escapes of string literals as jinja2 does. jinja2 encodes letters outside of ASCII
+ * first, so a backslash before such a letter shows the letter's number. */
 #include "template/jinja_escape.h"
 #include <stdio.h>
 #include <string.h>
@@ -12,8 +12,8 @@ static int hex_value(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The digits of \x, \u and \U behind the letter, or those of an octal escape; how many bytes they
- * are. -1: they are not all there. */
+/* Reads the digits behind the letter of \x, \u and \U, or those of an octal escape. Returns their
+ * number; -1 when some are missing. */
 static int read_code(struct view body, uint32_t *code)
 {
     char kind = body.at[0];
@@ -33,7 +33,7 @@ static int read_code(struct view body, uint32_t *code)
     return (int)i;
 }
 
-/* One escape, from behind its backslash; how many bytes it was. */
+/* Undoes one escape, from behind its backslash. Returns its bytes. */
 static size_t undo_one(struct jinja_run *run, struct view body, struct str *out)
 {
     static const char from[] = "ntr\\'\"abfv", to[] = "\n\t\r\\'\"\a\b\f\v";

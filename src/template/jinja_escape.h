@@ -2,5 +2,6 @@
 #pragma once
 #include "template/jinja.h"
 
-/* What stands between the quotes, without its escapes, as Python decodes "unicode-escape". */
+/* Returns the text between the quotes with its escapes undone, as Python decodes
+ * "unicode-escape". */
 struct view jinja_escape_undo(struct jinja_run *run, struct view body);

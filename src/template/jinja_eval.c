@@ -1,4 +1,5 @@
-/* The evaluator of expressions. Each node counts as a step; nesting is bounded through macros. */
+/* The evaluator of expressions. Each node counts as a step. The nesting is bounded, also through
+ * macros. */
 #include "template/jinja_eval.h"
 #include "template/jinja_arith.h"
 #include "template/jinja_attr.h"
@@ -74,7 +75,7 @@ static bool has_star(const struct jinja_node *list)
     return false;
 }
 
-/* n_more: places to keep free for further arguments by name. */
+/* n_more is the number of places to keep free for further arguments by name. */
 static struct jinja_args eval_args(struct jinja_run *run, const struct jinja_node *list,
                                    int64_t n_more)
 {
@@ -215,7 +216,7 @@ static struct jinja_value eval_slice(struct jinja_run *run, const struct jinja_n
         return jinja_none();
     struct jinja_value slice = jinja_arith_slice(run, of, bounds);
     if (run->status == STATUS_BAD_INPUT && node->is_constant) {
-        run->status = STATUS_OK; /* jinja2 evaluates it in another way, when it compiles */
+        run->status = STATUS_OK; /* jinja2 evaluates it differently when it compiles */
         jinja_fail(run, STATUS_UNSUPPORTED, "a slice of a constant that has none");
     }
     return slice;

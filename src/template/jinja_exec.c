@@ -1,5 +1,5 @@
-/* The interpreter of statements. It does what the Python code does that jinja2 compiles a template
- * to: variables are slots of frames, scopes set and reset them. */
+/* The interpreter of statements. It does the same as the Python code into which jinja2 compiles a
+ * template: variables are slots of frames, and scopes set and reset them. */
 #include "template/jinja_exec.h"
 #include "template/jinja_eval.h"
 #include "template/jinja_frame.h"
@@ -25,7 +25,7 @@ static void print_value(struct jinja_run *run, struct jinja_value v)
     (void)jinja_fits(run, run->out);
 }
 
-/* What a filter or call block gives: jinja2 joins it to the output as it is. */
+/* Prints the result of a filter or call block. jinja2 joins it to the output unchanged. */
 static void print_text(struct jinja_run *run, struct jinja_value v)
 {
     if (!jinja_failed(run) && v.kind != JINJA_STRING)
@@ -45,7 +45,8 @@ static struct jinja_value capture(struct jinja_run *run, const struct jinja_node
     return jinja_value_keep(run, &text);
 }
 
-/* The text of a block, through its filters. A break or continue in it drops the text. */
+/* Returns the text of a block after its filters. A break or continue in the block drops the
+ * text. */
 static struct jinja_value filtered(struct jinja_run *run, const struct jinja_node *body,
                                    const struct jinja_node *filters)
 {
@@ -92,7 +93,7 @@ static void exec_with(struct jinja_run *run, const struct jinja_node *node)
 
 /* ---- Loops. ---- */
 
-/* The generator of a loop with a condition: it has a frame of its own. */
+/* The generator of a loop with a condition, which has a frame of its own. */
 struct condition {
     const struct jinja_node *node;
     struct jinja_frame *frame;
@@ -131,19 +132,19 @@ static struct jinja_value with_condition(struct jinja_run *run, const struct jin
     return jinja_iter_generator(run, items, c, next_that_passes);
 }
 
-/* One round; false when it is the last. */
+/* Runs one round. Returns false when it is the last. */
 static bool run_round(struct jinja_run *run, const struct jinja_node *node, bool *is_empty)
 {
     exec(run, node->c);
     enum jinja_flow flow = run->flow;
     run->flow = JINJA_FLOW_ON;
     if (flow == JINJA_FLOW_ON)
-        *is_empty = false; /* as in jinja2, where a round that is left early does not count */
+        *is_empty = false; /* as in jinja2: a round that is left early does not count */
     return flow != JINJA_FLOW_BREAK && !jinja_failed(run);
 }
 
-/* The rounds and the else body, in the frame of the function that runs. recursion: what loop() of a
- * recursive loop calls, else NULL. */
+/* Runs the rounds and the else body, in the frame of the function that is running. recursion is the
+ * target of loop() in a recursive loop, else NULL. */
 static void run_loop(struct jinja_run *run, const struct jinja_node *node, struct jinja_value items,
                      const struct jinja_loop *recursion)
 {
@@ -176,7 +177,7 @@ static void run_loop(struct jinja_run *run, const struct jinja_node *node, struc
         jinja_frame_leave(run, &block->else_scope);
 }
 
-/* A recursive loop is a function: it returns the text of its rounds. */
+/* Runs a recursive loop as a function that returns the text of its rounds. */
 static struct jinja_value recurse(struct jinja_run *run, const struct jinja_loop *recursion,
                                   struct jinja_value items)
 {
@@ -238,7 +239,7 @@ static struct jinja_value make_macro(struct jinja_run *run, const struct jinja_n
     return (struct jinja_value){ .kind = JINJA_MACRO, .macro = macro };
 }
 
-/* The arguments by name that no parameter took. */
+/* The arguments by name for which there is no parameter. */
 struct leftover {
     bool *is_taken; /* (n_named) */
     int64_t n;
@@ -289,7 +290,7 @@ static void bind_specials(struct jinja_run *run, const struct jinja_block *block
                    (long long)n_parameters);
 }
 
-/* Parameters that got no argument: their defaults, in order. */
+/* Sets parameters without an argument to their defaults, in order. */
 static void set_defaults(struct jinja_run *run, const struct jinja_node *node, int64_t n_required)
 {
     const struct jinja_node *value = node->b;

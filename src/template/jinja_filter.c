@@ -12,7 +12,7 @@
 #include "template/jinja_text.h"
 #include "template/jinja_wrap.h"
 
-/* str() of a value whose methods would return markup if it were markup. */
+/* Returns str() of a value. Its methods would return markup if it were markup. */
 static struct view soft_text(struct jinja_run *run, struct jinja_value v, const char *what)
 {
     (void)jinja_value_refuse_markup(run, v, what);

@@ -1,5 +1,5 @@
-/* Frames hold the slots of variables; scopes set and reset some of them, as the Python functions do
- * that jinja2 compiles a template to. */
+/* Frames hold the slots of variables. Scopes set and reset some of them, like the Python functions
+ * into which jinja2 compiles a template. */
 #include "template/jinja_frame.h"
 #include "template/jinja_eval.h"
 #include "template/jinja_function.h"
@@ -15,7 +15,7 @@ struct jinja_frame *jinja_frame_take(struct jinja_run *run, struct jinja_frame *
     return frame;
 }
 
-/* What the template was given under a name, or a global function; else MISSING. */
+/* Returns the caller's variable of this name, or a global function; else MISSING. */
 static struct jinja_value resolve(struct jinja_run *run, struct view name)
 {
     const struct jinja_value *given =
@@ -93,7 +93,7 @@ void jinja_frame_assign(struct jinja_run *run, const struct jinja_node *target,
         jinja_frame_assign(run, part, items.list->at[n++]);
 }
 
-/* Attributes of what is no namespace are refused before the value is looked at. */
+/* This comes before the value is evaluated. */
 void jinja_frame_check(struct jinja_run *run, const struct jinja_node *target)
 {
     struct jinja_value of = jinja_none();

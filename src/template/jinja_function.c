@@ -1,5 +1,5 @@
-/* Global functions: range, dict, namespace, cycler and joiner as jinja2 has them, raise_exception
- * and strftime_now as transformers adds them. */
+/* Global functions: range, dict, namespace, cycler and joiner as in jinja2, and raise_exception and
+ * strftime_now as transformers adds them. */
 #include "template/jinja_function.h"
 #include "template/jinja_arith.h"
 #include "template/jinja_iter.h"

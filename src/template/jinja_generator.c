@@ -1,5 +1,5 @@
-/* Generators, as lazy as Python's: even their arguments are looked at when the first item is asked
- * for. */
+/* Generators, as lazy as Python's: even their arguments are evaluated only when the first item is
+ * needed. */
 #include "template/jinja_generator.h"
 #include "template/jinja_arith.h"
 #include "template/jinja_compare.h"
@@ -176,7 +176,7 @@ static bool next_batch(struct jinja_run *run, struct jinja_iter *iter, struct ji
     return !jinja_failed(run);
 }
 
-/* An iterator that has ended stays so: the last batch comes once. */
+/* An iterator that has ended stays ended, so the last batch comes once. */
 struct jinja_value jinja_generator_batch(struct jinja_run *run, struct jinja_value v,
                                          const struct jinja_value *const *given,
                                          const struct jinja_args *args, int variant)

@@ -1,4 +1,4 @@
-/* Filters whose result is a generator: map, select and their kin, unique, batch, slice, items. */
+/* Filters that return a generator: map, select and similar ones, unique, batch, slice, items. */
 #pragma once
 #include "template/jinja_args.h"
 

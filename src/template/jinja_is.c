@@ -82,8 +82,8 @@ const struct jinja_is *jinja_is_find(struct view name)
     return NULL;
 }
 
-/* Python's "is". It has one object for each small integer; whether other equal numbers or texts are
- * one object is left to its optimizer. */
+/* Python's "is". Python has one object for each small integer. Whether other equal numbers or texts
+ * are one object depends on its optimizer. */
 static bool is_same(struct jinja_run *run, struct jinja_value a, struct jinja_value b)
 {
     if (a.kind != b.kind)
@@ -126,7 +126,7 @@ static bool is_known(struct jinja_run *run, struct jinja_value v, bool of_tests)
 static bool is_sequence(struct jinja_run *run, struct jinja_value v)
 {
     if (v.kind == JINJA_LOOP)
-        (void)jinja_value_length(run, v); /* which jinja2 asks for, too */
+        (void)jinja_value_length(run, v); /* jinja2 takes the length, too */
     return v.kind == JINJA_STRING || jinja_is_list(v) || v.kind == JINJA_DICT ||
            v.kind == JINJA_RANGE || v.kind == JINJA_UNDEFINED;
 }

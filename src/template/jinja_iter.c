@@ -1,5 +1,5 @@
-/* Iterators are lazy, as in Python: what a generator does happens when its item is asked for, and
- * happens once. */
+/* Iterators are lazy, as in Python: a generator's work happens when its item is needed, and only
+ * once. */
 #include "template/jinja_iter.h"
 #include "template/jinja_letter.h"
 #include "template/jinja_value.h"
@@ -39,7 +39,7 @@ static bool next_letter(struct jinja_run *run, struct jinja_iter *iter, struct j
     else
         (void)jinja_letter_at(text, left, &n);
     *out = jinja_string(view_of(text.at + (iter->is_reversed ? left - n : left), n));
-    if (iter->is_reversed) /* reversed() asks for items, which are markup as the text is */
+    if (iter->is_reversed) /* reversed() reads items, which are markup when the text is */
         out->mark = iter->of.mark;
     iter->at += n;
     return true;

@@ -122,7 +122,7 @@ static void dump_value(struct jinja_run *run, struct jinja_value v, const struct
     run->depth--;
 }
 
-/* indent: a number of spaces or a text. */
+/* indent is a number of spaces or a text. */
 static void read_indent(struct jinja_run *run, const struct jinja_value *indent, struct dump *how)
 {
     if (indent == NULL || indent->kind == JINJA_NONE)
@@ -133,7 +133,7 @@ static void read_indent(struct jinja_run *run, const struct jinja_value *indent,
         how->indent = indent->string;
         return;
     }
-    if (!jinja_is_whole(*indent)) /* Python asks for it only where there is something to indent */
+    if (!jinja_is_whole(*indent)) /* Python reads it only when there is something to indent */
         jinja_fail(run, STATUS_UNSUPPORTED, "an indent that is a %s", jinja_value_type(*indent));
     int64_t n = max_i64(jinja_value_int(*indent), 0);
     char *spaces = n > JINJA_WIDTH_MAX ? NULL : jinja_take(run, (size_t)n + 1);

@@ -8,5 +8,6 @@ struct jinja_value jinja_json_dump(struct jinja_run *run, struct jinja_value v,
 /* The filters from_json and fromjson. */
 struct jinja_value jinja_json_load(struct jinja_run *run, struct jinja_value v,
                                    const struct jinja_args *args);
-/* A parsed JSON value (a json_t of jansson); what: named in the sentence when it nests too deep. */
+/* Converts a parsed JSON value (a json_t of jansson). what is its name in the sentence about too
+ * deep nesting. */
 struct jinja_value jinja_json_value(struct jinja_run *run, const void *json, const char *what);

@@ -1,4 +1,5 @@
-/* What letters are: utf8proc's categories and simple mappings, and the table of what they lack. */
+/* Traits and case of letters: utf8proc's categories and simple mappings, and a table of what they
+ * lack. */
 #include "template/jinja_letter.h"
 #include "template/jinja_letter_table.h"
 #include <utf8proc.h>
@@ -44,7 +45,7 @@ bool jinja_letter_is_space(uint32_t letter)
     return utf8_is_space(letter) || (letter >= 28 && letter <= 31);
 }
 
-/* What a category alone says. */
+/* Returns the traits that the category alone determines. */
 static unsigned traits_of(utf8proc_category_t category)
 {
     switch (category) {

@@ -1,10 +1,11 @@
-/* Letters (Unicode code points) as Python's str knows them: what they are, and their case. */
+/* Letters (Unicode code points) as Python's str sees them: their kinds and their case. */
 #pragma once
 #include "base/str.h"
 
-/* The letter that begins at byte i of the text, and its bytes; a broken byte is U+FFFD. */
+/* Returns the letter that begins at byte i of the text, and sets its bytes. A broken byte is
+ * U+FFFD. */
 uint32_t jinja_letter_at(struct view text, size_t i, size_t *n_bytes);
-/* The letter that ends before byte `end`, which is not 0. */
+/* Returns the letter that ends before byte `end`, which is not 0. */
 uint32_t jinja_letter_before(struct view text, size_t end, size_t *n_bytes);
 
 enum jinja_trait {
@@ -17,14 +18,14 @@ enum jinja_trait {
     JINJA_IS_TITLE = 64,
     JINJA_IS_SPACE = 128,
     JINJA_IS_PRINTABLE = 256,
-    JINJA_IS_IGNORABLE = 512, /* a final sigma looks past it */
+    JINJA_IS_IGNORABLE = 512, /* skipped in the search around a final sigma */
     JINJA_IS_ALNUM = JINJA_IS_ALPHA | JINJA_IS_DECIMAL | JINJA_IS_DIGIT | JINJA_IS_NUMERIC,
     JINJA_IS_CASED = JINJA_IS_LOWER | JINJA_IS_UPPER | JINJA_IS_TITLE,
 };
 unsigned jinja_letter_traits(uint32_t letter);
 bool jinja_letter_is_space(uint32_t letter); /* str.isspace */
-int jinja_letter_digit(uint32_t letter);     /* value of a decimal digit; -1: it is none */
+int jinja_letter_digit(uint32_t letter);     /* value of a decimal digit, else -1 */
 
 enum jinja_case { JINJA_UPPER, JINJA_LOWER, JINJA_TITLE, JINJA_FOLD };
-/* The letter in this case: one to three letters; how many. */
+/* Writes the letter in this case: one to three letters. Returns how many. */
 int jinja_letter_map(uint32_t letter, enum jinja_case how, uint32_t out[3]);

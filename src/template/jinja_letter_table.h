@@ -158,7 +158,7 @@ static const struct letter_range other_numeric[] = {
     { 0x20AEA, 0x20AEA }, { 0x20AFD, 0x20AFD }, { 0x20B19, 0x20B19 }, { 0x22390, 0x22390 },
     { 0x22998, 0x22998 }, { 0x23B1B, 0x23B1B }, { 0x2626D, 0x2626D }, { 0x2F890, 0x2F890 },
 };
-/* What a final sigma looks past, besides marks, modifiers and formats. */
+/* Letters that are skipped around a final sigma, besides marks, modifiers and formats. */
 static const struct letter_range other_ignorable[] = {
     { 0x0027, 0x0027 }, { 0x002E, 0x002E }, { 0x003A, 0x003A }, { 0x00B7, 0x00B7 },
     { 0x0387, 0x0387 }, { 0x055F, 0x055F }, { 0x05F4, 0x05F4 }, { 0x2018, 0x2019 },

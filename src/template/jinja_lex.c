@@ -1,6 +1,7 @@
-/* The lexer, with jinja2's rules for white space: "-" strips all of it, trim_blocks takes the
- * newline behind a block or comment, lstrip_blocks the white space before one that starts its line,
- * "+" forbids either. */
+/* The lexer, with jinja2's rules for white space.
+ *
+ * "-" strips all of it. trim_blocks removes the newline behind a block or comment. lstrip_blocks
+ * removes the white space before a tag that starts its line. "+" forbids either. */
 #include "template/jinja_lex.h"
 #include "template/jinja_escape.h"
 #include "template/jinja_number.h"
@@ -25,8 +26,8 @@ static size_t count_spaces(struct jinja_lex *lex, struct view text)
     return text.n - jinja_text_strip(lex->run, text, view_of(NULL, 0), JINJA_LEFT).n;
 }
 
-/* "-%}" with the white space behind it, "+%}", "%}" with a newline (where trims): how many bytes of
- * rest they are; 0 when none comes. */
+/* Matches "-%}" with the white space behind it, "+%}", or "%}" with a newline (when trims). Returns
+ * its bytes at the start of rest, 0 for no match. */
 static size_t tag_end(struct jinja_lex *lex, struct view rest, const char *close, bool takes_plus,
                       bool trims)
 {
@@ -41,7 +42,7 @@ static size_t tag_end(struct jinja_lex *lex, struct view rest, const char *close
     return n;
 }
 
-/* "{% raw %}" or "{% endraw %}": the bytes of the tag, 0 when it is another. */
+/* Matches "{% raw %}" or "{% endraw %}". Returns the bytes of the tag, 0 when it is another. */
 static size_t word_tag(struct jinja_lex *lex, struct view rest, const char *word, bool is_end,
                        char *sign)
 {
@@ -58,7 +59,7 @@ static size_t word_tag(struct jinja_lex *lex, struct view rest, const char *word
     return n == 0 ? 0 : i + n;
 }
 
-/* Cuts the white space that the tag behind text takes. */
+/* Cuts the white space that the tag behind text removes. */
 static struct view strip_before(struct jinja_lex *lex, struct view text, char sign, bool is_print)
 {
     if (sign == '-')
@@ -100,7 +101,7 @@ static void skip_comment(struct jinja_lex *lex)
     take_match(lex, n + tag_end(lex, view_of(rest.at + n, rest.n - n), "#}", true, true));
 }
 
-/* The text up to {% endraw %}; the {% raw %} was taken. */
+/* Reads the text up to {% endraw %}. The {% raw %} was taken. */
 static void read_raw(struct jinja_lex *lex)
 {
     struct view rest = rest_of(lex);
@@ -159,7 +160,7 @@ static void read_text(struct jinja_lex *lex)
     }
 }
 
-/* The bytes of a string with its quotes; 0: it has no end. */
+/* Returns the bytes of a string with its quotes; 0 when it has no end. */
 static size_t string_bytes(struct view rest)
 {
     size_t i = 1;
@@ -195,7 +196,7 @@ static size_t operator_bytes(struct view rest)
     return rest.at[0] != '\0' && strchr("+-*/%~<>=.,:;|()[]{}", rest.at[0]) != NULL;
 }
 
-/* jinja2 looks for a tag's end only outside of brackets. */
+/* jinja2 searches a tag's end only outside of brackets. */
 static void balance(struct jinja_lex *lex, char c)
 {
     const char *open = memchr("([{", c, 3), *close = memchr(")]}", c, 3);

@@ -1,6 +1,7 @@
-/* What escape and safe return is of markupsafe's class Markup, which escapes what is joined to it.
- * Here it can be printed, tested, joined, repeated, cut and passed on; its methods and filters,
- * which may escape what they are given, are refused by name. */
+/* Markup: escape and safe return markupsafe's class Markup, which escapes all that is joined to it.
+ *
+ * Markup can be printed, tested, joined, repeated, cut and passed on. Its methods and filters may
+ * escape their arguments, so they are refused by name. */
 #include "template/jinja_markup.h"
 #include "template/jinja_arith.h"
 #include "template/jinja_iter.h"

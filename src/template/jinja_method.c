@@ -1,6 +1,7 @@
-/* The table of methods, and those of lists, dicts, loops and numbers. Each name that a public
- * attribute of the type has in Python has a row: it is called, or undefined because the sandbox
- * forbids it, or refused by name. */
+/* The table of methods, and the methods of lists, dicts, loops and numbers.
+ *
+ * Each public attribute that the type has in Python has a row. It is called, or is undefined
+ * because the sandbox forbids it, or is refused by name. */
 #include "template/jinja_method.h"
 #include "template/jinja_case.h"
 #include "template/jinja_compare.h"

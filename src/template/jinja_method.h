@@ -7,14 +7,14 @@ struct jinja_method {
     struct jinja_value self;
     const struct jinja_method_row *row;
 };
-/* NULL: the type has no such method. */
+/* Returns NULL when the type has no such method. */
 const struct jinja_method_row *jinja_method_find(struct jinja_value self, struct view name);
-/* The sandbox forbids it, since it changes the object. */
+/* Returns whether the sandbox forbids it, because it changes the object. */
 bool jinja_method_is_unsafe(const struct jinja_method_row *row);
-/* Fails the run, naming the method, when it is not supported on this value. */
+/* Fails the run, with the method's name, when it is not supported on this value. */
 void jinja_method_check(struct jinja_run *run, const struct jinja_method_row *row,
                         struct jinja_value self);
-/* Methods of Python that no template may call here, whatever has them. */
+/* Returns whether this is a method of Python that no template may call here, on any type. */
 bool jinja_method_is_refused(struct view name);
 struct jinja_value jinja_method_bind(struct jinja_run *run, const struct jinja_method_row *row,
                                      struct jinja_value self); /* a METHOD */

@@ -30,7 +30,7 @@ struct jinja_value jinja_method_text_is(struct jinja_run *run, struct jinja_valu
     return jinja_bool(jinja_case_is(run, self.string, (enum jinja_test)variant));
 }
 
-/* A str that must be there. */
+/* Returns a str argument that is required. */
 static struct view need_text(struct jinja_run *run, const struct jinja_value *arg)
 {
     struct view text = jinja_args_text(run, arg, view_of(NULL, 0));
@@ -39,7 +39,7 @@ static struct view need_text(struct jinja_run *run, const struct jinja_value *ar
     return text.at == NULL ? view_of("", 0) : text;
 }
 
-/* One end of [start, end) as find, count and startswith take it. */
+/* Returns one end of [start, end) as find, count and startswith take it. */
 static int64_t bound(struct jinja_run *run, const struct jinja_value *arg, int64_t fallback,
                      int64_t n)
 {
@@ -49,7 +49,7 @@ static int64_t bound(struct jinja_run *run, const struct jinja_value *arg, int64
     return i < 0 ? max_i64(i + n, 0) : i;
 }
 
-/* self[start:end]; false when start is behind the end. */
+/* Sets the part self[start:end]. Returns false when start is behind the end. */
 static bool cut(struct jinja_run *run, struct view self, const struct jinja_value *const *given,
                 struct view *part, int64_t *start)
 {
@@ -171,7 +171,7 @@ struct jinja_value jinja_method_text_count(struct jinja_run *run, struct jinja_v
     return jinja_int(is_inside ? jinja_text_count(run, text, what) : 0);
 }
 
-/* variant: the sides that are filled. */
+/* variant tells which sides are filled. */
 struct jinja_value jinja_method_text_pad(struct jinja_run *run, struct jinja_value self,
                                          const struct jinja_value *const *given,
                                          const struct jinja_args *args, int variant)

@@ -1,4 +1,4 @@
-/* The nodes of a parsed template, and what the scope pass knows of their variables. */
+/* The nodes of a parsed template, and the results of the scope pass about their variables. */
 #pragma once
 #include "template/jinja.h"
 
@@ -66,13 +66,13 @@ enum jinja_op {
 };
 enum jinja_use { JINJA_LOAD, JINJA_STORE, JINJA_PARAM }; /* of a NAME */
 
-/* A variable: the slot of the function that is `hops` functions out from the one that reads it. */
+/* A variable: a slot of the function that is `hops` functions out from the reader. */
 struct jinja_slot {
     int32_t hops, index;
 };
 enum jinja_load_kind {
     JINJA_LOAD_PARAMETER, /* set by the code that enters */
-    JINJA_LOAD_RESOLVE,   /* looked up in what the template was given */
+    JINJA_LOAD_RESOLVE,   /* looked up in the caller's variables */
     JINJA_LOAD_ALIAS,     /* begins with the value of a variable further out */
     JINJA_LOAD_UNDEFINED,
 };
@@ -82,7 +82,7 @@ struct jinja_load {
     struct jinja_slot from;
     struct view name;
 };
-struct jinja_scope { /* what is done when it is entered; on leaving, its slots become MISSING */
+struct jinja_scope { /* done when it is entered; on leaving, its slots become MISSING */
     const struct jinja_load *loads;
     int32_t n_loads;
 };
@@ -102,8 +102,8 @@ struct jinja_node {
     enum jinja_use use;
     bool is_negated;   /* TEST: is not */
     bool is_recursive; /* FOR */
-    bool is_constant;  /* it is made of literals alone: jinja2 evaluates it when it compiles */
-    bool is_unchecked; /* NAME: jinja2 reads the variable without asking whether it has a value */
+    bool is_constant;  /* it consists of literals alone: jinja2 evaluates it when it compiles */
+    bool is_unchecked; /* NAME: jinja2 reads the variable without a check for a value */
     int16_t depth;     /* of the tree below */
     int32_t line;
     struct view text, attr;

@@ -1,5 +1,5 @@
-/* Numbers as Python reads and writes them. Integers have 64 bits here: more is refused, never a
- * wrong number. */
+/* Numbers as Python reads and writes them. Integers have 64 bits here. A larger one is refused, and
+ * is never a wrong number. */
 #include "template/jinja_number.h"
 #include "template/jinja_letter.h"
 #include <math.h>
@@ -19,7 +19,7 @@ static char at(struct view text, size_t i)
     return i < text.n ? text.at[i] : '\0';
 }
 
-/* Digits with single underscores between them. */
+/* Scans digits with single underscores between them. */
 static size_t scan_digits(struct view text, size_t from)
 {
     size_t i = from;
@@ -28,7 +28,7 @@ static size_t scan_digits(struct view text, size_t from)
     return i - from;
 }
 
-/* The bytes of a float, 0 when it is none: a fraction, an exponent or both. */
+/* Returns the bytes of a float, 0 when it is none. A float has a fraction, an exponent or both. */
 static size_t scan_float(struct view text)
 {
     size_t n = scan_digits(text, 0), end = n;
@@ -51,7 +51,8 @@ static bool is_digit_of(char c, int base)
     return value < base;
 }
 
-/* jinja2's integer literals: a prefix, or digits; zeros alone begin with zero. */
+/* Scans jinja2's integer literals: a prefix and digits, or digits. Only zeros may begin with a
+ * zero. */
 static size_t scan_int(struct view text)
 {
     char prefix = (char)(at(text, 1) | 0x20);
@@ -103,8 +104,8 @@ size_t jinja_number_literal(struct jinja_run *run, struct view rest, bool allows
     return n;
 }
 
-/* text with ASCII digits, without white space around it, zero-terminated; false when it is not
- * ASCII then or too long. */
+/* Copies text into ASCII digits, without the white space around it, zero-terminated. Returns false
+ * when it is too long or is not ASCII then. */
 static bool to_ascii(struct view text, char out[DIGITS_MAX + 1])
 {
     size_t n = 0;
@@ -212,7 +213,7 @@ void jinja_number_print(double f, bool as_json, struct str *out)
     }
     char digits[40];
     int precision = 0;
-    do { /* the shortest that reads back */
+    do { /* the shortest text that reads back as f */
         (void)snprintf(digits, sizeof(digits), "%.*e", precision, f);
     } while (precision++ < 16 && strtod(digits, NULL) != f);
     int exponent = atoi(strchr(digits, 'e') + 1);
@@ -221,7 +222,7 @@ void jinja_number_print(double f, bool as_json, struct str *out)
         str_printf(out, "%se%c%02d", digits, exponent < 0 ? '-' : '+', abs(exponent));
         return;
     }
-    int decimals = precision - 1 - exponent; /* the loop left precision one past */
+    int decimals = precision - 1 - exponent; /* the loop ended with precision one too high */
     str_printf(out, "%.*f", decimals < 1 ? 1 : decimals, f);
 }
 

@@ -1,5 +1,5 @@
-/* What operators stand between: literals, names and brackets, with what follows them: attributes,
- * items, calls, filters and tests. */
+/* Operands: literals, names and brackets, and the attributes, items, calls, filters and tests
+ * behind them. */
 #include "template/jinja_operand.h"
 #include "template/jinja_expr.h"
 #include "template/jinja_filter.h"
@@ -50,7 +50,7 @@ static struct jinja_node *parse_name(struct jinja_parse *p, bool allows_attribut
     return named(p, JINJA_NODE_NAME, text, NULL, NULL);
 }
 
-/* Strings that follow each other are one. */
+/* Strings that follow each other become one. */
 static struct jinja_node *parse_strings(struct jinja_parse *p)
 {
     struct str text;
@@ -67,7 +67,7 @@ static struct jinja_node *parse_strings(struct jinja_parse *p)
     return jinja_operand_literal(p, value);
 }
 
-/* Items of a list up to its bracket; a trailing comma is fine. */
+/* Parses the items of a list up to its bracket. A trailing comma is fine. */
 static struct jinja_node *parse_list(struct jinja_parse *p)
 {
     struct jinja_node *first = NULL, *last = NULL;
@@ -170,7 +170,8 @@ static struct jinja_node *parse_primary(struct jinja_parse *p, bool allows_attri
     return node;
 }
 
-/* Python's keywords, which jinja2 passes in another way: there the last of two equal ones wins. */
+/* Python's keywords. jinja2 passes them in another way, in which the last of two equal ones
+ * wins. */
 static bool is_python_keyword(struct view name)
 {
     static const char *const words[] = {
@@ -202,7 +203,7 @@ static void check_keywords(struct jinja_parse *p, const struct jinja_node *first
     }
 }
 
-/* One argument; has: the kinds that came before it. */
+/* Parses one argument. has tells the kinds that came before it. */
 static struct jinja_node *parse_argument(struct jinja_parse *p, bool has[3])
 {
     enum { NAMED, STAR, STAR_STAR };
@@ -233,7 +234,7 @@ static struct jinja_node *parse_argument(struct jinja_parse *p, bool has[3])
     return node;
 }
 
-/* What stands in the parentheses, the first of which was taken. */
+/* Parses the arguments up to the closing parenthesis. The opening one was taken. */
 static struct jinja_node *parse_arguments(struct jinja_parse *p)
 {
     struct jinja_node *first = NULL, *last = NULL;
@@ -271,7 +272,7 @@ static struct jinja_node *make_slice(struct jinja_parse *p, struct jinja_node *o
     return slice;
 }
 
-/* One index or slice of a[...]. A SLICE has its bounds alone. */
+/* Parses one index or slice of a[...]. A SLICE has only its bounds. */
 static struct jinja_node *parse_subscribed(struct jinja_parse *p)
 {
     struct jinja_node *bounds[3] = { NULL };
@@ -352,13 +353,13 @@ static struct jinja_node *parse_postfix(struct jinja_parse *p, struct jinja_node
     return node;
 }
 
-/* The name of a filter or test, which may have dots. */
+/* Parses the name of a filter or test, which may have dots. */
 static struct view parse_dotted(struct jinja_parse *p)
 {
     struct view name = jinja_parse_name(p);
     while (jinja_parse_skip(p, ".")) {
         struct view more = jinja_parse_name(p);
-        if (!jinja_failed(p->run)) /* no filter or test here has a dot: the first part will do */
+        if (!jinja_failed(p->run)) /* none here has a dot: the first part is enough */
             name.n = (size_t)(more.at + more.n - name.at);
     }
     return name;

@@ -1,9 +1,9 @@
-/* Parsing operands. None is ever NULL. */
+/* Parsing operands. No function returns NULL. */
 #pragma once
 #include "template/jinja_parse.h"
 
 struct jinja_node *jinja_operand_literal(struct jinja_parse *p, struct jinja_value value);
-/* With its signs, and with its filters and tests where they bind here. */
+/* Parses an operand with its signs, and with its filters and tests where they bind here. */
 struct jinja_node *jinja_operand_parse(struct jinja_parse *p, bool with_filters);
 
 enum jinja_operand_items { /* of a tuple */
@@ -12,11 +12,11 @@ enum jinja_operand_items { /* of a tuple */
                            JINJA_ITEMS_TARGETS,
                            JINJA_ITEMS_SET_TARGETS
 };
-/* jinja2's parse_tuple: a TUPLE when there is a comma, or nothing in parentheses. end: a name that
- * ends it, or NULL. */
+/* Does jinja2's parse_tuple: returns a TUPLE when there is a comma, or nothing in parentheses. end
+ * is a name that ends it, or NULL. */
 struct jinja_node *jinja_operand_tuple(struct jinja_parse *p, enum jinja_operand_items what,
                                        const char *end, bool in_parentheses);
-/* The chain "|a|b"; of NULL: of a block. */
+/* Parses the chain "|a|b". A NULL `of` stands for the text of a block. */
 struct jinja_node *jinja_operand_filters(struct jinja_parse *p, struct jinja_node *of);
-/* "a|b" of a filter block: no bar before the first. */
+/* Parses "a|b" of a filter block, which has no bar before the first filter. */
 struct jinja_node *jinja_operand_first_filter(struct jinja_parse *p);

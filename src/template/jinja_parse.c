@@ -1,5 +1,5 @@
-/* Statements: the tags between the text. The order of what is asked for, and with it what is an
- * error, is that of jinja2's parser. */
+/* Statements: the tags between the text. Checks are made in the order of jinja2's parser, so that
+ * the same error is found first. */
 #include "template/jinja_parse.h"
 #include "template/jinja_expr.h"
 #include "template/jinja_operand.h"
@@ -40,7 +40,7 @@ void jinja_parse_add(struct jinja_parse *p, struct jinja_node **first, struct ji
                      struct jinja_node *node)
 {
     if (jinja_failed(p->run))
-        return; /* the spare node, if it came twice, would follow itself */
+        return; /* in two lists at once, the spare node would follow itself */
     if (*first == NULL)
         *first = node;
     else
@@ -111,8 +111,8 @@ static void expect_kind(struct jinja_parse *p, enum jinja_token_kind kind, const
 
 static struct jinja_node *parse_list(struct jinja_parse *p, const char *const *ends);
 
-/* The body of a statement, whose first tag ends here. The tag that ends it is entered: its name is
- * the token to look at. */
+/* Parses the body of a statement, whose first tag ends here. The tag that ends the body is entered:
+ * its name is the next token. */
 static struct jinja_node *parse_body(struct jinja_parse *p, const char *const *ends)
 {
     (void)jinja_parse_skip(p, ":");
@@ -123,7 +123,7 @@ static struct jinja_node *parse_body(struct jinja_parse *p, const char *const *e
     return body;
 }
 
-/* A body that one tag ends, which is taken. */
+/* Parses a body that a single tag ends, and takes that tag. */
 static struct jinja_node *parse_whole_body(struct jinja_parse *p, const char *end)
 {
     const char *const ends[] = { end, NULL };
@@ -200,7 +200,7 @@ static struct view parse_target_name(struct jinja_parse *p)
     return name;
 }
 
-/* "(a, b=1)" of a macro or call block: NAMEs, and the defaults of the last of them. */
+/* Parses "(a, b=1)" of a macro or call block: NAMEs, and the defaults of the last ones. */
 static void parse_parameters(struct jinja_parse *p, struct jinja_node *node)
 {
     struct jinja_node *last = NULL, *last_default = NULL;
@@ -356,7 +356,7 @@ static struct jinja_node *parse_text(struct jinja_parse *p)
     return node;
 }
 
-/* Statements up to the end of the template or to a tag of one of the names in ends. */
+/* Parses statements up to the end of the template, or up to a tag with one of the names in ends. */
 static struct jinja_node *parse_list(struct jinja_parse *p, const char *const *ends)
 {
     struct jinja_node *first = NULL, *last = NULL;

@@ -1,4 +1,4 @@
-/* Paths: parts of digits are indices, the others are keys or attributes. */
+/* Paths: parts that consist of digits are indices, the others are keys or attributes. */
 #include "template/jinja_path.h"
 #include "template/jinja_attr.h"
 #include "template/jinja_case.h"

@@ -1,5 +1,5 @@
-/* Formats in the manner of C, as Python's str has them: %(key)s, flags, width, precision, and the
- * types d i u o x X e E f F g G c r s a %. */
+/* C-style formats as in Python's str: %(key)s, flags, width, precision, and the types d i u o x X e
+ * E f F g G c r s a %. */
 #include "template/jinja_percent.h"
 #include "template/jinja_number.h"
 #include "template/jinja_print.h"
@@ -32,7 +32,7 @@ static struct jinja_value next_value(struct percent *p)
     return jinja_none();
 }
 
-/* "(key)": the value of the key is the only argument from here on. */
+/* Reads "(key)". From here on the key's value is the only argument. */
 static bool read_key(struct percent *p, struct jinja_value *value)
 {
     if (peek(p) != '(')
@@ -115,7 +115,7 @@ static struct jinja_spec read_spec(struct percent *p)
     return spec;
 }
 
-/* Digits of an int, with at least as many as the precision says. */
+/* Prints the digits of an int, at least as many as the precision. */
 static void print_whole(struct percent *p, struct jinja_spec spec, int64_t value)
 {
     char mark = spec.type;
@@ -219,7 +219,7 @@ struct jinja_value jinja_percent_format(struct jinja_run *run, struct view forma
         p.n = values.list->n;
     } else if (values.kind == JINJA_DICT || values.kind == JINJA_LIST ||
                values.kind == JINJA_RANGE || values.kind == JINJA_UNDEFINED) {
-        p.mapping = values; /* what has items may have none of them used */
+        p.mapping = values; /* a value that has items may stay unused */
     }
     while (p.at < format.n && jinja_charge(run, 1) && jinja_fits(run, &out)) {
         struct jinja_value value = jinja_missing();
@@ -234,7 +234,7 @@ struct jinja_value jinja_percent_format(struct jinja_run *run, struct view forma
         }
         bool has_key = read_key(&p, &value);
         if (has_key)
-            p.used = p.n = 1; /* the value of the key is the last argument */
+            p.used = p.n = 1; /* the key's value is the last argument */
         struct jinja_spec spec = read_spec(&p);
         if (!jinja_failed(run) && spec.type == '%')
             jinja_fail(run, STATUS_UNSUPPORTED, "a format %%%% with flags or a width");

@@ -1,5 +1,5 @@
-/* str() and repr(), byte for byte as Python writes them. What Python would write with an address
- * (generators, methods, functions) is refused. */
+/* str() and repr(), byte for byte as Python writes them. A value that Python would write with its
+ * address (generators, methods, functions) is refused. */
 #include "template/jinja_print.h"
 #include "template/jinja_iter.h"
 #include "template/jinja_letter.h"
@@ -31,7 +31,7 @@ static void print_quoted(struct jinja_run *run, struct view text, bool is_ascii,
     str_add_char(out, quote);
 }
 
-/* True when values may still be written one level deeper; close with depth--. */
+/* Returns true when values may be written one level deeper. The caller leaves by depth--. */
 static bool enter(struct jinja_run *run, const struct str *out)
 {
     return jinja_fits(run, out) && jinja_enter(run);

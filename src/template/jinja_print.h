@@ -6,5 +6,5 @@ void jinja_print_value(struct jinja_run *run, struct jinja_value v, struct str *
 void jinja_print_repr(struct jinja_run *run, struct jinja_value v, struct str *out);
 void jinja_print_ascii(struct jinja_run *run, struct jinja_value v, struct str *out);
 struct view jinja_print_view(struct jinja_run *run, struct jinja_value v); /* str(v) in the pile */
-/* soft_str(v): a STRING stays as it is, markup too. */
+/* Does soft_str(v): a STRING stays as it is, markup too. */
 struct jinja_value jinja_print_soft(struct jinja_run *run, struct jinja_value v);

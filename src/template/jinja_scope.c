@@ -1,10 +1,12 @@
-/* Walks a template as jinja2's compiler does. A function of the template (a macro, a call block,
- * the condition of a loop, a recursive loop) has variables of its own and sees those around it. */
+/* Walks a template as jinja2's compiler does.
+ *
+ * A function of the template is a macro, a call block, the condition of a loop or a recursive loop.
+ * It has variables of its own and sees those around it. */
 #include "template/jinja_scope.h"
 #include "template/jinja_function.h"
 #include "template/jinja_symbols.h"
 
-/* Where the walk is. */
+/* The place of the walk. */
 struct place {
     struct jinja_run *run;
     struct jinja_symbols *symbols;
@@ -62,7 +64,7 @@ static struct jinja_slot slot_from(const struct place *at, struct jinja_variable
     return slot;
 }
 
-/* Opens a scope; function NULL: in the function that is there. */
+/* Opens a scope. function is NULL for a scope of the present function. */
 static struct place open_scope(const struct place *at, struct jinja_symbols *symbols,
                                struct jinja_function_slots *function)
 {
@@ -73,7 +75,7 @@ static struct place open_scope(const struct place *at, struct jinja_symbols *sym
     return inner;
 }
 
-/* What is to be done when the scope is entered. */
+/* Keeps what to do when the scope is entered. */
 static void keep_scope(const struct place *at, struct jinja_scope *scope)
 {
     const struct jinja_symbols *symbols = at->symbols;
@@ -127,7 +129,8 @@ static bool are_constant(const struct jinja_node *list)
     return true;
 }
 
-/* Filters that jinja2 calls with the context, so that it can't when it compiles. */
+/* Returns whether jinja2 calls the filter with the context. Then it can't call it while it
+ * compiles. */
 static bool is_contextual(struct view filter)
 {
     static const char *const names[] = { "map", "select", "reject", "selectattr", "rejectattr" };
@@ -190,7 +193,7 @@ static void walk_loop_body(const struct place *body, struct jinja_node *node)
     function->n_loops--;
 }
 
-/* A target of its own for the function of the condition. */
+/* Copies the target for the function of the condition. */
 static struct jinja_node *copy_target(const struct place *at, const struct jinja_node *target)
 {
     struct jinja_node *copy = jinja_take(at->run, sizeof(*copy)), *last = NULL;
@@ -249,7 +252,7 @@ static void walk_for(const struct place *at, struct jinja_node *node)
     block->n_slots = function.n;
 }
 
-/* The variables caller, kwargs and varargs, where the body reads them. */
+/* Declares the variables caller, kwargs and varargs when the body reads them. */
 static void declare_specials(const struct place *body, struct jinja_node *node)
 {
     struct jinja_block *block = node->block;
@@ -279,7 +282,7 @@ static void declare_specials(const struct place *body, struct jinja_node *node)
     }
 }
 
-/* A macro, a call block or a generation block: a function of its own. */
+/* Walks a macro, a call block or a generation block as a function of its own. */
 static void walk_function(const struct place *at, struct jinja_node *node)
 {
     struct jinja_symbols symbols;

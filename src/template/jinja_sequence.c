@@ -1,5 +1,4 @@
-/* Filters on sequences. Sorting and grouping do not tell upper from lower case unless they are told
- * to, as in jinja2. */
+/* Filters on sequences. By default sorting and grouping ignore case, as in jinja2. */
 #include "template/jinja_sequence.h"
 #include "template/jinja_arith.h"
 #include "template/jinja_case.h"
@@ -18,7 +17,8 @@ struct jinja_value jinja_sequence_list(struct jinja_run *run, struct jinja_value
     return jinja_iter_list(run, v);
 }
 
-/* The items, each replaced by what the attribute leads to; v itself without an attribute. */
+/* Returns the items, each replaced by the value of its attribute. Without an attribute it returns v
+ * itself. */
 static struct jinja_value of_attribute(struct jinja_run *run, struct jinja_value v,
                                        const struct jinja_value *attribute)
 {
@@ -81,7 +81,7 @@ static struct jinja_value fold(struct jinja_run *run, struct jinja_value v, bool
     return jinja_case_change(run, v.string, JINJA_TO_LOWER);
 }
 
-/* Items with the keys that they are sorted by. */
+/* Items with their sort keys. */
 struct keyed {
     struct jinja_pair *at; /* key, item */
     int64_t n;
@@ -123,7 +123,7 @@ struct jinja_value jinja_sequence_dictsort(struct jinja_run *run, struct jinja_v
     return sorted(run, keyed, jinja_args_int(run, given[2], 0) != 0);
 }
 
-/* "a,b": the parts of several paths. */
+/* Splits "a,b" into several paths with their parts. */
 static struct jinja_value split_paths(struct jinja_run *run, const struct jinja_value *attribute)
 {
     struct jinja_value out = jinja_value_list(run, JINJA_LIST);

@@ -1,4 +1,4 @@
-/* Filters on sequences whose result is there at once. */
+/* Filters on sequences that compute their result at once. */
 #pragma once
 #include "template/jinja_args.h"
 

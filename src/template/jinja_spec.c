@@ -1,4 +1,4 @@
-/* Fields as Python's format() and % fill them. Widths and precisions are bounded. */
+/* Fills fields as Python's format() and % do. Widths and precisions are bounded. */
 #include "template/jinja_spec.h"
 #include "template/jinja_number.h"
 #include "template/jinja_text.h"
@@ -70,7 +70,7 @@ static struct view fill_of(const struct jinja_spec *spec, const char *usual)
     return view_text(spec->fill[0] != '\0' ? spec->fill : usual);
 }
 
-/* prefix: the sign and "0x", which come before the filling of '='. */
+/* prefix is the sign and "0x", which come before the filling of '='. */
 static void pad(struct jinja_run *run, const struct jinja_spec *spec, struct view prefix,
                 struct view body, struct str *out)
 {
@@ -103,7 +103,7 @@ void jinja_spec_text(struct jinja_run *run, const struct jinja_spec *spec, struc
     pad(run, &own, view_of("", 0), text, out);
 }
 
-/* Puts separators between groups of digits; with zeros for filling, those are grouped too. */
+/* Puts separators between groups of digits. Zeros that fill the width are grouped too. */
 static void group(const struct jinja_spec *spec, struct view digits, int every, int64_t n_prefix,
                   struct str *out)
 {
@@ -195,7 +195,7 @@ void jinja_spec_int(struct jinja_run *run, const struct jinja_spec *spec, int64_
            out);
 }
 
-/* What "%.*e" writes, without the zeros at the end of its digits unless the spec wants them. */
+/* Prints as "%.*e". The zeros at the end of its digits are dropped unless the spec keeps them. */
 static void print_exponent(const struct jinja_spec *spec, int precision, double value,
                            struct str *out)
 {
@@ -210,7 +210,8 @@ static void print_exponent(const struct jinja_spec *spec, int precision, double 
     str_add_text(out, e);
 }
 
-/* Without a type: repr's digits, or as many as the precision says, with a point or an exponent. */
+/* Prints without a type: repr's digits, or as many as the precision, with a point or an
+ * exponent. */
 static void print_shortest(struct jinja_run *run, const struct jinja_spec *spec, double value,
                            struct str *out)
 {

@@ -8,18 +8,19 @@ struct jinja_spec {
     char sign;                /* '+', '-', ' '; '\0' is '-' */
     bool alternate, zero;     /* "#", "0" */
     char grouping;            /* ',', '_' or '\0' */
-    int64_t width, precision; /* precision -1: not given */
-    char type;                /* '\0': not given */
+    int64_t width, precision; /* precision -1: absent */
+    char type;                /* '\0': absent */
 };
-/* "[[fill]align][sign][#][0][width][grouping][.precision][type]"; false, with the run failed, when
- * it is none. */
+/* Reads "[[fill]align][sign][#][0][width][grouping][.precision][type]". Returns false, with the run
+ * failed, for another text. */
 bool jinja_spec_parse(struct jinja_run *run, struct view text, struct jinja_spec *spec);
-/* The text cut to the precision and filled up to the width, aligned left unless the spec says. */
+/* Cuts the text to the precision and fills it up to the width. It is aligned left unless the spec
+ * differs. */
 void jinja_spec_text(struct jinja_run *run, const struct jinja_spec *spec, struct view text,
                      struct str *out);
-/* type: d, b, o, x, X, n or c. */
+/* The type is d, b, o, x, X, n or c. */
 void jinja_spec_int(struct jinja_run *run, const struct jinja_spec *spec, int64_t value,
                     struct str *out);
-/* type: e, E, f, F, g, G, n, % or '\0'. */
+/* The type is e, E, f, F, g, G, n, % or '\0'. */
 void jinja_spec_real(struct jinja_run *run, const struct jinja_spec *spec, double value,
                      struct str *out);

@@ -1,5 +1,5 @@
-/* Names become variables by the rules of jinja2's idtracking: the scope that stores a name has a
- * variable of its own, which begins with the value of the one further out. */
+/* Names become variables by the rules of jinja2's idtracking. A scope that stores a name has its
+ * own variable, which begins with the value of the outer scope's. */
 #include "template/jinja_symbols.h"
 #include <string.h>
 
@@ -166,7 +166,7 @@ static void *copy_table(struct jinja_run *run, const void *table, int32_t n, siz
     return copy;
 }
 
-/* The symbols of a branch begin as those of the scope around it. */
+/* Copies symbols for a branch, which begins with those of the scope around it. */
 static struct jinja_symbols copy_symbols(struct jinja_run *run, const struct jinja_symbols *s)
 {
     struct jinja_symbols copy = *s;
@@ -179,7 +179,8 @@ static struct jinja_symbols copy_symbols(struct jinja_run *run, const struct jin
     return copy;
 }
 
-/* jinja2's branch_update: what a branch alone stores begins with the value outside of the scope. */
+/* jinja2's branch_update: a variable that only one branch stores begins with its value outside of
+ * the scope. */
 static void merge_branches(struct jinja_run *run, struct jinja_symbols *s,
                            const struct jinja_symbols *branches, int n)
 {
@@ -238,7 +239,8 @@ static void visit_name(struct jinja_run *run, struct jinja_symbols *s,
         load(run, s, node->text);
 }
 
-/* What the scope around a node sees of it: not the bodies that have scopes of their own. */
+/* Visits the parts of a node that the scope around it sees. Bodies with scopes of their own are
+ * left out. */
 static void visit(struct jinja_run *run, struct jinja_symbols *s, const struct jinja_node *node)
 {
     if (node == NULL || !jinja_charge(run, 1))

@@ -1,7 +1,7 @@
 /* The variables of one scope while a template is read: jinja2's idtracking.
  *
- * A variable is a slot of the function that it belongs to, found by the scope's level and the name:
- * scopes of one level in one function share it, as they share a variable of Python there. */
+ * A variable is a slot of the function that it belongs to. The scope's level and the name find it.
+ * Scopes of one level in one function share it, since in jinja2 they share a variable of Python. */
 #pragma once
 #include "template/jinja_node.h"
 
@@ -13,7 +13,7 @@ struct jinja_function_slots { /* the variables of one function of the template *
     } * at;
     int32_t n;
     int64_t capacity;
-    int n_loops; /* that are open in it */
+    int n_loops; /* open ones in it */
 };
 struct jinja_variable_ref {
     struct jinja_function_slots *function;
@@ -43,18 +43,18 @@ struct jinja_symbols {
 };
 void jinja_symbols_init(struct jinja_symbols *symbols, struct jinja_symbols *parent,
                         struct jinja_function_slots *function);
-/* What a scope of this node declares, loads and stores. */
+/* Finds the names that a scope of this node declares, loads and stores. */
 enum jinja_branch { JINJA_BRANCH_BODY, JINJA_BRANCH_ELSE, JINJA_BRANCH_TEST };
 void jinja_symbols_analyze(struct jinja_run *run, struct jinja_symbols *symbols,
                            const struct jinja_node *node, enum jinja_branch branch);
-/* The statements of the template itself. */
+/* Does the same for the statements of the template itself. */
 void jinja_symbols_analyze_list(struct jinja_run *run, struct jinja_symbols *symbols,
                                 const struct jinja_node *list);
 int32_t jinja_symbols_declare(struct jinja_run *run, struct jinja_symbols *symbols,
                               struct view name); /* a parameter; its slot */
-/* False: no scope knows the name. */
+/* Returns false when no scope knows the name. */
 bool jinja_symbols_find(struct jinja_run *run, const struct jinja_symbols *symbols,
                         struct view name, struct jinja_variable_ref *out);
-/* Whether the variable is a parameter, which the code that enters its scope sets. */
+/* Returns whether the variable is a parameter, which the code that enters its scope sets. */
 bool jinja_symbols_is_parameter(struct jinja_run *run, const struct jinja_symbols *symbols,
                                 struct jinja_variable_ref variable);

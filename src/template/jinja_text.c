@@ -1,4 +1,4 @@
-/* Texts as Python's str has them: UTF-8 here, counted in letters. */
+/* Texts as in Python's str: UTF-8 here, counted in letters. */
 #include "template/jinja_text.h"
 #include "template/jinja_iter.h"
 #include "template/jinja_letter.h"
@@ -110,7 +110,7 @@ int64_t jinja_text_count(struct jinja_run *run, struct view text, struct view wh
     return n;
 }
 
-/* Python's replace of the empty string: before every letter and at the end. */
+/* Python's replace of the empty string: inserts before every letter and at the end. */
 static void replace_nothing(struct jinja_run *run, struct view text, struct view with,
                             int64_t limit, struct str *out)
 {
@@ -197,7 +197,7 @@ struct jinja_value jinja_text_split(struct jinja_run *run, struct view text, str
     return out;
 }
 
-/* The last word of a text without white space at its end. */
+/* Returns the last word of a text, without the white space at the text's end. */
 static struct view last_word(struct view text)
 {
     size_t i = text.n, n;

@@ -3,34 +3,35 @@
 #include "template/jinja.h"
 
 int64_t jinja_text_length(struct jinja_run *run, struct view text);
-/* The byte of a letter; the end for a letter behind the last. Negative numbers count from the end,
- * as in a slice. */
+/* Returns the byte of a letter; the end for a letter behind the last. Negative numbers count from
+ * the end, as in a slice. */
 size_t jinja_text_offset(struct view text, int64_t letter);
-/* text[first:end] with the bounds of a slice. */
+/* Returns text[first:end] with the bounds of a slice. */
 struct view jinja_text_part(struct jinja_run *run, struct view text, int64_t first, int64_t end);
 
 enum jinja_side { JINJA_LEFT = 1, JINJA_RIGHT = 2 };
 /* Strips any of the letters of chars; white space when chars.at is NULL. */
 struct view jinja_text_strip(struct jinja_run *run, struct view text, struct view chars,
                              unsigned sides);
-/* Byte of the first (last) occurrence, -1 when there is none. */
+/* Returns the byte of the first (last) occurrence, -1 when there is none. */
 int64_t jinja_text_find(struct jinja_run *run, struct view text, struct view what);
 int64_t jinja_text_find_last(struct jinja_run *run, struct view text, struct view what);
 int64_t jinja_text_count(struct jinja_run *run, struct view text, struct view what);
-/* At most `limit` replacements, -1: all. A STRING. */
+/* Makes at most `limit` replacements; -1 means all. Returns a STRING. */
 struct jinja_value jinja_text_replace(struct jinja_run *run, struct view text, struct view old,
                                       struct view with, int64_t limit);
-/* separator.at NULL: at white space; limit -1: none. A LIST of strings. */
+/* Splits at the separator, or at white space when separator.at is NULL. limit -1 means no limit.
+ * Returns a LIST of strings. */
 struct jinja_value jinja_text_split(struct jinja_run *run, struct view text, struct view separator,
                                     int64_t limit);
 struct jinja_value jinja_text_split_right(struct jinja_run *run, struct view text,
                                           struct view separator, int64_t limit);
-/* splitlines(): at all that Python takes for the end of a line. */
+/* Does splitlines(): splits at every line end that Python knows. */
 struct jinja_value jinja_text_lines(struct jinja_run *run, struct view text, bool keeps_ends);
-/* A TUPLE of three. */
+/* Returns a TUPLE of three. */
 struct jinja_value jinja_text_partition(struct jinja_run *run, struct view text, struct view what,
                                         bool last);
-/* The strings of items with the separator between; prints: str() of each. */
+/* Joins the strings of items with the separator between. With prints it takes str() of each. */
 struct jinja_value jinja_text_join(struct jinja_run *run, struct view separator,
                                    struct jinja_value items, bool prints);
 /* Fills up to this many letters, left and right of the text. */

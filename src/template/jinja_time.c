@@ -1,5 +1,5 @@
-/* strftime_now. The directives are those of the C library, as in Python, which replaces those of
- * fractions and time zones itself: the time has none. */
+/* strftime_now. The directives are those of the C library, as in Python. Python itself replaces
+ * those of fractions and time zones, since the time has none. */
 #include "template/jinja_time.h"
 #include "base/time.h"
 #include "template/jinja_value.h"
@@ -19,7 +19,7 @@ static bool is_date(const struct tm *tm)
            tm->tm_hour < 24 && tm->tm_min < 60 && tm->tm_sec < 60;
 }
 
-/* Two or four digits; -1: they are not there. */
+/* Reads two or four digits. Returns -1 when they are missing. */
 static int read_digits(const char **at, int n)
 {
     int value = 0;
@@ -53,7 +53,7 @@ static bool read_time(const char *text, struct tm *tm)
     tm->tm_isdst = -1;
     if (*text != '\0' || (n != 2 && n != 5) || !is_date(tm))
         return false;
-    struct tm utc = *tm; /* the days of the week and of the year */
+    struct tm utc = *tm; /* for the days of the week and of the year */
     (void)timegm(&utc);
     tm->tm_wday = utc.tm_wday;
     tm->tm_yday = utc.tm_yday;
@@ -74,7 +74,7 @@ static void local_now(struct tm *tm, int64_t *micros)
     (void)localtime_r(&seconds, tm);
 }
 
-/* The format with what Python replaces itself. */
+/* Replaces the directives that Python handles itself. */
 static void replace_own(struct jinja_run *run, struct view format, int64_t micros, struct str *out)
 {
     for (size_t i = 0; i < format.n; i++) {

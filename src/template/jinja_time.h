@@ -2,7 +2,8 @@
 #pragma once
 #include "template/jinja.h"
 
-/* "2026-01-31" or "2026-01-31T12:30:00": a day that exists. */
+/* Accepts "2026-01-31" and "2026-01-31T12:30:00" when the day exists. */
 bool jinja_time_is_valid(const char *text);
-/* Python's datetime.now().strftime(format), now being run->time, else the local time. A STRING. */
+/* Does Python's datetime.now().strftime(format). now is run->time, else the local time. Returns a
+ * STRING. */
 struct jinja_value jinja_time_format(struct jinja_run *run, struct view format);

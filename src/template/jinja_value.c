@@ -1,5 +1,5 @@
-/* Jinja values. Lists and dictionaries never change once a template sees them (the sandbox forbids
- * it), only namespaces do. Look-ups in dictionaries are linear and charged. */
+/* Jinja values. Lists and dictionaries never change once a template sees them, because the sandbox
+ * forbids it; only namespaces do. Look-ups in dictionaries are linear and are charged as steps. */
 #include "template/jinja_value.h"
 #include "template/jinja_compare.h"
 #include "template/jinja_iter.h"
@@ -226,7 +226,7 @@ bool jinja_value_truth(struct jinja_value v)
     case JINJA_RANGE:
         return v.range->n > 0;
     default:
-        return true; /* a loop too: its body runs for an item */
+        return true; /* a loop is true, too: its body runs for an item */
     }
 }
 

@@ -1,4 +1,4 @@
-/* Jinja values: making them, looking into them, and Python's truth and names of types. */
+/* Jinja values: constructors, accessors, and Python's truth and names of types. */
 #pragma once
 #include "template/jinja.h"
 
@@ -38,7 +38,7 @@ static inline bool jinja_is_list(struct jinja_value v)
 {
     return v.kind == JINJA_LIST || v.kind == JINJA_TUPLE;
 }
-static inline bool jinja_is_whole(struct jinja_value v) /* Python's int, which bool is too */
+static inline bool jinja_is_whole(struct jinja_value v) /* Python's int; bool counts */
 {
     return v.kind == JINJA_INT || v.kind == JINJA_BOOL;
 }
@@ -50,31 +50,33 @@ double jinja_value_real(struct jinja_value v); /* of a number */
 int64_t jinja_value_int(struct jinja_value v); /* of an int or bool */
 
 struct jinja_value jinja_value_copy(struct jinja_run *run, struct view text); /* a STRING */
-/* The text as a STRING of the run; the str is freed. */
+/* Makes the text a STRING of the run and frees the str. */
 struct jinja_value jinja_value_keep(struct jinja_run *run, struct str *text);
 struct jinja_value jinja_value_list(struct jinja_run *run, enum jinja_kind kind);
 void jinja_value_push(struct jinja_run *run, struct jinja_value list, struct jinja_value item);
 struct jinja_value jinja_value_pair(struct jinja_run *run, struct jinja_value a,
                                     struct jinja_value b); /* a TUPLE */
 struct jinja_value jinja_value_dict(struct jinja_run *run, enum jinja_kind kind);
-/* A key that is there keeps its place. A key that Python can't hash fails the run. */
+/* Sets the value of a key. An existing key keeps its place. The run fails for a key that Python
+ * can't hash. */
 void jinja_value_set(struct jinja_run *run, struct jinja_dict *dict, struct jinja_value key,
                      struct jinja_value value);
-/* NULL when it is absent. */
+/* Returns NULL when the key is absent. */
 const struct jinja_value *jinja_value_find(struct jinja_run *run, const struct jinja_dict *dict,
                                            struct jinja_value key);
 const struct jinja_value *jinja_value_member(struct jinja_run *run, const struct jinja_dict *dict,
                                              struct view key);
-/* Fails the run for a key that Python can't hash. */
+/* Returns false, with the run failed, for a key that Python can't hash. */
 bool jinja_value_check_key(struct jinja_run *run, struct jinja_value key);
-/* False: Python's hash() raises TypeError. */
+/* Returns false when Python's hash() would raise TypeError. */
 bool jinja_value_is_hashable(struct jinja_run *run, struct jinja_value key);
 
 bool jinja_value_truth(struct jinja_value v);
-/* Python's len(); fails the run for what has none. */
+/* Returns Python's len(). The run fails for a value without a length. */
 int64_t jinja_value_length(struct jinja_run *run, struct jinja_value v);
 bool jinja_value_has_length(struct jinja_value v);
 const char *jinja_value_type(struct jinja_value v); /* Python's name: "str", "int", ... */
 void jinja_value_refuse_undefined(struct jinja_run *run, struct jinja_value v);
-/* Fails with the sentence of an operation that is not supported on markup ("x"|safe, "x"|e). */
+/* Fails the run with the sentence about an operation that is not supported on markup ("x"|safe,
+ * "x"|e). */
 bool jinja_value_refuse_markup(struct jinja_run *run, struct jinja_value v, const char *what);

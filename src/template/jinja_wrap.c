@@ -55,7 +55,7 @@ struct jinja_value jinja_wrap_indent(struct jinja_run *run, struct jinja_value v
     return result;
 }
 
-/* A number that Python only compares with: what is no int is refused. */
+/* Returns a number that Python only compares with. Other types than int are refused. */
 static int64_t need_int(struct jinja_run *run, const struct jinja_value *arg, int64_t fallback)
 {
     if (arg != NULL && !jinja_is_whole(*arg))
@@ -117,7 +117,8 @@ static bool ends_title_word(uint32_t c)
     return jinja_letter_is_space(c) || c == '-' || c == '(' || c == '{' || c == '[' || c == '<';
 }
 
-/* Words begin behind "-({[<" and white space: upper case there, lower case in the rest. */
+/* Words begin behind "-({[<" and white space. Their first letter becomes upper case, the rest lower
+ * case. */
 struct jinja_value jinja_wrap_title(struct jinja_run *run, struct jinja_value v,
                                     const struct jinja_value *const *given,
                                     const struct jinja_args *args, int variant)
@@ -163,13 +164,13 @@ static uint32_t letter_before(struct view text, size_t i)
     return i > 0 ? jinja_letter_before(text, i, &n) : 0;
 }
 
-/* textwrap's letter: \w without digits. */
+/* textwrap's letter is \w without digits. */
 static bool is_letter(uint32_t c)
 {
     return is_word(c) && (jinja_letter_traits(c) & JINJA_IS_DECIMAL) == 0;
 }
 
-/* A letter or a sign that words end with. */
+/* Is it a letter or a sign that may end a word? */
 static bool is_word_sign(uint32_t c)
 {
     return is_word(c) || (c != 0 && c < 128 && strchr("!\"'&.,?", (int)c) != NULL);
@@ -183,7 +184,7 @@ static size_t dashes_at(struct view text, size_t i)
     return n;
 }
 
-/* "--" and more between words, from i on. */
+/* Matches "--" and more between words, from i on. */
 static size_t dash_chunk(struct view text, size_t i)
 {
     size_t n = dashes_at(text, i);
@@ -192,8 +193,8 @@ static size_t dash_chunk(struct view text, size_t i)
     return is_dash ? n : 0;
 }
 
-/* Whether a hyphen at i ends a chunk: behind two letters, or a letter, a hyphen and a letter, and
- * before a letter that another one follows, perhaps with a hyphen between them. */
+/* Returns whether a hyphen at i ends a chunk. Before it there must be two letters, or a letter, a
+ * hyphen and a letter. Behind it there must be two letters, perhaps with a hyphen between them. */
 static bool is_hyphen_end(struct view text, size_t i)
 {
     size_t n1 = 0, n2 = 0, n;
@@ -210,7 +211,8 @@ static bool is_hyphen_end(struct view text, size_t i)
     return is_letter(letter_at(text, next));
 }
 
-/* The bytes of the chunk at i: white space, a dash, or a word, which may end at a hyphen. */
+/* Returns the bytes of the chunk at i: white space, a dash, or a word, which may end at a
+ * hyphen. */
 static size_t chunk_bytes(struct jinja_run *run, struct view text, size_t i, bool at_hyphens)
 {
     size_t end = i, n;
@@ -238,7 +240,7 @@ struct wrap {
     bool breaks_long, at_hyphens;
     struct view wrapstring;
     struct str *out;
-    struct jinja_value *chunks; /* what is left of the paragraph */
+    struct jinja_value *chunks; /* the rest of the paragraph */
     int64_t n_chunks;
 };
 struct line { /* items that follow each other in the text */
@@ -261,8 +263,8 @@ static void next_chunk(struct wrap *w)
     w->n_chunks--;
 }
 
-/* The next chunk is longer than any line: a part of it goes onto this one, or all of it onto a line
- * of its own. */
+/* Handles a next chunk that is longer than any line: a part of it goes onto this line, or all of it
+ * onto a line of its own. */
 static void add_long(struct wrap *w, struct line *line)
 {
     struct view chunk = w->chunks->string;
@@ -290,7 +292,7 @@ static bool is_space(struct wrap *w, struct view text)
     return jinja_text_strip(w->run, text, view_of(NULL, 0), JINJA_LEFT).n == 0;
 }
 
-/* Puts chunks on lines as long as they fit; white space at the ends of lines is dropped. */
+/* Puts chunks on lines as long as they fit. White space at the ends of lines is dropped. */
 static void wrap_chunks(struct wrap *w)
 {
     bool has_lines = false;

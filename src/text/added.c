@@ -1,6 +1,8 @@
-/* Finding added tokens as the library does: the leftmost, there the longest, none inside another.
- * A match that does not count (a special token that is text here, a part of a word) hides what it
- * covers all the same. */
+/* Finds added tokens as the library does: the leftmost, of these the longest, and none inside
+ * another.
+ *
+ * A match may not count: a special token that is plain text here, or a part of a word. It still
+ * hides the text that it covers. */
 #include "text/added.h"
 #include "text/unicode.h"
 #include "base/mem.h"
@@ -71,7 +73,7 @@ void text_added_begin(struct text_added_walk *walk, const struct text_added *add
     };
 }
 
-/* Bytes of the last letter of text, which is not empty. */
+/* Returns the bytes of the last letter of text, which is not empty. */
 static size_t last_letter(struct view text, uint32_t *letter)
 {
     size_t n = 1;
@@ -129,7 +131,8 @@ static size_t strip_right(struct view text, size_t end)
     return end;
 }
 
-/* The next match at or after walk->scanned that counts: where it is, and its token; NULL: none. */
+/* Finds the next match at or after walk->scanned that counts. Returns its token and sets its place;
+ * NULL: there is none. */
 static const struct tokenizer_added *find(struct text_added_walk *walk, size_t *start, size_t *end)
 {
     const struct text_prefixes *set = &walk->added->sets[walk->is_normalized];
@@ -173,7 +176,7 @@ bool text_added_next(struct text_added_walk *walk, struct view *before, int32_t 
             end = strip_right(text, end);
         if (token == NULL || start < end)
             break;
-        walk->taken = end; /* white space that the token before has swallowed */
+        walk->taken = end; /* white space that the previous token swallowed */
     }
     *before = view_of(text.at + walk->taken, start > walk->taken ? start - walk->taken : 0);
     *id = token != NULL ? token->id : -1;

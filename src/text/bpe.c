@@ -1,14 +1,14 @@
 /* Byte pair encoding, after Sennrich et al. 2016, as the tokenizers library's bpe/model.rs does it.
  *
- * Most words are tokens themselves: which ids their texts lead to is found out once, at open, so
- * such a word costs one look-up. */
+ * Most words are tokens themselves. The ids of their texts are computed once, at open, so that such
+ * a word costs one look-up. */
 #include "text/bpe.h"
 #include "base/mem.h"
 #include <stdio.h>
 #include <string.h>
 
 enum {
-    WHOLE_BYTES_MAX = 48, /* longer tokens are merged every time: they are rare */
+    WHOLE_BYTES_MAX = 48, /* longer tokens are rare, so they are merged every time */
     MERGES_MAX = 1 << 22,
     AFFIX_BYTES_MAX = 16,
 };
@@ -29,7 +29,7 @@ static void find_pair(const void *of, const char *text, struct text_symbol *left
     left->joined = bpe->joined[rank];
 }
 
-/* The symbols of a word under way: unknown letters wait, so that a run of them can become one. */
+/* The symbols of a word so far. Unknown letters wait, so that a run of them can become one. */
 struct letters {
     const struct text_bpe *bpe;
     struct text_merge *merge;
@@ -48,7 +48,8 @@ static void flush_unknown(struct letters *l)
     l->has_unknown = false;
 }
 
-/* A letter without a token. What waits is not flushed before bytes: the library does not either. */
+/* Adds a letter without a token. The waiting letters are not flushed before bytes, as in the
+ * library. */
 static void add_unknown(struct letters *l, struct view letter)
 {
     const struct text_bpe *bpe = l->bpe;
@@ -101,7 +102,8 @@ static void merge_word(const struct text_bpe *bpe, struct text_merge *merge, str
     struct letters l = { .bpe = bpe, .merge = merge };
     merge->find = find_pair;
     merge->of = bpe;
-    /* A letter is one symbol, or one for each of its bytes, those of its prefix and suffix too. */
+    /* Makes room: a letter is one symbol, or one for each of its bytes, including those of its
+     * prefix and suffix. */
     text_merge_begin(merge, bpe->falls_back_to_bytes
                                 ? word.n * (1 + bpe->prefix.n) + bpe->suffix.n + 1
                                 : word.n + 1);
@@ -127,7 +129,7 @@ static enum status put_merge(struct text_bpe *bpe, int32_t rank, const int32_t i
     return STATUS_OK;
 }
 
-/* "left right"; a merge of tokens that the vocabulary lacks is passed over. */
+/* Adds the merge "left right". A merge of tokens that the vocabulary lacks is skipped. */
 static enum status put_merge_text(struct text_bpe *bpe, int32_t rank, const char *line,
                                   struct fault *fault)
 {
@@ -179,7 +181,7 @@ static void find_letters(struct text_bpe *bpe)
     }
 }
 
-/* Vocabularies with U+2581 for spaces: whole texts come as one word, which is cut where no token
+/* Vocabularies with U+2581 for spaces: a whole text is one word. It is cut at places that no token
  * can cross. */
 static void find_mark(struct text_bpe *bpe)
 {

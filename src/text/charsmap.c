@@ -1,8 +1,9 @@
 /* Walking the double array.
  *
- * A unit has the byte that leads to it, whether it ends a text, and the offset of its children; the
- * value of a text is the child of byte 0. All offsets are checked when a map is opened, as
- * sentencepiece checks them, and so is the depth, so that a walk costs a bounded time. */
+ * A unit has the byte that leads to it, a flag for the end of a text, and the offset of its
+ * children. The value of a text is the child of byte 0. All offsets are checked when a map is
+ * opened, as sentencepiece checks them. The depth is checked too, so that a walk takes a bounded
+ * time. */
 #include "text/charsmap.h"
 #include "base/mem.h"
 #include <string.h>
@@ -10,12 +11,12 @@
 enum {
     BLOB_BYTES_MAX = 32 << 20,
     DEPTH_MAX = 256,   /* bytes of a text in the map */
-    MATCHES_MAX = 32,  /* sentencepiece looks at no more texts that begin alike */
+    MATCHES_MAX = 32,  /* sentencepiece reads no more texts with the same beginning */
     PAGE_BYTES = 1024, /* 256 units: the trie's length is a multiple */
     IN_PROGRESS = DEPTH_MAX + 1,
 };
 
-/* The byte that leads to a unit; over 255 for one that holds a value. */
+/* Returns the byte that leads to a unit; above 255 for a unit that holds a value. */
 static uint32_t label_of(uint32_t unit)
 {
     return unit & (1u << 31 | 0xFF);
@@ -59,8 +60,8 @@ static bool has_good_offsets(const struct charsmap *map)
     return true;
 }
 
-/* The bytes of the longest way down from a unit, over DEPTH_MAX when there are more or it comes
- * back to itself. heights: what is known, plus 1. */
+/* Returns the bytes of the longest way down from a unit. The result is above DEPTH_MAX when there
+ * are more, or when the way is circular. heights holds the known results plus 1. */
 static int32_t height_of(const struct charsmap *map, size_t at, uint16_t *heights, int32_t depth)
 {
     if (heights[at] != 0)

@@ -1,4 +1,4 @@
-/* Sorting decoders into their places, and what they do with one token. */
+/* Sorts decoders into their places, and applies them to one token. */
 #include "text/decoder.h"
 #include "text/bytes.h"
 #include "text/vocab.h"
@@ -40,7 +40,7 @@ static enum status refuse(struct fault *fault, const struct tokenizer_step *step
                      name_of(step), where);
 }
 
-/* It changes each character for itself. */
+/* Returns whether the step changes each character by itself. */
 static bool is_per_letter(const struct tokenizer_step *step)
 {
     if (step->kind == STEP_METASPACE)
@@ -141,7 +141,7 @@ static void replace_all(struct str *text, struct view what, struct view with)
     *text = out;
 }
 
-/* False: the steps of matching ran out. A token is short, so it gets few. */
+/* Returns false when the steps of matching ran out. They are few, since a token is short. */
 static bool replace_matches(struct str *text, const struct decoder_step *step)
 {
     struct regex_work work;
@@ -252,7 +252,8 @@ static bool ends_word(const struct text_decoder *d, const struct str *text)
     return n > 0 && text->n >= n && memcmp(text->at + text->n - n, d->suffix.at, n) == 0;
 }
 
-/* "<0xNN>" as the library's ByteFallback reads it: a number of two places, perhaps "+N"; -1. */
+/* Reads "<0xNN>" as the library's ByteFallback does: a number of two places, perhaps "+N". Returns
+ * -1 for other texts. */
 static int byte_of(const struct str *text)
 {
     char name[6];
@@ -297,7 +298,7 @@ bool text_decoder_piece(const struct text_decoder *d, int32_t id, bool is_first,
     return byte >= 0 || (!d->falls_back_to_bytes && d->kinds[id] == DECODER_BYTE);
 }
 
-/* The kind of a token before bytes are read; out: its text behind the token steps. */
+/* Finds the kind of a token before bytes are read. Sets out to its text after the token steps. */
 static enum status find_kind(const struct text_decoder *d, int32_t id, struct str *out,
                              enum decoder_kind *kind, struct fault *fault)
 {

@@ -16,7 +16,8 @@ void detokenizer_init(struct detokenizer *d, const struct tokenizer *tokenizer, 
                                .is_first = true };
 }
 
-/* Cuts off what Strip takes from the two ends of the whole text, as far as they are known. */
+/* Cuts off the characters that Strip removes at the two ends of the whole text, as far as the ends
+ * are known. */
 static void strip_joined(struct detokenizer *d, int32_t i, const struct tokenizer_step *step,
                          struct str *text)
 {
@@ -49,7 +50,7 @@ static void strip_joined(struct detokenizer *d, int32_t i, const struct tokenize
     *text = out;
 }
 
-/* Appends what is certain of the text so far to out. text is used up. */
+/* Appends the certain part of the text so far to out. text is used up. */
 static void emit(struct detokenizer *d, struct str *text, struct str *out)
 {
     const struct text_decoder *decoder = tokenizer_decoder(d->tokenizer);
@@ -77,7 +78,7 @@ static void emit_view(struct detokenizer *d, struct view text, struct str *out)
     str_free(&copy);
 }
 
-/* How many bytes at the start of broken text one U+FFFD stands for. */
+/* Returns how many bytes at the start of broken text one U+FFFD replaces. */
 static size_t broken_bytes(struct view text)
 {
     size_t n = 1;
@@ -86,7 +87,7 @@ static size_t broken_bytes(struct view text)
     return n;
 }
 
-/* Appends what is certain of text and returns how many bytes at its end are not. */
+/* Appends the certain part of text. Returns how many bytes at its end are uncertain. */
 static size_t add_certain(struct detokenizer *d, struct view text, struct str *out)
 {
     size_t start = 0, i = 0;
@@ -108,7 +109,7 @@ static size_t add_certain(struct detokenizer *d, struct view text, struct str *o
     return 0;
 }
 
-/* Bytes of characters that may begin in one token and end in another. */
+/* Adds bytes. Their characters may begin in one token and end in another. */
 static void add_bytes(struct detokenizer *d, struct view bytes, struct str *out)
 {
     /* At most three held bytes meet enough new ones to end their letter, then the rest goes in
@@ -128,14 +129,15 @@ static void add_bytes(struct detokenizer *d, struct view bytes, struct str *out)
     }
 }
 
-/* Held bytes that no byte follows: each is broken. */
+/* Drops held bytes that no byte follows, since each is broken. */
 static void drop_held(struct detokenizer *d, struct str *out)
 {
     for (; d->n_held > 0; d->n_held--)
         emit_view(d, view_text(BROKEN), out);
 }
 
-/* A byte token. Whatever is broken becomes one U+FFFD per byte, and what follows is tried anew. */
+/* Adds a byte token. Broken bytes become one U+FFFD each, and the bytes behind them are tried
+ * anew. */
 static void add_byte(struct detokenizer *d, unsigned char byte, struct str *out)
 {
     d->in_run = d->has_text = true;
@@ -180,7 +182,7 @@ static void add_text(struct detokenizer *d, int32_t id, struct view piece, struc
         emit_view(d, piece, out);
 }
 
-/* A text that goes on behind another one keeps what is taken off a text's start. */
+/* Begins a text. When it continues another one, nothing is stripped from its start. */
 static void begin(struct detokenizer *d, const struct text_decoder *decoder)
 {
     d->has_begun = true;
@@ -234,7 +236,7 @@ static bool is_byte_token(const struct detokenizer *d, int32_t id)
     return is_byte;
 }
 
-/* Whether the run of byte tokens from ids[0] on, which is one, is whole characters. */
+/* Returns whether the run of byte tokens that begins at ids[0] consists of whole characters. */
 static bool is_whole_run(const struct detokenizer *d, const int32_t *ids, int32_t n)
 {
     const struct text_decoder *decoder = tokenizer_decoder(d->tokenizer);

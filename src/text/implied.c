@@ -1,5 +1,5 @@
-/* GGUF files name a split pattern, give types to tokens and say whether bos and eos are added; the
- * rest is what that kind of tokenizer always does. */
+/* GGUF files name a split pattern, give types to tokens, and say whether bos and eos are added. All
+ * other steps are those that this kind of tokenizer always has. */
 #include "text/implied.h"
 #include "core/tokenizer_pre.h"
 #include "text/vocab.h"

@@ -5,13 +5,13 @@
 #include "base/str.h"
 #include "text/tokenizer_options.h"
 
-/* Fills steps for byte-level BPE, from the name of its split pattern and the tokens' types. What it
- * points to lies in the pile. */
+/* Fills steps for byte-level BPE from the name of its split pattern and the tokens' types. The pile
+ * owns the data that steps points to. */
 enum status text_implied_bpe(struct tokenizer_steps *steps, const struct tokenizer_options *options,
                              struct pile *pile, struct fault *fault) MUST_USE;
-/* The tokens of a SentencePiece vocabulary that are found in the raw text. */
+/* Sets the tokens of a SentencePiece vocabulary that are found in the raw text. */
 void text_implied_spm(struct tokenizer_steps *steps, const struct tokenizer_options *options,
                       struct pile *pile);
-/* The special ids before and behind a text. */
+/* Sets the special ids before and behind a text. */
 void text_implied_ends(struct tokenizer_steps *steps, const struct tokenizer_options *options,
                        struct pile *pile);

@@ -1,8 +1,6 @@
-/* Sets of code points by property.
- *
- * General categories come from utf8proc (Unicode 15.0 in Debian 12), corrected to 16.0; the other
- * properties are unions of categories and a few ranges. The ranges are those of the Unicode
- * Character Database 16.0. */
+/* Sets of code points by property. General categories come from utf8proc (Unicode 15.0 in Debian
+ * 12) and are corrected to 16.0; the other properties are unions of categories and a few ranges.
+ * The ranges are those of the Unicode Character Database 16.0. */
 #include "text/letters.h"
 #include "text/letters_data.h"
 #include "base/mem.h"
@@ -49,7 +47,7 @@ void letters_invert(struct letters *set)
 #define OTHER     (BIT(CC) | BIT(CF) | BIT(CN) | BIT(CO) | BIT(CS))
 #define VISIBLE   (LETTER | MARK | NUMBER | PUNCT | SYMBOL | BIT(CF) | BIT(CO))
 
-/* Names without the signs that do not count, in small letters. */
+/* Names in small letters, without the signs that do not count. */
 static const struct category_row {
     const char *name, *long_name;
     uint32_t bits;
@@ -140,7 +138,8 @@ static const struct range_row {
     { "devanagari", 0, RANGES(devanagari_ranges) },
 };
 
-/* Planes 4 to 13 are unassigned as one, 15 and 16 are private but for the last two of each. */
+/* Planes 4 to 13 are wholly unassigned. Planes 15 and 16 are private, except the last two code
+ * points of each. */
 static void add_planes(struct letters *set, uint32_t bits)
 {
     if ((bits & BIT(CN)) != 0) {
@@ -175,7 +174,7 @@ static void add_categories(struct letters *set, uint32_t bits)
     }
 }
 
-/* The name as the tables have it; false when it is too long. */
+/* Writes the name as the tables spell it. Returns false when it is too long. */
 static bool plain_name(struct view name, char out[32])
 {
     size_t n = 0;
@@ -230,7 +229,7 @@ bool letters_add_bracket(struct letters *set, struct view name)
         if (!view_equal_text(name, known[i]))
             continue;
         if (view_equal_text(name, "punct"))
-            letters_add_property(set, view_text("s")); /* the bracket alone has the symbols too */
+            letters_add_property(set, view_text("s")); /* only the bracket has the symbols too */
         return letters_add_property(set, name);
     }
     return false;
@@ -257,7 +256,7 @@ bool letters_has_case(uint32_t code)
         return true; /* in the foldings of U+0149 and U+1E9A, and of those with accents */
     for (size_t i = 0; i < COUNT_OF(newer_ranges); i++)
         if (code >= newer_ranges[i].from && code <= newer_ranges[i].to)
-            return true; /* perhaps */
+            return true; /* unknown: perhaps */
     int last = 0;
     utf8proc_ssize_t n = utf8proc_decompose_char(c, folded, 8, UTF8PROC_CASEFOLD, &last);
     return n != 1 || folded[0] != c || utf8proc_toupper(c) != c || utf8proc_tolower(c) != c ||

@@ -7,7 +7,7 @@
 struct range {
     uint32_t from, to;
 };
-/* Categories that utf8proc of Unicode 15.0 does not have, or has otherwise. */
+/* Categories that utf8proc of Unicode 15.0 lacks, or has with another value. */
 static const struct newer_range {
     uint32_t from, to;
     uint8_t category;
@@ -132,7 +132,7 @@ static const struct range thai_ranges[] = {
 static const struct range devanagari_ranges[] = {
     { 0x900, 0x950 }, { 0x955, 0x963 }, { 0x966, 0x97F }, { 0xA8E0, 0xA8FF }, { 0x11B00, 0x11B09 },
 };
-/* Uppercase and Lowercase beside Lu and Ll. */
+/* Uppercase and Lowercase besides Lu and Ll. */
 static const struct range upper_ranges[] = {
     { 0x2160, 0x216F }, { 0x24B6, 0x24CF }, { 0x1F130, 0x1F149 }, { 0x1F150, 0x1F169 },
     { 0x1F170, 0x1F189 },
@@ -146,7 +146,7 @@ static const struct range lower_ranges[] = {
     { 0xAB69, 0xAB69 }, { 0x10780, 0x10780 }, { 0x10783, 0x10785 }, { 0x10787, 0x107B0 },
     { 0x107B2, 0x107BA }, { 0x1E030, 0x1E06D },
 };
-/* Alphabetic beside letters, letter numbers and marks: circled letters. */
+/* Alphabetic besides letters, letter numbers and marks: circled letters. */
 static const struct range circled_ranges[] = {
     { 0x24B6, 0x24E9 }, { 0x1F130, 0x1F149 }, { 0x1F150, 0x1F169 }, { 0x1F170, 0x1F189 },
 };

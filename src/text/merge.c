@@ -1,8 +1,8 @@
-/* The merge loop: short words are scanned for their lowest pair, long ones keep a heap, so that a
+/* The merge loop. Short words are scanned for their lowest pair. Long ones keep a heap, so that a
  * megabyte of one letter costs n log n.
  *
- * A heap entry is stale when its symbol is gone or has another rank by now; an entry that agrees by
- * rank and place is as good as a fresh one, since the order knows nothing else. */
+ * A heap entry is stale when its symbol is gone or has another rank by now. An entry that agrees in
+ * rank and place is as good as a fresh one, since the order depends on nothing else. */
 #include "text/merge.h"
 #include "base/mem.h"
 
@@ -111,7 +111,7 @@ static uint64_t heap_pop(struct text_merge *merge)
 
 static void run_by_heap(struct text_merge *merge, const char *text)
 {
-    /* n - 1 pairs at the start, and each of at most n - 1 joins adds two. */
+    /* There are n - 1 pairs at the start, and each of at most n - 1 joins adds two. */
     size_t capacity = 3 * (size_t)merge->n;
     if (capacity > merge->heap_capacity) {
         mem_give(merge->heap);

@@ -1,9 +1,11 @@
-/* The merge loop that both encoders share: repeatedly joins the neighbouring pair of lowest rank,
- * the leftmost of equals. */
+/* The merge loop that both encoders share.
+ *
+ * It repeatedly joins the neighbouring pair of lowest rank. Among equal pairs it takes the
+ * leftmost. */
 #pragma once
 #include "text/vocab.h"
 
-struct text_ids { /* where ids go; n runs on past n_max */
+struct text_ids { /* receives ids; n counts on past n_max */
     int32_t *at;
     int64_t n, n_max;
 };
@@ -20,7 +22,7 @@ struct text_symbol {
     int32_t id;         /* -1: no token of its own */
     int32_t prev, next; /* neighbours, -1 at the ends */
     uint32_t rank;      /* of joining it with next, TEXT_RANK_NONE when that forms nothing */
-    int32_t joined;     /* the id which that would form */
+    int32_t joined;     /* the id of that joined pair */
 };
 struct text_merge {
     struct text_symbol *symbols;
@@ -28,7 +30,7 @@ struct text_merge {
     int32_t n;
     uint64_t *heap; /* rank << 32 | left symbol */
     size_t heap_capacity, n_heap;
-    /* Sets left's rank and joined for the pair (left, right) of the word at `text`. */
+    /* Sets left's rank and joined id for the pair (left, right) of the word at `text`. */
     void (*find)(const void *of, const char *text, struct text_symbol *left,
                  const struct text_symbol *right);
     const void *of;
@@ -38,5 +40,5 @@ void text_merge_free(struct text_merge *merge);
 /* Empties the word and makes room for n_max symbols. */
 void text_merge_begin(struct text_merge *merge, size_t n_max);
 void text_merge_add(struct text_merge *merge, uint32_t start, uint32_t n, int32_t id);
-/* Merges; afterwards the symbols from 0 on, linked by next, are the result. */
+/* Merges. Afterwards the symbols from 0 on, linked by next, are the result. */
 void text_merge_run(struct text_merge *merge, const char *text);

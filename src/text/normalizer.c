@@ -1,8 +1,8 @@
-/* Normalizers, one after another, each from one buffer into another.
+/* Normalizers run one after another, each from one buffer into another.
  *
  * The library maps every byte of a normalized text to the characters of the source that it stands
- * for. Ids depend on one question about that map only: does a piece stand for the source's start?
- * Since the map is monotone, a count of bytes (n_first) answers it. */
+ * for. Ids depend on that map in one way only: does a piece stand for the source's start? Since the
+ * map is monotone, a count of bytes (n_first) answers this. */
 #include "text/normalizer.h"
 #include "text/bytes.h"
 #include "base/mem.h"
@@ -53,7 +53,7 @@ static enum status open_step(struct normalizer_step *to, const struct tokenizer_
         return STATUS_OK;
     enum status status = step->is_regex ? regex_open(&to->regex, to->step.pattern, fault)
                                         : regex_open_text(&to->regex, to->step.pattern, fault);
-    /* The library then loses count of what it has put before a text. */
+    /* In that case the library would miscount the text that it has put before a text. */
     if (status == STATUS_OK && regex_may_be_empty(&to->regex))
         return fault_set(fault, STATUS_UNSUPPORTED,
                          "tokenizer: the normalizer Replace with the pattern \"%.60s\", which may "
@@ -110,7 +110,7 @@ static struct view current(const struct normalizer_work *work)
     return view_of(work->text.at != NULL ? work->text.at : "", work->text.n);
 }
 
-/* Writes bytes of the next text; is_first: they stand for the source's first character. */
+/* Writes bytes of the next text. is_first: they stand for the source's first character. */
 static void put(struct normalizer_work *work, struct view bytes, bool is_first)
 {
     if (work->next.n + bytes.n > TEXT_BYTES_MAX) {
@@ -128,7 +128,7 @@ static void put_letter(struct normalizer_work *work, uint32_t c, bool is_first)
     put(work, view_of(letter, (size_t)utf8_encode(c, letter)), is_first);
 }
 
-/* The next text becomes the current one. */
+/* Makes the next text the current one. */
 static void turn(struct normalizer_work *work)
 {
     struct str done = work->text;
@@ -147,7 +147,7 @@ static bool is_ascii(struct view text)
     return true;
 }
 
-/* Bytes of the letter at `at`. */
+/* Returns the bytes of the letter at `at`. */
 static size_t letter_bytes(struct view text, size_t at)
 {
     unsigned char c = (unsigned char)text.at[at];
@@ -179,7 +179,8 @@ static void normalize_form(struct normalizer_work *work, unsigned form)
     apply_changes(work);
 }
 
-/* What a step that looks at one character at a time writes for c; false: nothing. */
+/* Writes the characters that a step makes of c, when the step handles one character at a time.
+ * Returns false for none. */
 typedef bool (*letter_step)(uint32_t c, uint32_t out[3], int *n);
 
 static void each_letter(struct normalizer_work *work, letter_step step)
@@ -300,7 +301,7 @@ static void prepend(struct normalizer_work *work, struct view content)
     turn(work);
 }
 
-/* Copies what lies between two matches. */
+/* Copies the text between two matches. */
 static void keep(struct normalizer_work *work, size_t start, size_t end)
 {
     struct view from = current(work);
@@ -310,7 +311,7 @@ static void keep(struct normalizer_work *work, size_t start, size_t end)
     put(work, view_of(from.at + split, end - split), false);
 }
 
-/* What replaces a match stands for the last character of it. */
+/* Writes the replacement of a match. It stands for the last character of the match. */
 static void put_content(struct normalizer_work *work, struct view content, size_t match_end)
 {
     if (content.n > 0)
@@ -343,7 +344,7 @@ static void spell(struct normalizer_work *work)
     turn(work);
 }
 
-/* What replaces a text of n_old characters: the last ones of it carry the difference. */
+/* Adds the replacement of a text of n_old characters. The last ones carry the difference. */
 static void add_replaced(struct unicode_changes *changes, struct view with, size_t n_old)
 {
     size_t n_new = 0;
@@ -360,8 +361,8 @@ static void add_replaced(struct unicode_changes *changes, struct view with, size
         changes->at[changes->n - 1].change -= (int32_t)(n_old - n_new);
 }
 
-/* One cluster: as a whole if it is short and the map has a text that begins it, else character by
- * character. */
+/* Maps one cluster: as a whole if it is short and the map has a text that begins it, else character
+ * by character. */
 static bool map_cluster(struct normalizer_work *work, const struct charsmap *map,
                         struct view cluster, size_t n_letters)
 {

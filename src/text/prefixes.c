@@ -1,5 +1,5 @@
-/* A sorted list, narrowed byte by byte: a walk costs at most the length of the longest match times
- * log(n), whatever the set holds. */
+/* A sorted list that is narrowed byte by byte. A walk costs at most the length of the longest match
+ * times log(n), whatever the set holds. */
 #include "text/prefixes.h"
 #include "base/mem.h"
 #include <stdlib.h>
@@ -55,7 +55,8 @@ void text_prefixes_close(struct text_prefixes *set)
     *set = (struct text_prefixes){ 0 };
 }
 
-/* Narrows texts[low..high-1], equal in their first `depth` bytes, to those whose next byte is b. */
+/* Narrows texts[low..high-1], which are equal in their first `depth` bytes, to those with b as
+ * their next byte. */
 static void narrow(struct text_prefixes_walk *walk, int b)
 {
     int32_t bounds[2];

@@ -4,9 +4,9 @@
  *   a failure     takes the last frame back; without one this run has failed
  *   LOOK, ATOMIC  run their inside on top of the frames, and drop its frames
  *
- * A run of one set keeps a single frame with its least and present ends, so that a long run costs
- * no memory. Each op, each code point that a run takes and each start that a search tries is a step
- * of the text's grant. */
+ * A run of one set keeps a single frame with its least and its current end, so that a long run
+ * costs no memory. Each op, each code point that a run takes and each start that a search tries is
+ * a step of the text's grant. */
 #include "text/regex.h"
 #include "text/regex_code.h"
 #include "base/mem.h"
@@ -14,7 +14,7 @@
 
 enum {
     STEPS_BASE = 4000000,
-    STEPS_PER_BYTE = 500, /* real patterns take about 10, and 100 on white space without an end */
+    STEPS_PER_BYTE = 500, /* real patterns take about 10, and 100 on endless white space */
     STEPS_PER_LATER_BYTE = 100,
     EARLY_BYTES = 256 << 10,
     FRAMES_MAX = 1 << 20,
@@ -26,7 +26,7 @@ struct regex_frame {
     uint32_t op;
     uint32_t kind;
     size_t at;
-    size_t least; /* FRAME_GREEDY: where the run may end first. FRAME_LAZY: what it took */
+    size_t least; /* FRAME_GREEDY: first possible end of the run. FRAME_LAZY: bytes that it took */
 };
 struct matcher {
     const struct regex_program *program;
@@ -96,7 +96,7 @@ void regex_work_grant(struct regex_work *work, size_t n_bytes)
     work->is_spent = false;
 }
 
-/* The code point at a place of valid text, and its bytes. */
+/* Returns the code point at a place of valid text, and sets its bytes. */
 static inline uint32_t code_at(const unsigned char *at, size_t *n)
 {
     uint32_t c = at[0];
@@ -124,7 +124,7 @@ static inline bool has_code(const struct regex_set *set, uint32_t code)
     return (page[(code & 255) / 32] >> code % 32 & 1) != 0;
 }
 
-/* Bytes of the code point at `at` when the op's set or code has it, else 0. */
+/* Returns the bytes of the code point at `at` when it is the op's code or in its set, else 0. */
 static inline size_t take_one(const struct matcher *m, const struct regex_op *op, bool is_code,
                               size_t at)
 {
@@ -136,7 +136,7 @@ static inline size_t take_one(const struct matcher *m, const struct regex_op *op
     return has ? n : 0;
 }
 
-/* The start of the code point before `at`, which is not 0. */
+/* Returns the start of the code point before `at`, which is not 0. */
 static inline size_t step_back(const struct matcher *m, size_t at)
 {
     do
@@ -195,7 +195,7 @@ static void keep_frame(struct matcher *m, const struct regex_frame *frame)
     work->frames[work->n_frames++] = *frame;
 }
 
-/* Takes a run's code points; false when there are fewer than it must have. */
+/* Takes a run's code points. Returns false when there are fewer than its minimum. */
 static bool take_run(struct matcher *m, const struct regex_op *op, size_t *at)
 {
     size_t start = *at, least = *at, n = 0;
@@ -222,7 +222,7 @@ static bool may_begin(const struct matcher *m, const struct regex_first *first, 
     return at < m->n && (first->bytes[m->text[at] / 64] >> m->text[at] % 64 & 1) != 0;
 }
 
-/* The way that a split goes; false when both fail at once. */
+/* Chooses the way of a split. Returns false when both fail at once. */
 static bool take_split(struct matcher *m, const struct regex_op *op, size_t at, uint32_t *next)
 {
     const struct regex_first *first = &m->program->firsts[op->first];
@@ -239,7 +239,7 @@ static bool run(struct matcher *m, uint32_t index, size_t at, size_t *end);
 static bool take_inside(struct matcher *m, const struct regex_op *op, size_t *at)
 {
     size_t end = *at;
-    if (m->depth == RUNS_DEPTH_MAX) { /* a pattern's groups are nested less */
+    if (m->depth == RUNS_DEPTH_MAX) { /* groups of a pattern are nested less deep */
         m->work->is_spent = true;
         return false;
     }
@@ -258,7 +258,7 @@ static bool take_back(const struct matcher *m, uint32_t n, size_t *at)
     return n == 0;
 }
 
-/* Goes back to the last choice of this run; false when there is none. */
+/* Goes back to the last choice of this run. Returns false when there is none. */
 static bool go_back(struct matcher *m, size_t base, uint32_t *index, size_t *at)
 {
     struct regex_work *work = m->work;
@@ -287,7 +287,7 @@ static bool go_back(struct matcher *m, size_t base, uint32_t *index, size_t *at)
     return false;
 }
 
-/* Runs from an op at a place of the text to an END: where that is. */
+/* Runs from an op at a place of the text to an END, and sets its place. */
 static bool run(struct matcher *m, uint32_t index, size_t at, size_t *end)
 {
     size_t base = m->work->n_frames, n = 0;

@@ -3,8 +3,8 @@
  *   class  = '[' ['^'] item... ['&&' item...]... ']'
  *   item   = code ['-' code] | escape | '[:' ['^'] name ':]' | class
  *
- * An '-' is a code of its own first and last. Two ranges that share a code ("a-c-e") and other
- * forms that readers take differently are refused. */
+ * A '-' is a literal when it comes first or last. Two ranges that share a code ("a-c-e") are
+ * refused, and so are other forms that readers understand differently. */
 #include "text/regex_class.h"
 #include "base/mem.h"
 #include <stdio.h>
@@ -24,7 +24,7 @@ static bool is_next(const struct regex_reader *r, const char *text)
     return view_starts(view_of(r->pattern.at + r->at, r->pattern.n - r->at), text);
 }
 
-/* Takes one code point; false at the end. */
+/* Takes one code point. Returns false at the end. */
 static bool take_code(struct regex_reader *r, uint32_t *code)
 {
     struct view rest = view_of(r->pattern.at + r->at, r->pattern.n - r->at);
@@ -43,7 +43,7 @@ static int digit_of(char c, uint32_t base)
     return digit < (int)base ? digit : -1;
 }
 
-/* Takes at most n_max digits; their number. */
+/* Takes at most n_max digits. Returns how many. */
 static size_t take_digits(struct regex_reader *r, uint32_t base, size_t n_max, uint32_t *value)
 {
     size_t n = 0;
@@ -59,7 +59,7 @@ static size_t take_digits(struct regex_reader *r, uint32_t base, size_t n_max, u
     return n;
 }
 
-/* \xHH and \x{H...} behind the x. */
+/* Reads \xHH or \x{H...} from behind the x. */
 static enum status read_hex(struct regex_reader *r, size_t start, uint32_t *code)
 {
     bool is_braced = is_next(r, "{");
@@ -73,7 +73,7 @@ static enum status read_hex(struct regex_reader *r, size_t start, uint32_t *code
     return STATUS_OK;
 }
 
-/* \p{Name}, \p{^Name}, \P{Name} behind the letter. */
+/* Reads \p{Name}, \p{^Name} or \P{Name} from behind the letter. */
 static enum status read_property(struct regex_reader *r, size_t start, bool is_in_class,
                                  struct letters *set)
 {
@@ -103,7 +103,7 @@ static enum status read_property(struct regex_reader *r, size_t start, bool is_i
     return is_known ? STATUS_OK : regex_class_refuse(r, start, what);
 }
 
-/* \d, \w, \s, \h and their opposites; false: it is none of them. */
+/* Adds \d, \w, \s, \h or one of their opposites. Returns false for another letter. */
 static bool add_kind(char letter, bool is_in_class, struct letters *set)
 {
     static const char *const names[] = { ['d' - 'a'] = "digit",
@@ -167,7 +167,7 @@ enum status regex_class_escape(struct regex_reader *r, bool is_in_class, struct 
     return is_letter_or_digit(*code) ? regex_class_refuse(r, start, what) : STATUS_OK;
 }
 
-/* '[:' ['^'] name ':]' with r->at behind the '['; false when it is no such thing. */
+/* Reads '[:' ['^'] name ':]' with r->at behind the '['. Returns false for another text. */
 static bool read_bracket(struct regex_reader *r, struct letters *set, enum status *status)
 {
     size_t start = r->at - 1;
@@ -197,7 +197,7 @@ static enum status read_nested(struct regex_reader *r, struct letters *set, int 
     if (read_bracket(r, set, &status))
         return status;
     if (depth == CLASS_DEPTH_MAX)
-        return regex_class_refuse(r, r->at, "classes in classes too deep");
+        return regex_class_refuse(r, r->at, "classes nested too deep");
     struct letters *inner = mem_take(sizeof(*inner));
     status = regex_class_read(r, inner, depth + 1);
     letters_join(set, inner);
@@ -205,7 +205,7 @@ static enum status read_nested(struct regex_reader *r, struct letters *set, int 
     return status;
 }
 
-/* One code of a range's end; sets are refused there. */
+/* Reads one end of a range, which must be a code; sets are refused. */
 static enum status read_end(struct regex_reader *r, uint32_t *code)
 {
     size_t start = r->at;
@@ -224,7 +224,7 @@ static enum status read_end(struct regex_reader *r, uint32_t *code)
     return status;
 }
 
-/* A code, a range or an escape. */
+/* Reads a code, a range or an escape. */
 static enum status read_item(struct regex_reader *r, struct letters *set, bool is_first)
 {
     size_t start = r->at;
@@ -256,8 +256,8 @@ static enum status read_item(struct regex_reader *r, struct letters *set, bool i
     return status;
 }
 
-/* Both cases of ASCII letters, and what Unicode folds to them; other letters with case are not
- * known well enough. */
+/* Adds both cases of ASCII letters, and the letters that Unicode folds to them. Other letters with
+ * case are refused, since their foldings are not known well enough. */
 static enum status add_cases(struct regex_reader *r, size_t start, struct letters *set)
 {
     for (uint32_t c = 0x80; c < LETTERS_CODES; c++) {
@@ -284,9 +284,9 @@ enum status regex_class_read(struct regex_reader *r, struct letters *set, int de
     size_t start = r->at - 1;
     bool is_inverted = is_next(r, "^"), is_empty = true;
     enum status status = STATUS_OK;
-    struct letters *before = NULL; /* what stood before the last && */
+    struct letters *before = NULL; /* the set before the last && */
     r->at += is_inverted;
-    if (is_next(r, "]")) /* a code where it comes first; it may begin a range */
+    if (is_next(r, "]")) /* comes first: a code, which may begin a range */
         status = read_item(r, set, true), is_empty = false;
     while (status == STATUS_OK && !is_next(r, "]")) {
         if (is_next(r, "&&")) {

@@ -12,17 +12,17 @@ struct regex_reader {
     struct view pattern;
     size_t at;
     bool ignores_case, dot_is_all;
-    uint32_t last_code; /* the literal just read where case is ignored, 0: none */
+    uint32_t last_code; /* the last literal when case is ignored, 0: none */
     int depth;
 };
 
-/* Says what is not supported, with the byte where it stands; always STATUS_UNSUPPORTED. */
+/* Names the unsupported construct and its byte. Always returns STATUS_UNSUPPORTED. */
 enum status regex_class_refuse(const struct regex_reader *r, size_t at, const char *what) MUST_USE;
 
-/* Reads a class behind its '[' into set, which comes zeroed. */
+/* Reads a class behind its '[' into set, which the caller has zeroed. */
 enum status regex_class_read(struct regex_reader *r, struct letters *set, int depth) MUST_USE;
 
-/* Reads an escape behind its backslash that stands for one code point or a set of them. is_set says
- * which; a set is added to `set`. Anything else is refused. */
+/* Reads an escape behind its backslash. It stands for one code point or a set; is_set tells which.
+ * A set is added to `set`. Any other escape is refused. */
 enum status regex_class_escape(struct regex_reader *r, bool is_in_class, struct letters *set,
                                uint32_t *code, bool *is_set) MUST_USE;

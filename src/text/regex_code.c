@@ -1,7 +1,7 @@
 /* From a tree to a program for backtracking.
  *
  * Counted repeats of more than one code point are written out: "(?:ab){1,3}" is ab(?:ab(?:ab)?)?.
- * The program's size is bounded, and so is the work of making it. */
+ * The program's size is bounded, and so is the time to make it. */
 #include "text/regex_code.h"
 #include "base/mem.h"
 #include <string.h>
@@ -24,7 +24,7 @@ static enum status refuse_size(const struct writer *w)
                      OPS_MAX);
 }
 
-/* OPS_MAX when there is no room. */
+/* Adds an op. Returns OPS_MAX when there is no room. */
 static uint32_t add_op(struct writer *w, enum regex_op_kind kind, uint32_t value)
 {
     struct regex_program *program = w->program;
@@ -60,7 +60,7 @@ static enum status write_run(struct writer *w, const struct regex_node *repeat,
     return STATUS_OK;
 }
 
-/* A split whose ways set_ways sets: a lazy one prefers the outer. */
+/* Adds a split, which set_ways completes. A lazy one prefers the outer way. */
 static uint32_t add_split(struct writer *w, bool is_lazy)
 {
     return add_op(w, REGEX_OP_SPLIT, is_lazy);
@@ -153,7 +153,7 @@ static enum status write_alternatives(struct writer *w, int32_t id, bool is_behi
     return status;
 }
 
-/* A LOOK or an ATOMIC with its inside. */
+/* Writes a LOOK or an ATOMIC with its inside. */
 static enum status write_inside(struct writer *w, int32_t id)
 {
     const struct regex_node *node = node_of(w, id), *child = node_of(w, node->child);
@@ -235,7 +235,7 @@ static void add_set(struct regex_first *first, const struct regex_set *set)
     }
 }
 
-/* Adds what may stand where op `at` begins. seen[i]: op i was added already. */
+/* Adds the bytes that may begin at op `at`. seen[i]: op i was added already. */
 static void find_first(const struct regex_program *program, uint32_t at, struct regex_first *first,
                        uint8_t *seen, const struct regex_first *of_sets)
 {
@@ -252,7 +252,7 @@ static void find_first(const struct regex_program *program, uint32_t at, struct 
         if (takes && op->min > 0)
             return;
         if (op->kind == REGEX_OP_END || op->kind == REGEX_OP_BACK) {
-            first->takes_nothing = true; /* what stands here does not tell */
+            first->takes_nothing = true; /* this op does not tell */
             return;
         }
         if (op->kind == REGEX_OP_SPLIT)

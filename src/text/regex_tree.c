@@ -5,8 +5,8 @@
  *   atom         = code | '.' | escape | class | assertion | group
  *   group        = '(' ['?' kind] alternatives ')'
  *
- * An option alone, "(?i)", reaches to the end of its group and takes the alternatives behind it
- * along: "a(?i)b|c" is "a(?i:b|c)". Groups capture nothing, since nothing refers to them. */
+ * An option alone, "(?i)", holds to the end of its group and includes the alternatives behind it:
+ * "a(?i)b|c" is "a(?i:b|c)". Groups capture nothing, since nothing refers to them. */
 #include "text/regex_tree.h"
 #include "text/regex_class.h"
 #include "base/mem.h"
@@ -70,7 +70,7 @@ int32_t regex_tree_keep_set(struct regex_tree *tree, const struct letters *lette
     set->ascii[1] = letters->at[2] | (uint64_t)letters->at[3] << 32;
     for (size_t i = 0; i < REGEX_PAGES; i++) {
         const uint32_t *page = &letters->at[i * PAGE_WORDS];
-        size_t k = i > 0 ? set->index[i - 1] : 0; /* most pages are like the one before */
+        size_t k = i > 0 ? set->index[i - 1] : 0; /* most pages equal the one before */
         if (n > 0 && !is_page(set, k, page))
             for (k = 0; k < n && !is_page(set, k, page);)
                 k++;
@@ -101,7 +101,7 @@ static enum status add_set(struct regex_reader *r, size_t start, const struct le
 
 /* --- atoms --- */
 
-/* The two literals may be one letter's folding ("ss" is U+00DF's). */
+/* Returns whether the two literals may be the folding of one letter ("ss" is that of U+00DF). */
 static bool may_fold_together(uint32_t left, uint32_t right)
 {
     left |= 32;
@@ -137,7 +137,8 @@ static enum status add_literal(struct regex_reader *r, size_t start, uint32_t co
     return status;
 }
 
-/* The small letter when it and its capital are all ASCII letters of the set, else 0. */
+/* Returns the small letter when it and its capital are the only ASCII letters of the set, else
+ * 0. */
 static uint32_t only_letter(const struct letters *letters)
 {
     uint32_t found = 0;
@@ -194,7 +195,7 @@ static enum status add_assert(struct regex_reader *r, enum regex_assert what, in
     return status;
 }
 
-/* An escape outside of a class, behind its backslash. */
+/* Reads an escape outside of a class, from behind its backslash. */
 static enum status read_escape(struct regex_reader *r, int32_t *out)
 {
     static const struct {
@@ -269,7 +270,7 @@ static enum status check_behind(struct regex_reader *r, size_t start, int32_t ch
                     : regex_class_refuse(r, start, "a look-behind of more than one length");
 }
 
-/* The letters of "(?im-x" up to their ':' or ')'. */
+/* Reads the letters of "(?im-x" up to their ':' or ')'. */
 static enum status read_options(struct regex_reader *r, size_t start)
 {
     bool is_on = true;
@@ -287,7 +288,7 @@ static enum status read_options(struct regex_reader *r, size_t start)
     return r->at < r->pattern.n ? STATUS_OK : regex_class_refuse(r, start, "a '(' without a ')'");
 }
 
-/* What stands behind "(?", up to where the alternatives begin. */
+/* Reads the kind of a group behind "(?", up to the start of its alternatives. */
 static enum status read_group_kind(struct regex_reader *r, size_t start, struct regex_node *kind)
 {
     static const struct {
@@ -316,12 +317,12 @@ static enum status read_group_kind(struct regex_reader *r, size_t start, struct 
     enum status status = read_options(r, start);
     if (status == STATUS_OK && take(r, ":"))
         return STATUS_OK;
-    r->at++; /* an option alone; the group's end is its end */
+    r->at++; /* an option alone: it ends with the outer group */
     kind->kind = REGEX_EMPTY;
     return status;
 }
 
-/* A group behind its '('. */
+/* Reads a group from behind its '('. */
 static enum status read_group(struct regex_reader *r, int32_t *out)
 {
     size_t start = r->at - 1;
@@ -331,7 +332,7 @@ static enum status read_group(struct regex_reader *r, int32_t *out)
     if (is_next(r, "*"))
         return regex_class_refuse(r, start, "a callout (*");
     if (r->depth == DEPTH_MAX)
-        return regex_class_refuse(r, start, "groups in groups too deep");
+        return regex_class_refuse(r, start, "groups nested too deep");
     r->depth++;
     if (take(r, "?"))
         status = read_group_kind(r, start, &kind);
@@ -392,7 +393,7 @@ static enum status read_atom(struct regex_reader *r, int32_t *out)
 
 /* --- repeats --- */
 
-/* Reads {n}, {n,}, {,m} and {n,m}; false: the brace is a literal. */
+/* Reads {n}, {n,}, {,m} and {n,m}. Returns false when the brace is a literal. */
 static bool read_interval(struct regex_reader *r, int64_t bounds[2], bool *is_exact)
 {
     size_t at = r->at + 1;
@@ -421,7 +422,7 @@ static bool read_interval(struct regex_reader *r, int64_t bounds[2], bool *is_ex
     return true;
 }
 
-/* A quantifier begins here. */
+/* Returns whether a quantifier begins here. */
 static bool is_repeat(struct regex_reader *r)
 {
     int64_t ignored[2];
@@ -475,15 +476,15 @@ static enum status add_repeat(struct regex_reader *r, size_t start, const int64_
     if (kind == REGEX_LOOK || kind == REGEX_ASSERT)
         return regex_class_refuse(r, start, "a repeat of an assertion");
     if (bounds[1] == REGEX_ENDLESS && may_be_empty(r->tree, *atom))
-        return regex_class_refuse(r, start, "an endless repeat of what may be empty");
+        return regex_class_refuse(r, start, "an endless repeat of a part that may be empty");
     *atom = wrap(r, REGEX_REPEAT, *atom);
     r->tree->nodes[*atom].min = (int32_t)bounds[0];
     r->tree->nodes[*atom].max = (int32_t)bounds[1];
     return STATUS_OK;
 }
 
-/* The quantifier behind an atom, if there is one: '?' behind it makes it lazy, '+' possessive, but
- * "{n}?" is "(?:...{n})?" and "{...}+" is "(?:...{...})+". */
+/* Reads the quantifier behind an atom, if there is one. A '?' behind it makes it lazy, a '+'
+ * possessive. But "{n}?" is "(?:...{n})?", and "{...}+" is "(?:...{...})+". */
 static enum status read_repeat(struct regex_reader *r, int32_t *atom)
 {
     static const int64_t forever[2] = { 1, REGEX_ENDLESS }, optional[2] = { 0, 1 };
@@ -561,7 +562,7 @@ enum status regex_tree_parse(struct regex_tree *tree, struct view pattern, struc
     *tree = (struct regex_tree){ .root = REGEX_NONE, .word_set = REGEX_NONE };
     struct regex_reader r = { .tree = tree, .fault = fault, .pattern = pattern };
     if (pattern.n == 0)
-        r.pattern.at = ""; /* that of an empty text may be NULL, which nothing is added to */
+        r.pattern.at = ""; /* an empty text may have NULL here, to which nothing may be added */
     if (pattern.n > PATTERN_BYTES_MAX)
         return fault_set(fault, STATUS_TOO_LARGE,
                          "tokenizer: the regular expression has %zu bytes, at most %d", pattern.n,

@@ -1,5 +1,5 @@
-/* A regular expression as a tree, what regex_parse.c makes and regex_code.c turns into a program.
- */
+/* A regular expression as a tree, which regex_tree.c reads and regex_code.c turns into a
+ * program. */
 #pragma once
 #include "base/status.h"
 #include "base/str.h"
@@ -10,10 +10,10 @@ enum regex_kind {
     REGEX_CODE,   /* one code point: value */
     REGEX_SET,    /* one of a set: value is its number */
     REGEX_CAT,    /* the children, one after another */
-    REGEX_ALT,    /* one of the children, the first that leads to a match */
+    REGEX_ALT,    /* the first child that leads to a match */
     REGEX_REPEAT, /* the child, min to max times */
-    REGEX_ATOMIC, /* the child, its first way alone */
-    REGEX_LOOK,   /* the child matches here (or does not), no text is taken */
+    REGEX_ATOMIC, /* the child, only in its first way */
+    REGEX_LOOK,   /* the child matches here (or not); takes no text */
     REGEX_ASSERT, /* enum regex_assert in value */
 };
 enum regex_assert {
@@ -32,7 +32,7 @@ struct regex_node {
     int32_t min, max;            /* of REGEX_REPEAT; max: REGEX_ENDLESS */
     bool is_lazy;                /* of REGEX_REPEAT */
     bool is_behind, is_negative; /* of REGEX_LOOK */
-    int32_t child, next;         /* the first child, the next of the parent's; REGEX_NONE */
+    int32_t child, next;         /* the first child, the parent's next child; REGEX_NONE */
 };
 
 /* A set in two levels: page i of 256 code points is pages[8 * index[i]..]. */
@@ -48,16 +48,16 @@ struct regex_tree {
     size_t n_nodes, capacity;
     struct regex_set **sets;
     size_t n_sets;
-    int32_t root, word_set; /* word_set: what \b looks at, REGEX_NONE where it is not used */
+    int32_t root, word_set; /* word_set: the set of \b, REGEX_NONE when it is not used */
 };
-/* Reads a pattern; what does not mean here what it means to Oniguruma is refused by name. The tree
- * must be freed in either case. */
+/* Reads a pattern. A construct that would have another meaning than in Oniguruma is refused by
+ * name. The caller frees the tree in either case. */
 enum status regex_tree_parse(struct regex_tree *tree, struct view pattern,
                              struct fault *fault) MUST_USE;
 void regex_tree_free(struct regex_tree *tree);
 
-/* Keeps a set in the tree: its number, REGEX_NONE when there are too many. */
+/* Keeps a set in the tree. Returns its number, REGEX_NONE when there are too many. */
 int32_t regex_tree_keep_set(struct regex_tree *tree, const struct letters *letters);
 
-/* Code points that a match of the node takes; -1 when that is not one number. */
+/* Returns how many code points a match of the node takes; -1 when that varies. */
 int64_t regex_tree_width(const struct regex_tree *tree, int32_t id);

@@ -1,8 +1,8 @@
-/* Splitting depth first: a piece goes through all later steps before its neighbour is cut.
+/* Splits depth first: a piece goes through all later steps before its neighbour is cut.
  *
- * A step sees its piece as spans that match and spans that don't, which cover it in order; the
- * behavior says which spans become pieces. Where a match's effort runs out, the rest is one span.
- */
+ * A step sees its piece as spans that match and spans that don't, which cover it in order. The
+ * behavior determines which spans become pieces. When the steps of matching run out, the rest is
+ * one span. */
 #include "text/splitter.h"
 #include "text/bytes.h"
 #include "text/unicode.h"
@@ -20,7 +20,7 @@ static size_t growth_of(const struct tokenizer_step *step)
     return step->kind == STEP_METASPACE ? 1 + step->content.n : 1;
 }
 
-/* Appends a step as it is run. */
+/* Appends a step in the form in which it runs. */
 static enum status add_step(struct splitter *splitter, const struct tokenizer_step *step,
                             struct pile *pile, struct fault *fault)
 {
@@ -41,7 +41,7 @@ static enum status add_step(struct splitter *splitter, const struct tokenizer_st
                           : regex_open_text(&to->regex, to->step.pattern, fault);
 }
 
-/* Takes a step apart into those that are run. */
+/* Splits a step into the steps that run. */
 static enum status open_step(struct splitter *splitter, const struct tokenizer_step *step,
                              struct pile *pile, struct fault *fault)
 {
@@ -110,7 +110,7 @@ void splitter_work_free(struct splitter_work *work)
         str_free(&work->buffers[i]);
 }
 
-/* A piece on its way to step number `stage`. */
+/* A piece before step number `stage`. */
 struct piece {
     struct view text;
     size_t n_first;
@@ -118,7 +118,7 @@ struct piece {
 
 static void run_stage(struct splitter_work *work, int32_t stage, struct piece piece);
 
-/* The spans of one piece; from stage on its pieces go further. */
+/* The spans of one piece. Its pieces go on to step `stage`. */
 struct cutting {
     struct splitter_work *work;
     int32_t stage;
@@ -126,7 +126,7 @@ struct cutting {
     enum step_behavior behavior;
     bool has_pending, pending_matches;
     size_t start, end; /* the pending piece */
-    bool last_matches; /* the span before this one */
+    bool last_matches; /* does the span before this one match? */
 };
 
 static void give(struct cutting *c, size_t start, size_t end)
@@ -145,7 +145,7 @@ static void give_pending(struct cutting *c)
     c->has_pending = false;
 }
 
-/* The next span. Merging behaviors keep a piece back until the span behind it is known. */
+/* Adds the next span. Merging behaviors keep a piece back until the span behind it is known. */
 static void add_span(struct cutting *c, size_t start, size_t end, bool matches)
 {
     bool joins = false;
@@ -192,7 +192,7 @@ static void cut_by_regex(struct cutting *c, const struct regex *regex, bool is_i
     give_pending(c);
 }
 
-/* Every letter of the class is a span, and so is what lies between two. */
+/* Makes every letter of the class a span, and also the text between two of them. */
 static void cut_by_class(struct cutting *c, bool (*is_of_class)(uint32_t))
 {
     struct view text = c->piece.text;
@@ -224,7 +224,7 @@ static bool is_punctuation(uint32_t c)
     return unicode_is(UNICODE_PUNCTUATION, c);
 }
 
-/* Runs of word characters and of others are pieces; white space is dropped. */
+/* Makes runs of word characters and runs of others pieces. White space is dropped. */
 static void cut_words(struct cutting *c)
 {
     struct view text = c->piece.text;
@@ -251,7 +251,7 @@ static struct piece made_of(const struct str *out, size_t n_first)
     return (struct piece){ view_of(out->at, out->n), n_first };
 }
 
-/* A space before the piece, unless it begins with one. */
+/* Puts a space before the piece, unless it begins with one. */
 static void run_prepend(struct splitter_work *work, int32_t stage, struct piece piece)
 {
     struct str *out = &work->buffers[stage];

@@ -5,7 +5,7 @@
 
 enum { SPLITTER_STEPS_MAX = 3 * TOKENIZER_STEPS_MAX }; /* some consist of three */
 struct splitter_step {
-    struct tokenizer_step step; /* its texts are the pile's */
+    struct tokenizer_step step; /* its texts are in the pile */
     struct regex regex;
 };
 /* Each step cuts every piece of the step before. */
@@ -15,7 +15,7 @@ struct splitter {
     size_t growth; /* a text of n bytes makes pieces of at most n * growth bytes */
 };
 struct pile;
-/* Copies texts into the pile; closed by splitter_close, also on failure. */
+/* Copies texts into the pile. The caller closes it by splitter_close, also after a failure. */
 enum status splitter_open(struct splitter *splitter, const struct tokenizer_step *steps,
                           int32_t n_steps, struct pile *pile, struct fault *fault) MUST_USE;
 void splitter_close(struct splitter *splitter);
@@ -24,7 +24,7 @@ void splitter_close(struct splitter *splitter);
 struct splitter_work {
     const struct splitter *splitter;
     struct regex_work *regex;
-    struct str buffers[SPLITTER_STEPS_MAX]; /* what a step made of its piece */
+    struct str buffers[SPLITTER_STEPS_MAX]; /* the result of a step for its piece */
     void (*word)(void *of, struct view word);
     void *of;
 };

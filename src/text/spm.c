@@ -1,8 +1,9 @@
-/* SentencePiece as the library decides it, version 0.2.3.
+/* SentencePiece as the library of version 0.2.3 decides it.
  *
- * BPE (bpe_model.cc): the best score wins, the leftmost of equals; unused pieces take part in
+ * BPE (bpe_model.cc): the best score wins, the leftmost of equals. Unused pieces take part in
  * merging and are taken apart again at the end. Unigram: text/unigram.c. Letters without a piece
- * become byte tokens, or else one unknown token for a whole run of them. */
+ * become byte tokens. Without byte tokens, a whole run of such letters becomes one unknown
+ * token. */
 #include "text/spm.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -12,7 +13,7 @@
 
 enum {
     WHOLE_BYTES_MAX = 48,
-    USER_BYTES_MAX = 256,   /* of user-defined pieces: bounds the time for a letter */
+    USER_BYTES_MAX = 256,   /* of a user-defined piece: bounds the time for a letter */
     UNUSED_DEPTH_MAX = 100, /* halves of halves of an unused piece, the library's limit */
 };
 #define SPACE "\xE2\x96\x81"
@@ -73,7 +74,7 @@ static int32_t letter_id(const struct text_spm *spm, struct view letter)
     return find_piece(spm, letter);
 }
 
-/* The bytes of the longest user-defined piece at a place. */
+/* Returns the bytes of the longest user-defined piece at a place. */
 static size_t user_at(const struct text_spm *spm, struct view text, size_t at, int32_t *id)
 {
     const struct text_prefixes *user = &spm->user;
@@ -118,7 +119,7 @@ static void add_id(struct call *call, int32_t id)
     call->after_unknown = false;
 }
 
-/* A text without a piece. */
+/* Adds a text without a piece. */
 static void add_bytes(struct call *call, struct view text)
 {
     const int32_t *byte_ids = call->spm->vocab->byte_ids;
@@ -186,8 +187,8 @@ static void encode_plain(struct call *call, struct view text)
         encode_word(call, view_of(text.at + start, text.n - start));
 }
 
-/* Which pair an unused piece was seen in last decides how it is taken apart, over the whole text:
- * so a model with such pieces merges it as one. */
+/* The way in which an unused piece is taken apart depends on the pair that it was last formed from,
+ * in the whole text. So a model with such pieces merges the text as one. */
 static void encode_bpe(struct call *call, struct view text)
 {
     size_t start = 0;
@@ -254,17 +255,18 @@ static void encode(const struct text_spm *spm, struct text_spm_work *work, struc
 
 /* --- transformers' "legacy": false ---
  *
- * The model adds no space by itself. A U+2581 is put before the whole text, and those that it has
- * become spaces; then the added tokens are cut out. A part that begins with a space is encoded with
- * the unknown token's text before it, so that the model keeps the space, and the ids of that text
- * are taken off again. */
+ * The model adds no space by itself. A U+2581 is put before the whole text, and each U+2581 in it
+ * becomes a space. Then the added tokens are cut out. A part that begins with a space is encoded
+ * with the unknown token's text before it, so that the model keeps the space. The ids of that text
+ * are then removed. */
 
 static bool begins_with_space(struct view text)
 {
     return view_starts(text, " ") || view_starts(text, SPACE);
 }
 
-/* Encodes the unknown token's text and a part behind it into work->ids; how many they are. */
+/* Encodes the unknown token's text and a part behind it into work->ids. Returns how many ids there
+ * are. */
 static int64_t encode_behind_unknown(const struct text_spm *spm, struct text_spm_work *work,
                                      struct view part)
 {
@@ -284,7 +286,7 @@ static int64_t encode_behind_unknown(const struct text_spm *spm, struct text_spm
     return ids.n;
 }
 
-/* One id, whose piece reads U+2581. */
+/* Returns whether the result is a single id for U+2581. */
 static bool is_lone_space(const struct text_spm *spm, const struct text_spm_work *work,
                           const int32_t *ids, int64_t n)
 {
@@ -338,7 +340,7 @@ static void open_modern(struct text_spm *spm)
 
 /* --- normalizing --- */
 
-/* What the text begins with: its bytes and what they become. */
+/* Returns the bytes of the first unit of the text, and sets its normal form. */
 static size_t normal_prefix(const struct text_spm *spm, struct view text, struct view *out)
 {
     int32_t id;
@@ -366,7 +368,7 @@ static void add_spaced(struct str *out, struct view text, const char *space)
     }
 }
 
-/* Bytes of the spaces at the start of a text. */
+/* Returns the bytes of the spaces at the start of a text. */
 static size_t first_spaces(const struct text_spm *spm, struct view text)
 {
     size_t at = 0;
@@ -418,7 +420,7 @@ struct scored {
     int32_t id;
 };
 
-/* As the library orders them: by the bits, so that -0 is worse than 0. */
+/* Compares as the library does: by the bits, so that -0 is worse than 0. */
 static int compare_scores(const void *a, const void *b)
 {
     const struct scored *left = a, *right = b;
@@ -470,7 +472,7 @@ static bool may_form(const struct text_spm *spm, int32_t id)
     return spm->pieces[id].n > 0 && (type == TEXT_NORMAL || type == TEXT_UNUSED || is_user);
 }
 
-/* A space behind another letter lies in the piece. */
+/* Returns whether the piece has a space behind another letter. */
 static bool crosses_words(struct view piece)
 {
     for (size_t i = 1; i + 3 <= piece.n; i++)
@@ -479,7 +481,8 @@ static bool crosses_words(struct view piece)
     return false;
 }
 
-/* Of equal pieces sentencepiece knows none (weights refuses them) and llama.cpp the last. */
+/* Among equal pieces the last one counts, as in llama.cpp. sentencepiece has no equal pieces, since
+ * weights refuses them. */
 static enum status index_pieces(struct text_spm *spm, struct fault *fault)
 {
     int32_t n = spm->vocab->n_tokens, n_user = 0;
@@ -559,7 +562,7 @@ static enum status open_unigram(struct text_spm *spm, const float *scores, struc
     return status;
 }
 
-/* What a file without SentencePiece's settings means: llama.cpp's. */
+/* Returns the settings for a file without SentencePiece's: those of llama.cpp. */
 static struct tokenizer_sentence plain_sentence(const struct tokenizer_options *options)
 {
     return (struct tokenizer_sentence){ .falls_back = true,

@@ -1,4 +1,4 @@
-/* SentencePiece: normalizing a text, and dividing it into pieces by BPE or unigram. */
+/* SentencePiece: normalizes a text, and divides it into pieces by BPE or unigram. */
 #pragma once
 #include "core/tokenizer_sentence.h"
 #include "text/charsmap.h"
@@ -9,17 +9,17 @@
 struct text_spm {
     const struct text_vocab *vocab;
     struct tokenizer_sentence sentence; /* without its texts */
-    struct view *pieces;                /* (n_tokens) as they are in normalized text */
+    struct view *pieces;                /* (n_tokens) as they appear in normalized text */
     struct pile pile;                   /* of those */
     struct map index;                   /* hash of a piece that text may become to its id */
     struct charsmap charsmap;
-    struct text_prefixes user; /* user-defined pieces: never changed nor merged */
+    struct text_prefixes user; /* user-defined pieces, which are never changed or merged */
     struct unigram unigram;
-    uint32_t *ranks;   /* BPE: (n_tokens) place of the score, best first; equals share one */
+    uint32_t *ranks;   /* BPE: (n_tokens) rank of the score, best first; equal scores share one */
     uint8_t *is_whole; /* BPE: (n_tokens) the piece encodes to itself */
     int32_t ascii_ids[128];
     size_t piece_bytes_max;
-    struct view unknown;           /* is_modern: the text put before one that begins with a space */
+    struct view unknown;           /* is_modern: text put before a part that begins with a space */
     int64_t n_unknown;             /* the ids of it */
     bool has_unused, splits_words; /* splits_words: no piece has a space behind another letter */
     int32_t unknown_id;
@@ -38,15 +38,15 @@ struct text_spm_work { /* one thread's memory */
 };
 void text_spm_work_init(struct text_spm_work *work);
 void text_spm_work_free(struct text_spm_work *work);
-/* Appends what the pieces see of a raw text. */
+/* Appends the normalized form of a raw text. */
 void text_spm_normalize(const struct text_spm *spm, struct view raw, struct str *out);
-/* Says of each token whether its piece begins with U+2581. */
+/* Sets for each token whether its piece begins with U+2581. */
 void text_spm_find_spaces(const struct text_spm *spm, bool *begins_with_space);
-/* Appends the ids of a part of a raw text that holds no added token. True: is_modern, and they are
- * one id that reads U+2581, which counts for nothing where a text begins with it and a named token
- * follows. */
+/* Appends the ids of a part of a raw text that holds no added token. Returns true when is_modern
+ * and the result is one id that stands for U+2581. Such an id is dropped when the text begins with
+ * it and a named token follows. */
 bool text_spm_encode(const struct text_spm *spm, struct text_spm_work *work, struct view raw,
                      struct text_ids *ids);
-/* is_modern: a text as its added tokens are looked for. It lies in the work. */
+/* is_modern: returns the text in which added tokens are searched. It lies in the work. */
 struct view text_spm_prepare(const struct text_spm *spm, struct text_spm_work *work,
                              struct view text);

@@ -1,10 +1,10 @@
-/* The tokenizer's face: opens the parts and leads a text through them, in the library's order:
- * added tokens are found in the raw text; what lies between them is normalized; added tokens are
- * found in that; what lies between them is split into words, and the model takes each word apart.
+/* The tokenizer's interface: opens the parts and leads a text through them.
  *
- * SentencePiece's own vocabularies do the rest by themselves (text/spm.c). Byte-level vocabularies
- * take a run of bytes that is not UTF-8 as a word of its own, so encoding and decoding give the
- * same bytes. */
+ * The order is the library's. Added tokens are found in the raw text. The text between them is
+ * normalized, and added tokens are found in the result. The text between those is split into words,
+ * and the model takes each word apart. SentencePiece's own vocabularies do the rest by themselves
+ * (text/spm.c). Byte-level vocabularies take a run of bytes that is not UTF-8 as a word of its own,
+ * so encoding and decoding give the same bytes. */
 #include "text/tokenizer.h"
 #include "text/added.h"
 #include "text/bpe.h"
@@ -22,8 +22,8 @@ struct tokenizer {
     enum tokenizer_kind kind;
     struct pile pile;
     struct text_vocab vocab;
-    struct text_added added, plain; /* found with and without PARSE_SPECIAL */
-    bool hides_skipped; /* special tokens are looked for even where they are text (text/added.c) */
+    struct text_added added, plain; /* searched with and without PARSE_SPECIAL */
+    bool hides_skipped; /* special tokens are searched even when they are text (text/added.c) */
     struct normalizer normalizer;
     struct splitter splitter;
     struct text_bpe bpe;
@@ -31,14 +31,14 @@ struct tokenizer {
     struct text_wordpiece wordpiece;
     struct text_spm spm;
     struct text_decoder decoder;
-    struct view *texts; /* (n_tokens) what decoders see */
-    uint8_t *is_hidden; /* (n_tokens) not shown unless special tokens are */
+    struct view *texts; /* (n_tokens) for the decoders */
+    uint8_t *is_hidden; /* (n_tokens) shown only with special tokens */
     const int32_t *before, *behind;
     int32_t n_before, n_behind;
     bool is_byte_level;
 };
 
-/* What one call works with. */
+/* The data of one call. */
 struct encoding {
     const struct tokenizer *tokenizer;
     bool skips_special;
@@ -48,7 +48,7 @@ struct encoding {
     struct regex_work regex;
     struct normalizer_work normal;
     struct splitter_work splitter;
-    struct str text; /* whole characters only, or what SentencePiece sees */
+    struct str text; /* whole characters only, or SentencePiece's input */
     struct text_ids ids;
 };
 
@@ -106,7 +106,7 @@ static enum status open_model(struct tokenizer *t, const struct tokenizer_option
     return text_bpe_open(&t->bpe, &t->vocab, &bpe, fault);
 }
 
-/* The text of an added token, or its normal form. */
+/* Returns the text of an added token, or its normal form. */
 static struct view added_text(struct tokenizer *t, int32_t id, bool is_normalized,
                               struct normalizer_work *work)
 {
@@ -157,7 +157,7 @@ static enum status open_added(struct tokenizer *t, const struct tokenizer_steps 
     return text_added_open(&t->plain, plain, texts, n_plain, is_implied, fault);
 }
 
-/* Special tokens are left out of a text by what they read. */
+/* Finds the tokens that are hidden because their text is that of a special token. */
 static void find_hidden(struct tokenizer *t, const struct tokenizer_options *options,
                         const struct tokenizer_steps *steps)
 {
@@ -233,7 +233,7 @@ static enum status open_parts(struct tokenizer *t, const struct tokenizer_option
     if (!is_spm) {
         status = text_decoder_open(&t->decoder, steps, t->texts, (int32_t)n, &t->pile, fault);
         for (size_t id = 0; id < n && status == STATUS_OK && is_implied; id++)
-            if (t->vocab.types[id] != TEXT_NORMAL) /* llama.cpp writes them as they stand */
+            if (t->vocab.types[id] != TEXT_NORMAL) /* llama.cpp writes them unchanged */
                 text_decoder_keep(&t->decoder, (int32_t)id);
         return status;
     }
@@ -309,7 +309,7 @@ static void add_word(void *of, struct view word)
         text_bpe_encode(&t->bpe, &e->merge, word, &e->ids);
 }
 
-/* The length of the longest prefix of text that is (or is not) UTF-8. */
+/* Returns the length of the longest prefix of text that is (or is not) UTF-8. */
 static size_t run_bytes(struct view text, bool is_valid)
 {
     size_t i = 0;
@@ -328,7 +328,7 @@ static size_t run_bytes(struct view text, bool is_valid)
     return i;
 }
 
-/* Valid UTF-8 between two added tokens; is_start: it is where the whole text begins. */
+/* Encodes valid UTF-8 between two added tokens. is_start: the whole text begins here. */
 static void encode_run(struct encoding *e, struct view run, bool is_start)
 {
     const struct tokenizer *t = e->tokenizer;
@@ -347,8 +347,8 @@ static void encode_run(struct encoding *e, struct view run, bool is_start)
     }
 }
 
-/* A run of bytes that is not UTF-8. Where a vocabulary lacks one of its bytes (some lack those that
- * no text holds) and has no unknown token, U+FFFD stands for it. */
+/* Encodes a run of bytes that is not UTF-8. Some vocabularies lack bytes that occur in no text.
+ * When such a vocabulary has no unknown token either, U+FFFD replaces each such byte. */
 static void encode_broken(struct encoding *e, struct view run)
 {
     const struct text_bpe *bpe = &e->tokenizer->bpe;

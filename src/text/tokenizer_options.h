@@ -1,11 +1,11 @@
-/* What a tokenizer is made from: a neutral description, whatever the file. */
+/* The description that a tokenizer is made from: neutral, whatever the file. */
 #pragma once
 #include "core/tokenizer_sentence.h"
 #include "core/tokenizer_steps.h"
 #include <stdbool.h>
 
 enum tokenizer_kind { TOKENIZER_SPM, TOKENIZER_BPE, TOKENIZER_UNIGRAM, TOKENIZER_WORDPIECE };
-/* A special token written in a text swallows the white space on these sides. */
+/* A special token in a text swallows the white space on these sides. */
 enum tokenizer_strip { TOKENIZER_STRIP_LEFT = 1, TOKENIZER_STRIP_RIGHT = 2 };
 struct tokenizer_options {
     enum tokenizer_kind kind;
@@ -16,11 +16,12 @@ struct tokenizer_options {
     const uint8_t *types; /* 1 normal, 2 unknown, 3 control, 4 user defined, 5 unused, 6 byte; NULL:
                              all normal */
     int32_t unknown_id;   /* -1 = none */
-    /* tokenizer.json's steps, which say all that follows; NULL: those that the kind implies. */
+    /* The steps of tokenizer.json, which replace all settings that follow; NULL: those that the
+     * kind implies. */
     const struct tokenizer_steps *steps;
     const struct tokenizer_sentence *sentence; /* SPM: the model's settings; NULL: those of a file
                                                   without any (llama.cpp's) */
-    const uint8_t *strips; /* enum tokenizer_strip of special tokens; NULL: none strips */
+    const uint8_t *strips; /* enum tokenizer_strip of special tokens; NULL: no strips */
     int32_t n_merges;
     const char *const *merges; /* BPE: "left right" */
     const char *pre;           /* BPE: name of the split pattern */

@@ -1,6 +1,8 @@
-/* Decomposition, canonical order and composition come from utf8proc, character by character. The
- * order in which they are applied is that of the crate unicode-normalization-alignments, because it
- * also says which characters of the source each result stands for. Characters that are newer than
+/* Normal forms. Decomposition, canonical order and composition come from utf8proc, character by
+ * character.
+ *
+ * They are applied in the order of the crate unicode-normalization-alignments, because that order
+ * determines which characters of the source each result stands for. Characters that are newer than
  * that crate's tables keep their form and order. */
 #include "text/unicode.h"
 #include "base/mem.h"
@@ -83,7 +85,7 @@ static int class_of(uint32_t c)
     return utf8proc_get_property((utf8proc_int32_t)c)->combining_class;
 }
 
-/* The same by counting, for runs so long that inserting would be quadratic. */
+/* Does the same by counting, for runs so long that insertion would take quadratic time. */
 static void count_marks(struct unicode_change *at, size_t n)
 {
     size_t starts[257] = { 0 };
@@ -98,7 +100,7 @@ static void count_marks(struct unicode_change *at, size_t n)
     mem_give(from);
 }
 
-/* Marks from `first` on in the order of their classes; equals keep theirs. */
+/* Sorts marks from `first` on by their classes; equal ones keep their order. */
 static void order_marks(struct unicode_changes *changes, size_t first)
 {
     if (changes->n > first + INSERTED_MAX) {
@@ -142,11 +144,11 @@ static bool compose_pair(uint32_t left, uint32_t right, uint32_t *out)
     return true;
 }
 
-/* Joins starters of changes[first..n-1] with what can be joined behind them, in place. */
+/* Composes starters of changes[first..n-1] with the marks behind them, in place. */
 static void compose(struct unicode_changes *changes, size_t first)
 {
     size_t starter = SIZE_MAX, to = first;
-    int last_class = -1; /* of what was kept behind the starter; -1: nothing was */
+    int last_class = -1; /* of the last mark kept behind the starter; -1: none */
     for (size_t i = first; i < changes->n; i++) {
         struct unicode_change next = changes->at[i];
         int class = class_of(next.c);

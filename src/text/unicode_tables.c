@@ -1,4 +1,4 @@
-/* Written by tools/unicode_tables.py from tokenizers 0.23.3: do not edit.
+/* Written by tools/unicode_tables.py from tokenizers 0.23.3. Do not edit.
  *
  * Classes are runs of characters, {first, behind the last}. */
 #include "text/unicode_tables.h"

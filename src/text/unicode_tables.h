@@ -1,4 +1,4 @@
-/* Tables of characters as the tokenizers library knows them; text/unicode.h is their face. */
+/* Tables of characters as the tokenizers library sees them. text/unicode.h is their interface. */
 #pragma once
 #include "base/base.h"
 
@@ -6,14 +6,14 @@ enum unicode_class {
     UNICODE_NUMERIC,     /* Nd, Nl, No */
     UNICODE_PUNCTUATION, /* P, and ASCII's signs */
     UNICODE_WORD,        /* \w of regular expressions */
-    UNICODE_CONTROL,     /* what BERT's cleaning removes */
-    UNICODE_COMBINING,   /* M, as StripAccents sees it */
-    UNICODE_NONSPACING,  /* Mn, as BERT's accent stripping sees it */
-    UNICODE_FROZEN,      /* too new for the library's normal forms: stays as it is */
+    UNICODE_CONTROL,     /* removed by BERT's cleaning */
+    UNICODE_COMBINING,   /* M, for StripAccents */
+    UNICODE_NONSPACING,  /* Mn, for BERT's accent stripping */
+    UNICODE_FROZEN,      /* too new for the library's normal forms: stays unchanged */
     UNICODE_EXTENDING,   /* joins the letter before it in a grapheme cluster */
 };
 struct unicode_table {
-    const uint32_t *edges; /* (n): first, behind the last, first, ... rising */
+    const uint32_t *edges; /* (n): first, behind the last, first, ...; ascending */
     size_t n;
 };
 extern const struct unicode_table unicode_tables[];
@@ -24,5 +24,5 @@ struct unicode_lower {
     int32_t distance;
     uint32_t step;
 };
-extern const struct unicode_lower unicode_tables_lower[]; /* rising */
+extern const struct unicode_lower unicode_tables_lower[]; /* ascending */
 extern const int unicode_tables_n_lower;

@@ -1,19 +1,19 @@
 /* Viterbi's algorithm over the ends of pieces, one letter after another.
  *
- * In single precision a sum that grows beyond 100,000 is taken off all ends that are still open, as
- * sentencepiece does it, since small differences would drown in it otherwise. */
+ * In single precision, a sum beyond 100,000 is subtracted from all ends that are still open, as in
+ * sentencepiece, since small differences would otherwise be lost. */
 #include "text/unigram.h"
 #include "base/mem.h"
 
 enum { PIECE_BYTES_MAX = 256 }; /* bounds the time for a letter; real pieces have up to 64 */
 #define UNKNOWN_PENALTY   10.0
-#define USER_BONUS        0.1 /* of each byte of a user-defined piece but the first */
+#define USER_BONUS        0.1 /* for each byte of a user-defined piece but the first */
 #define SINGLE_SCORES_MAX 100000.0f
 
 /* The best piece that ends at a byte. */
 struct unigram_end {
     double score;  /* of the best way to this end */
-    int64_t start; /* -1: nothing ends here */
+    int64_t start; /* -1: no piece ends here */
     int32_t id;
 };
 
@@ -65,7 +65,8 @@ void unigram_work_free(struct unigram_work *work)
     *work = (struct unigram_work){ 0 };
 }
 
-/* The score of a piece of n bytes: a user-defined one is worth so much that it is always taken. */
+/* Returns the score of a piece of n bytes. A user-defined one has a score so high that it is always
+ * taken. */
 static double score_of(const struct unigram *unigram, int32_t id, size_t n)
 {
     if (unigram->roles[id] != UNIGRAM_USER_DEFINED)
@@ -84,7 +85,7 @@ static double add_scores(const struct unigram *unigram, double piece, double bef
     return unigram->is_single ? (double)((float)piece + (float)before) : piece + before;
 }
 
-/* Takes a large sum off all ends from `at` on. */
+/* Subtracts a large sum from all ends from `at` on. */
 static void lower_scores(const struct unigram *unigram, struct unigram_end *ends, size_t at,
                          size_t last)
 {
@@ -103,7 +104,7 @@ static size_t letter_bytes(const char *at, size_t n)
     return wanted < n ? wanted : n;
 }
 
-/* Offers all pieces that begin at `at`; the last end that has one. */
+/* Offers all pieces that begin at `at`. Returns the last end of any. */
 static size_t offer_pieces(const struct unigram *unigram, struct unigram_end *ends,
                            struct view text, size_t at)
 {

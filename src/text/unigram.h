@@ -1,7 +1,7 @@
-/* Unigram: the division of a text into pieces whose scores have the greatest sum.
+/* Unigram: divides a text into the pieces with the greatest sum of scores.
  *
- * Two libraries decide it alike but for their arithmetic: sentencepiece adds in single precision,
- * HF's in double. Ties go to the piece that begins first, as in both. */
+ * Two libraries agree on the result except for arithmetic: sentencepiece adds in single precision,
+ * HF's in double. Among equal sums the piece that begins first wins, as in both. */
 #pragma once
 #include "text/merge.h"
 #include "text/prefixes.h"
@@ -9,10 +9,10 @@
 enum unigram_role { UNIGRAM_NO_PIECE, UNIGRAM_PIECE, UNIGRAM_USER_DEFINED };
 struct unigram_options {
     int32_t n_tokens;
-    const struct view *texts; /* (n_tokens) they must live as long */
+    const struct view *texts; /* (n_tokens) owned by the caller */
     const double *scores;     /* (n_tokens) */
     const uint8_t *roles;     /* (n_tokens) enum unigram_role */
-    double score_min;         /* the least of the model, for unknown letters */
+    double score_min;         /* the lowest of the model, for unknown letters */
     int32_t unknown_id;       /* -1: none */
     bool is_single;           /* sentencepiece's arithmetic */
 };
@@ -26,12 +26,12 @@ struct unigram {
 };
 enum status unigram_open(struct unigram *unigram, const struct unigram_options *options,
                          struct fault *fault) MUST_USE;
-void unigram_close(struct unigram *unigram); /* fine on a zeroed one */
+void unigram_close(struct unigram *unigram); /* a zeroed one is fine */
 
 /* The best division of a text, which must be valid UTF-8: the pieces in order. */
 struct unigram_piece {
     size_t start, n; /* bytes */
-    int32_t id;      /* unknown_id: one letter that no piece covers */
+    int32_t id;      /* unknown_id: one letter without a piece */
 };
 struct unigram_work {             /* one thread's memory */
     struct unigram_piece *pieces; /* (n) the answer */

@@ -1,11 +1,13 @@
-/* What the tokenizers library's unigram/model.rs does around Viterbi's algorithm: a run of unknown
- * letters is one, which becomes a token if one reads so, else its bytes, else the unknown token. */
+/* The part of the tokenizers library's unigram/model.rs around Viterbi's algorithm.
+ *
+ * A run of unknown letters counts as one. It becomes a token if one has its text, else its bytes,
+ * else the unknown token. */
 #include "text/unigram_words.h"
 #include "text/bytes.h"
 #include "base/mem.h"
 #include <math.h>
 
-/* Of tokens with equal texts the last one counts. */
+/* Drops repeated texts: the last of several equal tokens counts. */
 static void drop_repeated(const struct text_vocab *vocab, uint8_t *roles, int32_t n_model)
 {
     struct map last;

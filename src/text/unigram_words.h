@@ -1,4 +1,4 @@
-/* Words of a tokenizer.json's Unigram model to ids. */
+/* Turns words into ids by a tokenizer.json's Unigram model. */
 #pragma once
 #include "core/tokenizer_steps.h"
 #include "text/unigram.h"
@@ -6,7 +6,7 @@
 struct text_unigram_words {
     struct unigram unigram;
     int32_t unknown_id;
-    int32_t byte_ids[256]; /* <0xNN>; -1, also where bytes are not fallen back to */
+    int32_t byte_ids[256]; /* <0xNN>; -1, also without byte fallback */
 };
 enum status text_unigram_words_open(struct text_unigram_words *unigram,
                                     const struct text_vocab *vocab,

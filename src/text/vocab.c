@@ -1,8 +1,8 @@
-/* Building and searching the vocabulary.
+/* Builds and searches the vocabulary.
  *
  * The first of two tokens with equal bytes wins. A hash of 64 bits finds the token and its bytes
- * confirm it: of two tokens with equal hashes (made on purpose, they do not happen) the second is
- * never found, which harms only the file that has them. */
+ * confirm it. When two tokens have equal hashes, the second is never found. Such hashes are made
+ * only on purpose, and harm only the file that has them. */
 #include "text/vocab.h"
 #include "text/bytes.h"
 #include "base/hash.h"

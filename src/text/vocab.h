@@ -1,7 +1,7 @@
 /* The vocabulary as encoders see it: the model's tokens, found by their bytes.
  *
- * Of SentencePiece's own files U+2581 is translated to the space it stands for, and <0xNN> to its
- * byte; other vocabularies stay as their files write them. */
+ * In SentencePiece's own files U+2581 is translated to the space that it stands for, and <0xNN> to
+ * its byte; other vocabularies stay as their files write them. */
 #pragma once
 #include "base/map.h"
 #include "base/pile.h"
@@ -24,7 +24,7 @@ struct text_vocab {
     int32_t n_tokens;
     struct view *tokens;   /* (n_tokens) */
     uint8_t *types;        /* (n_tokens) enum text_type */
-    struct map index;      /* hash of a token's bytes to its id: tokens that merges may form */
+    struct map index;      /* hash of a token's bytes to its id, for tokens that merges may form */
     int32_t byte_ids[256]; /* SentencePiece's byte tokens; -1 */
 };
 

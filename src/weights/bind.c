@@ -1,9 +1,9 @@
-/* From tensors by name to tensors by role: each is looked up, its shape compared with the spec, and
- * fused matrices are cut.
+/* From tensors by name to tensors by role. Each tensor is looked up, its shape is compared with the
+ * spec, and fused matrices are cut.
  *
- * A fused matrix (q over k over v, gate over up) is cut between rows, so blocks stay whole. Stored
- * transposed (GPT-2's Conv1D) its rows are columns, and a part begins some columns further in:
- * only types of one element per block may be stored so. */
+ * A fused matrix (q over k over v, gate over up) is cut between rows, so blocks stay whole. In a
+ * transposed one (GPT-2's Conv1D) its rows are columns, and a part begins some columns further in.
+ * So only types of one element per block may be stored transposed. */
 #include "weights/bind.h"
 #include "base/half.h"
 #include <stdio.h>
@@ -15,7 +15,7 @@ enum extent { ONE, WIDTH, Q, KV, HEAD, FFN, VOCABULARY, POSITIONS, ROPE, QKV, FF
 #define LAYER(field) offsetof(struct layer_weights, field)
 
 static const struct {
-    size_t at; /* of the struct tensor, in the model or in a layer */
+    size_t at; /* offset of the struct tensor, in the model or in a layer */
     uint8_t rows, columns;
 } roles[WEIGHTS_ROLE_N] = {
     [WEIGHTS_TOKEN_EMBEDDING] = { MODEL(token_embedding), VOCABULARY, WIDTH },
@@ -53,7 +53,7 @@ static const struct {
     [WEIGHTS_FFN_POST_NORM] = { LAYER(ffn_post_norm), ONE, WIDTH },
 };
 
-/* Fused roles and the roles of their parts in order; WEIGHTS_ROLE_N ends a short row. */
+/* Fused roles, with the roles of their parts in order. WEIGHTS_ROLE_N ends a short row. */
 static const struct {
     uint8_t role, parts[3];
 } fused[] = {
@@ -119,7 +119,8 @@ static const struct weights_names *names_of(const struct weights_architecture *a
     return is_hf ? &architecture->hf : &architecture->gguf;
 }
 
-/* The prefix under which the token embedding is there; the first when it is nowhere. */
+/* Returns the prefix with which the token embedding is found; the first prefix when there is
+ * none. */
 static const char *find_prefix(const struct weights_names *names,
                                const struct weights_catalog *catalog)
 {
@@ -178,7 +179,7 @@ static enum status check_shape(struct binder *b, const struct weights_entry *ent
                      b->catalog->label, entry->name, found, expected);
 }
 
-/* Cuts the part of n_rows outputs that begins at output `first`. */
+/* Cuts out the part of n_rows outputs that begins at output `first`. */
 static struct tensor cut(const struct tensor *whole, bool is_vector, int64_t first, int64_t n)
 {
     struct tensor part = *whole;
@@ -211,7 +212,7 @@ static float element(const struct tensor *vector, int32_t i)
     return vector->dtype == DTYPE_F16 ? half_to_float(half) : bf16_to_float(half);
 }
 
-/* The vector w of one stored as w - 1, in the catalog's pile. */
+/* Returns w for a vector that is stored as w - 1. The result is in the catalog's pile. */
 static struct tensor add_one(struct binder *b, const struct tensor *stored)
 {
     struct tensor whole = *stored;
@@ -224,7 +225,7 @@ static struct tensor add_one(struct binder *b, const struct tensor *stored)
     return whole;
 }
 
-/* What frequencies are divided by. */
+/* Checks the factors that divide the frequencies. */
 static enum status check_factors(struct binder *b, const struct weights_entry *entry,
                                  const struct tensor *factors)
 {
@@ -276,7 +277,8 @@ static enum status place(struct binder *b, const struct weights_entry *entry, ui
     return STATUS_OK;
 }
 
-/* No architecture has an optional tensor in some of its layers only. */
+/* Returns whether the tensor must be there. No architecture has an optional tensor in only some of
+ * its layers. */
 static bool is_needed(const struct binder *b, const struct weights_name *row, int n_layers)
 {
     char name[CATALOG_NAME_BYTES];
@@ -288,13 +290,14 @@ static bool is_needed(const struct binder *b, const struct weights_name *row, in
     return is;
 }
 
-/* Those of the two sets of factors that this model does not rotate by. */
+/* Returns whether the role is the one of the two sets of factors that this model does not use. */
 static bool is_other_factors(const struct model_spec *spec, uint8_t role)
 {
     return role == (spec->rope_scaling.is_long ? WEIGHTS_ROPE_FACTORS : WEIGHTS_ROPE_FACTORS_LONG);
 }
 
-/* Some files keep a copy of the embedding as the output matrix of a model whose two are one. */
+/* Checks a copy: some files repeat the embedding as the output matrix of a model that uses one
+ * matrix for both. */
 static enum status check_copy(const struct binder *b, const struct weights_entry *output)
 {
     const struct tensor *embedding = &b->model->token_embedding;
@@ -330,9 +333,8 @@ static enum status bind_row(struct binder *b, const struct weights_name *row, in
                          : STATUS_OK;
     if (entry->dtype == DTYPE_N)
         return fault_set(b->fault, STATUS_UNSUPPORTED,
-                         "%s: tensor %s has type %s, which we don't "
-                         "read",
-                         b->catalog->label, name, entry->type);
+                         "%s: tensor %s has type %s, which is not supported", b->catalog->label,
+                         name, entry->type);
     bool is_transposed = (row->flags & WEIGHTS_NAME_TRANSPOSED) != 0;
     enum status status = check_shape(b, entry, row->role, is_transposed);
     return status != STATUS_OK ? status : place(b, entry, row->role, layer, row->flags);

@@ -92,8 +92,8 @@ enum status weights_catalog_seal(struct weights_catalog *catalog, struct fault *
     for (int32_t i = 0; i < catalog->n; i++) {
         uint64_t key = key_of(catalog->at[i].name);
         if (map_find(&catalog->by_name, key) != MAP_NONE)
-            return fault_set(fault, STATUS_BAD_INPUT, "%s: tensor %s is there twice",
-                             catalog->label, catalog->at[i].name);
+            return fault_set(fault, STATUS_BAD_INPUT, "%s: tensor %s appears twice", catalog->label,
+                             catalog->at[i].name);
         CHECK(map_put(&catalog->by_name, key, (uint32_t)i));
     }
     return STATUS_OK;

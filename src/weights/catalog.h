@@ -10,18 +10,18 @@ enum { CATALOG_TENSORS_MAX = 1 << 16, CATALOG_NAME_BYTES = 128, CATALOG_DIMS = 4
 
 struct weights_entry {
     const char *name;           /* clean text, zero-terminated */
-    enum dtype dtype;           /* DTYPE_N: a type that we don't read */
-    const char *type;           /* its name, also when we don't read it */
+    enum dtype dtype;           /* DTYPE_N: a type that is not supported */
+    const char *type;           /* its name, also when it is not supported */
     int32_t n_dims;             /* 0 (a scalar) to 4 */
     int64_t dims[CATALOG_DIMS]; /* innermost first, each >= 1, unused ones 1; product < 2^62 */
     const unsigned char *data;
     uint64_t n_bytes; /* all inside the file; 0 when dtype is DTYPE_N */
-    bool is_used;     /* some role has it */
+    bool is_used;     /* some role uses it */
 };
 
 struct weights_catalog {
-    const char *label; /* how faults call the file set: "gguf: m.gguf" */
-    struct pile *pile; /* names live there */
+    const char *label; /* name of the file set in faults: "gguf: m.gguf" */
+    struct pile *pile; /* owns the names */
     struct weights_entry *at;
     int32_t n, capacity;
     struct map by_name; /* hash of the name to index; made by seal */
@@ -30,17 +30,18 @@ struct weights_catalog {
 
 void weights_catalog_init(struct weights_catalog *catalog, struct pile *pile, const char *label);
 void weights_catalog_free(struct weights_catalog *catalog);
-/* Checks the name and that sizes multiply without overflow, copies the name; sets n_bytes from the
- * dtype. */
+/* Adds an entry. Checks the name, and that the product of the sizes does not overflow. Copies the
+ * name and sets n_bytes from the dtype. */
 enum status weights_catalog_add(struct weights_catalog *catalog, struct weights_entry entry,
                                 size_t n_name, struct fault *fault) MUST_USE;
-/* Makes the index; two tensors of one name are refused. */
+/* Makes the index. Two tensors with one name are refused. */
 enum status weights_catalog_seal(struct weights_catalog *catalog, struct fault *fault) MUST_USE;
 struct weights_entry *weights_catalog_find(const struct weights_catalog *catalog, const char *name);
-/* The tensor as rows of its innermost dimension; data NULL when it isn't readable so. */
+/* Returns the tensor as rows of its innermost dimension. data is NULL when it cannot be read in
+ * this form. */
 struct tensor weights_catalog_tensor(const struct weights_entry *entry);
-/* Elements of all tensors together. */
+/* Sets *n to the number of elements of all tensors together. */
 enum status weights_catalog_count(const struct weights_catalog *catalog, int64_t *n,
                                   struct fault *fault) MUST_USE;
-/* "(4096, 11008)", outermost first. */
+/* Writes "(4096, 11008)", outermost first. */
 void weights_catalog_print_dims(const struct weights_entry *entry, char *text, size_t n_bytes);

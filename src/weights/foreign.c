@@ -1,4 +1,4 @@
-/* What people point at instead of a model: pointers of Git LFS, adapters, and other formats. */
+/* Things that users name instead of a model: pointers of Git LFS, adapters, and other formats. */
 #include "weights/foreign.h"
 #include "base/file.h"
 #include <stdio.h>
@@ -85,7 +85,7 @@ enum status weights_foreign_directory(const char *directory, struct fault *fault
                              "%.120s holds %s, but no config.json: it is a model in its maker's "
                              "own format, which is not read; take the Hugging Face one",
                              directory, others[i]);
-    return STATUS_OK; /* opening config.json says that it is missing */
+    return STATUS_OK; /* the reader of config.json reports that it is missing */
 }
 
 enum status weights_foreign_weights(const char *directory, struct fault *fault)

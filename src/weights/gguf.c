@@ -7,10 +7,10 @@
  *   the data: tensor i at offset i from here, offsets are multiples of the alignment
  *
  * text = u64 n, n bytes; array = u32 element type, u64 n, n elements. All little-endian; version 3
- * may be big-endian, which we refuse. dims[0] is the innermost: a row.
- * A split set `name-00001-of-0000N.gguf` has its metadata in part 1 and in each part the tensors
- * whose data that part holds; `split.no` counts from 0.
- * Invariant: a value that was stored lies inside the file with all its elements. */
+ * may be big-endian, which is refused. dims[0] is the innermost: a row. A split set
+ * `name-00001-of-0000N.gguf` has its metadata in part 1. Each part lists the tensors whose data it
+ * holds; `split.no` counts from 0. Invariant: a value that was stored lies inside the file with all
+ * its elements. */
 #include "weights/gguf.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -25,7 +25,7 @@
 #define KEY_BYTES_MAX    ((uint64_t)65535)
 #define ALIGNMENT_MAX    ((int64_t)1 << 30)
 
-/* Reads forward; once something lies past the end, is_short stays and reads give 0. */
+/* Reads forward. Once a read would pass the end, is_short is set and all reads give 0. */
 struct cursor {
     const unsigned char *at;
     size_t n, position;
@@ -72,7 +72,7 @@ static const uint8_t type_bytes[GGUF_N] = {
     [GGUF_U8] = 1,  [GGUF_I8] = 1,   [GGUF_U16] = 2, [GGUF_I16] = 2, [GGUF_U32] = 4, [GGUF_I32] = 4,
     [GGUF_F32] = 4, [GGUF_BOOL] = 1, [GGUF_U64] = 8, [GGUF_I64] = 8, [GGUF_F64] = 8,
 };
-/* What ggml calls its tensor types; dtype DTYPE_N where we have no kernel. */
+/* ggml's names of tensor types. The dtype is DTYPE_N when there is no kernel. */
 static const struct {
     uint32_t id;
     enum dtype dtype;
@@ -175,7 +175,7 @@ static enum status read_values(struct weights_gguf *gguf, struct cursor *cursor,
             return status;
         uint64_t key = key_hash(value->key);
         if (map_find(&gguf->by_key, key) != MAP_NONE)
-            return fault_set(fault, STATUS_BAD_INPUT, "%s: %.*s is there twice", gguf->label,
+            return fault_set(fault, STATUS_BAD_INPUT, "%s: %.*s appears twice", gguf->label,
                              (int)(value->key.n < 80 ? value->key.n : 80), value->key.at);
         CHECK(map_put(&gguf->by_key, key, (uint32_t)i));
         gguf->n_values = (int32_t)i + 1;
@@ -194,7 +194,7 @@ static void set_type(struct weights_entry *entry, uint32_t id)
         }
 }
 
-/* entry.data is left as the offset until the start of the data is known. */
+/* Reads a tensor's entry. entry.data is just the offset until the start of the data is known. */
 static enum status read_tensor(struct weights_gguf *gguf, struct cursor *cursor, uint64_t *offset,
                                struct fault *fault)
 {
@@ -217,7 +217,8 @@ static enum status read_tensor(struct weights_gguf *gguf, struct cursor *cursor,
     return weights_catalog_add(&gguf->catalog, entry, name.n, fault);
 }
 
-/* Tensors first.. of the catalog are this part's; offsets count from the start of its data. */
+/* Sets the place of this part's tensors: those of the catalog from first on. Offsets count from the
+ * start of the part's data. */
 static enum status place_tensors(struct weights_gguf *gguf, const struct cursor *cursor,
                                  int32_t first, const uint64_t *offsets, struct fault *fault)
 {
@@ -266,8 +267,9 @@ static enum status check_head(struct weights_gguf *gguf, struct cursor *cursor, 
     }
     gguf->version = take_u32(cursor);
     if (gguf->version != 2 && gguf->version != 3)
-        return fault_set(fault, STATUS_UNSUPPORTED, "%s: GGUF version %u%s, we read 2 and 3",
-                         gguf->label, gguf->version,
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "%s: GGUF version %u%s, and only 2 and 3 are supported", gguf->label,
+                         gguf->version,
                          (gguf->version & 0xffff) == 0 ? " (a big-endian file?)" : "");
     *n_tensors = take_u64(cursor);
     *n_values = take_u64(cursor);
@@ -335,7 +337,8 @@ enum status weights_gguf_read(struct weights_gguf *gguf, const void *bytes, size
     return status;
 }
 
-/* "x-00002-of-00003.gguf": bytes before "-00002", and N; 0 when the name isn't of this form. */
+/* Parses "x-00002-of-00003.gguf". Returns N and sets the bytes before "-00002"; 0 for another
+ * name. */
 static uint32_t parse_split_name(const char *path, size_t *n_stem)
 {
     enum { TAIL_BYTES = 20 }; /* -ddddd-of-ddddd.gguf */
@@ -378,7 +381,7 @@ static enum status check_part(const struct weights_gguf *gguf, uint32_t part, st
     return STATUS_OK;
 }
 
-/* The values that stay are the first part's: the others' are only checked. */
+/* Opens a part. Only the first part's values are kept; those of others are just checked. */
 static enum status open_part(struct weights_gguf *gguf, uint32_t part, const char *name,
                              struct fault *fault)
 {

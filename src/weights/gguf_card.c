@@ -1,4 +1,4 @@
-/* From GGUF metadata to a card: the keys under "tokenizer.". */
+/* From GGUF metadata to a card: the keys that begin with "tokenizer.". */
 #include "weights/gguf_card.h"
 #include "base/hash.h"
 #include "base/map.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* All texts of an array in two blocks: one of pointers, one of bytes. */
+/* Copies all texts of an array into two blocks: one of pointers, one of bytes. */
 static const char *const *copy_texts(struct pile *pile, const struct weights_gguf_value *array,
                                      uint32_t *n_bytes)
 {
@@ -116,7 +116,7 @@ static enum status read_tokens(struct weights_gguf *gguf, int32_t n_vocabulary,
     return STATUS_OK;
 }
 
-/* An id of a special token: -1 and its unsigned form mean none. */
+/* Reads an id of a special token. -1 and its unsigned form mean none. */
 static enum status read_id(const struct weights_gguf *gguf, const struct weights_card *card,
                            const char *name, int32_t *out, struct fault *fault)
 {
@@ -165,8 +165,7 @@ static enum status read_ids(struct weights_gguf *gguf, struct weights_card *card
     return STATUS_OK;
 }
 
-/* The name of the split pattern. Files of GPT-2's architecture were written before it had a name.
- */
+/* Reads the name of the split pattern. Files of GPT-2's architecture are older than that name. */
 static enum status read_pre(const struct weights_gguf *gguf, struct weights_card *card,
                             struct fault *fault)
 {
@@ -197,7 +196,7 @@ static enum status read_pre(const struct weights_gguf *gguf, struct weights_card
     return STATUS_OK;
 }
 
-/* The character map of SentencePiece's normalizer. */
+/* Reads the character map of SentencePiece's normalizer. */
 static enum status read_charsmap(struct weights_gguf *gguf, struct weights_card *card,
                                  struct fault *fault)
 {
@@ -212,7 +211,7 @@ static enum status read_charsmap(struct weights_gguf *gguf, struct weights_card 
     return status;
 }
 
-/* Flags: first what the kind of tokenizer implies, then what the file says. */
+/* Reads the flags: the kind of tokenizer implies them, and the file may change them. */
 static enum status read_flags(struct weights_gguf *gguf, struct weights_card *card,
                               struct fault *fault)
 {
@@ -245,7 +244,7 @@ static enum status read_flags(struct weights_gguf *gguf, struct weights_card *ca
     return status;
 }
 
-/* Two tokens of one text: which of them is meant is not known. */
+/* Refuses two tokens with one text, because it is unknown which one is meant. */
 static enum status check_twins(const struct weights_gguf *gguf, const struct weights_card *card,
                                struct fault *fault)
 {
@@ -269,7 +268,7 @@ static enum status check_twins(const struct weights_gguf *gguf, const struct wei
     return status;
 }
 
-/* A letter without a piece becomes its bytes, as long as there are byte tokens. */
+/* A letter without a piece becomes its bytes if there are byte tokens. */
 static void settle_fallback(struct weights_card *card)
 {
     for (int32_t id = 0; id < card->n_tokens; id++)
@@ -304,7 +303,8 @@ static enum status read_texts(struct weights_gguf *gguf, struct weights_card *ca
     return STATUS_OK;
 }
 
-/* Phi-3's special tokens swallow the white space behind them, all but these; files don't say so. */
+/* Phi-3's special tokens swallow the white space behind them, except these. Files do not record
+ * it. */
 static enum status read_strips(struct weights_gguf *gguf, struct weights_card *card,
                                struct fault *fault)
 {

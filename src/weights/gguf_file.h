@@ -23,19 +23,19 @@ enum weights_gguf_type {
 
 struct weights_gguf_value {
     struct view key;
-    uint32_t type, of; /* of: element type of an array */
+    uint32_t type, of; /* of is the element type of an array */
     uint64_t n;        /* elements of an array, bytes of a text */
     const unsigned char *at;
-    size_t n_bytes; /* of the payload: elements checked to lie inside it */
+    size_t n_bytes; /* of the payload; it was checked that all elements are inside */
 };
 
 enum { GGUF_PARTS_MAX = 512, GGUF_VALUES_MAX = 1 << 16 };
 
 struct weights_gguf {
-    char label[96]; /* "gguf: m.gguf": starts every fault */
+    char label[96]; /* "gguf: m.gguf": begins every fault */
     struct pile pile;
     uint32_t version, n_parts;
-    struct file_map *maps;             /* (n_parts); none when read from memory */
+    struct file_map *maps;             /* (n_parts); NULL when read from memory */
     struct weights_gguf_value *values; /* of the first part */
     int32_t n_values;
     struct map by_key;

@@ -1,6 +1,6 @@
-/* The keys of GGUF metadata that begin with the architecture's name: all that llama.cpp has, as it
- * treats them for the architectures that are loaded here. tools/model_keys.py compares the rows
- * with the package gguf. */
+/* The keys of GGUF metadata that begin with the architecture's name. The rows have all keys of
+ * llama.cpp, as it treats them for the architectures that are loaded here. tools/model_keys.py
+ * compares the rows with the package gguf. */
 #include "weights/gguf_keys.h"
 #include "weights/gguf_meta.h"
 #include <stdio.h>
@@ -38,7 +38,7 @@ static const struct weights_key rows[] = {
     READ("gemma3", "attention.key_length_swa"),
     READ("gemma3", "attention.value_length_swa"),
     READ("gemma3", "rope.dimension_count_swa"),
-    /* What changes the mathematics. */
+    /* Keys that change the mathematics. */
     FIXED(NULL, "attention.causal", "1"),
     FIXED(NULL, "expert_count", "0"),
     FIXED(NULL, "final_logit_softcapping", "0"),
@@ -64,7 +64,8 @@ static const struct weights_key rows[] = {
     FIXED(NULL, "use_parallel_residual", "0"),
     FIXED(NULL, "attention.max_alibi_bias", "0"),
     FIXED(NULL, "attention.clamp_kqv", "0"),
-    /* Of other architectures: whatever is not off would be for one of them. */
+    /* Keys of other architectures. A value other than "off" is refused, because it would be for one
+     * of those. */
     FIXED(NULL, "activation.situ_beta", "0"),
     FIXED(NULL, "activation.situ_linear_beta", "0"),
     FIXED(NULL, "activation_sparsity_scale", "0"),
@@ -186,7 +187,7 @@ static const struct weights_key rows[] = {
     FIXED(NULL, "time_mix_extra_dim", "0"),
     FIXED(NULL, "token_shift_count", "0"),
     FIXED(NULL, "wkv.head_size", "0"),
-    /* Without influence on what these architectures compute. */
+    /* Keys without influence on what these architectures compute. */
     INERT(NULL, "vocab_size"),
     INERT(NULL, "tensor_data_layout"),
     INERT(NULL, "pooling_type"),
@@ -225,7 +226,7 @@ const struct weights_key *weights_gguf_keys(void)
     return rows;
 }
 
-/* Element i of an array, or the value itself, as a number; false when it is none. */
+/* Reads element i of an array, or the value itself, as a number. Returns false when it is none. */
 static bool number_of(const struct weights_gguf_value *value, uint64_t i, double *out)
 {
     struct weights_gguf_value element = *value;
@@ -266,7 +267,7 @@ static void print_value(const struct weights_gguf_value *value, char *text, size
         snprintf(text, n_bytes, "%s", weights_gguf_meta_type(value->type));
 }
 
-/* The key without the architecture's name; empty when it begins otherwise. */
+/* Returns the key without the architecture's name; empty when it begins differently. */
 static struct view rest_of(struct view key, const char *architecture)
 {
     size_t n = strlen(architecture);

@@ -1,4 +1,5 @@
-/* Values of GGUF metadata by key and type. Any integer type serves where an integer is wanted. */
+/* Values of GGUF metadata by key and type. Any integer type is accepted when an integer is
+ * needed. */
 #include "weights/gguf_meta.h"
 #include "base/hash.h"
 #include <math.h>
@@ -33,7 +34,7 @@ static enum status refuse_type(const struct weights_gguf *gguf,
                      (int)value->key.n, value->key.at, weights_gguf_meta_type(value->type), wanted);
 }
 
-/* False when the value isn't an integer that int64 holds. */
+/* Returns false when the value is not an integer that fits an int64. */
 static bool to_i64(const struct weights_gguf_value *value, int64_t *out)
 {
     uint64_t bits = 0;
@@ -143,7 +144,7 @@ enum status weights_gguf_meta_array(const struct weights_gguf *gguf, const char 
         return STATUS_OK;
     if (value->type != GGUF_ARRAY)
         return refuse_type(gguf, value, "an array", fault);
-    bool is_int = of == GGUF_I32 && value->of == GGUF_U32; /* one is as good as the other */
+    bool is_int = of == GGUF_I32 && value->of == GGUF_U32; /* both types are fine */
     if (value->of != of && !is_int)
         return fault_set(fault, STATUS_BAD_INPUT, "%s: an element of %s is %s, expected %s",
                          gguf->label, key, weights_gguf_meta_type(value->of),

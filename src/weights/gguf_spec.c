@@ -14,7 +14,7 @@ struct reader {
     const struct weights_gguf *gguf;
     const char *architecture;
     struct fault *fault;
-    float attention_factor; /* what the file says that sines and cosines are multiplied by */
+    float attention_factor; /* the file's factor for sines and cosines */
 };
 
 static void print_key(const struct reader *r, const char *rest, char key[96])
@@ -22,7 +22,8 @@ static void print_key(const struct reader *r, const char *rest, char key[96])
     snprintf(key, 96, "%s.%s", r->architecture, rest);
 }
 
-/* *out keeps its value when the key is absent, unless it is ABSENT: then the key must be there. */
+/* Reads a size. When the key is absent out keeps its value, unless that is ABSENT: then the key is
+ * required. */
 static enum status read_size(const struct reader *r, const char *rest, int64_t *out)
 {
     char key[96];
@@ -102,7 +103,7 @@ static enum status read_heads(const struct reader *r, struct model_spec *spec)
     return STATUS_OK;
 }
 
-/* A list that says for each layer whether it has the window. */
+/* Reads a list that tells for each layer whether it has the window. */
 static enum status read_pattern_list(const struct reader *r, const struct weights_gguf_value *list,
                                      struct model_spec *spec)
 {
@@ -137,7 +138,7 @@ static enum status read_pattern(const struct reader *r, struct model_spec *spec)
     return status;
 }
 
-/* Heads are alike in all layers here. */
+/* Checks that heads are alike in all layers, since only this is supported. */
 static enum status check_heads_alike(const struct reader *r, const struct model_spec *spec)
 {
     const struct {
@@ -162,8 +163,8 @@ static enum status check_heads_alike(const struct reader *r, const struct model_
     return STATUS_OK;
 }
 
-/* gemma3: layers with a window, which rotate by a base of their own, and layers without. Of the
- * architectures here, llama.cpp gives a window to no other one, whatever a file says. */
+/* gemma3: layers with a window, which rotate by a base of their own, and layers without. llama.cpp
+ * gives a window to no other architecture that is loaded here, even if the file has one. */
 static enum status read_turns(const struct reader *r, struct model_spec *spec)
 {
     int64_t window = 0;
@@ -183,7 +184,7 @@ static enum status read_turns(const struct reader *r, struct model_spec *spec)
     return status != STATUS_OK ? status : read_pattern(r, spec);
 }
 
-/* gemma3: what scores are divided by, which the file does not say. */
+/* gemma3: sets the divisor of scores, which the file does not have. */
 static void set_scores(struct model_spec *spec)
 {
     enum { LAYERS_27B = 62 };
@@ -192,7 +193,7 @@ static void set_scores(struct model_spec *spec)
             (float)(spec->n_layers == LAYERS_27B ? spec->width / spec->n_heads : spec->head_dim);
 }
 
-/* The context before stretching; 0 stands for the model's own. */
+/* Reads the context before stretching; 0 means the model's own. */
 static enum status read_original(const struct reader *r, struct model_spec *spec)
 {
     int64_t n = 0;
@@ -201,7 +202,7 @@ static enum status read_original(const struct reader *r, struct model_spec *spec
     return status;
 }
 
-/* phi3: two tensors with a factor for each frequency; the context decides which one counts. */
+/* phi3: two tensors have a factor for each frequency. The context determines which one is used. */
 static enum status read_long(const struct reader *r, struct model_spec *spec,
                              const struct weights_architecture *architecture, float factor)
 {
@@ -225,7 +226,7 @@ static enum status read_long(const struct reader *r, struct model_spec *spec,
     return STATUS_OK;
 }
 
-/* YaRN with llama.cpp's limits, which it reads for none of these architectures. */
+/* Sets YaRN with llama.cpp's default limits, since it reads none for these architectures. */
 static enum status set_yarn(const struct reader *r, struct model_spec *spec, float factor)
 {
     struct rope_scaling *scaling = &spec->rope_scaling;
@@ -239,7 +240,7 @@ static enum status set_yarn(const struct reader *r, struct model_spec *spec, flo
     return read_original(r, spec);
 }
 
-/* The type of scaling, "linear" unless the file says another, and its factor; 0: none. */
+/* Reads the type of scaling, which is "linear" by default, and its factor; 0: none. */
 static enum status read_scaling(struct reader *r, struct view *kind, float *factor)
 {
     char key[96];
@@ -298,7 +299,7 @@ static enum status read_rope(struct reader *r, struct model_spec *spec,
     return STATUS_OK;
 }
 
-/* The vocabulary is what the embedding holds: lists of tokens may be shorter. */
+/* Reads the size of the vocabulary from the embedding, since lists of tokens may be shorter. */
 static enum status read_tensors(const struct reader *r, struct model_spec *spec,
                                 const struct weights_architecture *architecture)
 {

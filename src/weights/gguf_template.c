@@ -1,5 +1,5 @@
-/* Chat templates from GGUF metadata: the default, and others by name behind a dot. Special tokens
- * are given there as ids; templates know them by transformers' names. */
+/* Chat templates from GGUF metadata: the default, and others by a name behind a dot. Special tokens
+ * are ids there, but templates use transformers' names for them. */
 #include "weights/gguf_template.h"
 #include "weights/gguf_meta.h"
 #include "weights/templates.h"
@@ -42,7 +42,7 @@ enum status weights_gguf_template(struct weights_gguf *gguf, struct weights_card
     return status;
 }
 
-/* The token's text: SentencePiece writes a space as U+2581. */
+/* Adds the token's text. SentencePiece writes a space as U+2581. */
 static void add_special(struct weights_specials *specials, const struct weights_card *card,
                         const char *name, int32_t id)
 {
@@ -69,7 +69,7 @@ enum status weights_gguf_template_specials(struct weights_gguf *gguf, struct wei
     static const struct {
         const char *name, *key;
     } others[] = {
-        { "sep_token", "tokenizer.ggml.seperator_token_id" }, /* spelled so by its writers */
+        { "sep_token", "tokenizer.ggml.seperator_token_id" }, /* the spelling of its writers */
         { "cls_token", "tokenizer.ggml.cls_token_id" },
         { "mask_token", "tokenizer.ggml.mask_token_id" },
     };

@@ -1,7 +1,7 @@
-/* The order is that of transformers, which adds to the tokenizer that tokenizer.json describes:
- * tokens of tokenizer_config.json's added_tokens_decoder by id, then named special tokens that are
- * not there yet. Where that list is missing, special_tokens_map.json and added_tokens.json stand
- * for it. */
+/* The order is that of transformers, which adds tokens to the tokenizer of tokenizer.json: first
+ * those of tokenizer_config.json's added_tokens_decoder by id, then named special tokens that are
+ * still missing. When that list is missing, special_tokens_map.json and added_tokens.json replace
+ * it. */
 #include "weights/hf_added.h"
 #include "base/hash.h"
 #include "base/map.h"
@@ -26,7 +26,8 @@ static bool has_decoder(const struct weights_hf_added_files *files)
     return decoder != NULL && decoder->kind == WEIGHTS_JSON_OBJECT;
 }
 
-/* A role's value: of tokenizer_config.json, but an older special_tokens_map.json goes before. */
+/* Returns a role's value in tokenizer_config.json. An older special_tokens_map.json takes
+ * precedence. */
 static const struct weights_json_node *value_of(const struct weights_hf_added_files *files,
                                                 const char *role)
 {
@@ -35,7 +36,7 @@ static const struct weights_json_node *value_of(const struct weights_hf_added_fi
     return value != NULL ? value : weights_json_find(files->settings, role);
 }
 
-/* A token is written as a text, or as an object with its content. */
+/* Returns the text of a token, which is written as a text, or as an object with its content. */
 static const struct weights_json_node *text_of(const struct weights_json_node *value)
 {
     const struct weights_json_node *content = weights_json_find(value, "content");
@@ -56,7 +57,8 @@ static void add(struct list *list, const struct weights_added *token)
     list->n++;
 }
 
-/* is_named: it has a role, by which transformers makes a token of an older directory special. */
+/* is_named means that it has a role. By this transformers makes a token of an older directory
+ * special. */
 static void add_special(struct list *list, const struct weights_json_node *value, bool is_named)
 {
     const struct weights_json_node *text = text_of(value);
@@ -71,7 +73,7 @@ static void add_special(struct list *list, const struct weights_json_node *value
     add(list, &token);
 }
 
-/* A list of special tokens, or an object whose members are some. */
+/* Adds a list of special tokens, or the tokens that are members of an object. */
 static void add_specials(struct list *list, const struct weights_json_node *values)
 {
     if (values == NULL ||
@@ -98,7 +100,7 @@ static int compare_ids(const void *a, const void *b)
     return (left->id > right->id) - (left->id < right->id);
 }
 
-/* {"32000": {"content": ..., ...}, ...} */
+/* Reads {"32000": {"content": ..., ...}, ...} */
 static enum status add_decoder(const struct weights_hf_added_files *files, struct list *list,
                                struct fault *fault)
 {
@@ -129,7 +131,7 @@ static uint64_t key_of(struct view text)
     return hash_fast(text.at, text.n, 0).low;
 }
 
-/* Ids that tokenizer.json describes. */
+/* Finds the ids that tokenizer.json describes. */
 static void find_described(const struct weights_hf_added_files *files, struct map *ids)
 {
     const struct weights_json_node *list = weights_json_find(files->tokenizer, "added_tokens");
@@ -144,7 +146,7 @@ static void find_described(const struct weights_hf_added_files *files, struct ma
     }
 }
 
-/* Texts of special tokens without a role. */
+/* Finds the texts of special tokens without a role. */
 static void find_unnamed(const struct weights_hf_added_files *files, struct map *texts)
 {
     struct list list = { 0 };
@@ -160,7 +162,7 @@ static void find_unnamed(const struct weights_hf_added_files *files, struct map 
     mem_give(list.at);
 }
 
-/* {"<tag>": 32000, ...}; an id that tokenizer.json describes is described there. */
+/* Reads {"<tag>": 32000, ...}. For an id that tokenizer.json describes, that description counts. */
 static enum status add_older(const struct weights_hf_added_files *files, struct list *list,
                              struct fault *fault)
 {

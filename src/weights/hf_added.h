@@ -4,13 +4,13 @@
 #include "weights/json.h"
 #include "weights/tokenizer_json.h"
 
-/* The documents; each may be NULL. Texts of the list stay in them. */
+/* The documents. Each may be NULL. Texts of the list stay in them. */
 struct weights_hf_added_files {
     const struct weights_json_node *tokenizer, *settings, *specials, *added;
 };
-/* A special token's text by its role ("bos_token"); NULL: none has it. */
+/* Returns a special token's text by its role ("bos_token"); NULL: there is none. */
 const struct weights_json_node *weights_hf_added_special(const struct weights_hf_added_files *files,
                                                          const char *role);
-/* Sets source's extra tokens; they lie in the pile. */
+/* Sets source's extra tokens, which are in the pile. */
 enum status weights_hf_added(const struct weights_hf_added_files *files, struct pile *pile,
                              struct weights_tokenizer_source *source, struct fault *fault) MUST_USE;

@@ -1,5 +1,5 @@
-/* Biases: their tensors are optional in the table of names, and a key of config.json, or the
- * family, says whether they are there. */
+/* Biases: their tensors are optional in the table of names. A key of config.json, or the family,
+ * determines whether they must be there. */
 #include "weights/hf_bias.h"
 #include "weights/keys.h"
 
@@ -9,7 +9,7 @@
     }
 
 static const struct matrix {
-    size_t bias_at; /* of the struct tensor in a layer */
+    size_t bias_at; /* offset of the struct tensor in a layer */
     const char *name;
 } matrices[] = {
     LAYER(q_bias),    LAYER(k_bias),  LAYER(v_bias),    LAYER(o_bias),
@@ -19,7 +19,7 @@ enum { QKV = 7, O = 8, GATE = 16, UP = 32, DOWN = 64, ALL = 127 }; /* bits along
 
 static const struct rule {
     const char *families;
-    const char *key; /* NULL: the family decides */
+    const char *key; /* NULL: the family determines it */
     bool usual;
     unsigned matrices;
 } rules[] = {

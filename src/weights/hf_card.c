@@ -1,9 +1,9 @@
 /* From the files of a Hugging Face directory to a card.
  *
- * Tokens come from tokenizer.json, else from tokenizer.model, else from vocab.json and merges.txt;
- * their roles from tokenizer_config.json, config.json and generation_config.json; added tokens from
- * these and from special_tokens_map.json and added_tokens.json. hf_template.c reads chat templates
- * and the texts of special tokens. */
+ * Tokens come from tokenizer.json, else from tokenizer.model, else from vocab.json and merges.txt.
+ * Their roles come from tokenizer_config.json, config.json and generation_config.json. Added tokens
+ * come from these and from special_tokens_map.json and added_tokens.json. hf_template.c reads chat
+ * templates and the texts of special tokens. */
 #include "weights/hf_card.h"
 #include "weights/foreign.h"
 #include "weights/hf_added.h"
@@ -28,7 +28,7 @@ struct reader {
     char path[PATH_BYTES_MAX];
 };
 
-/* r->path becomes the path of this file; false when there is no such file. */
+/* Sets r->path to the path of this file. Returns false when there is no such file. */
 static bool has_file(struct reader *r, const char *name)
 {
     int n = snprintf(r->path, sizeof(r->path), "%s/%s", r->directory, name);
@@ -43,7 +43,7 @@ static struct weights_hf_added_files files_of(const struct reader *r)
                                             .added = r->hf->added.nodes };
 }
 
-/* Opens a file of settings that may be absent. */
+/* Opens a file of settings, which may be absent. */
 static enum status open_settings(struct reader *r, const char *name, struct weights_json *json)
 {
     if (!has_file(r, name))
@@ -51,7 +51,7 @@ static enum status open_settings(struct reader *r, const char *name, struct weig
     return weights_json_open(json, r->path, HF_SETTINGS_BYTES_MAX, name, r->fault);
 }
 
-/* special_tokens_map.json and added_tokens.json. */
+/* Opens special_tokens_map.json and added_tokens.json. */
 static enum status open_older_settings(struct reader *r)
 {
     enum status status = open_settings(r, "special_tokens_map.json", &r->hf->specials);
@@ -73,7 +73,7 @@ static enum status parse_tokenizer(struct reader *r, char *text, size_t n_bytes,
                : weights_tokenizer_json(&source, &hf->pile, &hf->vocabulary, r->card, r->fault);
 }
 
-/* The text of a file of tokens, for mem_give; the fault calls it by the label. */
+/* Reads the text of a file of tokens, for mem_give. The label names it in the fault. */
 static enum status read_text(const char *path, const char *label, char **text, size_t *n_bytes,
                              struct fault *fault)
 {
@@ -100,7 +100,8 @@ static void add_merges(struct json_out *json, struct view text)
     }
 }
 
-/* vocab.json and merges.txt say less than a tokenizer.json: they are put together as one. */
+/* Reads vocab.json and merges.txt. They have less than a tokenizer.json, and are put together as
+ * one. */
 static enum status read_vocab_and_merges(struct reader *r)
 {
     char *vocab, *merges;
@@ -167,8 +168,8 @@ static enum status read_tokenizer(struct reader *r)
     return STATUS_OK;
 }
 
-/* A special token: named in the settings, else by id in config.json. Texts that the vocabulary
- * doesn't have are passed over: models name tokens that they never use. */
+/* Reads a special token: by its name in the settings, else by its id in config.json. Texts that the
+ * vocabulary lacks are skipped, since models name tokens that they never use. */
 static void read_special(struct reader *r, const char *text_key, const char *id_key, int32_t *out)
 {
     const struct weights_hf_added_files files = files_of(r);
@@ -191,7 +192,7 @@ static void read_special(struct reader *r, const char *text_key, const char *id_
         vocabulary->types[id] = TOKEN_CONTROL;
 }
 
-/* "eos_token_id": an id or a list of them. */
+/* Reads "eos_token_id": an id or a list of ids. */
 static void add_eogs(const struct weights_json_node *object, struct weights_card *card)
 {
     const struct weights_json_node *value = weights_json_find(object, "eos_token_id");
@@ -232,7 +233,7 @@ static enum status read_settings(struct reader *r)
     struct weights_card *card = r->card;
     struct weights_json_from from = { r->settings, "tokenizer_config.json", r->fault };
     if (card->add_bos || card->add_eos)
-        return STATUS_OK; /* tokenizer.json says what goes around a text */
+        return STATUS_OK; /* tokenizer.json has the ids around a text */
     enum status status = weights_json_bool(&from, "add_bos_token", &card->add_bos);
     return status != STATUS_OK ? status : weights_json_bool(&from, "add_eos_token", &card->add_eos);
 }
@@ -243,7 +244,7 @@ static void forget_id(int32_t *id, int32_t n)
         *id = -1;
 }
 
-/* Added tokens that the embedding has no row for can't be used, so they are text. */
+/* Makes added tokens text when the embedding has no row for them, because they can't be used. */
 static enum status trim_steps(struct reader *r, int32_t n_vocabulary)
 {
     const struct tokenizer_steps *steps = r->card->steps;
@@ -302,8 +303,8 @@ static enum status trim(struct reader *r, int32_t n_vocabulary)
     return status;
 }
 
-/* Where tokenizer.json puts nothing around a text, bos and eos are put there as the settings say.
- */
+/* When tokenizer.json puts nothing around a text, bos and eos are put there as the settings
+ * require. */
 static void settle_ends(struct reader *r)
 {
     struct weights_card *card = r->card;

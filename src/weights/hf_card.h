@@ -3,8 +3,9 @@
 #include "weights/card.h"
 #include "weights/hf_files.h"
 
-/* config: the directory's config.json, NULL when there is none. n_vocabulary: rows of the
- * embedding, further tokens are left off; 0 = unknown. On failure nothing is left open. */
+/* Opens a card. config is the directory's config.json, NULL when there is none. n_vocabulary is the
+ * rows of the embedding, 0 = unknown; further tokens are dropped. On failure nothing is left
+ * open. */
 enum status weights_hf_card_open(struct weights_hf_card *hf, const char *directory,
                                  const struct weights_json_node *config, int32_t n_vocabulary,
                                  struct weights_card *card, struct fault *fault) MUST_USE;

@@ -6,7 +6,7 @@
 
 enum { HF_TOKENIZER_BYTES_MAX = 64 << 20, HF_SETTINGS_BYTES_MAX = 16 << 20 };
 
-/* What the card points into: it must live as long. */
+/* The memory that the card points into. It must live as long. */
 struct weights_hf_card {
     struct pile pile;
     /* tokenizer.json, tokenizer_config.json, special_tokens_map.json, added_tokens.json */

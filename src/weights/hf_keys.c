@@ -1,6 +1,6 @@
-/* The keys of config.json: those of the configuration classes of transformers for the families
- * that are loaded here, those of kindred families that change the mathematics, and what quantizers
- * write. tools/model_keys.py compares the rows with the library. */
+/* The keys of config.json. They are those of transformers' configuration classes for the families
+ * that are loaded here, those of related families that change the mathematics, and those that
+ * quantizers write. tools/model_keys.py compares the rows with the library. */
 #include "weights/hf_keys.h"
 #include <string.h>
 
@@ -66,7 +66,7 @@ static const struct weights_key rows[] = {
     READ("chatglm", "layernorm_epsilon"),
     READ("chatglm", "rope_ratio"),
     READ("chatglm", "add_qkv_bias"),
-    /* What changes the mathematics: of the families themselves. */
+    /* Keys of the families themselves that change the mathematics. */
     FIXED(NULL, "is_causal", "true"),
     FIXED(NULL, "use_bidirectional_attention", "false|null"),
     FIXED(NULL, "is_encoder_decoder", "false|null"),
@@ -92,8 +92,9 @@ static const struct weights_key rows[] = {
     FIXED("phi3", "lm_head_bias", "false|null"),
     FIXED("phi3", "full_attn_mod", "1|null"),
     FIXED("phi3", "interpolate_factor", "1|null"),
-    /* Of their kin (Gemma 2, Granite, Cohere, MiniCPM, OLMo, Falcon, Llama 4, mixtures of experts):
-     * the classes of these families would not heed it, so such a file is for another one. */
+    /* Keys of related families (Gemma 2, Granite, Cohere, MiniCPM, OLMo, Falcon, Llama 4, mixtures
+     * of experts). The classes of these families would ignore them, so such a file is for another
+     * family. */
     FIXED(NULL, "final_logit_softcapping", "null"),
     FIXED(NULL, "attn_logit_softcapping", "null"),
     FIXED("llama mistral qwen2 qwen3 phi3 gemma", "query_pre_attn_scalar", "null"),
@@ -122,7 +123,7 @@ static const struct weights_key rows[] = {
     FIXED(NULL, "quantization", "null"), /* MLX */
     FIXED(NULL, "vision_config", "null"),
     FIXED(NULL, "audio_config", "null"),
-    /* What is of no influence: training, classifiers, generation, and how the library computes. */
+    /* Keys without influence: training, classifiers, generation, and how the library computes. */
     INERT(NULL, "_attn_implementation"),
     INERT(NULL, "_attn_implementation_autoset"),
     INERT(NULL, "_commit_hash"),
@@ -188,8 +189,8 @@ static const struct weights_key rows[] = {
     INERT("llama mistral qwen2 qwen3", "pretraining_tp"),
     INERT("phi3 gpt2", "embd_pdrop"),
     INERT("phi3 gpt2", "resid_pdrop"),
-    INERT("gemma", "hidden_activation"),             /* the library takes hidden_act */
-    INERT("gemma3_text", "_sliding_window_pattern"), /* it writes layer_types beside it */
+    INERT("gemma", "hidden_activation"),             /* the library uses hidden_act */
+    INERT("gemma3_text", "_sliding_window_pattern"), /* the library writes layer_types beside it */
     INERT("gemma3_text", "cache_implementation"),
     INERT("gpt2", "attn_pdrop"),
     INERT("gpt2", "n_ctx"),
@@ -219,7 +220,7 @@ const struct weights_key *weights_hf_keys(void)
     return rows;
 }
 
-/* Whether the value is one of those that the row allows. */
+/* Returns whether the value is one of those that the row allows. */
 static bool is_allowed(const struct weights_json_node *value, const char *only)
 {
     char text[96];
@@ -243,7 +244,8 @@ static bool is_allowed(const struct weights_json_node *value, const char *only)
     }
 }
 
-/* A quantized checkpoint: named by its method, since each needs other tools. */
+/* Refuses a quantized checkpoint. The fault names its method, since each method needs other
+ * tools. */
 static enum status check_quantized(const struct weights_json_from *config, const char *key)
 {
     const struct weights_json_node *quantized = weights_json_find(config->object, key);

@@ -1,5 +1,5 @@
-/* Pieces and what is added to them, as transformers' tokenizers for tokenizer.model do it: added
- * tokens are cut out of the raw text, and SentencePiece sees what lies between them. */
+/* Pieces and the tokens added to them, as in transformers' tokenizers for tokenizer.model. Added
+ * tokens are cut out of the raw text, and SentencePiece gets the text between them. */
 #include "weights/hf_pieces.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -21,7 +21,7 @@ enum { IS_ADDED = 128 };
 /* ChatGLM's tokenizer appends these to its pieces in code. */
 static const char *const chatglm_tokens[] = { "[MASK]", "[gMASK]", "[sMASK]", "sop", "eop" };
 
-/* Ids that the vocabulary must have room for. */
+/* Returns how many ids the vocabulary must have room for. */
 static int32_t count_ids(const struct weights_tokenizer_source *source, int32_t n_pieces)
 {
     int64_t n = n_pieces;
@@ -78,7 +78,8 @@ static bool has_outer_space(struct view text)
                           memchr(spaces, text.at[text.n - 1], sizeof(spaces) - 1) != NULL);
 }
 
-/* Where a token swallows the spaces of another it is found no more. */
+/* Refuses a token that swallows the spaces of another token, since that one would never be
+ * found. */
 static enum status check_spaces(const struct reader *r)
 {
     int32_t spaced = -1, stripping = -1;
@@ -111,7 +112,7 @@ static void list_added(struct reader *r)
                 (struct tokenizer_added){ id, r->flags[id] & ~(unsigned)IS_ADDED };
 }
 
-/* Control pieces are special tokens of a chat template at least. */
+/* Adds all tokens. Control pieces are at least special tokens of a chat template. */
 static enum status add_all(struct reader *r, const struct weights_tokenizer_source *source,
                            int32_t n_glm)
 {
@@ -129,7 +130,7 @@ static enum status add_all(struct reader *r, const struct weights_tokenizer_sour
     return status;
 }
 
-/* "legacy": false has ways of its own, see text/spm.c. */
+/* "legacy": false has its own rules, see text/spm.c. */
 static enum status read_legacy(const struct weights_hf_added_files *files,
                                struct tokenizer_sentence *sentence, struct fault *fault)
 {

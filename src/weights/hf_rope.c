@@ -1,9 +1,8 @@
-/* From config.json to rotations: bases, what contexts are stretched by, and which part of a head is
- * rotated.
+/* From config.json to rotations: bases, the stretching of contexts, and the rotated part of a head.
  *
- * The scaling stands in rope_scaling, or in rope_parameters as newer files have it. A key that is
- * absent has the value that the transformers library gives it; where its versions differ, the
- * newest one counts (docs/MODELS.md). */
+ * The scaling is in rope_scaling, or in rope_parameters of newer files. An absent key has the value
+ * that the transformers library gives it. When its versions differ, the newest one counts
+ * (docs/MODELS.md). */
 #include "weights/hf_rope.h"
 #include "base/num.h"
 #include <string.h>
@@ -13,7 +12,7 @@ struct source {
     const struct weights_json_from *config;
     struct weights_json_from from;
     const struct model_spec *spec;
-    bool is_nested; /* it holds for one kind of layers (gemma3) */
+    bool is_nested; /* it is for one kind of layers (gemma3) */
 };
 
 static bool is_family(const struct model_spec *spec, const char *name)
@@ -36,7 +35,7 @@ static enum status read_needed(const struct source *source, const char *key, flo
     return weights_json_f32(&source->from, key, out);
 }
 
-/* The context before stretching. */
+/* Reads the context before stretching. */
 static enum status read_original(const struct source *source, struct rope_scaling *scaling)
 {
     const char *key = "original_max_position_embeddings";
@@ -46,13 +45,13 @@ static enum status read_original(const struct source *source, struct rope_scalin
     if (source->is_nested || (!is_phi3 && weights_json_find(first->object, key) == NULL))
         first = second;
     if (is_phi3)
-        n = 4096; /* phi3's usual value counts even before that of the scaling */
+        n = 4096; /* phi3's default precedes that of the scaling */
     enum status status = weights_json_i64(first, key, 2, LIMIT_CONTEXT, &n);
     scaling->n_positions_original = (int32_t)n;
     return status;
 }
 
-/* Sines and cosines are multiplied by this unless the file says by what. */
+/* Reads the factor of sines and cosines; `usual` when the file has none. */
 static enum status read_attention(const struct source *source, double usual,
                                   struct rope_scaling *scaling)
 {
@@ -66,7 +65,7 @@ static enum status read_attention(const struct source *source, double usual,
     return status;
 }
 
-/* By what the context was stretched: as the file says, or the ratio of the two contexts. */
+/* Reads the stretching of the context: the file's factor, or the ratio of the two contexts. */
 static enum status read_stretch(const struct source *source, struct rope_scaling *scaling)
 {
     enum status status = read_original(source, scaling);
@@ -144,7 +143,7 @@ static enum status read_linear(const struct source *source, struct rope_scaling 
     return read_needed(source, "factor", &scaling->factor);
 }
 
-/* Rotates as without scaling up to the model's context, and nothing is computed beyond it. */
+/* Up to the model's context this rotates as without scaling, and nothing is computed beyond it. */
 static enum status read_dynamic(const struct source *source, struct rope_scaling *scaling)
 {
     scaling->kind = ROPE_SCALING_NONE;
@@ -183,7 +182,7 @@ static enum status read_scaling(const struct source *source, struct rope_scaling
     if (name == NULL || strcmp(name, "default") == 0)
         return STATUS_OK;
     if (is_family(source->spec, "phi3") && (strcmp(name, "su") == 0 || strcmp(name, "yarn") == 0))
-        name = "longrope"; /* as older files call it */
+        name = "longrope"; /* its name in older files */
     else if (is_family(source->spec, "phi3") && strcmp(name, "longrope") != 0)
         return refuse(source, "rope_type", name);
     for (size_t i = 0; i < COUNT_OF(kinds); i++)
@@ -194,7 +193,7 @@ static enum status read_scaling(const struct source *source, struct rope_scaling
     return refuse(source, "rope_type", name);
 }
 
-/* Where the scaling stands: an older file's rope_scaling counts before rope_parameters. */
+/* Returns the object with the scaling. An older file's rope_scaling precedes rope_parameters. */
 static const struct weights_json_node *scaling_of(const struct weights_json_node *config)
 {
     const struct weights_json_node *scaling = weights_json_find(config, "rope_scaling");
@@ -202,7 +201,7 @@ static const struct weights_json_node *scaling_of(const struct weights_json_node
     return scaling != NULL && !is_empty ? scaling : weights_json_find(config, "rope_parameters");
 }
 
-/* gemma3: layers that see everything have a base and a scaling of their own. */
+/* gemma3: layers with full attention have a base and a scaling of their own. */
 static enum status read_two_ropes(const struct weights_json_from *config, struct model_spec *spec)
 {
     const struct weights_json_node *rope = weights_json_find(config->object, "rope_parameters");
@@ -224,8 +223,8 @@ static enum status read_two_ropes(const struct weights_json_from *config, struct
                          "not supported for gemma3");
     if (weights_json_find(old, "type") != NULL && weights_json_find(old, "rope_type") == NULL)
         return fault_set(config->fault, STATUS_UNSUPPORTED,
-                         "config.json: rope_scaling has a type, but no rope_type, which gemma3 "
-                         "heeds alone");
+                         "config.json: rope_scaling has a type, but no rope_type, and gemma3 "
+                         "reads only rope_type");
     enum status status = weights_json_f32(config, "rope_theta", &spec->rope_base_full);
     if (status == STATUS_OK)
         status = weights_json_f32(config, "rope_local_base_freq", &spec->rope_base);
@@ -240,7 +239,7 @@ static enum status read_two_ropes(const struct weights_json_from *config, struct
     return status != STATUS_OK ? status : read_scaling(&local, &spec->rope_scaling);
 }
 
-/* The first part of each head is rotated. */
+/* Reads the size of the part of each head that is rotated: the first one. */
 static enum status read_partial(const struct weights_json_from *config, struct model_spec *spec)
 {
     struct weights_json_from nested = { scaling_of(config->object), "config.json: rope scaling",
@@ -269,8 +268,8 @@ static enum status read_partial(const struct weights_json_from *config, struct m
     return STATUS_OK;
 }
 
-/* ChatGLM's long variants: in ChatGLM2 positions are divided by rope_ratio, from ChatGLM3 on the
- * base is multiplied by it, and only the name of the model tells the two apart. */
+/* ChatGLM's long variants: ChatGLM2 divides positions by rope_ratio, ChatGLM3 and later multiply
+ * the base by it. Only the name of the model tells the two apart. */
 static enum status read_ratio(const struct weights_json_from *config, struct model_spec *spec)
 {
     static const char *const later[] = { "chatglm3", "glm-4", "glm4" };

@@ -1,6 +1,5 @@
-/* From config.json to a spec: one row of key names per family.
- *
- * A key that is absent has the value that the transformers library gives it. */
+/* From config.json to a spec: one row of key names per family. An absent key has the value that the
+ * transformers library gives it. */
 #include "weights/hf_spec.h"
 #include "weights/hf_keys.h"
 #include "weights/hf_rope.h"
@@ -19,8 +18,8 @@ static const struct family {
     const char *model_type;
     const char *layers, *width, *heads, *kv_heads, *ffn, *positions, *vocabulary, *epsilon, *act;
     float epsilon_usual;
-    int32_t kv_heads_usual; /* where the key is absent; 0: as many as heads */
-    int32_t head_dim_usual; /* 0: the width by the heads */
+    int32_t kv_heads_usual; /* when the key is absent; 0: as many as heads */
+    int32_t head_dim_usual; /* 0: the width divided by the heads */
     int32_t position_offset;
     bool is_tied_usual;
 } families[] = {
@@ -45,7 +44,8 @@ struct reader {
     const struct family *family;
 };
 
-/* *out keeps its value when the key is absent, unless it is ABSENT: then the key must be there. */
+/* Reads a size. When the key is absent out keeps its value, unless that is ABSENT: then the key is
+ * required. */
 static enum status read_size(const struct reader *r, const char *key, int32_t *out, int64_t usual)
 {
     int64_t value = usual;
@@ -60,7 +60,7 @@ static enum status read_size(const struct reader *r, const char *key, int32_t *o
     return STATUS_OK;
 }
 
-/* The library lets GPT-2's sizes be called as elsewhere, and that name counts. */
+/* GPT-2's sizes may have the names of other families in the library, and these take precedence. */
 static enum status check_aliases(const struct reader *r)
 {
     static const char *const rows[][2] = {
@@ -153,7 +153,7 @@ static enum status read_act(const struct reader *r, struct model_spec *spec)
         return status;
     for (size_t i = 0; i < COUNT_OF(acts); i++)
         if (strcmp(acts[i].name, name) == 0) {
-            /* Gemma's first files say "gelu" and mean the tanh form; the library knows that. */
+            /* Gemma's first files have "gelu" and mean the tanh form, as the library knows. */
             bool is_first = strcmp(spec->architecture, "gemma") == 0 && strcmp(name, "gelu") == 0;
             spec->act = is_first ? ACT_GELU_TANH : acts[i].act;
             return STATUS_OK;
@@ -172,7 +172,7 @@ static enum status read_rope(const struct reader *r, struct model_spec *spec)
     return weights_hf_rope(&r->from, spec);
 }
 
-/* gemma3: what scores are divided by. */
+/* gemma3: reads the divisor of scores. */
 static enum status read_scores(const struct reader *r, struct model_spec *spec)
 {
     if (strcmp(spec->architecture, "gemma3") != 0)
@@ -222,7 +222,7 @@ static enum status find_architecture(struct reader *r,
     size_t i = 0;
     while (i < COUNT_OF(families) && strcmp(families[i].model_type, model_type) != 0)
         i++;
-    CHECK(i < COUNT_OF(families)); /* each architecture of names.c has its row */
+    CHECK(i < COUNT_OF(families)); /* each architecture of names.c has a row */
     r->family = &families[i];
     return weights_hf_keys_check(&r->from, model_type);
 }

@@ -1,8 +1,9 @@
-/* Chat templates as transformers finds them: chat_template.jinja and the files of
- * additional_chat_templates, and only if there are none of them what tokenizer_config.json says, a
- * text or a list of {name, template}. Last comes chat_template.json, which processors have.
+/* Chat templates as transformers finds them.
  *
- * Special tokens are those that tokenizer_config.json names, else special_tokens_map.json. */
+ * chat_template.jinja and the files of additional_chat_templates come first. Only when there are
+ * none, tokenizer_config.json counts: a text or a list of {name, template}. The last one is
+ * chat_template.json, which processors have. Special tokens are those that tokenizer_config.json
+ * names, else those of special_tokens_map.json. */
 #include "weights/hf_template.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -24,7 +25,7 @@ struct reader {
     char path[PATH_BYTES_MAX];
 };
 
-/* r->path becomes the path of this file; false when there is none. */
+/* Sets r->path to the path of this file. Returns false when there is none. */
 static bool has_file(struct reader *r, const char *folder, const char *name)
 {
     int n = snprintf(r->path, sizeof(r->path), "%s/%s%s%s", r->directory, folder,
@@ -66,7 +67,7 @@ static enum status add_files(struct reader *r)
     return status;
 }
 
-/* chat_template: a text, or a list of {name, template}. */
+/* Reads chat_template: a text, or a list of {name, template}. */
 static enum status add_setting(struct reader *r)
 {
     const struct weights_json_node *value = weights_json_find(r->settings, "chat_template");
@@ -108,7 +109,7 @@ static enum status add_processor(struct reader *r)
     return status;
 }
 
-/* A token as settings give it: a text, or an object with its content. */
+/* Returns the text of a token of the settings: a text, or an object with its content. */
 static struct view token_text(const struct weights_json_node *value)
 {
     const struct weights_json_node *content = weights_json_find(value, "content");
@@ -117,7 +118,7 @@ static struct view token_text(const struct weights_json_node *value)
     return is_text ? view_of(value->text, value->n) : view_of("", 0);
 }
 
-/* additional_special_tokens: an array of texts. */
+/* Reads additional_special_tokens: an array of texts. */
 static void add_list(struct weights_specials *specials, const char *key,
                      const struct weights_json_node *list)
 {
@@ -132,7 +133,7 @@ static void add_list(struct weights_specials *specials, const char *key,
     specials->n++;
 }
 
-/* Tokens of a model's own: names that it chooses. */
+/* Adds special tokens with names that the model itself chose. */
 static void add_own(struct weights_specials *specials, const struct weights_json_node *own)
 {
     if (own == NULL || own->kind != WEIGHTS_JSON_OBJECT)

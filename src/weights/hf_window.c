@@ -3,9 +3,9 @@
  *   mistral, phi3   all layers, where sliding_window is a number
  *   qwen2, qwen3    where use_sliding_window is true: the layers from max_window_layers on, or
  * those that layer_types lists gemma3          all layers but each sixth, or those that layer_types
- * lists others          never; a file that asks for one is refused, because the library applies it
- * to its cache and not to its mask
- */
+ * lists others never; a file that demands one is refused, because the library applies it to its
+ * cache and not to its mask
+ * */
 #include "weights/hf_window.h"
 #include <string.h>
 
@@ -13,9 +13,9 @@
 
 static const struct rule {
     const char *architecture;
-    int64_t usual;    /* where sliding_window is absent; NO_WINDOW: none */
+    int64_t usual;    /* when sliding_window is absent; NO_WINDOW: none */
     bool is_by_layer; /* layers may differ */
-    bool is_switched; /* nothing without use_sliding_window */
+    bool is_switched; /* needs use_sliding_window */
 } rules[] = {
     { "mistral", 4096, false, false }, { "phi3", NO_WINDOW, false, false },
     { "qwen2", 4096, true, true },     { "qwen3", 4096, true, true },
@@ -30,7 +30,7 @@ static const struct rule *rule_of(const struct model_spec *spec)
     return NULL;
 }
 
-/* *window becomes NO_WINDOW where the file says null. */
+/* Reads the width. window becomes NO_WINDOW when the file has null. */
 static enum status read_width(const struct weights_json_from *config, int64_t *window)
 {
     const struct weights_json_node *value = weights_json_member(config->object, "sliding_window");
@@ -39,7 +39,8 @@ static enum status read_width(const struct weights_json_from *config, int64_t *w
     return weights_json_i64(config, "sliding_window", 0, INT32_MAX, window);
 }
 
-/* The layers that layer_types lists as full ones, and how many it lists; 0: there is no list. */
+/* Reads the layers that layer_types lists as full ones. Sets the length of the list; 0: there is
+ * none. */
 static enum status read_list(const struct weights_json_from *config, struct model_spec *spec,
                              int32_t *n_listed)
 {
@@ -68,7 +69,7 @@ static enum status read_list(const struct weights_json_from *config, struct mode
     return STATUS_OK;
 }
 
-/* Without a list: qwen's first layers see everything, of gemma3's each sixth does. */
+/* Without a list, qwen's first layers have full attention; of gemma3 each sixth layer has. */
 static enum status set_usual(const struct weights_json_from *config, const struct rule *rule,
                              struct model_spec *spec)
 {
@@ -94,7 +95,7 @@ static enum status refuse(const struct weights_json_from *config, const char *wh
     return fault_set(config->fault, STATUS_UNSUPPORTED, "config.json: %s", why);
 }
 
-/* A family whose layers are all alike: what else the file says must not contradict that. */
+/* In a family with equal layers, other keys of the file must not contradict that. */
 static enum status check_alike(const struct weights_json_from *config, struct model_spec *spec,
                                int64_t window, int32_t n_listed)
 {
@@ -107,12 +108,12 @@ static enum status check_alike(const struct weights_json_from *config, struct mo
     if (is_mixed || (is_other && window < spec->n_positions_max))
         return fault_set(config->fault, STATUS_UNSUPPORTED,
                          "config.json: layer_types lists %d of %d layers with a window, which %s "
-                         "does not heed",
+                         "ignores",
                          n_listed - spec->n_full_layers, n_listed, spec->architecture);
     if (!is_used && window != NO_WINDOW)
         return fault_set(config->fault, STATUS_UNSUPPORTED,
-                         "config.json: use_sliding_window is false and sliding_window is %lld, of "
-                         "which %s heeds only the second: one of the two has to go",
+                         "config.json: use_sliding_window is false and sliding_window is %lld, and "
+                         "%s reads only the second: remove one of the two",
                          (long long)window, spec->architecture);
     model_spec_set_full(spec, 0);
     return STATUS_OK;

@@ -1,8 +1,9 @@
 /* The JSON reader: RFC 8259 and the three numbers that Python adds (NaN, Infinity, -Infinity),
- * otherwise strict; one pass, decoded in place.
+ * otherwise strict.
  *
- * A decoded text is never longer than its source (\uXXXX is 6 bytes for at most 3, a pair of
- * surrogates 12 for 4), so it lies where it stood, and its closing quote becomes the zero. */
+ * It makes one pass and decodes in place. A decoded text is never longer than its source (\uXXXX
+ * is 6 bytes for at most 3, a pair of surrogates 12 for 4). So it stays at its place, and its
+ * closing quote becomes the zero. */
 #include "weights/json.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -16,9 +17,9 @@
 struct parser {
     struct weights_json *json;
     char *at, *end, *start;
-    const char *why; /* set once something is wrong */
+    const char *why; /* set after an error */
     int depth;
-    uint32_t open[WEIGHTS_JSON_DEPTH_MAX]; /* nodes of the arrays and objects around us */
+    uint32_t open[WEIGHTS_JSON_DEPTH_MAX]; /* nodes of the open arrays and objects */
 };
 
 static bool fail(struct parser *p, const char *why)
@@ -70,7 +71,7 @@ static bool read_hex(struct parser *p, uint32_t *out)
     return true;
 }
 
-/* at is behind "\u"; writes the character and moves *to. */
+/* at is behind "\u". Writes the character and moves *to. */
 static bool read_codepoint(struct parser *p, char **to)
 {
     uint32_t high, low;
@@ -110,7 +111,7 @@ static bool read_escape(struct parser *p, char **to)
     return true;
 }
 
-/* at is behind the opening quote; afterwards behind the closing one. */
+/* at is behind the opening quote, and afterwards behind the closing one. */
 static bool read_text(struct parser *p, const char **text, uint32_t *n_bytes)
 {
     char *start = p->at, *to = p->at;
@@ -197,7 +198,7 @@ static bool read_number(struct parser *p, struct weights_json_node *node)
     return true;
 }
 
-/* One value; an array or object is only opened: its content follows as further values. */
+/* Reads one value. An array or object is only opened, and its content follows as further values. */
 static bool read_value(struct parser *p, struct weights_json_node *node)
 {
     if (p->at == p->end)
@@ -230,7 +231,7 @@ static bool read_value(struct parser *p, struct weights_json_node *node)
     }
 }
 
-/* The next member or element of the innermost open value, or its end. */
+/* Reads the next member or element of the innermost open value, or its end. */
 static bool read_inside(struct parser *p)
 {
     uint32_t outer = p->open[p->depth - 1];
@@ -292,7 +293,7 @@ enum status weights_json_parse(struct weights_json *json, char *text, size_t n_b
     }
     if (n_bytes <= UINT32_MAX ? read_document(&p) : fail(&p, "over 4 GiB"))
         return STATUS_OK;
-    int line = 1; /* decoding moves texts but keeps what lies between them, so near enough */
+    int line = 1; /* decoding moves only texts, so this is close enough */
     for (const char *c = p.start; c < p.at; c++)
         line += *c == '\n';
     weights_json_close(json);
@@ -342,7 +343,7 @@ bool weights_json_is_text(const struct weights_json_node *value, const char *tex
     return value != NULL && value->kind == WEIGHTS_JSON_TEXT && strcmp(value->text, text) == 0;
 }
 
-/* Copies a number's digits so that they end in a zero; false when they are absurdly many. */
+/* Copies a number's digits with a zero behind them. Returns false when there are absurdly many. */
 static bool copy_number(const struct weights_json_node *value, char text[64])
 {
     if (value->n >= 64)

@@ -1,10 +1,11 @@
-/* A fast strict JSON reader for model files: a tokenizer.json of 10 MB must not delay a start.
+/* A fast strict JSON reader for model files, since a tokenizer.json of 10 MB must not delay a
+ * start.
  *
- * The text is decoded in place and owned by the document; nodes lie in one array in document order,
- * so a value's first child is the node behind it and its next sibling is `span` nodes further. All
- * texts and keys are valid UTF-8 and zero-terminated; a text that holds U+0000 has a kind of its
- * own, so that no reader takes a part of it for the whole. Depth, nodes and bytes are bounded. If a
- * key is there twice, the last one counts, as in Python. NaN, Infinity and -Infinity, which Python
+ * The text is decoded in place and owned by the document. Nodes are in one array in document order:
+ * a value's first child is the node behind it, and its next sibling is `span` nodes further. All
+ * texts and keys are valid UTF-8 and zero-terminated. A text that holds U+0000 has a kind of its
+ * own, so that no reader takes a part of it for the whole. Depth, nodes and bytes are bounded. When
+ * a key occurs twice, the last one counts, as in Python. NaN, Infinity and -Infinity, which Python
  * writes, are numbers that no typed access accepts. */
 #pragma once
 #include "base/status.h"
@@ -19,7 +20,7 @@ enum weights_json_kind {
     WEIGHTS_JSON_INTEGER,
     WEIGHTS_JSON_REAL,
     WEIGHTS_JSON_TEXT,
-    WEIGHTS_JSON_TEXT_NUL, /* a text that holds U+0000: only `n` says where it ends */
+    WEIGHTS_JSON_TEXT_NUL, /* a text that holds U+0000: only `n` gives its length */
     WEIGHTS_JSON_ARRAY,
     WEIGHTS_JSON_OBJECT,
 };
@@ -37,18 +38,19 @@ struct weights_json {
     uint32_t n, capacity;
 };
 
-/* Takes text over (memory of mem_take with a zero byte after n_bytes), also on failure. label
- * starts every fault: "config.json". */
+/* Takes text over (memory of mem_take with a zero byte after n_bytes), also on failure. Every fault
+ * begins with the label: "config.json". */
 enum status weights_json_parse(struct weights_json *json, char *text, size_t n_bytes,
                                const char *label, struct fault *fault) MUST_USE;
 enum status weights_json_open(struct weights_json *json, const char *path, size_t n_bytes_max,
                               const char *label, struct fault *fault) MUST_USE;
-void weights_json_close(struct weights_json *json); /* fine on a zeroed one */
+void weights_json_close(struct weights_json *json); /* a zeroed one is fine */
 
-/* The member of an object, also one that is null; NULL when it is absent or object isn't one. */
+/* Returns the member of an object, even a null. Returns NULL when it is absent or object is not an
+ * object. */
 const struct weights_json_node *weights_json_member(const struct weights_json_node *object,
                                                     const char *key);
-/* The same, but NULL also for a member that is null. */
+/* Does the same, but also returns NULL for a member that is null. */
 const struct weights_json_node *weights_json_find(const struct weights_json_node *object,
                                                   const char *key);
 static inline const struct weights_json_node *weights_json_next(
@@ -56,14 +58,15 @@ static inline const struct weights_json_node *weights_json_next(
 {
     return value + value->span;
 }
-/* The value as a sentence shows it: a text in quotes, a number as written, at most 60 bytes of it;
- * otherwise what it is ("a list"). */
+/* Writes the value as a message shows it: a text in quotes, or a number as written, at most 60
+ * bytes of it. For other values it writes their kind ("a list"). */
 void weights_json_print(const struct weights_json_node *value, char *text, size_t n_bytes);
 bool weights_json_is_text(const struct weights_json_node *value, const char *text);
 bool weights_json_to_i64(const struct weights_json_node *value, int64_t *out) MUST_USE;
 bool weights_json_to_f64(const struct weights_json_node *value, double *out) MUST_USE;
 
-/* Members by type: an absent or null one leaves *out alone, another type is bad input. */
+/* Members by type. An absent or null one leaves *out alone, and another type is
+ * STATUS_BAD_INPUT. */
 struct weights_json_from {
     const struct weights_json_node *object;
     const char *label;

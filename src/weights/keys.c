@@ -1,8 +1,9 @@
-/* Look-up in rows of keys: they are few, and files are read once, so lists are walked. */
+/* Look-up in rows of keys. Lists are searched linearly, since they are short and files are read
+ * once. */
 #include "weights/keys.h"
 #include <string.h>
 
-/* Cuts the next word off the front of `rest`; false when there is none left. */
+/* Cuts the next word off the front of `rest`. Returns false when none is left. */
 static bool next_word(const char **rest, char separator, struct view *word)
 {
     if (*rest == NULL)

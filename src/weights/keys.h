@@ -1,13 +1,13 @@
-/* The keys of model files, as data: which are read, which are supported at one value only, and
- * which are known not to change what a model computes. A key in none of these rows is ignored, as
- * transformers and llama.cpp do; `shoal show` lists it. */
+/* The keys of model files as data: keys that are read, keys that are supported at certain values
+ * only, and keys that do not change what a model computes. A key without a row is ignored, as in
+ * transformers and llama.cpp; `shoal show` lists it. */
 #pragma once
 #include "base/pile.h"
 #include "base/str.h"
 
 enum weights_key_use {
     WEIGHTS_KEY_READ,
-    WEIGHTS_KEY_FIXED, /* another value than those of `only` is refused */
+    WEIGHTS_KEY_FIXED, /* other values than those of `only` are refused */
     WEIGHTS_KEY_INERT,
 };
 
@@ -31,19 +31,18 @@ struct weights_key {
         families, name, NULL, WEIGHTS_KEY_INERT                                                    \
     }
 
-/* The first keys of a file that have no row, as they can be shown: plain text of at most 80 bytes.
- */
+/* The first keys of a file without a row, in printable form: plain text of at most 80 bytes. */
 struct weights_unknown {
     const char *names[16];
     int32_t n;       /* names */
-    int32_t n_found; /* those that are left off too */
+    int32_t n_found; /* including those that did not fit */
 };
 void weights_keys_unknown(struct weights_unknown *unknown, struct pile *pile, struct view name);
 
-/* Whether `words`, text between separators, holds this word; NULL words hold every one. */
+/* Returns whether `words`, a text with separators, holds this word. NULL holds every word. */
 bool weights_keys_hold(const char *words, char separator, struct view word);
-/* The row of a key in the rows that end at name NULL; NULL: it is unknown. */
+/* Returns the row of a key. A NULL name ends the rows. Returns NULL for an unknown key. */
 const struct weights_key *weights_keys_find(const struct weights_key *rows, struct view family,
                                             struct view name);
-/* Whether a number is among the values of `only`. */
+/* Returns whether a number is among the values of `only`. */
 bool weights_keys_allow(const char *only, double number);

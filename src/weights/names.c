@@ -9,7 +9,7 @@ enum {
     LESS_1 = WEIGHTS_NAME_LESS_ONE,
 };
 
-/* llama, qwen2, gemma: the spec says which of the optional ones must be there. */
+/* llama, qwen2, gemma. The spec determines which of the optional ones are required. */
 static const struct weights_name gguf_llama[] = {
     { WEIGHTS_TOKEN_EMBEDDING, 0, "token_embd.weight" },
     { WEIGHTS_OUTPUT_NORM, 0, "output_norm.weight" },

@@ -1,4 +1,5 @@
-/* Architectures: what each computes, and what GGUF and Hugging Face files call its tensors. */
+/* Architectures: the computation of each, and the names of its tensors in GGUF and Hugging Face
+ * files. */
 #pragma once
 #include "core/model_spec.h"
 
@@ -10,7 +11,7 @@ enum weights_role {
     WEIGHTS_OUTPUT,
     WEIGHTS_OUTPUT_BIAS,
     WEIGHTS_ROPE_FACTORS,
-    WEIGHTS_ROPE_FACTORS_LONG, /* instead, where spec.rope_scaling.is_long */
+    WEIGHTS_ROPE_FACTORS_LONG, /* instead, when spec.rope_scaling.is_long */
     WEIGHTS_ATTENTION_NORM,    /* from here on one per layer */
     WEIGHTS_ATTENTION_NORM_BIAS,
     WEIGHTS_Q,
@@ -42,7 +43,7 @@ enum weights_role {
 enum weights_name_flag {
     WEIGHTS_NAME_OPTIONAL = 1,
     WEIGHTS_NAME_TRANSPOSED = 2, /* stored as (inputs, outputs) */
-    WEIGHTS_NAME_IGNORED = 4,    /* a buffer that needs no reading; role means nothing */
+    WEIGHTS_NAME_IGNORED = 4,    /* a buffer that is not read; role means nothing */
     WEIGHTS_NAME_LESS_ONE = 8,   /* a vector stored as w - 1 */
 };
 struct weights_name {
@@ -50,8 +51,8 @@ struct weights_name {
     const char *pattern; /* "%d" is the layer, a leading "*" one of the prefixes */
 };
 struct weights_names {
-    const char *prefixes[2];         /* the first under which the token embedding is there */
-    const struct weights_name *rows; /* ends at pattern NULL; none: not in this format */
+    const char *prefixes[2];         /* the token embedding is under the first that fits */
+    const struct weights_name *rows; /* a NULL pattern ends them; NULL: not in this format */
 };
 
 struct weights_architecture {
@@ -62,10 +63,11 @@ struct weights_architecture {
     bool is_gated, has_qk_norm;
     enum position_kind gguf_position, hf_position;
     struct weights_names gguf, hf;
-    bool has_post_norms, scales_embedding; /* by the square root of the width */
+    bool has_post_norms, scales_embedding; /* scales by the square root of the width */
 };
 
-/* NULL when there is no such row. */
+/* Returns NULL when there is no such row. */
 const struct weights_architecture *weights_names_find(const char *name, bool is_hf);
-/* Why an architecture that one may expect here is none of ours; "" when there is nothing to say. */
+/* Returns why an architecture that a user may expect here is not supported; "" when there is no
+ * special reason. */
 const char *weights_names_refusal(const char *name, bool is_hf);

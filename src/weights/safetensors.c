@@ -6,8 +6,8 @@
  *           "__metadata__": { text: text } }
  *
  * Little-endian; offsets count from the start of the data; the last dimension is the innermost.
- * Written today the header is padded so that the data is aligned; older files may not be: then the
- * data of such a part is copied once. */
+ * Today's writers pad the header so that the data is aligned. The data of an older file may be
+ * misaligned; such a part is copied once. */
 #include "weights/safetensors.h"
 #include "base/mem.h"
 #include "weights/foreign.h"
@@ -29,7 +29,7 @@ static const struct {
     { "BOOL", DTYPE_N },  { "F8_E4M3", DTYPE_N }, { "F8_E5M2", DTYPE_N },
 };
 
-/* What one part of the set is while it is read. */
+/* One part of the set while it is read. */
 struct part {
     struct weights_safetensors *set;
     const unsigned char *data;
@@ -103,7 +103,7 @@ static enum status read_tensor(const struct part *part, const struct weights_jso
     return STATUS_OK;
 }
 
-/* The data behind a misaligned header, copied to where its elements may be read in place. */
+/* Copies the data behind a misaligned header, so that its elements can be read in place. */
 static enum status align_data(struct part *part, void **copy)
 {
     if ((uintptr_t)part->data % DATA_ALIGN == 0 || part->n_bytes == 0)
@@ -190,13 +190,15 @@ static enum status open_part(struct weights_safetensors *set, uint32_t index, co
                                : read_part(set, map->at, map->n_bytes, &set->copies[index], fault);
 }
 
-/* A shard lies in the model's own directory: a name that leads elsewhere is refused. */
+/* Returns whether a shard is in the model's own directory. A name that leads elsewhere is
+ * refused. */
 static bool is_plain_name(const char *name)
 {
     return name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL && strlen(name) < 256;
 }
 
-/* names[0..n-1]: the distinct files of the index in order of appearance; false when too many. */
+/* Sets names[0..n-1] to the distinct files of the index in order of appearance. Returns false when
+ * there are too many. */
 static bool collect_names(const struct weights_json_node *map, const char **names, uint32_t *n)
 {
     const struct weights_json_node *value = map + 1;

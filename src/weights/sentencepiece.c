@@ -10,8 +10,8 @@
  *                   5: escape_whitespaces
  *
  * A field is a varint (number << 3 | wire type) and its payload: 0 varint, 1 eight bytes, 2 length
- * and bytes, 5 four bytes. Unknown fields are passed over. What sentencepiece refuses to load is
- * refused here too. */
+ * and bytes, 5 four bytes. Unknown fields are skipped. A model that sentencepiece refuses to load
+ * is refused here too. */
 #include "weights/sentencepiece.h"
 #include "core/limits.h"
 #include <string.h>
@@ -41,7 +41,7 @@ static bool read_varint(struct view *in, uint64_t *out)
     return false;
 }
 
-/* False at the end and when the bytes are broken: then *is_broken. */
+/* Reads a field. Returns false at the end and when the bytes are broken; then *is_broken is set. */
 static bool next_field(struct view *in, struct field *field, bool *is_broken)
 {
     uint64_t tag, n = 0;
@@ -90,7 +90,7 @@ static enum status refuse(struct fault *fault, const char *what)
 enum { UNIGRAM = 1, BPE = 2 };
 enum { PIECE_BYTES_MAX = 7999 }; /* sentencepiece's */
 
-/* What the fields say, with their defaults. */
+/* The values of the fields, with their defaults. */
 struct model {
     uint64_t model_type;
     struct view bos, eos, pad; /* names of pieces */
@@ -168,7 +168,7 @@ static enum status read_normalizer(struct view in, struct tokenizer_sentence *se
 
 /* --- what sentencepiece checks when it loads a model --- */
 
-/* "<0x0A>" in capitals; its byte, -1 when it is not of that form. */
+/* Returns the byte of "<0x0A>" in capitals, -1 for a text of another form. */
 static int byte_of(struct view text)
 {
     static const char digits[] = "0123456789ABCDEF";
@@ -178,7 +178,7 @@ static int byte_of(struct view text)
     return high == NULL || low == NULL ? -1 : (int)((high - digits) * 16 + (low - digits));
 }
 
-/* Two pieces with one text: unigram keeps control, unknown and byte pieces apart. */
+/* Are these two pieces with one text? unigram keeps control, unknown and byte pieces apart. */
 static bool is_twin(const struct weights_vocabulary *vocabulary, int32_t a, int32_t b,
                     bool is_unigram)
 {
@@ -238,7 +238,7 @@ static enum status check_model(struct weights_vocabulary *vocabulary, int32_t n_
     return STATUS_OK;
 }
 
-/* The control piece of this name, -1 when there is none. */
+/* Returns the control piece of this name, -1 when there is none. */
 static int32_t find_control(const struct weights_vocabulary *vocabulary, struct view name)
 {
     for (int32_t id = 0; id < vocabulary->n; id++)

@@ -1,4 +1,4 @@
-/* Lists of chat templates by name, and special tokens as the JSON object that templates get. */
+/* Lists of chat templates by name, and special tokens as the JSON object for templates. */
 #include "weights/templates.h"
 #include <string.h>
 
@@ -7,7 +7,7 @@ void weights_templates_init(struct weights_templates *templates, struct pile *pi
     *templates = (struct weights_templates){ .pile = pile };
 }
 
-/* A template with a zero byte would end there, unseen. */
+/* Checks a template's text. A zero byte would end it without notice. */
 static enum status check_text(struct view name, struct view text, const char *label,
                               struct fault *fault)
 {

@@ -7,17 +7,16 @@
 enum { WEIGHTS_TEMPLATES_MAX = 32 };
 
 struct weights_templates {
-    struct pile *pile; /* of the list and its texts */
+    struct pile *pile; /* owns the list and its texts */
     struct weights_template *at;
     int32_t n;
 };
 void weights_templates_init(struct weights_templates *templates, struct pile *pile);
-/* Copies both. A name that was there before keeps its text. label, of the file, starts sentences.
- */
+/* Copies both. An existing name keeps its text. label is the file's name in faults. */
 enum status weights_templates_add(struct weights_templates *templates, struct view name,
                                   struct view text, const char *label,
                                   struct fault *fault) MUST_USE;
-/* Hands them to the card, whose chat_template is the one that is named default. */
+/* Hands them to the card. The one named default becomes its chat_template. */
 void weights_templates_give(const struct weights_templates *templates, struct weights_card *card);
 
 /* Special tokens by name, in JSON. */
@@ -27,9 +26,9 @@ struct weights_specials {
     int32_t n;
 };
 void weights_templates_specials_init(struct weights_specials *specials);
-/* An empty text is none. */
+/* An empty text adds none. */
 void weights_templates_specials_add(struct weights_specials *specials, const char *name,
                                     struct view text);
-/* Hands the object to the card and frees what it took. */
+/* Hands the object to the card and frees the rest. */
 void weights_templates_specials_give(struct weights_specials *specials, struct pile *pile,
                                      struct weights_card *card);

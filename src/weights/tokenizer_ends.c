@@ -36,7 +36,7 @@ static enum status add_id(struct reader *r, const struct weights_json_node *valu
     return STATUS_OK;
 }
 
-/* "cls": ["[CLS]", 101] goes before a text, "sep" behind it. */
+/* Reads "cls": ["[CLS]", 101], which goes before a text; "sep" goes behind it. */
 static enum status read_pair(struct reader *r, const struct weights_json_node *node,
                              const char *type)
 {

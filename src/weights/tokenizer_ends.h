@@ -5,7 +5,7 @@
 #include "core/tokenizer_steps.h"
 #include "weights/json.h"
 
-/* Sets steps->before and behind; they lie in the pile. A processor that would do more with a single
- * text is refused by name. */
+/* Sets steps->before and behind, in the pile. A processor that does more with a single text is
+ * refused by name. */
 enum status weights_tokenizer_ends(const struct weights_json_node *root, struct pile *pile,
                                    struct tokenizer_steps *steps, struct fault *fault) MUST_USE;

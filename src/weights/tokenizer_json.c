@@ -1,11 +1,10 @@
-/* From tokenizer.json to a card: the model with its vocabulary and merges, and the added tokens;
- * weights/tokenizer_steps.c reads the steps around them, weights/tokenizer_ends.c what is put
- * around a text.
+/* From tokenizer.json to a card: the model with its vocabulary and merges, and the added tokens.
  *
- * Whatever would make other ids than the library is refused by name. The library gives added tokens
- * ids by itself (that of the vocabulary's token with the same text, else the next free one) and
- * only warns where the file says another one; such a file is refused, since nobody can tell which
- * id the model was trained with. */
+ * weights/tokenizer_steps.c reads the steps around them, weights/tokenizer_ends.c the ids around a
+ * text. A setting that would lead to other ids than in the library is refused by name. The library
+ * gives added tokens ids by itself: that of the vocabulary's token with the same text, else the
+ * next free one. It only warns when the file has another id. Such a file is refused, since it is
+ * unknown which id the model was trained with. */
 #include "weights/tokenizer_json.h"
 #include "base/log.h"
 #include "core/limits.h"
@@ -69,7 +68,7 @@ unsigned weights_tokenizer_json_flags(const struct weights_json_node *token)
            (is_true(token, "single_word") ? ADDED_SINGLE_WORD : 0u);
 }
 
-/* Sees the ids of the vocabulary, which may have holes, but not be mostly holes. */
+/* Counts the ids of the vocabulary, which may have some holes. */
 static enum status count_tokens(const struct reader *r, int32_t *n)
 {
     int64_t id, id_max = (int64_t)r->vocab->n - 1;
@@ -95,7 +94,7 @@ static int32_t find_model_token(const struct reader *r, struct view text)
     return id >= 0 && r->is_model[id] ? id : -1;
 }
 
-/* {"text": id, ...} */
+/* Reads {"text": id, ...} */
 static enum status read_vocab(struct reader *r)
 {
     const struct weights_json_node *value = r->vocab + 1;
@@ -112,8 +111,8 @@ static enum status read_vocab(struct reader *r)
     return STATUS_OK;
 }
 
-/* A number as serde_json reads it, which rounds twice: the digits to a double, and what a power of
- * ten makes of that. Scores must add up as they do in the library. */
+/* Reads a number as serde_json does, which rounds twice: the digits to a double, and the result
+ * times a power of ten. Scores must have the same sums as in the library. */
 static double read_score(struct view text)
 {
     uint64_t digits = 0;
@@ -149,7 +148,7 @@ static double read_score(struct view text)
     return is_negative ? -score : score;
 }
 
-/* [["text", score], ...]; of equal texts the last one counts, so it is set first. */
+/* Reads [["text", score], ...]. The last one of equal texts counts, so it is set first. */
 static enum status read_pieces(struct reader *r)
 {
     uint32_t n = r->vocab->n;
@@ -196,7 +195,7 @@ static enum status add_token(struct reader *r, const struct weights_added *token
     int32_t id = weights_vocabulary_find(vocabulary, token->text);
     bool is_new = id < 0;
     if (token->text.n == 0)
-        return STATUS_OK; /* the library passes it over */
+        return STATUS_OK; /* the library skips it */
     if (token->is_weak && !is_new && r->added_places[id] != 0 &&
         r->added_places[id] <= r->n_strong) {
         if (token->is_named)
@@ -212,7 +211,7 @@ static enum status add_token(struct reader *r, const struct weights_added *token
     if (r->added_places[id] == 0)
         r->added_places[id] = ++r->steps->n_added;
     struct tokenizer_added *added = &r->added[r->added_places[id] - 1];
-    flags |= added->flags & (ADDED_SPECIAL | ADDED_WAS_NORMALIZED); /* once so, it stays so */
+    flags |= added->flags & (ADDED_SPECIAL | ADDED_WAS_NORMALIZED); /* once set, it stays */
     if (flags & ADDED_NORMALIZED)
         flags |= ADDED_WAS_NORMALIZED;
     *added = (struct tokenizer_added){ id, flags };
@@ -278,7 +277,7 @@ static enum status read_tokens(struct reader *r)
     return status;
 }
 
-/* The unknown token: by its text, of Unigram by its id. */
+/* Reads the unknown token: by its text, for Unigram by its id. */
 static enum status read_unknown(struct reader *r)
 {
     struct weights_json_from from = { r->model, LABEL ": model", r->fault };
@@ -307,7 +306,7 @@ static enum status read_unknown(struct reader *r)
     return STATUS_OK;
 }
 
-/* A merge is "left right" or ["left", "right"]. */
+/* Splits a merge, which is "left right" or ["left", "right"]. */
 static bool split_merge(const struct weights_json_node *merge, struct view *left,
                         struct view *right)
 {
@@ -327,7 +326,7 @@ static bool split_merge(const struct weights_json_node *merge, struct view *left
     return true;
 }
 
-/* What a merge forms is its two texts, the second one without the prefix of words' inner pieces. */
+/* Reads a merge. It forms its two texts, the second without the prefix of words' inner pieces. */
 static enum status read_merge(const struct reader *r, const struct weights_json_node *merge,
                               struct str *whole, int32_t ids[3])
 {
@@ -446,7 +445,8 @@ static enum status read_kind(struct reader *r)
     return status;
 }
 
-/* Transformers applies neither unless a call asks for it, and a server cuts no prompts. */
+/* Warns of a setting. Transformers applies it only when a call demands it, and a server cuts no
+ * prompts. */
 static void warn_of(const struct reader *r, const char *key)
 {
     if (weights_json_find(r->root, key) != NULL)

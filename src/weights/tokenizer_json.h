@@ -8,19 +8,20 @@
 struct weights_added {
     struct view text;
     unsigned flags; /* enum added_flag */
-    int64_t id;     /* as the file says, -1: it does not */
-    bool is_weak;   /* a token that is not weak and has the same text stays as it is */
-    bool is_named;  /* and is_weak: but it becomes special */
+    int64_t id;     /* as in the file; -1: it has none */
+    bool is_weak;   /* it does not change a token with the same text that is not weak */
+    bool is_named;  /* if is_weak: it makes that token special */
 };
 struct weights_tokenizer_source {
     const struct weights_json_node *root;
-    /* Tokens of other files that are added behind those of tokenizer.json (weights/hf_added.h). */
+    /* Tokens of other files, which are added behind those of tokenizer.json
+     * (weights/hf_added.h). */
     int32_t n_extra;
     const struct weights_added *extra;
 };
-/* Fills what the file says of the card; texts stay in the document and in the pile. vocabulary is
- * initialized here, also on failure. card->add_bos and add_eos: the file puts tokens before and
- * behind texts by itself. */
+/* Fills the card's fields that the file has. Texts stay in the document and in the pile. vocabulary
+ * is initialized here, also on failure. card->add_bos and add_eos mean that the file itself puts
+ * tokens before and behind texts. */
 enum status weights_tokenizer_json(const struct weights_tokenizer_source *source, struct pile *pile,
                                    struct weights_vocabulary *vocabulary, struct weights_card *card,
                                    struct fault *fault) MUST_USE;

@@ -1,5 +1,5 @@
-/* One row per step that is known: which list it belongs to, and its fields. A field that a step
- * needs and lacks is refused, since the library would not read the file either. */
+/* One row per known step: the list that it belongs to, and its fields. A step that lacks a required
+ * field is refused, since the library would not read the file either. */
 #include "weights/tokenizer_steps.h"
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@ struct reader {
     int32_t n;
     struct fault *fault;
 };
-/* One step being read. */
+/* One step that is being read. */
 struct source {
     const struct reader *reader;
     const struct weights_json_node *node;
@@ -47,7 +47,7 @@ static enum status read_flag(const struct source *s, const char *key, bool *out)
     return refuse(s, what);
 }
 
-/* As read_flag, but *out stays where the key is absent. */
+/* As read_flag, but leaves *out alone when the key is absent. */
 static enum status read_optional_flag(const struct source *s, const char *key, bool *out)
 {
     return weights_json_find(s->node, key) == NULL ? STATUS_OK : read_flag(s, key, out);
@@ -89,7 +89,7 @@ static enum status read_count(const struct source *s, const char *key, int32_t *
     return refuse(s, what);
 }
 
-/* {"String": ...} or {"Regex": ...} */
+/* Reads {"String": ...} or {"Regex": ...} */
 static enum status read_pattern(const struct source *s, struct tokenizer_step *step)
 {
     const struct weights_json_node *pattern = weights_json_find(s->node, "pattern");
@@ -338,7 +338,7 @@ static enum status read_step(struct reader *r, const struct weights_json_node *n
                      lists[r->list].key, s.type);
 }
 
-/* A Sequence's steps. The reader of JSON bounds how deep they are nested. */
+/* Reads a Sequence's steps. The JSON reader bounds how deep they are nested. */
 static enum status read_list(struct reader *r, const struct weights_json_node *node)
 {
     const struct weights_json_node *steps = weights_json_find(node, lists[r->list].inner);

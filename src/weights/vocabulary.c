@@ -1,4 +1,4 @@
-/* Tokens by id and by text. Of two tokens with one text the first keeps the way back. */
+/* Tokens by id and by text. When two tokens have one text, the text leads to the first. */
 #include "weights/vocabulary.h"
 #include "base/hash.h"
 #include "core/limits.h"

@@ -1,4 +1,4 @@
-/* The face: opens whatever lies at a path, and answers for it until it is closed. */
+/* The interface: opens the model at a path and provides its data until it is closed. */
 #include "weights/weights.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -107,7 +107,7 @@ static enum status open_hf(struct weights *weights, const char *path, struct fau
     return status;
 }
 
-/* A model without a name of its own is called after its file. */
+/* Names the card after its file when the model has no name of its own. */
 static void name_card(struct weights_card *card, const char *path)
 {
     if (card->name[0] != '\0')
@@ -215,7 +215,7 @@ static uint64_t hash_rope(float base, const struct rope_scaling *scaling, uint64
     return hash_fast(text, (size_t)n, hash).low;
 }
 
-/* What the spec adds to the tensors: the same weights with another rotation are another model. */
+/* Adds the spec to the hash: the same weights with another rotation are another model. */
 static uint64_t hash_spec(const struct weights *weights, uint64_t hash)
 {
     char text[256];
@@ -279,7 +279,7 @@ void weights_drop(const struct weights *weights, const struct tensor *tensor)
     int64_t row =
         dtype_row_bytes(tensor->dtype, tensor->is_transposed ? tensor->n_rows : tensor->n_columns);
     if (tensor->data == NULL || row != tensor->row_bytes)
-        return; /* some columns of each row: its pages are its neighbours' too */
+        return; /* some columns of each row: it shares its pages */
     size_t n_bytes = (size_t)(n_stored * row);
     for (uint32_t i = 0; weights->gguf.maps != NULL && i < weights->gguf.n_parts; i++)
         if (drop_in(&weights->gguf.maps[i], (uintptr_t)tensor->data, n_bytes))

@@ -1,10 +1,10 @@
-/* Draws lengths and gaps, from dice by counter and the project's own exp and log.
+/* Draws lengths and gaps, from random numbers by counter and the project's own exp and log.
  *
- * A length costs one roll of dice for prompt and output together: the halves of 64 bits, through
- * an inverse distribution function each (a table's quantiles, or the normal's). Gaps have the mean
- * 1 and are laid end to end over the source's rate, whatever that does meanwhile: so bursts and
- * daily rates keep the gaps' own variation. The normal's inverse is Acklam's rational
- * approximation, 2003; the Gamma function Stirling's series. */
+ * Prompt and output of a request cost one random number together. Its 64 bits are halved, and each
+ * half goes through an inverse distribution function (a table's quantiles, or the normal's). Gaps
+ * have the mean 1 and are laid end to end over the source's rate, which may change meanwhile. So
+ * bursts and daily rates keep the gaps' own variation. The inverse of the normal is Acklam's
+ * rational approximation, 2003; the Gamma function is Stirling's series. */
 #include "workload/draw.h"
 
 #include "base/num.h"
@@ -138,7 +138,7 @@ static double burst_length(struct workload_draw_clock *clock)
            (clock->is_on ? clock->traffic->on_s : clock->traffic->off_s);
 }
 
-/* The factor of a burst that keeps the mean rate. */
+/* Returns the factor of a burst that keeps the mean rate. */
 static double burst_factor(const struct workload_draw_clock *clock)
 {
     const struct workload_traffic *t = clock->traffic;
@@ -186,8 +186,8 @@ static void next_stretch(struct workload_draw_clock *clock)
     clock->factor = burst_factor(clock);
 }
 
-/* Mean shape. After Marsaglia and Tsang, 2000; both dice of a try come from one roll, and their
- * squeeze spares most logarithms. */
+/* Draws a value with mean shape. After Marsaglia and Tsang, 2000. Both random values of a try come
+ * from one number, and their squeeze avoids most logarithms. */
 static double draw_gamma(struct rng *rng, double shape)
 {
     double boost = 1;

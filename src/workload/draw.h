@@ -1,9 +1,9 @@
-/* What one drawn source is made of: lengths by (seed, source, number), and the gaps between its
- * arrivals, one after the other. */
+/* Draws one source: lengths by (seed, source, number), and the gaps between its arrivals, one after
+ * the other. */
 #pragma once
 #include "workload/workload.h"
 
-/* The purposes of dice; each has its own stream. */
+/* The purposes of random numbers; each has its own stream. */
 enum {
     WORKLOAD_DICE_GAPS = 1,
     WORKLOAD_DICE_LENGTHS,
@@ -21,7 +21,8 @@ static inline uint64_t workload_dice(uint32_t source, uint32_t purpose)
     return (uint64_t)source << 8 | purpose;
 }
 
-/* The inverse of the normal distribution's function, relative error < 2e-9; 0 < p < 1. */
+/* Returns the inverse of the normal distribution's function, with relative error < 2e-9, for
+ * 0 < p < 1. */
 double workload_draw_normal(double p);
 /* The lengths of request `number` of a source. */
 struct workload_pair workload_draw_lengths(const struct workload_traffic *traffic, uint64_t seed,

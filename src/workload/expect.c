@@ -1,4 +1,4 @@
-/* What a service may expect of its sources: mean rate and mean lengths. */
+/* Computes the expected load of a service from its sources: mean rate and mean lengths. */
 #include "base/num.h"
 #include "base/time.h"
 #include "workload/draw.h"

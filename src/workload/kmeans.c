@@ -37,7 +37,7 @@ static double deviation(const struct workload_pair *pairs, uint32_t n, bool of_p
     return variance > 1e-9 ? num_sqrt(variance) : 1;
 }
 
-/* Each next centre is a point, drawn by its squared distance to those before. */
+/* Draws each next centre among the points, by its squared distance to earlier centres. */
 static void choose_centres(struct kmeans *m)
 {
     m->centres[0] = m->points[rng_below(&m->rng, m->n)];
@@ -59,7 +59,8 @@ static void choose_centres(struct kmeans *m)
     }
 }
 
-/* Every point to its nearest centre, the lower of equal ones. True when one moved. */
+/* Assigns every point to its nearest centre, the lower of equal ones. Returns true when one
+ * moved. */
 static bool assign(struct kmeans *m, double *sum)
 {
     bool has_moved = false;
@@ -82,8 +83,8 @@ static bool assign(struct kmeans *m, double *sum)
     return has_moved;
 }
 
-/* Centres to the middle of theirs; one without any goes to the point that is farthest from its own.
- */
+/* Moves centres to the middle of their points. A centre without points goes to the point that is
+ * farthest from its own centre. */
 static void move_centres(struct kmeans *m)
 {
     struct point sums[WORKLOAD_KMEANS_MAX] = { { 0, 0 } };

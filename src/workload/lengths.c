@@ -1,8 +1,10 @@
-/* Lengths by name: the tables, and two fits whose data nobody publishes; and by the keys of a part.
+/* Reads lengths by name and by the keys of a part. The names are the tables, and two fits whose
+ * data is not public.
  *
- * "sharegpt" is a lognormal whose truncated means are those that Aladdin and SeaLLM give for their
- * filtered ShareGPT, 161 and 338 tokens (4 <= in <= 1024, out >= 4, in + out <= 2048); "codefuse"
- * keeps to what SCLS says of its trace: 80% of the outputs under 512 tokens, all at most 1024. */
+ * "sharegpt" is a lognormal. Its truncated means are those that Aladdin and SeaLLM give for their
+ * filtered ShareGPT, 161 and 338 tokens (4 <= in <= 1024, out >= 4, in + out <= 2048). "codefuse"
+ * follows SCLS's description of its trace: 80% of the outputs under 512 tokens, all at most
+ * 1024. */
 #include "base/num.h"
 #include "workload/part.h"
 #include "workload/tables.h"
@@ -28,7 +30,7 @@ bool workload_lengths_has(const char *name)
     return workload_tables_find(name) != NULL;
 }
 
-/* Lognormal of a mean: the deviation of the logarithm moves the median, not the mean. */
+/* Makes a lognormal of a mean: the deviation of the logarithm moves the median, not the mean. */
 static struct workload_lengths of_mean(double mean, double sigma_log)
 {
     return (struct workload_lengths){ num_log(mean) - sigma_log * sigma_log / 2, sigma_log, 1,

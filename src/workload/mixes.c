@@ -1,4 +1,4 @@
-/* Mixes of services that papers are compared on, each with its models and their traffic. */
+/* The mixes of services on which papers are compared, each with its models and their traffic. */
 #include "base/num.h"
 #include "workload/draw.h"
 #include "workload/kmeans.h"
@@ -16,8 +16,8 @@ struct row {
     struct workload_lengths prompt, output;
 };
 
-/* Adds one service: traffic says its lengths, and the gaps that hold unless keys say others. Its
- * rate is share of the part's, which is rate_per_s unless the key rate is there. */
+/* Adds one service. `traffic` sets its lengths, and its gaps unless keys set others. Its rate is
+ * share of the part's, which is rate_per_s unless the key rate is given. */
 static enum status add_service(struct workload_part *part, const char *name, const char *model,
                                struct workload_traffic *traffic, const double rate[2])
 {
@@ -64,8 +64,8 @@ static struct workload_lengths spread(double mean, double sigma_log)
 
 /* ---- MuxServe. ---- */
 
-/* Figure 9a: 30B, 13B, 7B at 2:8:8 requests/s, lengths 2:1:1. The paper gives no tokens; they are
- * those of Figure 9b's logs: 128 + 126 for the short ones. */
+/* Figure 9a: 30B, 13B, 7B at 2:8:8 requests/s, lengths 2:1:1. The paper gives no token counts, so
+ * these are from Figure 9b's logs: 128 + 126 for the short ones. */
 static enum status make_m5(struct workload_part *part)
 {
     const struct row rows[] = {
@@ -138,7 +138,7 @@ static struct workload_pair *draw_pairs(struct workload_part *part, const char *
     struct workload_traffic traffic = { .table = workload_tables_find(lengths) };
     for (uint32_t i = 0; i < SEA_PAIRS; i++) {
         struct workload_pair pair = workload_draw_lengths(&traffic, 77, 0, i);
-        /* Llama 2's context; the paper does not say how it serves longer prompts. */
+        /* Llama 2's context; the paper does not explain how it serves longer prompts. */
         pair.n_output = min_i32(pair.n_output, 2048);
         pair.n_prompt = min_i32(pair.n_prompt, 4096 - pair.n_output);
         pairs[i] = pair;
@@ -157,7 +157,7 @@ static uint32_t pick_cluster(const struct workload_pair *pairs, const uint32_t *
     return n;
 }
 
-/* Who is asked how often: a power law over a seeded order. */
+/* Deals the services' shares of the rate: a power law over a seeded order. */
 static void deal_shares(struct workload_part *part, uint64_t seed, uint32_t n, double *shares)
 {
     double alpha = workload_part_number(part, WORKLOAD_KEY_ALPHA, 0.9);
@@ -173,8 +173,9 @@ static void deal_shares(struct workload_part *part, uint64_t seed, uint32_t n, d
     }
 }
 
-/* The paper's arrivals are Azure functions' of 2021, which are not public here: where no key says
- * otherwise, bursts of a minute at 2 1/2 times the rate, between pauses of two at a quarter. */
+/* The paper uses arrivals of Azure functions of 2021, which are not public here. Unless a key sets
+ * others, bursts of a minute at 2 1/2 times the rate replace them, between pauses of two at a
+ * quarter. */
 static void burst_as_functions(struct workload_part *part, struct workload_traffic *traffic)
 {
     static const enum workload_key others[] = { WORKLOAD_KEY_ARRIVALS, WORKLOAD_KEY_CV,
@@ -231,7 +232,7 @@ static enum status make_sea(struct workload_part *part)
 
 /* ---- ServeGen. ---- */
 
-/* The clients of one model in their classes, at rate_per_s together. */
+/* Adds the clients of one model in their classes, at rate_per_s together. */
 static enum status add_clients(struct workload_part *part, const char *clients, const char *name,
                                const char *model, double rate_per_s)
 {
@@ -300,7 +301,8 @@ static enum status make_servegen3(struct workload_part *part)
 
 /* ---- Others. ---- */
 
-/* Code and conversations in the proportion of Azure's hour; arrivals=trace has its minutes too. */
+/* Makes code and conversations in the proportion of Azure's hour; arrivals=trace adds its
+ * minutes. */
 static enum status make_azure(struct workload_part *part)
 {
     static const struct row rows[] = {
@@ -310,7 +312,7 @@ static enum status make_azure(struct workload_part *part)
     return add_rows(part, rows, COUNT_OF(rows));
 }
 
-/* Check E-4 of the algorithms: the medians are its, the spread is ShareGPT's. */
+/* The mixes of E-4 (docs/ALGORITHMS.md): its medians, and the spread of ShareGPT. */
 static enum status make_code_chat(struct workload_part *part)
 {
     static const struct row rows[] = {

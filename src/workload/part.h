@@ -1,8 +1,8 @@
-/* One part of a workload's text, "kind:key=value,...": its keys, and what its kind makes of them.
- * Private to this room.
+/* Reads one part of a workload's text, "kind:key=value,...": its keys, and the sources that its
+ * kind makes of them. It is private to this room.
  *
- * A kind asks for its keys with workload_part_has / _number / _text; whatever nobody asked for
- * is a fault in the end. */
+ * A kind reads its keys with workload_part_has / _number / _text. A key that was not read is a
+ * fault in the end. */
 #pragma once
 #include "base/str.h"
 #include "workload/workload.h"
@@ -41,7 +41,7 @@ enum workload_key {
     WORKLOAD_KEY_ALPHA,
     WORKLOAD_KEY_CLIENTS,
     WORKLOAD_KEY_DATA,
-    /* Of the workload as a whole, in any part. */
+    /* Keys of the workload as a whole, in any part. */
     WORKLOAD_KEY_SEED,
     WORKLOAD_KEY_REQUESTS,
     WORKLOAD_KEY_SECONDS,
@@ -58,12 +58,12 @@ struct workload_part {
     struct workload *workload;
     struct fault *fault;
     const char *kind;
-    const char *trace; /* whose rates arrivals=trace takes; NULL: the kind's */
-    const char *path;  /* what stands before the first key without a "="; NULL */
+    const char *trace; /* its arrival times serve arrivals=trace; NULL: the kind's */
+    const char *path;  /* the text before the first key, without a "="; NULL */
     const char *texts[WORKLOAD_KEY_N_KEYS]; /* NULL: not given */
     double numbers[WORKLOAD_KEY_N_KEYS];    /* of the keys that are numbers */
     bool is_used[WORKLOAD_KEY_N_KEYS];
-    int32_t first_service; /* the services from here on are the part's own */
+    int32_t first_service; /* the services from here on belong to the part */
     uint32_t first_more;
 };
 bool workload_part_has(struct workload_part *part, enum workload_key key);
@@ -73,30 +73,30 @@ const char *workload_part_text(struct workload_part *part, enum workload_key key
 /* "workload: kind: <fmt>". Returns STATUS_BAD_INPUT. */
 enum status workload_part_bad(struct workload_part *part, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* The service of a name, added when it is new; -1, and a fault: there are too many. */
+/* Returns the service of a name, which is added when new; -1, and a fault: there are too many. */
 int32_t workload_part_service(struct workload_part *part, const char *name, const char *model);
-/* Adds a source to a service: its first, or a further one. */
+/* Adds a source to a service: its first one, or a further one. */
 void workload_part_add(struct workload_part *part, int32_t service,
                        const struct workload_traffic *traffic);
 void *workload_part_take(struct workload_part *part, size_t n_bytes);
 const char *workload_part_format(struct workload_part *part, const char *fmt, ...)
     PRINTF_LIKE(2, 3);
 
-/* lengths.c: fills in the lengths: those of a name ("sharegpt", a table), then what the
- * keys in, out, ..., total-max say. */
+/* lengths.c: fills in the lengths: those of a name ("sharegpt", a table), changed by the
+ * keys in, out, ..., total-max. */
 enum status workload_lengths_set(struct workload_part *part, struct workload_traffic *traffic,
                                  const char *name) MUST_USE;
 /* The keys in-min to total-max alone. */
 enum status workload_lengths_bound(struct workload_part *part,
                                    struct workload_filter *filter) MUST_USE;
-/* Is there a kind of lengths of this name? */
+/* Returns whether a kind of lengths has this name. */
 bool workload_lengths_has(const char *name);
-/* arrivals.c: fills in rate and gaps from the keys; rate_per_s is what holds without the
- * key "rate" (0: the key must be there). */
+/* arrivals.c: fills in rate and gaps from the keys. rate_per_s applies without the key
+ * "rate" (0: the key is required). */
 enum status workload_arrivals_set(struct workload_part *part, struct workload_traffic *traffic,
                                   double rate_per_s) MUST_USE;
-/* expect.c: requests per second, where the last of n comes last_ns after the first. What
- * comes all at once is taken as if it came within a second. */
+/* expect.c: returns the requests per second when the last of n comes last_ns after the
+ * first. Requests that come all at once count as if they came within a second. */
 double workload_expect_rate(double n, int64_t last_ns);
 /* mixes.c: several services at once. */
 struct workload_mix {
@@ -104,7 +104,7 @@ struct workload_mix {
     enum status (*make)(struct workload_part *part);
 };
 const struct workload_mix *workload_mixes_at(uint32_t index); /* NULL behind the last */
-/* replay.c: what is played from files. */
+/* replay.c: sources that replay files. */
 enum status workload_replay_file(struct workload_part *part) MUST_USE;
 enum status workload_replay_functions(struct workload_part *part) MUST_USE;
 enum status workload_servegen(struct workload_part *part) MUST_USE; /* from its files */

@@ -1,9 +1,9 @@
-/* Parts that play from files: traces, lengths of traces, and Azure's functions.
+/* Makes parts that play files: traces, lengths of traces, and Azure's functions.
  *
  * Azure functions come as 2019's counts (HashOwner, HashApp, HashFunction, Trigger, then a column a
  * minute) or as 2021's calls (app, func, end_timestamp, duration). Function f goes to service f mod
- * services, as AlpaServe deals them out; a minute's calls are spread as gaps of the coefficient cv.
- */
+ * services, as AlpaServe assigns them. A minute's calls are spread as gaps of the coefficient
+ * cv. */
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -17,7 +17,8 @@ enum { MINUTES_MAX = 14 * 1440, CALLS_MAX = 1 << 24, FUNCTIONS_MAX = 1 << 14 };
 
 /* ---- Traces. ---- */
 
-/* How many requests the window has; *last_ns: the last of them, after its beginning. */
+/* Returns how many requests the window has; *last_ns: the time of the last one after its
+ * beginning. */
 static size_t count_window(const struct workload_replay *replay, int64_t *last_ns)
 {
     int64_t to_ns = replay->to_ns > 0 ? replay->to_ns : TIME_NEVER;
@@ -127,7 +128,7 @@ enum status workload_replay_pairs(struct workload_part *part, const char *path,
 
 enum status workload_replay_file(struct workload_part *part)
 {
-    /* With arrivals of its own, or without times, a file is a bag of lengths. */
+    /* With the keys of arrivals, or without times in the file, a file only supplies lengths. */
     bool is_drawn = workload_part_has(part, WORKLOAD_KEY_ARRIVALS) ||
                     workload_part_has(part, WORKLOAD_KEY_CV) ||
                     workload_part_has(part, WORKLOAD_KEY_PROFILE) ||
@@ -196,7 +197,8 @@ static void add_call(struct functions *f, uint32_t service, int64_t ns)
     f->calls[service][f->n_calls[service]++] = ns;
 }
 
-/* Functions are numbered as they first appear. FUNCTIONS_MAX: there are more. */
+/* Returns the number of a function; functions are numbered as they first appear. FUNCTIONS_MAX:
+ * there are too many. */
 static uint32_t number_of(struct functions *f, struct view name)
 {
     uint64_t hash = hash_fast(name.at, name.n, 0).low;
@@ -248,7 +250,7 @@ static enum status read_labels(struct functions *f, struct view line)
     return STATUS_OK;
 }
 
-/* What came before the first call is left out: it is time zero. */
+/* Drops the time before the first call, which becomes time zero. */
 static void begin_at_first(struct functions *f)
 {
     int64_t first_ns = INT64_MAX;
@@ -296,7 +298,7 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Calls at the times that the file says. rate_per_s is what the service may expect. */
+/* Makes calls at the times in the file. rate_per_s is the expected rate of the service. */
 static void make_calls(struct workload_part *part, const struct functions *f, uint32_t i,
                        struct workload_traffic *traffic)
 {
@@ -309,7 +311,7 @@ static void make_calls(struct workload_part *part, const struct functions *f, ui
     traffic->rate_per_s = workload_expect_rate((double)n, f->last_ns);
 }
 
-/* One service's source. False: its functions were never called. */
+/* Makes one service's source. Returns false when its functions were never called. */
 static bool make_source(struct workload_part *part, const struct functions *f, uint32_t i,
                         bool has_minutes, struct workload_traffic *traffic)
 {

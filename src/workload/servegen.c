@@ -1,12 +1,12 @@
-/* ServeGen's clients from its published files: each one source, with its own rate by the clock,
- * gaps and lengths (arXiv 2505.09999).
+/* Makes ServeGen's clients from its published files. Each is one source, with its own rate by the
+ * clock, gaps and lengths (arXiv 2505.09999).
  *
- * A folder holds clients.csv (model,client,t0_s,rate_rps,cv,dist,p1,p2: a line a client and active
- * window of 600 s) and lengths.tsv (model, client, t0_s, field, n, then value:count ...: histograms
- * of windows of 6 h). The first window of clients.csv is time zero. A client's gaps keep one shape,
- * the mean over its windows by rate; its prompts and outputs are drawn apart, as ServeGen does; a
- * client without lengths has those of all others, each weighing as much as it asks: how many of its
- * lengths were published says nothing. */
+ * A folder holds clients.csv (model,client,t0_s,rate_rps,cv,dist,p1,p2: a line per client and
+ * active window of 600 s) and lengths.tsv (model, client, t0_s, field, n, then value:count ...:
+ * histograms of windows of 6 h). The first window of clients.csv is time zero. A client's gaps keep
+ * one shape, the mean over its windows by rate. Its prompts and outputs are drawn separately, as
+ * ServeGen does. A client without lengths gets those of all others, each weighted by its rate,
+ * because the number of its published lengths means nothing. */
 #include "base/file.h"
 #include "base/mem.h"
 #include "workload/part.h"
@@ -34,7 +34,7 @@ struct histogram {
 };
 struct client {
     int64_t id;
-    double rate, gamma_rate, cv_sum, shape_sum; /* sums over windows; the last two by rate */
+    double rate, gamma_rate, cv_sum, shape_sum; /* over windows; the last two weighted by rate */
     double *rates;                              /* (n_windows) */
     struct histogram lengths[2];                /* prompts, outputs */
 };
@@ -135,7 +135,7 @@ static void add_bin(struct histogram *h, int32_t value, double count)
     h->bins[h->n++] = (struct bin){ value, count };
 }
 
-/* The windows of lengths are longer: the one that the time `from` lies in is used too. */
+/* The windows of lengths are longer, so the one that contains the time `from` is used too. */
 static enum status read_lengths(struct servegen *s, struct view line)
 {
     int64_t id, t0_s;
@@ -181,7 +181,7 @@ static bool has_lengths(const struct client *c)
     return c->lengths[0].n > 0 && c->lengths[1].n > 0;
 }
 
-/* The lengths of all clients that have some, by how much each asks. */
+/* Pools the lengths of all clients that have some, weighted by their rates. */
 static void pool_lengths(struct servegen *s, int which)
 {
     for (uint32_t i = 0; i < s->n_clients; i++) {

@@ -1,5 +1,5 @@
-/* The stream of requests: a heap of sources, the earliest first, each a draw's clock or a place in
- * a trace; every purpose has its own dice. */
+/* The stream of requests: a heap of sources, the earliest first. Each source is the clock of a draw
+ * or a position in a trace. Every purpose has its own random numbers. */
 #include "workload/workload.h"
 
 #include "base/mem.h"
@@ -13,8 +13,8 @@ struct workload_source {
     const struct workload_replay *replay;
     struct workload_draw_clock clock;
     uint64_t n_arrivals, n_lengths; /* so far */
-    int64_t arrives_ns;             /* its next, unless it is out of the heap */
-    size_t row, row_begin, row_end; /* of the replay: the next, those of its window */
+    int64_t arrives_ns;             /* time of its next request, unless it is out of the heap */
+    size_t row, row_begin, row_end; /* of the replay: the next row, and those of its window */
     uint32_t repeat;
     int64_t period_ns;
     uint32_t index;
@@ -51,8 +51,8 @@ static void begin_replay(struct workload_source *source)
     size_t n = source->row_end - source->row_begin;
     if (n == 0)
         return;
-    /* Repeats follow each other as if the gap between them were a usual one; a second where there
-     * is none. */
+    /* Repeats follow each other as if the gap between them were an average one; a second if there
+     * is no gap. */
     int64_t last_ns = trace->rows[source->row_end - 1].arrived_ns - r->from_ns;
     source->period_ns = to != TIME_NEVER       ? to - r->from_ns
                         : n > 1 && last_ns > 0 ? last_ns + last_ns / (int64_t)(n - 1)
@@ -69,7 +69,7 @@ static int64_t replay_ns(const struct workload_source *source)
     return r->speed > 0 && r->speed != 1 ? to_ns((double)ns / r->speed * 1e-9) : ns;
 }
 
-/* Sets when the source asks next. False: never again. */
+/* Sets the time of the source's next request. Returns false when there is none. */
 static bool advance(struct workload_source *source)
 {
     const struct workload_traffic *t = source->traffic;
@@ -105,7 +105,7 @@ static bool asks_nothing(const struct workload_traffic *t)
     return t->arrivals == WORKLOAD_ONCE ? t->n_requests == 0 : !(t->rate_per_s > 0);
 }
 
-/* ---- The heap: of equal times the source of the lower index comes first. ---- */
+/* ---- The heap: among equal times the source with the lower index comes first. ---- */
 
 static bool is_before(const struct workload_stream *stream, uint32_t a, uint32_t b)
 {
@@ -131,7 +131,8 @@ static void sift_down(struct workload_stream *stream, uint32_t at)
     stream->heap[at] = source;
 }
 
-/* The first source asked: it goes where its next request belongs. */
+/* Advances the first source after its request, and moves it in the heap to where its next one
+ * belongs. */
 static void advance_first(struct workload_stream *stream)
 {
     if (!advance(&stream->sources[stream->heap[0]]))
@@ -142,9 +143,9 @@ static void advance_first(struct workload_stream *stream)
 
 /* ---- The stream. ---- */
 
-/* A source's number, which its dice are: services, further sources and replays, then services that
- * are more than FURTHER, so that the numbers of the others do not depend on how many there may be.
- */
+/* A source's number selects its random numbers. Services come first, then further sources and
+ * replays, then services beyond FURTHER. So the numbers of the others do not depend on the possible
+ * number of services. */
 enum { FURTHER = 64, BEYOND = 1 << 24 };
 
 static void add_drawn(struct workload_stream *stream, const struct workload_traffic *traffic,
@@ -228,7 +229,7 @@ static int32_t draw_noisy_output(const struct workload *w, const struct workload
     return 1;
 }
 
-/* What is drawn of any request, whether its lengths are drawn or read. */
+/* Draws what every request needs, whether its lengths are drawn or read. */
 static void finish(const struct workload *w, const struct workload_source *source, uint64_t number,
                    struct workload_ask *ask)
 {
@@ -274,7 +275,7 @@ static void take_row(const struct workload_source *source, struct workload_ask *
     }
 }
 
-/* The source whose turn it is where requests come in runs: drawn by its share of the rate. */
+/* Returns the source of the next run of requests, drawn by its share of the rate. */
 static uint32_t source_of_run(struct workload_stream *stream)
 {
     const struct workload *w = stream->workload;

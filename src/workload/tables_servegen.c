@@ -1,5 +1,5 @@
-/* Lengths of ServeGen's clients as quantiles (tables.h): the four largest of each
- * language model alone, the others in two classes, their lengths pooled by rate.
+/* Lengths of ServeGen's clients as quantiles (tables.h). The four largest clients of each language
+ * model stand alone. The others form two classes, with their lengths pooled by rate.
  *
  * Made by tools/workload_tables.py: change the script, not the figures. */
 #include "workload/tables.h"

@@ -1,4 +1,4 @@
-/* Reads workloads as people write them: parts, kinds, keys. */
+/* Reads workloads as text: parts, kinds, keys. */
 #include "base/mem.h"
 #include "base/time.h"
 #include "workload/part.h"
@@ -13,7 +13,7 @@ enum form { FORM_NUMBER, FORM_WHOLE, FORM_SECONDS, FORM_TEXT };
 static const struct {
     const char *name;
     enum form form;
-    double min, max; /* of a number; min itself is excluded where it is 0 and the form a number */
+    double min, max; /* of a number; min itself is excluded if it is 0 and the form is a number */
     const char *expected;
 } keys[WORKLOAD_KEY_N_KEYS] = {
     [WORKLOAD_KEY_RATE] = { "rate", FORM_NUMBER, 0, 1e9,
@@ -165,7 +165,7 @@ void workload_part_add(struct workload_part *part, int32_t service,
 
 /* ---- Kinds. ---- */
 
-/* One service of lengths that have a name, or that the keys say. */
+/* Makes one service whose lengths have a name, or come from keys. */
 static enum status make_drawn(struct workload_part *part)
 {
     struct workload_traffic traffic = { 0 };
@@ -337,7 +337,8 @@ static enum status read_part(struct workload *w, char *text, struct fault *fault
     return STATUS_OK;
 }
 
-/* Where the next part begins: behind a "+" that a kind follows; so paths may hold others. */
+/* Returns where the next part begins: behind a "+" that a kind follows, so that paths may contain
+ * other "+". */
 static char *next_part(char *text)
 {
     for (char *plus = strchr(text, '+'); plus != NULL; plus = strchr(plus + 1, '+'))

@@ -53,7 +53,7 @@ void workload_trace_add_block(struct workload_trace *trace, uint64_t name)
     trace->blocks[trace->n_blocks++] = name;
 }
 
-/* ---- Sorting: merges runs of doubling length, so what is equal keeps its order. ---- */
+/* ---- Sorting: merges runs of doubling length, so that equal rows keep their order. ---- */
 
 static void merge(const struct workload_trace_row *from, struct workload_trace_row *to,
                   size_t n_left, size_t n)

@@ -1,4 +1,4 @@
-/* Reads a trace as CSV: the first line names the columns, quotes may hold commas and quotes. */
+/* Reads a trace as CSV. The first line names the columns; quotes may hold commas and quotes. */
 #include "workload/trace_read.h"
 
 #include "base/mem.h"
@@ -24,7 +24,7 @@ enum field {
     FIELD_PREFIX,
     FIELD_N,
 };
-/* As each publisher calls them; upper and lower case differ. */
+/* The names that each publisher uses; upper and lower case differ. */
 static const struct {
     const char *name;
     enum field field;
@@ -73,7 +73,7 @@ struct reader {
 
 /* ---- Cutting a line. ---- */
 
-/* A quoted field: its content is gathered in r->quoted, as a place in it. */
+/* Cuts a quoted field. Its content is collected in r->quoted, and the view is a place in it. */
 static bool cut_quoted(struct reader *r, struct view *line, size_t *from)
 {
     *from = r->quoted.n;
@@ -90,8 +90,8 @@ static bool cut_quoted(struct reader *r, struct view *line, size_t *from)
     return line->n == 0 || line->at[0] == ',';
 }
 
-/* Cuts a line into fields; the count, 0 when a quote does not end, COLUMNS_MAX + 1 when there are
- * more. */
+/* Cuts a line into fields. Returns the count, 0 when a quote does not end, COLUMNS_MAX + 1 when
+ * there are more. */
 static size_t cut_line(struct reader *r, struct view line, struct view *fields)
 {
     size_t froms[COLUMNS_MAX], sizes[COLUMNS_MAX], n = 0;
@@ -174,7 +174,8 @@ static enum status not_a(const struct reader *r, size_t column, struct view fiel
                                    workload_trace_read_word(field).text, expected);
 }
 
-/* "512:17;18;19". The prompt may stand behind it, so the blocks are checked with the row. */
+/* Reads "512:17;18;19". The column of the prompt may come later, so the blocks are checked with the
+ * row. */
 static enum status read_prefix(struct reader *r, size_t column, struct view field,
                                int64_t *prefix_tokens)
 {

@@ -1,5 +1,5 @@
-/* Reads a trace as JSON objects, one a line: ours, and Mooncake's {timestamp in ms, input_length,
- * output_length, hash_ids of 512 tokens each}. */
+/* Reads a trace as JSON objects, one per line: our own, and Mooncake's {timestamp in ms,
+ * input_length, output_length, hash_ids of 512 tokens each}. */
 #include "workload/trace_read.h"
 
 #include "base/time.h"
@@ -14,7 +14,7 @@ struct reader {
     struct workload_trace_origin origin;
 };
 
-/* The value of the first key that is there; NULL: none, or null. */
+/* Returns the value of the first key that the object has; NULL: none, or null. */
 static json_t *find(json_t *object, const char *key, const char *other)
 {
     json_t *value = json_object_get(object, key);
@@ -23,7 +23,7 @@ static json_t *find(json_t *object, const char *key, const char *other)
     return json_is_null(value) ? NULL : value;
 }
 
-/* A whole number in [min, max], or the default where it is absent. */
+/* Reads a whole number in [min, max], or the default if it is absent. */
 static enum status whole(const struct reader *r, json_t *value, const char *key,
                          const int64_t bounds[2], int64_t *out)
 {
@@ -49,7 +49,7 @@ static enum status seconds(const struct reader *r, json_t *value, const char *ke
     return STATUS_OK;
 }
 
-/* The first '"' from `at` on that ends a string. */
+/* Returns the position of the first '"' from `at` on that ends a string. */
 static size_t end_of_string(struct view line, size_t at)
 {
     while (at < line.n && line.at[at] != '"')
@@ -57,8 +57,9 @@ static size_t end_of_string(struct view line, size_t at)
     return at;
 }
 
-/* The digits of a member's number, as they stand in the line: jansson has but a double of them.
- * The line is known to be an object; a key that is written with escapes is not found (empty). */
+/* Returns the digits of a member's number as they stand in the line, because jansson only has a
+ * double of them. The line is known to be an object. A key that is written with escapes is not
+ * found (empty). */
 static struct view digits_of(struct view line, const char *key)
 {
     static const char spaces[] = " \t\r";

@@ -1,4 +1,4 @@
-/* Reads traces: figures, lines, checks; and finds out which format a text has. */
+/* Reads traces: figures, lines, checks. It also detects the format of a text. */
 #include "workload/trace_read.h"
 
 #include "base/file.h"
@@ -125,7 +125,7 @@ bool workload_trace_read_f64(struct view field, double *out)
 
 /* ---- Times. ---- */
 
-/* A decimal number, taken apart: its digits, and how many of them stand before the point. */
+/* A decimal number: its digits, and how many of them precede the point. */
 struct decimal {
     char digits[FIGURE_BYTES];
     int n, n_before;
@@ -154,7 +154,7 @@ static bool take_decimal(struct view *v, struct decimal *out)
     return out->n > 0;
 }
 
-/* Digit `at` of the number, as if zeros stood on both sides. */
+/* Returns digit `at` of the number, as if zeros stood on both sides. */
 static int64_t digit_at(const struct decimal *d, int at)
 {
     return at >= 0 && at < d->n ? d->digits[at] : 0;
@@ -211,7 +211,8 @@ bool workload_trace_read_since(struct workload_trace_origin *origin,
     return true;
 }
 
-/* Days since 1970-01-01; after Howard Hinnant, chrono-compatible low-level date algorithms. */
+/* Returns days since 1970-01-01; after Howard Hinnant, chrono-compatible low-level date
+ * algorithms. */
 static int64_t days_of(int64_t year, int64_t month, int64_t day)
 {
     year -= month <= 2;
@@ -285,7 +286,7 @@ enum status workload_trace_read_prefix(struct workload_trace *trace, struct work
 
 /* ---- The whole. ---- */
 
-/* Rows in order: times become times since the first. */
+/* Sorts the rows, and makes times relative to the first. */
 static enum status begin_at_first(struct workload_trace *trace, const char *name,
                                   struct fault *fault)
 {

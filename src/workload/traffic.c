@@ -1,4 +1,4 @@
-/* Workload texts: all of a command line at once make one workload. */
+/* Reads workload texts: all of a command line together make one workload. */
 #include "workload/traffic.h"
 
 #include "base/file.h"
@@ -22,7 +22,7 @@ static bool has_no_end(const struct workload *w)
     return false;
 }
 
-/* Requests that would take longer than there is time: a part's own, or the stream's. */
+/* Refuses requests that would take longer than there is time: a part's own, or the stream's. */
 static enum status check_time(const struct workload *w, struct fault *fault)
 {
     double rate = 0, s = 0;
@@ -43,7 +43,7 @@ static enum status check_time(const struct workload *w, struct fault *fault)
                      s, WORKLOAD_S_MAX);
 }
 
-/* A workload of which nothing comes would make figures of nothing. */
+/* Refuses a workload without any request, since its figures would be meaningless. */
 static enum status check_any(const struct workload *w, struct fault *fault)
 {
     struct workload_stream stream;

@@ -95,7 +95,7 @@ static void test_networks(void **state)
     }
 }
 
-/* The address that proxies of 10.0.0.0/8 speak for; "" for none. */
+/* Returns the address that proxies of 10.0.0.0/8 forward for; "" for none. */
 static const char *forwarded(const char *headers)
 {
     static char text[INET6_ADDRSTRLEN];

@@ -1,4 +1,4 @@
-/* The API over the toy house, as a program: what the Python tests of tests/e2e talk to.
+/* The API over the toy house, as a program for the Python tests of tests/e2e.
  *
  * usage: api_serve [KEY VALUE]...: listen, api-key, admin-key, tenant (NAME=KEY, several), proxy
  * (several), strict, requests, connections, memory (MiB), body, body-ms, drain-ms, cors, cert, key,

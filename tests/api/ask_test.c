@@ -1,4 +1,4 @@
-/* Bodies by table: what is read, and the exact sentence of what is refused. */
+/* Bodies by table: the values read, and the exact sentence of each refusal. */
 #include "test.h"
 #include "api/ask.h"
 
@@ -87,7 +87,7 @@ static void test_chat(void **state)
     api_ask_free(&ask);
 }
 
-/* Null, nothing and no text are three things; further members go with their message. */
+/* Null, no content and a text are three cases. Further members stay with their message. */
 static void test_contents(void **state)
 {
     (void)state;

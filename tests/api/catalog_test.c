@@ -1,4 +1,4 @@
-/* Catalogs: names, and how long a model that is gone is still used. */
+/* Catalogs: names, and how long a removed model is still used. */
 #include "test.h"
 #include "api/catalog.h"
 

@@ -1,5 +1,5 @@
-/* Tokens to text: what is shown when, stop strings over tokens, UTF-8 in pieces, logprobs held too.
- */
+/* Tokens to text: when text is shown, stop strings over tokens, UTF-8 in pieces, logprobs held
+ * too. */
 #include "test.h"
 #include "tests_toy.h"
 #include "api/choice.h"
@@ -36,7 +36,7 @@ static void test_holds_back(void **state)
     assert_false(add_text(&choice, &rules, "ab ST"));
     expect_shown(&choice, &rules, "ab ");
     (void)api_choice_show_tokens(&choice, &n);
-    assert_int_equal(n, 3); /* the held tokens are not told either */
+    assert_int_equal(n, 3); /* the held tokens are not returned either */
     assert_false(add_text(&choice, &rules, "AY\xF0\x9F"));
     expect_shown(&choice, &rules, "STAY");
     assert_false(add_text(&choice, &rules, "\x90\x9F\n"));
@@ -65,7 +65,7 @@ static void test_ends(void **state)
     struct api_choice choice;
     api_choice_init(&choice, toy_tokenizer, true);
     choice.is_open = true;
-    assert_false(add_text(&choice, &rules, "qzz")); /* nothing ends it before min_tokens */
+    assert_false(add_text(&choice, &rules, "qzz")); /* it cannot end before min_tokens */
     assert_true(add_text(&choice, &rules, "aqb"));
     expect_shown(&choice, &rules, "qzza");
     assert_int_equal(choice.stop_id, 'q');

@@ -35,14 +35,14 @@ static void test_bounds(void **state)
     assert_string_equal(error.text, "the body holds more than 4 JSON values");
     error = (struct api_error){ 0 };
     json_t *object = api_fields_open(view_text("{\"a,[{:\":\"\\\",,,,,\"}"), 4, &error);
-    assert_non_null(object); /* what stands inside of strings doesn't count */
+    assert_non_null(object); /* separators inside of strings don't count */
     json_decref(object);
     assert_null(api_fields_open(view_text("{\"a\":1} x"), 9, &error));
     assert_string_equal(error.text, "the body is not valid JSON: end of file expected near 'x' "
                                     "(line 1, column 9)");
 }
 
-/* What is JSON and yet not taken is said in terms of JSON. */
+/* JSON that is valid but not taken is refused in terms of JSON. */
 static void test_limits_of_values(void **state)
 {
     (void)state;

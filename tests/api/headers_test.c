@@ -1,4 +1,4 @@
-/* Ids, deadlines and keys out of headers. */
+/* Ids, deadlines and keys from headers. */
 #include "test.h"
 #include "api/headers.h"
 #include "base/time.h"
@@ -45,7 +45,7 @@ static void test_keys(void **state)
     assert_true(api_headers_has_key(&head, "abc"));
     parse("Authorization: abc\r\n", &head);
     assert_false(api_headers_has_key(&head, "abc"));
-    parse("X: y\r\n", &head); /* an empty key must not be met by sending none */
+    parse("X: y\r\n", &head); /* sending no key must not match an empty key */
     assert_false(api_headers_has_key(&head, ""));
     parse("Authorization: Bearer \r\nX-Api-Key:\r\n", &head);
     assert_false(api_headers_has_key(&head, ""));
@@ -103,7 +103,7 @@ static void test_traces(void **state)
         "zz-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", /* no digits: the version, */
         "00-4bf92f3577b34da6a3ce929d0e0e4736-00F067AA0BA902B7-01", /* the parent, */
         "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-x1", /* the flags */
-        "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", /* a version that is none */
+        "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", /* an invalid version */
         "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01", /* no parent */
         "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more", /* 00 has no more */
         "01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01.more",

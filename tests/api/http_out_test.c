@@ -1,4 +1,4 @@
-/* Answers on their way out: what was handed over leaves in order, in slices, and is freed once. */
+/* Large answers: the text that was handed over is sent in order, in slices, and is freed once. */
 #include "test.h"
 
 #include "api/http_out.h"
@@ -56,7 +56,7 @@ static void test_what_never_leaves_is_freed_too(void **state)
     evbuffer_free(out);
 }
 
-static int fails_at; /* the allocation of libevent that fails; 0: none */
+static int fails_at; /* libevent's allocation that fails; 0: none */
 
 static void *take(size_t n)
 {

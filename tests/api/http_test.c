@@ -1,6 +1,8 @@
-/* The HTTP server's streams over a socket that takes all, a part or nothing of what is sent: every
- * byte arrives, in order, and what the socket takes leaves at once. And answers whose readers take
- * nothing: they have a deadline, whole ones a budget, too. And clients that vanish. */
+/* The HTTP server's streams over a socket that takes all, a part or nothing of the bytes: every
+ * byte arrives, in order, and the bytes that the socket takes are sent at once.
+ *
+ * Also answers with readers that take nothing: they have a deadline, and whole ones also a budget.
+ * Also clients that vanish. */
 #include "test.h"
 
 #include "api/http.h"
@@ -22,10 +24,10 @@ static struct stage {
     int takes, n_wakes, n_sends, n_chunks;
     struct str said, got;
     int port;
-    bool holds_little;                 /* the socket that is sent to */
-    bool is_gone;                      /* the stream was told that its client is */
+    bool holds_little;                 /* the socket has a small buffer */
+    bool is_gone;                      /* the stream was told that its client has left */
     _Atomic bool is_read;              /* the client has it all, or has been given up */
-    int silent_s, ask_each_s, gone_ms; /* of the socket that is sent to */
+    int silent_s, ask_each_s, gone_ms; /* set on the socket that is sent to */
 } stage;
 
 static int option_of(int fd, int level, int name)
@@ -36,7 +38,7 @@ static int option_of(int fd, int level, int name)
     return value;
 }
 
-/* A socket that is full now and then. */
+/* A socket that is sometimes full. */
 ssize_t __real_send(int fd, const void *bytes, size_t n, int flags);
 ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags);
 ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags)
@@ -80,7 +82,7 @@ static void on_request(void *self, struct api_http_exchange *x)
     (void)self;
     stage.x = x;
     api_http_begin(x, 200, "text/plain");
-    wake_in_ms(5); /* then the head is out */
+    wake_in_ms(5); /* by then the head is sent */
 }
 
 static void on_wake(void *self)
@@ -135,7 +137,7 @@ static void on_bad(void *self, struct api_http_exchange *x, int status, const ch
     api_http_reply(x, status, NULL, view_of("", 0));
 }
 
-/* A client that has asked, and holds little of the answer that it does not read. */
+/* Opens a client that has sent its request. It holds little of the answer, and does not read it. */
 static int open_client(void)
 {
     static const char ask[] = "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
@@ -159,7 +161,7 @@ static void read_all(void *arg)
     atomic_store(&stage.is_read, true);
 }
 
-/* Runs a server until its one client has read the answer, which must be what was said. */
+/* Runs a server until its one client has read the answer, which must be the text sent. */
 static void serve(int takes, uint64_t seed)
 {
     const struct api_http_options options = { .listen = "127.0.0.1:0",
@@ -219,7 +221,7 @@ static void test_a_client_whose_machine_vanishes_is_asked_and_given_up(void **st
     serve(TAKES_ALL, test_seed(3));
     assert_in_range(stage.gone_ms, 1, 30000);
     int n_asks = (stage.gone_ms / 1000 - stage.silent_s) / stage.ask_each_s;
-    assert_true(n_asks >= 3); /* one that is lost is no end */
+    assert_true(n_asks >= 3); /* one lost probe does not end it */
 }
 
 /* Status of the answer, 0 when the connection ended without one. */
@@ -259,7 +261,7 @@ static void serve_large(void (*client)(void *arg), int64_t unsent_bytes_max, int
     serve_until_gone(&options, client);
 }
 
-/* The first answer is more than may wait, so there is no second one until it is given up. */
+/* The first answer is longer than the budget, so there is no second one until it is given up. */
 static void ask_beside_a_sleeper(void *arg)
 {
     (void)arg;
@@ -272,7 +274,7 @@ static void ask_beside_a_sleeper(void *arg)
     for (int status = 0; status != 200;) {
         int third = open_client();
         status = read_status(third);
-        CHECK(status == 200 || status == 503); /* the close may not have been seen yet */
+        CHECK(status == 200 || status == 503); /* perhaps the close was not seen yet */
         close(third);
     }
 }
@@ -307,7 +309,7 @@ static void test_who_gets_on_is_waited_for(void **state)
     assert_true(time_now_ns() - begun_ns > TIME_NS_PER_S); /* longer than nothing may be taken */
 }
 
-/* Takes the start of the answer, then nothing, until it is given up. */
+/* Reads the start of the answer, then nothing, until it is given up. */
 static void fall_asleep(void *arg)
 {
     int fd = open_client();
@@ -341,8 +343,8 @@ static void begin_stream(void *self, struct api_http_exchange *x)
     api_http_begin(x, 200, "text/plain");
 }
 
-/* Says nothing for longer than anything may wait, then more than the sockets hold and less than a
- * reader may lag, then nothing more. */
+/* Is quiet for longer than an answer may wait. Then it writes more than the sockets hold but less
+ * than a reader may lag, then nothing more. */
 static void on_sleepy_wake(void *self)
 {
     static const char zeros[16 << 10];
@@ -371,12 +373,12 @@ static void test_a_stream_of_which_nothing_is_taken_is_given_up(void **state)
     stage = (struct stage){ .holds_little = true };
     serve_until_gone(&options, fall_asleep);
     assert_true(stage.is_gone);
-    assert_true(stage.n_wakes >= 300); /* as long as there was nothing to take it was kept */
+    assert_true(stage.n_wakes >= 300); /* it was kept as long as there was nothing to take */
     assert_true(time_now_ns() - begun_ns < 20 * TIME_NS_PER_S);
 }
 
-/* Says 4 MiB at once, more than a reader may lag, then nothing more; with a fast reader, the end.
- */
+/* Writes 4 MiB at once, which is more than a reader may lag, then nothing more; for a fast reader
+ * also the end. */
 static void on_burst_wake(void *self)
 {
     static const char zeros[16 << 10];

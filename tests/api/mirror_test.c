@@ -1,4 +1,4 @@
-/* Health on drawn reports and drawn time: an engine that has work must make steps. */
+/* Health by given reports and times: an engine that has work must make steps. */
 #include "test.h"
 #include "api/mirror.h"
 #include "base/time.h"
@@ -39,12 +39,12 @@ static void test_stuck_engine(void **state)
     report.n_requests = 0;
     for (int64_t s = 133; s < 200; s++)
         say(&api, &report, s);
-    assert_true(is_well(&api, 200));  /* nothing to do is not being stuck */
-    assert_false(is_well(&api, 231)); /* nobody has answered for 31 s */
+    assert_true(is_well(&api, 200));  /* an engine without work is not stuck */
+    assert_false(is_well(&api, 231)); /* no answer for 31 s */
     api_mirror_close(&api);
 }
 
-/* The sentence names the engine that the house holds for ill. */
+/* The sentence names the engine that counts as ill. */
 static void test_the_ill_engine_is_named(void **state)
 {
     (void)state;
@@ -61,7 +61,7 @@ static void test_the_ill_engine_is_named(void **state)
                                                         .now_ns = (100 - 7 * i) * TIME_NS_PER_S };
     }
     assert_false(api_mirror_is_well(&api, 100 * TIME_NS_PER_S, why, sizeof(why)));
-    assert_string_equal(why, "engine 1 has said nothing for 7 s");
+    assert_string_equal(why, "engine 1 has not reported for 7 s");
     api.mirror.engines[0].is_healthy = false;
     assert_false(api_mirror_is_well(&api, 100 * TIME_NS_PER_S, why, sizeof(why)));
     assert_string_equal(why, "engine 0 has failed");
@@ -89,7 +89,8 @@ static void test_state_over_engines(void **state)
     api_mirror_close(&api);
 }
 
-/* A load that failed is remembered until one does not: reports say only that nothing is there. */
+/* A failed load is remembered until a load succeeds, since reports only show that the model is not
+ * there. */
 static void test_a_failed_load_is_remembered(void **state)
 {
     (void)state;

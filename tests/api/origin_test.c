@@ -1,4 +1,4 @@
-/* Which pages may call: by Origin and Host as browsers send them, and as others do. */
+/* Pages that may call: by Origin and Host as browsers send them, and as other clients do. */
 #include "test.h"
 #include "api/origin.h"
 
@@ -85,7 +85,7 @@ static void test_asked_headers(void **state)
 {
     (void)state;
     static const struct {
-        const char *header, *granted; /* NULL: nothing is */
+        const char *header, *granted; /* NULL: none is granted */
     } rows[] = {
         { "", NULL },
         { "Access-Control-Request-Headers: \r\n", NULL },

@@ -1,4 +1,4 @@
-/* Tests of parties: identity, the bound of the table, and how much memory each may take. */
+/* Tests of parties: identity, the bound of the table, and the memory that each may take. */
 #include "test.h"
 
 #include "api/parties.h"

@@ -68,7 +68,8 @@ static void test_lengths(void **state)
     }
 }
 
-/* A template that cannot be read is no missing one: clients are told which construct it is. */
+/* A template that cannot be read is not a missing one: clients learn which construct is the
+ * cause. */
 static void test_a_template_that_cannot_be_used(void **state)
 {
     (void)state;
@@ -97,7 +98,7 @@ static void test_a_template_that_refuses(void **state)
     api_prompts_free(&prompts);
 }
 
-/* How large an answer may become is known before it begins. */
+/* The size of an answer is known before it begins. */
 static void test_answers_of_too_many_bytes(void **state)
 {
     (void)state;
@@ -144,7 +145,7 @@ static void test_answers_of_too_many_bytes(void **state)
     models[1].n_context_max = 100;
 }
 
-/* However long it is and however much of it stands everywhere. */
+/* Even a long text that occurs everywhere is found missing quickly. */
 static void test_a_last_message_that_is_not_shown_is_missed_soon(void **state)
 {
     (void)state;

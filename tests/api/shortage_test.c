@@ -1,7 +1,7 @@
-/* The API over the toy service while allocations fail: whichever allocation it is, the request ends
+/* The API over the toy service while allocations fail. Whichever allocation fails, the request ends
  * with its right answer, with 503, or with its connection. The server goes on and leaks nothing.
  *
- * The server allocates through base/mem.c only, libevent and jansson included, so failures are
+ * The server allocates only through base/mem.c, including libevent and jansson, so failures are
  * injected below it. */
 #include "test.h"
 #include "tests_toy.h"
@@ -24,7 +24,7 @@ enum { ANSWER_BYTES_MAX = 1 << 20, ROUNDS_MAX = 4000, BODY_BYTES_MAX = 1 << 20 }
 
 static _Thread_local bool is_client;
 static _Atomic int n_until, n_failures; /* allocations until the first failure, and failures */
-static _Atomic size_t least_bytes;      /* allocations of at least so many bytes fail; 0: none */
+static _Atomic size_t least_bytes;      /* allocations of at least this size fail; 0: none */
 static _Atomic uint64_t random_state;   /* one of 64 allocations fails; 0: none */
 static _Atomic int n_failed;
 
@@ -74,7 +74,7 @@ static char body[BODY_BYTES_MAX + 1];
 
 static size_t ask(const char *head, const char *text);
 
-/* Runs a server while client, which ends it, runs on a thread. */
+/* Runs a server while client runs on a thread. The client ends the server. */
 static void serve(void (*client)(void *arg))
 {
     struct toy_house *house = toy_open(1, 64);
@@ -111,7 +111,7 @@ static void serve(void (*client)(void *arg))
 
 /* --- the client, which takes no memory --- */
 
-/* Sends a request and reads what comes back until the server closes; the bytes are in answer. */
+/* Sends a request and reads until the server closes. The bytes are in answer. */
 static size_t ask(const char *head, const char *text)
 {
     struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
@@ -140,7 +140,7 @@ static int status_of_answer(size_t n)
 }
 
 struct scene {
-    const char *name, *head, *body, *expected; /* what a good answer holds */
+    const char *name, *head, *body, *expected; /* expected: part of a good answer */
 };
 
 #define POST(path)                                                                                 \
@@ -177,7 +177,8 @@ static const struct scene scenes[] = {
     { "none", GET("/none"), "", "not_found" },
 };
 
-/* Plays a scene. True when the answer is good; a refusal or no answer is allowed, others fail. */
+/* Plays a scene. Returns true when the answer is good. A refusal or no answer is allowed; other
+ * answers fail. */
 static bool play(const struct scene *scene, bool must_be_good)
 {
     char head[512];

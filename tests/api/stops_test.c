@@ -8,7 +8,8 @@ struct expected {
     size_t start, end;
 };
 
-/* Byte by byte: the first end of any stop string, and of those that end there the longest. */
+/* Searches byte by byte: the first end of any stop string, and the longest of those that end
+ * there. */
 static struct expected find_naively(const struct api_stops *stops, struct view text)
 {
     for (size_t end = 1; end <= text.n; end++) {
@@ -60,7 +61,7 @@ static void run_one(struct rng *rng)
         if (found.is_found) {
             assert_int_equal(found.start, expected.start);
             assert_int_equal(found.end, expected.end);
-            assert_true(shown <= found.start); /* nothing of it was shown */
+            assert_true(shown <= found.start); /* none of it was shown */
             return;
         }
         size_t safe = api_stops_safe(&stops, so_far, shown);

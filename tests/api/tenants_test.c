@@ -1,4 +1,4 @@
-/* Whose key is it? */
+/* Which tenant has a key? */
 #include "test.h"
 #include "api/tenants.h"
 
@@ -53,7 +53,8 @@ static void test_a_name_keeps_its_number(void **state)
     }
 }
 
-/* Two gateways with different lists give a tenant the same hash, and no two tenants one. */
+/* Two gateways with different lists compute equal hashes for a tenant, and different ones for two
+ * tenants. */
 static void test_a_hash_is_the_same_at_each_gateway(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The toy text room and the fake house that tests of the API stand on. */
+/* The toy text room and the fake house that tests of the API use. */
 #pragma once
 #include "core/control.h"
 #include "core/service.h"
@@ -11,15 +11,15 @@ struct str;
 extern const struct tokenizer *toy_tokenizer;
 extern const struct chat_template *toy_template;
 
-/* A service whose answers follow from the prompt (tests/e2e/toy.py says the same in Python), and a
- * control with one engine. Words in the prompt steer it: [n=20] tokens until the end token,
- * [first=50] and [gap=5] in milliseconds, [fail] [late] [huge] [cold] [crash=3] [full=3] [lose=3]
- * [dup]. */
+/* A service with answers that follow from the prompt (tests/e2e/toy.py computes the same in
+ * Python), and a control with one engine. Words in the prompt steer it: [n=20] tokens until the end
+ * token, [first=50] and [gap=5] in milliseconds, [fail] [late] [huge] [cold] [crash=3] [full=3]
+ * [lose=3] [dup]. */
 struct toy_house;
 struct toy_house *toy_open(int n_services, int32_t n_requests_max);
 void toy_close(struct toy_house *house);
 struct service toy_service(struct toy_house *house);
 struct control toy_control(struct toy_house *house);
 int64_t toy_tick(void *house, int64_t now_ns);
-/* toy_live_requests, toy_cancelled_total, toy_prompt_tokens_total, toy_tokens_total */
+/* Prints toy_live_requests, toy_cancelled_total, toy_prompt_tokens_total, toy_tokens_total. */
 void toy_metrics(void *house, struct str *out);

@@ -13,7 +13,7 @@ struct toy_request {
     struct request_body *body;
     uint64_t hash;
     int64_t due_ns, gap_ns, n_end;
-    int64_t fail_at; /* tokens after which it comes to `why` */
+    int64_t fail_at; /* number of tokens after which it ends with `why` */
     uint8_t what, why;
 };
 struct toy_house {
@@ -22,7 +22,7 @@ struct toy_house {
     uint64_t n_cancelled;
     uint64_t n_prompt_tokens, n_tokens; /* computed: of prompts, with the first token, and drawn */
     struct toy_request *requests;
-    int32_t cursor; /* where next goes on looking */
+    int32_t cursor; /* where next continues */
     int64_t now_ns;
     struct service_event events[4];
     unsigned char payloads[4][8 + sizeof(struct token_logprobs) + 96];
@@ -33,7 +33,7 @@ struct toy_house {
     int64_t load_end_ns[LIMIT_SERVICES];
 };
 
-/* FNV-1a over the ids, so that Python can say the same. */
+/* FNV-1a over the ids, so that Python can compute the same. */
 static uint64_t hash_ids(const int32_t *ids, uint32_t n)
 {
     uint64_t hash = 0xcbf29ce484222325u;
@@ -209,7 +209,7 @@ static void post_token(struct toy_house *house, struct toy_request *request, int
     request->request.n_tokens++;
 }
 
-/* What is due of one request: a token, an end, or a misfortune. */
+/* Emits one request's next due event: a token, an end, or a failure. */
 static void step(struct toy_house *house, struct toy_request *request)
 {
     static const char sentence[] = "toy: it was asked for";

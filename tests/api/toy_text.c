@@ -1,7 +1,6 @@
-/* A toy of the text room for tests of the API: a token is a byte, and four special ones.
- *
- * It defines what the API asks of tokenizers and templates, so that tests know each token. The
- * detokenizer is the real one. */
+/* A toy of the text room for tests of the API: a token is a byte, plus four special ones. It
+ * defines the functions of tokenizers and templates that the API calls, so that tests know each
+ * token. The detokenizer is the real one. */
 #include "template/chat.h"
 #include "text/decoder.h"
 #include "text/tokenizer.h"
@@ -100,7 +99,7 @@ enum status chat_template_render(const struct chat_template *t, const struct cha
         if (strcmp(message->role, "tool") == 0)
             return fault_set(fault, STATUS_BAD_INPUT, "this toy knows no tools");
         const char *content = message->content != NULL ? message->content : "";
-        const char *thought_end = strstr(content, "</think>"); /* not shown, as often */
+        const char *thought_end = strstr(content, "</think>"); /* not shown, as in many templates */
         const char *said = thought_end != NULL ? thought_end + strlen("</think>") : content;
         str_printf(out, "<|a|>%s: %s<|b|>", message->role, said);
     }

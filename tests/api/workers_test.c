@@ -1,4 +1,4 @@
-/* Every job is worked once and comes home once, and none waits for one of a higher rank. */
+/* Every job is worked once and returned once, and none waits for one of a higher rank. */
 #include "test.h"
 #include "api/workers.h"
 #include "base/team.h"
@@ -72,7 +72,7 @@ static void test_all_come_home(void **state)
         assert_true(jobs[i].n_worked == 1 && jobs[i].n_done == 1);
 }
 
-/* A server that stops does not wait for texts that wait for a long one. */
+/* When a server stops, it does not wait for texts that are queued behind a long one. */
 static void test_close_drops_those_that_wait(void **state)
 {
     (void)state;
@@ -124,7 +124,7 @@ static void test_nobody_waits_for_a_higher_rank(void **state)
     }
 }
 
-/* Nor does an answer wait for long texts, which have one worker. */
+/* An answer does not wait for long texts either, since these have one worker. */
 static void test_long_texts_hold_up_no_answer(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The bar of a program at work. */
+/* The progress bar of a running program. */
 #include "../test.h"
 #include "base/bar.h"
 

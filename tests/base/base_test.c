@@ -1,4 +1,4 @@
-/* Tests of checks and of the small words of base. */
+/* Tests of checks and of the small helpers of base. */
 #include "test.h"
 
 static void fail_check(void *arg)

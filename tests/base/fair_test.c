@@ -17,7 +17,7 @@ static void a_single_holder_gets_seven_eighths(void **state)
     assert_int_equal(fair_room(9, 9, 8), 0);
 }
 
-/* Greedy holders take one by one whenever the rule lets them, and give each back after a while. */
+/* Greedy holders take one by one whenever the rule allows it, and give each back after a while. */
 static void greedy_holders_get_equal_parts_and_leave_room(void **state)
 {
     (void)state;

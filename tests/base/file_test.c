@@ -66,7 +66,7 @@ static void test_find(void **state)
     unlink(other);
 }
 
-/* A rename would put the pipe, or /dev/null, out of the world. */
+/* A rename would replace the pipe, or /dev/null. */
 static void test_write_into_a_pipe(void **state)
 {
     (void)state;
@@ -85,7 +85,7 @@ static void test_write_into_a_pipe(void **state)
     assert_int_equal(file_write(folder, "x", 1, &fault), STATUS_IO); /* a folder */
 }
 
-/* Nobody writes into the pipe: who waited for that would wait for ever. */
+/* No process writes into the pipe, so a reader that waited would never return. */
 static void test_regular_only(void **state)
 {
     (void)state;
@@ -195,7 +195,7 @@ static void test_refusals_name_the_file(void **state)
     assert_int_equal(file_may_write("/etc/passwd/x", &fault), STATUS_NOT_FOUND);
     assert_int_equal(file_may_write(folder, &fault), STATUS_IO);
     assert_int_equal(file_may_write(path, &fault),
-                     STATUS_OK); /* in a folder of our own: not there yet */
+                     STATUS_OK); /* in a folder of our own, which does not exist yet */
     assert_int_equal(file_may_write("x", &fault), STATUS_OK);
     assert_int_equal(file_may_write("/dev/null", &fault), STATUS_OK);
     assert_int_equal(file_write(folder, "x", 1, &fault), STATUS_IO); /* rename on a folder */
@@ -226,7 +226,7 @@ static void test_read_what_has_no_size(void **state)
 
 extern void __asan_init(void) __attribute__((weak));
 
-/* A file that is cut while somebody reads it ends nobody; who asks hears of it. */
+/* A file that is cut while it is read ends no process, and a reader that checks is told. */
 static void test_cut_while_it_is_mapped(void **state)
 {
     (void)state;
@@ -243,7 +243,7 @@ static void test_cut_while_it_is_mapped(void **state)
     time_sleep_ns(50 * TIME_NS_PER_MS); /* the clock of files is coarse */
     assert_int_equal(truncate(path, N_BYTES / 2), 0);
     assert_false(file_map_is_whole(&map));
-    assert_int_equal(truncate(path, N_BYTES), 0); /* its time tells */
+    assert_int_equal(truncate(path, N_BYTES), 0); /* its time of change shows it */
     assert_false(file_map_is_whole(&map));
     file_map_close(&map);
     assert_int_equal(file_map_open(&map, path, &fault), STATUS_OK);

@@ -1,4 +1,4 @@
-/* A table of options: every type, its range, and what may be given many times. */
+/* A table of options: every type, its range, and options that may be given many times. */
 #include "../test.h"
 #include "base/flags.h"
 

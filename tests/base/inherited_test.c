@@ -1,4 +1,4 @@
-/* What a process must not die of, each in a child of its own. */
+/* Inherited conditions that must not end a process, each in a child of its own. */
 #include "test.h"
 
 #include "base/file.h"
@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-/* The exit code of f in a child; a signal fails the test. */
+/* Returns the exit code of f in a child. A signal fails the test. */
 static int code_of(int (*f)(void))
 {
     int state;

@@ -1,10 +1,10 @@
-/* Tests of log lines: what arrives on stderr, in each of the three forms. */
+/* Tests of log lines: the output on stderr in each of the three forms. */
 #include "test.h"
 #include "base/log.h"
 
 static char written[8192];
 
-/* Runs f with stderr on a pipe; what was written lies in `written`. */
+/* Runs f with stderr on a pipe, and puts the output into `written`. */
 static void capture(void (*f)(void))
 {
     int pipes[2];

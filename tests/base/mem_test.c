@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* posix_memalign fails n_fails times from call number fails_at on; 0: it never fails. */
+/* posix_memalign fails n_fails times from call number fails_at on. With 0 it never fails. */
 static _Thread_local int fails_at, n_fails;
 int __real_posix_memalign(void **p, size_t align, size_t n_bytes);
 int __wrap_posix_memalign(void **p, size_t align, size_t n_bytes);
@@ -72,7 +72,7 @@ static void test_try_refuses(void **state)
     mem_give(p);
 }
 
-/* Has the mapping that the address lies in been advised so? */
+/* Returns whether the mapping that holds the address was advised to use huge pages. */
 static bool is_huge(const void *p)
 {
     FILE *file = fopen("/proc/self/smaps", "re");
@@ -176,7 +176,7 @@ static void do_work(void *arg)
         assert_true(work->n_inner > 0);
         inner = (struct work){ .n_rounds = 1 };
         assert_int_equal(mem_guard(INT64_MAX, do_work, &inner), 0);
-        mem_give(inner.kept); /* the rest is the outer guard's to give back */
+        mem_give(inner.kept); /* the outer guard gives the rest back */
     }
 }
 
@@ -256,7 +256,7 @@ static void test_the_reserve_bridges_a_shortage(void **state)
     assert_true(mem_reserve_fill());
     assert_false(mem_is_short());
     fails_at = 1;
-    n_fails = 8; /* it is tried with as many parts of the reserve */
+    n_fails = 8; /* as many parts of the reserve are tried */
     void *p = mem_take(100);
     assert_true(mem_is_short());
     fails_at = 0;

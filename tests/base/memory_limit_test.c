@@ -53,7 +53,7 @@ static void version_2_is_the_least_of_a_group_and_of_those_above_it(void **state
     assert_true(memory_limit_of_groups(root) == INT64_C(2147483648));
     put("sys/fs/cgroup/a/b/memory.max", "1073741824\n");
     assert_true(memory_limit_of_groups(root) == INT64_C(1073741824));
-    /* A container sees its own group as the mount, and the host's name of it. */
+    /* A container sees its own group as the mount, but the host's name of it. */
     put("proc/self/cgroup", "0::/system.slice/somewhere\n");
     put("sys/fs/cgroup/memory.max", "4096000\n");
     assert_true(memory_limit_of_groups(root) == 4096000);
@@ -85,7 +85,7 @@ static void what_is_free_is_read(void **state)
     assert_true(memory_limit_free(root) == 1000 << 10);
 }
 
-/* What is mapped already is not left: a sanitizer maps terabytes. */
+/* Mapped addresses do not count as left, because a sanitizer maps terabytes. */
 static void address_space_is_left_as_far_as_it_is_not_mapped(void **state)
 {
     (void)state;
@@ -117,7 +117,7 @@ static void address_space_counts_too(void **state)
     if (less.rlim_cur > before.rlim_max)
         skip();
     assert_int_equal(setrlimit(RLIMIT_AS, &less), 0);
-    assert_true(memory_limit_bytes() <= INT64_C(1) << 45); /* half of it */
+    assert_true(memory_limit_bytes() <= INT64_C(1) << 45); /* half of RLIMIT_AS */
     assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
 }
 

@@ -27,7 +27,7 @@ static void test_slips_are_near(void **state)
     check("srever", "serve");  /* swapped and added */
     check("modles", "models"); /* swapped */
     check("kv-bytes", "kv_bytes");
-    check("nload", "load"); /* the first of two as near as the other */
+    check("nload", "load"); /* the first of two equally near ones */
     const struct near near = { .written = "x", .best = "serve" };
     assert_string_equal(near_question(&near, out), ", did you mean serve?");
 }
@@ -37,7 +37,7 @@ static void test_others_are_not(void **state)
     char text[200];
     (void)state;
     check("", NULL);
-    check("rm", NULL); /* one letter of two is another word */
+    check("rm", NULL); /* one letter of two makes another word */
     check("policies", NULL);
     check("models", NULL); /* there is one, and it was not meant */
     memset(text, 'x', sizeof(text) - 1);

@@ -1,4 +1,4 @@
-/* A service manager of our own hears what is said. */
+/* A service manager of our own receives the messages. */
 #include "test.h"
 #include "base/notify.h"
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Slow work and late waking are told, with what the thread did meanwhile; all else is silent. */
+/* Slow work and late waking are logged, with what the thread did meanwhile; all else is silent. */
 #include "test.h"
 #include "base/log.h"
 #include "base/pace.h"
@@ -52,7 +52,7 @@ static void be_slow(void)
     int64_t begin_ns = time_now_ns();
     time_sleep_ns(PACE_SLOW_NS + 300 * TIME_NS_PER_MS);
     (void)pace_took(&pace, begin_ns, "sleeping took");
-    (void)pace_due(&pace, begin_ns, "woke late by"); /* too soon after the first to be told */
+    (void)pace_due(&pace, begin_ns, "woke late by"); /* too soon after the first to be logged */
     pace.told_ns -= 2 * PACE_SLOW_NS;
     (void)pace_due(&pace, begin_ns, "woke late by");
 }
@@ -72,7 +72,7 @@ static void test_slow_is_told(void **state)
     assert_int_equal(count("a-part-with-a-"), 2);
     assert_int_equal(count("woke late by "), 1);
     assert_int_equal(count("1 such untold before"), 1);
-    /* It slept: neither a core nor its queue had it. */
+    /* It slept, so neither a core nor a queue counts its time. */
     double of = 0, computing = 9, queued = 9, asleep = 0;
     const char *at = strstr(text, "(of the last");
     assert_non_null(at);

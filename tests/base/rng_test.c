@@ -1,4 +1,4 @@
-/* Tests of the dice: known answers and the shapes of the distributions. */
+/* Tests of random numbers: known answers and the shapes of the distributions. */
 #include "test.h"
 #include "base/num.h"
 #include "base/rng.h"

@@ -35,7 +35,7 @@ static void members_in_order(void **state)
     }
 }
 
-/* A member beyond those that are asked for is none. */
+/* A member at or above n does not count. */
 static void bounds(void **state)
 {
     (void)state;
@@ -66,7 +66,7 @@ static void algebra(void **state)
     for (int round = 0; round < 50; round++) {
         bool in_a[SET_MAX], in_b[SET_MAX], covers = true, meets = false, equals = true;
         struct set a = drawn(&rng, in_a, SET_MAX, 2), b = drawn(&rng, in_b, SET_MAX, 300);
-        if (round % 2 == 0) /* else b has most likely one that a has not */
+        if (round % 2 == 0) /* else b most likely has a member that a has not */
             set_add_all(&a, &b);
         for (int i = 0; i < SET_MAX; i++) {
             in_a[i] = in_a[i] || (round % 2 == 0 && in_b[i]);

@@ -1,4 +1,4 @@
-/* Fields by name: every kind is stored as written, and what is wrong changes nothing. */
+/* Fields by name: every kind is stored as written, and a wrong text changes nothing. */
 #include "../test.h"
 #include "base/settings.h"
 #include "base/time.h"

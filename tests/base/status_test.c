@@ -1,4 +1,4 @@
-/* Tests of faults: they fit, and they are UTF-8. */
+/* Tests of faults: they fit, and they are valid UTF-8. */
 #include "test.h"
 #include "base/status.h"
 #include "base/str.h"

@@ -1,4 +1,4 @@
-/* Tests of text: growing, views, UTF-8 and the numbers of people. */
+/* Tests of text: growing, views, UTF-8, and numbers as people write them. */
 #include "test.h"
 #include "base/str.h"
 

@@ -13,7 +13,7 @@
 
 struct work {
     struct team *team;
-    int calls[16]; /* by rank: each member writes its own */
+    int calls[16]; /* by rank, since each member writes its own */
     int sums[2][16];
     struct lock *lock;
     int total;
@@ -40,7 +40,7 @@ static void test_every_rank_runs_once(void **state)
     team_close(NULL);
 }
 
-/* Every member adds up what all wrote before the barrier, many times; a torn barrier gives a wrong
+/* Every member adds up what all wrote before the barrier, many times. A torn barrier gives a wrong
  * sum. */
 static void exchange(void *arg, int rank, int n)
 {
@@ -81,8 +81,8 @@ static void test_sleeping_members_wake(void **state)
     team_close(work.team);
 }
 
-/* Random pauses before and after every meeting, of members that outnumber the cores: whoever sleeps
- * is woken, however the pauses fall around the moments between a look and a sleep. */
+/* Random pauses before and after every barrier, with more members than cores. A sleeping member is
+ * woken however the pauses fall between a check and a sleep. */
 struct restless {
     struct team *team;
     uint64_t seed;
@@ -166,7 +166,7 @@ static void be_late(void *arg, int rank, int n)
     team_barrier(arg, rank);
 }
 
-/* Who waits for long says for whom, and that it sleeps. */
+/* A member that waits for long logs for which rank, and that this rank sleeps. */
 static void test_a_late_member_is_named(void **state)
 {
     (void)state;
@@ -205,7 +205,7 @@ static void take_again_and_again(void *arg)
     }
 }
 
-/* Who waits for a lock has it before whoever put it down just now. */
+/* A thread that waits for a lock gets it before the thread that just released it. */
 static void test_a_lock_is_fair(void **state)
 {
     (void)state;
@@ -216,12 +216,12 @@ static void test_a_lock_is_fair(void **state)
         lock_take(greedy.lock);
         n_quick += greedy.n_taken - n_before <= 2;
         n_before = greedy.n_taken;
-        time_sleep_ns(2 * TIME_NS_PER_MS); /* long enough for the other to stand in line again */
+        time_sleep_ns(2 * TIME_NS_PER_MS); /* long enough for the other to queue again */
         lock_put(greedy.lock);
     }
     atomic_store(&greedy.is_over, true);
     thread_join(thread);
-    assert_true(n_quick >= 25); /* all of them, but for a thread that had no core before it asked */
+    assert_true(n_quick >= 25); /* all, except for a thread that had no core before it asked */
     lock_close(greedy.lock);
 }
 
@@ -239,7 +239,8 @@ static void starve(void *arg, int rank, int n)
         *(n == 1 ? &work->n_alone : &work->n_all) += 1;
 }
 
-/* One member alone as long as waiting for the others would take much longer; then all again. */
+/* One member works alone as long as waiting for the others would take much longer; then all work
+ * again. */
 static void test_a_starved_team_shrinks(void **state)
 {
     (void)state;

@@ -52,8 +52,9 @@ static void test_another_thread_wakes(void **state)
     wake_close(&wake);
 }
 
-/* Two sides hand a counter to and fro, each sleeping until it moved, with random pauses between the
- * look and the sleep: no wake may get lost, as the engine's thread and the lane's rely on. */
+/* Two sides pass a counter to and fro, and each sleeps until it moved, with random pauses between
+ * the check and the sleep. No wake may get lost, because the engine's thread and the lane's rely on
+ * it. */
 enum { N_PASSES = 20000 };
 struct side {
     struct wake *own, *other;

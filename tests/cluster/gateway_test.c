@@ -489,7 +489,7 @@ static void test_each_ask_is_answered_once(void **state)
     assert_true(control.ask(control.self, &second));
     struct message_answer again = { .status = STATUS_OK };
     again.head = cluster_message_head(MESSAGE_ANSWER, PORT_MANAGER, sizeof again);
-    again.head.service = first.service;
+    again.head.service = cluster_roster_name(&w->services[first.service]);
     again.head.id = first.id;
     assert_true(manager.send(manager.self, PORT_GATEWAY, &again, sizeof again, NULL, 0));
     take_events(w);

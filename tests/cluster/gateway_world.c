@@ -73,6 +73,7 @@ void open_world(struct world *w, uint64_t seed, uint32_t bus_bytes)
                                                .n_requests_max = 128,
                                                .n_engines = N_ENGINES,
                                                .n_services = N_SERVICES,
+                                               .services = w->services,
                                                .engines = faces,
                                                .report_ns = world_report_ns,
                                                .fits = route_find("least")->fits };

@@ -7,6 +7,7 @@ enum { N_ENGINES = 2, N_SERVICES = 3, PORT_GATEWAY, PORT_MANAGER, PORT_NODE, POR
 
 struct scene {
     struct service_spec services[N_SERVICES];
+    struct cluster_roster roster; /* of the node */
     struct cluster_local_bus *bus;
     struct cluster_manager *manager;
     struct bus_port node;

@@ -147,7 +147,7 @@ static void say_no_space(struct scene *s, int service, int64_t n_bytes, bool ins
     scene_step(s, 30 * TIME_NS_PER_MS); /* who is idle now has been for long enough */
     struct message_space message = { .n_bytes = n_bytes, .insists = insists };
     message.head = cluster_message_head(MESSAGE_SPACE, PORT_GATEWAY, sizeof message);
-    message.head.service = (uint16_t)service;
+    message.head.service = cluster_roster_name(&s->services[service]);
     assert_true(s->node.send(s->node.self, PORT_MANAGER, &message, sizeof message, NULL, 0));
     scene_step(s, TIME_NS_PER_MS);
     scene_step(s, TIME_NS_PER_MS);
@@ -376,6 +376,7 @@ static void test_a_busy_model_stays(void **state)
     struct message_ask ask = { .kind = CONTROL_UNLOAD };
     ask.head = cluster_message_head(MESSAGE_ASK, PORT_GATEWAY, sizeof ask);
     ask.head.id = 7;
+    ask.head.service = cluster_roster_name(&s->services[0]);
     assert_true(s->node.send(s->node.self, PORT_MANAGER, &ask, sizeof ask, NULL, 0));
     /* The order leaves by a report that says idle; the engine knows better. */
     const void *record;
@@ -414,6 +415,7 @@ static void test_busy_is_judged_by_what_was_said_since(void **state)
         struct message_ask ask = { .kind = CONTROL_UNLOAD };
         ask.head = cluster_message_head(MESSAGE_ASK, PORT_GATEWAY, sizeof ask);
         ask.head.id = 7;
+        ask.head.service = cluster_roster_name(&s->services[0]);
         assert_true(s->node.send(s->node.self, PORT_MANAGER, &ask, sizeof ask, NULL, 0));
         uint64_t sum;
         (void)cluster_manager_step(s->manager, s->now_ns);

@@ -25,7 +25,7 @@ static struct submit_bytes good_submit(void)
 
 static bool is_valid(const void *message, size_t n)
 {
-    return cluster_message_is_valid(message, n, 2, 3);
+    return cluster_message_is_valid(message, n, 2);
 }
 
 static void test_submit(void **state)
@@ -36,13 +36,19 @@ static void test_submit(void **state)
     assert_true(is_valid(&s, sizeof s));
     assert_false(is_valid(&s, sizeof s - 4));
     assert_false(is_valid(&s, sizeof s.m.head - 1));
-    s.m.head.version = 9;
+    s.m.head.version++;
     assert_false(is_valid(&s, sizeof s));
     s = good_submit();
     s.m.head.engine = 2;
     assert_false(is_valid(&s, sizeof s));
     s = good_submit();
-    s.m.request.service = 3;
+    s.m.request.service = 3; /* a number of the sender's own */
+    assert_false(is_valid(&s, sizeof s));
+    s = good_submit();
+    s.m.request.variant = 1;
+    assert_false(is_valid(&s, sizeof s));
+    s = good_submit();
+    s.m.head.zero = 1;
     assert_false(is_valid(&s, sizeof s));
     s = good_submit();
     s.m.request.n_tokens = 5;
@@ -155,7 +161,7 @@ static void test_fixed_sizes_and_texts(void **state)
 {
     (void)state;
     const struct service_change broken = { .engine = 1, .service = 2, .status = SERVICE_BROKEN };
-    struct message_change change = cluster_message_change(0, &broken);
+    struct message_change change = cluster_message_change(0, 77, &broken);
     assert_true(is_valid(&change, sizeof change));
     memset(change.change.fault.text, 'x', sizeof change.change.fault.text); /* no zero byte */
     assert_false(is_valid(&change, sizeof change));
@@ -173,10 +179,11 @@ static void test_fixed_sizes_and_texts(void **state)
     assert_false(is_valid(&change, sizeof change));
     change.change.cause = STATUS_IO;
     assert_true(is_valid(&change, sizeof change));
-    change.change.service = 1; /* the head says another one */
+    assert_true(change.head.engine == 1 && change.head.service == 77);
+    change.change.service = 1; /* numbers of the sender's own */
     assert_false(is_valid(&change, sizeof change));
-    change.change.service = 2;
-    change.change.engine = 0;
+    change.change.service = 0;
+    change.change.life = 1;
     assert_false(is_valid(&change, sizeof change));
 }
 
@@ -184,38 +191,25 @@ static void test_report_sizes(void **state)
 {
     static struct message_report report;
     (void)state;
-    report.report.n_services = 3;
-    for (int n = 0; n <= 3; n++) { /* as long as it lists services */
+    for (int n = 0; n <= 3; n++) { /* as long as its rows and their names */
         size_t n_bytes = cluster_message_report_bytes(n);
         report.head = cluster_message_head(MESSAGE_REPORT, 0, n_bytes);
-        report.report.listed = set_of_first(n);
+        report.report.n_services = n;
         assert_true(is_valid(&report, n_bytes));
-        if (n < 3) { /* one more than there is room for */
-            set_add(&report.report.listed, 2);
-            assert_false(is_valid(&report, n_bytes));
-        }
-        report.report.listed = (struct set){ { n > 0 ? 0 : 1 } };
+        report.head.n_bytes -= 8;
+        assert_false(is_valid(&report, n_bytes - 8));
+        report.head.n_bytes = (uint32_t)n_bytes;
+        report.report.listed = set_of_first(1); /* numbers mean nothing to another actor */
         assert_false(is_valid(&report, n_bytes));
+        report.report.listed = (struct set){ { 0 } };
     }
     size_t n_bytes = cluster_message_report_bytes(1);
     report.head = cluster_message_head(MESSAGE_REPORT, 0, n_bytes);
-    static const int none[] = { 3, 63, 64, SET_MAX - 1 }; /* of three services */
-    for (size_t i = 0; i < COUNT_OF(none); i++) {
-        report.report.listed = (struct set){ { 0 } };
-        set_add(&report.report.listed, none[i]);
-        assert_false(is_valid(&report, n_bytes));
-    }
-    report.report.listed = set_of_first(1);
-    assert_true(is_valid(&report, n_bytes));
-    static const int32_t counts[] = { -1, 0, 4, INT32_MIN, INT32_MAX };
-    for (size_t i = 0; i < COUNT_OF(counts); i++) { /* fewer than listed, more than there are */
+    static const int32_t counts[] = { -1, 0, 2, LIMIT_SERVICES + 1, INT32_MIN, INT32_MAX };
+    for (size_t i = 0; i < COUNT_OF(counts); i++) {
         report.report.n_services = counts[i];
         assert_false(is_valid(&report, n_bytes));
     }
-    report.report.n_services = 3;
-    report.head = cluster_message_head(MESSAGE_REPORT, 0, sizeof report);
-    report.report.listed = set_of_first(3);
-    assert_false(is_valid(&report, sizeof report));
 }
 
 /* What no machine has, or no sum over services can hold: the report is refused, whichever it is. */
@@ -263,8 +257,7 @@ static void test_report_bounds(void **state)
     size_t n_bytes = cluster_message_report_bytes(2);
     (void)state;
     report.head = cluster_message_head(MESSAGE_REPORT, 0, n_bytes);
-    r->n_services = 3;
-    r->listed = set_of_first(2);
+    r->n_services = 2;
 #define REFUSES(field, wrong)                                                                      \
     do {                                                                                           \
         *(field) = (wrong);                                                                        \
@@ -289,18 +282,37 @@ static void test_report_bounds(void **state)
 #undef REFUSES
 }
 
-/* What is read is what was written: what is not listed any more is gone. */
+static struct service_spec spec_of(int i)
+{
+    struct service_spec spec = { .identity = (uint64_t)i };
+    (void)snprintf(spec.name, sizeof spec.name, "model-%d", i);
+    return spec;
+}
+
+/* What is read is what was written, though sender and receiver have the services in another order,
+ * and each has some that the other does not. What is not listed any more is gone. */
 static void test_reports_travel(void **state)
 {
+    enum { N = 200, MISSING = 20 };
     static struct engine_report said, heard;
     static struct message_report message;
+    static struct cluster_roster here, there;
     struct rng rng;
     (void)state;
     rng_init(&rng, test_seed(1), 1);
-    said.n_services = 200;
+    cluster_roster_init(&here);
+    cluster_roster_init(&there);
+    for (int i = 0; i < N; i++) {
+        const struct service_spec own = spec_of(i), other = spec_of(N - 1 - i + MISSING);
+        cluster_roster_add(&here, i, &own);
+        cluster_roster_add(&there, i, &other);
+    }
+    said.n_services = heard.n_services = N;
+    said.engine = 3;
+    heard.engine = 5;
     for (int round = 0; round < 200; round++) {
         said.now_ns = round;
-        for (int s = 0; s < said.n_services; s++) {
+        for (int s = 0; s < N; s++) {
             said.services[s] = (struct service_report){ 0 };
             set_remove(&said.listed, s);
             if (rng_below(&rng, 50) > (uint32_t)(round % 20))
@@ -309,24 +321,81 @@ static void test_reports_travel(void **state)
             set_add(&said.listed, s);
         }
         message.head = cluster_message_head(MESSAGE_REPORT, 0, 0);
-        size_t n_bytes = cluster_message_write_report(&said, &message, said.now_ns + 7);
-        assert_true(cluster_message_is_valid(&message, n_bytes, 1, said.n_services));
-        assert_false(cluster_message_is_valid(&message, n_bytes, 1, said.n_services - 1));
-        cluster_message_read_report(&message, &heard, INT64_C(5000000) + round);
+        size_t n_bytes = cluster_message_write_report(&said, &here, &message, said.now_ns + 7);
+        assert_true(cluster_message_is_valid(&message, n_bytes, 1));
+        cluster_message_read_report(&message, &there, &heard, INT64_C(5000000) + round);
         assert_int_equal(heard.now_ns, INT64_C(5000000) + round - 7); /* by the receiver's clock */
-        heard.now_ns = said.now_ns;
-        assert_memory_equal(&said, &heard, engine_report_bytes(said.n_services));
+        assert_true(heard.engine == 5 && heard.n_services == N);
+        for (int s = 0; s < N; s++) {
+            int at = N - 1 - s + MISSING; /* of the same service there */
+            if (at >= N)
+                continue;
+            assert_int_equal(set_has(&said.listed, s), set_has(&heard.listed, at));
+            assert_memory_equal(&said.services[s], &heard.services[at], sizeof said.services[s]);
+        }
+        for (int at = 0; at < MISSING; at++) /* services that only the receiver has */
+            assert_false(set_has(&heard.listed, at));
     }
+    cluster_roster_free(&here);
+    cluster_roster_free(&there);
+}
+
+/* A row of an earlier life is of no service that is there. */
+static void test_rows_of_an_earlier_life_stay_behind(void **state)
+{
+    static struct engine_report said;
+    static struct message_report message;
+    static struct cluster_roster roster;
+    struct service_spec spec = spec_of(1);
+    (void)state;
+    spec.life = 4;
+    cluster_roster_init(&roster);
+    cluster_roster_add(&roster, 0, &spec);
+    said.n_services = 2;
+    said.listed = set_of_first(2); /* 1 has left the node, and its engine still lists it */
+    for (uint16_t life = 3; life <= 4; life++) {
+        said.services[0].life = life;
+        message.head = cluster_message_head(MESSAGE_REPORT, 0, 0);
+        (void)cluster_message_write_report(&said, &roster, &message, 0);
+        assert_int_equal(message.report.n_services, life == 4);
+    }
+    cluster_roster_free(&roster);
+}
+
+/* File, settings, name and life: each of them makes another service. */
+static void test_names_tell_services_apart(void **state)
+{
+    struct service_spec specs[5];
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        specs[i] = spec_of(1);
+    specs[4] = (struct service_spec){ .priority = 0 };
+    specs[1].identity = 2;
+    specs[2].life = 1;
+    specs[3].name[0] = 'M';
+    for (int i = 0; i < 5; i++)
+        for (int k = 0; k < i; k++)
+            assert_true(cluster_roster_name(&specs[i]) != cluster_roster_name(&specs[k]));
+    specs[1] = specs[0];
+    specs[1].priority = 7;    /* each actor may have settings of its own that change no token */
+    specs[1].name[100] = 'x'; /* what stands behind the text is not part of it */
+    assert_true(cluster_roster_name(&specs[1]) == cluster_roster_name(&specs[0]));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_submit),        cmocka_unit_test(test_times_travel_as_spans),
-        cmocka_unit_test(test_event),         cmocka_unit_test(test_event_with_logprobs),
-        cmocka_unit_test(test_ask),           cmocka_unit_test(test_fixed_sizes_and_texts),
-        cmocka_unit_test(test_report_sizes),  cmocka_unit_test(test_report_bounds),
-        cmocka_unit_test(test_reports_travel)
+        cmocka_unit_test(test_submit),
+        cmocka_unit_test(test_times_travel_as_spans),
+        cmocka_unit_test(test_event),
+        cmocka_unit_test(test_event_with_logprobs),
+        cmocka_unit_test(test_ask),
+        cmocka_unit_test(test_fixed_sizes_and_texts),
+        cmocka_unit_test(test_report_sizes),
+        cmocka_unit_test(test_report_bounds),
+        cmocka_unit_test(test_reports_travel),
+        cmocka_unit_test(test_rows_of_an_earlier_life_stay_behind),
+        cmocka_unit_test(test_names_tell_services_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

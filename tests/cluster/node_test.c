@@ -29,6 +29,7 @@ static struct submit_bytes submit_of(uint64_t id)
     struct submit_bytes s = { 0 };
     s.m.head = cluster_message_head(MESSAGE_SUBMIT, PORT_GATEWAY, sizeof s);
     s.m.head.id = id;
+    s.m.head.service = cluster_roster_name(&(struct service_spec){ 0 });
     s.m.request =
         (struct request){ .id = id, .epoch = 5, .n_prompt = 4, .n_tokens = 4, .n_tokens_max = 8 };
     s.body = (struct request_body){ .n_bytes = sizeof s.body + 16,
@@ -46,7 +47,7 @@ static bool next_event(const struct bus_port *gateway, struct message_event *eve
     while (!is_event && gateway->peek(gateway->self, gateway->address, &message, &n_bytes)) {
         is_event = ((const struct message_head *)message)->kind == MESSAGE_EVENT;
         if (is_event) {
-            assert_true(cluster_message_is_valid(message, n_bytes, 1, 1));
+            assert_true(cluster_message_is_valid(message, n_bytes, 1));
             memcpy(event, message, sizeof *event);
             memcpy(text, (const struct message_event *)message + 1, n_bytes - sizeof *event);
             text[n_bytes - sizeof *event] = 0;
@@ -59,6 +60,7 @@ static bool next_event(const struct bus_port *gateway, struct message_event *eve
 struct scene { /* a node with one engine, and a gateway's port with a session */
     struct fake_engine engine;
     struct cluster_engine face;
+    struct service_spec service;
     struct cluster_local_bus *bus;
     struct bus_port gateway;
     struct cluster_node *node;
@@ -85,6 +87,7 @@ static struct scene *open_scene(bool is_passive)
         .n_requests_max = 8,
         .n_engines = 1,
         .n_services = 1,
+        .services = &s->service,
         .engines = &s->face,
         .report_ns = TIME_NS_PER_S,
         .is_passive = is_passive,
@@ -127,7 +130,7 @@ static void test_a_malformed_submit_is_answered(void **state)
     char text[256];
     bad[0].tokens[1] = -3;
     bad[1].m.head.engine = 4;                    /* there is one */
-    bad[2].m.head.version = MESSAGE_VERSION + 1; /* whose layout nobody knows */
+    bad[2].m.head.version = MESSAGE_VERSION + 1; /* whose layout is not known */
     for (int i = 0; i < 3; i++)
         assert_true(cluster_link_send(&s->link, &bad[i], sizeof bad[i], NULL, 0));
     (void)cluster_node_step(s->node, 1);
@@ -275,6 +278,100 @@ static void test_each_gateway_has_its_own_session(void **state)
     close_scene(s);
 }
 
+/* A second gateway's link, whose session is open. */
+static struct cluster_link open_second(struct scene *s)
+{
+    struct cluster_link link = { .port = cluster_local_bus_port(s->bus, PORT_SECOND),
+                                 .peer = PORT_NODE };
+    struct message_head open = cluster_message_head(MESSAGE_OPEN, PORT_SECOND, sizeof open);
+    cluster_link_begin(&link, 99, 1);
+    assert_true(cluster_link_send(&link, &open, sizeof open, NULL, 0));
+    return link;
+}
+
+static void send_as(struct cluster_link *link, struct submit_bytes m)
+{
+    m.m.head.from = link->port.address;
+    assert_true(cluster_link_send(link, &m, sizeof m, NULL, 0));
+}
+
+/* Two gateways that gave the same id to a request each: the second one's is refused until the first
+ * one's is over, and its cancel does not reach the other. */
+static void test_an_id_of_another_gateway_is_left_alone(void **state)
+{
+    (void)state;
+    struct scene *s = open_scene(false);
+    struct message_head cancel = cluster_message_head(MESSAGE_CANCEL, PORT_SECOND, sizeof cancel);
+    struct message_event event;
+    char text[256];
+    s->engine.status[0] = SERVICE_LOADED;
+    s->engine.p_return = 0;
+    struct cluster_link other = open_second(s);
+    send_submit(s, 7, 5);
+    (void)cluster_node_step(s->node, 1);
+    send_as(&other, submit_of(7));
+    cancel.id = 7;
+    cancel.epoch = 5;
+    assert_true(cluster_link_send(&other, &cancel, sizeof cancel, NULL, 0));
+    (void)cluster_node_step(s->node, 2);
+    assert_int_equal(n_live(s), 1);
+    const struct bus_port second = other.port;
+    assert_true(next_event(&second, &event, text));
+    assert_int_equal(event.event.why, SERVICE_FULL);
+    while (next_event(&s->gateway, &event, text))
+        assert_int_equal(event.event.what, SERVICE_TOKENS);
+    close_scene(s);
+}
+
+/* Each gateway numbers its cohorts from 1: at the node they are different ones, and members of one
+ * stay together. */
+static void test_cohorts_of_two_gateways_stay_apart(void **state)
+{
+    (void)state;
+    struct scene *s = open_scene(false);
+    uint32_t cohorts[6] = { 0 };
+    s->engine.status[0] = SERVICE_LOADED;
+    s->engine.p_return = 0;
+    struct cluster_link other = open_second(s);
+    for (uint64_t i = 0; i < 6; i++) {
+        struct submit_bytes m = submit_of(i);
+        m.m.request.cohort = i < 4 ? 1 : 0;
+        send_as(i % 2 ? &other : &s->link, m);
+    }
+    (void)cluster_node_step(s->node, 1);
+    for (int i = 0; i < FAKE_REQUESTS_MAX; i++)
+        if (s->engine.requests[i].is_live)
+            cohorts[s->engine.requests[i].request.id] = s->engine.requests[i].request.cohort;
+    assert_int_equal(n_live(s), 6);
+    assert_true(cohorts[0] != 0 && cohorts[0] == cohorts[2]);
+    assert_true(cohorts[1] != 0 && cohorts[1] == cohorts[3]);
+    assert_true(cohorts[0] != cohorts[1] && cohorts[4] == 0 && cohorts[5] == 0);
+    close_scene(s);
+}
+
+/* A service or an adapter that the node does not have: the request goes home, and nothing runs. */
+static void test_what_is_not_here_is_returned(void **state)
+{
+    (void)state;
+    struct scene *s = open_scene(false);
+    struct submit_bytes bad[2] = { submit_of(7), submit_of(8) };
+    struct message_event event;
+    char text[256];
+    s->engine.status[0] = SERVICE_LOADED;
+    bad[0].m.head.service++;
+    bad[1].m.adapter = 12345;
+    for (int i = 0; i < 2; i++) {
+        send_as(&s->link, bad[i]);
+        (void)cluster_node_step(s->node, i + 1);
+        assert_int_equal(n_live(s), 0);
+        assert_true(next_event(&s->gateway, &event, text));
+        assert_int_equal(event.event.what, SERVICE_RETURNED);
+        assert_int_equal(event.event.why, SERVICE_DRAINING);
+        assert_int_equal(event.event.position, 4);
+    }
+    close_scene(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +381,9 @@ int main(void)
         cmocka_unit_test(test_a_missing_message_ends_the_session),
         cmocka_unit_test(test_a_cancel_ends_its_own_epoch),
         cmocka_unit_test(test_each_gateway_has_its_own_session),
+        cmocka_unit_test(test_an_id_of_another_gateway_is_left_alone),
+        cmocka_unit_test(test_cohorts_of_two_gateways_stay_apart),
+        cmocka_unit_test(test_what_is_not_here_is_returned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

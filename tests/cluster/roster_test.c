@@ -41,7 +41,7 @@ static void join(struct world *w, int service)
         w->engines[e].n_arrived[service] = 0;
         set_remove(&w->engines[e].gone, service);
     }
-    cluster_node_add_service(w->node, service, spec->life);
+    cluster_node_add_service(w->node, service, spec);
     cluster_gateway_add_service(w->gateway, service, spec);
     cluster_manager_add_service(w->manager, service, spec, NEED_BYTES);
 }
@@ -103,10 +103,10 @@ static void send_to(struct world *w, uint16_t from, uint16_t to, const void *mes
     assert_true(port.send(port.self, to, message, n, NULL, 0));
 }
 
-static struct message_head order_of(enum message_kind kind, uint16_t from, int service)
+static struct message_head order_of(enum message_kind kind, uint16_t from, uint64_t name)
 {
     struct message_head head = cluster_message_head(kind, from, sizeof head);
-    head.service = (uint16_t)service; /* of its first life */
+    head.service = name;
     return head;
 }
 
@@ -117,15 +117,16 @@ static void what_is_late_counts_no_more(void **state)
     struct world *w = mem_take(sizeof *w);
     struct service_change change = { .service = 2, .status = SERVICE_BROKEN, .cause = STATUS_IO };
     open_world(w, 5, 1 << 20);
+    uint64_t first = cluster_roster_name(&w->services[2]);
     step(w);
     leave(w, 2);
     join(w, 2);
     step(w);
-    struct message_head want = order_of(MESSAGE_WANT, PORT_GATEWAY, 2);
-    struct message_head load = order_of(MESSAGE_LOAD, PORT_MANAGER, 2);
+    struct message_head want = order_of(MESSAGE_WANT, PORT_GATEWAY, first);
+    struct message_head load = order_of(MESSAGE_LOAD, PORT_MANAGER, first);
     struct message_ask ask = { .head = cluster_message_head(MESSAGE_ASK, PORT_GATEWAY, sizeof ask),
                                .kind = CONTROL_LOAD };
-    ask.head.service = 2;
+    ask.head.service = first;
     for (int i = 0; i < 50; i++) { /* no engine loads it */
         send_to(w, PORT_GATEWAY, PORT_MANAGER, &want, sizeof want);
         send_to(w, PORT_GATEWAY, PORT_MANAGER, &ask, sizeof ask);
@@ -137,7 +138,7 @@ static void what_is_late_counts_no_more(void **state)
     /* A load that failed for the first one ends no request of the second. */
     assert_true(submit(w, 0, 2, 8, TIME_NEVER));
     for (int i = 0; i < 200 && !w->requests[0].is_over; i++) {
-        const struct message_change message = cluster_message_change(PORT_MANAGER, &change);
+        const struct message_change message = cluster_message_change(PORT_MANAGER, first, &change);
         send_to(w, PORT_MANAGER, PORT_GATEWAY, &message, sizeof message);
         send_to(w, PORT_NODE, PORT_MANAGER, &message, sizeof message);
         step(w);

@@ -1,5 +1,5 @@
-/* Candidates of a draw: their weights against the C library's exponential, and what is kept and
- * picked against sorting all of them. */
+/* Candidates of a draw: their weights against the C library's exponential, and the kept and picked
+ * ones against a full sort. */
 #include "test.h"
 
 #include "base/rng.h"
@@ -12,11 +12,11 @@ enum { N = 1003 };
 struct scene {
     struct compute_choice choice;
     float logits[N], best, temperature, min_p;
-    int32_t order[N], n_all; /* of the candidates: places, the highest first */
-    struct compute_choice all;   /* before anything was left out */
+    int32_t order[N], n_all;   /* of the candidates: places, the highest first */
+    struct compute_choice all; /* before any was left out */
 };
 
-/* What a row may be like: smooth, full of equals, peaked, with what no row should have. */
+/* Fills a row: smooth, full of equals, peaked, or with values that no row should have. */
 static void fill(struct scene *s, int kind, uint64_t seed)
 {
     struct rng rng;
@@ -70,7 +70,8 @@ static void weigh(struct scene *s)
     qsort(s->order, (size_t)s->n_all, sizeof(s->order[0]), by_rank);
 }
 
-/* The candidates that are left are the first n by rank, in order of id, with their weights. */
+/* Expects that the remaining candidates are the first n by rank, in order of id, with their
+ * weights. */
 static void expect_first(const struct scene *s, int32_t n)
 {
     const struct compute_draw_list *list = &s->choice.list;
@@ -149,7 +150,7 @@ static void test_the_highest_are_kept(void **state)
     each(check_top);
 }
 
-/* Of the n highest; how many they are. */
+/* Takes a share of the n highest. Returns how many remain. */
 static int32_t expect_share(struct scene *s, int32_t n_highest, float share)
 {
     double wanted = (double)share * (double)s->choice.total, sum = 0;
@@ -175,13 +176,13 @@ static void test_the_fewest_that_weigh_the_share_are_kept(void **state)
     each(check_share);
 }
 
-/* Of the first n by rank, in order of id. */
+/* Picks among the first n by rank, in order of id. */
 static void expect_pick(struct scene *s, int32_t n, double unit)
 {
     bool is_in[N] = { false };
     int64_t at = (int64_t)(unit * (double)s->choice.total);
     int32_t i = 0;
-    at = at < s->choice.total ? at : s->choice.total - 1; /* nothing lies above the last */
+    at = at < s->choice.total ? at : s->choice.total - 1; /* there is none above the last */
     for (int32_t k = 0; k < n; k++)
         is_in[s->order[k]] = true;
     for (; !is_in[i] || at >= s->all.list.weights[i]; i++)

@@ -1,5 +1,5 @@
-/* Sums of products of bfloat16: exact where 16 bits of an activation are enough, small values cut
- * off, near the exact sum else, and in blocks that do not know each other. */
+/* Sums of products of bfloat16: exact when 16 bits of an activation are enough, small values cut
+ * off, otherwise near the exact sum, and with independent blocks. */
 #include "../test.h"
 
 #include "base/half.h"
@@ -15,7 +15,7 @@ static void products_of_16_bits_are_exact(void **state)
     const float third = half_to_float(0x3555); /* 11 bits */
     assert_true(halves_add(0, &third, true, &x[1], 1) == -3 * third);
     assert_true(halves_add(0, &third, false, &x[1], 1) != -3 * third);
-    const float least = half_to_float(1); /* no usual F16, but a usual bfloat16 */
+    const float least = half_to_float(1); /* subnormal as F16, but normal as bfloat16 */
     assert_true(halves_add(0, &least, true, &x[1], 1) == -3 * 0x1p-24f);
 }
 

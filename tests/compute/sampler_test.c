@@ -64,7 +64,7 @@ static void test_bias_and_penalties_move_the_greedy_choice(void **state)
     request_body_biases(s.body)[0] = (struct logit_bias){ 4, 4.5F };
     assert_int_equal(draw(&s, NULL), 4);
     request_body_biases(s.body)[0] = (struct logit_bias){ 4, 0.0F };
-    s.body->sampling.repetition_penalty = 1.5F; /* 1 was said: 3.0 becomes 2.0, so 3 wins */
+    s.body->sampling.repetition_penalty = 1.5F; /* 1 occurred: 3.0 becomes 2.0, so 3 wins */
     assert_int_equal(draw(&s, NULL), 3);
     s.body->sampling.repetition_penalty = 1.0F;
     s.body->sampling.frequency_penalty = 0.3F; /* 1 was generated twice: 3.0 - 0.6 */
@@ -72,9 +72,9 @@ static void test_bias_and_penalties_move_the_greedy_choice(void **state)
     assert_true(fabsf(s.logits[1] - 2.4F) < 1e-6F && s.logits[0] == 1.0F &&
                 fabsf(s.logits[6] - 2.2F) < 1e-6F);
     s.body->sampling.frequency_penalty = 0.0F;
-    s.body->sampling.presence_penalty = 0.5F; /* once, however often it came */
+    s.body->sampling.presence_penalty = 0.5F; /* once, however often it occurred */
     assert_int_equal(draw(&s, NULL), 3);
-    assert_true(s.logits[1] == 2.5F && s.logits[2] == 2.0F); /* 2 stands in the prompt alone */
+    assert_true(s.logits[1] == 2.5F && s.logits[2] == 2.0F); /* 2 is only in the prompt */
     close_scene(&s);
 }
 
@@ -115,7 +115,7 @@ static void test_logprobs_are_those_of_the_raw_row(void **state)
     close_scene(&s);
 }
 
-/* The distribution that the filters leave, the slow way. */
+/* Computes the distribution after the filters, the slow way. */
 static void expect(const struct sampling *s, double *p)
 {
     int order[N];
@@ -185,7 +185,7 @@ static void test_draws_follow_the_distribution(void **state)
     check_distribution(1.3F, 0.7F, 0.0F, 5);
     check_distribution(1.0F, 1.0F, 0.3F, 0);
     check_distribution(2.0F, 0.9F, 0.1F, 6);
-    check_distribution(1.0F, 0.0F, 0.0F, 0); /* top_p 0 leaves the best alone */
+    check_distribution(1.0F, 0.0F, 0.0F, 0); /* top_p 0 leaves only the best */
     check_distribution(1.0F, 1.0F, 0.0F, 1);
 }
 

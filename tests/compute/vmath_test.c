@@ -1,4 +1,4 @@
-/* The accuracy of the functions that activations are made of, against the C library in double. */
+/* The accuracy of the functions of activations, against the C library in double. */
 #include "test.h"
 
 #include "compute/vmath.h"

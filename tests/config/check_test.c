@@ -1,4 +1,4 @@
-/* Checks over several keys: each thing that is wrong, with its sentence. */
+/* Checks over several keys: each fault, with its sentence. */
 #include "test.h"
 
 #include "config/config.h"

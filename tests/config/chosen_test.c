@@ -1,5 +1,5 @@
-/* A configuration's policies: the preset's, with what it says instead, within what the executor was
- * built for. */
+/* A configuration's policies: those of the preset, replaced by its own settings, within the limits
+ * of the executor. */
 #include "../test.h"
 #include "config/chosen.h"
 #include <string.h>
@@ -25,7 +25,7 @@ static void presets_and_what_replaces_them(void **state)
     assert_string_equal(mux.policy->name, "adbs");
     assert_string_equal(mux.router->name, "static");
     assert_int_equal(mux.kv_kind, KV_HEADS);
-    struct chosen bins = chosen_by("preset: s3\n"); /* a baseline, whole */
+    struct chosen bins = chosen_by("preset: s3\n"); /* a complete baseline */
     assert_string_equal(bins.policy->name, "cohort");
     assert_string_equal(bins.router->name, "s3");
     assert_string_equal(bins.predictor->name, "bucket");

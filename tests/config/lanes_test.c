@@ -27,7 +27,7 @@ static void check(int32_t n_cores, const char *const *shares, int n, const int32
         assert_int_equal(lanes.shares[i + 1].conflicts, 1);
         assert_true(lanes.shares[i + 1].share == (float)expected[i] / (float)n_cores);
         for (int32_t k = 0; k < expected[i]; k++)
-            assert_int_equal(lanes.devices[i + 1].cores[k], next++); /* nobody else's */
+            assert_int_equal(lanes.devices[i + 1].cores[k], next++); /* used by no other lane */
     }
 }
 
@@ -53,7 +53,7 @@ static void what_can_t_be_is_said(void **state)
         assert_int_equal(make(4, &wrong[i], 1, &fault), STATUS_BAD_INPUT);
 }
 
-/* A modelled device is cut as finely as wanted; policies of lanes get two halves. */
+/* A modelled device is divided as finely as wanted; policies with lanes get two halves. */
 static void parts_in_proportion(void **state)
 {
     struct schedule_lane parts[LIMIT_LANES];

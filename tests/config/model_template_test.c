@@ -1,4 +1,4 @@
-/* Which chat template a model gets, and what is said of one that cannot be used. */
+/* The chat template of a model, and the message about an unusable one. */
 #include "base/base.h"
 #include "base/file.h"
 #include "config/model_template.h"
@@ -40,7 +40,7 @@ struct row {
     const struct weights_card *card;
     const char *wanted, *fallback;
     const char *text;  /* of a chat; NULL: there is no template */
-    const char *why;   /* it cannot be used */
+    const char *why;   /* why it cannot be used */
     const char *fault; /* of a setting */
 };
 

@@ -1,4 +1,4 @@
-/* Options: every key is one, lists begin anew, and what is wrong is said once. */
+/* Options: every key has one, lists begin anew, and a fault is reported once. */
 #include "test.h"
 
 #include "config/options.h"
@@ -82,7 +82,7 @@ static void options_lists_replace_the_files(void **state)
     assert_int_equal(config.models[0].keep_alive_ns, CONFIG_UNSET);
 }
 
-/* What a wrong command line prints on stderr, up to the first line's end, and its exit code. */
+/* Returns the exit code of a wrong command line, and the first line that it prints on stderr. */
 static int complaint(const struct options_verb *of, const char *words, char *out, size_t n_bytes)
 {
     int ends[2], state;
@@ -147,8 +147,8 @@ static void options_without_settings_have_none(void **state)
     assert_non_null(strstr(text, "unrecognized option '--json'"));
 }
 
-/* What a verb does not take it does not know; a name that is a part of a listed one is not listed.
- */
+/* A verb does not know options that it does not take. A name that is part of a listed one is not
+ * listed. */
 static void options_of_listed_keys(void **state)
 {
     struct options_verb few = verb;

@@ -1,4 +1,4 @@
-/* The table of presets: every row names policies that exist, and is named in the list of names. */
+/* The table of presets: every row names existing policies, and the list of names has it. */
 #include "test.h"
 
 #include "config/presets.h"
@@ -6,7 +6,7 @@
 #include "route/policy.h"
 #include "schedule/policy.h"
 
-/* Thresholds that exist, and a predictor that a server may use, too. */
+/* Thresholds exist, and so does the predictor, which a server may use too. */
 static void check_parts(const struct preset *preset)
 {
     struct schedule_config schedule;

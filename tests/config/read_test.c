@@ -1,4 +1,4 @@
-/* The configuration file: what is read, and the sentence for each thing that is wrong. */
+/* The configuration file: its values, and the sentence for each fault. */
 #include "test.h"
 
 #include "base/time.h"
@@ -41,7 +41,7 @@ static void refuse(const char *text, const char *sentence)
     assert_string_equal(fault.text, sentence);
 }
 
-/* As a shell's <(...) names one: what a program fills in on the way to the server. */
+/* As a shell's <(...) names a file that a program fills while the server reads it. */
 static void config_may_come_through_a_pipe(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* The table of keys: in order, with defaults inside their ranges, and help that names what there
- * is. */
+/* The table of keys: in order, with defaults inside their ranges, and help that names the existing
+ * values. */
 #include "test.h"
 
 #include "config/presets.h"

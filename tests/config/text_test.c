@@ -1,5 +1,5 @@
-/* The characters of settings: each kind, then every text setting there is, with hostile values
- * through the file, the environment and the command line. */
+/* The characters of settings: each kind, then every text setting, with hostile values through the
+ * file, the environment and the command line. */
 #include "test.h"
 
 #include "base/str.h"
@@ -79,8 +79,8 @@ static void config_text_knows_origins(void **state)
 enum { LONG_BYTES = 5000 };
 static char long_text[LONG_BYTES + 1];
 
-/* As YAML writes them in double quotes, and as bytes. A zero byte comes by a file alone, as does
- * a character that only YAML escapes. */
+/* As YAML writes them in double quotes, and as bytes. Only a file can contain a zero byte, or a
+ * character that only YAML escapes. */
 static const struct hostile {
     const char *yaml, *bytes;
 } hostile[] = {
@@ -119,7 +119,7 @@ static const struct hostile {
     { "", "" },
 };
 
-/* One line, which shows nothing of the value but its place. */
+/* The sentence is one line, and shows only the place of the value. */
 static void check_sentence(const char *key, const struct fault *fault)
 {
     if (fault->text[0] == '\0' || !utf8_is_valid(view_text(fault->text)))
@@ -134,13 +134,14 @@ static bool is_text(const struct config_key *key)
     return key->type == CONFIG_TEXT || key->type == CONFIG_TEXTS;
 }
 
-/* What a list wants of an entry, so that nothing but the hostile part is wrong. */
+/* Returns the beginning that a list requires of an entry, so that only the hostile part is
+ * wrong. */
 static const char *prefix_of(const struct config_key *key)
 {
     return key->text == CONFIG_TEXT_TENANT ? "a=" : "";
 }
 
-/* A template has lines, and may be long. */
+/* Returns whether the value is a valid template, which may have lines and be long. */
 static bool is_fine_template(const struct hostile *value)
 {
     const char *at = value->bytes;
@@ -157,7 +158,7 @@ static void by_file(const struct config_key *key, bool is_of_model, const struct
     struct str text;
     struct fault fault = { { 0 } };
     const char *dot = strchr(key->name, '.');
-    assert_null(dot); /* no text lies in a group */
+    assert_null(dot); /* no text setting is in a group */
     str_init(&text);
     if (is_of_model)
         str_printf(&text, "models: {m: {%s ", strcmp(key->name, "path") == 0 ? "" : "path: x,");
@@ -275,7 +276,7 @@ static void config_text_of_models_names_is_checked(void **state)
     }
 }
 
-/* Numbers are no text; what is shown of them is harmless all the same. */
+/* Numbers are not text settings. The part of them that a message shows is still harmless. */
 static void config_text_of_numbers_is_shown_as_one_line(void **state)
 {
     int n_keys;

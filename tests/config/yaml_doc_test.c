@@ -1,4 +1,4 @@
-/* What is one document of YAML, and what is said of all else. */
+/* One document of YAML is accepted, and all other texts are refused with a sentence. */
 #include "../test.h"
 #include "config/yaml_doc.h"
 

@@ -1,4 +1,4 @@
-/* What is no performance model. */
+/* Values that are no performance model. */
 #include "test.h"
 #include "core/coefficients.h"
 

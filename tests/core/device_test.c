@@ -1,4 +1,4 @@
-/* Device lists: what is understood, how it is printed, what is refused. */
+/* Device lists: the accepted texts, how they are printed, and the refused ones. */
 #include "test.h"
 
 #include "core/device.h"

@@ -1,4 +1,4 @@
-/* Specs: what passes, what each check refuses, and the sums that others rely on. */
+/* Specs: those that pass, those that each check refuses, and the sums that other code relies on. */
 #include "test.h"
 #include "core/model_spec.h"
 

@@ -1,4 +1,4 @@
-/* Bodies that came over a wire: the honest one passes, each lie is noticed. */
+/* Bodies that came over a wire: the honest one passes, and each false one is noticed. */
 #include "test.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -72,7 +72,7 @@ static void refuses_each_lie(void **state)
     ASSERT_REFUSED(b->sampling.n_top_logprobs = LIMIT_TOP_LOGPROBS + 1);
 }
 
-/* Noise in the header never reads outside the record (the sanitizers watch). */
+/* Noise in the header never makes a read outside the record (the sanitizers check it). */
 static void survives_noise(void **state)
 {
     (void)state;

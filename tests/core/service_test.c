@@ -1,4 +1,4 @@
-/* Every why and every status has a name of its own. */
+/* Every reason and every status has its own name. */
 #include "test.h"
 #include "core/report.h"
 #include "core/service.h"

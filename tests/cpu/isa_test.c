@@ -1,4 +1,4 @@
-/* Choosing an instruction set: the environment holds it down, tables have no holes. */
+/* Choosing an instruction set: the environment can limit it, and tables are complete. */
 #include "test.h"
 
 #include "cpu/kernels.h"

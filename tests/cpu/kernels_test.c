@@ -1,5 +1,5 @@
 /* Each instruction set's kernels against the generic ones, bit for bit: all types, all shapes of a
- * tile, odd lengths, and NaN in whatever must not be read. Types that meet split rows are checked
+ * tile, odd lengths, and NaN in all memory that must not be read. Types with split rows are checked
  * against compute/halves.h. */
 #include "test.h"
 
@@ -22,7 +22,7 @@ static void fill(struct rng *rng, float *x, int n)
         x[i] = (float)(rng_normal(rng) * num_exp(rng_normal(rng)));
 }
 
-/* Random panels: any bytes will do where scales are small halves. */
+/* Fills random panels. Any bytes are fine if scales are small halves. */
 static void fill_panels(enum dtype dtype, unsigned char *p, size_t n_bytes, struct rng *rng)
 {
     for (size_t i = 0; i < n_bytes; i++)
@@ -61,7 +61,7 @@ static struct cpu_tile random_tile(enum dtype dtype, struct rng *rng)
     unsigned char *panels = mem_take(panel_bytes(dtype) * CPU_TILE_PANELS);
     fill_panels(dtype, panels, panel_bytes(dtype) * CPU_TILE_PANELS, rng);
     fill(rng, x, CPU_TILE_ROWS * COLUMNS);
-    for (int i = 0; i < 32; i++) /* as far as sums can get */
+    for (int i = 0; i < 32; i++) /* as far as sums can go */
         x[i] = x[COLUMNS + i] = i % 2 == 0 ? 1.0f : -1.0f;
     cpu_generic.quantize(x, CPU_TILE_ROWS * COLUMNS, blocks);
     for (int i = 0; i < 32; i++)
@@ -83,7 +83,8 @@ static size_t group_bytes(const struct cpu_kernels *kernels, enum dtype dtype)
     return kernels->is_split[dtype] ? kernels->split_bytes : kernels->group_bytes;
 }
 
-/* The tile in pieces of 256 columns, or of 768 and the rest; WIDE: through widened panels. */
+/* Multiplies the tile in pieces of 256 columns, or of 768 and the rest. WIDE uses widened
+ * panels. */
 static void multiply(const struct cpu_kernels *kernels, enum dtype dtype, struct cpu_tile tile,
                      enum way way)
 {
@@ -116,7 +117,7 @@ static void multiply(const struct cpu_kernels *kernels, enum dtype dtype, struct
     }
 }
 
-/* The tile's rows as these kernels group or split them; NaN where none is. */
+/* Returns the tile's rows as these kernels group or split them, with NaN in gaps. */
 static unsigned char *grouped(const struct cpu_kernels *kernels, enum dtype dtype,
                               const struct cpu_tile *tile)
 {
@@ -218,7 +219,7 @@ static void check_matmul(const struct cpu_kernels *kernels, enum dtype dtype, st
     mem_give((void *)(uintptr_t)tile.panels);
 }
 
-/* A scale that is no number gives the same in every table and way. */
+/* A scale that is not finite gives the same result in every table and way. */
 static void check_scales(const struct cpu_kernels *kernels, enum dtype dtype, struct rng *rng)
 {
     static float want[OUT], got[OUT];
@@ -239,7 +240,7 @@ static void check_scales(const struct cpu_kernels *kernels, enum dtype dtype, st
         if (way == MANY && kernels->matmul_many[dtype] == NULL)
             continue;
         multiply(kernels, dtype, tile, (enum way)way);
-        for (int i = 0; i < OUT; i++) /* a NaN's sign and payload are nobody's */
+        for (int i = 0; i < OUT; i++) /* a NaN's sign and payload do not matter */
             if (i / CPU_PANEL % CPU_TILE_PANELS == 0)
                 assert_true(want[i] == got[i] ||
                             (__builtin_isnan(want[i]) && __builtin_isnan(got[i])));
@@ -257,7 +258,7 @@ static void check_quantize(const struct cpu_kernels *kernels, struct rng *rng)
         x[i] = 0;
         x[32 + i] = 1e-41f;
     }
-    for (int i = 128; i < VALUES; i += 32) { /* in and beside the middle of two integers */
+    for (int i = 128; i < VALUES; i += 32) { /* at and near the middle of two integers */
         float scale = i == 128 ? 1.0f : (float)(rng_unit(rng) + 0.01);
         x[i] = 127.0f * scale;
         for (int j = 1; j < 32 && i % 64 == 0; j++) {
@@ -270,7 +271,7 @@ static void check_quantize(const struct cpu_kernels *kernels, struct rng *rng)
     x[96] = -nan_value;
     cpu_generic.quantize(x, VALUES, blocks[0]);
     kernels->quantize(x, VALUES, blocks[1]);
-    for (int i = 0; i < VALUES / 32; i++) { /* a NaN's sign and payload are nobody's */
+    for (int i = 0; i < VALUES / 32; i++) { /* a NaN's sign and payload do not matter */
         if (__builtin_isnan(blocks[0][i].scale)) {
             assert_true(__builtin_isnan(blocks[0][i].sum) && __builtin_isnan(blocks[1][i].sum));
             blocks[0][i].sum = blocks[1][i].sum = 0;
@@ -502,7 +503,7 @@ static void draw_all(const struct compute_draw *draw, const float *logits, int32
     out->sums[3] = draw->split(&once, low, high, &lists[2]);
     for (int i = 0; i < 3; i++)
         out->n[i] = lists[i].n;
-    for (int i = 0; i < 3; i++) { /* what lies behind does not count */
+    for (int i = 0; i < 3; i++) { /* values behind it do not count */
         size_t rest = (size_t)(LOGITS + COMPUTE_DRAW_BLOCK - out->n[i]) * 4;
         memset(out->ids[i] + out->n[i], 0, rest);
         memset(out->weights[i] + out->n[i], 0, rest);

@@ -1,4 +1,4 @@
-/* The loops end, measure something, and know their sizes. How fast is the machine's matter. */
+/* The loops end, measure something, and know their sizes. The speed depends on the machine. */
 #include "../test.h"
 #include "cpu/limits.h"
 
@@ -18,7 +18,7 @@ static void loops_measure_something(void **state)
     }
 }
 
-/* Cores that this machine lacks pin nobody. */
+/* Cores that this machine lacks pin no thread. */
 static void any_number_of_threads_measures(void **state)
 {
     (void)state;

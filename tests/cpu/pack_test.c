@@ -12,7 +12,7 @@ static void check_rows(const struct tensor *tensor, int n_threads)
     struct fault fault;
     size_t n_packed = cpu_pack_bytes(tensor);
     unsigned char *packed = mem_take(n_packed + 64);
-    memset(packed, 0xFF, n_packed + 64); /* what lay there does not matter */
+    memset(packed, 0xFF, n_packed + 64); /* the old content does not matter */
     assert_int_equal(cpu_pack(team, tensor, packed, &fault), STATUS_OK);
     for (size_t i = 0; i < 64; i++)
         assert_int_equal(packed[n_packed + i], 0xFF);
@@ -57,7 +57,7 @@ static void transposed_and_odd_matrices_come_back(void **state)
     }
 }
 
-/* Packed bytes over the file's: what the ledger will book. */
+/* Packed bytes over the file's, which the ledger will book. */
 static void packed_forms_stay_small(void **state)
 {
     (void)state;

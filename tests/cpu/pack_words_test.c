@@ -1,11 +1,11 @@
-/* Words from a block are what decoding it and packing its values gives. */
+/* Words made directly from a block equal those of decoding it and packing its values. */
 #include "test.h"
 
 #include "base/rng.h"
 #include "compute/quant.h"
 #include "cpu/pack_words.h"
 
-/* What value k has in a plane of n bits. */
+/* Returns the bits of value k in a plane of n bits. */
 static int bits_of(const uint32_t *plane, int n, int k)
 {
     uint32_t word = plane[k / 4 % n];

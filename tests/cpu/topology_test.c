@@ -31,7 +31,7 @@ static void this_machine_has_cores_and_memory(void **state)
     assert_true(topology.memory_bytes > 0);
 }
 
-/* What taskset leaves is the machine. */
+/* The machine is limited to the cores that taskset leaves. */
 static void only_cores_that_it_may_use(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-"""The API's behaviour over the toy house: every field that changes an answer, every way to end, every door.
+"""The API's behaviour over the toy house: every field that changes an answer, every way to end, every access check.
 
 usage: api.py API_SERVE
 """
@@ -59,7 +59,7 @@ def completion_default_is_16_tokens(s):
     assert page["usage"] == {"prompt_tokens": 6, "completion_tokens": 16, "total_tokens": 22,
                              "prompt_tokens_details": {"cached_tokens": 4}}
     assert page["shoal"]["preemptions"] == 0 and page["timings"]["predicted_n"] == 16
-    # A prompt's time is its own: who waits for a place, or for a model to load, computes nothing.
+    # A prompt's time is its own, because a request that waits for a place, or for a model to load, computes nothing.
     assert abs(page["timings"]["prompt_ms"] - max(page["shoal"]["ttft_ms"] - page["shoal"]["queue_ms"], 0)) < 0.01, page
     assert head["x-request-id"].startswith("req-")
 
@@ -167,7 +167,7 @@ def seeds_and_choices(s):
 
 
 def expect_stop(text, stops, include=False):
-    """The naive answer: the stop string whose end comes first cuts the text."""
+    """The naive answer: the stop string with the first end cuts the text."""
     ends = [(text.index(stop) + len(stop), stop) for stop in stops if stop in text]
     if not ends:
         return text, None
@@ -232,7 +232,7 @@ def logprobs_of_chats(s):
 
 
 def seconds_of(server, name):
-    """What the threads of this name have computed so far."""
+    """The nanoseconds that the threads of this name have run so far."""
     ns = 0
     for task in glob.glob(f"/proc/{server.process.pid}/task/*"):
         with open(task + "/comm") as comm, open(task + "/schedstat") as schedstat:
@@ -242,7 +242,7 @@ def seconds_of(server, name):
 
 @test
 def large_answers_hold_up_nobody(s):
-    """They are written on a worker: the thread that serves all streams does little for them."""
+    """A worker writes them, so the thread that serves all streams does little for them."""
     large = chat("large [n=3000]", n=8, max_tokens=2000, logprobs=True, top_logprobs=20)
     with Server(EXE, requests=64) as server:
         before = [seconds_of(server, name) for name in ("api_serve", "api-text")]
@@ -258,7 +258,7 @@ def large_answers_hold_up_nobody(s):
         asked = b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (CHAT.encode(), len(data), data)
         got, closed = raw(server.port, asked + b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         assert closed and got.count(b"HTTP/1.1 200") == 2 and got.endswith(b'{"status":"ok"}'), got[:200]  # asked ahead of it
-        for wait_s in (0.02, 0.05, 0.1, 0.2):  # whoever leaves meanwhile takes nothing along
+        for wait_s in (0.02, 0.05, 0.1, 0.2):  # a client that leaves meanwhile takes nothing along
             with socket.create_connection(("127.0.0.1", server.port), timeout=30) as sock:
                 sock.sendall(asked)
                 time.sleep(wait_s)
@@ -268,7 +268,8 @@ def large_answers_hold_up_nobody(s):
 
 @test
 def large_echoes_hold_up_nobody(s):
-    """They are written on a worker, too, from text that was made of ids once; what no reader could keep up with is refused."""
+    """A worker writes them, too, from text that was made of ids once. Answers that no reader could keep up with are
+    refused."""
     with Server(EXE, context=1 << 20) as server:
         before = [seconds_of(server, name) for name in ("api_serve", "api-text")]
         for prompt in ("\1" * 19000, "e" * 120000, [101] * 120000):
@@ -288,7 +289,8 @@ def large_echoes_hold_up_nobody(s):
 
 @test
 def a_few_huge_prompts_hold_up_no_others(s):
-    """They take a worker of their own for seconds: shorter ones, though too long for the thread that serves all, overtake them."""
+    """They take a worker of their own for seconds. Shorter ones, though too long for the thread that serves all,
+    overtake them."""
     huge, usual = json.dumps(body([101] * 2000000)), body("x" * 20000 + " [n=1]")
     with Server(EXE, context=1 << 15) as server:
         def seconds(what, status):
@@ -306,7 +308,8 @@ def a_few_huge_prompts_hold_up_no_others(s):
 
 @test
 def many_long_prompts_hold_up_nobody(s):
-    """They are submitted some at a time; between them others are answered, and whoever leaves takes the rest along."""
+    """Some are submitted at a time, and others are answered in between. A client that leaves takes the rest of its
+    own with it."""
     prompts = [f"{i} [n=3] " + "x" * 3900 for i in range(16)]
     data = json.dumps(body(["[first=60000]" + prompt for prompt in prompts], n=64)).encode()
     with Server(EXE) as server:
@@ -329,7 +332,7 @@ def logprobs_of_completions(s):
     logprobs = page["choices"][0]["logprobs"]
     assert len(logprobs["tokens"]) == len(logprobs["token_logprobs"]) == len(logprobs["top_logprobs"]) == 12
     assert logprobs["text_offset"][0] == 0 and logprobs["text_offset"] == sorted(logprobs["text_offset"])
-    # Offsets count characters, as Python does: a token of plain text stands where it says.
+    # Offsets count characters, as Python does: a token of plain text is at its offset.
     page = post(s.port, COMPLETIONS, body("x [n=80]", max_tokens=80, logprobs=0))[2]
     text, logprobs = text_of(page), page["choices"][0]["logprobs"]
     assert len(text.encode()) > len(text) + 3, text
@@ -443,7 +446,7 @@ def wrong_paths(s):
 
 @test
 def base_urls_without_v1_and_slashes_at_the_end(s):
-    """Clients whose base URL has no /v1, or whose paths end in slashes, are answered, as llama-server does."""
+    """Clients with a base URL without /v1, or with paths that end in slashes, are answered, as by llama-server."""
     text = answer(encode("hello"), 16)
     for path in (COMPLETIONS, "/completions", COMPLETIONS + "/", "/completions//"):
         assert text_of(post(s.port, path, body())[2]) == text, path
@@ -465,7 +468,7 @@ def base_urls_without_v1_and_slashes_at_the_end(s):
 
 @test
 def every_answer_has_a_date(s):
-    """RFC 9110, section 6.6.1: whole answers, streams, refusals, and answers to what is not HTTP have a Date."""
+    """RFC 9110, section 6.6.1: whole answers, streams, refusals, and answers to input other than HTTP have a Date."""
     import email.utils
     asks = [b"GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", b"GET /none HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
             b"OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", b"nonsense\r\n\r\n"]
@@ -722,7 +725,7 @@ def lifecycle(s):
 
 @test
 def ps_tells_the_memory_of_a_gpu(s):
-    """size_vram, as Ollama has it, is the memory of a GPU: it is 0 when the engine runs on a CPU."""
+    """size_vram, as in Ollama, is the memory of a GPU: it is 0 when the engine runs on a CPU."""
     for device, is_gpu in ((None, False), ("cpu:0-1", False), ("cuda:0", True)):
         with Server(EXE, **({"device": device} if device else {})) as server:
             for model in until(lambda: json.loads(ask(server.port, "GET", "/api/ps")[2])["models"]):
@@ -741,7 +744,7 @@ def a_watcher_is_pinged(s):
 
 @test
 def sleep_says_who_stays_awake(s):
-    """Whichever model it is: not the last one's answer alone."""
+    """Any model that fails counts, not just the last one's answer."""
     with Server(EXE) as server:
         for name, other in (("toy", "org/plain"), ("org/plain", "toy")):
             thread = threading.Thread(target=stream, args=(server.port, COMPLETIONS, body("[n=90] [gap=10]", model=name, max_tokens=90)))
@@ -790,14 +793,14 @@ def cors(s):
 
 
 def stray(port, headers, path="/v1/models", method="GET", data=None):
-    """(status, code) of a request whose Host is the server's own unless the headers say other."""
+    """(status, code) of a request. Its Host is the server's own unless the headers have another."""
     status, _, text = ask(port, method, path, data, headers)
     return status, json.loads(text)["error"]["code"] if status != 200 else None
 
 
 @test
 def pages_that_may_not_call(s):
-    """A web page that somebody looks at can send simple requests here; without a key nothing else keeps it out."""
+    """A web page that a user opens can send simple requests here. Without a key nothing else keeps it out."""
     refused = (403, "origin_not_allowed")
     evil, text = {"Origin": "http://evil.example"}, {"Content-Type": "text/plain"}
     with Server(EXE) as server:
@@ -848,7 +851,7 @@ def drain(s):
 
 @test
 def drain_waits_for_readers(s):
-    """Who is slow to take an answer that is there gets the whole of it."""
+    """A slow reader of an answer that is ready gets the whole of it."""
     server = Server(EXE, drain_ms=60000)
     data = json.dumps(chat("large [n=3000]", n=8, max_tokens=2000, logprobs=True, top_logprobs=20)).encode()
     with socket.socket() as sock:
@@ -866,7 +869,7 @@ def drain_waits_for_readers(s):
 
 @test
 def drain_has_a_bound_and_a_second_signal_ends_it(s):
-    """Either way whoever waits is told: by an event in a stream, by a page elsewhere."""
+    """In both cases waiting clients are told: by an event in a stream, by a page elsewhere."""
     requests = [body("[n=900] [gap=100]", max_tokens=800, stream=streams) for streams in (True, False)]
     data = [json.dumps(r).encode() for r in requests]
     for twice in (False, True):
@@ -938,7 +941,7 @@ def tls(s):
             connection.close()
         failed = subprocess.run([EXE, "cert", folder + "/none.pem", "key", folder + "/key.pem"], capture_output=True, text=True)
         assert failed.returncode == 2 and failed.stderr.endswith("none.pem: No such file or directory\n"), failed.stderr
-        os.mkfifo(folder + "/pipe.pem")  # which nobody ever fills
+        os.mkfifo(folder + "/pipe.pem")  # which is never filled
         for cert, key in (("pipe", "key"), ("cert", "pipe")):
             words = [EXE, "cert", f"{folder}/{cert}.pem", "key", f"{folder}/{key}.pem"]
             failed = subprocess.run(words, capture_output=True, text=True, timeout=30)
@@ -968,7 +971,7 @@ def large_bodies_need_the_key_first(s):
             assert got.startswith(b"HTTP/1.1 %d " % status) and closed, got
         for line in (b"OPTIONS /v1/completions", b"GET /livez"):
             got, closed = raw(locked.port, line + b" HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
-            assert got.startswith(b"HTTP/1.1 413 ") and b"nobody would read it" in got and closed, got
+            assert got.startswith(b"HTTP/1.1 413 ") and b"accepts no body" in got and closed, got
         got, _ = raw(locked.port, line + b" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello", 0.5)
         assert got.startswith(b"HTTP/1.1 200 "), got
         got, _ = raw(locked.port, b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer k\r\n"
@@ -978,7 +981,7 @@ def large_bodies_need_the_key_first(s):
 
 @test
 def bodies_count_until_they_are_read(s):
-    """A client that uploads and leaves, again and again, meets the bound on memory."""
+    """A client that repeatedly uploads and leaves meets the bound on memory."""
     text = b'{"prompt":[' + b"1," * 1000000 + b"1]}"
     with Server(EXE) as server:
         n_seen = 0

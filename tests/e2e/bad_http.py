@@ -1,4 +1,5 @@
-"""Bad HTTP and bad JSON over raw sockets: each gets one clear JSON error or a closed connection, and the server lives on.
+"""Bad HTTP and bad JSON over raw sockets: each gets one clear JSON error or a closed connection, and the server
+continues.
 
 usage: bad_http.py API_SERVE | bad_http.py --port N (a server that has a model called toy)
 """
@@ -38,7 +39,7 @@ def metric(port, name):
 
 
 def refused(port, data, status=400, seconds=3.0):
-    """An error page in JSON with this status, and the connection is closed."""
+    """Expects an error page in JSON with this status, and a closed connection."""
     got, closed = raw(port, data, seconds)
     assert status_of(got) == status, (status, got[:300])
     assert closed, "the connection stayed open"
@@ -181,8 +182,8 @@ def pipelined_requests_are_answered_in_order(port):
 
 @test
 def bytes_ahead_of_an_answer_are_bounded(port):
-    """While an answer is under way, at most 64 KiB are read ahead and the rest stays with the client. That the client leaves is
-    noticed all the same, if its bytes fit into the socket buffers."""
+    """While an answer is in progress, at most 64 KiB are read ahead and the rest stays with the client. The server
+    still notices that the client leaves if the client's bytes fit into the socket buffers."""
     start = completion(b"Content-Length: %d" % 58, body=b'{"prompt":"[first=90000] x","model":"toy","max_tokens":20}')
     for n_most in (100 << 10, 64 << 20):
         with socket.create_connection(("127.0.0.1", port), timeout=30) as sock:
@@ -204,7 +205,7 @@ def bytes_ahead_of_an_answer_are_bounded(port):
 
 @test
 def many_pipelined_requests_are_all_answered(port):
-    """Any number of requests may be sent at once; all are answered, in order."""
+    """Any number of requests may be sent at once. All are answered, in order."""
     n, data = 5000, json.dumps({"model": "toy", "prompt": "hi", "max_tokens": 1, "pad": "p" * 100}).encode()
     one = completion(b"Content-Length: %d" % len(data), body=data)
     last = get(b"Host: localhost", b"Connection: close")
@@ -245,7 +246,7 @@ def expect_100_continue(port):
 
 @test
 def promised_bodies_take_no_room(port):
-    """Heads that announce large bodies and send nothing don't keep others from being served."""
+    """Heads that announce large bodies and send nothing don't stop other clients from being served."""
     socks = []
     try:
         for _ in range(80):

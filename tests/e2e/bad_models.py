@@ -1,4 +1,4 @@
-"""Models that are refused: `show`, `serve` and `config check` say the same sentence, which names what is wrong.
+"""Refused models: `show`, `serve` and `config check` print the same sentence, which names the fault.
 
 usage: bad_models.py SHOAL SOURCE_ROOT. Each row spoils a copy of a golden model in one place.
 """
@@ -75,7 +75,7 @@ def text(value):
 
 
 def gguf(*pairs, cut=None, rename=None, head=b""):
-    """The golden file with more metadata; a filler keeps what follows aligned."""
+    """The golden file with more metadata. A filler keeps the rest aligned."""
     def make(folder):
         content = (GOLDEN / "gguf/f32.gguf").read_bytes()
         if rename:

@@ -1,4 +1,4 @@
-"""shoal bench against the real server, and against one that misbehaves: every misbehaviour is named.
+"""shoal bench against the real server, and against one that misbehaves: every fault is named.
 
 usage: bench.py SHOAL MODELS_FOLDER
 """
@@ -50,7 +50,7 @@ def bench_real_server(shoal, models):
 
 @test
 def bench_and_sim_are_of_one_form(shoal, models):
-    """A profile, the real run and the simulated run of the same requests; the report reads both."""
+    """A profile, the real run and the simulated run of the same requests. The report reads both."""
     with tempfile.TemporaryDirectory() as folder, Shoal(shoal, models=paths(models)) as s:
         profile, real, sim = (os.path.join(folder, n) for n in ("tale.json", "real.csv", "sim.csv"))
         subprocess.run([shoal, "profile", f"{models}/tale.gguf", "--time", "500ms", "--batch", "4", "--prompt", "64", "-o", profile],
@@ -99,7 +99,8 @@ def bench_names_what_is_wrong(shoal, models):
 
 @test
 def bench_chats(shoal, models):
-    """The chat endpoint: of the stub in the dialect of vLLM and llama-server, and of the real server, in a closed loop."""
+    """The chat endpoint: of the stub in the dialect of vLLM and llama-server, and of the real server, in a closed
+    loop."""
     server, port = stub_server.start()
     chat = ["--endpoint", "chat"]
     page = as_json(shoal, port, *poisson("good", 200, 7, 10), "--requests", "20", "--check", *chat)
@@ -142,7 +143,7 @@ def outputs_of(*lengths):
 
 @test
 def bench_tells_no_length(shoal, models):
-    """Requests of one model differ in nothing that a predictor of lengths reads: max_tokens is the same for all of them."""
+    """Requests of one model look equal to a predictor of lengths: max_tokens is the same for all of them."""
     server, port = stub_server.start()
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "t.csv")
@@ -174,7 +175,8 @@ def bench_tells_no_length(shoal, models):
 
 @test
 def bench_predictions_err_as_in_the_simulator(shoal, models):
-    """The same requests one by one: the server's predictor is as far off as the simulator's, not nearer for having been told."""
+    """The same requests one by one: the server's predictor is as inaccurate as the simulator's, since the requests
+    do not tell it the lengths."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "t.csv")
         with open(path, "w", encoding="utf-8") as f:
@@ -231,7 +233,7 @@ def bench_nobody_there(shoal, models):
 
 @test
 def bench_server_dies(shoal, models):
-    """What was measured before is reported, as less than what was wanted."""
+    """Earlier measurements are reported, as fewer than were wanted."""
     server, port = stub_server.start()
     page = as_json(shoal, port, *poisson("mortal", 100, 7, 10), "--requests", "3000", "--solo", "0", wants=1)
     assert page["ended_early"] and page["completed"] == 19 and 16 <= page["failed"] < 500, page

@@ -1,4 +1,4 @@
-"""The command line from outside: every verb, its help, and one sentence for each thing that is wrong.
+"""The command line from outside: every verb, its help, and one sentence for each fault.
 
 usage: cli.py SHOAL SOURCE_ROOT; TEST_FILTER=part of a name runs only some.
 """
@@ -161,7 +161,7 @@ def with_template(folder, name, template):
 
 @test
 def cli_templates_that_cannot_be_used():
-    """They are named by show, by config check, at start and to clients; completions work; a setting may replace them."""
+    """show, config check, the start and clients name them. Completions work, and a setting may replace them."""
     fault = "chat template, line 2: the tag 'include' is not supported"
     with tempfile.TemporaryDirectory() as folder:
         bad = with_template(folder, "bad.gguf", "{{ bos_token }}\n{% include 'x' %}")
@@ -227,7 +227,7 @@ def cli_config():
 
 @test
 def cli_config_checks_files():
-    """Every file that a configuration names: each that is missing or broken in a sentence of its own."""
+    """Every file that a configuration names: for each missing or broken one there is a sentence of its own."""
     with tempfile.TemporaryDirectory() as folder:
         at = lambda name: os.path.join(folder, name)
         with open(TALE, "rb") as whole, open(at("cut.gguf"), "wb") as half:
@@ -246,7 +246,7 @@ def cli_config_checks_files():
         for line, words in zip(lines, (("key", "No such file"), ("model gone:", "gone.gguf", "No such file"), ("model cut:", "cut.gguf"),
                                        ("model text:", "not a GGUF file"), ("model timed:", "bad.json"))):
             assert line.startswith("shoal: ") and all(word in line for word in words), (words, line)
-        os.mkfifo(at("pipe"))  # which nobody ever fills
+        os.mkfifo(at("pipe"))  # which is never filled
         with open(at("c.yaml"), "w", encoding="utf-8") as file:
             file.write(f"tls_cert: {at('pipe')}\ntls_key: {at('pipe')}\nmodels:\n  good: {{path: {TALE}}}\n")
         done = shoal("config", "check", at("c.yaml"))
@@ -445,7 +445,7 @@ def cli_reaches_a_server_over_tls():
 
 
 class Models(http.server.BaseHTTPRequestHandler):
-    """A server whose GET /models is whatever `page` says."""
+    """A server with `page` as its GET /models."""
     page = {}
 
     def log_message(self, *args):

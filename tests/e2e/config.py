@@ -1,5 +1,5 @@
-"""What `shoal serve` refuses, `shoal config check` refuses, by the same sentence, and the other way round: bad configurations made
-from the schema, from broken files and at random, each given to both.
+"""`shoal serve` and `shoal config check` refuse the same configurations with the same sentences. Bad configurations are
+made from the schema, from broken files and at random, and each is given to both.
 
 usage: config.py SHOAL SOURCE_ROOT; CONFIG_CASES=n damages a configuration at random n times (25).
 """
@@ -15,7 +15,7 @@ from serve_shared import SECONDS, TESTS, make_certificate, test
 import toy
 
 CASES = int(os.environ.get("CONFIG_CASES", 25))
-# What depends on the machine: whether the value is refused is for the server alone to say.
+# These depend on the machine, so that only the server can tell whether the value is refused.
 OF_THE_MACHINE = ("has cores", "machine", "each needs one", "is to be loaded at start and needs", "listen: ")
 
 
@@ -41,7 +41,7 @@ class Both:
             file.write(content if isinstance(content, bytes) else content.encode())
 
     def good(self):
-        """As data: JSON is YAML."""
+        """As data, since JSON is YAML."""
         return {"api_key_file": self.at("key"), "admin_key_file": self.at("boss"), "tls_cert": self.at("cert.pem"), "tls_key": self.at("key.pem"),
                 "placement": self.at("placement"), "log_engine": self.at("log"), "trace": self.at("trace"), "log_level": "info", "profile": "20ms",
                 "models": {"tale": {"path": self.tale}, "cee": {"path": self.cee, "aliases": ["c"], "preload": False}}}
@@ -50,7 +50,7 @@ class Both:
         return {k: v for k, v in os.environ.items() if not k.startswith("SHOAL_")} | (more or {})
 
     def serve(self, words, env):
-        """The sentence by which it refuses to start; None: it listens."""
+        """The sentence with which it refuses to start; None: it listens."""
         with open(self.path, "rb") as file:
             words = [*words, *([] if b"listen" in file.read() else ["--listen", "127.0.0.1:0"])]
         process = subprocess.Popen([self.shoal, "serve", self.path, *words], stdout=subprocess.DEVNULL,
@@ -73,7 +73,7 @@ class Both:
         return said
 
     def judge(self, what, content, words=(), env=None):
-        """Both say the same. The sentence, or None."""
+        """Both print the same. Returns the sentence, or None."""
         self.put("c.yaml", content if isinstance(content, (str, bytes)) else json.dumps(content))
         refused, found = self.serve(words, env), self.check(words, env)
         if refused is not None and any(part in refused for part in OF_THE_MACHINE):
@@ -98,7 +98,7 @@ def with_both(function):
 
 
 def rows_of(schema, prefix=""):
-    """(key, what the schema says of it), groups unfolded."""
+    """(key, its row in the schema), with groups unfolded."""
     for name, row in schema["properties"].items():
         if row["type"] == "object" and name != "models":
             yield from rows_of(row, name + ".")
@@ -204,7 +204,7 @@ def config_the_environment_and_options(both):
 
 @with_both
 def config_damaged_at_random(both):
-    """Bytes changed, left out, doubled: mostly no configuration any more, sometimes another one."""
+    """Bytes changed, left out, doubled: mostly not a configuration any more, sometimes another one."""
     rng = random.Random(1)
     text = "\n".join(["api_key: client", f"tls_cert: {both.at('cert.pem')}", f"tls_key: {both.at('key.pem')}", "max_batch: 7", "drain: 3s", "log_json: false",
                       "slo: {ttft_ms: 100}", "devices: [cpu]", "cors_origin: http://a:80", "models:", f"  tale: {{path: {both.tale}, aliases: [a, b]}}",

@@ -1,5 +1,5 @@
-"""The counters of /metrics after a random run of all that can happen to a request equal the records of the clients, and of the toy
-service that computes the tokens.
+"""After a random run of all that can happen to a request, the counters of /metrics equal the records of the clients,
+and of the toy service that computes the tokens.
 
 usage: counters.py API_SERVE; COUNTER_REQUESTS=N sends more than 500, COUNTER_SEED=N others
 """

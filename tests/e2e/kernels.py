@@ -1,4 +1,4 @@
-"""shoal bench kernels from outside: its table, its JSON, its page, and peers that print what llama.cpp's programs print.
+"""shoal bench kernels from outside: its table, its JSON, its page, and peers with the output of llama.cpp's programs.
 
 usage: kernels.py SHOAL SOURCE_ROOT; TEST_FILTER=part of a name runs only some.
 """
@@ -41,7 +41,7 @@ def write_changed(path, key, value):
 
 
 def write_zeros(folder, n_layers, n_heads, n_kv_heads, head_dim, width=64):
-    """A llama of zeros, as Hugging Face has them."""
+    """A llama of zeros, in Hugging Face's form."""
     os.mkdir(folder)
     config = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": width, "hidden_size": width, "intermediate_size": width,
               "num_hidden_layers": n_layers, "num_attention_heads": n_heads, "num_key_value_heads": n_kv_heads, "head_dim": head_dim,
@@ -219,7 +219,7 @@ def peers_are_given_the_whole_path():
 
 @test
 def a_peer_that_fails_leaves_the_others():
-    """It is named with its flags and rows, and not run again with them; programs beside it and other peers are."""
+    """It is named with its flags and rows, and is not run again with them. Programs beside it and other peers are."""
     said = '#!/bin/sh\necho "-p, --n-prompt"; echo "[{"\n'
     crash = '#!/bin/sh\ncase "$*" in *--help) echo "-p, --n-prompt";; *) echo "$*" >>"$0.log"; echo boom >&2; kill -9 $$;; esac\n'
     once = '#!/bin/sh\ncase "$*" in *--help) echo "-p, --n-prompt"; chmod a-x "$0";; esac\n'

@@ -41,7 +41,7 @@ class Client:
         return self.begin(len(data), headers).send(data)
 
     def ask_read(self, request):
-        """Asks, and returns after the server has read the head, so that the connection is no longer idle."""
+        """Sends a request, and returns after the server has read the head, so that the connection is no longer idle."""
         data = json.dumps(request).encode()
         self.begin(len(data), b"Expect: 100-continue\r\n")
         assert self.sock.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -56,7 +56,8 @@ class Client:
         return True
 
     def post(self, data, headers):
-        """The status, 0 when the server had closed the connection before all was sent: a reset may take the answer away."""
+        """The status; 0 when the server closed the connection before all was sent, since a reset may discard the
+        answer."""
         self.begin(len(data), headers)
         try:
             self.sock.sendall(data)

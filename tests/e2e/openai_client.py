@@ -52,7 +52,7 @@ def openai_stream_helper(s, client):
 
 @test
 def openai_stream_helper_takes_several_choices(s, client):
-    """The helper wants each choice's first chunk in the order of the choices, whichever comes to a token first."""
+    """The helper requires each choice's first chunk in the order of the choices, whichever has its token first."""
     for words in ("[n=20]", "[n=20] [gap=2]", "[n=0]"):
         messages = [{"role": "user", "content": f"hello {words}"}]
         for seed in range(4):

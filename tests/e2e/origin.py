@@ -1,4 +1,5 @@
-"""Traces on any clock: a trace's first arrival is time zero, so that `sim`, `plan`, `report` and `bench` say the same of the same traffic.
+"""Traces on any clock: a trace's first arrival is time zero, so that `sim`, `plan`, `report` and `bench` give the same
+figures for the same traffic.
 
 A span of zero (a list that comes at once, a lone request) has figures, all finite; a window without requests is an error with a sentence.
 
@@ -73,7 +74,7 @@ def write(folder, name, text):
 
 
 def on_every_clock(folder, rows):
-    """(name, workload text) of the same traffic in every format and from every origin; the first is the plainest."""
+    """(name, workload text) of the same traffic in every format and from every origin. The first is the plainest."""
     for name, text in FORMATS.items():
         for i, origin in enumerate(ORIGINS_NS):
             if name == "stamps.csv" and origin > 10**21:

@@ -49,7 +49,7 @@ def plan_is_the_same_on_any_number_of_threads(shoal, models):
 
 @test
 def plan_agrees_with_sim(shoal, models):
-    """The scenario that it writes, simulated, attains what the plan said, service by service."""
+    """The scenario that it writes, when simulated, attains the plan's figures, service by service."""
     with tempfile.TemporaryDirectory() as folder:
         out, cluster = os.path.join(folder, "p.yaml"), os.path.join(folder, "c.yaml")
         with open(cluster, "w", encoding="utf-8") as f:
@@ -69,7 +69,8 @@ def plan_agrees_with_sim(shoal, models):
 
 @test
 def plan_compares_for_as_long_as_is_asked(shoal, models):
-    """What plans are compared on may be longer than what they are made on; who says how long says both."""
+    """The requests on which plans are compared may last longer than those that plans are made on. The length that is
+    given applies to both."""
     args = ["1x4xa100", "power19:services=3,alpha=0.9,rate=4", "--planner", "even,machine", "--window", "50s"]
     usual, longer = plan(shoal, *args), plan(shoal, *args, "--after", "200s")
     assert usual["requests"] == longer["requests"] and usual["window_s"] == longer["window_s"] == 50
@@ -82,7 +83,7 @@ def plan_compares_for_as_long_as_is_asked(shoal, models):
 
 @test
 def plan_of_muxserve_is_judged_as_simulated(shoal, models):
-    """Its shares and quotas are in the file, are simulated, and change what comes out."""
+    """Its shares and quotas are in the file, are simulated, and change the result."""
     args = ["1x1xa800", "alpaca:rate=6,model=llama-2-7b,service=a+sharegpt:rate=3,model=llama-2-13b,service=b"
             "+sharegpt:rate=2,model=llama-2-7b,service=c", "--requests", "600", "--window", "100h", "--no-price",
             "--preset", "muxserve", "--router", "least", "--planner", "muxserve"]
@@ -107,7 +108,8 @@ def plan_of_muxserve_is_judged_as_simulated(shoal, models):
 
 @test
 def plan_says_how_engines_are_divided(shoal, models):
-    """Its lanes are in the file and on every page, are simulated, and change what comes out; a policy of one lane leaves none to choose, and another planner chooses none."""
+    """Its lanes are in the file and on every page, are simulated, and change the result. A policy of one lane leaves
+    no choice, and another planner chooses none."""
     args = ["1x4xa100", "power19:services=6,alpha=0.9,rate=12", "--requests", "1200", "--window", "100h", "--no-price"]
     with tempfile.TemporaryDirectory() as folder:
         out, html = os.path.join(folder, "p.yaml"), os.path.join(folder, "p.html")
@@ -140,7 +142,8 @@ def plan_says_how_engines_are_divided(shoal, models):
 
 @test
 def sim_gives_nodes_the_plans_shares_and_quotas(shoal, models):
-    """The same report, to the byte, as of the engines that the plan is written as; not of models that may move."""
+    """The same report, to the byte, as for the engines that the plan is written as; but not for models that may
+    move."""
     mix = "alpaca:rate=6,model=llama-2-7b,service=a+sharegpt:rate=3,model=llama-2-13b,service=b"
     args = ["--requests", "600", "--preset", "muxserve", "--router", "least", "--planner", "muxserve"]
     with tempfile.TemporaryDirectory() as folder:
@@ -182,7 +185,7 @@ def plan_takes_more_services_than_one_simulation_may_have(shoal, models):
 
 @test
 def plan_refuses_with_the_arithmetic(shoal, models):
-    """Exit code 1 when nothing finds room, and no figure of what never ran."""
+    """Exit code 1 when nothing fits, and no figure for a service that never ran."""
     def out(wants, *args):
         done = subprocess.run([shoal, "plan", "1x2xl40s", *args, "--requests", "100"], capture_output=True, text=True, timeout=SECONDS)
         assert done.returncode == wants, done

@@ -1,5 +1,5 @@
-"""shoal repro from the command line: every claim runs and has the verdict that docs/REPRO.md says; claims are judged from records, and
-other policies give other verdicts.
+"""shoal repro from the command line: every claim runs and has the verdict of docs/REPRO.md; claims are judged from
+records, and other policies give other verdicts.
 
 usage: repro.py SHOAL SOURCE_ROOT; REPRO_WHOLE=1 runs the claims whole and not in their short form
 """
@@ -94,7 +94,7 @@ def repro_swapped_policies_change_the_verdict(shoal, models):
 
 @test
 def repro_every_paper_is_judged_by_its_policies(shoal, models):
-    """Two policies swapped: some verdict of the claim changes, since all is computed from what ran."""
+    """Two policies swapped: some verdict of the claim changes, since all are computed from the run."""
     def holds(claim, *args):
         page = page_of(shoal, claim, *SHORT, *args)
         assert page["differs"] or claim == "aladdin-fig3", claim

@@ -1,5 +1,5 @@
 """Every verb where the system gives little: address space, threads, descriptors, room for files, no reader. No verb
-ends by a signal, and each says why it ends: one sentence and an exit code. A server goes on where it can.
+ends by a signal, and each gives a reason: one sentence and an exit code. A server continues if it can.
 
 usage: scarce.py SHOAL SOURCE_ROOT; SCARCE_STEPS=n tries n sizes of the address space for each verb (3).
 """
@@ -22,7 +22,7 @@ KIB, MIB = 1 << 10, 1 << 20
 
 
 class Verbs:
-    """Command lines of all verbs, and where they write."""
+    """Command lines of all verbs, and the paths that they write to."""
 
     def __init__(self, shoal, root, folder):
         self.shoal, self.folder = shoal, folder
@@ -69,7 +69,7 @@ class Verbs:
 
 
 def check(what, code, said):
-    """No signal; what failed has said so in its own words, or those of the dynamic loader (127)."""
+    """No signal. A program that failed has printed why, or the dynamic loader has (127)."""
     assert code >= 0, (what, code, said)
     assert code == 0 or code == 127 and said or "shoal" in said, (what, code, said)
     assert "check failed" not in said, (what, said)
@@ -86,7 +86,7 @@ def with_verbs(function):
 
 @with_verbs
 def scarce_address_space(verbs):
-    """Random limits, from what the loader needs to what suffices."""
+    """Random limits, from the loader's need to a sufficient one."""
     if "Sanitizer" in verbs.run(["version"], resource.RLIMIT_AS, 1 << 30)[1]:
         raise toy.Skip("a build with sanitizers needs terabytes of address space")
     rng = random.Random(1)
@@ -127,7 +127,7 @@ def scarce_descriptors(verbs):
 
 @with_verbs
 def scarce_room_for_files(verbs):
-    """The limit of a file's size, whose signal ends a process that does not ask for an error; and a full disk."""
+    """The limit of a file's size, whose signal ends a process that does not ignore it; and a full disk."""
     sim, run = verbs.words["sim"], verbs.words["run"]
     writers = {"records": [*sim, "--csv", "x.csv"], "page": [*sim, "--html", "x.html"], "plan": [*verbs.words["plan"], "--out", "x.yaml"],
                "report": [*verbs.words["report"], "--html", "x.html"], "steps": [*verbs.words["replay"], "--steps", "x.csv"],
@@ -144,7 +144,7 @@ def scarce_room_for_files(verbs):
 
 @with_verbs
 def scarce_readers(verbs):
-    """What is printed has no reader: a full device, closed pipes, closed descriptors."""
+    """The output has no reader: a full device, closed pipes, closed descriptors."""
     printing = ["version", "show", "keys", "run", "sim", "plan", "report", "replay", "completion", "repro"]
     for name in printing:
         words = verbs.words[name]
@@ -194,7 +194,8 @@ def scarce_server_goes_on_without_its_files(shoal, root):
 
 @test
 def scarce_server_goes_on_without_its_readers(shoal, root):
-    """Its stderr is a closed pipe, a full device, or nothing at all: no log line is a reason to end, and none gets into a socket or a file."""
+    """Its stderr is a closed pipe, a full device, or nothing at all. No log line may end the server, or get into a
+    socket or a file."""
     tale = f"tale={root}/models/tale.gguf"
     with tempfile.TemporaryDirectory() as folder:
         for how in ("pipe", "full", "closed"):
@@ -225,7 +226,7 @@ def scarce_server_goes_on_without_its_readers(shoal, root):
 
 @test
 def scarce_server_goes_on_without_descriptors(shoal, root):
-    """More clients than it may have descriptors, a reload among them: it says so, and serves on."""
+    """More clients than it may have descriptors, and a reload: it logs this, and continues."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
     config = f"models:\n  tale: {{path: {root}/models/tale.gguf, preload: true}}\n"

@@ -1,4 +1,5 @@
-"""Two engines in one server: each serves what it may, requests spread, the same seed draws the same tokens on both.
+"""Two engines in one server: each serves its permitted models, requests spread, and a seed draws the same tokens on
+both.
 
 usage: serve_engines.py SHOAL MODELS_FOLDER; on a machine with one core both engines share it
 """
@@ -25,7 +26,7 @@ def engines_same_models(shoal, models):
     with Shoal(shoal, *DEVICES, models=paths(models)) as server:
         until(lambda: all(list(parts_of(server, name).values()) == ["loaded", "loaded"] for name in paths(models)))
         before = steps(server)
-        # One after the other they go to the first engine (no requests, the lower number); together they spread.
+        # One after the other they go to the first engine (no requests, the lower number). Together they spread.
         alone = {}
         for kind in range(6):
             model, prompt = (("tale", "And he"), ("cee", "if (x"))[kind % 2]
@@ -75,7 +76,7 @@ def engines_different_models(shoal, models):
         until(lambda: steps(server)[0] > before[0])
         asks = [Later(server.text, *pair, 30) for pair in [("tale", "And he"), ("cee", "if (x")] * 10]
         assert len({ask.result() for ask in asks}) == 2
-        # Unloading takes it from everywhere it is; the next request brings it back to where it may be.
+        # Unloading removes it from all engines. The next request loads it where it may be.
         assert server.post("/models/unload", {"model": "cee"})[0] == 200
         until(lambda: server.status("cee") == "unloaded")
         assert server.text("cee", "if (x", 4)

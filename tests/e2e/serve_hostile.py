@@ -1,4 +1,5 @@
-"""A model whose tokenizer backtracks without end costs its own requests only, and does not keep the server from stopping.
+"""A model with a tokenizer that backtracks without end harms only its own requests, and does not keep the server from
+stopping.
 
 usage: serve_hostile.py SHOAL MODELS_FOLDER
 """

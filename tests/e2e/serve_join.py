@@ -27,7 +27,7 @@ class Admin(Shoal):
         return super().post(path, body, headers or BOSS, timeout)
 
     def write_config(self, text):
-        """All at once: the server may be reading it."""
+        """All at once, since the server may be reading it."""
         with open(self.config_path + ".new", "w", encoding="utf-8") as file:
             file.write(text)
         os.replace(self.config_path + ".new", self.config_path)
@@ -44,7 +44,7 @@ class Admin(Shoal):
         return sorted(m["id"] for m in self.state()["data"])
 
     def reload(self, text):
-        """The sentence why nothing changed; "" when all was taken over."""
+        """The sentence why nothing changed; "" when everything was applied."""
         self.write_config(text)
         n = self.log().count(DONE) + self.log().count(FAILED)
         self.signal(signal.SIGHUP)
@@ -64,7 +64,7 @@ def config_of(models, *lines, **of_model):
 
 
 def answers_of(shoal, models):
-    """What each file answers alone: the text of a long completion with a seed."""
+    """The answer of each file alone: the text of a long completion with a seed."""
     with Shoal(shoal, "--planner", "none", models=paths(models)) as server:
         return {name: server.text(name, "And he", LONG, **SEED) for name in paths(models)}
 
@@ -74,7 +74,7 @@ SEED = {"temperature": 0.9, "seed": 11}
 
 @test
 def join_by_path(shoal, models):
-    """A file becomes a model, answers as it does elsewhere, and leaves with its stream whole."""
+    """A file becomes a model, gives the same answers as elsewhere, and leaves with its stream whole."""
     expected = answers_of(shoal, models)
     with Admin(shoal, config=config_of({"tale": paths(models)["tale"]}, f"model_dirs: [{models}]"), wait=None) as server:
         assert server.load(path=paths(models)["cee"], name="c/joined") == (200, "")
@@ -103,7 +103,8 @@ def join_by_path(shoal, models):
 
 @test
 def join_refuses_what_is_not_allowed(shoal, models):
-    """Paths, names and sizes from outside: each refused by a sentence that names it, and nothing is left behind."""
+    """Paths, names and sizes from outside: each is refused with a sentence that names it, and nothing is left
+    behind."""
     tale, cee = paths(models)["tale"], paths(models)["cee"]
     with tempfile.TemporaryDirectory() as folder:
         inside, outside = os.path.join(folder, "in"), os.path.join(folder, "in-side")  # a prefix of the other's name
@@ -159,7 +160,7 @@ def join_refuses_what_is_not_allowed(shoal, models):
 
 @test
 def join_by_reload(shoal, models):
-    """SIGHUP with another list: added, removed and changed ones under streams; a fault changes nothing."""
+    """SIGHUP with another list: added, removed and changed models during streams. A fault changes nothing."""
     tale, cee = paths(models)["tale"], paths(models)["cee"]
     expected = answers_of(shoal, models)
     with Admin(shoal, config=config_of({"tale": tale, "old": cee}), wait=None) as server:
@@ -197,7 +198,8 @@ def join_by_reload(shoal, models):
 
 @test
 def join_races(shoal, models):
-    """Additions, removals, loads, unloads and reloads at once, under requests to a model that stays: that one notices nothing."""
+    """Additions, removals, loads, unloads and reloads at once, during requests to a model that stays and is not
+    affected."""
     tale, cee = paths(models)["tale"], paths(models)["cee"]
     dice, is_over, counts = random.Random(5), threading.Event(), {"requests": 0, "joins": 0, "left": 0}
     plain = config_of({"tale": tale}, f"model_dirs: [{models}]")

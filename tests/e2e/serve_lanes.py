@@ -1,4 +1,5 @@
-"""Policies whose mechanisms the others lack, on the real server: lanes side by side, padded batches, slices, reservations.
+"""Policies with mechanisms that others lack, on the real server: lanes side by side, padded batches, slices,
+reservations.
 
 usage: serve_lanes.py SHOAL MODELS_FOLDER
 """
@@ -28,7 +29,7 @@ def text_of(server, body):
 
 
 def answers_alone(shoal, models):
-    """What each request says when it has the server for itself."""
+    """The answer of each request when it has the server for itself."""
     if not ALONE:
         with Shoal(shoal, "--policy", "fcfs", *SMALL, models=paths(models)) as server:
             for i, body in enumerate(burst(16)):
@@ -52,7 +53,7 @@ def has_padded(server):
 
 
 def serves_a_burst(shoal, models, *choice, pads=False):
-    """pads: whether padded batches are sure, of some burst if not of the first; None: they may be."""
+    """pads: whether padded batches are certain, in some burst if not in the first; None: they are possible."""
     alone = answers_alone(shoal, models)
     with Shoal(shoal, *choice, *SMALL, models=paths(models)) as server:
         for i, text in enumerate(ask_at_once(server)):
@@ -71,7 +72,8 @@ def lanes_static_batches(shoal, models):
 
 @test
 def lanes_pads_beyond_the_last_position(shoal, models):
-    """A row of a padded batch is as long as its longest prompt and all that came since, which may be more positions than the model has learned."""
+    """A row of a padded batch is as long as its longest prompt and all tokens since, which may be more positions
+    than the model has learned."""
     gpt2 = {"gpt2": os.path.join(models, "..", "tests", "golden", "data", "gguf", "gpt2.gguf")}  # 256 positions
     bodies = [body_of("gpt2", list(range(1, n + 1)), n_tokens) for n, n_tokens in ((240, 4), (10, 200))]
     with Shoal(shoal, "--policy", "sls", models=gpt2) as server:
@@ -122,7 +124,7 @@ def pairs_at_once(batches):
 
 @test
 def lanes_prefill_beside_decode(shoal, models):
-    """A long answer of one model goes on while prompts of the other are computed: at once where there are two cores."""
+    """A long answer of one model continues while prompts of the other are computed: at once if there are two cores."""
     if len(os.sched_getaffinity(0)) < 2:
         print("# SKIP: one core has no lanes")
         return

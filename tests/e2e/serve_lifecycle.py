@@ -15,7 +15,7 @@ from serve_shared import SECONDS, Later, Shoal, Stream, Watcher, body_of, main, 
 
 
 def config_of(models, *lines, **of_model):
-    """A YAML file of both models that loads none at start; of_model: more lines of one."""
+    """A YAML file of both models that loads none at start. of_model: more lines of one."""
     text = "\n".join(lines) + "\nmodels:\n"
     for name, path in models.items():
         text += f"  {name}:\n    path: {path}\n" + "".join(f"    {line}\n" for line in of_model.get(name, []))
@@ -23,7 +23,7 @@ def config_of(models, *lines, **of_model):
 
 
 def need_mib(shoal, models):
-    """What each model takes of the memory, from a server that has room for all, and the rest that the pool needs."""
+    """The memory that each model takes, from a server with room for all, and the rest that the pool needs."""
     with Shoal(shoal, "--planner", "none", models=paths(models)) as server:
         return {m["id"]: (m["memory"]["weights_bytes"] + m["memory"]["activation_bytes"]) / 2**20 for m in server.state()["data"]}
 
@@ -36,7 +36,7 @@ def lifecycle_loads_on_demand(shoal, models):
         texts = {ask.result() for ask in asks}
         assert len(texts) == 1
         assert until(lambda: server.status("tale") == "loaded") and server.status("cee") == "unloaded"
-        # Unloaded by hand: the next request brings it back, with the same answer.
+        # Unloaded by hand: the next request loads it again, with the same answer.
         assert server.post("/models/unload", {"model": "tale"})[0] == 200
         assert until(lambda: server.status("tale") == "unloaded")
         assert server.model("tale")["memory"]["weights_bytes"] == 0, server.state()
@@ -49,7 +49,7 @@ def lifecycle_loads_on_demand(shoal, models):
 
 @test
 def lifecycle_one_fits_of_two(shoal, models):
-    """Memory for only one model at a time: every request is answered, and nothing is evicted that works."""
+    """Memory for only one model at a time: every request is answered, and no model with work is evicted."""
     need = need_mib(shoal, models)
     memory = max(need.values()) + 6
     assert memory < sum(need.values()), need
@@ -77,7 +77,8 @@ def lifecycle_one_fits_of_two(shoal, models):
 
 @test
 def lifecycle_no_model_is_kept_out(shoal, models):
-    """A model that never rests makes room for one that is waited for, after 30 s: its requests wait in turn, and lose nothing."""
+    """A model that is never idle makes room for one that is waited for, after 30 s. Its requests wait in turn, and
+    lose nothing."""
     memory = f"memory: {int(max(need_mib(shoal, models).values())) + 6}MiB"
     with Shoal(shoal, config=config_of(paths(models), memory, "planner: none", "keep_alive: 1h"), wait=None) as server:
         expected = server.text("tale", "And he", 300)
@@ -102,7 +103,8 @@ def lifecycle_no_model_is_kept_out(shoal, models):
 
 @test
 def lifecycle_slices_keep_their_model(shoal, models):
-    """Requests that a router holds between two slices keep their model: it isn't sent out for the other at every slice, and read again."""
+    """Requests that a router holds between two slices keep their model: it isn't unloaded for the other at every
+    slice, and read again."""
     memory = f"memory: {int(max(need_mib(shoal, models).values())) + 6}MiB"
     config = config_of(paths(models), memory, "planner: none", "keep_alive: 1h", "preset: scls",
                        "router_thresholds: [n_slice=16, interval_ns_min=1500, interval_factor=0]")
@@ -121,7 +123,8 @@ def lifecycle_slices_keep_their_model(shoal, models):
 
 @test
 def lifecycle_space_beside_another(shoal, models):
-    """A request whose cache fits only without the other model: that one leaves if it may, else the request is refused at once."""
+    """A request with a cache that fits only without the other model: that model leaves if it may, else the request
+    is refused at once."""
     memory = f"memory: {int(sum(need_mib(shoal, models).values()) * 1024) + 1200}KiB"
     for pinned in (False, True):
         lines = ["pinned: true"] if pinned else []
@@ -145,7 +148,8 @@ def lifecycle_space_beside_another(shoal, models):
 
 @test
 def lifecycle_what_has_begun_keeps_its_space(shoal, models):
-    """A pinned model that comes while an answer needs its memory comes after it, also between slices; who asks for as much then is refused."""
+    """A pinned model that joins while an answer needs its memory comes after it, also between slices. A request for
+    as much memory is then refused."""
     memory = f"memory: {int(sum(need_mib(shoal, models).values()) * 1024) + 1200}KiB"
     for lines in ([], ["router: scls", "router_thresholds: [n_slice=64, interval_ns_min=300]"]):
         config = config_of(paths(models), memory, "planner: none", "keep_alive: 1h", "hold: 3s", *lines, tale=["pinned: true"])
@@ -192,7 +196,7 @@ def lifecycle_keep_alive(shoal, models):
     config = config_of(paths(models), "keep_alive: 1500ms", "planner: none", cee=["pinned: true", "preload: true"])
     with Shoal(shoal, config=config, wait=None) as server:
         until(lambda: server.status("cee") == "loaded")
-        # Short requests, which no report may see in the act, keep it as well.
+        # Short requests, which may fall between two reports, keep it as well.
         ends, begun = [], time.monotonic()
         while time.monotonic() < begun + 5:
             server.text("tale", "And he", 1)
@@ -206,7 +210,7 @@ def lifecycle_keep_alive(shoal, models):
 
 @test
 def lifecycle_progress(shoal, models):
-    """A watcher hears of every change in order, however short a state is: a demo model loads in milliseconds."""
+    """A watcher receives every change in order, however short a state is: a demo model loads in milliseconds."""
     with Shoal(shoal, config=config_of(paths(models), "planner: none"), wait=None) as server:
         watcher = Watcher(server)
         assert server.text("tale", "And he", 2)
@@ -226,7 +230,7 @@ def lifecycle_progress(shoal, models):
 
 @test
 def lifecycle_bad_files(shoal, models):
-    """Told at start in one sentence; a file that is gone when it is wanted fails that load alone."""
+    """Reported at start in one sentence. A file that is missing when it is needed fails only that load."""
     with open(f"{models}/tale.gguf", "rb") as f:
         content = f.read()
     with Shoal(shoal, models={"tale": f"{models}/tale.gguf"}) as server:
@@ -270,7 +274,8 @@ def lifecycle_bad_files(shoal, models):
 
 @test
 def lifecycle_file_is_cut_while_it_loads(shoal, models):
-    """Whoever copies another file over a model that is being loaded breaks that load, not the server, nor what it answers later."""
+    """When another file is copied over a model that is being loaded, that breaks the load, but not the server, nor
+    its later answers."""
     with tempfile.TemporaryDirectory() as folder:
         path = shutil.copy(f"{models}/tale.gguf", folder)
         with Shoal(shoal, "--planner", "none", models={**paths(models), "tale": path}) as server:

@@ -17,7 +17,7 @@ def figures(server):
 
 
 class Body:
-    """A request that announces a body and sends it when it is told to."""
+    """A request that announces a body and sends it later, on command."""
 
     def __init__(self, server, n):
         self.sock = socket.create_connection(("127.0.0.1", server.port), timeout=60)
@@ -58,7 +58,7 @@ def limits_are_kept_under_ulimit(shoal, models):
 
 @test
 def limits_of_bodies_are_told(shoal, models):
-    """http_memory and body_timeout hold as they are set."""
+    """http_memory and body_timeout hold as configured."""
     with Shoal(shoal, "--http-memory", "32MiB", "--body-timeout", "2s", "--planner", "none", models=paths(models)) as server:
         assert figures(server)['shoal_http_memory_bytes{kind="max"}'] == 32 * MIB
         status, _, page = server.post("/v1/completions", json.dumps(body_of("tale", "x", pad="p" * 9 * MIB)))

@@ -1,4 +1,4 @@
-"""What the real server says of itself: /metrics is Prometheus text and agrees with what was sent; memory does not grow.
+"""The real server's figures: /metrics is Prometheus text and agrees with the requests sent; memory does not grow.
 
 usage: serve_metrics.py SHOAL MODELS_FOLDER; GROWTH_REQUESTS=N sends more than 2000
 """
@@ -190,7 +190,7 @@ def metrics_memory_does_not_grow(shoal, models):
 
 @test
 def metrics_are_of_one_instant(shoal, models):
-    """Models come and go while /metrics is read: weights, activations and pool are never more than the memory."""
+    """Models come and go while /metrics is read: weights, activations and pool together never exceed the memory."""
     with Shoal(shoal, "--planner", "none", "--memory", "64MiB", models=paths(models)) as server:
         changes = Later(lambda: [server.post(f"/models/{verb}", {"model": name})[0] for _ in range(6)
                                  for verb in ("unload", "load") for name in paths(models)])

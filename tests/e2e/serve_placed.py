@@ -1,5 +1,5 @@
-"""Where models lie: a planner's choice, a file's, and what it says when that does not fit; engines of one core each answer as one of
-all cores does, lose nothing when drained, and say where each model is.
+"""The places of models: by a planner, by a file, and the message when these do not fit. Engines of one core each answer
+as one of all cores does, lose nothing when drained, and report the place of each model.
 
 usage: serve_placed.py SHOAL MODELS_FOLDER; a machine with one core has nothing to place, and then only that is tested
 """
@@ -21,7 +21,7 @@ TEMPORARY = []
 
 
 def folder_new():
-    """A folder that goes when the tests end."""
+    """A folder that is removed when the tests end."""
     TEMPORARY.append(tempfile.TemporaryDirectory())
     return TEMPORARY[-1].name
 
@@ -72,7 +72,8 @@ def placed_by_default(shoal, models):
 
 
 def settled_steps(server):
-    """Of each engine, once nothing runs. What engines report comes late: it must have stood for some reports."""
+    """The steps of each engine, once nothing runs. Reports are late, so the steps must have been constant for some
+    reports."""
     steps = [e["steps"] for e in server.state()["engines"]]
     time.sleep(0.5)
     return server.is_clear() and steps == [e["steps"] for e in server.state()["engines"]] and steps
@@ -92,7 +93,7 @@ def placed_apart_and_together(shoal, models):
             assert len(steps) == 2 and all(until(lambda i=i: server.state()["engines"][i]["steps"]) > 0 for i in range(2))
             listed = {m["id"]: m["devices"] for m in server.state()["data"]}
             assert [len(listed[name]) for name, _ in ASKS] == [len(w) for w in where], listed
-            # One model's load does not touch the other's engine where they lie apart.
+            # One model's load does not touch the other's engine if they are on different ones.
             if where[0] == {0}:
                 before = until(lambda: settled_steps(server))
                 server.text("cee", "if (x", 100)
@@ -104,7 +105,7 @@ def placed_apart_and_together(shoal, models):
 def placed_drains_both(shoal, models):
     if not has_cores():
         return
-    patience = 3600  # a slow build on a busy machine drains for minutes; what hangs is ended by the limit of the whole test
+    patience = 3600  # a slow build on a busy machine drains for minutes; the limit of the whole test ends a hang
     with Shoal(shoal, "--placement", file_of(folder_new(), BOTH), "--max-batch", "1", "--drain", f"{patience}s", models=paths(models)) as server:
         until(lambda: all(at == {0, 1} for at in places(server).values()))
         streams = [Stream(server, body_of(*ASKS[i % 2], 480, seed=i, n=8)) for i in range(8)]
@@ -117,7 +118,8 @@ def placed_drains_both(shoal, models):
 
 @test
 def placed_preempts_and_reuses(shoal, models):
-    """Pools too small for what is asked: requests give way on either engine, and prompts asked again are known."""
+    """Pools too small for the requests: requests are preempted on either engine, and repeated prompts are found in
+    the cache."""
     if not has_cores():
         return
     prompt = "And he " * 60
@@ -138,7 +140,7 @@ def placed_preempts_and_reuses(shoal, models):
 
 @test
 def placed_by_a_plan(shoal, models):
-    """What `shoal plan --out` wrote is served as it says."""
+    """A plan that `shoal plan --out` wrote is served as written."""
     if not has_cores():
         return
     folder = folder_new()

@@ -1,4 +1,5 @@
-"""How the real server shares: every policy on a mixed burst, priorities, deadlines, a full queue, prefix hits, clients that leave.
+"""Sharing on the real server: every policy on a mixed burst, priorities, deadlines, a full queue, prefix hits, clients
+that leave.
 
 usage: serve_policies.py SHOAL MODELS_FOLDER
 """
@@ -47,7 +48,8 @@ def policies_serve_a_burst(shoal, models):
 
 @test
 def policies_priority_goes_first(shoal, models):
-    """Batches of one: what is urgent and came last ends before what waited longer, and while more urgent work is there nobody else runs."""
+    """Batches of one: an urgent request that came last ends before those that waited longer. While there is more
+    urgent work, no other request runs."""
     for policy in ("db-share", "fcfs"):
         with Shoal(shoal, "--planner", "none", "--max-batch", "1", "--policy", policy, models=paths(models)) as server:
             # Many seconds of work, one at a time, all of it before the normal ones.
@@ -66,7 +68,7 @@ def policies_priority_goes_first(shoal, models):
 
 @test
 def policies_deadlines(shoal, models):
-    # Under the default what has little time left goes first: fcfs lets it wait in vain.
+    # The default serves first a request that has little time left; fcfs lets it wait in vain.
     with Shoal(shoal, "--max-batch", "1", "--policy", "fcfs", models=paths(models)) as server:
         busy = Stream(server, body_of("tale", "And he", 480, n=30)).begin()
         status, head, page = server.post("/v1/completions", body_of("tale", "And he", 400), {"x-request-deadline-ms": "200"})
@@ -97,7 +99,7 @@ def policies_full_queue(shoal, models):
         assert status == 429 and page["error"]["code"] == "queue_full", (status, page)
         assert int(head["retry-after"]) > 0 and head["x-shoal-request-dropped-reason"] == "rejected-queue-full"
         status, _, page = server.post("/v1/completions", body_of("cee", "if", 2, n=101))
-        assert status == 429, page  # so many never fit
+        assert status == 429, page  # this many never fit
         stream.close()
         until(lambda: server.post("/v1/completions", body_of("cee", "if", 2))[0] == 200)
     with Shoal(shoal, "--max-requests", "4", "--max-batch", "1", models=paths(models)) as server:
@@ -123,7 +125,7 @@ def policies_prefix_hits(shoal, models):
 
 @test
 def policies_tenants_share_no_prefix(shoal, models):
-    """A prefix that one tenant's request left is not found by another's, and it makes no difference to the answer."""
+    """A prefix from one tenant's request is not found by another tenant's, and it does not change the answer."""
     config = "api_key: plain\nadmin_key: boss\ntenants: [ann=a1, bob=b1]\n" + "models:\n" + "".join(
         f"  {name}:\n    path: {path}\n    preload: true\n" for name, path in paths(models).items())
     prompt = "and the king said " * 40
@@ -143,7 +145,7 @@ def policies_tenants_share_no_prefix(shoal, models):
         assert len(texts) == 1, texts
         assert server.get("/api/ps", {"x-api-key": "a1"})[0] == 403  # a tenant is no operator
         assert server.get("/models", {"x-api-key": "a1"})[2] == server.get("/v1/models", {"x-api-key": "a1"})[2]
-        # Another key for the same name is the same tenant; the old one is nobody's.
+        # Another key for the same name belongs to the same tenant; the old key belongs to none.
         server.write_config(config.replace("ann=a1, bob=b1", "carl=c1, ann=a2"))
         server.signal(signal.SIGHUP)
         until(lambda: "as the configuration says" in server.log())
@@ -153,7 +155,7 @@ def policies_tenants_share_no_prefix(shoal, models):
 
 
 def leave_at_once(server, body, after):
-    """Sends a request and leaves after so many seconds."""
+    """Sends a request and leaves after this many seconds."""
     stream = Stream(server, body)
     time.sleep(after)
     stream.close()
@@ -185,7 +187,7 @@ def policies_clients_that_leave(shoal, models):
 
 @test
 def policies_leaving_while_held(shoal, models):
-    """A request that waits for its model to load, and leaves: the model isn't brought in for it."""
+    """A request that waits for its model to load, and leaves: the model isn't loaded for it."""
     with Shoal(shoal, "--max-batch", "1", "--planner", "none", models=paths(models)) as server:
         sizes = [(m["memory"]["weights_bytes"] + m["memory"]["activation_bytes"]) / 2**20 for m in server.state()["data"]]
     assert max(sizes) + 2 < sum(sizes), sizes

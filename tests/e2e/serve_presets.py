@@ -1,5 +1,5 @@
 """Every preset on the real server, two models on two engines, many clients at once: answers are those of fcfs, and the
-mechanisms that a preset brings show in /metrics and `shoal ps`: pads, invalid tokens, exceeded predictions, preemptions.
+mechanisms of a preset show in /metrics and `shoal ps`: pads, invalid tokens, exceeded predictions, preemptions.
 
 usage: serve_presets.py SHOAL MODELS_FOLDER; on a machine with one core both engines share it
 """
@@ -20,7 +20,7 @@ ALONE = {}
 
 
 def burst(n):
-    """Prompts of many near lengths, so that whoever batches them pads them; answers of 1 to 60 tokens."""
+    """Prompts of many similar lengths, so that any policy that batches them pads them; answers of 1 to 60 tokens."""
     rng = random.Random(21)
     for i in range(n):
         model = rng.choice(["tale", "cee"])
@@ -46,7 +46,7 @@ COLUMNS = {"PREEMPT": "vllm:num_preemptions_total", "SWAP": "shoal_swapped_total
 
 
 def columns_of_ps(server):
-    """{title: sum over models and engines} of what `shoal ps` prints."""
+    """{title: sum over models and engines} of the output of `shoal ps`."""
     code, out, err = server.verb("ps", "--wide")
     assert code == 0, err
     lines = out.splitlines()
@@ -57,7 +57,8 @@ def columns_of_ps(server):
 
 
 def ps_agrees(server, **least):
-    """Once nothing moves, ps and /metrics count the same, and at least what is asked (reports lag a little)."""
+    """Once nothing moves, ps and /metrics have the same counts, which are at least the given ones (reports lag a
+    little)."""
     def shown():
         columns = columns_of_ps(server)
         is_there = all(columns[title] >= n for title, n in least.items())
@@ -66,7 +67,7 @@ def ps_agrees(server, **least):
 
 
 def serve(shoal, models, *choice, n=32, **least):
-    """A burst under these options: the answers are right; what was counted."""
+    """A burst under these options: the answers are right. Returns the counts."""
     if not ALONE:
         with Shoal(shoal, "--preset", "fcfs", *SMALL, models=paths(models)) as server:
             for i, body in enumerate(burst(n)):
@@ -99,16 +100,17 @@ def presets_answer_alike(shoal, models):
 
 @test
 def presets_slices_pad(shoal, models):
-    """Short slices: requests come home many times, and every slice is padded again."""
+    """Short slices: requests are returned many times, and every slice is padded again."""
     serve(shoal, models, "--preset", "scls", "--router-thresholds", "n_slice=6", "--router-thresholds", "interval_ns_min=20", PADS=1, INVALID=1)
 
 
 @test
 def presets_outrun_predictions(shoal, models):
-    """A predictor that has only seen answers of one token predicts too little: it is counted, and nobody is truncated."""
+    """A predictor that has only seen answers of one token predicts too little: this is counted, and no answer is
+    truncated."""
     for preset in ("uellm", "aladdin"):
         with Shoal(shoal, "--preset", preset, "--predictor", "mean", *SMALL, models=paths(models)) as server:
-            for _ in range(3):  # the first word of a mean is what was seen first
+            for _ in range(3):  # a mean begins with the first observations
                 for model in paths(models):
                     server.text(model, WORDS[model][0], 1)
             asks = [Later(text_of, server, dict(body, max_tokens=80)) for body in burst(8)]
@@ -149,7 +151,8 @@ def preempt_in_a_tight_pool(shoal, models, kv_type, ways):
 
 @test
 def presets_preempt_in_a_tight_pool(shoal, models):
-    """Room for three answers of eight: somebody gives way, by recompute and by swap, and goes on with the same tokens."""
+    """Room for three answers of eight: some are preempted, by recompute and by swap, and continue with the same
+    tokens."""
     swap = ("--swap-bytes", "64MiB")
     f16 = preempt_in_a_tight_pool(shoal, models, "f16", ((), swap))
     q8_0 = preempt_in_a_tight_pool(shoal, models, "q8_0", (swap,))

@@ -1,4 +1,4 @@
-"""What a real server writes about its engines: the log, which `shoal replay` plans again, and the trace.
+"""A real server's files about its engines: the log, which `shoal replay` plans again, and the trace.
 
 usage: serve_record.py SHOAL MODELS_FOLDER
 """
@@ -53,7 +53,7 @@ def record_replays_equal(shoal, models):
                 batches = list(csv.DictReader(f))
             assert code == 0 and len(batches) > 50, (code, err, len(batches))
             assert all(int(b["planned_ns"]) <= int(b["begin_ns"]) < int(b["end_ns"]) for b in batches)
-            # As far as it goes, when the process died.
+            # Works as far as the log goes, when the process died.
             with open(log, "r+b") as f:
                 f.truncate(os.path.getsize(log) * 2 // 3 + 5)
             code, out, err = replay(shoal, log)

@@ -1,4 +1,5 @@
-"""SIGHUP: a reload accepts what a start accepts, takes it over as a whole or not at all, and never opens a door by accident.
+"""SIGHUP: a reload accepts the same files as a start, applies a file as a whole or not at all, and never gives access
+by accident.
 
 usage: serve_reload.py SHOAL MODELS_FOLDER
 """
@@ -17,7 +18,7 @@ SHUT = [("GET", "/v1/models"), ("GET", "/metrics"), ("GET", "/models"), ("POST",
 
 
 def reload(server):
-    """The sentence why nothing changed; "" when all was taken over."""
+    """The sentence why nothing changed; "" when everything was applied."""
     n = server.log().count(DONE) + server.log().count(FAILED)
     server.signal(signal.SIGHUP)
     until(lambda: server.log().count(DONE) + server.log().count(FAILED) > n, pause=0.005)
@@ -48,7 +49,7 @@ def write(path, content):
 
 @test
 def reload_of_a_cut_file_opens_nothing(shoal, models):
-    """The file cut after each of its bytes: some of the parts are configurations, and none lets a stranger in."""
+    """The file cut after each of its bytes: some of the parts are configurations, and none gives a stranger access."""
     text = (f"# keys first, as people write them\napi_key: client\nadmin_key: boss\ntenants: [one=first, two=second]\n"
             f"models:\n  tale:\n    path: {models}/tale.gguf\n")
     with Shoal(shoal, config=text, wait=None) as server:
@@ -66,7 +67,7 @@ def reload_of_a_cut_file_opens_nothing(shoal, models):
 
 @test
 def reload_refuses_what_start_refuses(shoal, models):
-    """By the same sentence."""
+    """Both use the same sentence."""
     with tempfile.TemporaryDirectory() as folder:
         key = os.path.join(folder, "key")
         good = f"api_key_file: {key}\nadmin_key: boss\nmodels:\n  tale: {{path: {models}/tale.gguf}}\n"
@@ -130,7 +131,7 @@ def reload_loses_no_key_by_accident(shoal, models):
 
 @test
 def reload_applies_nothing_by_halves(shoal, models):
-    """A new key beside a setting that needs a restart: neither counts, and the setting is named."""
+    """A new key beside a setting that needs a restart: neither is applied, and the message names the setting."""
     rest = f"  tale: {{path: {models}/tale.gguf}}\n"
     good = "api_key: old\n"
     with Shoal(shoal, config=good + "models:\n" + rest, wait=None) as server:

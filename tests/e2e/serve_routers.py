@@ -1,4 +1,4 @@
-"""Two engines under each router: every answer is the right one, also when requests come home after slices and go elsewhere.
+"""Two engines under each router: every answer is right, also when requests are returned after slices and go elsewhere.
 
 usage: serve_routers.py SHOAL MODELS_FOLDER; on a machine with one core both engines share it
 """
@@ -45,7 +45,7 @@ def serve(shoal, models, router, *thresholds, n=40, are_all_used=False):
         for ask, body in asks:
             assert ask.result() == ALONE[key_of(body)], (router, body)
         until(server.is_clear)
-        if are_all_used:  # the state is told every so often: a quick burst may be over before
+        if are_all_used:  # the state is reported at intervals, so a quick burst may be over before
             until(lambda: min(e["steps"] for e in server.state()["engines"]) > 0)
 
 
@@ -60,13 +60,13 @@ def routers_one_by_one(shoal, models):
 @test
 def routers_best_fit(shoal, models):
     serve(shoal, models, "best-fit", "heartbeat_ns=10")
-    # Targets that nothing can keep: everybody is forced, nobody is lost.
+    # Targets that nothing can meet: every request is forced, and none is lost.
     serve(shoal, models, "best-fit", "heartbeat_ns=10", "ttft_ns=0.01", "tpot_ns=0.01")
 
 
 @test
 def routers_batches_and_slices(shoal, models):
-    """Slices of 6 tokens: an answer of 40 comes home six times, and may go on at the other engine."""
+    """Slices of 6 tokens: a request for 40 tokens is returned six times, and may continue at the other engine."""
     for router in ("so", "scls"):
         serve(shoal, models, router, "n_slice=6", "interval_ns_min=20")
     for router in ("slo-odbs", "slo-dp", "s3"):

@@ -1,4 +1,4 @@
-"""What the tests of the real server share: starting `shoal serve`, asking it, waiting for a state, cmocka's lines.
+"""Common parts of the tests of the real server: starting `shoal serve`, requests, waiting for a state, cmocka's lines.
 
 A test is a function under @test that takes (shoal, models) and starts the servers that it needs; it fails by an assertion.
 Usage of every serve_*.py: serve_NAME.py SHOAL MODELS_FOLDER; TEST_FILTER=part of a name runs only some.
@@ -38,7 +38,7 @@ def free_port():
 
 
 def until(what, seconds=SECONDS, pause=0.05):
-    """The first true value of what(); fails after so many seconds."""
+    """The first true value of what(). It fails after this many seconds."""
     end = time.monotonic() + seconds
     while True:
         value = what()
@@ -131,7 +131,7 @@ class Shoal:
         return status, head, json.loads(text)
 
     def complete(self, model, prompt, n_tokens=16, **fields):
-        """The page of a completion that must succeed: greedy and of full length unless the fields say other."""
+        """The page of a completion that must succeed. It is greedy and of full length unless the fields differ."""
         status, _, page = self.post("/v1/completions", body_of(model, prompt, n_tokens, **fields))
         assert status == 200, (status, page)
         return page
@@ -211,7 +211,7 @@ class Stream:
 
     @property
     def events(self):
-        """The JSON of each event; the chunked framing is looked through (an event never splits a line)."""
+        """The JSON of each event. The chunked framing is skipped (an event never splits a line)."""
         lines = self.got.partition(b"\r\n\r\n")[2].decode(errors="replace").splitlines()
         return [line[6:] if line == "data: [DONE]" else json.loads(line[6:]) for line in lines if line.startswith("data: ")]
 
@@ -225,7 +225,7 @@ class Stream:
 
 
 class Watcher:
-    """GET /models/sse: how all models are, then every change. Made before what it is to see."""
+    """GET /models/sse: the state of all models, then every change. To be made before the changes."""
 
     def __init__(self, server):
         self.socket = socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS)
@@ -248,7 +248,7 @@ class Watcher:
 
 
 class Later(threading.Thread):
-    """Runs f on a thread; result() waits, and raises what f raised."""
+    """Runs f on a thread. result() waits, and raises the exception that f raised."""
 
     def __init__(self, f, *args, **kwargs):
         super().__init__(daemon=True)

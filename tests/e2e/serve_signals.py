@@ -1,4 +1,5 @@
-"""Signals to the real server: SIGTERM drains, a second one ends that with last words, SIGHUP reads the settings again, kill -9 leaves nothing behind.
+"""Signals to the real server: SIGTERM drains, a second one cuts that off with last replies, SIGHUP reads the settings
+again, kill -9 leaves nothing behind.
 
 usage: serve_signals.py SHOAL MODELS_FOLDER
 """
@@ -72,7 +73,7 @@ def signals_second_one_stops(shoal, models):
 
 @test
 def signals_while_it_ends(shoal, models):
-    """A server that has nothing left to do and is asked again and again, up to its last moment, still ends well."""
+    """A server without work that gets requests again and again, up to its last moment, still ends normally."""
     for _ in range(3):
         with Shoal(shoal, models=paths(models)) as server:
             while server.process.poll() is None:
@@ -98,7 +99,7 @@ def signals_sighup_reloads(shoal, models):
         reload("log_level: debug\napi_key: new-key\nadmin_key: boss\n", "are as the configuration says")
         assert chat("old-key") == 401 and chat("new-key") == 200
         until(lambda: re.search(r"debug api: cmpl\S+ \(request find-me, model tale\) after [0-9.]+ ms: answered", server.log()))
-        # A bad file changes nothing, and says why.
+        # A bad file changes nothing, and the log has the reason.
         reload("log_level: info\napi_key: third-key\nmax_batches: 7\n", "nothing changed: ")
         assert "max_batches" in server.log().rsplit("nothing changed: ", 1)[1]
         reload("log_level: loud\napi_key: third-key\n", "nothing changed: ")
@@ -125,7 +126,7 @@ def signals_sighup_without_a_file(shoal, models):
 
 @test
 def signals_sighup_reads_no_pipe_again(shoal, models):
-    """What came through a pipe is gone: read again it would be a configuration without keys."""
+    """A file that came through a pipe is gone. Read again it would be a configuration without keys."""
     tale = {"tale": paths(models)["tale"]}
     with tempfile.TemporaryDirectory() as folder:
         pipes = [os.path.join(folder, name) for name in ("config", "key")]
@@ -159,7 +160,7 @@ def signals_kill_leaves_nothing(shoal, models):
                 except OSError:
                     return False
             until(is_there)
-            # And no second server can take it meanwhile: one sentence, exit code 2.
+            # No second server can take it meanwhile: one sentence, exit code 2.
             third = subprocess.run([shoal, "serve", "--listen", f"127.0.0.1:{port}", "--model", f"tale={models}/tale.gguf"],
                                    capture_output=True, text=True, timeout=SECONDS, check=False)
             assert third.returncode == 2 and "in use" in third.stderr, third
@@ -172,7 +173,7 @@ def signals_kill_leaves_nothing(shoal, models):
 
 @test
 def signals_stop_at_once(shoal, models):
-    """A server that is told to end before its engines have said anything ends well."""
+    """A server that is told to end before its engines have reported ends normally."""
     for _ in range(5):
         with Shoal(shoal, models=paths(models), wait=None) as server:
             assert server.stop() == 0

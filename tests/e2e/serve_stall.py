@@ -1,4 +1,5 @@
-"""An engine that stops making progress with work in hand: /health tells, /livez does not, and all goes on when it does.
+"""An engine stops making progress while it has work: /health reports it, /livez does not, and all continues when the
+engine does.
 
 One thread of the running server is stopped by ptrace, as a debugger would: the lane that computes, or the engine's own.
 usage: serve_stall.py SHOAL MODELS_FOLDER

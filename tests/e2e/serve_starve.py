@@ -20,7 +20,7 @@ models:
 
 
 class Loop:
-    """Streams in a closed loop: each asks again as soon as it has its answer."""
+    """Streams in a closed loop: each sends its next request as soon as it has its answer."""
 
     def __init__(self, n, ask):
         self.n_answers, self.n_tokens, self.is_over = 0, [0] * n, threading.Event()

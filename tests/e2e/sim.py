@@ -210,7 +210,8 @@ def sim_tells_how_predictors_did(shoal, models):
 
 @test
 def noise_disturbs_predictions(shoal, models):
-    """The usual predictor is the truth; with noise it is what was predicted before it, unless another one is named."""
+    """By default predictions are the truth. With noise they are those of the last predictor, unless another one is
+    named."""
     def sees(*more, noise=""):
         return as_json(shoal, "--workload", "azure-conv:rate=4" + noise, "--requests", "400", "--engines", "2", *more)
 
@@ -250,7 +251,7 @@ def sim_finds_the_rate_that_saturates(shoal, models):
 
 @test
 def sim_keeps_the_engines_at_all_rates(shoal, models):
-    """Engines that nobody counted are those of the factor 1, so that more load is never easier."""
+    """Engines without a count are those of the factor 1, so that more load is never easier."""
     args = ["--workload", "azure-conv:rate=20", "--requests", "600", "--preset", "fcfs"]
     points = as_json(shoal, *args, "--rates", "0.25,1,4")["points"]
     one = as_json(shoal, *args)
@@ -287,7 +288,7 @@ def sim_reads_scenarios(shoal, models):
 
 @test
 def times_beside_a_model(shoal, models):
-    """One time in the place of the model's own leaves the other six; without a model there have to be some."""
+    """One time that replaces the model's own leaves the other six. Without a model some must be given."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "s.yaml")
 
@@ -332,7 +333,7 @@ def sim_ends_by_the_clock(shoal, models):
 
 @test
 def one_request_keeps_its_engine_busy(shoal, models):
-    """Alone it has the whole device all the time, into however many lanes that is divided."""
+    """Alone it has the whole device all the time, whatever the number of lanes."""
     one = ["--workload", "once:n=1,in=100,out=500", "--engines", "1"]
     for more in ([], ["--policy", "fcfs"], ["--lanes", "1", "--lanes", "1", "--lanes", "1"], ["--device", "h100", "--tp", "2"]):
         assert abs(as_json(shoal, *one, *more)["busy_share"] - 1) < 1e-6, more
@@ -458,7 +459,7 @@ def sim_writes_every_run(shoal, models):
 
 @test
 def sim_figures_follow_from_records(shoal, models):
-    """Every figure that records can carry, once more from the file alone."""
+    """Every figure that records can have, once more from the file alone."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "r.csv")
         page = as_json(shoal, "--workload", "codefuse:rate=3", "--requests", "600", "--engines", "3", "--preset", "scls", "--csv",
@@ -506,7 +507,7 @@ def sim_over_the_bus_is_the_same_and_loses_nothing(shoal, models):
 
 @test
 def rules_with_targets_want_targets(shoal, models):
-    """Who has no target meets it whatever happens; a report reckons with those that it is told, as the run did."""
+    """A service without a target always meets it. A report uses the targets that it is given, as the run did."""
     for rule, more in (("aladdin", ["--e2e", "9s"]), ("uellm", ["--ttft", "1s"]), ("service", [])):
         assert "no service has such a target" in sim(shoal, *CONV, *more, "--slo", rule, wants=2)
     with tempfile.TemporaryDirectory() as folder:
@@ -546,7 +547,7 @@ def sim_scales_pools(shoal, models):
 
 @test
 def sim_goes_on_for_years(shoal, models):
-    """Longer than 2^63 ps, 106.75 days; and a sentence where time would end."""
+    """Longer than 2^63 ps, 106.75 days; and a sentence at the end of the range of times."""
     args = ["--workload", "azure-conv:rate=0.00001", "--requests", "200"]
     for more in ([], ["--preset", "muxserve"], ["--each-step", "--checks"]):
         page = as_json(shoal, *args, *more)

@@ -1,6 +1,6 @@
 """A storm on the real server: four models, thousands of requests of mixed kinds, random cancels, then a thousand streams at once.
 
-Every answer is compared with the one that the same request got when it was alone: none lost, none mixed up. At the end no request
+Every answer is compared with the one that the same request gets alone: none is lost or mixed up. At the end no request
 and no KV block is left. usage: storm.py SHOAL MODELS_FOLDER [N_REQUESTS] [N_STREAMS]
 """
 import asyncio
@@ -118,7 +118,7 @@ async def state(port):
 
 
 async def settled(port):
-    """The house once nothing is in it, or as it is after a minute."""
+    """The server's state once it is idle, or after a minute."""
     for _ in range(600):
         house = await state(port)
         if all(m["requests_running"] + m["requests_waiting"] == 0 and m["memory"]["kv_used_bytes"] == 0 for m in house["data"]):

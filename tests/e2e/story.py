@@ -1,4 +1,4 @@
-"""The story in README.md is, word for word, what the model tells: greedy, from "Once upon a time".
+"""The story in README.md is, word for word, the model's own: greedy, from "Once upon a time".
 
 usage: story.py SHOAL SOURCE_ROOT. The model (stories260K) lies beside the repository; without it the test is skipped.
 """

@@ -1,9 +1,10 @@
-"""A tiny OpenAI server whose answers are wrong in a way that the model's name says.
+"""A tiny OpenAI server with answers that are wrong in the way of the model's name.
 
 Models: good, mute, cut, short, long, empty, unfinished, undone, error, html, status500, busy, refused, shouting, fickle, mortal, plain.
-Every answer is "w w w ..." with one event a token, of as many tokens as min_tokens and a stop token (which has no text) make, else as
-max_tokens says; usage is told at its end. "mute" has tokens without text; "plain" knows no min_tokens and tells no usage, as older servers.
-A server that was asked for "mortal" 20 times takes no more connections. What was asked is kept in Handler.bodies.
+Every answer is "w w w ..." with one event a token, of as many tokens as min_tokens and a stop token (which has no text)
+make, else of max_tokens; usage is at its end. "mute" has tokens without text; "plain" has neither min_tokens nor usage,
+like older servers. After 20 requests for "mortal" a server accepts no more connections. Handler.bodies keeps the
+requests.
 """
 import http.server
 import json

@@ -1,4 +1,4 @@
-"""What the API's tests share: the server over the toy house, its answers, and cmocka's lines.
+"""Common parts of the API's tests: the server over the toy house, its answers, and cmocka's lines.
 
 A test is a function under @test; it fails by an assertion. Servers: Server(exe, key=value...) starts tests/api/api_serve;
 with --port N on the command line the functions that need no steering run against a server that is there already.
@@ -23,7 +23,7 @@ def test(function):
 
 
 class Skip(Exception):
-    """Raised by a test that can't run here, with the reason, which tests/skips.txt must know."""
+    """Raised by a test that can't run here, with a reason that tests/skips.txt must contain."""
 
 
 def run(*args):
@@ -47,7 +47,7 @@ def run(*args):
 
 
 def token_at(hash_, i):
-    """tests/api/toy_house.c says the same."""
+    """tests/api/toy_house.c computes the same."""
     word, place = divmod(i, 8)
     mixed = ((hash_ ^ (word * 0x9e3779b97f4a7c15 & (2**64 - 1))) * 0xff51afd7ed558ccd) & (2**64 - 1)
     mixed ^= mixed >> 32
@@ -136,7 +136,7 @@ class Server:
         return None
 
     def wait_live(self, n=1, seconds=30):
-        """The toy house has so many requests."""
+        """The toy house has this many requests."""
         end = time.monotonic() + seconds
         while self.metric("toy_live_requests") < n:
             assert time.monotonic() < end, f"still fewer than {n} requests"
@@ -175,7 +175,7 @@ def error_of(port, path, body, **headers):
 
 
 def stream(port, path, body, headers=None, timeout=20):
-    """(status, events): the data of each server-sent event, JSON but for [DONE]."""
+    """(status, events): the data of each server-sent event, parsed as JSON except [DONE]."""
     status, head, text = ask(port, "POST", path, dict(body, stream=True), headers, timeout)
     if not head["content-type"].startswith("text/event-stream"):
         return status, [json.loads(text)]
@@ -200,9 +200,8 @@ def until(what, seconds=30, pause=0.02):
 
 
 def raw(port, data, seconds=3.0, end=False):
-    """Sends bytes, returns all that comes back until the server closes or is quiet for so long; (bytes, closed).
-
-    The first byte may take longer: a loaded machine is slow."""
+    """Sends bytes. Returns (bytes, closed): all that comes back until the server closes or is quiet for this long.
+    The first byte may take longer, since a loaded machine is slow."""
     with socket.create_connection(("127.0.0.1", port), timeout=30) as sock:
         got = b""
         try:

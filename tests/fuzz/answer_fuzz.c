@@ -1,4 +1,4 @@
-/* Any bytes as a streamed answer, in pieces of any size: judged the same however it is cut. */
+/* Any bytes as a streamed answer, in pieces of any size. The result does not depend on the cuts. */
 #include "base/base.h"
 #include "loadgen/answer.h"
 #include <string.h>

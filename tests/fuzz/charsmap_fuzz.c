@@ -1,5 +1,5 @@
 /* Fuzzes precompiled character maps: a byte of pages, a byte of text, the text, then the trie's
- * units and the replacements. What opens finds texts within what it is given. */
+ * units and the replacements. An opened map finds only texts inside its input. */
 #include "text/charsmap.h"
 #include "base/mem.h"
 #include <string.h>
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     else
         CHECK(fault.text[0] != '\0' && map.units == NULL);
     charsmap_close(&map);
-    if (n_rest > 0) /* as it came, too */
+    if (n_rest > 0) /* also unchanged */
         (void)!charsmap_open(&map, view_of((const char *)rest, n_rest), &fault);
     charsmap_close(&map);
     mem_give(blob);

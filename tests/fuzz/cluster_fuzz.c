@@ -1,9 +1,9 @@
-/* Messages of the bus, whatever they say: the real gateway, manager, node and engines serve six
- * requests while the input tampers with what they send each other. Nothing may crash, and all that
- * counts and lists stays sound.
+/* Messages of the bus with any content: the real gateway, manager, node and engines serve six
+ * requests while the input tampers with their messages. No input may crash them, and all counts and
+ * lists stay valid.
  *
- * The input: three bytes that choose scheduler, router and predictor, then edits of 5 bytes {n
- * messages left alone before it; what; where (2 bytes); n} and n bytes. So any input meets real
+ * The input has three bytes that choose scheduler, router and predictor. Edits of 5 bytes follow:
+ * {n messages left alone before it; what; where (2 bytes); n} and n bytes. So any input meets real
  * messages, of whatever layout they have. */
 #include "base/log.h"
 #include "base/mem.h"
@@ -33,13 +33,13 @@ enum {
     MESSAGE_MAX = 1 << 14,
 };
 
-struct host { /* of an engine, as the node sees it */
+struct host { /* an engine's host, as the node sees it */
     const int64_t *clock_ns;
     struct engine *engine;
     struct fake fake;
     struct ring *events;
     bool is_popping;
-    uint8_t status[N_SERVICES]; /* DRAINING_OUT until its engine lets go */
+    uint8_t status[N_SERVICES]; /* DRAINING_OUT until its engine releases it */
     struct service_change changes[64];
     uint32_t n_told, n_changes;
     struct engine_report report;
@@ -56,7 +56,7 @@ struct world {
     _Alignas(8) unsigned char message[MESSAGE_MAX];
 };
 
-/* ---- An engine and its door to the node. ---- */
+/* ---- An engine and its link to the node. ---- */
 
 static bool emit(void *self, const struct service_event *event, const void *payload)
 {
@@ -128,7 +128,7 @@ static void load(void *self, int service)
 static void unload(void *self, int service, bool even_busy)
 {
     struct host *h = self;
-    (void)even_busy; /* it lets every model go */
+    (void)even_busy; /* it releases every model */
     if (h->status[service] == SERVICE_LOADED)
         tell(h, service, SERVICE_DRAINING_OUT);
 }
@@ -198,7 +198,7 @@ static void open_host(struct world *w, int e, const struct schedule_policy *poli
     });
 }
 
-/* ---- The bus that is tampered with. ---- */
+/* ---- The bus with edits. ---- */
 
 enum edit { EDIT_OVERWRITE, EDIT_CUT, EDIT_REPEAT, EDIT_LOSE, EDIT_N };
 
@@ -283,6 +283,7 @@ static void open_actors(struct world *w, const struct service_spec *specs,
                                                                 .n_requests_max = N_REQUESTS,
                                                                 .n_engines = N_ENGINES,
                                                                 .n_services = N_SERVICES,
+                                                                .services = specs,
                                                                 .engines = faces,
                                                                 .report_ns = 5 * TIME_NS_PER_MS,
                                                                 .fits = router->fits });
@@ -333,7 +334,7 @@ static void ask(struct world *w, uint64_t id)
     (void)door.submit(door.self, &request, body);
 }
 
-/* A client may read whatever it is told of. */
+/* A client may read everything that it receives. */
 static void hear(struct world *w)
 {
     struct service door = cluster_gateway_service(w->gateway);
@@ -342,7 +343,7 @@ static void hear(struct world *w)
     struct service_change change;
     struct control_answer answer;
     const void *payload;
-    static volatile unsigned char sum; /* what is read goes somewhere */
+    static volatile unsigned char sum; /* read bytes are used */
     while (door.next(door.self, &event, &payload))
         for (int32_t i = 0; i < event.n_bytes; i++)
             sum += ((const unsigned char *)payload)[i];

@@ -1,8 +1,8 @@
-/* Fuzzes the GGUF reader and all that follows from it: spec, tensors by role, card.
+/* Fuzzes the GGUF reader and all steps after it: spec, tensors by role, card.
  *
- * What is accepted must hold: each tensor lies inside the bytes, each token is where the card says.
- * An input that begins with 'S' is a split set: the length of part 1 in two bytes, part 1, part 2.
- */
+ * An accepted file must be valid: each tensor is inside the bytes, and each token is where the card
+ * has it. An input that begins with 'S' is a split set: the length of part 1 in two bytes, part 1,
+ * part 2. */
 #include "scratch.h"
 #include "base/mem.h"
 #include "weights/bind.h"

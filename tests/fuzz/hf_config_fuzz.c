@@ -1,5 +1,5 @@
-/* Fuzzes config.json: whatever is accepted passes model_spec_check, and factors of frequencies are
- * as many as are needed. */
+/* Fuzzes config.json: an accepted one passes model_spec_check, and has the required number of
+ * frequency factors. */
 #include "base/mem.h"
 #include "weights/hf_keys.h"
 #include "weights/hf_rope.h"

@@ -1,7 +1,7 @@
 /* Fuzzes the files of a Hugging Face directory that make a card, and the tokenizer that it
  * describes.
  *
- * The input is a bundle: "@@ name\n", the content up to the next "\n@@ ", and so on; the names are
+ * The input is a bundle: "@@ name\n", the content up to the next "\n@@ ", and so on. The names are
  * those below. Each run writes them into a directory of its own, opens it and encodes the end of
  * the input. */
 #include "base/file.h"

@@ -1,5 +1,5 @@
-/* Fuzzes HTTP heads and chunked bodies: whole and split, the same must come out; paths and headers
- * too. */
+/* Fuzzes HTTP heads and chunked bodies: whole and split input must give the same. Also paths and
+ * headers. */
 #include "api/headers.h"
 #include "base/time.h"
 #include <string.h>

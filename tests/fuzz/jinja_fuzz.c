@@ -1,5 +1,5 @@
-/* Fuzzes chat templates: the template, then after a NUL the kwargs as JSON. Whatever comes is
- * rendered within the bounds or refused by a sentence. */
+/* Fuzzes chat templates: the template, then after a NUL the kwargs as JSON. Any input is rendered
+ * within the bounds or refused with a sentence. */
 #include "base/mem.h"
 #include "template/chat.h"
 #include <string.h>

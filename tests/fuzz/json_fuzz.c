@@ -1,4 +1,4 @@
-/* Fuzzes the bodies of completions and chats: the first byte chooses the kind and whether to be
+/* Fuzzes the bodies of completions and chats: the first byte chooses the kind, and whether to be
  * strict. */
 #include "api/ask.h"
 #include <string.h>

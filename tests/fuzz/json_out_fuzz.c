@@ -1,5 +1,4 @@
-/* Fuzzes the JSON writer: whatever the bytes of a string, the result is one valid UTF-8 line in
- * quotes. */
+/* Fuzzes the JSON writer: any bytes of a string give one valid UTF-8 line in quotes. */
 #include "base/json_out.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);

@@ -1,5 +1,5 @@
-/* Fuzzes SentencePiece models: a byte, the text of that length, then a tokenizer.model. What opens
- * encodes the text into known ids, no more than promised, and decodes them into UTF-8. */
+/* Fuzzes SentencePiece models: a byte, the text of that length, then a tokenizer.model. An opened
+ * model encodes the text into known ids, no more than promised, and decodes them into UTF-8. */
 #include "base/mem.h"
 #include "serve/model_card.h"
 #include "weights/card.h"

@@ -1,5 +1,5 @@
-/* Any bytes as a file of records, CSV or JSONL: what is taken is written and read again as it was.
- */
+/* Any bytes as a file of records, CSV or JSONL: accepted records are equal after they are written
+ * and read again. */
 #include "base/base.h"
 #include "metrics/record.h"
 #include <string.h>

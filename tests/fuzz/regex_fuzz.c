@@ -1,7 +1,6 @@
-/* Fuzzes regular expressions of model files: the pattern, a zero byte, then the text.
- *
- * Whatever comes is refused by a sentence, or its matches stand in order within the text, at starts
- * of letters, and take no more than the text's steps. */
+/* Fuzzes regular expressions of model files: the pattern, a zero byte, then the text. A pattern is
+ * refused with a sentence; or its matches are in order within the text, at starts of letters, and
+ * take no more than the text's steps. */
 #include "text/regex.h"
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Logs of engines, whatever they say: a sentence, a difference or a replay, never a crash. The
- * checks of the records are made right first, so that what lies behind them is reached. */
+/* Logs of engines with any content give a sentence, a difference or a replay, never a crash. The
+ * checksums of the records are corrected first, so that the code behind them is reached. */
 #include "base/hash.h"
 #include "base/mem.h"
 #include "engine/replay.h"
@@ -9,7 +9,7 @@
 
 enum { HEAD_BYTES = 16, MEMORY_MAX = 64 << 20 };
 
-/* Puts the checks of every whole record right. */
+/* Corrects the checksum of every whole record. */
 static void mend(unsigned char *log, size_t n)
 {
     uint64_t check = 0;

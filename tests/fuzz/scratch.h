@@ -1,4 +1,5 @@
-/* A directory of the fuzz target's own, for what can only be read from files; gone at exit. */
+/* A directory of the fuzz target's own, for input that can only be read from files. It is removed
+ * at exit. */
 #pragma once
 #include "base/base.h"
 #include <stdio.h>
@@ -33,7 +34,7 @@ static inline void scratch_remove(void)
     rmdir(scratch_path(NULL));
 }
 
-/* An empty directory whose files will have these names only. */
+/* Makes an empty directory for files with these names only. */
 static inline void scratch_begin(const char *const *names)
 {
     static bool is_registered;
@@ -50,7 +51,7 @@ static inline void scratch_write(const char *name, const void *bytes, size_t n)
     fclose(file);
 }
 
-/* Cuts a piece whose length stands in two bytes before it. */
+/* Cuts off a piece; its length is in the two bytes before it. */
 static inline const uint8_t *scratch_cut(const uint8_t **bytes, size_t *n, size_t *n_piece)
 {
     *n_piece = *n >= 2 ? (size_t)((*bytes)[0] | (*bytes)[1] << 8) : 0;

@@ -1,4 +1,4 @@
-/* Fuzzes the readers of traces: whatever the text, a trace within its limits or one sentence. */
+/* Fuzzes the readers of traces: any text gives a trace within its limits or one sentence. */
 #include "workload/trace.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Fuzzes what reads text in base: UTF-8, and the numbers of people. */
+/* Fuzzes the text readers of base: UTF-8, and numbers that users write. */
 #include "base/mem.h"
 #include "base/str.h"
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Fuzzes workloads as text: whatever it says, one sentence, or a workload whose first requests are
+/* Fuzzes workloads as text: any text gives one sentence, or a workload whose first requests are
  * within the limits. */
 #include "base/time.h"
 #include "workload/workload.h"

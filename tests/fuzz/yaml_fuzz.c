@@ -1,5 +1,5 @@
 /* Fuzzes the configuration: reads it as a file, its last line also as the command line's words, and
- * checks it; what is read is within its limits. */
+ * checks it. Accepted values are within their limits. */
 #include "config/config.h"
 #include <stdlib.h>
 #include <string.h>

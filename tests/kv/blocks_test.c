@@ -1,4 +1,4 @@
-/* The pool's face: reservation, release, trimming, growing and shrinking, holds. */
+/* The pool's public functions: reservation, release, trimming, growing and shrinking, holds. */
 #include "lent.h"
 #include "pool_fixture.h"
 #include "test.h"
@@ -71,7 +71,7 @@ static void memory_is_there_and_distinct(void **state)
     lent_close(&lent);
 }
 
-/* Where there is no memory for units that would open, they stay closed. */
+/* Units stay closed if there is no memory to open them. */
 static void grows_as_far_as_there_is_memory(void **state)
 {
     (void)state;
@@ -106,7 +106,7 @@ static void shrinks_and_grows(void **state)
     kv_release(kv, 2);
     assert_int_equal(kv_open_bytes(kv), 3 * POOL_UNIT_BYTES);
     assert_int_equal(kv_busy_closing(kv), UINT32_MAX);
-    assert_int_equal(kv_shrink(kv, 0), POOL_UNIT_BYTES); /* tells what closed by itself */
+    assert_int_equal(kv_shrink(kv, 0), POOL_UNIT_BYTES); /* reports what closed by itself */
     assert_true(kv_is_sound(kv));
     assert_int_equal(kv_grow(kv, 100 * POOL_UNIT_BYTES), 5 * POOL_UNIT_BYTES);
     assert_int_equal(kv_budget(kv)->n_units_free, 6);
@@ -162,7 +162,7 @@ static void a_cut_hold_equals_steps(void **state)
 }
 
 /* A request of one service stays while others join, fill the pool and leave, under the same number
- * with other cuts: nothing is left of them, in pools of every kind. */
+ * with other cuts. They leave nothing behind, in pools of every kind. */
 static void services_join_and_leave(void **state)
 {
     static int32_t tokens[64];

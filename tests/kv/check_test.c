@@ -1,4 +1,4 @@
-/* The self-check notices what it is for: each invariant broken by hand. */
+/* The self-check notices each broken invariant, which the test breaks by hand. */
 #include "test.h"
 #include "kv/pool.h"
 #include "pool_fixture.h"

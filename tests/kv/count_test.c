@@ -1,4 +1,5 @@
-/* The pool that counts beside the one that names its blocks: the same answers to everything. */
+/* The counting pool beside the one that names its blocks: both give the same answers to
+ * everything. */
 #include "../kv_open.h"
 #include "test.h"
 #include "base/rng.h"
@@ -8,8 +9,8 @@ enum { N_SLOTS = 24, N_TOKENS = 400, UNIT_BYTES = 640, N_UNITS = 120 };
 
 static struct kv *open_pool(enum kv_kind kind, bool is_virtual)
 {
-    /* One block a unit each, of 8 and of 16 tokens; the second has a floor and a ceiling. Head-wise
-     * a block is three units or two. */
+    /* One block per unit each, of 8 and of 16 tokens. The second service has a floor and a ceiling.
+     * Head-wise a block has three units or two. */
     struct kv_service_options services[2] = {
         { .layout = { 80, 8, 1, 640 } },
         { .layout = { 40, 16, 1, 640 },
@@ -77,7 +78,7 @@ static void run_both(enum kv_kind kind)
             kv_trim(counted, slot, n_tokens[slot]);
             kv_trim(named, slot, n_tokens[slot]);
             break;
-        case 2: /* free units alone may close: which others would, is each pool's own */
+        case 2: /* only free units may close, since each pool would choose others differently */
             if (kv_budget(counted)->n_units_free == 0 || rng_below(&rng, 4) > 0)
                 break;
             if (!kv_is_idle(named))
@@ -123,7 +124,7 @@ static void counts_parts(void **state)
     run_both(KV_PRIVATE);
 }
 
-/* What is given back first closes; what is closing is taken back first. */
+/* Units that are given back first close, and closing units are taken back first. */
 static void closes_as_blocks_return(void **state)
 {
     (void)state;

@@ -5,7 +5,8 @@
 
 static const int64_t MIB = INT64_C(1) << 20;
 
-/* The unit depends on bytes alone: as many as a pool has, and no smaller than what has to fit. */
+/* The unit depends on bytes alone: it keeps the number of units bounded, and holds the smallest
+ * block. */
 static void units_follow_from_bytes(void **state)
 {
     (void)state;
@@ -17,7 +18,7 @@ static void units_follow_from_bytes(void **state)
     assert_int_equal(kv_cut_unit_bytes(KV_HEADS, 16384 * MIB, 0), 8192);
     assert_int_equal(kv_cut_unit_bytes(KV_HEADS, 16384 * MIB, 8193), 16384);
     assert_int_equal(kv_cut_unit_bytes(KV_MERGED, 1 * MIB, 5 * MIB), 8 * MIB);
-    /* Four blocks of 8 tokens of Llama-2-13B's 800 KiB, where the pool has so much. */
+    /* Four blocks of 8 tokens of Llama-2-13B's 800 KiB, if the pool has that much. */
     assert_int_equal(kv_cut_unit_bytes(KV_MERGED, 16384 * MIB, 8 * 800 * 1024), 32 * MIB);
 }
 
@@ -64,7 +65,7 @@ static double waste_of(int64_t pool_bytes, const struct kv_shape *shapes, int n)
     return worst;
 }
 
-/* Where services are known the unit suits them: small ones in a large pool, and large ones. */
+/* If services are known, the unit suits them: small ones in a large pool, and large ones. */
 static void known_services_waste_little(void **state)
 {
     (void)state;
@@ -82,8 +83,8 @@ static void known_services_waste_little(void **state)
                 assert_true(waste < 0.15);
         }
     }
-    /* A narrow service keeps blocks of 16 tokens in a large pool: shared prefixes are whole blocks.
-     */
+    /* A narrow service keeps blocks of 16 tokens in a large pool, because shared prefixes are whole
+     * blocks. */
     for (int64_t bytes = 272; bytes <= 4096; bytes += 16) {
         const struct kv_shape narrow = { bytes, 1 };
         struct kv_layout layout;
@@ -97,7 +98,7 @@ static void known_services_waste_little(void **state)
     assert_int_equal(kv_cut_unit_for(KV_MERGED, 16384 * MIB, NULL, 0), 4 * MIB);
 }
 
-/* What does not fit is refused, whatever it is. */
+/* Services that do not fit are refused, for every reason. */
 static void what_does_not_fit_is_refused(void **state)
 {
     (void)state;

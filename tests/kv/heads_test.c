@@ -1,4 +1,4 @@
-/* The head-wise pool: units from anywhere for any service, tables of units, closing, the host of
+/* The head-wise pool: any service takes units from anywhere. Also tables of units, closing, and the
  * mistakes that its self-check must notice. */
 #include "test.h"
 #include "kv/pool.h"
@@ -44,7 +44,8 @@ static void tables_name_units_that_nobody_shares(void **state)
     kv_close(kv);
 }
 
-/* What one service leaves in pieces the other can use whole: no unit is anyone's. */
+/* Units that one service leaves in pieces serve the other whole, because no unit belongs to a
+ * service. */
 static void nothing_is_lost_between_models(void **state)
 {
     (void)state;
@@ -79,7 +80,7 @@ static void units_close_as_their_blocks_leave(void **state)
     assert_int_equal(kv_budget(kv)->n_units_open, 30);
     assert_int_equal(kv_busy_closing(kv), UINT32_MAX);
     (void)kv_shrink(kv, 10 * POOL_HEAD_BYTES);
-    kv_release(kv, 0); /* its first blocks stay cached, those that close do not */
+    kv_release(kv, 0); /* its first blocks stay cached, except closing ones */
     assert_int_equal(kv_open_bytes(kv), 20 * POOL_HEAD_BYTES);
     assert_int_equal(kv_shrink(kv, 0), 8 * POOL_HEAD_BYTES);
     assert_true(kv_is_sound(kv) && kv_is_idle(kv));
@@ -93,7 +94,7 @@ static void units_close_as_their_blocks_leave(void **state)
     kv_close(kv);
 }
 
-/* Whoever needs units takes those of cached blocks, the oldest first, of whichever service. */
+/* A service that needs units takes those of cached blocks, the oldest first, of any service. */
 static void evicts_whole_blocks(void **state)
 {
     (void)state;
@@ -107,7 +108,7 @@ static void evicts_whole_blocks(void **state)
     assert_int_equal(kv_budget(kv)->n_units_free, 16);
     assert_int_equal(kv_budget(kv)->n_units_cached, 15);
     assert_int_equal(kv_budget_idle_blocks(kv_budget(kv), 0), 0);
-    assert_true(pool_reserve(kv, 0, 1, 8)); /* 4 units: one block of 5 goes, its tail first */
+    assert_true(pool_reserve(kv, 0, 1, 8)); /* needs 4 units: one block of 5 goes, its tail first */
     assert_int_equal(kv_budget(kv)->n_units_cached, 10);
     assert_int_equal(kv_budget(kv)->n_units_free, 12);
     kv_stats(kv, 1, &stats);

@@ -1,5 +1,5 @@
-/* The host tier: what is copied out comes back the same, its room is bounded and never lost. Of
- * merged blocks and of head-wise ones. */
+/* The host tier: bytes that are copied out come back the same, and its room is bounded and never
+ * lost. The tests use merged blocks and head-wise ones. */
 #include "../kv_open.h"
 #include "lent.h"
 
@@ -32,7 +32,7 @@ static void open_pool(enum kv_kind kind)
     lent_open(&lent, kv);
 }
 
-/* Byte k of the slot's block, as filled by its owner. */
+/* Returns byte k of the slot's block, as its owner fills it. */
 static unsigned char *byte_at(int service, uint32_t slot, int32_t i, int64_t k)
 {
     int32_t n_blocks;

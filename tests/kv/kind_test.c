@@ -16,8 +16,8 @@ static void names_and_finds(void **state)
     assert_false(kv_kind_find("Merged", &kind));
 }
 
-/* LLaMA-7B and 13B: 32 layers of 32 heads and 40 of 40, all of 128 dims in 16 bits. A block of
- * MuxServe is 8 KiB, and a block of 16 tokens has 1,024 of them. */
+/* LLaMA-7B and 13B: 32 layers of 32 heads and 40 of 40, all of 128 dims in 16 bits. MuxServe's
+ * head-wise block, our unit, is 8 KiB, and a block of 16 tokens has 1,024 of them. */
 static void cuts_as_muxserve_does(void **state)
 {
     (void)state;
@@ -64,8 +64,8 @@ static void smaller_heads_hold_more_tokens(void **state)
     assert_true(waste > 0.9); /* the last one's */
 }
 
-/* Two services of unlike sizes: each has room for as many tokens, and no more than that, however
- * idle the other is; the parts follow the pool. */
+/* Two services of unlike sizes: each has room for equally many tokens, and no more, however idle
+ * the other is. The parts follow the pool. */
 static void parts_are_private(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Memory that tests lend to a pool. Pages that the pool has not asked for, or has given back,
- * can't be touched. */
+/* Memory that tests lend to a pool. Pages that the pool has not requested, or has given back, can't
+ * be touched. */
 #pragma once
 #include "../test.h"
 
@@ -9,7 +9,7 @@
 struct lent {
     unsigned char *base, *host;
     int64_t n_bytes, n_host_bytes;
-    int64_t n_back_most; /* offset behind which there is no memory; 0: there is all */
+    int64_t n_back_most; /* there is no memory behind this offset; 0: no limit */
 };
 
 static inline bool lent_back(void *self, int64_t from, int64_t to)
@@ -58,7 +58,7 @@ static inline void lent_close(struct lent *lent)
     munmap(lent->host, (size_t)lent->n_host_bytes + 1);
 }
 
-/* Does what kv_host_parts lists, a few parts at a time. */
+/* Does the copies that kv_host_parts lists, a few parts at a time. */
 static inline void lent_copy(const struct lent *lent, const struct kv *kv, uint32_t slot,
                              bool is_out)
 {

@@ -1,6 +1,6 @@
 /* A small pool for the tests of this room: two services with different cuts of 1 KiB units. With
- * pool_is_by_head they have 4 and 5 heads instead, of as many bytes, and 16 units are what else one
- * is. */
+ * pool_is_by_head they have 4 and 5 heads instead, of as many bytes, and 16 units replace one of
+ * the others. */
 #pragma once
 #include "../kv_open.h"
 #include "../test.h"
@@ -45,7 +45,7 @@ static inline bool pool_reserve(struct kv *kv, int service, uint32_t slot, int32
     return kv_reserve(kv, service, &need, 1);
 }
 
-/* Something of everything: cached blocks of one service, a request of either. */
+/* Fills the pool with some of everything: cached blocks of one service, a request of either. */
 static inline struct kv *pool_fill(struct kv *kv)
 {
     static int32_t tokens[64];

@@ -58,8 +58,8 @@ static void a_closing_unit_ends_closed(void **state)
     kv_close(kv);
 }
 
-/* Open units that nobody ever used are nowhere written: they close, open and are taken as others
- * are, after those that came back. */
+/* Open units that were never used are not written. They close, open and are taken as others are,
+ * after those that came back. */
 static void a_unit_is_not_written_before_it_is_used(void **state)
 {
     (void)state;

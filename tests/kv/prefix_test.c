@@ -1,5 +1,5 @@
-/* Prefix reuse: who may share, what may be offered, what is evicted first. In a pool of merged
- * blocks and in a head-wise one. */
+/* Prefix reuse: which requests may share, what may be offered, and what is evicted first. The tests
+ * use a pool of merged blocks and a head-wise one. */
 #include "../kv_open.h"
 #include "test.h"
 #include "pool_fixture.h"
@@ -156,7 +156,7 @@ static void a_hit_respects_the_quota(void **state)
     struct kv *kv = kv_open_with(&options, services, 2);
     struct request r = request_of(0, 0, 0), other = request_of(0, 1, 0);
     serve(kv, &r, 0, 64);
-    serve(kv, &other, 0, 64); /* four cached units: only those in use count */
+    serve(kv, &other, 0, 64); /* four cached units; only those in use count */
     assert_true(pool_reserve(kv, 0, 1, 32));
     assert_int_equal(kv_match(kv, &r, 2, tokens, 64), 32);
     assert_int_equal(kv_budget(kv)->services[0].n_units, pool_is_by_head ? 32 : 2);

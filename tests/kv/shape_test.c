@@ -1,4 +1,4 @@
-/* Units and cuts: the figures of ALGORITHMS E-6, and the waste of model sets like ours. */
+/* Units and cuts: the figures of docs/ALGORITHMS.md E-6, and the waste of model sets like ours. */
 #include "test.h"
 #include "kv/kv.h"
 
@@ -54,7 +54,8 @@ static void cuts_13b_beside_70b(void **state)
     assert_true(waste < 1e-9);
 }
 
-/* One 16-token block of each, as is: what the smaller loses beside the larger. */
+/* Merging one 16-token block of each as it is: the smaller model loses this much beside the
+ * larger. */
 static void naive_merging_wastes(void **state)
 {
     (void)state;

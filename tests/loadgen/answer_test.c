@@ -1,4 +1,4 @@
-/* Answers judged: the right ones, and each way to be wrong by its name. */
+/* Judging answers: the right ones, and each kind of wrong one by its name. */
 #include "../test.h"
 #include "loadgen/answer.h"
 
@@ -35,7 +35,7 @@ static void right_ones(void **state)
     const struct loadgen_end stop = { .http_status = 200, .n_wanted = 3, .ends_by_stop = true };
     assert_int_equal(judge(TEXT("a") TEXT("b") FINISH("stop") USAGE(3) DONE, &stop, NULL),
                      RECORD_STOPPED);
-    /* A model may say any character, the one of code 0 too. */
+    /* A model may produce any character, also the one of code 0. */
     assert_int_equal(
         judge(TEXT("a") TEXT("\\u0000b") TEXT("c") FINISH("length") USAGE(3) DONE, &exact, NULL),
         RECORD_LENGTH);
@@ -92,7 +92,7 @@ static void wrong_ones(void **state)
     assert_int_equal(judge("", &end, "without [DONE]"), RECORD_CUT);
 }
 
-/* Tokens without text: they count, and the first of them is seen when the answer ends. */
+/* Tokens without text count, and the first of them is seen when the answer ends. */
 static void mute(void **state)
 {
     static const char stream[] = FINISH("length") USAGE(3) DONE;
@@ -154,7 +154,7 @@ static void times_and_text(void **state)
     assert_true(record.first_ns == 100 && record.gap_ns_max == 200 && record.n_output == 3);
     assert_true(record.why == RECORD_LENGTH && gaps.n == 2 && a.n_prompt_tokens == 7);
     loadgen_answer_feed(&b, true, TEXT("one two"), strlen(TEXT("one two")));
-    assert_true(a.text_hash == b.text_hash); /* however it is cut */
+    assert_true(a.text_hash == b.text_hash); /* whatever the cuts */
     loadgen_answer_feed(&b, true, TEXT("!"), strlen(TEXT("!")));
     assert_true(a.text_hash != b.text_hash);
     loadgen_answer_free(&a);

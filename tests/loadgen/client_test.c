@@ -1,4 +1,4 @@
-/* Addresses of servers as people write and paste them. */
+/* Addresses of servers as users write and paste them. */
 #include "../test.h"
 #include "loadgen/client.h"
 
@@ -28,7 +28,7 @@ static void trust_is_for_https(void **state)
 {
     static const struct {
         struct client_options options;
-        const char *url, *wrong; /* one of them */
+        const char *url, *wrong; /* one is set */
     } rows[] = {
         { { .server = "a:1" }, "http://a:1/x", NULL },
         { { .server = "a:1", .is_insecure = true }, "https://a:1/x", NULL },
@@ -60,7 +60,7 @@ static void trust_is_for_https(void **state)
     }
 }
 
-/* What goes into a header: a line's end would make two of one. */
+/* The text of a header: a line end would split it into two headers. */
 static void a_key_is_what_a_header_carries(void **state)
 {
     (void)state;

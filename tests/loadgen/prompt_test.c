@@ -1,4 +1,4 @@
-/* Prompts and bodies: what is sent is what was meant. */
+/* Prompts and bodies: the bytes sent have the intended meaning. */
 #include "../test.h"
 #include "loadgen/prompt.h"
 #include <jansson.h>
@@ -61,8 +61,8 @@ static void a_body_is_json(void **state)
     }
 }
 
-/* The bound is one of many requests; where the answer ends, a predictor of lengths does not read.
- */
+/* The bound is the same for many requests, so a predictor of lengths cannot read an answer's length
+ * from it. */
 static void an_answer_ends_by_a_token_that_must_come(void **state)
 {
     const int32_t token = 0;

@@ -1,4 +1,4 @@
-/* Server-sent events: every ending of a line, every cut, and what is no event. */
+/* Server-sent events: every line ending, every cut, and lines that are no event. */
 #include "../test.h"
 #include "loadgen/sse.h"
 

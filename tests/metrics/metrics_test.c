@@ -36,7 +36,7 @@ static void test_requests(void **state)
     metrics_add_request(metrics, &request);
     metrics_add_tokens(metrics, 0, 20, 1);
     metrics_add_tokens(metrics, 0, 0, 3);
-    metrics_add_tokens(metrics, METRICS_NO_SERVICE, 5, 5); /* passed over */
+    metrics_add_tokens(metrics, METRICS_NO_SERVICE, 5, 5); /* ignored */
     metrics_add_gap(metrics, 1, 30000000);
     metrics_add_refusal(metrics, 0, "rejected-queue-full");
     metrics_add_refusal(metrics, 0, "rejected-queue-full");
@@ -91,7 +91,7 @@ static void test_summary(void **state)
     metrics_close(metrics);
 }
 
-/* The sum of a metric's samples whose labels hold this text. */
+/* Sums a metric's samples with labels that hold this text. */
 static int sum_of(const struct str *out, const char *name, const char *label)
 {
     int sum = 0;

@@ -1,4 +1,4 @@
-/* The page: whole, self-contained, with each run in each chart. */
+/* The page: complete, self-contained, with each run in each chart. */
 #include "../test.h"
 #include "metrics/plot.h"
 

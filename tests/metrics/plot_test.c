@@ -1,4 +1,4 @@
-/* Charts: what is drawn lies inside of the picture, axes are round, names can't break out. */
+/* Charts: all shapes are inside of the picture, axes are round, names can't break out. */
 #include "../test.h"
 #include "metrics/plot.h"
 

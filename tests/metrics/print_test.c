@@ -1,4 +1,4 @@
-/* What engines report, summed over engines and printed; the exact text of a small house. */
+/* The reports of engines, summed and printed: the exact text of a small server. */
 #include "test.h"
 #include "metrics/print.h"
 

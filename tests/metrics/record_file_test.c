@@ -1,4 +1,4 @@
-/* Files of records: what is written is read again, and what is wrong is refused with its line. */
+/* Files of records: a written file is read back, and a wrong one is refused with its line. */
 #include "../test.h"
 #include "base/rng.h"
 #include "metrics/record.h"
@@ -83,7 +83,7 @@ static void wrong_csv_is_refused(void **state)
     refuses(RECORD_CSV, "", "the line of names is missing");
     refuses(RECORD_CSV, "id,why\n", "service is missing");
     refuses(RECORD_CSV, "id,colour\n", "colour is not a column");
-    refuses(RECORD_CSV, "id,id\n", "id is there twice");
+    refuses(RECORD_CSV, "id,id\n", "id appears twice");
     refuses(RECORD_CSV, "id,\n", "ends in a comma");
     refuses(RECORD_CSV, NAMES "0,a,stop,1,2,3,4\n", "line 2: n_output is missing");
     refuses(RECORD_CSV, NAMES "0,a,stop,1,2,3,4,5,6\n", "more fields");
@@ -92,7 +92,7 @@ static void wrong_csv_is_refused(void **state)
     refuses(RECORD_CSV, NAMES "0,a,stop,1,2,3,4,-5\n", "n_output is out of range");
     refuses(RECORD_CSV, NAMES "0,a,stop,1,2,3,4,2000000000\n", "n_output is out of range");
     refuses(RECORD_CSV, NAMES "0,a,stop,1,2,99999999999999999999,4,5\n", "end_ns is not");
-    refuses(RECORD_CSV, NAMES "0,a,slept,1,2,3,4,5\n", "why is not a way to end");
+    refuses(RECORD_CSV, NAMES "0,a,slept,1,2,3,4,5\n", "why is not a known end");
     refuses(RECORD_CSV, NAMES "0,,stop,1,2,3,4,5\n", "service is not a name");
     refuses(RECORD_CSV, NAMES "0,\"a,stop,1,2,3,4,5\n", "service is quoted wrongly");
     refuses(RECORD_CSV, NAMES "0,\"a\"b,stop,1,2,3,4,5\n", "service is quoted wrongly");
@@ -133,7 +133,8 @@ static void columns_may_be_few_and_in_any_order(void **state)
     assert_int_equal(metrics_record_form_of("a.jsonl/b.csv"), RECORD_CSV);
 }
 
-/* Any byte may be changed, cut or doubled: the reader answers, and what it keeps makes sense. */
+/* Any byte may be changed, cut or doubled: the reader answers, and the records that it keeps are
+ * consistent. */
 static void noise_does_no_harm(void **state)
 {
     struct record_set set = { 0 };

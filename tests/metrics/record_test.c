@@ -1,4 +1,4 @@
-/* Sets of records: names, order, hash, and the words for how a request ended. */
+/* Sets of records: names, order, hash, and the words for a request's end. */
 #include "../test.h"
 #include "metrics/record.h"
 

@@ -1,4 +1,4 @@
-/* The sheet: a table with a line per service, and JSON that holds the same figures. */
+/* The sheet: a table with a line per service, and JSON with the same figures. */
 #include "../test.h"
 #include "metrics/score_print.h"
 #include <jansson.h>
@@ -45,7 +45,7 @@ static void both_forms(void **state)
     assert_non_null(strstr(text.at, "\nall "));
     assert_non_null(strstr(text.at, "waits between pieces of answers: mean 1 ms"));
     assert_non_null(strstr(text.at, "4 slices a request, 25% of them back early; 4 preemptions, 2 "
-                                    "by swap; 0 outran"));
+                                    "by swap; 0 exceeded"));
     assert_non_null(strstr(text.at, "a request's batches had 2 requests in the mean"));
     assert_non_null(strstr(text.at, "SLO attainment: seallm-solo x5 100.00%, seallm-mean x5 "
                                     "100.00%, muxserve x8 0.00%, aladdin 50.00%, uellm 50.00%, "

@@ -1,4 +1,4 @@
-/* Every figure by hand: two services, five requests, times that a pencil can follow. */
+/* Every figure by hand: two services, five requests, times that are easy to check. */
 #include "../test.h"
 #include "metrics/score.h"
 
@@ -152,7 +152,7 @@ static void all_figures(void **state)
     near(b->served_per_s, 1 / 10.0);
     near(b->served_fraction, 0.2);
     near(all->served_fraction, 0.2); /* the least of the services */
-    near(all->met, 0.5);             /* 5 > 4; 8 <= 8; 2 <= 2; the fourth not at all */
+    near(all->met, 0.5);             /* 5 > 4; 8 <= 8; 2 <= 2; the fourth never */
     near(all->goodput_per_s, 0.2);
     near(metrics_score_weighted(scores, 2), (0.5 * 2 / 9 + 0.5 * 0.1) / 1);
     near(metrics_score_weighted_notebook(scores, 2), 0); /* both rates are below 1 */
@@ -207,7 +207,7 @@ static void attainment_each_papers_way(void **state)
     metrics_record_set_free(&set);
 }
 
-/* Who has none of the targets that a rule compares with would meet it whatever happened. */
+/* A service without any target that a rule compares with would always meet the rule. */
 static void rules_say_what_they_read(void **state)
 {
     static const struct service_slo slos[] = { { 0 }, { 1, 0, 0 }, { 0, 1, 0 }, { 0, 0, 1 } };

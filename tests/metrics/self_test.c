@@ -1,4 +1,4 @@
-/* The process's figures against what the system says of this very process. */
+/* The process's figures against those that the system reports for it. */
 #include "test.h"
 #include "base/time.h"
 #include "metrics/self.h"
@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Its value, after its HELP and its TYPE. */
+/* Returns its value, after its HELP and its TYPE. */
 static double figure(const char *name, const char *type)
 {
     struct str out;

@@ -1,4 +1,4 @@
-/* A trace is JSON that says when each lane computed what. */
+/* A trace is JSON with the times of each lane's batches. */
 #include "../test.h"
 #include "base/file.h"
 #include "base/mem.h"

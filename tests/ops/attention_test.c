@@ -50,8 +50,8 @@ static void run_alone(struct toy_model *model, const struct shape *shape, float 
         toy_run(model, &(struct toy_item){ i, 0, shape->n_rows[i] }, 1, logits);
 }
 
-/* Long prompts up to a few rows before the end, the rest row by row or in small chunks, alone and
- * together. */
+/* Runs long prompts up to a few rows before the end, then the rest row by row or in small chunks,
+ * alone and together. */
 static void run_in_parts(struct toy_model *model, const struct shape *shape, struct rng *rng,
                          float *logits)
 {
@@ -146,7 +146,7 @@ static struct tensor rows_of(const float *rows, int32_t n_rows)
     };
 }
 
-/* Sums of what one head answers three tokens with these queries, keys and values over Q8_0. */
+/* Sums one head's outputs for three tokens with these queries, keys and values over Q8_0. */
 static void attend(struct compute_device *backend, const float *const rows[3], float *sums)
 {
     float ones[DIM];
@@ -205,8 +205,8 @@ static void attend(struct compute_device *backend, const float *const rows[3], f
     compute_packed_close(&packed);
 }
 
-/* The middle one of three keys, or values, has a scale that no half holds: what reads it is NaN,
- * also where its score would be minus infinity and its weight 0. */
+/* The middle one of three keys, or values, has a scale that no half can hold. All that reads it is
+ * NaN, even when its score would be minus infinity and its weight 0. */
 static void check_too_large(struct compute_device *backend)
 {
     float plain[N_TOKENS * DIM], large[N_TOKENS * DIM], sums[N_TOKENS];

@@ -1,7 +1,8 @@
-/* What the device contract promises beside the arithmetic, on every device: the reference and the
- * CPU, plain and late (tests/late.h). Passes that are chained by drawn ids, masks that come after
- * begin, scores, drafts, copies between passes, objects that are lent, sealed and mapped again, and
- * work that fails. */
+/* The promises of the device contract besides the arithmetic, on every device: the reference and
+ * the CPU, plain and late (tests/late.h).
+ *
+ * They cover passes that are chained by drawn ids, masks that come after begin, scores, drafts,
+ * copies between passes, objects that are lent, sealed and mapped again, and work that fails. */
 #include "test.h"
 
 #include "base/mem.h"
@@ -38,7 +39,7 @@ static struct compute_device *open_device(int i)
     return i < 2 ? device : late_open(device, test_seed(11));
 }
 
-/* One sequence of a toy model on a device, with passes that are begun one behind the other. */
+/* One sequence of a toy model on a device, with passes in flight one behind the other. */
 struct scene {
     struct compute_device *device;
     struct toy toy;
@@ -55,7 +56,7 @@ struct scene {
         struct compute_ask asks[N_TOKENS];
         struct token_logprobs logprobs[N_TOKENS];
     } steps[2 + N_TOKENS];
-    int32_t tokens[N_TOKENS]; /* the prompt, and what was read back */
+    int32_t tokens[N_TOKENS]; /* the prompt, and the tokens read back */
 };
 
 static struct request_body *make_body(float temperature)
@@ -205,9 +206,9 @@ static void every_device_draws_the_same(void **state)
     on_every_device(check_generates);
 }
 
-/* All passes are begun before the first token is known: ids and histories name what the pass before
- * draws. The history's tokens before the last one are read back in the meantime, two passes at a
- * time being in flight. */
+/* All passes are begun before the first token is known. Ids and histories refer to the draws of the
+ * pass before. The history's tokens before the last one are read back meanwhile, with two passes at
+ * a time in flight. */
 static void check_chain(struct scene *s, const struct scene *plain)
 {
     begin(s, &make_step(s, 0, 0, N_PROMPT, 1)->pass.work);
@@ -233,7 +234,7 @@ static void passes_are_chained_by_what_they_draw(void **state)
     on_every_device(check_chain);
 }
 
-/* Drafts: one pass draws behind each of them, and says what passes of one row would have. */
+/* Drafts: one pass draws behind each of them, and gives the same as passes of one row. */
 static void check_drafts(struct scene *s, const struct scene *plain)
 {
     memcpy(s->tokens, plain->tokens, sizeof s->tokens);
@@ -248,7 +249,7 @@ static void drafts_are_rows_of_one_pass(void **state)
     on_every_device(check_drafts);
 }
 
-/* Scores of the prompt's own tokens are what a draw says of the same logits. */
+/* Scores of the prompt's own tokens equal those of a draw from the same logits. */
 static void check_scores(struct scene *s, const struct scene *plain)
 {
     float sum = 0;
@@ -274,13 +275,13 @@ static void tokens_are_scored(void **state)
     on_every_device(check_scores);
 }
 
-/* The masks are written only after begin, and after polling: until then nothing is drawn. */
+/* The masks are written only after begin, and after polling. Until then nothing is drawn. */
 static void check_masks(struct scene *s, const struct scene *plain)
 {
     uint32_t mask[(101 + 31) / 32];
     struct step *step = make_step(s, 0, 0, N_PROMPT, 1);
     (void)plain;
-    memset(mask, 0xFF, sizeof mask); /* not yet what it will be */
+    memset(mask, 0xFF, sizeof mask); /* not yet the final mask */
     step->asks[0].mask = mask;
     step->pass.has_late_masks = true;
     begin(s, &step->pass.work);
@@ -299,8 +300,8 @@ static void masks_may_come_late(void **state)
     on_every_device(check_masks);
 }
 
-/* A block goes out to the host, the cache is overwritten, it comes back elsewhere: all of it begun
- * at once, in front of the pass that reads it. */
+/* A block is copied out to the host, the cache is overwritten, and the block comes back to another
+ * place. All of it is begun at once, in front of the pass that reads the block. */
 static void check_copies(struct scene *s, const struct scene *plain)
 {
     struct compute_device *device = s->device;
@@ -391,7 +392,7 @@ static void sealed_weights_are_bound_again(void **state)
     }
 }
 
-/* An object that is too small for the weights is refused by a sentence. */
+/* An object that is too small for the weights is refused with a sentence. */
 static void small_objects_are_refused(void **state)
 {
     struct compute_device *device = open_device(1);
@@ -415,7 +416,7 @@ static void small_objects_are_refused(void **state)
     toy_free(&toy);
 }
 
-/* The base stays, what was dropped reads as zeros once it is backed again, the rest is kept. */
+/* The base stays, dropped parts read as zeros once they are backed again, and the rest is kept. */
 static void ranges_grow_and_shrink(void **state)
 {
     enum { PAGE = 4096, N_PAGES = 40 };
@@ -466,7 +467,7 @@ static void public_addresses_are_closed(void **state)
     device->close(device->self);
 }
 
-/* A pass that fails does so alone; once the device is lost, so is all work. */
+/* A pass that fails does so alone. Once the device is lost, all work is. */
 static void work_fails_alone_or_with_its_device(void **state)
 {
     struct scene *s = mem_take(sizeof *s);
@@ -542,7 +543,7 @@ static void a_load_stops_no_pass(void **state)
     on_every_device(check_loads);
 }
 
-/* What no device computes yet is refused by its name, or fails. */
+/* A shape that no device computes yet is refused by its name, or fails. */
 static void check_shapes(struct scene *s, const struct scene *plain)
 {
     struct compute_device *device = s->device;

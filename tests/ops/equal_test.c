@@ -1,6 +1,6 @@
-/* The same bits, whatever runs them: reference, generic, AVX2, AVX-512 and AMX (the reference of
- * its own arithmetic, where halves are multiplied in tiles), any number of threads, any batch, any
- * cut into passes, any block size, merged blocks and head-wise ones. */
+/* The same bits on all devices: reference, generic, AVX2, AVX-512 and AMX (the reference of its own
+ * arithmetic, where halves are multiplied in tiles), any number of threads, any batch, any cut into
+ * passes, any block size, merged blocks and head-wise ones. */
 #include "test.h"
 
 #include "base/mem.h"
@@ -16,7 +16,7 @@ static struct compute_device *open_cpu(enum cpu_isa isa, int n_threads)
     return cpu_open(&device, isa);
 }
 
-/* What the reference says: each sequence in one pass. */
+/* Returns the reference's logits, with each sequence in one pass. */
 static float *expected(const struct toy *toy, uint32_t arithmetic, int n_sequences, int32_t n_rows)
 {
     float *logits = mem_take(toy_logits_count(toy) * sizeof(float));
@@ -114,7 +114,7 @@ static const struct toy_options mixture = { .n_layers = 1,
                                             .act = ACT_GELU_ERF,
                                             .kv_dtype = DTYPE_F16 };
 
-/* A model, how it is used, and what the reference says in both arithmetics; made when they are
+/* A model, its uses, and the reference's results in both arithmetics, which are made when they are
  * first needed. */
 static struct sample {
     struct toy_options options;
@@ -152,7 +152,7 @@ static void list_samples(void)
     /* Pieces of 256 positions and their merging. */
     add_sample(&llama, DTYPE_Q8_0, 1, 530, 2)->options.n_layers = 1;
     add_sample(&mixture, DTYPE_BF16, 1, 330, 1)->options.window = 270;
-    /* Layers that differ, and norms of what is added, over all forms of rows. */
+    /* Layers that differ, and post norms, over all forms of rows. */
     static const enum dtype dtypes[] = { DTYPE_F32, DTYPE_F16, DTYPE_Q8_0, DTYPE_Q4_K };
     for (size_t i = 0; i < COUNT_OF(dtypes); i++) {
         struct sample *sandwich = add_sample(&mixture, dtypes[i], 3, 23, 3);

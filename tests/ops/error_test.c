@@ -1,9 +1,8 @@
-/* How far a matrix product is from a float64 loop over the dequantized weights, per type.
+/* The error of a matrix product against a float64 loop over the dequantized weights, per type.
  *
- * Float weights: rounding alone, at most 4e-6 of sum |w x|; halves in tiles, whose activations have
- * 16 bits, 4e-5. Integer weights: besides that the
- * activations' rounding, at most half a step of each block of 32: sum over blocks of max|x| / 254 *
- * sum |w|. */
+ * Float weights: rounding alone, at most 4e-6 of sum |w x|; halves in tiles, with activations of 16
+ * bits, 4e-5. Integer weights: also the activations' rounding, at most half a step of each block of
+ * 32: sum over blocks of max|x| / 254 * sum |w|. */
 #include "test.h"
 
 #include "base/mem.h"
@@ -14,7 +13,7 @@
 
 enum { COLUMNS = 1024, OUTPUTS = 50, ROWS = 13 };
 
-/* logits = input . weight^T, through a device. */
+/* Computes logits = input . weight^T on a device. */
 static void multiply(struct compute_device *backend, const struct tensor *input,
                      const struct tensor *weight, float *logits)
 {
@@ -31,7 +30,7 @@ static double magnitude(double x)
     return x < 0 ? -x : x;
 }
 
-/* The exact product and the bound of one output. */
+/* Returns the exact product, and sets the bound of one output. */
 static double exact(const float *w, const float *x, bool is_integer, double part, double *bound)
 {
     double sum = 0, rounding = 0, steps = 0;

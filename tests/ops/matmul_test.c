@@ -1,8 +1,8 @@
-/* One matrix product of every type at every number of rows: a row's result does not depend on how
- * many others there are, nor on chunks of K, items, threads or what the memory held before.
+/* One matrix product of every type at every number of rows. A row's result does not depend on the
+ * number of other rows, nor on chunks of K, items, threads or old memory content.
  *
- * The columns are two and a quarter of the driver's chunks, the outputs no whole number of panels,
- * and the largest numbers of rows go over its tiles and sweeps. */
+ * The columns are two and a quarter of the driver's chunks, the outputs are not a whole number of
+ * panels, and the largest numbers of rows exceed its tiles and sweeps. */
 #include "test.h"
 
 #include "base/mem.h"

@@ -9,7 +9,7 @@
 
 enum { X, N, Q, K, V, A, G, U, LAST, LAST_N };
 
-/* Where a type keeps its halves; -1: none. */
+/* Sets the offsets of a type's halves; -1: none. */
 static void offsets_of_halves(enum dtype dtype, int *d, int *m)
 {
     static const int at[DTYPE_N][2] = {
@@ -23,7 +23,7 @@ static void offsets_of_halves(enum dtype dtype, int *d, int *m)
     *m = at[dtype][1];
 }
 
-/* A scale that makes a row of a few hundred products come out near 1. */
+/* Returns a scale that makes a row of a few hundred products result in about 1. */
 static uint16_t random_half(struct rng *rng, enum dtype dtype)
 {
     double size = dtype_info(dtype)->n_block == 256 ? 0.0002 : 0.004;
@@ -126,7 +126,7 @@ static void add_norm(struct toy *toy, int dst, int src)
     op->scale = 1e-5f;
 }
 
-/* X += a matrix times src, or the norm of that. */
+/* Adds a matrix times src to X, or the norm of that. */
 static void add_residual(struct toy *toy, int src, int32_t n_columns)
 {
     int dst = toy->options.has_post_norms ? N : X;
@@ -229,7 +229,8 @@ void toy_free(struct toy *toy)
     mem_give(toy->frequencies);
 }
 
-/* Shuffled blocks, in units of 3 that are not side by side; by head shuffled units. */
+/* Makes a cache of shuffled blocks, in units of 3 that are not side by side; by head, of shuffled
+ * units. */
 static void make_cache(struct toy_model *model, int32_t block_tokens, bool is_by_head)
 {
     const struct toy_options *o = &model->toy->options;
@@ -393,7 +394,7 @@ void toy_run(struct toy_model *model, const struct toy_item *items, int n_items,
     mem_give(ids);
 }
 
-/* ---- A product alone. ---- */
+/* ---- A single product. ---- */
 
 void toy_multiply(const struct compute_packed *packed, const struct toy_product *product,
                   int32_t n_rows, float *logits)

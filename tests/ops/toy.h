@@ -1,7 +1,5 @@
 /* Toy models for the tests of operations: random weights of any type, run on any device, over a
- * cache whose blocks are shuffled.
- *
- * All memory that a pass should not read is full of NaN. */
+ * cache of shuffled blocks. All memory that a pass should not read is full of NaN. */
 #pragma once
 #include "compute/packed.h"
 
@@ -11,7 +9,7 @@ struct toy_options {
     enum dtype dtype; /* of the matrices */
     int32_t n_layers, width, n_heads, n_kv_heads, head_dim, ffn, n_vocabulary, n_positions;
     int32_t n_rope_dims, window;
-    bool has_post_norms; /* of what attention and feed-forward add */
+    bool has_post_norms; /* of the outputs of attention and feed-forward */
     bool is_mixed;       /* every other layer has no window and another rope */
     bool is_layer_norm, is_gated, has_bias, has_qk_norm, is_pairs, is_learned, is_transposed;
     enum act_kind act;
@@ -31,7 +29,7 @@ struct toy { /* a model in a "file" */
 };
 void toy_init(struct toy *toy, const struct toy_options *options, uint64_t seed);
 void toy_free(struct toy *toy);
-/* A random matrix (n_rows, n_columns); data is given back by mem_give. */
+/* Returns a random matrix (n_rows, n_columns). The caller frees data by mem_give. */
 struct tensor toy_tensor(enum dtype dtype, int32_t n_rows, int32_t n_columns, uint64_t seed);
 
 struct toy_model { /* loaded by a device, with a cache for TOY_SEQUENCES_MAX sequences */
@@ -46,7 +44,7 @@ struct toy_model { /* loaded by a device, with a cache for TOY_SEQUENCES_MAX seq
 };
 void toy_load(struct toy_model *model, const struct toy *toy, struct compute_device *device,
               int32_t block_tokens);
-/* With a head-wise cache. */
+/* Loads with a head-wise cache. */
 void toy_load_heads(struct toy_model *model, const struct toy *toy, struct compute_device *device,
                     int32_t block_tokens);
 void toy_unload(struct toy_model *model); /* the device stays open */
@@ -59,18 +57,18 @@ struct toy_item { /* rows of one sequence in a pass */
  * logits + ((sequence * n_positions) + position) * n_vocabulary. */
 void toy_run(struct toy_model *model, const struct toy_item *items, int n_items, float *logits);
 int32_t toy_token(const struct toy *toy, int sequence, int32_t position);
-size_t toy_logits_count(const struct toy *toy); /* floats of the array above */
-/* A product alone: logits (n_rows, n_outputs) = the input's rows 0, 1, .. n_distinct - 1, 0, ..
- * times the weight; both packed by the device, (n_distinct, n_columns), (n_outputs, n_columns). */
+size_t toy_logits_count(const struct toy *toy); /* number of floats in the array above */
+/* A single product: logits (n_rows, n_outputs) = the input's rows 0, 1, .. n_distinct - 1, 0, ..
+ * times the weight. The device packed both: (n_distinct, n_columns), (n_outputs, n_columns). */
 struct toy_product {
     int32_t n_columns, n_outputs, n_distinct;
 };
 void toy_multiply(const struct compute_packed *packed, const struct toy_product *product,
                   int32_t n_rows, float *logits);
-/* The toy's program over weights that were packed in the order of its tensors. */
+/* Returns the toy's program over weights that were packed in the order of its tensors. */
 struct compute_program toy_program(const struct toy *toy, const struct compute_packed *packed);
 /* Packs n tensors on a device. */
 void toy_pack(struct compute_packed *packed, struct compute_device *device,
               const struct tensor *tensors, int n);
-/* Runs the pass on lane 0, in a workspace full of NaN, which it may not leave. */
+/* Runs the pass on lane 0, in a workspace full of NaN, whose bounds it must keep. */
 void toy_compute(struct compute_device *device, struct compute_pass *pass);

@@ -1,4 +1,4 @@
-/* Plans laid upon one another: the least moves, and the plan is worth what it was. */
+/* Aligned plans: the least moves, and the plan is worth what it was. */
 #include "place/align.h"
 #include "small.h"
 
@@ -75,7 +75,7 @@ static void test_other_kinds_stay_where_they_are(void **state)
     small_close(&small);
 }
 
-/* Whatever the plans: each content is there as often as before, and what stays is no less. */
+/* For any two plans: each content is there as often as before, and no fewer bytes stay. */
 static int64_t kept_bytes(const struct small *small, const struct place_plan *a,
                           const struct place_plan *b)
 {

@@ -1,6 +1,6 @@
-/* The planners that follow papers, each against every placement there is, by what it optimises
- * itself: on up to 4 services and 4 devices. (default and seallm by the judge's order:
- * default_test.c; layers: helr_test.c.) */
+/* Compares the planners that follow papers with every placement, each by what it optimises itself,
+ * on up to 4 services and 4 devices. (default and seallm by the judge's order: default_test.c;
+ * layers: helr_test.c.) */
 #include "judged.h"
 
 static const struct {
@@ -16,7 +16,7 @@ static const struct {
 };
 enum { OVERLOADED = 5, JUDGED = 6 }; /* the last has too many placements to simulate them all */
 
-/* How far a greedy search may stay behind, in parts of the requests. */
+/* Returns how far a greedy search may stay behind, in parts of the requests. */
 static double slack_of(size_t i)
 {
     return i == OVERLOADED ? 0.11 : 0.03;
@@ -31,7 +31,7 @@ static void open_case(struct small *small, size_t i)
     small_measure(small);
 }
 
-/* ---- All planners: what they plan is one of the placements, and no better than the best. ---- */
+/* ---- All planners: each plan is one of the placements, and no better than the best. ---- */
 
 struct known {
     struct place_plan plans[16];
@@ -201,7 +201,7 @@ static double throughput_of(const struct place_problem *problem, const struct pl
     return sum;
 }
 
-/* Every share of every member of this group, that go into its points. */
+/* Tries every share of every member of this group that its points allow. */
 static double best_shares(const struct place_problem *problem, struct place_group *group, int32_t m,
                           int32_t points)
 {
@@ -267,7 +267,7 @@ static void muxserve_is_near_the_best_throughput(void **state)
 /* ---- Dedicated devices. ---- */
 
 struct dedicated {
-    int32_t poorest;   /* even: devices of whoever has the fewest, the most of it */
+    int32_t poorest;   /* even: the most devices that the service with the fewest can have */
     int32_t fewest[4]; /* morphling: devices of the cheapest configuration that is good alone */
 };
 
@@ -331,7 +331,7 @@ static void even_and_morphling_against_all_dedicated_devices(void **state)
             wanted += min_i32(best.fewest[s], n_devices + 1);
         }
         print_message("\n");
-        /* Where there is room for all of them, two tests find the cheapest but for a device. */
+        /* If there is room for all of them, two tests find the cheapest up to one device. */
         for (int32_t s = 0; s < cases[i].n_services && wanted <= n_devices; s++)
             assert_in_range(devices_of(&morphling, s), best.fewest[s], best.fewest[s] + 1);
         judged_close(&judged);
@@ -339,7 +339,7 @@ static void even_and_morphling_against_all_dedicated_devices(void **state)
     }
 }
 
-/* ---- machine, greedy: each service once, to the emptiest. ---- */
+/* ---- machine, greedy: each service once, on the emptiest. ---- */
 
 /* The fullest group of a plan, by the loads of services; copies share theirs. */
 static double fullest_of(const struct place_plan *plan, const double *loads)
@@ -369,8 +369,9 @@ static void see_list(struct brute *brute, void *self)
     list->best = fullest < list->best ? fullest : list->best;
 }
 
-/* Whoever goes to the emptiest leaves the fullest at most 2 - 1 / n times the least possible
- * (Graham): of memory with greedy, of time with machine, on machines of one device. */
+/* Placing each on the emptiest makes the fullest at most 2 - 1 / n times the least possible
+ * (Graham). This holds for memory with greedy and for time with machine, on machines of one
+ * device. */
 static void lists_keep_grahams_bound(void **state)
 {
     (void)state;

@@ -103,7 +103,7 @@ static void everybody_is_placed_or_refused(void **state)
     says("neither");
 }
 
-/* Ten requests of each of three services, of which the last is nowhere; 9 in 10 are asked for. */
+/* Ten requests of each of three services, and no group has the last; 9 in 10 are required. */
 static void score_says(const struct place_score *score, const char *words)
 {
     struct fault fault = { "" };

@@ -1,4 +1,4 @@
-/* Groups cut one by one: aligned, apart, out of the smallest hole. */
+/* Groups cut one by one: aligned, apart, from the smallest hole. */
 #include "small.h"
 
 #include "place/cut.h"

@@ -1,4 +1,4 @@
-/* The default planner and SeaLLM's against every placement there is, on small cases. */
+/* The default planner and SeaLLM's against every possible placement, on small cases. */
 #include "judged.h"
 
 static const struct {
@@ -54,7 +54,7 @@ static void planners_are_near_the_best_of_all_placements(void **state)
     assert_true(n_best >= (int)COUNT_OF(cases) / 2);
 }
 
-/* Seven services that need two devices each, on eight: four alone, or all of them together. */
+/* Seven services need two devices each, on eight: four can have their own, or all share. */
 static void crowded_is_better_than_nowhere(void **state)
 {
     static struct small small;

@@ -67,7 +67,7 @@ static double divide(int64_t work_max)
     struct place_service_score own[SMALL_SERVICES];
     struct place_score again = { .services = own };
     double known = cost_of(&plan, &again);
-    assert_true(cost <= known && known <= cost); /* what it says is so */
+    assert_true(cost <= known && known <= cost); /* the reported cost is right */
     return cost;
 }
 

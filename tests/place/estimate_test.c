@@ -1,4 +1,5 @@
-/* The estimate: solo times where nobody else is, more with more load, overload where there is. */
+/* The estimate: solo times without neighbours, longer times with more load, and overload when there
+ * is too much. */
 #include "judged.h"
 #include "place/estimate.h"
 
@@ -69,7 +70,7 @@ static void overload_is_seen(void **state)
                 place_estimate_cost(&small.problem, 0, small.services[0].solo_s, 1));
 }
 
-/* Far above what it can serve the load is as what it is asked, and who is served is served. */
+/* Far above its capacity the load grows like the rate, and a served request is still served. */
 static void overload_grows_as_what_is_asked(void **state)
 {
     struct place_estimate e = estimate(1, 3, 100), twice = estimate(1, 3, 200);
@@ -79,7 +80,7 @@ static void overload_grows_as_what_is_asked(void **state)
     assert_true(twice.latency_s[0] < 3 * e.latency_s[0]);
 }
 
-/* A group asked for less work than it has time is not overloaded, one asked for more is. */
+/* A group with less work than time is not overloaded; a group with more is. */
 static void work_is_what_overload_begins_at(void **state)
 {
     const struct place_group group = { .n_devices = 1 };
@@ -91,7 +92,8 @@ static void work_is_what_overload_begins_at(void **state)
     assert_true(estimate(1, 1, 1.1 / (work_s * per_s)).load > 1);
 }
 
-/* Where engines are neither idle nor full, the mean latencies of the simulation are within 40%. */
+/* For engines that are neither idle nor full, the mean latencies of the simulation are within
+ * 40%. */
 static void it_is_near_the_simulation(void **state)
 {
     static const int32_t n_asked[] = { 60, 200, 500 };

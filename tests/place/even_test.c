@@ -13,7 +13,7 @@ static void devices_are_split_evenly(void **state)
     small_add(&small, 10, 30);
     small_measure(&small);
     small_plan(&small, place_planner_find("even"), NULL, &plan);
-    /* 8 / 3: two each, then one more group for who is asked most. */
+    /* 8 / 3: two each, then one more group for the service with the highest rate. */
     assert_string_equal(small_text(&plan, text), "0-1:2 2-3:1 4-5:0 6-7:2");
     small_close(&small);
 }

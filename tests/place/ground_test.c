@@ -1,4 +1,4 @@
-/* Large groups for those that need them, as few as may be, and equal ones of the rest. */
+/* Large groups for services that need them, as few as possible, and equal ones of the rest. */
 #include "small.h"
 
 #include "place/ground.h"
@@ -39,7 +39,7 @@ static void who_has_no_room_is_told(void **state)
     assert_false(place_ground_cut(&plan, &small.problem, 2, 2, &small.pile));
     plan.n_groups = 0;
     assert_false(place_ground_cut(&plan, &small.problem, 4, 1, &small.pile) &&
-                 plan.n_groups != 1); /* both are held by groups of four: nothing to merge */
+                 plan.n_groups != 1); /* groups of four hold both, so nothing is merged */
     small_close(&small);
 }
 

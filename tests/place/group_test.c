@@ -1,4 +1,4 @@
-/* What fits into a group, and what it costs. */
+/* Tests of groups: the services that fit into one, and their bytes. */
 #include "small.h"
 
 static void groups_take_what_leaves_the_floor(void **state)

@@ -1,10 +1,11 @@
-/* helr, he and lr: which plan of the front, by hand and by brute force over subsets and splits. */
+/* Tests of helr, he and lr: the plan that each takes from the front, by hand and by brute force
+ * over subsets and splits. */
 #include "test.h"
 
 #include "base/rng.h"
 #include "place/layers.h"
 
-/* Two quick devices with room for 6 of 10 layers each, a slow one with room for all. */
+/* Two fast devices with room for 6 of 10 layers each, a slow one with room for all. */
 static const struct layers_device three[] = { { 10, 6 }, { 10, 6 }, { 13, 10 } };
 
 static void solve(const int64_t *link, enum layers_aim aim, const struct layers_weights *weights,
@@ -49,7 +50,7 @@ struct brute { /* the best plan of each aim over all ordered subsets and splits 
     const struct layers_problem *problem;
     struct layers_part parts[8];
     bool is_used[8];
-    int64_t least[9]; /* with so many devices */
+    int64_t least[9]; /* with this many devices */
 };
 
 static void try_all(struct brute *b, int32_t n, int32_t n_left)
@@ -68,7 +69,7 @@ static void try_all(struct brute *b, int32_t n, int32_t n_left)
     }
 }
 
-/* The scores of each aim, over every plan that there is. */
+/* Checks the scores of each aim over every possible plan. */
 static void check_aims(const struct layers_problem *problem, const struct layers_weights *weights)
 {
     struct brute b = { .problem = problem };

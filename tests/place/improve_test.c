@@ -1,4 +1,4 @@
-/* The climb: never worse, within its bound, out of a plan that is plainly bad. */
+/* The climb from a plainly bad plan: it never gets worse, and stays within its bound. */
 #include "judged.h"
 #include "place/improve.h"
 
@@ -35,7 +35,7 @@ static void a_bad_plan_gets_better(void **state)
     assert_true(place_judge_compare(&score, &before) > 0);
     assert_true(judged.face.work(judged.face.self) > begun);
     struct place_score after = judged_score(&judged, &plan);
-    assert_int_equal(place_judge_compare(&after, &score), 0); /* it says what the plan is worth */
+    assert_int_equal(place_judge_compare(&after, &score), 0); /* it reports the right score */
     place_plan_finish(&plan, &small.problem);
     assert_int_equal(place_check(&small.problem, &plan, 3, &fault), STATUS_OK);
     assert_true(place_plan_devices(&plan) > 2);

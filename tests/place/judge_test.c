@@ -22,7 +22,7 @@ static void levels_come_one_after_the_other(void **state)
     assert_true(place_judge_compare(&a, &b) > 0);
     place_judge_difference(&a, &b, why, sizeof(why));
     assert_string_equal(why, "attainment 92.0% against 91.0%");
-    b.n_met = 4; /* is told and does not count */
+    b.n_met = 4; /* it is reported and does not count */
     assert_true(place_judge_compare(&a, &b) > 0);
     b.reached = 0.6;
     assert_true(place_judge_compare(&a, &b) < 0);
@@ -44,7 +44,7 @@ static void what_is_nearly_equal_is_equal(void **state)
     assert_true(place_judge_compare(&a, &b) > 0);
 }
 
-/* Two services of 100 requests and one of 800; asked for: 90%. */
+/* Two services of 100 requests and one of 800; 90% must be in time. */
 static double reached(int64_t first, int64_t second, int64_t large)
 {
     const struct place_service_score scores[] = { { .n = 100, .n_met = first },
@@ -62,9 +62,9 @@ static void all_services_count_and_all_requests(void **state)
     assert_true(reached(100, 100, 720) > reached(100, 100, 719));
     /* By services alone two thirds, by requests alone a fifth. */
     assert_true(fabs(reached(90, 90, 0) - 0.5 * (2.0 / 3 + 0.2)) < 1e-12);
-    /* Not all of the large one for the last requests of the small ones ... */
+    /* All of the large one may not be given up for the last requests of the small ones ... */
     assert_true(reached(80, 80, 720) > reached(90, 90, 80));
-    /* ... and no small one at all costs more than its requests. */
+    /* ... and losing a small one completely costs more than its requests. */
     assert_true(reached(0, 90, 720) < reached(90, 90, 640));
     /* Nearly all is not all, however large the others are. */
     const struct place_service_score nearly[] = { { .n = 10, .n_met = 8 },

@@ -41,9 +41,9 @@ static inline void judged_close(struct judged *judged)
 
 struct brute {
     struct judged *judged;
-    struct place_plan plan; /* the one that is seen; some groups may be empty */
+    struct place_plan plan; /* the placement that is visited; some groups may be empty */
     int32_t n_members_max;
-    void (*see)(struct brute *brute, void *self); /* each of them */
+    void (*see)(struct brute *brute, void *self); /* called with each of them */
     void *self;
     struct place_score best; /* of brute_solve */
     int64_t n_plans;

@@ -1,4 +1,4 @@
-/* The front against all ordered subsets and splits, and against a search that knows no classes. */
+/* The front against all ordered subsets and splits, and against a search without classes. */
 #include "test.h"
 
 #include "base/rng.h"
@@ -34,7 +34,7 @@ static void draw(struct world *w, struct rng *rng, int32_t n, int32_t n_layers)
         w->link[i] = 1 + 5 * (int64_t)rng_below(rng, n_links);
 }
 
-/* Machines of `size` devices: quick links within, slow ones between; kinds repeat. */
+/* Draws machines of `size` devices: fast links within, slow ones between; kinds repeat. */
 static void draw_machines(struct world *w, struct rng *rng, int32_t n_machines, int32_t size)
 {
     int32_t n = n_machines * size;
@@ -78,7 +78,7 @@ static void try_all(struct brute *b, int32_t n, int32_t n_left)
     }
 }
 
-/* What a front must say: the least for exactly n, where it beats every smaller number. */
+/* Compares a front with the least for exactly n, wherever n beats every smaller number. */
 static void compare(const struct layers_problem *problem, const int64_t *least)
 {
     struct layers_front front;
@@ -123,7 +123,7 @@ static void test_equals_brute_force(void **state)
     assert_true(n_feasible > 1000);
 }
 
-/* ---- Every set of devices as itself: 2^n sets. ---- */
+/* ---- A search over every set of devices: 2^n sets. ---- */
 
 static int64_t fill_of(const struct layers_problem *p, uint32_t set)
 {
@@ -145,7 +145,7 @@ static int64_t fill_of(const struct layers_problem *p, uint32_t set)
     return n_left > 0 ? INT64_MAX : ps;
 }
 
-/* Paths that begin in `first`, which is the lowest of its set when the way leads back. */
+/* Searches paths that begin in `first`, which is the lowest of its set when the way leads back. */
 static void search_from(const struct layers_problem *p, int32_t first, int64_t *least)
 {
     static int64_t path[1 << N_MAX][N_MAX];

@@ -1,4 +1,4 @@
-/* The table of layer planners, the two baselines, and what is refused. */
+/* The table of layer planners, the two baselines, and the refused problems. */
 #include "test.h"
 
 #include "place/layers.h"
@@ -33,7 +33,7 @@ static void test_even_gives_each_the_same(void **state)
     struct layers_plan plan;
     struct fault fault;
     assert_int_equal(layers_solve(&problem, LAYERS_EVEN, NULL, &plan, &fault), STATUS_OK);
-    assert_int_equal(plan.n_parts, 3); /* 11 each; the first has room for 8, its 3 go to the next */
+    assert_int_equal(plan.n_parts, 3); /* 11 each; the first has room for 8, 3 go to the next */
     assert_int_equal(plan.parts[0].n_layers, 8);
     assert_int_equal(plan.parts[1].n_layers, 14);
     assert_int_equal(plan.parts[2].n_layers, 11);

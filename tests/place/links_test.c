@@ -1,4 +1,4 @@
-/* Links from nvidia-smi's matrix and from CSV; hostile ones. */
+/* Links from nvidia-smi's matrix and from CSV, with hostile ones. */
 #include "test.h"
 
 #include "place/links.h"
@@ -64,7 +64,7 @@ static void test_bad_ones_are_refused(void **state)
     static const char *const bad[] = {
         "",
         "GPU0 GPU1\nGPU0 X PIX\n",             /* a row is missing */
-        "GPU0 GPU1\nGPU0 X\nGPU1 PIX X\n",     /* a word is missing */
+        "GPU0 GPU1\nGPU0 X\nGPU1 PIX X\n",     /* a missing word */
         "GPU0 GPU1\nGPU0 X FOO\nGPU1 PIX X\n", /* no link */
         "GPU0 GPU1\nGPU0 X X\nGPU1 PIX X\n",   /* itself, elsewhere */
         "GPU0 GPU1\nGPU0 PIX PIX\nGPU1 PIX X\n",

@@ -39,9 +39,9 @@ static void test_by_hand(void **state)
     monitor_read(&monitor, 1, 120 * S, &r);
     assert_true(near(r.rate, 0.05) && near(r.attainment, 1));
     assert_int_equal(r.n_done, 0);
-    monitor_read(&monitor, 0, 1000 * S, &r); /* all of it is forgotten */
+    monitor_read(&monitor, 0, 1000 * S, &r); /* everything is forgotten */
     assert_true(r.rate == 0 && r.prompt.n == 0 && r.output.mean == 0);
-    assert_true(near(r.window_s, 310)); /* 31 bins that are over; the last has just begun */
+    assert_true(near(r.window_s, 310)); /* 31 bins are over; the last has just begun */
 }
 
 static void test_profiles(void **state)

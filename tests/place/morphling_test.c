@@ -1,4 +1,4 @@
-/* Configurations of services alone: small where little is asked, more copies where much is. */
+/* Configurations of services alone: small at a low rate, more copies at a high one. */
 #include "judged.h"
 
 static void configurations_follow_the_load(void **state)
@@ -23,7 +23,7 @@ static void configurations_follow_the_load(void **state)
     assert_int_equal(n_devices[0], 1);
     assert_true(n_devices[1] > 1);
     assert_int_equal(n_devices[2], 2);
-    /* Each alone is in time where the stress test said so. */
+    /* Each service alone is in time, as the stress test found. */
     assert_int_equal(judged_score(&judged, &plan).n_met, 3);
     judged_close(&judged);
     small_close(&small);

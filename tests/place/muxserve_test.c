@@ -12,7 +12,7 @@ static void busy_services_are_parted_idle_ones_share(void **state)
     small_add(&small, 13, 1500);
     small_measure(&small);
     small_plan(&small, &place_muxserve, NULL, &plan);
-    assert_int_equal(plan.n_groups, 2); /* 1,500 in 60 s each: a device each */
+    assert_int_equal(plan.n_groups, 2); /* 1,500 in 60 s each, so each gets a device */
     assert_int_equal(plan.groups[0].n_members, 1);
     small_close(&small);
 }

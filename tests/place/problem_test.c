@@ -1,4 +1,4 @@
-/* What a window makes of services, and the arithmetic of memory. */
+/* Tests of the figures that services get from a window, and of the arithmetic of memory. */
 #include "small.h"
 
 static void services_are_measured_where_the_fewest_devices_hold_them(void **state)
@@ -18,7 +18,7 @@ static void services_are_measured_where_the_fewest_devices_hold_them(void **stat
     assert_int_equal(s[1].n_requests, 30);
     assert_true(s[0].n_prompt > 190 && s[0].n_prompt < 210);
     assert_true(s[2].n_prompt == 256 && s[2].n_output == 256);
-    /* The mean of the solo times of its requests, by hand. */
+    /* Computes the mean of the solo times of its requests by hand. */
     double sum_s = 0;
     for (int32_t i = 0; i < small.problem.window.n; i++)
         if (small.requests[i].service == 0)

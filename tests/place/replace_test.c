@@ -82,13 +82,13 @@ static void test_a_move_that_costs_more(void **state)
     struct replace_move slow = weights;
     struct replace_case c = case_of(1.8, 0.9);
     replace_config_init(&config);
-    slow.recompute_ns = 60 * S; /* 2/s wait 31 s each in the mean: 3,906 s for 1,200 saved */
+    slow.recompute_ns = 60 * S; /* 2/s wait 31 s each on average: 3,906 s for 1,200 saved */
     c.moves = &slow;
     assert_int_equal(replace_decide(&config, &c), REPLACE_NOT_WORTH);
     c.interval_ns = 3600 * S; /* over an hour it pays */
     assert_int_equal(replace_decide(&config, &c), REPLACE_INSTALL);
     slow.is_prefetched = false;
-    slow.weights_bytes = INT64_C(3600000000000); /* an hour to fetch: nothing is left to gain */
+    slow.weights_bytes = INT64_C(3600000000000); /* an hour to fetch, so nothing is left to gain */
     assert_int_equal(replace_decide(&config, &c), REPLACE_NOT_WORTH);
 }
 

@@ -1,4 +1,4 @@
-/* Eviction by bytes: who leaves, who never does. */
+/* Eviction by bytes: which models leave, and which never do. */
 #include "test.h"
 
 #include "base/time.h"
@@ -37,9 +37,9 @@ static void test_busy_and_pinned_stay(void **state)
 {
     (void)state;
     struct residency_eviction out;
-    residency_evict(residents, 4, 500, 0, 750, &out); /* 400 idle bytes: the busy 200 would do */
+    residency_evict(residents, 4, 500, 0, 750, &out); /* 400 bytes are idle, 200 busy */
     assert_true(out.must_wait);
-    assert_int_equal(out.n_victims, 0);               /* nobody leaves in vain */
+    assert_int_equal(out.n_victims, 0);               /* no model leaves in vain */
     residency_evict(residents, 4, 601, 0, 750, &out); /* 750 less 150 pinned */
     assert_true(out.never);
     residency_evict(residents, 4, 600, 0, 750, &out);
@@ -61,7 +61,7 @@ static void test_keep_alive(void **state)
     assert_int_equal(residency_expired(three, 3, 150, services, &next), 1);
     assert_int_equal(services[0], 7);
     assert_int_equal(next, 600);
-    three[0].keep_alive_ns = INT64_MAX; /* no overflow: it simply stays */
+    three[0].keep_alive_ns = INT64_MAX; /* no overflow; it just stays */
     assert_int_equal(residency_expired(three, 1, INT64_MAX - 1, services, &next), 0);
 }
 

@@ -34,7 +34,8 @@ static void small_windows_are_all_that_there_is(void **state)
     small_close(&small);
 }
 
-/* Even arrivals do not drift: every sample has about as many of each, in order, in its span. */
+/* Even arrivals do not drift: every sample has about as many requests of each service, in order,
+ * within its span. */
 static void even_arrivals_stay_as_many(void **state)
 {
     static struct small small;
@@ -70,7 +71,8 @@ static void even_arrivals_stay_as_many(void **state)
     small_close(&small);
 }
 
-/* Who arrives at the end, as in a window that ends with an arrival, belongs to its last span. */
+/* A request that arrives at the very end, as in a window that ends with an arrival, belongs to its
+ * last span. */
 static void the_last_instant_is_in_the_last_span(void **state)
 {
     static struct small small;
@@ -92,7 +94,7 @@ static void the_last_instant_is_in_the_last_span(void **state)
     small_close(&small);
 }
 
-/* One service comes in the first half alone, one in the last: nobody knows who will come next. */
+/* One service arrives only in the first half, one only in the last, so the next one is unknown. */
 static void what_drifts_varies(void **state)
 {
     static struct small small;
@@ -131,7 +133,7 @@ static void long_windows_are_cut(void **state)
     place_samples_open(&samples, &desk);
     assert_int_equal(samples.n_blocks, PLACE_SAMPLE_BLOCKS / 4);
     const struct place_window *whole = &small.problem.window, *last = &samples.windows[0];
-    assert_in_range(last->n, 1990, 2010); /* what was seen: twice as much as is drawn */
+    assert_in_range(last->n, 1990, 2010); /* the seen window has twice as much as is drawn */
     assert_in_range(samples.windows[1].n, 900, 1100);
     assert_int_equal(last->requests[last->n - 1].n_prompt, whole->requests[whole->n - 1].n_prompt);
     desk.effort = 4;
@@ -140,8 +142,8 @@ static void long_windows_are_cut(void **state)
     small_close(&small);
 }
 
-/* Usual samples would be over while most requests are still served: there are fewer, which last ten
- * of them one after the other, or have as many requests as may be. */
+/* Usual samples would be over while most requests are still served. So there are fewer samples,
+ * which last for ten such requests in sequence, or have the maximum number of requests. */
 static void short_windows_are_drawn_longer(void **state)
 {
     static const struct {
@@ -176,7 +178,7 @@ static void short_windows_are_drawn_longer(void **state)
     }
 }
 
-/* plans: the dearer, and the cheaper, which have the scores that all samples gave. */
+/* plans: the more expensive one, and the cheaper one, with the scores over all samples. */
 static void races_drop_the_dearer(struct place_samples *all, const struct place_plan *const *plans,
                                   struct place_score *scores)
 {

@@ -25,8 +25,9 @@ static void test_cusum_by_hand(void **state)
     assert_true(c.mean == 100);
     assert_false(scale_cusum_saw(&c, &config, 104)); /* within the drift of 5 */
     assert_true(c.high == 0 && c.mean == 102);
-    /* The limit is 5 sqrt(mean) = 50.5. 132 drifts by 132 - 102 - 5.1 = 24.9, mean 112; another by
-     * 14.4, 39.3 in all, mean 117; a third by 9.15: 48.4 of now 54. */
+    /* The limit is 5 sqrt(mean) = 50.5. A count of 132 drifts by 132 - 102 - 5.1 = 24.9, mean 112.
+     * Another drifts by 14.4, 39.3 in all, mean 117. A third drifts by 9.15, which makes 48.4 of
+     * now 54. */
     for (int i = 0; i < 3; i++)
         assert_false(scale_cusum_saw(&c, &config, 132));
     assert_true(c.mean == 120 && c.high > 48.4 && c.high < 48.5);
@@ -91,8 +92,8 @@ static void test_a_switch_has_to_pay(void **state)
     struct scale_config config = config_of();
     struct scale scale;
     int n_switches[2] = { 0, 0 };
-    /* 20/s and 50/s in turn, 100 s each: a worker that goes is back 40 s later. Where a switch
-     * costs 10 s it goes each time, where it costs 200 s only once. */
+    /* 20/s and 50/s alternate, 100 s each, so a worker that goes is back 40 s later. If a switch
+     * costs 10 s it goes each time; if it costs 200 s, only once. */
     for (int i = 0; i < 2; i++) {
         int32_t n_workers = 2;
         config.switch_ns = (i == 0 ? 10 : 200) * S;

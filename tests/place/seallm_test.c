@@ -15,7 +15,7 @@ static void large_models_have_their_groups(void **state)
     small_measure(&small);
     judged_open(&judged, &small);
     small_plan(&small, &place_seallm, &judged.face, &plan);
-    assert_int_equal(plan.n_refused, 0); /* though busier ones ask first */
+    assert_int_equal(plan.n_refused, 0); /* although busier ones come first */
     for (int32_t g = 0; g < plan.n_groups; g++)
         assert_true(plan.groups[g].n_members <= 2);
     judged_close(&judged);
@@ -44,7 +44,7 @@ static void busy_services_get_more_copies(void **state)
     small_close(&small);
 }
 
-/* What it says is the second best is a legal plan, and no better. */
+/* The reported second best is a legal plan, and no better. */
 static void the_second_best_is_left_where_asked(void **state)
 {
     static struct small small;

@@ -17,7 +17,7 @@ struct small {
     char names[SMALL_SERVICES][16];
     struct place_request requests[SMALL_REQUESTS];
     struct pile pile;
-    double effort; /* of searches: a tenth of the usual */
+    double effort; /* of searches: a tenth of the usual one */
 };
 
 /* A step of a model of 1 GiB on one device: 1 ms and a little per request and token. */
@@ -56,7 +56,7 @@ static inline void small_open(struct small *small, int32_t n_nodes, int32_t n_de
     place_problem_limits(&small->problem.limits);
 }
 
-/* A service of so many GiB that is asked n times in 60 s, 200 tokens in and 100 out. */
+/* Adds a service of gib GiB with n requests in 60 s, each with 200 tokens in and 100 out. */
 static inline void small_add(struct small *small, int64_t gib, int32_t n)
 {
     int32_t s = small->problem.n_services++, m = small->problem.window.n;

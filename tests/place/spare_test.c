@@ -1,5 +1,4 @@
-/* Copies for the room that is left: while they cost nothing in the samples, and within the bound.
- */
+/* Copies in unused room: added while they cost nothing in the samples, and within the bound. */
 #include "judged.h"
 #include "place/spare.h"
 
@@ -22,7 +21,7 @@ static double cost_of(struct spared *spared, const struct place_plan *plan,
     return cost;
 }
 
-/* Services are added; each gets a device of its own, from first_device on. */
+/* Adds services; each gets its own device, from first_device on. */
 static void spared_open(struct spared *spared, int32_t first_device)
 {
     struct small *small = &spared->small;
@@ -44,8 +43,8 @@ static void spared_open(struct spared *spared, int32_t first_device)
     spared->cost = cost_of(spared, &spared->plan, &spared->score);
 }
 
-/* A service, and room for a copy on a device half as quick that would take every request that finds
- * it idle. */
+/* Adds a service, and room for a copy on a device half as fast, which would take every request that
+ * finds it idle. */
 static void spared_open_slow(struct spared *spared)
 {
     small_open(&spared->small, 2, 1);

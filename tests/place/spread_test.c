@@ -23,7 +23,7 @@ static void everybody_has_a_group(void **state)
     for (int32_t s = 0; s < 4; s++)
         assert_true(place_plan_copies(&plan, s) >= 1);
     for (int32_t g = 0; g < 4; g++)
-        assert_true(plan.groups[g].n_members >= 1); /* nobody is asked twice before all are once */
+        assert_true(plan.groups[g].n_members >= 1); /* every group has one before any has two */
     place_board_init(&fresh, &small.problem, 2, &small.pile);
     place_board_show(&fresh, &plan);
     assert_true(fabs(board.cost - fresh.cost) < 1e-9);
@@ -34,7 +34,8 @@ static void everybody_has_a_group(void **state)
     small_close(&small);
 }
 
-/* A model that needs two devices has them at degree one; who is asked most has the most copies. */
+/* A model that needs two devices has them at degree one. The service with the highest rate has the
+ * most copies. */
 static void larger_models_and_busier_ones(void **state)
 {
     static struct small small;
@@ -59,7 +60,7 @@ static void larger_models_and_busier_ones(void **state)
     small_close(&small);
 }
 
-/* With one service a group everyone has devices by what it asks. */
+/* With one service a group, each has devices in proportion to its rate. */
 static void alone_they_share_devices_by_work(void **state)
 {
     static struct small small;
@@ -80,7 +81,7 @@ static void alone_they_share_devices_by_work(void **state)
     small_close(&small);
 }
 
-/* Somebody who fits nowhere is left out, and the others are not. */
+/* A service that fits nowhere is left out, and the others are not. */
 static void who_fits_nowhere_is_left_out(void **state)
 {
     static struct small small;

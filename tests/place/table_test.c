@@ -1,4 +1,4 @@
-/* Every planner of the table on drawn problems: legal plans, the same twice, judged by the
+/* Every planner of the table on random problems: legal plans, the same twice, judged by the
  * simulator. */
 #include "small.h"
 
@@ -78,7 +78,7 @@ static void plans_are_legal_and_the_same_twice(void **state)
     }
 }
 
-/* Places nobody and refuses nobody. */
+/* Places no service and refuses none. */
 static void forget(const struct place_desk *desk, struct place_plan *plan)
 {
     (void)desk;

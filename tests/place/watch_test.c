@@ -43,7 +43,7 @@ static void test_kv_for_30_s(void **state)
     assert_int_equal(at(&watch, 10, 101), WATCH_NOTHING);
     assert_int_equal(at(&watch, 39, 200), WATCH_NOTHING); /* 29 s */
     assert_int_equal(at(&watch, 40, 101), WATCH_KV);
-    assert_int_equal(at(&watch, 41, 100), WATCH_NOTHING); /* within its reserve: it begins anew */
+    assert_int_equal(at(&watch, 41, 100), WATCH_NOTHING); /* within its reserve: it starts again */
     assert_int_equal(at(&watch, 42, 150), WATCH_NOTHING);
     assert_int_equal(at(&watch, 71, 150), WATCH_NOTHING);
     assert_int_equal(at(&watch, 72, 150), WATCH_KV);
@@ -54,8 +54,8 @@ static void test_kv_for_30_s(void **state)
 
 /* ---- The rule and HELR together: a chain over virtual time. ---- */
 
-/* Device 0 holds 6 of 10 layers, 1 and 2 all of them but slower; with more KV kept, 1 and 2 hold 7.
- */
+/* Device 0 holds 6 of 10 layers. Devices 1 and 2 hold all of them but are slower; with more KV
+ * kept, they hold 7. */
 static void plan_chain(const bool *is_there, bool keeps_more, struct layers_plan *plan)
 {
     static const int64_t link[9] = { 0, 1, 1, 1, 0, 1, 1, 1, 0 };
@@ -80,7 +80,7 @@ static void test_helr_runs_again(void **state)
     int64_t kv_bytes = 50, reserve = 100, at_s[4];
     int n = 0;
     plan_chain(is_there, false, &plan);
-    assert_int_equal(plan.parts[0].device, 1); /* all on the quicker of the two that hold it */
+    assert_int_equal(plan.parts[0].device, 1); /* all on the faster of the two that hold it */
     watch_planned(&watch, &(struct watch_seen){ 0, ids, 3, kv_bytes, reserve });
     for (int64_t s = 1; s <= 200; s++) {
         uint64_t seen_ids[3];

@@ -49,15 +49,15 @@ static void test_equation_6(void **state)
     const struct workers_option options[] = { { 1, one }, { 2, part_of(2) } };
     struct workers_answer a[2];
     /* One: 400 bytes hold 2 requests of 200; 2 / 12.4 ms = 161.29 tokens/s.
-     * Two: 1,400 bytes hold 7; the step lasts (10 + 7 * 1.2) / 2 = 9.2 ms; 7 / (2 * 9.2 ms) =
-     * 380.43. */
+     * Two: 1,400 bytes hold 7, the step lasts (10 + 7 * 1.2) / 2 = 9.2 ms, and 7 / (2 * 9.2
+     * ms) = 380.43. */
     struct workers_ask ask = ask_of(0);
     assert_int_equal(place_workers_configure(&ask, options, 2, a), 1);
     assert_true(near(a[0].n_in_memory, 2) && near(a[1].n_in_memory, 7));
     assert_true(near(a[0].tokens_per_s, 2 / 0.0124));
     assert_true(near(a[1].tokens_per_s, 7 / (2 * 0.0092)));
     assert_int_equal(a[1].bound, WORKERS_BY_MEMORY);
-    /* With 8 ms: two devices take B = (8 - 5) / 0.6 = 5 requests, 5 / (2 * 8 ms); one device is too
+    /* With 8 ms, two devices take B = (8 - 5) / 0.6 = 5 requests, 5 / (2 * 8 ms). One device is too
      * slow for its first. */
     ask = ask_of(8);
     assert_int_equal(place_workers_configure(&ask, options, 2, a), 1);
@@ -139,7 +139,7 @@ static void test_equation_7(void **state)
     assert_int_equal(place_workers_count(&line, 20), 8); /* exactly: none more */
     assert_int_equal(place_workers_count(&line, 20.1), 9);
     assert_int_equal(place_workers_count(&line, 100), 32);
-    assert_int_equal(place_workers_count(&line, 2), 5); /* below R: what R needs */
+    assert_int_equal(place_workers_count(&line, 2), 5); /* below R, as many as R needs */
     assert_false(place_workers_fit(points, 5, 35, &line));
     assert_false(place_workers_fit(points, 0, 0, &line));
     /* Deviation as large as the mean, 50 s: 1.96^2 / 0.01 / 50 = 7.68 requests/s. */
@@ -150,14 +150,15 @@ static void test_equation_8(void **state)
 {
     (void)state;
     const struct workers_line line = { 0.1, 0.5, 0 };
-    /* 1,000/s need 101 workers; a pass keeps up with 300/s: 4 groups of 250/s, ceil(25.5) = 26. */
+    /* 1,000/s need 101 workers. A pass keeps up with 300/s, so there are 4 groups of 250/s,
+     * ceil(25.5) = 26. */
     struct workers_groups g = place_workers_group(&line, 1000, 300, 0.1);
     assert_int_equal(g.n_groups, 4);
     assert_int_equal(g.n_workers, 104);
     assert_int_equal(g.n_extra, 3);
     assert_false(g.is_slow);
-    /* 20 groups would do, and 101 workers at 10% allow floor(2 * 0.1 * 101) = 20; 40 they do not.
-     */
+    /* 20 groups would suffice, and 101 workers at 10% allow floor(2 * 0.1 * 101) = 20. They do not
+     * allow 40. */
     assert_int_equal(place_workers_group(&line, 1000, 50, 0.1).n_groups, 20);
     g = place_workers_group(&line, 1000, 25, 0.1);
     assert_int_equal(g.n_groups, 20);

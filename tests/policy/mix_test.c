@@ -1,10 +1,10 @@
-/* Two services on one device, as ALGORITHMS E-4 measured them: db-share is never worse than round
- * robin nor than strict doubling budget, from light load to saturation.
+/* Two services on one device, as docs/ALGORITHMS.md E-4 measured them: db-share is never worse than
+ * round robin nor than strict doubling budget, from light load to saturation.
  *
- * Code (7B: prompts of e^5 tokens in the median, answers of e^3.8) and chat (13B: e^4.3, e^5.6) on
- * an A100 of 40 GB of KV, lognormal with deviation 0.8, Poisson arrivals, half of each. E-4's mean
- * normalized latency at 1 to 6 requests a second: rr 2.13 to 3.99, db-turn 1.28 to 11.8, db-share
- * 1.28 to 3.84. */
+ * Code (7B): prompts of e^5 tokens in the median, answers of e^3.8. Chat (13B): e^4.3 and e^5.6. An
+ * A100 has 40 GB of KV; lengths are lognormal with deviation 0.8, arrivals are Poisson, and each
+ * service has half of them. E-4's mean normalized latency at 1 to 6 requests a second: rr 2.13 to
+ * 3.99, db-turn 1.28 to 11.8, db-share 1.28 to 3.84. */
 #include "loop.h"
 #include "test.h"
 #include "base/num.h"

@@ -1,6 +1,6 @@
-/* Policies that differ in order alone on hand-drawn views: what waits and runs, and the plan that
- * must come out. (Lanes, quotas, leases, reservations, static batches and value have theirs in
- * tests/schedule.)
+/* Policies that differ only in order, on hand-drawn views: the waiting and running requests, and
+ * the plan that must result. (Lanes, quotas, leases, reservations, static batches and value have
+ * their tests in tests/schedule.)
  *
  * Two services with units of two blocks of 16 tokens; L-hat is 1 s for the first and 4 s for the
  * second unless a view says otherwise. Requests are drawn in order of arrival. */
@@ -13,7 +13,7 @@ enum { N_SERVICES = 2, N_SLOTS = 16, NOW_S = 100 };
 
 struct drawn { /* a request as the view shows it */
     int service;
-    int32_t n_prompt, n_tokens, n_computed; /* n_computed > 0: it runs */
+    int32_t n_prompt, n_tokens, n_computed; /* n_computed > 0 means that it runs */
     double age_s;                           /* since it arrived and was last served */
     int16_t priority;
 };
@@ -88,7 +88,7 @@ static void start(struct world *w, const struct schedule_policy *policy, uint32_
     s->n_units += n_units;
     s->n_blocks_free += n_units * 2 - w->n_table_blocks[slot];
     w->kv.n_units_open += n_units;
-    const int32_t none = 0; /* the batch is over: what it was is drawn already */
+    const int32_t none = 0; /* the batch is over; the canvas already shows the result */
     event.what = SCHEDULE_DONE;
     event.n_new = event.n_computed = &none;
     policy->saw(w->state, &w->view, &event);
@@ -144,8 +144,8 @@ static void draw(struct world *w, const struct schedule_policy *policy, const st
                                       .swaps = w->swaps };
 }
 
-/* The plan in one line: "0: 3x100 4x1" is a batch of service 0 with 100 tokens of slot 3 and one
- * of slot 4; "-2" preempts slot 2; "hold 7" plans 7 rounds; "" waits. */
+/* Prints the plan in one line. "0: 3x100 4x1" is a batch of service 0 with 100 tokens of slot 3 and
+ * one of slot 4. "-2" preempts slot 2; "hold 7" plans 7 rounds; "" waits. */
 static void print(const struct schedule_plan *plan, char *text, size_t n_bytes)
 {
     size_t n = 0;
@@ -165,7 +165,7 @@ static void print(const struct schedule_plan *plan, char *text, size_t n_bytes)
 static const char *const names[] = { "fcfs",     "rr",       "db-literal", "db-turn",
                                      "db-share", "db-exact", "temporal",   "mlfq" };
 
-/* wanted: a plan per policy; NULL = the same as the one before. */
+/* wanted: a plan per policy; NULL = the same as for the policy before. */
 static void expect(const struct canvas *canvas, const char *const wanted[COUNT_OF(names)])
 {
     const char *want = NULL;
@@ -203,8 +203,8 @@ static void nothing_to_do(void **state)
     expect(&canvas, (const char *const[COUNT_OF(names)]){ "" });
 }
 
-/* One prompt of each service: by age, by turn, by Q L-hat (1 * 1 against 4 * 4); by age in mlfq's
- * level 0, whose quantum both prompts fit. */
+/* One prompt of each service. The order is by age, by turn, or by Q L-hat (1 * 1 against 4 * 4). In
+ * mlfq it is by age in level 0, whose quantum both prompts fit. */
 static void which_service_goes_first(void **state)
 {
     (void)state;
@@ -213,8 +213,8 @@ static void which_service_goes_first(void **state)
                                                           NULL, "1: 0x100" });
 }
 
-/* A new prompt beside running requests of its service: all but the literal form take it first, and
- * mlfq, where the running one is of the same level and older. */
+/* A new prompt beside running requests of its service. All policies take it first, except the
+ * literal form, and mlfq, where the running one is of the same level and older. */
 static void prompts_before_decodes(void **state)
 {
     (void)state;
@@ -223,7 +223,8 @@ static void prompts_before_decodes(void **state)
                                                           NULL, NULL, NULL, "0: 0x1" });
 }
 
-/* temporal mixes nothing: the rest of the prompt that was begun, and the other one whole. */
+/* temporal mixes nothing: it computes the rest of the prompt that was begun, and the other one
+ * whole. */
 static void chunks_run_beside_decodes(void **state)
 {
     (void)state;
@@ -251,7 +252,8 @@ static void priority_comes_first(void **state)
     expect(&canvas, (const char *const[COUNT_OF(names)]){ "1: 0x70", "0: 1x50", "1: 0x70" });
 }
 
-/* Four units are free: 8 blocks. The first prompt needs 9, so nobody of its service overtakes. */
+/* Four units are free: 8 blocks. The first prompt needs 9, so no request of its service overtakes
+ * it. */
 static void who_does_not_fit_is_not_overtaken(void **state)
 {
     (void)state;
@@ -268,7 +270,7 @@ static void out_of_blocks_the_last_gives_way(void **state)
     struct canvas canvas = DRAW({ 0, 32, 33, 32, 2, 0 }, { 0, 32, 33, 32, 1, 0 });
     canvas.n_units_free = 0;
     expect(&canvas, (const char *const[COUNT_OF(names)]){ "-1" });
-    canvas.drawn[1].service = 1; /* another service's, longer: it goes in every policy */
+    canvas.drawn[1].service = 1; /* another service's, longer: every policy preempts it */
     expect(&canvas, (const char *const[COUNT_OF(names)]){ "-1" });
 }
 
@@ -294,7 +296,7 @@ static void the_starved_go_first(void **state)
     canvas.drawn[1].age_s = 11;
     expect(&canvas, (const char *const[COUNT_OF(names)]){ "1: 1x70", "0: 0x50", "1: 1x70", NULL,
                                                           NULL, NULL, NULL, "0: 0x50" });
-    canvas.drawn[0].age_s = 4.5; /* starved for 1.5 s (theta = 3 s); the other for 1 s */
+    canvas.drawn[0].age_s = 4.5; /* starved for 1.5 s (theta = 3 s), the other for 1 s */
     expect(&canvas, (const char *const[COUNT_OF(names)]){ "1: 1x70", "0: 0x50", NULL, NULL, NULL,
                                                           NULL, "1: 1x70", "0: 0x50" });
 }
@@ -305,8 +307,8 @@ static void decodes_alone_are_held(void **state)
     (void)state;
     struct canvas canvas = DRAW({ 0, 32, 3990, 3989, 1, 0 }, { 0, 32, 100, 99, 1, 0 });
     expect(&canvas, (const char *const[COUNT_OF(names)]){ "0: 0x1 1x1 hold 10" });
-    /* One block is free, the odd one of the second's last unit. The first takes it at 3905 = 3899 +
-     * 6; the second would need the next at 113 = 99 + 14. */
+    /* One block is free, the odd one of the second's last unit. The first request takes it at
+     * 3905 = 3899 + 6. The second would need the next one at 113 = 99 + 14. */
     canvas.n_units_free = 0;
     canvas.drawn[0].n_tokens = 3900;
     canvas.drawn[0].n_computed = 3899;

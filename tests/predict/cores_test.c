@@ -1,4 +1,5 @@
-/* Bounds of cores against what `shoal profile` measured (docs/PERFORMANCE.md has the machine). */
+/* Bounds of cores against measurements of `shoal profile` (docs/PERFORMANCE-figures.md has the
+ * machine). */
 #include "../test.h"
 #include "predict/cores.h"
 
@@ -48,7 +49,7 @@ static void it_is_near_what_was_measured(void **state)
     assert_near(decode_ms(&large, 172624896, 36864, 2, 16), 31.5);
 }
 
-/* What the choice of cores hangs on: a small model gains nothing by a second core, a large one
+/* The choice of cores depends on this: a small model gains nothing by a second core, a large one
  * nearly all. */
 static void small_models_want_one_core(void **state)
 {

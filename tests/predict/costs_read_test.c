@@ -1,5 +1,5 @@
-/* Readers: small tables by hand; the published ones beside the repository against what their README
- * and the measurements say. */
+/* Readers: small tables by hand, and the published ones of ../shared against their README and the
+ * measurements. */
 #include "test.h"
 #include "base/mem.h"
 #include "predict/costs.h"
@@ -7,8 +7,8 @@
 
 static const char *source_root = ".";
 
-/* The text of a file of ../shared/data, unpacked when its name ends in .xz; NULL when it is not
- * there. For mem_give. */
+/* Returns the text of a file of ../shared/data, unpacked when its name ends in .xz; NULL when the
+ * file is absent. The caller frees it by mem_give. */
 static char *read_shared(const char *name)
 {
     char command[1300];
@@ -107,8 +107,8 @@ static void operations_by_hand(void **state)
 }
 
 /* Llama-2-7B on one A100 (data's README, section 5): Vidur's linear operations, Frontier's
- * attention on an A800, and MuxServe's measured steps, which the parts miss by what the host adds:
- * 2.2 ms and 0.04 ms a sequence. */
+ * attention on an A800, and MuxServe's measured steps. The parts differ from these by the host's
+ * overhead: 2.2 ms and 0.04 ms a sequence. */
 static void vidur_and_frontier(void **state)
 {
     (void)state;
@@ -165,7 +165,7 @@ static void host_overheads(void **state)
     mem_give(text);
 }
 
-/* ALGORITHMS.md appendix A: a 512-token prompt and a token after it, ms. */
+/* docs/ALGORITHMS.md, appendix A: a 512-token prompt and a token after it, ms. */
 static void splitwise(void **state)
 {
     (void)state;
@@ -198,7 +198,7 @@ static void splitwise(void **state)
     mem_give(text);
 }
 
-/* At a point of the table the table; it grows with the batch. */
+/* At a point the result is the table's; it grows with the batch. */
 static void helix(void **state)
 {
     (void)state;
@@ -215,8 +215,8 @@ static void helix(void **state)
     mem_give(text);
 }
 
-/* The table's own rows come back, also those of steps that hold prompts and decodes, which are not
- * the sum of both. */
+/* The table's own rows are returned, also those of steps with prompts and decodes, which differ
+ * from the sum of both. */
 static void servingsim(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* What a step costs by tables, by hand. */
+/* The cost of a step by tables, by hand. */
 #include "test.h"
 #include "predict/costs.h"
 
@@ -33,8 +33,8 @@ static void parts_sum(void **state)
     costs_free(&costs);
 }
 
-/* Decodes: 1 + c / 100 each. Four of 100, 100, 100 and 300 cost what four of 150 do, and a quarter
- * of what four of 300 would cost more; beside a prompt as well. */
+/* Decodes: 1 + c / 100 each. Four of 100, 100, 100 and 300 cost as much as four of 150, plus a
+ * quarter of the extra cost of four of 300; beside a prompt as well. */
 static void unlike_decodes_cost_more(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Fits find what made the samples: exactly without noise, closely with it. */
+/* Fits find the model that made the samples: exactly without noise, closely with it. */
 #include "test.h"
 #include "base/rng.h"
 #include "predict/perf.h"
@@ -113,7 +113,7 @@ static void does_with_little(void **state)
     assert_false(perf_fit(samples, 0, &fit));
 }
 
-/* A model that says 100 for prompts measured at 80, 100, 125: errors +25%, 0, -20%. */
+/* A model that predicts 100 for prompts measured at 80, 100, 125: errors +25%, 0, -20%. */
 static void errors_by_hand(void **state)
 {
     (void)state;
@@ -139,8 +139,8 @@ static void errors_by_hand(void **state)
     assert_int_equal(e.n, 0);
 }
 
-/* 90% of samples that the fit has not seen lie in the interval, however noisy they are: over many
- * draws of 40 and 40. */
+/* 90% of the samples that the fit has not seen are in the interval, at any noise: over many draws
+ * of 40 and 40. */
 static void intervals_hold(void **state)
 {
     (void)state;

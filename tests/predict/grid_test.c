@@ -1,4 +1,4 @@
-/* Tables at their points, between, beyond, and where nobody measured. */
+/* Tables at their points, between, beyond, and at places without a measurement. */
 #include "test.h"
 #include "base/rng.h"
 #include "predict/grid.h"
@@ -63,7 +63,7 @@ static void one_axis_and_one_point(void **state)
     assert_int_equal(grid_open(&g, NULL, 0, &fault), STATUS_BAD_INPUT);
 }
 
-/* A bilinear function is met everywhere above the first point. */
+/* A bilinear function is exact everywhere above the first point. */
 static void bilinear_functions_are_exact(void **state)
 {
     (void)state;

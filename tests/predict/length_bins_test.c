@@ -1,4 +1,4 @@
-/* Conditional mean and quantile against what the samples themselves say. */
+/* Conditional mean and quantile against the samples themselves. */
 #include "test.h"
 #include "base/num.h"
 #include "base/rng.h"
@@ -25,7 +25,7 @@ static void tell(struct length_book *book, int32_t n_prompt, int32_t n_output)
     length_book_observe(book, &query, ask(book, n_prompt, 0), n_output);
 }
 
-/* 29 samples in a bin of prompts are too few: the parent answers, which here holds both bins. */
+/* 29 samples in a bin of prompts are too few, so the parent answers, which here has both bins. */
 static void thirty_samples_make_a_bin(void **state)
 {
     (void)state;
@@ -57,7 +57,7 @@ static void outrun_predictions_look_at_the_longer_ones(void **state)
     assert_int_equal(ask(&book, 100, 12), 37);  /* (16 + 32 + 64) / 3 = 37.3 */
     assert_int_equal(ask(&book, 100, 25), 48);  /* (32 + 64) / 2 */
     assert_int_equal(ask(&book, 100, 60), 64);  /* 40 in [32, 40), 64 in [64, 80) */
-    assert_int_equal(ask(&book, 100, 80), 120); /* nobody was longer: 1.5 n */
+    assert_int_equal(ask(&book, 100, 80), 120); /* longer than all: 1.5 n */
     length_book_close(&book);
 }
 
@@ -100,7 +100,7 @@ static void agrees_with_the_samples(void **state)
     length_book_close(&p80);
 }
 
-/* Unbiased in the mean, and as many covered as asked for. */
+/* Unbiased in the mean, and with the wanted coverage. */
 static void is_calibrated(void **state)
 {
     (void)state;
@@ -123,7 +123,7 @@ static void is_calibrated(void **state)
     length_book_close(&p90);
 }
 
-/* Conditioning on the prompt's length halves the error where it tells something. */
+/* Conditioning on the prompt's length halves the error when the length is informative. */
 static void beats_the_plain_mean(void **state)
 {
     (void)state;
@@ -141,7 +141,7 @@ static void beats_the_plain_mean(void **state)
     length_book_close(&mean);
 }
 
-/* The traffic changes: after some thousands of new outputs the old ones count little. */
+/* The traffic changes: after some thousands of new outputs the old ones have little weight. */
 static void old_traffic_fades(void **state)
 {
     (void)state;
@@ -155,7 +155,7 @@ static void old_traffic_fades(void **state)
     length_book_close(&book);
 }
 
-/* Any question, any output: answers are in range and larger than what was generated. */
+/* For any query and any output, answers are in range and larger than the generated tokens. */
 static void answers_are_sane_everywhere(void **state)
 {
     (void)state;

@@ -1,12 +1,12 @@
-/* The online classifier: what it learns from length, and what only the tokens can tell it. */
+/* The online classifier: what it learns from length, and what only the tokens reveal. */
 #include "test.h"
 #include "base/rng.h"
 #include "predict/length.h"
 
 enum { N_PROMPT = 60, N_OUTPUT_MAX = 1000 };
 
-/* Prompts of one length, of random words; the second word says how long the answer is: one of ten
- * words for ten lengths, and `blur` of them lie. */
+/* Draws prompts of one length, of random words. The second word tells the answer's length: one of
+ * ten words for ten lengths, and a fraction `blur` of them is wrong. */
 static int32_t draw(struct rng *rng, double blur, int32_t tokens[N_PROMPT])
 {
     uint32_t kind = rng_below(rng, LENGTH_BUCKETS);
@@ -19,7 +19,7 @@ static int32_t draw(struct rng *rng, double blur, int32_t tokens[N_PROMPT])
                      rng_below(rng, N_OUTPUT_MAX / LENGTH_BUCKETS));
 }
 
-/* The accuracy over the last half of n requests. */
+/* Returns the accuracy over the last half of n requests. */
 static double accuracy(double blur, bool has_tokens, int n, uint64_t seed)
 {
     struct length_book book;
@@ -53,7 +53,7 @@ static void tokens_tell_what_length_cannot(void **state)
     assert_true(seeing > 0.95);
 }
 
-/* One in five lies: no more than 0.8 + 0.02 can be right. */
+/* One in five is wrong, so no more than 0.8 + 0.02 can be right. */
 static void reaches_what_noise_leaves(void **state)
 {
     (void)state;
@@ -81,17 +81,17 @@ static void learns_from_length_alone(void **state)
     assert_int_equal(length_book_predict(&book, &query, 0), 100);
     query.n_prompt = 590;
     assert_int_equal(length_book_predict(&book, &query, 0), 800);
-    query.n_generated = 800; /* outrun: a later bucket */
+    query.n_generated = 800; /* exceeded: a later bucket */
     assert_in_range(length_book_predict(&book, &query, 0), 900, 1000);
     query.n_generated = 1000;
     assert_int_equal(length_book_predict(&book, &query, 0), 1500);
-    query.service = 0; /* which learned nothing */
+    query.service = 0; /* which has learned nothing */
     query.n_generated = 0;
     assert_int_equal(length_book_predict(&book, &query, 0), 128);
     length_book_close(&book);
 }
 
-/* Asked twice, it answers the same, and asking teaches it nothing. */
+/* Asked twice, it answers the same, and a query teaches it nothing. */
 static void asking_changes_nothing(void **state)
 {
     (void)state;

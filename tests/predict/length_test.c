@@ -50,7 +50,7 @@ static void values_are_parsed_and_checked(void **state)
         assert_null(length_parse(wrong[i], &config));
 }
 
-/* None knows nothing; oracle and file say the hint; all say more than was generated. */
+/* none returns 0, oracle and file return the hint, and all return more than was generated. */
 static void hints_are_passed_on(void **state)
 {
     (void)state;
@@ -61,7 +61,7 @@ static void hints_are_passed_on(void **state)
         query.n_generated = 0;
         assert_int_equal(length_book_predict(&book, &query, 0), 77);
         assert_int_equal(length_book_predict(&book, &query, 50), 50);
-        query.n_generated = 100; /* it outran its hint */
+        query.n_generated = 100; /* it exceeded its hint */
         assert_int_equal(length_book_predict(&book, &query, 0), 150);
         assert_int_equal(length_book_predict(&book, &query, 120), 120);
         length_book_close(&book);
@@ -81,7 +81,8 @@ static void again_is_half_as_much_more(void **state)
     assert_int_equal(length_again(5, 31), 46);
 }
 
-/* The same id, the same error; over ids its logarithm has the deviation asked for and mean 0. */
+/* Equal ids have equal errors. Over ids the error's logarithm has the given deviation and mean
+ * 0. */
 static void noise_is_lognormal_and_bound_to_the_id(void **state)
 {
     (void)state;
@@ -111,7 +112,7 @@ static void the_mean_is_the_mean_and_forgets(void **state)
     length_book_observe(&book, &query, 0, 20);
     length_book_observe(&book, &query, 0, 60);
     assert_int_equal(length_book_predict(&book, &query, 0), 30);
-    query.service = 2; /* nobody else's */
+    query.service = 2; /* of another service */
     assert_int_equal(length_book_predict(&book, &query, 0), 128);
     query.service = 1;
     for (int i = 0; i < 10000; i++)
@@ -120,8 +121,9 @@ static void the_mean_is_the_mean_and_forgets(void **state)
     length_book_close(&book);
 }
 
-/* Three outputs of 100 (max): 15 said 25, 35 said 31, 95 said 60; and one that nobody predicted.
- * Errors +10, -4, -35: bias -29/3, absolute 49/3; buckets 1 said 2, 3 said 3, 9 said 5. */
+/* Outputs 15, 35 and 95 of at most 100 were predicted as 25, 31 and 60; one output had no
+ * prediction. Errors +10, -4, -35: bias -29/3, absolute 49/3. Buckets 1, 3 and 9 were predicted as
+ * 2, 3 and 5. */
 static void calibration_by_hand(void **state)
 {
     (void)state;

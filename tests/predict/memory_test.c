@@ -42,7 +42,7 @@ static void blocks_are_rounded_up(void **state)
     assert_int_equal(predict_memory_n_max(&paged, 20, 0), 0);
 }
 
-/* More input or more slice never let more requests in. */
+/* More input or a longer slice never admits more requests. */
 static void monotone(void **state)
 {
     (void)state;

@@ -8,7 +8,7 @@ static void sizes_are_the_published_ones(void **state)
     static const struct {
         const char *name;
         double billions;
-        int64_t kv_bytes; /* a token, 16-bit: ALGORITHMS.md section 0.1 where it says so */
+        int64_t kv_bytes; /* a token, 16-bit: docs/ALGORITHMS.md section 0.1, if it has it */
     } known[] = {
         { "llama-2-7b", 6.74, 524288 },   { "llama-2-13b", 13.02, 819200 },
         { "llama-2-70b", 68.98, 327680 }, { "llama-30b", 32.53, 1597440 },
@@ -39,11 +39,11 @@ static void shapes_are_consistent(void **state)
         assert_int_equal(all[i].n_heads % all[i].n_kv_heads, 0);
         double ratio = predict_model_flops_per_token(&all[i]) /
                        (2.0 * (double)predict_model_n_parameters(&all[i]));
-        assert_true(ratio > 0.5 && ratio < 1.0); /* embeddings apart */
+        assert_true(ratio > 0.5 && ratio < 1.0); /* without embeddings */
     }
 }
 
-/* 138 GB on 80 GiB cards with a tenth to spare: two are 155 GB. */
+/* 138 GB on 80 GiB cards with a tenth to spare: two have 155 GB. */
 static void the_fewest_devices(void **state)
 {
     (void)state;

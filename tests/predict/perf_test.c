@@ -4,7 +4,7 @@
 #include "base/rng.h"
 #include "predict/perf.h"
 
-/* Llama-7B on an A100 (ALGORITHMS appendix A), in picoseconds. */
+/* Llama-7B on an A100 (docs/ALGORITHMS.md, appendix A), in picoseconds. */
 static const struct perf llama_7b = {
     .floor_ps = 13900000000,
     .c1_ps = 3400000000,

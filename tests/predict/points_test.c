@@ -1,5 +1,5 @@
-/* A profile's points as a truth: right at every point, between them in between, the line beyond,
- * and mixed batches as the line has them. */
+/* A profile's points as a truth: exact at every point, between neighbours in between, along the
+ * line beyond, and for mixed batches as the line. */
 #include "test.h"
 #include "base/mem.h"
 #include "predict/points.h"
@@ -26,7 +26,8 @@ static struct perf_load decodes(int32_t b, int64_t context)
     return (struct perf_load){ .n_decodes = b, .n_decode_context = b * context };
 }
 
-/* Points that are off the line by factors: 1.5 for prompts of 64, 0.8 for 256; decodes by batch. */
+/* Makes points that are off the line by factors: 1.5 for prompts of 64, 0.8 for 256; decodes by
+ * batch. */
 static void open_profile(struct predict_profile *profile, struct predict_profile_group *group)
 {
     static const double factors[3] = { 1.2, 0.9, 1.1 };
@@ -81,7 +82,7 @@ static void follows_its_points(void **state)
     points.step_ps = points.prompt_ps = points.request_ps = points.token_ps = 0;
     assert_int_equal(before_ps - points_step_ps(&points, &mixed), 107000 + 80 + 68);
     points_free(&points);
-    group->n_samples = 2; /* prompts alone */
+    group->n_samples = 2; /* only prompts */
     assert_int_equal(points_open(&points, &profile, 1, &fault), STATUS_BAD_INPUT);
     mem_give(group);
 }

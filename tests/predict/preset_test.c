@@ -1,4 +1,4 @@
-/* Presets: appendix A's figures, found by shape; the roofline where nothing was measured. */
+/* Presets: appendix A's figures, found by shape, and the roofline when nothing was measured. */
 #include "test.h"
 #include "predict/preset.h"
 
@@ -60,7 +60,7 @@ static void found_by_shape(void **state)
     assert_true(perf.k1_ps > 0 && perf.c3_ps[0] > 0);
 }
 
-/* Every row: positive, and slower with more to do. */
+/* Every row is positive, and slower with more work. */
 static void rows_are_sane(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Profiles: what is written is read back, what is wrong is told, groups are found by cores. */
+/* Profiles: a written one is read back, faults are reported, and groups are found by cores. */
 #include "test.h"
 #include "base/mem.h"
 #include "predict/profile.h"
@@ -62,7 +62,7 @@ static void is_read_as_written(void **state)
     str_free(&again);
 }
 
-/* Cutting or changing the text anywhere never passes unseen as something that can't be. */
+/* A cut or a change of the text anywhere never gives an impossible profile. */
 static void what_is_wrong_is_told(void **state)
 {
     (void)state;
@@ -91,7 +91,8 @@ static void what_is_wrong_is_told(void **state)
         assert_non_null(at);
         memcpy(at, changes[i][1], strlen(changes[i][1]));
         snprintf(expected, sizeof(expected),
-                 "p is no profile that this version reads: \"%s\" is missing or wrong", wrong[i]);
+                 "p is not a profile that this version reads: \"%s\" is missing or wrong",
+                 wrong[i]);
         assert_int_equal(predict_profile_parse(&back, "p", changed, &fault), STATUS_BAD_INPUT);
         assert_string_equal(fault.text, expected);
         mem_give(changed);
@@ -102,7 +103,7 @@ static void what_is_wrong_is_told(void **state)
     str_free(&text);
 }
 
-/* What is fitted has not seen what is held out, and says how much of it lies in its interval. */
+/* The fit has not seen the held-out points, and reports how many of them are in its interval. */
 static void a_fit_says_how_far_it_is_from_what_it_has_not_seen(void **state)
 {
     (void)state;
@@ -130,7 +131,7 @@ static void a_fit_says_how_far_it_is_from_what_it_has_not_seen(void **state)
     mem_give(g);
 }
 
-/* Numbers with which nobody could reckon: sums of them would overflow. */
+/* Numbers that are too large to compute with: sums of them would overflow. */
 static void what_is_too_large_is_told(void **state)
 {
     (void)state;
@@ -143,12 +144,13 @@ static void what_is_too_large_is_told(void **state)
         int64_t *const fields[] = { &p.groups[0].perf.c1_ps, &p.groups[0].perf.k2_ps[1],
                                     &p.groups[0].perf.k2_ps[1], &p.groups[0].samples[0].ps,
                                     &p.weights_bytes };
-        /* 2^40 ps, a second for a token of context, is a number, but no machine's. */
+        /* 2^40 ps, a second for a token of context, is a number, but no machine has it. */
         *fields[i] = strcmp(wrong[i], "perf_ps") == 0 ? INT64_C(1) << 40 : INT64_MAX;
         str_init(&text);
         predict_profile_write(&p, &text);
         snprintf(expected, sizeof(expected),
-                 "p is no profile that this version reads: \"%s\" is missing or wrong", wrong[i]);
+                 "p is not a profile that this version reads: \"%s\" is missing or wrong",
+                 wrong[i]);
         assert_int_equal(predict_profile_parse(&back, "p", text.at, &fault), STATUS_BAD_INPUT);
         assert_string_equal(fault.text, expected);
         predict_profile_free(&p);
@@ -162,7 +164,7 @@ static void groups_are_found_by_cores(void **state)
     struct predict_profile p = sample_profile();
     assert_int_equal(predict_profile_perf(&p, 2).k1_ps, 1400);
     assert_int_equal(predict_profile_perf(&p, 4).k1_ps, 700);
-    assert_int_equal(predict_profile_perf(&p, 8).k1_ps, 700); /* the largest that there is */
+    assert_int_equal(predict_profile_perf(&p, 8).k1_ps, 700); /* the largest group */
     assert_int_equal(predict_profile_perf(&p, 1).k1_ps, 2800);
     assert_in_range(predict_profile_perf(&p, 3).k1_ps, 910, 940); /* of four: 0.75 of them */
     predict_profile_free(&p);

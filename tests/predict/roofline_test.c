@@ -1,5 +1,5 @@
-/* The roofline: efficiencies that are possible, errors that are stated, and figures of models and
- * devices that the fit has not seen. */
+/* The roofline: possible efficiencies, stated errors, and figures of models and devices that the
+ * fit has not seen. */
 #include "predict/preset.h"
 #include "predict/roofline.h"
 #include "test.h"
@@ -25,7 +25,7 @@ static void efficiencies_are_possible(void **state)
     assert_true(e.reduce_ms > 0.005 && e.reduce_ms < 0.2 && e.knee > 0.2 && e.knee < 1);
 }
 
-/* On one device, what it was fitted on is met within 20% (prompts) and 5% (decodes). */
+/* On one device, its fitted points are matched within 20% (prompts) and 5% (decodes). */
 static void one_device_is_met(void **state)
 {
     (void)state;
@@ -46,9 +46,9 @@ static void one_device_is_met(void **state)
     }
 }
 
-/* Llama2-70B in Splitwise's CSV (512-token prompt, batch 1), none of which the fit has seen: A100
- * x4 127 / 44.5 ms, x8 93 / 45; H100 x4 60 / 29.4, x8 54 / 30.6. Decoding eight ways is bound by
- * launches in their engine: 40% are allowed there. */
+/* Llama2-70B in Splitwise's CSV (512-token prompt, batch 1), which the fit has not seen: A100 x4
+ * 127 / 44.5 ms, x8 93 / 45; H100 x4 60 / 29.4, x8 54 / 30.6. Decoding eight ways is bound by
+ * launches in their engine, so 40% are allowed there. */
 static void meets_a_device_that_it_has_not_seen(void **state)
 {
     (void)state;
@@ -75,7 +75,7 @@ static void meets_a_device_that_it_has_not_seen(void **state)
     }
 }
 
-/* More devices, faster devices, smaller models: never slower in what they speed up. */
+/* More devices, faster devices and smaller models are never slower at what they speed up. */
 static void orders_are_kept(void **state)
 {
     (void)state;
@@ -94,7 +94,7 @@ static void orders_are_kept(void **state)
     assert_true(step_ms(&pcie, 2048, 0, 0) > step_ms(&b, 2048, 0, 0));
     predict_roofline_perf(predict_model_find("llama-2-7b"), predict_device_find("a100"), 1, &e, &b);
     assert_true(step_ms(&b, 100, 0, 0) < step_ms(&a, 100, 0, 0));
-    for (int32_t n = 1; n < 500; n++) /* both regimes meet: no jump down */
+    for (int32_t n = 1; n < 500; n++) /* both regimes meet without a jump down */
         assert_true(step_ms(&a, 0, n + 1, 100) >= step_ms(&a, 0, n, 100));
 }
 

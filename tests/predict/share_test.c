@@ -68,7 +68,7 @@ static void cores_are_inverse(void **state)
 }
 
 /* A decode reads 13.5 GB in 10 ms: 1,350 GB/s of 2,000; a prefill beside it 13.5 GB in 50 ms: 270.
- * Together 0.81: nobody waits. Two decodes: 1.35. */
+ * Together 0.81, so none waits. Two decodes: 1.35. */
 static void side_by_side(void **state)
 {
     (void)state;
@@ -84,16 +84,16 @@ static void side_by_side(void **state)
     assert_near(factors[0], 1.35);
     assert_near(factors[1], 1.35);
     jobs[1] = prefill;
-    jobs[1].share = 0.8; /* 1.2 of a device: the prefill pays */
+    jobs[1].share = 0.8; /* 1.2 of a device: the prefill is slower */
     perf_contention(jobs, 2, 2e12, factors);
     assert_near(factors[0], 1);
     assert_near(factors[1], 1.2);
-    perf_contention(jobs, 1, 1e12, factors); /* alone: its own time says it all */
+    perf_contention(jobs, 1, 1e12, factors); /* alone: its own time */
     assert_near(factors[0], 1);
 }
 
-/* What was measured goes before what bytes and shares say, each neighbour's on top of the other's.
- */
+/* Measurements take precedence over bytes and shares, and the factors of several neighbours
+ * multiply. */
 static void side_by_side_as_measured(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Truths: spans are sums of steps, the inverse is exact, the reduction finds a linear truth and
+/* Truths: spans are sums of steps, the inverse is exact, and the reduction finds a linear truth and
  * states its error against another. */
 #include "test.h"
 #include "base/rng.h"
@@ -21,7 +21,7 @@ static int64_t line_ps(const void *self, const struct perf_load *load)
     return perf_step_ps(self, load);
 }
 
-/* A step that no line describes: it jumps with every 4,096 tokens of context. */
+/* A step that is not linear: it jumps with every 4,096 tokens of context. */
 static int64_t stairs_ps(const void *self, const struct perf_load *load)
 {
     return perf_step_ps(self, load) + load->n_decode_context / 4096 * INT64_C(1000000000) +

@@ -1,5 +1,5 @@
-/* Maps, trees, slots and arenas under random operations, each beside a naive model that is
- * obviously right. */
+/* Maps, trees, slots and arenas under random operations, each beside an obviously correct naive
+ * model. */
 #include "test.h"
 #include "base/pile.h"
 #include "base/map.h"
@@ -19,7 +19,7 @@ static void test_map_is_a_list(void **state)
     rng_init(&rng, test_seed(1), 0);
     map_init(&map, N_MAX);
     for (int step = 0; step < 200000; step++) {
-        /* Few keys, so that they meet; every second one differs in its high bits alone. */
+        /* Few keys, so that they collide. Every second one differs only in its high bits. */
         uint64_t key = rng_below(&rng, 100);
         key = key % 2 == 0 ? key : key << 57 | 1;
         uint32_t i = 0;
@@ -50,7 +50,7 @@ static void test_map_is_a_list(void **state)
     map_free(&map);
 }
 
-struct sorted { /* the naive model of a tree: a sorted array of slots */
+struct sorted { /* the naive model of a tree, a sorted array of slots */
     uint32_t slots[N_MAX], n;
 };
 

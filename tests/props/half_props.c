@@ -1,5 +1,5 @@
-/* Half precision and bfloat16: all 65536 of them, and random floats against the nearest by search.
- */
+/* Half precision and bfloat16: all 65536 values, and random floats against the nearest by
+ * search. */
 #include "test.h"
 #include "base/half.h"
 #include "base/rng.h"
@@ -39,7 +39,8 @@ static void test_all_halves(void **state)
     }
 }
 
-/* The nearest half of a nonnegative float by search, ties to even, as the standard says. */
+/* Returns the nearest half of a nonnegative float by search, ties to even, as the standard
+ * demands. */
 static uint16_t search(double value)
 {
     uint32_t low = 0, high = 0x7C00; /* infinity stands for 65536 */

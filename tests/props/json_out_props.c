@@ -1,5 +1,4 @@
-/* Random documents, written by json_out and read back by jansson: what comes out is what went in.
- */
+/* Random documents: json_out writes them, jansson reads them back, and the result must be equal. */
 #include "test.h"
 #include "base/json_out.h"
 #include "base/rng.h"
@@ -24,7 +23,7 @@ static void make_text(struct str *text, bool is_clean)
     }
 }
 
-/* Writes a random value and returns the same as jansson sees it. */
+/* Writes a random value, and returns the same value for jansson. */
 static json_t *write_value(struct json_out *json, struct str *text, int depth)
 {
     uint32_t kind = rng_below(&rng, depth < 6 ? 7 : 5);

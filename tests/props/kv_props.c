@@ -1,10 +1,10 @@
-/* The pool of each kind against a naive model: random requests of several services and tenants
- * come, grow, hit prefixes, publish, leave, while the pool grows, shrinks and forgets.
+/* The pool of each kind against a naive model. Random requests of several services and tenants
+ * arrive, grow, hit prefixes, publish and leave, while the pool grows, shrinks and forgets.
  *
- * The model knows what every byte should say: a computed position writes a mark of (service,
- * tenant, all tokens up to it) into its place in the pool's memory, and whoever reads a position
- * must find the mark of his own tokens. A stranger's block, a stale one, one written after it was
- * shared, or two blocks that overlap all read wrong. */
+ * The model knows the right value of every byte. A computed position writes a mark of (service,
+ * tenant, all tokens up to it) into its place in the pool's memory. A request that reads a position
+ * must find the mark of its own tokens. A block of another tenant, a stale one, one written after
+ * it was shared, or two overlapping blocks all read wrong. */
 #include "../kv_open.h"
 #include "kv/lent.h"
 #include "test.h"
@@ -36,7 +36,7 @@ static const struct kv_layout merged[N_SERVICES] = {
     { .bytes_per_token = 300, .block_tokens = 8, .blocks_per_unit = 2, .block_bytes = 2400 },
 };
 
-/* Of units of 16 tokens of the second's head: 480 bytes. The others' fit less well. */
+/* Units hold 16 tokens of the second service's head: 480 bytes. The others' heads fit less well. */
 enum { HEAD_BYTES = 480 };
 static const struct kv_layout heads[N_SERVICES] = {
     { .bytes_per_token = 64,
@@ -70,7 +70,7 @@ static uint64_t mark_of(const struct guest *guest, int32_t position)
     return hash_fast(guest->tokens, n, who).low;
 }
 
-/* Of a head-wise pool: in the unit of this head. */
+/* Returns the place in a head-wise pool, in the unit of this head. */
 static unsigned char *place_of(const struct model *model, uint32_t slot, int32_t position,
                                int32_t head)
 {
@@ -133,7 +133,7 @@ static bool reserve(struct model *model, uint32_t slot, int32_t n_tokens)
     int64_t n_before = budget.services[service].n_units;
     const struct kv_budget_service *s = &budget.services[service];
     int64_t n_units = kv_units_for(s, max_i64(0, lacks - s->n_blocks_free));
-    /* Unless the pool shrank too far for its floors. */
+    /* This holds unless the pool shrank too far for its floors. */
     bool floors_hold = budget.n_units_free >= budget.n_units_owed;
     bool is_owed = s->n_units + n_units <= s->n_units_min && floors_hold;
     bool is_promised = kv_budget_take(&budget, service, max_i64(0, lacks));
@@ -148,7 +148,7 @@ static bool reserve(struct model *model, uint32_t slot, int32_t n_tokens)
         assert_memory_equal(&budget, kv_budget(model->kv), kv_budget_bytes(budget.n_services));
     assert_true(is_reserved || !is_owed);
     assert_true(!floors_hold || budget.n_units_free >= budget.n_units_owed);
-    /* A part that became smaller is left as requests end. */
+    /* A part that shrank is freed as requests end. */
     int64_t n_now = kv_budget(model->kv)->services[service].n_units;
     assert_true(n_now <= n_before || n_now <= s->n_units_max);
     model->n_reserved += is_reserved;

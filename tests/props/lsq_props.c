@@ -28,7 +28,7 @@ static void draw_problem(struct problem *p, struct rng *rng)
         p->is_nonnegative[j] = rng_below(rng, 2) == 1;
 }
 
-/* Half the gradient of the weighted squared error by coefficient j. */
+/* Returns half the gradient of the weighted squared error by coefficient j. */
 static double slope(const struct problem *p, const double *c, int j)
 {
     long double sum = 0;
@@ -53,7 +53,7 @@ static void solve_directly(const struct problem *p, double *c)
                 a[j][k] += wx * p->x[i * n + k];
             a[j][n] += wx * p->y[i];
         }
-    for (int k = 0; k < n; k++) /* positive definite: no pivots needed */
+    for (int k = 0; k < n; k++) /* positive definite, so no pivots are needed */
         for (int i = k + 1; i < n; i++) {
             long double ratio = a[i][k] / a[k][k];
             for (int j = k; j <= n; j++)

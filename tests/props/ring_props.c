@@ -1,5 +1,5 @@
-/* The ring against a queue: random sizes in one thread, random paces across two, random damage by a
- * stranger. */
+/* The ring against a queue: random sizes in one thread, random paces across two, random damage by
+ * an untrusted side. */
 #include "test.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -13,7 +13,7 @@
 #define N_RECORDS  100000
 #define RECORD_MAX 200
 
-/* Record i of a seed: its length and its bytes are known to both sides. */
+/* Makes record i of a seed, so that both sides know its length and its bytes. */
 static size_t make_record(uint64_t seed, uint64_t i, unsigned char *bytes)
 {
     size_t n = (size_t)(rng_at(seed, 1, i) % RECORD_MAX);

@@ -1,9 +1,10 @@
-/* The dice look random from every side: bits, bytes, neighbours in counter, stream and seed. */
+/* The random numbers look random in every direction: bits, bytes, neighbours in counter, stream and
+ * seed. */
 #include "test.h"
 #include "base/rng.h"
 #include <math.h>
 
-/* The tail of chi-square in standard deviations (Wilson and Hilferty). */
+/* Returns the tail of chi-square in standard deviations (Wilson and Hilferty). */
 static double chi2_sigma(double chi2, double freedom)
 {
     return (cbrt(chi2 / freedom) - (1 - 2 / (9 * freedom))) / sqrt(2 / (9 * freedom));

@@ -1,4 +1,4 @@
-/* Names of files: as given for one run, told apart for several. */
+/* Names of files: as given for one run, distinguished for several. */
 #include "../test.h"
 #include "base/mem.h"
 #include "report/files.h"

@@ -7,8 +7,8 @@ static struct scenario_case c;
 static void by_hand(void **state)
 {
     /* The first has 4 units of 64 bytes for a block of 16 tokens: 16 bytes a token; the second 2
-     * for as many: 8. Held: 16 * (10 + 5) * 2 s + 16 * (20 + 10) * 1 s = 960; 8 * (30 + 15) * 4 s =
-     * 1,440. Due: 16 * (20 + 40) = 960; 8 * 60 = 480. The last one got no token. */
+     * units for the same number: 8. Held: 16 * (10 + 5) * 2 s + 16 * (20 + 10) * 1 s = 960; 8 * (30
+     * + 15) * 4 s = 1,440. Due: 16 * (20 + 40) = 960; 8 * 60 = 480. The last one got no token. */
     struct record records[] = {
         { .n_prompt = 10, .n_output = 10, .first_ns = 1000000000, .end_ns = 3000000000 },
         { .n_prompt = 20, .n_output = 20, .first_ns = 2000000000, .end_ns = 3000000000 },

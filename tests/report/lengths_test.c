@@ -1,4 +1,4 @@
-/* How a predictor does, as /metrics prints it: the lines of a small book. */
+/* The accuracy of a predictor as /metrics prints it: the lines of a small book. */
 #include "../test.h"
 #include "report/lengths.h"
 

@@ -1,4 +1,4 @@
-/* Others' processor time, from the system's first line and by two moments. */
+/* Other processes' processor time, from the system's first line and from two moments. */
 #include "../test.h"
 #include "base/time.h"
 #include "roofline/busy.h"

@@ -1,4 +1,4 @@
-/* Programs that answer, fail, hang, and are not there. */
+/* Programs that answer, fail, hang, or are missing. */
 #include "../test.h"
 #include "base/time.h"
 #include "roofline/child.h"
@@ -21,7 +21,7 @@ static void what_it_prints_comes_back(void **state)
                      STATUS_OK);
     assert_string_equal(out.at, "one\ntwo\n");
     const char *const argv[] = { "sh", "-c", "echo one; echo noise >&2", NULL };
-    str_clear(&out); /* both in one text, where that is wanted */
+    str_clear(&out); /* both in one text, when wanted */
     assert_int_equal(roofline_child_run(argv, TIME_NS_PER_S * 60, &out, &out, &fault), STATUS_OK);
     assert_string_equal(out.at, "one\nnoise\n");
     str_clear(&out); /* more than a pipe holds, on both outputs at once */

@@ -1,4 +1,4 @@
-/* What peers print is read, their flags are theirs, and the faster one is P. */
+/* The output of peers is read, their flags are theirs, and the faster one is P. */
 #include "../test.h"
 #include "roofline/roofline.h"
 

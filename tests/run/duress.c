@@ -16,7 +16,7 @@ static void open(void *state, const struct schedule_limits *limits,
     schedule_find("fcfs")->open(state, &one, config);
 }
 
-/* What fcfs would do if this service had the pool alone and its lane were all of the device. */
+/* Plans as fcfs would if this service had the pool alone and its lane were all of the device. */
 static void plan_service(const void *state, const struct schedule_view *view,
                          struct schedule_plan *plan, int32_t service)
 {

@@ -1,6 +1,7 @@
-/* A scheduler for tests that uses all that an engine can do: each service on a lane of its own,
- * padded batches with seats of members that ended, preemption by swap and by recompute. Which, is
- * drawn from the time of the plan; otherwise it plans as fcfs does. Lane 1 + s is service s's. */
+/* A scheduler for tests that uses all abilities of an engine: each service on a lane of its own,
+ * padded batches with seats of ended members, preemption by swap and by recompute. The time of the
+ * plan seeds the choice between them; otherwise it plans as fcfs does. Lane 1 + s is service
+ * s's. */
 #pragma once
 #include "schedule/policy.h"
 

@@ -20,7 +20,8 @@ static void test_plain_and_linear(void **state)
     }
 }
 
-/* Llama-3.1's numbers: short wavelengths stay, long ones are divided by 8, between lies a blend. */
+/* Llama-3.1's numbers: short wavelengths stay, long ones are divided by 8, and those between are
+ * blended. */
 static void test_llama3(void **state)
 {
     (void)state;
@@ -88,7 +89,7 @@ static void test_factors_of_the_file_divide(void **state)
     assert_true(fabs((double)out[1] - 0.1 / 5.0) < 1e-7);
 }
 
-/* Layers that see everything have the second rope. */
+/* Layers with full attention have the second rope. */
 static void test_two_ropes(void **state)
 {
     (void)state;
@@ -111,7 +112,7 @@ static void test_two_ropes(void **state)
     assert_int_equal(run_forward_ropes(&spec), 0);
 }
 
-/* As many as the widest head has. */
+/* As many factors as the widest head has. */
 static void test_factors_of_the_widest_head(void **state)
 {
     (void)state;

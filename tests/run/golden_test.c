@@ -1,6 +1,6 @@
-/* Conformance: tiny random models of every architecture and type against logits and greedy tokens
- * that Hugging Face's transformers (or a float64 loop over dequantized weights) computed;
- * tools/golden.py made the files and names the versions. */
+/* Conformance: tiny random models of every architecture and type, against logits and greedy tokens
+ * of Hugging Face's transformers (or of a float64 loop over dequantized weights). tools/golden.py
+ * made the files and names the versions. */
 #include "passes.h"
 #include "test.h"
 

@@ -1,5 +1,5 @@
-/* The demo models on text that they never saw: bits per byte as models/held_out.json states them.
- */
+/* The demo models on text that they never saw: bits per byte as models/held_out.json states
+ * them. */
 #include "passes.h"
 #include "test.h"
 

@@ -140,7 +140,7 @@ static void lanes_agree_bit_for_bit(void **state)
     }
 }
 
-/* What a model books for activations is what its lanes need together. */
+/* A model books activations for all of its lanes together. */
 static void activation_is_summed_over_lanes(void **state)
 {
     struct compute_device *device;
@@ -159,7 +159,7 @@ static void activation_is_summed_over_lanes(void **state)
     device->close(device->self);
 }
 
-/* Members that no row is left for draw nothing and have nothing to draw with. */
+/* Members without a row draw nothing and have no memory to draw with. */
 static void one_row_is_drawn_by_one_member(void **state)
 {
     struct compute_device *device;
@@ -171,7 +171,7 @@ static void one_row_is_drawn_by_one_member(void **state)
     for (int32_t n_rows = 1; n_rows <= 3; n_rows++)
         n_bytes[n_rows] = device->workspace_bytes(device->self, device->lanes[0], &model.program,
                                                   (struct compute_sizes){ 64, n_rows });
-    /* Two members: the third row comes with what it is computed in, but without a sampler. */
+    /* Two members: the third row adds its own memory, but no sampler. */
     assert_int_equal(n_bytes[2] - n_bytes[1] - (n_bytes[3] - n_bytes[2]),
                      (int64_t)compute_sampler_bytes(n_vocabulary));
     run_model_close(&model);

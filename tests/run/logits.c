@@ -1,7 +1,7 @@
 /* Answers tools/model_differential.py: `logits < questions > answers`, a line each.
  *
- *   question   PATH tab N_ROWS tab ids between spaces
- *   answer     "ok" tab the logits of the last N_ROWS ids, or "refused" tab the sentence
+ *   question  PATH tab N_ROWS tab ids between spaces
+ *   answer    "ok" tab the logits of the last N_ROWS ids, or "refused" tab the sentence
  *
  * `logits keys` prints the tables of keys: "hf" or "gguf", use, families ("*": all), name. */
 #include "passes.h"

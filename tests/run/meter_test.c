@@ -1,4 +1,4 @@
-/* The meter: what fits, what a pass is told to be, and that it computes at all. No times are
+/* The meter: passes that fit, its description of a pass, and that it computes at all. No times are
  * compared. */
 #include "late.h"
 #include "test.h"
@@ -69,7 +69,7 @@ static void passes_that_fit_are_measured(void **state)
     run_meter_close(meter);
 }
 
-/* With no time at all there is a model still; with some, one that never costs less for more,
+/* Even without any time there is a model. With some time its costs never fall with more work,
  * whatever else this machine did meanwhile. */
 static void a_profile_is_always_usable(void **state)
 {
@@ -90,18 +90,18 @@ static void a_profile_is_always_usable(void **state)
     }
 }
 
-/* The system's own count of what this process has taken. */
+/* Returns the system's own count of this process's bytes. */
 static int64_t bytes_in_use(void)
 {
     struct mallinfo2 info = mallinfo2();
     return (int64_t)info.uordblks + (int64_t)info.hblkhd;
 }
 
-/* Under a sanitizer it counts nothing. */
+/* Returns false under a sanitizer, which does not use the heap. */
 static bool counts_bytes(void)
 {
     if (late_is_wanted())
-        return false; /* its memory is no heap's */
+        return false; /* its memory is not on the heap */
     int64_t before = bytes_in_use();
     void *probe = mem_take(1 << 20);
     int64_t took = bytes_in_use() - before;
@@ -109,7 +109,7 @@ static bool counts_bytes(void)
     return took >= 1 << 20;
 }
 
-/* A meter takes what it says, so that a caller who bounds it bounds the memory. */
+/* A meter takes the bytes that it announces, so that a caller's bound on it bounds the memory. */
 static void a_meter_takes_what_it_says(void **state)
 {
     (void)state;
@@ -137,7 +137,7 @@ static int64_t resident_bytes(void)
     return pages * sysconf(_SC_PAGESIZE);
 }
 
-/* Memory that was only read is one page of zeros for all of it, and in the first-level cache. */
+/* Memory that was only read is one page of zeros, which stays in the first-level cache. */
 static void a_decode_reads_keys_and_values_of_its_own(void **state)
 {
     (void)state;
@@ -148,9 +148,9 @@ static void a_decode_reads_keys_and_values_of_its_own(void **state)
                     model_spec_kv_bytes_per_token(weights_spec(model.weights), DTYPE_F16);
     assert_int_equal(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), 0); /* one token would write 2 MiB */
     struct run_meter *meter = run_meter_open(&model, &options);
-    (void)run_meter_step(meter, &first, 1, TIME_NEVER); /* touches all but the cache */
+    (void)run_meter_step(meter, &first, 1, TIME_NEVER); /* touches everything except the cache */
     int64_t before = resident_bytes();
-    assert_true(cache >= 64 << 20); /* so much that it is no memory of before */
+    assert_true(cache >= 64 << 20); /* too much for memory that was used before */
     (void)run_meter_step(meter, &pass, 1, TIME_NEVER);
     assert_true(resident_bytes() - before >= cache / 4 * 3);
     run_meter_close(meter);

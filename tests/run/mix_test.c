@@ -1,7 +1,9 @@
-/* The same tokens, whatever happened, on the real executor: two real models share a pool (of merged
- * blocks or head-wise) too small for their requests, while prompts are chunked, requests preempted
- * and resumed, prefixes shared, requests cancelled. Every answer must be, token for token, what the
- * model says when it is asked alone, with the same seed. */
+/* The same tokens under all conditions, on the real executor: two real models share a pool (of
+ * merged blocks or head-wise) too small for their requests. Meanwhile prompts are chunked, requests
+ * are preempted, resumed and cancelled, and prefixes are shared.
+ *
+ * Every answer must be, token for token, the model's answer when it runs alone, with the same
+ * seed. */
 #include "duress.h"
 #include "late.h"
 #include "passes.h"
@@ -36,7 +38,7 @@ struct asked {
     int32_t tokens[N_TOKENS_MAX];
     int32_t n_tokens, n_preempted, n_cached;
     bool is_over, is_cancelled;
-    bool is_home; /* it came back, since a pass of it failed */
+    bool is_home; /* it was returned, since one of its passes failed */
 };
 struct mix {
     struct passes alone[N_MODELS];
@@ -88,7 +90,7 @@ static bool emit(void *self, const struct service_event *event, const void *payl
     return true;
 }
 
-/* Half of the cores for each model, beside the lane that has them all. */
+/* Gives each model half of the cores, beside the lane that has all of them. */
 static void add_lanes(struct compute_device *device)
 {
     for (int core = 0; core < N_MODELS; core++) {
@@ -204,7 +206,7 @@ static void close_mix(struct mix *mix)
     mem_give(mix->asked);
 }
 
-/* A prompt of which the first tokens are one of a few common beginnings; greedy or drawn. */
+/* Makes a prompt with one of a few common beginnings; greedy or drawn. */
 static void ask(struct mix *mix, struct rng *rng, int index)
 {
     struct asked *asked = &mix->asked[index];
@@ -242,7 +244,7 @@ static void ask(struct mix *mix, struct rng *rng, int index)
     (void)engine_submit(mix->engine, &asked->request, asked->body, now);
 }
 
-/* What came home goes in again, with the tokens that it has. */
+/* Submits a returned request again, with its tokens so far. */
 static void submit_again(struct mix *mix, struct asked *asked)
 {
     size_t n_bytes = request_body_bytes((uint32_t)asked->n_tokens, 0, 0);
@@ -283,7 +285,7 @@ static void drive(struct mix *mix, struct engine_exec *exec)
     poll(&fd, 1, 1);
 }
 
-/* What the model says alone: one prompt pass, then token by token. */
+/* Compares with the model's answer alone: one prompt pass, then token by token. */
 static void check_alone(struct mix *mix, const struct asked *asked, struct compute_sampler *sampler)
 {
     struct passes *alone = &mix->alone[asked->request.service];
@@ -319,8 +321,8 @@ static bool is_at_once(const json_t *a, const json_t *b)
            member(b, "ts") < member(a, "ts") + member(a, "dur");
 }
 
-/* Pairs of batches of two models, one that computes prompts and one that decodes, of which each
- * began before the other ended: both computing at once. */
+/* Counts pairs of batches of two models, one that computes prompts and one that decodes, each of
+ * which began before the other ended: both computed at once. */
 static int64_t count_side_by_side(const char *path)
 {
     json_error_t error;
@@ -351,7 +353,7 @@ static void look_at_reports(struct mix *mix, struct tally *tally)
         tally->n_invalid += report->services[i].n_invalid_tokens;
         n_thrown += report->services[i].n_pad_tokens + report->services[i].n_invalid_tokens;
     }
-    /* What the engine says was thrown away really went through the kernels. */
+    /* The rows that the engine reports as thrown away were really computed. */
     if (tally->n_crashed == 0) /* whose rows count for nothing */
         assert_int_equal(n_thrown, run_executor_pad_rows(mix->executor));
     mem_give(report);
@@ -418,8 +420,8 @@ static bool is_plenty(const struct tally *tally)
     return tally->n_preempted >= 1000 && tally->n_chunked >= 1000 && tally->n_hits >= 1000;
 }
 
-/* Who is preempted and what is found again depends on the clock: more is run until all of it has
- * happened often. */
+/* Preemptions and prefix hits depend on the clock. More rounds are run until each has happened
+ * often. */
 static void test_same_tokens(void **state)
 {
     enum { N_ROUNDS_MAX = 3 };
@@ -437,7 +439,7 @@ static void test_same_tokens(void **state)
     assert_true(is_plenty(&t) || late_is_wanted());
 }
 
-/* Lanes side by side, pads, members that ended, swapping: the same tokens. */
+/* Lanes side by side, pads, ended members, swapping: the same tokens. */
 static void check_duress(enum kv_kind kind)
 {
     struct tally t = { 0 };
@@ -464,7 +466,8 @@ static void test_same_tokens_by_head_under_duress(void **state)
     check_duress(KV_HEADS);
 }
 
-/* One of 29 passes and copies fails: what they held comes home, goes in again and says the same. */
+/* One of 29 passes and copies fails. Their requests are returned, are submitted again and give the
+ * same tokens. */
 static void test_same_tokens_when_passes_fail(void **state)
 {
     struct tally t = { 0 };
@@ -476,7 +479,7 @@ static void test_same_tokens_when_passes_fail(void **state)
     assert_true(t.n_crashed >= 100 && t.n_swapped >= 50);
 }
 
-/* The device goes away in the middle: every request comes home, and no more is taken. */
+/* The device is lost in the middle: every request is returned, and no more are accepted. */
 static void test_a_lost_device_sends_all_home(void **state)
 {
     enum { N = 40 };

@@ -1,5 +1,5 @@
-/* A model file opened on a device, with one sequence and a cache of its own: what tests of the
- * forward pass need. */
+/* A model file opened on a device, with one sequence and a cache of its own, for tests of the
+ * forward pass. */
 #pragma once
 #include "run/model.h"
 
@@ -14,7 +14,7 @@ struct passes {
     struct compute_workspace *workspace;
     int32_t *positions, *logit_rows;
 };
-/* device is owned from here on. */
+/* Opens the model. It owns device from here on. */
 enum status passes_open(struct passes *p, const char *path, struct compute_device *device,
                         enum dtype kv_dtype, int32_t n_tokens_max, struct fault *fault);
 void passes_close(struct passes *p);
@@ -22,8 +22,8 @@ void passes_close(struct passes *p);
  * n_vocabulary). */
 void passes_run(struct passes *p, const int32_t *ids, int32_t n_before, int32_t n_ids,
                 int32_t n_logits, float *logits);
-/* Bits that the model spends on ids, read in windows of n_window ids, each behind a bos of its own.
- */
+/* Returns the bits that the model needs for ids, read in windows of n_window ids, each behind a bos
+ * of its own. */
 double passes_bits(struct passes *p, const int32_t *ids, int32_t n_ids, int32_t n_window,
                    int32_t bos_id);
 int32_t passes_n_vocabulary(const struct passes *p);

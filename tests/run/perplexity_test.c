@@ -1,7 +1,8 @@
-/* Packing changes no model: the perplexity of real ones, in every type, is the same bits from
- * packed weights by the CPU backend and from unpacked ones by the reference. What activations of 8
- * bits change against the type's values in plain float is a few tenths of a percent in texts this
- * short. */
+/* Packing changes no model: the perplexity of real models, in every type, has the same bits from
+ * packed weights on the CPU backend and from unpacked ones on the reference.
+ *
+ * Compared with the type's values in plain float, activations of 8 bits change it by a few tenths
+ * of a percent in texts this short. */
 #include "passes.h"
 #include "recode.h"
 #include "test.h"
@@ -27,7 +28,7 @@ struct text {
     int32_t ids[600], n_ids, bos_id;
 };
 
-/* Bits a token. backend is closed. */
+/* Returns bits a token. It closes backend. */
 static double bits_of(const struct text *text, struct compute_device *backend, enum dtype kv_dtype)
 {
     struct passes p;
@@ -90,7 +91,7 @@ static void perplexity_of_the_trained_checkpoint(void **state)
     check(&text, types, COUNT_OF(types));
 }
 
-/* The first n tokens of what it was not trained on. */
+/* Takes the first n tokens of text that it was not trained on. */
 static void take_heldout(struct text *text, int32_t n)
 {
     char *words;
@@ -112,7 +113,7 @@ static void perplexity_of_the_demo_model(void **state)
     check(&text, types, COUNT_OF(types));
 }
 
-/* What keys and values of 8 bits change is less than what weights of 8 bits do. */
+/* Keys and values of 8 bits change less than weights of 8 bits do. */
 static void a_cache_of_q8_0_costs_little(void **state)
 {
     static struct text text = { SOURCE_ROOT "/models/tale.gguf" };

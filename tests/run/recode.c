@@ -20,7 +20,7 @@ static void put_half(unsigned char **p, float x)
     *p += 2;
 }
 
-/* As the file will have it. */
+/* Returns x as the file will have it. */
 static float stored(float x)
 {
     return half_to_float(half_from_float(x));
@@ -41,7 +41,7 @@ static void range_of(const float *x, int n, float *low, float *high)
     }
 }
 
-/* The value that is farthest from 0, with its sign. */
+/* Returns the value that is farthest from 0, with its sign. */
 static float extreme(const float *x, int n)
 {
     float low, high;
@@ -175,7 +175,7 @@ static bool is_encoded(const struct recode *r, const struct tensor *tensor)
     return tensor->n_rows > 1 && tensor->n_columns % dtype_info(r->dtype)->n_block == 0;
 }
 
-/* The tensor as the inner device has it, of what type: its bytes are not there. */
+/* Returns the tensor's shape and type on the inner device, without its bytes. */
 static struct tensor shape_of(const struct recode *r, const struct tensor *tensor)
 {
     struct tensor shape = *tensor;
@@ -289,7 +289,7 @@ struct compute_device *recode_open(struct compute_device *inner, enum dtype dtyp
 {
     struct recode *r = mem_take(sizeof(*r));
     *r = (struct recode){ .inner = inner, .dtype = dtype, .is_opened = is_opened };
-    /* What passes.c asks for. */
+    /* The functions that passes.c calls. */
     r->face = (struct compute_device){
         .self = r,
         .name = inner->name,

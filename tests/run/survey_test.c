@@ -1,4 +1,4 @@
-/* Surveys: what they measure, what is held out, a model beside itself. No times are compared. */
+/* Surveys: their points, the held-out ones, and a model beside itself. No times are compared. */
 #include "test.h"
 
 #include "base/mem.h"
@@ -58,7 +58,7 @@ static void a_survey_measures_the_grid(void **state)
     mem_give(group);
 }
 
-/* Nothing runs faster beside others, and everybody comes to an end. */
+/* No pass is faster beside others, and all of them end. */
 static void beside_itself_a_model_is_not_faster(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* A unit brings models in and out: states, sentences, cancelled loads, and a request through the
- * whole of it. */
+/* A unit loads and unloads models: states, sentences, cancelled loads, and a request through all of
+ * it. */
 #include "late.h"
 #include "test.h"
 
@@ -84,7 +84,7 @@ static void step(struct scene *s)
     (void)poll(fds, 2, 2);
 }
 
-/* Steps until the unit tells of a change. */
+/* Steps until the unit reports a change. */
 static struct service_change any_change(struct scene *s)
 {
     struct service_change change;
@@ -96,7 +96,7 @@ static struct service_change any_change(struct scene *s)
     return change;
 }
 
-/* How a load or unload ended; what is told while it is under way is passed over. */
+/* Returns the end of a load or unload. Reports of progress are skipped. */
 static struct service_change next_change(struct scene *s)
 {
     for (;;) {
@@ -106,7 +106,7 @@ static struct service_change next_change(struct scene *s)
     }
 }
 
-/* Every status that a service was in is told in order, with what was booked for it. */
+/* Every status of a service is reported in order, with its booked bytes. */
 static void test_every_change_is_told(void **state)
 {
     (void)state;
@@ -140,7 +140,7 @@ static void test_in_and_out(void **state)
     open_scene(&s, 64 << 20);
     run_unit_load(s.unit, 0);
     run_unit_load(s.unit, 1);
-    run_unit_load(s.unit, 1); /* asking twice changes nothing */
+    run_unit_load(s.unit, 1); /* a second call changes nothing */
     for (int i = 0; i < 2; i++) {
         struct service_change change = next_change(&s);
         assert_int_equal(change.status, SERVICE_LOADED);
@@ -158,7 +158,7 @@ static void test_in_and_out(void **state)
     struct service_change change = next_change(&s);
     assert_int_equal(change.status, SERVICE_UNLOADED);
     assert_int_equal(change.service, 0);
-    run_unit_load(s.unit, 0); /* and in again */
+    run_unit_load(s.unit, 0); /* and load it again */
     assert_int_equal(next_change(&s).status, SERVICE_LOADED);
     close_scene(&s);
 }
@@ -195,7 +195,7 @@ static void test_another_model_in_the_file_is_refused(void **state)
     assert_int_equal(change.status, SERVICE_BROKEN);
     assert_non_null(strstr(change.fault.text, "another model"));
     as_it_was = as_it_is;
-    run_unit_load(s.unit, 0); /* and put back */
+    run_unit_load(s.unit, 0); /* and restored */
     assert_int_equal(next_change(&s).status, SERVICE_LOADED);
     close_scene(&s);
 }
@@ -213,7 +213,7 @@ static void test_too_large_gives_the_arithmetic(void **state)
     close_scene(&s);
 }
 
-/* Who asks again as soon as he is told is answered again. */
+/* A client that repeats a load as soon as it has failed is answered again. */
 static void test_a_failed_load_may_be_asked_for_at_once(void **state)
 {
     (void)state;
@@ -269,7 +269,7 @@ static void submit(struct scene *s, int32_t n_tokens_max)
     assert_true(service.submit(service.self, &request, &b.body));
 }
 
-/* Until the request has ended: how many tokens came. */
+/* Runs until the request has ended. Returns how many tokens came. */
 static int32_t finish(struct scene *s)
 {
     struct service service = run_unit_service(s->unit);
@@ -293,7 +293,7 @@ static void test_a_request_through_it_all(void **state)
     run_unit_load(s.unit, 1);
     assert_int_equal(next_change(&s).status, SERVICE_LOADED);
     submit(&s, 124);
-    run_unit_unload(s.unit, 1, false); /* it has a request: it stays, and says so */
+    run_unit_unload(s.unit, 1, false); /* it has a request, so it stays, and this is reported */
     struct service_change change = next_change(&s);
     assert_true((change.status == SERVICE_LOADED && change.cause == STATUS_BUSY) ||
                 change.status == SERVICE_UNLOADED); /* the request was over already */
@@ -301,7 +301,7 @@ static void test_a_request_through_it_all(void **state)
     close_scene(&s);
 }
 
-/* A model that has to leave with its request: that comes home with what it has. */
+/* A model has to leave while it has a request: the request is returned with its tokens. */
 static void test_a_request_comes_home(void **state)
 {
     (void)state;
@@ -323,7 +323,7 @@ static void test_a_request_comes_home(void **state)
     close_scene(&s);
 }
 
-/* What a device's driver holds for good is not there for models. */
+/* Bytes that a device's driver always holds are not available for models. */
 static void test_the_drivers_bytes_are_booked(void **state)
 {
     (void)state;
@@ -340,7 +340,7 @@ static void test_the_drivers_bytes_are_booked(void **state)
     }
 }
 
-/* Steps until the number's service is so. */
+/* Steps until the number's service has this presence. */
 static void step_until(struct scene *s, int service, enum run_unit_presence presence)
 {
     int64_t end_ns = time_now_ns() + 20 * TIME_NS_PER_S;
@@ -350,8 +350,8 @@ static void step_until(struct scene *s, int service, enum run_unit_presence pres
     }
 }
 
-/* Under one number, while the others stay: what it cannot take in is refused, and a model that is
- * loaded, or asked for, does not leave. */
+/* One number is used while the others stay. A service that does not fit is refused, and a model
+ * that is loaded or loading does not leave. */
 static void test_services_join_and_leave(void **state)
 {
     (void)state;
@@ -400,7 +400,7 @@ static int64_t heap_bytes(void)
     return (int64_t)(info.uordblks + info.hblkhd);
 }
 
-/* A model's weights and what its batches were computed in leave with it, and were no more than was
+/* A model's weights and the workspaces of its batches are freed with it, and were no more than was
  * booked. */
 static void test_memory_leaves_with_the_model(void **state)
 {
@@ -411,7 +411,7 @@ static void test_memory_leaves_with_the_model(void **state)
     if (heap_bytes() == 0 || late_is_wanted())
         TEST_SKIP("the heap does not tell what a model takes");
     open_scene(&s, 32 << 20);
-    for (int round = 0; round < 2; round++) { /* the first takes what all models share */
+    for (int round = 0; round < 2; round++) { /* the first includes memory that all models share */
         before = heap_bytes();
         run_unit_load(s.unit, 1);
         struct service_change change = next_change(&s);
@@ -431,8 +431,8 @@ static void test_memory_leaves_with_the_model(void **state)
     close_scene(&s);
 }
 
-/* The micro-profile yields a usable model whatever its budget; how good it is depends on the
- * machine's quiet, so no two measured times are compared. */
+/* The micro-profile yields a usable model whatever its budget. Its accuracy depends on other load
+ * on the machine, so no two measured times are compared. */
 static void test_profile(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Chains of a scenario: whose devices are whose, when they leave and join, and what is refused. */
+/* Chains of a scenario: the devices of each, when they leave and join, and refusals. */
 #include "../test.h"
 #include "predict/device.h"
 #include "predict/preset.h"
@@ -16,7 +16,7 @@ struct made {
     struct fault fault;
 };
 
-/* Chain `group` of a scenario, its devices counted from `first`. */
+/* Makes chain `group` of a scenario, with its devices counted from `first`. */
 static enum status make(struct made *m, const char *yaml, int group, int32_t first)
 {
     memset(m, 0, sizeof(*m));
@@ -62,7 +62,7 @@ static void test_devices_and_events(void **state)
     assert_int_equal(
         c->devices[2].memory_bytes,
         (int64_t)((double)predict_device_find("v100")->memory_bytes * m.scenario.memory_part));
-    /* In the order of time; of one instant who leaves comes first. */
+    /* In the order of time. At the same instant leaves come first. */
     assert_int_equal(c->n_events, 4);
     assert_true(c->events[0].device == 1 && c->events[0].at_ns == 10 * S &&
                 c->events[0].what == SIM_CHAIN_LEAVES);
@@ -72,12 +72,12 @@ static void test_devices_and_events(void **state)
                 c->events[2].what == SIM_CHAIN_CRASHES);
     assert_true(c->events[3].device == 1 && c->events[3].at_ns == 20 * S &&
                 c->events[3].what == SIM_CHAIN_JOINS);
-    /* Embedding and output matrix are no layers; the line is near a step of the map. */
+    /* Embedding and output matrix are not layers. The line is near a step of the map. */
     int64_t table_bytes = c->devices[0].reserve_bytes;
     assert_int_equal(c->layer_bytes, (c->weights_bytes - table_bytes) / 80);
     assert_true(m.made.perf.c3_ps[0] > 0);
     close_made(&m);
-    assert_int_equal(make(&m, two, 1, 3), STATUS_TOO_LARGE); /* 4 is not there at first */
+    assert_int_equal(make(&m, two, 1, 3), STATUS_TOO_LARGE); /* 4 does not exist at first */
     assert_non_null(strstr(m.fault.text, "layers do not fit"));
     assert_int_equal(m.made.chain.aim, LAYERS_LR);
     assert_int_equal(m.made.chain.n_events, 2);
@@ -88,7 +88,7 @@ static void test_devices_and_events(void **state)
     close_made(&m);
 }
 
-/* A file's links in the place of those by kinds: a border and the way back of a second each. */
+/* A file's links instead of those by kinds: a border and the way back of a second each. */
 static void test_links_of_a_file(void **state)
 {
     static const char *const links[] = { "0,1,1000000,0\n", "0,1,1,0\n0,2,1,0\n1,2,1,0\n",

@@ -1,4 +1,4 @@
-/* Faults by name: what is said last holds, and what is no fault is said to be none. */
+/* Faults by name: the last setting holds, and other names are refused. */
 #include "../test.h"
 #include "base/time.h"
 #include "scenario/faults.h"

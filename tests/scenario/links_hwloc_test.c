@@ -1,8 +1,9 @@
-/* What joins GPUs by hwloc: two_sockets.xml is the machine. Its socket 0 has a switch with GPUs 0
- * and 1, GPU 2 beside it below the same host bridge, and GPU 3 and two NVSwitches on another; its
- * socket 1 has GPU 4 and a card that is none of NVIDIA's. It is laid out as lstopo writes, without
- * comments: where hwloc's plugin for libxml2 is not installed, its own reader takes nothing else.
- */
+/* Links between GPUs by hwloc, on the machine of two_sockets.xml.
+ *
+ * Its socket 0 has a switch with GPUs 0 and 1, GPU 2 beside it below the same host bridge, and GPU
+ * 3 and two NVSwitches on another. Its socket 1 has GPU 4 and a card that is not NVIDIA's. The file
+ * is laid out as lstopo writes it, without comments, because hwloc's own reader accepts nothing
+ * else when its plugin for libxml2 is not installed. */
 #include "base/file.h"
 #include "base/mem.h"
 #include "links_near.h"
@@ -11,7 +12,7 @@
 
 static char topology[1024];
 
-/* Asks about two_sockets.xml with these tables at its end. */
+/* Finds the links of two_sockets.xml with these tables at its end. */
 static void ask_hwloc(const char *tables, struct links *links)
 {
     static const char end[] = "</topology>\n";

@@ -1,4 +1,4 @@
-/* Links that are those of a word of nvidia-smi. */
+/* Compares links with those of a word of nvidia-smi. */
 #pragma once
 #include "../test.h"
 #include "scenario/links_here.h"

@@ -1,4 +1,4 @@
-/* What joins GPUs by NVML: fake_nvml.c is the library. */
+/* Links between GPUs by NVML, with fake_nvml.c as the library. */
 #include "links_near.h"
 #include <stdlib.h>
 #include <string.h>

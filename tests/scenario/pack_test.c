@@ -1,4 +1,5 @@
-/* Packing by hand: all on each, the least loaded, and as many engines as are needed. */
+/* Packing by hand: all services on each engine, the least loaded, and the number of engines that
+ * are needed. */
 #include "../test.h"
 #include "scenario/pack.h"
 
@@ -34,7 +35,7 @@ static void the_heaviest_goes_first(void **state)
     assert_true(is_set(&pack.sets[1], 4));
     assert_true(is_set(&pack.sets[2], 1));
     scenario_pack_free(&pack);
-    pack.n_engines = 4; /* the empty one takes a copy of the heaviest */
+    pack.n_engines = 4; /* the empty engine gets a copy of the heaviest */
     assert_int_equal(scenario_pack_solve(&pack), -1);
     assert_true(is_set(&pack.sets[3], 2));
     scenario_pack_free(&pack);

@@ -1,4 +1,4 @@
-/* A scenario's tables: every row is named once, and options go before the file. */
+/* A scenario's tables: every row is named once, and options take precedence over the file. */
 #include "../test.h"
 #include "base/file.h"
 #include "base/mem.h"

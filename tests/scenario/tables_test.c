@@ -46,7 +46,7 @@ static void reads_and_adds_the_host(void **state)
     const struct perf_load prompt = { .n_new = 16, .n_new_squared = 256 };
     is_near(costs_step_ms(&costs, &decode), 12 + 1 + 6.4 + 0.64);
     is_near(costs_step_ms(&costs, &prompt), 2 + 1 + 5 + 0.1 + 0.16);
-    /* the line that engines believe knows of the host too */
+    /* the engines' performance model includes the host too */
     assert_true(perf_step_ps(&perf, &decode) > INT64_C(15000000000));
     costs_free(&costs);
     (void)remove(steps_path);
@@ -124,7 +124,7 @@ static void says_what_is_wrong(void **state)
     (void)remove(steps_path);
 }
 
-/* A line with the host's terms stays a line: each step is longer by just them. */
+/* A line with the host's terms stays a line: each step is longer by exactly these. */
 static void a_line_stays_one(void **state)
 {
     (void)state;

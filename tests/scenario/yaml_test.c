@@ -1,4 +1,4 @@
-/* Scenarios in YAML: everything that may stand there, and faults that name line and column. */
+/* Scenarios in YAML: every permitted key, and faults that name line and column. */
 #include "../test.h"
 #include "base/rng.h"
 #include "scenario/scenario.h"

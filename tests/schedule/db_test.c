@@ -74,7 +74,7 @@ static void the_papers_example(void **state)
     }
 }
 
-/* ---- Known lengths against the optimum, one request at a time (ALGORITHMS E-3). ---- */
+/* ---- Known lengths against the optimum, one request at a time (docs/ALGORITHMS.md E-3). ---- */
 
 struct job {
     int at, size, service; /* a service's jobs have one size */

@@ -57,7 +57,7 @@ static void debts_and_savings_are_bounded(void **state)
                      (int64_t)DEPTH_NS * SHARE_ONE);
 }
 
-/* The cost of ALGORITHMS 1.4, written down again. */
+/* The cost of docs/ALGORITHMS.md 1.4, written down again. */
 static double cost_of(const struct share_load *h, const struct share_load *l, double phi)
 {
     double n = h->rate * h->fixed / (phi - h->marginal);

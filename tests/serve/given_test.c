@@ -1,5 +1,5 @@
-/* A placement from a file on machines that are made up: which cores its engines get, and the
- * sentence when they get none. */
+/* A placement from a file on invented machines: the cores of its engines, and the sentence when
+ * there are none. */
 #include "../test.h"
 #include "base/file.h"
 #include "serve/place.h"
@@ -18,7 +18,7 @@ static void open_machine(const char *synthetic, int64_t memory_bytes)
     serve_machine_init(&topology, memory_bytes, &machine);
 }
 
-/* NULL: it is fine. */
+/* A NULL sentence: the text is fine. */
 static void check(const char *text, const char *sentence)
 {
     static struct config config;

@@ -1,4 +1,4 @@
-/* The least room for KV is what pools say: with one unit less there is no block. */
+/* The least room for KV agrees with pools: with one unit less there is no block. */
 #include "../kv_open.h"
 #include "../test.h"
 #include "base/rng.h"
@@ -29,7 +29,7 @@ static int64_t n_blocks(enum kv_kind kind, int64_t n_units, int model)
     return n;
 }
 
-/* Some layers and heads each, some with a floor. */
+/* Draws some layers and heads for each, with a floor for some. */
 static void draw(struct rng *rng, enum kv_kind kind, struct kv_shape *shapes)
 {
     double waste;

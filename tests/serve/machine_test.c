@@ -1,4 +1,4 @@
-/* Machines that are made up, in units. */
+/* Invented machines, in units. */
 #include "../test.h"
 #include "serve/machine.h"
 

@@ -1,4 +1,5 @@
-/* Tests of the division of memory: all parts fit into any machine, otherwise it is refused. */
+/* Tests of the division of memory: all parts fit into any machine, otherwise the configuration is
+ * refused. */
 #include "../test.h"
 #include "serve/memory.h"
 #include <string.h>
@@ -21,7 +22,7 @@ static void the_usual_always_fits(void **state)
             int64_t engines = serve_memory_usual(&config, total, n);
             assert_true(engines > 0 && engines <= total * 7 / 10);
             if (n * 32 * mib > total)
-                continue; /* so many engines in so little are refused */
+                continue; /* too many engines for so little memory are refused */
             assert_int_equal(serve_memory_divide(&config, total, n, engines, &memory, &fault),
                              STATUS_OK);
             assert_true(memory.http_bytes >= CONFIG_HTTP_BYTES_MIN);
@@ -44,7 +45,7 @@ static void what_is_asked_for_is_given_or_refused(void **state)
     assert_string_equal(fault.text, "memory: 900 MiB are wanted for 1 engine, and this machine has "
                                     "1024 MiB, of which requests and answers take 100 "
                                     "(http_memory) and the rest 120");
-    config.http_bytes = 0; /* then it gives way, as far as it can */
+    config.http_bytes = 0; /* then it shrinks as far as it can */
     assert_int_equal(serve_memory_divide(&config, 1024 * mib, 1, 880 * mib, &memory, &fault),
                      STATUS_OK);
     assert_true(memory.http_bytes == 24 * mib);

@@ -18,7 +18,7 @@ static int digit(char c)
     return c >= 'a' ? c - 'a' + 10 : c - '0';
 }
 
-/* The bytes that a text in hexadecimal stands for; the caller's. */
+/* Returns the bytes of a text in hexadecimal; the caller frees them. */
 static struct view bytes_of(const json_t *text)
 {
     const char *hex = json_string_value(text);
@@ -34,7 +34,7 @@ static void give(struct view bytes)
     mem_give((void *)(uintptr_t)bytes.at);
 }
 
-/* Known ids read as they do to the library. */
+/* Known ids decode to the library's text. */
 static void decode_as_stored(const struct tokenizer *tokenizer, const int32_t *ids, int32_t n,
                              struct view expected)
 {
@@ -103,7 +103,7 @@ static void models_are_as_in_sentencepiece(void **state)
     assert_int_equal(rmdir(directory), 0);
 }
 
-/* The text is given the expected ids by the tokenizer of its directory, or that is refused. */
+/* The tokenizer of the directory gives the text its expected ids, or is refused. */
 static void check_case(const struct tokenizer *tokenizer, const json_t *row)
 {
     const json_t *expected = json_object_get(row, "ids"), *text = json_object_get(row, "text");

@@ -1,4 +1,4 @@
-/* A model's files against what the configuration says of it: the demo models, and a profile. */
+/* A model's files against its configuration: the demo models, and a profile. */
 #include "test.h"
 
 #include "base/file.h"
@@ -72,7 +72,7 @@ static void files_that_are_missing_or_broken_are_named(void **state)
     model.profile = "/nowhere/profile.json";
     assert_int_equal(open_it(&model, &fault), STATUS_NOT_FOUND);
     assert_non_null(strstr(fault.text, "/nowhere/profile.json"));
-    model.profile = path; /* no JSON */
+    model.profile = path; /* not JSON */
     assert_int_not_equal(open_it(&model, &fault), STATUS_OK);
     assert_non_null(strstr(fault.text, "tale.gguf"));
     model.path = "/nowhere/model.gguf";

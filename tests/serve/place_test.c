@@ -1,4 +1,4 @@
-/* When a planner is asked, and what it decides for the demo models here. */
+/* When a planner is used, and its decisions for the demo models. */
 #include "../test.h"
 #include "base/mem.h"
 #include "serve/place.h"
@@ -38,12 +38,13 @@ static void asked_when_nobody_decided(void **state)
     assert_false(is_asked("planner: none\n"));
     assert_false(is_asked("devices: [cpu]\n"));
     assert_false(is_asked("lanes: [1, 1]\n"));
-    assert_false(is_asked("preset: muxserve\n")); /* which divides the cores itself */
+    assert_false(is_asked("preset: muxserve\n")); /* which itself divides the cores */
     assert_true(is_asked("preset: muxserve\nplanner: muxserve\n"));
     assert_true(is_asked("placement: x.yaml\n"));
 }
 
-/* Every model has a place, places do not overlap, memory is divided; asked twice it is the same. */
+/* Every model has a place, places do not overlap, memory is divided, and a second call gives the
+ * same. */
 static void check_place(const char *text)
 {
     struct config *config = mem_take(sizeof(*config)), *again = mem_take(sizeof(*again));
@@ -96,11 +97,11 @@ static void what_has_no_room_makes_one_engine(void **state)
 {
     struct config *config = mem_take(sizeof(*config));
     (void)state;
-    place("memory: 10MiB\n", config); /* for one of them */
+    place("memory: 10MiB\n", config); /* for one model */
     assert_int_equal(config->n_devices, 0);
     config_free(config);
     place("devices: [cpu]\n", config);
-    assert_int_equal(config->n_devices, 1); /* as it was */
+    assert_int_equal(config->n_devices, 1); /* unchanged */
     assert_int_equal(config->engines[0].memory_bytes, 0);
     config_free(config);
     mem_give(config);

@@ -1,4 +1,4 @@
-/* What a reload may change: every setting there is, one after the other, and the keys. */
+/* The changes that a reload may make: every setting in turn, and the keys. */
 #include "test.h"
 
 #include "config/table.h"
@@ -26,7 +26,7 @@ static void check(const char *before, const char *after, const char *sentence)
     config_free(&fresh);
 }
 
-/* "+m+o" are those that are added, "-m" those that are removed. */
+/* In "+m+o-x", "+" precedes added models, and "-" removed ones. */
 static void check_models(const char *before, const char *after, const char *adds,
                          const char *removes)
 {
@@ -50,7 +50,7 @@ static void check_models(const char *before, const char *after, const char *adds
     config_free(&fresh);
 }
 
-/* A value that is no default. */
+/* Returns a value other than the default. */
 static const char *sample_of(const struct config_key *key)
 {
     static char number[32];
@@ -91,7 +91,7 @@ static void reload_names_each_setting_that_needs_a_restart(void **state)
         config_init(&old);
         config_init(&fresh);
         assert_int_equal(config_set(&fresh, keys[i].name, sample_of(&keys[i]), &fault), STATUS_OK);
-        if (strcmp(keys[i].name, "tls_key") == 0) { /* they come together */
+        if (strcmp(keys[i].name, "tls_key") == 0) { /* they are set together */
             assert_int_equal(serve_reload_check(&old, &fresh, &fault), STATUS_OK);
         } else if (is_live(keys[i].name)) {
             assert_int_equal(serve_reload_check(&old, &fresh, &fault), STATUS_OK);
@@ -101,7 +101,7 @@ static void reload_names_each_setting_that_needs_a_restart(void **state)
                      keys[i].name);
             assert_int_equal(serve_reload_check(&old, &fresh, &fault), STATUS_BAD_INPUT);
             assert_string_equal(fault.text, sentence);
-            /* And away again. */
+            /* And they are removed again. */
             assert_int_equal(serve_reload_check(&fresh, &old, &fault), STATUS_BAD_INPUT);
         }
         config_free(&old);
@@ -182,7 +182,7 @@ static void reload_keeps_the_last_key(void **state)
     check("tenants: [a=b]\n", "tenants: []\n", open);
     check("api_key: a\ntenants: [a=b]\n", "admin_key: c\n", open);
     check("api_key: a\n", "keyless: true\n", NULL);
-    check("keyless: true\napi_key: a\n", "", open); /* what the file says now counts */
+    check("keyless: true\napi_key: a\n", "", open); /* the file's present content counts */
     check("api_key: a\n", "tenants: [a=b]\n", NULL);
     check("tenants: [a=b, c=d]\n", "tenants: [e=f]\n", NULL);
     check("", "api_key: a\n", NULL);

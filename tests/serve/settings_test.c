@@ -1,4 +1,4 @@
-/* Settings from all places at once, and keys from files. */
+/* Settings from all sources together, and keys from files. */
 #include "test.h"
 
 #include "base/file.h"
@@ -37,7 +37,7 @@ static int tear_down(void **state)
     return rmdir(folder);
 }
 
-/* Reads all with the words (at most 7) and returns the sentence, "" when there is none. */
+/* Reads all with the words (at most 7). Returns the sentence, "" when there is none. */
 static const char *open_settings(bool is_reload, const char *const *words)
 {
     static struct fault fault;

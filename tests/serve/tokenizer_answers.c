@@ -1,4 +1,4 @@
-/* What a directory's tokenizer answers, for tests/text/pipelines.py: `tokenizer_answers <
+/* The answers of a directory's tokenizer, for tests/text/pipelines.py: `tokenizer_answers <
  * requests`.
  *
  * A request is a letter, 4 bytes of length, little-endian, and that many bytes:
@@ -6,8 +6,8 @@
  *   D  a directory: its tokenizer is the one from here on. Answer: "open", or "refused" and why.
  *   T  a text. Answer: three lists of ids with tabs between them: as it is, with special tokens
  *      around it, and with special tokens in it read as text.
- *   I  ids with spaces between them. Answer: what they read, in hexadecimal, tabs between: whole,
- * with special tokens and without; as a stream, with and without.
+ *   I ids with spaces between them. Answer: their text, in hexadecimal, tabs between: whole, with
+ *   special tokens and without; as a stream, with and without.
  *
  * Every answer is a line. */
 #include "base/log.h"

@@ -1,11 +1,11 @@
-/* What templates see of messages and of the variables around them. */
+/* Messages as templates see them, and the variables around them. */
 #include "base/base.h"
 #include "template/chat.h"
 #include "test.h"
 
 static const char *const two_parts[] = { "a", "b" };
 
-/* What is rendered, or the sentence. */
+/* Compares the rendering, or the sentence. */
 static void assert_renders(const char *text, const struct chat_message *message, const char *kwargs,
                            const char *expected)
 {
@@ -88,7 +88,7 @@ static void further_fields_come_as_they_came(void **state)
     assert_renders(text, &call, NULL, "tf:3;c-1[1, {\"a\": null}]");
 }
 
-/* Under reasoning_content, as most templates read it, and as gpt-oss's thinking. */
+/* Reasoning is in reasoning_content, as most templates read it, and in gpt-oss's thinking. */
 static void reasoning_has_both_names(void **state)
 {
     (void)state;
@@ -128,8 +128,9 @@ static void arguments_become_objects_where_a_template_wants_them(void **state)
         { wants, CALLS("\"{\\\"a\\\": [1, 2.0]}\""), "t{\"a\": [1, 2.0]}" },
         { wants, CALLS("{\"a\":1}"), "t{\"a\": 1}" },
         { wants, CALLS("\"nonsense\""),
-          "tool_calls[0].function.arguments is no JSON object, and this model's template needs" },
-        { wants, CALLS("\"[1]\""), "tool_calls[0].function.arguments is no JSON object" },
+          "tool_calls[0].function.arguments is not a JSON object, and this model's template "
+          "needs" },
+        { wants, CALLS("\"[1]\""), "tool_calls[0].function.arguments is not a JSON object" },
         { takes_text, CALLS("\"{\\\"a\\\":  1}\""), "t{\"a\":  1}" },
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {

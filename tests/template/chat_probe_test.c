@@ -1,4 +1,4 @@
-/* What probes find out about templates. */
+/* Results of the probes for several templates. */
 #include "base/base.h"
 #include "template/chat.h"
 #include "test.h"
@@ -20,7 +20,7 @@ static const struct {
     { EACH("{{ m.content|tojson }}"), "text" },
     { EACH("{% if m.content is string %}{{ m.content|upper }}{% endif %}"), "" },
     { "no messages at all", "" },
-    /* a template that wants a system's message before the user's */
+    /* a template that requires a system message before the user's */
     { "{% if messages[0].role != 'system' %}{{ raise_exception('!') }}{% endif %}" EACH(
           "{{ m.content }}"),
       "text" },
@@ -33,7 +33,7 @@ static const struct {
             "{{ c.function.arguments|tojson }}{% endif %}"),
       "text" },
     { CALLS("{{ c.function.name }}"), "text" },
-    /* it would run for ever: a probe has steps of its own */
+    /* it would run for ever: a probe has its own limit of steps */
     { "{% for i in range(90000) %}{% for j in range(90000) %}{% endfor %}{% endfor %}", "" },
 };
 

@@ -1,4 +1,4 @@
-/* No rendering loses the text of a message without saying so. */
+/* A rendering that loses the text of a message is an error. */
 #include "base/mem.h"
 #include "template/chat.h"
 #include "test.h"
@@ -85,13 +85,13 @@ static void each_part_is_looked_for(void **state)
     assert_rows(rows, COUNT_OF(rows), messages, 1);
 }
 
-/* As long as a conversation is, what it takes to look for its texts is bounded. */
+/* The time to search for texts is bounded, even in a long conversation. */
 static void many_texts_are_found_soon(void **state)
 {
     (void)state;
     enum { N = 4000 };
     struct chat_message *messages = mem_take(sizeof(*messages) * N);
-    for (int i = 0; i < N; i++) /* no text stands before the one of the last message */
+    for (int i = 0; i < N; i++) /* no text occurs before that of the last message */
         messages[i] = (struct chat_message){ .role = "user", .content = i + 1 < N ? "b" : "a" };
     struct fault fault = { "" };
     assert_int_equal(render(EACH("{{ m.content }}"), messages, N, &fault), STATUS_OK);

@@ -1,5 +1,5 @@
-/* Chat templates against Python's jinja2 (tests/golden/data/templates.json, made by
- * tests/golden), and the bounds that no template passes. */
+/* Chat templates against Python's jinja2 (tests/golden/data/templates.json, made by tests/golden),
+ * and the bounds that no template exceeds. */
 #include "base/mem.h"
 #include "template/chat.h"
 #include "test.h"
@@ -13,7 +13,7 @@ static const char *text_of(const json_t *object, const char *key)
     return text != NULL ? text : "";
 }
 
-/* One message of the golden file; *more is for free(). */
+/* Makes one message of the golden file; the caller uses free() on *more. */
 static struct chat_message message_of(const json_t *m, const char **parts, char **more)
 {
     const json_t *content = json_object_get(m, "content");
@@ -37,7 +37,7 @@ static struct chat_message message_of(const json_t *m, const char **parts, char 
     return message;
 }
 
-/* Renders one case; *fault holds the error. */
+/* Renders one case. *fault holds the error. */
 static enum status render_case(const json_t *c, const char *source, const char *now,
                                struct str *out, struct fault *fault)
 {
@@ -72,7 +72,8 @@ static enum status render_case(const json_t *c, const char *source, const char *
     return status;
 }
 
-/* What the case expects: a text, an error with these words, or the loss of a message. */
+/* Returns whether the result is the case's: a text, an error with these words, or a message's
+ * loss. */
 static bool is_as_expected(const json_t *c, enum status status, const struct str *out,
                            const struct fault *fault)
 {
@@ -110,7 +111,7 @@ static void renders_as_jinja2(void **state)
     json_t *cases = json_load_file(GOLDEN, 0, &error);
     assert_non_null(cases);
     size_t n_failed = 0;
-    for (size_t i = 1; i < json_array_size(cases); i++) /* 0: the templates by name */
+    for (size_t i = 1; i < json_array_size(cases); i++) /* 0 has the templates by name */
         n_failed += !case_passes(json_array_get(cases, 0), json_array_get(cases, i));
     printf("%zu cases\n", json_array_size(cases));
     assert_true(json_array_size(cases) > 100);
@@ -285,7 +286,7 @@ static void kwargs_must_be_an_object(void **state)
     assert_int_equal(render("{{ a.b[0] }}", "{\"a\": {\"b\": [1.5]}}", &fault), STATUS_OK);
 }
 
-/* A macro looks through all that the client bound before it finds a name. */
+/* A macro searches all of the client's variables before it finds a name. */
 static void many_kwargs_are_charged(void **state)
 {
     (void)state;
@@ -320,7 +321,7 @@ static void a_failure_leaves_the_output(void **state)
     chat_template_close(t);
 }
 
-/* The sentence names both places where a client may nest values. */
+/* The sentence names both places in which a client may nest values. */
 static void too_deep_a_message_is_refused(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Jinja: arguments that are bound to names; the expected texts are jinja2's. */
+/* Jinja: binding of arguments to names; the expected texts are jinja2's. */
 #include "base/base.h"
 #include "render.h"
 #include "test.h"

@@ -1,4 +1,4 @@
-/* Jinja: attributes, items and what the sandbox hides; the expected texts are jinja2's. */
+/* Jinja: attributes, items and those that the sandbox hides; the expected texts are jinja2's. */
 #include "base/base.h"
 #include "render.h"
 #include "test.h"

@@ -1,4 +1,4 @@
-/* Jinja: what may be iterated; the expected texts are jinja2's. */
+/* Jinja: iteration over each type; the expected texts are jinja2's. */
 #include "base/base.h"
 #include "render.h"
 #include "test.h"

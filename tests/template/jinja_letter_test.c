@@ -1,4 +1,4 @@
-/* Jinja: what letters are; the expected texts are jinja2's. */
+/* Jinja: kinds of letters; the expected texts are jinja2's. */
 #include "base/base.h"
 #include "render.h"
 #include "test.h"

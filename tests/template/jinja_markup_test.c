@@ -1,4 +1,4 @@
-/* Jinja: what safe and escape return; the expected texts are jinja2's. */
+/* Jinja: results of safe and escape; the expected texts are jinja2's. */
 #include "base/base.h"
 #include "render.h"
 #include "test.h"

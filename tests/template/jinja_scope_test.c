@@ -1,4 +1,4 @@
-/* Jinja: which names a block sees; the expected texts are jinja2's. */
+/* Jinja: the names that a block sees; the expected texts are jinja2's. */
 #include "base/base.h"
 #include "render.h"
 #include "test.h"

@@ -1,4 +1,4 @@
-/* Jinja: strftime_now with a clock that stands; the expected texts are jinja2's. */
+/* Jinja: strftime_now at a fixed time; the expected texts are jinja2's. */
 #include "base/base.h"
 #include "render.h"
 #include "test.h"

@@ -3,7 +3,7 @@
 #include "render.h"
 #include "test.h"
 
-/* The variables of cases that bring none. */
+/* The variables of cases without their own. */
 static const char usual_kwargs[] =
     "{\"a\": [3, 1, 2], \"s\": \"Hello, World\", \"d\": {\"b\": 2, \"A\": 1, \"c\": [1, {\"x\": "
     "null}]},"

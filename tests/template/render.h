@@ -1,4 +1,5 @@
-/* Tables of templates and what Python's jinja2 renders, for the tests of the parts of Jinja. */
+/* Tables of templates with the texts that Python's jinja2 renders, for the tests of the parts of
+ * Jinja. */
 #pragma once
 #include <stddef.h>
 
@@ -6,7 +7,7 @@ struct render_case {
     const char *source;
     const char *kwargs;   /* JSON; NULL: those of render.c */
     const char *expected; /* NULL: refused */
-    const char *says;     /* what the sentence holds when a construct is refused by name */
+    const char *says;     /* part of the sentence that refuses a construct by name */
 };
-/* Fails the running test with every case that differs. */
+/* Fails the running test, and prints every case that differs. */
 void render_expect(const struct render_case *cases, size_t n);

@@ -2,10 +2,9 @@
  *
  * usage: renderings FILE prints a line for each; renderings check FILE compares with "answer".
  *
- * Each line is {"template", "context", "time"?, "answer"?}; the context may have "messages", and
- * all of it reaches the template as it is. The answer is a line: "ok", "error", "refused" or
- * "bound" with the text or the sentence, as JSON; only texts are compared, and what kind of answer
- * it is. */
+ * Each line is {"template", "context", "time"?, "answer"?}; the context may have "messages", and it
+ * reaches the template unchanged. The answer is a line: "ok", "error", "refused" or "bound" with
+ * the text or the sentence, as JSON; only texts and the kinds of answers are compared. */
 #include "base/json_out.h"
 #include "template/chat_template.h"
 #include "template/jinja_exec.h"

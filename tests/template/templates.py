@@ -117,7 +117,7 @@ def make_cases(n, first, folder, names):
 
 
 def store(env, program, names):
-    """Of each case the variables that its template names, and what Python renders; where it is refused here, only that."""
+    """Stores for each case the variables that its template names, and Python's rendering; for one that is refused here, only the refusal."""
     path, n_stored = ROOT / "tests/golden/data/templates_random.jsonl", collections.Counter()
     cases = [(source, {k: v for k, v in context.items() if re.search(rf"\b{k}\b", source)})
              for _, source, context in make_cases(2 * N_STORED, 0, None, names) if len(source) < STORED_BYTES_MAX]

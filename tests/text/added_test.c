@@ -1,4 +1,4 @@
-/* Added tokens in a text: the leftmost and longest, white space, words, and what hides what. */
+/* Added tokens in a text: the leftmost and longest, white space, words, and hidden matches. */
 #include "test.h"
 #include "text/added.h"
 #include <stdio.h>
@@ -63,8 +63,8 @@ static void white_space_is_swallowed(void **state)
     expect(&added, "a \xE3\x80\x80<l> b", "[a]0 [ b]-1 ");
     expect(&added, "a <r>\n\xC2\xA0 b", "[a ]1 [b]-1 ");
     expect(&added, "<r> <l>", "[]1 []0 ");
-    expect(&added, "<r>   a", "[]1 [a]-1 ");   /* so are tokens of white space */
-    expect(&added, "a\n    b", "[a]2 [b]-1 "); /* the second one is swallowed by the first */
+    expect(&added, "<r>   a", "[]1 [a]-1 ");   /* also before tokens of white space */
+    expect(&added, "a\n    b", "[a]2 [b]-1 "); /* the first one swallows the second */
     text_added_close(&added);
 }
 
@@ -75,7 +75,7 @@ static void words_are_whole(void **state)
     struct text_added added;
     open_rows(&added, rows, COUNT_OF(rows));
     expect(&added, "the oe other-the", "[]0 [ o]1 [ other-]0 ");
-    expect(&added, "bathe", "[bathe]-1 "); /* what does not count hides the e inside it */
+    expect(&added, "bathe", "[bathe]-1 "); /* a match that does not count hides the e inside it */
     expect(&added, "\xC3\xA9the", "[\xC3\xA9the]-1 ");
     text_added_close(&added);
 }

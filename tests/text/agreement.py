@@ -6,8 +6,7 @@ agreement.py AGREEMENT_PROGRAM DATA_DIRECTORY [--lines N]
 DATA_DIRECTORY holds llama2_tokenizer.model, gpt2-vocab.json, gpt2-merges.txt, ggml-vocab-*.gguf and
 llama3_tokenizer_l3.bin, each perhaps with .xz. Needs the Python packages sentencepiece, tokenizers
 and gguf. A line of broken UTF-8 goes to sentencepiece as its bytes; HF tokenizers take only text, so
-they see Python's errors='replace' form of it, and of the raw bytes it is checked that decoding
-gives them back. Ends with 0 when every line agrees."""
+they see Python's errors='replace' form of it, and decoding must give the raw bytes back. Ends with 0 when every line agrees."""
 import argparse
 import json
 import lzma

@@ -97,7 +97,7 @@ static void letters_without_a_token_vanish_or_are_unknown(void **state)
     EXPECT("axyb", A, UNKNOWN, B);
 }
 
-/* As the library does: an unknown that waits comes behind the bytes of a letter that has some. */
+/* As in the library: a waiting unknown letter comes behind the bytes of a letter that has some. */
 static void letters_without_a_token_become_bytes(void **state)
 {
     (void)state;
@@ -123,7 +123,7 @@ static void inner_pieces_have_a_prefix_and_last_ones_a_suffix(void **state)
     reopen(&other);
     EXPECT("abc", AB, INNER_LAST_C);
     EXPECT("c", LAST_C);
-    EXPECT("ab", A, UNKNOWN); /* ##b</w> is no token */
+    EXPECT("ab", A, UNKNOWN); /* ##b</w> is not a token */
 }
 
 static void merges_of_no_tokens_are_refused(void **state)
@@ -137,7 +137,7 @@ static void merges_of_no_tokens_are_refused(void **state)
     assert_non_null(strstr(fault.text, "merge 0"));
 }
 
-/* Joins the leftmost pair of lowest rank until there is none. */
+/* Joins the leftmost pair of lowest rank until none is left. */
 static int64_t encode_naively(const char *word, int32_t *ids)
 {
     int64_t n = 0;

@@ -1,4 +1,4 @@
-/* Reading tokenizer descriptions for tests. Only what the tests' files hold is understood. */
+/* Reads tokenizer descriptions for tests. It understands only the fields of the tests' files. */
 #include "card.h"
 #include "base/mem.h"
 #include <jansson.h>

@@ -6,8 +6,8 @@
 
 enum { N_UNITS = 512, OFFSET = 256 };
 
-/* A trie of "a" and "ab", whose texts are "X" and "" (a removal). The children of a unit at i lie
- * at i ^ offset ^ byte. */
+/* A trie of "a" and "ab" with the texts "X" and "" (a removal). The children of a unit at i are at
+ * i ^ offset ^ byte. */
 struct blob {
     uint32_t units[N_UNITS];
     char bytes[4 + 4 * N_UNITS + 4];
@@ -33,7 +33,7 @@ static void seal(struct blob *blob)
 static void fill(struct blob *blob)
 {
     uint32_t a = OFFSET ^ (uint32_t)'a';
-    for (size_t i = 0; i < N_UNITS; i++) /* no unit is anything: a value that exists */
+    for (size_t i = 0; i < N_UNITS; i++) /* unused units: a value that exists */
         blob->units[i] = 1u << 31;
     blob->units[0] = inner(0, OFFSET, false);
     blob->units[a] = inner('a', a ^ 0x180, true); /* children at 0x180 ^ byte */
@@ -84,9 +84,9 @@ static void malformed_maps_are_refused(void **state)
     } cases[] = {
         { 0, 0, "outside" },                 /* no children */
         { 0, 1u << 31, "outside" },          /* a value as the root */
-        { 0x180, 1u << 31 | 77, "outside" }, /* behind the texts */
+        { 0x180, 1u << 31 | 77, "outside" }, /* beyond the texts */
         { OFFSET ^ 'a', 'a' | 1u << 8 | 0x3FFFFFu << 10, "outside" },
-        { 0x180 ^ 'b', 'b' | (0x180u ^ 'b' ^ 0x180u) << 10, "256 bytes" }, /* comes back */
+        { 0x180 ^ 'b', 'b' | (0x180u ^ 'b' ^ 0x180u) << 10, "256 bytes" }, /* circular */
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         fill(&blob);

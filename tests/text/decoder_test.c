@@ -1,4 +1,4 @@
-/* Decoders: what each makes of tokens, whole and as a stream, and lists that are refused. Expected
+/* Decoders: the text that each makes of tokens, whole and as a stream, and refused lists. Expected
  * texts are those of tokenizers 0.23.3. */
 #include "test.h"
 #include "text/tokenizer.h"
@@ -81,7 +81,8 @@ static void llama(void **state)
     tokenizer_close(tokenizer);
 }
 
-/* A run of byte tokens is whole, or each of its bytes is broken; a stream has shown its start. */
+/* A run of byte tokens is whole, or each of its bytes is broken. A stream has shown its start
+ * already. */
 static void broken_runs(void **state)
 {
     (void)state;
@@ -146,7 +147,7 @@ static void letters_and_nothing(void **state)
     struct tokenizer *tokenizer = open_list(&letters, 1, true, &fault);
     EXPECT("b \xC3\xA9", B, SPACE, LETTER_C3, LETTER_A9);
     EXPECT("b" BAD "b", B, LETTER_C3, B);
-    EXPECT(MARK "a", MARK_A); /* not of the alphabet: as it is */
+    EXPECT(MARK "a", MARK_A); /* not in the alphabet: unchanged */
     tokenizer_close(tokenizer);
     tokenizer = open_list(NULL, 0, false, &fault);
     EXPECT("b e <s>", B, E, S);
@@ -166,7 +167,7 @@ static void special_tokens_are_left_out(void **state)
     struct str out;
     str_init(&out);
     tokenizer_decode(tokenizer, ids, COUNT_OF(ids), false, &out);
-    assert_string_equal(out.at, "a"); /* the first that is shown is the first */
+    assert_string_equal(out.at, "a"); /* the first token that is shown is the first one */
     str_free(&out);
     assert_false(tokenizer_shows(tokenizer, S, false));
     assert_true(tokenizer_shows(tokenizer, S, true));

@@ -86,13 +86,13 @@ static void the_first_space_is_dropped_once(void **state)
     (void)state;
     struct tokenizer *tokenizer = open_tokenizer();
     EXPECT(false, "hi hi", HI, HI);
-    EXPECT(false, "hi hi", EOS, HI, HI); /* a hidden token is nothing */
+    EXPECT(false, "hi hi", EOS, HI, HI); /* a hidden token has no text */
     EXPECT(true, "</s> hi", EOS, HI);
     EXPECT(false, "a hi", A, HI);
     tokenizer_close(tokenizer);
 }
 
-/* An answer goes on where its prompt ends. */
+/* An answer continues where its prompt ends. */
 static void a_text_that_goes_on_keeps_its_space(void **state)
 {
     (void)state;

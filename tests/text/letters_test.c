@@ -1,4 +1,4 @@
-/* Sets by property: as many code points as Oniguruma 6.9.10 has in each, and the right ones. */
+/* Sets by property: they have the code points of Oniguruma 6.9.10's sets. */
 #include "test.h"
 #include "base/mem.h"
 #include "text/letters.h"

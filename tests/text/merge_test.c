@@ -1,9 +1,9 @@
-/* The merge loop: ties go left, stale heap entries are passed over, memory is reused. */
+/* The merge loop: ties go left, stale heap entries are skipped, memory is reused. */
 #include "test.h"
 #include "text/merge.h"
 
-/* Letters that differ by one join; the pair's lower letter is the rank; the result is 'z', inert.
- */
+/* Adjacent letters join. The pair's lower letter is the rank; the result is 'z', which joins with
+ * none. */
 static void find(const void *of, const char *text, struct text_symbol *left,
                  const struct text_symbol *right)
 {

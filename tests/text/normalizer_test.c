@@ -1,5 +1,5 @@
-/* Normalizers one by one, in sequence, and how much of a text still stands for its start. Expected
- * texts are those of tokenizers 0.23.3. */
+/* Normalizers one by one and in sequence, and how many bytes of a text still stand for its start.
+ * Expected texts are those of tokenizers 0.23.3. */
 #include "test.h"
 #include "base/pile.h"
 #include "text/normalizer.h"
@@ -71,7 +71,7 @@ static void spaces_are_stripped(void **state)
     one(STEP(.kind = STEP_STRIP_SPACES, .strips_left = true, .strips_right = true), " \n ", "", 0);
 }
 
-/* What replaces a match stands for the last character of it. */
+/* The replacement of a match stands for the match's last character. */
 static void matches_are_replaced(void **state)
 {
     (void)state;

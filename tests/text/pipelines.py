@@ -8,7 +8,7 @@ KB of hard text), added tokens with random flags, a post-processor and a decoder
 tests/serve/tokenizer_answers.c encode the same texts, with special tokens around them, without, and with
 special tokens in them read as text; and decode the ids, with and without special tokens, whole and as
 a stream. A tokenizer that Shoal refuses is counted, by the steps that it has; one that answers
-differently fails the run. The last lines say how often each kind of step was equal and refused.
+differently fails the run. The last lines count how often each kind of step was equal and refused.
 
 Directories are the same with a tokenizer_config.json, special_tokens_map.json and added_tokens.json that
 name random tokens, and are compared with transformers. tools/tokenizer_sample.py stores a few small
@@ -215,7 +215,7 @@ def decoder(rng, model):
 # --- models ---
 
 def train(rng, style, maps):
-    """A model's JSON; style says which steps go with it."""
+    """A model's JSON. style tells which steps fit it."""
     size = rng.randrange(150, 420)
     lines = list(training_lines(rng))
     if style == "bytes":
@@ -366,7 +366,7 @@ def build(rng, pool, maps):
 
 
 def kinds(spec):
-    """What a tokenizer is made of, for the counts."""
+    """The parts of a tokenizer, for the counts."""
     def names(step, inner):
         if step is None:
             return ["none"]
@@ -403,7 +403,7 @@ class Ours:
 
 
 def attempt(call):
-    """What the library says; None where it raises or panics."""
+    """The library's answers; None when it raises or panics."""
     try:
         return call()
     except BaseException as error:

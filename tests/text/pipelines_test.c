@@ -31,7 +31,7 @@ static bool is_list(const json_t *wanted, const int32_t *ids, int32_t n)
     return is_equal;
 }
 
-/* [text, ids, ids where special tokens are text or null] */
+/* A row is [text, ids, ids with special tokens as text or null]. */
 static bool encodes(const struct tokenizer *tokenizer, const json_t *row)
 {
     struct view text =
@@ -50,7 +50,7 @@ static bool encodes(const struct tokenizer *tokenizer, const json_t *row)
     return is_equal;
 }
 
-/* [ids, text, text without special tokens] */
+/* A row is [ids, text, text without special tokens]. */
 static bool decodes(const struct tokenizer *tokenizer, const json_t *row)
 {
     const json_t *list = json_array_get(row, 0);
@@ -75,7 +75,7 @@ static bool decodes(const struct tokenizer *tokenizer, const json_t *row)
     return is_equal;
 }
 
-/* The tokenizer.json of a line, with its model put together. */
+/* Writes the tokenizer.json of a line, with its assembled model. */
 static void write_tokenizer(json_t *spec, char *path, size_t n_path)
 {
     json_t *model = json_incref(json_object_get(spec, "model"));

@@ -1,5 +1,5 @@
-/* Which texts of a set begin a text: all of them in order, the longest, and sets with equal texts.
- */
+/* The texts of a set that begin a text: all of them in order, the longest, and sets with equal
+ * texts. */
 #include "test.h"
 #include "text/prefixes.h"
 

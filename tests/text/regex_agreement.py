@@ -5,7 +5,7 @@ regex_agreement.py CUTS_PROGRAM [--patterns N] [--seed S] [--write FILE]
 
 A pattern must cut every text as the library does, or be refused. Ends with 0 when there is no silent difference.
 --write stores a sample as lines of JSON, which tests/text/regex_test.c reads: pattern, then texts with the ends of
-their pieces, or null where the library cannot read the pattern.
+their pieces, or null when the library cannot read the pattern.
 """
 import argparse
 import collections

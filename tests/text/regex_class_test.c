@@ -1,4 +1,4 @@
-/* Classes: members, what is refused and how that is said. */
+/* Classes: members, refusals and their sentences. */
 #include "test.h"
 #include "base/mem.h"
 #include "text/regex_class.h"

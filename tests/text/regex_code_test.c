@@ -1,4 +1,4 @@
-/* Programs: what repeats become, what may begin a way, and the bound on their size. */
+/* Programs: the form of repeats, the bytes that may begin a way, and the bound on size. */
 #include "test.h"
 #include "text/regex_code.h"
 

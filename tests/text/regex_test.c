@@ -1,11 +1,11 @@
-/* Walking over matches: empty ones, those that the library passes over, hostile patterns. */
+/* Walking over matches: empty ones, those that the library skips, hostile patterns. */
 #include "test.h"
 #include "base/mem.h"
 #include "text/regex.h"
 #include <jansson.h>
 #include <string.h>
 
-/* The matches in text as "start-end start-end ". */
+/* Expects the matches in text as "start-end start-end ". */
 static void expect(const char *pattern, const char *text, const char *expected)
 {
     struct regex regex;
@@ -51,7 +51,7 @@ static void bad_patterns_are_refused(void **state)
     }
 }
 
-/* Patterns that backtrack without end, and those that cost the square of the text or more. */
+/* Patterns that backtrack without end, and those that take quadratic time or more. */
 static void steps_are_bounded(void **state)
 {
     (void)state;
@@ -80,14 +80,14 @@ static void steps_are_bounded(void **state)
         if (!work.is_spent)
             print_message("%s is not spent\n", hostile[i]);
         assert_true(work.is_spent);
-        assert_true(work.n_steps_left > -2 * N); /* not many more than granted */
+        assert_true(work.n_steps_left > -2 * N); /* only a few more than granted */
         regex_work_free(&work);
         regex_close(&regex);
     }
     mem_give(text);
 }
 
-/* What a tokenizer's own pattern does takes a part of the grant, whatever the text. */
+/* A tokenizer's own pattern takes a part of the grant, whatever the text. */
 static void real_patterns_have_steps_enough(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Reading patterns: shapes of trees, widths, and what is refused by name. */
+/* Reading patterns: shapes of trees, widths, and refusals by name. */
 #include "test.h"
 #include "base/mem.h"
 #include "text/regex_tree.h"

@@ -4,7 +4,7 @@
 sentencepiece_agreement.py VOCABULARY_IDS_PROGRAM [--models N] [--texts N] [--seed S] [--keep FOLDER] [--write FILE]
 
 Every model must give the ids and the decoded text that sentencepiece gives for each of hard texts, or be refused. The same
-model as a GGUF file (tokenizer.ggml.model "llama" or "t5") must do so too, where GGUF has keys for all that it says.
+model as a GGUF file (tokenizer.ggml.model "llama" or "t5") must do so too, when GGUF has keys for all of its settings.
 Ends with 0 when there is no silent difference; prints equal and refused models by kind. --write stores small models
 with the library's answers as lines of JSON, which tests/serve/model_card_test.c reads: the model in hexadecimal, then
 texts in hexadecimal with their ids and what these decode to.

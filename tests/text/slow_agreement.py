@@ -26,7 +26,7 @@ def token(rng, text, flag):
 
 
 def write_files(rng, folder, n_pieces, processor):
-    """Settings that name added tokens; how many of them there are."""
+    """Writes settings that name added tokens. Returns how many there are."""
     flag = lambda p: rng.random() < p
     settings = dict(tokenizer_class="LlamaTokenizer", bos_token="<s>", eos_token="</s>", unk_token="<unk>")
     if flag(.6):

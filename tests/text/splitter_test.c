@@ -124,7 +124,7 @@ static void metaspace_marks_words(void **state)
     expect_at(&step, 1, "a b", 0, "|a|" MARK "b");
 }
 
-/* "First" asks where a piece begins, whatever cut it off. */
+/* "First" depends on where a piece begins, not on the step that cut it off. */
 static void first_pieces_stay_first(void **state)
 {
     (void)state;

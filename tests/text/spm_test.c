@@ -1,4 +1,4 @@
-/* SentencePiece BPE on small vocabularies whose answer is worked out by hand. */
+/* SentencePiece BPE on small vocabularies with answers worked out by hand. */
 #include "test.h"
 #include "text/tokenizer.h"
 

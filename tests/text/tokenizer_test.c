@@ -65,8 +65,8 @@ static bool encodes_to(const struct tokenizer *tokenizer, struct view text, unsi
     return is_equal;
 }
 
-/* A line of vectors.jsonl: {"text", "ids"}, perhaps "ids_plain" (special tokens are not looked for)
- * and "decoded" (where that is not the text). */
+/* Checks a line of vectors.jsonl: {"text", "ids"}, and optionally "ids_plain" (without a search for
+ * special tokens) and "decoded" (when that differs from the text). */
 static bool line_passes(const struct tokenizer *tokenizer, const char *line)
 {
     json_t *row = json_loads(line, JSON_ALLOW_NUL, NULL);
@@ -137,7 +137,7 @@ static void swallows_white_space(void **state)
     static const char *const pairs[][2] = {
         { "a\xE3\x80\x80 <|both|>\xC2\xA0\xE2\x80\x83\tb", "a<|both|>b" },
         { "<|both|>\n \xC2\x85<|both|> ", "<|both|><|both|>" },
-        { "\xE2\x80\x8B<|end|>\r\n", "\xE2\x80\x8B<|end|>" }, /* U+200B is none */
+        { "\xE2\x80\x8B<|end|>\r\n", "\xE2\x80\x8B<|end|>" }, /* U+200B is not white space */
         { "\x80 \x80<|both|>\xE3\x80", "\x80 \x80<|both|>\xE3\x80" },
     };
     struct tokenizer *tokenizer = open_golden("phi3");
@@ -231,7 +231,7 @@ static void a_full_buffer_says_so(void **state)
     close_golden(tokenizer);
 }
 
-/* A megabyte of one letter must not be quadratic; the bound is loose for slow machines. */
+/* A megabyte of one letter must not take quadratic time. The bound is loose for slow machines. */
 static void long_words_are_fast(void **state)
 {
     (void)state;

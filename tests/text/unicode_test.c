@@ -1,5 +1,4 @@
-/* Characters as tokenizers 0.23 knows them: classes, lower case, normal forms with their changes.
- */
+/* Characters as in tokenizers 0.23: classes, lower case, normal forms with their changes. */
 #include "test.h"
 #include "base/time.h"
 #include "base/mem.h"
@@ -79,7 +78,7 @@ static void forms_say_what_they_stand_for(void **state)
     EXPECT("\xF0\x91\xA4\xB5\xF0\x91\xA4\xB0", UNICODE_COMPOSED, { 0x11935, 0 }, { 0x11930, 0 });
 }
 
-/* A letter with a million marks in the wrong order must not be quadratic. */
+/* A letter with a million marks in the wrong order must not take quadratic time. */
 static void long_runs_of_marks_are_fast(void **state)
 {
     (void)state;

@@ -1,5 +1,4 @@
-/* The best division: sums, ties, letters that no piece covers, and long texts in both precisions.
- */
+/* The best division: sums, ties, letters without a piece, and long texts in both precisions. */
 #include "test.h"
 #include "base/mem.h"
 #include "text/unigram.h"
@@ -72,7 +71,7 @@ static void user_defined_pieces_are_taken(void **state)
     expect("abcd", "1 5 ");
 }
 
-/* A million letters: sums far beyond what single precision tells apart. */
+/* A million letters: sums far beyond the resolution of single precision. */
 static void long_texts_keep_their_pieces(void **state)
 {
     (void)state;

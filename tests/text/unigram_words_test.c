@@ -2,7 +2,7 @@
 #include "test.h"
 #include "text/unigram_words.h"
 
-/* The example of the library's own documentation, and pieces for what it does with unknowns. */
+/* The example of the library's own documentation, and pieces for its handling of unknowns. */
 static const char *const tokens[] = { "<unk>", "a",    "b",  "c",      "d",      "cd",    "ab",
                                       "abc",   "abcd", "xy", "<0xC3>", "<0xA9>", "added", "b" };
 static const double scores[] = { 0, 0, 0, 0, 0, 1, 2, 5, 10, -50, 0, 0, 0, 3 };
@@ -42,10 +42,11 @@ static void takes_the_best_way(void **state)
     (void)state;
     EXPECT(false, "abcd", ABCD);
     EXPECT(false, "abcdacdzz", ABCD, A, CD, UNK);
-    EXPECT(false, "cb", C, LAST_B); /* of two pieces with one text the last */
+    EXPECT(false, "cb", C, LAST_B); /* the last of two pieces with one text */
 }
 
-/* A run of unknowns is one, and may read like a piece that is worth less than two unknowns. */
+/* A run of unknowns counts as one. Its text may be that of a piece with a lower score than two
+ * unknowns. */
 static void unknowns_run_together(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The vocabulary: U+2581, byte tokens, duplicates, and what is the model's own. */
+/* The vocabulary: U+2581, byte tokens, duplicates, and the model's own tokens. */
 #include "test.h"
 #include "text/vocab.h"
 
@@ -24,8 +24,7 @@ static void tokens_become_running_text(void **state)
     text_vocab_close(&vocab);
 }
 
-/* A token that is written in raw letters is not the one that is written in letters for its bytes.
- */
+/* A token in raw letters differs from a token in letters for its bytes. */
 static void other_tokens_stay_as_they_are(void **state)
 {
     (void)state;

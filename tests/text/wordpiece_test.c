@@ -1,4 +1,4 @@
-/* WordPiece: the longest pieces, words that nothing makes up, words that are too long. */
+/* WordPiece: the longest pieces, words that no pieces form, words that are too long. */
 #include "test.h"
 #include "text/wordpiece.h"
 
@@ -38,7 +38,7 @@ static void takes_the_longest_pieces(void **state)
     (void)state;
     EXPECT("unaffable", UN, AFF, ABLE);
     EXPECT("una", UN, A);
-    EXPECT("un##a", 5); /* the prefix is no prefix at the start of a word */
+    EXPECT("un##a", 5); /* at the start of a word the prefix is ordinary text */
 }
 
 static void other_words_are_unknown(void **state)
@@ -46,7 +46,7 @@ static void other_words_are_unknown(void **state)
     (void)state;
     EXPECT("unaffx", UNK); /* as a whole */
     EXPECT("xun", UNK);
-    EXPECT("added", UNK); /* an added token is none of the model's */
+    EXPECT("added", UNK); /* an added token is not one of the model's */
     EXPECT("unaffaffable", UN, AFF, AFF, ABLE);
     EXPECT("unaffaffaffable", UNK); /* 15 letters */
 }

@@ -1,4 +1,4 @@
-/* Roles: every tensor found, cut where it is fused, refused by name when it doesn't fit. */
+/* Roles: every tensor is found, cut when it is fused, and refused by name when it doesn't fit. */
 #include "weights/refused.h"
 #include "weights/build.h"
 #include "weights/bind.h"
@@ -58,7 +58,7 @@ static void binds_llama(void **state)
     close_bound(&o);
 }
 
-/* A model of width 8 with 2 heads, whose fused matrices are cut. */
+/* Builds a model of width 8 with 2 heads and fused matrices that are cut. */
 static void build_fused(struct build *b, const char *architecture, bool is_gated, uint32_t n_kv)
 {
     static const char *const keys[] = { "block_count",          "embedding_length",
@@ -124,7 +124,7 @@ static void cuts_rows(void **state)
 
 static const float short_factors[] = { 1, 2 }, long_factors[] = { 3, 4 };
 
-/* Of the two sets of factors the context chooses one. */
+/* The context chooses one of the two sets of factors. */
 static void chooses_factors(void **state)
 {
     (void)state;
@@ -292,7 +292,7 @@ static void build_layer_row(struct build *b, int layer, const char *rest, int n_
     build_tensor(b, name, (uint64_t)n_columns, (uint64_t)n_rows);
 }
 
-/* Three layers, this bias in those whose bit is set. */
+/* Builds three layers, with this bias in those that have their bit set. */
 static void bind_biased(size_t bias, unsigned layers, const char *missing)
 {
     struct build b;

@@ -9,7 +9,7 @@ struct build {
     struct str values, tensors, data;
     uint64_t n_values, n_tensors;
     uint32_t version, alignment;
-    const char *without; /* a key or tensor that is left out, NULL = none */
+    const char *without; /* a key or tensor to leave out, NULL = none */
 };
 
 static inline void build_init(struct build *b)
@@ -38,7 +38,7 @@ static inline void build_put_text(struct str *out, const char *text)
     str_add_text(out, text);
 }
 
-/* False when this key is left out. */
+/* Returns false when this key is left out. */
 static inline bool build_key(struct build *b, const char *key, uint32_t type)
 {
     if (b->without != NULL && strcmp(b->without, key) == 0)
@@ -102,7 +102,7 @@ static inline void build_f32s(struct build *b, const char *key, const float *x, 
         str_add(&b->values, (const char *)x, 4 * (size_t)n);
 }
 
-/* A row of the tensor table with an offset of its own; no data. */
+/* Adds a row of the tensor table with an offset of its own, without data. */
 static inline void build_row(struct build *b, const char *name, uint32_t type, int n_dims,
                              const uint64_t *dims, uint64_t offset)
 {
@@ -115,7 +115,7 @@ static inline void build_row(struct build *b, const char *name, uint32_t type, i
     b->n_tensors++;
 }
 
-/* An F32 tensor of n_columns x n_rows (0 rows: a vector) with data 0, 1, 2, ... */
+/* Adds an F32 tensor of n_columns x n_rows (0 rows: a vector) with data 0, 1, 2, ... */
 static inline void build_tensor(struct build *b, const char *name, uint64_t n_columns,
                                 uint64_t n_rows)
 {
@@ -131,7 +131,7 @@ static inline void build_tensor(struct build *b, const char *name, uint64_t n_co
     }
 }
 
-/* An F32 vector of these numbers. */
+/* Adds an F32 vector of these numbers. */
 static inline void build_vector(struct build *b, const char *name, const float *x, uint64_t n)
 {
     while (b->data.n % b->alignment != 0)
@@ -140,7 +140,7 @@ static inline void build_vector(struct build *b, const char *name, const float *
     str_add(&b->data, (const char *)x, 4 * n);
 }
 
-/* The whole file; out is memory of mem_take. */
+/* Returns the whole file as memory of mem_take. */
 static inline unsigned char *build_end(const struct build *b, size_t *n_bytes)
 {
     struct str out;
@@ -231,7 +231,7 @@ static inline void build_bpe(struct build *b)
     build_u32(b, "tokenizer.ggml.eos_token_id", 5);
 }
 
-/* A safetensors file: header text and n_data bytes 0, 1, 2, ... */
+/* Returns a safetensors file: header text and n_data bytes 0, 1, 2, ... */
 static inline unsigned char *build_safetensors(const char *header, size_t n_data, size_t *n_bytes)
 {
     size_t n_header = strlen(header);

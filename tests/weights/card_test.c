@@ -50,7 +50,7 @@ static void checks_by_name(void **state)
     types[0] = 6;
     assert_refused(weights_card_check(&card, "x", &fault), STATUS_BAD_INPUT, &fault,
                    "token 0 is a byte");
-    tokens[0] = "<0x-1>"; /* what once wrote out of bounds elsewhere */
+    tokens[0] = "<0x-1>"; /* it once caused a write out of bounds in another program */
     n_bytes[0] = 6;
     assert_refused(weights_card_check(&card, "x", &fault), STATUS_BAD_INPUT, &fault,
                    "token 0 is a byte");

@@ -74,7 +74,7 @@ static void refuses_by_name(void **state)
     assert_null(weights_catalog_tensor(&catalog.at[0]).data);
     assert_int_equal(add(&catalog, "v1", DTYPE_F32, 1, 1, &fault), STATUS_OK);
     assert_refused(weights_catalog_seal(&catalog, &fault), STATUS_BAD_INPUT, &fault,
-                   "tensor v1 is there twice");
+                   "tensor v1 appears twice");
     weights_catalog_free(&catalog);
     pile_free(&pile);
 }

@@ -1,4 +1,4 @@
-/* Files and directories that are not what they were taken for. */
+/* Files and directories that are not what the user took them for. */
 #include "weights/refused.h"
 #include "base/file.h"
 #include "weights/foreign.h"
@@ -79,8 +79,8 @@ static void names_directories(void **state)
     (void)state;
     static const struct {
         const char *first, *second; /* files; NULL: none */
-        bool is_weights;            /* asked for weights, else for the directory */
-        const char *words;          /* NULL: nothing against it */
+        bool is_weights;            /* checks for weights, else for the directory */
+        const char *words;          /* NULL: no objection */
     } rows[] = {
         { "config.json", "model.safetensors", false, NULL },
         { NULL, NULL, false, NULL },

@@ -1,4 +1,4 @@
-/* Cards from GGUF metadata, and what they refuse. */
+/* Cards from GGUF metadata, and refusals. */
 #include "weights/refused.h"
 #include "weights/build.h"
 #include "weights/card.h"
@@ -122,7 +122,8 @@ static void does_without_a_tokenizer(void **state)
     weights_gguf_close(&gguf);
 }
 
-/* A vocabulary of byte-level BPE with one more key, or with one instead of another. */
+/* Expects the result for a vocabulary of byte-level BPE with one more key, or with one key
+ * replaced. */
 static void expect_bpe(const char *without, const char *key, const char *text, const char *said)
 {
     struct build b;
@@ -143,7 +144,7 @@ static void expect_bpe(const char *without, const char *key, const char *text, c
     weights_gguf_close(&gguf);
 }
 
-/* A vocabulary is cut as its file names it; what the file does not say is known of GPT-2 alone. */
+/* The vocabulary is split as its file names it. A missing name is known only for GPT-2. */
 static void split_patterns_are_known_or_refused(void **state)
 {
     (void)state;

@@ -1,11 +1,12 @@
-/* The table of GGUF's keys: its rows agree with each other, and all that it says is so. */
+/* The table of GGUF's keys: its rows agree with each other, and the check obeys them. */
 #include "weights/refused.h"
 #include "weights/build.h"
 #include "weights/gguf_keys.h"
 
 static const char *const architectures = "llama qwen2 qwen3 phi3 gemma gemma3 gpt2 chatglm";
 
-/* What a file with this number under this key is to the check; type: GGUF_F32 or an array of it. */
+/* Returns the check's result for a file with this number under this key. type is GGUF_F32 or an
+ * array of it. */
 static enum status checked(struct view architecture, const char *name, float number, bool is_array,
                            struct fault *fault)
 {

@@ -1,4 +1,4 @@
-/* Specs from GGUF metadata, and what they refuse. */
+/* Specs from GGUF metadata, and refusals. */
 #include "weights/refused.h"
 #include "weights/build.h"
 #include "weights/gguf_spec.h"
@@ -57,7 +57,7 @@ static void ties_and_scales(void **state)
     build_llama_values(&b);
     build_text(&b, "llama.rope.scaling.type", "linear");
     build_f32(&b, "llama.rope.scaling.factor", 4.0f);
-    build_u32(&b, "llama.attention.sliding_window", 8); /* which llama.cpp ignores */
+    build_u32(&b, "llama.attention.sliding_window", 8); /* llama.cpp ignores it */
     build_llama_tensors(&b);
     assert_int_equal(spec_of(&b, &spec, &fault), STATUS_OK);
     assert_true(spec.is_tied);
@@ -91,7 +91,8 @@ static enum status scaled(const char *type, float factor, float attention, struc
     return spec_of(&b, spec, fault);
 }
 
-/* As llama.cpp: linear without a type, none as it says, and one factor on sines and cosines. */
+/* As llama.cpp: linear without a type, none when the file has "none", and one factor on sines and
+ * cosines. */
 static void scales_as_llama_cpp(void **state)
 {
     (void)state;
@@ -116,7 +117,7 @@ static void scales_as_llama_cpp(void **state)
                    "llama.rope.scaling.attn_factor is -1");
 }
 
-/* The keys of a gemma3 of n_layers layers; no tensors but the embedding. */
+/* Builds the keys of a gemma3 of n_layers layers. The embedding is its only tensor. */
 static void build_gemma3(struct build *b, uint32_t n_layers)
 {
     build_init(b);

@@ -1,4 +1,4 @@
-/* GGUF: whole files read, and each way in which a file can be wrong refused by name. */
+/* GGUF: whole files are read, and each fault of a file is refused by name. */
 #include "weights/refused.h"
 #include "weights/build.h"
 #include "base/file.h"
@@ -70,7 +70,7 @@ static void honours_alignment(void **state)
     mem_give(bytes);
 }
 
-/* Runs all that follows from a file; what is refused says why. */
+/* Runs all steps that follow from a file. Every refusal has its reason. */
 static void read_all(const unsigned char *bytes, size_t n)
 {
     struct weights_gguf gguf;
@@ -253,7 +253,7 @@ static void refuses_by_name(void **state)
         { spoil_order, STATUS_UNSUPPORTED, "big-endian" },
         { spoil_n_values, STATUS_BAD_INPUT, "claims 18446744073709551615 values" },
         { spoil_n_tensors, STATUS_BAD_INPUT, "1099511627776 tensors" },
-        { spoil_key_twice, STATUS_BAD_INPUT, "llama.block_count is there twice" },
+        { spoil_key_twice, STATUS_BAD_INPUT, "llama.block_count appears twice" },
         { spoil_key, STATUS_BAD_INPUT, "key isn't plain text" },
         { spoil_type, STATUS_BAD_INPUT, "odd has type 13" },
         { spoil_nested, STATUS_BAD_INPUT, "elements of nested are an array" },
@@ -269,7 +269,7 @@ static void refuses_by_name(void **state)
         { spoil_outside, STATUS_BAD_INPUT, "tensor far of 16 bytes" },
         { spoil_wrap, STATUS_BAD_INPUT, "tensor wrapped of 256 bytes" },
         { spoil_size, STATUS_BAD_INPUT, "tensor large of 67108864 bytes" },
-        { spoil_twice, STATUS_BAD_INPUT, "output_norm.weight is there twice" },
+        { spoil_twice, STATUS_BAD_INPUT, "output_norm.weight appears twice" },
         { spoil_name, STATUS_BAD_INPUT, "the name of tensor 12" },
         { spoil_long_name, STATUS_BAD_INPUT, "the name of tensor 12" },
     };

@@ -1,5 +1,4 @@
-/* Added tokens of the files beside tokenizer.json: their order, and which file goes before which.
- */
+/* Added tokens of the files beside tokenizer.json: their order, and the precedence of the files. */
 #include "weights/refused.h"
 #include "base/mem.h"
 #include "weights/hf_added.h"

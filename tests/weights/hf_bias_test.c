@@ -1,4 +1,4 @@
-/* Biases that a file has, beside those that its config.json says. */
+/* Compares the biases of a file with those that its config.json requires. */
 #include "weights/refused.h"
 #include "base/mem.h"
 #include "weights/hf_bias.h"

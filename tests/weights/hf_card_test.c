@@ -1,4 +1,4 @@
-/* Cards from directories: which file says what, and which wins. */
+/* Cards from directories: the data of each file, and the precedence of files. */
 #include "weights/refused.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -99,7 +99,7 @@ static void joins_the_files(void **state)
     weights_hf_card_close(&hf);
 }
 
-/* A pipe that nobody writes into: it is not waited for. */
+/* A pipe without a writer must not block. */
 static void refuses_what_is_no_file(void **state)
 {
     char path[512];
@@ -121,7 +121,7 @@ static void refuses_what_is_no_file(void **state)
     }
 }
 
-/* The files of older directories, which name what tokenizer.json does not. */
+/* The files of older directories, which name tokens that tokenizer.json does not. */
 static void reads_older_files(void **state)
 {
     (void)state;

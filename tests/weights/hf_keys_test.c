@@ -1,4 +1,4 @@
-/* The table of config.json's keys: its rows agree with each other, and all that it says is so. */
+/* The table of config.json's keys: its rows agree with each other, and the check obeys them. */
 #include "weights/refused.h"
 #include "base/mem.h"
 #include "weights/hf_keys.h"
@@ -62,8 +62,8 @@ static enum status with_key(struct view family, const char *key, const char *val
     return spec_of(text, &spec, fault);
 }
 
-/* Each row of the table of keys in each of its families: the values that it allows pass, and of
- * all others the sentence names key and value. */
+/* For each row of the table in each of its families: the values that it allows pass, and the
+ * refusal of others names key and value. */
 static void heeds_every_fixed_key(void **state)
 {
     (void)state;

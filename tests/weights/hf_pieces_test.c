@@ -1,4 +1,4 @@
-/* tokenizer.model and the files beside it: added tokens, their flags, and what is refused. */
+/* tokenizer.model and the files beside it: added tokens, their flags, and refusals. */
 #include "weights/refused.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -87,7 +87,7 @@ static void close_all(struct opened *o)
     pile_free(&o->hf.pile);
 }
 
-/* The flags of an added token, -1: it is not added. */
+/* Returns the flags of an added token, -1 when it is not added. */
 static int flags_of(const struct opened *o, int32_t id)
 {
     const struct tokenizer_sentence *sentence = &o->card.sentence;

@@ -1,4 +1,4 @@
-/* Rotations that config.json asks for, and what is refused by name. */
+/* Rotations that config.json describes, and refusals by name. */
 #include "weights/refused.h"
 #include "base/mem.h"
 #include "weights/hf_rope.h"
@@ -94,7 +94,7 @@ static void reads_yarn(void **state)
     }
 }
 
-/* Where a file says the same thing twice, what counts is what the newest transformers takes. */
+/* When a file has a value twice, the one that the newest transformers takes counts. */
 static void chooses_as_the_library(void **state)
 {
     (void)state;
@@ -113,7 +113,7 @@ static void chooses_as_the_library(void **state)
                              &spec, &fault),
                      STATUS_OK);
     assert_true(spec.rope_base == 9 && spec.rope_scaling.kind == ROPE_SCALING_NONE);
-    /* Without stretching up to the model's context; beyond it nothing is computed. */
+    /* Up to the model's context there is no stretching, and beyond it nothing is computed. */
     assert_int_equal(
         spec_of(LLAMA(",\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":4}"), &spec, &fault),
         STATUS_OK);

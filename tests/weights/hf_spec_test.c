@@ -1,4 +1,4 @@
-/* config.json of every architecture, and what is refused by name. */
+/* config.json of every architecture, and refusals by name. */
 #include "weights/refused.h"
 #include "base/mem.h"
 #include "weights/hf_spec.h"
@@ -152,7 +152,7 @@ static void reads_gemma3(void **state)
     assert_true(spec.rope_scaling_full.factor == 8.0f && spec.score_divisor == 168);
 }
 
-/* What the library takes for keys that are absent, and for keys that are null. */
+/* The library's values for absent keys and for null. */
 static void takes_the_usual(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Chat templates and special tokens of a Hugging Face directory: which file says what. */
+/* Chat templates and special tokens of a Hugging Face directory: the data of each file. */
 #include "weights/refused.h"
 #include "base/file.h"
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-/* Windows per family and layer, as the newest transformers applies them, and what is refused. */
+/* Windows per family and layer, as the newest transformers applies them, and refusals. */
 #include "weights/refused.h"
 #include "base/mem.h"
 #include "weights/hf_spec.h"

@@ -27,7 +27,7 @@ static void assert_same_members(const struct weights_json_node *node, json_t *va
     size_t i;
     assert_int_equal(node->kind, json_is_object(value) ? WEIGHTS_JSON_OBJECT : WEIGHTS_JSON_ARRAY);
     if (json_is_object(value) && json_object_size(value) != node->n)
-        return; /* keys that are there twice */
+        return; /* keys that occur twice */
     const struct weights_json_node *inner = node + 1;
     if (json_is_object(value)) {
         json_object_foreach(value, key, member) {
@@ -175,7 +175,7 @@ static void agrees_on_mutations(void **state)
         }
         n_accepted += compare(text, n);
     }
-    assert_true(n_accepted > 500); /* both sides of the line were seen */
+    assert_true(n_accepted > 500); /* both outcomes were seen */
 }
 
 static void bounds_depth(void **state)

@@ -1,4 +1,4 @@
-/* The table of names: each row set is whole and free of contradictions. */
+/* The table of names: each row set is complete and free of contradictions. */
 #include "test.h"
 #include "weights/names.h"
 

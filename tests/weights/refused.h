@@ -1,4 +1,4 @@
-/* What a refusal must look like: the status, and a sentence that names the place. */
+/* The form of a refusal: the status, and a sentence that names the place. */
 #pragma once
 #include "test.h"
 #include "base/status.h"

@@ -85,7 +85,7 @@ static void refuses_by_name(void **state)
         { "{\"a\":3}", "tensor a: shape" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
           "\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
-          "tensor a is there twice" },
+          "tensor a appears twice" },
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct weights_safetensors set;
@@ -151,7 +151,7 @@ static void opens_shards(void **state)
         { "{\"weight_map\":{\"t1\":\"none.safetensors\"}}", STATUS_NOT_FOUND, "none.safetensors" },
         { "{\"weight_map\":{\"t1\":\"s1\",\"t9\":\"s2\"}}", STATUS_BAD_INPUT, "no tensor t9" },
         { "{\"weight_map\":{\"t1\":\"s1\",\"t2\":\"s1\",\"t3\":\"s3\"}}", STATUS_BAD_INPUT,
-          "tensor t1 is there twice" },
+          "tensor t1 appears twice" },
     };
     char directory[] = "/tmp/safetensors_test.XXXXXX", path[512];
     struct weights_safetensors set;

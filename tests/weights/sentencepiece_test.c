@@ -136,7 +136,7 @@ static void refuses_by_name(void **state)
     str_free(&file);
 }
 
-/* What sentencepiece does not load. */
+/* Models that sentencepiece does not load. */
 static void checks_what_the_library_checks(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Lists of chat templates: which text a name keeps, what is refused, and special tokens as JSON. */
+/* Lists of chat templates: the text that a name keeps, refusals, and special tokens as JSON. */
 #include "weights/refused.h"
 #include "base/mem.h"
 #include "weights/templates.h"

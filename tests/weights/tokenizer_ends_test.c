@@ -1,4 +1,4 @@
-/* What is put around a text: each processor, sequences of them, and refusals by name. */
+/* The ids around a text: each processor, sequences of them, and refusals by name. */
 #include "weights/refused.h"
 #include "base/mem.h"
 #include "weights/tokenizer_ends.h"

@@ -1,4 +1,4 @@
-/* tokenizer.json: the three kinds of model, added tokens, and what is refused by name. */
+/* tokenizer.json: the three kinds of model, added tokens, and refusals by name. */
 #include "weights/refused.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -76,7 +76,7 @@ static void reads_bpe(void **state)
     close_text(&o);
 }
 
-/* The prefix of inner pieces stands once in what a merge forms. */
+/* The text that a merge forms has the prefix of inner pieces once. */
 static void reads_affixes(void **state)
 {
     (void)state;
@@ -112,7 +112,8 @@ static void reads_unigram(void **state)
     close_text(&o);
 }
 
-/* serde_json rounds the digits first and then the quotient: one bit off the nearest number here. */
+/* serde_json rounds the digits first and then the quotient, which is one bit off the nearest number
+ * here. */
 static void scores_are_rounded_as_in_the_library(void **state)
 {
     (void)state;
@@ -154,8 +155,8 @@ static void reads_word_piece(void **state)
     close_text(&o);
 }
 
-/* Tokens of other files come behind; a strong one changes what is there, a weak one only other weak
- * ones. */
+/* Tokens of other files come behind. A strong one changes existing tokens, a weak one only other
+ * weak ones. */
 static void adds_the_tokens_of_other_files(void **state)
 {
     (void)state;

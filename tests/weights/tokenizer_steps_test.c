@@ -1,4 +1,4 @@
-/* The lists of steps: what is read of each kind, nested sequences, and refusals by name. */
+/* The lists of steps: the fields of each kind, nested sequences, and refusals by name. */
 #include "weights/refused.h"
 #include "base/mem.h"
 #include "weights/tokenizer_steps.h"

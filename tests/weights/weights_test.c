@@ -1,4 +1,5 @@
-/* The face: golden models of every architecture and type, what lies in ../shared, and bad paths. */
+/* The interface: golden models of every architecture and type, the files of ../shared, and bad
+ * paths. */
 #include "weights/refused.h"
 #include "weights/build.h"
 #include "base/file.h"

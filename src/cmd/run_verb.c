@@ -6,6 +6,7 @@
 #include "base/time.h"
 #include "cmd/verbs.h"
 #include "cmd/wire.h"
+#include "cmd/wire_join.h"
 #include "config/options.h"
 #include "template/chat.h"
 #include "text/tokenizer.h"

@@ -8,6 +8,7 @@
 #include "cmd/serve_verb.h"
 #include "cmd/verbs.h"
 #include "cmd/wire.h"
+#include "cmd/wire_join.h"
 #include "metrics/metrics.h"
 #include "serve/place.h"
 #include <stdio.h>

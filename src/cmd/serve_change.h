@@ -5,6 +5,7 @@
 #include "api/api.h"
 #include "base/mem.h"
 #include "cmd/wire.h"
+#include "cmd/wire_join.h"
 #include "config/config.h"
 #include "serve/settings.h"
 

@@ -3,6 +3,7 @@
 #include "cmd/verbs.h"
 #include "report/files.h"
 #include "report/sim.h"
+#include "scenario/choice.h"
 
 #include "base/file.h"
 #include "base/json_out.h"
@@ -54,7 +55,7 @@ static bool read_plan(struct plan *plan, const struct scenario *scenario)
     *plan = (struct plan){ .scenario = scenario, .n_seeds = (int)scenario->n_seeds };
     if (scenario->rates != NULL)
         plan->packed_rate_scale = scenario->rate_scale;
-    if (scenario_cases_rule_of(scenario, &plan->rule, &fault) != STATUS_OK)
+    if (scenario_choice_rule(scenario, &plan->rule, &fault) != STATUS_OK)
         return complain(&fault);
     while (plan->n_labels < LABELS_MAX && next_word(&compare, plan->texts[plan->n_labels])) {
         plan->labels[plan->n_labels] = plan->texts[plan->n_labels];

@@ -1,4 +1,6 @@
 /* Wires the house: devices, engines, bus, gateway, manager and node of one process. */
+#include "cmd/wire.h"
+
 #include "cmd/wire_house.h"
 
 #include "base/log.h"

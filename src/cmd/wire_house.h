@@ -1,12 +1,13 @@
 /* The parts of a house, for wire.c, which builds it, and wire_join.c, which changes its models
- * while it runs. Other files include cmd/wire.h. */
+ * while it runs. Other files include cmd/wire.h and cmd/wire_join.h. */
 #pragma once
+#include "api/api.h"
 #include "base/wake.h"
 #include "cluster/gateway.h"
 #include "cluster/manager.h"
 #include "cluster/node.h"
-#include "cmd/wire.h"
 #include "cmd/wire_bus.h"
+#include "cmd/wire_change.h"
 #include "config/chosen.h"
 #include "config/lanes.h"
 #include "run/unit.h"

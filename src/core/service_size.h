@@ -5,6 +5,6 @@
 
 struct service_size {
     int64_t weights_bytes, activation_bytes, kv_bytes_per_token;
-    int32_t n_heads; /* layers * KV heads, for a head-wise pool; 0 = of 512 bytes a token each */
+    int32_t n_heads; /* layers * KV heads, for a head-wise pool; 0 = heads of 512 bytes a token */
     int64_t kv_bytes_min, kv_bytes_max; /* of the pool; 0 = none */
 };

@@ -5,6 +5,7 @@
 #include "base/json_out.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "scenario/choice.h"
 #include "scenario/desk.h"
 #include "scenario/plan.h"
 #include <errno.h>
@@ -104,7 +105,7 @@ static enum status simulate(struct papers *repro, const char *key, const char *p
     struct score_rule rule;
     if (repro->kv != NULL)
         run->scenario.kv = repro->kv;
-    enum status status = scenario_cases_rule_of(&run->scenario, &rule, fault);
+    enum status status = scenario_choice_rule(&run->scenario, &rule, fault);
     for (int i = 0; i < repro->n_seeds; i++)
         run->cases[i] = (struct scenario_case){ .label = names,
                                                 .seed = (uint64_t)i + 1,

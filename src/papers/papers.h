@@ -49,8 +49,8 @@ struct papers_place_ask {
 };
 enum status papers_place(struct papers *repro, const struct papers_place_ask *ask,
                          struct papers_placed *placed, struct fault *fault) MUST_USE;
-/* Places as above, then simulates those engines under the same policy. more has lines of a scenario
- * that override it. When a service is not placed, nothing is run, which is not a fault. */
+/* Places as above, then simulates those engines under the same policy. more: lines of a scenario
+ * that override it. A scenario that was not placed is not run, which is no fault. */
 enum status papers_simulate_placed(struct papers *repro, const char *key,
                                    const struct papers_place_ask *ask, const char *more,
                                    bool *is_placed, struct fault *fault) MUST_USE;

@@ -121,7 +121,7 @@ static int32_t none_predict(const void *state, const struct length_query *query)
 static int32_t hint_predict(const void *state, const struct length_query *query)
 {
     (void)state;
-    return query->hint > 0 ? length_rows_answer(query->hint, query->n_generated) : 0;
+    return query->hint > 0 ? length_answer(query->hint, query->n_generated) : 0;
 }
 
 static int32_t noisy_predict(const void *state, const struct length_query *query)
@@ -130,13 +130,13 @@ static int32_t noisy_predict(const void *state, const struct length_query *query
     struct rng rng;
     rng_init(&rng, s->config.seed, query->id);
     double factor = num_exp(s->config.noise * rng_normal(&rng));
-    return query->hint > 0 ? length_rows_answer(query->hint * factor + 0.5, query->n_generated) : 0;
+    return query->hint > 0 ? length_answer(query->hint * factor + 0.5, query->n_generated) : 0;
 }
 
 static int32_t mean_predict(const void *state, const struct length_query *query)
 {
     const struct simple *s = state;
-    return length_rows_answer(s->services[query->service].mean + 0.5, query->n_generated);
+    return length_answer(s->services[query->service].mean + 0.5, query->n_generated);
 }
 
 static void mean_observe(void *state, const struct length_query *query, int32_t n_output)

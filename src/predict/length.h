@@ -8,8 +8,8 @@
  * re-prediction), S^3 and UELLM section IV (ten equal buckets), docs/ALGORITHMS.md sections 3.1 and
  * 5.1. */
 #pragma once
-#include "core/limits.h"
 #include "base/str.h"
+#include "core/limits.h"
 
 enum { LENGTH_BUCKETS = 10 }; /* of equal width, up to the longest output */
 enum { LENGTH_RATIOS = 10 };  /* bounds of output / prediction; one more bucket is above the last */
@@ -101,3 +101,11 @@ int32_t length_book_predict(const struct length_book *book, const struct length_
 /* Called when the request ended by itself. It learns, and books the request's first prediction. */
 void length_book_observe(struct length_book *book, const struct length_query *query,
                          int32_t n_predicted, int32_t n_output);
+
+/* Returns an answer as an integer above n_generated. */
+static inline int32_t length_answer(double tokens, int32_t n_generated)
+{
+    double most = LIMIT_CONTEXT;
+    int32_t n = (int32_t)(tokens < 1 ? 1 : tokens > most ? most : tokens);
+    return n > n_generated ? n : length_again(n, n_generated);
+}

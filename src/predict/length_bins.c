@@ -8,6 +8,7 @@
  * node has seen NODE_SAMPLES_MAX outputs, all of its counts are halved, so that old traffic fades.
  * Source: Aladdin section 4.2, docs/ALGORITHMS.md section 3.1. */
 #include "base/num.h"
+#include "predict/length.h"
 #include "predict/length_rows.h"
 #include <string.h>
 
@@ -133,7 +134,7 @@ static int32_t conditional_predict(const void *state, const struct length_query 
     const struct node *node = node_for(bins, query);
     struct tail tail = tail_of(node, query->n_generated);
     if (tail.n > 0)
-        return length_rows_answer(tail.sum / tail.n + 0.5, query->n_generated);
+        return length_answer(tail.sum / tail.n + 0.5, query->n_generated);
     return beyond(bins, node, query->n_generated);
 }
 
@@ -156,7 +157,7 @@ static int32_t quantile_predict(const void *state, const struct length_query *qu
         int32_t begin = max_i32(bucket_begin(i), query->n_generated + 1);
         int32_t end = i == N_BUCKETS - 1 ? LIMIT_CONTEXT : bucket_begin(i + 1);
         double at = begin - 1 + (end - begin) * ((wanted - below) / n);
-        return length_rows_answer(-num_floor(-at), query->n_generated);
+        return length_answer(-num_floor(-at), query->n_generated);
     }
     return beyond(bins, node, query->n_generated);
 }

@@ -8,6 +8,7 @@
  * (fine-tuned ChatGLM3-6B: 99.51% of Alpaca's buckets, 80% elsewhere). Ours takes microseconds and
  * learns in service. */
 #include "base/num.h"
+#include "predict/length.h"
 #include "predict/length_rows.h"
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* The table of published performance models, and perf_preset. */
 #include "predict/preset.h"
 
-#include "predict/roofline.h"
 #include <string.h>
 
 #define MUXSERVE  "least squares of MuxServe's LLaMA-1 measurements (vLLM 0.2, NVLink)"
@@ -301,18 +300,4 @@ const struct preset_row *preset_find(const struct predict_model *model,
             return &rows[i];
     }
     return NULL;
-}
-
-const char *perf_preset(const struct predict_model *model, const struct predict_device *device,
-                        int32_t tp, struct perf *out)
-{
-    const struct preset_row *row = preset_find(model, device, tp);
-    if (row != NULL) {
-        *out = row->perf;
-        return row->source;
-    }
-    struct roofline_efficiency efficiency;
-    predict_roofline_fit(&efficiency);
-    predict_roofline_perf(model, device, tp, &efficiency, out);
-    return "roofline";
 }

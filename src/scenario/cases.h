@@ -30,19 +30,3 @@ struct scenario_case {
 /* Runs them all. Returns false when one could not run, with the reason in its fault. */
 bool scenario_cases_run(const struct scenario *scenario, struct scenario_case *cases, size_t n);
 void scenario_cases_close(struct scenario_case *cases, size_t n);
-struct scenario_choice { /* what a label stands for */
-    struct schedule_config schedule;
-    struct route_config route;
-    struct length_config lengths;
-    struct schedule_lane lanes[LIMIT_LANES];
-};
-/* Finds the policies of a label: a preset, POLICY or POLICY/ROUTER, and perhaps @PREDICTOR, which
- * overrides the scenario's. Sets policy, router, predictor, lanes and their configurations in
- * options; these lie in choice. Without a named predictor, the noise of the workload in options, if
- * any, sets it. */
-enum status scenario_cases_choose(const struct scenario *scenario, const char *label,
-                                  struct scenario_choice *choice, struct sim_options *options,
-                                  struct fault *fault) MUST_USE;
-/* Makes the scenario's rule of being in time. One of its services must have a target. */
-enum status scenario_cases_rule_of(const struct scenario *scenario, struct score_rule *rule,
-                                   struct fault *fault) MUST_USE;

@@ -42,7 +42,7 @@ enum status scenario_desk_open(struct scenario_desk *desk, const struct scenario
     pile_init(&desk->pile);
     enum status status = scenario_problem_open(&desk->of, s, spans, fault);
     if (status == STATUS_OK)
-        status = scenario_cases_rule_of(s, &desk->rule, fault);
+        status = scenario_choice_rule(s, &desk->rule, fault);
     desk->of.problem.limits.slo_scale = desk->rule.scale;
     desk->sim = (struct sim_options){
         .n_lanes = 1,
@@ -53,8 +53,8 @@ enum status scenario_desk_open(struct scenario_desk *desk, const struct scenario
         .has_soft_deadlines = s->has_soft_deadlines,
     };
     if (status == STATUS_OK)
-        status = scenario_cases_choose(s, s->policy != NULL ? s->policy : s->preset, &desk->choice,
-                                       &desk->sim, fault);
+        status = scenario_choice_make(s, s->policy != NULL ? s->policy : s->preset, &desk->choice,
+                                      &desk->sim, fault);
     if (status == STATUS_OK)
         scenario_desk_open_judge(desk);
     return status;

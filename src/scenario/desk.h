@@ -2,7 +2,7 @@
  * scenario's policies is the judge. `shoal plan` and `shoal repro` plan here. */
 #pragma once
 #include "place/planner.h"
-#include "scenario/cases.h"
+#include "scenario/choice.h"
 #include "scenario/problem.h"
 #include "sim/judge.h"
 

@@ -135,7 +135,7 @@ static void add_text(struct scenario *out, struct flags_texts *texts, const stru
     texts->at[texts->n++] = pile_text(&out->pile, text->at, text->n);
 }
 
-/* Adds the members' texts: a service, and its share or quota if it has one. */
+/* The members' texts: a service, and its share or quota where it has one. */
 static void add_members(struct scenario *out, struct scenario_group *own,
                         const struct place_problem *p, const struct place_group *group)
 {

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "cluster/message.h"
+#include "sim/scaled.h"
 #include <stdio.h>
 #include <string.h>
 

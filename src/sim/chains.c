@@ -1,4 +1,6 @@
 /* Simulates chains of unlike devices that hold a model by layers. */
+#include "sim/chains.h"
+
 #include "sim/state.h"
 
 #include "base/mem.h"

@@ -1,6 +1,8 @@
 /* The simulated gateway, without a bus. The routing core (route/core.h) is the real gateway's. This
  * file adds what only the simulator has: engines that answer at once, groups of engines with a
  * router each, and the handover from prefill engines to decode engines. */
+#include "sim/replan.h"
+#include "sim/scaled.h"
 #include "sim/state.h"
 
 #include "base/mem.h"

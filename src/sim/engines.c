@@ -1,4 +1,5 @@
 /* The engines of a simulation: real ones, each with a modelled executor, on virtual time. */
+#include "sim/chains.h"
 #include "sim/state.h"
 
 #include "base/mem.h"

@@ -1,4 +1,6 @@
 /* Watches the running system, plans anew, and moves models when that pays. */
+#include "sim/replan.h"
+
 #include "sim/state.h"
 
 #include "base/mem.h"

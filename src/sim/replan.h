@@ -13,44 +13,18 @@
  *
  * The result is the same with and without holds, as long as engines believe the truth. */
 #pragma once
-#include "metrics/score.h"
-#include "place/monitor.h"
-#include "place/planner.h"
-#include "place/replace.h"
+#include "sim/replan_options.h"
 
 struct sim;
 struct sim_engine_part;
 struct sim_engine_spec;
 
-enum { SIM_REPLAN_WINDOW = 5000 };
-struct sim_replan_settings {
-    struct replace_config config;
-    struct replace_links links;
-    int64_t plan_ns;  /* from the end of a window until its plan is known: 3 s */
-    int32_t n_window; /* requests of a window at most: SIM_REPLAN_WINDOW */
-    double effort;    /* of the planner: 1 */
-    bool watches_kv; /* place/watch.h: KV that is wanted for 30 s and missing triggers a plan before
-                        the interval is over, least_ns after the last one: false */
-    bool is_off;     /* the first plan stays */
-};
 /* Sets the defaults: 24 GB/s from host to a device, 3 GB/s from disk, 25 GB/s between devices. */
 void sim_replan_settings_init(struct sim_replan_settings *settings);
 /* Sets one by its name: "first_ns=600000" (times in ms), "host_bytes_per_s=24e9", "on", "off". */
 enum status sim_replan_set(struct sim_replan_settings *settings, const char *text,
                            struct fault *fault) MUST_USE;
 
-struct sim_replan_options { /* all pointers are lent */
-    struct sim_replan_settings settings;
-    /* The cluster, and the simulation's services in their order; its window is not used. */
-    const struct place_problem *problem;
-    const struct place_plan *plan; /* the first plan: every service is placed */
-    struct replace_score foretold; /* by that plan */
-    const struct place_planner *planner;
-    uint64_t seed;
-    struct score_rule rule;
-    const struct score_service *services; /* (n_services) targets for the rule; NULL: none */
-    int n_threads;                        /* threads that simulate plans; 0: one per core */
-};
 /* Makes the engines that a simulation with re-placement needs: one for every possible group. perfs:
  * (n_kinds * PLACE_DEGREES, n_services) times of services on each; lent to the engines. parts:
  * (sim_replan_n_engines, n_services) zeroed, gets the plan's shares and quotas; also lent. With
@@ -61,23 +35,6 @@ int32_t sim_replan_n_engines(const struct place_problem *problem);
 void sim_replan_engines(const struct place_problem *problem, const struct place_plan *plan,
                         const struct perf *perfs, struct sim_engine_part *parts,
                         struct sim_engine_spec *engines);
-
-struct sim_replan_report {
-    int64_t n_plans, n_moves; /* planned anew, and installed */
-    int64_t n_verdicts[4];    /* enum replace_verdict */
-    int64_t n_alarms;         /* plans that missing KV triggered */
-    int64_t n_worse;          /* plans that leave out a service */
-    int64_t n_returned;       /* requests that a move returned to the gateway */
-    int64_t loaded_bytes, fetched_bytes;
-    int64_t away_ns;        /* device time of what was loading */
-    int64_t unavailable_ns; /* summed over services: in no engine at all */
-    /* Sums over moves, as parts of the old plan's normalized latency, and of all requests those in
-     * time. They are simulated on the window of the plan, and on the next one, for n_judged
-     * moves. */
-    int64_t n_judged;
-    double promised_latency, got_latency, promised_attainment, got_attainment;
-    int64_t interval_ns; /* the last one */
-};
 
 /* Private to this room. */
 struct sim_replanning;

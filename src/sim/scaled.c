@@ -1,4 +1,6 @@
 /* Pools of workers in a simulation. */
+#include "sim/scaled.h"
+
 #include "sim/state.h"
 
 #include "base/mem.h"

@@ -15,9 +15,9 @@
 #include "predict/perf.h"
 #include "route/policy.h"
 #include "schedule/policy.h"
-#include "sim/chains.h"
+#include "sim/chains_report.h"
 #include "sim/faults.h"
-#include "sim/replan.h"
+#include "sim/replan_options.h"
 #include "workload/workload.h"
 
 enum { SIM_CORES_GROUPS = 16 };

@@ -6,7 +6,7 @@
 #include "route/core.h"
 #include "sim/events.h"
 #include "sim/model_exec.h"
-#include "sim/scaled.h"
+#include "sim/scaled_pools.h"
 #include "sim/sim.h"
 #include "sim/wakes.h"
 
@@ -141,7 +141,7 @@ static inline struct route_request *sim_request(const struct sim *sim,
     return &sim->requests[client - sim->clients];
 }
 
-/* sim.c: adds the last event of a submission, or tokens, to the client's record. */
+/* run.c: adds the last event of a submission, or tokens, to the client's record. */
 void sim_tell(struct sim *sim, const struct sim_client *client, const struct service_event *event);
 void sim_tell_tokens(struct sim *sim, const struct sim_client *client, int64_t now_ns);
 static inline struct sim_told *sim_told(const struct sim *sim, const struct sim_client *client)

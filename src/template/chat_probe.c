@@ -3,6 +3,7 @@
  * When a template accepts a form, it shows the words unchanged. When it does not, it loses them,
  * fails, or writes them as Python or JSON does. */
 #include "template/chat_probe.h"
+#include "template/chat_template.h"
 #include <string.h>
 
 enum { PROBE_STEPS_MAX = 1 << 17 };

@@ -5,6 +5,7 @@
  * is shown proves that its message is shown. */
 #include "template/chat_shown.h"
 #include "base/mem.h"
+#include "template/chat_template.h"
 #include "template/jinja_letter.h"
 #include <stdio.h>
 #include <stdlib.h>

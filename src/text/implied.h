@@ -1,7 +1,9 @@
 /* The steps that a kind of tokenizer implies, for files that don't list them (GGUF). */
 #pragma once
 #include "base/pile.h"
-#include "text/tokenizer.h"
+#include "base/status.h"
+#include "base/str.h"
+#include "text/tokenizer_options.h"
 
 /* Fills steps for byte-level BPE from the name of its split pattern and the tokens' types. The pile
  * owns the data that steps points to. */

@@ -1,6 +1,10 @@
 /* The bracketed classes and escapes of regular expressions. */
 #pragma once
-#include "text/regex_tree.h"
+#include "base/status.h"
+#include "base/str.h"
+#include "text/letters.h"
+
+struct regex_tree;
 
 struct regex_reader {
     struct regex_tree *tree;

@@ -3,9 +3,11 @@
  * In SentencePiece's own files U+2581 is translated to the space that it stands for, and <0xNN> to
  * its byte; other vocabularies stay as their files write them. */
 #pragma once
-#include "base/pile.h"
 #include "base/map.h"
-#include "text/tokenizer.h"
+#include "base/pile.h"
+#include "base/status.h"
+#include "base/str.h"
+#include "text/tokenizer_options.h"
 
 enum text_type {
     TEXT_NORMAL = 1,

@@ -12,10 +12,10 @@
  * holds; `split.no` counts from 0. Invariant: a value that was stored lies inside the file with all
  * its elements. */
 #include "weights/gguf.h"
-#include "weights/foreign.h"
-#include "weights/gguf_meta.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "weights/foreign.h"
+#include "weights/gguf_meta.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -72,16 +72,6 @@ static const uint8_t type_bytes[GGUF_N] = {
     [GGUF_U8] = 1,  [GGUF_I8] = 1,   [GGUF_U16] = 2, [GGUF_I16] = 2, [GGUF_U32] = 4, [GGUF_I32] = 4,
     [GGUF_F32] = 4, [GGUF_BOOL] = 1, [GGUF_U64] = 8, [GGUF_I64] = 8, [GGUF_F64] = 8,
 };
-static const char *const type_names[GGUF_N] = {
-    "a uint8", "an int8", "a uint16", "an int16", "a uint32", "an int32",  "a float32",
-    "a bool",  "a text",  "an array", "a uint64", "an int64", "a float64",
-};
-
-const char *weights_gguf_type_name(uint32_t type)
-{
-    return type < GGUF_N ? type_names[type] : "of no known type";
-}
-
 /* ggml's names of tensor types. The dtype is DTYPE_N when there is no kernel. */
 static const struct {
     uint32_t id;
@@ -123,7 +113,7 @@ static enum status read_array(const struct weights_gguf *gguf, struct cursor *cu
     int n_shown = (int)(value->key.n < 80 ? value->key.n : 80);
     if (value->of >= GGUF_N || value->of == GGUF_ARRAY)
         return fault_set(fault, STATUS_BAD_INPUT, "%s: the elements of %.*s are %s", gguf->label,
-                         n_shown, value->key.at, weights_gguf_type_name(value->of));
+                         n_shown, value->key.at, weights_gguf_meta_type(value->of));
     uint64_t element = value->of == GGUF_TEXT ? sizeof(uint64_t) : type_bytes[value->of];
     size_t left = cursor->n - cursor->position;
     if (cursor->is_short || value->n > left / element)

@@ -1,47 +1,7 @@
 /* GGUF v2 and v3: header, metadata and tensor table of one file or of a split set, checked byte by
  * byte. */
 #pragma once
-#include "base/file.h"
-#include "base/str.h"
-#include "weights/catalog.h"
-
-enum weights_gguf_type {
-    GGUF_U8,
-    GGUF_I8,
-    GGUF_U16,
-    GGUF_I16,
-    GGUF_U32,
-    GGUF_I32,
-    GGUF_F32,
-    GGUF_BOOL,
-    GGUF_TEXT,
-    GGUF_ARRAY,
-    GGUF_U64,
-    GGUF_I64,
-    GGUF_F64,
-    GGUF_N
-};
-
-struct weights_gguf_value {
-    struct view key;
-    uint32_t type, of; /* of is the element type of an array */
-    uint64_t n;        /* elements of an array, bytes of a text */
-    const unsigned char *at;
-    size_t n_bytes; /* of the payload; it was checked that all elements are inside */
-};
-
-enum { GGUF_PARTS_MAX = 512, GGUF_VALUES_MAX = 1 << 16 };
-
-struct weights_gguf {
-    char label[96]; /* "gguf: m.gguf": begins every fault */
-    struct pile pile;
-    uint32_t version, n_parts;
-    struct file_map *maps;             /* (n_parts); NULL when read from memory */
-    struct weights_gguf_value *values; /* of the first part */
-    int32_t n_values;
-    struct map by_key;
-    struct weights_catalog catalog; /* sealed */
-};
+#include "weights/gguf_file.h"
 
 /* Opens a file. path is any part of a split set, or the only file. On failure nothing is left
  * open. */
@@ -51,4 +11,3 @@ enum status weights_gguf_open(struct weights_gguf *gguf, const char *path,
 enum status weights_gguf_read(struct weights_gguf *gguf, const void *bytes, size_t n_bytes,
                               struct fault *fault) MUST_USE;
 void weights_gguf_close(struct weights_gguf *gguf);
-const char *weights_gguf_type_name(uint32_t type); /* "an array", for messages */

@@ -1,7 +1,7 @@
 /* The card of a GGUF file. */
 #pragma once
+#include "weights/card.h"
 #include "weights/gguf.h"
-#include "weights/weights.h"
 
 /* Makes the card. Texts are copied into the file's pile. n_vocabulary is the rows of the embedding,
  * which the list of tokens must not exceed; 0 when the file has none. */

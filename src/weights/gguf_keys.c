@@ -264,7 +264,7 @@ static void print_value(const struct weights_gguf_value *value, char *text, size
     else if (value->type != GGUF_ARRAY && number_of(value, 0, &number))
         snprintf(text, n_bytes, "%g", number);
     else
-        snprintf(text, n_bytes, "%s", weights_gguf_type_name(value->type));
+        snprintf(text, n_bytes, "%s", weights_gguf_meta_type(value->type));
 }
 
 /* Returns the key without the architecture's name; empty when it begins differently. */

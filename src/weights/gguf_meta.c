@@ -5,6 +5,16 @@
 #include <math.h>
 #include <string.h>
 
+static const char *const type_names[GGUF_N] = {
+    "a uint8", "an int8", "a uint16", "an int16", "a uint32", "an int32",  "a float32",
+    "a bool",  "a text",  "an array", "a uint64", "an int64", "a float64",
+};
+
+const char *weights_gguf_meta_type(uint32_t type)
+{
+    return type < GGUF_N ? type_names[type] : "of no known type";
+}
+
 const struct weights_gguf_value *weights_gguf_meta_find(const struct weights_gguf *gguf,
                                                         const char *key)
 {
@@ -21,7 +31,7 @@ static enum status refuse_type(const struct weights_gguf *gguf,
                                struct fault *fault)
 {
     return fault_set(fault, STATUS_BAD_INPUT, "%s: %.*s is %s, expected %s", gguf->label,
-                     (int)value->key.n, value->key.at, weights_gguf_type_name(value->type), wanted);
+                     (int)value->key.n, value->key.at, weights_gguf_meta_type(value->type), wanted);
 }
 
 /* Returns false when the value is not an integer that fits an int64. */
@@ -137,8 +147,8 @@ enum status weights_gguf_meta_array(const struct weights_gguf *gguf, const char 
     bool is_int = of == GGUF_I32 && value->of == GGUF_U32; /* both types are fine */
     if (value->of != of && !is_int)
         return fault_set(fault, STATUS_BAD_INPUT, "%s: an element of %s is %s, expected %s",
-                         gguf->label, key, weights_gguf_type_name(value->of),
-                         weights_gguf_type_name(of));
+                         gguf->label, key, weights_gguf_meta_type(value->of),
+                         weights_gguf_meta_type(of));
     *out = value;
     return STATUS_OK;
 }

@@ -1,7 +1,7 @@
 /* Typed access to GGUF metadata. A missing key leaves the default, and a wrong type is a fault of
  * one sentence. */
 #pragma once
-#include "weights/gguf.h"
+#include "weights/gguf_file.h"
 
 const struct weights_gguf_value *weights_gguf_meta_find(const struct weights_gguf *gguf,
                                                         const char *key);
@@ -23,3 +23,4 @@ enum status weights_gguf_meta_array(const struct weights_gguf *gguf, const char 
                                     struct fault *fault) MUST_USE;
 /* Walks an array of texts. *cursor starts at 0. */
 struct view weights_gguf_meta_next_text(const struct weights_gguf_value *array, size_t *cursor);
+const char *weights_gguf_meta_type(uint32_t type); /* "an array", for messages */

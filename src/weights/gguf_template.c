@@ -14,7 +14,7 @@ static enum status add(struct weights_gguf *gguf, struct weights_templates *temp
     if (value->type != GGUF_TEXT)
         return fault_set(fault, STATUS_BAD_INPUT, "%s: %.*s is %s, expected a text", gguf->label,
                          (int)min_i64((int64_t)value->key.n, 80), value->key.at,
-                         weights_gguf_type_name(value->type));
+                         weights_gguf_meta_type(value->type));
     bool is_default = value->key.n == n_key;
     struct view name = is_default ? view_text("default")
                                   : view_of(value->key.at + n_key + 1, value->key.n - n_key - 1);

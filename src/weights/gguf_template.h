@@ -1,7 +1,7 @@
 /* The chat templates and special tokens of a GGUF file. */
 #pragma once
+#include "weights/card.h"
 #include "weights/gguf.h"
-#include "weights/weights.h"
 
 /* Sets the card's templates: tokenizer.chat_template, and tokenizer.chat_template.NAME. */
 enum status weights_gguf_template(struct weights_gguf *gguf, struct weights_card *card,

@@ -1,7 +1,7 @@
 /* The card of a Hugging Face directory with a tokenizer.model as its vocabulary. */
 #pragma once
 #include "weights/hf_added.h"
-#include "weights/hf_card.h"
+#include "weights/hf_files.h"
 
 /* Reads the pieces at `path` and the tokens that the other files add to them. is_chatglm adds those
  * that its tokenizer adds in code. */

@@ -1,8 +1,8 @@
 /* The chat templates and special tokens of a Hugging Face directory. */
 #pragma once
-#include "weights/json.h"
-#include "weights/weights.h"
 #include "base/pile.h"
+#include "weights/card.h"
+#include "weights/json.h"
 
 /* Sets the card's templates and specials_json. settings is tokenizer_config.json, NULL when there
  * is none. It must live as long as the card, and so must the pile. */

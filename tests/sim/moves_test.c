@@ -3,6 +3,7 @@
 #include "sim/moves.h"
 
 #include "../place/small.h"
+#include "sim/replan.h"
 #include "sim/sim.h"
 
 #define S INT64_C(1000000000)

@@ -1,6 +1,7 @@
 /* Models that move in a simulation, when that pays and when it does not. Nothing is lost. */
 #include "../place/small.h"
 #include "sim/judge.h"
+#include "sim/replan.h"
 #include "sim/sim.h"
 
 #define S INT64_C(1000000000)

@@ -25,8 +25,9 @@ FILES = {
                     "            if (c)\n                if (d)\n                    if (e)\n"
                     "                        return rand();\n" + "    a++;\n" * 70 + "    return g + f;\n}\n"
                     "/* /wo" + "rk/place */\n",
-    "src/kv/round.h": "/* Half of a circle. */\n#pragma once\n#include \"kv/about.h\"\n",
-    "src/kv/about.h": "/* The other half. */\n#pragma once\n#include \"kv/round.h\"\n",
+    "src/kv/a.h": "/* A circle: a knows b. */\n#pragma once\n#include \"kv/b.h\"\n",
+    "src/kv/b.h": "/* And b's source knows a. */\n#pragma once\n",
+    "src/kv/b.c": "/* Knows a. */\n#include \"kv/b.h\"\n#include \"kv/a.h\"\n",
     "src/odd/who.c": "/* Of all things, whoever reads it, be it anybody, in the place of somebody: NOTHING.md. */\n",
     "src/sim/long.c": "/* A file that never ends. */\n" + "\n" * 800,
     "docs/BAD.md": "# Bad\n\nOf `code`, " + "one word after another " * 8 + "ends. See [it](#nowhere) and `odd/gone.c`.\n",

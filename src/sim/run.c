@@ -3,6 +3,9 @@
  * At one instant arrivals come first, then cancels, then engines by index. Each engine steps once
  * it has all mail of the instant. A request that an engine returns goes to the gateway (door.c),
  * and from there to an engine with room, at the same instant. */
+#include "sim/chains.h"
+#include "sim/replan.h"
+#include "sim/scaled.h"
 #include "sim/state.h"
 
 #include "base/mem.h"

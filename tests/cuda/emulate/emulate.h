@@ -117,8 +117,8 @@ struct call { /* a launch with its arguments, which may run later and more than 
 template <class... P> struct call_of : call {
     void (*kernel)(P...);
     std::tuple<std::decay_t<P>...> args;
-    call_of(const struct shape &s, void (*k)(P...), std::tuple<std::decay_t<P>...> &&a)
-        : call(s), kernel(k), args(std::move(a))
+    call_of(const struct shape &given, void (*k)(P...), std::tuple<std::decay_t<P>...> &&a)
+        : call(given), kernel(k), args(std::move(a))
     {
     }
     void thread() const override
@@ -130,14 +130,14 @@ template <class... P> struct call_of : call {
 bool submit(cuda_stream *stream, const call *call);
 
 template <class... P, class... A>
-bool launch(const shape &s, cuda_stream *stream, void (*kernel)(P...), A &&...a)
+bool launch(const shape &given, cuda_stream *stream, void (*kernel)(P...), A &&...a)
 {
-    return submit(
-        stream, new call_of<P...>(s, kernel, std::tuple<std::decay_t<P>...>(static_cast<P>(a)...)));
+    return submit(stream, new call_of<P...>(given, kernel,
+                                            std::tuple<std::decay_t<P>...>(static_cast<P>(a)...)));
 }
-template <class... P> bool launch(const shape &s, cuda_stream *stream, void (*kernel)(P...))
+template <class... P> bool launch(const shape &given, cuda_stream *stream, void (*kernel)(P...))
 {
-    return submit(stream, new call_of<P...>(s, kernel, std::tuple<>()));
+    return submit(stream, new call_of<P...>(given, kernel, std::tuple<>()));
 }
 
 template <class T> uint64_t bits_of(T value)

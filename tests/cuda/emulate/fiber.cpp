@@ -310,15 +310,22 @@ static void prepare(unsigned index)
 
 /* ---- Blocks and launches. ---- */
 
+/* The thread-local variables of the module that this code is part of. */
 static int find_shared(dl_phdr_info *info, size_t, void *out)
 {
-    range *r = (range *)out;
-    for (int i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_TLS && info->dlpi_tls_data != nullptr) {
-            r->first = (char *)info->dlpi_tls_data;
-            r->end = r->first + info->dlpi_phdr[i].p_memsz;
-        }
-    return 1; /* the first entry is the program */
+    const uintptr_t here = (uintptr_t)&find_shared;
+    range found = { nullptr, nullptr };
+    bool is_here = false;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) &p = info->dlpi_phdr[i];
+        if (p.p_type == PT_LOAD)
+            is_here = is_here || here - (info->dlpi_addr + p.p_vaddr) < p.p_memsz;
+        if (p.p_type == PT_TLS && info->dlpi_tls_data != nullptr)
+            found = { (char *)info->dlpi_tls_data, (char *)info->dlpi_tls_data + p.p_memsz };
+    }
+    if (is_here)
+        *(range *)out = found;
+    return is_here;
 }
 
 range shared_variables()

@@ -54,7 +54,7 @@ static void end_reload(struct server *server, enum status status, const struct f
     server->next = NULL;
     serve_change_set_log(server->fresh);
     log_line(LOG_INFO, "reload",
-             "models, log level, keys and certificate are as in the configuration");
+             "models, log level, keys and certificate are as the configuration says");
 }
 
 static void reload_if_wanted(struct server *server)

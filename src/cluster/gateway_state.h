@@ -111,7 +111,7 @@ struct cluster_gateway {
 /* ---- Entries and their lists (gateway_state.c). ---- */
 
 void gateway_state_remove(struct cluster_gateway *g, struct gateway_list *list, uint32_t at);
-/* Put an entry into the lists of held ones, or take it out: O(log n). Callers update the core. */
+/* Put an entry into the held lists, or take it out: O(log n). The caller tells the router. */
 void gateway_state_hold(struct cluster_gateway *g, uint32_t at);
 void gateway_state_unhold(struct cluster_gateway *g, uint32_t at);
 /* Moves held entries that no engine served for long before all others, every second. */
@@ -145,14 +145,12 @@ static inline size_t gateway_state_rest_bytes(const struct gateway_entry *entry)
     return request_body_bytes(0, entry->head.n_stop_ids, entry->head.n_biases) -
            sizeof(struct request_body);
 }
-/* Returns whether some of its answer was sent. Then a wait for its model or for space does not end
- * it. */
+/* Returns whether some of its answer was sent. Then no wait for its model or for space ends it. */
 static inline bool gateway_state_has_begun(const struct gateway_entry *entry)
 {
     return entry->request->n_tokens > entry->request->n_prompt;
 }
-/* Returns whether an engine had it, and returned it. It was accepted, so it does not count as one
- * too many. */
+/* Returns whether an engine had it, and returned it. It was accepted, so it is not one too many. */
 static inline bool gateway_state_was_sent(const struct gateway_entry *entry)
 {
     return entry->request->epoch != entry->door_epoch;

@@ -92,7 +92,7 @@ static void take_hello(struct cluster_tcp_end *end)
     case CLUSTER_FRAME_PARTIAL:
         return;
     case CLUSTER_FRAME_BAD:
-        cluster_tcp_end_break(end, "what it says is not Shoal's bus: check the port");
+        cluster_tcp_end_break(end, "it does not speak Shoal's bus: check the port");
         return;
     default:
         break;

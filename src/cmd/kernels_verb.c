@@ -68,7 +68,7 @@ static bool parse(struct run *run, int argc, char **argv)
         { "generate", "N", FLAGS_I64, &o->n_generated, 2, 512, "tokens that a decode makes: 64",
           NULL },
         { "batch", "N", FLAGS_I64, &o->n_batch, 1, 32, "largest batch: 32 (1, 8, 32)", NULL },
-        { "depth", "N", FLAGS_I64, &o->n_depth, 0, 1 << 20, "a decode behind so many tokens too",
+        { "depth", "N", FLAGS_I64, &o->n_depth, 0, 1 << 20, "a decode behind this many tokens too",
           NULL },
         { "no-prefill", NULL, FLAGS_SWITCH, &o->no_prefill, 0, 0, "leave prompts out", NULL },
         { "no-attention", NULL, FLAGS_SWITCH, &o->no_attention, 0, 0, "leave attention alone out",
@@ -91,7 +91,7 @@ static bool parse(struct run *run, int argc, char **argv)
         "Times prompts of 512 tokens, decodes of 1, 8 and 32 requests and attention alone, against "
         "the limits of this machine, measured in the same run, and against peers that are "
         "installed. Without a model: the machine's limits. Exit code 0: all was measured; 1: a "
-        "peer failed, which the table says, or nothing could be; 2: what was said is wrong.",
+        "peer failed (see the table), or nothing could be measured; 2: wrong arguments.",
         "kernels",
         rows,
         COUNT_OF(rows),

@@ -97,7 +97,8 @@ static int worker_rows(struct plan_ask *ask, struct flags_row *rows)
         { "tokens", "N", FLAGS_I64, &ask->n_tokens, 1, LIMIT_CONTEXT,
           "with --layers: of each of them, KV for which is kept free: 2048", NULL },
         { "workers", NULL, FLAGS_SWITCH, &ask->asks_workers, 0, 0,
-          "say how many devices a worker of each service should have (Aladdin, Equation 6)", NULL },
+          "print how many devices a worker of each service should have (Aladdin, Equation 6)",
+          NULL },
     };
     memcpy(rows, own, sizeof(own));
     return (int)COUNT_OF(own);
@@ -113,7 +114,7 @@ static int ask_rows(struct plan_ask *ask, struct flags_row rows[FLAGS_ROWS_MAX])
                                     &ask->planners,
                                     0,
                                     0,
-                                    "who plans: default; several are compared on the window "
+                                    "the planner: default; several are compared on the window "
                                     "after the one planned on",
                                     NULL };
     rows[n++] = (struct flags_row){ "window",
@@ -184,11 +185,11 @@ static bool open_ask(struct plan_ask *ask, int argc, char **argv)
 {
     struct flags_row rows[FLAGS_ROWS_MAX];
     const struct flags flags = {
-        "Plans which models lie on which devices, for a cluster and a workload, and says what to "
-        "expect. CLUSTER is a file with `nodes:` (and whatever a scenario has), or a text as "
-        "4x8xa100+1x4xl40s: nodes, devices of each, kind; docs/PLACEMENT.md tells the rest. Exit "
-        "code 0: there is a plan; 1: nothing finds room, or a file could not be written; 2: what "
-        "was said is wrong.",
+        "Plans which models lie on which devices, for a cluster and a workload, and prints what to "
+        "expect. CLUSTER is a file with `nodes:` (and any key of a scenario), or a text as "
+        "4x8xa100+1x4xl40s: nodes, devices of each, kind; see docs/PLACEMENT.md for the rest. "
+        "Exit code 0: there is a plan; 1: nothing finds room, or a file could not be written; 2: "
+        "wrong arguments.",
         "CLUSTER [WORKLOAD]",
         rows,
         ask_rows(ask, rows),

@@ -297,7 +297,7 @@ int verbs_run(int argc, char **argv)
         { "max-tokens", "tokens of the answer: 256", &options.n_tokens, true },
         { "temperature", "0 (greedy) unless given", &options.temperature, true },
         { "top-p", "keep the likeliest tokens that hold this much", &options.top_p, true },
-        { "top-k", "keep so many of the likeliest tokens", &options.top_k, true },
+        { "top-k", "keep this many of the likeliest tokens", &options.top_k, true },
         { "seed", "the same seed gives the same tokens", &options.seed, true },
         { "raw", "continue the prompt as it stands, without a chat template", &options.raw, false },
     };

@@ -201,7 +201,7 @@ int verbs_show(int argc, char **argv)
     const char *plain[1];
     int n_plain;
     const struct options_verb verb = {
-        .doc = "Says what a model file holds and what it would need.",
+        .doc = "Shows what a model file holds and what it would need.",
         .arguments = "PATH",
         .is_json = &is_json,
         .n_min = 1,

@@ -101,7 +101,8 @@ static enum status check_full_layers(const struct model_spec *spec, struct fault
     for (int32_t i = 0; i < spec->n_layers; i++)
         n += spec->is_full_layer[i];
     if (n != spec->n_full_layers)
-        return fault_set(fault, STATUS_BAD_INPUT, "model: %d layers see everything, it says %d", n,
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "model: %d layers see everything, but it counts %d", n,
                          spec->n_full_layers);
     if (n == 0)
         return STATUS_OK;

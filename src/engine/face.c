@@ -246,7 +246,7 @@ static enum service_why never_why(const struct engine *e, const struct request *
         return SERVICE_FAILED;
     }
     if (!e->options.is_virtual && (body == NULL || (int64_t)body->n_tokens != request->n_tokens)) {
-        snprintf(text, 256, "the request's body has %u tokens, its record says %d",
+        snprintf(text, 256, "the request's body has %u tokens, its record has %d",
                  body == NULL ? 0 : body->n_tokens, request->n_tokens);
         return SERVICE_FAILED;
     }

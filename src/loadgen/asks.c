@@ -32,7 +32,7 @@ static enum status name_models(struct loadgen *bench, struct fault *fault)
         bench->models[i] = n > 0 ? bench->names[i % n] : own;
         if (bench->models[i] == NULL)
             return fault_set(fault, STATUS_BAD_INPUT,
-                             "service %d of the workload names no model: say --models a,b", i);
+                             "service %d of the workload names no model: give --models a,b", i);
     }
     return STATUS_OK;
 }
@@ -69,7 +69,7 @@ enum status loadgen_asks_open(struct loadgen *bench, struct fault *fault)
     while (workload_next(&bench->stream, &ask) && add_ask(bench, &ask, &capacity)) {}
     if (bench->n_calls == 0 || bench->n_calls == CALLS_MAX)
         return fault_set(fault, STATUS_BAD_INPUT,
-                         "the workload has %s: say --requests or "
+                         "the workload has %s: give --requests or "
                          "--duration",
                          bench->n_calls == 0 ? "no requests" : "no end");
     bench->calls = mem_take(bench->n_calls * sizeof(*bench->calls));

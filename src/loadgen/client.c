@@ -23,7 +23,7 @@ enum status client_check(const struct client_options *options, struct fault *fau
         return STATUS_OK;
     if (options->cacert != NULL && options->is_insecure)
         return fault_set(fault, STATUS_BAD_INPUT,
-                         "--cacert says which certificates to trust, --insecure trusts all: give "
+                         "--cacert names the certificates to trust, --insecure trusts all: give "
                          "one of them");
     if (strncmp(options->server, "http://", 7) == 0)
         return fault_set(fault, STATUS_BAD_INPUT, "%s is for https://, but the server is %.120s",
@@ -65,7 +65,7 @@ const char *client_advice(int curl_code)
 {
     switch (curl_code) {
     case CURLE_PEER_FAILED_VERIFICATION:
-        return "; --cacert FILE says whom to trust, --insecure trusts any certificate";
+        return "; --cacert FILE names what to trust, --insecure trusts any certificate";
     case CURLE_SSL_CONNECT_ERROR:
         return "; if it speaks no TLS, write http://";
     case CURLE_GOT_NOTHING:

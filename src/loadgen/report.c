@@ -104,7 +104,7 @@ static void print_text(const struct loadgen *bench, const struct score_sheet *sh
             "row could not be made); all figures are of those %zu\n",
             bench->n_calls, bench->n_calls_wanted, LOADGEN_REFUSED_MAX, bench->n_calls);
     if (bench->n_inexact > 0)
-        str_printf(out, "%zu prompts may not have exactly the tokens that the workload says\n",
+        str_printf(out, "%zu prompts may not have exactly the tokens of the workload\n",
                    bench->n_inexact);
     if (bench->n_solo_calls > 0)
         print_wrong(bench->solos_done, bench->solo_calls, bench->n_solo_calls, "alone", out);

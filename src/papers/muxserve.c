@@ -80,7 +80,7 @@ static enum status compare(struct papers *repro, const char *yaml, const char *t
     papers_judge(repro, x[1] > x[2], "round robin serves more than FCFS", "yes", "%.2f : %.2f",
                  x[1], x[2]);
     papers_differs(repro, "requests that the window leaves unfinished are misses; the paper gives "
-                          "each model so much work as its planner predicts");
+                          "each model as much work as its planner predicts");
     double least = papers_mean(repro, keys[0], least_served);
     double fcfs = papers_mean(repro, keys[2], least_served);
     papers_judge(repro, least >= fcfs, "at twice the rates ADBS's least served is FCFS's or better",
@@ -97,7 +97,7 @@ static enum status compare(struct papers *repro, const char *yaml, const char *t
                    "the short pool is what 45% (Figure 9a, at 1.5 times the rates) or 66% (9b) "
                    "of the devices' memory leave beside the weights: quotas matter where "
                    "KV is what all wait for");
-    papers_differs(repro, "a mean weighted by rate hides who starves, so the least served model "
+    papers_differs(repro, "a mean weighted by rate hides a starved model, so the least served one "
                           "stands beside it");
     return STATUS_OK;
 }

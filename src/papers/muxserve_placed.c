@@ -116,9 +116,9 @@ static void differs_in_setting(struct papers *repro)
                           "sees 2,000 requests of another seed");
     papers_differs(repro,
                    "times and slowdowns of lanes are fits of the authors' tables, without the "
-                   "host time of 2023: at the paper's rates nearly all is served by everyone");
-    papers_differs(repro, "a mean weighted by rate hides who starves: the plain sum and the least "
-                          "served model stand beside it");
+                   "host time of 2023: at the paper's rates every system serves nearly all");
+    papers_differs(repro, "a mean weighted by rate hides a starved model, so the plain sum and the "
+                          "least served model stand beside it");
 }
 
 /* ---- Figures 5 and 11: nineteen models. ---- */
@@ -431,7 +431,7 @@ static enum status fig10(struct papers *repro, struct fault *fault)
                        "both: attainment", "3.6x");
     differs_in_setting(repro);
     papers_differs(repro, "without shared memory quotas stay where rates and lengths put them and "
-                          "nobody borrows; 62% of the memory, so that the cache is short; rates "
+                          "no model borrows; 62% of the memory, so that the cache is short; rates "
                           "20 k^-alpha of two 7B, a 13B and a 30B");
     return STATUS_OK;
 }

@@ -133,7 +133,7 @@ static void say_setting(struct papers *repro)
 {
     papers_differs(repro, "step times are fits of published A100 tables of LLaMA-13B (vLLM's "
                           "kernels), the same for every policy; the paper's engines are slower");
-    papers_differs(repro, "lengths are a lognormal after what the paper says of CodeFuse's, whose "
+    papers_differs(repro, "lengths are a lognormal after the paper's account of CodeFuse's, whose "
                           "trace is not published");
 }
 

@@ -10,7 +10,7 @@ static void say_setting(struct papers *repro)
 {
     papers_differs(repro,
                    "step times are fits of published A100 tables of LLaMA-13B; lengths are a "
-                   "lognormal after what the paper says of CodeFuse's");
+                   "lognormal after the paper's account of CodeFuse's");
 }
 
 /* ---- Figures 15 and 16. ---- */

@@ -94,7 +94,7 @@ enum status papers_scls_fig10(struct papers *repro, struct fault *fault)
                      "%.3f s over %d points (worst %.1f%%)", decode_s, n_decode,
                      100 * decode.worst);
     }
-    papers_differs(repro, "nobody published times of LLaMA2-13B under HF or DeepSpeed; these are "
+    papers_differs(repro, "no times of LLaMA2-13B under HF or DeepSpeed are published; these are "
                           "Splitwise's of Llama2-70B, batches up to 64 and prompts up to 8192");
     papers_differs(repro, "they vary prompts and batches one at a time, which does not tell the "
                           "terms in the length alone (p3, d3) from the others: these are left out");

@@ -268,7 +268,7 @@ static enum status fig8a(struct papers *repro, struct fault *fault)
                    "load, requests that compute again");
     papers_differs(repro, "popularity lasts: every service has bursts of ten minutes, in the short "
                           "form of three, at a rate four times that of the pauses between; the "
-                          "mix's own bursts last a minute, which nobody who looks back can follow");
+                          "mix's own bursts last a minute, which looking back can never follow");
     papers_differs(repro,
                    "the paper prints no first interval: here it is two minutes, half an hour "
                    "is simulated, and plans are installed only when the move pays");

@@ -114,11 +114,11 @@ enum status place_check_score(const struct place_problem *problem, const struct 
                          n_requests);
     if (score->n_placed != n_placed || score->n_met != n_met)
         return fault_set(fault, STATUS_BAD_INPUT,
-                         "%d services are placed and %d reach %.0f%%, the score says %d and %d",
+                         "%d services are placed and %d reach %.0f%%, the score has %d and %d",
                          n_placed, n_met, percent, score->n_placed, score->n_met);
     if ((score->reached >= 1) != (n_met == problem->n_services))
         return fault_set(fault, STATUS_BAD_INPUT,
-                         "%d of %d services reach %.0f%%, the score says %.4f of the way", n_met,
+                         "%d of %d services reach %.0f%%, the score has %.4f of the way", n_met,
                          problem->n_services, percent, score->reached);
     double off = n > 0 ? score->attainment - (double)n_in_time / (double)n : 0;
     if (off < -1e-9 || off > 1e-9)

@@ -59,7 +59,7 @@ enum status layers_check(const struct layers_problem *problem, const struct laye
         return fault_set(fault, STATUS_BAD_INPUT, "%lld of %d layers are placed",
                          (long long)n_layers, problem->n_layers);
     if (plan->step_ps != layers_problem_step_ps(problem, plan->parts, plan->n_parts))
-        return fault_set(fault, STATUS_BAD_INPUT, "a step of %lld ps is said to last %lld",
+        return fault_set(fault, STATUS_BAD_INPUT, "a step takes %lld ps, the plan has %lld",
                          (long long)layers_problem_step_ps(problem, plan->parts, plan->n_parts),
                          (long long)plan->step_ps);
     return STATUS_OK;

@@ -65,7 +65,7 @@ static double figure_of(const struct length_calibration *c, enum figure figure)
 }
 
 static const char *const figures[FIGURES][3] = {
-    { "shoal_length_unpredicted_total", "Answers whose length nobody predicted.", "counter" },
+    { "shoal_length_unpredicted_total", "Answers without a predicted length.", "counter" },
     { "shoal_length_coverage", "Part of the answers no longer than predicted.", "gauge" },
     { "shoal_length_bias_tokens", "Mean of predicted less generated tokens.", "gauge" },
     { "shoal_length_error_tokens", "Mean absolute error of predictions.", "gauge" },

@@ -101,7 +101,7 @@ static void print_chains(const struct sim_chains_report *r, struct str *out)
                (long long)r->n_kept, (long long)r->n_none);
     str_printf(out,
                "chains: %.4g GB loaded, %lld requests sent back, %.4g s in which one served "
-               "nobody\n",
+               "nothing\n",
                (double)r->loaded_bytes * 1e-9, (long long)r->n_returned, (double)r->away_ns * 1e-9);
     if (r->n_crashes > 0)
         str_printf(out, "devices of a map that crashed: %lld, with %lld requests on their way\n",

@@ -59,7 +59,7 @@ static int world_rows(struct scenario *s, struct flags_row *rows)
         ROW("policy", "NAME", FLAGS_TEXT, policy, 0, 0, "scheduler of the engines"),
         ROW("router", "NAME", FLAGS_TEXT, router, 0, 0, "which engine gets a request"),
         ROW("router-groups", "N", FLAGS_I64, n_router_groups, 1, 4096,
-            "engines and requests are dealt out to so many routers: 1"),
+            "engines and requests are dealt out to this many routers: 1"),
         ROW("predictor", "NAME", FLAGS_TEXT, predictor, 0, 0,
             "of output lengths: the preset's, else oracle; file where the workload has noise"),
         ROW("kv", "KIND", FLAGS_TEXT, kv, 0, 0,
@@ -108,7 +108,7 @@ static int change_rows(struct scenario *s, struct flags_row *rows)
 {
     const struct flags_row all[] = {
         ROW("planner", "NAME", FLAGS_TEXT, planner, 0, 0,
-            "who places the services on `nodes:`: default"),
+            "the planner of the services on `nodes:`: default"),
         ROW("replace", "NAME=X", FLAGS_TEXTS, replace, 0, 0,
             "models move when that pays: on, or settings (repeatable); docs/SIMULATOR.md has them"),
         ROW("devices-leave", "N@T", FLAGS_TEXTS, devices_leave, 0, 0,
@@ -137,7 +137,7 @@ static int run_rows(struct scenario *s, struct flags_row *rows)
     const struct flags_row all[] = {
         ROW("compare", "A,B", FLAGS_TEXT, compare, 0, 0,
             "presets or policies (with @PREDICTOR), on equal seeds"),
-        ROW("seeds", "N", FLAGS_I64, n_seeds, 1, 1000, "runs with so many seeds"),
+        ROW("seeds", "N", FLAGS_I64, n_seeds, 1, 1000, "runs with this many seeds"),
         ROW("rates", "X,Y", FLAGS_TEXT, rates, 0, 0,
             "runs at each of these rate scales, on the same engines"),
         ROW("saturate", NULL, FLAGS_SWITCH, saturates, 0, 0,

@@ -22,7 +22,7 @@ enum status scenario_tables_check(const struct scenario_service *service, bool h
     bool has_tables = service->tables.n > 0;
     if (has_profile && has_tables)
         return fault_set(fault, STATUS_BAD_INPUT,
-                         "service %.60s: a profile and tables both say its times, expected one of "
+                         "service %.60s: a profile and tables both give its times, expected one of "
                          "the two",
                          service->name);
     if (of_profile != NULL && !has_profile)

@@ -160,7 +160,7 @@ static enum status set_kv_type(struct sim_service *s, const struct predict_model
     if (m == NULL || own->kv_bytes_per_token > 0 || has_profile)
         return fault_set(fault, STATUS_BAD_INPUT,
                          "service %.60s: kv_type is for a model of the tables; a profile and "
-                         "kv_bytes_per_token say the bytes themselves",
+                         "kv_bytes_per_token give the bytes themselves",
                          s->name);
     int64_t row_bytes = dtype_row_bytes(dtype, m->head_dim);
     if (row_bytes <= 0)

@@ -124,7 +124,7 @@ static const char *check_progress(const struct schedule_view *view,
         if (view->services[i].is_open && view->services[i].n_running > 0)
             return "an empty plan although requests run and none is in flight";
     if ((plan->until & UNTIL_TIME) == 0 && waits_for_nothing(view))
-        return "an empty plan, for good, although nobody runs and a request that fits waits";
+        return "an empty plan, for good, although no request runs and one that fits waits";
     return NULL;
 }
 

@@ -11,7 +11,7 @@
     T(int32_t, n_batch_tokens_max, COUNT, 2048, 1, LIMIT_BATCH_TOKENS,                            \
       "prompt tokens of one batch")                                                                \
     T(int32_t, chunk_tokens, COUNT, 0, 0, LIMIT_BATCH_TOKENS, "prompts are computed in chunks "    \
-      "beside the decodes of their model, with at most so many tokens in such a batch; 0: "        \
+      "beside the decodes of their model, with at most this many tokens in such a batch; 0: "      \
       "whole, in batches of their own")                                                            \
     T(double, watermark, NUMBER, 0.01, 0, 1, "fraction of the pool that stays free when a "        \
       "request starts")                                                                            \
@@ -37,11 +37,11 @@
     T(double, value_cap, NUMBER, 5, 0, 1e6, "slowness adds at most the square of this")            \
     T(double, value_rate, NUMBER, 0.5, 0, 2, "exponent of the rate by which a model's worth is "   \
       "divided")                                                                                   \
-    T(double, value_few, NUMBER, 6, 0, 1e6, "up to so many requests the greedy rule holds")        \
+    T(double, value_few, NUMBER, 6, 0, 1e6, "up to this many requests the greedy rule holds")      \
     T(double, value_kept, NUMBER, 0.25, 0, 1, "most of the pool that heavy models leave free")     \
     T(double, value_batch, NUMBER, 1, 0, 1e6, "as many requests run together as end soonest, "     \
       "times this; 0: n_seqs_max")                                                                 \
-    T(double, late_factor, NUMBER, 2, 0, 1e6, "a request that cannot end within so many times "    \
+    T(double, late_factor, NUMBER, 2, 0, 1e6, "a request that cannot end within this many times "  \
       "its expected time alone, and that time, of its arrival is late: its turn comes after "      \
       "the others")                                                                                \
     T(bool, db_counts_wall, FLAG, 0, 0, 1, "budgets are charged wall time of the batch, not the "  \
@@ -50,7 +50,7 @@
       "holds")                                                                                     \
     T(int64_t, mlfq_ns_quantum, MILLISECONDS, 10, 0.001, 1000, "quantum of device time of level "  \
       "0; each further level has twice as much")                                                   \
-    T(int64_t, mlfq_ns_idle, MILLISECONDS, 3000, 0, 1e9, "a request that was idle for so long "    \
+    T(int64_t, mlfq_ns_idle, MILLISECONDS, 3000, 0, 1e9, "a request that was idle this long "      \
       "rises to level 0")                                                                          \
     T(int32_t, mlfq_n_steps, COUNT, 1000, 1, 1 << 30, "batches after which idle requests are "     \
       "looked for")                                                                                \
@@ -58,7 +58,7 @@
     T(double, quota_donor, NUMBER, 0.9, 0, 1, "a model that uses less than this part of its "      \
       "quota offers what lies above quota_kept")                                                   \
     T(double, quota_kept, NUMBER, 0.95, 0, 1, "see quota_donor")                                   \
-    T(double, quota_wanted, NUMBER, 1.1, 1, 100, "a model that wants more than so many times "     \
+    T(double, quota_wanted, NUMBER, 1.1, 1, 100, "a model that wants more than this many times "   \
       "what it uses asks for more")                                                                \
     T(double, quota_step, NUMBER, 0.1, 0, 1, "part of its quota that it asks for")                 \
     T(double, quota_lent, NUMBER, 0.1, 0, 1, "a quota may be passed while more than this part "    \

@@ -431,7 +431,7 @@ const struct schedule_policy schedule_mux_rr = {
 };
 const struct schedule_policy schedule_mux_fcfs = {
     .name = "mux-fcfs",
-    .summary = "adbs without quotas, first come first served in the place of turns",
+    .summary = "adbs without quotas, first come first served instead of turns",
     .chooses = "earliest prompt, oldest decode",
     .batches = "one prefill batch beside decodes",
     .memory = "on demand",

@@ -95,7 +95,7 @@ static enum status take_cores(struct cores *cores, int32_t n, struct serve_engin
                                 "placement: an engine of %d cores, and this machine of %d has %d "
                                 "left%s",
                                 n, machine->n_cores, n_free,
-                                n_free >= n ? ", in no socket so many" : "");
+                                n_free >= n ? ", but no socket has as many" : "");
 }
 
 static enum status add_group(const struct config *config, const struct scenario *scenario,
@@ -159,8 +159,8 @@ enum status serve_place_given(const struct config *config, const struct serve_ma
     cores->machine = machine;
     scenario_init(scenario);
     if (config->n_devices > 0 || config->n_lanes > 0)
-        status = fault_set(fault, STATUS_BAD_INPUT,
-                           "placement: its engines are in the place of devices and lanes");
+        status =
+            fault_set(fault, STATUS_BAD_INPUT, "placement: its engines replace devices and lanes");
     if (status == STATUS_OK)
         status = scenario_read(scenario, config->placement, fault);
     if (status == STATUS_OK && scenario->n_groups == 0)

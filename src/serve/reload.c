@@ -156,9 +156,9 @@ enum status serve_reload_check(const struct config *old, const struct config *fr
     if (has_key(old) && !has_key(fresh) && !fresh->is_keyless)
         return fault_set(fault, STATUS_BAD_INPUT,
                          "api_key and tenants are gone, so that all clients could call: "
-                         "keyless: true says that this is meant");
+                         "set keyless: true if this is meant");
     if (old->admin_key != NULL && fresh->admin_key == NULL && !fresh->is_keyless)
         return fault_set(fault, STATUS_BAD_INPUT,
-                         "admin_key is gone: keyless: true says that this is meant");
+                         "admin_key is gone: set keyless: true if this is meant");
     return STATUS_OK;
 }

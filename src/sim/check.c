@@ -26,7 +26,7 @@ void sim_check_event(struct sim *sim, const struct sim_client *client,
         wrong(sim, "an end before the last token");
     else if (event->what == SERVICE_ENDED && event->why == SERVICE_CANCELLED &&
              !client->is_cancelled)
-        wrong(sim, "a cancel that nobody asked for");
+        wrong(sim, "a cancel that was not asked for");
     else if (event->what == SERVICE_ENDED && event->why == SERVICE_DEADLINE &&
              r->deadline_ns > now_ns)
         wrong(sim, "a deadline that has not passed");

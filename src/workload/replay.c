@@ -52,7 +52,7 @@ static enum status set_window(struct workload_part *part, struct workload_replay
                                  (double)trace->rows[trace->n_rows - 1].arrived_ns * 1e-9);
     if (workload_part_has(part, WORKLOAD_KEY_RATE)) {
         if (workload_part_has(part, WORKLOAD_KEY_SPEED))
-            return workload_part_bad(part, "rate and speed say the same");
+            return workload_part_bad(part, "rate and speed set the same thing");
         if (n == 1 || last_ns == 0)
             return workload_part_bad(part, "its requests come at one time, so that they have "
                                            "no rate that could be scaled");

@@ -298,7 +298,7 @@ static enum status read_item(struct workload_part *part, char *item, bool is_fir
         if (strcmp(keys[k].name, item) != 0)
             continue;
         if (part->texts[k] != NULL)
-            return workload_part_bad(part, "%s is said twice", item);
+            return workload_part_bad(part, "%s is given twice", item);
         if (!read_number((enum workload_key)k, equals + 1, &part->numbers[k]))
             return workload_part_bad(part, "%s is \"%.40s\", expected %s", item, equals + 1,
                                      keys[k].expected);
@@ -333,7 +333,7 @@ static enum status read_part(struct workload *w, char *text, struct fault *fault
     take_whole(&part);
     for (int k = 0; k < WORKLOAD_KEY_N_KEYS; k++)
         if (part.texts[k] != NULL && !part.is_used[k])
-            return workload_part_bad(&part, "%s says nothing here", keys[k].name);
+            return workload_part_bad(&part, "%s means nothing here", keys[k].name);
     return STATUS_OK;
 }
 

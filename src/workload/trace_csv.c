@@ -148,7 +148,7 @@ static enum status read_head(struct reader *r, struct view line)
         enum field field = field_of(labels[i]);
         enum field what = is_arrival(field) ? FIELD_ARRIVED_S : field;
         if (field != FIELD_NONE && has[what])
-            return workload_trace_read_bad(&r->place, "column %s says what another says already",
+            return workload_trace_read_bad(&r->place, "column %s repeats another one",
                                            workload_trace_read_word(labels[i]).text);
         has[what] = true;
         r->fields[i] = field;

@@ -38,7 +38,7 @@ static enum status check_time(const struct workload *w, struct fault *fault)
     if (s < WORKLOAD_S_MAX || w->until_ns > 0)
         return STATUS_OK;
     return fault_set(fault, STATUS_TOO_LARGE,
-                     "workload: so many requests at such a rate take %.3g s, and time ends after "
+                     "workload: its requests take %.3g s at their rate, and time ends after "
                      "%.0e s (285 years): --duration, fewer --requests or a higher rate",
                      s, WORKLOAD_S_MAX);
 }
@@ -69,7 +69,7 @@ enum status traffic_parse(struct workload *workload, const struct flags_texts *t
         status = workload_parse(workload, texts->at[i], fault);
     if (status == STATUS_OK && texts->n == 0)
         status = fault_set(fault, STATUS_BAD_INPUT,
-                           "no workload: say what is asked, as poisson:rate=1,in=100,out=100");
+                           "no workload: give one, as poisson:rate=1,in=100,out=100");
     if (status != STATUS_OK)
         return status;
     if (options->seed > 0)

@@ -424,7 +424,7 @@ def cli_reaches_a_server_over_tls():
                     assert page["completed"] == 5 and page["wrong"] == [] and page["inexact_prompts"] < 5, page  # /tokenize answers, too
                 assert succeed("ls", *trust, SHOAL_LISTEN=plain).splitlines()[1].split()[0] == "tale"
             for words in (("ls", "--server", secure), ("load", "tale", "--server", secure), ("bench", secure, *workload)):
-                refuse("--cacert FILE says whom to trust, --insecure trusts any certificate", *words)
+                refuse("--cacert FILE names what to trust, --insecure trusts any certificate", *words)
             for words in (("ps", "--server"), ("bench", *workload)):
                 refuse("--insecure is for https://, but the server is http://", *words, "http://" + plain, "--insecure")
                 refuse("--cacert: there is no file /nowhere", *words, plain, "--cacert", "/nowhere")

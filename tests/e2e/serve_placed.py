@@ -179,7 +179,7 @@ def placed_refuses_what_does_not_fit(shoal, models):
     refused("the model cee is on none of its engines", "engines:\n  - {device: cpu-avx2, services: [tale]}\n")
     refused("its engines want", "engines:\n  - {device: cpu-avx2, memory: 64GiB}\n", "--memory", "64MiB")
     refused("has no `engines:`", "nodes:\n  - {device: a100}\n")
-    refused("in the place of devices", BOTH, "--devices", "cpu")
+    refused("replace devices", BOTH, "--devices", "cpu")
     refused('no planner "best"', None, "--planner", "best")
     refused("is to be loaded at start and needs", None, "--memory", "5MiB")
 

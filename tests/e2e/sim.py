@@ -90,7 +90,7 @@ services: {chat: {model: llama-2-13b%s}}
         for kv_type in ("", ", kv_type: f16", ", kv_type: q8_0", ", kv_type: f32"):
             open(path, "w", encoding="utf-8").write(text % kv_type)
             pages[kv_type] = as_json(shoal, path)
-        for bad, why in ((", kv_type: q4", "expected f16, f32 or q8_0"), (", kv_type: f16, kv_bytes_per_token: 5000", "say the bytes")):
+        for bad, why in ((", kv_type: q4", "expected f16, f32 or q8_0"), (", kv_type: f16, kv_bytes_per_token: 5000", "give the bytes")):
             open(path, "w", encoding="utf-8").write(text % bad)
             assert why in sim(shoal, path, wants=2)
     plain, f16, q8_0, f32 = pages.values()
@@ -318,7 +318,7 @@ def a_profile_is_the_same_wherever_it_is_said(shoal, models):
         open(path, "w", encoding="utf-8").write(text + "services: {tale: {profile: '%s'}}\n" % profile)
         assert as_json(shoal, path) == option
         open(path, "w", encoding="utf-8").write(text + "services: {tale: {tables: steps.csv}}\n")
-        assert "tale: a profile and tables both say" in sim(shoal, path, "--profile", f"tale={profile}", wants=2)
+        assert "tale: a profile and tables both give" in sim(shoal, path, "--profile", f"tale={profile}", wants=2)
         open(path, "w", encoding="utf-8").write(text + "services: {tale: {model: llama-2-7b, profile_scale: 2}}\n")
         assert "tale: profile_scale is for a profile" in sim(shoal, path, wants=2)
         assert as_json(shoal, path, "--profile", f"tale={profile}")["duration"] > option["duration"]

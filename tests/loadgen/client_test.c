@@ -43,7 +43,7 @@ static void trust_is_for_https(void **state)
         { { .server = "a:1", .cacert = "/nowhere" }, NULL, "--cacert: there is no file /nowhere" },
         { { .server = "a:1", .cacert = "/dev/null", .is_insecure = true },
           NULL,
-          "--cacert says which certificates to trust, --insecure trusts all: give one of them" },
+          "--cacert names the certificates to trust, --insecure trusts all: give one of them" },
     };
     (void)state;
     for (size_t i = 0; i < COUNT_OF(rows); i++) {

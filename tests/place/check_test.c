@@ -123,13 +123,13 @@ static void scores_add_up(void **state)
     (void)state;
     score_says(&score, "");
     score.n_met = 2;
-    score_says(&score, "2 services are placed and 1 reach 90%, the score says 2 and 2");
+    score_says(&score, "2 services are placed and 1 reach 90%, the score has 2 and 2");
     score = right;
     score.n_placed = 3;
-    score_says(&score, "the score says 3 and 1");
+    score_says(&score, "the score has 3 and 1");
     score = right;
     score.reached = 1;
-    score_says(&score, "1 of 3 services reach 90%, the score says 1.0000");
+    score_says(&score, "1 of 3 services reach 90%, the score has 1.0000");
     score = right;
     score.attainment = 0.6;
     score_says(&score, "17 of 30 requests in time, not 60.0000%");

@@ -87,7 +87,7 @@ static void times_come_from_one_place(void **state)
           NULL },
         { { .name = "chat" }, false, NULL },
         { both, true,
-          "service chat: a profile and tables both say its times, expected one of the two" },
+          "service chat: a profile and tables both give its times, expected one of the two" },
         { { .name = "chat", .profile_cores = 2 },
           false,
           "service chat: profile_cores is for a profile, expected profile: FILE beside it or "

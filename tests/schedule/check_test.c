@@ -105,7 +105,7 @@ static void each_mistake_is_named(void **state)
     ASSERT_WRONG("no round", w.plan.n_rounds = 0);
     ASSERT_WRONG("counts out of range", w.plan.n_batches = LIMIT_BATCHES + 1);
     ASSERT_WRONG("an empty plan although requests run and none is in flight", w.plan.n_batches = 0);
-    ASSERT_WRONG("an empty plan, for good, although nobody runs and a request that fits waits",
+    ASSERT_WRONG("an empty plan, for good, although no request runs and one that fits waits",
                  (w.plan.n_batches = 0, w.services[0].n_running = 0, w.kv.n_units_free = 9,
                   w.services[1].n_waiting = 1, w.services[1].first_waiting = 2));
     ASSERT_WRONG("a request both run and preempted", w.plan.n_preempts = 1);

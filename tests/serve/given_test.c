@@ -88,7 +88,7 @@ static void no_engine_lies_in_two_sockets(void **state)
     assert_string_equal(placement.engines[0].device, "cpu:0-1");
     assert_string_equal(placement.engines[1].device, "cpu:3-4");
     check("engines:\n  - {count: 3, device: cpu-avx2, tp: 2}\n",
-          "an engine of 2 cores, and this machine of 6 has 2 left, in no socket so many");
+          "an engine of 2 cores, and this machine of 6 has 2 left, but no socket has as many");
     check("engines:\n  - {count: 3, device: cpu-avx2, tp: 1}\n  - {device: cpu-avx2, tp: 3}\n",
           NULL);
     assert_string_equal(placement.engines[3].device, "cpu:3-5");

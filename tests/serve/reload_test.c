@@ -175,7 +175,7 @@ static void reload_lists_as_many_names_as_fit(void **state)
 static void reload_keeps_the_last_key(void **state)
 {
     static const char *const open = "api_key and tenants are gone, so that all clients could call: "
-                                    "keyless: true says that this is meant";
+                                    "set keyless: true if this is meant";
     (void)state;
     check("api_key: a\n", "", open);
     check("tenants: [a=b]\n", "", open);
@@ -191,9 +191,9 @@ static void reload_keeps_the_last_key(void **state)
 static void reload_keeps_the_admin_key_and_tls(void **state)
 {
     (void)state;
-    check("admin_key: a\n", "", "admin_key is gone: keyless: true says that this is meant");
+    check("admin_key: a\n", "", "admin_key is gone: set keyless: true if this is meant");
     check("api_key: b\nadmin_key: a\n", "api_key: b\n",
-          "admin_key is gone: keyless: true says that this is meant");
+          "admin_key is gone: set keyless: true if this is meant");
     check("admin_key: a\n", "admin_key: b\n", NULL);
     check("admin_key: a\n", "keyless: true\n", NULL);
     check("tls_cert: a\ntls_key: b\n", "keyless: true\n",

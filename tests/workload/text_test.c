@@ -215,12 +215,12 @@ static void what_is_wrong_is_said(void **state)
            "workload: once: n is \"9e9\", expected requests, 1 to 1000000000");
     is_bad("once:n=1000000001,in=1,out=1",
            "workload: once: n is \"1000000001\", expected requests, 1 to 1000000000");
-    is_bad("azure-conv:rate=1,rate=2", "workload: azure-conv: rate is said twice");
+    is_bad("azure-conv:rate=1,rate=2", "workload: azure-conv: rate is given twice");
     is_bad("azure-conv:rate=1,,", "workload: azure-conv: \"\" is not key=value");
     is_bad("azure-conv:foo.csv", "workload: azure-conv: \"foo.csv\" is not key=value");
     is_bad("azure-conv:rte=1", "workload: azure-conv: there is no key rte");
-    is_bad("azure-conv:rate=1,repeat=2", "workload: azure-conv: repeat says nothing here");
-    is_bad("azure-conv:rate=1,in=5", "workload: azure-conv: in says nothing here");
+    is_bad("azure-conv:rate=1,repeat=2", "workload: azure-conv: repeat means nothing here");
+    is_bad("azure-conv:rate=1,in=5", "workload: azure-conv: in means nothing here");
     is_bad("poisson:rate=1",
            "workload: poisson: needs in= and out= (mean tokens), or lengths=NAME");
     is_bad("poisson:rate=1,lengths=x", "workload: poisson: there are no lengths called x");

@@ -252,8 +252,7 @@ static void bad_csv_is_named_by_its_line(void **state)
     is_bad("n_prompt\n", "t:1: no column of output tokens: expected n_output, or a published "
                          "trace's name for it");
     is_bad("n_prompt,n_output\n", "t: no request with a prompt and an output in it");
-    is_bad("n_prompt,n_output,input_tokens\n",
-           "t:1: column input_tokens says what another says already");
+    is_bad("n_prompt,n_output,input_tokens\n", "t:1: column input_tokens repeats another one");
     is_bad("n_prompt,n_output\n1,2\n1,x\x01y\n",
            "t:3: n_output is \"x?y\", expected a whole number from 0 to 1048576");
     is_bad("n_prompt,n_output\n-1,2\n",

@@ -156,16 +156,14 @@ static inline bool gateway_state_was_sent(const struct gateway_entry *entry)
     return entry->request->epoch != entry->door_epoch;
 }
 
-/* Returns why the answer ends with the tokens that are known, as at an engine; WHY_NONE: it goes
- * on. */
+/* Why the answer ends with its known tokens, as at an engine; WHY_NONE: it goes on. */
 enum service_why gateway_state_end_of(const struct gateway_entry *entry);
 
 /* Returns the predicted tokens of the entry's answer, given those it has; 0 = unknown. */
 int32_t gateway_state_predict(const struct cluster_gateway *g, const struct gateway_entry *entry);
 /* Predicts an entry that outran its prediction anew, from the answers that are longer than it. */
 void gateway_state_predict_again(const struct cluster_gateway *g, struct gateway_entry *entry);
-/* Notes that the entry's answer is complete: the predictor learns, and its first prediction is
- * rated. */
+/* Tells the predictor a complete answer, and rates the answer's first prediction. */
 void gateway_state_observe(struct cluster_gateway *g, const struct gateway_entry *entry);
 
 /* ---- Messages of engines (gateway_mail.c). ---- */
@@ -197,6 +195,6 @@ void gateway_route_say_no_space(struct cluster_gateway *g, const struct gateway_
                                 bool insists);
 /* Tells the engine to end an entry that was sent to it, now or as soon as the bus has room. */
 void gateway_route_end_sent(struct cluster_gateway *g, struct gateway_entry *entry);
-/* False when the bus is full. */
-bool gateway_route_cancel(struct cluster_gateway *g, const struct gateway_entry *entry);
+bool gateway_route_cancel(struct cluster_gateway *g,
+                          const struct gateway_entry *entry); /* false: the bus is full */
 void gateway_route_repeat_cancels(struct cluster_gateway *g);

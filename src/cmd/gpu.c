@@ -1,5 +1,5 @@
-/* GPUs, by way of a plug-in: libshoal_cuda.so, in the folder that SHOAL_PLUGINS names, or beside
- * the program. */
+/* Opens GPUs through a plug-in, libshoal_cuda.so. It lies beside the program or on the loader's
+ * path. */
 #include "cmd/gpu.h"
 
 #include "cuda/cuda.h"

@@ -5,7 +5,7 @@
 
 struct compute_device;
 
-/* Opens the GPU. Where spec->memory_bytes is 0, it becomes most of what the GPU has free.
+/* Opens the GPU. If spec->memory_bytes is 0, it becomes most of the GPU's free memory.
  * STATUS_UNSUPPORTED with a sentence when the plug-in, the driver or the GPU is missing. The
  * plug-in stays open for good. */
 enum status gpu_open(struct device_spec *spec, struct compute_device **out,

@@ -1,4 +1,4 @@
-/* What `shoal serve`, `shoal node` and `shoal gateway` have in common. */
+/* The common part of `shoal serve`, `shoal node` and `shoal gateway`. */
 #pragma once
 #include "base/status.h"
 

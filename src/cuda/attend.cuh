@@ -1,4 +1,4 @@
-/* What the kernels of attention share: their view of it, and one row's part in it. */
+/* The common part of the kernels of attention: their view of it, and one row's part in it. */
 #pragma once
 #include "cuda/cache.cuh"
 

@@ -66,7 +66,7 @@ struct Seen { /* positions that any row of the tile sees, both included */
     int first, last, kv_head;
 };
 
-/* Where the keys and values of tile j lie. */
+/* Finds the places of the keys and values of tile j. */
 template <int Dims>
 __device__ void find_rows(const AttendView &v, const struct cuda_sequence &sequence, Seen seen,
                           int j, Tile<Dims> *s)

@@ -1,4 +1,4 @@
-/* Where keys and values lie in the cache, and how a row of a head is read from it. */
+/* The places of keys and values in the cache, and the reading of a head's row from it. */
 #pragma once
 extern "C" {
 #include "cuda/kernels.h"

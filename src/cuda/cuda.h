@@ -15,7 +15,7 @@ enum status cuda_open(const struct cuda_options *options, struct compute_device 
 /* Bytes of the GPU's memory that are free for a process that uses no other device. */
 int64_t cuda_free_bytes(const struct compute_device *device);
 
-/* What libshoal_cuda.so exports, as the symbol CUDA_PLUGIN. The program checks that the sizes are
+/* libshoal_cuda.so exports this as the symbol CUDA_PLUGIN. The program checks that the sizes are
  * its own, so that no plug-in of another build is used. */
 #define CUDA_PLUGIN "cuda_plugin"
 struct cuda_plugin {

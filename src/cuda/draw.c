@@ -1,4 +1,4 @@
-/* What the host works out of an ask, with the CPU's own functions. */
+/* The host's part of an ask, computed with the CPU's own functions. */
 #include "cuda/draw.h"
 
 #include "base/num.h"

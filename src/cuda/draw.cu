@@ -1,6 +1,6 @@
 /* Drawing tokens: one thread block a row of logits.
  *
- * Candidates are those of compute/choice.c. Where the highest end (top_k, top_p) is found by radix
+ * Candidates are those of compute/choice.c. The end of the highest (top_k, top_p) is found by radix
  * selection over the bits of the logits: four histograms of a byte each, from the top. The pick
  * walks tiles of 1,024 ids in order of id. */
 extern "C" {

@@ -1,9 +1,10 @@
 /* Launch functions of drawing: compute_sampler_draw and compute_sampler_score (compute/sampler.h)
  * on the device, with the same results bit for bit given the same logits.
  *
- * Weights are integers of units of 2^-30, so sums are exact in any order. What else is rounded (the
- * exponential, penalties, log probabilities in double) is rounded in the same operations. One
- * difference remains: among the most likely ids of a row that holds NaN, NaN is left out here. */
+ * Weights are integers of units of 2^-30, so sums are exact in any order. Everything else that
+ * rounds (the exponential, penalties, log probabilities in double) rounds in the same operations.
+ * One difference remains: among the most likely ids of a row that holds NaN, NaN is left out here.
+ */
 #pragma once
 #include "cuda/kernels.h"
 

@@ -28,7 +28,7 @@ static CUdeviceptr address_of(const void *p)
     return (CUdeviceptr)(uintptr_t)p;
 }
 
-/* True when the call went well. What ends the context for good is remembered. */
+/* Returns whether the call went well. An error that ends the context for good is remembered. */
 static bool is_well(struct cuda_driver *driver, CUresult result)
 {
     if (result == CUDA_SUCCESS)

@@ -67,7 +67,8 @@ void cuda_driver_event_close(struct cuda_driver *driver, struct cuda_event *even
 /* The event is over when the stream has done all that was enqueued so far. */
 bool cuda_driver_record(struct cuda_driver *driver, struct cuda_event *event,
                         struct cuda_stream *stream);
-/* What is enqueued from now on begins only when the event, as it was last recorded, is over. */
+/* Operations that are enqueued from now on begin only when the event, as it was last recorded, is
+ * over. */
 bool cuda_driver_follow(struct cuda_driver *driver, struct cuda_stream *stream,
                         struct cuda_event *event);
 /* Waits until the event, as it was last recorded, is over. False: the GPU is lost. */
@@ -76,8 +77,8 @@ bool cuda_driver_wait(struct cuda_driver *driver, struct cuda_event *event);
 /* ---- Graphs: operations that were recorded from a stream and run again in one call, with the same
  * arguments. Memory that they copy from or to is read and written when they run. ---- */
 
-/* What this thread enqueues on the stream is recorded instead of run. Nothing else may be called on
- * the driver by this thread until the end. */
+/* Operations that this thread enqueues on the stream are recorded instead of run. Nothing else may
+ * be called on the driver by this thread until the end. */
 bool cuda_driver_capture(struct cuda_driver *driver, struct cuda_stream *stream);
 struct cuda_graph *cuda_driver_captured(struct cuda_driver *driver, struct cuda_stream *stream);
 bool cuda_driver_replay(struct cuda_driver *driver, struct cuda_graph *graph,

@@ -9,7 +9,7 @@
 
 enum { WARPS = 8, THREADS = WARPS * 32, OUTPUTS = 16, TILES = OUTPUTS / 8 };
 
-/* What a thread needs of a block of one output: words lane % 4 and 4 more, and the scales. */
+/* A thread's part of a block of one output: words lane % 4 and 4 more, and the scales. */
 template <class Form>
 __device__ __forceinline__ BlockRaw load_words(const BlockParts &w, int output, int block)
 {

@@ -70,7 +70,7 @@ static inline void cuda_layout_add(struct cuda_layout *layout, int part, int64_t
     layout->row_bytes[part] = row_bytes;
     layout->n_bytes += (n_rows * row_bytes + 63) / 64 * 64;
 }
-/* Of a matrix or vector whose n_columns are a multiple of the type's block. */
+/* Returns the layout of a matrix or vector. The type's block divides n_columns. */
 static inline struct cuda_layout cuda_layout_of(int32_t type, int64_t n_rows, int64_t n_columns)
 {
     struct cuda_layout layout = { { 0 }, { 0 }, 0 };

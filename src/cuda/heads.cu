@@ -122,7 +122,7 @@ __device__ void store_head(const struct cuda_cache &c, const float *x, unsigned 
         float scale = math_block_scale(magnitude);
         rows[at + d] = static_cast<unsigned char>(math_block_value(x[d], scale));
         uint16_t rounded = math_to_half(scale);
-        /* NaN in the place of infinity too: quant_cache_scale. */
+        /* Infinity becomes NaN too, as in quant_cache_scale. */
         if (lane == 0)
             scales[d / 32 * n_tokens + t] = (rounded & 0x7FFF) >= 0x7C00 ? 0x7E00 : rounded;
     }

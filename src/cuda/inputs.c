@@ -1,4 +1,4 @@
-/* What a pass tells the GPU: see inputs.h. */
+/* The inputs of a pass: see inputs.h. */
 #include "cuda/inputs.h"
 
 #include <string.h>

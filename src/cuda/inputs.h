@@ -1,4 +1,4 @@
-/* What a pass tells the GPU, gathered in pinned host memory and copied at once to an equal place in
+/* The inputs of a pass, gathered in pinned host memory and copied at once to an equal place in
  * GPU memory. Both sides are ranges that only ever grow, so no address changes. */
 #pragma once
 #include "cuda/object.h"

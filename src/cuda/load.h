@@ -1,5 +1,6 @@
-/* Weights on their way to the GPU: packed by the host into a small pinned buffer, half of which is
- * filled while the other half is copied. Loads have a stream of their own, so they stop no pass. */
+/* Weights on their way to the GPU: packed by the host into a small pinned buffer. One half
+ * is filled while the other half is copied. Loads have a stream of their own, so they stop no pass.
+ */
 #pragma once
 #include "base/team.h"
 #include "core/tensor.h"

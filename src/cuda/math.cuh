@@ -32,7 +32,7 @@ __device__ __forceinline__ uint16_t math_to_bf16(float x)
     return *reinterpret_cast<const uint16_t *>(&rounded);
 }
 
-/* NaN in the place of what is not finite. */
+/* Returns x, or NaN if x is not finite. */
 __device__ __forceinline__ float math_finite(float x)
 {
     return fmaf(x, 0.0f, x);

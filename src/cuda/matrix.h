@@ -21,7 +21,7 @@ struct cuda_block {
     float scale;
     int16_t sums[2]; /* of the first and the last 16 of the 32 values */
 };
-/* What a product with a matrix of this type reads. */
+/* Returns the form of rows that a product with a matrix of this type reads. */
 static inline enum cuda_prepared cuda_matrix_wants(int32_t type, enum cuda_class row_class)
 {
     if (type > CUDA_BF16)
@@ -45,7 +45,7 @@ static inline size_t cuda_matrix_prepared_rows(enum cuda_prepared kind, int32_t 
         n_bytes = (size_t)n_columns;
     return ((size_t)n_rows * n_bytes + 63) / 64 * 64;
 }
-/* Where the blocks or the floats lie, and all bytes of n_rows prepared rows. */
+/* Returns the place of the blocks or floats, and all bytes of n_rows prepared rows. */
 static inline size_t cuda_matrix_prepared_at(enum cuda_prepared kind, int32_t n_rows,
                                              int32_t n_columns)
 {

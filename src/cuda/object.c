@@ -55,7 +55,7 @@ static void give_range(struct cuda_driver *driver, struct cuda_object *m)
     compute_host_close(NULL, m->host);
 }
 
-/* What is mapped or pinned of an object that is one piece. */
+/* Returns the mapped or pinned bytes of an object that is one piece. */
 static int64_t piece_bytes(const struct cuda_object *m)
 {
     return m->face.is_host ? max_i64(m->face.n_bytes, 1) : m->range_bytes;

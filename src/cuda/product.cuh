@@ -1,4 +1,5 @@
-/* What the kernels of matrix products share: their view of a product, and how a sum is finished. */
+/* The common part of the kernels of matrix products: their view of a product, and the end of a
+ * sum. */
 #pragma once
 #include "cuda/blocks.cuh"
 extern "C" {

@@ -4,7 +4,7 @@
  * Fragments of mma.sync are those of the PTX manual. With g = lane / 4 and t = lane % 4, of 16-bit
  * elements a[0] holds A[g][2t, 2t + 1], a[1] row g + 8, a[2] columns + 8, a[3] both; b[0] holds
  * B[2t, 2t + 1][g], b[1] rows + 8; d holds D[g][2t], D[g][2t + 1], D[g + 8][2t], D[g + 8][2t + 1].
- * Of bytes a register holds four neighbours: a[0] is A[g][4t .. 4t + 3], a[2] columns + 16. */
+ * With bytes, a register holds four neighbours: a[0] is A[g][4t .. 4t + 3], a[2] columns + 16. */
 #pragma once
 #include "cuda/launch.cuh"
 
@@ -19,7 +19,7 @@ __device__ __forceinline__ int ptx_dp4a(int a, int b, int c)
 {
     return __dp4a(a, b, c);
 }
-/* Copies 16 bytes from global to shared memory, both aligned to 16, of which the first n_valid are
+/* Copies 16 bytes from global to shared memory, both aligned to 16. The first n_valid are
  * read and the others are 0. They are there for this thread behind a wait, for others behind a wait
  * and a barrier. */
 __device__ __forceinline__ void ptx_copy16(void *shared, const void *global, unsigned n_valid)

@@ -4,8 +4,8 @@
 #include "base/mem.h"
 #include <string.h>
 
-/* Attention splits a context into pieces. Rows go in groups whose pieces find room in so many
- * bytes; a row whose own do not has the scratch grow. */
+/* Attention splits a context into pieces. Rows go in groups whose pieces fit into this many
+ * bytes. The scratch grows for a row whose own pieces do not fit. */
 enum { SCRATCH_BYTES = 8 << 20, USUAL_POSITIONS = 4096 };
 
 static int64_t take(struct cuda_workspace_layout *layout, int64_t n_bytes)

@@ -11,7 +11,7 @@ struct compute_weight { /* packed in GPU memory as cuda/form.h says */
     struct cuda_matrix matrix;
 };
 
-/* Where each part of the workspace lies; in bytes from its start, each at a multiple of 256. */
+/* The place of each part of the workspace, in bytes from its start; each is a multiple of 256. */
 struct cuda_workspace_layout {
     int64_t registers[CUDA_REGISTERS_MAX];
     int64_t prepared;       /* rows as products read them */

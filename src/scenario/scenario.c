@@ -122,7 +122,7 @@ static int change_rows(struct scenario *s, struct flags_row *rows)
         ROW("kv-bandwidth", "BYTES", FLAGS_BYTES, kv_bytes_per_s, 1, 1e16,
             "a second from engines of the role prefill to those that decode: 25 GB"),
         ROW("bus", NULL, FLAGS_SWITCH, has_bus, 0, 0,
-            "with gateway, manager, node and bus between clients and engines: at most 512 engines"),
+            "with gateway, manager, node and bus between clients and engines: at most 16384"),
         ROW("faults", "NAME=X,...", FLAGS_TEXTS, faults, 0, 0,
             "the bus, and what goes wrong there: latency, late, lost, twice, drop, break, crash, "
             "... (repeatable); docs/SIMULATOR.md has them all"),

@@ -1,4 +1,4 @@
-/* What became of the chains of a simulation. */
+/* Results of the chains of a simulation. */
 #pragma once
 #include <stdint.h>
 

@@ -27,7 +27,7 @@ struct attend_run {
     int32_t n_positions;
 };
 
-/* What position t of a sequence holds follows from these numbers alone. */
+/* The content of position t of a sequence follows from these numbers alone. */
 static void fill_row(const struct cache *cache, int sequence, int part, int head, int32_t t)
 {
     const struct compute_kv *kv = &cache->kv;

@@ -1,6 +1,6 @@
-/* What drivers promise (cuda/driver.h), and faults of their callers that the emulated one finds: a
- * buffer that is used again too early, a stream that does not wait for another, memory that is not
- * mapped or not pinned, calls during a capture, and what is not given back. */
+/* The promises of drivers (cuda/driver.h), and faults of their callers that the emulated one finds:
+ * a buffer that is used again too early, a stream that does not wait for another, memory that is
+ * not mapped or not pinned, calls during a capture, and objects that are not closed. */
 #include "cuda/launch.cuh"
 
 #define _Noreturn [[noreturn]]

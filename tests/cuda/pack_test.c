@@ -1,5 +1,5 @@
-/* Packing: every row of every part lies where the layout says, and an odd tensor is refused. That
- * the bytes mean the file's weights is tested where kernels read them (rows_test.c). */
+/* Packing: every row of every part lies where the layout says, and an odd tensor is refused.
+ * rows_test.c tests the meaning of the bytes, since kernels read them there. */
 #include "cuda/pack.h"
 
 #include "base/mem.h"
@@ -30,7 +30,7 @@ static void check_layout(enum dtype dtype, int32_t n_rows, int32_t n_columns)
         mem_give(row);
     }
     assert_true(layout.n_bytes >= n_last && layout.n_bytes < n_last + 64);
-    /* A scale takes a byte: so many bytes more than in the file for 256 columns. */
+    /* A scale takes a byte, which is this many bytes more than in the file for 256 columns. */
     int32_t more = dtype == DTYPE_Q2_K ? 16 : 4;
     if (n_rows > 1 && dtype_info(dtype)->is_integer)
         assert_true(n_stored <= n_rows * (tensor.row_bytes + n_columns / 256 * more));

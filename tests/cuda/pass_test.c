@@ -126,7 +126,7 @@ static float error_of(const struct toy *toy, int32_t n_rows, const float *want, 
     return sqrtf(error / square);
 }
 
-/* Attention rounds to halves. What that changes may move an activation to the next integer. */
+/* Attention rounds to halves. This change may move an activation to the next integer. */
 static float error_max(enum dtype dtype)
 {
     return dtype_info(dtype)->is_integer ? 0.06f : dtype == DTYPE_F32 ? 0.001f : 0.01f;

@@ -1,4 +1,4 @@
-"""What each kernel takes on a GPU against stated limits: registers, spilled bytes and static shared memory.
+"""Each kernel's registers, spilled bytes and static shared memory against stated limits.
 
 usage: usage_test.py LIMITS FILE.usage...      (what nvcc said; none where it is not installed)
 """

@@ -502,7 +502,7 @@ def sim_over_the_bus_is_the_same_and_loses_nothing(shoal, models):
     assert bad["mean_e2el_ms"] > plain["mean_e2el_ms"]
     assert bad == as_json(shoal, *args)
     assert "none of latency=" in sim(shoal, *CONV, "--faults", "bad=luck", wants=2)
-    assert "at most 512 engines" in sim(shoal, *CONV, "--bus", "--engines", "513", wants=1)
+    assert "at most 16384 engines" in sim(shoal, *CONV, "--bus", "--engines", "16385", wants=1)
 
 
 @test

@@ -1,4 +1,4 @@
-/* What tests tell the emulated GPU, and ask it. Plain C.
+/* The interface of tests to the emulated GPU. It is plain C.
  *
  * A kernel or a call that breaks a rule of CUDA ends the process with a sentence, unless the test
  * expects it (emulate_expect_faults). */
@@ -14,9 +14,9 @@ extern "C" {
 void emulate_seed(uint64_t seed);
 /* So does the order of streams. */
 void emulate_seed_streams(uint64_t seed);
-/* Loses the GPU after so many further operations of its streams; negative: never. */
+/* Loses the GPU after this many further operations of its streams; negative: never. */
 void emulate_lose(int64_t n_ops);
-/* Refuses one launch, after so many further ones; negative: none. */
+/* Refuses one launch, after this many further ones; negative: none. */
 void emulate_refuse_launch(int64_t n_launches);
 /* Device memory that can be mapped in all, and what is mapped now. */
 void emulate_limit_memory(size_t n_bytes);

@@ -3,7 +3,7 @@
 #include "base/map.h"
 #include "base/rng.h"
 #include "base/wake.h"
-#include "cluster/tcp_bus.h"
+#include "cluster/tcp_options.h"
 #include <sys/socket.h>
 
 struct bufferevent;

@@ -1,6 +1,6 @@
 /* A pass on the GPU: the workspace that it runs in, and the kernels that its program becomes. */
 #pragma once
-#include "cuda/lane.h"
+#include "cuda/flight.h"
 #include "cuda/workspace.h"
 
 #define CUDA_PASS_RESULT_BYTES_MAX ((int64_t)1 << 30)

@@ -77,8 +77,7 @@ DECIDING_BANNED = {name: ("base/num.h: libm differs between machines", ()) for n
 CIRCLE_ROOMS = {"cpu"}
 CIRCLES = {
     "api": {"api", "http"},
-    "cluster": {"gateway", "manager", "tcp_bus"},
-    "cuda": {"lane"},
+    "cluster": {"gateway", "manager"},
     "template": {"jinja_arith", "jinja_attr", "jinja_compare", "jinja_eval", "jinja_expr", "jinja_filter"},
 }
 BAD_FILE_NAMES = {"util", "utils", "helper", "helpers", "common", "misc"}

@@ -12,6 +12,8 @@ import tempfile
 
 from serve_shared import Shoal, main, paths, test
 
+os.environ.pop("LD_LIBRARY_PATH", None)  # a test runner may add the folder of the plug-in
+
 
 @contextlib.contextmanager
 def program(shoal, plugin=None):

@@ -66,7 +66,7 @@ def stopped(thread):
 
 @test
 def stall_of_a_lane_and_of_an_engine(shoal, models):
-    for name, stall, said in (("lane-0", "2s", "has not made a step"), ("engine-0", "1h", "engine 0 has said nothing")):
+    for name, stall, said in (("lane-0", "2s", "has not made a step"), ("engine-0", "1h", "engine 0 has not reported")):
         with Shoal(shoal, "--stall", stall, "--max-batch", "1", models=paths(models)) as server:
             assert server.get("/health")[0] == server.get("/readyz")[0] == 200
             stream = Stream(server, body_of("tale", "And he", 480, n=16)).begin()  # busy for longer than the state takes to tell

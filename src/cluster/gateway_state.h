@@ -86,7 +86,7 @@ struct cluster_gateway {
         bool is_usable;        /* healthy and not draining */
     } * engines;               /* (nodes.n_engines) */
     uint64_t *full;            /* a set; engines outside of it have full_until_ns 0 */
-    int32_t n_places[LIMIT_SERVICES];  /* how many of these have the service */
+    int32_t n_places[LIMIT_SERVICES];  /* how many usable engines have the service */
     int64_t wanted_ns[LIMIT_SERVICES]; /* when WANT was last sent */
     int64_t next_age_ns;               /* when to look for aged requests again */
     struct route_core core;

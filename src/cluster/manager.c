@@ -9,8 +9,9 @@
 static const int64_t FRESH_NS =
     TIME_NS_PER_S; /* a model that was loaded for requests waits for them this long */
 static const int64_t REPORT_NS_MAX =
-    5 * TIME_NS_PER_S; /* an engine silent for this long keeps its last report */
-static const int64_t HELD_NS = 300 * TIME_NS_PER_MS; /* and holds nothing for a loaded model */
+    5 * TIME_NS_PER_S; /* without a newer report for this long, the last one counts */
+static const int64_t HELD_NS = 300 * TIME_NS_PER_MS; /* a gateway silent for this long holds
+                                                        nothing for a loaded model */
 static const char GONE_SENTENCE[] = "is leaving this server";
 static const char BUSY_SENTENCE[] = "has requests: a busy model is not unloaded";
 

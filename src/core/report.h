@@ -26,7 +26,7 @@ struct service_report {
     double kv_share; /* its fraction of the bytes that all models hold; 0 = no model holds any */
     double kv_r; /* R: that fraction over the one that it is due by rate, mean length and bytes a
                     token; 0 = it is due none */
-    int64_t n_prefix_queries, n_prefix_hits; /* prompt tokens looked up and found */
+    int64_t n_prefix_queries, n_prefix_hits; /* tokens looked up and found */
     int64_t n_preempted;
     int64_t n_swapped; /* preemptions whose blocks went to the host pool instead of being dropped */
     int64_t n_pad_tokens, n_invalid_tokens;   /* of padded batches: computed and thrown away */

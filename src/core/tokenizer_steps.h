@@ -71,7 +71,7 @@ enum added_flag {
     ADDED_STRIPS_LEFT = 4,
     ADDED_STRIPS_RIGHT = 8,    /* it swallows the white space on that side */
     ADDED_SINGLE_WORD = 16,    /* not found inside a word */
-    ADDED_WAS_NORMALIZED = 32, /* it reads as its normalized form, wherever it is found now */
+    ADDED_WAS_NORMALIZED = 32, /* it reads as its normalized form, even if it is now found raw */
     ADDED_NAMED = 64, /* the settings name it as bos, eos, ... or an additional special token */
 };
 struct tokenizer_added {

@@ -24,7 +24,8 @@ struct engine_options {
     uint32_t n_requests_max;
     int32_t n_tokens_max; /* of one request */
     int32_t n_lanes;
-    const struct schedule_lane *lanes; /* (n_lanes), copied; NULL: each is the whole device */
+    const struct schedule_lane *lanes; /* (n_lanes), copied; NULL: each is the whole device, and
+                                          conflicts with no other */
     /* Each lane is a pipeline, on which this many batches may be in flight: schedule_view. The
      * executor treats the place of each as its own lane: batch_place. Only in the simulator. */
     int32_t n_deep;

@@ -119,8 +119,8 @@ bool kv_budget_take(struct kv_budget *budget, int service, int64_t n_blocks);
 /* Returns how many blocks the service can take without evicting a cached one. A hold may reserve
  * this many ahead. */
 int64_t kv_budget_idle_blocks(const struct kv_budget *budget, int service);
-/* Returns the most blocks that the service could ever hold at once if the pool were empty. A
- * request that needs more can never run. */
+/* Returns the most blocks that the service could ever hold at once if the pool, as large as it is
+ * now, were empty. A request that needs more can never run. */
 int64_t kv_budget_most_blocks(const struct kv_budget *budget, int service);
 /* Returns the same for a pool of n_units_open units, which this pool could become. */
 int64_t kv_most_blocks(const struct kv *kv, int service, int64_t n_units_open);

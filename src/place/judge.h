@@ -44,8 +44,8 @@ struct place_judge {
      * twice. */
     int64_t (*work)(const void *self);
     /* Announces that these plans may be scored in each of these windows. It returns nothing, but
-     * the work starts at once, on every core. It counts as work only when a score is requested. May
-     * be NULL. */
+     * it does all that they need in this call, on every core. This counts as work only when a score
+     * is requested. May be NULL. */
     void (*expect)(void *self, const struct place_plan *const *plans, int n,
                    const struct place_window *const *windows, int n_windows);
     /* Begins a search. Its scores count as work again, even if answers are remembered, so

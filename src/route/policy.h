@@ -56,10 +56,10 @@ static inline struct route_request route_request_of(const struct request *r)
 struct route_engine { /* the light mirror of one engine: its last report, and what was sent since */
     bool is_open;     /* healthy, not draining, and not just reported as full */
     int32_t n_sent;   /* requests sent and not yet ended or returned */
-    int32_t n_requests_max;       /* of n_requests */
+    int32_t n_requests_max;       /* the most that n_sent may be */
     int32_t n_waiting, n_running; /* as reported */
     int64_t kv_bytes, kv_free_bytes;
-    int64_t report_ns;        /* when it arrived; 0 = never */
+    int64_t report_ns;        /* when the engine made it, by the host's clock; 0 = never */
     const struct perf *perfs; /* (n_services) of its batches; NULL = the services' own */
     struct set services;      /* that are loaded there */
 };

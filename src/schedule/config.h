@@ -76,8 +76,8 @@
       "requests of a static batch")                                                                \
     T(int64_t, cohort_ns_wait, MILLISECONDS, 1000, 0, 1e9, "a router's batch whose members did "   \
       "not all come starts without them after this")                                               \
-    T(int32_t, ils_new_tokens, COUNT, 1024, 1, LIMIT_CONTEXT, "new tokens that a request is "      \
-      "taken to want at most, where its own limit is no lower")                                    \
+    T(int32_t, ils_new_tokens, COUNT, 1024, 1, LIMIT_CONTEXT, "a request without a "               \
+      "prediction reserves this many new tokens, or its own limit if that is higher")              \
     T(int32_t, ils_n_seqs_max, COUNT, 64, 1, LIMIT_BATCH_ITEMS,                                    \
       "requests that run together")                                                                \
     T(int32_t, fastgen_batch_tokens, COUNT, 768, 16, LIMIT_BATCH_TOKENS,                           \

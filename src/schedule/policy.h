@@ -37,7 +37,7 @@ struct schedule_service {
 struct schedule_lane {
     float share;        /* (0, 1] of its compute */
     uint16_t conflicts; /* bit per other lane that must be idle while this one runs; symmetric */
-    uint16_t n_gpus;    /* each is a part of this many GPUs; 0 = of cores */
+    uint16_t n_gpus;    /* it is a part of each of this many GPUs; 0 = of cores */
 };
 struct schedule_view {
     int64_t now_ns;

@@ -12,7 +12,7 @@ enum { SIM_BUS_GATEWAY, SIM_BUS_MANAGER, SIM_BUS_NODE };
 enum { SIM_BUS_CHANGES = 4 }; /* changes of a service that its node has not received yet */
 
 struct sim_bus_client { /* the bus's fields of a client, beside struct sim_client */
-    int32_t *tokens;    /* (n_tokens_max) every token of the answer; NULL: the client is gone */
+    int32_t *tokens;    /* (n_tokens_max) all tokens that its request will ever have; NULL: gone */
     uint32_t epoch;     /* of the last life that an engine took */
     int32_t n_slices;
 };

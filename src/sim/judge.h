@@ -15,8 +15,9 @@
 struct sim_judge;
 struct sim_judge_options {
     const struct place_problem *problem; /* measured */
-    const struct sim_options *sim;       /* policies and limits; the plan sets all else */
-    struct score_rule rule; /* when a request is in time; X is the problem's solo time */
+    const struct sim_options *sim; /* policies and limits; its engines, services and workload come
+                                      from the plan and the window */
+    struct score_rule rule;        /* when a request is in time; X is the problem's solo time */
     const struct score_service *services; /* (n_services) for the rule; solo_s is not read */
     int n_threads;                        /* 0: one per core */
 };

@@ -27,8 +27,7 @@ struct judge_part {
     int64_t n_steps; /* that its engines took */
     int64_t search;  /* the last search that used it */
 };
-/* Makes the parts of a plan for a window; out: (the plan's n_groups). Returns how many. Returns how
- * many. */
+/* Makes the parts of a plan for a window; out: (the plan's n_groups). Returns how many. */
 int32_t judge_parts_of(const struct place_problem *problem, const struct place_plan *plan,
                        struct hash128 window, struct judge_part **out);
 void judge_parts_close(struct judge_part *part);

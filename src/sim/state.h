@@ -63,7 +63,8 @@ struct sim {
     bool has_ask;
     struct sim_client *clients;
     struct route_request *requests; /* (n_clients_max) n_tokens and first_ns as heard of */
-    int32_t *n_kv;              /* (n_clients_max) positions whose KV moves to a decode engine */
+    int32_t *n_kv;              /* (n_clients_max) positions whose KV moves to a decode engine; NULL
+                                   without roles */
     struct sim_told *told;      /* (n_clients_max) NULL: records are not taken */
     struct workload_ask *asks;  /* (n_clients_max) for the prefix cache; NULL: none */
     struct request blank;       /* all zero; copying it is faster than clearing a request */

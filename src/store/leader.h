@@ -1,10 +1,12 @@
 /* Election of the manager that leads: one candidate's state machine over a store.
  *
- *             the store shows no leader
- *   FOLLOWING ------------------------> STANDING --won--> LEADING
- *       ^  ^                               |                 | deadline passed, key gone, store
- * BACK, |  +------------ lost -------------+                 | a node obeyed another | v
- *       +---------- old lease revoked, own stale key removed RESIGNING
+ *   FOLLOWING --the store shows no leader--> STANDING --won--> LEADING
+ *       ^  ^                                     |                |
+ *       |  +---------------- lost ---------------+                | (a)
+ *       |                                                         v
+ *       +----- old lease revoked, own stale key removed ----- RESIGNING
+ *
+ *   (a) its deadline passed, its key is gone, the store is BACK, or a node obeyed another
  *
  *   FOREIGN: the store's nonce is not the one that this candidate knows. It stands for nothing
  * until an operator adopts the new life of the cluster (store_leader_adopt).

@@ -11,8 +11,8 @@ struct text_added {
     struct text_prefixes sets[2];   /* [0] raw, [1] normalized; their ids are indexes of tokens */
 };
 /* texts[i] is the text that finds tokens[i]; it stays the caller's as long as this is open. An
- * empty text is refused, and so is one that two tokens of a set share; with is_lenient the first of
- * these counts. */
+ * empty text is refused, and so is one that two tokens of a set share. With is_lenient neither is:
+ * an empty text finds no token, and the first of two tokens counts. */
 enum status text_added_open(struct text_added *added, const struct tokenizer_added *tokens,
                             const struct view *texts, int32_t n, bool is_lenient,
                             struct fault *fault) MUST_USE;

@@ -129,7 +129,7 @@ static void add_bytes(struct detokenizer *d, struct view bytes, struct str *out)
     }
 }
 
-/* Drops held bytes that no byte follows, since each is broken. */
+/* Appends U+FFFD for each held byte, since no byte follows and each is broken. */
 static void drop_held(struct detokenizer *d, struct str *out)
 {
     for (; d->n_held > 0; d->n_held--)

@@ -4,7 +4,7 @@
 
 struct text_prefixes {
     int32_t n;
-    struct view *texts;  /* (n) sorted by bytes, no two equal; owned by the caller */
+    struct view *texts;  /* (n) sorted by bytes, no two equal; their bytes are the caller's */
     int32_t *ids;        /* (n) */
     int32_t starts[257]; /* texts[starts[b]..starts[b + 1]-1] begin with byte b */
 };

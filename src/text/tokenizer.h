@@ -52,7 +52,7 @@ struct detokenizer {
     bool has_begun, has_text, in_run, is_first_run, is_broken, owes_space;
     unsigned char held[8];
     int n_held;
-    int32_t n_left[4], n_kept[4]; /* characters that Strip may still take, and has taken */
+    int32_t n_left[4], n_kept[4]; /* characters that Strip may still take, and holds back */
 };
 void detokenizer_init(struct detokenizer *d, const struct tokenizer *tokenizer, bool show_special);
 void detokenizer_add(struct detokenizer *d, int32_t id,

@@ -9,7 +9,7 @@
 enum unigram_role { UNIGRAM_NO_PIECE, UNIGRAM_PIECE, UNIGRAM_USER_DEFINED };
 struct unigram_options {
     int32_t n_tokens;
-    const struct view *texts; /* (n_tokens) owned by the caller */
+    const struct view *texts; /* (n_tokens) the caller's; they must live as long */
     const double *scores;     /* (n_tokens) */
     const uint8_t *roles;     /* (n_tokens) enum unigram_role */
     double score_min;         /* the lowest of the model, for unknown letters */

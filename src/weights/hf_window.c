@@ -1,11 +1,12 @@
 /* From config.json to windows, as the newest transformers applies them per family:
  *
- *   mistral, phi3   all layers, where sliding_window is a number
- *   qwen2, qwen3    where use_sliding_window is true: the layers from max_window_layers on, or
- * those that layer_types lists gemma3          all layers but each sixth, or those that layer_types
- * lists others never; a file that demands one is refused, because the library applies it to its
- * cache and not to its mask
- * */
+ *   mistral, phi3   all layers, if sliding_window is a number
+ *   qwen2, qwen3    if use_sliding_window is true: the layers from max_window_layers on,
+ *                   or those that layer_types lists
+ *   gemma3          all layers but each sixth, or those that layer_types lists
+ *   others          never; a file that demands one is refused, because the library
+ *                   applies it to its cache and not to its mask
+ */
 #include "weights/hf_window.h"
 #include <string.h>
 

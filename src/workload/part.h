@@ -58,7 +58,7 @@ struct workload_part {
     struct workload *workload;
     struct fault *fault;
     const char *kind;
-    const char *trace; /* its arrival times serve arrivals=trace; NULL: the kind's */
+    const char *trace; /* the table whose rates arrivals=trace takes; NULL: the kind's */
     const char *path;  /* the text before the first key, without a "="; NULL */
     const char *texts[WORKLOAD_KEY_N_KEYS]; /* NULL: not given */
     double numbers[WORKLOAD_KEY_N_KEYS];    /* of the keys that are numbers */

@@ -7,16 +7,12 @@
 
 static char directory[] = "/tmp/hf_card_test.XXXXXX";
 
-static const char *const names[] = { "tokenizer.json",
-                                     "tokenizer_config.json",
-                                     "generation_config.json",
-                                     "chat_template.jinja",
-                                     "special_tokens_map.json",
-                                     "vocab.json",
-                                     "merges.txt",
-                                     "tokenizer.model",
-                                     "special_tokens_map.json",
-                                     "added_tokens.json" };
+static const char *const names[] = {
+    "tokenizer.json",      "tokenizer_config.json",   "generation_config.json",
+    "chat_template.jinja", "special_tokens_map.json", "vocab.json",
+    "merges.txt",          "tokenizer.model",         "special_tokens_map.json",
+    "added_tokens.json"
+};
 
 static void put(const char *name, const char *text)
 {

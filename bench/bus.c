@@ -1,6 +1,6 @@
-/* What the network path of the bus adds: how long a message takes from one actor to another and
- * back, halved, between two threads with an event loop each, over TCP on loopback and over TLS. One
- * message is under way at a time, as long as a token's event; then how many a second go one way.
+/* Measures the time that the network path of the bus adds, over TCP on loopback and over TLS. Two
+ * threads, each with an event loop, send one message of a token event's size back and forth, and
+ * half of the round trip is printed. Then messages go one way only, and their rate is printed.
  *
  * usage: bench_bus [round trips, default 20000] [CERT KEY CA NAME] */
 #include "base/mem.h"

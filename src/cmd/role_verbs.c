@@ -1,6 +1,5 @@
 /* shoal node and shoal gateway: a server as one part of several machines, from a static list. */
 #include "base/mem.h"
-#include "serve/settings.h"
 #include "cmd/serve_verb.h"
 #include "cmd/verbs.h"
 #include "config/config.h"
@@ -13,8 +12,8 @@ static const char node_doc[] =
     "docs/CLUSTER.md has certificates, limits and what happens when a node dies.";
 static const char gateway_doc[] =
     "Serves the models of nodes on other machines through one OpenAI-compatible endpoint. It has "
-    "no "
-    "engines; it reads each model's file for its tokenizer, its template and its name on the bus, "
+    "no engines; it reads each model's file for its tokenizer, its template and its name on the "
+    "bus, "
     "so the nodes need the same files and the same kv_type and ctx."
     "\vExample: shoal gateway --nodes '10.0.0.1:7500 10.0.0.2:7500' --model tale=models/tale.gguf\n"
     "docs/CLUSTER.md has certificates, limits and what happens when a node dies.";

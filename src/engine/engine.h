@@ -55,9 +55,8 @@ struct engine_options {
      * NULL = not called. */
     bool (*planned)(void *self, const struct schedule_plan *plan);
     void *planned_self;
-    /* TOKENS are sent with the first token and with the end (or return) of a request, and the
-     * others in between together, for a reader who needs no more. Only for requests without
-     * logprobs. */
+    /* The engine sends TOKENS with the first token of a request, and all later tokens together with
+     * its end or return. For hosts that need no more, and requests without logprobs. */
     bool says_little;
     /* If set, every event carries a struct engine_waits, or nothing (the request was refused). */
     bool tells_waits;

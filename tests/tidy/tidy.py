@@ -76,8 +76,6 @@ DECIDING_BANNED = {name: ("base/num.h: libm differs between machines", ()) for n
 # each other, as its language nests; the others are to be mended.
 CIRCLE_ROOMS = {"cpu"}
 CIRCLES = {
-    "api": {"api", "http"},
-    "cluster": {"gateway", "manager"},
     "template": {"jinja_arith", "jinja_attr", "jinja_compare", "jinja_eval", "jinja_expr", "jinja_filter"},
 }
 BAD_FILE_NAMES = {"util", "utils", "helper", "helpers", "common", "misc"}

@@ -8,7 +8,7 @@ static const struct render_case cases[] = {
       "th }}",
       "{}", "3 0 1" },
     { "{{ {'a': 1, 'a': 2} }} {{ {1: 'a', 1.0: 'b'} }}", "{}", "{'a': 2} {1: 'b'}" },
-    { "{{ {[1]: 2} }}", "{}", NULL },
+    { "{{ {[1]: 2} }}", "{}", NULL, "a list or dict as the key of a dict" },
     { "{{ {(1, 2): 'a'}[(1, 2)] }} {{ {'a': none}['b'] is defined }}", "{}", "a False" },
     { "{{ [1, 2]|length }} {{ range(5)|length }} {{ {'a': 1}.keys()|length }} {{ zz|length }}",
       "{}", "2 5 1 0" },

@@ -8,9 +8,7 @@
  * keeps its blocks, so it waits only for the turns of the other models. No bound is claimed for a
  * request that waits for blocks while other models' requests, or those of a higher priority, take
  * them as they become free. */
-#include "base/time.h"
 #include "schedule/fcfs.h"
-#include "schedule/fill.h"
 #include "schedule/hold.h"
 #include "schedule/policies.h"
 
@@ -55,20 +53,8 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
                                     .books = books };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &ils->config, &order, plan);
-    if (!schedule_lane_is_free(view, 0))
-        return;
-    int32_t turn = schedule_turn_after(view, ils->last);
-    for (int32_t i = 0; i < schedule_n_busy(view); i++) {
-        int service = schedule_in_turn(view, turn, i);
-        const struct schedule_service *s = &view->services[service];
-        if (s->n_waiting + s->n_running == 0)
-            continue;
-        enum schedule_filled filled = schedule_fill_serve(&fill, service, FILL_ALL, SCHEDULE_NONE);
-        if (filled == FILLED_BATCH)
-            schedule_hold(&fill, TIME_NEVER);
-        if (filled != FILLED_NOTHING)
-            return;
-    }
+    if (schedule_lane_is_free(view, 0))
+        schedule_hold_turn(&fill, ils->last);
 }
 
 static void saw(void *state, const struct schedule_view *view, const struct schedule_event *event)

@@ -9,26 +9,9 @@
 #include "base/str.h"
 #include "scenario/cases.h"
 
-enum {
-    PAPERS_KEY_MAX = 64,
-    PAPERS_KEYS_MAX = 256,
-    PAPERS_ROWS_MAX = 128,
-    PAPERS_FILES_MAX = 8,
-    PAPERS_KEPT_MAX = 64
-};
+enum { PAPERS_KEY_MAX = 64, PAPERS_KEYS_MAX = 256, PAPERS_FILES_MAX = 8, PAPERS_KEPT_MAX = 64 };
 
 struct papers;
-struct papers_claim {            /* a row of papers/register.h */
-    const char *name;            /* "seallm-fig12" */
-    const char *paper, *section; /* "SeaLLM", "Figure 12" */
-    const char *title;           /* what is compared */
-    const char *settings;        /* what is simulated */
-    /* Simulates all settings, under keys of the claim's own. NULL: there is nothing to simulate. */
-    enum status (*run)(struct papers *repro, struct fault *fault);
-    /* Judges from the records that the runs left. */
-    void (*judge)(struct papers *repro);
-};
-
 struct papers_options {
     const char *folder, *swap, *kv; /* where records go; "A,B": A for B, or NULL; KIND, or NULL */
     bool is_quick, is_json;

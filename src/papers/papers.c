@@ -286,6 +286,31 @@ double papers_p99(const struct score *score)
     return score->latency_s.p99;
 }
 
+double papers_p99_tpot(const struct score *score)
+{
+    return score->tpot_s.p99;
+}
+
+double papers_served(const struct score *score)
+{
+    return score->served_per_s;
+}
+
+double papers_least_served(const struct score *score)
+{
+    return score->served_fraction;
+}
+
+double papers_weighted(const struct papers *repro, const char *key)
+{
+    double sum = 0;
+    for (int i = 0; i < repro->n_seeds; i++) {
+        const struct scenario_case *c = papers_case(repro, key, i);
+        sum += metrics_score_weighted(c->scores, c->set.n_services);
+    }
+    return sum / (double)repro->n_seeds;
+}
+
 /* ---- What a claim says. ---- */
 
 static struct papers_row *add_row(struct papers *repro, const char *what, const char *paper)

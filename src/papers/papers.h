@@ -68,9 +68,14 @@ const struct scenario_case *papers_case(const struct papers *repro, const char *
 /* Returns the mean over seeds of a figure of the whole run. */
 typedef double papers_figure(const struct score *score);
 double papers_mean(const struct papers *repro, const char *key, papers_figure *figure);
-double papers_nl(const struct score *score);       /* normalized latency */
-double papers_attained(const struct score *score); /* fraction that meets the setting's rule */
-double papers_p99(const struct score *score);      /* of latency, s */
+double papers_nl(const struct score *score);           /* normalized latency */
+double papers_attained(const struct score *score);     /* fraction that meets the setting's rule */
+double papers_p99(const struct score *score);          /* of latency, s */
+double papers_p99_tpot(const struct score *score);     /* of the time per token, s */
+double papers_served(const struct score *score);       /* requests a second */
+double papers_least_served(const struct score *score); /* fraction, of the service with the least */
+/* Returns the weighted throughput of a key, sum(rate X) / sum(rate), as a mean over seeds. */
+double papers_weighted(const struct papers *repro, const char *key);
 
 /* Writes one line of the claim's table, with its verdict. paper: its words or number; ours:
  * printf-like. */

@@ -172,6 +172,7 @@ enum status cuda_open(const struct cuda_options *options, struct compute_device 
         .self = cuda,
         .name = "cuda",
         .arithmetic = COMPUTE_ARITHMETIC_CUDA,
+        .has_row_classes = true,
         .n_ranks = 1,
         .context_bytes = cuda_driver_describe(cuda->driver)->context_bytes,
         .memory_open = memory_open,

@@ -108,9 +108,23 @@ static int64_t next_ns(void *self)
     return TIME_NEVER;
 }
 
+static uint64_t arithmetic(void *self, int service)
+{
+    const struct run_model *model = ((struct run_executor *)self)->shared.models[service];
+    return model != NULL ? model->arithmetic : 0;
+}
+
 struct engine_exec run_executor_exec(struct run_executor *executor)
 {
-    return (struct engine_exec){ executor, attach, begin, cut, poll, wait_fd, next_ns };
+    return (struct engine_exec){ .self = executor,
+                                 .attach = attach,
+                                 .begin = begin,
+                                 .cut = cut,
+                                 .poll = poll,
+                                 .wait_fd = wait_fd,
+                                 .next_ns = next_ns,
+                                 .arithmetic = arithmetic,
+                                 .has_row_classes = executor->device->has_row_classes };
 }
 
 struct run_executor *run_executor_open(const struct run_lane_options *options)

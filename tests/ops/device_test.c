@@ -588,7 +588,6 @@ static void check_shapes(struct scene *s, const struct scene *plain)
         const char *name;
     } known[] = { { { .n_kv_groups = 1 }, "unlike caches" },
                   { { .n_attentions = 1 }, "sinks" },
-                  { { .n_experts = 1 }, "routed experts" },
                   { { .n_adapters = 1 }, "LoRA" },
                   { { .output = COMPUTE_OUTPUT_POOLED }, "pooled rows" },
                   { { .sums_over_ranks = true }, "ranks" } };

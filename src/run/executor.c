@@ -71,17 +71,16 @@ static void notify(void *arg)
 static void begin(void *self, const struct batch *batches, int n_batches, int n_rounds)
 {
     struct run_executor *x = self;
-    (void)n_rounds;
     CHECK(batches[0].lane < x->n_lanes);
     if (x->engine_pace.part[0] == '\0')
         pace_begin(&x->engine_pace, x->name);
-    run_lane_begin(&x->lanes[batches[0].lane], batches, n_batches);
+    run_lane_begin(&x->lanes[batches[0].lane], batches, n_batches, n_rounds);
 }
 
 static void cut(void *self, uint16_t lane)
 {
-    (void)self; /* one round at a time, so there is nothing to cut short */
-    (void)lane;
+    struct run_executor *x = self;
+    run_lane_cut(&x->lanes[lane]);
 }
 
 static bool poll(void *self, struct engine_exec_done *done)
@@ -184,6 +183,14 @@ void run_executor_remove_model(struct run_executor *x, int service)
     for (int i = 0; i < x->n_lanes; i++)
         run_lane_remove_model(&x->lanes[i], service);
     x->shared.models[service] = NULL;
+}
+
+int64_t run_executor_chained(const struct run_executor *x)
+{
+    int64_t n = 0;
+    for (int i = 0; i < x->n_lanes; i++)
+        n += x->lanes[i].n_chained;
+    return n;
 }
 
 int64_t run_executor_pad_rows(const struct run_executor *x)

@@ -17,6 +17,8 @@ static const struct verb verbs[] = {
     { "gateway", "--nodes 'HOST:PORT ...' ...", "serve the models of nodes on other machines",
       verbs_gateway },
     { "run", "MODEL PROMPT", "answer one prompt from a file, without a server", verbs_run },
+    { "manager", "--store ENDPOINTS --model NAME=PATH...",
+      "decide which node of a cluster has which model in memory", verbs_manager },
     { "ps", "", "the models of a running server: memory, requests", verbs_ps },
     { "ls", "", "the models that a running server knows", verbs_ls },
     { "load", "NAME", "bring a model into memory", verbs_load },

@@ -311,10 +311,10 @@ static void take_from_lead(struct cluster_node *node, const struct message_head 
         have_news(node); /* its first reports */
 }
 
-/* Orders outside of a session are those of the node's own process. */
+/* Orders outside of a session are those of the node's own process, on a bus that knows it. */
 static bool may_order(const struct bus_port *port, const struct message_head *head)
 {
-    return !port->can_lose || head->from < port->n_local;
+    return !port->can_lose || port->n_local == 0 || head->from < port->n_local;
 }
 
 static void take_mail(struct cluster_node *node)

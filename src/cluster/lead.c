@@ -182,6 +182,22 @@ bool cluster_lead_next_refusal(struct cluster_lead *lead, struct store_stamp *ke
     return false;
 }
 
+void cluster_lead_ask(const struct bus_port *port, uint16_t node)
+{
+    struct message_lead message = { 0 };
+    message.head = cluster_message_head(MESSAGE_LEAD, port->address, sizeof message);
+    (void)port->send(port->self, node, &message, sizeof message, NULL, 0);
+}
+
+bool cluster_lead_read_answer(const void *message, size_t n_bytes, struct store_stamp *kept)
+{
+    const struct message_fence *answer = message;
+    if (!cluster_message_is_valid(message, n_bytes, 1) || answer->head.kind != MESSAGE_FENCE)
+        return false;
+    *kept = answer->kept;
+    return true;
+}
+
 struct cluster_lead *cluster_lead_open(const struct cluster_lead_options *options)
 {
     struct cluster_lead *lead = mem_take(sizeof *lead);

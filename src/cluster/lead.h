@@ -14,6 +14,12 @@
 /* The address that a manager of many nodes has for gateways; what it sends there goes nowhere. */
 #define CLUSTER_LEAD_NO_GATEWAY (UINT16_MAX - 1)
 
+/* For a candidate, which asks its nodes now and then, so that its connections stay and its next
+ * epoch is above all that they obeyed. */
+void cluster_lead_ask(const struct bus_port *port, uint16_t node);
+/* Reads a node's answer. Returns false for any other message. */
+bool cluster_lead_read_answer(const void *message, size_t n_bytes, struct store_stamp *kept);
+
 struct cluster_lead;
 struct cluster_lead_options {
     struct bus_port port;

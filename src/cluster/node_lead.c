@@ -24,13 +24,18 @@ static void end(struct node_lead *lead)
     lead->link.peer = NO_PEER;
 }
 
+static void answer(const struct node_lead *lead, uint16_t to, enum store_verdict verdict)
+{
+    struct message_fence message = { .verdict = verdict, .kept = lead->fence->kept };
+    message.head = cluster_message_head(MESSAGE_FENCE, lead->link.port.address, sizeof message);
+    (void)lead->link.port.send(lead->link.port.self, to, &message, sizeof message, NULL,
+                               0); /* if it is lost, the manager asks again */
+}
+
 static void refuse(struct node_lead *lead, const struct message_lead *message,
                    enum store_verdict verdict)
 {
-    struct message_fence answer = { .verdict = verdict, .kept = lead->fence->kept };
-    answer.head = cluster_message_head(MESSAGE_FENCE, lead->link.port.address, sizeof answer);
-    (void)lead->link.port.send(lead->link.port.self, message->head.from, &answer, sizeof answer,
-                               NULL, 0); /* if it is lost, the manager asks again */
+    answer(lead, message->head.from, verdict);
     if (lead->n_refused++ % REFUSALS_PER_LINE == 0)
         log_line(LOG_WARN, "node", "refused a manager of epoch %llu: %s (obeyed: epoch %llu)",
                  (unsigned long long)message->stamp.epoch, store_fence_verdict_name(verdict),
@@ -40,8 +45,12 @@ static void refuse(struct node_lead *lead, const struct message_lead *message,
 static void take_lead(struct node_lead *lead, const struct message_lead *message, int64_t now_ns)
 {
     const struct message_head *head = &message->head;
-    if (lead->fence == NULL || head->session == 0 || lead->link.session == head->session)
+    if (lead->fence == NULL || (head->session != 0 && lead->link.session == head->session))
         return;
+    if (head->session == 0) { /* a candidate asks which manager was obeyed last */
+        answer(lead, head->from, STORE_OLD_EPOCH);
+        return;
+    }
     enum store_verdict verdict = store_fence_check(lead->fence, &message->stamp);
     if (verdict != STORE_OBEY) {
         refuse(lead, message, verdict);

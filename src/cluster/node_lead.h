@@ -3,7 +3,8 @@
  *   NONE --LEAD with a stamp that may be obeyed--> OPEN --CLOSED, silence, a message is missing-->
  * NONE OPEN --LEAD with such a stamp----------------> OPEN
  *
- * A LEAD whose stamp is refused is answered with FENCE and changes nothing. The fence has a new
+ * A LEAD whose stamp is refused is answered with FENCE and changes nothing. So is one without a
+ * session, by which a candidate asks. The fence has a new
  * stamp on disk before the session begins. An order counts in the session alone, and it carries the
  * epoch of the stamp that opened it. */
 #pragma once

@@ -9,11 +9,7 @@
 
 enum status wire_cluster_open_fence(struct house *house, struct fault *fault)
 {
-    char path[512];
-    int n = snprintf(path, sizeof path, "%s/obeyed", house->config.state_dir);
-    if (n >= (int)sizeof path)
-        return fault_set(fault, STATUS_BAD_INPUT, "state_dir: the path is too long");
-    return store_fence_open(&house->fence, path, fault);
+    return wire_store_open_fence(&house->config, "obeyed", &house->fence, fault);
 }
 
 enum status wire_cluster_join(struct house *house, struct fault *fault)

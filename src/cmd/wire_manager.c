@@ -21,6 +21,7 @@ static const int64_t FIRST_REPORTS_NS = 3 * TIME_NS_PER_S;
 static const int64_t VANISH_NS = 10 * TIME_NS_PER_S;
 static const int64_t PLACEMENT_NS = TIME_NS_PER_S; /* between writes at least */
 static const int64_t LOOK_NS = TIME_NS_PER_S;      /* for what an operator adopted */
+static const int64_t ASK_NS = 2 * TIME_NS_PER_S;
 static const int64_t TURN_NS = 100 * TIME_NS_PER_MS;
 
 struct node_seen {
@@ -34,7 +35,7 @@ struct wire_manager {
     struct wire_store store;
     struct store_leader *candidate;
     struct store_fence memory; /* of the cluster's life, on disk */
-    int64_t now_ns, looked_ns;
+    int64_t now_ns, looked_ns, asked_ns;
     /* While it leads: */
     struct cluster_lead *lead;
     struct cluster_manager *manager;
@@ -193,11 +194,13 @@ static const char *name_of(const void *self, int node)
 static void write_placement(struct wire_manager *w)
 {
     static char key[STORE_KEY_BYTES];
-    if (w->is_writing || w->written_ns + PLACEMENT_NS > w->now_ns)
+    if (!w->has_begun || w->is_writing || w->written_ns + PLACEMENT_NS > w->now_ns)
         return;
     str_clear(&w->placement);
     str_printf(&w->placement, "epoch %llu\n",
                (unsigned long long)store_leader_stamp(w->candidate).epoch);
+    for (int s = 0; s < w->models.n; s++)
+        str_printf(&w->placement, "model %s\n", w->models.services[s].name);
     cluster_manager_print_places(w->manager, name_of, w, &w->placement);
     struct view now = view_of(w->placement.at, w->placement.n);
     if (view_equal(now, view_of(w->written.at != NULL ? w->written.at : "", w->written.n)))
@@ -265,14 +268,24 @@ static int64_t step_reign(struct wire_manager *w)
     return wake_ns;
 }
 
-/* Connections that broke are dialled again when their mail was taken. */
-static void drop_mail(struct wire_manager *w)
+/* A candidate keeps its connections, and hears which epochs its nodes obeyed. */
+static void ask_nodes(struct wire_manager *w)
 {
     const struct bus_port port = cluster_tcp_bus_port(w->bus.tcp);
+    struct store_stamp kept;
     const void *message;
     size_t n_bytes;
-    while (port.peek(port.self, port.address, &message, &n_bytes))
+    while (port.peek(port.self, port.address, &message, &n_bytes)) {
+        if (cluster_lead_read_answer(message, n_bytes, &kept))
+            store_leader_heard(w->candidate, &kept);
         port.pop(port.self, port.address);
+    }
+    if (w->asked_ns + ASK_NS > w->now_ns)
+        return;
+    w->asked_ns = w->now_ns;
+    for (int i = 0; i < w->bus.n_nodes; i++)
+        if (cluster_tcp_bus_is_up(w->bus.tcp, w->bus.nodes[i].address))
+            cluster_lead_ask(&port, w->bus.nodes[i].address);
 }
 
 int64_t wire_manager_step(struct wire_manager *w)
@@ -290,7 +303,7 @@ int64_t wire_manager_step(struct wire_manager *w)
     if (w->manager != NULL)
         wake_ns = min_i64(wake_ns, step_reign(w));
     else
-        drop_mail(w);
+        ask_nodes(w);
     wake_ns = min_i64(wake_ns, w->now_ns + TURN_NS);
     return time_now_ns() + max_i64(wake_ns - time_boot_ns(), 0);
 }
@@ -299,12 +312,11 @@ int64_t wire_manager_step(struct wire_manager *w)
 
 static enum status open_candidate(struct wire_manager *w, struct fault *fault)
 {
-    char path[512], name[64] = "";
+    char name[64] = "";
     (void)gethostname(name, sizeof name - 16);
     size_t n = strlen(name);
     snprintf(name + n, sizeof name - n, ":%d", (int)getpid());
-    snprintf(path, sizeof path, "%s/led", w->config.state_dir);
-    enum status status = store_fence_open(&w->memory, path, fault);
+    enum status status = wire_store_open_fence(&w->config, "led", &w->memory, fault);
     if (status != STATUS_OK)
         return status;
     const struct store_leader_options options = {

@@ -5,7 +5,10 @@
 #include "base/time.h"
 #include "config/config.h"
 #include "etcd/client.h"
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 
 enum status wire_store_open_client(const struct config *config, struct store **out,
                                    char prefix[WIRE_STORE_PREFIX_BYTES], struct fault *fault)
@@ -18,6 +21,19 @@ enum status wire_store_open_client(const struct config *config, struct store **o
     snprintf(prefix, WIRE_STORE_PREFIX_BYTES, "/shoal/%s/", config->cluster);
     *out = etcd_client_open(&options, fault);
     return *out != NULL ? STATUS_OK : STATUS_BAD_INPUT;
+}
+
+enum status wire_store_open_fence(const struct config *config, const char *file,
+                                  struct store_fence *out, struct fault *fault)
+{
+    char path[512];
+    int n = snprintf(path, sizeof path, "%s/%s", config->state_dir, file);
+    if (n >= (int)sizeof path)
+        return fault_set(fault, STATUS_BAD_INPUT, "state_dir: the path is too long");
+    if (mkdir(config->state_dir, 0700) != 0 && errno != EEXIST)
+        return fault_set(fault, STATUS_IO, "state_dir %.120s cannot be made: %s",
+                         config->state_dir, strerror(errno));
+    return store_fence_open(out, path, fault);
 }
 
 enum status wire_store_open(struct wire_store *s, const struct config *config, const char *kind,

@@ -3,6 +3,7 @@
 #pragma once
 #include "cluster/member.h"
 #include "cluster/members.h"
+#include "store/fence.h"
 
 struct config;
 enum { WIRE_STORE_PREFIX_BYTES = 128 };
@@ -16,6 +17,9 @@ struct wire_store {
 enum status wire_store_open_client(const struct config *config, struct store **out,
                                    char prefix[WIRE_STORE_PREFIX_BYTES],
                                    struct fault *fault) MUST_USE;
+/* Opens the memory of managers in this file of state_dir, which is made if it is not there. */
+enum status wire_store_open_fence(const struct config *config, const char *file,
+                                  struct store_fence *out, struct fault *fault) MUST_USE;
 /* Joins as PREFIX members/KIND/NAME with this value. Does nothing without a store. */
 enum status wire_store_open(struct wire_store *store, const struct config *config, const char *kind,
                             const char *name, const char *value, struct fault *fault) MUST_USE;

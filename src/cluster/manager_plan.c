@@ -5,9 +5,24 @@
 
 /* ---- Nodes. ---- */
 
+/* Models that are loaded at start come again when the engine does, unless they are still there. */
+static void make_due_again(struct cluster_manager *m, int e)
+{
+    struct manager_engine *engine = &m->of_engines[e];
+    for (int s = 0; (s = set_next(&m->roster.there, s, m->options.n_services)) >= 0; s++) {
+        if (!m->services[s].is_loaded_at_start || set_has(&m->dismissed, s) ||
+            !manager_room_may_serve(m, e, s))
+            continue;
+        set_add(&engine->due, s);
+        m->n_due += !engine->has_due;
+        engine->has_due = true;
+    }
+}
+
 static void lose_engine(struct cluster_manager *m, int e, bool is_gone)
 {
     struct manager_engine *engine = &m->of_engines[e];
+    make_due_again(m, e);
     for (int s = 0; (s = set_next(&engine->known, s, m->options.n_services)) >= 0; s++) {
         struct manager_place *place = manager_room_place(m, e, s);
         place->is_asked_in = place->is_asked_out = false;

@@ -228,8 +228,9 @@ static bool wait_ready(struct demo *demo)
             return true;
         if (waitpid(demo->etcd.pid, NULL, WNOHANG) != 0) {
             demo->etcd.pid = 0;
-            fprintf(stderr, "shoal: etcd did not start: install it (Debian: etcd-server); its log "
-                            "is in %s\n",
+            fprintf(stderr,
+                    "shoal: etcd did not start: install it (Debian: etcd-server); its log "
+                    "is in %s\n",
                     demo->folder);
             return false;
         }
@@ -255,7 +256,8 @@ static void break_things(struct demo *demo)
     tell(demo, "started node-1 again: it joins by itself");
     pass(3);
     end(manager);
-    tell(demo, "killed manager-1: manager-2 leads when the lease of 5 s ends, if it did not before");
+    tell(demo,
+         "killed manager-1: manager-2 leads when the lease of 5 s ends, if it did not before");
     pass(8);
     start(demo, manager);
     tell(demo, "started manager-1 again: it follows");

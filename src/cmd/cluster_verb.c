@@ -33,8 +33,7 @@ static enum status call(struct cluster_operator *o, struct store_call *call, str
     o->store->begin(o->store->self, call);
     while (call->end == STORE_IN_FLIGHT && time_now_ns() < end_ns) {
         struct pollfd wait = { .fd = o->store->wait_fd(o->store->self), .events = POLLIN };
-        while (call->end == STORE_IN_FLIGHT && o->store->poll(o->store->self, &news)) {
-        }
+        while (call->end == STORE_IN_FLIGHT && o->store->poll(o->store->self, &news)) {}
         if (call->end == STORE_IN_FLIGHT)
             (void)poll(&wait, 1, 100);
     }
@@ -61,16 +60,15 @@ static struct view value_of(const struct cluster_operator *o, const struct store
     return view_of(NULL, 0);
 }
 
-static enum status put(struct cluster_operator *o, const char *folder, const char *value, bool is_delete,
-                       struct fault *fault)
+static enum status put(struct cluster_operator *o, const char *folder, const char *value,
+                       bool is_delete, struct fault *fault)
 {
     char key[STORE_KEY_BYTES];
     struct store_call change = { .kind = STORE_CHANGE, .n_changes = 1 };
     if (snprintf(key, sizeof key, "%s%s%s", o->prefix, folder, o->word) >= (int)sizeof key)
         return fault_set(fault, STATUS_TOO_LARGE, "\"%.60s...\" is too long", o->word);
-    change.changes[0] = (struct store_change){
-        .key = key, .value = view_text(value), .is_delete = is_delete
-    };
+    change.changes[0] =
+        (struct store_change){ .key = key, .value = view_text(value), .is_delete = is_delete };
     return call(o, &change, fault);
 }
 
@@ -130,10 +128,11 @@ static enum status wish_node(struct cluster_operator *o, const char *wish, struc
     if (status != STATUS_OK)
         return status;
     if (value_of(o, &all, name).at == NULL)
-        return fault_set(fault, STATUS_NOT_FOUND,
-                         "cluster %.60s has no node \"%.80s\" (its HOST:PORT on the bus; see `shoal "
-                         "cluster status`)",
-                         o->config.cluster, o->word);
+        return fault_set(
+            fault, STATUS_NOT_FOUND,
+            "cluster %.60s has no node \"%.80s\" (its HOST:PORT on the bus; see `shoal "
+            "cluster status`)",
+            o->config.cluster, o->word);
     return put(o, "desired/nodes/", wish, false, fault);
 }
 
@@ -236,7 +235,8 @@ static enum status adopt(struct cluster_operator *o, struct fault *fault)
 /* ---- Verbs. ---- */
 
 static int run(const struct options_verb *verb, int argc, char **argv,
-               enum status (*act)(struct cluster_operator *o, struct fault *fault), struct cluster_operator *o)
+               enum status (*act)(struct cluster_operator *o, struct fault *fault),
+               struct cluster_operator *o)
 {
     struct fault fault;
     int n_plain;
@@ -310,9 +310,10 @@ int verbs_uncordon(int argc, char **argv)
 
 int verbs_drain(int argc, char **argv)
 {
-    return run_word("Moves all models of a node elsewhere, and loads no more on it. The last copy of "
-                    "a model leaves after another one is loaded, and its requests go on there.",
-                    "HOST:PORT", argc, argv, drain);
+    return run_word(
+        "Moves all models of a node elsewhere, and loads no more on it. The last copy of "
+        "a model leaves after another one is loaded, and its requests go on there.",
+        "HOST:PORT", argc, argv, drain);
 }
 
 static const char cluster_doc[] =
@@ -327,8 +328,8 @@ int verbs_cluster(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
     bool is_demo = strcmp(word, "demo") == 0, is_adopt = strcmp(word, "adopt") == 0;
-    bool is_help = strcmp(word, "--help") == 0 || strcmp(word, "-?") == 0 ||
-                   strcmp(word, "--usage") == 0;
+    bool is_help =
+        strcmp(word, "--help") == 0 || strcmp(word, "-?") == 0 || strcmp(word, "--usage") == 0;
     if (is_demo)
         return cluster_demo(argc - 1, argv + 1);
     if (!is_adopt && strcmp(word, "status") != 0 && !is_help) {

@@ -31,8 +31,8 @@ enum status wire_store_open_fence(const struct config *config, const char *file,
     if (n >= (int)sizeof path)
         return fault_set(fault, STATUS_BAD_INPUT, "state_dir: the path is too long");
     if (mkdir(config->state_dir, 0700) != 0 && errno != EEXIST)
-        return fault_set(fault, STATUS_IO, "state_dir %.120s cannot be made: %s",
-                         config->state_dir, strerror(errno));
+        return fault_set(fault, STATUS_IO, "state_dir %.120s cannot be made: %s", config->state_dir,
+                         strerror(errno));
     return store_fence_open(out, path, fault);
 }
 

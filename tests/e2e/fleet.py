@@ -1,4 +1,5 @@
 """A whole cluster on the loopback: etcd, managers, nodes and gateways, for tests that break parts of it."""
+import base64
 import contextlib
 import json
 import os
@@ -49,7 +50,6 @@ class Etcd:
             return False
 
     def keys(self, prefix="/shoal/shoal/"):
-        import base64
         def text(data):
             return base64.b64decode(data).decode()
         def code(data):
@@ -102,16 +102,16 @@ class Role(Shoal):
 
 
 class Fleet:
-    def __init__(self, shoal, models, *args, n_nodes=3, n_gateways=2, n_managers=2, node_args=()):
+    def __init__(self, shoal, models, *args, n_nodes=3, n_gateways=2, n_managers=2, node_args=(), **more):
         self.etcd = Etcd()
         self.shoal, self.models = shoal, models
         self.nodes, self.managers, self.gateways = [], [], []
         try:
-            self.managers = [Role(shoal, self.etcd.url, "manager", models, *args) for _ in range(n_managers)]
+            self.managers = [Role(shoal, self.etcd.url, "manager", models, *args, **more) for _ in range(n_managers)]
             for i in range(n_nodes):
                 self.nodes.append(Role(shoal, self.etcd.url, "node", models, "--bus-listen", f"127.0.0.1:{free_port()}", "--devices",
-                                       f"cpu:{CORES[i % len(CORES)]}", "--max-batch", "4", *node_args, *args))
-            self.gateways = [Role(shoal, self.etcd.url, "gateway", models, *args) for _ in range(n_gateways)]
+                                       f"cpu:{CORES[i % len(CORES)]}", "--max-batch", "4", *node_args, *args, **more))
+            self.gateways = [Role(shoal, self.etcd.url, "gateway", models, *args, **more) for _ in range(n_gateways)]
         except BaseException:
             self.close()
             raise
@@ -167,14 +167,14 @@ class Load:
         self.gateway, self.texts, self.is_over = gateway, texts, False
         self.n_requests = self.n_lost = self.n_different = 0
         self.worst_s = 0.0
-        self.bodies = list(texts)
+        self.bodies, self.n_streams = list(texts), n_streams
         self.readers = [Later(self.read, i) for i in range(n_streams)]
 
     def read(self, first):
         k = first
         while not self.is_over:
             text = self.bodies[k % len(self.bodies)]
-            k += len(self.readers) if hasattr(self, "readers") else 1
+            k += self.n_streams
             self.one(json.loads(text), self.texts[text])
 
     def one(self, body, expected):

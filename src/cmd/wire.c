@@ -9,7 +9,9 @@
 #include "base/time.h"
 #include "cluster/tcp_bus.h"
 #include "cmd/gpu.h"
+#include "cmd/wire_cluster.h"
 #include "cmd/wire_join.h"
+#include "config/bus.h"
 #include "cpu/cpu.h"
 #include "metrics/print.h"
 #include "metrics/trace.h"
@@ -370,12 +372,16 @@ static enum status open_cluster(struct house *house, struct fault *fault)
     const struct cluster_node_at own = { PORT_NODE, house->n_engines };
     house->bus = cluster_local_bus_open(PORTS, (uint32_t)house->memory.bus_bytes);
     const struct bus_port local = cluster_local_bus_port(house->bus, PORT_NODE);
+    bool is_managed = house->config.n_store > 0;
     enum status status = wire_bus_open(&house->others, &house->config, &local, fault);
+    if (status == STATUS_OK && is_managed)
+        status = wire_cluster_open_fence(house, fault);
     if (status != STATUS_OK)
         return status;
     const struct cluster_node_options node = {
         .port = house->others.tcp != NULL ? cluster_tcp_bus_port(house->others.tcp) : local,
         .manager = PORT_MANAGER,
+        .fence = is_managed ? &house->fence : NULL,
         .n_engines = house->n_engines,
         .n_services = house->n_services,
         .services = services,
@@ -393,11 +399,13 @@ static enum status open_cluster(struct house *house, struct fault *fault)
         .n_services_max = LIMIT_MODELS,
         .services = services,
         .need_bytes = need_bytes,
+        .is_silent = is_managed,
         .kept_bytes = house->kv.unit_bytes,
     };
     house->node = cluster_node_open(&node);
     house->manager = cluster_manager_open(&manager);
-    open_gateway(house, cluster_local_bus_port(house->bus, PORT_GATEWAY), &own, 1, PORT_MANAGER);
+    open_gateway(house, cluster_local_bus_port(house->bus, PORT_GATEWAY), &own, 1,
+                 is_managed ? CLUSTER_GATEWAY_NO_MANAGER : PORT_MANAGER);
     return STATUS_OK;
 }
 
@@ -437,7 +445,8 @@ enum status wire_open(struct house **out, const struct config *config, struct fa
                            "no models: give --model NAME=PATH or a configuration");
     if (status == STATUS_OK) {
         chosen_of(config, &house->chosen);
-        status = config->n_nodes > 0 ? divide_memory(house, fault) : open_devices(house, fault);
+        status = config_bus_is_gateway(config) ? divide_memory(house, fault)
+                                               : open_devices(house, fault);
     }
     if (status == STATUS_OK)
         status = open_models(house, fault);
@@ -461,7 +470,10 @@ enum status wire_open(struct house **out, const struct config *config, struct fa
         watch(house, service.wait_fd(service.self));
         watch(house, run_unit_load_fd(house->engines[e].unit));
     }
-    status = config->n_nodes > 0 ? open_among_others(house, fault) : open_cluster(house, fault);
+    status = config_bus_is_gateway(config) ? open_among_others(house, fault)
+                                           : open_cluster(house, fault);
+    if (status == STATUS_OK)
+        status = wire_cluster_join(house, fault);
     if (status != STATUS_OK) {
         (void)wire_close(house);
         return status;
@@ -470,6 +482,8 @@ enum status wire_open(struct house **out, const struct config *config, struct fa
         const struct bus_port port = cluster_tcp_bus_port(house->others.tcp);
         watch(house, port.wait_fd(port.self, port.address));
     }
+    if (house->store.store != NULL)
+        watch(house, house->store.store->wait_fd(house->store.store->self));
     name_lanes(house);
     *out = house;
     return STATUS_OK;
@@ -550,6 +564,7 @@ bool wire_close(struct house *house)
     }
     if (house->bus)
         cluster_local_bus_close(house->bus);
+    wire_store_close(&house->store);
     wire_bus_close(&house->others);
     for (int e = 0; e < house->n_engines; e++) {
         if (house->engines[e].unit)
@@ -571,8 +586,9 @@ int64_t wire_step(struct house *house, int64_t now_ns)
 {
     int64_t wake = TIME_NEVER;
     wake_clear(&house->kick);
+    int64_t store_wake = wire_cluster_step(house, now_ns);
     for (int i = 0; i < STEP_ROUNDS_MAX; i++) {
-        wake = cluster_gateway_step(house->gateway, now_ns);
+        wake = min_i64(store_wake, cluster_gateway_step(house->gateway, now_ns));
         if (!house->node)
             return wake; /* a gateway alone */
         wake = min_i64(wake, cluster_node_step(house->node, now_ns));

@@ -8,6 +8,7 @@
 #include "cluster/node.h"
 #include "cmd/wire_bus.h"
 #include "cmd/wire_change.h"
+#include "cmd/wire_store.h"
 #include "config/chosen.h"
 #include "config/lanes.h"
 #include "run/unit.h"
@@ -58,6 +59,8 @@ struct house {
     char device_texts[LIMIT_DEVICES][64];
     const char *device_names[LIMIT_DEVICES];
     struct wire_bus others; /* the bus to other machines */
+    struct wire_store store;
+    struct store_fence fence; /* of a node with a store: the managers that it obeyed */
     struct cluster_local_bus *bus;
     struct cluster_gateway *gateway;
     struct cluster_manager *manager;

@@ -54,7 +54,7 @@ struct config {
     const char *nodes[CONFIG_NODES]; /* "HOST:PORT" or "HOST:PORT=ENGINES" */
     int n_nodes;
     const char *preset, *policy, *router, *predictor, *kv, *kv_type, *log_level, *log_engine,
-        *trace, *planner, *placement, *default_chat_template, *template_time;
+        *trace, *planner, *placement, *engine_kind, *default_chat_template, *template_time;
     const char *devices[LIMIT_DEVICES];
     int n_devices;
     const char *lanes[LIMIT_LANES - 1];  /* shares of an engine's cores */

@@ -19,6 +19,7 @@ void config_init(struct config *config)
         .preset = "default",
         .kv_type = "f16",
         .log_level = "info",
+        .engine_kind = "threads",
         .n_requests_max = 4096,
         .n_batch_max = 64,
         .n_batch_tokens_max = 512,

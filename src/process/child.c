@@ -148,6 +148,7 @@ bool process_child_is_over(struct process_child *child, char *why, size_t n_byte
     if (child->pid <= 0 || waitpid(child->pid, &code, WNOHANG) != child->pid)
         return false;
     child->pid = 0;
+    child->ended_by = WIFSIGNALED(code) ? WTERMSIG(code) : 0;
     process_child_say(child);
     int n = WIFSIGNALED(code) ? snprintf(why, n_bytes, "was ended by signal %d (%s)",
                                          WTERMSIG(code), strsignal(WTERMSIG(code)))

@@ -21,6 +21,7 @@ struct process_child {
     char name[32]; /* in the log: "engine-0" */
     char line[PROCESS_CHILD_LINE_BYTES];
     size_t n_line;
+    int ended_by;   /* the signal that ended it; 0: none */
     char last[160]; /* the last line that was not a line of the log */
 };
 struct process_child_options {

@@ -116,7 +116,8 @@ void process_unit_tell(struct process_unit *u, int service, enum service_status 
         u->next_change = 0;
     }
     CHECK(u->n_changes < (int)COUNT_OF(u->changes));
-    u->services[service].status = status;
+    /* A load that failed leaves it unloaded: only the change has the reason. */
+    u->services[service].status = status == SERVICE_BROKEN ? SERVICE_UNLOADED : status;
     u->changes[u->n_changes++] =
         (struct service_change){ .engine = u->id,
                                  .service = (uint16_t)service,
@@ -339,7 +340,7 @@ void process_unit_load(struct process_unit *u, int service)
         return;
     }
     s->aside_until_ns = 0;
-    if (s->status == SERVICE_UNLOADED || s->status == SERVICE_BROKEN)
+    if (s->status == SERVICE_UNLOADED)
         process_unit_tell(u, service, SERVICE_LOADING, STATUS_OK, NULL);
     s->wants_loaded = true;
     s->even_busy = false;
@@ -349,8 +350,7 @@ void process_unit_load(struct process_unit *u, int service)
 void process_unit_unload(struct process_unit *u, int service, bool even_busy)
 {
     struct process_unit_service *s = &u->services[service];
-    if (s->presence != RUN_UNIT_THERE || s->status == SERVICE_UNLOADED ||
-        s->status == SERVICE_BROKEN)
+    if (s->presence != RUN_UNIT_THERE || s->status == SERVICE_UNLOADED)
         return;
     s->wants_loaded = false;
     s->even_busy |= even_busy;
@@ -405,8 +405,7 @@ void process_unit_admit_service(struct process_unit *u, int service)
 bool process_unit_remove_service(struct process_unit *u, int service)
 {
     struct process_unit_service *s = &u->services[service];
-    bool is_out = s->status == SERVICE_UNLOADED || s->status == SERVICE_BROKEN;
-    if (!is_out || s->wants_loaded || s->n_live > 0)
+    if (s->status != SERVICE_UNLOADED || s->wants_loaded || s->n_live > 0)
         return false;
     bool is_up = u->state == PROCESS_STARTING || u->state == PROCESS_RUNNING;
     if (is_up && !put_simple(u, PROCESS_REMOVE, service))

@@ -20,8 +20,10 @@
  *
  * The first restart is immediate. If the process lived for less than a minute, the next one waits
  * 100 ms, then twice as long each time, 10 s at most. A model that was at work in three crashes
- * within 10 minutes is set aside: its loads fail with one sentence for 10 minutes. If several were
- * at work in as many, one of them is; if the engine then crashes without it, it is let in again. */
+ * within 10 minutes is set aside: its loads fail with one sentence for 10 minutes. Ends that may
+ * have come from outside (SIGKILL, a stopped process) count for a third of a crash. If several
+ * models were at work in as many, one of them is set aside; if the engine then crashes without it,
+ * it is let in again. */
 #pragma once
 #include "process/weights.h"
 

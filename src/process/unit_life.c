@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -53,7 +54,7 @@ void process_unit_life_start(struct process_unit *u, int64_t now_ns)
     struct fault fault;
     size_t options_bytes = process_options_bytes(u->flat->n_services);
     u->state = PROCESS_STARTING;
-    u->is_distrusted = u->is_killed = false;
+    u->is_distrusted = u->is_killed = u->is_stuck = false;
     u->beat = 0;
     u->started_ns = u->seen_ns = u->moved_ns = now_ns;
     u->silent_ns = u->n_steps = 0;
@@ -84,19 +85,30 @@ void process_unit_life_start(struct process_unit *u, int64_t now_ns)
 
 /* ---- Blame. ---- */
 
-/* Notes a crash in which the service was at work. Returns how many were within BLAME_NS. */
-static int note_crash(struct process_unit_service *s, int64_t now_ns)
+/* A fault of the process itself counts three times as much as what may have come from outside: a
+ * SIGKILL (also of a system that is short of memory), and a process that was stopped. */
+enum { BLAME_OWN = 3, BLAME_OUTSIDE = 1 };
+
+static int blame_of(const struct process_unit *u)
+{
+    bool is_own =
+        u->is_distrusted || u->is_stuck || (!u->is_killed && u->child.ended_by != SIGKILL);
+    return is_own ? BLAME_OWN : BLAME_OUTSIDE;
+}
+
+/* Blames a service, and forgets what is older than BLAME_NS. Returns how much it has by now. */
+static int note_crash(struct process_unit_service *s, int more, int64_t now_ns)
 {
     int n = 0;
-    for (int i = 0; i < s->n_crashes; i++)
-        if (s->crashes_ns[i] + BLAME_NS > now_ns)
-            s->crashes_ns[n++] = s->crashes_ns[i];
-    if (n == PROCESS_UNIT_CRASHES) {
-        memmove(s->crashes_ns, s->crashes_ns + 1, sizeof s->crashes_ns - sizeof s->crashes_ns[0]);
-        n--;
+    for (int i = 0; i < s->n_blame; i++)
+        if (s->blame_ns[i] + BLAME_NS > now_ns)
+            s->blame_ns[n++] = s->blame_ns[i];
+    for (; more > 0; more--) {
+        if (n == PROCESS_UNIT_BLAME)
+            memmove(s->blame_ns, s->blame_ns + 1, sizeof s->blame_ns[0] * (size_t)--n);
+        s->blame_ns[n++] = now_ns;
     }
-    s->crashes_ns[n++] = now_ns;
-    s->n_crashes = n;
+    s->n_blame = n;
     return n;
 }
 
@@ -134,10 +146,10 @@ static void set_aside(struct process_unit *u, int service, bool is_by_tie, int64
     s->is_by_tie = is_by_tie;
     s->wants_loaded = false;
     (void)fault_set(&s->refusal, STATUS_BAD_INPUT,
-                    "model %.80s is set aside for %d minutes, since it was at work in %d crashes "
-                    "of engine %d",
+                    "model %.80s is set aside for %d minutes, since it was at work whenever engine "
+                    "%d ended lately",
                     u->flat->services[service].spec.name, (int)(BLAME_NS / (60 * TIME_NS_PER_S)),
-                    PROCESS_UNIT_CRASHES, u->id);
+                    u->id);
     log_line(LOG_ERROR, u->name, "%s", s->refusal.text);
 }
 
@@ -150,7 +162,7 @@ static void blame(struct process_unit *u, int64_t now_ns)
         if (u->services[s].aside_until_ns > 0 && u->services[s].is_by_tie)
             u->services[s].aside_until_ns = 0; /* it crashed without it */
     for (int i = 0; i < n; i++) {
-        if (note_crash(&u->services[suspects[i]], now_ns) < PROCESS_UNIT_CRASHES)
+        if (note_crash(&u->services[suspects[i]], blame_of(u), now_ns) < PROCESS_UNIT_BLAME)
             continue;
         worst = worst < 0 ? suspects[i] : worst;
         n_worst++;
@@ -179,7 +191,7 @@ static void tell_services(struct process_unit *u)
         s->has_ask = false;
         if (s->presence != RUN_UNIT_THERE)
             continue;
-        bool was_there = s->status != SERVICE_UNLOADED && s->status != SERVICE_BROKEN;
+        bool was_there = s->status != SERVICE_UNLOADED;
         if (s->wants_loaded)
             process_unit_tell(u, i, SERVICE_LOADING, STATUS_OK, NULL);
         else if (was_there && s->aside_until_ns > 0)
@@ -234,7 +246,8 @@ static void watch_heart(struct process_unit *u, int64_t now_ns)
     if (u->report.n_steps != u->n_steps || u->report.n_requests == 0 || is_starting)
         u->moved_ns = now_ns;
     u->n_steps = u->report.n_steps;
-    if (u->options.stall_ns > 0 && now_ns - u->moved_ns > 2 * u->options.stall_ns)
+    u->is_stuck = u->options.stall_ns > 0 && now_ns - u->moved_ns > 2 * u->options.stall_ns;
+    if (u->is_stuck)
         process_unit_life_kill(u, "had requests and made no step, and was killed");
 }
 

@@ -7,7 +7,7 @@
 #include "process/unit.h"
 
 enum process_unit_state { PROCESS_STARTING, PROCESS_RUNNING, PROCESS_OVER, PROCESS_DOWN };
-enum { PROCESS_UNIT_CRASHES = 3 };
+enum { PROCESS_UNIT_BLAME = 9 }; /* a model is set aside for so much */
 
 struct process_unit_request { /* submitted, and neither ended nor returned */
     uint64_t id;
@@ -26,8 +26,8 @@ struct process_unit_service {
     struct fault refusal;
     int64_t want_bytes; /* of packed weights that the child waits for; 0: it does not */
     int n_live;         /* requests */
-    int64_t crashes_ns[PROCESS_UNIT_CRASHES]; /* the latest in which it was at work */
-    int n_crashes;
+    int64_t blame_ns[PROCESS_UNIT_BLAME]; /* the latest, oldest first */
+    int n_blame;
     int64_t aside_until_ns; /* 0: it is not set aside */
     bool is_by_tie;         /* another model was at work in as many crashes */
 };
@@ -42,9 +42,9 @@ struct process_unit {
     enum process_unit_state state;
     struct process_child child;
     struct process_channel channel;
-    bool is_distrusted; /* nothing of it counts any more */
-    bool is_killed, has_run;
-    char why[256]; /* it was killed */
+    bool is_distrusted;                /* nothing of it counts any more */
+    bool is_killed, is_stuck, has_run; /* stuck: it was killed since it made no step */
+    char why[256];                     /* it was killed */
     int64_t started_ns, over_ns, again_ns;
     int n_fast; /* processes in a row that lived for less than a minute */
     uint64_t beat;

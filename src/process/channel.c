@@ -25,21 +25,27 @@ static void place(struct process_channel *c, void *map, size_t options_bytes)
     c->options = at + head_bytes();
     at += head_bytes() + align_up_u64(options_bytes, 64);
     c->down = (void *)at;
-    c->up = (void *)(at + align_up_u64(ring_bytes(c->down_bytes), 64));
+    at += align_up_u64(ring_bytes(c->down_bytes), 64);
+    c->up = (void *)at;
+    c->events = (void *)(at + align_up_u64(ring_bytes(c->up_bytes), 64));
 }
 
-static uint64_t all_bytes(uint64_t options_bytes, uint64_t down_bytes, uint64_t up_bytes)
+static uint64_t all_bytes(const struct process_channel *c, uint64_t options_bytes)
 {
     return head_bytes() + align_up_u64(options_bytes, 64) +
-           align_up_u64(ring_bytes(down_bytes), 64) + align_up_u64(ring_bytes(up_bytes), 64);
+           align_up_u64(ring_bytes(c->down_bytes), 64) + align_up_u64(ring_bytes(c->up_bytes), 64) +
+           align_up_u64(ring_bytes(c->events_bytes), 64);
 }
 
 enum status process_channel_open(struct process_channel *c, size_t options_bytes,
-                                 uint64_t down_bytes, uint64_t up_bytes, struct fault *fault)
+                                 uint64_t down_bytes, uint64_t up_bytes, uint64_t events_bytes,
+                                 struct fault *fault)
 {
     int sockets[2];
-    *c = (struct process_channel){ .down_bytes = down_bytes, .up_bytes = up_bytes, .socket = -1 };
-    c->n_bytes = all_bytes(options_bytes, down_bytes, up_bytes);
+    *c = (struct process_channel){
+        .down_bytes = down_bytes, .up_bytes = up_bytes, .events_bytes = events_bytes, .socket = -1
+    };
+    c->n_bytes = all_bytes(c, options_bytes);
     c->fd = memfd_create("shoal-engine", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     bool is_made = c->fd >= 0 && ftruncate(c->fd, (off_t)c->n_bytes) == 0 &&
                    fcntl(c->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
@@ -60,9 +66,11 @@ enum status process_channel_open(struct process_channel *c, size_t options_bytes
     c->child_socket = sockets[1];
     ring_init(c->down, down_bytes);
     ring_init(c->up, up_bytes);
+    ring_init(c->events, events_bytes);
     c->head->options_bytes = options_bytes;
     c->head->down_bytes = down_bytes;
     c->head->up_bytes = up_bytes;
+    c->head->events_bytes = events_bytes;
     c->head->magic = MAGIC;
     wake_open(&c->down_wake);
     wake_open(&c->up_wake);
@@ -80,13 +88,16 @@ enum status process_channel_join(struct process_channel *c, int fd, struct fault
         map = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     }
     const struct process_channel_head *head = map;
-    if (map == MAP_FAILED || head->magic != MAGIC ||
-        all_bytes(head->options_bytes, head->down_bytes, head->up_bytes) != n)
+    bool is_ours = map != MAP_FAILED && head->magic == MAGIC;
+    if (is_ours) {
+        c->down_bytes = head->down_bytes;
+        c->up_bytes = head->up_bytes;
+        c->events_bytes = head->events_bytes;
+    }
+    if (!is_ours || all_bytes(c, head->options_bytes) != n)
         return fault_set(fault, STATUS_BAD_INPUT,
                          "this verb is for shoal itself, which starts its engines with it");
     c->n_bytes = n;
-    c->down_bytes = head->down_bytes;
-    c->up_bytes = head->up_bytes;
     place(c, map, head->options_bytes);
     c->down_wake.fd = fd + 1;
     c->up_wake.fd = fd + 2;

@@ -1,7 +1,10 @@
 /* The memory that an engine's process shares with its parent: one memfd with a head, the options of
- * the engine, and a ring each way.
+ * the engine, and three rings.
  *
- *   head | options | ring down (parent -> child) | ring up (child -> parent)
+ *   head | options | down (parent -> child) | up (child -> parent) | events (engine -> parent)
+ *
+ * Events of requests have a ring of their own, which the engine's thread writes. So a token takes
+ * no detour through the child's main thread, which writes the other ring.
  *
  * The descriptor is sealed against another size, so the child can't shorten the parent's mapping.
  * Records are flat (process/record.h). Each is published by one release store, so one that the
@@ -19,7 +22,8 @@
 
 enum { PROCESS_CHANNEL_MARKS = 2 };
 struct process_channel_head {
-    uint64_t magic, options_bytes, down_bytes, up_bytes; /* capacities of the rings */
+    uint64_t magic, options_bytes;
+    uint64_t down_bytes, up_bytes, events_bytes; /* capacities of the rings */
     _Alignas(64) _Atomic uint64_t beat; /* the child counts: at least every 200 ms once it runs */
     /* What the child does, for the blame when it ends: services + 1, 0 = none. Of each lane the
      * service of its last batches, the newest first. */
@@ -29,8 +33,8 @@ struct process_channel_head {
 struct process_channel {
     struct process_channel_head *head;
     void *options;
-    struct ring *down, *up;
-    uint64_t down_bytes, up_bytes;
+    struct ring *down, *up, *events;
+    uint64_t down_bytes, up_bytes, events_bytes;
     size_t n_bytes; /* of the mapping */
     int fd;
     struct wake down_wake, up_wake; /* down: wakes the child */
@@ -40,7 +44,7 @@ struct process_channel {
 
 /* The parent's side: makes all of it. Rings are powers of two. */
 enum status process_channel_open(struct process_channel *channel, size_t options_bytes,
-                                 uint64_t down_bytes, uint64_t up_bytes,
+                                 uint64_t down_bytes, uint64_t up_bytes, uint64_t events_bytes,
                                  struct fault *fault) MUST_USE;
 /* The child's side: fd is the memfd, and its other descriptors follow it in this order: down wake,
  * up wake, socket. */

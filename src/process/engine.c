@@ -23,9 +23,7 @@ struct process_engine {
     struct service service;
     struct process_options_read options;
     enum run_unit_presence presence[LIMIT_MODELS];
-    struct service_event event; /* held while the ring is full */
-    const void *payload;
-    bool has_event, is_full, has_put;
+    bool is_full, has_put;
     struct service_change change;
     bool has_change;
     int64_t said_ns; /* of the report that was sent last */
@@ -51,16 +49,6 @@ static bool put(struct process_engine *p, const void *part1, size_t n1, const vo
     p->has_put |= is_put;
     p->is_full |= !is_put;
     return is_put;
-}
-
-static void send_events(struct process_engine *p)
-{
-    while (!p->is_full) {
-        if (!p->has_event && !p->service.next(p->service.self, &p->event, &p->payload))
-            return;
-        const struct process_event record = { { .kind = PROCESS_EVENT }, p->event };
-        p->has_event = !put(p, &record, sizeof record, p->payload, (size_t)p->event.n_bytes);
-    }
 }
 
 static void send_changes(struct process_engine *p)
@@ -302,7 +290,6 @@ static void loop(struct process_engine *p)
         wake_ns = min_i64(run_unit_step(p->unit, now_ns), now_ns + BEAT_NS);
         atomic_store_explicit(&p->channel.head->loading, (uint32_t)(run_unit_loading(p->unit) + 1),
                               memory_order_relaxed);
-        send_events(p);
         send_changes(p);
         send_presences(p);
         send_want(p);
@@ -324,6 +311,8 @@ static enum status open_unit(struct process_engine *p, process_engine_open_devic
     process_options_read(&p->options, options);
     struct run_unit_options *unit = &p->options.unit;
     unit->device = p->device;
+    unit->host.events = p->channel.events;
+    unit->host.events_wake = &p->channel.up_wake;
     unit->host.engine.planned = planned;
     unit->host.engine.planned_self = p;
     wake_open(&p->want.asked);

@@ -5,7 +5,6 @@
 
 static const size_t fixed_bytes[] = {
     [PROCESS_READY] = sizeof(struct process_record),
-    [PROCESS_EVENT] = sizeof(struct process_event),
     [PROCESS_CHANGE] = sizeof(struct process_change),
     [PROCESS_REPORT] = offsetof(struct process_report, report.services),
     [PROCESS_PRESENCE] = sizeof(struct process_presence),
@@ -35,15 +34,9 @@ bool process_record_is_valid(const void *record, size_t n_bytes)
     if (n_bytes < sizeof *head || head->kind < PROCESS_READY || head->kind > PROCESS_WANT ||
         n_bytes < fixed_bytes[head->kind] || head->service < 0 || head->service >= LIMIT_MODELS)
         return false;
-    if (head->kind != PROCESS_EVENT && head->kind != PROCESS_REPORT &&
-        n_bytes != fixed_bytes[head->kind])
+    if (head->kind != PROCESS_REPORT && n_bytes != fixed_bytes[head->kind])
         return false;
     switch (head->kind) {
-    case PROCESS_EVENT: {
-        const struct process_event *m = record;
-        return m->event.served_ns >= 0 &&
-               service_event_is_valid(&m->event, m + 1, n_bytes - sizeof *m);
-    }
     case PROCESS_CHANGE: {
         const struct process_change *m = record;
         return m->change.service < LIMIT_MODELS && service_change_is_valid(&m->change);
@@ -57,4 +50,11 @@ bool process_record_is_valid(const void *record, size_t n_bytes)
     default:
         return true;
     }
+}
+
+bool process_record_is_event(const void *record, size_t n_bytes)
+{
+    const struct service_event *event = record;
+    return n_bytes >= sizeof *event && event->served_ns >= 0 &&
+           service_event_is_valid(event, event + 1, n_bytes - sizeof *event);
 }

@@ -1,7 +1,8 @@
 /* The records between an engine's process and its parent.
  *
  *   down (parent -> child)  SUBMIT CANCEL LOAD UNLOAD DRAIN ADD ADMIT REMOVE LENT
- *   up   (child -> parent)  READY EVENT CHANGE REPORT PRESENCE WANT
+ *   up   (child -> parent)  READY CHANGE REPORT PRESENCE WANT
+ *   events                  a service_event, then its payload
  *
  * Both ends are one program, so records are its structs. A service is a number that parent and
  * child share. WANT asks for the packed weights of a model (process/weights.h); LENT answers it,
@@ -22,7 +23,6 @@ enum process_record_kind {
     PROCESS_REMOVE,
     PROCESS_LENT,
     PROCESS_READY,
-    PROCESS_EVENT,
     PROCESS_CHANGE,
     PROCESS_REPORT,
     PROCESS_PRESENCE,
@@ -54,10 +54,6 @@ struct process_lent {
     uint64_t file_hash;
     struct fault fault;
 };
-struct process_event { /* then the payload */
-    struct process_record head;
-    struct service_event event;
-};
 struct process_change {
     struct process_record head;
     struct service_change change;
@@ -79,3 +75,4 @@ struct process_want {
 /* Checks a record that the child wrote: its kind, its size, indices, and every value that the
  * parent uses. The record lies in the parent's own memory, at a multiple of 8. */
 bool process_record_is_valid(const void *record, size_t n_bytes);
+bool process_record_is_event(const void *record, size_t n_bytes); /* of the ring of events */

@@ -204,60 +204,74 @@ static void lend(struct process_unit *u, int service)
         s->want_bytes = 0;
 }
 
-/* Copies the oldest record and takes it out of the ring. Returns false when there is none, or none
+static void distrust(struct process_unit *u, const char *why)
+{
+    u->is_distrusted = true;
+    process_unit_life_kill(u, why);
+}
+
+/* Copies the oldest record of a ring and takes it out. Returns false when there is none, or none
  * that counts. */
-static bool read_record(struct process_unit *u, size_t *n_bytes)
+static bool read_record(struct process_unit *u, struct ring *ring, uint64_t capacity,
+                        bool (*is_valid)(const void *record, size_t n_bytes))
 {
     const void *record;
-    bool can_read = u->state != PROCESS_DOWN && !u->is_distrusted &&
-                    u->n_changes - u->next_change < (int)COUNT_OF(u->changes) - CHANGES_KEPT;
-    if (!can_read || !ring_peek_within(u->channel.up, u->channel.up_bytes, &record, n_bytes))
+    size_t n_bytes;
+    if (u->state == PROCESS_DOWN || u->is_distrusted ||
+        !ring_peek_within(ring, capacity, &record, &n_bytes))
         return false;
-    bool is_short = *n_bytes <= RECORD_BYTES_MAX;
+    bool is_short = n_bytes <= RECORD_BYTES_MAX;
     if (is_short)
-        memcpy(u->record, record, *n_bytes);
-    ring_pop_within(u->channel.up, u->channel.up_bytes);
-    if (is_short && process_record_is_valid(u->record, *n_bytes))
+        memcpy(u->record, record, n_bytes);
+    ring_pop_within(ring, capacity);
+    if (is_short && is_valid(u->record, n_bytes))
         return true;
-    u->is_distrusted = true;
-    process_unit_life_kill(u, "wrote a record that no engine writes, and was killed");
+    distrust(u, "wrote a record that no engine writes, and was killed");
     return false;
 }
 
-/* Returns true when the record is an event for the caller. */
-static bool take_record(struct process_unit *u, struct service_event *event, const void **payload)
+static void take_record(struct process_unit *u, const void *record)
 {
-    const void *record = u->record;
     const struct process_record *head = record;
-    const struct process_event *m = record;
     switch (head->kind) {
-    case PROCESS_EVENT:
-        *event = m->event;
-        event->engine = u->id;
-        *payload = m + 1;
-        if (process_unit_requests_take(u, event, *payload))
-            return true;
-        u->is_distrusted = true;
-        process_unit_life_kill(u, "sent an event that its request can't have, and was killed");
-        return false;
     case PROCESS_CHANGE:
         take_change(u, &((const struct process_change *)record)->change);
-        return false;
+        return;
     case PROCESS_REPORT:
         take_report(u, record);
-        return false;
+        return;
     case PROCESS_PRESENCE:
         take_presence(u, record);
-        return false;
+        return;
     case PROCESS_WANT:
         take_want(u, record);
-        return false;
+        return;
     default:
         if (u->state == PROCESS_STARTING)
             u->state = PROCESS_RUNNING;
         u->has_run = true;
-        return false;
+        return;
     }
+}
+
+static void take_records(struct process_unit *u)
+{
+    while (u->n_changes - u->next_change < (int)COUNT_OF(u->changes) - CHANGES_KEPT &&
+           read_record(u, u->channel.up, u->channel.up_bytes, process_record_is_valid))
+        take_record(u, u->record);
+}
+
+static bool next_event(struct process_unit *u, struct service_event *event, const void **payload)
+{
+    if (!read_record(u, u->channel.events, u->channel.events_bytes, process_record_is_event))
+        return false;
+    memcpy(event, u->record, sizeof *event);
+    event->engine = u->id;
+    *payload = u->record + sizeof *event;
+    if (process_unit_requests_take(u, event, *payload))
+        return true;
+    distrust(u, "sent an event that its request can't have, and was killed");
+    return false;
 }
 
 /* ---- As a struct service. ---- */
@@ -288,12 +302,14 @@ static void cancel(void *self, uint64_t id, uint32_t epoch)
 static bool next(void *self, struct service_event *event, const void **payload)
 {
     struct process_unit *u = self;
-    size_t n_bytes;
-    if (u->state != PROCESS_DOWN)
-        wake_clear(&u->channel.up_wake);
-    while (read_record(u, &n_bytes))
-        if (take_record(u, event, payload))
+    if (next_event(u, event, payload))
+        return true;
+    if (u->state != PROCESS_DOWN) {
+        wake_clear(&u->channel.up_wake); /* what came since is seen now, and later news wakes */
+        take_records(u);
+        if (next_event(u, event, payload))
             return true;
+    }
     if (u->state != PROCESS_OVER)
         return false;
     *payload = NULL;

@@ -15,7 +15,7 @@ static const int64_t LOOK_NS_MAX = TIME_NS_PER_S; /* counts as silence between t
 static const int64_t SHORT_LIFE_NS = 60 * TIME_NS_PER_S;
 static const int64_t BACKOFF_NS = 100 * TIME_NS_PER_MS, BACKOFF_NS_MAX = 10 * TIME_NS_PER_S;
 static const int64_t BLAME_NS = 600 * TIME_NS_PER_S;
-enum { RING_BYTES_LEAST = 4 << 20 };
+enum { RING_BYTES_LEAST = 4 << 20, UP_BYTES = 1 << 20 };
 
 /* ---- Start. ---- */
 
@@ -59,8 +59,8 @@ void process_unit_life_start(struct process_unit *u, int64_t now_ns)
     u->started_ns = u->seen_ns = u->moved_ns = now_ns;
     u->silent_ns = u->n_steps = 0;
     u->n_cancels = 0;
-    enum status status =
-        process_channel_open(&u->channel, options_bytes, down_bytes(u), RING_BYTES_LEAST, &fault);
+    enum status status = process_channel_open(&u->channel, options_bytes, down_bytes(u), UP_BYTES,
+                                              RING_BYTES_LEAST, &fault);
     if (status == STATUS_OK) {
         write_options(u);
         const struct process_channel *c = &u->channel;

@@ -80,7 +80,13 @@ size_t grammar_state_add(struct grammar_state *state, struct view bytes);
 bool grammar_state_is_complete(const struct grammar_state *state);
 /* Returns whether the text may go on with at least one more byte. */
 bool grammar_state_goes_on(const struct grammar_state *state);
+
+/* Masks of one vocabulary that were made before, for one thread. A mask depends on the state
+ * alone, so a cache changes no result. */
+struct grammar_masks;
+struct grammar_masks *grammar_masks_open(const struct grammar_vocabulary *vocabulary,
+                                         uint32_t n_kept);
+void grammar_masks_close(struct grammar_masks *masks);
 /* Sets one bit for each token that may follow, in (n / 32, rounded up) words, and clears the
  * others. Tokens without bytes, such as end tokens, are cleared. */
-void grammar_state_mask(struct grammar_state *state, const struct grammar_vocabulary *vocabulary,
-                        uint32_t *mask);
+void grammar_masks_fill(struct grammar_masks *masks, struct grammar_state *state, uint32_t *mask);

@@ -72,14 +72,8 @@ BANNED = {
 }
 DECIDING_BANNED = {name: ("base/num.h: libm differs between machines", ()) for name in
                    ("exp", "expf", "exp2", "log", "logf", "log2", "log10", "pow", "powf", "tanh")}
-# Files of one room that include each other, by room and the first of them; cpu's kernels may. An interpreter's parts call
-# each other, as its language nests; the others are to be mended.
-CIRCLE_ROOMS = {"cpu"}
-CIRCLES = {
-    "api": {"api", "http"},
-    "cluster": {"gateway", "manager"},
-    "template": {"jinja_arith", "jinja_attr", "jinja_compare", "jinja_eval", "jinja_expr", "jinja_filter"},
-}
+# Rooms whose files may include each other in a circle.
+CIRCLES = {"cpu"}
 BAD_FILE_NAMES = {"util", "utils", "helper", "helpers", "common", "misc"}
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -228,15 +222,9 @@ def files_of_a_room_have_no_circle():
             edges[room][stem].update()
             if room == source.room and stem != source.stem:
                 edges[room][source.stem].add(stem)
-    for room in sorted(edges):
-        known = set(CIRCLES.get(room, ()))
+    for room in sorted(set(edges) - CIRCLES):
         for circle in circles_of(edges[room]):
-            if room in CIRCLE_ROOMS or circle[0] in known:
-                known.discard(circle[0])
-                continue
             yield f"src/{room}: a circle of files: {', '.join(circle)}"
-        for stem in sorted(known):
-            yield f"src/{room}: the circle of {stem} is mended: take it off the list"
 
 
 def exported():

@@ -75,6 +75,7 @@ bool api_prompts_render(const struct api_ask *ask, const struct api_model *model
         .n_messages = ask->n_messages,
         .add_generation_prompt = ask->add_generation_prompt,
         .kwargs_json = ask->kwargs_json,
+        .tools_json = ask->tools_json,
     };
     if (chat_template_render(model->chat_template, &options, out, &fault) != STATUS_OK) {
         bool names_itself = strstr(fault.text, "chat template") != NULL;
@@ -262,14 +263,33 @@ static bool settle_logprobs(struct api_prompts *prompts, const struct mem_accoun
     return !prompts->error.is_set;
 }
 
+/* Answers are taken apart if tools are offered, or the template shows reasoning. */
+static void settle_parser(struct api_prompts *prompts, struct view prompt)
+{
+    const struct api_ask *ask = &prompts->ask;
+    struct calls_style style = prompts->model->style;
+    bool is_split = !ask->is_raw && !ask->continue_final_message;
+    if (!is_split)
+        style.think_open = style.think_close = NULL;
+    prompts->is_parsed =
+        style.format != NULL && (ask->tools.n > 0 || style.think_open != NULL ||
+                                 (is_split && style.format->kind == CALLS_HARMONY));
+    if (prompts->is_parsed)
+        calls_parser_init(&prompts->parser, &style, ask->tools.n > 0 ? &ask->tools : NULL,
+                          calls_parser_starts_in_reasoning(&style, prompt));
+}
+
 static bool make_chat(struct api_prompts *prompts)
 {
     struct str text;
     str_init(&text);
     prompts->n = 1;
     prompts->of = pile_take(&prompts->ask.pile, sizeof(prompts->of[0]));
-    bool is_ok = api_prompts_render(&prompts->ask, prompts->model, &text, &prompts->error) &&
-                 encode(prompts, view_of(text.at != NULL ? text.at : "", text.n), 0);
+    bool is_ok = api_prompts_render(&prompts->ask, prompts->model, &text, &prompts->error);
+    struct view prompt = view_of(text.at != NULL ? text.at : "", text.n);
+    is_ok = is_ok && encode(prompts, prompt, 0);
+    if (is_ok)
+        settle_parser(prompts, prompt);
     str_free(&text);
     return is_ok;
 }

@@ -5,6 +5,7 @@
 #include "api/api_options.h"
 #include "api/ask.h"
 #include "api/catalog.h"
+#include "calls/parser.h"
 
 struct api_prompts {
     struct api_ask ask;
@@ -18,8 +19,10 @@ struct api_prompts {
     struct pile bodies;            /* they live until api_prompts_sent */
     int32_t n_stop_ids; /* the client's, then the model's end tokens unless they are ignored */
     int32_t stop_ids[LIMIT_STOP_IDS];
-    int64_t n_echo_bytes; /* bytes of prompts that are echoed, in all choices */
-    int32_t n_tokens_max; /* generated tokens of each choice */
+    int64_t n_echo_bytes;       /* bytes of prompts that are echoed, in all choices */
+    int32_t n_tokens_max;       /* generated tokens of each choice */
+    bool is_parsed;             /* answers may hold reasoning or calls */
+    struct calls_parser parser; /* of each choice, as it begins */
 };
 /* Returns false with the error set. The caller uses api_prompts_free in either case. The models of
  * the catalog outlive the prompts. */

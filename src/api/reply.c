@@ -1,5 +1,6 @@
 /* Writes answers: one writer for whole answers and chunks, for chats and text completions. */
 #include "api/reply.h"
+#include "api/told.h"
 #include "base/json_out.h"
 #include "base/time.h"
 #include <stdio.h>
@@ -166,7 +167,11 @@ static void print_echo(struct api_call *call, const struct api_choice *choice, s
 /* choice is NULL in a part of a chat that is not its last. */
 static void print_end(const struct api_choice *choice, struct json_out *json)
 {
-    json_out_key_text(json, "finish_reason", choice != NULL ? choice->finish_reason : NULL);
+    const char *reason = choice != NULL ? choice->finish_reason : NULL;
+    bool has_calls = choice != NULL && choice->is_parsed && choice->parser.n_calls > 0;
+    if (reason != NULL && has_calls && strcmp(reason, "stop") == 0)
+        reason = "tool_calls";
+    json_out_key_text(json, "finish_reason", reason);
     if (choice == NULL || choice->finish_reason == NULL)
         return;
     json_out_key(json, "stop_reason"); /* as vLLM: the client's own stop that matched */
@@ -187,9 +192,77 @@ enum part {
     PART_END,
 };
 
-/* Prints one choice with this text: as a message or a delta of a chat, or as a text. */
-static void print_choice(struct api_call *call, struct api_choice *choice, struct view text,
-                         enum part part, struct json_out *json)
+/* Prints calls: whole in a message, or pieces in a delta. */
+static void print_calls(const struct api_choice *choice, const struct api_told *told, bool is_delta,
+                        struct json_out *json)
+{
+    bool has_any = false;
+    for (size_t i = 0; i < told->n; i++) {
+        const struct api_told_item *item = &told->items[i];
+        char id[TOLD_ID_BYTES];
+        if (item->kind != TOLD_CALL || (!item->begins && item->bytes.n == 0))
+            continue;
+        if (!has_any) {
+            json_out_key(json, "tool_calls");
+            json_out_open(json, '[');
+        }
+        has_any = true;
+        json_out_open(json, '{');
+        if (is_delta)
+            json_out_key_i64(json, "index", item->index);
+        if (item->begins) {
+            api_told_id(choice, item->index, id);
+            json_out_key_text(json, "id", id);
+            json_out_key_text(json, "type", "function");
+        }
+        json_out_key(json, "function");
+        json_out_open(json, '{');
+        if (item->begins) {
+            json_out_key(json, "name");
+            json_out_view(json, item->name);
+        }
+        json_out_key(json, "arguments");
+        json_out_view(json, view_of(item->bytes.at != NULL ? item->bytes.at : "", item->bytes.n));
+        json_out_close(json, '}');
+        json_out_close(json, '}');
+    }
+    if (has_any)
+        json_out_close(json, ']');
+}
+
+/* Prints what is told inside of a message or a delta. */
+static void print_told(const struct api_choice *choice, const struct api_told *told, bool is_delta,
+                       struct json_out *json)
+{
+    struct str text, reasoning;
+    if (!choice->is_parsed) {
+        json_out_key(json, "content");
+        json_out_view(json, told->plain);
+        return;
+    }
+    str_init(&text);
+    str_init(&reasoning);
+    api_told_join(told, TOLD_TEXT, &text);
+    api_told_join(told, TOLD_REASONING, &reasoning);
+    if (reasoning.n > 0) {
+        json_out_key(json, "reasoning_content");
+        json_out_view(json, view_of(reasoning.at, reasoning.n));
+    }
+    bool is_empty = text.n == 0;
+    if (!is_empty || !is_delta)
+        json_out_key(json, "content");
+    if (is_empty && !is_delta && told->n_calls > 0)
+        json_out_null(json);
+    else if (!is_empty || !is_delta)
+        json_out_view(json, view_of(text.at, text.n));
+    print_calls(choice, told, is_delta, json);
+    str_free(&text);
+    str_free(&reasoning);
+}
+
+/* Prints one choice: as a message or a delta of a chat, or as a text. */
+static void print_choice(struct api_call *call, struct api_choice *choice,
+                         const struct api_told *told, enum part part, struct json_out *json)
 {
     bool has_tokens = part == PART_WHOLE || part == PART_TEXT;
     bool is_last = part == PART_WHOLE || part == PART_END;
@@ -200,17 +273,17 @@ static void print_choice(struct api_call *call, struct api_choice *choice, struc
         json_out_open(json, '{');
         if (part == PART_WHOLE || part == PART_ROLE)
             json_out_key_text(json, "role", "assistant");
-        if (part != PART_END) {
-            json_out_key(json, "content");
-            json_out_view(json, text);
-        }
+        if (part == PART_ROLE)
+            json_out_key_text(json, "content", "");
+        else if (part != PART_END)
+            print_told(choice, told, part == PART_TEXT, json);
         json_out_close(json, '}');
     } else {
         json_out_key(json, "text");
         if (call->prompts.ask.echo && !choice->has_begun)
-            print_echo(call, choice, text, json);
+            print_echo(call, choice, told->plain, json);
         else
-            json_out_view(json, text);
+            json_out_view(json, told->plain);
     }
     json_out_key(json, "logprobs");
     if (call->prompts.ask.wants_logprobs && has_tokens)
@@ -282,15 +355,15 @@ static void print_usage(const struct sums *sums, struct str *out)
 }
 
 /* Prints one event with this part of a choice. The answer's last event carries the figures. */
-static void print_event(struct api_call *call, struct api_choice *choice, struct view text,
-                        enum part part, struct str *out)
+static void print_event(struct api_call *call, struct api_choice *choice,
+                        const struct api_told *told, enum part part, struct str *out)
 {
     struct json_out json;
     bool is_last = part == PART_WHOLE || part == PART_END;
     str_add_text(out, "data: ");
     str_add(out, call->prefix.at, call->prefix.n);
     json_out_init(&json, out);
-    print_choice(call, choice, text, part, &json);
+    print_choice(call, choice, told, part, &json);
     str_add_char(out, ']');
     if (call->prompts.ask.include_usage) {
         str_add_text(out, ",\"usage\":null");
@@ -301,29 +374,42 @@ static void print_event(struct api_call *call, struct api_choice *choice, struct
     str_add_text(out, "}\n\n");
 }
 
+static const struct api_told nothing = { .plain = { "", 0 } };
+
 /* Prints the chunks that carry a role alone, up to this choice's. OpenAI's client appends a chat's
  * choices to a list as they first appear, so they must appear in their order. */
 static void print_roles(struct api_call *call, const struct api_choice *choice, struct str *out)
 {
     for (int32_t i = 0; i <= choice->index; i++)
         if (!call->choices[i].has_begun)
-            print_event(call, &call->choices[i], view_of("", 0), PART_ROLE, out);
+            print_event(call, &call->choices[i], &nothing, PART_ROLE, out);
+}
+
+static struct api_told tell(struct api_call *call, struct api_choice *choice)
+{
+    struct api_told told = { .is_serial = call->prompts.ask.is_serial,
+                             .hides_thoughts = call->prompts.ask.hides_thoughts };
+    api_told_go(&told, choice, &call->stops);
+    return told;
 }
 
 void api_reply_chunk(struct api_call *call, struct api_choice *choice, struct str *out)
 {
-    struct view text = api_choice_show(choice, &call->stops);
-    if (text.n == 0 && choice->is_open && (choice->has_begun || choice->n_generated == 0))
+    struct api_told told = tell(call, choice);
+    bool has_tokens = !choice->is_open && choice->n_tokens_shown < choice->n_tokens;
+    if (api_told_is_empty(&told) && choice->is_open &&
+        (choice->has_begun || choice->n_generated == 0))
         return;
     if (call->kind != ASK_CHAT) {
-        print_event(call, choice, text, PART_WHOLE, out);
-        return;
+        print_event(call, choice, &told, PART_WHOLE, out);
+    } else {
+        print_roles(call, choice, out);
+        if (!api_told_is_empty(&told) || has_tokens)
+            print_event(call, choice, &told, PART_TEXT, out);
+        if (!choice->is_open)
+            print_event(call, choice, &nothing, PART_END, out);
     }
-    print_roles(call, choice, out);
-    if (text.n > 0 || (!choice->is_open && choice->n_tokens_shown < choice->n_tokens))
-        print_event(call, choice, text, PART_TEXT, out);
-    if (!choice->is_open)
-        print_event(call, choice, view_of("", 0), PART_END, out);
+    api_told_free(&told);
 }
 
 void api_reply_last(struct api_call *call, struct str *out)
@@ -349,7 +435,9 @@ void api_reply_whole(struct api_call *call, struct str *out)
         if (i > 0)
             str_add_char(out, ',');
         json_out_init(&json, out);
-        print_choice(call, choice, api_choice_show(choice, &call->stops), PART_WHOLE, &json);
+        struct api_told told = tell(call, choice);
+        print_choice(call, choice, &told, PART_WHOLE, &json);
+        api_told_free(&told);
     }
     struct sums sums = sum_up(call);
     str_add_char(out, ']');

@@ -143,6 +143,15 @@ static const struct refused {
     { "thinking_forced_open", EMPTY, NULL },
     { "parse_tool_calls", EMPTY, NULL },
 };
+/* Fields that only chats have. */
+static const struct refused of_chats[] = {
+    { "tools", EMPTY, "only chats offer tools" },
+    { "tool_choice", "[\"none\", \"auto\"]", "only chats offer tools" },
+    { "enable_thinking", NEVER, "only chats have reasoning" },
+    { "reasoning_format", "[\"none\"]", "only chats have reasoning" },
+    { "include_reasoning", "[true]", "only chats have reasoning" },
+    { "separate_reasoning", EMPTY, "only chats have reasoning" },
+};
 /* Fields that ask.c reads, and fields that change nothing. */
 static const char *const known[] = {
     "add_generation_prompt",
@@ -257,16 +266,22 @@ static bool is_known(const char *name)
     return false;
 }
 
-void api_refused_check(const struct api_fields *fields, bool is_chat, bool is_strict)
+static void refuse(const struct api_fields *fields, const struct refused *rows, size_t n)
 {
-    for (size_t i = 0; i < COUNT_OF(refused); i++) {
-        const struct refused *row = &refused[i];
+    for (const struct refused *row = rows; row < rows + n; row++) {
         const json_t *value = api_fields_find(fields, row->name);
         if (value != NULL && !is_neutral(value, row->neutral))
             api_error_set(fields->error, ERROR_INVALID, row->name, "%s is not supported%s%s",
                           row->name, row->why != NULL ? ": " : "",
                           row->why != NULL ? row->why : "");
     }
+}
+
+void api_refused_check(const struct api_fields *fields, bool is_chat, bool is_strict)
+{
+    refuse(fields, refused, COUNT_OF(refused));
+    if (!is_chat)
+        refuse(fields, of_chats, COUNT_OF(of_chats));
     const json_t *echo = api_fields_find(fields, "echo");
     if (is_chat && echo != NULL && !json_is_false(echo))
         api_error_set(fields->error, ERROR_INVALID, "echo", "echo is not supported for chats");

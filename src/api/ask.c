@@ -429,6 +429,12 @@ static void read_messages(struct api_ask *ask, const struct api_fields *fields)
 bool api_ask_parse(struct api_ask *ask, enum api_ask_kind kind, struct view body, bool is_strict,
                    struct api_error *error)
 {
+    return api_ask_read(ask, kind, api_fields_open(body, ASK_VALUES_MAX, error), is_strict, error);
+}
+
+bool api_ask_read(struct api_ask *ask, enum api_ask_kind kind, void *object, bool is_strict,
+                  struct api_error *error)
+{
     *ask = (struct api_ask){
         .kind = kind,
         .n = 1,
@@ -440,7 +446,6 @@ bool api_ask_parse(struct api_ask *ask, enum api_ask_kind kind, struct view body
         .sampling = { .temperature = 1, .top_p = 1, .repetition_penalty = 1 },
     };
     pile_init(&ask->pile);
-    json_t *object = api_fields_open(body, ASK_VALUES_MAX, error);
     if (object == NULL)
         return false;
     struct api_fields fields = { object, error };

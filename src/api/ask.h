@@ -47,6 +47,8 @@ struct api_ask {
     struct logit_bias *biases;
 };
 /* Returns false with the error set. The caller frees the ask in either case. */
+bool api_ask_read(struct api_ask *ask, enum api_ask_kind kind, void *object, bool is_strict,
+                  struct api_error *error); /* object: a json_t, given back by this */
 bool api_ask_parse(struct api_ask *ask, enum api_ask_kind kind, struct view body, bool is_strict,
                    struct api_error *error);
 void api_ask_free(struct api_ask *ask);

@@ -2,6 +2,7 @@
  * arithmetic. */
 #include "api/prompts.h"
 #include "api/choice.h"
+#include "api/fields.h"
 #include "base/mem.h"
 #include "text/tokenizer.h"
 #include <string.h>
@@ -198,6 +199,8 @@ static bool settle_lengths(struct api_prompts *prompts)
         n_longest = max_i32(n_longest, prompts->of[i].n);
     int32_t n_left = n_context - n_longest;
     prompts->n_tokens_max = ask->n_tokens_max;
+    if (prompts->family->clamps_length && n_left > 0)
+        prompts->n_tokens_max = min_i32(prompts->n_tokens_max, n_left);
     if (ask->n_tokens_max < 0)
         prompts->n_tokens_max = max_i32(ask->kind == ASK_CHAT ? n_left : min_i32(16, n_left), 1);
     if (ask->n_tokens_max < 0 && ask->sampling.n_tokens_min > prompts->n_tokens_max)
@@ -322,12 +325,27 @@ static void collect_stop_ids(struct api_prompts *prompts)
         prompts->stop_ids[prompts->n_stop_ids++] = model->eog_ids[i];
 }
 
-bool api_prompts_make(struct api_prompts *prompts, enum api_ask_kind kind, struct view body,
-                      const struct api_options *options, const struct api_catalog *catalog)
+bool api_prompts_read(struct api_ask *ask, const struct api_family *family, struct view body,
+                      bool is_strict, struct api_error *error)
+{
+    json_t *object = api_fields_open(body, ASK_VALUES_MAX, error);
+    if (object != NULL && family->translate != NULL) {
+        json_t *chat = family->translate(object, error);
+        json_decref(object);
+        object = chat;
+    }
+    return api_ask_read(ask, family->kind, object, is_strict, error);
+}
+
+bool api_prompts_make(struct api_prompts *prompts, const struct api_family *family,
+                      struct view body, const struct api_options *options,
+                      const struct api_catalog *catalog)
 {
     memset(prompts, 0, sizeof(*prompts));
     struct api_ask *ask = &prompts->ask;
-    if (!api_ask_parse(ask, kind, body, options->is_strict, &prompts->error))
+    enum api_ask_kind kind = family->kind;
+    prompts->family = family;
+    if (!api_prompts_read(ask, family, body, options->is_strict, &prompts->error))
         return false;
     prompts->model = api_catalog_find(catalog, ask->model, &prompts->error);
     if (prompts->model == NULL ||

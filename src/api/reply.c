@@ -6,6 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *api_reply_model(const struct api_call *call)
+{
+    const char *asked = call->prompts.ask.model;
+    return asked != NULL ? asked : call->prompts.model->name;
+}
+
 static void print_head(struct api_call *call, const char *object, struct str *out)
 {
     struct json_out json;
@@ -15,8 +21,7 @@ static void print_head(struct api_call *call, const char *object, struct str *ou
     str_printf(out, ",\"object\":\"%s\",\"created\":%lld,\"model\":", object,
                (long long)call->created_unix_s);
     json_out_init(&json, out);
-    const char *asked = call->prompts.ask.model;
-    json_out_text(&json, asked != NULL ? asked : call->prompts.model->name);
+    json_out_text(&json, api_reply_model(call));
     str_add_text(out, ",\"choices\":[");
 }
 
@@ -26,10 +31,10 @@ void api_reply_prefix(struct api_call *call)
                &call->prefix);
 }
 
-void api_reply_event(struct str *out, const struct str *json)
+static void write_error(const struct api_error *error, struct str *out)
 {
     str_add_text(out, "data: ");
-    str_add(out, json->at, json->n);
+    api_error_print(error, ERROR_OPENAI, out);
     str_add_text(out, "\n\n");
 }
 
@@ -295,13 +300,9 @@ static void print_choice(struct api_call *call, struct api_choice *choice,
     choice->has_begun = true;
 }
 
-struct sums {
-    int64_t n_prompt, n_generated, n_cached, n_preempted, queue_ns, first_ns, last_ns;
-};
-
-static struct sums sum_up(const struct api_call *call)
+struct api_reply_sums api_reply_sum_up(const struct api_call *call)
 {
-    struct sums sums = { .first_ns = TIME_NEVER };
+    struct api_reply_sums sums = { .first_ns = TIME_NEVER };
     for (int32_t i = 0; i < call->prompts.n; i++)
         sums.n_prompt += call->prompts.of[i].n;
     for (int32_t i = 0; i < call->n_choices; i++) {
@@ -326,7 +327,7 @@ static double ms_of(int64_t ns)
 }
 
 /* Prints our figures under one key, and the figures that llama.cpp's users know. */
-static void print_figures(struct api_call *call, const struct sums *sums, struct str *out)
+static void print_figures(struct api_call *call, const struct api_reply_sums *sums, struct str *out)
 {
     double ttft_ms = ms_of(sums->first_ns - call->arrived_ns);
     double prompt_ms = ms_of(max_i64(sums->first_ns - call->arrived_ns - sums->queue_ns, 0));
@@ -345,7 +346,7 @@ static void print_figures(struct api_call *call, const struct sums *sums, struct
                decode_ms > 0 ? n_drawn / decode_ms * 1e3 : 0);
 }
 
-static void print_usage(const struct sums *sums, struct str *out)
+static void print_usage(const struct api_reply_sums *sums, struct str *out)
 {
     str_printf(out,
                ",\"usage\":{\"prompt_tokens\":%lld,\"completion_tokens\":%lld,"
@@ -368,7 +369,7 @@ static void print_event(struct api_call *call, struct api_choice *choice,
     if (call->prompts.ask.include_usage) {
         str_add_text(out, ",\"usage\":null");
     } else if (call->n_open == 0 && is_last) {
-        struct sums sums = sum_up(call);
+        struct api_reply_sums sums = api_reply_sum_up(call);
         print_figures(call, &sums, out);
     }
     str_add_text(out, "}\n\n");
@@ -385,17 +386,10 @@ static void print_roles(struct api_call *call, const struct api_choice *choice, 
             print_event(call, &call->choices[i], &nothing, PART_ROLE, out);
 }
 
-static struct api_told tell(struct api_call *call, struct api_choice *choice)
+static void write_chunk(struct api_call *call, struct api_choice *choice, struct str *out)
 {
-    struct api_told told = { .is_serial = call->prompts.ask.is_serial,
-                             .hides_thoughts = call->prompts.ask.hides_thoughts };
-    api_told_go(&told, choice, &call->stops);
-    return told;
-}
-
-void api_reply_chunk(struct api_call *call, struct api_choice *choice, struct str *out)
-{
-    struct api_told told = tell(call, choice);
+    struct api_told told;
+    api_told_open(&told, call, choice, false);
     bool has_tokens = !choice->is_open && choice->n_tokens_shown < choice->n_tokens;
     if (api_told_is_empty(&told) && choice->is_open &&
         (choice->has_begun || choice->n_generated == 0))
@@ -412,10 +406,10 @@ void api_reply_chunk(struct api_call *call, struct api_choice *choice, struct st
     api_told_free(&told);
 }
 
-void api_reply_last(struct api_call *call, struct str *out)
+static void write_last(struct api_call *call, struct str *out)
 {
     if (call->prompts.ask.include_usage) {
-        struct sums sums = sum_up(call);
+        struct api_reply_sums sums = api_reply_sum_up(call);
         str_add_text(out, "data: ");
         str_add(out, call->prefix.at, call->prefix.n);
         str_add_char(out, ']');
@@ -426,7 +420,7 @@ void api_reply_last(struct api_call *call, struct str *out)
     str_add_text(out, "data: [DONE]\n\n");
 }
 
-void api_reply_whole(struct api_call *call, struct str *out)
+static void write_whole(struct api_call *call, struct str *out)
 {
     print_head(call, call->kind == ASK_CHAT ? "chat.completion" : "text_completion", out);
     for (int32_t i = 0; i < call->n_choices; i++) {
@@ -435,13 +429,23 @@ void api_reply_whole(struct api_call *call, struct str *out)
         if (i > 0)
             str_add_char(out, ',');
         json_out_init(&json, out);
-        struct api_told told = tell(call, choice);
+        struct api_told told;
+        api_told_open(&told, call, choice, false);
         print_choice(call, choice, &told, PART_WHOLE, &json);
         api_told_free(&told);
     }
-    struct sums sums = sum_up(call);
+    struct api_reply_sums sums = api_reply_sum_up(call);
     str_add_char(out, ']');
     print_usage(&sums, out);
     print_figures(call, &sums, out);
     str_add_char(out, '}');
 }
+
+#define WRITERS                                                                                    \
+    .stream_type = "text/event-stream; charset=utf-8", .ping = ": ping\n\n", .chunk = write_chunk, \
+    .last = write_last, .whole = write_whole, .fail = write_error
+
+const struct api_family api_reply_chats = { .kind = ASK_CHAT, .id_prefix = "chatcmpl-", WRITERS };
+const struct api_family api_reply_completions = { .kind = ASK_COMPLETION,
+                                                  .id_prefix = "cmpl-",
+                                                  WRITERS };

@@ -1,6 +1,6 @@
 /* What a choice can show of its text, in order: plain text, reasoning, and calls of tools. */
 #pragma once
-#include "api/choice.h"
+#include "api/call_state.h"
 
 enum { TOLD_ID_BYTES = 10 };
 struct api_told_item {
@@ -19,8 +19,13 @@ struct api_told {
     int32_t n_calls; /* of the choice, so far */
     bool is_serial, hides_thoughts;
 };
-/* Goes on to what can be shown now and was not shown before. The caller frees it. */
-void api_told_go(struct api_told *told, struct api_choice *choice, const struct api_stops *stops);
+/* Goes on to what can be shown now and was not shown before. in_items: plain text becomes an item
+ * too. The caller frees it. */
+void api_told_open(struct api_told *told, struct api_call *call, struct api_choice *choice,
+                   bool in_items);
+/* Tells again all that was shown of a choice, from its start. The caller frees it. */
+void api_told_again(struct api_told *told, const struct api_call *call,
+                    const struct api_choice *choice);
 bool api_told_is_empty(const struct api_told *told);
 void api_told_free(struct api_told *told);
 /* Appends the bytes of all items of a kind. */

@@ -391,6 +391,7 @@ struct compute_device *late_open(struct compute_device *inner, uint64_t seed)
         .name = "late",
         .arithmetic = inner->arithmetic,
         .n_ranks = inner->n_ranks,
+        .has_experts = inner->has_experts,
         .n_lanes = inner->n_lanes,
         .memory_open = memory_open,
         .memory_close = memory_close,

@@ -27,14 +27,16 @@
 #ifdef TEST_CUDA /* on an emulated GPU, which takes its time */
 enum { N_REQUESTS = 14, N_NEW_LEAST = 10, N_NEW = 40, N_POLICIES = 1, PLENTY = 3 };
 enum { CANCEL_ONE_OF = 4000 };
-#define LEAST(n) ((n) / 50)
+#define LEAST(n)     ((n) / 50)
+#define SECOND_MODEL "qwen3"
 #else
 enum { N_POLICIES = 5, PLENTY = 1000, CANCEL_ONE_OF = 100 };
-#define LEAST(n) (n)
+#define LEAST(n)     (n)
+#define SECOND_MODEL "qwen3_moe" /* a mixture of experts */
 enum { N_REQUESTS = 1000, N_NEW_LEAST = 10, N_NEW = 60 };
 #endif
 enum { N_MODELS = 2, N_TOKENS_MAX = 160, N_LIVE_MAX = 60, N_SEQS = 24, N_ROWS = 96 };
-static const char *const paths[N_MODELS] = { "llama3", "qwen3" };
+static const char *const paths[N_MODELS] = { "llama3", SECOND_MODEL };
 static const enum dtype kv_dtypes[N_MODELS] = { DTYPE_F16, DTYPE_Q8_0 };
 
 struct asked {

@@ -41,7 +41,8 @@ enum { N_POLICIES = 5, PLENTY = 1000, CANCEL_ONE_OF = 100 };
 enum { N_REQUESTS = 1000, N_NEW_LEAST = 10, N_NEW = 60 };
 #endif
 enum { N_MODELS = 2, N_TOKENS_MAX = 160, N_LIVE_MAX = 60, N_SEQS = 24, N_ROWS = 96 };
-static const char *const paths[N_MODELS] = { "llama3", "qwen3" };
+/* A GPU computes no mixture of experts yet. */
+static const char *const paths[N_MODELS] = { "llama3", IS_CUDA ? "qwen3" : "qwen3_moe" };
 static const enum dtype kv_dtypes[N_MODELS] = { DTYPE_F16, DTYPE_Q8_0 };
 
 struct asked {

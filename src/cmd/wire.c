@@ -215,6 +215,12 @@ static enum status open_devices(struct house *house, struct fault *fault)
     return status;
 }
 
+static enum status reopen_gpu(void *self, struct compute_device **out, struct fault *fault)
+{
+    struct engine_place *place = self;
+    return gpu_open(&place->device_spec, out, fault);
+}
+
 static void open_unit(struct house *house, int e)
 {
     const struct config *config = &house->config;
@@ -263,6 +269,8 @@ static void open_unit(struct house *house, int e)
                               .trace = house->recorders.trace },
                   .report_ns = config->report_ns },
         .device = place->device,
+        .reopen = is_gpu(house, e) ? reopen_gpu : NULL,
+        .reopen_self = place,
         .paths = paths,
         .specs = specs,
         .perfs = perfs,
@@ -553,8 +561,9 @@ bool wire_close(struct house *house)
     wire_bus_close(&house->others);
     for (int e = 0; e < house->n_engines; e++) {
         if (house->engines[e].unit)
-            run_unit_close(house->engines[e].unit);
-        house->engines[e].device->close(house->engines[e].device->self);
+            house->engines[e].device = run_unit_close(house->engines[e].unit);
+        if (house->engines[e].device != NULL) /* else it was lost */
+            house->engines[e].device->close(house->engines[e].device->self);
     }
     bool is_recorded = recorders_close(&house->recorders);
     for (int s = 0; s < LIMIT_MODELS; s++)

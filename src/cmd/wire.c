@@ -259,6 +259,12 @@ static void open_process(struct house *house, int e, const struct run_unit_optio
                                                           .stall_ns = house->config.stall_ns });
 }
 
+static enum status reopen_gpu(void *self, struct compute_device **out, struct fault *fault)
+{
+    struct engine_place *place = self;
+    return gpu_open(&place->device_spec, out, fault);
+}
+
 static void open_unit(struct house *house, int e)
 {
     const struct config *config = &house->config;
@@ -307,6 +313,8 @@ static void open_unit(struct house *house, int e)
                               .trace = house->recorders.trace },
                   .report_ns = config->report_ns },
         .device = place->device,
+        .reopen = is_gpu(house, e) ? reopen_gpu : NULL,
+        .reopen_self = place,
         .paths = paths,
         .specs = specs,
         .perfs = perfs,
@@ -572,8 +580,9 @@ bool wire_close(struct house *house)
     wire_store_close(&house->store);
     wire_bus_close(&house->others);
     for (int e = 0; e < house->n_engines; e++) {
-        wire_unit_close(&house->engines[e].unit);
-        house->engines[e].device->close(house->engines[e].device->self);
+        wire_unit_close(&house->engines[e].unit, &house->engines[e].device);
+        if (house->engines[e].device != NULL) /* else it was lost */
+            house->engines[e].device->close(house->engines[e].device->self);
     }
     process_weights_close(house->weights);
     bool is_recorded = recorders_close(&house->recorders);

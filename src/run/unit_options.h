@@ -19,6 +19,10 @@ struct run_unit_lender {
 struct run_unit_options {
     struct engine_host_options host; /* engine.exec is filled in by the unit */
     struct compute_device *device;
+    /* Opens the device again after it was lost. It runs on the loader's thread. NULL: a lost device
+     * stays lost. */
+    enum status (*reopen)(void *self, struct compute_device **out, struct fault *fault);
+    void *reopen_self;
     const char *const *paths; /* per service; copied */
     /* For each service, the content of its file when the engine's KV was laid out and its tokenizer
      * read. A file with another content later is refused. They outlive the unit; NULL = not

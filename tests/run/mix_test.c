@@ -366,9 +366,9 @@ static bool is_as_alone(struct mix *mix, const struct asked *asked, struct compu
         tokens[n] = compute_sampler_draw(sampler, &draw, logits, n_vocabulary, NULL);
         bool is_stop = n - asked->request.n_prompt >= asked->body->sampling.n_tokens_min &&
                        request_body_stops(asked->body, tokens[n]);
-        is_equal = tokens[n] == asked->tokens[n] &&
-                   (asked->is_cancelled ||
-                    is_stop == (asked->is_stopped && n == asked->n_tokens - 1));
+        is_equal =
+            tokens[n] == asked->tokens[n] &&
+            (asked->is_cancelled || is_stop == (asked->is_stopped && n == asked->n_tokens - 1));
         if (!is_equal && !mixes_classes)
             fail_msg("request %llu differs at position %d (prompt %d, %d preemptions, %d cached)",
                      (unsigned long long)asked->request.id, n, asked->request.n_prompt,

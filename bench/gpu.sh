@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Measures Shoal on a GPU, a stage at a time: docs/CUDA.md says what each stage does.
 #
-#   bench/gpu.sh prepare             builds and packs what a machine with a GPU needs, into build-gpu/pack
+#   bench/gpu.sh prepare             builds and packs what a machine with a GPU needs: build-gpu/pack.tar.gz
 #   bench/gpu.sh STAGE [ARGUMENT...] runs a stage there: conformance sanitizer roofline serve lanes twin
 #   bench/gpu.sh --emulated STAGE    the same with tiny shapes on the emulated GPU, where it was built
 #
-# A stage needs bash and coreutils, build-gpu/pack and this tree; python3 for serve and twin, and
+# A stage needs bash, coreutils and tar, build-gpu/pack.tar.gz and this tree; python3 for serve and twin, and
 # PyTorch for a part of roofline. It installs nothing. Each case has a time limit, and a case that
 # fails leaves the others. Results go to $OUT, or to bench/results/gpu: STAGE.jsonl has a line for the
 # machine and one for each case and figure, and gpu.log has all that the programs print.
@@ -77,8 +77,9 @@ prepare() {
     pack_libraries "$PACK"/bin/*
     nm -D --undefined-only "$PACK"/bin/* 2>/dev/null | awk '$1 == "U" && $2 ~ /^cu[A-Z]/ {print $2}' | sort -u >"$PACK/symbols"
     commit_of_tree >"$PACK/commit"
-    kib=$(du -sk "$PACK" | cut -f1)
-    echo "$PACK has $((kib / 1024)) MiB, at commit $(cat "$PACK/commit")"
+    tar -C "$(dirname "$PACK")" -czf "$PACK.tar.gz" "$(basename "$PACK")" || return 1
+    kib=$(du -k "$PACK.tar.gz" | cut -f1)
+    echo "$PACK.tar.gz has $((kib / 1024)) MiB, at commit $(cat "$PACK/commit")"
     if [ "$kib" -gt $((60 * 1024)) ]; then
         echo "this is more than the 60 MiB that may be carried" >&2
         return 1
@@ -328,8 +329,12 @@ lanes() { not_built "lanes of a GPU (green contexts) are not measured yet"; }
 clean() { [ -n "${FOLDER:-}" ] && rm -rf "$FOLDER"; }
 
 run_stage() {
+    if [ "$PACK.tar.gz" -nt "$PACK/unpacked" ]; then
+        rm -rf "$PACK"
+        tar -C "$(dirname "$PACK")" -xzf "$PACK.tar.gz" && touch "$PACK/unpacked"
+    fi
     if [ ! -x "$PACK/bin/gpu_probe" ]; then
-        echo "build-gpu/$(basename "$PACK") is missing: run bench/gpu.sh ${EMULATED:+--emulated }prepare where Shoal is built" >&2
+        echo "build-gpu/$(basename "$PACK").tar.gz is missing: run bench/gpu.sh ${EMULATED:+--emulated }prepare where Shoal is built" >&2
         return 2
     fi
     mkdir -p "$OUT"

@@ -25,6 +25,8 @@ class Run:
         self.end = time.monotonic() + seconds
         self.is_tiny = size == "tiny"
         self.profiles = {}
+        with open(out, encoding="utf-8") as f:  # the line of the machine
+            self.memory_mib = (json.loads(f.readline()).get("device") or {}).get("memory_mib")
 
     def left(self):
         return self.end - time.monotonic()
@@ -182,6 +184,8 @@ def simulate(run, policy, workload, n):
         words += ["--policy", policy]
     for name, path in run.profiles.items():
         words += ["--profile", f"{name}={path}"]
+    if run.memory_mib:
+        words += ["--memory", f"{run.memory_mib}MiB"]
     got = run.call(*words)
     if not got.stdout:
         raise RuntimeError(got.stderr.strip()[-300:])

@@ -195,6 +195,10 @@ void emulate_lose(int64_t n_ops)
 {
     n_until_lost = n_ops;
 }
+void emulate_library(const char *path)
+{
+    (void)path; /* the machine's own is used */
+}
 void emulate_seed(uint64_t seed)
 {
     (void)seed;

@@ -51,7 +51,7 @@ bool cluster_manager_knows_node(const struct cluster_manager *manager, int node,
 /* Whether models leave this node: each has to be loaded elsewhere first, if it is in use or has to
  * be somewhere. A drained node has to be unplanned, too. */
 void cluster_manager_drain_node(struct cluster_manager *manager, int node, bool is_drained);
-/* An operator's wish: at least so many copies of the model; 0: as many as requests want. -1: it
+/* An operator's wish: at least this many copies of the model; 0: as many as requests want. -1: it
  * leaves all engines, and no request brings it back. */
 void cluster_manager_desire(struct cluster_manager *manager, int service, int n_copies);
 /* While it is frozen, it orders nothing. */

@@ -1,7 +1,9 @@
 /* A manager's plans for many nodes: what operators want, nodes that drain, and nodes that went. */
 #include "cluster/manager_plan.h"
 
+#include "base/str.h"
 #include "base/time.h"
+#include "cluster/manager_orders.h"
 
 /* ---- Nodes. ---- */
 
@@ -99,11 +101,11 @@ static void drain_model(struct cluster_manager *m, int e, int s)
     if (place->status != SERVICE_LOADED || place->is_asked_out)
         return;
     if (is_loaded_elsewhere(m, s))
-        manager_plan_order_out(m, MESSAGE_OUST, e, s, "its node drains");
+        manager_orders_out(m, MESSAGE_OUST, e, s, "its node drains");
     else if (!is_needed)
-        manager_plan_order_out(m, MESSAGE_UNLOAD, e, s, "its node drains");
+        manager_orders_out(m, MESSAGE_UNLOAD, e, s, "its node drains");
     else if (!is_coming_elsewhere(m, s))
-        manager_plan_bring_in(m, s);
+        manager_orders_bring_in(m, s);
 }
 
 static void drain(struct cluster_manager *m, int node)
@@ -121,11 +123,11 @@ static void drain(struct cluster_manager *m, int node)
 void cluster_manager_desire(struct cluster_manager *m, int service, int n_copies)
 {
     if (n_copies < 0) {
-        cluster_manager_dismiss_service(m, service);
+        manager_orders_dismiss(m, service);
     } else {
         set_remove(&m->dismissed, service);
         if (m->n_copies[service] < 0 && m->services[service].is_loaded_at_start)
-            manager_plan_want(m, service);
+            manager_orders_want(m, service);
     }
     m->n_copies[service] = n_copies;
 }
@@ -150,7 +152,7 @@ int64_t manager_plan_step(struct cluster_manager *m)
     for (int s = 0; s < m->options.n_services; s++) {
         if (m->n_copies[s] <= n_copies_of(m, s) || !set_has(&m->roster.there, s))
             continue;
-        manager_plan_bring_in(m, s);
+        manager_orders_bring_in(m, s);
         wake_ns = m->now_ns + MANAGER_RETRY_NS;
     }
     return wake_ns;

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/near.h"
 #include "config/config.h"
+#include "process/child.h"
 #include <argp.h>
 #include <stdio.h>
 #include <string.h>
@@ -140,6 +141,8 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "help") == 0)
         return help(argc, argv);
+    if (strcmp(argv[1], PROCESS_CHILD_VERB) == 0)
+        return verbs_process(argc, argv);
     if (strcmp(argv[1], "--version") == 0)
         return finish(verbs_version(1, argv));
     const struct verb *verb = find(argv[1]);

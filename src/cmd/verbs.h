@@ -34,5 +34,6 @@ int verbs_repro(int argc, char **argv);
 int verbs_replay(int argc, char **argv);
 int verbs_completion(int argc, char **argv);
 int verbs_version(int argc, char **argv);
+int verbs_process(int argc, char **argv); /* hidden; argv as main has it */
 
 #define SHOAL_VERSION "0.1.0"

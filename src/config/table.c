@@ -113,6 +113,10 @@ static const struct config_key global_keys[] = {
     { "devices", CONFIG_TEXTS, offsetof(struct config, devices), offsetof(struct config, n_devices),
       0, LIMIT_DEVICES, "one engine per device: cpu (all cores that the process may use), cpu:0-1",
       CONFIG_TEXT_WORD },
+    { "engines", CONFIG_TEXT, GLOBAL(engine_kind), 0, 0,
+      "each engine is a process of its own, which is restarted after a crash, or threads of this "
+      "one: processes, threads",
+      CONFIG_TEXT_WORD },
     { "planner", CONFIG_TEXT, GLOBAL(planner), 0, 0,
       "assigns cores to models unless devices is set: %; none: one engine for all",
       CONFIG_TEXT_WORD, CONFIG_REGISTRY_PLANNERS },

@@ -7,6 +7,7 @@
 #include "base/time.h"
 #include "cluster/lead.h"
 #include "cluster/manager.h"
+#include "cluster/manager_plan.h"
 #include "cluster/tcp_bus.h"
 #include "fleet/bus.h"
 #include "fleet/models.h"

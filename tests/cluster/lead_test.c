@@ -9,6 +9,7 @@
 #include "base/time.h"
 #include "cluster/link.h"
 #include "cluster/manager.h"
+#include "cluster/manager_plan.h"
 #include "cluster/message.h"
 
 enum { N_NODES = 2, N_SERVICES = 2, N_MANAGERS = 2 };

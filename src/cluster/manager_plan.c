@@ -39,7 +39,7 @@ static void lose_engine(struct cluster_manager *m, int e, bool is_gone)
     engine->has_report = false;
 }
 
-void cluster_manager_lose_node(struct cluster_manager *m, int node, bool is_gone)
+void cluster_manager_plan_lose(struct cluster_manager *m, int node, bool is_gone)
 {
     int first = m->nodes.first_engine[node];
     for (int e = first; e < first + m->nodes.of[node].n_engines; e++)
@@ -53,7 +53,7 @@ void cluster_manager_plan_node(struct cluster_manager *m, int node, int n_engine
         m->of_engines[e].is_unplanned = e >= first + n_engines;
 }
 
-bool cluster_manager_knows_node(const struct cluster_manager *m, int node, int n_engines)
+bool cluster_manager_plan_knows(const struct cluster_manager *m, int node, int n_engines)
 {
     int first = m->nodes.first_engine[node];
     bool is_known = true;
@@ -62,7 +62,7 @@ bool cluster_manager_knows_node(const struct cluster_manager *m, int node, int n
     return is_known;
 }
 
-void cluster_manager_drain_node(struct cluster_manager *m, int node, bool is_drained)
+void cluster_manager_plan_drain(struct cluster_manager *m, int node, bool is_drained)
 {
     if (is_drained)
         set_add(&m->drained, node);
@@ -120,7 +120,7 @@ static void drain(struct cluster_manager *m, int node)
 
 /* ---- Models. ---- */
 
-void cluster_manager_desire(struct cluster_manager *m, int service, int n_copies)
+void cluster_manager_plan_model(struct cluster_manager *m, int service, int n_copies)
 {
     if (n_copies < 0) {
         manager_orders_dismiss(m, service);
@@ -158,14 +158,14 @@ int64_t manager_plan_step(struct cluster_manager *m)
     return wake_ns;
 }
 
-void cluster_manager_freeze(struct cluster_manager *m, bool is_frozen)
+void cluster_manager_plan_freeze(struct cluster_manager *m, bool is_frozen)
 {
     m->is_frozen = is_frozen;
 }
 
-void cluster_manager_print_places(const struct cluster_manager *m,
-                                  const char *(*name_of)(const void *self, int node),
-                                  const void *self, struct str *out)
+void cluster_manager_plan_print(const struct cluster_manager *m,
+                                const char *(*name_of)(const void *self, int node),
+                                const void *self, struct str *out)
 {
     for (int s = 0; (s = set_next(&m->roster.there, s, m->options.n_services)) >= 0; s++)
         for (int e = 0; e < m->nodes.n_engines; e++) {

@@ -139,7 +139,7 @@ static void watch_nodes(struct fleet_manager *w)
     bool all_known = true;
     int lost;
     while ((lost = cluster_lead_next_lost(w->lead)) >= 0)
-        cluster_manager_lose_node(w->manager, lost, false);
+        cluster_manager_plan_lose(w->manager, lost, false);
     for (int i = 0; i < w->bus.n_nodes; i++) {
         struct node_seen *seen = &w->nodes[i];
         bool has_lease = is_member(w, i), has_session = cluster_lead_has_session(w->lead, i);
@@ -148,19 +148,19 @@ static void watch_nodes(struct fleet_manager *w)
         bool is_there = has_lease || has_session;
         if (seen->is_there && !is_there) {
             seen->vanished_ns = w->now_ns;
-            cluster_manager_lose_node(w->manager, i, true);
+            cluster_manager_plan_lose(w->manager, i, true);
         }
         seen->is_there = is_there;
         bool is_planned = has_lease && has_session && wish == CLUSTER_WISH_NONE;
         int n_engines = w->bus.slots[i].n_engines;
         cluster_manager_plan_node(w->manager, i, is_planned ? n_engines : 0);
-        cluster_manager_drain_node(w->manager, i, wish == CLUSTER_WISH_DRAIN);
+        cluster_manager_plan_drain(w->manager, i, wish == CLUSTER_WISH_DRAIN);
         all_known =
-            all_known && (!has_lease || cluster_manager_knows_node(w->manager, i, n_engines));
+            all_known && (!has_lease || cluster_manager_plan_knows(w->manager, i, n_engines));
     }
     freeze(w);
     w->has_begun = w->has_begun || all_known || w->begun_ns + FIRST_REPORTS_NS <= w->now_ns;
-    cluster_manager_freeze(w->manager, w->n_before > 0 || !w->has_begun);
+    cluster_manager_plan_freeze(w->manager, w->n_before > 0 || !w->has_begun);
 }
 
 static void follow_wishes(struct fleet_manager *w)
@@ -176,7 +176,7 @@ static void follow_wishes(struct fleet_manager *w)
                 n_copies = members->model_wishes[i].n_copies;
         if (n_copies == w->n_copies[s])
             continue;
-        cluster_manager_desire(w->manager, s, n_copies);
+        cluster_manager_plan_model(w->manager, s, n_copies);
         w->n_copies[s] = n_copies;
         log_line(LOG_INFO, "manager", "operators want %s: %d copies (-1: none, 0: as requests do)",
                  w->models.services[s].name, n_copies);
@@ -201,7 +201,7 @@ static void write_placement(struct fleet_manager *w)
                (unsigned long long)store_leader_stamp(w->candidate).epoch);
     for (int s = 0; s < w->models.n; s++)
         str_printf(&w->placement, "model %s\n", w->models.services[s].name);
-    cluster_manager_print_places(w->manager, name_of, w, &w->placement);
+    cluster_manager_plan_print(w->manager, name_of, w, &w->placement);
     struct view now = view_of(w->placement.at, w->placement.n);
     if (view_equal(now, view_of(w->written.at != NULL ? w->written.at : "", w->written.n)))
         return;

@@ -6,6 +6,7 @@
 #include "test.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/time.h"
 #include "cluster/link.h"
 #include "cluster/manager.h"
@@ -138,7 +139,7 @@ static void run(struct world *w, int64_t ns)
             (void)cluster_lead_step(m->lead, w->now_ns);
             (void)cluster_manager_step(m->manager, w->now_ns);
             for (int lost; (lost = cluster_lead_next_lost(m->lead)) >= 0;)
-                cluster_manager_lose_node(m->manager, lost, false);
+                cluster_manager_plan_lose(m->manager, lost, false);
         }
         for (int i = 0; i < N_NODES; i++)
             (void)cluster_node_step(w->nodes[i].node, w->now_ns);
@@ -165,13 +166,13 @@ static void test_one_copy_and_more(void **state)
     run(w, TIME_NS_PER_S);
     assert_true(cluster_lead_has_session(w->managers[0].lead, 0));
     assert_int_equal(n_copies(w, 0), 0);
-    cluster_manager_desire(w->managers[0].manager, 0, 1);
+    cluster_manager_plan_model(w->managers[0].manager, 0, 1);
     run(w, 2 * TIME_NS_PER_S);
     assert_int_equal(n_copies(w, 0), 1);
-    cluster_manager_desire(w->managers[0].manager, 0, 2);
+    cluster_manager_plan_model(w->managers[0].manager, 0, 2);
     run(w, 2 * TIME_NS_PER_S);
     assert_int_equal(n_copies(w, 0), 2);
-    cluster_manager_desire(w->managers[0].manager, 0, -1);
+    cluster_manager_plan_model(w->managers[0].manager, 0, -1);
     run(w, 2 * TIME_NS_PER_S);
     assert_int_equal(n_copies(w, 0), 0);
     close_world(w);
@@ -209,19 +210,19 @@ static void test_a_deposed_manager_is_not_obeyed(void **state)
     open_manager(w, 1, 2, 1);
     run(w, TIME_NS_PER_S);
     assert_true(cluster_lead_has_session(w->managers[1].lead, 0));
-    cluster_manager_desire(w->managers[0].manager, 0, 2);
+    cluster_manager_plan_model(w->managers[0].manager, 0, 2);
     run(w, 3 * TIME_NS_PER_S);
     assert_int_equal(n_copies(w, 0), 0);
     assert_true(cluster_lead_next_refusal(w->managers[0].lead, &kept));
     assert_int_equal(kept.epoch, 2);
     assert_int_equal(w->nodes[0].fence.kept.epoch, 2);
-    cluster_manager_desire(w->managers[1].manager, 1, 2);
+    cluster_manager_plan_model(w->managers[1].manager, 1, 2);
     run(w, 3 * TIME_NS_PER_S);
     assert_int_equal(n_copies(w, 1), 2);
     /* The same epoch of another manager is refused, too. */
     close_manager(w, 0);
     open_manager(w, 0, 2, 1);
-    cluster_manager_desire(w->managers[0].manager, 0, 2);
+    cluster_manager_plan_model(w->managers[0].manager, 0, 2);
     run(w, 3 * TIME_NS_PER_S);
     assert_int_equal(n_copies(w, 0), 0);
     close_world(w);
@@ -235,7 +236,7 @@ static void test_another_life(void **state)
     run(w, TIME_NS_PER_S);
     close_manager(w, 0);
     open_manager(w, 1, 20, 2); /* of an emptied store */
-    cluster_manager_desire(w->managers[1].manager, 0, 2);
+    cluster_manager_plan_model(w->managers[1].manager, 0, 2);
     run(w, 3 * TIME_NS_PER_S);
     assert_int_equal(n_copies(w, 0), 0);
     assert_int_equal(store_fence_adopt(&w->nodes[0].fence, (struct store_id){ 1, 2 }, NULL),
@@ -252,14 +253,14 @@ static void test_no_order_without_a_right(void **state)
     open_manager(w, 0, 1, 1);
     run(w, TIME_NS_PER_S);
     w->managers[0].may_act = false;
-    cluster_manager_desire(w->managers[0].manager, 0, 2);
+    cluster_manager_plan_model(w->managers[0].manager, 0, 2);
     run(w, TIME_NS_PER_S);
     assert_int_equal(n_copies(w, 0), 0);
     w->managers[0].may_act = true;
-    cluster_manager_freeze(w->managers[0].manager, true);
+    cluster_manager_plan_freeze(w->managers[0].manager, true);
     run(w, TIME_NS_PER_S);
     assert_int_equal(n_copies(w, 0), 0);
-    cluster_manager_freeze(w->managers[0].manager, false);
+    cluster_manager_plan_freeze(w->managers[0].manager, false);
     run(w, TIME_NS_PER_S);
     assert_int_equal(n_copies(w, 0), 2);
     close_world(w);
@@ -279,24 +280,24 @@ static void test_cordon_and_drain(void **state)
     open_manager(w, 0, 1, 1);
     struct cluster_manager *manager = w->managers[0].manager;
     cluster_manager_plan_node(manager, 0, 0);
-    cluster_manager_desire(manager, 0, 1);
+    cluster_manager_plan_model(manager, 0, 1);
     run(w, 2 * TIME_NS_PER_S);
     assert_true(!has(w, 0, 0) && has(w, 1, 0));
     cluster_manager_plan_node(manager, 0, 1);
     cluster_manager_plan_node(manager, 1, 0);
-    cluster_manager_drain_node(manager, 1, true);
+    cluster_manager_plan_drain(manager, 1, true);
     for (int i = 0; i < 200; i++) { /* a copy is there at any time */
         run(w, 10 * TIME_NS_PER_MS);
         assert_true(n_copies(w, 0) >= 1);
     }
     assert_true(has(w, 0, 0) && !has(w, 1, 0));
     str_init(&places);
-    cluster_manager_print_places(manager, name_of, NULL, &places);
+    cluster_manager_plan_print(manager, name_of, NULL, &places);
     assert_string_equal(places.at, "a:1 0 model-0\n");
     str_free(&places);
-    assert_true(cluster_manager_knows_node(manager, 1, 1));
-    cluster_manager_lose_node(manager, 1, true);
-    assert_false(cluster_manager_knows_node(manager, 1, 1));
+    assert_true(cluster_manager_plan_knows(manager, 1, 1));
+    cluster_manager_plan_lose(manager, 1, true);
+    assert_false(cluster_manager_plan_knows(manager, 1, 1));
     close_world(w);
 }
 

@@ -366,8 +366,8 @@ static void open_gateway(struct house *house, struct bus_port port,
 /* A gateway's nodes are on other machines. */
 static enum status open_among_others(struct house *house, struct fault *fault)
 {
-    struct wire_bus *bus = &house->others;
-    enum status status = wire_bus_open(bus, &house->config, NULL, fault);
+    struct fleet_bus *bus = &house->others;
+    enum status status = fleet_bus_open(bus, &house->config, NULL, fault);
     if (status != STATUS_OK)
         return status;
     for (int s = 0; s < house->n_services; s++) /* where a model lies is for the nodes to say */
@@ -398,7 +398,7 @@ static enum status open_cluster(struct house *house, struct fault *fault)
     house->bus = cluster_local_bus_open(PORTS, (uint32_t)house->memory.bus_bytes);
     const struct bus_port local = cluster_local_bus_port(house->bus, PORT_NODE);
     bool is_managed = house->config.n_store > 0;
-    enum status status = wire_bus_open(&house->others, &house->config, &local, fault);
+    enum status status = fleet_bus_open(&house->others, &house->config, &local, fault);
     if (status == STATUS_OK && is_managed)
         status = wire_cluster_open_fence(house, fault);
     if (status != STATUS_OK)
@@ -577,8 +577,8 @@ bool wire_close(struct house *house)
     }
     if (house->bus)
         cluster_local_bus_close(house->bus);
-    wire_store_close(&house->store);
-    wire_bus_close(&house->others);
+    fleet_store_close(&house->store);
+    fleet_bus_close(&house->others);
     for (int e = 0; e < house->n_engines; e++) {
         wire_unit_close(&house->engines[e].unit, &house->engines[e].device);
         if (house->engines[e].device != NULL) /* else it was lost */

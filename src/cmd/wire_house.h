@@ -6,9 +6,9 @@
 #include "cluster/gateway.h"
 #include "cluster/manager.h"
 #include "cluster/node.h"
-#include "cmd/wire_bus.h"
+#include "fleet/bus.h"
 #include "cmd/wire_change.h"
-#include "cmd/wire_store.h"
+#include "fleet/store.h"
 #include "config/chosen.h"
 #include "config/lanes.h"
 #include "cmd/wire_unit.h"
@@ -59,8 +59,8 @@ struct house {
     struct recorders recorders;
     char device_texts[LIMIT_DEVICES][64];
     const char *device_names[LIMIT_DEVICES];
-    struct wire_bus others; /* the bus to other machines */
-    struct wire_store store;
+    struct fleet_bus others; /* the bus to other machines */
+    struct fleet_store store;
     struct store_fence fence; /* of a node with a store: the managers that it obeyed */
     struct cluster_local_bus *bus;
     struct cluster_gateway *gateway;

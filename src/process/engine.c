@@ -304,7 +304,8 @@ static void loop(struct process_engine *p)
 static enum status reopen(void *self, struct compute_device **out, struct fault *fault)
 {
     struct process_engine *p = self;
-    return p->open_device(&p->channel.options->device, out, fault);
+    const struct process_options *options = p->channel.options;
+    return p->open_device(&options->device, out, fault);
 }
 
 static enum status open_unit(struct process_engine *p, process_engine_open_device *open_device,

@@ -91,14 +91,14 @@ static const struct route {
     { HTTP_POST, "/ping", FREE, api_health_live, true },
     { HTTP_GET, "/version", KEY, api_health_version, true },
     { HTTP_GET, "/metrics", KEY, api_health_metrics, true },
-    { HTTP_GET, "/models", KEY, api_models_states },
+    { HTTP_GET, "/models", KEY, api_mirror_states },
     { HTTP_GET, "/models/sse", ADMIN, api_models_watch },
     { HTTP_POST, "/models/load", ADMIN, api_lifecycle_load },
     { HTTP_POST, "/models/unload", ADMIN, api_lifecycle_unload },
     { HTTP_GET, "/api/tags", ADMIN, api_models_tags },
     { HTTP_GET, "/api/ps", ADMIN, api_models_ps },
-    { HTTP_POST, "/sleep", ADMIN, api_models_sleep },
-    { HTTP_POST, "/wake_up", ADMIN, api_models_wake },
+    { HTTP_POST, "/sleep", ADMIN, api_lifecycle_sleep },
+    { HTTP_POST, "/wake_up", ADMIN, api_lifecycle_wake },
     { HTTP_GET, "/is_sleeping", ADMIN, api_models_is_asleep },
     /* For a base URL without /v1, as llama-server has them. */
     { HTTP_POST, "/chat/completions", KEY, api_call_chat },
@@ -388,7 +388,7 @@ static int take_events(struct api *api)
         has_changed = true;
     }
     if (has_changed) /* both come from one report */
-        (void)api_mirror_refresh(api, NULL);
+        (void)api_mirror_refresh(api);
     while (control->next(control->self, &answer))
         api_mirror_take(api, &answer, time_now_ns());
     return n;

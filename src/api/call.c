@@ -1,7 +1,7 @@
 /* Calls: from a request through its choices to the answer. */
 #include "api/call.h"
 #include "api/headers.h"
-#include "api/mirror.h"
+#include "api/mirror_state.h"
 #include "api/reply.h"
 #include "api/seats.h"
 #include "api/submit.h"

@@ -2,7 +2,7 @@
  *
  * It does no I/O, so it runs on any thread: a catalog and its models do not change. */
 #pragma once
-#include "api/api.h"
+#include "api/api_options.h"
 #include "api/ask.h"
 #include "api/catalog.h"
 

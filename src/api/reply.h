@@ -1,6 +1,6 @@
 /* The shapes of answers: chat and text completions, whole and in chunks. */
 #pragma once
-#include "api/call.h"
+#include "api/call_state.h"
 
 void api_reply_prefix(struct api_call *call); /* prepares the common beginning of all chunks */
 /* Appends what the choice can show now as server-sent events, or nothing. A text completion gets

@@ -1,8 +1,9 @@
 /* The manager loads and unloads models on engines, only by messages. */
-#include "cluster/manager_room.h"
+#include "cluster/manager.h"
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "cluster/manager_room.h"
 #include "cluster/message.h"
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * model. */
 #pragma once
 #include "base/time.h"
-#include "cluster/manager.h"
+#include "cluster/manager_options.h"
 #include "cluster/roster.h"
 #include "core/control.h"
 #include "core/report.h"

@@ -27,7 +27,7 @@
 #include "core/control.h"
 #include "core/service.h"
 
-enum { MESSAGE_VERSION = 9 };
+enum { MESSAGE_VERSION = 10 };
 /* The bytes of the longest message: a SUBMIT with the longest possible prompt. */
 #define MESSAGE_BYTES_MAX ((size_t)5 << 20)
 enum message_kind {

@@ -180,15 +180,6 @@ static bool is_gpu(const struct house *house, int e)
     return house->engines[e].device_spec.kind == DEVICE_CUDA;
 }
 
-/* A GPU computes prompt rows and generated rows in other orders of summation, and the prefix index
- * does not tell their blocks apart. A hit could change tokens, so a GPU has no hits. */
-static bool has_prefix_cache(const struct house *house, int e)
-{
-    if (house->config.has_prefix_cache && is_gpu(house, e))
-        log_line(LOG_WARN, "engine", "engine %d is on a GPU, so it reuses no prefixes", e);
-    return house->config.has_prefix_cache && !is_gpu(house, e);
-}
-
 static enum status open_devices(struct house *house, struct fault *fault)
 {
     struct config *config = &house->config;
@@ -264,7 +255,8 @@ static void open_unit(struct house *house, int e)
                               .kv_kind = house->chosen.kv_kind,
                               .kv_unit_bytes = house->kv.unit_bytes,
                               .kv_bytes_max = config->kv_bytes,
-                              .has_prefix_cache = has_prefix_cache(house, e),
+                              .has_prefix_cache = config->has_prefix_cache,
+                              .prefix_salt = rng_system(),
                               .policy = house->chosen.policy,
                               .config = &house->chosen.schedule,
                               .log = house->recorders.logs[e],

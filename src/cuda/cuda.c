@@ -147,15 +147,23 @@ static void close_all(void *self)
     mem_give(cuda);
 }
 
-static enum status open_lanes(struct cuda *cuda, int32_t n_lanes, struct fault *fault)
+static enum status open_lanes(struct cuda *cuda, const struct cuda_options *options,
+                              struct fault *fault)
 {
     enum status status = STATUS_OK;
-    for (int i = 0; i < n_lanes && status == STATUS_OK; i++) {
+    for (int i = 0; i < options->n_lanes && status == STATUS_OK; i++) {
         status = cuda_lane_open(&cuda->lanes[i], cuda->driver, &cuda->load, i, fault);
+        cuda->lanes[i].has_graphs = !options->is_plain;
         cuda->face.lanes[i] = &cuda->lanes[i].face;
         cuda->face.n_lanes += status == STATUS_OK;
     }
     return status;
+}
+
+static int64_t inputs_bytes(const struct cuda_driver *driver)
+{
+    int64_t granule = cuda_driver_describe(driver)->granule_bytes;
+    return (int64_t)align_up_u64(CUDA_INPUTS_BYTES, (uint64_t)granule);
 }
 
 enum status cuda_open(const struct cuda_options *options, struct compute_device **out,
@@ -172,8 +180,10 @@ enum status cuda_open(const struct cuda_options *options, struct compute_device 
         .self = cuda,
         .name = "cuda",
         .arithmetic = COMPUTE_ARITHMETIC_CUDA,
+        .has_row_classes = true,
         .n_ranks = 1,
-        .context_bytes = cuda_driver_describe(cuda->driver)->context_bytes,
+        .context_bytes = cuda_driver_describe(cuda->driver)->context_bytes +
+                         options->n_lanes * inputs_bytes(cuda->driver),
         .memory_open = memory_open,
         .memory_close = memory_close,
         .memory_back = memory_back,
@@ -193,7 +203,7 @@ enum status cuda_open(const struct cuda_options *options, struct compute_device 
     cuda_driver_enter(cuda->driver);
     status = cuda_load_open(&cuda->load, cuda->driver, fault);
     if (status == STATUS_OK) {
-        status = open_lanes(cuda, options->n_lanes, fault);
+        status = open_lanes(cuda, options, fault);
         if (status == STATUS_OK) {
             *out = &cuda->face;
             return STATUS_OK;

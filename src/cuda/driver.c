@@ -33,8 +33,11 @@ static bool is_well(struct cuda_driver *driver, CUresult result)
 {
     if (result == CUDA_SUCCESS)
         return true;
+    bool is_of_capture = result >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
+                         result <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
     if (result != CUDA_ERROR_OUT_OF_MEMORY && result != CUDA_ERROR_INVALID_VALUE &&
-        result != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED && result != CUDA_ERROR_NOT_SUPPORTED)
+        result != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED && result != CUDA_ERROR_NOT_SUPPORTED &&
+        !is_of_capture)
         atomic_store(&driver->is_lost, true);
     return false;
 }

@@ -7,7 +7,7 @@ static struct cuda_rows rows_of(const struct cuda_ops *ops, int reg)
     bool is_logit_rows = program->is_logit_rows[reg];
     return (struct cuda_rows){ cuda_ops_at(ops, ops->workspace->layout.registers[reg]),
                                cuda_workspace_stride(program, reg),
-                               is_logit_rows ? ops->pass->n_logit_rows : ops->pass->n_rows,
+                               is_logit_rows ? ops->n_logit_rows : ops->n_rows,
                                program->widths[reg] };
 }
 
@@ -97,7 +97,7 @@ static bool run_gate(struct cuda_ops *ops, const struct compute_op *op)
 static struct cuda_heads heads_of(const struct cuda_ops *ops)
 {
     return (struct cuda_heads){ .batch = ops->batch,
-                                .n_rows = ops->pass->n_rows,
+                                .n_rows = ops->n_rows,
                                 .head_dim = ops->program->head_dim };
 }
 
@@ -193,7 +193,7 @@ static bool run_angles(struct cuda_ops *ops)
                                             .inverse_frequencies =
                                                 cuda_ops_at(ops, layout->frequencies[i]),
                                             .table = cuda_ops_at(ops, layout->angles[i]),
-                                            .n_rows = ops->pass->n_rows,
+                                            .n_rows = ops->n_rows,
                                             .n_dims = ops->program->n_rope_dims,
                                             .scale = ops->program->ropes[i].scale };
         if (!cuda_kernels_angles(ops->stream, &angles))

@@ -2,6 +2,7 @@
 #pragma once
 #include "compute/device.h"
 #include "cuda/draw.h"
+#include "cuda/graphs.h"
 #include "cuda/load.h"
 #include "cuda/matrix.h"
 
@@ -30,6 +31,7 @@ struct cuda_workspace {
     int64_t scratch_bytes;          /* what it has from the start */
     const struct compute_program *program;
     struct cuda_workspace_layout layout;
+    struct cuda_graphs graphs;
     int last; /* which of the two `drawn` the last pass that drew has written */
 };
 int64_t cuda_workspace_bytes(const struct compute_program *program, struct compute_sizes sizes);

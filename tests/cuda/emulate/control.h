@@ -35,6 +35,7 @@ void emulate_give(void *p);
 
 struct emulate_counts {
     uint64_t n_launches, n_blocks, n_threads, n_switches, n_warp_ops;
+    uint64_t n_captures, n_replays; /* of graphs */
 };
 struct emulate_counts emulate_count(void);
 

@@ -16,9 +16,11 @@ extern "C" {
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace emulate;
 
@@ -49,7 +51,7 @@ struct cuda_driver {
 };
 
 enum : size_t { GRANULE = 64 << 10, RANGES_AT = (size_t)1 << 30 };
-enum { GARBAGE = 0x3A };
+enum { GARBAGE = 0x3A, NODE_BYTES = 4096 }; /* the memory that an operation of a graph takes */
 
 namespace
 {
@@ -491,12 +493,15 @@ struct cuda_graph *cuda_driver_captured(struct cuda_driver *, struct cuda_stream
         complain("captured: the stream captures nothing");
     stream->capture = nullptr;
     g.capturer = std::thread::id();
+    counts.n_captures++;
+    g.mapped_bytes += graph != nullptr ? graph->ops.size() * NODE_BYTES : 0;
     return graph;
 }
 
 bool cuda_driver_replay(struct cuda_driver *, struct cuda_graph *graph, struct cuda_stream *stream)
 {
     bool is_well = true;
+    counts.n_replays++;
     for (const op &o : graph->ops)
         is_well = enqueue(stream, o) && is_well;
     return is_well;
@@ -505,11 +510,35 @@ bool cuda_driver_replay(struct cuda_driver *, struct cuda_graph *graph, struct c
 void cuda_driver_graph_close(struct cuda_driver *driver, struct cuda_graph *graph)
 {
     guard lock(g.mutex);
-    driver->n_graphs -= graph != nullptr;
+    if (graph == nullptr)
+        return;
+    driver->n_graphs--;
+    g.mapped_bytes -= graph->ops.size() * NODE_BYTES;
     delete graph;
 }
 
 /* ---- The GPU. ---- */
+
+/* The sentence of an access to GPU memory that is not mapped, or that is not the host's; then the
+ * process ends as it would without it. */
+static void say_where(int, siginfo_t *info, void *)
+{
+    static const char sentence[] = "emulate: an access to GPU memory that is not mapped, or that "
+                                   "the host may not touch\n";
+    if (is_device(info->si_addr) && write(2, sentence, sizeof sentence - 1) < 0)
+        abort();
+    signal(SIGSEGV, SIG_DFL);
+}
+
+static void watch_accesses()
+{
+    struct sigaction now = {}, wanted = {};
+    if (sigaction(SIGSEGV, nullptr, &now) != 0 || now.sa_handler != SIG_DFL)
+        return; /* a sanitizer's own */
+    wanted.sa_sigaction = say_where;
+    wanted.sa_flags = SA_SIGINFO;
+    sigaction(SIGSEGV, &wanted, nullptr);
+}
 
 enum status cuda_driver_open(int32_t index, struct cuda_driver **out, struct fault *fault)
 {
@@ -517,6 +546,7 @@ enum status cuda_driver_open(int32_t index, struct cuda_driver **out, struct fau
     if (index != 0)
         return fault_set(fault, STATUS_UNSUPPORTED, "there is no GPU %d, only 1 is there",
                          (int)index);
+    watch_accesses();
     if (g.n_open++ == 0) {
         g.is_lost = false;
         g.n_until_lost = -1;

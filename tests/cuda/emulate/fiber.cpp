@@ -37,7 +37,7 @@ static const call *kernel;
 static bool is_failed;
 static std::string fault_of_launch;
 static unsigned char *shared;
-static emulate_counts counts;
+emulate_counts counts;
 static uint64_t seed = 1, random_state = 1;
 
 struct block_barrier { /* of the block: how many have arrived, and what was said there */

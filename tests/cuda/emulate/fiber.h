@@ -63,6 +63,7 @@ std::string refusal_of(const shape &s);
 /* Keeps a fault, or ends the process. */
 void report(const std::string &why);
 uint64_t random_bits();
+extern emulate_counts counts;
 
 /* ---- Memory (memory.cpp): one range of addresses, at its start the dynamic shared memory. ---- */
 enum : size_t { ARENA_BYTES = (size_t)16 << 30, SHARED_BYTES = (size_t)1 << 20 };

@@ -10,6 +10,7 @@
 #include "cmd/wire_change.h"
 #include "config/chosen.h"
 #include "config/lanes.h"
+#include "grammar/cache.h"
 #include "run/unit.h"
 #include "serve/kv.h"
 #include "serve/memory.h"
@@ -57,6 +58,7 @@ struct house {
     struct recorders recorders;
     char device_texts[LIMIT_DEVICES][64];
     const char *device_names[LIMIT_DEVICES];
+    struct grammar_cache *grammars; /* of the API's workers and the engines */
     struct wire_bus others; /* the bus to other machines */
     struct cluster_local_bus *bus;
     struct cluster_gateway *gateway;

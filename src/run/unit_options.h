@@ -3,6 +3,8 @@
 #include "engine/host.h"
 #include "run/executor.h"
 
+struct tokenizer;
+
 struct run_unit_options {
     struct engine_host_options host; /* engine.exec is filled in by the unit */
     struct compute_device *device;
@@ -11,6 +13,9 @@ struct run_unit_options {
      * read. A file with another content later is refused. They outlive the unit; NULL = not
      * checked. */
     const struct model_spec *const *specs;
+    /* Per service, for requests with a grammar. They outlive the unit; NULL: there are none. */
+    const struct tokenizer *const *tokenizers;
+    struct grammar_cache *grammars; /* the process's; NULL: no request has a grammar */
     /* For each service a known performance model. It is measured at load when its decodes cost
      * nothing, or when perfs is NULL. Copied. */
     const struct perf *perfs;

@@ -386,7 +386,8 @@ static uint32_t inbox_bytes_for(const struct engine_host_options *options)
     uint32_t n_tokens = (uint32_t)options->engine.n_tokens_max;
     return bytes_for(options->inbox_bytes > 0 ? options->inbox_bytes : HOST_RING_BYTES,
                      sizeof(struct mail_submit) + 16 +
-                         request_body_bytes(n_tokens, LIMIT_STOP_IDS, LIMIT_BIASES));
+                         request_body_bytes(n_tokens, LIMIT_STOP_IDS, LIMIT_BIASES) +
+                         LIMIT_GRAMMAR_BYTES);
 }
 
 struct engine_host *engine_host_open(const struct engine_host_options *options)

@@ -372,8 +372,8 @@ static bool is_body_whole(const struct request_body *body, size_t n_bytes)
 {
     return n_bytes >= sizeof(*body) && body->n_bytes == n_bytes &&
            body->n_tokens <= LIMIT_CONTEXT && body->n_stop_ids <= LIMIT_STOP_IDS &&
-           body->n_biases <= LIMIT_BIASES &&
-           request_body_bytes(body->n_tokens, body->n_stop_ids, body->n_biases) == n_bytes;
+           body->n_biases <= LIMIT_BIASES && body->n_grammar <= LIMIT_GRAMMAR_BYTES &&
+           request_body_whole_bytes(body) == n_bytes;
 }
 
 static void submit(struct replay *p, const struct engine_log_record *record,

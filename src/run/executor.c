@@ -6,6 +6,7 @@
 #include "base/time.h"
 #include "base/wake.h"
 #include "kv/host.h"
+#include "run/guides.h"
 #include <stdio.h>
 
 struct run_executor {
@@ -177,6 +178,7 @@ struct run_executor *run_executor_open(const struct run_lane_options *options)
     x->lanes = mem_take((size_t)x->n_lanes * sizeof *x->lanes);
     wake_open(&x->done_wake);
     snprintf(x->name, sizeof x->name, "engine-%d", options->id % 1000);
+    x->shared.guides = run_guides_open(options->grammars);
     x->shared.notify = notify;
     x->shared.notify_arg = &x->done_wake;
     for (int i = 0; i < x->n_lanes; i++)
@@ -195,6 +197,7 @@ void run_executor_close(struct run_executor *x)
         run_lane_close(&x->lanes[i]);
     if (x->device != NULL)
         close_memories(x);
+    run_guides_close(x->shared.guides);
     wake_close(&x->done_wake);
     mem_give(x->lanes);
     mem_give(x);
@@ -223,7 +226,16 @@ void run_executor_remove_model(struct run_executor *x, int service)
 {
     for (int i = 0; i < x->n_lanes; i++)
         run_lane_remove_model(&x->lanes[i], service);
+    run_guides_remove(x->shared.guides, service);
     x->shared.models[service] = NULL;
+}
+
+void run_executor_put_tokenizer(struct run_executor *x, int service,
+                                const struct tokenizer *tokenizer)
+{
+    const struct run_model *model = x->shared.models[service];
+    run_guides_put(x->shared.guides, service, tokenizer,
+                   weights_spec(model->weights)->n_vocabulary);
 }
 
 int64_t run_executor_chained(const struct run_executor *x)

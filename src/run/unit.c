@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/time.h"
+#include "run/guides.h"
 #include "run/unit_device.h"
 #include "run/unit_loader.h"
 #include "run/unit_moves.h"
@@ -64,6 +65,7 @@ void run_unit_add_service(struct run_unit *unit, int service, const struct run_u
                                     .layout = *joins->layout,
                                     .path = mem_copy_text(joins->path),
                                     .spec = joins->spec,
+                                    .tokenizer = joins->tokenizer,
                                     .kv_dtype = joins->kv_dtype,
                                     .perf = *perf,
                                     .has_perf = perf->c3_ps[0] + perf->c2_ps[0] > 0 };
@@ -127,9 +129,38 @@ void run_unit_drain(struct run_unit *unit)
     unit->drain_pending = true;
 }
 
+/* Compiles a grammar here, on the owner's thread, where no worker of this process did so. */
+static bool submit(void *self, const struct request *request, const struct request_body *body)
+{
+    struct run_unit *unit = self;
+    const struct run_unit_service *s = &unit->services[request->service];
+    if (body->grammar_kind != 0 && s->spec != NULL)
+        run_guides_prepare(unit->options.grammars, s->tokenizer, s->spec->n_vocabulary, body);
+    return unit->inner.submit(unit->inner.self, request, body);
+}
+
+static void cancel(void *self, uint64_t id, uint32_t epoch)
+{
+    struct run_unit *unit = self;
+    unit->inner.cancel(unit->inner.self, id, epoch);
+}
+
+static bool next(void *self, struct service_event *event, const void **payload)
+{
+    struct run_unit *unit = self;
+    return unit->inner.next(unit->inner.self, event, payload);
+}
+
+static int wait_fd(void *self)
+{
+    struct run_unit *unit = self;
+    return unit->inner.wait_fd(unit->inner.self);
+}
+
 struct service run_unit_service(struct run_unit *unit)
 {
-    return engine_host_service(unit->host);
+    unit->inner = engine_host_service(unit->host);
+    return (struct service){ unit, submit, cancel, next, wait_fd };
 }
 
 int run_unit_loading(const struct run_unit *unit)
@@ -198,6 +229,7 @@ struct run_unit *run_unit_open(const struct run_unit_options *options)
         unit->services[i].service = options->host.engine.services[i];
         unit->services[i].path = mem_copy_text(options->paths[i]);
         unit->services[i].spec = options->specs ? options->specs[i] : NULL;
+        unit->services[i].tokenizer = options->tokenizers ? options->tokenizers[i] : NULL;
         unit->services[i].kv_dtype = options->kv_dtypes[i];
         if (options->perfs)
             unit->services[i].perf = options->perfs[i];
@@ -205,7 +237,8 @@ struct run_unit *run_unit_open(const struct run_unit_options *options)
             unit->services[i].perf.c3_ps[0] + unit->services[i].perf.c2_ps[0] > 0;
     }
     const struct run_lane_options executor = { options->device, options->n_rows_max,
-                                               options->n_logit_rows_max, options->host.engine.id };
+                                               options->n_logit_rows_max, options->host.engine.id,
+                                               options->grammars };
     unit->executor = run_executor_open(&executor);
     struct engine_host_options host = options->host;
     host.engine.memory_bytes -= options->device->context_bytes; /* the driver's memory */

@@ -112,6 +112,8 @@ static void join_engine(struct run_unit *unit)
             return;
         }
     }
+    if (is_first && s->tokenizer != NULL)
+        run_executor_put_tokenizer(unit->executor, job->service, s->tokenizer);
     s->state = UNIT_JOINING;
     if (unit->options.steady > 0 && is_first) { /* the engine plans with the times it will see */
         job->perf.prefill_scale *= (float)unit->options.steady;

@@ -61,6 +61,7 @@ struct run_unit_service {
     const char *refusal;     /* of a service that is REFUSED */
     char *path;
     const struct model_spec *spec; /* expected of the file; NULL = any */
+    const struct tokenizer *tokenizer;
     enum dtype kv_dtype;
     struct perf perf; /* known already, when has_perf */
     bool has_perf;
@@ -72,6 +73,7 @@ struct run_unit {
     struct run_unit_options options;
     struct engine_host *host;
     struct run_executor *executor;
+    struct service inner; /* the engine's */
     struct run_unit_service services[LIMIT_MODELS];
     int n_services; /* the highest number that a service ever had, plus one */
     struct thread *loader;

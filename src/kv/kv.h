@@ -158,10 +158,9 @@ struct kv_need {
 bool kv_reserve(struct kv *kv, int service, const struct kv_need *needs, int n_needs) MUST_USE;
 /* Looks for the longest cached prefix of tokens (whole blocks, at most n_tokens - 1 positions) and
  * puts those blocks, shared, at the start of the slot's empty table. Returns the positions found; 0
- * when the request wants none or tokens is NULL. A block's name is a SHA-256 of all tokens up to its
- * end, of what else sets its content, of tenant and a secret salt, so no client can name another's.
- * It takes only what the quota allows: the budget afterwards is the same as after reserving those
- * blocks. */
+ * when the request wants none or tokens is NULL. A block's name is a SHA-256 of all that sets its
+ * content, of tenant and a secret salt, so no client can name another's. It takes only what the
+ * quota allows: the budget afterwards is the same as after reserving those blocks. */
 int32_t kv_match(struct kv *kv, const struct request *request, uint32_t slot, const int32_t *tokens,
                  int32_t n_tokens);
 /* Offers the slot's full blocks up to n_computed positions to later requests. Idempotent. */

@@ -7,22 +7,10 @@
  * (a SPACE that insists). The other is a model that has been wanted for 30 s and that busy ones
  * keep out (manager_room.h). A model that can never fit is refused at once with the arithmetic. */
 #pragma once
-#include "cluster/bus.h"
-#include "cluster/nodes.h"
-#include "core/service_spec.h"
+#include "base/str.h"
+#include "cluster/manager_options.h"
 
 struct cluster_manager;
-struct cluster_manager_options {
-    struct bus_port port;
-    uint16_t gateway;                    /* its address */
-    const struct cluster_node_at *nodes; /* copied */
-    int n_nodes, n_services;
-    int n_services_max;                  /* at once; 0 = n_services */
-    const struct service_spec *services; /* copied */
-    const int64_t *
-        need_bytes; /* per service: weights and activations; an estimate until it was loaded once */
-    int64_t kept_bytes; /* of each engine's memory, only for its KV pool; no model gets them */
-};
 struct cluster_manager *cluster_manager_open(const struct cluster_manager_options *options);
 void cluster_manager_close(struct cluster_manager *manager);
 /* Adds a service, under an unused number. Its model is loaded when it is wanted, or at once if it

@@ -21,6 +21,8 @@ static const uint32_t fixed_bytes[MESSAGE_N] = {
     [MESSAGE_OPEN] = sizeof(struct message_head),
     [MESSAGE_BEAT] = sizeof(struct message_head),
     [MESSAGE_CLOSED] = sizeof(struct message_head),
+    [MESSAGE_LEAD] = sizeof(struct message_lead),
+    [MESSAGE_FENCE] = sizeof(struct message_fence),
 };
 
 struct message_head cluster_message_head(enum message_kind kind, uint16_t from, size_t n_bytes)
@@ -223,6 +225,8 @@ bool cluster_message_is_valid(const void *message, size_t n_bytes, int n_engines
         return report_bytes_are_valid(((const struct message_space *)message)->n_bytes);
     case MESSAGE_ASK:
         return is_valid_ask(message);
+    case MESSAGE_FENCE:
+        return ((const struct message_fence *)message)->verdict <= STORE_CANNOT_REMEMBER;
     case MESSAGE_ANSWER:
         return fault_is_text(&((const struct message_answer *)message)->fault);
     default:

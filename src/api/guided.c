@@ -30,8 +30,12 @@ static const struct field {
 
 bool api_guided_may_have(struct view body)
 {
-    static const char *const names[] = { "\"response_format\"", "\"guided_",  "\"structured_outputs\"",
-                                         "\"json_schema\"",     "\"grammar\"", "\"regex\"",
+    static const char *const names[] = { "\"response_format\"",
+                                         "\"guided_",
+                                         "\"structured_outputs\"",
+                                         "\"json_schema\"",
+                                         "\"grammar\"",
+                                         "\"regex\"",
                                          "\"ebnf\"" };
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (memmem(body.at, body.n, names[i], strlen(names[i])) != NULL)
@@ -109,8 +113,8 @@ static void read_nested(struct api_ask *ask, const struct api_fields *fields)
     }
     const struct api_fields own = { value, fields->error };
     json_object_foreach(value, key, member) {
-        bool is_known = strcmp(key, "json_object") == 0 || json_is_null(member) ||
-                        json_is_false(member);
+        bool is_known =
+            strcmp(key, "json_object") == 0 || json_is_null(member) || json_is_false(member);
         for (size_t i = 0; i < COUNT_OF(nested); i++)
             is_known = is_known || strcmp(key, nested[i].name) == 0;
         if (!is_known)

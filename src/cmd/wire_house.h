@@ -59,7 +59,7 @@ struct house {
     char device_texts[LIMIT_DEVICES][64];
     const char *device_names[LIMIT_DEVICES];
     struct grammar_cache *grammars; /* of the API's workers and the engines */
-    struct wire_bus others; /* the bus to other machines */
+    struct wire_bus others;         /* the bus to other machines */
     struct cluster_local_bus *bus;
     struct cluster_gateway *gateway;
     struct cluster_manager *manager;

@@ -17,7 +17,7 @@ struct automaton_thread {
     uint32_t hash; /* of a key so far, if its object counts keys by hash */
     uint64_t bits[2];
 };
-struct automaton_link { /* a caller */
+struct automaton_link {          /* a caller */
     uint32_t pc, frame, n, next; /* next link of the frame, + 1 */
     uint64_t bits[2];
 };

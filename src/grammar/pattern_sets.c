@@ -24,10 +24,18 @@ static size_t read_property(struct pile *pile, struct view rest, struct dfa_set 
 {
     static const struct {
         const char *name, *category;
-    } longs[] = { { "Letter", "L" },        { "Lowercase_Letter", "Ll" }, { "Uppercase_Letter", "Lu" },
-                  { "Number", "N" },        { "Decimal_Number", "Nd" },   { "Punctuation", "P" },
-                  { "Symbol", "S" },        { "Separator", "Z" },         { "Mark", "M" },
-                  { "Space_Separator", "Zs" }, { "digit", "Nd" },         { "Alphabetic", "L" } };
+    } longs[] = { { "Letter", "L" },
+                  { "Lowercase_Letter", "Ll" },
+                  { "Uppercase_Letter", "Lu" },
+                  { "Number", "N" },
+                  { "Decimal_Number", "Nd" },
+                  { "Punctuation", "P" },
+                  { "Symbol", "S" },
+                  { "Separator", "Z" },
+                  { "Mark", "M" },
+                  { "Space_Separator", "Zs" },
+                  { "digit", "Nd" },
+                  { "Alphabetic", "L" } };
     const char *end = rest.n > 3 ? memchr(rest.at, '}', rest.n) : NULL;
     if (end == NULL || rest.at[1] != '{')
         return refuse(fault, rest, "a \\p needs a category in braces");

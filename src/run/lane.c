@@ -208,8 +208,7 @@ static int32_t chain_of(const struct run_lane *lane, const struct batch *batches
     return n_rounds;
 }
 
-void run_lane_begin(struct run_lane *lane, const struct batch *batches, int n_batches,
-                    int n_rounds)
+void run_lane_begin(struct run_lane *lane, const struct batch *batches, int n_batches, int n_rounds)
 {
     CHECK(n_batches <= LIMIT_BATCHES && lane->job.n_told == lane->job.n_batches);
     lane->job.n_batches = n_batches;

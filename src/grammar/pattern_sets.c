@@ -1,6 +1,5 @@
 /* Sets of code points in regular expressions. */
 #include "grammar/pattern_sets.h"
-#include "grammar/pattern.h"
 
 #include <string.h>
 #include <utf8proc.h>
@@ -174,7 +173,8 @@ static bool is_one(struct dfa_set set)
     return set.n == 1 && set.ranges[0][0] == set.ranges[0][1];
 }
 
-size_t pattern_class(struct pile *pile, struct view rest, struct dfa_set *out, struct fault *fault)
+size_t pattern_sets_class(struct pile *pile, struct view rest, struct dfa_set *out,
+                          struct fault *fault)
 {
     size_t at = rest.n > 0 && rest.at[0] == '^';
     bool is_not = at == 1;

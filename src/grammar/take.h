@@ -1,6 +1,6 @@
 /* How a thread takes one byte: the part of the automaton that changes no stack. */
 #pragma once
-#include "grammar/automaton.h"
+#include "grammar/threads.h"
 
 /* Sets *out to the thread behind the byte. Returns false when it can't take it. */
 bool take_byte(const struct automaton *automaton, const struct automaton_thread *thread,

@@ -72,7 +72,7 @@ static const struct format {
     { "iri", URI(WIDE), 0 },
     { "iri-reference", REFERENCE(WIDE), 0 },
     { "uri-template",
-      "(?:[^\\x00-\\x20\"'<>%\\\\^`{|}]|" CODED "|\\{[+#./;?&=,!@|]?" VARIABLE "(?:," VARIABLE
+      "(?:[^\\x00-\\x20\\x7F-\\x9F\"'<>%\\\\^`{|}]|" CODED "|\\{[+#./;?&=,!@|]?" VARIABLE "(?:," VARIABLE
       ")*\\})*",
       0 },
     { "json-pointer", POINTER, 0 },

@@ -1,7 +1,6 @@
 /* Reads the body of a completion or a chat: a table for plain fields, a function for each field
  * with a structure. */
 #include "api/ask.h"
-#include "api/guided.h"
 #include "api/refused.h"
 #include "api/tools.h"
 #include <string.h>
@@ -461,7 +460,12 @@ bool api_ask_read(struct api_ask *ask, enum api_ask_kind kind, void *object, boo
     if (kind == ASK_COMPLETION)
         api_fields_bool(&fields, "echo", &ask->echo);
     read_logprobs(ask, &fields);
-    api_guided_read(ask, &fields);
+    api_guided_read(&ask->guided, &ask->pile, &fields);
+    if (ask->guided.kind != 0 && ask->ignores_eos)
+        api_error_set(error, ERROR_INVALID, "ignore_eos",
+                      "ignore_eos and %s exclude each other: the answer ends where its structure "
+                      "is complete",
+                      ask->guided.field);
     read_stream_options(ask, &fields);
     if (kind == ASK_CHAT)
         read_messages(ask, &fields);

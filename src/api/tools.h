@@ -13,5 +13,5 @@ struct api_tools {
     bool hides_thoughts;      /* reasoning is left out */
 };
 /* Reads tools, tool_choice, parallel_tool_calls, reasoning_format, include_reasoning and
- * separate_reasoning. What it keeps lies in the pile. */
+ * separate_reasoning. The pile holds its texts. */
 void api_tools_read(struct api_tools *tools, const struct api_fields *fields, struct pile *pile);

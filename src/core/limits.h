@@ -19,6 +19,7 @@ enum {
     LIMIT_STOP_TEXTS = 16,     /* stop strings of a request */
     LIMIT_STOP_BYTES = 1024,   /* bytes of one stop string */
     LIMIT_BIASES = 1024,       /* logit_bias entries of a request */
+    LIMIT_GRAMMAR_BYTES = 256 << 10, /* text of a request's grammar */
     LIMIT_TOP_LOGPROBS = 20,
     LIMIT_CHOICES = 128,     /* n of a completion */
     LIMIT_PROMPTS = 128,     /* prompts of one completion call */
@@ -27,6 +28,8 @@ enum {
                                 int64 nanoseconds */
     LIMIT_LAYERS = 512,
     LIMIT_HEADS = 1024,
+    LIMIT_EXPERTS = 256,      /* of a layer */
+    LIMIT_EXPERTS_USED = 32,  /* by one token */
     LIMIT_HEAD_DIM = 4096,
     LIMIT_VOCABULARY = 1 << 20,
     LIMIT_KV_GROUPS = 4, /* groups of layers with one KV shape */

@@ -1,4 +1,4 @@
-/* Checks a body that came over a wire. */
+/* The lists of a body, and the checks of one that came over a wire. */
 #include "core/request.h"
 
 static bool ids_are_valid(const int32_t *ids, uint32_t n, int32_t n_vocabulary)
@@ -25,14 +25,24 @@ static bool sampling_is_valid(const struct sampling *s)
            s->n_top_logprobs <= LIMIT_TOP_LOGPROBS;
 }
 
+bool request_body_stops(const struct request_body *body, int32_t token)
+{
+    const int32_t *ids = request_body_stop_ids(body);
+    for (uint32_t i = 0; i < body->n_stop_ids; i++)
+        if (ids[i] == token)
+            return true;
+    return false;
+}
+
 bool request_body_is_valid(const struct request_body *body, size_t n_bytes, int32_t n_vocabulary)
 {
     if (n_bytes < sizeof(*body) || body->n_bytes != n_bytes)
         return false;
     if (body->n_tokens == 0 || body->n_tokens > LIMIT_CONTEXT ||
-        body->n_stop_ids > LIMIT_STOP_IDS || body->n_biases > LIMIT_BIASES)
+        body->n_stop_ids > LIMIT_STOP_IDS || body->n_biases > LIMIT_BIASES ||
+        body->n_grammar > LIMIT_GRAMMAR_BYTES)
         return false;
-    if (request_body_bytes(body->n_tokens, body->n_stop_ids, body->n_biases) != n_bytes)
+    if (request_body_whole_bytes(body) != n_bytes)
         return false;
     if (!sampling_is_valid(&body->sampling) ||
         !ids_are_valid(request_body_tokens(body), body->n_tokens, n_vocabulary) ||

@@ -134,6 +134,8 @@ __global__ void __launch_bounds__(THREADS) attend_piece_kernel(AttendView v)
     __shared__ float maxima[Heads], totals[Heads];
     float *scores = reinterpret_cast<float *>(shared), *mixed = scores + Heads * CUDA_PIECE;
     Lanes lanes = lanes_of(v.cache.head_dim);
+    if (attend_is_empty(v, blockIdx.z))
+        return;
     AttendItem item = attend_item(v, blockIdx.z);
     int group = v.n_heads / v.cache.n_kv_heads, n_parts = (group + Heads - 1) / Heads;
     int warp = threadIdx.x / 32, head_dim = v.cache.head_dim;
@@ -173,6 +175,8 @@ __global__ void __launch_bounds__(THREADS) attend_piece_kernel(AttendView v)
 /* One thread block a head of a row: pieces are merged upwards, then divided by the sum. */
 __global__ void __launch_bounds__(THREADS) attend_merge_kernel(AttendView v)
 {
+    if (attend_is_empty(v, blockIdx.y))
+        return;
     AttendItem item = attend_item(v, blockIdx.y);
     int head_dim = v.cache.head_dim, head = blockIdx.x;
     int n_pieces = item.last / CUDA_PIECE - item.first / CUDA_PIECE + 1;

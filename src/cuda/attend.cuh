@@ -25,6 +25,13 @@ __device__ __forceinline__ int attend_first(const AttendView &v, int last)
     return v.window > 0 && last - v.window + 1 > 0 ? last - v.window + 1 : 0;
 }
 
+/* Whether the row only fills up a batch. */
+__device__ __forceinline__ bool attend_is_empty(const AttendView &v, int i)
+{
+    int row = v.rows != nullptr ? __ldg(v.rows + i) : i;
+    return __ldg(v.batch.sequence_of + row) < 0;
+}
+
 __device__ __forceinline__ AttendItem attend_item(const AttendView &v, int i)
 {
     AttendItem item = {};

@@ -8,6 +8,7 @@
 struct cuda_options {
     int32_t index;   /* of the GPU, from 0 */
     int32_t n_lanes; /* streams, each over the whole GPU; lane 0 counts */
+    bool is_plain;   /* decode steps are not recorded as graphs, but launched kernel by kernel */
 };
 /* STATUS_UNSUPPORTED with a sentence when there is no such GPU. */
 enum status cuda_open(const struct cuda_options *options, struct compute_device **out,

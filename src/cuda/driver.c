@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include <cuda.h>
+#include <dlfcn.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -33,8 +34,11 @@ static bool is_well(struct cuda_driver *driver, CUresult result)
 {
     if (result == CUDA_SUCCESS)
         return true;
+    bool is_of_capture = result >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
+                         result <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
     if (result != CUDA_ERROR_OUT_OF_MEMORY && result != CUDA_ERROR_INVALID_VALUE &&
-        result != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED && result != CUDA_ERROR_NOT_SUPPORTED)
+        result != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED && result != CUDA_ERROR_NOT_SUPPORTED &&
+        !is_of_capture)
         atomic_store(&driver->is_lost, true);
     return false;
 }
@@ -139,6 +143,12 @@ const struct cuda_driver_info *cuda_driver_describe(const struct cuda_driver *dr
 void cuda_driver_enter(struct cuda_driver *driver)
 {
     (void)is_well(driver, cuCtxSetCurrent(driver->context));
+}
+
+void *cuda_driver_open_library(struct cuda_driver *driver, const char *name)
+{
+    (void)driver;
+    return dlopen(name, RTLD_LAZY | RTLD_LOCAL);
 }
 
 bool cuda_driver_is_lost(struct cuda_driver *driver)

@@ -12,6 +12,7 @@ struct cuda_flight { /* work on the stream, and its buffers in pinned memory */
     struct compute_work *work;
     struct cuda_event *event; /* the GPU is done with it */
     struct cuda_inputs inputs;
+    const void *asks;               /* in GPU memory; NULL: not sent yet */
     struct compute_memory *results; /* grows */
     enum compute_state state;       /* how it ends unless the GPU is lost */
 };
@@ -28,5 +29,6 @@ struct cuda_lane {
     struct wake has_work, has_flight; /* or the lane closes; has_work: masks came, too */
     struct thread *submits, *ends;
     _Atomic bool is_closing;
+    bool has_graphs; /* decode steps are recorded and replayed */
     int64_t last_end_ns;
 };

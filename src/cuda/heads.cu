@@ -151,7 +151,10 @@ __global__ void __launch_bounds__(THREADS) heads_kernel(struct cuda_heads h)
                     h.is_pairs);
     if (part < 0 || h.cache.base == nullptr)
         return;
-    const struct cuda_sequence sequence = h.batch.sequences[h.batch.sequence_of[row]];
+    int index = h.batch.sequence_of[row];
+    if (index < 0)
+        return;
+    const struct cuda_sequence sequence = h.batch.sequences[index];
     int position = sequence.n_before + row - sequence.first_row;
     unsigned char *to = cache_rows(h.cache, h.batch, sequence, position / h.cache.block_tokens,
                                    h.layer, part, head);

@@ -5,12 +5,21 @@
 
 enum { INPUT_BYTES_MAX = 256 << 20 };
 
+static enum status back(struct cuda_driver *driver, struct compute_memory *memory,
+                        struct fault *fault)
+{
+    if (cuda_object_back(driver, memory, 0, CUDA_INPUTS_BYTES))
+        return STATUS_OK;
+    return fault_set(fault, STATUS_TOO_LARGE, "the GPU has no memory for the inputs of a lane");
+}
+
 enum status cuda_inputs_open_device(struct cuda_driver *driver, struct compute_memory **out,
                                     struct fault *fault)
 {
     const struct compute_memory_options options = { .n_bytes = INPUT_BYTES_MAX,
                                                     .is_reserved = true };
-    return cuda_object_open(driver, &options, out, fault);
+    enum status status = cuda_object_open(driver, &options, out, fault);
+    return status == STATUS_OK ? back(driver, *out, fault) : status;
 }
 
 enum status cuda_inputs_open(struct cuda_inputs *inputs, struct cuda_driver *driver,
@@ -20,7 +29,8 @@ enum status cuda_inputs_open(struct cuda_inputs *inputs, struct cuda_driver *dri
                                                     .is_host = true,
                                                     .is_reserved = true };
     *inputs = (struct cuda_inputs){ .driver = driver, .device = device };
-    return cuda_object_open(driver, &options, &inputs->host, fault);
+    enum status status = cuda_object_open(driver, &options, &inputs->host, fault);
+    return status == STATUS_OK ? back(driver, inputs->host, fault) : status;
 }
 
 void cuda_inputs_close(struct cuda_inputs *inputs)

@@ -1,7 +1,10 @@
 /* The inputs of a pass, gathered in pinned host memory and copied at once to an equal place in
- * GPU memory. Both sides are ranges that only ever grow, so no address changes. */
+ * GPU memory. Both sides are ranges that only ever grow, so no address changes. From the start they
+ * have room for usual steps, so that nothing is allocated in a step. */
 #pragma once
 #include "cuda/object.h"
+
+enum { CUDA_INPUTS_BYTES = 256 << 10 }; /* on each side, from the start */
 
 struct cuda_inputs {
     struct cuda_driver *driver;

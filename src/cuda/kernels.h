@@ -111,7 +111,9 @@ struct cuda_sequence {
 };
 struct cuda_batch {
     const struct cuda_sequence *sequences;
-    const int32_t *sequence_of; /* (n_rows) index of each row's sequence */
+    /* (n_rows) index of each row's sequence. Negative: the row fills up a batch. Nothing is stored
+     * for it, and its attention is left undefined. */
+    const int32_t *sequence_of;
     const uint32_t *blocks;
 };
 

@@ -6,6 +6,8 @@
 #include "cuda/pass.h"
 #include <stdio.h>
 
+enum { RESULT_BYTES = 64 << 10 }; /* has each flight from the start; logits take more */
+
 static int64_t n_flying(struct cuda_lane *lane)
 {
     return atomic_load(&lane->n_begun) - atomic_load(&lane->n_ended);
@@ -68,6 +70,7 @@ static void submit(struct cuda_lane *lane, struct compute_work *work)
     flight->work = work;
     flight->inputs.n_bytes = flight->inputs.n_sent = 0;
     flight->inputs.is_full = false;
+    flight->asks = NULL;
     work->begin_ns = time_now_ns();
     if (work->kind == COMPUTE_WORK_PASS)
         is_well = submit_pass(lane, flight, (const struct compute_pass *)(const void *)work);
@@ -163,6 +166,8 @@ static enum status open_flight(struct cuda_lane *lane, struct cuda_flight *fligh
     enum status status = cuda_inputs_open(&flight->inputs, lane->driver, lane->inputs, fault);
     if (status == STATUS_OK)
         status = cuda_object_open(lane->driver, &results, &flight->results, fault);
+    if (status == STATUS_OK && !cuda_object_back(lane->driver, flight->results, 0, RESULT_BYTES))
+        status = fault_set(fault, STATUS_TOO_LARGE, "the GPU has no pinned memory for results");
     flight->event = cuda_driver_event_open(lane->driver);
     if (status == STATUS_OK && flight->event == NULL)
         status = fault_set(fault, STATUS_UNSUPPORTED, "the GPU opens no event");

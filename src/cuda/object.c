@@ -122,8 +122,12 @@ bool cuda_object_back(struct cuda_driver *driver, struct compute_memory *face, i
     if (!m->is_reserved || from == to)
         return true;
     int64_t first = from / m->granule_bytes, end = div_up_i64(to, m->granule_bytes), n = 0;
-    int64_t *done = mem_take(sizeof(*done) * (size_t)(end - first));
     bool is_backed = true;
+    while (first < end && m->is_backed[first])
+        first++;
+    if (first == end)
+        return true; /* as in each step but the first ones: nothing is allocated */
+    int64_t *done = mem_take(sizeof(*done) * (size_t)(end - first));
     for (int64_t i = first; i < end && is_backed; i++) {
         if (m->is_backed[i])
             continue;

@@ -1,13 +1,15 @@
 /* The operations of a program as kernels on a stream: see ops.h. */
 #include "cuda/ops.h"
 
+#include "cuda/blas.h"
+
 static struct cuda_rows rows_of(const struct cuda_ops *ops, int reg)
 {
     const struct compute_program *program = ops->program;
     bool is_logit_rows = program->is_logit_rows[reg];
     return (struct cuda_rows){ cuda_ops_at(ops, ops->workspace->layout.registers[reg]),
                                cuda_workspace_stride(program, reg),
-                               is_logit_rows ? ops->pass->n_logit_rows : ops->pass->n_rows,
+                               is_logit_rows ? ops->n_logit_rows : ops->n_rows,
                                program->widths[reg] };
 }
 
@@ -58,6 +60,16 @@ static bool prepare(struct cuda_ops *ops, const struct cuda_product *product, in
                                (void *)(uintptr_t)product->prepared);
 }
 
+static bool multiply(struct cuda_ops *ops, const struct cuda_product *product,
+                     const int32_t *host_rows)
+{
+    const struct cuda_workspace *w = ops->workspace;
+    if (w->blas == NULL || !cuda_blas_takes(ops->blas, product))
+        return cuda_matrix_product(ops->stream, product);
+    return cuda_blas_product(ops->blas, ops->stream, product,
+                             product->rows != NULL ? host_rows : NULL, w->blas->base);
+}
+
 static bool run_matmul(struct cuda_ops *ops, const struct compute_op *op)
 {
     struct cuda_rows src = rows_of(ops, op->src);
@@ -79,7 +91,7 @@ static bool run_matmul(struct cuda_ops *ops, const struct compute_op *op)
         product.n_rows = split->n[c];
         product.rows = split->n[c] < src.n_rows ? split->rows[c] : NULL;
         if (product.n_rows > 0 &&
-            (!prepare(ops, &product, op->src) || !cuda_matrix_product(ops->stream, &product)))
+            (!prepare(ops, &product, op->src) || !multiply(ops, &product, split->host[c])))
             return false;
     }
     return true;
@@ -97,7 +109,7 @@ static bool run_gate(struct cuda_ops *ops, const struct compute_op *op)
 static struct cuda_heads heads_of(const struct cuda_ops *ops)
 {
     return (struct cuda_heads){ .batch = ops->batch,
-                                .n_rows = ops->pass->n_rows,
+                                .n_rows = ops->n_rows,
                                 .head_dim = ops->program->head_dim };
 }
 
@@ -193,7 +205,7 @@ static bool run_angles(struct cuda_ops *ops)
                                             .inverse_frequencies =
                                                 cuda_ops_at(ops, layout->frequencies[i]),
                                             .table = cuda_ops_at(ops, layout->angles[i]),
-                                            .n_rows = ops->pass->n_rows,
+                                            .n_rows = ops->n_rows,
                                             .n_dims = ops->program->n_rope_dims,
                                             .scale = ops->program->ropes[i].scale };
         if (!cuda_kernels_angles(ops->stream, &angles))

@@ -15,42 +15,40 @@ static bool has_drawn_ids(const struct compute_pass *pass)
 }
 
 /* Tables of every sequence one behind the other; those by head lose the room behind their rows. */
-static void add_tables(struct cuda_ops *ops, struct cuda_sequence *to, uint32_t *blocks)
+static void add_tables(struct cuda_ops *ops, struct cuda_inputs *inputs, struct cuda_sequence *to)
 {
     const struct compute_kv *kv = &ops->pass->kv;
-    int32_t n_tables = kv->is_by_head ? kv->n_layers * kv->n_kv_heads : 1;
+    int64_t n_tables = kv->is_by_head ? (int64_t)kv->n_layers * kv->n_kv_heads : 1;
+    int64_t n_blocks = 0;
     uint64_t at = 0;
+    const void *device;
+    for (int32_t i = 0; i < ops->pass->n_sequences; i++) {
+        const struct compute_sequence *s = &ops->pass->sequences[i];
+        n_blocks += n_tables * div_up_i64(s->n_before + s->n_rows, kv->block_tokens);
+    }
+    uint32_t *blocks = cuda_inputs_room(inputs, n_blocks, sizeof(*blocks), &device);
+    if (blocks == NULL)
+        return;
     for (int32_t i = 0; i < ops->pass->n_sequences; i++) {
         const struct compute_sequence *s = &ops->pass->sequences[i];
         uint32_t n = (uint32_t)div_up_i64(s->n_before + s->n_rows, kv->block_tokens);
         to[i] = (struct cuda_sequence){ at, n, s->first_row, s->n_before };
-        for (int32_t t = 0; t < n_tables; t++, at += n)
+        for (int64_t t = 0; t < n_tables; t++, at += n)
             memcpy(blocks + at, s->blocks + (size_t)t * s->stride, n * sizeof(*blocks));
     }
+    ops->batch.blocks = device;
 }
 
-static int64_t table_blocks(const struct compute_pass *pass)
-{
-    const struct compute_kv *kv = &pass->kv;
-    int64_t n = 0, n_tables = kv->is_by_head ? (int64_t)kv->n_layers * kv->n_kv_heads : 1;
-    for (int32_t i = 0; i < pass->n_sequences; i++) {
-        const struct compute_sequence *s = &pass->sequences[i];
-        n += n_tables * div_up_i64(s->n_before + s->n_rows, kv->block_tokens);
-    }
-    return n;
-}
-
-static void add_batch(struct cuda_ops *ops, struct cuda_inputs *inputs)
+/* Returns the sequences, which add_tables fills; rows behind the pass' own have none. */
+static struct cuda_sequence *add_sequences(struct cuda_ops *ops, struct cuda_inputs *inputs)
 {
     const struct compute_pass *pass = ops->pass;
-    const void *device[3];
-    struct cuda_sequence *sequences =
-        cuda_inputs_room(inputs, pass->n_sequences, sizeof(*sequences), &device[0]);
-    int32_t *sequence_of = cuda_inputs_room(inputs, pass->n_rows, sizeof(*sequence_of), &device[1]);
-    uint32_t *blocks = cuda_inputs_room(inputs, table_blocks(pass), sizeof(*blocks), &device[2]);
+    const void *device[2];
+    struct cuda_sequence *sequences = cuda_inputs_room(
+        inputs, ops->is_step ? ops->n_rows : pass->n_sequences, sizeof(*sequences), &device[0]);
+    int32_t *sequence_of = cuda_inputs_room(inputs, ops->n_rows, sizeof(*sequence_of), &device[1]);
     if (inputs->is_full)
-        return;
-    add_tables(ops, sequences, blocks);
+        return NULL;
     ops->n_positions_max = 1;
     for (int32_t i = 0; i < pass->n_sequences; i++) {
         const struct compute_sequence *s = &pass->sequences[i];
@@ -58,13 +56,24 @@ static void add_batch(struct cuda_ops *ops, struct cuda_inputs *inputs)
         for (int32_t r = 0; r < s->n_rows; r++)
             sequence_of[s->first_row + r] = i;
     }
-    ops->batch = (struct cuda_batch){ device[0], device[1], device[2] };
+    for (int32_t row = pass->n_rows; row < ops->n_rows; row++)
+        sequence_of[row] = -1;
+    ops->batch.sequences = device[0];
+    ops->batch.sequence_of = device[1];
+    return sequences;
 }
 
+/* Rows that fill up a batch are generated ones. */
 static uint8_t class_of(const struct compute_pass *pass, int32_t row)
 {
-    bool is_generated = pass->classes != NULL && pass->classes[row] == COMPUTE_ROW_GENERATED;
+    bool is_generated = row >= pass->n_rows ||
+                        (pass->classes != NULL && pass->classes[row] == COMPUTE_ROW_GENERATED);
     return is_generated ? CUDA_CLASS_FEW : CUDA_CLASS_MANY;
+}
+
+static uint8_t class_of_logits(const struct compute_pass *pass, int32_t i)
+{
+    return class_of(pass, i < pass->n_logit_rows ? pass->logit_rows[i] : pass->n_rows);
 }
 
 /* The rows of each class: of the pass, or of those whose logits are wanted. */
@@ -72,7 +81,7 @@ static void add_split(struct cuda_ops *ops, struct cuda_inputs *inputs, bool is_
 {
     const struct compute_pass *pass = ops->pass;
     struct cuda_split *split = &ops->splits[is_logit_rows];
-    int32_t n = is_logit_rows ? pass->n_logit_rows : pass->n_rows;
+    int32_t n = is_logit_rows ? ops->n_logit_rows : ops->n_rows;
     const void *device;
     int32_t *rows = cuda_inputs_room(inputs, n, sizeof(*rows), &device);
     if (rows == NULL)
@@ -80,9 +89,10 @@ static void add_split(struct cuda_ops *ops, struct cuda_inputs *inputs, bool is_
     int32_t at = 0;
     for (int c = 0; c < 2; c++) {
         split->rows[c] = (const int32_t *)device + at;
+        split->host[c] = rows + at;
         split->n[c] = at;
         for (int32_t i = 0; i < n; i++)
-            if (class_of(pass, is_logit_rows ? pass->logit_rows[i] : i) == c)
+            if ((is_logit_rows ? class_of_logits(pass, i) : class_of(pass, i)) == c)
                 rows[at++] = i;
         split->n[c] = at - split->n[c];
     }
@@ -124,19 +134,34 @@ static void add_tiles(struct cuda_ops *ops, struct cuda_inputs *inputs)
     ops->tiles = device;
 }
 
-static bool send_inputs(struct cuda_ops *ops, struct cuda_inputs *inputs)
+/* Adds n numbers, and zeros up to n_padded. */
+static const int32_t *add_numbers(struct cuda_inputs *inputs, const int32_t *from, int32_t n,
+                                  int32_t n_padded)
+{
+    const void *device;
+    int32_t *to = cuda_inputs_room(inputs, n_padded, sizeof(*to), &device);
+    if (to == NULL)
+        return NULL;
+    if (n > 0)
+        memcpy(to, from, sizeof(*to) * (size_t)n);
+    memset(to + n, 0, sizeof(*to) * (size_t)(n_padded - n));
+    return device;
+}
+
+/* Arrays whose size follows from the padded numbers of rows come first, so that a graph finds them
+ * where they were when it was recorded. */
+static void add_inputs(struct cuda_ops *ops, struct cuda_inputs *inputs)
 {
     const struct compute_pass *pass = ops->pass;
-    ops->ids = cuda_inputs_add(inputs, pass->ids, pass->n_rows, sizeof(*pass->ids));
-    ops->positions =
-        cuda_inputs_add(inputs, pass->positions, pass->n_rows, sizeof(*pass->positions));
-    ops->logit_rows =
-        cuda_inputs_add(inputs, pass->logit_rows, pass->n_logit_rows, sizeof(*pass->logit_rows));
-    add_batch(ops, inputs);
+    ops->ids = add_numbers(inputs, pass->ids, pass->n_rows, ops->n_rows);
+    ops->positions = add_numbers(inputs, pass->positions, pass->n_rows, ops->n_rows);
+    ops->logit_rows = add_numbers(inputs, pass->logit_rows, pass->n_logit_rows, ops->n_logit_rows);
+    struct cuda_sequence *sequences = add_sequences(ops, inputs);
     add_split(ops, inputs, false);
     add_split(ops, inputs, true);
     add_tiles(ops, inputs);
-    return cuda_inputs_send(inputs, ops->stream);
+    if (sequences != NULL)
+        add_tables(ops, inputs, sequences);
 }
 
 static struct cuda_cache cache_of(const struct compute_kv *kv)
@@ -152,30 +177,7 @@ static struct cuda_cache cache_of(const struct compute_kv *kv)
                                 .is_by_head = kv->is_by_head };
 }
 
-bool cuda_pass_submit(struct cuda_lane *lane, struct cuda_flight *flight,
-                      const struct compute_pass *pass)
-{
-    struct cuda_workspace *w = (struct cuda_workspace *)pass->workspace;
-    struct cuda_ops ops = { .driver = lane->driver,
-                            .stream = lane->stream,
-                            .pass = pass,
-                            .program = pass->program,
-                            .workspace = w,
-                            .cache = cache_of(&pass->kv),
-                            .n_processors = lane->face.n_members };
-    CHECK(pass->n_rows <= w->face.sizes.n_rows && pass->n_logit_rows <= w->face.sizes.n_logit_rows);
-    if (pass->n_rows == 0)
-        return true;
-    if (!send_inputs(&ops, &flight->inputs))
-        return false;
-    const int32_t *drawn = (const int32_t *)cuda_ops_at(&ops, w->layout.drawn[w->last]);
-    if (has_drawn_ids(pass) &&
-        !cuda_kernels_resolve_ids(ops.stream, (int32_t *)(uintptr_t)ops.ids, pass->n_rows, drawn))
-        return false;
-    return cuda_ops_run(&ops);
-}
-
-/* ---- Draws. ---- */
+/* ---- Asks. ---- */
 
 static const void *add_history(struct cuda_inputs *inputs, const struct compute_ask *ask)
 {
@@ -221,35 +223,123 @@ static struct cuda_ask flat(struct cuda_inputs *inputs, const struct cuda_worksp
     return out;
 }
 
-bool cuda_pass_draw(struct cuda_lane *lane, struct cuda_flight *flight,
-                    const struct compute_pass *pass)
+static void add_asks(struct cuda_flight *flight, const struct compute_pass *pass)
 {
-    struct cuda_workspace *w = (struct cuda_workspace *)pass->workspace;
+    const struct cuda_workspace *w = (const struct cuda_workspace *)pass->workspace;
     struct cuda_inputs *inputs = &flight->inputs;
     unsigned char *base = w->memory->base;
     const int32_t *last = (const int32_t *)(const void *)(base + w->layout.drawn[w->last]);
-    int32_t *drawn = (int32_t *)(void *)(base + w->layout.drawn[1 - w->last]);
     struct cuda_logprobs *logprobs = (struct cuda_logprobs *)(void *)(base + w->layout.logprobs);
-    const void *device;
-    struct cuda_ask *asks = cuda_inputs_room(inputs, pass->n_logit_rows, sizeof(*asks), &device);
-    if (pass->n_logit_rows == 0)
-        return true;
+    struct cuda_ask *asks =
+        cuda_inputs_room(inputs, pass->n_logit_rows, sizeof(*asks), &flight->asks);
     for (int32_t row = 0; row < pass->n_logit_rows && asks != NULL; row++) {
         asks[row] = flat(inputs, w, &pass->asks[row], last);
         asks[row].logprobs = pass->asks[row].logprobs != NULL ? &logprobs[row] : NULL;
     }
-    const struct cuda_draw draw = { .asks = device,
+}
+
+/* ---- Work on the stream. ---- */
+
+/* Records the operations instead of running them. */
+static bool record(struct cuda_graph_slot *slot, struct cuda_ops *ops)
+{
+    slot->is_refused = true;
+    if (!cuda_driver_capture(ops->driver, ops->stream))
+        return false;
+    bool is_well = cuda_ops_run(ops);
+    struct cuda_graph *graph = cuda_driver_captured(ops->driver, ops->stream);
+    if (!is_well) {
+        cuda_driver_graph_close(ops->driver, graph);
+        return false;
+    }
+    slot->graph = graph;
+    slot->is_refused = graph == NULL;
+    return graph != NULL;
+}
+
+/* Enqueues all operations of a step whose rows and inputs are padded as its graph's are. */
+static bool run_step(struct cuda_graphs *graphs, struct cuda_ops *ops)
+{
+    ops->n_positions_max = cuda_graphs_positions(ops->n_positions_max);
+    const struct cuda_graph_key key = { ops->n_rows, ops->n_positions_max, ops->cache };
+    struct cuda_graph_slot *slot = cuda_graphs_find(graphs, &key);
+    if (slot->graph != NULL || (slot->is_warm && !slot->is_refused && record(slot, ops)))
+        return cuda_driver_replay(ops->driver, slot->graph, ops->stream);
+    bool is_well = cuda_ops_run(ops);
+    slot->is_warm = slot->is_warm || is_well;
+    return is_well;
+}
+
+/* Returns the rows of the graph that can run this pass, 0: there is none. A decode step draws from
+ * each of its rows. */
+static int32_t graph_rows(const struct cuda_lane *lane, const struct compute_pass *pass)
+{
+    const struct compute_sizes sizes = pass->workspace->sizes;
+    if (!lane->has_graphs || pass->classes == NULL || pass->n_logit_rows != pass->n_rows ||
+        pass->n_sequences > pass->n_rows)
+        return 0;
+    for (int32_t row = 0; row < pass->n_rows; row++)
+        if (pass->classes[row] != COMPUTE_ROW_GENERATED)
+            return 0;
+    return cuda_graphs_rows(pass->n_rows, min_i32(sizes.n_rows, sizes.n_logit_rows));
+}
+
+bool cuda_pass_submit(struct cuda_lane *lane, struct cuda_flight *flight,
+                      const struct compute_pass *pass)
+{
+    struct cuda_workspace *w = (struct cuda_workspace *)pass->workspace;
+    struct cuda_ops ops = { .driver = lane->driver,
+                            .stream = lane->stream,
+                            .pass = pass,
+                            .program = pass->program,
+                            .workspace = w,
+                            .blas = lane->load->blas,
+                            .n_rows = pass->n_rows,
+                            .n_logit_rows = pass->n_logit_rows,
+                            .cache = cache_of(&pass->kv),
+                            .n_processors = lane->face.n_members };
+    CHECK(pass->n_rows <= w->face.sizes.n_rows && pass->n_logit_rows <= w->face.sizes.n_logit_rows);
+    if (pass->n_rows == 0)
+        return true;
+    int32_t n_graph = graph_rows(lane, pass);
+    if (n_graph > 0) {
+        ops.is_step = true;
+        ops.n_rows = ops.n_logit_rows = n_graph;
+    }
+    add_inputs(&ops, &flight->inputs);
+    if (pass->asks != NULL && !pass->has_late_masks)
+        add_asks(flight, pass);
+    if (!cuda_inputs_send(&flight->inputs, lane->stream))
+        return false;
+    const int32_t *drawn = (const int32_t *)cuda_ops_at(&ops, w->layout.drawn[w->last]);
+    if (has_drawn_ids(pass) &&
+        !cuda_kernels_resolve_ids(ops.stream, (int32_t *)(uintptr_t)ops.ids, pass->n_rows, drawn))
+        return false;
+    return ops.is_step ? run_step(&w->graphs, &ops) : cuda_ops_run(&ops);
+}
+
+bool cuda_pass_draw(struct cuda_lane *lane, struct cuda_flight *flight,
+                    const struct compute_pass *pass)
+{
+    struct cuda_workspace *w = (struct cuda_workspace *)pass->workspace;
+    unsigned char *base = w->memory->base;
+    int next = 1 - w->last;
+    if (pass->n_logit_rows == 0)
+        return true;
+    if (flight->asks == NULL) {
+        add_asks(flight, pass);
+        if (!cuda_inputs_send(&flight->inputs, lane->stream))
+            return false;
+    }
+    const struct cuda_draw draw = { .asks = flight->asks,
                                     .logits = (float *)(void *)(base + w->layout.logits),
-                                    .drawn = drawn,
+                                    .drawn = (int32_t *)(void *)(base + w->layout.drawn[next]),
                                     .n_rows = pass->n_logit_rows,
                                     .n_vocabulary = pass->program->n_vocabulary,
                                     .counts = (int32_t *)(void *)(base + w->layout.counts),
                                     .raw = (float *)(void *)(base + w->layout.raw) };
-    w->last = 1 - w->last;
-    return cuda_inputs_send(inputs, lane->stream) &&
-           cuda_driver_fill(lane->driver, lane->stream, drawn, 0,
-                            (int64_t)pass->n_logit_rows * 4) &&
-           cuda_draw_rows(lane->stream, &draw);
+    w->last = next;
+    return cuda_draw_rows(lane->stream, &draw);
 }
 
 /* ---- Results: ids, log probabilities, and logits where they are wanted. ---- */

@@ -62,12 +62,12 @@ int64_t cuda_workspace_bytes(const struct compute_program *program, struct compu
 {
     struct cuda_workspace_layout layout;
     plan(program, sizes, &layout);
-    return layout.n_bytes + scratch_bytes(program, sizes);
+    return layout.n_bytes + scratch_bytes(program, sizes) + cuda_graphs_bytes(program->n_ops);
 }
 
 static enum status check(const struct compute_program *program, struct fault *fault)
 {
-    enum status status = compute_shapes_check(&program->shapes, "cuda", fault);
+    enum status status = compute_shapes_check(&program->shapes, "cuda", false, fault);
     if (status == STATUS_OK && program->n_registers > CUDA_REGISTERS_MAX)
         status = fault_set(fault, STATUS_UNSUPPORTED, "a program of %d registers, at most %d",
                            program->n_registers, CUDA_REGISTERS_MAX);
@@ -130,6 +130,7 @@ enum status cuda_workspace_open(struct cuda_load *load, const struct compute_pro
     struct cuda_workspace *w = mem_take(sizeof(*w));
     w->face = (struct compute_workspace){ NULL, sizes };
     w->program = program;
+    w->graphs.driver = load->driver;
     w->scratch_bytes = scratch_bytes(program, sizes);
     plan(program, sizes, &w->layout);
     const struct compute_memory_options options = { .n_bytes = w->layout.n_bytes };
@@ -150,6 +151,8 @@ void cuda_workspace_close(struct cuda_load *load, struct cuda_workspace *w)
 {
     if (w == NULL)
         return;
+    cuda_graphs_close(&w->graphs);
+    cuda_object_close(load->driver, w->blas);
     cuda_object_close(load->driver, w->scratch);
     cuda_object_close(load->driver, w->memory);
     mem_give(w);

@@ -2,6 +2,7 @@
 #pragma once
 #include "compute/device.h"
 #include "cuda/draw.h"
+#include "cuda/graphs.h"
 #include "cuda/load.h"
 #include "cuda/matrix.h"
 
@@ -28,8 +29,10 @@ struct cuda_workspace {
     struct compute_memory *memory;
     struct compute_memory *scratch; /* of attention: it grows with the longest context */
     int64_t scratch_bytes;          /* what it has from the start */
+    struct compute_memory *blas;    /* that cuBLASLt works in; NULL: our kernels compute all */
     const struct compute_program *program;
     struct cuda_workspace_layout layout;
+    struct cuda_graphs graphs;
     int last; /* which of the two `drawn` the last pass that drew has written */
 };
 int64_t cuda_workspace_bytes(const struct compute_program *program, struct compute_sizes sizes);

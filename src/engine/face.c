@@ -37,6 +37,7 @@ static void open_pool(struct engine *e)
         .is_virtual = o->is_virtual || o->has_no_memory,
         .may_count = o->is_virtual,
         .has_prefix_cache = o->has_prefix_cache,
+        .has_row_classes = o->exec.has_row_classes,
         .prefix_salt = o->prefix_salt,
         .n_units_aside = e->n_units_aside,
         .host_bytes = o->swap_bytes,
@@ -303,7 +304,7 @@ bool engine_submit(struct engine *e, const struct request *request, const struct
     if (request->service >= e->options.n_services)
         return engine_say_refusal(e, request, SERVICE_ENDED, SERVICE_FAILED,
                                   "the engine has no such service");
-    if (e->is_draining || !e->services[request->service].is_open)
+    if (e->is_draining || e->is_lost || !e->services[request->service].is_open)
         return engine_say_refusal(e, request, SERVICE_RETURNED, SERVICE_DRAINING, NULL);
     bool fits = engine_room_fits(e, request);
     enum service_why why = never_why(e, request, body, fits, text);
@@ -363,6 +364,9 @@ void engine_open_service(struct engine *e, int service, const struct perf *perf,
     engine_log_perf(e, service, perf, now_ns);
     e->view.now_ns = max_i64(e->view.now_ns, now_ns);
     engine_step_cut(e, 0);
+    if (e->options.exec.arithmetic != NULL)
+        kv_set_arithmetic(e->kv, service,
+                          e->options.exec.arithmetic(e->options.exec.self, service));
     engine_room_open(e, service, perf);
 }
 
@@ -435,6 +439,25 @@ void engine_drain(struct engine *e)
 {
     engine_log_word(e, ENGINE_LOG_DRAIN, &(struct engine_log_word){ .now_ns = e->view.now_ns });
     e->is_draining = true;
+}
+
+bool engine_is_lost(const struct engine *e)
+{
+    return e->is_lost;
+}
+
+bool engine_revive(struct engine *e, int64_t now_ns)
+{
+    engine_log_word(e, ENGINE_LOG_REVIVED, &(struct engine_log_word){ .now_ns = now_ns });
+    if (!e->is_lost || !engine_is_idle(e) || e->n_flights > 0)
+        return false;
+    for (int i = 0; i < e->options.n_services; i++)
+        if (e->services[i].is_open)
+            return false;
+    e->view.now_ns = max_i64(e->view.now_ns, now_ns);
+    e->is_lost = false;
+    e->is_healthy = true;
+    return true;
 }
 
 bool engine_is_idle(const struct engine *e)

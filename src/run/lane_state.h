@@ -6,16 +6,21 @@
 
 enum { RUN_LANE_DEPTH = 2 };
 
+struct grammar_cache;
+struct run_guides;
+
 struct run_lane_options {
     struct compute_device *device;
     int32_t n_rows_max;       /* rows of one pass */
     int32_t n_logit_rows_max; /* requests of one batch */
     uint16_t id;              /* of its engine, for the threads' names */
+    struct grammar_cache *grammars; /* NULL: no request has a grammar */
 };
 /* Shared by all lanes of an executor. Its owner changes it between batches of a service. */
 struct run_lane_shared {
     struct engine_exec_view view;
     const struct run_model *models[LIMIT_MODELS];
+    struct run_guides *guides;
     struct perf steady[LIMIT_MODELS]; /* all 0: batches take their own time */
     struct compute_memory *pool, *host;
     void (*notify)(void *arg); /* see struct compute_work */
@@ -27,6 +32,7 @@ struct run_lane_result {
     const struct token_logprobs *logprobs[LIMIT_BATCH_ITEMS];
     struct token_logprobs *store; /* (n_logit_rows_max) */
     int32_t n_asked;              /* logit rows of its passes so far */
+    int32_t n_read;               /* rounds with known draws */
     int n_in_flight;
     bool is_begun; /* all of its passes are begun */
 };
@@ -34,9 +40,12 @@ struct run_lane_result {
 struct run_lane_slot {
     struct compute_pass pass;
     struct compute_copy copy;
-    int batch; /* index in the job; -1: the slot is free */
+    int batch;     /* index in the job; -1: the slot is free */
+    int32_t round; /* of a pass */
     bool is_copy;
     int32_t *ids, *positions, *logit_rows, *item_of_logit, *drawn;
+    uint32_t *masks; /* (n_logit_rows_max, n_mask_words), once a request has a grammar */
+    size_t n_mask_words;
     uint8_t *classes;
     struct compute_ask *asks;
     struct compute_sequence *sequences;
@@ -56,10 +65,13 @@ struct run_lane {
         struct batch_item items[LIMIT_BATCHES][LIMIT_BATCH_ITEMS];
         int n_batches, n_told;
         int batch;        /* the current one, */
-        int32_t part;     /* and its progress: see rows.c */
+        int32_t round;    /* and its progress: see rows.c */
+        int32_t n_rounds; /* 1, unless the job is a chain */
+        int32_t part;
         int64_t at;       /* rows, or parts of a copy */
         bool has_lost_kv; /* a copy failed */
     } job;
     struct run_lane_result results[LIMIT_BATCHES];
     int64_t n_pad_rows; /* ever computed: pads, and rows of ended members */
+    int64_t n_chained;  /* passes ever begun while the pass before them was in flight */
 };

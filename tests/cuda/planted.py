@@ -44,6 +44,9 @@ FAULTS = [  # what it is, file, a piece of it, what replaces it, the program tha
     ("a missing barrier ahead of the fold over warps", "few_halves.cu", "    __syncthreads();\n", "", "matrix_race"),
     ("a partial sum that is added twice", "few_tiles.cu", "warp + 8 * half_of + 16", "warp + 8 * half_of", "matrix"),
     ("columns behind the last one", "few_halves.cu", "bool is_in = eight + t < n_eights;", "bool is_in = true;", "matrix"),
+    ("a graph with the addresses of another cache", "graphs.c", "is_same_cache(&a->cache, &b->cache)", "true", "graphs"),
+    ("a graph whose inputs moved", "pass.c", "ops->is_step ? ops->n_rows : pass->n_sequences", "pass->n_sequences", "graphs"),
+    ("keys of a row that fills up a batch", "heads.cu", "    if (index < 0)\n        return;\n", "", "graphs"),
     ("a sum of half a block", "matrix.cu", "sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 2);", "", "matrix"),
 ]
 
@@ -68,7 +71,7 @@ class Build:
         """Builds the program with the fault in it; returns its path, or says why there is none."""
         _, name, old, new, program = fault
         mode = "_race" if program.endswith("_race") else ""
-        units = [name] if name.endswith(".cu") else self.users_of(name)
+        units = self.users_of(name) if name.endswith(".cuh") else [name]
         os.makedirs(f"{place}/cuda", exist_ok=True)
         open(f"{place}/cuda/{name}", "w", encoding="utf-8").write(mutated(self.root, name, old, new))
         objects = []
@@ -93,15 +96,15 @@ class Build:
         return [n for n in users if any(f'"cuda/{h}"' in open(f"{self.root}/src/cuda/{n}", encoding="utf-8").read() for h in names)]
 
     def compile(self, unit, mode, place):
-        wrapped = unit.replace(".", "_") + mode + ".cpp"
+        is_kernel = unit.endswith(".cu")
+        wrapped = unit.replace(".", "_") + mode + ".cpp" if is_kernel else "src/cuda/" + unit
         entry = next(c for c in self.commands if c["file"].endswith("/" + wrapped))
         words = shlex.split(entry["command"])
         words[words.index("-c") + 1] = f"{place}/cuda/{unit}"
         words[words.index("-o") + 1] = f"{place}/{unit}.o"
-        words = [w for w in words if w not in ("-MD", "-Werror")] + ["-x", "c++"]
-        words[1:1] = [] if words[0] != "ccache" else []
+        words = [w for w in words if w not in ("-MD", "-Werror")]
         at = words.index("-c")
-        words = words[:at] + ["-x", "c++"] + words[at:-2]
+        words[at:at] = ["-x", "c++"] if is_kernel else []
         words.insert(2 if words[0].endswith("ccache") else 1, f"-I{place}")
         for flag in ("-MQ", "-MF"):
             i = words.index(flag)

@@ -3,7 +3,7 @@
  * Nothing runs until a thread waits for an event. Then operations are taken from streams in a
  * seeded order, until the event is over, and no longer. So a copy reads and writes late, and
  * streams overtake each other wherever events allow it. The host's access to device memory faults,
- * except while a thread waits. */
+ * except while a thread waits, and after three of four waits. */
 #include "emulate/fiber.h"
 
 #define _Noreturn [[noreturn]]
@@ -16,9 +16,12 @@ extern "C" {
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <signal.h>
+#include <dlfcn.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace emulate;
 
@@ -49,7 +52,7 @@ struct cuda_driver {
 };
 
 enum : size_t { GRANULE = 64 << 10, RANGES_AT = (size_t)1 << 30 };
-enum { GARBAGE = 0x3A };
+enum { GARBAGE = 0x3A, NODE_BYTES = 4096 }; /* the memory that an operation of a graph takes */
 
 namespace
 {
@@ -62,6 +65,8 @@ struct gpu {
     std::condition_variable is_free;
     bool is_busy; /* a thread runs an operation */
     int n_waiting;
+    bool is_open;          /* the host can touch device memory */
+    unsigned n_last_waits; /* of a thread after which none waits */
     std::vector<cuda_stream *> streams;
     std::vector<extent> ranges, mapped, runs, pinned; /* runs: mapped ones, joined */
     size_t mapped_bytes, bytes_max = (size_t)3 << 30;
@@ -114,8 +119,18 @@ static void join_mapped()
 
 static void open_memory(bool is_open)
 {
+    if (g.is_open == is_open)
+        return;
+    g.is_open = is_open;
     for (const extent &e : g.runs)
         protect(e, is_open ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
+/* A wait is over. Memory is closed after every fourth one alone, since that takes its time. */
+static void close_memory()
+{
+    if (--g.n_waiting == 0 && g.n_last_waits++ % 4 == 0)
+        open_memory(false);
 }
 
 static void complain(const std::string &what)
@@ -186,7 +201,7 @@ bool cuda_driver_map(struct cuda_driver *, unsigned char *at, int64_t n_bytes)
         return false;
     protect(e, PROT_READ | PROT_WRITE);
     memset(at, 0xFF, e.n_bytes);
-    if (g.n_waiting == 0)
+    if (!g.is_open)
         protect(e, PROT_NONE);
     g.mapped.push_back(e);
     g.mapped_bytes += e.n_bytes;
@@ -338,8 +353,7 @@ template <class F> static bool run_until(F is_over)
             break;
         }
     }
-    if (--g.n_waiting == 0)
-        open_memory(false);
+    close_memory();
     return !g.is_lost;
 }
 
@@ -386,8 +400,7 @@ bool emulate::submit(cuda_stream *stream, const emulate::call *c)
     if (g.n_waiting++ == 0)
         open_memory(true);
     bool is_well = run(*c);
-    if (--g.n_waiting == 0)
-        open_memory(false);
+    close_memory();
     return is_well;
 }
 
@@ -491,12 +504,15 @@ struct cuda_graph *cuda_driver_captured(struct cuda_driver *, struct cuda_stream
         complain("captured: the stream captures nothing");
     stream->capture = nullptr;
     g.capturer = std::thread::id();
+    counts.n_captures++;
+    g.mapped_bytes += graph != nullptr ? graph->ops.size() * NODE_BYTES : 0;
     return graph;
 }
 
 bool cuda_driver_replay(struct cuda_driver *, struct cuda_graph *graph, struct cuda_stream *stream)
 {
     bool is_well = true;
+    counts.n_replays++;
     for (const op &o : graph->ops)
         is_well = enqueue(stream, o) && is_well;
     return is_well;
@@ -505,11 +521,35 @@ bool cuda_driver_replay(struct cuda_driver *, struct cuda_graph *graph, struct c
 void cuda_driver_graph_close(struct cuda_driver *driver, struct cuda_graph *graph)
 {
     guard lock(g.mutex);
-    driver->n_graphs -= graph != nullptr;
+    if (graph == nullptr)
+        return;
+    driver->n_graphs--;
+    g.mapped_bytes -= graph->ops.size() * NODE_BYTES;
     delete graph;
 }
 
 /* ---- The GPU. ---- */
+
+/* The sentence of an access to GPU memory that is not mapped, or that is not the host's; then the
+ * process ends as it would without it. */
+static void say_where(int, siginfo_t *info, void *)
+{
+    static const char sentence[] = "emulate: an access to GPU memory that is not mapped, or that "
+                                   "the host may not touch\n";
+    if (is_device(info->si_addr) && write(2, sentence, sizeof sentence - 1) < 0)
+        abort();
+    signal(SIGSEGV, SIG_DFL);
+}
+
+static void watch_accesses()
+{
+    struct sigaction now = {}, wanted = {};
+    if (sigaction(SIGSEGV, nullptr, &now) != 0 || now.sa_handler != SIG_DFL)
+        return; /* a sanitizer's own */
+    wanted.sa_sigaction = say_where;
+    wanted.sa_flags = SA_SIGINFO;
+    sigaction(SIGSEGV, &wanted, nullptr);
+}
 
 enum status cuda_driver_open(int32_t index, struct cuda_driver **out, struct fault *fault)
 {
@@ -517,6 +557,7 @@ enum status cuda_driver_open(int32_t index, struct cuda_driver **out, struct fau
     if (index != 0)
         return fault_set(fault, STATUS_UNSUPPORTED, "there is no GPU %d, only 1 is there",
                          (int)index);
+    watch_accesses();
     if (g.n_open++ == 0) {
         g.is_lost = false;
         g.n_until_lost = -1;
@@ -557,6 +598,18 @@ const struct cuda_driver_info *cuda_driver_describe(const struct cuda_driver *dr
 
 void cuda_driver_enter(struct cuda_driver *)
 {
+}
+
+static const char *library_path;
+
+void emulate_library(const char *path)
+{
+    library_path = path;
+}
+
+void *cuda_driver_open_library(struct cuda_driver *, const char *)
+{
+    return library_path != nullptr ? dlopen(library_path, RTLD_NOW | RTLD_LOCAL) : nullptr;
 }
 
 bool cuda_driver_is_lost(struct cuda_driver *)

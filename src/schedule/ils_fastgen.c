@@ -1,65 +1,38 @@
-/* Conservative iteration-level baselines (SCLS section 5, docs/ALGORITHMS.md 6.7).
+/* ils-fastgen, DeepSpeed-FastGen v0.2.0 as SCLS compares with it (SCLS section 5,
+ * docs/ALGORITHMS.md 6.7). A forward has at most 768 tokens and 512 sequences, decodes first, and
+ * prompts are split to fill it. A prompt starts only if free blocks cover all of it. When nothing
+ * can run, the blocks of all requests are given back and computed again (fastgen_flushes_all), or
+ * those of the last one only (from 0.2.1).
  *
- *   ils-reserve  Orca-like: a request starts only when the most that it may ever need is free
- * beside what all that run may need, and at most ils_n_seqs_max run. With a predicted length that
- * is reserved instead and doubles when it is exceeded (S3's rule); a request whose larger
- * reservation finds no room is preempted and waits again. ils-fastgen  DeepSpeed-FastGen v0.2.0: at
- * most 768 tokens and 512 sequences a forward, decodes first, prompts split to fill it; a prompt
- * starts only if free blocks cover all of it; when nothing can run the blocks of all requests are
- * given back and computed again (fastgen_flushes_all), or those of the last one only (from 0.2.1).
- *
- * Models take turns. Starvation: first come, first served within a model, turns between models.
- * With ils-reserve a running request keeps its blocks, so it waits only for the turns of the other
- * models. No bound is claimed for a request that waits for blocks while other models' requests, or
- * those of a higher priority, take them as they become free. ils-fastgen flushes, so no bound is
- * claimed. */
+ * Starvation: first come, first served within a model, turns between models. It flushes, so no
+ * bound is claimed. */
 #include "base/time.h"
-#include "schedule/fill.h"
 #include "schedule/fcfs.h"
+#include "schedule/fill.h"
 #include "schedule/hold.h"
 #include "schedule/policies.h"
 
 struct ils {
     struct schedule_config config;
-    bool is_fastgen;
     int32_t last;
-    int64_t n_grown, n_flushed;
-    int32_t n_reserved[]; /* (n_requests_max) new tokens that each request has reserved */
+    int64_t n_flushed;
 };
 
 static size_t state_bytes(const struct schedule_limits *limits)
 {
-    return sizeof(struct ils) + (size_t)limits->n_requests_max * sizeof(int32_t);
+    (void)limits;
+    return sizeof(struct ils);
 }
 
-static void open_reserve(void *state, const struct schedule_limits *limits,
-                         const struct schedule_config *config)
+static void open(void *state, const struct schedule_limits *limits,
+                 const struct schedule_config *config)
 {
     struct ils *ils = state;
     (void)limits;
     *ils = (struct ils){ .config = *config, .last = -1 };
-    ils->config.n_seqs_max = config->ils_n_seqs_max;
-}
-
-static void open_fastgen(void *state, const struct schedule_limits *limits,
-                         const struct schedule_config *config)
-{
-    struct ils *ils = state;
-    (void)limits;
-    *ils = (struct ils){ .config = *config, .is_fastgen = true, .last = -1 };
     ils->config.n_seqs_max = config->fastgen_n_seqs_max;
     ils->config.n_batch_tokens_max = ils->config.chunk_tokens = config->fastgen_batch_tokens;
     ils->config.watermark = 0;
-}
-
-static int64_t books_all(const void *state, const struct schedule_view *view, uint32_t slot)
-{
-    const struct ils *ils = state;
-    const struct request *r = &view->requests[slot];
-    int64_t n_generated = r->n_tokens - r->n_prompt, n = max_i32(ils->n_reserved[slot], 1);
-    while (n < n_generated)
-        n *= 2;
-    return max_i64(r->n_prompt + n, (int64_t)r->n_tokens + 1);
 }
 
 /* FastGen checks what is free now, not what running requests will need. */
@@ -80,7 +53,7 @@ static const struct schedule_booked *booked_nothing(const void *state,
     return &nothing;
 }
 
-/* All that run go, when nothing can. */
+/* Gives back the blocks of all that run, when nothing can. */
 static void flush(struct schedule_plan *plan, const struct schedule_view *view)
 {
     plan->n_preempts = 0;
@@ -103,14 +76,14 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
                                     .first = schedule_fcfs_first,
                                     .next = schedule_fcfs_next,
                                     .is_before = schedule_fcfs_is_before,
-                                    .books = ils->is_fastgen ? books_nothing : books_all,
-                                    .booked = ils->is_fastgen ? booked_nothing : NULL };
+                                    .books = books_nothing,
+                                    .booked = booked_nothing };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &ils->config, &order, plan);
     if (!schedule_lane_is_free(view, 0))
         return;
-    fill.is_patient = fill.counts_decodes = ils->is_fastgen;
-    fill.names_nobody = ils->is_fastgen && ils->config.fastgen_flushes_all;
+    fill.is_patient = fill.counts_decodes = true;
+    fill.names_nobody = ils->config.fastgen_flushes_all;
     bool is_short = false;
     int32_t turn = schedule_turn_after(view, ils->last);
     for (int32_t i = 0; i < schedule_n_busy(view); i++) {
@@ -120,14 +93,11 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
             continue;
         enum schedule_filled filled = schedule_fill_serve(&fill, service, FILL_ALL, SCHEDULE_NONE);
         if (filled == FILLED_BATCH) {
-            if (ils->is_fastgen)
-                order.books = NULL, order.booked = NULL; /* no request starts in a hold */
+            order.books = NULL, order.booked = NULL; /* no request starts in a hold */
             schedule_hold(&fill, TIME_NEVER);
             return;
         }
         is_short |= filled == FILLED_PREEMPTS;
-        if (is_short && !ils->is_fastgen)
-            return;
     }
     if (is_short && ils->config.fastgen_flushes_all)
         flush(plan, view);
@@ -136,20 +106,11 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
 static void saw(void *state, const struct schedule_view *view, const struct schedule_event *event)
 {
     struct ils *ils = state;
+    (void)view;
     if (event->what == SCHEDULE_STARTED)
         ils->last = event->batch->service;
     if (event->what == SCHEDULE_PREEMPTED)
-        ils->n_flushed += ils->is_fastgen;
-    if (event->what != SCHEDULE_ARRIVED && event->what != SCHEDULE_EXCEEDED)
-        return;
-    const struct request *r = &view->requests[event->slot];
-    int32_t *n_reserved = &ils->n_reserved[event->slot];
-    if (event->what == SCHEDULE_ARRIVED) {
-        int32_t n_most = max_i32(ils->config.ils_new_tokens, r->n_tokens_max - r->n_prompt);
-        *n_reserved = r->n_predicted > 0 ? r->n_predicted : n_most;
-    } else if (!ils->is_fastgen) {
-        ils->n_grown++; /* books_all doubles it */
-    }
+        ils->n_flushed++;
 }
 
 static void report(const void *state, const struct schedule_view *view,
@@ -157,25 +118,9 @@ static void report(const void *state, const struct schedule_view *view,
 {
     const struct ils *ils = state;
     (void)view;
-    report->n_grown = ils->n_grown;
     report->n_flushed = ils->n_flushed;
 }
 
-const struct schedule_policy schedule_ils_reserve = {
-    .name = "ils-reserve",
-    .summary = "a request starts when the most that it may need is free (Orca)",
-    .chooses = "models in turn",
-    .batches = "prompts first, or chunks",
-    .memory = "reserved to the end",
-    .starvation = "a turn in each round for requests that run; inside a model order of "
-                  "arrival; for one whose blocks other models take: none",
-    .thresholds = SCHEDULE_CONFIG_FILL " ils_new_tokens ils_n_seqs_max",
-    .state_bytes = state_bytes,
-    .open = open_reserve,
-    .plan = plan,
-    .saw = saw,
-    .report = report,
-};
 const struct schedule_policy schedule_ils_fastgen = {
     .name = "ils-fastgen",
     .summary = "split prompts beside decodes; out of blocks everything is computed again (FastGen)",
@@ -187,7 +132,7 @@ const struct schedule_policy schedule_ils_fastgen = {
     .thresholds =
         SCHEDULE_CONFIG_FILL " fastgen_batch_tokens fastgen_n_seqs_max fastgen_flushes_all",
     .state_bytes = state_bytes,
-    .open = open_fastgen,
+    .open = open,
     .plan = plan,
     .saw = saw,
     .report = report,

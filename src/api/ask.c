@@ -2,7 +2,6 @@
  * with a structure. */
 #include "api/ask.h"
 #include "api/refused.h"
-#include "api/tools.h"
 #include <string.h>
 
 enum { N_MESSAGES_MAX = 4096 };
@@ -412,7 +411,7 @@ static void read_messages(struct api_ask *ask, const struct api_fields *fields)
     for (size_t i = 0; i < n && !fields->error->is_set; i++)
         read_message(ask, json_array_get(value, i), i, fields->error);
     read_kwargs(ask, fields);
-    api_tools_read(ask, fields);
+    api_tools_read(&ask->tools, fields, &ask->pile);
     if (fields->error->is_set || !ask->continue_final_message)
         return;
     if (api_fields_find(fields, "add_generation_prompt") == NULL)
@@ -438,7 +437,6 @@ bool api_ask_read(struct api_ask *ask, enum api_ask_kind kind, void *object, boo
     *ask = (struct api_ask){
         .kind = kind,
         .n = 1,
-        .chosen = -1,
         .n_tokens_max = -1,
         .add_generation_prompt = true,
         .add_special_tokens = kind == ASK_COMPLETION,

@@ -76,7 +76,7 @@ bool api_prompts_render(const struct api_ask *ask, const struct api_model *model
         .n_messages = ask->n_messages,
         .add_generation_prompt = ask->add_generation_prompt,
         .kwargs_json = ask->kwargs_json,
-        .tools_json = ask->tools_json,
+        .tools_json = ask->tools.json,
     };
     if (chat_template_render(model->chat_template, &options, out, &fault) != STATUS_OK) {
         bool names_itself = strstr(fault.text, "chat template") != NULL;
@@ -278,14 +278,15 @@ static void settle_parser(struct api_prompts *prompts, struct view prompt)
 {
     const struct api_ask *ask = &prompts->ask;
     struct calls_style style = prompts->model->style;
-    bool is_split = !ask->is_raw && !ask->continue_final_message;
+    bool is_split = !ask->tools.is_raw && !ask->continue_final_message;
     if (!is_split)
         style.think_open = style.think_close = NULL;
     prompts->is_parsed =
-        style.format != NULL && (ask->tools.n > 0 || style.think_open != NULL ||
+        style.format != NULL && (ask->tools.calls.n > 0 || style.think_open != NULL ||
                                  (is_split && style.format->kind == CALLS_HARMONY));
     if (prompts->is_parsed)
-        calls_parser_init(&prompts->parser, &style, ask->tools.n > 0 ? &ask->tools : NULL,
+        calls_parser_init(&prompts->parser, &style,
+                          ask->tools.calls.n > 0 ? &ask->tools.calls : NULL,
                           calls_parser_starts_in_reasoning(&style, prompt));
 }
 

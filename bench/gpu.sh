@@ -115,13 +115,22 @@ for place in (spec.submodule_search_locations if spec else []):
             [ -n "$folder" ] && LIBRARIES=$LIBRARIES:$folder
         done
     fi
-    LIBRARIES=$LIBRARIES${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    # The plug-in is found beside the program, or along this path.
+    LIBRARIES=$LIBRARIES:$PACK/bin${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    # The machine's own C++ library is at least as new, and its tools need it.
+    if ldconfig -p 2>/dev/null | grep -q 'libstdc++.so.6'; then
+        rm -f "$PACK"/lib/libstdc++.so.6 "$PACK"/lib/libgcc_s.so.1
+    fi
     # A machine with an older C library runs the programs by the loader that was packed.
     LOADER=()
     if ! LD_LIBRARY_PATH=$LIBRARIES "$PACK/bin/shoal" version >/dev/null 2>&1; then
         LOADER=("$PACK/loader/ld-linux-x86-64.so.2" --library-path "$PACK/loader:$LIBRARIES")
         echo "the programs start by the packed loader: $("$PACK/bin/shoal" version 2>&1 | tail -n 1)"
     fi
+    # For programs that start shoal themselves, and need the machine's libraries.
+    printf '#!/usr/bin/env bash\nLD_LIBRARY_PATH=%q exec %s %q "$@"\n' "$LIBRARIES" \
+        "$([ ${#LOADER[@]} -eq 0 ] || printf '%q ' "${LOADER[@]}")" "$PACK/bin/shoal" >"$PACK/shoal"
+    chmod +x "$PACK/shoal"
 }
 
 # Runs a program of the pack.
@@ -314,7 +323,7 @@ serve() {
     FOLDER=$(models_folder $room_mib) || return 1
     draw_models "${models[@]}" || return 1
     # The driver keeps to the time that is left, so this limit is only met when it hangs.
-    LD_LIBRARY_PATH=$LIBRARIES timeout -k 3 $(($(left_s) + 5)) python3 bench/gpu_serve.py $verb "$PACK/bin" "$RESULT" $DEVICE "$(left_s)" $size \
+    timeout -k 3 $(($(left_s) + 5)) python3 bench/gpu_serve.py $verb "$PACK/shoal" "$RESULT" $DEVICE "$(left_s)" $size \
         "${MODELS[@]}" -- "${policies[@]}" 2>&1 | tee -a "$LOG"
     [ "${PIPESTATUS[0]}" -eq 0 ] || N_FAILED=$((N_FAILED + 1))
     grep -q '"what": "failed"' "$RESULT" && N_FAILED=$((N_FAILED + 1))

@@ -37,7 +37,7 @@ static void open_scene(uint64_t seed)
     emulate_seed_streams(seed);
     assert_int_equal(cuda_driver_open(0, &s.driver, NULL), STATUS_OK);
     for (int i = 0; i < 2; i++) {
-        s.streams[i] = cuda_driver_stream_open(s.driver);
+        s.streams[i] = cuda_driver_stream_open(s.driver, NULL);
         s.events[i] = cuda_driver_event_open(s.driver);
         assert_true(cuda_driver_pin(s.driver, s.host[i], sizeof s.host[i]));
     }
@@ -177,7 +177,31 @@ static void faults_of_callers_are_found(void **state)
     cuda_driver_unmap(s.driver, (unsigned char *)s.device, 2 * GRANULE);
     expect("not what one call of map put there");
     close_scene(); /* the event above is open */
-    expect("1 events and 0 graphs are still open");
+    expect("1 events, 0 partitions and 0 graphs are still open");
+    emulate_expect_faults(false);
+}
+
+static void partitions_are_disjoint(void **state)
+{
+    (void)state;
+    open_scene(5);
+    const struct cuda_driver_info *info = cuda_driver_describe(s.driver);
+    struct cuda_partition *first = cuda_driver_partition_open(s.driver, 0, 2);
+    struct cuda_partition *rest = cuda_driver_partition_open(s.driver, 2, info->n_units - 2);
+    assert_true(first != NULL && rest != NULL);
+    struct cuda_stream *stream = cuda_driver_stream_open(s.driver, rest);
+    emulate_expect_faults(true);
+    assert_null(cuda_driver_partition_open(s.driver, 1, 1));
+    expect("partitions overlap");
+    assert_null(cuda_driver_partition_open(s.driver, info->n_units, 1));
+    expect("no such units");
+    cuda_driver_partition_close(s.driver, first);
+    first = cuda_driver_partition_open(s.driver, 1, 1);
+    assert_non_null(first);
+    cuda_driver_stream_close(s.driver, stream);
+    cuda_driver_partition_close(s.driver, rest);
+    close_scene();
+    expect("1 partitions");
     emulate_expect_faults(false);
 }
 
@@ -202,6 +226,7 @@ int main(void)
         cmocka_unit_test(a_stream_keeps_its_order),    cmocka_unit_test(early_reuse_is_found),
         cmocka_unit_test(streams_overtake_each_other), cmocka_unit_test(graphs_run_again),
         cmocka_unit_test(faults_of_callers_are_found), cmocka_unit_test(a_lost_gpu_refuses_all),
+        cmocka_unit_test(partitions_are_disjoint),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

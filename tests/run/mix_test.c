@@ -418,7 +418,8 @@ static void run_mix(const struct schedule_policy *policy, enum kv_kind kind, uin
 #ifdef TEST_CUDA
 static struct compute_device *open_usual(void)
 {
-    const struct cuda_options options = { .index = 0, .n_lanes = 1 + N_MODELS };
+    static const int32_t shares[N_MODELS] = { 1, 1 };
+    const struct cuda_options options = { .index = 0, .n_lanes = 1 + N_MODELS, .shares = shares };
     struct compute_device *device;
     assert_int_equal(cuda_open(&options, &device, NULL), STATUS_OK);
     return device;

@@ -60,7 +60,7 @@ commit_of_tree() {
 }
 
 prepare() {
-    local files=(src/cmd/shoal bench/gpu_steps bench/gpu_weights bench/gpu_probe tests/cuda/vectors_test) file kib
+    local files=(src/cmd/shoal bench/gpu_steps bench/gpu_lanes bench/gpu_weights bench/gpu_probe tests/cuda/vectors_test) file kib
     if [ -n "$EMULATED" ]; then
         files+=(tests/cuda/libshoal_cuda.so tests/cuda/rows_test tests/cuda/rows_test_race tests/cuda/driver_test)
     else
@@ -231,6 +231,7 @@ conformance() {
     run_case "vectors: written" 20 conformance vectors "$chip" && run_case "vectors: compared with the twins" 60 vectors_test "$chip"
     run_case device 40 conformance device
     run_case pass 40 conformance pass
+    run_case graphs 40 conformance graphs
     run_case golden 90 conformance golden
     run_case mix 120 conformance mix
 }
@@ -333,7 +334,20 @@ serve() {
 
 twin() { serve "$@"; }
 
-lanes() { not_built "lanes of a GPU (green contexts) are not measured yet"; }
+# lanes [EIGHTHS...]: what a share of the processors gives, and two models side by side
+lanes() {
+    local shares=("$@") share room_mib=4096 quick=() one=7b:Q8_0 two=13b:Q4_K
+    [ $# -gt 0 ] || shares=(4 2 6 1 7 3 5)
+    if [ -n "$EMULATED" ]; then
+        shares=(4) room_mib=64 quick=(quick) one=tiny:Q4_K two=tiny-opt:Q8_0
+    fi
+    FOLDER=$(models_folder $room_mib) || return 1
+    run_case "$one: drawn" 30 gpu_weights "${one%%:*}" "${one##*:}" "$FOLDER/${one/:/-}.gguf" shared || return 1
+    run_case "$two: drawn" 30 gpu_weights "${two%%:*}" "${two##*:}" "$FOLDER/${two/:/-}.gguf" shared || return 1
+    for share in "${shares[@]}"; do
+        run_case "$share eighths" 90 gpu_lanes $DEVICE "$FOLDER/${one/:/-}.gguf" "$FOLDER/${two/:/-}.gguf" "$share" "${quick[@]}"
+    done
+}
 
 clean() { [ -n "${FOLDER:-}" ] && rm -rf "$FOLDER"; }
 

@@ -31,6 +31,7 @@ struct late {
     struct lock *lock;
     struct rng rng;
     struct late_lane lanes[LIMIT_LANES];
+    bool has_row_classes;
     uint32_t fail_one_of;
     int64_t n_works, n_until_lost; /* negative: never */
 };
@@ -42,6 +43,7 @@ struct late_memory {
 struct late_workspace {
     struct compute_workspace face;
     struct compute_workspace *inner;
+    int32_t *last; /* (sizes.n_logit_rows) drawn by the pass before */
 };
 
 static struct late *late_of(const struct compute_device *device)
@@ -187,6 +189,7 @@ static enum status workspace_open(void *self, struct compute_lane *lane,
         return status;
     }
     w->face.sizes = sizes;
+    w->last = mem_take(sizeof(*w->last) * (size_t)sizes.n_logit_rows);
     *out = &w->face;
     return STATUS_OK;
 }
@@ -195,6 +198,7 @@ static void workspace_close(void *self, struct compute_workspace *face)
 {
     struct late *late = self;
     late->inner->workspace_close(late->inner->self, ((struct late_workspace *)face)->inner);
+    mem_give(((struct late_workspace *)face)->last);
     mem_give(face);
 }
 
@@ -290,6 +294,22 @@ static enum compute_state run_copy(struct late *late, struct late_lane *lane,
     return compute_device_wait(late->inner, lane->inner, &inner.work);
 }
 
+/* Returns the ids with which a device of two classes computes: generated rows take the next one. */
+static int32_t *other_ids(const struct compute_pass *pass)
+{
+    const struct late_workspace *w = (const struct late_workspace *)pass->workspace;
+    int32_t *ids = mem_take(sizeof(*ids) * (size_t)pass->n_rows);
+    for (int32_t i = 0; i < pass->n_rows; i++) {
+        int32_t id = pass->ids[i];
+        if (id < 0)
+            id = w->last[compute_drawn(id)];
+        if (pass->classes != NULL && pass->classes[i] == COMPUTE_ROW_GENERATED)
+            id = (id + 1) % pass->program->n_vocabulary;
+        ids[i] = id;
+    }
+    return ids;
+}
+
 static enum compute_state run_pass(struct late *late, struct late_lane *lane,
                                    const struct compute_pass *pass)
 {
@@ -297,7 +317,15 @@ static enum compute_state run_pass(struct late *late, struct late_lane *lane,
     inner.workspace = ((struct late_workspace *)pass->workspace)->inner;
     inner.kv.memory = inner_of(pass->kv.memory);
     inner.has_late_masks = false;
-    return compute_device_wait(late->inner, lane->inner, &inner.work);
+    int32_t *ids = late->has_row_classes ? other_ids(pass) : NULL;
+    if (ids != NULL)
+        inner.ids = ids;
+    enum compute_state state = compute_device_wait(late->inner, lane->inner, &inner.work);
+    mem_give(ids);
+    if (pass->asks != NULL)
+        memcpy(((struct late_workspace *)pass->workspace)->last, pass->drawn,
+               sizeof(*pass->drawn) * (size_t)pass->n_logit_rows);
+    return state;
 }
 
 /* Runs what is first in the lane. */
@@ -391,6 +419,8 @@ struct compute_device *late_open(struct compute_device *inner, uint64_t seed)
         .name = "late",
         .arithmetic = inner->arithmetic,
         .n_ranks = inner->n_ranks,
+        .has_row_classes = inner->has_row_classes,
+        .has_experts = inner->has_experts,
         .n_lanes = inner->n_lanes,
         .memory_open = memory_open,
         .memory_close = memory_close,
@@ -430,6 +460,11 @@ bool late_is_wanted(void)
 struct compute_device *late_or_plain(struct compute_device *inner)
 {
     return late_is_wanted() ? late_open(inner, 7) : inner;
+}
+
+void late_tell_classes_apart(struct compute_device *device)
+{
+    late_of(device)->has_row_classes = device->has_row_classes = true;
 }
 
 void late_fail(struct compute_device *device, uint32_t one_of)

@@ -18,6 +18,9 @@ bool late_is(const struct compute_device *device);
 bool late_is_wanted(void);
 /* Returns the device, or a late one around it when that is wanted. */
 struct compute_device *late_or_plain(struct compute_device *inner);
+/* Its generated rows get other bits than prompt rows, so that an answer is another one as soon as a
+ * single row is computed in the wrong class. */
+void late_tell_classes_apart(struct compute_device *device);
 /* From now on one of `one_of` works fails; 0: none. */
 void late_fail(struct compute_device *device, uint32_t one_of);
 /* The device is lost after n_works more works. */

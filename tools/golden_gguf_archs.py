@@ -12,6 +12,8 @@ The models are golden_models' with the dequantized weights. What differs, as lla
     gemma3    the same, norms behind attention and feed-forward, too; scores are divided by the
               root of the head dimension
     gpt2      Conv1D matrices transposed, one qkv matrix, learned positions
+    mixtral   llama's names with experts; each kind of matrix is one tensor over all experts
+    qwen2_moe the same under its own name, and a feed-forward that all tokens use
     chatglm   one qkv matrix, gate and up in one matrix, rotary on half a head's dimensions
 """
 import math
@@ -57,19 +59,42 @@ GEMMA3 = [("blk.{i}.attn_norm.weight", [H + "input_layernorm.weight"]),
           ("blk.{i}.ffn_norm.weight", [H + "pre_feedforward_layernorm.weight"]),
           ("blk.{i}.post_ffw_norm.weight", [H + "post_feedforward_layernorm.weight"])] + NORMS[2:]
 
+ROUTER = [("blk.{i}.ffn_gate_inp.weight", [H + "mlp.gate.weight"])]
+
+
+def experts(n, names=("gate_proj", "up_proj", "down_proj"), block="mlp."):
+    """One tensor for all experts' matrices of a kind."""
+    return [(f"blk.{{i}}.ffn_{kind}_exps.weight",
+             [f"{H}{block}experts.{e}.{name}.weight" for e in range(n)])
+            for kind, name in zip(("gate", "up", "down"), names)]
+
+
+MIXED = ENDS + OUTPUT + NORMS[:3] + QKV
+SHARED = [(f"blk.{{i}}.ffn_{x}_shexp.weight", [H + f"mlp.shared_expert.{x}_proj.weight"])
+          for x in ("gate", "up", "down")]
+SHARED += [("blk.{i}.ffn_gate_inp_shexp.weight", [H + "mlp.shared_expert_gate.weight"])]
+
 TABLES = {
     "llama3": ENDS + OUTPUT + NORMS + QKV + GATED,
     "qwen2": ENDS + NORMS + QKV + QKV_BIAS + GATED,
     "qwen3": ENDS + OUTPUT + NORMS + QKV + QK_NORM + GATED,
     "phi3_long": ENDS + OUTPUT + NORMS + PHI3,
+    "mixtral": MIXED + [("blk.{i}.ffn_gate_inp.weight", [H + "block_sparse_moe.gate.weight"])] +
+               experts(5, ("w1", "w3", "w2"), "block_sparse_moe."),
+    "olmoe": MIXED + QK_NORM + ROUTER + experts(6),
+    "qwen2_moe": MIXED + QKV_BIAS + ROUTER + experts(6) + SHARED,
+    "qwen3_moe": MIXED + QK_NORM + ROUTER + experts(7),
     "gemma": ENDS + NORMS + QKV + GATED,
     "gemma3": ENDS + GEMMA3 + QKV + QK_NORM + GATED,
     "gpt2": GPT2,
     "chatglm2": ENDS + OUTPUT + NORMS + CHATGLM,
 }
 
+FILES_OF_EXPERTS = {"mixtral": "llama", "olmoe": "olmoe", "qwen2_moe": "qwen2moe",
+                    "qwen3_moe": "qwen3moe"}
+
 # Seeds that golden_expected.search() found; it starts there.
-SEEDS = {"llama3": 300, "qwen2": 301, "qwen3": 2302, "phi3_long": 305, "gemma": 306,
+SEEDS = {"llama3": 300, "qwen2": 301, "qwen3": 2302, "phi3_long": 305, "mixtral": 308, "olmoe": 309, "qwen2_moe": 310, "qwen3_moe": 311, "gemma": 306,
          "gemma3": 2307, "gpt2": 1303, "chatglm2": 304}
 
 
@@ -83,7 +108,7 @@ def turn(arch, stored, values, config, back=False):
     """HF's layout of one matrix as GGUF's, or back."""
     if arch == "gpt2" and "blk" in stored and values.ndim == 2:
         return values.T
-    if arch == "llama3" and (".attn_q." in stored or ".attn_k." in stored):
+    if arch in ("llama3", "mixtral") and (".attn_q." in stored or ".attn_k." in stored):
         n_heads = config.num_attention_heads if ".attn_q." in stored else config.num_key_value_heads
         return (golden_gguf.permute_back if back else golden_gguf.permute)(values, n_heads)
     if arch.startswith("gemma") and values.ndim == 1:  # norms are whole here
@@ -101,9 +126,15 @@ def make(arch, seed):
         parts = [weights[s] for s in sources]
         values = np.concatenate([p.detach().numpy() for p in parts])
         values = np.ascontiguousarray(turn(arch, stored, values, config))
-        kind = "Q8_0" if values.ndim == 2 else "F32"
+        # With experts all is exact, since rounding would let a router choose other experts.
+        kind = "Q8_0" if values.ndim == 2 and arch not in FILES_OF_EXPERTS else "F32"
         data = golden_gguf.encode(values, kind, None)
-        tensors.append((stored, kind, values.shape, data))
+        shape = values.shape
+        if "_exps" in stored:
+            shape = (len(sources), shape[0] // len(sources), shape[1])
+        if "inp_shexp" in stored:
+            shape = shape[1:]
+        tensors.append((stored, kind, shape, data))
         read = golden_gguf.dequantize(data, kind).reshape(values.shape)
         read = torch.from_numpy(np.array(turn(arch, stored, read, config, back=True)))
         with torch.no_grad():
@@ -133,7 +164,8 @@ def rope_factors(config):
 
 
 def metadata(arch, config):
-    name = {"llama3": "llama", "chatglm2": "chatglm", "phi3_long": "phi3"}.get(arch, arch)
+    names = {"llama3": "llama", "chatglm2": "chatglm", "phi3_long": "phi3"} | FILES_OF_EXPERTS
+    name = names.get(arch, arch)
     get = lambda key, default=None: getattr(config, key, default)
     pairs = {
         "general.architecture": name, "general.name": "golden-" + arch,
@@ -151,9 +183,16 @@ def metadata(arch, config):
                   f"{name}.rope.freq_base": config.rope_theta}
     if name == "llama":
         pairs["llama.rope.dimension_count"] = config.hidden_size // config.num_attention_heads
-    if name in ("qwen3", "gemma", "gemma3"):
+    if name in ("qwen3", "qwen3moe", "gemma", "gemma3"):
         pairs |= {f"{name}.attention.key_length": config.head_dim,
                   f"{name}.attention.value_length": config.head_dim}
+    if arch in FILES_OF_EXPERTS:
+        pairs |= {f"{name}.expert_count": get("num_local_experts") or config.num_experts,
+                  f"{name}.expert_used_count": config.num_experts_per_tok}
+    if name in ("qwen2moe", "qwen3moe"):
+        pairs[f"{name}.expert_feed_forward_length"] = config.moe_intermediate_size
+    if name == "qwen2moe":
+        pairs[f"{name}.expert_shared_feed_forward_length"] = config.shared_expert_intermediate_size
     if name == "phi3":
         original = config.original_max_position_embeddings
         factor = config.max_position_embeddings / original

@@ -66,6 +66,19 @@ MODELS = {
         sliding_window_pattern=3, query_pre_attn_scalar=24, rope_local_base_freq=500.0,
         rope_theta=50000.0, rope_scaling=dict(rope_type="linear", factor=8.0),
         tie_word_embeddings=True)),
+    # Mixtures of experts: an expert without any token of a pass, and one with most of them, occur.
+    "mixtral": (T.MixtralConfig, T.MixtralForCausalLM, dict(
+        num_key_value_heads=2, intermediate_size=32, num_local_experts=5, num_experts_per_tok=2,
+        rms_norm_eps=1e-5)),
+    "olmoe": (T.OlmoeConfig, T.OlmoeForCausalLM, dict(
+        num_key_value_heads=2, intermediate_size=32, num_experts=6, num_experts_per_tok=3,
+        rms_norm_eps=1e-5)),
+    "qwen2_moe": (T.Qwen2MoeConfig, T.Qwen2MoeForCausalLM, dict(
+        num_key_value_heads=2, moe_intermediate_size=32, shared_expert_intermediate_size=48,
+        num_experts=6, num_experts_per_tok=2)),
+    "qwen3_moe": (T.Qwen3MoeConfig, T.Qwen3MoeForCausalLM, dict(
+        num_key_value_heads=2, head_dim=32, moe_intermediate_size=32, num_experts=7,
+        num_experts_per_tok=3, norm_topk_prob=True)),
     "opt": (T.OPTConfig, T.OPTForCausalLM, dict(
         ffn_dim=128, word_embed_proj_dim=64, pad_token_id=1, tie_word_embeddings=True)),
     "gpt2": (T.GPT2Config, T.GPT2LMHeadModel, dict(n_inner=128, tie_word_embeddings=True)),
@@ -107,7 +120,7 @@ def config_json(name, model, dtype):
 # Found by golden_expected.search(), which started at 200; from here it finds them at once.
 SEEDS = {"llama": 1200, "llama3": 1201, "llama_linear": 202, "llama_yarn": 212, "mistral": 1203,
          "qwen2": 3204, "qwen3": 2205, "phi3": 210, "phi3_partial": 211, "phi3_long": 4212,
-         "gemma": 5213, "gemma3": 4214, "opt": 9206, "gpt2": 8207, "chatglm2": 8208}
+         "mixtral": 214, "olmoe": 215, "qwen2_moe": 216, "qwen3_moe": 217, "gemma": 5213, "gemma3": 4214, "opt": 9206, "gpt2": 8207, "chatglm2": 8208}
 
 
 # ---- ChatGLM2 -------------------------------------------------------------------------------

@@ -5,10 +5,12 @@
 #pragma once
 #include "api/error.h"
 #include "base/pile.h"
+#include "calls/tools.h"
 #include "core/request.h"
 #include "template/chat.h"
 
 enum api_ask_kind { ASK_CHAT, ASK_COMPLETION };
+enum api_ask_choice { ASK_AUTO, ASK_NO_CALLS, ASK_SOME_CALL };
 enum { ASK_VALUES_MAX = 2 << 20 }; /* JSON values of a body: each takes some 50 bytes */
 
 struct api_ask_prompt { /* of a completion: text or ids */
@@ -25,6 +27,13 @@ struct api_ask {
     int32_t n_messages;
     struct chat_message *messages; /* ASK_CHAT */
     const char *kwargs_json;
+    const char *tools_json;   /* as they were sent; NULL: none are offered */
+    struct calls_tools tools; /* of = NULL: none */
+    enum api_ask_choice choice;
+    int32_t chosen;      /* the only tool that may be called; -1: any */
+    bool is_serial;      /* at most one call */
+    bool is_raw;         /* reasoning stays in the text */
+    bool hides_thoughts; /* reasoning is left out */
     bool add_generation_prompt, continue_final_message, add_special_tokens;
     bool echo, streams, include_usage, ignores_eos, include_stop, skips_special;
     bool wants_logprobs, has_seed, has_priority;
@@ -38,6 +47,8 @@ struct api_ask {
     struct logit_bias *biases;
 };
 /* Returns false with the error set. The caller frees the ask in either case. */
+bool api_ask_read(struct api_ask *ask, enum api_ask_kind kind, void *object, bool is_strict,
+                  struct api_error *error); /* object: a json_t, given back by this */
 bool api_ask_parse(struct api_ask *ask, enum api_ask_kind kind, struct view body, bool is_strict,
                    struct api_error *error);
 void api_ask_free(struct api_ask *ask);

@@ -5,38 +5,12 @@
  * answered, failed, or its client left; in each state the client may leave, and everything is given
  * back. */
 #pragma once
-#include "api/choice.h"
-#include "api/house.h"
-#include "api/prompts.h"
-#include "api/work.h"
-
-struct api_call {
-    struct api_job job; /* first: a job is a call */
-    struct api *api;
-    uint16_t tenant;
-    struct api_http_exchange *x; /* NULL: the client has left */
-    struct api_call *next, *prev;
-    enum api_ask_kind kind;
-    bool is_away;            /* being read or written; a worker may have it */
-    struct api_party *party; /* the party that its memory is charged to */
-    struct api_work work;
-    struct str body, answer;
-    struct api_catalog *catalog; /* the catalog that its model belongs to */
-    struct api_prompts prompts;
-    struct api_stops stops;
-    struct api_choice_rules rules;
-    int32_t n_choices, n_open, n_seats;
-    int32_t n_unsent; /* number of choices that are still to be submitted: the last ones */
-    struct api_choice *choices;
-    char id[48], request_id[128]; /* ours, and X-Request-Id */
-    int64_t created_unix_s, arrived_ns, deadline_ns, wrote_ns;
-    struct service_slo slo;
-    struct str prefix; /* of every chunk, up to the choices */
-};
+#include "api/call_state.h"
 
 /* POST /v1/chat/completions and /v1/completions. */
 void api_call_chat(struct api *api, struct api_http_exchange *x);
 void api_call_completion(struct api *api, struct api_http_exchange *x);
+void api_call_messages(struct api *api, struct api_http_exchange *x); /* POST /v1/messages */
 void api_call_event(struct api *api, const struct service_event *event, const void *payload);
 void api_call_submit(struct api *api); /* submits some of the choices that are not submitted yet */
 /* Sends pings on streams that were quiet for a while. */

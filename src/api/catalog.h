@@ -4,7 +4,7 @@
  * thread, keeps it until the request is done. All functions are for the I/O thread alone, except
  * api_catalog_find. */
 #pragma once
-#include "api/api.h"
+#include "api/api_options.h"
 #include "api/error.h"
 
 struct api_catalog {

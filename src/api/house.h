@@ -1,6 +1,6 @@
 /* The state of the api room, for its own files alone. */
 #pragma once
-#include "api/api.h"
+#include "api/api_options.h"
 #include "api/catalog.h"
 #include "api/error.h"
 #include "api/http.h"

@@ -1,6 +1,7 @@
 /* The HTTP server on libevent's buffers: open and close, accepting connections, and the sweep. */
-#include "api/http_state.h"
+#include "api/http.h"
 #include "api/http_listen.h"
+#include "api/http_state.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include <errno.h>

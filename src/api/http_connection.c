@@ -6,6 +6,7 @@
  * only when the client has sent much ahead of an answer; then the sweep asks the socket whether the
  * client has left. */
 #include "api/http_state.h"
+#include "api/http.h"
 #include "api/http_listen.h"
 #include "base/mem.h"
 #include <event2/buffer.h>

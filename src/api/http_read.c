@@ -1,5 +1,6 @@
 /* Reads requests: heads and bodies of either framing, within the bounds on memory. */
 #include "api/http_state.h"
+#include "api/http.h"
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <stdio.h>

@@ -2,6 +2,7 @@
 #include "api/http_listen.h"
 #include "api/http_out.h"
 #include "api/http_state.h"
+#include "api/http.h"
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <stdio.h>

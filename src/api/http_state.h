@@ -9,7 +9,7 @@
  * LINGER reads on for a moment after our FIN, since a close with unread bytes would reset the
  * connection and lose the last bytes sent. One sweep a second checks all deadlines. */
 #pragma once
-#include "api/http.h"
+#include "api/http_exchange.h"
 #include "api/http_watches.h"
 #include "base/time.h"
 

@@ -147,3 +147,15 @@ void api_lifecycle_unload(struct api *api, struct api_http_exchange *x)
 {
     take(api, x, unload);
 }
+
+/* --- vLLM: a model that sleeps is unloaded --- */
+
+void api_lifecycle_sleep(struct api *api, struct api_http_exchange *x)
+{
+    api_mirror_ask_all(api, CONTROL_UNLOAD, x);
+}
+
+void api_lifecycle_wake(struct api *api, struct api_http_exchange *x)
+{
+    api_mirror_ask_all(api, CONTROL_LOAD, x);
+}

@@ -4,3 +4,5 @@
 
 void api_lifecycle_load(struct api *api, struct api_http_exchange *x);   /* POST /models/load */
 void api_lifecycle_unload(struct api *api, struct api_http_exchange *x); /* POST /models/unload */
+void api_lifecycle_sleep(struct api *api, struct api_http_exchange *x);  /* POST /sleep */
+void api_lifecycle_wake(struct api *api, struct api_http_exchange *x);   /* POST /wake_up */

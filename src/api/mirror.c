@@ -137,9 +137,17 @@ void api_mirror_ask_all(struct api *api, enum control_kind kind, struct api_http
     end_ask(round);
 }
 
-bool api_mirror_refresh(struct api *api, struct api_http_exchange *x)
+bool api_mirror_refresh(struct api *api)
 {
-    return put_ask(api, CONTROL_LIST, 0, x) != NULL;
+    return put_ask(api, CONTROL_LIST, 0, NULL) != NULL;
+}
+
+void api_mirror_states(struct api *api, struct api_http_exchange *x)
+{
+    if (!api_is_operator(api, &x->head))
+        api_models_list(api, x);
+    else if (put_ask(api, CONTROL_LIST, 0, x) == NULL)
+        api_models_print_states(api, x); /* too many wait: the last report is used */
 }
 
 static bool is_pending(const struct api_mirror *mirror, uint8_t kind)
@@ -339,41 +347,4 @@ bool api_mirror_is_well(const struct api *api, int64_t now_ns, char *why, size_t
     else
         name_the_ill(mirror, now_ns, why, n_max);
     return mirror->is_healthy;
-}
-
-/* Returns the state that is closer to serving. */
-static enum service_status better_status(enum service_status a, enum service_status b)
-{
-    static const int rank[] = { [SERVICE_UNLOADED] = 0,
-                                [SERVICE_BROKEN] = 1,
-                                [SERVICE_DRAINING_OUT] = 2,
-                                [SERVICE_LOADING] = 3,
-                                [SERVICE_LOADED] = 4 };
-    if ((size_t)b >= COUNT_OF(rank))
-        return a;
-    return rank[b] > rank[a] ? b : a;
-}
-
-struct api_model_state api_mirror_state(const struct api *api, uint16_t service)
-{
-    struct api_model_state state = { .status = SERVICE_UNLOADED };
-    for (int32_t i = 0; i < api->mirror.n_engines; i++) {
-        const struct engine_report *engine = &api->mirror.engines[i];
-        const struct service_report *of = &engine->services[service];
-        if (service >= engine->n_services || service >= LIMIT_SERVICES)
-            continue;
-        state.status = better_status(state.status, (enum service_status)of->status);
-        state.percent = of->progress_percent > state.percent ? of->progress_percent : state.percent;
-        state.weights_bytes += of->weights_bytes;
-        state.activation_bytes += of->activation_bytes;
-        state.kv_used_bytes += of->kv_used_bytes;
-        state.kv_cached_bytes += of->kv_cached_bytes;
-        state.n_waiting += of->n_waiting;
-        state.n_running += of->n_running;
-    }
-    /* A model with a failed load is reported as unloaded. */
-    if (state.status == SERVICE_UNLOADED && service < LIMIT_SERVICES &&
-        api->mirror.faults[service].text[0] != '\0')
-        state.status = SERVICE_BROKEN;
-    return state;
 }

@@ -22,15 +22,8 @@ void api_mirror_ask(struct api *api, enum control_kind kind, uint16_t service,
 /* Sends a command for every model. The exchange is answered when all results are known: with
  * success, or with the first failure. */
 void api_mirror_ask_all(struct api *api, enum control_kind kind, struct api_http_exchange *x);
-/* Answers GET /models after a fresh report. Returns false when too many exchanges wait for one. */
-bool api_mirror_refresh(struct api *api, struct api_http_exchange *x);
+/* Asks the engines for a fresh report. Returns false when too many commands are under way. */
+bool api_mirror_refresh(struct api *api);
+void api_mirror_states(struct api *api, struct api_http_exchange *x); /* GET /models */
 /* Returns whether the engines are able to serve; otherwise why holds a sentence. */
 bool api_mirror_is_well(const struct api *api, int64_t now_ns, char *why, size_t n_max);
-
-struct api_model_state { /* a service over all engines */
-    enum service_status status;
-    int percent;
-    int64_t weights_bytes, activation_bytes, kv_used_bytes, kv_cached_bytes;
-    int32_t n_waiting, n_running;
-};
-struct api_model_state api_mirror_state(const struct api *api, uint16_t service);

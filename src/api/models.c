@@ -1,7 +1,8 @@
-/* Lists of models in the formats of OpenAI, llama-server and Ollama, and loading and unloading. */
+/* Lists of models in the formats of OpenAI, llama-server and Ollama, and streams of their changes.
+ */
 #include "api/models.h"
 #include "api/fields.h"
-#include "api/mirror.h"
+#include "api/mirror_state.h"
 #include "api/prompts.h"
 #include "api/work.h"
 #include "base/json_out.h"
@@ -159,6 +160,8 @@ static void print_engines(const struct api *api, struct json_out *json)
         json_out_open(json, '{');
         key_engine(api, json, engine->engine);
         json_out_key_bool(json, "healthy", engine->is_healthy);
+        json_out_key_text(json, "state", engine->is_down ? "restarting" : "running");
+        json_out_key_i64(json, "restarts", engine->n_restarts);
         json_out_key_i64(json, "steps", engine->n_steps);
         json_out_key_i64(json, "requests", engine->n_requests);
         json_out_key_i64(json, "memory_bytes", engine->memory_bytes);
@@ -230,14 +233,6 @@ static void print_state(struct api *api, struct json_out *json, const struct api
     json_out_key_f64(json, "ttft_ms_p50", summary.ttft_ms_p50);
     json_out_key_f64(json, "tpot_ms_p50", summary.tpot_ms_p50);
     json_out_close(json, '}');
-}
-
-void api_models_states(struct api *api, struct api_http_exchange *x)
-{
-    if (!api_is_operator(api, &x->head))
-        api_models_list(api, x);
-    else if (!api_mirror_refresh(api, x))
-        api_models_print_states(api, x); /* too many wait: the last report is used */
 }
 
 static void print_states(struct api *api, const void *of, struct str *out)
@@ -439,16 +434,6 @@ void api_models_ps(struct api *api, struct api_http_exchange *x)
 }
 
 /* --- vLLM: sleeping is being unloaded --- */
-
-void api_models_sleep(struct api *api, struct api_http_exchange *x)
-{
-    api_mirror_ask_all(api, CONTROL_UNLOAD, x);
-}
-
-void api_models_wake(struct api *api, struct api_http_exchange *x)
-{
-    api_mirror_ask_all(api, CONTROL_LOAD, x);
-}
 
 void api_models_is_asleep(struct api *api, struct api_http_exchange *x)
 {

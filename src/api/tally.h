@@ -3,7 +3,7 @@
  * A request is one answer: a call with n choices for each of p prompts is n * p requests. A call
  * that is refused before these numbers are known counts once. */
 #pragma once
-#include "api/call.h"
+#include "api/call_state.h"
 
 /* Counts n more tokens of an answer. With its first tokens, those of the prompt are counted too. */
 void api_tally_tokens(const struct api_choice *choice, int32_t n);

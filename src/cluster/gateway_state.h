@@ -4,7 +4,7 @@
  * Private to the gateway: others include cluster/gateway.h. An entry is addressed by its place in
  * `entries`. The handle of its slot distinguishes it from earlier ones in the same place. */
 #pragma once
-#include "cluster/gateway.h"
+#include "cluster/gateway_options.h"
 
 #include "base/map.h"
 #include "base/slots.h"

@@ -1,8 +1,10 @@
 /* The manager loads and unloads models on engines, only by messages. */
-#include "cluster/manager_room.h"
+#include "cluster/manager.h"
+#include "cluster/manager_plan.h"
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "cluster/manager_room.h"
 #include "cluster/message.h"
 #include <string.h>
 
@@ -40,8 +42,8 @@ static bool is_loaded_anywhere(const struct cluster_manager *m, int service)
 
 /* ---- Orders. ---- */
 
-static void order_out(struct cluster_manager *m, enum message_kind kind, int engine, int service,
-                      const char *why)
+void manager_plan_order_out(struct cluster_manager *m, enum message_kind kind, int engine,
+                            int service, const char *why)
 {
     if (!post_order(m, kind, engine, service))
         return;
@@ -50,7 +52,7 @@ static void order_out(struct cluster_manager *m, enum message_kind kind, int eng
              engine, why);
 }
 
-static void order_in(struct cluster_manager *m, int engine, int service)
+void manager_plan_order_in(struct cluster_manager *m, int engine, int service)
 {
     struct manager_place *place = manager_room_place(m, engine, service);
     set_add(&m->of_engines[engine].known, service);
@@ -140,7 +142,7 @@ static void refuse_never(struct cluster_manager *m, int service)
     note_broken(m, service, STATUS_TOO_LARGE, &fault);
 }
 
-static void bring_in(struct cluster_manager *m, int service)
+void manager_plan_bring_in(struct cluster_manager *m, int service)
 {
     bool has_all = true;
     if (m->wants[service].broken_until_ns > m->now_ns) {
@@ -148,7 +150,7 @@ static void bring_in(struct cluster_manager *m, int service)
         return;
     }
     for (int e = 0; e < m->nodes.n_engines; e++)
-        has_all = has_all && m->of_engines[e].has_report;
+        has_all = has_all && (m->of_engines[e].has_report || m->of_engines[e].is_unplanned);
     struct manager_choice choice = manager_room_choose(m, service);
     if (choice.engine < 0) {
         if (choice.never && has_all)
@@ -156,11 +158,11 @@ static void bring_in(struct cluster_manager *m, int service)
         return; /* looked at again at the next step */
     }
     for (int32_t i = 0; i < choice.eviction.n_victims; i++)
-        order_out(m, choice.is_turn ? MESSAGE_OUST : MESSAGE_UNLOAD, choice.engine,
-                  choice.eviction.victims[i],
-                  choice.is_turn ? "another model waited long for its memory"
-                                 : "another model needs its memory");
-    order_in(m, choice.engine, service);
+        manager_plan_order_out(m, choice.is_turn ? MESSAGE_OUST : MESSAGE_UNLOAD, choice.engine,
+                               choice.eviction.victims[i],
+                               choice.is_turn ? "another model waited long for its memory"
+                                              : "another model needs its memory");
+    manager_plan_order_in(m, choice.engine, service);
 }
 
 /* On all engines that may serve it. */
@@ -175,6 +177,13 @@ static void make_due(struct cluster_manager *m, int service)
         m->n_due += !m->of_engines[e].has_due;
         m->of_engines[e].has_due = true;
     }
+}
+
+void manager_plan_want(struct cluster_manager *m, int service)
+{
+    m->wants[service].until_ns = TIME_NEVER;
+    set_add(&m->wanted, service);
+    make_due(m, service);
 }
 
 /* ---- Mail. ---- */
@@ -293,7 +302,7 @@ static void judge_unload(struct cluster_manager *m, struct manager_ask *ask)
         for (int e = 0; e < m->nodes.n_engines; e++) {
             set_remove(&m->of_engines[e].due, service);
             if (manager_room_is_in(manager_room_place(m, e, service)))
-                order_out(m, MESSAGE_UNLOAD, e, service, "asked");
+                manager_plan_order_out(m, MESSAGE_UNLOAD, e, service, "asked");
         }
     }
 }
@@ -359,7 +368,8 @@ static void take_want(struct cluster_manager *m, int service)
  * them. Pinned models, and those loaded at start, come back after it. */
 static void oust(struct cluster_manager *m, int engine, int service)
 {
-    order_out(m, MESSAGE_OUST, engine, service, "an answer that has begun needs its memory");
+    manager_plan_order_out(m, MESSAGE_OUST, engine, service,
+                           "an answer that has begun needs its memory");
     const struct service_spec *spec = &m->services[service];
     if (manager_room_is_anywhere(m, service) || set_has(&m->dismissed, service) ||
         (!spec->is_loaded_at_start && spec->keep_alive_ns >= 0))
@@ -370,11 +380,12 @@ static void oust(struct cluster_manager *m, int engine, int service)
 
 /* A request needs space on an engine that other models have, so the longest idle of them leave, if
  * that can be enough. One leaves even if the bytes would suffice, since the sender was refused. */
-static void take_space(struct cluster_manager *m, const struct message_space *message, int service)
+static void take_space(struct cluster_manager *m, const struct message_space *message, int e,
+                       int service)
 {
     struct residency_model residents[LIMIT_SERVICES];
     struct residency_eviction eviction;
-    int e = message->head.engine, own = -1;
+    int own = -1;
     int64_t free_bytes;
     const struct set *known = &m->of_engines[e].known;
     if (message->insists)
@@ -399,8 +410,8 @@ static void take_space(struct cluster_manager *m, const struct message_space *me
         if (message->insists)
             oust(m, e, eviction.victims[i]);
         else
-            order_out(m, MESSAGE_UNLOAD, e, eviction.victims[i],
-                      "another model's request needs its memory");
+            manager_plan_order_out(m, MESSAGE_UNLOAD, e, eviction.victims[i],
+                                   "another model's request needs its memory");
     }
 }
 
@@ -416,8 +427,13 @@ static void take_from_node(struct cluster_manager *m, int node, const struct mes
     const void *message = head;
     int engine = m->nodes.first_engine[node] + head->engine;
     struct service_change change;
+    int service = cluster_roster_find(&m->roster, head->service);
     if (head->kind == MESSAGE_REPORT)
         take_report(m, engine, message);
+    else if (head->kind == MESSAGE_WANT && service >= 0) /* a gateway's, which the node passed on */
+        take_want(m, service);
+    else if (head->kind == MESSAGE_SPACE && service >= 0)
+        take_space(m, message, engine, service);
     if (head->kind != MESSAGE_CHANGE || !cluster_message_read_change(message, &m->roster, &change))
         return; /* or it is of a service that has left */
     change.engine = (uint16_t)engine;
@@ -433,7 +449,7 @@ static void take_from_gateway(struct cluster_manager *m, const struct message_he
     if (head->kind == MESSAGE_WANT)
         take_want(m, service);
     else if (head->kind == MESSAGE_SPACE)
-        take_space(m, message, service);
+        take_space(m, message, head->engine, service);
     else if (head->kind == MESSAGE_ASK)
         take_ask(m, message, service);
 }
@@ -467,7 +483,8 @@ static int64_t unload_expired(struct cluster_manager *m)
         int32_t n = manager_room_list(m, e, residents, &free_bytes);
         int32_t n_expired = residency_expired(residents, n, m->now_ns, expired, &next_ns);
         for (int32_t i = 0; i < n_expired; i++)
-            order_out(m, MESSAGE_UNLOAD, e, expired[i], "idle for longer than its keep_alive");
+            manager_plan_order_out(m, MESSAGE_UNLOAD, e, expired[i],
+                                   "idle for longer than its keep_alive");
         wake = min_i64(wake, next_ns);
     }
     return wake;
@@ -486,7 +503,8 @@ static void fill(struct cluster_manager *m)
     for (int e = 0; e < m->nodes.n_engines && m->n_due > 0; e++) {
         struct manager_engine *engine = &m->of_engines[e];
         struct set *due = &engine->due;
-        if (!engine->has_due || !engine->has_report || engine->awaited_until_ns > m->now_ns)
+        if (!engine->has_due || !engine->has_report || engine->is_unplanned ||
+            engine->awaited_until_ns > m->now_ns)
             continue;
         engine->has_due = false;
         m->n_due--;
@@ -498,7 +516,7 @@ static void fill(struct cluster_manager *m)
                 continue;
             (void)manager_room_list(m, e, residents, &free_bytes);
             if (free_bytes >= m->need_bytes[s])
-                order_in(m, e, s);
+                manager_plan_order_in(m, e, s);
         }
     }
 }
@@ -527,7 +545,7 @@ static void send_out_dismissed(struct cluster_manager *m)
             const struct manager_place *place = manager_room_place(m, e, s);
             bool is_busy = place->status == SERVICE_LOADED && place->idle_since_ns == TIME_NEVER;
             if (manager_room_is_in(place) && !place->is_asked_out && !is_busy)
-                order_out(m, MESSAGE_UNLOAD, e, s, "it leaves this server");
+                manager_plan_order_out(m, MESSAGE_UNLOAD, e, s, "it leaves this server");
         }
     }
 }
@@ -536,13 +554,16 @@ int64_t cluster_manager_step(struct cluster_manager *m, int64_t now_ns)
 {
     m->now_ns = now_ns;
     take_mail(m);
+    if (m->is_frozen)
+        return TIME_NEVER;
     send_out_dismissed(m);
-    int64_t wake = unload_expired(m);
+    int64_t wake = m->options.is_silent ? TIME_NEVER : unload_expired(m);
+    wake = min_i64(wake, manager_plan_step(m));
     for (int s = 0; (s = set_next(&m->wanted, s, m->options.n_services)) >= 0; s++) {
         if (m->wants[s].until_ns <= now_ns)
             set_remove(&m->wanted, s);
         else if (!manager_room_is_anywhere(m, s))
-            bring_in(m, s);
+            manager_plan_bring_in(m, s);
         if (set_has(&m->wanted, s))
             wake = min_i64(wake, now_ns + MANAGER_RETRY_NS);
     }
@@ -579,10 +600,8 @@ void cluster_manager_add_service(struct cluster_manager *m, int s, const struct 
     m->need_bytes[s] = need_bytes;
     m->wants[s] = (struct manager_want){ .until_ns = TIME_NEVER };
     m->any_expires = m->any_expires || spec->keep_alive_ns >= 0;
-    if (!spec->is_loaded_at_start)
-        return;
-    set_add(&m->wanted, s);
-    make_due(m, s);
+    if (spec->is_loaded_at_start && !m->options.is_silent)
+        manager_plan_want(m, s);
 }
 
 void cluster_manager_dismiss_service(struct cluster_manager *m, int s)

@@ -7,22 +7,10 @@
  * (a SPACE that insists). The other is a model that has been wanted for 30 s and that busy ones
  * keep out (manager_room.h). A model that can never fit is refused at once with the arithmetic. */
 #pragma once
-#include "cluster/bus.h"
-#include "cluster/nodes.h"
-#include "core/service_spec.h"
+#include "base/str.h"
+#include "cluster/manager_options.h"
 
 struct cluster_manager;
-struct cluster_manager_options {
-    struct bus_port port;
-    uint16_t gateway;                    /* its address */
-    const struct cluster_node_at *nodes; /* copied */
-    int n_nodes, n_services;
-    int n_services_max;                  /* at once; 0 = n_services */
-    const struct service_spec *services; /* copied */
-    const int64_t *
-        need_bytes; /* per service: weights and activations; an estimate until it was loaded once */
-    int64_t kept_bytes; /* of each engine's memory, only for its KV pool; no model gets them */
-};
 struct cluster_manager *cluster_manager_open(const struct cluster_manager_options *options);
 void cluster_manager_close(struct cluster_manager *manager);
 /* Adds a service, under an unused number. Its model is loaded when it is wanted, or at once if it
@@ -34,4 +22,27 @@ void cluster_manager_dismiss_service(struct cluster_manager *manager, int servic
 /* Removes the service for good. Returns false when a model of it is on an engine, or an order is in
  * progress. */
 bool cluster_manager_remove_service(struct cluster_manager *manager, int service);
+
+/* ---- Of many nodes (manager_plan.c). ---- */
+
+/* The session with a node has ended, so that no order to it is in progress any more. is_gone: all
+ * that it had counts as gone, too. */
+void cluster_manager_lose_node(struct cluster_manager *manager, int node, bool is_gone);
+/* Models may be loaded on the first n_engines of the node, 0: on none. At first on all. */
+void cluster_manager_plan_node(struct cluster_manager *manager, int node, int n_engines);
+/* Whether the first n_engines of the node have reported. */
+bool cluster_manager_knows_node(const struct cluster_manager *manager, int node, int n_engines);
+/* Whether models leave this node: each has to be loaded elsewhere first, if it is in use or has to
+ * be somewhere. A drained node has to be unplanned, too. */
+void cluster_manager_drain_node(struct cluster_manager *manager, int node, bool is_drained);
+/* An operator's wish: at least so many copies of the model; 0: as many as requests want. -1: it
+ * leaves all engines, and no request brings it back. */
+void cluster_manager_desire(struct cluster_manager *manager, int service, int n_copies);
+/* While it is frozen, it orders nothing. */
+void cluster_manager_freeze(struct cluster_manager *manager, bool is_frozen);
+/* Writes where models are or are coming, a line each: the name of the node of that number, the
+ * node's number of the engine, and the model. */
+void cluster_manager_print_places(const struct cluster_manager *manager,
+                                  const char *(*name_of)(const void *self, int node),
+                                  const void *self, struct str *out);
 int64_t cluster_manager_step(struct cluster_manager *manager, int64_t now_ns); /* next wake */

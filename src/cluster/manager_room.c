@@ -130,11 +130,12 @@ static struct manager_choice choose(const struct cluster_manager *m, int service
         struct residency_model residents[LIMIT_SERVICES];
         struct residency_eviction out;
         int64_t free_bytes;
-        if (!manager_room_may_serve(m, e, service) || !m->of_engines[e].has_report)
+        const struct manager_place *place = manager_room_place(m, e, service);
+        if (!manager_room_may_serve(m, e, service) || !m->of_engines[e].has_report ||
+            m->of_engines[e].is_unplanned || (manager_room_is_in(place) && !place->is_asked_out))
             continue;
         /* How that ends is heard first. */
-        if (manager_room_place(m, e, service)->is_asked_out ||
-            m->of_engines[e].awaited_until_ns > m->now_ns) {
+        if (place->is_asked_out || m->of_engines[e].awaited_until_ns > m->now_ns) {
             best.never = false;
             continue;
         }

@@ -8,9 +8,10 @@
 #include "cluster/node.h"
 #include "cmd/wire_bus.h"
 #include "cmd/wire_change.h"
+#include "cmd/wire_store.h"
 #include "config/chosen.h"
 #include "config/lanes.h"
-#include "run/unit.h"
+#include "cmd/wire_unit.h"
 #include "serve/kv.h"
 #include "serve/memory.h"
 #include "serve/offer.h"
@@ -23,7 +24,7 @@ struct engine_place { /* one engine of the house */
     struct compute_device *device;
     struct lanes lanes;
     struct service_spec services[LIMIT_MODELS]; /* the house's, as placed here */
-    struct run_unit *unit;
+    struct wire_unit unit;
 };
 /* A change of the models, one at a time:
  *
@@ -54,10 +55,13 @@ struct house {
     struct chosen chosen;
     struct engine_place engines[LIMIT_DEVICES];
     int n_engines;
+    struct process_weights *weights; /* of engines that are processes */
     struct recorders recorders;
     char device_texts[LIMIT_DEVICES][64];
     const char *device_names[LIMIT_DEVICES];
     struct wire_bus others; /* the bus to other machines */
+    struct wire_store store;
+    struct store_fence fence; /* of a node with a store: the managers that it obeyed */
     struct cluster_local_bus *bus;
     struct cluster_gateway *gateway;
     struct cluster_manager *manager;

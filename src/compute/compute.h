@@ -30,6 +30,11 @@
  *    dot. A value is q * scale, which is exact.
  *  - Rotation: angle = (float)position * inverse frequency, sine and cosine by vmath_sincos, each
  * times the rope's scale, (x c - y s, y c + x s) as (fma(x, c, -(y * s)), fma(y, c, x * s)).
+ *  - Experts: a softmax over the router's logits (exp(logit - max), summed in 16 partial sums as
+ *    above, times 1 / sum) gives each expert's share. A row uses those with the highest logits; of
+ *    equal ones the first, and NaN counts as lowest. If shares are scaled to one, each is divided
+ *    by the sum of the used ones, added up by ascending expert. COMBINE is acc = fma(share, x, acc)
+ *    from 0 by ascending expert, then dst += acc. SCALE is fma(x, 1 / (1 + exp(-gate)), dst).
  *  - exp and the activations are the polynomials of compute/vmath.h, the same operations in every
  * instruction set.
  *  - Masked lanes select, never multiply: stale memory may hold NaN.
@@ -67,6 +72,13 @@ enum compute_op_kind {
                        n positions (0: all), itself included; scale on the scores */
     COMPUTE_TAKE_ROWS, /* dst = the rows of src in pass->logit_rows */
     COMPUTE_LOGITS,    /* logits = src . weight^T + bias */
+    /* A mixture of experts. Registers of expert rows have a row for each expert that a row uses. */
+    COMPUTE_ROUTE,   /* chooses the experts of all rows by their logits src (n_experts), for the
+                        operations up to the next one of this kind */
+    COMPUTE_SPREAD,  /* dst (expert rows) = the rows of src */
+    COMPUTE_EXPERTS, /* a MATMUL of expert rows, each by the matrix weight + e of its expert e */
+    COMPUTE_COMBINE, /* dst += the expert rows src of each row, each times its share */
+    COMPUTE_SCALE,   /* dst += src * sigmoid(src2), whose rows are one number */
 };
 enum compute_flag {
     COMPUTE_ADD_TO = 1,     /* MATMUL, NORM: add to dst (the residual stream) */
@@ -94,10 +106,15 @@ struct compute_program {
     const struct compute_op *ops;
     int n_registers;
     const int32_t *widths; /* floats of one row of each register; multiples of 16 are allocated */
-    const bool *is_logit_rows; /* register holds n_logit_rows rows, not n_rows (after TAKE_ROWS) */
+    const bool *is_logit_rows;  /* register holds n_logit_rows rows, not n_rows (after TAKE_ROWS) */
+    const bool *is_expert_rows; /* register holds expert rows; NULL: none does */
     int n_weights;
     struct compute_weight *const *weights;
     int32_t n_heads, n_kv_heads, head_dim, n_rope_dims, n_vocabulary, n_ropes;
     struct compute_rope ropes[2];
     struct compute_shapes shapes; /* none: all zero */
 };
+static inline bool compute_has_expert_rows(const struct compute_program *program, int reg)
+{
+    return program->is_expert_rows != NULL && program->is_expert_rows[reg];
+}

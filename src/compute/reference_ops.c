@@ -5,8 +5,9 @@
  * with it bit for bit. */
 #include "compute/reference_ops.h"
 
-#include "compute/quant.h"
+#include "compute/experts.h"
 #include "compute/halves.h"
+#include "compute/quant.h"
 #include "compute/vmath.h"
 #include <string.h>
 
@@ -16,8 +17,10 @@ struct state { /* of one pass */
     const struct compute_program *program;
     const struct compute_pass *pass;
     unsigned char *registers;
-    float *scratch; /* one row of activations or probabilities */
-    float *logits;  /* (n_logit_rows, n_vocabulary) */
+    float *scratch;  /* one row of activations or probabilities */
+    float *logits;   /* (n_logit_rows, n_vocabulary) */
+    int32_t *chosen; /* (n_rows, n_used) experts of each row */
+    float *shares;   /* the same */
 };
 
 static int64_t stride_of(const struct compute_program *program, int reg)
@@ -27,6 +30,8 @@ static int64_t stride_of(const struct compute_program *program, int reg)
 
 static int32_t rows_of(const struct state *s, int reg)
 {
+    if (compute_has_expert_rows(s->program, reg))
+        return s->pass->n_rows * s->program->shapes.experts.n_used;
     return s->program->is_logit_rows[reg] ? s->pass->n_logit_rows : s->pass->n_rows;
 }
 
@@ -238,6 +243,73 @@ static void run_rope(const struct state *s, const struct compute_op *op)
         }
 }
 
+/* ---- Experts. Row r's expert rows are r * n_used, and so on. ---- */
+
+static void run_route(const struct state *s, const struct compute_op *op)
+{
+    const struct compute_experts *experts = &s->program->shapes.experts;
+    for (int32_t row = 0; row < s->pass->n_rows; row++) {
+        const float *logits = row_at(s, op->src, row);
+        float max = logits[0], partial[16] = { 0 }, *e = s->scratch;
+        for (int32_t i = 1; i < experts->n_experts; i++)
+            max = logits[i] > max ? logits[i] : max;
+        for (int32_t i = 0; i < experts->n_experts; i++) {
+            e[i] = vmath_exp(logits[i] - max);
+            partial[i % 16] += e[i];
+        }
+        float inverse = 1.0f / vmath_fold16(partial);
+        for (int32_t i = 0; i < experts->n_experts; i++)
+            e[i] *= inverse;
+        compute_experts_choose(experts, logits, e, s->chosen + row * experts->n_used,
+                               s->shares + row * experts->n_used);
+    }
+}
+
+static void run_spread(const struct state *s, const struct compute_op *op)
+{
+    for (int32_t i = 0; i < rows_of(s, op->dst); i++)
+        memcpy(row_at(s, op->dst, i), row_at(s, op->src, i / s->program->shapes.experts.n_used),
+               (size_t)s->program->widths[op->dst] * sizeof(float));
+}
+
+static void run_experts(const struct state *s, const struct compute_op *op)
+{
+    for (int32_t i = 0; i < rows_of(s, op->src); i++) {
+        struct compute_op own = *op;
+        own.weight += s->chosen[i];
+        matmul_row(s, &own, row_at(s, op->src, i), row_at(s, op->dst, i));
+    }
+}
+
+static void run_combine(const struct state *s, const struct compute_op *op)
+{
+    int32_t n_used = s->program->shapes.experts.n_used;
+    for (int32_t row = 0; row < s->pass->n_rows; row++) {
+        float *out = row_at(s, op->dst, row), *acc = s->scratch;
+        int32_t width = s->program->widths[op->dst];
+        for (int32_t k = 0; k < width; k++)
+            acc[k] = 0;
+        for (int32_t i = row * n_used; i < (row + 1) * n_used; i++) {
+            const float *x = row_at(s, op->src, i);
+            for (int32_t k = 0; k < width; k++)
+                acc[k] = vmath_fma(s->shares[i], x[k], acc[k]);
+        }
+        for (int32_t k = 0; k < width; k++)
+            out[k] += acc[k];
+    }
+}
+
+static void run_scale(const struct state *s, const struct compute_op *op)
+{
+    for (int32_t row = 0; row < s->pass->n_rows; row++) {
+        float by = 1.0f / (1.0f + vmath_exp(-*row_at(s, op->src2, row)));
+        const float *x = row_at(s, op->src, row);
+        float *out = row_at(s, op->dst, row);
+        for (int32_t k = 0; k < s->program->widths[op->dst]; k++)
+            out[k] = vmath_fma(by, x[k], out[k]);
+    }
+}
+
 /* One element of the cache, and for Q8_0 the scale of its 32. */
 struct kv_element {
     unsigned char *at, *scale;
@@ -422,9 +494,14 @@ void compute_reference_ops_run(const struct compute_program *program,
         [COMPUTE_GATE] = run_gate,           [COMPUTE_ROPE] = run_rope,
         [COMPUTE_KV_STORE] = run_kv_store,   [COMPUTE_ATTEND] = run_attend,
         [COMPUTE_TAKE_ROWS] = run_take_rows, [COMPUTE_LOGITS] = run_matmul,
+        [COMPUTE_ROUTE] = run_route,         [COMPUTE_SPREAD] = run_spread,
+        [COMPUTE_EXPERTS] = run_experts,     [COMPUTE_COMBINE] = run_combine,
+        [COMPUTE_SCALE] = run_scale,
     };
-    struct state s = { program, pass, workspace, NULL, logits };
+    struct state s = { program, pass, workspace, NULL, logits, NULL, NULL };
     s.scratch = (float *)(void *)workspace + floats_before(&s, program->n_registers);
+    s.shares = s.scratch + scratch_floats(program);
+    s.chosen = (int32_t *)(void *)(s.shares + pass->n_rows * program->shapes.experts.n_used);
     for (int i = 0; i < program->n_ops; i++)
         steps[program->ops[i].kind](&s, &program->ops[i]);
 }
@@ -432,8 +509,11 @@ void compute_reference_ops_run(const struct compute_program *program,
 int64_t compute_reference_ops_bytes(const struct compute_program *program, int32_t n_rows,
                                     int32_t n_logit_rows)
 {
-    int64_t n_floats = scratch_floats(program);
+    int32_t n_used = program->shapes.experts.n_used;
+    int64_t n_floats = scratch_floats(program) + 2 * (int64_t)n_rows * n_used;
     for (int i = 0; i < program->n_registers; i++)
-        n_floats += stride_of(program, i) * (program->is_logit_rows[i] ? n_logit_rows : n_rows);
+        n_floats += stride_of(program, i) * (program->is_logit_rows[i]             ? n_logit_rows
+                                             : compute_has_expert_rows(program, i) ? n_rows * n_used
+                                                                                   : n_rows);
     return n_floats * (int64_t)sizeof(float);
 }

@@ -2,7 +2,7 @@
 #include "compute/shapes.h"
 
 enum status compute_shapes_check(const struct compute_shapes *shapes, const char *device,
-                                 struct fault *fault)
+                                 bool has_experts, struct fault *fault)
 {
     const struct {
         bool is_there;
@@ -10,7 +10,7 @@ enum status compute_shapes_check(const struct compute_shapes *shapes, const char
     } all[] = {
         { shapes->n_kv_groups > 0, "layers with unlike caches" },
         { shapes->n_attentions > 0, "attention with sinks, a soft cap or no causal mask" },
-        { shapes->n_experts > 0, "routed experts" },
+        { shapes->experts.n_experts > 0 && !has_experts, "routed experts" },
         { shapes->n_adapters > 0, "LoRA adapters" },
         { shapes->output != COMPUTE_OUTPUT_LOGITS, "pooled rows" },
         { shapes->sums_over_ranks, "sums over several ranks" },

@@ -1,7 +1,8 @@
-/* Shapes of programs and passes that future models and services may need. A zeroed record has none.
+/* Shapes of programs and passes beyond the plain ones. A zeroed record has none.
  *
- * No device runs them yet. Each device refuses a program with such a shape by its name, and fails a
- * pass with one. */
+ * The reference and the CPU devices route rows to experts. Everything else is for future models and
+ * services. Each device refuses a program with a shape that it lacks by its name, and fails a pass
+ * with one. */
 #pragma once
 #include "base/status.h"
 #include "core/dtype.h"
@@ -21,12 +22,10 @@ struct compute_attention { /* of one layer */
     float soft_cap;        /* scores become cap * tanh(score / cap); 0: none */
     bool is_non_causal;    /* rows of a pass see all rows of their sequence in it */
 };
-/* A row uses n_used of n_experts feed-forwards: those with the highest router logits. */
+/* A mixture of experts: a row uses n_used of n_experts feed-forwards, in each layer that routes. */
 struct compute_experts {
-    int32_t n_experts, n_used;
-    int32_t router;         /* weight (n_experts, width) */
-    int32_t gate, up, down; /* weights of expert 0; those of expert e are e further on */
-    bool is_scaled_to_one;  /* the chosen experts' shares sum to 1 */
+    int32_t n_experts, n_used; /* 0, 0: none */
+    bool is_scaled_to_one;     /* the shares of the chosen ones are divided by their sum */
 };
 /* In rows of this adapter, matrix `weight` adds scale * up . (down . row). */
 struct compute_adapter {
@@ -41,17 +40,17 @@ struct compute_shapes { /* of a program */
     const struct compute_kv_group *kv_groups;
     int n_attentions; /* one a layer */
     const struct compute_attention *attentions;
-    int n_experts; /* one a layer that has experts */
-    const struct compute_experts *experts;
+    struct compute_experts experts;
     int n_adapters;
     const struct compute_adapter *adapters;
     enum compute_output output; /* POOLED: a row of width floats per sequence, no logits */
     enum compute_pooling pooling;
     bool sums_over_ranks; /* each residual is a sum over the device's ranks */
 };
-/* Returns STATUS_UNSUPPORTED with the name of the first shape that is set. */
+/* Returns STATUS_UNSUPPORTED with the name of the first shape that is set and that the device
+ * lacks. */
 enum status compute_shapes_check(const struct compute_shapes *shapes, const char *device,
-                                 struct fault *fault) MUST_USE;
+                                 bool has_experts, struct fault *fault) MUST_USE;
 
 struct compute_memory;
 struct compute_rows_at { /* rows of floats in a memory object */

@@ -39,11 +39,10 @@ void chosen_of(const struct config *config, struct chosen *out)
     schedule_config_init(&out->schedule);
     for (int i = 0; preset->thresholds[i] != NULL; i++)
         CHECK(schedule_config_set(&out->schedule, preset->thresholds[i], NULL) == STATUS_OK);
+    out->schedule.n_rounds_max = 1; /* usually clients see each token as soon as it is drawn */
     for (int i = 0; i < config->n_thresholds; i++)
         CHECK(schedule_config_set(&out->schedule, config->thresholds[i], NULL) == STATUS_OK);
     bound_batches(config, out);
-    out->schedule.n_rounds_max =
-        1; /* the real executor computes one round; a hold would only book blocks early */
 }
 
 bool chosen_kv_dtype_find(const char *name, enum dtype *dtype)

@@ -1,6 +1,7 @@
 /* The settings as command line options, made from the table of keys. */
 #include "config/options.h"
 
+#include "base/mem.h"
 #include "config/table.h"
 #include <argp.h>
 #include <stdio.h>
@@ -17,9 +18,13 @@ enum {
 
 struct parse {
     const struct options_verb *verb;
-    struct config *config;
+    struct options_given *given;
     const char **plain;
     int n_plain;
+};
+struct apply {
+    const struct options_verb *verb;
+    struct config *config;
     bool is_failed, is_seen[KEYS_MAX];
 };
 
@@ -85,31 +90,31 @@ static void build_options(const struct options_verb *verb)
     CHECK(n < KEYS_MAX);
 }
 
-static void complain(struct parse *parse, const char *option, const char *sentence)
+static void complain(struct apply *apply, const char *option, const char *sentence)
 {
     const char *dashes = option ? "--" : "", *colon = option ? ": " : "";
     option = option ? option : "";
-    if (!parse->verb->fault)
+    if (!apply->verb->fault)
         fprintf(stderr, "shoal: %s%s%s%s\n", dashes, option, colon, sentence);
-    else if (!parse->is_failed)
-        (void)fault_set(parse->verb->fault, STATUS_BAD_INPUT, "%s%s%s%.180s", dashes, option, colon,
+    else if (!apply->is_failed)
+        (void)fault_set(apply->verb->fault, STATUS_BAD_INPUT, "%s%s%s%.180s", dashes, option, colon,
                         sentence);
-    parse->is_failed = true;
+    apply->is_failed = true;
 }
 
 /* The first option of a list here replaces its content; the others are added. */
-static void set_key(struct parse *parse, int index, const char *value)
+static void set_key(struct apply *apply, int index, const char *value)
 {
     int n_keys;
     struct fault fault;
-    struct config *config = parse->config;
+    struct config *config = apply->config;
     const struct config_key *key = &config_table_globals(&n_keys)[index];
-    bool is_more = key->type == CONFIG_TEXTS && parse->is_seen[index];
+    bool is_more = key->type == CONFIG_TEXTS && apply->is_seen[index];
     enum status status = is_more ? config_table_assign(&config->pile, config, key, value, &fault)
                                  : config_set(config, key->name, value, &fault);
-    parse->is_seen[index] = true;
+    apply->is_seen[index] = true;
     if (status != STATUS_OK)
-        complain(parse, names[index], fault.text);
+        complain(apply, names[index], fault.text);
 }
 
 /* "check FILE\nschema" is "check FILE, or schema". */
@@ -125,10 +130,9 @@ static const char *expected(const struct options_verb *verb, char *out, size_t n
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
     struct parse *parse = state->input;
-    struct fault fault;
     char what[128];
-    if (key >= KEY_FIRST && key < KEY_FIRST + KEYS_MAX) {
-        set_key(parse, key - KEY_FIRST, arg);
+    if (key == KEY_MODEL || (key >= KEY_FIRST && key < KEY_FIRST + KEYS_MAX)) {
+        parse->given->at[parse->given->n++] = (struct options_said){ key, arg };
         return 0;
     }
     for (int i = 0; i < parse->verb->n_extras; i++) {
@@ -141,10 +145,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     switch (key) {
     case KEY_JSON:
         *parse->verb->is_json = true;
-        return 0;
-    case KEY_MODEL:
-        if (config_add_model(parse->config, arg, &fault) != STATUS_OK)
-            complain(parse, NULL, fault.text);
         return 0;
     case ARGP_KEY_ARG:
         if (parse->n_plain == parse->verb->n_max)
@@ -160,10 +160,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     }
 }
 
-bool options_parse(const struct options_verb *verb, int argc, char **argv, struct config *config,
-                   const char **plain, int *n_plain)
+bool options_read(const struct options_verb *verb, int argc, char **argv,
+                  struct options_given *given, const char **plain, int *n_plain)
 {
-    struct parse parse = { .verb = verb, .config = config, .plain = plain };
+    struct parse parse = { .verb = verb, .given = given, .plain = plain };
+    struct apply wrong = { .verb = verb };
+    *given = (struct options_given){ mem_take((size_t)argc * sizeof(*given->at)), 0 };
     build_options(verb);
     /* An empty list becomes NULL, because glibc's help leaks a byte of an empty one. */
     const struct argp argp = { options[0].name != NULL ? options : NULL,
@@ -175,7 +177,38 @@ bool options_parse(const struct options_verb *verb, int argc, char **argv, struc
                                NULL };
     int error = argp_parse(&argp, argc, argv, 0, NULL, &parse);
     if (error != 0)
-        complain(&parse, NULL, strerror(error)); /* no memory */
+        complain(&wrong, NULL, strerror(error)); /* no memory */
     *n_plain = parse.n_plain;
-    return !parse.is_failed;
+    return error == 0;
+}
+
+bool options_apply(const struct options_verb *verb, const struct options_given *given,
+                   struct config *config)
+{
+    struct apply apply = { .verb = verb, .config = config };
+    struct fault fault;
+    for (int i = 0; i < given->n; i++) {
+        const struct options_said *said = &given->at[i];
+        if (said->key != KEY_MODEL)
+            set_key(&apply, said->key - KEY_FIRST, said->text);
+        else if (config_add_model(config, said->text, &fault) != STATUS_OK)
+            complain(&apply, NULL, fault.text);
+    }
+    return !apply.is_failed;
+}
+
+void options_free(struct options_given *given)
+{
+    mem_give(given->at);
+    *given = (struct options_given){ 0 };
+}
+
+bool options_parse(const struct options_verb *verb, int argc, char **argv, struct config *config,
+                   const char **plain, int *n_plain)
+{
+    struct options_given given;
+    bool is_ok = options_read(verb, argc, argv, &given, plain, n_plain) &&
+                 options_apply(verb, &given, config);
+    options_free(&given);
+    return is_ok;
 }

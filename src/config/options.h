@@ -19,7 +19,23 @@ struct options_verb {
     int n_extras;
     struct fault *fault; /* gets the sentence of a wrong value; NULL: it is printed */
 };
-/* Parses argv for a verb that takes settings and up to n_max plain arguments. Returns false when a
- * value is wrong. Options and arguments that the verb lacks end the program with a sentence. */
+/* The settings that a command line gives, in its order. The texts are argv's. */
+struct options_given {
+    struct options_said {
+        int key;
+        const char *text;
+    } * at;
+    int n;
+};
+/* Reads the command line of a verb that takes settings and up to n_max plain arguments. Its options
+ * are collected; no setting is checked or changed. Returns false without memory. Options and
+ * arguments that the verb lacks end the program with a sentence. Free `given` in either case. */
+bool options_read(const struct options_verb *verb, int argc, char **argv,
+                  struct options_given *given, const char **plain, int *n_plain) MUST_USE;
+/* Sets what was given, over what the config has. Returns false when a value is wrong. */
+bool options_apply(const struct options_verb *verb, const struct options_given *given,
+                   struct config *config) MUST_USE;
+void options_free(struct options_given *given);
+/* Does all three: reads the command line and sets what it gives. */
 bool options_parse(const struct options_verb *verb, int argc, char **argv, struct config *config,
                    const char **plain, int *n_plain);

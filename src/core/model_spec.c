@@ -22,11 +22,11 @@ static enum status check_sizes(const struct model_spec *spec, struct fault *faul
         int64_t value, least, most;
     } rows[] = {
         { "the number of layers", spec->n_layers, 1, LIMIT_LAYERS },
-        { "the width", spec->width, 1, WIDTH_MAX },
+        { "the width", spec->width, 1 + (spec->experts.n_experts > 0), WIDTH_MAX },
         { "the number of heads", spec->n_heads, 1, LIMIT_HEADS },
         { "the number of KV heads", spec->n_kv_heads, 1, spec->n_heads },
         { "the head dimension", spec->head_dim, 1, LIMIT_HEAD_DIM },
-        { "the feed-forward width", spec->ffn_width, 1, WIDTH_MAX },
+        { "the feed-forward width", spec->ffn_width, spec->experts.n_experts == 0, WIDTH_MAX },
         { "the vocabulary", spec->n_vocabulary, 1, LIMIT_VOCABULARY },
         { "the context length", spec->n_positions_max, 1, LIMIT_CONTEXT },
         { "the window", spec->window, 0, INT32_MAX },
@@ -42,6 +42,20 @@ static enum status check_sizes(const struct model_spec *spec, struct fault *faul
             return status;
     }
     return STATUS_OK;
+}
+
+static enum status check_experts(const struct expert_spec *experts, struct fault *fault)
+{
+    int32_t n = experts->n_experts;
+    if (n == 0)
+        return STATUS_OK;
+    enum status status = check_range("the number of experts", n, 1, LIMIT_EXPERTS, fault);
+    if (status == STATUS_OK)
+        status = check_range("the number of experts per token", experts->n_used, 1,
+                             n < LIMIT_EXPERTS_USED ? n : LIMIT_EXPERTS_USED, fault);
+    if (status == STATUS_OK)
+        status = check_range("the width of an expert", experts->width, 2, WIDTH_MAX, fault);
+    return status;
 }
 
 static bool is_within(float value, float least, float most)
@@ -168,6 +182,8 @@ static enum status check_groups(const struct model_spec *spec, struct fault *fau
 enum status model_spec_check(const struct model_spec *spec, struct fault *fault)
 {
     enum status status = check_sizes(spec, fault);
+    if (status == STATUS_OK)
+        status = check_experts(&spec->experts, fault);
     if (status != STATUS_OK)
         return status;
     if (spec->n_heads % spec->n_kv_heads != 0)
@@ -207,5 +223,7 @@ double model_spec_flops_per_token(const struct model_spec *spec)
     double width = spec->width, head_dim = spec->head_dim;
     double attention = width * head_dim * (2.0 * spec->n_heads + 2.0 * spec->n_kv_heads);
     double ffn = width * spec->ffn_width * (spec->is_gated ? 3.0 : 2.0);
+    const struct expert_spec *experts = &spec->experts;
+    ffn += width * (3.0 * experts->n_used * experts->width + experts->n_experts);
     return 2.0 * spec->n_layers * (attention + ffn);
 }

@@ -1,5 +1,5 @@
 /* A model's computation, as data. One forward pass with flags serves llama, mistral, qwen2, qwen3,
- * phi3, gemma, gemma3, OPT, GPT-2 and ChatGLM2. */
+ * phi3, gemma, gemma3, OPT, GPT-2, ChatGLM2, and the mixtures of experts among them. */
 #pragma once
 #include "core/dtype.h"
 #include "core/limits.h"
@@ -41,16 +41,29 @@ struct kv_group {
     int32_t window; /* positions that a token sees, itself included; 0 = all */
 };
 
+/* A mixture of experts, in every layer: a token uses the n_used feed-forwards with the highest
+ * router logits. Their outputs are added, each times its share. The shares are a softmax over all
+ * router logits. */
+struct expert_spec {
+    int32_t n_experts; /* 0: none */
+    int32_t n_used;
+    int32_t width;         /* of an expert's inner activations */
+    bool is_scaled_to_one; /* the shares of those used are divided by their sum */
+};
+
 struct model_spec {
     char architecture[24]; /* "llama", "gpt2", ... */
-    int32_t n_layers, width, n_heads, n_kv_heads, head_dim, ffn_width, n_vocabulary;
+    int32_t n_layers, width, n_heads, n_kv_heads, head_dim, n_vocabulary;
+    int32_t ffn_width; /* of the feed-forward that all tokens use; 0 if there are only experts */
+    struct expert_spec experts;
     int32_t n_positions_max; /* the context that it was trained for */
     int32_t window;          /* sliding window, 0 = none */
     enum norm_kind norm;
     float norm_epsilon;
     enum act_kind act;
-    bool is_gated;       /* down(act(gate(x)) * up(x)), else down(act(up(x))) */
-    bool has_qk_norm;    /* RMS norm of each head's q and k before the rotation */
+    bool is_gated;             /* down(act(gate(x)) * up(x)), else down(act(up(x))) */
+    bool has_qk_norm;          /* RMS norm of each head's q and k before the rotation */
+    bool norms_heads_together; /* with has_qk_norm: one norm over all heads (OLMoE) */
     bool has_post_norms; /* what attention and feed-forward give is normed before it is added */
     float score_divisor; /* scores are divided by its square root; 0 means the head dimension */
     enum position_kind position;

@@ -4,16 +4,22 @@
 #include "core/model_spec.h"
 #include "core/tensor.h"
 
+struct expert_weights {
+    struct tensor gate, up, down;
+};
 struct layer_weights {
     struct tensor attention_norm, attention_norm_bias;
     struct tensor q, k, v, q_bias, k_bias,
         v_bias;                   /* rows of one fused matrix if the file fuses them */
-    struct tensor q_norm, k_norm; /* (head_dim) */
+    struct tensor q_norm, k_norm; /* (head_dim), or of all heads together */
     struct tensor o, o_bias;
     struct tensor ffn_norm, ffn_norm_bias;
     struct tensor gate, up, gate_bias, up_bias; /* gate absent unless spec.is_gated */
     struct tensor down, down_bias;
     struct tensor attention_post_norm, ffn_post_norm; /* (width), of spec.has_post_norms */
+    struct tensor router;                             /* (n_experts, width) */
+    struct tensor shared_gate;      /* (width): its sigmoid scales the feed-forward of all tokens */
+    struct expert_weights *experts; /* (spec.experts.n_experts) */
 };
 struct model_weights {
     struct tensor token_embedding, position_embedding;

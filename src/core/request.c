@@ -1,4 +1,4 @@
-/* Checks a body that came over a wire. */
+/* The lists of a body, and the checks of one that came over a wire. */
 #include "core/request.h"
 
 static bool ids_are_valid(const int32_t *ids, uint32_t n, int32_t n_vocabulary)
@@ -23,6 +23,15 @@ static bool sampling_is_valid(const struct sampling *s)
            is_between(s->repetition_penalty, 1e-6f, 1e6f) && s->top_k >= 0 &&
            s->n_tokens_min >= 0 && s->n_top_logprobs >= -1 &&
            s->n_top_logprobs <= LIMIT_TOP_LOGPROBS;
+}
+
+bool request_body_stops(const struct request_body *body, int32_t token)
+{
+    const int32_t *ids = request_body_stop_ids(body);
+    for (uint32_t i = 0; i < body->n_stop_ids; i++)
+        if (ids[i] == token)
+            return true;
+    return false;
 }
 
 bool request_body_is_valid(const struct request_body *body, size_t n_bytes, int32_t n_vocabulary)

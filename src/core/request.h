@@ -100,6 +100,8 @@ static inline struct logit_bias *request_body_biases(const struct request_body *
 {
     return (struct logit_bias *)(void *)(request_body_stop_ids(body) + body->n_stop_ids);
 }
+/* Returns whether the token is one of its stop ids. */
+bool request_body_stops(const struct request_body *body, int32_t token);
 /* Returns whether this record of n_bytes is consistent, within limits and with tokens inside the
  * vocabulary. Records that came over a wire need this check. */
 bool request_body_is_valid(const struct request_body *body, size_t n_bytes, int32_t n_vocabulary);

@@ -21,6 +21,7 @@ const struct cpu_kernels cpu_avx2 = {
     .act = lanes_act,
     .multiply = lanes_multiply,
     .add = lanes_add,
+    .add_scaled = lanes_add_scaled,
     .scale = lanes_scale,
     .to_half = to_half,
     .merge = lanes_merge,

@@ -210,6 +210,7 @@ const struct cpu_kernels cpu_generic = {
     .act = lanes_act,
     .multiply = lanes_multiply,
     .add = lanes_add,
+    .add_scaled = lanes_add_scaled,
     .scale = lanes_scale,
     .to_half = to_half,
     .scores = scores,

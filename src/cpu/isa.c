@@ -123,6 +123,7 @@ static void take(const struct cpu_kernels *from, struct cpu_kernels *to)
     TAKE(act);
     TAKE(multiply);
     TAKE(add);
+    TAKE(add_scaled);
     TAKE(scale);
     TAKE(to_half);
     TAKE(scores);

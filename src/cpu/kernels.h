@@ -168,6 +168,7 @@ struct cpu_kernels {
     void (*multiply)(const float *x, float *out, int32_t n);        /* out *= x */
     void (*add)(const float *x, float *out, int32_t n);             /* out += x */
     void (*scale)(const float *x, float by, float *out, int32_t n); /* out = x * by */
+    void (*add_scaled)(const float *x, float by, float *out, int32_t n); /* out += x * by, fused */
     void (*to_half)(const float *x, int32_t n, uint16_t *out);
     /* probabilities = queries . keys * scale; queries (n_queries, stride), 0 behind head_dim */
     void (*scores)(const struct cpu_run *run, const float *queries, float scale);

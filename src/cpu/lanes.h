@@ -48,6 +48,12 @@ static inline void lanes_scale(const float *x, float by, float *out, int32_t n)
         out[i] = x[i] * by;
 }
 
+static inline void lanes_add_scaled(const float *x, float by, float *out, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++)
+        out[i] = vmath_fma(by, x[i], out[i]);
+}
+
 static inline void lanes_merge(const struct cpu_part *to, const struct cpu_part *from, int32_t n)
 {
     float top = *to->max > *from->max ? *to->max : *from->max;

@@ -57,9 +57,10 @@ enum cpu_rows_as cpu_matmul_wants(const struct cpu_pass *p, const struct compute
     const struct compute_weight *weight = cpu_pass_weight(p, op->weight);
     if (weight->vector != NULL)
         return CPU_ROWS_FLOATS;
+    int32_t n_rows =
+        op->kind == COMPUTE_EXPERTS ? cpu_pass_order(p)->n_rows_most : cpu_pass_rows(p, op->src);
     if (dtype_info(weight->dtype)->is_integer)
-        return p->kernels->group != NULL &&
-                       way_of(p->kernels, weight->dtype, cpu_pass_rows(p, op->src)) != PACKED
+        return p->kernels->group != NULL && way_of(p->kernels, weight->dtype, n_rows) != PACKED
                    ? CPU_ROWS_GROUPS
                    : CPU_ROWS_BLOCKS;
     return p->kernels->is_split[weight->dtype] ? CPU_ROWS_SPLIT : CPU_ROWS_FLOATS;
@@ -284,6 +285,48 @@ static void multiply_item(const struct item *item)
         keep(item);
 }
 
+static struct item item_of(const struct cpu_pass *p, const struct compute_op *op, int rank)
+{
+    unsigned char *scratch =
+        p->workspace + p->layout.matmul + (size_t)rank * p->layout.matmul_bytes;
+    const struct compute_weight *weight = cpu_pass_weight(p, op->weight);
+    return (struct item){ .p = p,
+                          .op = op,
+                          .weight = weight,
+                          .per_item = panels_per_item(weight, team_size(p->team)),
+                          .next_panel = -1,
+                          .sums = (float *)(void *)scratch,
+                          .wide = scratch + SUMS_BYTES };
+}
+
+/* Multiplies rows [first, end). */
+static void multiply_rows(struct item *item, int32_t first, int32_t end)
+{
+    for (item->first_row = first; item->first_row < end; item->first_row += SWEEP_ROWS) {
+        item->n_rows = min_i32(SWEEP_ROWS, end - item->first_row);
+        multiply_item(item);
+    }
+}
+
+void cpu_matmul_experts(const struct cpu_pass *p, const struct compute_op *op, int op_index,
+                        int rank)
+{
+    const struct cpu_experts_order *order = cpu_pass_order(p);
+    struct item item = item_of(p, op, rank);
+    int32_t n_items = (int32_t)div_up_i64(item.weight->n_panels, item.per_item); /* an expert */
+    struct cpu_taker taker = { .n_items = order->n * n_items,
+                               .part = rank,
+                               .n_parts = team_size(p->team) };
+    for (int32_t i = cpu_pass_take(p, op_index, &taker); i >= 0;
+         i = cpu_pass_take(p, op_index, &taker)) {
+        const struct cpu_expert *expert = &order->experts[i / n_items];
+        item.weight = cpu_pass_weight(p, op->weight + expert->id);
+        item.first_panel = i % n_items * item.per_item;
+        item.n_panels = min_i32(item.per_item, item.weight->n_panels - item.first_panel);
+        multiply_rows(&item, expert->first_row, expert->first_row + expert->n_rows);
+    }
+}
+
 void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank)
 {
     const struct compute_weight *weight = cpu_pass_weight(p, op->weight);
@@ -292,15 +335,8 @@ void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_in
             matmul_vector(p, op, weight);
         return;
     }
-    unsigned char *scratch =
-        p->workspace + p->layout.matmul + (size_t)rank * p->layout.matmul_bytes;
-    struct item item = { .p = p,
-                         .op = op,
-                         .weight = weight,
-                         .sums = (float *)(void *)scratch,
-                         .wide = scratch + SUMS_BYTES };
-    int32_t n_rows = cpu_pass_rows(p, op->src);
-    int32_t per = item.per_item = panels_per_item(weight, team_size(p->team));
+    struct item item = item_of(p, op, rank);
+    int32_t n_rows = cpu_pass_rows(p, op->src), per = item.per_item;
     struct kept kept = { .n = 0 };
     bool is_few = n_rows <= CPU_FEW_ROWS && way_of(p->kernels, weight->dtype, n_rows) == PACKED;
     if (n_rows > 1 && is_few && (size_t)per * weight->panel_bytes >= KEPT_BYTES_MIN) {
@@ -326,11 +362,7 @@ void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_in
             soon = next = cpu_pass_take(p, op_index, &taker);
         item.next_panel = soon >= 0 && !is_few ? soon * per : -1;
         item.n_panels = min_i32(per, weight->n_panels - item.first_panel);
-        item.first_row = rows.from * CPU_TILE_ROWS;
-        for (; item.first_row < end_row; item.first_row += SWEEP_ROWS) {
-            item.n_rows = min_i32(SWEEP_ROWS, end_row - item.first_row);
-            multiply_item(&item);
-        }
+        multiply_rows(&item, rows.from * CPU_TILE_ROWS, end_row);
         if (!is_early)
             next = cpu_pass_take(p, op_index, &taker);
     }

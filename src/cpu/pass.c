@@ -2,15 +2,16 @@
  *
  * Every member walks the whole list and makes the same decisions. A resource was read or written
  * since the last barrier in one of these ways: by rows (each member its share), by logit rows, or
- * split (items taken freely). The same kind of rows may follow itself without waiting. Any other
- * access to what was written, and any write to what was accessed, needs a barrier first. */
+ * by expert rows, or split (items taken freely). The same kind of rows may follow itself without
+ * waiting. Any other access to what was written, and any write to what was accessed, needs a
+ * barrier first. */
 #include "cpu/pass.h"
 
 #include <string.h>
 
-enum how { BY_ROWS = 1, BY_LOGIT_ROWS = 2, SPLIT = 4 };
+enum how { BY_ROWS = 1, BY_LOGIT_ROWS = 2, SPLIT = 4, BY_EXPERT_ROWS = 8 };
 
-enum { PREPARED = CPU_REGISTERS_MAX, CACHE, TABLE, SHARED_TILES, RESOURCES };
+enum { PREPARED = CPU_REGISTERS_MAX, CACHE, TABLE, SHARED_TILES, ROUTES, ORDER, RESOURCES };
 
 struct member {
     struct cpu_pass *p;
@@ -75,6 +76,8 @@ static void touch(struct member *m, const struct touch *touches, size_t n)
 
 static enum how rows_of(const struct member *m, int reg)
 {
+    if (compute_has_expert_rows(m->p->program, reg))
+        return BY_EXPERT_ROWS;
     return m->p->program->is_logit_rows[reg] ? BY_LOGIT_ROWS : BY_ROWS;
 }
 
@@ -103,16 +106,19 @@ static void matmul(struct member *m, const struct compute_op *op, int op_index)
         }
         source = PREPARED;
     }
-    if (op->kind == COMPUTE_MATMUL)
-        TOUCH(m, READS(source, SPLIT), WRITES(op->dst, SPLIT));
-    else
+    if (op->kind == COMPUTE_LOGITS)
         TOUCH(m, READS(source, SPLIT));
-    cpu_matmul(m->p, op, op_index, m->rank);
+    else
+        TOUCH(m, READS(source, SPLIT), WRITES(op->dst, SPLIT));
+    if (op->kind == COMPUTE_EXPERTS)
+        cpu_matmul_experts(m->p, op, op_index, m->rank);
+    else
+        cpu_matmul(m->p, op, op_index, m->rank);
 }
 
 static bool is_matrix(const struct compute_op *op)
 {
-    return op->kind == COMPUTE_MATMUL || op->kind == COMPUTE_LOGITS;
+    return op->kind == COMPUTE_MATMUL || op->kind == COMPUTE_LOGITS || op->kind == COMPUTE_EXPERTS;
 }
 
 static bool reads(const struct compute_op *op, int reg)
@@ -126,6 +132,9 @@ static bool reads(const struct compute_op *op, int reg)
     case COMPUTE_GATE:
     case COMPUTE_KV_STORE:
         return op->src == reg || op->src2 == reg;
+    case COMPUTE_COMBINE:
+    case COMPUTE_SCALE:
+        return op->src == reg || op->src2 == reg || op->dst == reg;
     default:
         return op->src == reg || (op->flags & COMPUTE_ADD_TO && op->dst == reg);
     }
@@ -135,7 +144,7 @@ static bool reads(const struct compute_op *op, int reg)
 static bool replaces(const struct compute_op *op, int reg)
 {
     return op->dst == reg && op->kind != COMPUTE_KV_STORE && op->kind != COMPUTE_LOGITS &&
-           !reads(op, reg);
+           op->kind != COMPUTE_ROUTE && !reads(op, reg);
 }
 
 static bool is_matrix_of(const struct compute_op *op, int reg)
@@ -168,11 +177,13 @@ static struct cpu_result result_of(struct member *m, const struct compute_op *op
     return result;
 }
 
-/* Computes a norm or a gate, and prepares the form that matrices need when they come next. */
+/* Computes a norm, a gate or expert rows, and prepares the form that matrices need when they come
+ * next. */
 static void compute_and_prepare(struct member *m, const struct compute_op *op, enum how how)
 {
     struct cpu_result result = result_of(m, op);
-    struct touch touches[4] = { READS(op->src, how) };
+    bool is_spread = op->kind == COMPUTE_SPREAD;
+    struct touch touches[4] = { READS(op->src, is_spread ? SPLIT : how) };
     size_t n = 1;
     if (op->kind == COMPUTE_GATE)
         touches[n++] = (struct touch)READS(op->src2, how);
@@ -183,6 +194,8 @@ static void compute_and_prepare(struct member *m, const struct compute_op *op, e
     touch(m, touches, n);
     if (op->kind == COMPUTE_GATE)
         cpu_rows_gate(m->p, op, share_of(m, op->dst), result);
+    else if (op->kind == COMPUTE_SPREAD)
+        cpu_rows_spread(m->p, op, share_of(m, op->dst), result);
     else
         cpu_rows_norm(m->p, op, share_of(m, op->dst), result);
     if (result.as == CPU_ROWS_FLOATS)
@@ -198,14 +211,27 @@ static void by_rows(struct member *m, const struct compute_op *op)
     int reg = op->kind == COMPUTE_KV_STORE ? op->src : op->dst;
     enum how how = rows_of(m, reg);
     struct cpu_share share = share_of(m, reg);
+    float *scratch = cpu_pass_scratch(p, m->rank);
     switch (op->kind) {
     case COMPUTE_EMBED:
         TOUCH(m, WRITES(op->dst, how));
-        cpu_rows_embed(p, op, share, cpu_pass_scratch(p, m->rank));
+        cpu_rows_embed(p, op, share, scratch);
         return;
     case COMPUTE_NORM:
     case COMPUTE_GATE:
         compute_and_prepare(m, op, how);
+        return;
+    case COMPUTE_SPREAD:
+        TOUCH(m, READS(ORDER, SPLIT)); /* the order determines the form of the result */
+        compute_and_prepare(m, op, how);
+        return;
+    case COMPUTE_COMBINE:
+        TOUCH(m, READS(op->src, SPLIT), READS(ORDER, SPLIT), WRITES(op->dst, how));
+        cpu_experts_combine(p, op, share, scratch);
+        return;
+    case COMPUTE_SCALE:
+        TOUCH(m, READS(op->src, how), READS(op->src2, how), WRITES(op->dst, how));
+        cpu_experts_scale(p, op, share);
         return;
     case COMPUTE_HEAD_NORM:
         TOUCH(m, WRITES(op->dst, how));
@@ -226,6 +252,15 @@ static void by_rows(struct member *m, const struct compute_op *op)
     }
 }
 
+static void route(struct member *m, const struct compute_op *op)
+{
+    TOUCH(m, READS(op->src, BY_ROWS), WRITES(ROUTES, BY_ROWS));
+    cpu_experts_route(m->p, op, share_of(m, op->src), cpu_pass_scratch(m->p, m->rank));
+    TOUCH(m, READS(ROUTES, SPLIT), WRITES(ORDER, SPLIT));
+    if (m->rank == 0)
+        cpu_experts_sort(m->p);
+}
+
 void cpu_pass_work(void *arg, int rank, int n)
 {
     struct member m = { .p = arg, .rank = rank, .n = n, .prepared = -1 };
@@ -236,6 +271,8 @@ void cpu_pass_work(void *arg, int rank, int n)
         const struct compute_op *op = &program->ops[i];
         if (is_matrix(op)) {
             matmul(&m, op, i);
+        } else if (op->kind == COMPUTE_ROUTE) {
+            route(&m, op);
         } else if (op->kind == COMPUTE_ATTEND) {
             TOUCH(&m, READS(op->src, SPLIT), READS(CACHE, SPLIT), WRITES(op->dst, SPLIT),
                   WRITES(SHARED_TILES, SPLIT));
@@ -254,6 +291,27 @@ static size_t add(struct cpu_layout *layout, int64_t n_bytes)
     return at;
 }
 
+/* Returns the most rows of a register. */
+static int64_t rows_most(const struct compute_program *program, int reg, int32_t n_rows,
+                         int32_t n_logit_rows)
+{
+    if (compute_has_expert_rows(program, reg))
+        return cpu_experts_rows(program, n_rows);
+    return program->is_logit_rows[reg] ? n_logit_rows : n_rows;
+}
+
+static void add_experts(struct cpu_layout *layout, const struct compute_program *program,
+                        int32_t n_rows)
+{
+    int64_t n_bytes = (int64_t)n_rows * program->shapes.experts.n_used * 4;
+    layout->chosen = add(layout, n_bytes);
+    layout->shares = add(layout, n_bytes);
+    layout->places = add(layout, n_bytes);
+    layout->expert_rows = add(layout, n_bytes);
+    layout->sources = add(layout, n_bytes);
+    layout->order = add(layout, (int64_t)sizeof(struct cpu_experts_order));
+}
+
 void cpu_pass_layout(const struct compute_program *program, int n_members, int32_t n_rows,
                      int32_t n_logit_rows, const struct cpu_kernels *kernels,
                      struct cpu_layout *out)
@@ -262,7 +320,7 @@ void cpu_pass_layout(const struct compute_program *program, int n_members, int32
     *out = (struct cpu_layout){ .n_bytes = 0 };
     int64_t quantized = 0, grouped = 0, split = 0, scratch = cpu_attention_scratch(program);
     for (int i = 0; i < program->n_registers; i++) {
-        int64_t rows = program->is_logit_rows[i] ? n_logit_rows : n_rows;
+        int64_t rows = rows_most(program, i, n_rows, n_logit_rows);
         int64_t stride = cpu_pass_stride(program, i);
         out->registers[i] = add(out, rows * stride * (int64_t)sizeof(float));
         scratch = max_i64(scratch, stride);
@@ -271,7 +329,7 @@ void cpu_pass_layout(const struct compute_program *program, int n_members, int32
         const struct compute_op *op = &program->ops[i];
         if (!is_matrix(op))
             continue;
-        int64_t rows = program->is_logit_rows[op->src] ? n_logit_rows : n_rows;
+        int64_t rows = rows_most(program, op->src, n_rows, n_logit_rows);
         const struct compute_weight *weight =
             program->weights != NULL ? program->weights[op->weight] : NULL;
         int64_t n_groups = div_up_i64(rows, CPU_GROUP_ROWS);
@@ -281,6 +339,10 @@ void cpu_pass_layout(const struct compute_program *program, int n_members, int32
             continue;
         quantized = max_i64(quantized, rows * cpu_pass_block_stride(program->widths[op->src]));
         grouped = max_i64(grouped, n_groups * program->widths[op->src]);
+    }
+    if (program->shapes.experts.n_experts > 0) {
+        scratch = max_i64(scratch, CPU_PIECE);
+        add_experts(out, program, n_rows);
     }
     out->blocks = add(out, quantized * (int64_t)sizeof(struct cpu_block));
     out->groups = add(out, grouped / 32 * (int64_t)kernels->group_bytes);

@@ -1,6 +1,7 @@
 /* One pass in flight: the data that its operations share, and how rows and items are dealt to the
  * members of the team. */
 #pragma once
+#include "cpu/experts.h"
 #include "cpu/kernels.h"
 #include <stdatomic.h>
 
@@ -14,6 +15,10 @@ struct cpu_layout {
     size_t splits;                 /* activations in parts, by groups of rows */
     size_t table;                  /* (n_rows, n_ropes, n_rope_dims): cosines, sines */
     size_t counters, n_counters;   /* (n_members, n_counters): the next item of each operation */
+    size_t chosen, shares;         /* (n_rows, n_used): experts of each row, */
+    size_t places;                 /* the places of its expert rows, */
+    size_t order;                  /* the experts that are used, */
+    size_t expert_rows, sources;   /* the places of all expert rows, and the rows they are of */
     size_t shared_tiles;           /* of attention: merged by several members */
     size_t scratch, scratch_bytes; /* per member */
     size_t matmul, matmul_bytes;   /* per member, for matrix multiplication */
@@ -36,8 +41,19 @@ void cpu_pass_layout(const struct compute_program *program, int n_members, int32
 /* Runs all operations as one member of the team. arg: struct cpu_pass. */
 void cpu_pass_work(void *arg, int rank, int n);
 
+static inline struct cpu_experts_order *cpu_pass_order(const struct cpu_pass *p)
+{
+    return (struct cpu_experts_order *)(void *)(p->workspace + p->layout.order);
+}
+/* Returns the places of all expert rows in their registers, ascending. */
+static inline int32_t *cpu_pass_expert_rows(const struct cpu_pass *p)
+{
+    return (int32_t *)(void *)(p->workspace + p->layout.expert_rows);
+}
 static inline int32_t cpu_pass_rows(const struct cpu_pass *p, int reg)
 {
+    if (compute_has_expert_rows(p->program, reg))
+        return p->pass->n_rows * p->program->shapes.experts.n_used;
     return p->program->is_logit_rows[reg] ? p->pass->n_logit_rows : p->pass->n_rows;
 }
 /* Returns the floats from a row to the next: an odd number of cache lines, so that adjacent rows do
@@ -50,6 +66,11 @@ static inline float *cpu_pass_row(const struct cpu_pass *p, int reg, int32_t row
 {
     float *first = (float *)(void *)(p->workspace + p->layout.registers[reg]);
     return first + (int64_t)row * cpu_pass_stride(p->program, reg);
+}
+/* Returns the place of the i-th row of a register. */
+static inline int32_t cpu_pass_place(const struct cpu_pass *p, int reg, int32_t i)
+{
+    return compute_has_expert_rows(p->program, reg) ? cpu_pass_expert_rows(p)[i] : i;
 }
 static inline const struct compute_weight *cpu_pass_weight(const struct cpu_pass *p, int32_t index)
 {
@@ -157,6 +178,8 @@ void cpu_rows_head_norm(const struct cpu_pass *p, const struct compute_op *op,
                         struct cpu_share share);
 void cpu_rows_gate(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share,
                    struct cpu_result result);
+void cpu_rows_spread(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share,
+                     struct cpu_result result);
 void cpu_rows_rope(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share);
 void cpu_rows_kv_store(const struct cpu_pass *p, const struct compute_op *op,
                        struct cpu_share share);
@@ -166,6 +189,9 @@ void cpu_rows_prepare(const struct cpu_pass *p, int reg, enum cpu_rows_as as,
 
 /* matmul.c and attention.c: idle members take items one by one. */
 void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank);
+/* Runs COMPUTE_EXPERTS: each expert's matrix with its rows. */
+void cpu_matmul_experts(const struct cpu_pass *p, const struct compute_op *op, int op_index,
+                        int rank);
 size_t cpu_matmul_scratch(void); /* bytes for each member */
 enum cpu_rows_as cpu_matmul_wants(const struct cpu_pass *p, const struct compute_op *op);
 void cpu_attention(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank);

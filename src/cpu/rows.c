@@ -126,15 +126,17 @@ void cpu_rows_gate(const struct cpu_pass *p, const struct compute_op *op, struct
     enum { PART = 256 };
     int32_t width = p->program->widths[op->dst];
     CHECK(op->dst != op->src2);
-    for (int32_t row = share.from; row < share.to; row++) {
+    for (int32_t nth = share.from; nth < share.to; nth++) {
+        int32_t row = cpu_pass_place(p, op->dst, nth);
+        int32_t next = nth + 1 < share.to ? cpu_pass_place(p, op->dst, nth + 1) : -1;
         for (int32_t i = 0; i < width; i += PART) {
             int32_t n = min_i32(PART, width - i);
             const float *x = cpu_pass_row(p, op->src, row) + i;
             const float *by = cpu_pass_row(p, op->src2, row) + i;
             float *out = result.is_kept ? cpu_pass_row(p, op->dst, row) + i : result.scratch;
-            if (row + 1 < share.to) {
-                fetch(cpu_pass_row(p, op->src, row + 1) + i, n);
-                fetch(cpu_pass_row(p, op->src2, row + 1) + i, n);
+            if (next >= 0) {
+                fetch(cpu_pass_row(p, op->src, next) + i, n);
+                fetch(cpu_pass_row(p, op->src2, next) + i, n);
             }
             if (out != x)
                 memcpy(out, x, (size_t)n * sizeof(float));
@@ -142,6 +144,20 @@ void cpu_rows_gate(const struct cpu_pass *p, const struct compute_op *op, struct
             p->kernels->multiply(by, out, n);
             prepare(p, op->dst, row, result.as, out, i, n);
         }
+    }
+}
+
+void cpu_rows_spread(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share,
+                     struct cpu_result result)
+{
+    int32_t width = p->program->widths[op->dst];
+    const int32_t *sources = (const int32_t *)(const void *)(p->workspace + p->layout.sources);
+    for (int32_t i = share.from; i < share.to; i++) {
+        int32_t row = cpu_pass_place(p, op->dst, i);
+        const float *x = cpu_pass_row(p, op->src, sources[i]);
+        if (result.is_kept)
+            memcpy(cpu_pass_row(p, op->dst, row), x, (size_t)width * sizeof(float));
+        prepare(p, op->dst, row, result.as, x, 0, width);
     }
 }
 
@@ -219,6 +235,8 @@ void cpu_rows_take(const struct cpu_pass *p, const struct compute_op *op, struct
 void cpu_rows_prepare(const struct cpu_pass *p, int reg, enum cpu_rows_as as,
                       struct cpu_share share)
 {
-    for (int32_t row = share.from; row < share.to; row++)
+    for (int32_t i = share.from; i < share.to; i++) {
+        int32_t row = cpu_pass_place(p, reg, i);
         prepare(p, reg, row, as, cpu_pass_row(p, reg, row), 0, p->program->widths[reg]);
+    }
 }

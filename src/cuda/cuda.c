@@ -206,6 +206,7 @@ enum status cuda_open(const struct cuda_options *options, struct compute_device 
         .self = cuda,
         .name = "cuda",
         .arithmetic = COMPUTE_ARITHMETIC_CUDA,
+        .has_row_classes = true,
         .n_ranks = 1,
         .context_bytes = cuda_driver_describe(cuda->driver)->context_bytes +
                          options->n_lanes * inputs_bytes(cuda->driver),

@@ -19,15 +19,6 @@ struct engine_flight *engine_commit_flight(const struct engine *e, uint32_t batc
     return NULL;
 }
 
-static bool is_stop(const struct request_body *body, int32_t token)
-{
-    const int32_t *ids = request_body_stop_ids(body);
-    for (uint32_t i = 0; i < body->n_stop_ids; i++)
-        if (ids[i] == token)
-            return true;
-    return false;
-}
-
 /* Returns how many of n_new drawn tokens count: up to and including the first that ends the
  * request. The body's stop ids are all of them, because the API adds the model's end ids unless the
  * request ignores them. */
@@ -41,7 +32,7 @@ static int32_t count_until_stop(const struct engine *e, const struct request *r,
     for (int32_t k = 0; k < n_new; k++) {
         int32_t n_generated = r->n_tokens + k + 1 - r->n_prompt;
         if (n_generated > body.head->sampling.n_tokens_min &&
-            is_stop(body.head, body.tokens[r->n_tokens + k])) {
+            request_body_stops(body.head, body.tokens[r->n_tokens + k])) {
             *is_stopped = true;
             return k + 1;
         }
@@ -322,8 +313,8 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
     if (e->options.trace != NULL)
         write_trace(e, flight, done, lost);
     engine_commit_land(e, flight);
-    if (!done->is_failed && done->n_steps == 1 && !e->options.is_virtual)
-        observe(e, flight, (done->end_ns - done->begin_ns) * 1000);
+    if (!done->is_failed && !e->options.is_virtual) /* a chain's rounds cost about the same */
+        observe(e, flight, (done->end_ns - done->begin_ns) * 1000 / done->n_steps);
     tell_done(e, batch, done, n_new, n_computed);
     int32_t n_to_tell = tells_all ? batch->n_items : e->n_to_tell;
     for (int32_t i = 0; i < n_to_tell; i++)

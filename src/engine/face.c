@@ -37,6 +37,7 @@ static void open_pool(struct engine *e)
         .is_virtual = o->is_virtual || o->has_no_memory,
         .may_count = o->is_virtual,
         .has_prefix_cache = o->has_prefix_cache,
+        .has_row_classes = o->exec.has_row_classes,
         .prefix_salt = o->prefix_salt,
         .n_units_aside = e->n_units_aside,
         .host_bytes = o->swap_bytes,
@@ -363,6 +364,9 @@ void engine_open_service(struct engine *e, int service, const struct perf *perf,
     engine_log_perf(e, service, perf, now_ns);
     e->view.now_ns = max_i64(e->view.now_ns, now_ns);
     engine_step_cut(e, 0);
+    if (e->options.exec.arithmetic != NULL)
+        kv_set_arithmetic(e->kv, service,
+                          e->options.exec.arithmetic(e->options.exec.self, service));
     engine_room_open(e, service, perf);
 }
 

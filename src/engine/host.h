@@ -9,12 +9,18 @@
 #include "engine/engine.h"
 
 struct engine_host;
+struct ring;
+struct wake;
 
 struct engine_host_options {
     struct engine_options engine;       /* emit and emit_self are the host's own */
     uint32_t inbox_bytes, outbox_bytes; /* powers of two; 0 = 4 MiB. The inbox is larger when the
                                            longest prompt needs it. */
     int64_t report_ns;                  /* a report at least this often while it runs; 0 = 100 ms */
+    /* Lent: events go into this ring, and wake this one, for a reader in another process. Then
+     * engine_host_next has none. NULL: the host's own. */
+    struct ring *events;
+    struct wake *events_wake;
 };
 /* Opens the engine and starts its thread. The executor's functions are called on that thread only.
  */

@@ -176,7 +176,7 @@ void engine_log_opened(const struct engine *e)
     opened.n_services_max = o->n_services_max;
     opened.kv_bounds = o->kv_bounds;
     opened.id = o->id;
-    opened.has_prefix_cache = o->has_prefix_cache;
+    opened.has_prefix_cache = !o->has_prefix_cache ? 0 : o->exec.has_row_classes ? 2 : 1;
     opened.is_virtual = o->is_virtual;
     opened.kv_kind = o->kv_kind;
     engine_log_add(o->log, &opened, sizeof(opened));

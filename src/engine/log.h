@@ -47,7 +47,7 @@ struct engine_log_opened {
     int64_t swap_bytes, swap_bytes_per_s;
     int32_t n_tokens_max, n_lanes, n_services;
     uint16_t id;
-    uint8_t has_prefix_cache, is_virtual;
+    uint8_t has_prefix_cache, is_virtual; /* has_prefix_cache: 2 where rows have classes */
     uint32_t kv_kind; /* enum kv_kind */
     int32_t n_services_max;
     struct kv_bounds kv_bounds;

@@ -43,6 +43,9 @@ struct kv_options {
                  again, all blocks are alike. Such a pool only counts, and when units close,
                  those given back first close first */
     bool has_prefix_cache;
+    /* Generated rows have other bits than prompt rows. Then a block is found again only by a
+     * request whose prompt ends at the same place in it, or behind it as well. */
+    bool has_row_classes;
     uint64_t prefix_salt;
     int64_t host_bytes;    /* of the host tier at most; 0 = none */
     int64_t n_units_aside; /* units of memory behind the pool that no request gets: kv_aside */
@@ -55,6 +58,9 @@ void kv_add_service(struct kv *kv, int service, const struct kv_service_options 
 /* Removes a service with all its cached blocks. No request may hold any of its blocks. */
 void kv_remove_service(struct kv *kv, int service);
 bool kv_has_service(const struct kv *kv, int service);
+/* Names the bits that the service's model computes: models with equal numbers compute equal keys
+ * and values. A block that another model computed is not found from here on. 0 at first. */
+void kv_set_arithmetic(struct kv *kv, int service, uint64_t arithmetic);
 enum kv_kind kv_kind(const struct kv *kv);
 int64_t kv_unit_bytes(const struct kv *kv);
 /* The pool knows units and offsets, never an address. The executor has the memory, one range of
@@ -156,8 +162,8 @@ bool kv_reserve(struct kv *kv, int service, const struct kv_need *needs, int n_n
 /* Looks for the longest cached prefix of tokens (whole blocks, at most n_tokens - 1 positions) and
  * puts those blocks, shared, at the start of the slot's empty table. Returns the positions found; 0
  * when the request wants none or tokens is NULL. A block's name is the SHA-256 of all tokens up to
- * its end and of service, tenant, variant and the pool's secret salt, so a client cannot name
- * another's block. It takes only what the quota allows: the budget afterwards is the same as after
+ * its end and of service, arithmetic, tenant, variant and the pool's secret salt, so a client cannot
+ * name another's block. With row classes the name also says which of its rows are of the prompt. It takes only what the quota allows: the budget afterwards is the same as after
  * reserving those blocks. */
 int32_t kv_match(struct kv *kv, const struct request *request, uint32_t slot, const int32_t *tokens,
                  int32_t n_tokens);

@@ -42,6 +42,7 @@ struct kv_chain {
 };
 struct kv_service {
     struct kv_layout layout;
+    uint64_t arithmetic; /* of its model: kv_set_arithmetic */
     struct kv_stats stats;
     int64_t n_units_most;                       /* the operator's */
     struct kv_bits partial[KV_UNIT_BLOCKS_MAX]; /* ACTIVE units with n free blocks, by n */

@@ -1,7 +1,12 @@
 /* Prefix reuse: finished blocks, named by all tokens that led to them.
  *
  * The name of a block is SHA-256 (cut to 128 bits) of the name before it and its own tokens. The
- * first name hashes service, tenant, variant and the pool's secret salt.
+ * first name hashes service, arithmetic, tenant, variant and the pool's secret salt.
+ *
+ * On some devices generated rows have other bits than prompt rows. There a name also hashes how
+ * many of the block's rows are of the prompt. So requests share blocks of equal prompts, and a
+ * preempted request finds the blocks of its own answer again. A prompt that quotes an answer does
+ * not find the answer's blocks, since it would compute them in the other class.
  *
  * A fast hash, with the tokens stored beside it, would not do. A block's content depends on all
  * tokens before it, so comparing tokens would mean comparing whole chains, and their earlier blocks
@@ -14,19 +19,38 @@
 static struct hash128 root_name(const struct kv *kv, const struct request *request)
 {
     struct {
-        uint64_t salt;
-        uint64_t tenant;
+        uint64_t salt, arithmetic, tenant;
         uint16_t service, variant;
         uint32_t block_tokens;
-    } root = { kv->options.prefix_salt, request->tenant, request->service, request->variant,
+    } root = { kv->options.prefix_salt,
+               kv->services[request->service].arithmetic,
+               request->tenant,
+               request->service,
+               request->variant,
                (uint32_t)kv->services[request->service].layout.block_tokens };
-    _Static_assert(sizeof(root) == 24, "no byte of it is padding");
+    _Static_assert(sizeof(root) == 32, "no byte of it is padding");
     return hash_secure(&root, sizeof(root), NULL, 0);
 }
 
-static struct hash128 next_name(struct hash128 name, const int32_t *tokens, int32_t n_tokens)
+/* Names the block of tokens [from, from + n), which follows the named one. */
+static struct hash128 next_name(const struct kv *kv, const struct request *request,
+                                struct hash128 before, const int32_t *tokens, int32_t from)
 {
-    return hash_secure(&name, sizeof(name), tokens, (size_t)n_tokens * sizeof(*tokens));
+    int32_t n = kv->services[request->service].layout.block_tokens;
+    struct {
+        struct hash128 before;
+        int64_t n_generated; /* its rows behind the prompt, if that makes a difference */
+    } head = { before, 0 };
+    _Static_assert(sizeof(head) == 24, "no byte of it is padding");
+    if (kv->options.has_row_classes)
+        head.n_generated = min_i32(max_i32(from + n - request->n_prompt, 0), n);
+    return hash_secure(&head, sizeof(head), tokens + from, (size_t)n * sizeof(*tokens));
+}
+
+void kv_set_arithmetic(struct kv *kv, int service, uint64_t arithmetic)
+{
+    CHECK(kv_has_service(kv, service));
+    kv->services[service].arithmetic = arithmetic;
 }
 
 /* Returns the published block of this name; MAP_NONE when no block has it. */
@@ -53,7 +77,7 @@ int32_t kv_match(struct kv *kv, const struct request *request, uint32_t slot, co
     kv->owners[slot] = request->service;
     chain->name = root_name(kv, request);
     for (int32_t end = block_tokens; end < n_tokens; end += block_tokens) {
-        struct hash128 name = next_name(chain->name, tokens + end - block_tokens, block_tokens);
+        struct hash128 name = next_name(kv, request, chain->name, tokens, end - block_tokens);
         uint32_t index = find(kv, name);
         if (index == MAP_NONE || (uint32_t)kv->sizes[slot] == kv->table_stride ||
             !(kv->is_by_head ? kv_heads_share(kv, index) : kv_pool_share(kv, index)))
@@ -86,7 +110,7 @@ void kv_publish(struct kv *kv, const struct request *request, uint32_t slot, con
         chain->name = root_name(kv, request);
     while (((int32_t)chain->n_named + 1) * block_tokens <= n_computed) {
         int32_t from = (int32_t)chain->n_named * block_tokens;
-        chain->name = next_name(chain->name, tokens + from, block_tokens);
+        chain->name = next_name(kv, request, chain->name, tokens, from);
         uint32_t index = kv_pool_index(kv, kv->owners[slot], blocks[chain->n_named++]);
         struct kv_block *block = &kv->blocks[index];
         if (block->is_published || map_find(&kv->index, chain->name.low) != MAP_NONE ||

@@ -173,7 +173,7 @@ enum status roofline_meter_open(struct roofline_meter **out, const char *path,
         return status;
     struct roofline_meter *m = mem_take(sizeof(*m));
     const struct model_spec *spec = weights_spec(weights);
-    int n_max = FORWARD_WEIGHTS_PER_LAYER * spec->n_layers + FORWARD_WEIGHTS_AROUND;
+    int n_max = run_forward_tensors_max(spec);
     memset(model, 0, sizeof(*model));
     model->path = path;
     model->name = last_part(path);

@@ -1,6 +1,8 @@
 /* Computes operations and bytes of a pass, and the time that they take at the machine's peaks. */
 #include "roofline/work.h"
 
+#include "base/num.h"
+
 #include <string.h>
 
 enum { MEDIAN_MAX = 64 };
@@ -48,6 +50,13 @@ static void add_attention(const struct compute_program *program, const struct co
              speeds->peak[CPU_LIMIT_FLOAT], speeds->read);
 }
 
+/* Returns how many experts are read for so many rows, if all are chosen equally often. */
+static double experts_read(const struct compute_experts *experts, double n_rows)
+{
+    double n = experts->n_experts, unread = num_pow(1 - experts->n_used / n, n_rows);
+    return n * (1 - unread);
+}
+
 void roofline_work_limit_of(const struct compute_program *program,
                             const struct tensor *const *tensors, const struct roofline_point *point,
                             int kv_bytes, const struct roofline_speeds *speeds,
@@ -58,12 +67,16 @@ void roofline_work_limit_of(const struct compute_program *program,
         const struct compute_op *op = &program->ops[i];
         if (op->kind == COMPUTE_ATTEND)
             add_attention(program, op, point, kv_bytes, speeds, out);
-        if (op->kind != COMPUTE_MATMUL && op->kind != COMPUTE_LOGITS)
+        if (op->kind != COMPUTE_MATMUL && op->kind != COMPUTE_LOGITS && op->kind != COMPUTE_EXPERTS)
             continue;
         const struct tensor *tensor = tensors[op->weight];
         double n = (double)tensor->n_rows * tensor->n_columns;
         double rows = program->is_logit_rows[op->src] ? 1 : point->n_new;
         double bytes = (double)dtype_row_bytes(tensor->dtype, tensor->n_columns) * tensor->n_rows;
+        if (op->kind == COMPUTE_EXPERTS) {
+            bytes *= experts_read(&program->shapes.experts, rows * point->n_sequences);
+            rows *= program->shapes.experts.n_used;
+        }
         add_part(out, 2 * n * rows * point->n_sequences, bytes,
                  speeds->peak[roofline_work_peak_of(tensor->dtype)], speeds->read);
     }

@@ -1,47 +1,17 @@
-/* The central pools: all requests wait at the router. It composes whole batches (cohorts) of them,
- * and gives these to engines that run them as they are (scheduler cohort). The file is a table of
- * rows.
- *
- * SCLS's ladder pm, ab, lb, scls fetches all held requests every interval, and cuts them by the DP
- * into slices. A request returns after n_slice tokens, and is held again with its tokens. Batches
- * are offloaded in turn or by max-min: the longest goes to the engine with the least load, which
- * falls by the same estimate when the batch is over. scls stretches the interval: max(lambda min
- * load, Gamma). The others compose when an engine is idle: fifo (UELLM's baseline), slo-odbs,
- * slo-dbs, odbs, slo-dp and s3. Among their batches the one with the earliest deadline goes first.
- * Their leases are the predicted length and a margin. A request that is cut comes back, and none is
- * truncated.
- *
- * so is a row of spread.c (a lease and turns). Sources: docs/ALGORITHMS.md sections 4.2
- * to 4.5, 5.2, 5.5, 6.8, D-20. */
+/* The mechanism of the central pools (pool.h): when to compose, where batches go, and what each
+ * engine is expected to still do. */
+#include "route/pool.h"
+
 #include "base/time.h"
-#include "route/compose.h"
-#include "route/policies.h"
 #include "route/sent.h"
 
-enum pool_compose { COMPOSE_FIXED, COMPOSE_SLICES, COMPOSE_ODBS, COMPOSE_DEADLINES, COMPOSE_BINS };
-enum pool_key {
-    KEY_ARRIVAL,
-    KEY_INPUT,
-    KEY_SLO_LENGTH,
-    KEY_SLO,
-    KEY_LENGTH,
-    KEY_DEADLINE,
-    KEY_SIZE
-};
-struct pool_row {
-    enum pool_compose compose;
-    enum pool_key key;
-    bool is_timed;  /* composes every interval; otherwise when an engine is idle */
-    bool is_capped; /* at most n_batch requests of a batch */
-    bool is_max_min, is_adaptive;
-};
 struct pool_cohort { /* a batch on its engine, while any of its requests is there */
     int32_t n_left, n_input, n_output;
     int64_t estimate_ps; /* 0 until all of it was sent */
     uint32_t next;       /* the free ones */
 };
 struct pool {
-    const struct pool_row *row;
+    const struct route_pool_rules *rules;
     struct route_config config;
     struct route_limits limits;
     int64_t fetch_ns, interval_ns;
@@ -57,19 +27,19 @@ struct pool {
 
 static int32_t n_steps(const struct pool *pool, int32_t n_output)
 {
-    return pool->row->compose == COMPOSE_SLICES ? pool->config.n_slice : n_output;
+    return pool->rules->has_slices ? pool->config.n_slice : n_output;
 }
 
 /* ---- Opening. ---- */
 
-static size_t state_bytes(const struct route_limits *limits)
+size_t route_pool_state_bytes(const struct route_limits *limits)
 {
     size_t n = (size_t)limits->n_requests_max;
     return align_up_u64(sizeof(struct pool), 8) + sizeof(struct pool_cohort) * n +
            sizeof(int64_t) * (size_t)limits->n_engines_max + 2 * sizeof(uint32_t) * n;
 }
 
-static size_t scratch_bytes(const struct route_limits *limits)
+size_t route_pool_scratch_bytes(const struct route_limits *limits)
 {
     size_t n = (size_t)limits->n_requests_max;
     return n * (2 * sizeof(struct route_item) + sizeof(struct route_batch)) +
@@ -78,11 +48,11 @@ static size_t scratch_bytes(const struct route_limits *limits)
            (2 * n + 2) * sizeof(int32_t);
 }
 
-static void open_row(void *state, const struct route_limits *limits,
-                     const struct route_config *config, const struct pool_row *row)
+void route_pool_open(void *state, const struct route_limits *limits,
+                     const struct route_config *config, const struct route_pool_rules *rules)
 {
     struct pool *pool = state;
-    *pool = (struct pool){ .row = row,
+    *pool = (struct pool){ .rules = rules,
                            .config = *config,
                            .limits = *limits,
                            .interval_ns = config->interval_ns_min,
@@ -124,20 +94,6 @@ static int64_t deadline_of(const struct route_view *view, const struct route_req
     return e2e_ns > 0 ? r->arrived_ns + e2e_ns : TIME_NEVER;
 }
 
-/* Doubles a prediction until it exceeds the present length, as S^3 does. */
-static int32_t doubled(int32_t n, int32_t n_new)
-{
-    for (n = max_i32(n, 1); n <= n_new && n < INT32_MAX / 2;)
-        n *= 2;
-    return max_i32(n - n_new, 1);
-}
-
-/* Makes a key of microseconds, or of weighted ones, and cuts it where it would not fit. */
-static int64_t key_of(double key)
-{
-    return key > 4e18 ? (int64_t)4e18 : key < -4e18 ? -(int64_t)4e18 : (int64_t)key;
-}
-
 static struct route_item item_of(const struct round *round, uint32_t slot)
 {
     const struct pool *pool = round->pool;
@@ -147,35 +103,10 @@ static struct route_item item_of(const struct round *round, uint32_t slot)
                                .n_input = r->n_tokens,
                                .n_output = route_sent_predicted(round->view, r) - n_new,
                                .deadline_ns = deadline_of(round->view, r) };
-    if (pool->row->compose == COMPOSE_BINS && r->n_predicted > 0)
-        item.n_output = doubled(pool->n_predicted[slot], n_new);
-    double slo_s = item.deadline_ns == TIME_NEVER
-                       ? 0
-                       : (double)(item.deadline_ns - round->view->now_ns) * 1e-9;
-    switch (pool->row->key) {
-    case KEY_ARRIVAL:
-        item.key = 0;
-        break;
-    case KEY_INPUT:
-        item.key = item.n_input;
-        break;
-    case KEY_SLO_LENGTH:
-        item.key = key_of(
-            1e6 * (pool->config.slo_weight * slo_s + pool->config.length_weight * item.n_output));
-        break;
-    case KEY_SLO:
-        item.key = key_of(1e6 * slo_s);
-        break;
-    case KEY_LENGTH:
-        item.key = item.n_output;
-        break;
-    case KEY_DEADLINE:
-        item.key = item.deadline_ns;
-        break;
-    case KEY_SIZE:
-        item.key = -((int64_t)item.n_input + item.n_output);
-        break;
-    }
+    if (pool->rules->correct != NULL && r->n_predicted > 0)
+        item.n_output = pool->rules->correct(pool->n_predicted[slot], n_new);
+    if (pool->rules->key != NULL)
+        item.key = pool->rules->key(&pool->config, &item, round->view->now_ns);
     return item;
 }
 
@@ -221,7 +152,7 @@ static int32_t n_max_of(const struct round *round, int service, int32_t n, int32
         n_most = max_i32(n_most, route_sent_limit(config, engine));
     }
     n_max = min_i32(n_max, max_i32(n_most, 1));
-    if (round->pool->row->is_capped)
+    if (round->pool->rules->is_capped)
         n_max = min_i32(n_max, max_i32(config->n_batch, 1));
     if (config->spreads_small && *n_idle > 0)
         n_max = min_i32(n_max, (int32_t)div_up_i64(n, *n_idle));
@@ -230,10 +161,6 @@ static int32_t n_max_of(const struct round *round, int service, int32_t n, int32
 
 static void compose_service(struct round *round, int service)
 {
-    static void (*const composers[])(struct route_compose *) = {
-        route_compose_fixed,     route_compose_slices, route_compose_odbs,
-        route_compose_deadlines, route_compose_bins,
-    };
     const struct route_view *view = round->view;
     struct route_compose *c = &round->c;
     c->items = round->items + round->n_items;
@@ -248,9 +175,9 @@ static void compose_service(struct round *round, int service)
     c->now_ns = view->now_ns;
     c->n_steps = n_steps(round->pool, 0);
     c->n_max = n_max_of(round, service, c->n, &c->n_idle);
-    if (round->pool->row->key != KEY_ARRIVAL)
+    if (round->pool->rules->key != NULL)
         route_compose_sort(c);
-    composers[round->pool->row->compose](c);
+    round->pool->rules->compose(c);
     for (int32_t i = 0; i < c->n_batches; i++) {
         c->batches[i].first += round->n_items;
         c->batches[i].service = (uint16_t)service;
@@ -266,9 +193,9 @@ static void compose_service(struct round *round, int service)
 static bool is_before(const struct round *round, int32_t a, int32_t b)
 {
     const struct route_batch *x = &round->batches[a], *y = &round->batches[b];
-    if (round->pool->row->is_max_min && x->serve_ps != y->serve_ps)
+    if (round->pool->rules->is_max_min && x->serve_ps != y->serve_ps)
         return x->serve_ps > y->serve_ps;
-    bool is_by_deadline = round->pool->row->key != KEY_ARRIVAL && !round->pool->row->is_timed;
+    bool is_by_deadline = round->pool->rules->key != NULL && !round->pool->rules->is_timed;
     if (is_by_deadline && x->deadline_ns != y->deadline_ns)
         return x->deadline_ns < y->deadline_ns;
     return a < b;
@@ -310,17 +237,17 @@ static bool may_take(const struct round *round, int32_t e, const struct route_ba
         return false;
     /* An idle engine takes a single batch, and its room is whole until then. */
     bool is_fresh = round->n_room[e] == route_sent_limit(&round->pool->config, engine);
-    return round->n_room[e] >= batch->n && (round->pool->row->is_timed || is_fresh);
+    return round->n_room[e] >= batch->n && (round->pool->rules->is_timed || is_fresh);
 }
 
 static int32_t engine_for(const struct round *round, const struct route_batch *batch)
 {
     int32_t n = round->view->n_engines, best = -1;
     for (int32_t i = 0; i < n; i++) {
-        int32_t e = round->pool->row->is_max_min ? i : (round->cursor + i) % n;
+        int32_t e = round->pool->rules->is_max_min ? i : (round->cursor + i) % n;
         if (!may_take(round, e, batch))
             continue;
-        if (!round->pool->row->is_max_min)
+        if (!round->pool->rules->is_max_min)
             return e;
         if (best < 0 || round->loads[e] < round->loads[best])
             best = e;
@@ -328,22 +255,12 @@ static int32_t engine_for(const struct round *round, const struct route_batch *b
     return best;
 }
 
-/* Returns the tokens until a request returns: the slice, or the prediction of its batch and a
- * margin. In S^3 it is the request's own prediction, which each reserves. */
+/* Returns the tokens until a request returns; 0: it runs to its end. */
 static int32_t lease_of(const struct round *round, const struct route_batch *batch,
                         const struct route_item *item)
 {
-    const struct route_config *config = &round->pool->config;
-    switch (round->pool->row->compose) {
-    case COMPOSE_SLICES:
-        return config->n_slice;
-    case COMPOSE_FIXED:
-        return 0;
-    case COMPOSE_BINS:
-        return item->n_output;
-    default:
-        return batch->n_output + config->n_margin;
-    }
+    const struct pool *pool = round->pool;
+    return pool->rules->lease == NULL ? 0 : pool->rules->lease(&pool->config, batch, item);
 }
 
 static void offload(struct round *round, struct route_plan *plan, const struct route_batch *batch,
@@ -391,7 +308,7 @@ static struct round begin(const struct pool *pool, const struct route_view *view
 
 static bool is_due(const struct pool *pool, const struct route_view *view, struct route_plan *plan)
 {
-    if (pool->row->is_timed) {
+    if (pool->rules->is_timed) {
         plan->wake_ns = pool->fetch_ns + pool->interval_ns;
         return view->now_ns >= plan->wake_ns;
     }
@@ -405,14 +322,14 @@ static bool is_due(const struct pool *pool, const struct route_view *view, struc
     return false;
 }
 
-static void plan(const void *state, const struct route_view *view, struct route_plan *plan)
+void route_pool_plan(const void *state, const struct route_view *view, struct route_plan *plan)
 {
     const struct pool *pool = state;
     uint32_t id = pool->n_cohorts;
     plan->n_choices = plan->n_engines_wanted = 0;
     if (!is_due(pool, view, plan))
         return;
-    if (pool->row->is_timed)
+    if (pool->rules->is_timed)
         plan->wake_ns = view->now_ns + pool->interval_ns;
     struct round round = begin(pool, view, plan);
     for (int s = 0; (s = set_next(view->services_held, s, view->n_services)) >= 0; s++)
@@ -474,7 +391,7 @@ static void note_sent(struct pool *pool, const struct route_view *view,
     cohort->estimate_ps = route_compose_serve_ps(&view->services[r->service].perf, cohort->n_left,
                                                  cohort->n_input, n_steps(pool, cohort->n_output));
     pool->loads[event->engine] += cohort->estimate_ps;
-    if (pool->row->is_adaptive)
+    if (pool->rules->is_adaptive)
         set_interval(pool, view);
 }
 
@@ -503,7 +420,7 @@ static void pass_empty(struct pool *pool, int64_t now_ns)
         pool->fetch_ns += passed_ns / pool->interval_ns * pool->interval_ns;
 }
 
-static void saw(void *state, const struct route_view *view, const struct route_event *event)
+void route_pool_saw(void *state, const struct route_view *view, const struct route_event *event)
 {
     struct pool *pool = state;
     switch (event->what) {
@@ -528,84 +445,35 @@ static void saw(void *state, const struct route_view *view, const struct route_e
     }
 }
 
-#define WORDS(all, from, use, names) .does = all, .source = from, .when = use, .thresholds = names
-#define ROW(id, text, what, words, ...)                                                            \
-    static const struct pool_row id = { __VA_ARGS__ };                                             \
-    static void id##_open(void *state, const struct route_limits *limits,                          \
-                          const struct route_config *config)                                       \
-    {                                                                                              \
-        open_row(state, limits, config, &id);                                                      \
-    }                                                                                              \
-    const struct route_policy route_pool_##id = { .name = text,                                    \
-                                                  .summary = what,                                 \
-                                                  words,                                           \
-                                                  .state_bytes = state_bytes,                      \
-                                                  .scratch_bytes = scratch_bytes,                  \
-                                                  .open = id##_open,                               \
-                                                  .plan = plan,                                    \
-                                                  .saw = saw,                                      \
-                                                  .fits = route_sent_fits }
-ROW(pm, "pm", "slices, batches by the DP up to a fixed size, in turn (SCLS's ladder)",
-    WORDS("all that is held, every interval, cut by the DP into slices of up to `n_batch` "
-          "requests, to engines in turn",
-          "SCLS's ladder (4.1 to 4.3)", "to compare; with scheduler `cohort`",
-          "n_inflight_max n_slice n_batch interval_ns_min spreads_small memory zeta "
-          "block_tokens kv_bytes"),
-    .compose = COMPOSE_SLICES, .key = KEY_INPUT, .is_timed = true, .is_capped = true);
-ROW(ab, "ab", "pm without the fixed size (SCLS's ladder)",
-    WORDS("as `pm`, batches of any size", "SCLS's ladder (4.3)", "to compare; with `cohort`",
-          "n_inflight_max n_slice interval_ns_min spreads_small memory zeta block_tokens "
-          "kv_bytes"),
-    .compose = COMPOSE_SLICES, .key = KEY_INPUT, .is_timed = true);
-ROW(lb, "lb", "ab, to the engine with the least load (SCLS's ladder)",
-    WORDS("as `ab`, to the engine with the least load", "SCLS's ladder (4.3)",
-          "to compare; with `cohort`",
-          "n_inflight_max n_slice interval_ns_min spreads_small memory zeta block_tokens "
-          "kv_bytes"),
-    .compose = COMPOSE_SLICES, .key = KEY_INPUT, .is_timed = true, .is_max_min = true);
-ROW(scls, "scls", "slices, the DP, max-min, an interval that follows the load (SCLS)",
-    WORDS("as `lb`, with an interval that follows the load", "SCLS (4.1 to 4.5, D-20)",
-          "offline work on static engines; with `cohort`",
-          "n_inflight_max n_slice interval_factor interval_ns_min spreads_small memory "
-          "zeta block_tokens kv_bytes"),
-    .compose = COMPOSE_SLICES, .key = KEY_INPUT, .is_timed = true, .is_max_min = true,
-    .is_adaptive = true);
-ROW(fifo, "fifo", "batches of a fixed size in order of arrival (UELLM's baseline)",
-    WORDS("batches of `n_batch` in order of arrival to idle engines", "UELLM's baseline",
-          "to compare; with `cohort`",
-          "n_inflight_max n_batch n_margin spreads_small memory zeta block_tokens "
-          "kv_bytes"),
-    .compose = COMPOSE_FIXED, .key = KEY_ARRIVAL, .is_capped = true);
-ROW(slo_odbs, "slo-odbs", "batches of like deadline and length (UELLM)",
-    WORDS("batches of like deadline and length; `cost` is the test whether one may grow. "
-          "A batch may run its longest prediction and `n_margin` more, and what is cut "
-          "comes back",
-          "UELLM (5.2, 5.5)", "offline work with deadlines; with `cohort`",
-          "n_inflight_max slo_weight length_weight cost cost_w1 cost_w2 cost_l1 cost_l2 "
-          "cost_max waste_max n_odbs_batch n_margin spreads_small memory zeta "
-          "block_tokens kv_bytes"),
-    .compose = COMPOSE_ODBS, .key = KEY_SLO_LENGTH);
-ROW(slo_dbs, "slo-dbs", "slo-odbs by deadline alone (UELLM)",
-    WORDS("as `slo-odbs`, by deadline alone", "UELLM (5.2)", "to compare; with `cohort`",
-          "n_inflight_max slo_weight length_weight cost cost_w1 cost_w2 cost_l1 cost_l2 "
-          "cost_max waste_max n_odbs_batch n_margin spreads_small memory zeta "
-          "block_tokens kv_bytes"),
-    .compose = COMPOSE_ODBS, .key = KEY_SLO);
-ROW(odbs, "odbs", "slo-odbs by length alone (UELLM)",
-    WORDS("as `slo-odbs`, by length alone", "UELLM (5.2)", "to compare; with `cohort`",
-          "n_inflight_max slo_weight length_weight cost cost_w1 cost_w2 cost_l1 cost_l2 "
-          "cost_max waste_max n_odbs_batch n_margin spreads_small memory zeta "
-          "block_tokens kv_bytes"),
-    .compose = COMPOSE_ODBS, .key = KEY_LENGTH);
-ROW(slo_dp, "slo-dp", "by deadline, cut where time and lateness are least",
-    WORDS("by deadline, cut where time and predicted lateness are least", "ours (5.2)",
-          "the same as `slo-odbs`, in its place",
-          "n_inflight_max late_penalty_s n_margin spreads_small memory zeta block_tokens "
-          "kv_bytes"),
-    .compose = COMPOSE_DEADLINES, .key = KEY_DEADLINE);
-ROW(s3, "s3", "first fit by decreasing predicted size (S^3)",
-    WORDS("first fit by decreasing predicted size; a request that outruns its prediction "
-          "comes back, and the prediction doubles",
-          "S^3 (6.8)", "to compare; with `cohort`",
-          "n_inflight_max n_margin spreads_small memory zeta block_tokens kv_bytes"),
-    .compose = COMPOSE_BINS, .key = KEY_SIZE);
+/* ---- Rules that several policies share. ---- */
+
+int64_t route_pool_key(double key)
+{
+    return key > 4e18 ? (int64_t)4e18 : key < -4e18 ? -(int64_t)4e18 : (int64_t)key;
+}
+
+double route_pool_slo_s(const struct route_item *item, int64_t now_ns)
+{
+    return item->deadline_ns == TIME_NEVER ? 0 : (double)(item->deadline_ns - now_ns) * 1e-9;
+}
+
+int64_t route_pool_by_input(const struct route_config *config, const struct route_item *item,
+                            int64_t now_ns)
+{
+    (void)config, (void)now_ns;
+    return item->n_input;
+}
+
+int32_t route_pool_lease_slice(const struct route_config *config, const struct route_batch *batch,
+                               const struct route_item *item)
+{
+    (void)batch, (void)item;
+    return config->n_slice;
+}
+
+int32_t route_pool_lease_batch(const struct route_config *config, const struct route_batch *batch,
+                               const struct route_item *item)
+{
+    (void)item;
+    return batch->n_output + config->n_margin;
+}

@@ -71,17 +71,16 @@ static void notify(void *arg)
 static void begin(void *self, const struct batch *batches, int n_batches, int n_rounds)
 {
     struct run_executor *x = self;
-    (void)n_rounds;
     CHECK(batches[0].lane < x->n_lanes);
     if (x->engine_pace.part[0] == '\0')
         pace_begin(&x->engine_pace, x->name);
-    run_lane_begin(&x->lanes[batches[0].lane], batches, n_batches);
+    run_lane_begin(&x->lanes[batches[0].lane], batches, n_batches, n_rounds);
 }
 
 static void cut(void *self, uint16_t lane)
 {
-    (void)self; /* one round at a time, so there is nothing to cut short */
-    (void)lane;
+    struct run_executor *x = self;
+    run_lane_cut(&x->lanes[lane]);
 }
 
 static bool poll(void *self, struct engine_exec_done *done)
@@ -108,9 +107,23 @@ static int64_t next_ns(void *self)
     return TIME_NEVER;
 }
 
+static uint64_t arithmetic(void *self, int service)
+{
+    const struct run_model *model = ((struct run_executor *)self)->shared.models[service];
+    return model != NULL ? model->arithmetic : 0;
+}
+
 struct engine_exec run_executor_exec(struct run_executor *executor)
 {
-    return (struct engine_exec){ executor, attach, begin, cut, poll, wait_fd, next_ns };
+    return (struct engine_exec){ .self = executor,
+                                 .attach = attach,
+                                 .begin = begin,
+                                 .cut = cut,
+                                 .poll = poll,
+                                 .wait_fd = wait_fd,
+                                 .next_ns = next_ns,
+                                 .arithmetic = arithmetic,
+                                 .has_row_classes = executor->device->has_row_classes };
 }
 
 struct run_executor *run_executor_open(const struct run_lane_options *options)
@@ -170,6 +183,14 @@ void run_executor_remove_model(struct run_executor *x, int service)
     for (int i = 0; i < x->n_lanes; i++)
         run_lane_remove_model(&x->lanes[i], service);
     x->shared.models[service] = NULL;
+}
+
+int64_t run_executor_chained(const struct run_executor *x)
+{
+    int64_t n = 0;
+    for (int i = 0; i < x->n_lanes; i++)
+        n += x->lanes[i].n_chained;
+    return n;
 }
 
 int64_t run_executor_pad_rows(const struct run_executor *x)

@@ -1,8 +1,8 @@
 /* The real executor: computes an engine's batches on a device.
  *
  * It runs on the engine's thread. begin lays the batches of one lane out and passes them to the
- * device. poll reads the ended ones and begins the next. It always does one round, even when
- * several were offered, so that clients see every token as soon as it is drawn.
+ * device. poll reads the ended ones and begins the next. Rounds of decodes are chained, and other
+ * batches do one round: see lane.h.
  *
  * The thread that drives the engine adds and removes services between batches. The memory of the KV
  * pool and of its host tier belongs to the executor: attach opens it on the device and lends it to
@@ -26,6 +26,8 @@ enum status run_executor_put_model(struct run_executor *executor, int service,
  * before the service's first batch. */
 void run_executor_hold_steady(struct run_executor *executor, int service, const struct perf *perf);
 void run_executor_remove_model(struct run_executor *executor, int service);
+/* Returns the passes that were ever begun before the ids of their rows were known. */
+int64_t run_executor_chained(const struct run_executor *executor);
 /* Returns the rows of pads and of ended members that were ever computed. Call it only while nothing
  * is in flight. */
 int64_t run_executor_pad_rows(const struct run_executor *executor);

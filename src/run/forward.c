@@ -30,6 +30,7 @@ struct layer_index {
     int attention_norm, attention_norm_bias, q, k, v, q_bias, k_bias, v_bias, q_norm, k_norm, o,
         o_bias;
     int attention_post_norm, ffn_post_norm;
+    int router, shared_gate, expert_gate, expert_up, expert_down; /* of expert 0 */
     int ffn_norm, ffn_norm_bias, gate, up, gate_bias, up_bias, down, down_bias;
 };
 
@@ -48,7 +49,26 @@ static struct around_index index_around(const struct model_spec *spec,
     return at;
 }
 
-static struct layer_index index_layer(const struct layer_weights *w, struct tensor_list *list)
+/* The matrices of one kind are in a row, so that expert e's is e behind that of expert 0. */
+static void index_experts(const struct model_spec *spec, const struct layer_weights *w,
+                          struct tensor_list *list, struct layer_index *at)
+{
+    int32_t n = spec->experts.n_experts;
+    at->router = list_add(list, &w->router);
+    at->shared_gate = list_add(list, &w->shared_gate);
+    at->expert_gate = list->n;
+    for (int32_t e = 0; e < n; e++)
+        (void)list_add(list, &w->experts[e].gate);
+    at->expert_up = list->n;
+    for (int32_t e = 0; e < n; e++)
+        (void)list_add(list, &w->experts[e].up);
+    at->expert_down = list->n;
+    for (int32_t e = 0; e < n; e++)
+        (void)list_add(list, &w->experts[e].down);
+}
+
+static struct layer_index index_layer(const struct model_spec *spec, const struct layer_weights *w,
+                                      struct tensor_list *list)
 {
     struct layer_index at;
     at.attention_norm = list_add(list, &w->attention_norm);
@@ -73,7 +93,14 @@ static struct layer_index index_layer(const struct layer_weights *w, struct tens
     at.down_bias = list_add(list, &w->down_bias);
     at.attention_post_norm = list_add(list, &w->attention_post_norm);
     at.ffn_post_norm = list_add(list, &w->ffn_post_norm);
+    index_experts(spec, w, list, &at);
     return at;
+}
+
+int run_forward_tensors_max(const struct model_spec *spec)
+{
+    enum { AROUND = 8, PER_LAYER = 24 };
+    return AROUND + spec->n_layers * (PER_LAYER + 3 * spec->experts.n_experts);
 }
 
 int run_forward_tensors(const struct model_spec *spec, const struct model_weights *weights,
@@ -82,7 +109,7 @@ int run_forward_tensors(const struct model_spec *spec, const struct model_weight
     struct tensor_list list = { out, 0, n_max };
     index_around(spec, weights, &list);
     for (int32_t i = 0; i < spec->n_layers; i++)
-        index_layer(&weights->layers[i], &list);
+        index_layer(spec, &weights->layers[i], &list);
     return list.n;
 }
 
@@ -132,7 +159,9 @@ static struct compute_op *emit_matmul(struct op_list *list, int dst, int src, in
 static void emit_heads(struct op_list *list, const struct model_spec *spec, int reg, int n_heads,
                        int norm)
 {
-    if (spec->has_qk_norm) {
+    if (spec->has_qk_norm && spec->norms_heads_together) {
+        emit_norm(list, spec, reg, reg, norm, -1);
+    } else if (spec->has_qk_norm) {
         struct compute_op *op = emit(list, COMPUTE_HEAD_NORM, reg, reg);
         op->weight = norm;
         op->n = n_heads;
@@ -175,10 +204,45 @@ static void emit_attention(struct op_list *list, const struct model_spec *spec,
     emit_residual(list, spec, FORWARD_A, at->o, at->o_bias, at->attention_post_norm);
 }
 
+static struct compute_op *emit_experts(struct op_list *list, int dst, int src, int weight)
+{
+    struct compute_op *op = emit(list, COMPUTE_EXPERTS, dst, src);
+    op->weight = weight;
+    return op;
+}
+
+/* Emits x += what the experts of each row make of n. */
+static void emit_routed(struct op_list *list, const struct model_spec *spec,
+                        const struct layer_index *at)
+{
+    emit_matmul(list, FORWARD_ROUTER, FORWARD_N, at->router, -1, 0);
+    emit(list, COMPUTE_ROUTE, FORWARD_ROUTER, FORWARD_ROUTER);
+    emit(list, COMPUTE_SPREAD, FORWARD_E, FORWARD_N);
+    emit_experts(list, FORWARD_EG, FORWARD_E, at->expert_gate);
+    emit_experts(list, FORWARD_EU, FORWARD_E, at->expert_up);
+    struct compute_op *gate = emit(list, COMPUTE_GATE, FORWARD_EG, FORWARD_EG);
+    gate->src2 = FORWARD_EU;
+    gate->act = (uint8_t)spec->act;
+    emit_experts(list, FORWARD_ED, FORWARD_EG, at->expert_down);
+    emit(list, COMPUTE_COMBINE, FORWARD_X, FORWARD_ED);
+}
+
+/* Emits x += the feed-forward that all tokens use, times its share. */
+static void emit_shared(struct op_list *list, const struct layer_index *at)
+{
+    emit_matmul(list, FORWARD_SHARE, FORWARD_N, at->shared_gate, -1, 0);
+    emit_matmul(list, FORWARD_N, FORWARD_G, at->down, at->down_bias, 0);
+    emit(list, COMPUTE_SCALE, FORWARD_X, FORWARD_N)->src2 = FORWARD_SHARE;
+}
+
 static void emit_ffn(struct op_list *list, const struct model_spec *spec,
                      const struct layer_index *at)
 {
     emit_norm(list, spec, FORWARD_N, FORWARD_X, at->ffn_norm, at->ffn_norm_bias);
+    if (spec->experts.n_experts > 0)
+        emit_routed(list, spec, at);
+    if (spec->ffn_width == 0)
+        return;
     if (spec->is_gated) {
         emit_matmul(list, FORWARD_G, FORWARD_N, at->gate, at->gate_bias, 0);
         emit_matmul(list, FORWARD_U, FORWARD_N, at->up, at->up_bias, 0);
@@ -189,7 +253,10 @@ static void emit_ffn(struct op_list *list, const struct model_spec *spec,
         emit_matmul(list, FORWARD_G, FORWARD_N, at->up, at->up_bias, COMPUTE_HAS_ACT)->act =
             (uint8_t)spec->act;
     }
-    emit_residual(list, spec, FORWARD_G, at->down, at->down_bias, at->ffn_post_norm);
+    if (at->shared_gate >= 0)
+        emit_shared(list, at);
+    else
+        emit_residual(list, spec, FORWARD_G, at->down, at->down_bias, at->ffn_post_norm);
 }
 
 int run_forward_compile(const struct model_spec *spec, const struct model_weights *weights,
@@ -205,7 +272,7 @@ int run_forward_compile(const struct model_spec *spec, const struct model_weight
     embed->n = spec->position_offset;
     embed->scale = spec->embedding_scale;
     for (int32_t i = 0; i < spec->n_layers; i++) {
-        struct layer_index layer = index_layer(&weights->layers[i], &tensors);
+        struct layer_index layer = index_layer(spec, &weights->layers[i], &tensors);
         list.layer = (uint16_t)i;
         emit_attention(&list, spec, &layer);
         emit_ffn(&list, spec, &layer);
@@ -219,17 +286,25 @@ int run_forward_compile(const struct model_spec *spec, const struct model_weight
     return list.n;
 }
 
-void run_forward_widths(const struct model_spec *spec, int32_t widths[FORWARD_REGISTERS],
-                        bool is_logit_rows[FORWARD_REGISTERS])
+int run_forward_registers(const struct model_spec *spec, struct forward_registers *out)
 {
-    for (int i = 0; i < FORWARD_REGISTERS; i++) {
+    int32_t *widths = out->widths;
+    *out = (struct forward_registers){ .is_logit_rows = {
+                                           [FORWARD_LAST] = true, [FORWARD_LAST_N] = true } };
+    for (int i = 0; i < FORWARD_REGISTERS; i++)
         widths[i] = spec->width;
-        is_logit_rows[i] = i == FORWARD_LAST || i == FORWARD_LAST_N;
-    }
     widths[FORWARD_Q] = widths[FORWARD_A] = spec->n_heads * spec->head_dim;
     widths[FORWARD_K] = widths[FORWARD_V] = spec->n_kv_heads * spec->head_dim;
-    widths[FORWARD_G] = spec->ffn_width;
-    widths[FORWARD_U] = spec->is_gated ? spec->ffn_width : 1;
+    widths[FORWARD_G] = max_i32(spec->ffn_width, 1);
+    widths[FORWARD_U] = spec->is_gated ? widths[FORWARD_G] : 1;
+    if (spec->experts.n_experts == 0)
+        return FORWARD_PLAIN;
+    widths[FORWARD_ROUTER] = spec->experts.n_experts;
+    widths[FORWARD_SHARE] = 1;
+    widths[FORWARD_EG] = widths[FORWARD_EU] = spec->experts.width;
+    for (int i = FORWARD_E; i < FORWARD_REGISTERS; i++)
+        out->is_expert_rows[i] = true;
+    return FORWARD_REGISTERS;
 }
 
 /* ---- The rotation. ---- */

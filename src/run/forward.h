@@ -3,12 +3,7 @@
 #pragma once
 #include "compute/compute.h"
 
-enum {
-    FORWARD_OPS_PER_LAYER = 20,
-    FORWARD_OPS_AROUND = 8,
-    FORWARD_WEIGHTS_PER_LAYER = 22,
-    FORWARD_WEIGHTS_AROUND = 8
-};
+enum { FORWARD_OPS_PER_LAYER = 32, FORWARD_OPS_AROUND = 8 };
 
 /* The registers of the program. */
 enum forward_register {
@@ -22,9 +17,18 @@ enum forward_register {
     FORWARD_U,      /* up (ffn_width) */
     FORWARD_LAST,   /* rows that need logits (width) */
     FORWARD_LAST_N, /* normed (width) */
+    FORWARD_PLAIN,  /* models without experts have those before */
+    FORWARD_ROUTER = FORWARD_PLAIN, /* logits of the router (n_experts) */
+    FORWARD_SHARE, /* of the feed-forward that all tokens use, ahead of the sigmoid (1) */
+    FORWARD_E,     /* expert rows: normed (width) */
+    FORWARD_EG,    /* expert rows: gate (an expert's width) */
+    FORWARD_EU,    /* expert rows: up (an expert's width) */
+    FORWARD_ED,    /* expert rows: down (width) */
     FORWARD_REGISTERS,
 };
 
+/* Returns the most tensors that a model of this spec has. */
+int run_forward_tensors_max(const struct model_spec *spec);
 /* Lists the tensors of the program in the order of its weight indices, which run_forward_compile
  * writes. Returns how many there are (at most n_max). */
 int run_forward_tensors(const struct model_spec *spec, const struct model_weights *weights,
@@ -32,8 +36,12 @@ int run_forward_tensors(const struct model_spec *spec, const struct model_weight
 /* Fills ops (room for FORWARD_OPS_PER_LAYER * n_layers + FORWARD_OPS_AROUND). Returns how many. */
 int run_forward_compile(const struct model_spec *spec, const struct model_weights *weights,
                         struct compute_op *ops);
-void run_forward_widths(const struct model_spec *spec, int32_t widths[FORWARD_REGISTERS],
-                        bool is_logit_rows[FORWARD_REGISTERS]);
+/* The registers of the program. Returns how many there are. */
+struct forward_registers {
+    int32_t widths[FORWARD_REGISTERS];
+    bool is_logit_rows[FORWARD_REGISTERS], is_expert_rows[FORWARD_REGISTERS];
+};
+int run_forward_registers(const struct model_spec *spec, struct forward_registers *out);
 /* Returns how many ropes the layers need. */
 int run_forward_ropes(const struct model_spec *spec);
 /* Writes the inverse frequencies (n_rope_dims / 2) of one rope, with its scaling. Returns the scale

@@ -30,6 +30,15 @@ static int64_t ns_least(const struct run_lane *lane, const struct batch *batch, 
                      (double)max_i64(run_rows_count(batch), 1));
 }
 
+/* Goes on to the next batch: the current one begins no more work. */
+static void leave_batch(struct run_lane *lane)
+{
+    lane->results[lane->job.batch++].is_begun = true;
+    lane->job.round = 0;
+    lane->job.part = 0;
+    lane->job.at = 0;
+}
+
 /* Begins the next piece of the current batch. */
 static void begin_next(struct run_lane *lane)
 {
@@ -39,12 +48,13 @@ static void begin_next(struct run_lane *lane)
     struct run_lane_result *result = &lane->results[lane->job.batch];
     CHECK(slot->batch < 0);
     slot->batch = lane->job.batch;
-    result->is_begun = run_rows_fill(lane, slot);
-    if (result->is_begun) {
-        lane->job.batch++;
+    slot->round = lane->job.round;
+    lane->n_chained += lane->job.round > result->n_read;
+    bool is_whole = run_rows_fill(lane, slot);
+    if (is_whole && ++lane->job.round < lane->job.n_rounds)
         lane->job.part = 0;
-        lane->job.at = 0;
-    }
+    else if (is_whole)
+        leave_batch(lane);
     struct compute_work *work = work_of(slot);
     work->notify = lane->shared->notify;
     work->notify_arg = lane->shared->notify_arg;
@@ -57,11 +67,8 @@ static void begin_next(struct run_lane *lane)
 /* Ends a batch that can't be computed, without any work. */
 static void skip_batch(struct run_lane *lane)
 {
-    struct run_lane_result *result = &lane->results[lane->job.batch++];
-    lane->job.part = 0;
-    lane->job.at = 0;
-    result->done.is_failed = true;
-    result->is_begun = true;
+    lane->results[lane->job.batch].done.is_failed = true;
+    leave_batch(lane);
 }
 
 static void pump(struct run_lane *lane)
@@ -80,6 +87,17 @@ static void pump(struct run_lane *lane)
     }
 }
 
+static bool is_chain(const struct run_lane *lane)
+{
+    return lane->job.n_rounds > 1;
+}
+
+void run_lane_cut(struct run_lane *lane)
+{
+    if (is_chain(lane) && lane->job.batch == 0 && lane->job.round > 0)
+        leave_batch(lane);
+}
+
 /* Reads the draws of a pass. */
 static void read_pass(struct run_lane *lane, struct run_lane_slot *slot)
 {
@@ -90,11 +108,14 @@ static void read_pass(struct run_lane *lane, struct run_lane_slot *slot)
         int32_t i = slot->item_of_logit[row];
         const struct request *request = &lane->shared->view.requests[batch->items[i].slot];
         struct engine_body body = engine_bodies_at(lane->shared->view.bodies, request->body);
-        body.tokens[request->n_tokens] = pass->drawn[row];
-        result->n_new[i] = 1;
+        body.tokens[request->n_tokens + slot->round] = pass->drawn[row];
+        result->n_new[i] = slot->round + 1;
         if (result->logprobs[i] != NULL)
             result->done.logprobs = result->logprobs;
+        if (is_chain(lane) && request_body_stops(body.head, pass->drawn[row]))
+            run_lane_cut(lane);
     }
+    result->n_read = result->done.n_steps = slot->round + 1;
 }
 
 /* Removes the oldest piece of work, once it has ended. */
@@ -152,12 +173,33 @@ bool run_lane_end(struct run_lane *lane)
     return !is_in_flight(lane);
 }
 
-void run_lane_begin(struct run_lane *lane, const struct batch *batches, int n_batches)
+/* Returns how many rounds of these batches form a chain. Every item of a chain draws one token in
+ * every round, and all of them fit into a pass. */
+static int32_t chain_of(const struct run_lane *lane, const struct batch *batches, int n_batches,
+                        int32_t n_rounds)
+{
+    const struct batch *batch = &batches[0];
+    if (n_batches > 1 || batch->kind != BATCH_COMPUTE || !batch_is_plain(batch) ||
+        batch->n_items > min_i32(lane->options.n_rows_max, RUN_ROWS_SEQUENCES_MAX))
+        return 1;
+    for (int32_t i = 0; i < batch->n_items && n_rounds > 1; i++) {
+        const struct request *r = &lane->shared->view.requests[batch->items[i].slot];
+        if (r->kind != REQUEST_GENERATE || r->n_tokens - r->n_computed != 1 ||
+            (r->flags & REQUEST_WANTS_LOGPROBS) != 0)
+            return 1;
+        n_rounds = min_i32(n_rounds, engine_exec_rounds(r, 1));
+    }
+    return n_rounds;
+}
+
+void run_lane_begin(struct run_lane *lane, const struct batch *batches, int n_batches,
+                    int n_rounds)
 {
     CHECK(n_batches <= LIMIT_BATCHES && lane->job.n_told == lane->job.n_batches);
     lane->job.n_batches = n_batches;
     lane->job.n_told = lane->job.batch = 0;
-    lane->job.part = 0;
+    lane->job.n_rounds = chain_of(lane, batches, n_batches, n_rounds);
+    lane->job.round = lane->job.part = 0;
     lane->job.at = 0;
     lane->job.has_lost_kv = false;
     for (int i = 0; i < n_batches; i++) {
@@ -173,7 +215,7 @@ void run_lane_begin(struct run_lane *lane, const struct batch *batches, int n_ba
         memset(result->logprobs, 0, sizeof(void *) * (size_t)batch->n_items);
         result->done =
             (struct engine_exec_done){ .batch = batch->id, .n_steps = 1, .n_new = result->n_new };
-        result->n_asked = 0;
+        result->n_asked = result->n_read = 0;
         result->n_in_flight = 0;
         result->is_begun = false;
     }

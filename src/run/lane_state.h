@@ -27,6 +27,7 @@ struct run_lane_result {
     const struct token_logprobs *logprobs[LIMIT_BATCH_ITEMS];
     struct token_logprobs *store; /* (n_logit_rows_max) */
     int32_t n_asked;              /* logit rows of its passes so far */
+    int32_t n_read;               /* rounds with known draws */
     int n_in_flight;
     bool is_begun; /* all of its passes are begun */
 };
@@ -34,7 +35,8 @@ struct run_lane_result {
 struct run_lane_slot {
     struct compute_pass pass;
     struct compute_copy copy;
-    int batch; /* index in the job; -1: the slot is free */
+    int batch;     /* index in the job; -1: the slot is free */
+    int32_t round; /* of a pass */
     bool is_copy;
     int32_t *ids, *positions, *logit_rows, *item_of_logit, *drawn;
     uint8_t *classes;
@@ -56,10 +58,13 @@ struct run_lane {
         struct batch_item items[LIMIT_BATCHES][LIMIT_BATCH_ITEMS];
         int n_batches, n_told;
         int batch;        /* the current one, */
-        int32_t part;     /* and its progress: see rows.c */
+        int32_t round;    /* and its progress: see rows.c */
+        int32_t n_rounds; /* 1, unless the job is a chain */
+        int32_t part;
         int64_t at;       /* rows, or parts of a copy */
         bool has_lost_kv; /* a copy failed */
     } job;
     struct run_lane_result results[LIMIT_BATCHES];
     int64_t n_pad_rows; /* ever computed: pads, and rows of ended members */
+    int64_t n_chained;  /* passes ever begun while the pass before them was in flight */
 };

@@ -3,29 +3,38 @@
 
 #include "base/mem.h"
 #include "base/time.h"
+#include <string.h>
 
-enum { BLOCK_TOKENS = 32 };
+enum { BLOCK_TOKENS = 32, SHUFFLE_STEP = 7919 /* a prime */ };
 
 struct run_meter {
     const struct run_model *model;
     struct run_meter_options options;
-    int32_t n_positions_max, n_blocks, n_filled; /* the first n_filled blocks were written */
+    int32_t n_positions_max, n_blocks, n_filled; /* the table's first n_filled were written */
     struct compute_pass pass;
     struct compute_sequence *sequences;
     uint32_t *blocks;
     int32_t *ids, *positions, *logit_rows;
+    uint8_t *decodes;             /* classes of the rows of a decode */
     struct compute_memory *zeros; /* of a block */
 };
+
+static int32_t block_tokens_of(const struct run_meter_options *options)
+{
+    return options->block_tokens > 0 ? options->block_tokens : BLOCK_TOKENS;
+}
 
 /* A sequence's last block may be half empty. */
 static int32_t n_blocks_of(const struct run_meter_options *options)
 {
-    return (int32_t)div_up_i64(options->n_tokens_max, BLOCK_TOKENS) + options->n_sequences_max;
+    return (int32_t)div_up_i64(options->n_tokens_max, block_tokens_of(options)) +
+           options->n_sequences_max;
 }
 
-static int64_t block_bytes_of(const struct run_model *model)
+static int64_t block_bytes_of(const struct run_model *model,
+                              const struct run_meter_options *options)
 {
-    return BLOCK_TOKENS *
+    return block_tokens_of(options) *
            model_spec_kv_bytes_per_token(weights_spec(model->weights), model->kv_dtype);
 }
 
@@ -46,7 +55,7 @@ static struct compute_sizes sizes_of(const struct run_meter_options *options)
 int64_t run_meter_bytes(const struct run_model *model, const struct run_meter_options *options)
 {
     struct compute_device *device = model->device;
-    return (n_blocks_of(options) + 1) * block_bytes_of(model) +
+    return (n_blocks_of(options) + 1) * block_bytes_of(model, options) +
            device->workspace_bytes(device->self, lane_of(model, options), &model->program,
                                    sizes_of(options));
 }
@@ -64,7 +73,7 @@ static struct compute_memory *open_memory(struct compute_device *device, int64_t
 static void open_cache(struct run_meter *m)
 {
     const struct model_spec *spec = weights_spec(m->model->weights);
-    int64_t block_bytes = block_bytes_of(m->model);
+    int64_t block_bytes = block_bytes_of(m->model, &m->options);
     m->n_blocks = n_blocks_of(&m->options);
     m->zeros = open_memory(m->model->device, block_bytes, true);
     m->pass.kv = (struct compute_kv){
@@ -72,15 +81,16 @@ static void open_cache(struct run_meter *m)
         .unit_bytes = (uint64_t)block_bytes,
         .block_bytes = (uint64_t)block_bytes,
         .blocks_per_unit = 1,
-        .block_tokens = BLOCK_TOKENS,
+        .block_tokens = block_tokens_of(&m->options),
         .dtype = m->model->kv_dtype,
         .n_layers = spec->n_layers,
         .n_kv_heads = spec->n_kv_heads,
         .head_dim = spec->head_dim,
     };
     m->blocks = mem_take(sizeof *m->blocks * (size_t)m->n_blocks);
+    int64_t step = m->options.is_shuffled && m->n_blocks % SHUFFLE_STEP != 0 ? SHUFFLE_STEP : 1;
     for (int32_t i = 0; i < m->n_blocks; i++)
-        m->blocks[i] = (uint32_t)i;
+        m->blocks[i] = (uint32_t)(i * step % m->n_blocks);
     m->n_positions_max = spec->n_positions_max;
 }
 
@@ -98,6 +108,8 @@ struct run_meter *run_meter_open(const struct run_model *model,
     m->ids = mem_take(sizeof *m->ids * n);
     m->positions = mem_take(sizeof *m->positions * n);
     m->logit_rows = mem_take(sizeof *m->logit_rows * n);
+    m->decodes = mem_take(n);
+    memset(m->decodes, COMPUTE_ROW_GENERATED, n);
     if (device->workspace_open(device->self, lane_of(model, options), &model->program, sizes,
                                &m->pass.workspace, NULL) != STATUS_OK)
         mem_refuse(0);
@@ -122,12 +134,13 @@ void run_meter_close(struct run_meter *m)
     mem_give(m->ids);
     mem_give(m->positions);
     mem_give(m->logit_rows);
+    mem_give(m->decodes);
     mem_give(m);
 }
 
-static int32_t blocks_each(const struct run_meter_pass *pass)
+static int32_t blocks_each(const struct run_meter *m, const struct run_meter_pass *pass)
 {
-    return (int32_t)div_up_i64(pass->n_before + pass->n_new, BLOCK_TOKENS);
+    return (int32_t)div_up_i64(pass->n_before + pass->n_new, block_tokens_of(&m->options));
 }
 
 bool run_meter_fits(const struct run_meter *m, const struct run_meter_pass *pass)
@@ -136,7 +149,7 @@ bool run_meter_fits(const struct run_meter *m, const struct run_meter_pass *pass
            pass->n_sequences <= m->options.n_sequences_max &&
            (int64_t)pass->n_sequences * pass->n_new <=
                max_i32(m->options.n_rows_max, m->options.n_sequences_max) &&
-           (int64_t)pass->n_sequences * blocks_each(pass) <= m->n_blocks &&
+           (int64_t)pass->n_sequences * blocks_each(m, pass) <= m->n_blocks &&
            pass->n_before + pass->n_new <= m->n_positions_max;
 }
 
@@ -156,9 +169,9 @@ static struct perf_load load_of(const struct run_meter_pass *pass)
 static void fill_cache(struct run_meter *m, int32_t n_blocks)
 {
     struct compute_device *device = m->model->device;
-    int64_t n_bytes = block_bytes_of(m->model);
+    int64_t n_bytes = block_bytes_of(m->model, &m->options);
     for (; m->n_filled < n_blocks; m->n_filled++) {
-        const struct copy_part part = { 0, m->n_filled * n_bytes, n_bytes };
+        const struct copy_part part = { 0, m->blocks[m->n_filled] * n_bytes, n_bytes };
         struct compute_copy copy = { .work = { .kind = COMPUTE_WORK_COPY },
                                      .from = m->zeros,
                                      .to = m->pass.kv.memory,
@@ -173,12 +186,13 @@ struct perf_sample run_meter_step(struct run_meter *m, const struct run_meter_pa
 {
     int64_t best_ns = INT64_MAX;
     CHECK(run_meter_fits(m, pass));
-    fill_cache(m, pass->n_sequences * blocks_each(pass));
+    fill_cache(m, pass->n_sequences * blocks_each(m, pass));
     m->pass.n_rows = pass->n_sequences * pass->n_new;
     m->pass.n_sequences = m->pass.n_logit_rows = pass->n_sequences;
+    m->pass.classes = pass->n_new == 1 ? m->decodes : NULL; /* a GPU has kernels for each class */
     for (int32_t i = 0; i < pass->n_sequences; i++) {
         m->sequences[i] = (struct compute_sequence){ i * pass->n_new, pass->n_new, pass->n_before,
-                                                     m->blocks + i * blocks_each(pass) };
+                                                     m->blocks + i * blocks_each(m, pass) };
         m->logit_rows[i] = (i + 1) * pass->n_new - 1;
         for (int32_t k = 0; k < pass->n_new; k++)
             m->positions[i * pass->n_new + k] = pass->n_before + k;

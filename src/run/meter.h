@@ -8,6 +8,8 @@ struct run_meter_options {
     int32_t n_sequences_max; /* requests of a pass */
     int32_t n_tokens_max;    /* of the cache: all contexts of a pass together */
     int lane;                /* of the model's device: 0 is all of it */
+    int32_t block_tokens;    /* of the cache's blocks; 0: 32 */
+    bool is_shuffled;        /* a sequence's blocks lie in no order */
 };
 struct run_meter;
 /* Returns the bytes that it takes: its cache, logits and scratch. */

@@ -5,6 +5,14 @@
 #include "base/mem.h"
 #include "run/forward.h"
 
+static struct compute_shapes shapes_of(const struct model_spec *spec)
+{
+    const struct expert_spec *experts = &spec->experts;
+    return (struct compute_shapes){
+        .experts = { experts->n_experts, experts->n_used, experts->is_scaled_to_one },
+    };
+}
+
 static void build_program(struct run_model *model)
 {
     const struct model_spec *spec = weights_spec(model->weights);
@@ -13,16 +21,16 @@ static void build_program(struct run_model *model)
 
     model->ops = mem_take(sizeof *model->ops *
                           (size_t)(FORWARD_OPS_PER_LAYER * spec->n_layers + FORWARD_OPS_AROUND));
-    model->widths = mem_take(sizeof *model->widths * FORWARD_REGISTERS);
-    model->is_logit_rows = mem_take(sizeof *model->is_logit_rows * FORWARD_REGISTERS);
+    model->registers = mem_take(sizeof *model->registers);
     model->inverse_frequencies = mem_take(sizeof(float) * (size_t)(n_ropes * n_frequencies + 1));
-    run_forward_widths(spec, model->widths, model->is_logit_rows);
+    int n_registers = run_forward_registers(spec, model->registers);
     model->program = (struct compute_program){
         .n_ops = run_forward_compile(spec, tensors, model->ops),
         .ops = model->ops,
-        .n_registers = FORWARD_REGISTERS,
-        .widths = model->widths,
-        .is_logit_rows = model->is_logit_rows,
+        .n_registers = n_registers,
+        .widths = model->registers->widths,
+        .is_logit_rows = model->registers->is_logit_rows,
+        .is_expert_rows = spec->experts.n_experts > 0 ? model->registers->is_expert_rows : NULL,
         .n_weights = model->packed.n,
         .weights = model->packed.weights,
         .n_heads = spec->n_heads,
@@ -31,6 +39,7 @@ static void build_program(struct run_model *model)
         .n_rope_dims = spec->n_rope_dims,
         .n_vocabulary = spec->n_vocabulary,
         .n_ropes = n_ropes,
+        .shapes = shapes_of(spec),
     };
     for (int i = 0; i < n_ropes; i++) {
         float *frequencies = model->inverse_frequencies + i * n_frequencies;
@@ -42,8 +51,7 @@ static void build_program(struct run_model *model)
 static void free_program(struct run_model *model)
 {
     mem_give(model->ops);
-    mem_give(model->widths);
-    mem_give(model->is_logit_rows);
+    mem_give(model->registers);
     mem_give(model->inverse_frequencies);
 }
 
@@ -81,7 +89,7 @@ static enum status pack_all(struct run_model *model, const struct tensor **tenso
 static const struct tensor **list_tensors(const struct weights *weights, int *n)
 {
     const struct model_spec *spec = weights_spec(weights);
-    int n_max = FORWARD_WEIGHTS_PER_LAYER * spec->n_layers + FORWARD_WEIGHTS_AROUND;
+    int n_max = run_forward_tensors_max(spec);
     const struct tensor **tensors = mem_take(sizeof(*tensors) * (size_t)n_max);
     *n = run_forward_tensors(spec, weights_model(weights), tensors, n_max);
     CHECK(*n <= n_max);
@@ -103,7 +111,11 @@ enum status run_model_open(struct run_model *model, struct weights *weights,
     *model = (struct run_model){ .weights = weights,
                                  .device = options->device,
                                  .kv_dtype = options->kv_dtype };
-    enum status status = pack_all(model, tensors, n, options, fault);
+    const struct compute_device *device = options->device;
+    const struct compute_shapes shapes = shapes_of(weights_spec(weights));
+    enum status status = compute_shapes_check(&shapes, device->name, device->has_experts, fault);
+    if (status == STATUS_OK)
+        status = pack_all(model, tensors, n, options, fault);
     mem_give(tensors);
     if (status == STATUS_OK)
         build_program(model);

@@ -4,6 +4,7 @@
  * between tensors. */
 #pragma once
 #include "compute/packed.h"
+#include "run/forward.h"
 #include "weights/weights.h"
 #include <stdatomic.h>
 
@@ -24,8 +25,7 @@ struct run_model {
     /* private below */
     struct compute_packed packed;
     struct compute_op *ops;
-    int32_t *widths;
-    bool *is_logit_rows;
+    struct forward_registers *registers;
     float *inverse_frequencies;
 };
 struct run_model_options {

@@ -1,6 +1,9 @@
 /* A batch is a list of parts: runs of rows, for its items and for the other rows of a static batch.
  * A pass takes rows of these parts until it is full. A copy takes the parts of items: part i is all
- * of item i. */
+ * of item i.
+ *
+ * In round k of a chain each item has k tokens more than its record says. The last one is unknown
+ * while the round before is in flight. Item i is row i of each pass there, so that row drew it. */
 #include "run/rows.h"
 
 #include "engine/bodies.h"
@@ -39,6 +42,13 @@ static int32_t rows_left(const struct run_filling *f)
     return o->n_rows_max - pass->n_rows;
 }
 
+/* Returns whether the last token of the items is being drawn by the pass before. */
+static bool is_last_unknown(const struct run_filling *f)
+{
+    CHECK(f->slot->round - f->result->n_read <= 1);
+    return f->slot->round > f->result->n_read;
+}
+
 /* Adds the ask of the last added row, for an item that catches up with it. */
 static void ask_token(struct run_filling *f, int32_t i, const struct request *request)
 {
@@ -48,15 +58,18 @@ static void ask_token(struct run_filling *f, int32_t i, const struct request *re
     struct token_logprobs *logprobs = NULL;
     if (request->flags & REQUEST_WANTS_LOGPROBS)
         f->result->logprobs[i] = logprobs = &f->result->store[f->result->n_asked];
-    CHECK(request->n_tokens < request->n_tokens_max);
+    bool is_unknown = is_last_unknown(f);
+    CHECK(request->n_tokens + slot->round < request->n_tokens_max);
     slot->logit_rows[pass->n_logit_rows] = pass->n_rows - 1;
     slot->item_of_logit[pass->n_logit_rows] = i;
-    slot->asks[pass->n_logit_rows++] = (struct compute_ask){ .kind = COMPUTE_ASK_TOKEN,
-                                                             .body = body.head,
-                                                             .tokens = body.tokens,
-                                                             .n_prompt = request->n_prompt,
-                                                             .n_tokens = request->n_tokens,
-                                                             .logprobs = logprobs };
+    slot->asks[pass->n_logit_rows++] =
+        (struct compute_ask){ .kind = COMPUTE_ASK_TOKEN,
+                              .body = body.head,
+                              .tokens = body.tokens,
+                              .n_prompt = request->n_prompt,
+                              .n_tokens = request->n_tokens + slot->round - is_unknown,
+                              .follows = is_unknown ? compute_drawn(i) : 0,
+                              .logprobs = logprobs };
     f->result->n_asked++;
 }
 
@@ -67,16 +80,17 @@ static void add_item(struct run_filling *f, int32_t i, int32_t at, int32_t n)
     const struct batch_item *item = &f->batch->items[i];
     const struct request *request = &view->requests[item->slot];
     const int32_t *tokens = engine_bodies_at(view->bodies, request->body).tokens;
-    int32_t n_blocks, n_before = request->n_computed + at;
+    const int32_t drawn = compute_drawn(i);
+    int32_t n_blocks, n_before = request->n_computed + f->slot->round + at;
     int32_t first_row = f->slot->pass.n_rows;
     struct run_table table = { .blocks = kv_table(view->kv, item->slot, &n_blocks) };
     if (f->slot->pass.kv.is_by_head)
         table.blocks = kv_table_heads(view->kv, item->slot, &table.stride);
     CHECK((int64_t)n_blocks * f->block_tokens >= n_before + n);
-    run_filling_add(f, n_before, n, table, tokens + n_before);
+    run_filling_add(f, n_before, n, table, is_last_unknown(f) ? &drawn : tokens + n_before);
     for (int32_t k = max_i32(request->n_prompt - n_before, 0); k < n; k++)
         f->slot->classes[first_row + k] = COMPUTE_ROW_GENERATED;
-    if (n_before + n == request->n_tokens)
+    if (n_before + n == request->n_tokens + f->slot->round)
         ask_token(f, i, request);
 }
 

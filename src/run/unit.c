@@ -130,6 +130,11 @@ struct service run_unit_service(struct run_unit *unit)
     return engine_host_service(unit->host);
 }
 
+int run_unit_loading(const struct run_unit *unit)
+{
+    return atomic_load(&unit->job.phase) != JOB_NONE ? unit->job.service : -1;
+}
+
 int run_unit_load_fd(struct run_unit *unit)
 {
     return unit->loader_wake.fd;
@@ -222,8 +227,7 @@ void run_unit_close(struct run_unit *unit)
     run_executor_close(unit->executor);
     weights_close(unit->job.weights);
     for (int i = 0; i < LIMIT_MODELS; i++) {
-        if (unit->services[i].model.weights)
-            run_model_close(&unit->services[i].model);
+        run_unit_loader_close(unit, &unit->services[i]);
         mem_give(unit->services[i].path);
     }
     wake_close(&unit->job_wake);

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "run/unit_loader.h"
 
 /* ---- One load at a time. ---- */
 
@@ -105,7 +106,7 @@ static void join_engine(struct run_unit *unit)
         enum status status =
             run_executor_put_model(unit->executor, job->service, &s->model, &job->fault);
         if (status != STATUS_OK) {
-            run_model_close(&s->model);
+            run_unit_loader_close(unit, s);
             fail_job(unit, status);
             return;
         }
@@ -192,7 +193,7 @@ static void take_emptied(struct run_unit *unit, const struct engine_host_answer 
         return;
     }
     run_executor_remove_model(unit->executor, answer->service);
-    run_model_close(&s->model);
+    run_unit_loader_close(unit, s);
     ask_closed(unit, answer->service);
 }
 

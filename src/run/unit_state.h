@@ -52,6 +52,7 @@ struct run_unit_service {
     struct perf perf; /* known already, when has_perf */
     bool has_perf;
     struct run_model model;
+    struct compute_memory *lent; /* that the model's weights lie in; NULL: its own memory */
     int64_t begun_ns;
 };
 struct run_unit {

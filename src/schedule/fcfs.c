@@ -1,6 +1,5 @@
-/* First come, first served across all services: fcfs as vLLM does it inside one
- * (docs/ALGORITHMS.md 6.1), temporal as MuxServe's baseline (6.2), which never mixes prompts and
- * decodes.
+/* First come, first served across all services, as vLLM does it inside one (docs/ALGORITHMS.md
+ * 6.1).
  *
  * The service that owns the earliest prompt goes first. If that prompt does not fit, or no prompt
  * waits, the service that owns the oldest running request does. No request overtakes another,
@@ -60,14 +59,14 @@ static size_t services_bytes(const struct schedule_limits *limits)
     return (size_t)align_up_u64(sizeof(struct fcfs) + n * sizeof(struct fcfs_service), 64);
 }
 
-static size_t state_bytes(const struct schedule_limits *limits)
+size_t schedule_fcfs_state_bytes(const struct schedule_limits *limits)
 {
     size_t n = (size_t)limits->n_services_max;
     return services_bytes(limits) + n * sizeof(struct schedule_newest);
 }
 
-static void open(void *state, const struct schedule_limits *limits,
-                 const struct schedule_config *config)
+void schedule_fcfs_open(void *state, const struct schedule_limits *limits,
+                        const struct schedule_config *config)
 {
     struct fcfs *fcfs = state;
     fcfs->config = *config;
@@ -75,13 +74,6 @@ static void open(void *state, const struct schedule_limits *limits,
     schedule_newest_open(fcfs->newest, limits->n_services_max, false);
     for (int32_t i = 0; i < limits->n_services_max; i++)
         fcfs->services[i] = (struct fcfs_service){ 0, SCHEDULE_NONE, SCHEDULE_NONE };
-}
-
-static void open_temporal(void *state, const struct schedule_limits *limits,
-                          const struct schedule_config *config)
-{
-    open(state, limits, config);
-    ((struct fcfs *)state)->config.chunk_tokens = 0;
 }
 
 static uint32_t older(const struct schedule_view *view, uint32_t a, uint32_t b)
@@ -99,7 +91,8 @@ static uint32_t nth_last(const void *state, const struct schedule_view *view, in
     return schedule_newest_nth(&fcfs->newest[service], n);
 }
 
-static void plan(const void *state, const struct schedule_view *view, struct schedule_plan *plan)
+void schedule_fcfs_plan(const void *state, const struct schedule_view *view,
+                        struct schedule_plan *plan)
 {
     const struct fcfs *fcfs = state;
     struct schedule_order order = { .state = fcfs,
@@ -178,7 +171,8 @@ static void saw_left(struct fcfs *fcfs, const struct schedule_view *view, uint32
         look(fcfs, view, service, slot);
 }
 
-static void saw(void *state, const struct schedule_view *view, const struct schedule_event *event)
+void schedule_fcfs_saw(void *state, const struct schedule_view *view,
+                       const struct schedule_event *event)
 {
     struct fcfs *fcfs = state;
     const struct batch *batch = event->batch;
@@ -213,21 +207,8 @@ const struct schedule_policy schedule_fcfs = {
     .memory = "on demand",
     .starvation = "order of arrival for prompts; decodes: none",
     .thresholds = SCHEDULE_CONFIG_FILL,
-    .state_bytes = state_bytes,
-    .open = open,
-    .plan = plan,
-    .saw = saw,
-};
-const struct schedule_policy schedule_fcfs_temporal = {
-    .name = "temporal",
-    .summary = "the model with the earliest prompt, else the one with the oldest running request",
-    .chooses = "the same",
-    .batches = "never mixed",
-    .memory = "on demand",
-    .starvation = "as `fcfs`",
-    .thresholds = SCHEDULE_CONFIG_FILL,
-    .state_bytes = state_bytes,
-    .open = open_temporal,
-    .plan = plan,
-    .saw = saw,
+    .state_bytes = schedule_fcfs_state_bytes,
+    .open = schedule_fcfs_open,
+    .plan = schedule_fcfs_plan,
+    .saw = schedule_fcfs_saw,
 };

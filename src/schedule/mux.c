@@ -1,37 +1,17 @@
-/* Adaptive batch scheduling (MuxServe section 3.3, docs/ALGORITHMS.md 2.6) and its baselines. At
- * most one prefill batch runs at a time, beside decode batches of as many models as there are
- * lanes.
- *
- *   adbs      prompts of the next model in turn that is below its quota of the pool; decodes in
- * turn mux-rr    the same without quotas mux-fcfs  the model that owns the earliest prompt, then
- * those with the oldest running request
- *
- * The paper's listing stops decoding for good when no prompt can start (prefill_waiting stays
- * true). Here a prompt without room leaves the lane to decodes, since only they free blocks. Turns
- * move past a model after its batch was started, so a refused batch keeps its turn. With one lane
- * the two kinds alternate on it, prompts first. With more lanes, a job that is alone takes the
- * whole device. Otherwise prompts take the largest free lane and decodes the smallest.
- *
- * A service with a share from a placement decodes on the smallest free lane of at least that share,
- * and waits for one. Lanes that run together have 120% of the device at most.
- *
- * Starvation: none is bounded while prompts keep coming (prompts first is the paper's rule). Among
- * models whose requests have blocks, turns bound it: each model gets its batch once a round. No
- * bound is claimed beside requests of a higher priority. */
-#include "schedule/newest.h"
-#include "schedule/picks.h"
+/* The mechanism of MuxServe's schedulers (mux.h): lanes, turns, and jobs under way. */
+#include "schedule/mux.h"
+
+#include "base/time.h"
 #include "schedule/fcfs.h"
 #include "schedule/hold.h"
-#include "schedule/policies.h"
+#include "schedule/newest.h"
+#include "schedule/picks.h"
 #include "schedule/quota.h"
-#include "base/time.h"
 #include <string.h>
-
-enum mux_variant { MUX_ADBS, MUX_RR, MUX_FCFS };
 
 struct mux {
     struct schedule_config config;
-    enum mux_variant variant;
+    const struct schedule_mux_rules *rules;
     struct schedule_quota quota;
     int32_t last_prefill, last_decode;
     int32_t n_prefills; /* in flight */
@@ -46,19 +26,19 @@ struct mux {
     int64_t memory[];
 };
 
-static size_t state_bytes(const struct schedule_limits *limits)
+size_t schedule_mux_state_bytes(const struct schedule_limits *limits)
 {
     return sizeof(struct mux) +
            (size_t)limits->n_services_max *
                (2 * sizeof(int64_t) + 2 * sizeof(struct schedule_newest) + sizeof(bool));
 }
 
-static void open_variant(void *state, const struct schedule_limits *limits,
-                         const struct schedule_config *config, enum mux_variant variant)
+void schedule_mux_open(void *state, const struct schedule_limits *limits,
+                       const struct schedule_config *config, const struct schedule_mux_rules *rules)
 {
     struct mux *mux = state;
     int32_t n = limits->n_services_max;
-    *mux = (struct mux){ .config = *config, .variant = variant };
+    *mux = (struct mux){ .config = *config, .rules = rules };
     schedule_quota_init(&mux->quota, mux->memory, n);
     mux->newest = (void *)(mux->memory + 2 * n);
     mux->oldest = mux->newest + n;
@@ -75,7 +55,7 @@ static void open_variant(void *state, const struct schedule_limits *limits,
 static bool is_over(const struct mux *mux, const struct schedule_view *view, uint32_t slot)
 {
     int service = view->requests[slot].service;
-    return mux->variant == MUX_ADBS &&
+    return mux->rules->has_quotas &&
            view->kv->services[service].n_units > mux->quota.n_units[service];
 }
 
@@ -170,7 +150,7 @@ static void list_services(const struct mux *mux, const struct schedule_view *vie
 {
     asked->turn = schedule_turn_after(view, prompts ? mux->last_prefill : mux->last_decode);
     asked->n = 0;
-    for (int32_t k = 0; k < schedule_n_busy(view) && mux->variant == MUX_FCFS; k++) {
+    for (int32_t k = 0; k < schedule_n_busy(view) && mux->rules->is_by_arrival; k++) {
         int i = schedule_busy(view, k);
         uint32_t slot =
             prompts ? view->services[i].first_waiting : schedule_newest_nth(&mux->oldest[i], 0);
@@ -189,7 +169,7 @@ static void list_services(const struct mux *mux, const struct schedule_view *vie
 static int next_service(const struct mux *mux, const struct schedule_view *view, int i,
                         struct asked *asked)
 {
-    if (mux->variant != MUX_FCFS)
+    if (!mux->rules->is_by_arrival)
         return schedule_in_turn(view, asked->turn, i);
     if (asked->n == 0)
         return -1;
@@ -204,7 +184,7 @@ static enum schedule_filled launch(struct schedule_fill *fill, const struct mux 
     fill->lane = (uint16_t)lane;
     fill->n_units_most = INT64_MAX;
     fill->n_units_kept = 0;
-    if (mux->variant == MUX_ADBS)
+    if (mux->rules->has_quotas)
         fill->n_units_most = schedule_quota_most(&mux->quota, fill->view, &mux->config, service,
                                                  &fill->n_units_kept);
     return schedule_fill_serve(fill, service, parts, SCHEDULE_NONE);
@@ -279,7 +259,8 @@ static enum schedule_filled plan_decodes(struct schedule_fill *fill, const struc
     return FILLED_NOTHING;
 }
 
-static void plan(const void *state, const struct schedule_view *view, struct schedule_plan *plan)
+void schedule_mux_plan(const void *state, const struct schedule_view *view,
+                       struct schedule_plan *plan)
 {
     const struct mux *mux = state;
     struct schedule_order order = { .state = mux,
@@ -301,7 +282,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
         if (!mux->config.has_fixed_parts)
             plan->batches[0].lane = 0;
         int64_t until_ns = TIME_NEVER;
-        if (mux->variant == MUX_ADBS)
+        if (mux->rules->has_quotas)
             until_ns = min_i64(mux->quota.next_sample_ns, mux->quota.next_ns);
         fill.batch = &plan->batches[0];
         if (until_ns > view->now_ns)
@@ -355,7 +336,8 @@ static void saw_done(struct mux *mux, const struct schedule_view *view, const st
         mux->is_decoding[batch->service] = false;
 }
 
-static void saw(void *state, const struct schedule_view *view, const struct schedule_event *event)
+void schedule_mux_saw(void *state, const struct schedule_view *view,
+                      const struct schedule_event *event)
 {
     struct mux *mux = state;
     if (event->what == SCHEDULE_STARTED)
@@ -363,85 +345,16 @@ static void saw(void *state, const struct schedule_view *view, const struct sche
     if (event->what == SCHEDULE_DONE)
         saw_done(mux, view, event->batch);
     schedule_newest_saw(mux->newest, view, event);
-    if (mux->variant == MUX_FCFS)
+    if (mux->rules->is_by_arrival)
         schedule_newest_saw(mux->oldest, view, event);
-    if (mux->variant == MUX_ADBS)
+    if (mux->rules->has_quotas)
         schedule_quota_saw(&mux->quota, view, &mux->config, event);
 }
 
-static void report(const void *state, const struct schedule_view *view,
-                   struct schedule_report *report)
+void schedule_mux_report(const void *state, const struct schedule_view *view,
+                         struct schedule_report *report)
 {
     const struct mux *mux = state;
-    if (mux->variant == MUX_ADBS)
+    if (mux->rules->has_quotas)
         schedule_quota_report(&mux->quota, view, report);
 }
-
-/* ---- The rows. ---- */
-
-static void open_adbs(void *state, const struct schedule_limits *limits,
-                      const struct schedule_config *config)
-{
-    open_variant(state, limits, config, MUX_ADBS);
-}
-static void open_rr(void *state, const struct schedule_limits *limits,
-                    const struct schedule_config *config)
-{
-    open_variant(state, limits, config, MUX_RR);
-}
-static void open_fcfs(void *state, const struct schedule_limits *limits,
-                      const struct schedule_config *config)
-{
-    open_variant(state, limits, config, MUX_FCFS);
-}
-
-const struct schedule_policy schedule_mux_adbs = {
-    .name = "adbs",
-    .summary = "prompts in turn within adaptive KV quotas, decodes in turn beside them (MuxServe)",
-    .chooses = "models in turn",
-    .batches = "one prefill batch beside decodes",
-    .memory = "adaptive quotas",
-    .starvation = "a turn in each round for prompts that fit into the quota; decodes: "
-                  "none on one lane",
-    .thresholds =
-        SCHEDULE_CONFIG_FILL " has_fixed_parts quota_ns_period quota_donor quota_kept quota_wanted "
-                             "quota_step quota_lent",
-    .n_lanes_wanted = 2,
-    .uses_shares = true,
-    .state_bytes = state_bytes,
-    .open = open_adbs,
-    .plan = plan,
-    .saw = saw,
-    .report = report,
-};
-const struct schedule_policy schedule_mux_rr = {
-    .name = "mux-rr",
-    .summary = "adbs without quotas",
-    .chooses = "models in turn",
-    .batches = "one prefill batch beside decodes",
-    .memory = "on demand",
-    .starvation = "as `adbs`, for prompts that fit",
-    .thresholds = SCHEDULE_CONFIG_FILL " has_fixed_parts",
-    .n_lanes_wanted = 2,
-    .uses_shares = true,
-    .state_bytes = state_bytes,
-    .open = open_rr,
-    .plan = plan,
-    .saw = saw,
-};
-const struct schedule_policy schedule_mux_fcfs = {
-    .name = "mux-fcfs",
-    .summary = "adbs without quotas, first come first served instead of turns",
-    .chooses = "earliest prompt, oldest decode",
-    .batches = "one prefill batch beside decodes",
-    .memory = "on demand",
-    .starvation = "order of arrival inside a model; a model whose prompt fits may go "
-                  "before an earlier one whose does not; decodes: none",
-    .thresholds = SCHEDULE_CONFIG_FILL " has_fixed_parts",
-    .n_lanes_wanted = 2,
-    .uses_shares = true,
-    .state_bytes = state_bytes,
-    .open = open_fcfs,
-    .plan = plan,
-    .saw = saw,
-};

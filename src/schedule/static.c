@@ -1,105 +1,48 @@
-/* Static batches: a batch runs from its prompts to its end, padded, and no request joins it
- * (docs/ALGORITHMS.md 4.3, 6.6).
- *
- *   sls     composes them itself: the service with the earliest request, its first requests in
- *           order of arrival, at most static_n_seqs_max, without waiting for more (if a router
- *           composed batches, those of one of these)
- *   cohort  runs the batches that a router composed (request.cohort, n_cohort): one starts when all
- *           its members are here, or cohort_ns_wait after the first came; requests of no cohort are
- *           batched as sls does
- *
- * One batch at a time, on the whole device. Its rows are padded to the longest prompt, and a member
- * that has ended keeps its seat until the batch is over. These invalid tokens cost what valid ones
- * cost. The batch is one plan of as many rounds as its longest member or its lease
- * (request.n_lease, the slice S) has left, so its members come back together. Prompts too many for
- * one round are computed in columns before. All blocks are reserved when it starts; members that do
- * not fit stay behind for the next batch.
- *
- * A router's batch of more than n_seqs_max runs in parts.
- *
- * Starvation: batches start in the order in which their first member came. Once a batch is
- * complete, only those before it and the one in flight run before it. A member that is preempted
- * when the pool shrinks keeps its place. Within a model sls takes the requests of the highest
- * priority first, so beside those no bound is claimed. */
+/* The mechanism of static batches (static.h): members, seats, pads and rounds. */
 #include "schedule/static.h"
 
 #include "base/time.h"
-#include "base/tree.h"
 #include "schedule/fill.h"
-#include "schedule/policies.h"
 #include <string.h>
 
 enum { STATIC_ROUNDS_MAX = 1024 }; /* of one plan; then the same batch goes on */
-
-struct seat { /* of a request */
-    uint64_t seq;
-    int64_t seen_ns;
-    bool is_waiting, is_member;
-};
-struct batcher {
-    struct schedule_config config;
-    bool has_cohorts;
-    uint64_t seq;
-    struct tree waiting; /* of cohorts, by cohort: members stand together */
-    /* The batch that runs. */
-    uint16_t service;
-    int32_t n_seats, n_alive, n_long; /* n_long: tokens of a row so far, pads included */
-    uint32_t *members;                /* (n_alive) slots */
-    struct seat *seats;               /* (n_requests_max) */
-    struct tree_node *nodes;          /* (n_requests_max) */
-};
 
 static size_t aligned(size_t n)
 {
     return (size_t)align_up_u64(n, 64);
 }
 
-static size_t state_bytes(const struct schedule_limits *limits)
+size_t schedule_static_state_bytes(const struct schedule_limits *limits)
 {
     size_t n = (size_t)limits->n_requests_max;
-    return aligned(sizeof(struct batcher)) + aligned(LIMIT_BATCH_ITEMS * sizeof(uint32_t)) +
-           aligned(n * sizeof(struct seat)) + aligned(n * sizeof(struct tree_node)) + 64;
+    return aligned(sizeof(struct schedule_static)) + aligned(LIMIT_BATCH_ITEMS * sizeof(uint32_t)) +
+           aligned(n * sizeof(struct schedule_static_seat)) +
+           aligned(n * sizeof(struct tree_node)) + 64;
 }
 
-static void open_sls(void *state, const struct schedule_limits *limits,
-                     const struct schedule_config *config)
+void schedule_static_open(void *state, const struct schedule_limits *limits,
+                          const struct schedule_config *config, schedule_static_choose *choose)
 {
-    struct batcher *b = state;
+    struct schedule_static *b = state;
     unsigned char *at = state;
-    *b = (struct batcher){ .config = *config };
+    *b = (struct schedule_static){ .config = *config, .choose = choose };
     tree_init(&b->waiting);
     at += aligned(sizeof(*b));
     b->members = (void *)at;
     at += aligned(LIMIT_BATCH_ITEMS * sizeof(uint32_t));
     b->seats = (void *)at;
-    at += aligned((size_t)limits->n_requests_max * sizeof(struct seat));
+    at += aligned((size_t)limits->n_requests_max * sizeof(struct schedule_static_seat));
     b->nodes = (void *)at;
-}
-
-static void open_cohort(void *state, const struct schedule_limits *limits,
-                        const struct schedule_config *config)
-{
-    open_sls(state, limits, config);
-    ((struct batcher *)state)->has_cohorts = true;
 }
 
 /* ---- The next batch. ---- */
 
-struct choice { /* members, in order; the seq of the first to arrive */
-    int32_t n;
-    uint16_t service;
-    uint64_t seq;
-    uint32_t *slots; /* (LIMIT_BATCH_ITEMS) scratch: the plan's preempts */
-};
-
-static int32_t seats_most(const struct batcher *b)
+static int32_t seats_most(const struct schedule_static *b)
 {
     return min_i32(max_i32(b->config.static_n_seqs_max, 1), LIMIT_BATCH_ITEMS);
 }
 
-/* Returns whether it could run in an empty pool. A request too large for a pool that shrinks for
- * another model is skipped: it is returned, or has its turn when that is done. */
-static bool may_run(const struct schedule_view *view, uint32_t slot)
+bool schedule_static_may_run(const struct schedule_view *view, uint32_t slot)
 {
     const struct request *r = &view->requests[slot];
     const struct batch_item whole = { slot, schedule_lacking(r), 0 };
@@ -108,22 +51,16 @@ static bool may_run(const struct schedule_view *view, uint32_t slot)
     return kv_blocks_for(n_positions, block_tokens) <= kv_budget_most_blocks(view->kv, r->service);
 }
 
-static bool is_routed(const struct batcher *b, const struct schedule_view *view, uint32_t slot)
-{
-    return b->has_cohorts && view->requests[slot].cohort != 0;
-}
-
-/* Chooses the first requests of a service that belong to no router's batch; the service is the one
- * that owns the earliest. */
-static void choose_first_come(const struct batcher *b, const struct schedule_view *view,
-                              struct choice *choice)
+void schedule_static_choose_first(const struct schedule_static *b, const struct schedule_view *view,
+                                  bool leaves_cohorts, struct schedule_static_choice *choice)
 {
     int best = -1;
     for (int32_t k = 0; k < schedule_n_busy(view); k++) {
         int i = schedule_busy(view, k);
         const struct schedule_service *s = &view->services[i];
         uint32_t slot = s->is_open ? s->first_waiting : SCHEDULE_NONE;
-        while (slot != SCHEDULE_NONE && (is_routed(b, view, slot) || !may_run(view, slot)))
+        while (slot != SCHEDULE_NONE && ((leaves_cohorts && view->requests[slot].cohort != 0) ||
+                                         !schedule_static_may_run(view, slot)))
             slot = view->requests[slot].next;
         if (slot == SCHEDULE_NONE || (best >= 0 && b->seats[slot].seq > choice->seq))
             continue;
@@ -138,51 +75,8 @@ static void choose_first_come(const struct batcher *b, const struct schedule_vie
     uint32_t cohort = view->requests[choice->slots[0]].cohort;
     for (uint32_t slot = choice->slots[0]; slot != SCHEDULE_NONE && choice->n < seats_most(b);
          slot = view->requests[slot].next)
-        if (view->requests[slot].cohort == cohort && may_run(view, slot))
+        if (view->requests[slot].cohort == cohort && schedule_static_may_run(view, slot))
             choice->slots[choice->n++] = slot;
-}
-
-/* Reads the cohort that begins with this slot in the tree. Returns the slot after its last
- * member. */
-static uint32_t look_at_cohort(const struct batcher *b, const struct schedule_view *view,
-                               uint32_t slot, struct choice *choice, int64_t *until_ns)
-{
-    const struct request *first = &view->requests[slot];
-    uint64_t seq = UINT64_MAX;
-    int64_t seen_ns = INT64_MAX;
-    int32_t n = 0;
-    bool may_any = false;
-    uint32_t at = slot;
-    for (; at != TREE_NONE && view->requests[at].cohort == first->cohort;
-         at = tree_next(&b->waiting, b->nodes, at)) {
-        may_any = may_any || may_run(view, at);
-        seq = b->seats[at].seq < seq ? b->seats[at].seq : seq;
-        seen_ns = min_i64(seen_ns, b->seats[at].seen_ns);
-        n++;
-    }
-    int64_t ripe_ns = seen_ns + b->config.cohort_ns_wait;
-    if (!view->services[first->service].is_open || !may_any || (choice->n > 0 && seq > choice->seq))
-        return at;
-    if (n < first->n_cohort && ripe_ns > view->now_ns) {
-        *until_ns = min_i64(*until_ns, ripe_ns);
-        return at;
-    }
-    *choice = (struct choice){ 0, first->service, seq, choice->slots };
-    int32_t n_most = min_i32(b->config.n_seqs_max, LIMIT_BATCH_ITEMS); /* the others go next */
-    for (uint32_t k = slot; k != at && choice->n < n_most; k = tree_next(&b->waiting, b->nodes, k))
-        if (may_run(view, k))
-            choice->slots[choice->n++] = k;
-    return at;
-}
-
-static void choose(const struct batcher *b, const struct schedule_view *view, struct choice *choice,
-                   int64_t *until_ns)
-{
-    choose_first_come(b, view, choice);
-    if (!b->has_cohorts)
-        return;
-    for (uint32_t slot = tree_first(&b->waiting); slot != TREE_NONE;)
-        slot = look_at_cohort(b, view, slot, choice, until_ns);
 }
 
 /* ---- The plan. ---- */
@@ -246,7 +140,8 @@ static int32_t rounds_of(const struct schedule_view *view, const uint32_t *slots
 
 /* Plans these members of originally n_seats, with rows that are n_long tokens long now. */
 static bool plan_members(const struct schedule_view *view, struct schedule_plan *plan,
-                         const struct choice *choice, int32_t n_seats, int32_t n_long)
+                         const struct schedule_static_choice *choice, int32_t n_seats,
+                         int32_t n_long)
 {
     struct batch *batch = &plan->batches[0];
     const uint32_t *slots = choice->slots;
@@ -270,7 +165,8 @@ static bool plan_members(const struct schedule_view *view, struct schedule_plan 
 }
 
 /* Leaves behind members that do not fit together with all their rounds. */
-static void leave_behind(const struct schedule_view *view, struct choice *choice, int32_t n_most)
+static void leave_behind(const struct schedule_view *view, struct schedule_static_choice *choice,
+                         int32_t n_most)
 {
     int32_t low = 1, high = min_i32(choice->n, n_most);
     while (low < high) {
@@ -294,7 +190,7 @@ static bool is_anybody_running(const struct schedule_view *view)
 /* Gives up the last member, because the batch goes on but lacks blocks for its next round: the pool
  * shrank. */
 static void give_up_last(const struct schedule_view *view, struct schedule_plan *plan,
-                         const struct choice *choice)
+                         const struct schedule_static_choice *choice)
 {
     for (int32_t i = choice->n - 1; i >= 0 && plan->n_preempts == 0; i--) {
         if (view->n_table_blocks[choice->slots[i]] == 0 || view->n_in_flight > 0)
@@ -305,9 +201,10 @@ static void give_up_last(const struct schedule_view *view, struct schedule_plan 
     }
 }
 
-static void plan(const void *state, const struct schedule_view *view, struct schedule_plan *plan)
+void schedule_static_plan(const void *state, const struct schedule_view *view,
+                          struct schedule_plan *plan)
 {
-    const struct batcher *b = state;
+    const struct schedule_static *b = state;
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &b->config, NULL, plan);
     if (!schedule_lane_is_free(view, 0) || view->n_in_flight > 0)
@@ -315,14 +212,14 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     if (b->n_alive > 0 && !view->services[b->service].is_open)
         return; /* its model leaves, and so do they */
     if (b->n_alive > 0) {
-        struct choice rest = { b->n_alive, b->service, 0, b->members };
+        struct schedule_static_choice rest = { b->n_alive, b->service, 0, b->members };
         if (!plan_members(view, plan, &rest, b->n_seats, b->n_long))
             give_up_last(view, plan, &rest);
         return;
     }
     int64_t until_ns = TIME_NEVER;
-    struct choice choice = { .slots = plan->preempts };
-    choose(b, view, &choice, &until_ns);
+    struct schedule_static_choice choice = { .slots = plan->preempts };
+    b->choose(b, view, &choice, &until_ns);
     if (choice.n > 0 && !is_anybody_running(view)) {
         leave_behind(view, &choice, plan->n_items_max);
         (void)plan_members(view, plan, &choice, choice.n, 0);
@@ -354,21 +251,21 @@ const char *schedule_static_check(const struct schedule_view *view, const struct
 
 /* ---- What it sees. ---- */
 
-static void stop_waiting(struct batcher *b, uint32_t slot, const struct request *r)
+static void stop_waiting(struct schedule_static *b, uint32_t slot, const struct request *r)
 {
     if (b->seats[slot].is_waiting && r->cohort != 0)
         tree_remove(&b->waiting, b->nodes, slot);
     b->seats[slot].is_waiting = false;
 }
 
-static void wait(struct batcher *b, uint32_t slot, const struct request *r)
+static void wait(struct schedule_static *b, uint32_t slot, const struct request *r)
 {
     b->seats[slot].is_waiting = true;
     if (r->cohort != 0)
         tree_insert(&b->waiting, b->nodes, slot, r->cohort, b->seats[slot].seq);
 }
 
-static void leave(struct batcher *b, uint32_t slot)
+static void leave(struct schedule_static *b, uint32_t slot)
 {
     int32_t i = 0;
     if (!b->seats[slot].is_member)
@@ -380,7 +277,7 @@ static void leave(struct batcher *b, uint32_t slot)
     b->seats[slot].is_member = false;
 }
 
-static void saw_started(struct batcher *b, const struct schedule_view *view,
+static void saw_started(struct schedule_static *b, const struct schedule_view *view,
                         const struct batch *batch)
 {
     if (b->n_alive == 0) {
@@ -398,13 +295,15 @@ static void saw_started(struct batcher *b, const struct schedule_view *view,
     }
 }
 
-static void saw(void *state, const struct schedule_view *view, const struct schedule_event *event)
+void schedule_static_saw(void *state, const struct schedule_view *view,
+                         const struct schedule_event *event)
 {
-    struct batcher *b = state;
+    struct schedule_static *b = state;
     const struct request *r = &view->requests[event->slot];
     switch (event->what) {
     case SCHEDULE_ARRIVED:
-        b->seats[event->slot] = (struct seat){ .seq = ++b->seq, .seen_ns = event->now_ns };
+        b->seats[event->slot] =
+            (struct schedule_static_seat){ .seq = ++b->seq, .seen_ns = event->now_ns };
         wait(b, event->slot, r);
         break;
     case SCHEDULE_STARTED:
@@ -426,32 +325,3 @@ static void saw(void *state, const struct schedule_view *view, const struct sche
         break;
     }
 }
-
-const struct schedule_policy schedule_static_sls = {
-    .name = "sls",
-    .summary = "static padded batches in order of arrival, each until its last member has ended",
-    .chooses = "earliest request",
-    .batches = "static batch, padded",
-    .memory = "reserved for the batch",
-    .starvation = "order of arrival",
-    .thresholds = "static_n_seqs_max",
-    .pads_batches = true,
-    .state_bytes = state_bytes,
-    .open = open_sls,
-    .plan = plan,
-    .saw = saw,
-};
-const struct schedule_policy schedule_static_cohort = {
-    .name = "cohort",
-    .summary = "static padded batches that a router composed, for a slice of tokens (SCLS, UELLM)",
-    .chooses = "the router's batches, in the order in which they came",
-    .batches = "static batch, padded",
-    .memory = "reserved for the slice",
-    .starvation = "order of arrival, once complete",
-    .thresholds = "n_seqs_max static_n_seqs_max cohort_ns_wait",
-    .pads_batches = true,
-    .state_bytes = state_bytes,
-    .open = open_cohort,
-    .plan = plan,
-    .saw = saw,
-};

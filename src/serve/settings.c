@@ -31,23 +31,18 @@ enum status serve_settings_read(struct config *config, const struct serve_words 
                                        .has_config = true,
                                        .n_max = 1,
                                        .fault = fault };
-    /* Parses twice: the first pass finds the file, the second lets the command line override it. */
+    struct options_given given; /* the command line names the file, and overrides it */
     config_init(config);
-    bool is_ok = options_parse(&verb, words->argc, words->argv, config, plain, &n_plain);
-    config_free(config);
-    config_init(config);
-    if (!is_ok)
-        return STATUS_BAD_INPUT;
-    enum status status = STATUS_OK;
-    if (n_plain > 0 && is_reload)
-        status = check_regular(plain[0], fault);
+    enum status status = STATUS_BAD_INPUT;
+    if (options_read(&verb, words->argc, words->argv, &given, plain, &n_plain))
+        status = n_plain > 0 && is_reload ? check_regular(plain[0], fault) : STATUS_OK;
     if (n_plain > 0 && status == STATUS_OK)
         status = config_read(config, plain[0], fault);
     if (status == STATUS_OK)
         status = config_read_environment(config, fault);
-    if (status == STATUS_OK &&
-        !options_parse(&verb, words->argc, words->argv, config, plain, &n_plain))
+    if (status == STATUS_OK && !options_apply(&verb, &given, config))
         status = STATUS_BAD_INPUT;
+    options_free(&given);
     return status;
 }
 

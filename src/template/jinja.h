@@ -105,6 +105,18 @@ struct jinja_macro {
     const struct jinja_node *node; /* MACRO, CALL_BLOCK or GENERATION */
     struct jinja_frame *frame;     /* the frame in which it was defined */
 };
+struct jinja_run;
+struct jinja_iter { /* what Python's iter() returns */
+    /* Sets the next item. Returns false at the end or when the run has failed. */
+    bool (*next)(struct jinja_run *run, struct jinja_iter *iter, struct jinja_value *out);
+    const char *type;      /* its name in Python: "generator", "list_reverseiterator" */
+    struct jinja_value of; /* the value that it iterates over */
+    int64_t index;
+    size_t at; /* byte of a text */
+    bool is_done, is_reversed;
+    struct jinja_iter *source; /* of a generator that has begun; else NULL */
+    void *state;               /* of a generator */
+};
 struct jinja_loop { /* jinja2's LoopContext */
     struct jinja_value iterable;
     struct jinja_iter *iter;

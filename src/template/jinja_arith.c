@@ -33,18 +33,6 @@ struct jinja_value jinja_arith_unary(struct jinja_run *run, enum jinja_op op, st
     return jinja_int(op == JINJA_SUB ? -i : i);
 }
 
-struct jinja_value jinja_arith_join(struct jinja_run *run, struct view a, struct view b)
-{
-    char *joined = jinja_take(run, a.n + b.n + 1);
-    if (joined == NULL)
-        return jinja_none();
-    if (a.n > 0)
-        memcpy(joined, a.at, a.n);
-    if (b.n > 0)
-        memcpy(joined + a.n, b.at, b.n);
-    return jinja_string(view_of(joined, a.n + b.n));
-}
-
 static struct jinja_value join_lists(struct jinja_run *run, struct jinja_value a,
                                      struct jinja_value b)
 {
@@ -207,7 +195,7 @@ struct jinja_value jinja_arith_binary(struct jinja_run *run, enum jinja_op op, s
     if (op == JINJA_ADD && a.kind == JINJA_STRING && b.kind == JINJA_STRING)
         return a.mark == JINJA_MARKUP || b.mark == JINJA_MARKUP
                    ? jinja_markup_join(run, a, b)
-                   : jinja_arith_join(run, a.string, b.string);
+                   : jinja_text_concat(run, a.string, b.string);
     if (op == JINJA_ADD && jinja_is_list(a) && a.kind == b.kind)
         return join_lists(run, a, b);
     if (op == JINJA_ADD && a.kind == JINJA_STRING && b.kind != JINJA_UNDEFINED) {

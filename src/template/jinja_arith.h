@@ -5,8 +5,6 @@
 struct jinja_value jinja_arith_unary(struct jinja_run *run, enum jinja_op op, struct jinja_value v);
 struct jinja_value jinja_arith_binary(struct jinja_run *run, enum jinja_op op, struct jinja_value a,
                                       struct jinja_value b);
-/* Computes a ~ b of texts. */
-struct jinja_value jinja_arith_join(struct jinja_run *run, struct view a, struct view b);
 /* Computes of[first:end:step]. An absent bound is NONE. */
 struct jinja_value jinja_arith_slice(struct jinja_run *run, struct jinja_value of,
                                      const struct jinja_value bounds[3]);

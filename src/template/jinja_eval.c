@@ -4,8 +4,8 @@
 #include "template/jinja_arith.h"
 #include "template/jinja_attr.h"
 #include "template/jinja_compare.h"
-#include "template/jinja_exec.h"
 #include "template/jinja_filter.h"
+#include "template/jinja_frame.h"
 #include "template/jinja_function.h"
 #include "template/jinja_is.h"
 #include "template/jinja_iter.h"
@@ -108,17 +108,9 @@ static struct jinja_args eval_args(struct jinja_run *run, const struct jinja_nod
 
 /* ---- Names and calls. ---- */
 
-struct jinja_frame *jinja_eval_frame(struct jinja_run *run, struct jinja_slot slot)
-{
-    struct jinja_frame *frame = run->frame;
-    for (int32_t i = 0; i < slot.hops; i++)
-        frame = frame->parent;
-    return frame;
-}
-
 static struct jinja_value eval_name(struct jinja_run *run, const struct jinja_node *node)
 {
-    struct jinja_value value = jinja_eval_frame(run, node->slot)->slots[node->slot.index];
+    struct jinja_value value = jinja_frame_of(run, node->slot)->slots[node->slot.index];
     if (value.kind != JINJA_MISSING)
         return value;
     if (node->is_unchecked)

@@ -1,7 +1,6 @@
 /* Expressions by recursive descent, with jinja2's precedences:
  * if-else, or, and, not, comparisons, + -, ~, * / // %, **, unary, postfix, filters and tests. */
 #include "template/jinja_expr.h"
-#include "template/jinja_operand.h"
 #include "template/jinja_value.h"
 
 /* The levels of left-associative operators, the loosest first; level 1 is ~. */

@@ -3,7 +3,6 @@
 #include "template/jinja_attr.h"
 #include "template/jinja_case.h"
 #include "template/jinja_convert.h"
-#include "template/jinja_generator.h"
 #include "template/jinja_json.h"
 #include "template/jinja_markup.h"
 #include "template/jinja_percent.h"

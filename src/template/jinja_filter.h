@@ -13,3 +13,12 @@ struct jinja_value jinja_filter_apply(struct jinja_run *run, const struct jinja_
  * filter. */
 struct jinja_value jinja_filter_call(struct jinja_run *run, struct jinja_value name,
                                      struct jinja_value v, const struct jinja_args *args);
+
+/* The filters that return a generator (jinja_generator.c), for the table of filters: map, select
+ * and similar ones, unique, batch, slice, items. */
+enum jinja_select { /* bits */
+                    JINJA_REJECTS = 1,
+                    JINJA_OF_ATTRIBUTE = 2
+};
+jinja_callee jinja_generator_map, jinja_generator_select, jinja_generator_unique,
+    jinja_generator_batch, jinja_generator_slice, jinja_generator_items;

@@ -1,7 +1,6 @@
 /* Frames hold the slots of variables. Scopes set and reset some of them, like the Python functions
  * into which jinja2 compiles a template. */
 #include "template/jinja_frame.h"
-#include "template/jinja_eval.h"
 #include "template/jinja_function.h"
 #include "template/jinja_iter.h"
 
@@ -12,6 +11,14 @@ struct jinja_frame *jinja_frame_take(struct jinja_run *run, struct jinja_frame *
         jinja_take(run, sizeof(*frame) + sizeof(frame->slots[0]) * (size_t)n_slots);
     if (frame != NULL)
         frame->parent = parent;
+    return frame;
+}
+
+struct jinja_frame *jinja_frame_of(struct jinja_run *run, struct jinja_slot slot)
+{
+    struct jinja_frame *frame = run->frame;
+    for (int32_t i = 0; i < slot.hops; i++)
+        frame = frame->parent;
     return frame;
 }
 
@@ -35,7 +42,7 @@ void jinja_frame_enter(struct jinja_run *run, const struct jinja_scope *scope)
         if (load->kind == JINJA_LOAD_RESOLVE)
             *slot = resolve(run, load->name);
         else if (load->kind == JINJA_LOAD_ALIAS)
-            *slot = jinja_eval_frame(run, load->from)->slots[load->from.index];
+            *slot = jinja_frame_of(run, load->from)->slots[load->from.index];
         else if (load->kind == JINJA_LOAD_UNDEFINED)
             *slot = jinja_missing();
     }
@@ -49,13 +56,13 @@ void jinja_frame_leave(struct jinja_run *run, const struct jinja_scope *scope)
 
 void jinja_frame_set(struct jinja_run *run, struct jinja_slot slot, struct jinja_value value)
 {
-    jinja_eval_frame(run, slot)->slots[slot.index] = value;
+    jinja_frame_of(run, slot)->slots[slot.index] = value;
 }
 
 static void assign_attribute(struct jinja_run *run, const struct jinja_node *target,
                              struct jinja_value value)
 {
-    struct jinja_value of = jinja_eval_frame(run, target->slot)->slots[target->slot.index];
+    struct jinja_value of = jinja_frame_of(run, target->slot)->slots[target->slot.index];
     bool is_private = target->attr.n > 0 && target->attr.at[0] == '_';
     if (of.kind != JINJA_NAMESPACE)
         jinja_fail(run, of.kind == JINJA_DICT ? STATUS_UNSUPPORTED : STATUS_BAD_INPUT,
@@ -98,7 +105,7 @@ void jinja_frame_check(struct jinja_run *run, const struct jinja_node *target)
 {
     struct jinja_value of = jinja_none();
     if (target->kind == JINJA_NODE_NSREF)
-        of = jinja_eval_frame(run, target->slot)->slots[target->slot.index];
+        of = jinja_frame_of(run, target->slot)->slots[target->slot.index];
     if (target->kind == JINJA_NODE_NSREF && of.kind != JINJA_NAMESPACE)
         jinja_fail(run, STATUS_BAD_INPUT, "cannot assign attribute on non-namespace object");
     for (const struct jinja_node *part = target->kind == JINJA_NODE_TUPLE ? target->a : NULL;

@@ -5,6 +5,8 @@
 /* Returns a frame with all slots MISSING; NULL when the run has failed. */
 struct jinja_frame *jinja_frame_take(struct jinja_run *run, struct jinja_frame *parent,
                                      int32_t n_slots);
+/* Returns the frame that has the slot. */
+struct jinja_frame *jinja_frame_of(struct jinja_run *run, struct jinja_slot slot);
 /* Sets the variables that the scope's body may read, and resets them afterwards. */
 void jinja_frame_enter(struct jinja_run *run, const struct jinja_scope *scope);
 void jinja_frame_leave(struct jinja_run *run, const struct jinja_scope *scope);

@@ -1,9 +1,8 @@
 /* Generators, as lazy as Python's: even their arguments are evaluated only when the first item is
  * needed. */
-#include "template/jinja_generator.h"
+#include "template/jinja_filter.h"
 #include "template/jinja_arith.h"
 #include "template/jinja_compare.h"
-#include "template/jinja_filter.h"
 #include "template/jinja_is.h"
 #include "template/jinja_iter.h"
 #include "template/jinja_path.h"

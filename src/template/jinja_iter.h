@@ -2,19 +2,6 @@
 #pragma once
 #include "template/jinja.h"
 
-struct jinja_node;
-
-struct jinja_iter {
-    /* Sets the next item. Returns false at the end or when the run has failed. */
-    bool (*next)(struct jinja_run *run, struct jinja_iter *iter, struct jinja_value *out);
-    const char *type;      /* its name in Python: "generator", "list_reverseiterator" */
-    struct jinja_value of; /* the value that it iterates over */
-    int64_t index;
-    size_t at; /* byte of a text */
-    bool is_done, is_reversed;
-    struct jinja_iter *source; /* of a generator that has begun; else NULL */
-    void *state;               /* of a generator */
-};
 /* Opens an iterator over v. Returns NULL, with the run failed, when Python can't iterate over v. An
  * iterator is its own iterator. */
 struct jinja_iter *jinja_iter_open(struct jinja_run *run, struct jinja_value v);

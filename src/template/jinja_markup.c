@@ -3,7 +3,6 @@
  * Markup can be printed, tested, joined, repeated, cut and passed on. Its methods and filters may
  * escape their arguments, so they are refused by name. */
 #include "template/jinja_markup.h"
-#include "template/jinja_arith.h"
 #include "template/jinja_iter.h"
 #include "template/jinja_print.h"
 #include "template/jinja_text.h"
@@ -59,7 +58,7 @@ struct jinja_value jinja_markup_join(struct jinja_run *run, struct jinja_value a
 {
     a = jinja_markup_escape(run, a, NULL, NULL, 0);
     b = jinja_markup_escape(run, b, NULL, NULL, 0);
-    return jinja_failed(run) ? jinja_none() : marked(jinja_arith_join(run, a.string, b.string));
+    return jinja_failed(run) ? jinja_none() : marked(jinja_text_concat(run, a.string, b.string));
 }
 
 static void add_attribute(struct jinja_run *run, struct jinja_pair pair, struct str *out)

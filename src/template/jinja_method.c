@@ -6,7 +6,6 @@
 #include "template/jinja_case.h"
 #include "template/jinja_compare.h"
 #include "template/jinja_iter.h"
-#include "template/jinja_method_text.h"
 #include "template/jinja_text.h"
 #include <math.h>
 

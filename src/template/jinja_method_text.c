@@ -1,5 +1,5 @@
 /* Methods of str, with Python's names and defaults. */
-#include "template/jinja_method_text.h"
+#include "template/jinja_method.h"
 #include "template/jinja_brace.h"
 #include "template/jinja_case.h"
 #include "template/jinja_text.h"

@@ -1,6 +1,6 @@
 /* Numbers: literals, Python's int(text) and float(text), and how a float is written. */
 #pragma once
-#include "template/jinja_lex.h"
+#include "template/jinja_token.h"
 
 /* Puts the value of the number at the start of rest into the token. Returns its bytes. */
 size_t jinja_number_literal(struct jinja_run *run, struct view rest, bool allows_float,

@@ -1,6 +1,5 @@
 /* Operands: literals, names and brackets, and the attributes, items, calls, filters and tests
  * behind them. */
-#include "template/jinja_operand.h"
 #include "template/jinja_expr.h"
 #include "template/jinja_filter.h"
 #include "template/jinja_is.h"

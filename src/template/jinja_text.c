@@ -280,6 +280,18 @@ struct jinja_value jinja_text_partition(struct jinja_run *run, struct view text,
     return out;
 }
 
+struct jinja_value jinja_text_concat(struct jinja_run *run, struct view a, struct view b)
+{
+    char *joined = jinja_take(run, a.n + b.n + 1);
+    if (joined == NULL)
+        return jinja_none();
+    if (a.n > 0)
+        memcpy(joined, a.at, a.n);
+    if (b.n > 0)
+        memcpy(joined + a.n, b.at, b.n);
+    return jinja_string(view_of(joined, a.n + b.n));
+}
+
 struct jinja_value jinja_text_join(struct jinja_run *run, struct view separator,
                                    struct jinja_value items, bool prints)
 {

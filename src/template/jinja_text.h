@@ -31,6 +31,8 @@ struct jinja_value jinja_text_lines(struct jinja_run *run, struct view text, boo
 /* Returns a TUPLE of three. */
 struct jinja_value jinja_text_partition(struct jinja_run *run, struct view text, struct view what,
                                         bool last);
+/* Returns a and then b as one STRING. */
+struct jinja_value jinja_text_concat(struct jinja_run *run, struct view a, struct view b);
 /* Joins the strings of items with the separator between. With prints it takes str() of each. */
 struct jinja_value jinja_text_join(struct jinja_run *run, struct view separator,
                                    struct jinja_value items, bool prints);

@@ -9,13 +9,29 @@
 #include <stdio.h>
 #include <string.h>
 
-enum extent { ONE, WIDTH, Q, KV, HEAD, FFN, VOCABULARY, POSITIONS, ROPE, QKV, FFN_TWICE };
+enum extent {
+    ONE,
+    WIDTH,
+    Q,
+    KV,
+    Q_NORM, /* a head, or all heads together */
+    K_NORM,
+    FFN,
+    VOCABULARY,
+    POSITIONS,
+    ROPE,
+    QKV,
+    FFN_TWICE,
+    EXPERTS,
+    EXPERT_FFN,
+};
 
-#define MODEL(field) offsetof(struct model_weights, field)
-#define LAYER(field) offsetof(struct layer_weights, field)
+#define MODEL(field)  offsetof(struct model_weights, field)
+#define LAYER(field)  offsetof(struct layer_weights, field)
+#define EXPERT(field) offsetof(struct expert_weights, field)
 
 static const struct {
-    size_t at; /* offset of the struct tensor, in the model or in a layer */
+    size_t at; /* offset of the struct tensor, in the model, a layer or an expert */
     uint8_t rows, columns;
 } roles[WEIGHTS_ROLE_N] = {
     [WEIGHTS_TOKEN_EMBEDDING] = { MODEL(token_embedding), VOCABULARY, WIDTH },
@@ -34,8 +50,8 @@ static const struct {
     [WEIGHTS_Q_BIAS] = { LAYER(q_bias), ONE, Q },
     [WEIGHTS_K_BIAS] = { LAYER(k_bias), ONE, KV },
     [WEIGHTS_V_BIAS] = { LAYER(v_bias), ONE, KV },
-    [WEIGHTS_Q_NORM] = { LAYER(q_norm), ONE, HEAD },
-    [WEIGHTS_K_NORM] = { LAYER(k_norm), ONE, HEAD },
+    [WEIGHTS_Q_NORM] = { LAYER(q_norm), ONE, Q_NORM },
+    [WEIGHTS_K_NORM] = { LAYER(k_norm), ONE, K_NORM },
     [WEIGHTS_O] = { LAYER(o), WIDTH, Q },
     [WEIGHTS_O_BIAS] = { LAYER(o_bias), ONE, WIDTH },
     [WEIGHTS_FFN_NORM] = { LAYER(ffn_norm), ONE, WIDTH },
@@ -51,6 +67,11 @@ static const struct {
     [WEIGHTS_GATE_UP] = { 0, FFN_TWICE, WIDTH },
     [WEIGHTS_ATTENTION_POST_NORM] = { LAYER(attention_post_norm), ONE, WIDTH },
     [WEIGHTS_FFN_POST_NORM] = { LAYER(ffn_post_norm), ONE, WIDTH },
+    [WEIGHTS_ROUTER] = { LAYER(router), EXPERTS, WIDTH },
+    [WEIGHTS_SHARED_GATE] = { LAYER(shared_gate), ONE, WIDTH },
+    [WEIGHTS_EXPERT_GATE] = { EXPERT(gate), EXPERT_FFN, WIDTH },
+    [WEIGHTS_EXPERT_UP] = { EXPERT(up), EXPERT_FFN, WIDTH },
+    [WEIGHTS_EXPERT_DOWN] = { EXPERT(down), WIDTH, EXPERT_FFN },
 };
 
 /* Fused roles, with the roles of their parts in order. WEIGHTS_ROLE_N ends a short row. */
@@ -83,8 +104,10 @@ static int64_t size_of(const struct model_spec *spec, uint8_t extent)
         return q;
     case KV:
         return kv;
-    case HEAD:
-        return spec->head_dim;
+    case Q_NORM:
+        return spec->norms_heads_together ? q : spec->head_dim;
+    case K_NORM:
+        return spec->norms_heads_together ? kv : spec->head_dim;
     case FFN:
         return spec->ffn_width;
     case VOCABULARY:
@@ -97,20 +120,38 @@ static int64_t size_of(const struct model_spec *spec, uint8_t extent)
         return q + 2 * kv;
     case FFN_TWICE:
         return 2 * (int64_t)spec->ffn_width;
+    case EXPERTS:
+        return spec->experts.n_experts;
+    case EXPERT_FFN:
+        return spec->experts.width;
     }
     return 0;
 }
 
-static void print_name(const char *pattern, const char *prefix, int layer, char *name)
+/* The layer and the expert that a tensor belongs to. */
+struct owner {
+    int layer, expert;
+};
+
+static void print_name(const char *pattern, const char *prefix, struct owner owner, char *name)
 {
-    const char *rest = pattern[0] == '*' ? pattern + 1 : pattern;
-    const char *number = strstr(rest, "%d");
-    const char *start = pattern[0] == '*' ? prefix : "";
-    if (number == NULL)
-        snprintf(name, CATALOG_NAME_BYTES, "%s%s", start, rest);
-    else
-        snprintf(name, CATALOG_NAME_BYTES, "%s%.*s%d%s", start, (int)(number - rest), rest, layer,
-                 number + 2);
+    const int numbers[] = { owner.layer, owner.expert };
+    const char *number = pattern[0] == '*' ? prefix : "";
+    size_t n = (size_t)snprintf(name, CATALOG_NAME_BYTES, "%s", number);
+    pattern += pattern[0] == '*';
+    for (int i = 0; (number = strstr(pattern, "%d")) != NULL && i < 2; i++) {
+        n += (size_t)snprintf(name + n, CATALOG_NAME_BYTES - n, "%.*s%d", (int)(number - pattern),
+                              pattern, numbers[i]);
+        pattern = number + 2;
+    }
+    snprintf(name + n, CATALOG_NAME_BYTES - n, "%s", pattern);
+}
+
+/* Returns how many numbers a name has: a layer's, and an expert's. */
+static int n_numbers(const char *pattern)
+{
+    const char *first = strstr(pattern, "%d");
+    return first == NULL ? 0 : strstr(first + 2, "%d") == NULL ? 1 : 2;
 }
 
 static const struct weights_names *names_of(const struct weights_architecture *architecture,
@@ -127,7 +168,7 @@ static const char *find_prefix(const struct weights_names *names,
     char name[CATALOG_NAME_BYTES];
     CHECK(names->rows[0].role == WEIGHTS_TOKEN_EMBEDDING);
     for (size_t i = 0; i < COUNT_OF(names->prefixes) && names->prefixes[i] != NULL; i++) {
-        print_name(names->rows[0].pattern, names->prefixes[i], 0, name);
+        print_name(names->rows[0].pattern, names->prefixes[i], (struct owner){ 0, 0 }, name);
         if (weights_catalog_find(catalog, name) != NULL)
             return names->prefixes[i];
     }
@@ -143,36 +184,45 @@ struct weights_entry *weights_bind_entry(const struct weights_architecture *arch
     const char *prefix = find_prefix(names, catalog);
     for (const struct weights_name *row = names->rows; row->pattern != NULL; row++)
         if (row->role == role && !(row->flags & WEIGHTS_NAME_IGNORED)) {
-            print_name(row->pattern, prefix, 0, name);
+            print_name(row->pattern, prefix, (struct owner){ 0, 0 }, name);
             return weights_catalog_find(catalog, name);
         }
     return NULL;
 }
 
-static struct tensor *place_of(struct binder *b, uint8_t role, int layer)
+static struct tensor *place_of(struct binder *b, uint8_t role, struct owner owner)
 {
-    char *base =
-        role < WEIGHTS_ATTENTION_NORM ? (char *)b->model : (char *)&b->model->layers[layer];
+    struct layer_weights *layer = &b->model->layers[owner.layer];
+    char *base = role >= WEIGHTS_EXPERT_GATE      ? (char *)&layer->experts[owner.expert]
+                 : role >= WEIGHTS_ATTENTION_NORM ? (char *)layer
+                                                  : (char *)b->model;
     return (struct tensor *)(void *)(base + roles[role].at);
 }
 
-static enum status check_shape(struct binder *b, const struct weights_entry *entry, uint8_t role,
-                               bool is_transposed)
+/* `n_stacked` matrices are in one tensor; 1: it is the matrix itself. */
+static enum status check_shape(struct binder *b, const struct weights_entry *entry,
+                               const struct weights_name *row, int32_t n_stacked)
 {
+    uint8_t role = row->role;
+    bool is_transposed = row->flags & WEIGHTS_NAME_TRANSPOSED;
     int64_t rows = size_of(b->spec, roles[role].rows);
     int64_t columns = size_of(b->spec, roles[role].columns);
     int64_t inner = is_transposed ? rows : columns, outer = is_transposed ? columns : rows;
     bool is_vector = roles[role].rows == ONE;
-    int n_dims_max = is_vector ? 1 : 2;
-    bool fits = entry->dims[0] == inner && entry->dims[1] == outer && entry->n_dims > 0;
+    int n_dims_max = is_vector ? 1 : n_stacked > 1 ? 3 : 2;
+    bool fits = entry->dims[0] == inner && entry->dims[1] == outer && entry->n_dims > 0 &&
+                entry->dims[2] == n_stacked;
     for (int i = n_dims_max; i < CATALOG_DIMS; i++)
         fits = fits && entry->dims[i] == 1;
     if (fits)
         return STATUS_OK;
-    char found[96], expected[64];
+    char found[96], expected[96];
     weights_catalog_print_dims(entry, found, sizeof(found));
     if (is_vector)
         snprintf(expected, sizeof(expected), "(%lld)", (long long)inner);
+    else if (n_stacked > 1)
+        snprintf(expected, sizeof(expected), "(%d, %lld, %lld)", n_stacked, (long long)outer,
+                 (long long)inner);
     else
         snprintf(expected, sizeof(expected), "(%lld, %lld)", (long long)outer, (long long)inner);
     return fault_set(b->fault, STATUS_BAD_INPUT, "%s: tensor %s has shape %s, expected %s",
@@ -239,8 +289,19 @@ static enum status check_factors(struct binder *b, const struct weights_entry *e
     return STATUS_OK;
 }
 
+/* Cuts a tensor that has the matrices of all experts. */
+static void place_experts(struct binder *b, const struct weights_entry *entry, uint8_t role,
+                          struct owner owner)
+{
+    struct tensor whole = weights_catalog_tensor(entry);
+    int64_t n = size_of(b->spec, roles[role].rows);
+    CHECK(whole.data != NULL);
+    for (owner.expert = 0; owner.expert < b->spec->experts.n_experts; owner.expert++)
+        *place_of(b, role, owner) = cut(&whole, false, owner.expert * n, n);
+}
+
 static enum status place(struct binder *b, const struct weights_entry *entry, uint8_t role,
-                         int layer, uint8_t flags)
+                         struct owner owner, uint8_t flags)
 {
     bool is_transposed = flags & WEIGHTS_NAME_TRANSPOSED, is_less = flags & WEIGHTS_NAME_LESS_ONE;
     bool is_factors = role == WEIGHTS_ROPE_FACTORS || role == WEIGHTS_ROPE_FACTORS_LONG;
@@ -264,14 +325,14 @@ static enum status place(struct binder *b, const struct weights_entry *entry, ui
         whole.is_transposed = true;
     }
     if (i == COUNT_OF(fused)) {
-        *place_of(b, role, layer) = is_less ? add_one(b, &whole) : whole;
+        *place_of(b, role, owner) = is_less ? add_one(b, &whole) : whole;
         return is_factors ? check_factors(b, entry, &whole) : STATUS_OK;
     }
     int64_t first = 0;
     for (int part = 0; part < 3 && fused[i].parts[part] != WEIGHTS_ROLE_N; part++) {
         uint8_t part_role = fused[i].parts[part];
         int64_t n = size_of(b->spec, is_vector ? roles[part_role].columns : roles[part_role].rows);
-        *place_of(b, part_role, layer) = cut(&whole, is_vector, first, n);
+        *place_of(b, part_role, owner) = cut(&whole, is_vector, first, n);
         first += n;
     }
     return STATUS_OK;
@@ -284,7 +345,7 @@ static bool is_needed(const struct binder *b, const struct weights_name *row, in
     char name[CATALOG_NAME_BYTES];
     bool is = !(row->flags & WEIGHTS_NAME_OPTIONAL) || row->role == WEIGHTS_OUTPUT;
     for (int layer = 0; layer < n_layers && !is; layer++) {
-        print_name(row->pattern, b->prefix, layer, name);
+        print_name(row->pattern, b->prefix, (struct owner){ layer, 0 }, name);
         is = weights_catalog_find(b->catalog, name) != NULL;
     }
     return is;
@@ -313,11 +374,11 @@ static enum status check_copy(const struct binder *b, const struct weights_entry
                      b->catalog->label, output->name);
 }
 
-static enum status bind_row(struct binder *b, const struct weights_name *row, int layer,
+static enum status bind_row(struct binder *b, const struct weights_name *row, struct owner owner,
                             bool has_to_be)
 {
     char name[CATALOG_NAME_BYTES];
-    print_name(row->pattern, b->prefix, layer, name);
+    print_name(row->pattern, b->prefix, owner, name);
     struct weights_entry *entry = weights_catalog_find(b->catalog, name);
     if (entry != NULL)
         entry->is_used = true;
@@ -335,9 +396,13 @@ static enum status bind_row(struct binder *b, const struct weights_name *row, in
         return fault_set(b->fault, STATUS_UNSUPPORTED,
                          "%s: tensor %s has type %s, which is not supported", b->catalog->label,
                          name, entry->type);
-    bool is_transposed = (row->flags & WEIGHTS_NAME_TRANSPOSED) != 0;
-    enum status status = check_shape(b, entry, row->role, is_transposed);
-    return status != STATUS_OK ? status : place(b, entry, row->role, layer, row->flags);
+    bool is_stacked = row->role >= WEIGHTS_EXPERT_GATE && n_numbers(row->pattern) < 2;
+    int32_t n_stacked = is_stacked ? b->spec->experts.n_experts : 1;
+    enum status status = check_shape(b, entry, row, n_stacked);
+    if (status != STATUS_OK || !is_stacked)
+        return status != STATUS_OK ? status : place(b, entry, row->role, owner, row->flags);
+    place_experts(b, entry, row->role, owner);
+    return STATUS_OK;
 }
 
 static enum status check_all_used(const struct binder *b)
@@ -350,6 +415,22 @@ static enum status check_all_used(const struct binder *b)
     return STATUS_OK;
 }
 
+/* Binds the tensors of all layers and experts that a row names. */
+static enum status bind_all(struct binder *b, const struct weights_name *row)
+{
+    int n_layers = n_numbers(row->pattern) > 0 ? b->spec->n_layers : 1;
+    int n_experts = n_numbers(row->pattern) > 1 ? b->spec->experts.n_experts : 1;
+    bool has_to_be = is_needed(b, row, n_layers);
+    struct owner owner;
+    for (owner.layer = 0; owner.layer < n_layers; owner.layer++)
+        for (owner.expert = 0; owner.expert < n_experts; owner.expert++) {
+            enum status status = bind_row(b, row, owner, has_to_be);
+            if (status != STATUS_OK)
+                return status;
+        }
+    return STATUS_OK;
+}
+
 enum status weights_bind(const struct weights_architecture *architecture, bool is_hf,
                          const struct model_spec *spec, struct weights_catalog *catalog,
                          struct model_weights *model, struct fault *fault)
@@ -358,14 +439,13 @@ enum status weights_bind(const struct weights_architecture *architecture, bool i
     struct binder b = { spec, catalog, model, find_prefix(names, catalog), fault };
     *model = (struct model_weights){ 0 };
     model->layers = pile_take(catalog->pile, (size_t)spec->n_layers * sizeof(*model->layers));
+    for (int32_t i = 0; i < spec->n_layers && spec->experts.n_experts > 0; i++)
+        model->layers[i].experts = pile_take(catalog->pile, (size_t)spec->experts.n_experts *
+                                                                sizeof(struct expert_weights));
     for (const struct weights_name *row = names->rows; row->pattern != NULL; row++) {
-        int n = strstr(row->pattern, "%d") != NULL ? spec->n_layers : 1;
-        bool has_to_be = is_needed(&b, row, n);
-        for (int layer = 0; layer < n; layer++) {
-            enum status status = bind_row(&b, row, layer, has_to_be);
-            if (status != STATUS_OK)
-                return status;
-        }
+        enum status status = bind_all(&b, row);
+        if (status != STATUS_OK)
+            return status;
     }
     if (spec->is_tied)
         model->output = model->token_embedding;

@@ -10,7 +10,9 @@
 #define FIXED WEIGHTS_FIXED
 #define INERT WEIGHTS_INERT
 
-#define ROPED "llama qwen2 qwen3 phi3 gemma gemma3 chatglm"
+#define MIXED "mixtral olmoe qwen2moe qwen3moe"
+#define DENSE "llama qwen2 qwen3 phi3 gemma gemma3 gpt2 chatglm"
+#define ROPED "llama qwen2 qwen3 phi3 gemma gemma3 chatglm " MIXED
 
 static const struct weights_key rows[] = {
     READ(NULL, "context_length"),
@@ -32,6 +34,10 @@ static const struct weights_key rows[] = {
     READ(ROPED, "rope.scaling.factor"),
     READ(ROPED, "rope.scaling.attn_factor"),
     READ(ROPED, "rope.scaling.original_context_length"),
+    READ(MIXED, "expert_count"),
+    READ(MIXED, "expert_used_count"),
+    READ("qwen2moe qwen3moe", "expert_feed_forward_length"),
+    READ("qwen2moe", "expert_shared_feed_forward_length"),
     READ("gemma3", "attention.sliding_window"),
     READ("gemma3", "attention.sliding_window_pattern"),
     READ("gemma3", "rope.freq_base_swa"),
@@ -40,7 +46,15 @@ static const struct weights_key rows[] = {
     READ("gemma3", "rope.dimension_count_swa"),
     /* Keys that change the mathematics. */
     FIXED(NULL, "attention.causal", "1"),
-    FIXED(NULL, "expert_count", "0"),
+    FIXED(DENSE, "expert_count", "0"),
+    FIXED(DENSE, "expert_used_count", "0"),
+    FIXED(DENSE " mixtral olmoe", "expert_feed_forward_length", "0"),
+    FIXED(DENSE " mixtral olmoe qwen3moe", "expert_shared_feed_forward_length", "0"),
+    FIXED(DENSE, "expert_gating_func", "0"),
+    FIXED(MIXED, "expert_gating_func", "0|1"), /* 1: softmax */
+    FIXED(DENSE " olmoe qwen2moe", "expert_weights_norm", "0"),
+    FIXED("mixtral qwen3moe", "expert_weights_norm", "0|1"), /* llama.cpp scales them always */
+    FIXED(NULL, "expert_weights_scale", "0|1"),
     FIXED(NULL, "final_logit_softcapping", "0"),
     FIXED(NULL, "attn_logit_softcapping", "0"),
     FIXED(NULL, "nextn_predict_layers", "0"),
@@ -52,7 +66,7 @@ static const struct weights_key rows[] = {
     FIXED(ROPED, "rope.scaling.alpha", "0"),
     FIXED(ROPED, "rope.dimension_sections", "0"),
     FIXED(NULL, "attention.rope_pattern", "1"),
-    FIXED("llama qwen2 qwen3 phi3 chatglm", "hidden_activation", "silu"),
+    FIXED("llama qwen2 qwen3 phi3 chatglm " MIXED, "hidden_activation", "silu"),
     FIXED("gemma gemma3", "hidden_activation", "gelu_pytorch_tanh"),
     FIXED("gpt2", "hidden_activation", "gelu_new"),
     FIXED(NULL, "logit_scale", "0|1"),
@@ -120,17 +134,11 @@ static const struct weights_key rows[] = {
     FIXED(NULL, "dense_3_feat_out", "0"),
     FIXED(NULL, "embedding_length_per_layer_input", "0"),
     FIXED(NULL, "expert_chunk_feed_forward_length", "0"),
-    FIXED(NULL, "expert_feed_forward_length", "0"),
-    FIXED(NULL, "expert_gating_func", "0"),
     FIXED(NULL, "expert_group_count", "0"),
     FIXED(NULL, "expert_group_scale", "0"),
     FIXED(NULL, "expert_group_used_count", "0"),
     FIXED(NULL, "expert_latent_length", "0"),
     FIXED(NULL, "expert_shared_count", "0"),
-    FIXED(NULL, "expert_shared_feed_forward_length", "0"),
-    FIXED(NULL, "expert_used_count", "0"),
-    FIXED(NULL, "expert_weights_norm", "0"),
-    FIXED(NULL, "expert_weights_scale", "0"),
     FIXED(NULL, "experts_per_group", "0"),
     FIXED(NULL, "features_length", "0"),
     FIXED(NULL, "full_attention_interval", "0"),
@@ -196,9 +204,9 @@ static const struct weights_key rows[] = {
     INERT(NULL, "decoder_start_token_id"),
     INERT(NULL, "embedding_length_out"),
     INERT(ROPED, "rope.scaling.finetuned"),
-    INERT("llama qwen2 qwen3 phi3 gemma gpt2 chatglm",
+    INERT("llama qwen2 qwen3 phi3 gemma gpt2 chatglm " MIXED,
           "attention.sliding_window"), /* llama.cpp has no window there */
-    INERT("llama qwen2 qwen3 phi3 gemma gpt2 chatglm", "attention.sliding_window_pattern"),
+    INERT("llama qwen2 qwen3 phi3 gemma gpt2 chatglm " MIXED, "attention.sliding_window_pattern"),
     INERT("gpt2", "rope.dimension_count"),
     INERT("gpt2", "rope.freq_base"),
     INERT("gpt2", "rope.scale_linear"),
@@ -214,10 +222,10 @@ static const struct weights_key rows[] = {
     INERT("gpt2", "rope.scaling.yarn_log_multiplier"),
     INERT("gpt2", "rope.scaling.alpha"),
     INERT("gpt2", "rope.dimension_sections"),
-    INERT("llama qwen2 qwen3 phi3 gemma gpt2 chatglm", "rope.freq_base_swa"),
-    INERT("llama qwen2 qwen3 phi3 gemma gpt2 chatglm", "attention.key_length_swa"),
-    INERT("llama qwen2 qwen3 phi3 gemma gpt2 chatglm", "attention.value_length_swa"),
-    INERT("llama qwen2 qwen3 phi3 gemma gpt2 chatglm", "rope.dimension_count_swa"),
+    INERT("llama qwen2 qwen3 phi3 gemma gpt2 chatglm " MIXED, "rope.freq_base_swa"),
+    INERT("llama qwen2 qwen3 phi3 gemma gpt2 chatglm " MIXED, "attention.key_length_swa"),
+    INERT("llama qwen2 qwen3 phi3 gemma gpt2 chatglm " MIXED, "attention.value_length_swa"),
+    INERT("llama qwen2 qwen3 phi3 gemma gpt2 chatglm " MIXED, "rope.dimension_count_swa"),
     { NULL, NULL, NULL, 0 },
 };
 
@@ -275,13 +283,13 @@ static struct view rest_of(struct view key, const char *architecture)
     return is_ours ? view_of(key.at + n + 1, key.n - n - 1) : view_of("", 0);
 }
 
-enum status weights_gguf_keys_check(const struct weights_gguf *gguf, const char *architecture,
-                                    struct fault *fault)
+enum status weights_gguf_keys_check(const struct weights_gguf *gguf, const char *prefix,
+                                    const char *family, struct fault *fault)
 {
     for (int32_t i = 0; i < gguf->n_values; i++) {
         const struct weights_gguf_value *value = &gguf->values[i];
         const struct weights_key *row =
-            weights_keys_find(rows, view_text(architecture), rest_of(value->key, architecture));
+            weights_keys_find(rows, view_text(family), rest_of(value->key, prefix));
         if (row == NULL || row->use != WEIGHTS_KEY_FIXED || is_allowed(value, row->only))
             continue;
         char found[96];
@@ -290,18 +298,18 @@ enum status weights_gguf_keys_check(const struct weights_gguf *gguf, const char 
                            : row->only[0] == '1'    ? "true"
                                                     : "false";
         return fault_set(fault, STATUS_UNSUPPORTED, "%s: %s.%s is %s, and only %.*s is supported",
-                         gguf->label, architecture, row->name, found, (int)strcspn(only, "|"),
-                         only);
+                         gguf->label, prefix, row->name, found, (int)strcspn(only, "|"), only);
     }
     return STATUS_OK;
 }
 
-void weights_gguf_keys_unknown(const struct weights_gguf *gguf, const char *architecture,
-                               struct pile *pile, struct weights_unknown *unknown)
+void weights_gguf_keys_unknown(const struct weights_gguf *gguf, const char *prefix,
+                               const char *family, struct pile *pile,
+                               struct weights_unknown *unknown)
 {
     for (int32_t i = 0; i < gguf->n_values; i++) {
-        struct view key = gguf->values[i].key, rest = rest_of(key, architecture);
-        if (rest.n > 0 && weights_keys_find(rows, view_text(architecture), rest) == NULL)
+        struct view key = gguf->values[i].key, rest = rest_of(key, prefix);
+        if (rest.n > 0 && weights_keys_find(rows, view_text(family), rest) == NULL)
             weights_keys_unknown(unknown, pile, key);
     }
 }

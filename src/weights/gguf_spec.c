@@ -68,6 +68,47 @@ static enum status read_sizes(const struct reader *r, struct model_spec *spec)
     return STATUS_OK;
 }
 
+/* Reads sizes of experts. The formulas for absent ones are llama.cpp's. */
+static enum status read_expert_widths(const struct reader *r, struct model_spec *spec)
+{
+    struct expert_spec *experts = &spec->experts;
+    bool has_own =
+        strcmp(spec->architecture, "qwen2moe") == 0 || strcmp(spec->architecture, "qwen3moe") == 0;
+    int64_t ffn = spec->ffn_width, width = has_own ? ffn / experts->n_used : ffn;
+    enum status status = has_own ? read_size(r, "expert_feed_forward_length", &width) : STATUS_OK;
+    if (strcmp(spec->architecture, "qwen2moe") != 0)
+        ffn = 0;
+    else if (status == STATUS_OK)
+        status = read_size(r, "expert_shared_feed_forward_length", &ffn);
+    experts->width = (int32_t)width;
+    spec->ffn_width = (int32_t)ffn;
+    return status;
+}
+
+static enum status read_experts(const struct reader *r, struct model_spec *spec)
+{
+    int64_t n_experts = 0, n_used = ABSENT;
+    enum status status = read_size(r, "expert_count", &n_experts);
+    bool is_dense =
+        strstr(spec->architecture, "moe") == NULL && strcmp(spec->architecture, "mixtral") != 0;
+    if (status != STATUS_OK || is_dense)
+        return status;
+    status = read_size(r, "expert_used_count", &n_used);
+    if (status != STATUS_OK)
+        return status;
+    if (n_experts < 1 || n_used < 1)
+        return fault_set(r->fault, STATUS_BAD_INPUT,
+                         "%s: %s uses %lld of %lld experts, expected at least 1", r->gguf->label,
+                         r->architecture, (long long)n_used, (long long)n_experts);
+    spec->experts = (struct expert_spec){
+        .n_experts = (int32_t)n_experts,
+        .n_used = (int32_t)n_used,
+        .is_scaled_to_one = strcmp(spec->architecture, "mixtral") == 0 ||
+                            strcmp(spec->architecture, "qwen3moe") == 0,
+    };
+    return read_expert_widths(r, spec);
+}
+
 static enum status read_epsilon(const struct reader *r, struct model_spec *spec)
 {
     spec->norm_epsilon = -1;
@@ -339,7 +380,12 @@ static enum status find_architecture(const struct weights_gguf *gguf,
         return fault_set(fault, STATUS_BAD_INPUT, "%s: general.architecture is missing",
                          gguf->label);
     snprintf(text, sizeof(text), "%.*s", (int)(name.n < 60 ? name.n : 60), name.at);
-    *architecture = weights_names_find(text, false);
+    int64_t n_experts = 0;
+    status = weights_gguf_meta_i64(gguf, "llama.expert_count", 0, SIZE_MAX_READ, &n_experts, fault);
+    if (status != STATUS_OK)
+        return status;
+    bool is_mixtral = view_equal_text(name, "llama") && n_experts > 0;
+    *architecture = weights_names_find(is_mixtral ? "mixtral" : text, false);
     if (*architecture == NULL)
         return fault_set(fault, STATUS_UNSUPPORTED, "%s: the architecture %s is not supported%s",
                          gguf->label, text, weights_names_refusal(text, false));
@@ -353,20 +399,23 @@ enum status weights_gguf_spec(const struct weights_gguf *gguf, struct model_spec
     if (status != STATUS_OK)
         return status;
     const struct weights_architecture *row = *architecture;
-    struct reader r = { gguf, row->name, fault, 1.0f };
+    struct reader r = { gguf, weights_names_gguf(row), fault, 1.0f };
     *spec = (struct model_spec){
         .norm = row->norm,
         .act = row->act,
         .is_gated = row->is_gated,
         .has_qk_norm = row->has_qk_norm,
+        .norms_heads_together = row->norms_heads_together,
         .position = row->gguf_position,
         .has_post_norms = row->has_post_norms,
         .embedding_scale = 1.0f,
     };
     snprintf(spec->architecture, sizeof(spec->architecture), "%s", row->name);
-    status = weights_gguf_keys_check(gguf, row->name, fault);
+    status = weights_gguf_keys_check(gguf, r.architecture, row->name, fault);
     if (status == STATUS_OK)
         status = read_sizes(&r, spec);
+    if (status == STATUS_OK)
+        status = read_experts(&r, spec);
     if (status == STATUS_OK)
         status = read_heads(&r, spec);
     if (status == STATUS_OK)

@@ -23,12 +23,13 @@ static const struct rule {
     bool usual;
     unsigned matrices;
 } rules[] = {
-    { "llama qwen3 gemma gemma3_text", "attention_bias", false, QKV | O },
+    { "llama qwen3 gemma gemma3_text olmoe qwen3_moe", "attention_bias", false, QKV | O },
     { "llama", "mlp_bias", false, GATE | UP | DOWN },
-    { "mistral phi3", NULL, false, ALL },
+    { "mistral phi3 mixtral", NULL, false, ALL },
     { "qwen2", NULL, true, QKV },
-    { "qwen2", NULL, false, O | GATE | UP | DOWN },
-    { "qwen3 gemma gemma3_text", NULL, false, GATE | UP | DOWN },
+    { "qwen2_moe", "qkv_bias", true, QKV },
+    { "qwen2 qwen2_moe", NULL, false, O | GATE | UP | DOWN },
+    { "qwen3 gemma gemma3_text olmoe qwen3_moe", NULL, false, GATE | UP | DOWN },
     { "gpt2", NULL, true, QKV | O | UP | DOWN },
     { "opt", "enable_bias", true, QKV | O | UP | DOWN },
     { "chatglm", "add_qkv_bias", false, QKV },

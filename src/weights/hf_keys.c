@@ -9,7 +9,9 @@
 #define INERT WEIGHTS_INERT
 
 #define GEMMAS "gemma gemma3_text"
-#define ROPED  "llama mistral qwen2 qwen3 phi3 gemma gemma3_text"
+#define MIXED  "mixtral olmoe qwen2_moe qwen3_moe"
+#define DENSE  "llama mistral qwen2 qwen3 phi3 gemma gemma3_text gpt2 opt chatglm"
+#define ROPED  "llama mistral qwen2 qwen3 phi3 gemma gemma3_text " MIXED
 
 static const struct weights_key rows[] = {
     READ(NULL, "model_type"),
@@ -37,15 +39,22 @@ static const struct weights_key rows[] = {
     READ(ROPED, "rope_parameters"),
     READ(ROPED, "partial_rotary_factor"),
     READ(ROPED, "original_max_position_embeddings"),
-    READ("llama mistral qwen2 qwen3 phi3 gemma", "hidden_act"),
+    READ("llama mistral qwen2 qwen3 phi3 gemma " MIXED, "hidden_act"),
     READ("gemma3_text", "hidden_activation"),
     READ("gemma3_text", "query_pre_attn_scalar"),
     READ("gemma3_text", "rope_local_base_freq"),
     READ("gemma3_text", "sliding_window_pattern"),
-    READ("llama qwen3 " GEMMAS, "attention_bias"),
+    READ("llama qwen3 qwen3_moe olmoe " GEMMAS, "attention_bias"),
     READ("llama", "mlp_bias"),
     READ("mistral phi3 qwen2 qwen3", "use_sliding_window"),
     READ("qwen2 qwen3", "max_window_layers"),
+    READ("mixtral", "num_local_experts"),
+    READ("olmoe qwen2_moe qwen3_moe", "num_experts"),
+    READ(MIXED, "num_experts_per_tok"),
+    READ("qwen2_moe qwen3_moe", "moe_intermediate_size"),
+    READ("qwen2_moe", "shared_expert_intermediate_size"),
+    READ("olmoe qwen2_moe qwen3_moe", "norm_topk_prob"),
+    READ("qwen2_moe", "qkv_bias"),
     READ("gpt2", "n_layer"),
     READ("gpt2", "n_embd"),
     READ("gpt2", "n_head"),
@@ -87,8 +96,11 @@ static const struct weights_key rows[] = {
     FIXED("chatglm", "interleaved_qkv", "false|null"),
     FIXED("chatglm", "rope_scaling", "null|{}"),
     FIXED("chatglm", "rope_parameters", "null|{}"),
-    FIXED("phi3 qwen2 mistral", "attention_bias", "false|null"),
-    FIXED("phi3 qwen2 qwen3 mistral " GEMMAS, "mlp_bias", "false|null"),
+    FIXED("phi3 qwen2 mistral qwen2_moe mixtral", "attention_bias", "false|null"),
+    FIXED("phi3 qwen2 qwen3 mistral " MIXED " " GEMMAS, "mlp_bias", "false|null"),
+    FIXED("qwen2_moe qwen3_moe", "use_sliding_window", "false|null"),
+    FIXED("qwen2_moe qwen3_moe", "decoder_sparse_step", "1"),
+    FIXED("qwen2_moe qwen3_moe", "mlp_only_layers", "[]|null"),
     FIXED("phi3", "lm_head_bias", "false|null"),
     FIXED("phi3", "full_attn_mod", "1|null"),
     FIXED("phi3", "interpolate_factor", "1|null"),
@@ -97,7 +109,7 @@ static const struct weights_key rows[] = {
      * family. */
     FIXED(NULL, "final_logit_softcapping", "null"),
     FIXED(NULL, "attn_logit_softcapping", "null"),
-    FIXED("llama mistral qwen2 qwen3 phi3 gemma", "query_pre_attn_scalar", "null"),
+    FIXED("llama mistral qwen2 qwen3 phi3 gemma " MIXED, "query_pre_attn_scalar", "null"),
     FIXED(NULL, "logits_scaling", "1|null"),
     FIXED(NULL, "logit_scale", "1|null"),
     FIXED(NULL, "residual_multiplier", "1|null"),
@@ -117,8 +129,8 @@ static const struct weights_key rows[] = {
     FIXED(NULL, "no_rope_layer_interval", "0|null"),
     FIXED(NULL, "attention_chunk_size", "null"),
     FIXED(NULL, "kv_sharing_modes", "null"),
-    FIXED(NULL, "num_experts", "0|null"),
-    FIXED(NULL, "num_local_experts", "0|null"),
+    FIXED(DENSE " mixtral", "num_experts", "0|null"),
+    FIXED(DENSE " olmoe qwen2_moe qwen3_moe", "num_local_experts", "0|null"),
     FIXED(NULL, "n_routed_experts", "0|null"),
     FIXED(NULL, "quantization", "null"), /* MLX */
     FIXED(NULL, "vision_config", "null"),
@@ -187,6 +199,10 @@ static const struct weights_key rows[] = {
     INERT(NULL, "use_bfloat16"),
     INERT(NULL, "use_cache"),
     INERT("llama mistral qwen2 qwen3", "pretraining_tp"),
+    INERT(MIXED, "output_router_logits"),
+    INERT(MIXED, "router_aux_loss_coef"),
+    INERT("mixtral", "router_jitter_noise"), /* training */
+    INERT("qwen2_moe qwen3_moe", "max_window_layers"),
     INERT("phi3 gpt2", "embd_pdrop"),
     INERT("phi3 gpt2", "resid_pdrop"),
     INERT("gemma", "hidden_activation"),             /* the library uses hidden_act */

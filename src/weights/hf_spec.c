@@ -1,6 +1,7 @@
 /* From config.json to a spec: one row of key names per family. An absent key has the value that the
  * transformers library gives it. */
 #include "weights/hf_spec.h"
+#include "weights/hf_experts.h"
 #include "weights/hf_keys.h"
 #include "weights/hf_rope.h"
 #include "weights/hf_window.h"
@@ -10,9 +11,10 @@
 
 #define SIZE_MAX_READ ((int64_t)1 << 30) /* model_spec_check narrows it */
 #define ABSENT        ((int64_t)-1)
-#define LLAMA_KEYS                                                                                 \
-    "num_hidden_layers", "hidden_size", "num_attention_heads", "num_key_value_heads",              \
-        "intermediate_size", "max_position_embeddings", "vocab_size", "rms_norm_eps"
+#define KEYS_WITH(ffn)                                                                             \
+    "num_hidden_layers", "hidden_size", "num_attention_heads", "num_key_value_heads", ffn,         \
+        "max_position_embeddings", "vocab_size", "rms_norm_eps"
+#define LLAMA_KEYS KEYS_WITH("intermediate_size")
 
 static const struct family {
     const char *model_type;
@@ -27,6 +29,11 @@ static const struct family {
     { "mistral", LLAMA_KEYS, "hidden_act", 1e-6f, 8, 0, 0, false },
     { "qwen2", LLAMA_KEYS, "hidden_act", 1e-6f, 32, 0, 0, false },
     { "qwen3", LLAMA_KEYS, "hidden_act", 1e-6f, 32, 128, 0, false },
+    { "mixtral", KEYS_WITH(NULL), "hidden_act", 1e-5f, 8, 0, 0, false },
+    { "olmoe", KEYS_WITH(NULL), "hidden_act", 1e-5f, 0, 0, 0, false },
+    { "qwen2_moe", KEYS_WITH("shared_expert_intermediate_size"), "hidden_act", 1e-6f, 16, 0, 0,
+      false },
+    { "qwen3_moe", KEYS_WITH(NULL), "hidden_act", 1e-6f, 4, 0, 0, false },
     { "phi3", LLAMA_KEYS, "hidden_act", 1e-5f, 0, 0, 0, false },
     { "gemma", LLAMA_KEYS, "hidden_act", 1e-6f, 16, 256, 0, true },
     { "gemma3_text", LLAMA_KEYS, "hidden_activation", 1e-6f, 4, 256, 0, true },
@@ -104,9 +111,8 @@ static enum status read_sizes(const struct reader *r, struct model_spec *spec)
         return fault_set(r->from.fault, STATUS_BAD_INPUT, "config.json: %s is 0", family->heads);
     bool is_gpt2 = strcmp(spec->architecture, "gpt2") == 0;
     enum status status = is_gpt2 ? check_aliases(r) : STATUS_OK;
-    return status != STATUS_OK ? status
-                               : read_size(r, family->ffn, &spec->ffn_width,
-                                           is_gpt2 ? 4 * (int64_t)spec->width : ABSENT);
+    int64_t usual = is_gpt2 ? 4 * (int64_t)spec->width : family->ffn == NULL ? 0 : ABSENT;
+    return status != STATUS_OK ? status : read_size(r, family->ffn, &spec->ffn_width, usual);
 }
 
 static enum status read_heads(const struct reader *r, struct model_spec *spec)
@@ -170,6 +176,11 @@ static enum status read_window(const struct reader *r, struct model_spec *spec)
 static enum status read_rope(const struct reader *r, struct model_spec *spec)
 {
     return weights_hf_rope(&r->from, spec);
+}
+
+static enum status read_experts(const struct reader *r, struct model_spec *spec)
+{
+    return weights_hf_experts(&r->from, spec);
 }
 
 /* gemma3: reads the divisor of scores. */
@@ -242,13 +253,15 @@ enum status weights_hf_spec(const struct weights_json_node *config, struct model
         .act = row->act,
         .is_gated = row->is_gated,
         .has_qk_norm = row->has_qk_norm,
+        .norms_heads_together = row->norms_heads_together,
         .position = row->hf_position,
         .has_post_norms = row->has_post_norms,
         .embedding_scale = 1.0f,
     };
     snprintf(spec->architecture, sizeof(spec->architecture), "%s", row->name);
     enum status (*const steps[])(const struct reader *, struct model_spec *) = {
-        read_sizes, read_heads, read_act, read_window, read_rope, read_scores, read_rest
+        read_sizes,  read_heads, read_experts, read_act,
+        read_window, read_rope,  read_scores,  read_rest,
     };
     for (size_t i = 0; i < COUNT_OF(steps) && status == STATUS_OK; i++)
         status = steps[i](&r, spec);

@@ -2,7 +2,7 @@
  *
  *   mistral, phi3   all layers, if sliding_window is a number
  *   qwen2, qwen3    if use_sliding_window is true: the layers from max_window_layers on,
- *                   or those that layer_types lists
+ *                   or those that layer_types lists (mixtures of experts: never true)
  *   gemma3          all layers but each sixth, or those that layer_types lists
  *   others          never; a file that demands one is refused, because the library
  *                   applies it to its cache and not to its mask
@@ -20,6 +20,7 @@ static const struct rule {
 } rules[] = {
     { "mistral", 4096, false, false }, { "phi3", NO_WINDOW, false, false },
     { "qwen2", 4096, true, true },     { "qwen3", 4096, true, true },
+    { "qwen2moe", 4096, true, true },  { "qwen3moe", 4096, true, true },
     { "gemma3", 4096, true, false },
 };
 

@@ -37,6 +37,11 @@ enum weights_role {
     WEIGHTS_GATE_UP, /* fused: rows of gate, then of up */
     WEIGHTS_ATTENTION_POST_NORM,
     WEIGHTS_FFN_POST_NORM,
+    WEIGHTS_ROUTER,
+    WEIGHTS_SHARED_GATE,
+    WEIGHTS_EXPERT_GATE, /* from here on one per expert, or all experts' in one tensor */
+    WEIGHTS_EXPERT_UP,
+    WEIGHTS_EXPERT_DOWN,
     WEIGHTS_ROLE_N
 };
 
@@ -48,7 +53,8 @@ enum weights_name_flag {
 };
 struct weights_name {
     uint8_t role, flags;
-    const char *pattern; /* "%d" is the layer, a leading "*" one of the prefixes */
+    const char *pattern; /* "%d" is the layer, a second one the expert, and a leading "*" one of the
+                            prefixes */
 };
 struct weights_names {
     const char *prefixes[2];         /* the token embedding is under the first that fits */
@@ -56,7 +62,7 @@ struct weights_names {
 };
 
 struct weights_architecture {
-    const char *name;    /* GGUF's general.architecture */
+    const char *name;    /* GGUF's general.architecture, unless gguf_name is set */
     const char *hf_name; /* config.json's model_type */
     enum norm_kind norm;
     enum act_kind act;
@@ -64,8 +70,15 @@ struct weights_architecture {
     enum position_kind gguf_position, hf_position;
     struct weights_names gguf, hf;
     bool has_post_norms, scales_embedding; /* scales by the square root of the width */
+    bool norms_heads_together;
+    const char *gguf_name; /* of an architecture that GGUF files call as another one */
 };
 
+/* Returns general.architecture of GGUF files, with which their keys begin. */
+static inline const char *weights_names_gguf(const struct weights_architecture *architecture)
+{
+    return architecture->gguf_name != NULL ? architecture->gguf_name : architecture->name;
+}
 /* Returns NULL when there is no such row. */
 const struct weights_architecture *weights_names_find(const char *name, bool is_hf);
 /* Returns why an architecture that a user may expect here is not supported; "" when there is no

@@ -47,8 +47,8 @@ static enum status open_gguf(struct weights *weights, const char *path, struct f
     snprintf(weights->format, sizeof(weights->format), "GGUF v%u", weights->gguf.version);
     status = weights_gguf_spec(&weights->gguf, &weights->spec, &architecture, fault);
     if (status == STATUS_OK)
-        weights_gguf_keys_unknown(&weights->gguf, architecture->name, &weights->gguf.pile,
-                                  &weights->unknown);
+        weights_gguf_keys_unknown(&weights->gguf, weights_names_gguf(architecture),
+                                  architecture->name, &weights->gguf.pile, &weights->unknown);
     if (status == STATUS_OK)
         status = weights_bind(architecture, false, &weights->spec, &weights->gguf.catalog,
                               &weights->model, fault);
@@ -215,6 +215,13 @@ static uint64_t hash_rope(float base, const struct rope_scaling *scaling, uint64
     return hash_fast(text, (size_t)n, hash).low;
 }
 
+static uint64_t hash_experts(const struct expert_spec *experts, uint64_t hash)
+{
+    const int32_t all[] = { experts->n_experts, experts->n_used, experts->width,
+                            experts->is_scaled_to_one };
+    return hash_fast(all, sizeof(all), hash).low;
+}
+
 /* Adds the spec to the hash: the same weights with another rotation are another model. */
 static uint64_t hash_spec(const struct weights *weights, uint64_t hash)
 {
@@ -231,6 +238,8 @@ static uint64_t hash_spec(const struct weights *weights, uint64_t hash)
                      (double)spec->embedding_scale);
     CHECK(n > 0 && n < (int)sizeof(text));
     hash = hash_fast(text, (size_t)n, hash).low;
+    if (spec->experts.n_experts > 0)
+        hash = hash_experts(&spec->experts, hash);
     if (spec->score_divisor != 0)
         hash = hash_fast(&spec->score_divisor, sizeof(spec->score_divisor), hash).low;
     bool has_attention = scaling->attention_factor != 0 && scaling->attention_factor != 1.0f;

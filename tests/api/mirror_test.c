@@ -1,6 +1,7 @@
 /* Health by given reports and times: an engine that has work must make steps. */
 #include "test.h"
 #include "api/mirror.h"
+#include "api/mirror_state.h"
 #include "base/time.h"
 
 static struct api_catalog no_models;
@@ -73,22 +74,6 @@ static void test_the_ill_engine_is_named(void **state)
     api_mirror_close(&api);
 }
 
-static void test_state_over_engines(void **state)
-{
-    (void)state;
-    static struct api api = { .catalog = &no_models };
-    api_mirror_open(&api);
-    api_mirror_set_engines(&api, 2);
-    api.mirror.engines[0].n_services = api.mirror.engines[1].n_services = 1;
-    api.mirror.engines[0].services[0].status = SERVICE_BROKEN;
-    api.mirror.engines[1].services[0].status = SERVICE_LOADING;
-    api.mirror.engines[1].services[0].progress_percent = 40;
-    struct api_model_state all = api_mirror_state(&api, 0);
-    assert_true(all.status == SERVICE_LOADING && all.percent == 40);
-    assert_int_equal(api_mirror_state(&api, 3).status, SERVICE_UNLOADED);
-    api_mirror_close(&api);
-}
-
 /* A failed load is remembered until a load succeeds, since reports only show that the model is not
  * there. */
 static void test_a_failed_load_is_remembered(void **state)
@@ -141,7 +126,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_stuck_engine),
                                         cmocka_unit_test(test_the_ill_engine_is_named),
-                                        cmocka_unit_test(test_state_over_engines),
                                         cmocka_unit_test(test_a_failed_load_is_remembered),
                                         cmocka_unit_test(test_many_loads_leave_room_for_health) };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@ static const struct kv_layout pool_layouts[2] = {
 
 enum { POOL_HEAD_BYTES = 64 };
 static const struct kv_layout pool_heads[2] = { { 32, 8, 1, 256, 4 }, { 20, 16, 1, 320, 5 } };
-static bool pool_is_by_head;
+static bool pool_is_by_head, pool_has_row_classes;
 
 static inline const struct kv_layout *pool_layout(int service)
 {
@@ -34,6 +34,7 @@ static struct kv *pool_open(int64_t n_units, int64_t n_units_max, bool has_prefi
         .n_requests_max = POOL_SLOTS,
         .n_tokens_max = POOL_TOKENS,
         .has_prefix_cache = has_prefix_cache,
+        .has_row_classes = pool_has_row_classes,
         .prefix_salt = 99,
     };
     return kv_open_with(&options, services, 2);

@@ -182,6 +182,47 @@ static void forgets_a_service(void **state)
     kv_close(kv);
 }
 
+/* A prompt of 20 tokens gets an answer up to token 64, by blocks of 8. */
+static void rows_of_two_classes_are_told_apart(void **state)
+{
+    (void)state;
+    struct request answered = request_of(0, 0, 0), quotes = request_of(0, 0, 0);
+    struct request longer = request_of(0, 0, 0), shorter = request_of(0, 0, 0);
+    answered.n_prompt = 20;
+    quotes.n_prompt = 65;
+    longer.n_prompt = 24; /* its third block is of the prompt */
+    shorter.n_prompt = 18;
+    for (int has_classes = 0; has_classes < 2; has_classes++) {
+        pool_has_row_classes = has_classes != 0;
+        struct kv *kv = pool_open(8, 8, true);
+        serve(kv, &answered, 0, 64);
+        assert_int_equal(found(kv, &answered, 65), 64); /* it was preempted, and finds its own */
+        assert_int_equal(found(kv, &quotes, 65), has_classes ? 16 : 64);
+        assert_int_equal(found(kv, &longer, 65), has_classes ? 16 : 64);
+        assert_int_equal(found(kv, &shorter, 65), has_classes ? 16 : 64);
+        serve(kv, &quotes, 0, 64); /* the same tokens in the other class, beside the first ones */
+        assert_int_equal(found(kv, &quotes, 65), 64);
+        assert_int_equal(found(kv, &answered, 65), 64);
+        kv_close(kv);
+    }
+    pool_has_row_classes = false;
+}
+
+/* The same service, loaded from a file with other weights. */
+static void another_arithmetic_is_not_found(void **state)
+{
+    (void)state;
+    struct kv *kv = pool_open(8, 8, true);
+    struct request r = request_of(0, 0, 0);
+    kv_set_arithmetic(kv, 0, 7);
+    serve(kv, &r, 0, 64);
+    kv_set_arithmetic(kv, 0, 8);
+    assert_int_equal(found(kv, &r, 65), 0);
+    kv_set_arithmetic(kv, 0, 7);
+    assert_int_equal(found(kv, &r, 65), 64);
+    kv_close(kv);
+}
+
 int main(void)
 {
     for (int32_t i = 0; i < POOL_TOKENS; i++)
@@ -195,6 +236,8 @@ int main(void)
         cmocka_unit_test(fresh_memory_goes_before_what_is_cached),
         cmocka_unit_test(a_hit_respects_the_quota),
         cmocka_unit_test(forgets_a_service),
+        cmocka_unit_test(rows_of_two_classes_are_told_apart),
+        cmocka_unit_test(another_arithmetic_is_not_found),
     };
     int n_failed = cmocka_run_group_tests_name("merged", tests, NULL, NULL);
     pool_is_by_head = true;

@@ -22,7 +22,7 @@ static void read_granules(struct compute_device *device, struct compute_memory *
  * in granules; an object of the host is pinned in the same ones. */
 static void ranges_grow_and_shrink(void **state)
 {
-    enum { GRANULE = 64 << 10, N = 16 };
+    enum { N = 16 };
     struct compute_device *device = open_device(0);
     size_t n_before = emulate_mapped_bytes();
     (void)state;
@@ -63,7 +63,6 @@ static void ranges_grow_and_shrink(void **state)
 /* A range that can't be backed whole is left as it was. */
 static void ranges_are_backed_whole_or_not_at_all(void **state)
 {
-    enum { GRANULE = 64 << 10 };
     struct compute_device *device = open_device(0);
     struct compute_memory *memory;
     const struct compute_memory_options o = { .n_bytes = 64 * GRANULE, .is_reserved = true };

@@ -71,7 +71,8 @@ static void check_equal(const struct toy *toy, int n_sequences, int32_t n_rows, 
         }
 }
 
-/* Three shapes: a llama with grouped heads, a GPT-2 with odd widths, a mix of everything else. */
+/* Four shapes: a mixture of experts, a llama with grouped heads, a GPT-2 with odd widths, a mix of
+ * everything else. */
 static const struct toy_options llama = { .n_layers = 2,
                                           .width = 256,
                                           .n_heads = 8,
@@ -114,6 +115,22 @@ static const struct toy_options mixture = { .n_layers = 1,
                                             .act = ACT_GELU_ERF,
                                             .kv_dtype = DTYPE_F16 };
 
+/* A mixture of experts. Most passes have an expert without a row and one with many. */
+static const struct toy_options experts = { .n_layers = 1,
+                                            .width = 256,
+                                            .n_heads = 8,
+                                            .n_kv_heads = 2,
+                                            .head_dim = 32,
+                                            .ffn = 256,
+                                            .n_vocabulary = 35,
+                                            .n_positions = 60,
+                                            .n_rope_dims = 32,
+                                            .is_gated = true,
+                                            .n_experts = 7,
+                                            .n_used = 2,
+                                            .act = ACT_SILU,
+                                            .kv_dtype = DTYPE_F16 };
+
 /* A model, its uses, and the reference's results in both arithmetics, which are made when they are
  * first needed. */
 static struct sample {
@@ -144,6 +161,7 @@ static void list_samples(void)
 {
     for (int dtype = 0; dtype < DTYPE_N; dtype++) {
         add_sample(&llama, (enum dtype)dtype, 4, 17, 3);
+        add_sample(&experts, (enum dtype)dtype, 4, 19, 3)->options.is_scaled_to_one = dtype % 2;
         if (!dtype_info((enum dtype)dtype)->is_integer)
             add_sample(&gpt2, (enum dtype)dtype, 3, 29, 3);
         else if (dtype % 3 == 0)

@@ -7,7 +7,7 @@
 #include "base/rng.h"
 #include <string.h>
 
-enum { X, N, Q, K, V, A, G, U, LAST, LAST_N };
+enum { X, N, Q, K, V, A, G, U, LAST, LAST_N, ROUTER, SHARE, E, EG, EU, ED };
 
 /* Sets the offsets of a type's halves; -1: none. */
 static void offsets_of_halves(enum dtype dtype, int *d, int *m)
@@ -157,6 +157,35 @@ static void add_heads(struct toy *toy, int reg, int32_t n_heads, bool is_other)
     op->rope = is_other;
 }
 
+/* Adds a matrix per expert, with one operation for all. */
+static void add_experts(struct toy *toy, int dst, int src, int32_t n_rows, int32_t n_columns)
+{
+    struct compute_op *op = add_op(toy, COMPUTE_EXPERTS, dst, src, 0);
+    op->weight = toy->n_tensors;
+    for (int32_t e = 0; e < toy->options.n_experts; e++)
+        (void)add_tensor(toy, toy->options.dtype, n_rows, n_columns);
+}
+
+/* Adds experts, and a share of the feed-forward beside them. */
+static void add_mixture(struct toy *toy)
+{
+    const struct toy_options *o = &toy->options;
+    add_norm(toy, N, X);
+    add_matmul(toy, COMPUTE_MATMUL, ROUTER, N, o->n_experts, o->width);
+    add_op(toy, COMPUTE_ROUTE, ROUTER, ROUTER, 0);
+    add_op(toy, COMPUTE_SPREAD, E, N, 0);
+    add_experts(toy, EG, E, o->ffn, o->width);
+    add_experts(toy, EU, E, o->ffn, o->width);
+    struct compute_op *gate = add_op(toy, COMPUTE_GATE, EG, EG, 0);
+    gate->src2 = EU;
+    gate->act = (uint8_t)o->act;
+    add_experts(toy, ED, EG, o->width, o->ffn);
+    add_op(toy, COMPUTE_COMBINE, X, ED, 0);
+    struct compute_op *share = add_op(toy, COMPUTE_MATMUL, SHARE, N, 0);
+    share->weight = add_tensor(toy, DTYPE_F32, 1, o->width);
+    add_op(toy, COMPUTE_SCALE, X, N, 0)->src2 = SHARE;
+}
+
 static void add_layer(struct toy *toy, int layer)
 {
     const struct toy_options *o = &toy->options;
@@ -173,6 +202,8 @@ static void add_layer(struct toy *toy, int layer)
     attend->n = is_other ? 0 : o->window;
     attend->scale = 0.3f;
     add_residual(toy, A, q_width);
+    if (o->n_experts > 0)
+        add_mixture(toy);
     add_norm(toy, N, X);
     struct compute_op *inner = add_matmul(toy, COMPUTE_MATMUL, G, N, o->ffn, o->width);
     if (o->is_gated) {
@@ -212,9 +243,17 @@ void toy_init(struct toy *toy, const struct toy_options *options, uint64_t seed)
                                             o->ffn,
                                             o->ffn,
                                             o->width,
+                                            o->width,
+                                            max_i32(o->n_experts, 1),
+                                            1,
+                                            o->width,
+                                            o->ffn,
+                                            o->ffn,
                                             o->width };
     memcpy(toy->widths, widths, sizeof(widths));
     toy->is_logit_rows[LAST] = toy->is_logit_rows[LAST_N] = true;
+    for (int i = E; i <= ED; i++)
+        toy->is_expert_rows[i] = true;
     toy->frequencies = mem_take((size_t)o->n_rope_dims * sizeof(float));
     for (int32_t i = 0; i < o->n_rope_dims / 2; i++) {
         toy->frequencies[i] = (float)num_exp(-9.0 * i / o->n_rope_dims);
@@ -271,9 +310,11 @@ struct compute_program toy_program(const struct toy *toy, const struct compute_p
     return (struct compute_program){
         .n_ops = toy->n_ops,
         .ops = toy->ops,
-        .n_registers = TOY_REGISTERS,
+        .n_registers = o->n_experts > 0 ? TOY_REGISTERS : ROUTER,
         .widths = toy->widths,
         .is_logit_rows = toy->is_logit_rows,
+        .is_expert_rows = o->n_experts > 0 ? toy->is_expert_rows : NULL,
+        .shapes.experts = { o->n_experts, o->n_used, o->is_scaled_to_one },
         .n_weights = packed->n,
         .weights = packed->weights,
         .n_heads = o->n_heads,

@@ -3,7 +3,7 @@
 #pragma once
 #include "compute/packed.h"
 
-enum { TOY_WEIGHTS_MAX = 64, TOY_REGISTERS = 10, TOY_SEQUENCES_MAX = 8 };
+enum { TOY_WEIGHTS_MAX = 128, TOY_REGISTERS = 16, TOY_SEQUENCES_MAX = 8 };
 
 struct toy_options {
     enum dtype dtype; /* of the matrices */
@@ -12,6 +12,8 @@ struct toy_options {
     bool has_post_norms; /* of the outputs of attention and feed-forward */
     bool is_mixed;       /* every other layer has no window and another rope */
     bool is_layer_norm, is_gated, has_bias, has_qk_norm, is_pairs, is_learned, is_transposed;
+    int32_t n_experts, n_used; /* experts of width ffn beside the feed-forward; 0: none */
+    bool is_scaled_to_one;
     enum act_kind act;
     enum dtype kv_dtype;
 };
@@ -20,10 +22,10 @@ struct toy { /* a model in a "file" */
     struct toy_options options;
     struct tensor tensors[TOY_WEIGHTS_MAX];
     int n_tensors;
-    struct compute_op ops[64];
+    struct compute_op ops[96];
     int n_ops;
     int32_t widths[TOY_REGISTERS];
-    bool is_logit_rows[TOY_REGISTERS];
+    bool is_logit_rows[TOY_REGISTERS], is_expert_rows[TOY_REGISTERS];
     float *frequencies; /* of two ropes */
     uint64_t seed;
 };

@@ -85,3 +85,33 @@ const struct schedule_policy duress_policy = {
     .plan = plan,
     .saw = saw,
 };
+
+static void plan_rounds(const void *state, const struct schedule_view *view,
+                        struct schedule_plan *p)
+{
+    uint64_t draw = rng_at(78, 0, (uint64_t)view->now_ns);
+    schedule_find("fcfs")->plan(state, view, p);
+    if (p->n_batches != 1)
+        return;
+    p->n_rounds = 2 + (int32_t)(draw % 5);
+    p->until = UNTIL_ARRIVAL | UNTIL_SHORTAGE | ((draw >> 8 & 1) ? UNTIL_FINISH : 0U);
+    if (schedule_check(view, p) == NULL)
+        return;
+    p->n_rounds = 1;
+    p->until = 0;
+}
+
+static void open_rounds(void *state, const struct schedule_limits *limits,
+                        const struct schedule_config *config)
+{
+    schedule_find("fcfs")->open(state, limits, config);
+}
+
+const struct schedule_policy rounds_policy = {
+    .name = "rounds",
+    .summary = "holds, for tests",
+    .state_bytes = state_bytes,
+    .open = open_rounds,
+    .plan = plan_rounds,
+    .saw = saw,
+};

@@ -6,3 +6,5 @@
 #include "schedule/policy.h"
 
 extern const struct schedule_policy duress_policy;
+/* Plans as fcfs, and holds what it can hold for some rounds, whether other requests wait or not. */
+extern const struct schedule_policy rounds_policy;

@@ -138,14 +138,13 @@ static void test_widths(void **state)
                                      .head_dim = 32,
                                      .ffn_width = 200,
                                      .is_gated = true };
-    int32_t widths[FORWARD_REGISTERS];
-    bool is_logit_rows[FORWARD_REGISTERS];
-    run_forward_widths(&spec, widths, is_logit_rows);
-    assert_int_equal(widths[FORWARD_X], 64);
-    assert_int_equal(widths[FORWARD_Q], 128);
-    assert_int_equal(widths[FORWARD_V], 64);
-    assert_int_equal(widths[FORWARD_U], 200);
-    assert_true(is_logit_rows[FORWARD_LAST_N] && !is_logit_rows[FORWARD_X]);
+    struct forward_registers r;
+    assert_int_equal(run_forward_registers(&spec, &r), FORWARD_PLAIN);
+    assert_int_equal(r.widths[FORWARD_X], 64);
+    assert_int_equal(r.widths[FORWARD_Q], 128);
+    assert_int_equal(r.widths[FORWARD_V], 64);
+    assert_int_equal(r.widths[FORWARD_U], 200);
+    assert_true(r.is_logit_rows[FORWARD_LAST_N] && !r.is_logit_rows[FORWARD_X]);
 }
 
 int main(void)

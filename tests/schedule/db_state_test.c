@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "schedule/db.h"
+#include "schedule/policies.h"
 
 enum { N_SLOTS = 4 };
 
@@ -19,7 +20,7 @@ struct world {
 };
 
 /* A prompt of n tokens takes n ms alone, a token 1 ms. */
-static void world_open(struct world *w, enum db_variant variant)
+static void world_open(struct world *w, const struct schedule_policy *policy)
 {
     struct schedule_limits limits = { 1, N_SLOTS, 1 };
     struct schedule_config config;
@@ -47,7 +48,7 @@ static void world_open(struct world *w, enum db_variant variant)
                                       .requests = w->requests,
                                       .n_table_blocks = w->n_table_blocks,
                                       .kv = &w->kv };
-    schedule_db_state_open(w->db, &limits, &config, variant);
+    policy->open(w->db, &limits, &config);
 }
 
 static void tell(struct world *w, struct schedule_event event)
@@ -100,7 +101,7 @@ static void exact_budgets_are_what_is_left(void **state)
 {
     (void)state;
     struct world w;
-    world_open(&w, DB_EXACT);
+    world_open(&w, &schedule_db_exact);
     arrive(&w, 0, 10);
     assert_int_equal(budget_ms(&w, 0), 10 + 19);
     serve(&w, 0, 5, 100);
@@ -125,7 +126,7 @@ static void budgets_start_at_the_usual_work(void **state)
 {
     (void)state;
     struct world w;
-    world_open(&w, DB_TURN);
+    world_open(&w, &schedule_db_turn);
     arrive(&w, 0, 10);
     assert_int_equal(budget_ms(&w, 0), 50);
     serve(&w, 0, 1, 10);
@@ -141,7 +142,7 @@ static void levels_are_left_and_won_back(void **state)
 {
     (void)state;
     struct world w;
-    world_open(&w, DB_MLFQ);
+    world_open(&w, &schedule_db_mlfq);
     const struct schedule_rank *slots = w.db->ranks.slots;
     arrive(&w, 0, 5);
     arrive(&w, 1, 15);
@@ -167,7 +168,7 @@ static void device_time_is_charged_to_the_bucket(void **state)
 {
     (void)state;
     struct world w;
-    world_open(&w, DB_SHARE);
+    world_open(&w, &schedule_db_share);
     int64_t depth_ns = w.db->ranks.config.share_ns_depth;
     arrive(&w, 0, 10);
     w.db->buckets[0].phi = SHARE_ONE / 2;

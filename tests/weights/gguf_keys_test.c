@@ -3,7 +3,7 @@
 #include "weights/build.h"
 #include "weights/gguf_keys.h"
 
-static const char *const architectures = "llama qwen2 qwen3 phi3 gemma gemma3 gpt2 chatglm";
+static const char *const architectures = "llama qwen2 qwen3 phi3 gemma gemma3 gpt2 chatglm mixtral olmoe qwen2moe qwen3moe";
 
 /* Returns the check's result for a file with this number under this key. type is GGUF_F32 or an
  * array of it. */
@@ -23,7 +23,7 @@ static enum status checked(struct view architecture, const char *name, float num
         build_f32(&b, key, number);
     unsigned char *bytes = build_end(&b, &n);
     assert_int_equal(weights_gguf_read(&gguf, bytes, n, fault), STATUS_OK);
-    enum status status = weights_gguf_keys_check(&gguf, text, fault);
+    enum status status = weights_gguf_keys_check(&gguf, text, text, fault);
     weights_gguf_close(&gguf);
     mem_give(bytes);
     build_free(&b);

@@ -305,7 +305,7 @@ static void refuses_by_name(void **state)
         enum status status;
         const char *words;
     } rows[] = {
-        { add_experts, STATUS_UNSUPPORTED, "llama.expert_count is 8, and only 0 is supported" },
+        { add_experts, STATUS_BAD_INPUT, "llama.expert_used_count is missing" },
         { add_scaling, STATUS_UNSUPPORTED, "llama.rope.scaling.type dynamic" },
         { add_beta, STATUS_UNSUPPORTED, "llama.rope.scaling.yarn_beta_fast is 16" },
         { add_acausal, STATUS_UNSUPPORTED,

@@ -43,11 +43,15 @@ static const char *start_of(struct view family)
         { "gemma3_text", GEMMA3("") },
     };
     static char text[1024];
+    static const char more[] = ",\"moe_intermediate_size\":32,"
+                               "\"shared_expert_intermediate_size\":64";
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         if (view_equal_text(family, rows[i].family))
             return rows[i].text;
-    snprintf(text, sizeof(text), "{\"model_type\":\"%.*s\",\"num_key_value_heads\":2," SIZES "}",
-             (int)family.n, family.at);
+    snprintf(text, sizeof(text), "{\"model_type\":\"%.*s\",\"num_key_value_heads\":2," SIZES "%s}",
+             (int)family.n, family.at,
+             view_equal_text(family, "qwen2_moe") || view_equal_text(family, "qwen3_moe") ? more
+                                                                                          : "");
     return text;
 }
 
@@ -69,7 +73,7 @@ static void heeds_every_fixed_key(void **state)
     (void)state;
     static const char *const others[] = { "true", "0.125", "\"x\"", "[1]", "{\"a\":1}", "false" };
     static const char *const all = "llama mistral qwen2 qwen3 phi3 gemma gemma3_text gpt2 opt "
-                                   "chatglm";
+                                   "chatglm mixtral olmoe qwen2_moe qwen3_moe";
     int n_refused = 0;
     for (const struct weights_key *row = weights_hf_keys(); row->name != NULL; row++) {
         const char *families = row->families != NULL ? row->families : all;

@@ -1,0 +1,26 @@
+/* least, the dispatcher of SeaLLM (docs/ALGORITHMS.md 1.5): the engine with the fewest requests. A
+ * request counts from when it is sent until it ends, whether it waits or runs. */
+#include "route/policies.h"
+#include "route/spread.h"
+
+static const struct route_spread_rules rules = {
+    .choose = route_spread_choose_least,
+    .counts = true,
+};
+
+static void open(void *state, const struct route_limits *limits, const struct route_config *config)
+{
+    route_spread_open(state, limits, config, &rules);
+}
+
+const struct route_policy route_spread_least = {
+    .name = "least",
+    .summary = "the engine with the fewest requests (SeaLLM's dispatcher)",
+    .does =
+        "the engine with the fewest requests, waiting and running alike, ties to the lower number",
+    .source = "SeaLLM's dispatcher (1.5)",
+    .when = "a fixed pool of like requests",
+    .thresholds = "n_inflight_max",
+    .open = open,
+    ROUTE_SPREAD_MECHANISM,
+};

@@ -129,6 +129,15 @@ static int shares_of(const struct house *house, int e, char (*texts)[8], const c
     return n >= 2 && are_enough ? n : 0;
 }
 
+/* A GPU says what its lanes have got. */
+static void measure_lanes(struct engine_place *place)
+{
+    int32_t n_members[LIMIT_LANES];
+    for (int i = 0; i < place->device->n_lanes; i++)
+        n_members[i] = place->device->lanes[i]->n_members;
+    config_lanes_measure(&place->lanes, n_members);
+}
+
 /* A policy that plans for its own lanes gets its usual ones, unless the configuration names
  * others. */
 static enum status open_device(struct house *house, int e, int64_t memory_bytes,
@@ -158,11 +167,14 @@ static enum status open_device(struct house *house, int e, int64_t memory_bytes,
     if (place->device_spec.kind == DEVICE_CPU)
         place->device = cpu_open(&place->device_spec, cpu_isa_best());
     else
-        status = gpu_open(&place->device_spec, &place->lanes, &place->device, fault);
+        status = gpu_open(&place->device_spec, place->lanes.devices, place->lanes.n, &place->device,
+                          fault);
     if (status != STATUS_OK)
         return status;
     for (int32_t i = 1; i < place->lanes.n && !is_gpu(house, e); i++)
         cpu_add_lane(place->device, &place->lanes.devices[i]);
+    if (is_gpu(house, e))
+        measure_lanes(place);
     device_print(&place->device_spec, house->device_texts[e], sizeof house->device_texts[e]);
     house->device_names[e] = house->device_texts[e];
     house->n_engines = e + 1;
@@ -266,7 +278,7 @@ static void open_process(struct house *house, int e, const struct run_unit_optio
 static enum status reopen_gpu(void *self, struct compute_device **out, struct fault *fault)
 {
     struct engine_place *place = self;
-    return gpu_open(&place->device_spec, &place->lanes, out, fault);
+    return gpu_open(&place->device_spec, place->lanes.devices, place->lanes.n, out, fault);
 }
 
 static void open_unit(struct house *house, int e)

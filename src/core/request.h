@@ -83,7 +83,7 @@ struct request_body {
     uint64_t seed; /* drawn by the API when the client gave none; the draw at position p is
                       rng_at(seed, 0, p) */
     struct sampling sampling;
-    /* What its tokens must spell: grammar/grammar.h. n_grammar is the text's bytes; with kind 0
+    /* Its tokens must spell a text of it: grammar/grammar.h. n_grammar is the text's bytes; with kind 0
      * there is no grammar. */
     uint32_t grammar_kind, n_grammar;
 };

@@ -52,7 +52,11 @@ void api_refuse(struct api_http_exchange *x, const struct api_error *error)
     char text[16];
     int retry_s = api_error_retry_after_s(error);
     str_init(&page);
-    api_error_print(error, &page);
+    struct view path = x->head.path;
+    enum api_error_shape shape = view_starts(path, "/v1/messages") ? ERROR_ANTHROPIC
+                                 : view_starts(path, "/api/")      ? ERROR_OLLAMA
+                                                                   : ERROR_OPENAI;
+    api_error_print(error, shape, &page);
     if (retry_s > 0) {
         snprintf(text, sizeof(text), "%d", retry_s);
         api_http_header(x, "Retry-After", text);
@@ -79,8 +83,12 @@ static const struct route {
 } routes[] = {
     { HTTP_POST, "/v1/chat/completions", KEY, api_call_chat },
     { HTTP_POST, "/v1/completions", KEY, api_call_completion },
+    { HTTP_POST, "/v1/messages", KEY, api_call_messages },
+    { HTTP_POST, "/v1/messages/count_tokens", KEY, api_texts_count },
     { HTTP_GET, "/v1/models", KEY, api_models_list },
     { HTTP_GET, "/v1/models/*", KEY, api_models_show },
+    { HTTP_POST, "/v1/chat/completions/render", KEY, api_texts_render },
+    { HTTP_POST, "/apply-template", KEY, api_texts_apply },
     { HTTP_POST, "/tokenize", KEY, api_texts_tokenize },
     { HTTP_POST, "/detokenize", KEY, api_texts_detokenize },
     { HTTP_GET, "/health", FREE, api_health_ready, true },
@@ -176,11 +184,11 @@ static bool is_allowed(const struct api *api, const struct route *route,
  * the client would otherwise search for a typing error. */
 static bool is_unsupported(struct view path)
 {
-    static const char *const paths[] = { "/v1/embeddings", "/v1/responses", "/v1/messages",
-                                         "/v1/audio/",     "/v1/images/",   "/v1/moderations",
-                                         "/v1/rerank",     "/v1/score",     "/v1/files",
-                                         "/v1/batches",    "/api/generate", "/api/chat",
-                                         "/api/embed",     "/api/pull" };
+    static const char *const paths[] = { "/v1/embeddings", "/v1/responses",   "/v1/audio/",
+                                         "/v1/images/",    "/v1/moderations", "/v1/rerank",
+                                         "/v1/score",      "/v1/files",       "/v1/batches",
+                                         "/api/generate",  "/api/chat",       "/api/embed",
+                                         "/api/pull" };
     for (size_t i = 0; i < COUNT_OF(paths); i++)
         if (view_starts(path, paths[i]))
             return true;

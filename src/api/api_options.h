@@ -1,6 +1,7 @@
 /* The settings of the HTTP side: its models as clients see them, its limits, and the callbacks to
  * what serves the requests. */
 #pragma once
+#include "calls/format.h"
 #include "core/control.h"
 #include "core/service.h"
 #include "core/service_spec.h"
@@ -22,7 +23,8 @@ struct api_model {              /* one service as clients see it */
     int32_t n_context_max, n_vocabulary;
     const struct tokenizer *tokenizer;
     const struct chat_template *chat_template; /* NULL: chat is refused for it */
-    const char *chat_fault; /* why its template is unusable; NULL: it has none, or it is usable */
+    const char *chat_fault;   /* why its template is unusable; NULL: it has none, or it is usable */
+    struct calls_style style; /* of reasoning and calls; without a format, answers are plain text */
     int32_t bos_id, eos_id;
     int32_t n_eog;
     const int32_t *eog_ids; /* ids that end a generation */

@@ -379,14 +379,19 @@ static void read_kwargs(struct api_ask *ask, const struct api_fields *fields)
 {
     json_t *value = api_fields_find(fields, "chat_template_kwargs");
     const char *effort = api_fields_text(fields, "reasoning_effort");
+    bool thinks = true;
+    bool has_thinks = api_fields_find(fields, "enable_thinking") != NULL;
+    api_fields_bool(fields, "enable_thinking", &thinks);
     if (value != NULL && !json_is_object(value)) {
         api_error_set(fields->error, ERROR_INVALID, "chat_template_kwargs",
                       "chat_template_kwargs must be an object");
         return;
     }
-    if (value == NULL && effort == NULL)
+    if (value == NULL && effort == NULL && !has_thinks)
         return;
     json_t *kwargs = value != NULL ? json_copy(value) : json_object();
+    if (has_thinks)
+        json_object_set_new(kwargs, "enable_thinking", json_boolean(thinks));
     if (effort != NULL)
         json_object_set_new(kwargs, "reasoning_effort", json_string(effort));
     ask->kwargs_json = keep_json(ask, kwargs);
@@ -406,6 +411,7 @@ static void read_messages(struct api_ask *ask, const struct api_fields *fields)
     for (size_t i = 0; i < n && !fields->error->is_set; i++)
         read_message(ask, json_array_get(value, i), i, fields->error);
     read_kwargs(ask, fields);
+    api_tools_read(&ask->tools, fields, &ask->pile);
     if (fields->error->is_set || !ask->continue_final_message)
         return;
     if (api_fields_find(fields, "add_generation_prompt") == NULL)
@@ -422,6 +428,12 @@ static void read_messages(struct api_ask *ask, const struct api_fields *fields)
 bool api_ask_parse(struct api_ask *ask, enum api_ask_kind kind, struct view body, bool is_strict,
                    struct api_error *error)
 {
+    return api_ask_read(ask, kind, api_fields_open(body, ASK_VALUES_MAX, error), is_strict, error);
+}
+
+bool api_ask_read(struct api_ask *ask, enum api_ask_kind kind, void *object, bool is_strict,
+                  struct api_error *error)
+{
     *ask = (struct api_ask){
         .kind = kind,
         .n = 1,
@@ -432,7 +444,6 @@ bool api_ask_parse(struct api_ask *ask, enum api_ask_kind kind, struct view body
         .sampling = { .temperature = 1, .top_p = 1, .repetition_penalty = 1 },
     };
     pile_init(&ask->pile);
-    json_t *object = api_fields_open(body, ASK_VALUES_MAX, error);
     if (object == NULL)
         return false;
     struct api_fields fields = { object, error };

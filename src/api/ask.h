@@ -5,6 +5,7 @@
 #pragma once
 #include "api/error.h"
 #include "api/guided.h"
+#include "api/tools.h"
 #include "base/pile.h"
 #include "core/request.h"
 #include "template/chat.h"
@@ -26,6 +27,7 @@ struct api_ask {
     int32_t n_messages;
     struct chat_message *messages; /* ASK_CHAT */
     const char *kwargs_json;
+    struct api_tools tools;
     bool add_generation_prompt, continue_final_message, add_special_tokens;
     bool echo, streams, include_usage, ignores_eos, include_stop, skips_special;
     bool wants_logprobs, has_seed, has_priority;
@@ -40,6 +42,8 @@ struct api_ask {
     struct api_guided guided;
 };
 /* Returns false with the error set. The caller frees the ask in either case. */
+bool api_ask_read(struct api_ask *ask, enum api_ask_kind kind, void *object, bool is_strict,
+                  struct api_error *error); /* object: a json_t, given back by this */
 bool api_ask_parse(struct api_ask *ask, enum api_ask_kind kind, struct view body, bool is_strict,
                    struct api_error *error);
 void api_ask_free(struct api_ask *ask);

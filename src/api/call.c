@@ -1,5 +1,6 @@
 /* Calls: from a request through its choices to the answer. */
 #include "api/call.h"
+#include "api/anthropic.h"
 #include "api/guided.h"
 #include "api/headers.h"
 #include "api/mirror_state.h"
@@ -112,14 +113,11 @@ static void fail_call(struct api_call *call, const struct api_error *error, uint
     struct api_http_exchange *x = call->x;
     drop_choices(call, why);
     if (x != NULL && x->has_begun) {
-        struct str json, out;
-        str_init(&json);
+        struct str out;
         str_init(&out);
-        api_error_print(error, &json);
-        api_reply_event(&out, &json);
+        call->family->fail(error, &out);
         api_http_chunk(x, view_of(out.at, out.n));
         api_http_end(x);
-        str_free(&json);
         str_free(&out);
     } else if (x != NULL) {
         api_refuse(x, error);
@@ -134,7 +132,7 @@ static void fail_call(struct api_call *call, const struct api_error *error, uint
 static void write_answer(void *arg)
 {
     struct api_call *call = arg;
-    api_reply_whole(call, &call->answer);
+    call->family->whole(call, &call->answer);
 }
 
 static void write_job(struct api_job *job)
@@ -192,7 +190,7 @@ static void finish_call(struct api_call *call)
         return;
     }
     str_init(&out);
-    api_reply_last(call, &out);
+    call->family->last(call, &out);
     api_http_chunk(call->x, view_of(out.at, out.n));
     api_http_end(call->x);
     str_free(&out);
@@ -206,7 +204,7 @@ static void begin_stream(struct api_call *call)
 {
     api_http_header(call->x, "Cache-Control", "no-cache");
     api_http_header(call->x, "X-Accel-Buffering", "no");
-    api_http_begin(call->x, 200, "text/event-stream; charset=utf-8");
+    api_http_begin(call->x, 200, call->family->stream_type);
 }
 
 static void starve(struct api_call *call)
@@ -225,7 +223,7 @@ struct chunk {
 static void print_chunk(void *arg)
 {
     struct chunk *chunk = arg;
-    api_reply_chunk(chunk->call, chunk->choice, &chunk->out);
+    chunk->call->family->chunk(chunk->call, chunk->choice, &chunk->out);
 }
 
 /* Writes the text that the choice can show now. Returns false when there was no memory; then the
@@ -490,7 +488,7 @@ static void start_call(struct api_call *call)
 static void read_body(void *arg)
 {
     struct api_call *call = arg;
-    (void)api_prompts_make(&call->prompts, call->kind, view_of(call->body.at, call->body.n),
+    (void)api_prompts_make(&call->prompts, call->family, view_of(call->body.at, call->body.n),
                            &call->api->options, call->catalog);
 }
 
@@ -537,7 +535,7 @@ static void read_done(struct api_job *job)
 
 /* Opens a call for which the caller has taken a seat. Returns NULL when there is no memory. */
 static struct api_call *open_call(struct api *api, struct api_http_exchange *x,
-                                  enum api_ask_kind kind)
+                                  const struct api_family *family)
 {
     struct mem_account *before = mem_account_use(&x->party->account);
     struct api_call *call = mem_try(sizeof(*call));
@@ -550,7 +548,8 @@ static struct api_call *open_call(struct api *api, struct api_http_exchange *x,
     call->x = x;
     call->party = x->party;
     call->tenant = x->tenant;
-    call->kind = kind;
+    call->family = family;
+    call->kind = family->kind;
     call->is_away = true;
     call->arrived_ns = x->arrived_ns;
     call->created_unix_s = time_unix_ns() / TIME_NS_PER_S;
@@ -563,15 +562,14 @@ static struct api_call *open_call(struct api *api, struct api_http_exchange *x,
     x->user = call;
     x->on_gone = on_gone;
     memcpy(call->request_id, api->request_id, sizeof(call->request_id));
-    const char *prefix = kind == ASK_CHAT ? "chatcmpl" : "cmpl";
-    snprintf(call->id, sizeof(call->id), "%s-%016llx%08x", prefix,
+    snprintf(call->id, sizeof(call->id), "%s%016llx%08x", family->id_prefix,
              (unsigned long long)api_next_id(api), (unsigned)(rng_system() & 0xffffffffu));
     return call;
 }
 
 /* Makes a call that has a seat. Returns NULL with the error set when it is refused. */
-static struct api_call *admit(struct api *api, struct api_http_exchange *x, enum api_ask_kind kind,
-                              struct api_error *error)
+static struct api_call *admit(struct api *api, struct api_http_exchange *x,
+                              const struct api_family *family, struct api_error *error)
 {
     int64_t deadline_ns = TIME_NEVER;
     struct service_slo slo = { 0 };
@@ -581,7 +579,7 @@ static struct api_call *admit(struct api *api, struct api_http_exchange *x, enum
         (void)api_headers_targets(&x->head, x->arrived_ns, &deadline_ns, &slo, error);
     if (error->is_set || !api_seats_take(api, x->party, 1, error))
         return NULL;
-    struct api_call *call = open_call(api, x, kind);
+    struct api_call *call = open_call(api, x, family);
     if (call == NULL) {
         api_seats_put(api, x->party, 1);
         api_error_set(error, ERROR_CROWDED, NULL,
@@ -593,10 +591,10 @@ static struct api_call *admit(struct api *api, struct api_http_exchange *x, enum
     return call;
 }
 
-static void take_call(struct api *api, struct api_http_exchange *x, enum api_ask_kind kind)
+static void take_call(struct api *api, struct api_http_exchange *x, const struct api_family *family)
 {
     struct api_error error = { 0 };
-    struct api_call *call = admit(api, x, kind, &error);
+    struct api_call *call = admit(api, x, family, &error);
     if (call == NULL) {
         api_tally_refused(api, &error);
         api_refuse(x, &error);
@@ -616,12 +614,17 @@ static void take_call(struct api *api, struct api_http_exchange *x, enum api_ask
 
 void api_call_chat(struct api *api, struct api_http_exchange *x)
 {
-    take_call(api, x, ASK_CHAT);
+    take_call(api, x, &api_reply_chats);
 }
 
 void api_call_completion(struct api *api, struct api_http_exchange *x)
 {
-    take_call(api, x, ASK_COMPLETION);
+    take_call(api, x, &api_reply_completions);
+}
+
+void api_call_messages(struct api *api, struct api_http_exchange *x)
+{
+    take_call(api, x, &api_anthropic_messages);
 }
 
 void api_call_submit(struct api *api)
@@ -642,7 +645,7 @@ void api_call_sweep(struct api *api, int64_t now_ns)
             continue;
         if (!call->x->has_begun)
             begin_stream(call);
-        api_http_chunk(call->x, view_text(": ping\n\n"));
+        api_http_chunk(call->x, view_text(call->family->ping));
         call->wrote_ns = now_ns;
     }
 }

@@ -11,7 +11,8 @@ struct api_call {
     uint16_t tenant;
     struct api_http_exchange *x; /* NULL: the client has left */
     struct api_call *next, *prev;
-    enum api_ask_kind kind;
+    const struct api_family *family;
+    enum api_ask_kind kind;  /* the family's */
     bool is_away;            /* being read or written; a worker may have it */
     struct api_party *party; /* the party that its memory is charged to */
     struct api_work work;
@@ -27,4 +28,10 @@ struct api_call {
     int64_t created_unix_s, arrived_ns, deadline_ns, wrote_ns;
     struct service_slo slo;
     struct str prefix; /* of every chunk, up to the choices */
+    struct {           /* of a stream with blocks: Anthropic's, Responses */
+        bool is_open;  /* a block is */
+        int kind;      /* of told.h */
+        int32_t n;     /* blocks that were begun */
+        int64_t sequence;
+    } blocks;
 };

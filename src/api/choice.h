@@ -6,6 +6,7 @@
 #pragma once
 #include "api/ask.h"
 #include "api/stops.h"
+#include "calls/parser.h"
 #include "core/service.h"
 #include "text/tokenizer.h"
 
@@ -31,6 +32,8 @@ struct api_choice {
     int64_t queue_ns; /* time until its first batch */
     uint64_t seed;
     struct detokenizer detokenizer;
+    bool is_parsed;             /* its text holds reasoning or calls */
+    struct calls_parser parser; /* used by told.c */
     struct str text;
     size_t n_shown, search_from; /* no stop string begins before search_from */
     size_t n_searched;           /* no stop string ends before */

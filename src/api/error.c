@@ -54,11 +54,48 @@ void api_error_set(struct api_error *error, enum api_error_kind kind, const char
     snprintf(error->param, sizeof(error->param), "%s", param != NULL ? param : "");
 }
 
-void api_error_print(const struct api_error *error, struct str *out)
+static const char *anthropic_type(const struct api_error *error)
+{
+    static const struct {
+        int status;
+        const char *type;
+    } types[] = { { 400, "invalid_request_error" }, { 401, "authentication_error" },
+                  { 403, "permission_error" },      { 404, "not_found_error" },
+                  { 413, "request_too_large" },     { 429, "rate_limit_error" },
+                  { 503, "overloaded_error" },      { 504, "timeout_error" } };
+    for (size_t i = 0; i < COUNT_OF(types); i++)
+        if (types[i].status == error->status)
+            return types[i].type;
+    return error->status < 500 ? "invalid_request_error" : "api_error";
+}
+
+static void print_anthropic(const struct api_error *error, struct json_out *json)
+{
+    json_out_open(json, '{');
+    json_out_key_text(json, "type", "error");
+    json_out_key(json, "error");
+    json_out_open(json, '{');
+    json_out_key_text(json, "type", anthropic_type(error));
+    json_out_key_text(json, "message", error->text);
+    json_out_close(json, '}');
+    json_out_close(json, '}');
+}
+
+void api_error_print(const struct api_error *error, enum api_error_shape shape, struct str *out)
 {
     const struct row *row = &rows[error->kind];
     struct json_out json;
     json_out_init(&json, out);
+    if (shape == ERROR_ANTHROPIC) {
+        print_anthropic(error, &json);
+        return;
+    }
+    if (shape == ERROR_OLLAMA) {
+        json_out_open(&json, '{');
+        json_out_key_text(&json, "error", error->text);
+        json_out_close(&json, '}');
+        return;
+    }
     json_out_open(&json, '{');
     json_out_key(&json, "error");
     json_out_open(&json, '{');

@@ -1,5 +1,5 @@
-/* Errors in OpenAI's shape: {"error": {message, type, param, code}}, each with one clear sentence.
- */
+/* Errors, each with one clear sentence. OpenAI's shape is {"error": {message, type, param, code}},
+ * Anthropic's {"type": "error", "error": {type, message}}, Ollama's {"error": message}. */
 #pragma once
 #include "base/str.h"
 
@@ -30,6 +30,7 @@ enum api_error_kind {
     ERROR_HTTP,         /* refused by the HTTP parser, which sets the status itself */
     ERROR_N,
 };
+enum api_error_shape { ERROR_OPENAI, ERROR_ANTHROPIC, ERROR_OLLAMA };
 struct api_error {
     enum api_error_kind kind;
     bool is_set;
@@ -40,6 +41,7 @@ struct api_error {
 };
 void api_error_set(struct api_error *error, enum api_error_kind kind, const char *param,
                    const char *fmt, ...) PRINTF_LIKE(4, 5); /* only the first error is kept */
-void api_error_print(const struct api_error *error, struct str *out); /* the JSON page */
+/* Prints the JSON page. */
+void api_error_print(const struct api_error *error, enum api_error_shape shape, struct str *out);
 const char *api_error_reason(const struct api_error *error); /* why it was dropped, or NULL */
 int api_error_retry_after_s(const struct api_error *error);  /* 0 = no such header */

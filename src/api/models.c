@@ -160,6 +160,8 @@ static void print_engines(const struct api *api, struct json_out *json)
         json_out_open(json, '{');
         key_engine(api, json, engine->engine);
         json_out_key_bool(json, "healthy", engine->is_healthy);
+        json_out_key_text(json, "state", engine->is_down ? "restarting" : "running");
+        json_out_key_i64(json, "restarts", engine->n_restarts);
         json_out_key_i64(json, "steps", engine->n_steps);
         json_out_key_i64(json, "requests", engine->n_requests);
         json_out_key_i64(json, "memory_bytes", engine->memory_bytes);

@@ -2,6 +2,7 @@
  * arithmetic. */
 #include "api/prompts.h"
 #include "api/choice.h"
+#include "api/fields.h"
 #include "base/mem.h"
 #include "text/tokenizer.h"
 #include <string.h>
@@ -75,6 +76,7 @@ bool api_prompts_render(const struct api_ask *ask, const struct api_model *model
         .n_messages = ask->n_messages,
         .add_generation_prompt = ask->add_generation_prompt,
         .kwargs_json = ask->kwargs_json,
+        .tools_json = ask->tools.json,
     };
     if (chat_template_render(model->chat_template, &options, out, &fault) != STATUS_OK) {
         bool names_itself = strstr(fault.text, "chat template") != NULL;
@@ -204,6 +206,8 @@ static bool settle_lengths(struct api_prompts *prompts)
         n_longest = max_i32(n_longest, prompts->of[i].n);
     int32_t n_left = n_context - n_longest;
     prompts->n_tokens_max = ask->n_tokens_max;
+    if (prompts->family->clamps_length && n_left > 0)
+        prompts->n_tokens_max = min_i32(prompts->n_tokens_max, n_left);
     if (ask->n_tokens_max < 0)
         prompts->n_tokens_max = max_i32(ask->kind == ASK_CHAT ? n_left : min_i32(16, n_left), 1);
     if (ask->n_tokens_max < 0 && ask->sampling.n_tokens_min > prompts->n_tokens_max)
@@ -269,14 +273,34 @@ static bool settle_logprobs(struct api_prompts *prompts, const struct mem_accoun
     return !prompts->error.is_set;
 }
 
+/* Answers are taken apart if tools are offered, or the template shows reasoning. */
+static void settle_parser(struct api_prompts *prompts, struct view prompt)
+{
+    const struct api_ask *ask = &prompts->ask;
+    struct calls_style style = prompts->model->style;
+    bool is_split = !ask->tools.is_raw && !ask->continue_final_message;
+    if (!is_split)
+        style.think_open = style.think_close = NULL;
+    prompts->is_parsed =
+        style.format != NULL && (ask->tools.calls.n > 0 || style.think_open != NULL ||
+                                 (is_split && style.format->kind == CALLS_HARMONY));
+    if (prompts->is_parsed)
+        calls_parser_init(&prompts->parser, &style,
+                          ask->tools.calls.n > 0 ? &ask->tools.calls : NULL,
+                          calls_parser_starts_in_reasoning(&style, prompt));
+}
+
 static bool make_chat(struct api_prompts *prompts)
 {
     struct str text;
     str_init(&text);
     prompts->n = 1;
     prompts->of = pile_take(&prompts->ask.pile, sizeof(prompts->of[0]));
-    bool is_ok = api_prompts_render(&prompts->ask, prompts->model, &text, &prompts->error) &&
-                 encode(prompts, view_of(text.at != NULL ? text.at : "", text.n), 0);
+    bool is_ok = api_prompts_render(&prompts->ask, prompts->model, &text, &prompts->error);
+    struct view prompt = view_of(text.at != NULL ? text.at : "", text.n);
+    is_ok = is_ok && encode(prompts, prompt, 0);
+    if (is_ok)
+        settle_parser(prompts, prompt);
     str_free(&text);
     return is_ok;
 }
@@ -309,12 +333,27 @@ static void collect_stop_ids(struct api_prompts *prompts)
         prompts->stop_ids[prompts->n_stop_ids++] = model->eog_ids[i];
 }
 
-bool api_prompts_make(struct api_prompts *prompts, enum api_ask_kind kind, struct view body,
-                      const struct api_options *options, const struct api_catalog *catalog)
+bool api_prompts_read(struct api_ask *ask, const struct api_family *family, struct view body,
+                      bool is_strict, struct api_error *error)
+{
+    json_t *object = api_fields_open(body, ASK_VALUES_MAX, error);
+    if (object != NULL && family->translate != NULL) {
+        json_t *chat = family->translate(object, error);
+        json_decref(object);
+        object = chat;
+    }
+    return api_ask_read(ask, family->kind, object, is_strict, error);
+}
+
+bool api_prompts_make(struct api_prompts *prompts, const struct api_family *family,
+                      struct view body, const struct api_options *options,
+                      const struct api_catalog *catalog)
 {
     memset(prompts, 0, sizeof(*prompts));
     struct api_ask *ask = &prompts->ask;
-    if (!api_ask_parse(ask, kind, body, options->is_strict, &prompts->error))
+    enum api_ask_kind kind = family->kind;
+    prompts->family = family;
+    if (!api_prompts_read(ask, family, body, options->is_strict, &prompts->error))
         return false;
     prompts->model = api_catalog_find(catalog, ask->model, &prompts->error);
     if (prompts->model == NULL ||

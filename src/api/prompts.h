@@ -5,9 +5,12 @@
 #include "api/api_options.h"
 #include "api/ask.h"
 #include "api/catalog.h"
+#include "api/family.h"
+#include "calls/parser.h"
 
 struct api_prompts {
     struct api_ask ask;
+    const struct api_family *family;
     const struct api_model *model;
     struct api_error error;
     int32_t n;
@@ -18,13 +21,19 @@ struct api_prompts {
     struct pile bodies;            /* they live until api_prompts_sent */
     int32_t n_stop_ids; /* the client's, then the model's end tokens unless they are ignored */
     int32_t stop_ids[LIMIT_STOP_IDS];
-    int64_t n_echo_bytes; /* bytes of prompts that are echoed, in all choices */
-    int32_t n_tokens_max; /* generated tokens of each choice */
+    int64_t n_echo_bytes;       /* bytes of prompts that are echoed, in all choices */
+    int32_t n_tokens_max;       /* generated tokens of each choice */
+    bool is_parsed;             /* answers may hold reasoning or calls */
+    struct calls_parser parser; /* of each choice, as it begins */
 };
 /* Returns false with the error set. The caller uses api_prompts_free in either case. The models of
  * the catalog outlive the prompts. */
-bool api_prompts_make(struct api_prompts *prompts, enum api_ask_kind kind, struct view body,
-                      const struct api_options *options, const struct api_catalog *catalog);
+bool api_prompts_make(struct api_prompts *prompts, const struct api_family *family,
+                      struct view body, const struct api_options *options,
+                      const struct api_catalog *catalog);
+/* Parses and translates a body into the ask. Returns false with the error set. */
+bool api_prompts_read(struct api_ask *ask, const struct api_family *family, struct view body,
+                      bool is_strict, struct api_error *error);
 void api_prompts_free(struct api_prompts *prompts);
 /* Called when all choices are submitted: frees the tokens, since the service has its own copy. */
 void api_prompts_sent(struct api_prompts *prompts);

@@ -14,7 +14,6 @@ static const struct refused {
     const char *why; /* NULL: simply not supported */
 } refused[] = {
     /* OpenAI's fields, with vLLM's names for the same. */
-    { "tools", EMPTY, NULL },
     { "functions", EMPTY, NULL },
     { "audio", EMPTY, NULL },
     { "prediction", EMPTY, NULL },
@@ -22,7 +21,6 @@ static const struct refused {
     { "verbosity", "[\"medium\"]", NULL },
     { "reasoning", EMPTY, NULL },
     { "thinking", EMPTY, "chat_template_kwargs reaches the template" },
-    { "enable_thinking", NEVER, "chat_template_kwargs reaches the template" },
     { "thinking_budget", NEVER, NULL },
     { "thinking_token_budget", NEVER, NULL },
     { "reasoning_budget", "[-1]", NULL },
@@ -133,11 +131,17 @@ static const struct refused {
     { "details", EMPTY, NULL },
     { "decoder_input_details", EMPTY, NULL },
     { "detokenize", "[true]", NULL },
-    { "separate_reasoning", EMPTY, NULL },
-    { "include_reasoning", "[true]", NULL },
-    { "reasoning_format", "[\"none\"]", NULL },
     { "thinking_forced_open", EMPTY, NULL },
     { "parse_tool_calls", EMPTY, NULL },
+};
+/* Fields that only chats have. */
+static const struct refused of_chats[] = {
+    { "tools", EMPTY, "only chats offer tools" },
+    { "tool_choice", "[\"none\", \"auto\"]", "only chats offer tools" },
+    { "enable_thinking", NEVER, "only chats have reasoning" },
+    { "reasoning_format", "[\"none\"]", "only chats have reasoning" },
+    { "include_reasoning", "[true]", "only chats have reasoning" },
+    { "separate_reasoning", EMPTY, "only chats have reasoning" },
 };
 /* Fields that ask.c reads, and fields that change nothing. */
 static const char *const known[] = {
@@ -149,6 +153,7 @@ static const char *const known[] = {
     "continue_final_message",
     "ebnf",
     "echo",
+    "enable_thinking",
     "frequency_penalty",
     "function_call",
     "grammar",
@@ -157,6 +162,7 @@ static const char *const known[] = {
     "guided_json",
     "guided_regex",
     "ignore_eos",
+    "include_reasoning",
     "include_stop_str_in_output",
     "json_schema",
     "logit_bias",
@@ -177,12 +183,14 @@ static const char *const known[] = {
     "prompt_cache_key",
     "prompt_cache_retention",
     "reasoning_effort",
+    "reasoning_format",
     "regex",
     "repetition_penalty",
     "request_id",
     "response_format",
     "safety_identifier",
     "seed",
+    "separate_reasoning",
     "service_tier",
     "skip_special_tokens",
     "spaces_between_special_tokens",
@@ -194,6 +202,7 @@ static const char *const known[] = {
     "structured_outputs",
     "temperature",
     "tool_choice",
+    "tools",
     "top_k",
     "top_logprobs",
     "top_p",
@@ -218,14 +227,14 @@ static bool is_neutral(const json_t *value, const char *neutral)
     return is_found;
 }
 
-/* Checks tool_choice, and its older name function_call. */
-static void check_choice_of_tool(const struct api_fields *fields, const char *name)
+/* Checks function_call, the older name of tool_choice. */
+static void check_function_call(const struct api_fields *fields, const char *name)
 {
     const json_t *value = api_fields_find(fields, name);
     const char *text = json_string_value(value);
     if (value != NULL && (text == NULL || (strcmp(text, "none") != 0 && strcmp(text, "auto") != 0)))
         api_error_set(fields->error, ERROR_INVALID, name,
-                      "%s is not supported yet (only \"none\" and \"auto\" without tools)", name);
+                      "%s is not supported: send tools and tool_choice", name);
 }
 
 static void check_modalities(const struct api_fields *fields)
@@ -248,19 +257,27 @@ static bool is_known(const char *name)
     return false;
 }
 
-void api_refused_check(const struct api_fields *fields, bool is_chat, bool is_strict)
+static void refuse(const struct api_fields *fields, const struct refused *rows, size_t n)
 {
-    for (size_t i = 0; i < COUNT_OF(refused); i++) {
-        const struct refused *row = &refused[i];
+    for (const struct refused *row = rows; row < rows + n; row++) {
         const json_t *value = api_fields_find(fields, row->name);
         if (value != NULL && !is_neutral(value, row->neutral))
             api_error_set(fields->error, ERROR_INVALID, row->name, "%s is not supported%s%s",
                           row->name, row->why != NULL ? ": " : "",
                           row->why != NULL ? row->why : "");
     }
+}
+
+void api_refused_check(const struct api_fields *fields, bool is_chat, bool is_strict)
+{
+    refuse(fields, refused, COUNT_OF(refused));
+    if (!is_chat)
+        refuse(fields, of_chats, COUNT_OF(of_chats));
     const json_t *echo = api_fields_find(fields, "echo");
     if (is_chat && echo != NULL && !json_is_false(echo))
         api_error_set(fields->error, ERROR_INVALID, "echo", "echo is not supported for chats");
+    check_function_call(fields, "function_call");
+    check_format(fields);
     check_choice_of_tool(fields, "tool_choice");
     check_choice_of_tool(fields, "function_call");
     check_modalities(fields);

@@ -1,9 +1,16 @@
 /* Writes answers: one writer for whole answers and chunks, for chats and text completions. */
 #include "api/reply.h"
+#include "api/told.h"
 #include "base/json_out.h"
 #include "base/time.h"
 #include <stdio.h>
 #include <string.h>
+
+const char *api_reply_model(const struct api_call *call)
+{
+    const char *asked = call->prompts.ask.model;
+    return asked != NULL ? asked : call->prompts.model->name;
+}
 
 static void print_head(struct api_call *call, const char *object, struct str *out)
 {
@@ -14,8 +21,7 @@ static void print_head(struct api_call *call, const char *object, struct str *ou
     str_printf(out, ",\"object\":\"%s\",\"created\":%lld,\"model\":", object,
                (long long)call->created_unix_s);
     json_out_init(&json, out);
-    const char *asked = call->prompts.ask.model;
-    json_out_text(&json, asked != NULL ? asked : call->prompts.model->name);
+    json_out_text(&json, api_reply_model(call));
     str_add_text(out, ",\"choices\":[");
 }
 
@@ -25,10 +31,10 @@ void api_reply_prefix(struct api_call *call)
                &call->prefix);
 }
 
-void api_reply_event(struct str *out, const struct str *json)
+static void write_error(const struct api_error *error, struct str *out)
 {
     str_add_text(out, "data: ");
-    str_add(out, json->at, json->n);
+    api_error_print(error, ERROR_OPENAI, out);
     str_add_text(out, "\n\n");
 }
 
@@ -166,7 +172,11 @@ static void print_echo(struct api_call *call, const struct api_choice *choice, s
 /* choice is NULL in a part of a chat that is not its last. */
 static void print_end(const struct api_choice *choice, struct json_out *json)
 {
-    json_out_key_text(json, "finish_reason", choice != NULL ? choice->finish_reason : NULL);
+    const char *reason = choice != NULL ? choice->finish_reason : NULL;
+    bool has_calls = choice != NULL && choice->is_parsed && choice->parser.n_calls > 0;
+    if (reason != NULL && has_calls && strcmp(reason, "stop") == 0)
+        reason = "tool_calls";
+    json_out_key_text(json, "finish_reason", reason);
     if (choice == NULL || choice->finish_reason == NULL)
         return;
     json_out_key(json, "stop_reason"); /* as vLLM: the client's own stop that matched */
@@ -187,9 +197,77 @@ enum part {
     PART_END,
 };
 
-/* Prints one choice with this text: as a message or a delta of a chat, or as a text. */
-static void print_choice(struct api_call *call, struct api_choice *choice, struct view text,
-                         enum part part, struct json_out *json)
+/* Prints calls: whole in a message, or pieces in a delta. */
+static void print_calls(const struct api_choice *choice, const struct api_told *told, bool is_delta,
+                        struct json_out *json)
+{
+    bool has_any = false;
+    for (size_t i = 0; i < told->n; i++) {
+        const struct api_told_item *item = &told->items[i];
+        char id[TOLD_ID_BYTES];
+        if (item->kind != TOLD_CALL || (!item->begins && item->bytes.n == 0))
+            continue;
+        if (!has_any) {
+            json_out_key(json, "tool_calls");
+            json_out_open(json, '[');
+        }
+        has_any = true;
+        json_out_open(json, '{');
+        if (is_delta)
+            json_out_key_i64(json, "index", item->index);
+        if (item->begins) {
+            api_told_id(choice, item->index, id);
+            json_out_key_text(json, "id", id);
+            json_out_key_text(json, "type", "function");
+        }
+        json_out_key(json, "function");
+        json_out_open(json, '{');
+        if (item->begins) {
+            json_out_key(json, "name");
+            json_out_view(json, item->name);
+        }
+        json_out_key(json, "arguments");
+        json_out_view(json, view_of(item->bytes.at != NULL ? item->bytes.at : "", item->bytes.n));
+        json_out_close(json, '}');
+        json_out_close(json, '}');
+    }
+    if (has_any)
+        json_out_close(json, ']');
+}
+
+/* Prints what is told inside of a message or a delta. */
+static void print_told(const struct api_choice *choice, const struct api_told *told, bool is_delta,
+                       struct json_out *json)
+{
+    struct str text, reasoning;
+    if (!choice->is_parsed) {
+        json_out_key(json, "content");
+        json_out_view(json, told->plain);
+        return;
+    }
+    str_init(&text);
+    str_init(&reasoning);
+    api_told_join(told, TOLD_TEXT, &text);
+    api_told_join(told, TOLD_REASONING, &reasoning);
+    if (reasoning.n > 0) {
+        json_out_key(json, "reasoning_content");
+        json_out_view(json, view_of(reasoning.at, reasoning.n));
+    }
+    bool is_empty = text.n == 0;
+    if (!is_empty || !is_delta)
+        json_out_key(json, "content");
+    if (is_empty && !is_delta && told->n_calls > 0)
+        json_out_null(json);
+    else if (!is_empty || !is_delta)
+        json_out_view(json, view_of(text.at, text.n));
+    print_calls(choice, told, is_delta, json);
+    str_free(&text);
+    str_free(&reasoning);
+}
+
+/* Prints one choice: as a message or a delta of a chat, or as a text. */
+static void print_choice(struct api_call *call, struct api_choice *choice,
+                         const struct api_told *told, enum part part, struct json_out *json)
 {
     bool has_tokens = part == PART_WHOLE || part == PART_TEXT;
     bool is_last = part == PART_WHOLE || part == PART_END;
@@ -200,17 +278,17 @@ static void print_choice(struct api_call *call, struct api_choice *choice, struc
         json_out_open(json, '{');
         if (part == PART_WHOLE || part == PART_ROLE)
             json_out_key_text(json, "role", "assistant");
-        if (part != PART_END) {
-            json_out_key(json, "content");
-            json_out_view(json, text);
-        }
+        if (part == PART_ROLE)
+            json_out_key_text(json, "content", "");
+        else if (part != PART_END)
+            print_told(choice, told, part == PART_TEXT, json);
         json_out_close(json, '}');
     } else {
         json_out_key(json, "text");
         if (call->prompts.ask.echo && !choice->has_begun)
-            print_echo(call, choice, text, json);
+            print_echo(call, choice, told->plain, json);
         else
-            json_out_view(json, text);
+            json_out_view(json, told->plain);
     }
     json_out_key(json, "logprobs");
     if (call->prompts.ask.wants_logprobs && has_tokens)
@@ -222,13 +300,9 @@ static void print_choice(struct api_call *call, struct api_choice *choice, struc
     choice->has_begun = true;
 }
 
-struct sums {
-    int64_t n_prompt, n_generated, n_cached, n_preempted, queue_ns, first_ns, last_ns;
-};
-
-static struct sums sum_up(const struct api_call *call)
+struct api_reply_sums api_reply_sum_up(const struct api_call *call)
 {
-    struct sums sums = { .first_ns = TIME_NEVER };
+    struct api_reply_sums sums = { .first_ns = TIME_NEVER };
     for (int32_t i = 0; i < call->prompts.n; i++)
         sums.n_prompt += call->prompts.of[i].n;
     for (int32_t i = 0; i < call->n_choices; i++) {
@@ -253,7 +327,7 @@ static double ms_of(int64_t ns)
 }
 
 /* Prints our figures under one key, and the figures that llama.cpp's users know. */
-static void print_figures(struct api_call *call, const struct sums *sums, struct str *out)
+static void print_figures(struct api_call *call, const struct api_reply_sums *sums, struct str *out)
 {
     double ttft_ms = ms_of(sums->first_ns - call->arrived_ns);
     double prompt_ms = ms_of(max_i64(sums->first_ns - call->arrived_ns - sums->queue_ns, 0));
@@ -272,7 +346,7 @@ static void print_figures(struct api_call *call, const struct sums *sums, struct
                decode_ms > 0 ? n_drawn / decode_ms * 1e3 : 0);
 }
 
-static void print_usage(const struct sums *sums, struct str *out)
+static void print_usage(const struct api_reply_sums *sums, struct str *out)
 {
     str_printf(out,
                ",\"usage\":{\"prompt_tokens\":%lld,\"completion_tokens\":%lld,"
@@ -282,24 +356,26 @@ static void print_usage(const struct sums *sums, struct str *out)
 }
 
 /* Prints one event with this part of a choice. The answer's last event carries the figures. */
-static void print_event(struct api_call *call, struct api_choice *choice, struct view text,
-                        enum part part, struct str *out)
+static void print_event(struct api_call *call, struct api_choice *choice,
+                        const struct api_told *told, enum part part, struct str *out)
 {
     struct json_out json;
     bool is_last = part == PART_WHOLE || part == PART_END;
     str_add_text(out, "data: ");
     str_add(out, call->prefix.at, call->prefix.n);
     json_out_init(&json, out);
-    print_choice(call, choice, text, part, &json);
+    print_choice(call, choice, told, part, &json);
     str_add_char(out, ']');
     if (call->prompts.ask.include_usage) {
         str_add_text(out, ",\"usage\":null");
     } else if (call->n_open == 0 && is_last) {
-        struct sums sums = sum_up(call);
+        struct api_reply_sums sums = api_reply_sum_up(call);
         print_figures(call, &sums, out);
     }
     str_add_text(out, "}\n\n");
 }
+
+static const struct api_told nothing = { .plain = { "", 0 } };
 
 /* Prints the chunks that carry a role alone, up to this choice's. OpenAI's client appends a chat's
  * choices to a list as they first appear, so they must appear in their order. */
@@ -307,29 +383,33 @@ static void print_roles(struct api_call *call, const struct api_choice *choice, 
 {
     for (int32_t i = 0; i <= choice->index; i++)
         if (!call->choices[i].has_begun)
-            print_event(call, &call->choices[i], view_of("", 0), PART_ROLE, out);
+            print_event(call, &call->choices[i], &nothing, PART_ROLE, out);
 }
 
-void api_reply_chunk(struct api_call *call, struct api_choice *choice, struct str *out)
+static void write_chunk(struct api_call *call, struct api_choice *choice, struct str *out)
 {
-    struct view text = api_choice_show(choice, &call->stops);
-    if (text.n == 0 && choice->is_open && (choice->has_begun || choice->n_generated == 0))
+    struct api_told told;
+    api_told_open(&told, call, choice, false);
+    bool has_tokens = !choice->is_open && choice->n_tokens_shown < choice->n_tokens;
+    if (api_told_is_empty(&told) && choice->is_open &&
+        (choice->has_begun || choice->n_generated == 0))
         return;
     if (call->kind != ASK_CHAT) {
-        print_event(call, choice, text, PART_WHOLE, out);
-        return;
+        print_event(call, choice, &told, PART_WHOLE, out);
+    } else {
+        print_roles(call, choice, out);
+        if (!api_told_is_empty(&told) || has_tokens)
+            print_event(call, choice, &told, PART_TEXT, out);
+        if (!choice->is_open)
+            print_event(call, choice, &nothing, PART_END, out);
     }
-    print_roles(call, choice, out);
-    if (text.n > 0 || (!choice->is_open && choice->n_tokens_shown < choice->n_tokens))
-        print_event(call, choice, text, PART_TEXT, out);
-    if (!choice->is_open)
-        print_event(call, choice, view_of("", 0), PART_END, out);
+    api_told_free(&told);
 }
 
-void api_reply_last(struct api_call *call, struct str *out)
+static void write_last(struct api_call *call, struct str *out)
 {
     if (call->prompts.ask.include_usage) {
-        struct sums sums = sum_up(call);
+        struct api_reply_sums sums = api_reply_sum_up(call);
         str_add_text(out, "data: ");
         str_add(out, call->prefix.at, call->prefix.n);
         str_add_char(out, ']');
@@ -340,7 +420,7 @@ void api_reply_last(struct api_call *call, struct str *out)
     str_add_text(out, "data: [DONE]\n\n");
 }
 
-void api_reply_whole(struct api_call *call, struct str *out)
+static void write_whole(struct api_call *call, struct str *out)
 {
     print_head(call, call->kind == ASK_CHAT ? "chat.completion" : "text_completion", out);
     for (int32_t i = 0; i < call->n_choices; i++) {
@@ -349,11 +429,23 @@ void api_reply_whole(struct api_call *call, struct str *out)
         if (i > 0)
             str_add_char(out, ',');
         json_out_init(&json, out);
-        print_choice(call, choice, api_choice_show(choice, &call->stops), PART_WHOLE, &json);
+        struct api_told told;
+        api_told_open(&told, call, choice, false);
+        print_choice(call, choice, &told, PART_WHOLE, &json);
+        api_told_free(&told);
     }
-    struct sums sums = sum_up(call);
+    struct api_reply_sums sums = api_reply_sum_up(call);
     str_add_char(out, ']');
     print_usage(&sums, out);
     print_figures(call, &sums, out);
     str_add_char(out, '}');
 }
+
+#define WRITERS                                                                                    \
+    .stream_type = "text/event-stream; charset=utf-8", .ping = ": ping\n\n", .chunk = write_chunk, \
+    .last = write_last, .whole = write_whole, .fail = write_error
+
+const struct api_family api_reply_chats = { .kind = ASK_CHAT, .id_prefix = "chatcmpl-", WRITERS };
+const struct api_family api_reply_completions = { .kind = ASK_COMPLETION,
+                                                  .id_prefix = "cmpl-",
+                                                  WRITERS };

@@ -1,14 +1,17 @@
-/* The shapes of answers: chat and text completions, whole and in chunks. */
+/* OpenAI's chat and text completions, whole and in chunks.
+ *
+ * A text completion gets one event for each piece. A chat's choice begins with a chunk that carries
+ * the role alone. It ends with a chunk that has an empty delta and the finish reason. The last
+ * events of a stream are usage, when it was asked for, and [DONE]. */
 #pragma once
 #include "api/call_state.h"
 
+extern const struct api_family api_reply_chats, api_reply_completions;
+
 void api_reply_prefix(struct api_call *call); /* prepares the common beginning of all chunks */
-/* Appends what the choice can show now as server-sent events, or nothing. A text completion gets
- * one event a call. A chat's choice begins with a chunk that carries the role alone. It ends with a
- * chunk that has an empty delta and the finish reason. */
-void api_reply_chunk(struct api_call *call, struct api_choice *choice, struct str *out);
-/* Appends the last events of a stream: usage when it was asked for, and [DONE]. */
-void api_reply_last(struct api_call *call, struct str *out);
-/* Appends the whole answer. */
-void api_reply_whole(struct api_call *call, struct str *out);
-void api_reply_event(struct str *out, const struct str *json); /* "data: ...\n\n" */
+const char *api_reply_model(const struct api_call *call); /* as the client named it */
+
+struct api_reply_sums { /* of all choices of a call */
+    int64_t n_prompt, n_generated, n_cached, n_preempted, queue_ns, first_ns, last_ns;
+};
+struct api_reply_sums api_reply_sum_up(const struct api_call *call);

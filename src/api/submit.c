@@ -9,7 +9,10 @@ void api_submit_open(struct api_call *call, int32_t index)
     struct api *api = call->api;
     const struct api_ask *ask = &call->prompts.ask;
     struct api_choice *choice = &call->choices[index];
-    api_choice_init(choice, call->prompts.model->tokenizer, ask->skips_special);
+    bool is_parsed = call->prompts.is_parsed; /* then marks that are special tokens are needed */
+    api_choice_init(choice, call->prompts.model->tokenizer, ask->skips_special && !is_parsed);
+    choice->is_parsed = is_parsed;
+    choice->parser = call->prompts.parser;
     choice->call = call;
     choice->index = index;
     choice->prompt = index / ask->n;

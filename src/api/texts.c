@@ -1,6 +1,7 @@
 /* Tokenizes for clients. Long texts go to a worker, like those of calls, and calls don't wait for
  * them. */
 #include "api/texts.h"
+#include "api/anthropic_ask.h"
 #include "api/fields.h"
 #include "api/prompts.h"
 #include "api/seats.h"
@@ -17,6 +18,8 @@ struct text_job {
     struct api *api;
     struct api_http_exchange *x;     /* NULL: the client has left */
     void (*f)(struct text_job *job); /* tokenize or detokenize */
+    bool counts;                     /* only the number of tokens is wanted */
+    struct view prompt;              /* shown beside its tokens; empty: it is not */
     struct api_work work;
     struct api_catalog *catalog;
     struct str body, answer;
@@ -37,9 +40,18 @@ static void print_ids(struct text_job *job, const struct api_model *model, const
     struct json_out json;
     json_out_init(&json, &job->answer);
     json_out_open(&json, '{');
+    if (job->counts) {
+        json_out_key_i64(&json, "input_tokens", n);
+        json_out_close(&json, '}');
+        return;
+    }
+    if (job->prompt.n > 0) {
+        json_out_key(&json, "prompt");
+        json_out_view(&json, job->prompt);
+    }
     json_out_key_i64(&json, "count", n);
     json_out_key_i64(&json, "max_model_len", model->n_context_max);
-    json_out_key(&json, "tokens");
+    json_out_key(&json, job->prompt.n > 0 ? "prompt_token_ids" : "tokens");
     json_out_open(&json, '[');
     for (int32_t i = 0; i < n; i++)
         json_out_i64(&json, ids[i]);
@@ -78,20 +90,77 @@ static void encode(struct text_job *job, const struct api_model *model,
     mem_give(ids);
 }
 
+static const struct api_family chats = { .kind = ASK_CHAT };
+static const struct api_family messages = { .kind = ASK_CHAT,
+                                            .translate = api_anthropic_ask_count };
+
+/* Renders the messages of a body. Returns the model; NULL with the error set. */
+static const struct api_model *render_chat(struct text_job *job, const struct api_family *family,
+                                           struct str *text)
+{
+    struct api_ask ask;
+    const struct api_model *model = NULL;
+    struct view body = view_of(job->body.at, job->body.n);
+    if (api_prompts_read(&ask, family, body, false, &job->error))
+        model = api_catalog_find(job->catalog, ask.model, &job->error);
+    if (model != NULL && !api_prompts_render(&ask, model, text, &job->error))
+        model = NULL;
+    str_add(text, "", 0);
+    api_ask_free(&ask);
+    return model;
+}
+
 /* Tokenizes the body of a chat: its messages are rendered first. */
 static void tokenize_chat(struct text_job *job, const struct api_fields *fields)
 {
-    struct api_ask ask;
     struct str text;
-    const struct api_model *model = NULL;
     str_init(&text);
-    struct view body = view_of(job->body.at, job->body.n);
-    if (api_ask_parse(&ask, ASK_CHAT, body, false, &job->error))
-        model = api_catalog_find(job->catalog, ask.model, &job->error);
-    if (model != NULL && api_prompts_render(&ask, model, &text, &job->error))
-        encode(job, model, fields, view_of(text.at != NULL ? text.at : "", text.n), true);
+    const struct api_model *model = render_chat(job, &chats, &text);
+    if (model != NULL)
+        encode(job, model, fields, view_of(text.at, text.n), true);
     str_free(&text);
-    api_ask_free(&ask);
+}
+
+static void tokenize_rendered(struct text_job *job, const struct api_family *family,
+                              bool shows_prompt)
+{
+    struct str text;
+    json_t *none = json_object();
+    const struct api_fields fields = { none, &job->error };
+    str_init(&text);
+    const struct api_model *model = render_chat(job, family, &text);
+    if (shows_prompt)
+        job->prompt = view_of(text.at, text.n);
+    if (model != NULL)
+        encode(job, model, &fields, view_of(text.at, text.n), true);
+    json_decref(none);
+    str_free(&text);
+}
+
+static void count(struct text_job *job)
+{
+    job->counts = true;
+    tokenize_rendered(job, &messages, false);
+}
+
+static void show_tokens(struct text_job *job)
+{
+    tokenize_rendered(job, &chats, true);
+}
+
+static void show_prompt(struct text_job *job)
+{
+    struct str text;
+    struct json_out json;
+    str_init(&text);
+    if (render_chat(job, &chats, &text) != NULL) {
+        json_out_init(&json, &job->answer);
+        json_out_open(&json, '{');
+        json_out_key(&json, "prompt");
+        json_out_view(&json, view_of(text.at, text.n));
+        json_out_close(&json, '}');
+    }
+    str_free(&text);
 }
 
 static void tokenize(struct text_job *job)
@@ -232,6 +301,21 @@ static void take_text(struct api *api, struct api_http_exchange *x, void (*f)(st
         return;
     work(&job->job);
     done(&job->job);
+}
+
+void api_texts_count(struct api *api, struct api_http_exchange *x)
+{
+    take_text(api, x, count);
+}
+
+void api_texts_apply(struct api *api, struct api_http_exchange *x)
+{
+    take_text(api, x, show_prompt);
+}
+
+void api_texts_render(struct api *api, struct api_http_exchange *x)
+{
+    take_text(api, x, show_tokens);
 }
 
 void api_texts_tokenize(struct api *api, struct api_http_exchange *x)

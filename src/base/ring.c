@@ -29,9 +29,9 @@ static uint64_t record_bytes(uint64_t n_bytes)
     return align_up_u64(RING_HEAD_BYTES + n_bytes, 8);
 }
 
-bool ring_put(struct ring *ring, const void *part1, size_t n1, const void *part2, size_t n2)
+bool ring_put_within(struct ring *ring, uint64_t capacity, const void *part1, size_t n1,
+                     const void *part2, size_t n2)
 {
-    uint64_t capacity = ring->capacity;
     if (n1 >= capacity || n2 >= capacity)
         return false;
     uint64_t n = record_bytes(n1 + n2);
@@ -56,6 +56,11 @@ bool ring_put(struct ring *ring, const void *part1, size_t n1, const void *part2
         memcpy(at + RING_HEAD_BYTES + n1, part2, n2);
     atomic_store_explicit(&ring->head, head + skipped + n, memory_order_release);
     return true;
+}
+
+bool ring_put(struct ring *ring, const void *part1, size_t n1, const void *part2, size_t n2)
+{
+    return ring_put_within(ring, ring->capacity, part1, n1, part2, n2);
 }
 
 /* Finds the oldest record. Returns the bytes from tail to its end; 0 if there is no record, or only

@@ -25,6 +25,10 @@ void ring_init(struct ring *ring,
  * does not fit. */
 bool ring_put(struct ring *ring, const void *part1, size_t n1, const void *part2,
               size_t n2) MUST_USE;
+/* Does the same in a ring that is shared with an untrusted process. Such a process can overwrite
+ * ring->capacity, so the writer passes the capacity that it knows. */
+bool ring_put_within(struct ring *ring, uint64_t capacity, const void *part1, size_t n1,
+                     const void *part2, size_t n2) MUST_USE;
 /* Points at the oldest record; it stays valid until ring_pop. False when the ring is empty (or lies
  * about a length). */
 bool ring_peek(const struct ring *ring, const void **record, size_t *n_bytes) MUST_USE;

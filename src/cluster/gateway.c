@@ -116,7 +116,9 @@ static void refuse_ask(struct cluster_gateway *g, const struct control_ask *ask)
     struct control_answer *answer = &g->answers[g->n_answers++];
     *answer = (struct control_answer){ .id = ask->id };
     answer->status = fault_set(&answer->fault, STATUS_UNSUPPORTED,
-                               "this gateway has no manager: load and unload models at the nodes");
+                               "this gateway has no manager: load and unload models at the nodes, "
+                               "or, in a cluster with a store, by `shoal deploy` and `shoal "
+                               "undeploy`");
 }
 
 static bool control_ask(void *self, const struct control_ask *ask)
@@ -146,18 +148,22 @@ static bool control_ask(void *self, const struct control_ask *ask)
     return true;
 }
 
-/* All engines of the node are heard of and healthy. *is_draining: one of them drains. */
+/* One engine of the node is heard of, and so is each that ever was; all of these are healthy. A
+ * place for a node may have room for more engines than the node has. *is_draining: one drains. */
 static bool is_well(const struct cluster_gateway *g, int node, bool *is_draining)
 {
     int first = g->nodes.first_engine[node];
-    bool is_well = true;
+    bool is_well = true, is_there = g->begin_ns + STALE_REPORT_NS >= g->now_ns;
     for (int e = first; e < first + g->nodes.of[node].n_engines; e++) {
         int64_t heard_ns = max_i64(g->reports[e].now_ns, g->begin_ns);
         bool is_fresh = heard_ns + STALE_REPORT_NS >= g->now_ns;
+        if (g->reports[e].now_ns == 0)
+            continue;
+        is_there = true;
         is_well = is_well && is_fresh && g->reports[e].is_healthy;
         *is_draining = *is_draining || g->reports[e].is_draining;
     }
-    return is_well;
+    return is_well && is_there;
 }
 
 static bool control_next(void *self, struct control_answer *answer)

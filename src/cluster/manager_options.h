@@ -13,5 +13,8 @@ struct cluster_manager_options {
     const struct service_spec *services; /* copied */
     const int64_t *
         need_bytes; /* per service: weights and activations; an estimate until it was loaded once */
+    /* It loads and evicts nothing by itself, since another manager decides; it obeys operators, and
+     * sends out what is dismissed. */
+    bool is_silent;
     int64_t kept_bytes; /* of each engine's memory, only for its KV pool; no model gets them */
 };

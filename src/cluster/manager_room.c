@@ -46,12 +46,13 @@ int32_t manager_room_list(const struct cluster_manager *m, int engine, struct re
         if (place->is_asked_out)
             continue; /* its bytes become free, and the loader waits for them */
         *free_bytes -= n_bytes;
-        out[n++] =
-            (struct residency_model){ .service = (uint16_t)s,
-                                      .n_bytes = n_bytes,
-                                      .keep_alive_ns = m->services[s].keep_alive_ns,
-                                      .idle_since_ns =
-                                          is_idle(m, place) ? place->idle_since_ns : TIME_NEVER };
+        out[n++] = (struct residency_model){
+            .service = (uint16_t)s,
+            .n_bytes = n_bytes,
+            /* Models that operators want stay, as pinned ones do. */
+            .keep_alive_ns = m->n_copies[s] > 0 ? -1 : m->services[s].keep_alive_ns,
+            .idle_since_ns = is_idle(m, place) ? place->idle_since_ns : TIME_NEVER
+        };
     }
     return n;
 }
@@ -130,11 +131,12 @@ static struct manager_choice choose(const struct cluster_manager *m, int service
         struct residency_model residents[LIMIT_SERVICES];
         struct residency_eviction out;
         int64_t free_bytes;
-        if (!manager_room_may_serve(m, e, service) || !m->of_engines[e].has_report)
+        const struct manager_place *place = manager_room_place(m, e, service);
+        if (!manager_room_may_serve(m, e, service) || !m->of_engines[e].has_report ||
+            m->of_engines[e].is_unplanned || (manager_room_is_in(place) && !place->is_asked_out))
             continue;
         /* How that ends is heard first. */
-        if (manager_room_place(m, e, service)->is_asked_out ||
-            m->of_engines[e].awaited_until_ns > m->now_ns) {
+        if (place->is_asked_out || m->of_engines[e].awaited_until_ns > m->now_ns) {
             best.never = false;
             continue;
         }

@@ -31,6 +31,7 @@ struct manager_engine {
     struct set due;   /* to be loaded here too, if no other model has to leave for it */
     bool has_due;     /* `due` may not be empty */
     bool has_report;
+    bool is_unplanned;        /* its node is not there, or cordoned: nothing is loaded here */
     int64_t awaited_until_ns; /* the bytes are for a begun answer: no model is loaded */
 };
 struct manager_want {
@@ -66,6 +67,9 @@ struct cluster_manager {
     int32_t n_due;     /* engines that have_due */
     bool any_expires;  /* some service has a keep-alive time */
     struct engine_report *reports;
+    int32_t n_copies[LIMIT_SERVICES]; /* an operator wants at least as many; 0: as requests do */
+    struct set drained;               /* nodes below LIMIT_SERVICES whose models leave */
+    bool is_frozen;
     struct manager_ask asks[MANAGER_ASKS_MAX];
     int n_asks;
     int64_t now_ns;

@@ -21,6 +21,8 @@ static const uint32_t fixed_bytes[MESSAGE_N] = {
     [MESSAGE_OPEN] = sizeof(struct message_head),
     [MESSAGE_BEAT] = sizeof(struct message_head),
     [MESSAGE_CLOSED] = sizeof(struct message_head),
+    [MESSAGE_LEAD] = sizeof(struct message_lead),
+    [MESSAGE_FENCE] = sizeof(struct message_fence),
 };
 
 struct message_head cluster_message_head(enum message_kind kind, uint16_t from, size_t n_bytes)
@@ -61,16 +63,7 @@ static bool is_within(int64_t n, int bits)
     return n >= 0 && n <= INT64_C(1) << bits;
 }
 
-/* Bounds on values that routers, the manager and the metrics use. A machine can have such times,
- * bytes and counts, and they are small enough that sums over all services do not wrap. */
-enum {
-    BYTES_BITS = 52,
-    TOKEN_BYTES_BITS = 30,
-    REQUESTS_BITS = 20,
-    SUM_BITS = 52,
-    NS_BITS = 62,
-    SPAN_BITS = 61
-};
+enum { SPAN_BITS = 61 };
 
 /* Spans may be negative: a deadline that has passed, or a clock that was read a little later. */
 static bool is_span(int64_t ns)
@@ -94,92 +87,17 @@ static bool is_valid_submit(const struct message_submit *m, size_t n_bytes)
            m->request.n_tokens_max <= LIMIT_CONTEXT;
 }
 
-/* Checks the log-probabilities behind the tokens: no list may be longer than its room. */
-static bool are_logprobs(const struct message_event *m)
-{
-    size_t n = (size_t)m->event.n_tokens, n_bytes = (size_t)m->event.n_bytes;
-    const unsigned char *at = (const unsigned char *)(m + 1) + n * sizeof(int32_t);
-    if (n_bytes - n * sizeof(int32_t) < n * sizeof(struct token_logprobs))
-        return true; /* it has none */
-    for (size_t i = 0; i < n; i++) {
-        struct token_logprobs logprobs;
-        memcpy(&logprobs, at + i * sizeof(logprobs), sizeof(logprobs));
-        if (logprobs.n_top < 0 || logprobs.n_top > LIMIT_TOP_LOGPROBS)
-            return false;
-    }
-    return true;
-}
-
 static bool is_valid_event(const struct message_event *m, size_t n_bytes)
 {
-    const struct service_event *e = &m->event;
-    if (!is_span(e->served_ns) || e->what > SERVICE_ENDED || e->why >= SERVICE_WHY_N ||
-        e->n_bytes < 0 || e->n_tokens < 0 || e->position < 0)
-        return false;
-    if ((size_t)e->n_bytes != n_bytes - sizeof *m)
-        return false;
-    return e->what != SERVICE_TOKENS ||
-           ((size_t)e->n_tokens * sizeof(int32_t) <= (size_t)e->n_bytes && are_logprobs(m));
-}
-
-/* A byte that is neither 0 nor 1 is not a bool, and reading it as one is undefined. */
-static bool is_bool(const bool *at)
-{
-    return *(const unsigned char *)at <= 1;
-}
-
-static bool are_within(const int64_t *numbers, size_t n, int bits)
-{
-    bool are = true;
-    for (size_t i = 0; i < n; i++)
-        are = are && is_within(numbers[i], bits);
-    return are;
-}
-
-static bool is_part(double part) /* a fraction of a pool, or a ratio to its due part */
-{
-    return part >= 0; /* false for NaN */
-}
-
-static bool is_valid_row(const struct service_report *row)
-{
-    const int64_t bytes[] = { row->weights_bytes,   row->activation_bytes, row->kv_used_bytes,
-                              row->kv_cached_bytes, row->kv_held_bytes,    row->kv_quota_bytes };
-    const int64_t sums[] = { row->n_prefix_queries, row->n_prefix_hits,  row->n_preempted,
-                             row->n_swapped,        row->n_pad_tokens,   row->n_invalid_tokens,
-                             row->n_static_batches, row->n_static_seats, row->n_static_early,
-                             row->n_batches,        row->n_batch_rows,   row->n_exceeded,
-                             row->n_forced,         row->n_arrived };
-    return row->status <= SERVICE_BROKEN && row->progress_percent <= 100 &&
-           are_within(bytes, COUNT_OF(bytes), BYTES_BITS) &&
-           are_within(sums, COUNT_OF(sums), SUM_BITS) &&
-           is_within(row->kv_bytes_per_token, TOKEN_BYTES_BITS) &&
-           is_within(row->n_waiting, REQUESTS_BITS) && is_within(row->n_running, REQUESTS_BITS) &&
-           is_within(row->solo_ns, NS_BITS) && is_within(row->remaining_ns, NS_BITS) &&
-           is_part(row->kv_share) && is_part(row->kv_r) && coefficients_are_sane(&row->perf);
+    return is_span(m->event.served_ns) &&
+           service_event_is_valid(&m->event, m + 1, n_bytes - sizeof *m);
 }
 
 static bool is_valid_report(const struct message_report *m, size_t n_bytes)
 {
     const struct engine_report *r = &m->report;
-    const int64_t bytes[] = { r->memory_bytes, r->kv_pool_bytes, r->kv_free_bytes,
-                              r->kv_table_bytes };
-    const int64_t times[] = { r->now_ns, r->step_ns, r->host_ns };
-    int n = r->n_services;
-    bool is_right = n >= 0 && n <= LIMIT_SERVICES && set_is_empty(&r->listed) &&
-                    n_bytes == cluster_message_report_bytes(n) && is_bool(&r->is_draining) &&
-                    is_bool(&r->is_healthy) && are_within(bytes, COUNT_OF(bytes), BYTES_BITS) &&
-                    are_within(times, COUNT_OF(times), NS_BITS) &&
-                    is_within(r->n_steps, SUM_BITS) && is_within(r->n_requests, REQUESTS_BITS) &&
-                    is_within(r->n_requests_max, REQUESTS_BITS);
-    for (int i = 0; is_right && i < n; i++)
-        is_right = is_valid_row(&r->services[i]);
-    return is_right;
-}
-
-static bool is_text(const struct fault *fault)
-{
-    return memchr(fault->text, 0, sizeof fault->text) != NULL;
+    return set_is_empty(&r->listed) && report_is_valid(r, LIMIT_SERVICES) &&
+           n_bytes == cluster_message_report_bytes(r->n_services);
 }
 
 /* Its values stay in the gateway's mirror until the next report. */
@@ -187,9 +105,7 @@ static bool is_valid_change(const struct message_change *m)
 {
     const struct service_change *change = &m->change;
     return change->engine == 0 && change->service == 0 && change->life == 0 &&
-           change->status <= SERVICE_BROKEN && change->cause <= STATUS_IO &&
-           is_within(change->weights_bytes, BYTES_BITS) &&
-           is_within(change->activation_bytes, BYTES_BITS) && is_text(&change->fault);
+           report_change_is_valid(change);
 }
 
 /* The gateway asks the manager only these; it knows the rest itself. */
@@ -306,11 +222,13 @@ bool cluster_message_is_valid(const void *message, size_t n_bytes, int n_engines
     case MESSAGE_CHANGE:
         return is_valid_change(message);
     case MESSAGE_SPACE:
-        return is_within(((const struct message_space *)message)->n_bytes, BYTES_BITS);
+        return report_bytes_are_valid(((const struct message_space *)message)->n_bytes);
     case MESSAGE_ASK:
         return is_valid_ask(message);
+    case MESSAGE_FENCE:
+        return ((const struct message_fence *)message)->verdict <= STORE_CANNOT_REMEMBER;
     case MESSAGE_ANSWER:
-        return is_text(&((const struct message_answer *)message)->fault);
+        return fault_is_text(&((const struct message_answer *)message)->fault);
     default:
         return true;
     }

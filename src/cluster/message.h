@@ -9,6 +9,9 @@
  *   gateway -> manager  WANT (service: requests are held for it), ASK (a control ask),
  *                       SPACE (engine, service: a request needs bytes that others have there)
  *                       (a gateway without a manager says WANT and SPACE to nodes, for theirs)
+ *   leading manager -> node  LEAD (a session begins, with the manager's stamp), then orders
+ *   node -> leading manager  FENCE (the stamp is refused; the one that the node obeyed last), or in
+ *                       the session REPORT, CHANGE, and the gateways' WANT and SPACE
  *   manager -> gateway  CHANGE (BROKEN: what is held for it ends), ANSWER
  *
  * Messages between a gateway and a node belong to a session (cluster/link.h).
@@ -26,6 +29,7 @@
 #include "cluster/roster.h"
 #include "core/control.h"
 #include "core/service.h"
+#include "store/fence.h"
 
 enum { MESSAGE_VERSION = 10 };
 /* The bytes of the longest message: a SUBMIT with the longest possible prompt. */
@@ -47,6 +51,8 @@ enum message_kind {
     MESSAGE_OPEN,
     MESSAGE_BEAT,
     MESSAGE_CLOSED,
+    MESSAGE_LEAD,
+    MESSAGE_FENCE,
     MESSAGE_N,
 };
 struct message_head {
@@ -54,7 +60,7 @@ struct message_head {
     uint16_t engine;
     uint16_t from;    /* the sender's address */
     uint32_t n_bytes; /* of the whole message */
-    uint32_t epoch;   /* CANCEL: the submission that ends */
+    uint32_t epoch;   /* CANCEL: the submission that ends; an order: of its manager, low bits */
     uint64_t service; /* its name; 0: the message is about no service */
     uint64_t id;      /* of a request or a control call */
     uint64_t session; /* 0: no session */
@@ -108,6 +114,15 @@ struct message_space {
 struct message_ask {
     struct message_head head;
     uint8_t kind; /* enum control_kind */
+};
+struct message_lead {
+    struct message_head head;
+    struct store_stamp stamp;
+};
+struct message_fence {
+    struct message_head head;
+    uint64_t verdict;        /* enum store_verdict */
+    struct store_stamp kept; /* of the manager that the node obeyed last */
 };
 struct message_answer {
     struct message_head head;

@@ -6,6 +6,7 @@
 #include "base/time.h"
 #include "cluster/link.h"
 #include "cluster/message.h"
+#include "cluster/node_lead.h"
 #include "cluster/node_lives.h"
 #include "cluster/roster.h"
 
@@ -27,6 +28,7 @@ struct cluster_node {
         uint32_t cohort, cohort_here; /* the last that it sent, and its number here */
     } * links;                        /* (n_links) */
     int n_links;
+    struct node_lead lead;
     uint32_t n_cohorts; /* each gateway numbers its own from 0; here the numbers run through */
     struct node_lives lives;
     struct cluster_roster roster;
@@ -38,6 +40,16 @@ static bool tell_manager(struct cluster_node *node, const void *message, size_t 
 {
     const struct bus_port *port = &node->options.port;
     return port->send(port->self, node->options.manager, message, n_bytes, NULL, 0);
+}
+
+/* Passes on a gateway's wish to the manager that decides. If it is lost, the gateway says it
+ * again. */
+static void tell_wish(struct cluster_node *node, const struct message_head *head, size_t n_bytes)
+{
+    if (node->options.fence == NULL)
+        (void)tell_manager(node, head, n_bytes);
+    else
+        node_lead_pass_on(&node->lead, head, n_bytes);
 }
 
 /* Sends to every gateway that has a session. Returns false when one of them had no room. */
@@ -255,7 +267,7 @@ static bool take_counted(struct cluster_node *node, struct node_link *from,
         return true;
     case MESSAGE_WANT:
     case MESSAGE_SPACE:
-        (void)tell_manager(node, head, n_bytes); /* lost: the gateway says it again */
+        tell_wish(node, head, n_bytes);
         return true;
     case MESSAGE_CLOSED:
         end_session(node, from);
@@ -287,6 +299,24 @@ static bool take_from_gateway(struct cluster_node *node, const struct message_he
     }
 }
 
+static void take_from_lead(struct cluster_node *node, const struct message_head *head,
+                           size_t n_bytes)
+{
+    uint64_t session = node->lead.link.session;
+    if (!cluster_message_is_valid(head, n_bytes, node->options.n_engines))
+        (void)refuse_message(node, NULL, head, n_bytes);
+    else if (node_lead_take(&node->lead, head, node->now_ns))
+        obey(node, head);
+    if (node->lead.link.session != session)
+        have_news(node); /* its first reports */
+}
+
+/* Orders outside of a session are those of the node's own process, on a bus that knows it. */
+static bool may_order(const struct bus_port *port, const struct message_head *head)
+{
+    return !port->can_lose || port->n_local == 0 || head->from < port->n_local;
+}
+
 static void take_mail(struct cluster_node *node)
 {
     const struct bus_port *port = &node->options.port;
@@ -295,10 +325,13 @@ static void take_mail(struct cluster_node *node)
     while (port->peek(port->self, port->address, &message, &n_bytes)) {
         const struct message_head *head = message;
         bool is_read = n_bytes >= sizeof *head && head->version == MESSAGE_VERSION;
-        if (is_read && is_of_session(head)) {
+        if (is_read && node_lead_is_for(&node->lead, head)) {
+            take_from_lead(node, head, n_bytes);
+        } else if (is_read && is_of_session(head)) {
             if (!take_from_gateway(node, head, n_bytes))
                 return;
-        } else if (is_read && cluster_message_is_valid(head, n_bytes, node->options.n_engines)) {
+        } else if (is_read && may_order(port, head) &&
+                   cluster_message_is_valid(head, n_bytes, node->options.n_engines)) {
             obey(node, head);
         } else {
             (void)refuse_message(node, NULL, head, n_bytes);
@@ -359,7 +392,8 @@ static void send_changes(struct cluster_node *node, int e)
         struct message_change message = change_of(node, &engine->change);
         /* A gateway may get it twice without harm, since an unchanged status is no news. */
         engine->is_change_held = !tell_gateways(node, &message, sizeof message) ||
-                                 !tell_manager(node, &message, sizeof message);
+                                 !tell_manager(node, &message, sizeof message) ||
+                                 !node_lead_send(&node->lead, &message, sizeof message);
         if (engine->is_change_held)
             return;
         engine->has_news = true; /* so that routers learn of it at once */
@@ -381,6 +415,7 @@ static bool send_report(struct cluster_node *node, int e)
     /* A report without room is just late, and the next one has newer data. */
     (void)tell_manager(node, message, n_bytes);
     (void)tell_gateways(node, message, n_bytes);
+    (void)node_lead_send(&node->lead, message, n_bytes);
     node->engines[e].has_news = false;
     return true;
 }
@@ -407,6 +442,7 @@ int64_t cluster_node_step(struct cluster_node *node, int64_t now_ns)
     for (int i = 0; i < node->n_links; i++)
         if (!cluster_link_step(&node->links[i].link, now_ns, &wake))
             end_session(node, &node->links[i]);
+    node_lead_step(&node->lead, now_ns, &wake);
     for (int e = 0; e < n; e++) {
         if (steps_all || node->engines[e].due_ns <= now_ns)
             node->engines[e].due_ns = step_engine(node, e, now_ns);
@@ -441,6 +477,7 @@ struct cluster_node *cluster_node_open(const struct cluster_node_options *option
     for (int s = 0; s < options->n_services; s++)
         cluster_roster_add(&node->roster, s, &options->services[s]);
     node_lives_init(&node->lives, options->n_requests_max);
+    node_lead_init(&node->lead, &options->port, options->fence);
     return node;
 }
 

@@ -9,6 +9,7 @@
 #include "core/service.h"
 #include "core/service_spec.h"
 #include "base/status.h"
+#include "store/fence.h"
 
 /* An engine with its loader, for its node; cmd/wire.c fills it in. */
 struct cluster_engine {
@@ -28,6 +29,10 @@ struct cluster_node;
 struct cluster_node_options {
     struct bus_port port;
     uint16_t manager; /* its address */
+    /* The node's memory of the managers that it obeyed, which makes it a managed one: it obeys the
+     * leading manager that opens a session (cluster/lead.h), and the gateways' wishes go there.
+     * NULL: its own manager alone decides. */
+    struct store_fence *fence;
     int n_engines, n_services;
     const struct service_spec *services; /* those that are there at first */
     uint32_t n_requests_max;             /* of all engines together */

@@ -39,7 +39,7 @@ static bool post(void *self, uint16_t to, const void *part1, size_t n1, const vo
     const struct bus_port *local = bus->options.local;
     if (end == NULL)
         return local == NULL || local->send(local->self, to, part1, n1, part2, n2);
-    if (end->state == TCP_END_OVER || end->state == TCP_END_FREE)
+    if (end->state == TCP_END_OVER || (end->state == TCP_END_FREE && !end->is_dialled))
         return true; /* its session is over or about to be, and the message is lost with it */
     if (end->state != TCP_END_UP)
         return false;
@@ -271,18 +271,56 @@ static enum status listen_at(struct cluster_tcp_bus *bus, struct fault *fault)
                      o->listen_port, evutil_socket_error_to_string(EVUTIL_SOCKET_ERROR()));
 }
 
+static enum status aim(struct cluster_tcp_bus *bus, struct cluster_tcp_end *end,
+                       const struct cluster_tcp_peer *peer, struct fault *fault)
+{
+    const char *name = peer->name != NULL ? peer->name : peer->host;
+    if (strlen(name) >= sizeof end->name)
+        return fault_set(fault, STATUS_BAD_INPUT, "bus: name %.60s... is too long", name);
+    enum status status = resolve(bus, peer->host, peer->port, end, fault);
+    if (status != STATUS_OK)
+        return status;
+    snprintf(end->name, sizeof end->name, "%s", name);
+    snprintf(end->text, sizeof end->text, "%.100s port %u", peer->host, peer->port);
+    return STATUS_OK;
+}
+
 static enum status know_peer(struct cluster_tcp_bus *bus, int i, struct fault *fault)
 {
     const struct cluster_tcp_peer *peer = &bus->options.peers[i];
     struct cluster_tcp_end *end = &bus->ends[i];
-    const char *name = peer->name != NULL ? peer->name : peer->host;
     end->is_dialled = true;
+    if (peer->host == NULL)
+        return STATUS_OK; /* FREE */
     end->state = TCP_END_WAITING;
-    snprintf(end->name, sizeof end->name, "%s", name);
-    snprintf(end->text, sizeof end->text, "%.100s port %u", peer->host, peer->port);
-    if (strlen(name) >= sizeof end->name)
-        return fault_set(fault, STATUS_BAD_INPUT, "bus: name %.60s... is too long", name);
-    return resolve(bus, peer->host, peer->port, end, fault);
+    return aim(bus, end, peer, fault);
+}
+
+bool cluster_tcp_bus_is_up(const struct cluster_tcp_bus *bus, uint16_t address)
+{
+    uint32_t at = map_find(&bus->by_address, address);
+    return at != MAP_NONE && bus->ends[at].state == TCP_END_UP;
+}
+
+enum status cluster_tcp_bus_aim(struct cluster_tcp_bus *bus, uint16_t address, const char *host,
+                                uint16_t port, struct fault *fault)
+{
+    struct cluster_tcp_end *end = end_of(bus, address);
+    const struct cluster_tcp_peer peer = { .host = host, .port = port };
+    CHECK(end != NULL && end->is_dialled);
+    bool was_free = end->state == TCP_END_FREE;
+    enum status status = host != NULL ? aim(bus, end, &peer, fault) : STATUS_OK;
+    if (host == NULL || status != STATUS_OK)
+        end->n_to = 0;
+    if (!was_free && end->state != TCP_END_OVER)
+        cluster_tcp_end_break(end, NULL);
+    end->backoff_ns = 0;
+    end->was_told = false;
+    if (status == STATUS_OK && host != NULL && end->state != TCP_END_OVER) {
+        end->state = TCP_END_WAITING;
+        end->again_ns = 0;
+    }
+    return status;
 }
 
 static enum status open_tls(struct cluster_tcp_bus *bus, struct fault *fault)

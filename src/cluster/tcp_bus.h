@@ -33,5 +33,10 @@ struct bus_port cluster_tcp_bus_port(struct cluster_tcp_bus *bus);
 int cluster_tcp_bus_listen_port(const struct cluster_tcp_bus *bus); /* 0: it does not listen */
 /* Connections that are UP. */
 int cluster_tcp_bus_n_up(const struct cluster_tcp_bus *bus);
+bool cluster_tcp_bus_is_up(const struct cluster_tcp_bus *bus, uint16_t address);
+/* Dials another host from now on at the place of this address, whose peer was given with host NULL
+ * or was aimed before. host NULL: dials none. A connection that is there breaks. */
+enum status cluster_tcp_bus_aim(struct cluster_tcp_bus *bus, uint16_t address, const char *host,
+                                uint16_t port, struct fault *fault) MUST_USE;
 /* Breaks the connection to this address, as a cut cable would; for tests and for operators. */
 void cluster_tcp_bus_cut(struct cluster_tcp_bus *bus, uint16_t address);

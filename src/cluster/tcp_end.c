@@ -37,7 +37,7 @@ void cluster_tcp_end_is_ready(struct cluster_tcp_end *end)
 
 static void wait_again(struct cluster_tcp_end *end)
 {
-    if (!end->is_dialled) {
+    if (!end->is_dialled || end->n_to == 0) {
         end->state = TCP_END_FREE;
         return;
     }

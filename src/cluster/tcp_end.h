@@ -12,7 +12,7 @@ struct evconnlistener;
 struct ssl_ctx_st;
 
 enum cluster_tcp_end_state {
-    TCP_END_FREE,    /* a place for one that is accepted */
+    TCP_END_FREE,    /* a place for one that is accepted, or a dialled one without a target */
     TCP_END_WAITING, /* to be dialled at again_ns */
     TCP_END_CONNECTING,
     TCP_END_HELLO,

@@ -5,7 +5,7 @@
 
 struct event_base;
 struct cluster_tcp_peer {
-    const char *host; /* a name is resolved once, at the start */
+    const char *host; /* NULL: none yet (cluster_tcp_bus_aim) */
     uint16_t port;
     uint16_t address; /* that it has on the actor's bus */
     const char *name; /* that its certificate has; with TLS alone */

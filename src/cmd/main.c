@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/near.h"
 #include "config/config.h"
+#include "process/child.h"
 #include <argp.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,15 @@ static const struct verb verbs[] = {
     { "gateway", "--nodes 'HOST:PORT ...' ...", "serve the models of nodes on other machines",
       verbs_gateway },
     { "run", "MODEL PROMPT", "answer one prompt from a file, without a server", verbs_run },
+    { "manager", "--store ENDPOINTS --model NAME=PATH...",
+      "decide which node of a cluster has which model in memory", verbs_manager },
+    { "cluster", "adopt | status | demo", "a cluster's life in etcd, its state, and a trial of one",
+      verbs_cluster },
+    { "deploy", "NAME [--copies N]", "keep a model in memory on nodes of a cluster", verbs_deploy },
+    { "undeploy", "NAME", "take a model out of memory on all nodes", verbs_undeploy },
+    { "cordon", "HOST:PORT", "load nothing more on a node", verbs_cordon },
+    { "uncordon", "HOST:PORT", "use a cordoned or drained node again", verbs_uncordon },
+    { "drain", "HOST:PORT", "move all models of a node elsewhere", verbs_drain },
     { "ps", "", "the models of a running server: memory, requests", verbs_ps },
     { "ls", "", "the models that a running server knows", verbs_ls },
     { "load", "NAME", "bring a model into memory", verbs_load },
@@ -131,6 +141,8 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "help") == 0)
         return help(argc, argv);
+    if (strcmp(argv[1], PROCESS_CHILD_VERB) == 0)
+        return verbs_process(argc, argv);
     if (strcmp(argv[1], "--version") == 0)
         return finish(verbs_version(1, argv));
     const struct verb *verb = find(argv[1]);

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "cmd/serve_verb.h"
 #include "cmd/verbs.h"
+#include "config/bus.h"
 #include "config/config.h"
 #include "serve/settings.h"
 
@@ -28,10 +29,11 @@ static enum status check_node(const struct config *config, struct fault *fault)
 
 static enum status check_gateway(const struct config *config, struct fault *fault)
 {
-    if (config->n_nodes > 0)
+    if (config_bus_is_gateway(config))
         return STATUS_OK;
     return fault_set(fault, STATUS_BAD_INPUT,
-                     "nodes is missing: list the nodes' bus_listen, as 127.0.0.1:7500");
+                     "nodes is missing: list the nodes' bus_listen, as 127.0.0.1:7500, or give the "
+                     "store's endpoints");
 }
 
 int verbs_node(int argc, char **argv)

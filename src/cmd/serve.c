@@ -9,6 +9,7 @@
 #include "cmd/verbs.h"
 #include "cmd/wire.h"
 #include "cmd/wire_join.h"
+#include "config/bus.h"
 #include "metrics/metrics.h"
 #include "serve/place.h"
 #include <stdio.h>
@@ -64,7 +65,8 @@ static enum status open_house(struct server *server, struct fault *fault)
     struct config *placed = mem_take(sizeof *placed); /* where models lie is not reread */
     *placed = server->config;
     enum status status = check_files(fault);
-    if (status == STATUS_OK && server->config.n_nodes == 0) /* else its engines are its nodes' */
+    if (status == STATUS_OK &&
+        !config_bus_is_gateway(&server->config)) /* else its engines are its nodes' */
         status = serve_place(placed, fault);
     server->config.pile = placed->pile; /* which has grown */
     if (status == STATUS_OK)
@@ -128,7 +130,7 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
     if (status == STATUS_OK) {
         wire_tell_api(house, server->api);
         *code = api_run(server->api);
-        if (config->n_nodes > 0)
+        if (config_bus_is_gateway(config))
             *code = 0; /* an engine that failed is for its node to tell */
         api_close(server->api);
     }
@@ -161,7 +163,16 @@ int serve_verb_run(const struct serve_words *words,
     return status == STATUS_OK ? code : 2;
 }
 
+static enum status check_alone(const struct config *config, struct fault *fault)
+{
+    if (config->n_store == 0)
+        return STATUS_OK;
+    return fault_set(fault, STATUS_BAD_INPUT,
+                     "store is for a cluster: start `shoal node`, `shoal gateway` and `shoal "
+                     "manager` instead of `shoal serve`, or remove it");
+}
+
 int verbs_serve(int argc, char **argv)
 {
-    return serve_verb_run(&(struct serve_words){ doc, argc, argv }, NULL);
+    return serve_verb_run(&(struct serve_words){ doc, argc, argv }, check_alone);
 }

@@ -9,6 +9,13 @@ struct verb {
 int verbs_serve(int argc, char **argv);
 int verbs_node(int argc, char **argv);
 int verbs_gateway(int argc, char **argv);
+int verbs_manager(int argc, char **argv);
+int verbs_cluster(int argc, char **argv);
+int verbs_deploy(int argc, char **argv);
+int verbs_undeploy(int argc, char **argv);
+int verbs_cordon(int argc, char **argv);
+int verbs_uncordon(int argc, char **argv);
+int verbs_drain(int argc, char **argv);
 int verbs_run(int argc, char **argv);
 int verbs_ps(int argc, char **argv);
 int verbs_ls(int argc, char **argv);
@@ -27,5 +34,6 @@ int verbs_repro(int argc, char **argv);
 int verbs_replay(int argc, char **argv);
 int verbs_completion(int argc, char **argv);
 int verbs_version(int argc, char **argv);
+int verbs_process(int argc, char **argv); /* hidden; argv as main has it */
 
 #define SHOAL_VERSION "0.1.0"

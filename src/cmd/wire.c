@@ -9,7 +9,9 @@
 #include "base/time.h"
 #include "cluster/tcp_bus.h"
 #include "cmd/gpu.h"
+#include "cmd/wire_cluster.h"
 #include "cmd/wire_join.h"
+#include "config/bus.h"
 #include "cpu/cpu.h"
 #include "metrics/print.h"
 #include "metrics/trace.h"
@@ -104,6 +106,12 @@ static enum status check_bytes(const struct house *house, struct fault *fault)
 
 /* ---- Engines. ---- */
 
+/* A GPU has memory of its own, apart from the machine's. */
+static bool is_gpu(const struct house *house, int e)
+{
+    return house->engines[e].device_spec.kind == DEVICE_CUDA;
+}
+
 /* Makes lanes of this engine's cores from the shares that a placement gave to services, if the
  * policy uses them and there are enough cores. */
 static int shares_of(const struct house *house, int e, char (*texts)[8], const char **shares)
@@ -117,7 +125,8 @@ static int shares_of(const struct house *house, int e, char (*texts)[8], const c
         shares[n] = texts[n];
         n++;
     }
-    return n >= 2 && n <= house->engines[e].device_spec.n_cores ? n : 0;
+    bool are_enough = is_gpu(house, e) || n <= house->engines[e].device_spec.n_cores;
+    return n >= 2 && are_enough ? n : 0;
 }
 
 /* A policy that plans for its own lanes gets its usual ones, unless the configuration names
@@ -128,8 +137,10 @@ static enum status open_device(struct house *house, int e, int64_t memory_bytes,
     const struct config *config = &house->config;
     struct engine_place *place = &house->engines[e];
     int n_usual;
-    const char *const *usual = config_lanes_usual(house->chosen.policy, true, &n_usual);
-    bool wants_usual = config->n_lanes == 0 && place->device_spec.n_cores >= n_usual;
+    const char *const *usual =
+        config_lanes_usual(house->chosen.policy, !is_gpu(house, e), &n_usual);
+    bool wants_usual =
+        config->n_lanes == 0 && (is_gpu(house, e) || place->device_spec.n_cores >= n_usual);
     place->device_spec.memory_bytes = memory_bytes;
     char texts[LIMIT_LANES][8];
     const char *shares[LIMIT_LANES];
@@ -147,10 +158,10 @@ static enum status open_device(struct house *house, int e, int64_t memory_bytes,
     if (place->device_spec.kind == DEVICE_CPU)
         place->device = cpu_open(&place->device_spec, cpu_isa_best());
     else
-        status = gpu_open(&place->device_spec, &place->device, fault);
+        status = gpu_open(&place->device_spec, &place->lanes, &place->device, fault);
     if (status != STATUS_OK)
         return status;
-    for (int32_t i = 1; i < place->lanes.n; i++)
+    for (int32_t i = 1; i < place->lanes.n && !is_gpu(house, e); i++)
         cpu_add_lane(place->device, &place->lanes.devices[i]);
     device_print(&place->device_spec, house->device_texts[e], sizeof house->device_texts[e]);
     house->device_names[e] = house->device_texts[e];
@@ -173,12 +184,6 @@ static enum status divide_memory(struct house *house, struct fault *fault)
                                      fault);
     mem_give(topology);
     return status;
-}
-
-/* A GPU has memory of its own, apart from the machine's. */
-static bool is_gpu(const struct house *house, int e)
-{
-    return house->engines[e].device_spec.kind == DEVICE_CUDA;
 }
 
 static enum status open_devices(struct house *house, struct fault *fault)
@@ -214,6 +219,54 @@ static enum status open_devices(struct house *house, struct fault *fault)
             house, e, engine_bytes(config, e, is_gpu(house, e) ? config->memory_bytes : usual),
             fault);
     return status;
+}
+
+/* One descriptor that is readable when any engine or loader has news. */
+static void watch(struct house *house, int fd)
+{
+    struct epoll_event event = { .events = EPOLLIN };
+    if (epoll_ctl(house->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
+        base_refuse("the system watches no more descriptors: %s", strerror(errno));
+}
+
+static void open_threads(struct house *house, int e, const struct run_unit_options *options)
+{
+    struct run_unit *unit = run_unit_open(options);
+    const struct service service = run_unit_service(unit);
+    house->engines[e].unit.threads = unit;
+    watch(house, service.wait_fd(service.self));
+    watch(house, run_unit_load_fd(unit));
+}
+
+/* Recorders write files of this process, so their engines are its threads. */
+static bool are_processes(const struct house *house)
+{
+    const struct config *config = &house->config;
+    return strcmp(config->engine_kind, "processes") == 0 && config->log_engine == NULL &&
+           config->trace == NULL;
+}
+
+/* Engines on CPUs share packed weights. One on a GPU packs by itself, for its own memory. */
+static void open_process(struct house *house, int e, const struct run_unit_options *options)
+{
+    const struct engine_place *place = &house->engines[e];
+    bool is_cpu = place->device_spec.kind == DEVICE_CPU;
+    struct process_device device = { .spec = place->device_spec, .n_lanes = place->lanes.n };
+    memcpy(device.lanes, place->lanes.devices, sizeof device.lanes);
+    if (is_cpu && house->weights == NULL)
+        house->weights = process_weights_open(&device, house->epoll_fd);
+    house->engines[e].unit.process =
+        process_unit_open(&(struct process_unit_options){ .unit = options,
+                                                          .device = device,
+                                                          .weights = is_cpu ? house->weights : NULL,
+                                                          .epoll_fd = house->epoll_fd,
+                                                          .stall_ns = house->config.stall_ns });
+}
+
+static enum status reopen_gpu(void *self, struct compute_device **out, struct fault *fault)
+{
+    struct engine_place *place = self;
+    return gpu_open(&place->device_spec, &place->lanes, out, fault);
 }
 
 static void open_unit(struct house *house, int e)
@@ -266,6 +319,8 @@ static void open_unit(struct house *house, int e)
                               .trace = house->recorders.trace },
                   .report_ns = config->report_ns },
         .device = place->device,
+        .reopen = is_gpu(house, e) ? reopen_gpu : NULL,
+        .reopen_self = place,
         .paths = paths,
         .specs = specs,
         .tokenizers = tokenizers,
@@ -277,39 +332,10 @@ static void open_unit(struct house *house, int e)
         .profile_ns = config->profile_ns,
         .steady = (double)config->steady / 100,
     };
-    place->unit = run_unit_open(&options);
-}
-
-/* The node's view of a unit. */
-
-static void unit_load(void *self, int service)
-{
-    run_unit_load(self, service);
-}
-
-static void unit_unload(void *self, int service, bool even_busy)
-{
-    run_unit_unload(self, service, even_busy);
-}
-
-static void unit_drain(void *self)
-{
-    run_unit_drain(self);
-}
-
-static int64_t unit_step(void *self, int64_t now_ns)
-{
-    return run_unit_step(self, now_ns);
-}
-
-static bool unit_next_change(void *self, struct service_change *change)
-{
-    return run_unit_next_change(self, change);
-}
-
-static const struct engine_report *unit_report(void *self)
-{
-    return run_unit_report(self);
+    if (are_processes(house))
+        open_process(house, e, &options);
+    else
+        open_threads(house, e, &options);
 }
 
 static void take_services(const struct house *house, struct service_spec *services,
@@ -348,8 +374,8 @@ static void open_gateway(struct house *house, struct bus_port port,
 /* A gateway's nodes are on other machines. */
 static enum status open_among_others(struct house *house, struct fault *fault)
 {
-    struct wire_bus *bus = &house->others;
-    enum status status = wire_bus_open(bus, &house->config, NULL, fault);
+    struct fleet_bus *bus = &house->others;
+    enum status status = fleet_bus_open(bus, &house->config, NULL, fault);
     if (status != STATUS_OK)
         return status;
     for (int s = 0; s < house->n_services; s++) /* where a model lies is for the nodes to say */
@@ -366,21 +392,29 @@ static enum status open_cluster(struct house *house, struct fault *fault)
     int64_t need_bytes[LIMIT_MODELS];
     take_services(house, services, need_bytes);
     for (int e = 0; e < house->n_engines; e++) {
-        struct run_unit *unit = house->engines[e].unit;
-        engines[e] = (struct cluster_engine){
-            unit,      run_unit_service(unit), unit_load,  unit_unload, unit_drain,
-            unit_step, unit_next_change,       unit_report
-        };
+        struct wire_unit *unit = &house->engines[e].unit;
+        engines[e] = (struct cluster_engine){ unit,
+                                              wire_unit_service(unit),
+                                              wire_unit_load,
+                                              wire_unit_unload,
+                                              wire_unit_drain,
+                                              wire_unit_step,
+                                              wire_unit_next_change,
+                                              wire_unit_report };
     }
     const struct cluster_node_at own = { PORT_NODE, house->n_engines };
     house->bus = cluster_local_bus_open(PORTS, (uint32_t)house->memory.bus_bytes);
     const struct bus_port local = cluster_local_bus_port(house->bus, PORT_NODE);
-    enum status status = wire_bus_open(&house->others, &house->config, &local, fault);
+    bool is_managed = house->config.n_store > 0;
+    enum status status = fleet_bus_open(&house->others, &house->config, &local, fault);
+    if (status == STATUS_OK && is_managed)
+        status = wire_cluster_open_fence(house, fault);
     if (status != STATUS_OK)
         return status;
     const struct cluster_node_options node = {
         .port = house->others.tcp != NULL ? cluster_tcp_bus_port(house->others.tcp) : local,
         .manager = PORT_MANAGER,
+        .fence = is_managed ? &house->fence : NULL,
         .n_engines = house->n_engines,
         .n_services = house->n_services,
         .services = services,
@@ -398,20 +432,14 @@ static enum status open_cluster(struct house *house, struct fault *fault)
         .n_services_max = LIMIT_MODELS,
         .services = services,
         .need_bytes = need_bytes,
+        .is_silent = is_managed,
         .kept_bytes = house->kv.unit_bytes,
     };
     house->node = cluster_node_open(&node);
     house->manager = cluster_manager_open(&manager);
-    open_gateway(house, cluster_local_bus_port(house->bus, PORT_GATEWAY), &own, 1, PORT_MANAGER);
+    open_gateway(house, cluster_local_bus_port(house->bus, PORT_GATEWAY), &own, 1,
+                 is_managed ? CLUSTER_GATEWAY_NO_MANAGER : PORT_MANAGER);
     return STATUS_OK;
-}
-
-/* One descriptor that is readable when any engine or loader has news. */
-static void watch(struct house *house, int fd)
-{
-    struct epoll_event event = { .events = EPOLLIN };
-    if (epoll_ctl(house->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
-        base_refuse("the system watches no more descriptors: %s", strerror(errno));
 }
 
 /* Sets the names of the rows in the trace's viewer. */
@@ -443,7 +471,8 @@ enum status wire_open(struct house **out, const struct config *config, struct fa
                            "no models: give --model NAME=PATH or a configuration");
     if (status == STATUS_OK) {
         chosen_of(config, &house->chosen);
-        status = config->n_nodes > 0 ? divide_memory(house, fault) : open_devices(house, fault);
+        status = config_bus_is_gateway(config) ? divide_memory(house, fault)
+                                               : open_devices(house, fault);
     }
     if (status == STATUS_OK)
         status = open_models(house, fault);
@@ -461,13 +490,12 @@ enum status wire_open(struct house **out, const struct config *config, struct fa
                     strerror(errno));
     wake_open(&house->kick);
     watch(house, house->kick.fd);
-    for (int e = 0; e < house->n_engines; e++) {
+    for (int e = 0; e < house->n_engines; e++)
         open_unit(house, e);
-        struct service service = run_unit_service(house->engines[e].unit);
-        watch(house, service.wait_fd(service.self));
-        watch(house, run_unit_load_fd(house->engines[e].unit));
-    }
-    status = config->n_nodes > 0 ? open_among_others(house, fault) : open_cluster(house, fault);
+    status = config_bus_is_gateway(config) ? open_among_others(house, fault)
+                                           : open_cluster(house, fault);
+    if (status == STATUS_OK)
+        status = wire_cluster_join(house, fault);
     if (status != STATUS_OK) {
         (void)wire_close(house);
         return status;
@@ -476,6 +504,8 @@ enum status wire_open(struct house **out, const struct config *config, struct fa
         const struct bus_port port = cluster_tcp_bus_port(house->others.tcp);
         watch(house, port.wait_fd(port.self, port.address));
     }
+    if (house->store.store != NULL)
+        watch(house, house->store.store->wait_fd(house->store.store->self));
     name_lanes(house);
     *out = house;
     return STATUS_OK;
@@ -561,12 +591,14 @@ bool wire_close(struct house *house)
     }
     if (house->bus)
         cluster_local_bus_close(house->bus);
-    wire_bus_close(&house->others);
+    fleet_store_close(&house->store);
+    fleet_bus_close(&house->others);
     for (int e = 0; e < house->n_engines; e++) {
-        if (house->engines[e].unit)
-            run_unit_close(house->engines[e].unit);
-        house->engines[e].device->close(house->engines[e].device->self);
+        wire_unit_close(&house->engines[e].unit, &house->engines[e].device);
+        if (house->engines[e].device != NULL) /* else it was lost */
+            house->engines[e].device->close(house->engines[e].device->self);
     }
+    process_weights_close(house->weights);
     bool is_recorded = recorders_close(&house->recorders);
     grammar_cache_close(house->grammars);
     for (int s = 0; s < LIMIT_MODELS; s++)
@@ -583,8 +615,9 @@ int64_t wire_step(struct house *house, int64_t now_ns)
 {
     int64_t wake = TIME_NEVER;
     wake_clear(&house->kick);
+    int64_t store_wake = wire_cluster_step(house, now_ns);
     for (int i = 0; i < STEP_ROUNDS_MAX; i++) {
-        wake = cluster_gateway_step(house->gateway, now_ns);
+        wake = min_i64(store_wake, cluster_gateway_step(house->gateway, now_ns));
         if (!house->node)
             return wake; /* a gateway alone */
         wake = min_i64(wake, cluster_node_step(house->node, now_ns));

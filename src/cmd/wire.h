@@ -1,8 +1,8 @@
 /* Wires the whole server (struct house). Only this part knows which backend, policy and bus are
  * real.
  *
- * There is one process. Gateway, manager and node share the caller's thread over the local bus.
- * Each engine, its executor and its loader have their own threads. */
+ * Gateway, manager and node share the caller's thread over the local bus. Each engine, with its
+ * executor and its loader, is a process (process/unit.h), or has threads of this process. */
 #pragma once
 #include "base/str.h"
 #include "config/config.h"

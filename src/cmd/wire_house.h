@@ -6,12 +6,13 @@
 #include "cluster/gateway.h"
 #include "cluster/manager.h"
 #include "cluster/node.h"
-#include "cmd/wire_bus.h"
+#include "fleet/bus.h"
 #include "cmd/wire_change.h"
+#include "fleet/store.h"
 #include "config/chosen.h"
 #include "config/lanes.h"
+#include "cmd/wire_unit.h"
 #include "grammar/cache.h"
-#include "run/unit.h"
 #include "serve/kv.h"
 #include "serve/memory.h"
 #include "serve/offer.h"
@@ -24,7 +25,7 @@ struct engine_place { /* one engine of the house */
     struct compute_device *device;
     struct lanes lanes;
     struct service_spec services[LIMIT_MODELS]; /* the house's, as placed here */
-    struct run_unit *unit;
+    struct wire_unit unit;
 };
 /* A change of the models, one at a time:
  *
@@ -55,11 +56,14 @@ struct house {
     struct chosen chosen;
     struct engine_place engines[LIMIT_DEVICES];
     int n_engines;
+    struct process_weights *weights; /* of engines that are processes */
     struct recorders recorders;
     char device_texts[LIMIT_DEVICES][64];
     const char *device_names[LIMIT_DEVICES];
     struct grammar_cache *grammars; /* of the API's workers and the engines */
-    struct wire_bus others;         /* the bus to other machines */
+    struct fleet_bus others; /* the bus to other machines */
+    struct fleet_store store;
+    struct store_fence fence; /* of a node with a store: the managers that it obeyed */
     struct cluster_local_bus *bus;
     struct cluster_gateway *gateway;
     struct cluster_manager *manager;

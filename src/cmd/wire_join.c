@@ -209,7 +209,7 @@ static void add_to_engines(struct house *house)
                                             .kv_dtype = offer->kv_dtype };
             if (offer->profile.n_groups > 0)
                 joins.perf = predict_profile_perf(&offer->profile, place->device_spec.n_cores);
-            run_unit_add_service(place->unit, s, &joins);
+            wire_unit_add_service(&place->unit, s, &joins);
         }
     }
 }
@@ -254,7 +254,7 @@ static void commit(struct house *house)
         int s = join->offers[i];
         struct serve_offer *offer = &house->offers[s];
         for (int e = 0; e < house->n_engines; e++)
-            run_unit_admit_service(house->engines[e].unit, s);
+            wire_unit_admit_service(&house->engines[e].unit, s);
         cluster_node_add_service(house->node, s, &offer->service);
         cluster_gateway_add_service(house->gateway, s, &offer->service);
         cluster_manager_add_service(house->manager, s, &offer->service, offer->need_bytes);
@@ -280,12 +280,12 @@ static void step_change(struct house *house)
     for (int i = 0; i < join->change.n_adds; i++) {
         int s = join->offers[i];
         for (int e = 0; e < house->n_engines; e++) {
-            const struct run_unit *unit = house->engines[e].unit;
-            enum run_unit_presence offer = run_unit_presence(unit, s);
+            const struct wire_unit *unit = &house->engines[e].unit;
+            enum run_unit_presence offer = wire_unit_presence(unit, s);
             are_ready = are_ready && offer != RUN_UNIT_ADDING;
             if (offer == RUN_UNIT_REFUSED && join->status == STATUS_OK)
                 join->status = fault_set(&join->fault, STATUS_TOO_LARGE, "model %.80s: %s",
-                                         house->offers[s].service.name, run_unit_refusal(unit, s));
+                                         house->offers[s].service.name, wire_unit_refusal(unit, s));
         }
     }
     if (!are_ready)
@@ -305,11 +305,11 @@ static bool leave_engines(struct house *house, int s)
 {
     bool is_out = true;
     for (int e = 0; e < house->n_engines; e++) {
-        struct run_unit *unit = house->engines[e].unit;
-        enum run_unit_presence offer = run_unit_presence(unit, s);
+        struct wire_unit *unit = &house->engines[e].unit;
+        enum run_unit_presence offer = wire_unit_presence(unit, s);
         if (offer != RUN_UNIT_NONE && offer != RUN_UNIT_REMOVING)
-            (void)run_unit_remove_service(unit, s); /* else at the next look */
-        is_out = is_out && run_unit_presence(unit, s) == RUN_UNIT_NONE;
+            (void)wire_unit_remove_service(unit, s); /* else at the next look */
+        is_out = is_out && wire_unit_presence(unit, s) == RUN_UNIT_NONE;
     }
     return is_out;
 }

@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 
 #define PAGE_BYTES ((uint64_t)4096)
+#define HUGE_BYTES ((size_t)2 << 20)
+enum { COLLAPSE = 25 }; /* MADV_COLLAPSE, which headers may lack; kernels before 6.1 refuse it */
 
 struct host_memory {
     struct compute_memory face;
@@ -18,11 +20,50 @@ static size_t mapped_bytes(int64_t n_bytes)
     return (size_t)align_up_u64((uint64_t)max_i64(n_bytes, 1), PAGE_BYTES);
 }
 
+/* Reserves addresses for a mapping that begins at a multiple of a huge page. */
+static unsigned char *reserve_aligned(size_t n_bytes)
+{
+    void *p = mmap(NULL, n_bytes + HUGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    unsigned char *from = p, *base = (void *)align_up_u64((uintptr_t)p, HUGE_BYTES);
+    if (base > from)
+        CHECK(munmap(from, (size_t)(base - from)) == 0);
+    CHECK(munmap(base + n_bytes, HUGE_BYTES - (size_t)(base - from)) == 0);
+    return base;
+}
+
+/* Puts huge pages behind a descriptor, also where the system gives none by itself. The kernel
+ * collapses a range that has one page or more. Without huge pages all works, only slower. */
+static void collapse(unsigned char *base, size_t n_bytes, bool is_readonly)
+{
+    for (size_t at = 0; at + HUGE_BYTES <= n_bytes && !is_readonly; at += HUGE_BYTES)
+        *(volatile unsigned char *)(base + at) = *(volatile unsigned char *)(base + at);
+    (void)madvise(base, n_bytes / HUGE_BYTES * HUGE_BYTES, COLLAPSE);
+}
+
+static unsigned char *map_fd(const struct compute_memory_options *o)
+{
+    size_t n_bytes = mapped_bytes(o->n_bytes);
+    unsigned char *base = reserve_aligned(n_bytes);
+    int access = PROT_READ | (o->is_readonly ? 0 : PROT_WRITE);
+    if (base == NULL)
+        return NULL;
+    if (mmap(base, n_bytes, access, MAP_SHARED | MAP_FIXED, o->fd, 0) == MAP_FAILED) {
+        CHECK(munmap(base, n_bytes) == 0);
+        return NULL;
+    }
+    if (!o->is_reserved)
+        collapse(base, n_bytes, o->is_readonly);
+    return base;
+}
+
 static unsigned char *map(const struct compute_memory_options *o)
 {
-    int access = PROT_READ | (o->is_readonly ? 0 : PROT_WRITE);
-    int how = o->has_fd ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    void *p = mmap(NULL, mapped_bytes(o->n_bytes), access, how, o->has_fd ? o->fd : -1, 0);
+    if (o->has_fd)
+        return map_fd(o);
+    int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *p = mmap(NULL, mapped_bytes(o->n_bytes), PROT_READ | PROT_WRITE, how, -1, 0);
     return p != MAP_FAILED ? p : NULL;
 }
 

@@ -46,21 +46,50 @@ enum status config_bus_read_place(const char *key, const char *text, struct conf
     return STATUS_OK;
 }
 
+bool config_bus_is_gateway(const struct config *config)
+{
+    return config->n_nodes > 0 || (config->n_store > 0 && config->bus_listen == NULL);
+}
+
+static enum status check_store(const struct config *config, struct fault *fault)
+{
+    struct config_place place;
+    int n_files =
+        (config->store_cert != NULL) + (config->store_key != NULL) + (config->store_ca != NULL);
+    if (n_files != 0 && n_files != 3)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "store_cert, store_key and store_ca come together");
+    if (strlen(config->cluster) > 64 || strchr(config->cluster, '/') != NULL)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "cluster is \"%.80s\": a name of at most 64 bytes without / is needed",
+                         config->cluster);
+    if (config->n_store > 0 && config->bus_listen != NULL && config->state_dir == NULL)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "state_dir is missing: a node with a store remembers there which manager "
+                         "it obeyed");
+    if (config->bus_advertise == NULL)
+        return STATUS_OK;
+    return config_bus_read_place("bus_advertise", config->bus_advertise, &place, fault);
+}
+
 enum status config_bus_check(const struct config *config, struct fault *fault)
 {
     struct config_place place;
     int n_files = (config->bus_cert != NULL) + (config->bus_key != NULL) + (config->bus_ca != NULL);
-    enum status status = STATUS_OK;
+    enum status status = check_store(config, fault);
+    if (status != STATUS_OK)
+        return status;
     if (n_files != 0 && n_files != 3)
         return fault_set(fault, STATUS_BAD_INPUT, "bus_cert, bus_key and bus_ca come together");
     if (config->n_nodes > 0 && config->bus_listen != NULL)
         return fault_set(fault, STATUS_BAD_INPUT,
                          "nodes makes this process a gateway and bus_listen makes it a node: "
                          "remove one of them");
-    if (config->n_nodes > 0 && config->n_devices > 0)
+    if (config_bus_is_gateway(config) && config->n_devices > 0)
         return fault_set(fault, STATUS_BAD_INPUT,
-                         "nodes makes this process a gateway, which has no devices: remove "
-                         "`devices`");
+                         "%s makes this process a gateway, which has no devices: remove "
+                         "`devices`",
+                         config->n_nodes > 0 ? "nodes" : "store without bus_listen");
     if (config->bus_listen != NULL && n_files == 3 && config->n_bus_names == 0)
         return fault_set(fault, STATUS_BAD_INPUT,
                          "bus_names is empty: list the names in the gateways' certificates");

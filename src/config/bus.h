@@ -1,5 +1,5 @@
 /* The keys of the bus between machines: bus_listen makes a process a node that others may use,
- * nodes makes it a gateway. */
+ * nodes makes it a gateway, and so does store without bus_listen. */
 #pragma once
 #include "base/status.h"
 
@@ -13,5 +13,7 @@ struct config_place { /* HOST:PORT, and =ENGINES behind it */
 /* Reads an element of `key`; 1 engine when none are said. */
 enum status config_bus_read_place(const char *key, const char *text, struct config_place *out,
                                   struct fault *fault) MUST_USE;
+/* Whether the process has no engines of its own: its nodes are listed, or learnt from the store. */
+bool config_bus_is_gateway(const struct config *config);
 /* The keys fit together, and each element can be read. */
 enum status config_bus_check(const struct config *config, struct fault *fault) MUST_USE;

@@ -187,6 +187,11 @@ enum status config_check(const struct config *config, struct fault *fault)
         return fault_set(fault, STATUS_BAD_INPUT,
                          "log_level is \"%.40s\", expected debug, info, warn or error",
                          config->log_level);
+    if (strcmp(config->engine_kind, "threads") != 0 &&
+        strcmp(config->engine_kind, "processes") != 0)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "engines is \"%.40s\", expected processes or threads",
+                         config->engine_kind);
     if (!is_kv_type(config->kv_type))
         return fault_set(fault, STATUS_BAD_INPUT, "kv_type is \"%.40s\", expected f16, f32 or q8_0",
                          config->kv_type);

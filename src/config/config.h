@@ -13,7 +13,7 @@
 
 enum { CONFIG_ALIASES = 8, CONFIG_BYTES_MAX = 1 << 20, CONFIG_TENANTS = 256 };
 enum { CONFIG_THRESHOLDS = 40, CONFIG_PROXIES = 16, CONFIG_MODEL_DIRS = 16 };
-enum { CONFIG_NODES = 256, CONFIG_BUS_NAMES = 64 };
+enum { CONFIG_NODES = 256, CONFIG_BUS_NAMES = 64, CONFIG_STORES = 16, CONFIG_SLOTS = 256 };
 enum { CONFIG_HTTP_BYTES_MIN = 16 << 20 };
 enum { CONFIG_ROUTER_THRESHOLDS = 40, CONFIG_KEYS_MAX = 96 };
 
@@ -53,8 +53,12 @@ struct config {
     int n_bus_names;
     const char *nodes[CONFIG_NODES]; /* "HOST:PORT" or "HOST:PORT=ENGINES" */
     int n_nodes;
+    const char *store[CONFIG_STORES]; /* etcd's endpoints */
+    int n_store;
+    const char *store_cert, *store_key, *store_ca, *cluster, *bus_advertise, *state_dir;
+    int64_t store_lease_ns, n_node_slots, n_node_engines;
     const char *preset, *policy, *router, *predictor, *kv, *kv_type, *log_level, *log_engine,
-        *trace, *planner, *placement, *default_chat_template, *template_time;
+        *trace, *planner, *placement, *engine_kind, *default_chat_template, *template_time;
     const char *devices[LIMIT_DEVICES];
     int n_devices;
     const char *lanes[LIMIT_LANES - 1];  /* shares of an engine's cores */

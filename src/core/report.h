@@ -44,6 +44,8 @@ struct service_report {
 struct engine_report {
     uint16_t engine;
     bool is_draining, is_healthy;
+    bool is_down;    /* its process has ended, and another one starts */
+    uint8_t zero[3]; /* so that no byte is undefined */
     int64_t now_ns;
     int64_t n_steps;          /* batches committed; the health check watches that it increases */
     int64_t step_ns, host_ns; /* summed: wall time of batches; engine's own time between them */
@@ -51,6 +53,7 @@ struct engine_report {
     int64_t kv_table_bytes; /* bytes of the block tables of all requests */
     int32_t n_requests, n_requests_max;
     int32_t n_services;
+    int32_t n_restarts; /* of its process */
     /* Services that are loaded, come, or were loaded. The rows of all other services are zero. */
     struct set listed;
     struct service_report services[LIMIT_SERVICES];
@@ -81,3 +84,8 @@ static inline size_t engine_report_bytes(int n_services)
     return offsetof(struct engine_report, services) +
            (size_t)n_services * sizeof(struct service_report);
 }
+/* Check records that came from another process or machine. Routers, the manager and the metrics use
+ * the values. A machine can have what passes, and sums over all services do not wrap. */
+bool report_is_valid(const struct engine_report *report, int n_services_max);
+bool report_change_is_valid(const struct service_change *change);
+bool report_bytes_are_valid(int64_t n_bytes); /* of memory, KV, ... */

@@ -2,6 +2,7 @@
  * `ps`. */
 #include "core/service.h"
 #include "core/report.h"
+#include <string.h>
 
 static const char *const names[SERVICE_WHY_N] = {
     [SERVICE_WHY_NONE] = "none",
@@ -34,4 +35,30 @@ const char *service_status_name(enum service_status status)
         [SERVICE_BROKEN] = "broken",
     };
     return (size_t)status < COUNT_OF(status_names) ? status_names[status] : "unknown";
+}
+
+/* Checks the log-probabilities behind the tokens: no list may be longer than its room. */
+static bool are_logprobs(const struct service_event *event, const void *payload)
+{
+    size_t n = (size_t)event->n_tokens, n_bytes = (size_t)event->n_bytes;
+    const unsigned char *at = (const unsigned char *)payload + n * sizeof(int32_t);
+    if (n_bytes - n * sizeof(int32_t) < n * sizeof(struct token_logprobs))
+        return true; /* it has none */
+    for (size_t i = 0; i < n; i++) {
+        struct token_logprobs logprobs;
+        memcpy(&logprobs, at + i * sizeof(logprobs), sizeof(logprobs));
+        if (logprobs.n_top < 0 || logprobs.n_top > LIMIT_TOP_LOGPROBS)
+            return false;
+    }
+    return true;
+}
+
+bool service_event_is_valid(const struct service_event *e, const void *payload, size_t n_bytes)
+{
+    if (e->what > SERVICE_ENDED || e->why >= SERVICE_WHY_N || e->n_bytes < 0 || e->n_tokens < 0 ||
+        e->position < 0 || (size_t)e->n_bytes != n_bytes)
+        return false;
+    return e->what != SERVICE_TOKENS ||
+           ((size_t)e->n_tokens * sizeof(int32_t) <= (size_t)e->n_bytes &&
+            are_logprobs(e, payload));
 }

@@ -61,6 +61,10 @@ struct token_logprobs {
     float top_logprobs[LIMIT_TOP_LOGPROBS];
 };
 
+/* Checks an event and its payload of n_bytes, which came from another process or machine: its
+ * kind, its counts, and the lists of log probabilities. */
+bool service_event_is_valid(const struct service_event *event, const void *payload, size_t n_bytes);
+
 struct service {
     void *self;
     bool (*submit)(void *self, const struct request *request,

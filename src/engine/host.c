@@ -35,6 +35,7 @@ enum mail_kind {
     MAIL_CLOSE,
     MAIL_ADD, /* struct mail_add */
     MAIL_REMOVE,
+    MAIL_REVIVE,
     MAIL_DRAIN
 };
 struct mail_submit {
@@ -72,13 +73,14 @@ struct engine_host {
     int n_services_max;
     struct ring *inbox, *events, *answers, *reports;
     struct wake mail_wake, news_wake;
+    struct wake *events_wake; /* news_wake, or the lent one */
     _Atomic bool is_stopping, is_blocked;
 
     /* The engine's thread alone: */
     int n_services;
     struct pending pending[LIMIT_SERVICES];
     struct engine_report said; /* the last, as it was made */
-    bool is_draining, has_news, drops_events;
+    bool is_draining, has_news, has_events, drops_events, has_said_lost;
     struct pace pace;
     int64_t host_ns, next_report_ns;
     unsigned char *body; /* a body, aligned */
@@ -98,7 +100,7 @@ static bool emit(void *self, const struct service_event *event, const void *payl
 {
     struct engine_host *host = self;
     size_t n_bytes = (size_t)event->n_bytes;
-    host->has_news = true;
+    host->has_events = true;
     if (host->drops_events || ring_put(host->events, event, sizeof(*event), payload, n_bytes))
         return true;
     /* It sets the flag, then looks once more. Either we see the room or the reader sees the
@@ -199,6 +201,11 @@ static void take_control(struct engine_host *host, const struct mail_control *ma
         give_up_room(host, mail->service);
         pending->n_closing++;
         break;
+    case MAIL_REVIVE:
+        host->has_said_lost = !engine_revive(host->engine, time_now_ns());
+        CHECK(!host->has_said_lost);
+        answer(host, &(struct engine_host_answer){ .what = ENGINE_HOST_REVIVED, .is_done = true });
+        break;
     default:
         CHECK(mail->kind == MAIL_DRAIN);
         engine_drain(host->engine);
@@ -278,6 +285,10 @@ static void go_on(struct engine_host *host)
         if (!pending->wants_room)
             answer(host, &a);
     }
+    if (!host->has_said_lost && engine_is_lost(host->engine) && engine_is_idle(host->engine)) {
+        answer(host, &(struct engine_host_answer){ .what = ENGINE_HOST_LOST, .is_done = true });
+        host->has_said_lost = true;
+    }
     if (host->is_draining && engine_is_idle(host->engine)) {
         answer(host, &(struct engine_host_answer){ .what = ENGINE_HOST_DRAINED, .is_done = true });
         host->is_draining = false;
@@ -306,6 +317,20 @@ static bool stop(struct engine_host *host)
     return is_done;
 }
 
+static bool are_events_lent(const struct engine_host *host)
+{
+    return host->events_wake != &host->news_wake;
+}
+
+static void tell_news(struct engine_host *host)
+{
+    if (host->has_events)
+        wake_up(host->events_wake);
+    if (host->has_news && (!host->has_events || are_events_lent(host)))
+        wake_up(&host->news_wake);
+    host->has_events = host->has_news = false;
+}
+
 static void run(void *arg)
 {
     struct engine_host *host = arg;
@@ -327,12 +352,12 @@ static void run(void *arg)
         host->host_ns += end_ns - begin_ns;
         if (end_ns >= host->next_report_ns)
             report(host, end_ns);
-        if (host->has_news)
-            wake_up(&host->news_wake);
-        host->has_news = false;
+        tell_news(host);
         wake_ns = min_i64(wake_ns, host->next_report_ns);
         if (atomic_load(&host->is_blocked))
             wake_ns = min_i64(wake_ns, end_ns + HOST_BLOCKED_NS);
+        if (are_events_lent(host))
+            atomic_store(&host->is_blocked, false); /* their reader does not see it */
         if (!is_stopped)
             sleep_until(host, wake_ns);
     }
@@ -373,7 +398,11 @@ struct engine_host *engine_host_open(const struct engine_host_options *options)
     host->n_services = engine.n_services;
     host->n_services_max = max_i32(engine.n_services, engine.n_services_max);
     host->inbox = ring_open(inbox_bytes);
-    host->events = ring_open(options->outbox_bytes > 0 ? options->outbox_bytes : HOST_RING_BYTES);
+    host->events =
+        options->events != NULL
+            ? options->events
+            : ring_open(options->outbox_bytes > 0 ? options->outbox_bytes : HOST_RING_BYTES);
+    host->events_wake = options->events != NULL ? options->events_wake : &host->news_wake;
     host->answers = ring_open(HOST_ANSWERS_BYTES);
     host->reports =
         ring_open(bytes_for(HOST_REPORTS_BYTES, engine_report_bytes(host->n_services_max) + 16));
@@ -402,7 +431,8 @@ void engine_host_close(struct engine_host *host)
     wake_close(&host->mail_wake);
     wake_close(&host->news_wake);
     mem_give(host->inbox);
-    mem_give(host->events);
+    if (!are_events_lent(host))
+        mem_give(host->events);
     mem_give(host->answers);
     mem_give(host->reports);
     mem_give(host->body);
@@ -547,6 +577,11 @@ bool engine_host_empty_service(struct engine_host *host, int service, bool even_
                          .kind = MAIL_EMPTY, .service = service, .even_busy = even_busy });
 }
 
+bool engine_host_revive(struct engine_host *host)
+{
+    return ask(host, &(struct mail_control){ .kind = MAIL_REVIVE });
+}
+
 bool engine_host_drain(struct engine_host *host)
 {
     return ask(host, &(struct mail_control){ .kind = MAIL_DRAIN });
@@ -562,7 +597,7 @@ bool engine_host_answer(struct engine_host *host, struct engine_host_answer *a)
     CHECK(n_bytes == sizeof(*a));
     memcpy(a, record, sizeof(*a));
     ring_pop(host->answers);
-    host->n_asks--;
+    host->n_asks -= a->what != ENGINE_HOST_LOST;
     return true;
 }
 

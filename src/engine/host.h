@@ -9,12 +9,18 @@
 #include "engine/engine.h"
 
 struct engine_host;
+struct ring;
+struct wake;
 
 struct engine_host_options {
     struct engine_options engine;       /* emit and emit_self are the host's own */
     uint32_t inbox_bytes, outbox_bytes; /* powers of two; 0 = 4 MiB. The inbox is larger when the
                                            longest prompt needs it. */
     int64_t report_ns;                  /* a report at least this often while it runs; 0 = 100 ms */
+    /* Lent: events go into this ring, and wake this one, for a reader in another process. Then
+     * engine_host_next has none. NULL: the host's own. */
+    struct ring *events;
+    struct wake *events_wake;
 };
 /* Opens the engine and starts its thread. The executor's functions are called on that thread only.
  */
@@ -57,6 +63,8 @@ bool engine_host_close_service(struct engine_host *host, int service);
 bool engine_host_add_service(struct engine_host *host, int service, const struct service_spec *spec,
                              const struct kv_layout *layout);
 bool engine_host_remove_service(struct engine_host *host, int service);
+/* The executor has a device again, and no model is open. */
+bool engine_host_revive(struct engine_host *host);
 bool engine_host_drain(struct engine_host *host); /* answered when nothing is left to do */
 
 enum engine_host_what {
@@ -67,6 +75,8 @@ enum engine_host_what {
     ENGINE_HOST_ADDED,
     ENGINE_HOST_REMOVED,
     ENGINE_HOST_DRAINED,
+    ENGINE_HOST_LOST, /* not asked for: the device is lost, and all requests are returned */
+    ENGINE_HOST_REVIVED,
 };
 struct engine_host_answer {
     uint8_t what; /* enum engine_host_what */

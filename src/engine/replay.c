@@ -461,6 +461,10 @@ static void follow(struct replay *p)
         if (!engine_remove_service(p->engine, word.service, word.now_ns))
             wrong(p, "a service that can't leave");
         break;
+    case ENGINE_LOG_REVIVED:
+        if (!engine_revive(p->engine, word.now_ns))
+            wrong(p, "an engine that can't be revived");
+        break;
     case ENGINE_LOG_DRAIN:
         engine_drain(p->engine);
         break;

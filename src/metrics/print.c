@@ -68,6 +68,10 @@ static const struct field service_fields[] = {
 static const struct field engine_fields[] = {
     { "shoal_engine_healthy", "1 while it works.", "gauge",
       offsetof(struct engine_report, is_healthy), BYTE, 0 },
+    { "shoal_engine_down", "1 while its process has ended and another one starts.", "gauge",
+      offsetof(struct engine_report, is_down), BYTE, 0 },
+    { "shoal_engine_restarts_total", "Processes started anew after one had ended.", "counter",
+      offsetof(struct engine_report, n_restarts), INT32, 0 },
     { "shoal_engine_steps_total", "Batches committed.", "counter",
       offsetof(struct engine_report, n_steps), INT64, 0 },
     { "shoal_engine_step_seconds_total", "Time in batches.", "counter",

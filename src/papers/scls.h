@@ -11,6 +11,9 @@ struct papers_scls_setting {
  * predictions. */
 enum status papers_scls_run(struct papers *repro, const struct papers_scls_setting *setting,
                             struct fault *fault) MUST_USE;
+/* Runs each of the policies at 20 requests/s on 8 workers, under the keys "0", "1", ... */
+enum status papers_scls_run_each(struct papers *repro, const char *const *policies, int n,
+                                 const char *more, struct fault *fault) MUST_USE;
 /* Means over the seeds of a key. */
 struct papers_scls_worth {
     double per_s, mean_s, p95_s; /* requests a second, response times */
@@ -21,12 +24,3 @@ struct papers_scls_worth {
     double early; /* part of the batches that all members left before the slice was over */
 };
 struct papers_scls_worth papers_scls_of(const struct papers *repro, const char *key);
-
-/* scls_ladder.c and scls_models.c: the claims of Figures 15 to 22, and 6, 10, 11. */
-enum status papers_scls_fig15(struct papers *repro, struct fault *fault);
-enum status papers_scls_fig17(struct papers *repro, struct fault *fault);
-enum status papers_scls_fig18(struct papers *repro, struct fault *fault);
-enum status papers_scls_fig22(struct papers *repro, struct fault *fault);
-enum status papers_scls_fig6(struct papers *repro, struct fault *fault);
-enum status papers_scls_fig10(struct papers *repro, struct fault *fault);
-enum status papers_scls_fig11(struct papers *repro, struct fault *fault);

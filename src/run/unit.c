@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "run/guides.h"
+#include "run/unit_device.h"
 #include "run/unit_loader.h"
 #include "run/unit_moves.h"
 #include <stdio.h>
@@ -18,15 +19,16 @@ int64_t run_unit_step(struct run_unit *unit, int64_t now_ns)
         run_unit_moves_take(unit, &answer, now_ns);
     run_unit_moves_step(unit);
     run_unit_moves_repeat(unit);
+    int64_t wake_ns = run_unit_device_step(unit, now_ns);
     for (int i = 0; i < unit->n_services && atomic_load(&unit->job.phase) == JOB_NONE; i++) {
-        if (unit->services[i].state == UNIT_QUEUED)
+        if (unit->services[i].state == UNIT_QUEUED && unit->device == UNIT_DEVICE_OPEN)
             run_unit_moves_start(unit, i, now_ns);
     }
     for (int i = 0; i < LIMIT_MODELS; i++) {
         if (unit->services[i].ask_pending || unit->drain_pending)
             return now_ns + TIME_NS_PER_MS;
     }
-    return TIME_NEVER;
+    return wake_ns;
 }
 
 /* ---- The interface. ---- */
@@ -100,7 +102,7 @@ void run_unit_load(struct run_unit *unit, int service)
         s->state = UNIT_QUEUED;
         run_unit_moves_tell_under_way(unit, service, SERVICE_LOADING);
     }
-    if (s->state != UNIT_LEAVING && s->state != UNIT_GONE)
+    if (s->state != UNIT_LEAVING && s->state != UNIT_GONE && unit->device == UNIT_DEVICE_OPEN)
         s->wants_out = s->even_busy = false;
 }
 
@@ -159,6 +161,11 @@ struct service run_unit_service(struct run_unit *unit)
 {
     unit->inner = engine_host_service(unit->host);
     return (struct service){ unit, submit, cancel, next, wait_fd };
+}
+
+int run_unit_loading(const struct run_unit *unit)
+{
+    return atomic_load(&unit->job.phase) != JOB_NONE ? unit->job.service : -1;
 }
 
 int run_unit_load_fd(struct run_unit *unit)
@@ -245,7 +252,7 @@ struct run_unit *run_unit_open(const struct run_unit_options *options)
     return unit;
 }
 
-void run_unit_close(struct run_unit *unit)
+struct compute_device *run_unit_close(struct run_unit *unit)
 {
     atomic_store(&unit->progress.cancel, true);
     atomic_store(&unit->is_closing, true);
@@ -255,11 +262,12 @@ void run_unit_close(struct run_unit *unit)
     run_executor_close(unit->executor);
     weights_close(unit->job.weights);
     for (int i = 0; i < LIMIT_MODELS; i++) {
-        if (unit->services[i].model.weights)
-            run_model_close(&unit->services[i].model);
+        run_unit_loader_close(unit, &unit->services[i]);
         mem_give(unit->services[i].path);
     }
     wake_close(&unit->job_wake);
     wake_close(&unit->loader_wake);
+    struct compute_device *device = unit->options.device;
     mem_give(unit);
+    return device;
 }

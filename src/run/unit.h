@@ -23,7 +23,8 @@
 struct run_unit;
 
 struct run_unit *run_unit_open(const struct run_unit_options *options);
-void run_unit_close(struct run_unit *unit);
+/* Returns the device, which the owner closes; NULL: it was lost, and is not open again. */
+struct compute_device *run_unit_close(struct run_unit *unit);
 struct service run_unit_service(struct run_unit *unit);
 void run_unit_load(struct run_unit *unit, int service); /* idempotent */
 /* Idempotent. A model with requests stays, unless even_busy: then they are returned (DRAINING). */
@@ -56,6 +57,8 @@ void run_unit_admit_service(struct run_unit *unit, int service); /* a READY one 
  * is loaded, loading or unloading. */
 bool run_unit_remove_service(struct run_unit *unit, int service);
 int run_unit_load_fd(struct run_unit *unit); /* readable when the loader has news */
+/* Returns the service whose model is being loaded; -1: none. */
+int run_unit_loading(const struct run_unit *unit);
 
 bool run_unit_next_change(struct run_unit *unit, struct service_change *change);
 /* Returns the engine's latest report, with the loader's statuses and progress. Valid until the next

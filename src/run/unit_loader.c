@@ -3,7 +3,9 @@
 
 #include "base/time.h"
 #include "run/profile.h"
+#include "run/unit_device.h"
 #include "run/unit_state.h"
+#include <unistd.h>
 
 /* Checks the spec. Blocks are cut and prompts are tokenized for the model that the file held at
  * start. Another model would write past its blocks and look up tokens that it does not have. */
@@ -36,18 +38,59 @@ static enum status load_header(struct run_unit *unit, struct run_unit_job *job)
     return STATUS_OK;
 }
 
-static enum status load_weights(struct run_unit *unit, struct run_unit_job *job)
+/* Maps the weights that another process packed from the same file. */
+static enum status borrow(struct run_unit *unit, struct run_unit_job *job)
 {
-    struct weights *weights = job->weights;
-    job->weights = NULL;
-    const struct run_model_options options = { .device = unit->options.device,
-                                               .kv_dtype = unit->services[job->service].kv_dtype,
-                                               .progress = &unit->progress };
-    enum status status = run_model_open(job->model, weights, &options, &job->fault);
+    const struct run_unit_lender *lender = &unit->options.lender;
+    struct compute_device *device = unit->options.device;
+    struct run_unit_lent lent;
+    enum status status = lender->lend(lender->self, job->service, job->weights_bytes,
+                                      &unit->progress, &lent, &job->fault);
     if (status != STATUS_OK)
         return status;
-    if (unit->services[job->service].has_perf) {
-        job->perf = unit->services[job->service].perf;
+    const struct compute_memory_options options = {
+        .n_bytes = job->weights_bytes, .has_fd = true, .is_readonly = true, .fd = lent.fd
+    };
+    if (lent.file_hash != weights_hash(job->weights))
+        status = fault_set(&job->fault, STATUS_IO, "the file changed while it was read");
+    if (status == STATUS_OK)
+        status = device->memory_open(device->self, &options, &unit->services[job->service].lent,
+                                     &job->fault);
+    close(lent.fd);
+    return status;
+}
+
+void run_unit_loader_close(struct run_unit *unit, struct run_unit_service *s)
+{
+    struct compute_device *device = unit->options.device;
+    if (s->model.weights != NULL)
+        run_model_close(&s->model);
+    if (s->lent != NULL)
+        device->memory_close(device->self, s->lent);
+    s->lent = NULL;
+}
+
+static enum status load_weights(struct run_unit *unit, struct run_unit_job *job)
+{
+    struct run_unit_service *s = &unit->services[job->service];
+    bool is_lent = unit->options.lender.lend != NULL;
+    enum status status = is_lent ? borrow(unit, job) : STATUS_OK;
+    struct weights *weights = job->weights;
+    if (status != STATUS_OK)
+        return status; /* the owner closes what the job has */
+    job->weights = NULL;
+    const struct run_model_options options = { .device = unit->options.device,
+                                               .kv_dtype = s->kv_dtype,
+                                               .memory = s->lent,
+                                               .is_packed = is_lent,
+                                               .progress = &unit->progress };
+    status = run_model_open(job->model, weights, &options, &job->fault);
+    if (status != STATUS_OK) {
+        run_unit_loader_close(unit, s);
+        return status;
+    }
+    if (s->has_perf) {
+        job->perf = s->perf;
         return STATUS_OK;
     }
     const struct run_profile_options profile = {
@@ -72,9 +115,15 @@ void run_unit_loader(void *arg)
         wake_wait(&unit->job_wake, -1);
         wake_clear(&unit->job_wake);
         int phase = atomic_load(&job->phase);
-        if (phase != JOB_WANT_OPEN && phase != JOB_WANT_PACK)
+        if (phase != JOB_WANT_OPEN && phase != JOB_WANT_PACK && phase != JOB_WANT_DEVICE)
             continue;
         (void)pace_due(&pace, job->said_ns, "began a load later than told by");
+        if (phase == JOB_WANT_DEVICE) {
+            bool is_open = run_unit_device_reopen(unit, &job->fault) == STATUS_OK;
+            atomic_store(&job->phase, is_open ? JOB_HAVE_DEVICE : JOB_NO_DEVICE);
+            wake_up(&unit->loader_wake);
+            continue;
+        }
         job->status = phase == JOB_WANT_OPEN ? load_header(unit, job) : load_weights(unit, job);
         job->said_ns = time_now_ns();
         int done = phase == JOB_WANT_OPEN ? JOB_HAVE_OPEN : JOB_HAVE_PACK;

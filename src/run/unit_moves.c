@@ -4,6 +4,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "run/unit_device.h"
+#include "run/unit_loader.h"
 
 /* ---- One load at a time. ---- */
 
@@ -105,7 +107,7 @@ static void join_engine(struct run_unit *unit)
         enum status status =
             run_executor_put_model(unit->executor, job->service, &s->model, &job->fault);
         if (status != STATUS_OK) {
-            run_model_close(&s->model);
+            run_unit_loader_close(unit, s);
             fail_job(unit, status);
             return;
         }
@@ -194,7 +196,7 @@ static void take_emptied(struct run_unit *unit, const struct engine_host_answer 
         return;
     }
     run_executor_remove_model(unit->executor, answer->service);
-    run_model_close(&s->model);
+    run_unit_loader_close(unit, s);
     ask_closed(unit, answer->service);
 }
 
@@ -249,6 +251,12 @@ void run_unit_moves_take(struct run_unit *unit, const struct engine_host_answer 
         log_line(LOG_INFO, "load", "%s is ready after %lld ms (%lld MiB of weights)",
                  s->service.name, (long long)((now_ns - s->begun_ns) / TIME_NS_PER_MS),
                  (long long)(s->model.weights_bytes >> 20));
+        break;
+    case ENGINE_HOST_LOST:
+        run_unit_device_lost(unit, now_ns);
+        break;
+    case ENGINE_HOST_REVIVED:
+        run_unit_device_revived(unit);
         break;
     case ENGINE_HOST_ADDED:
         take_added(unit, answer);

@@ -5,9 +5,27 @@
 
 struct tokenizer;
 
+struct run_unit_lent {
+    int fd;
+    uint64_t file_hash;
+};
+/* Lends the packed weights of a model, as a descriptor whose bytes another process packed. */
+struct run_unit_lender {
+    void *self;
+    /* Called by the loader's thread, when the bytes are booked; waits. *fd is the unit's to close.
+     * file_hash: of the file that was packed (weights_hash). STATUS_CANCELLED when progress->cancel
+     * was set. */
+    enum status (*lend)(void *self, int service, int64_t n_bytes, struct run_progress *progress,
+                        struct run_unit_lent *lent, struct fault *fault);
+};
+
 struct run_unit_options {
     struct engine_host_options host; /* engine.exec is filled in by the unit */
     struct compute_device *device;
+    /* Opens the device again after it was lost. It runs on the loader's thread. NULL: a lost device
+     * stays lost. */
+    enum status (*reopen)(void *self, struct compute_device **out, struct fault *fault);
+    void *reopen_self;
     const char *const *paths; /* per service; copied */
     /* For each service, the content of its file when the engine's KV was laid out and its tokenizer
      * read. A file with another content later is refused. They outlive the unit; NULL = not
@@ -21,7 +39,8 @@ struct run_unit_options {
     const struct perf *perfs;
     const enum dtype *kv_dtypes; /* per service; copied */
     int32_t n_rows_max, n_logit_rows_max;
-    int64_t profile_ns; /* budget of the micro-profile */
+    int64_t profile_ns;            /* budget of the micro-profile */
+    struct run_unit_lender lender; /* zeros: the unit packs */
     double steady; /* batches take at least this many times the time of perfs or the micro-profile;
                       0: off */
 };

@@ -1,8 +1,8 @@
 /* The state of a unit, for its own files alone.
  *
  * There are two threads: the owner's (unit.c, unit_moves.c) and the loader's (unit_loader.c). They
- * share `job` under its phase: the owner sets WANT_*, and the loader answers HAVE_* or FAILED. The
- * phase determines which of the two may access the rest of the job. */
+ * share `job` under its phase: the owner sets WANT_*, and the loader answers HAVE_*, NO_* or
+ * FAILED. The phase determines which of the two may access the rest of the job. */
 #pragma once
 #include "base/pace.h"
 #include "base/team.h"
@@ -25,7 +25,20 @@ enum run_unit_load {
     UNIT_LEAVING, /* the engine checks whether it can release it */
     UNIT_GONE     /* its memory is freed, its bytes are still booked */
 };
-enum job_phase { JOB_NONE, JOB_WANT_OPEN, JOB_HAVE_OPEN, JOB_WANT_PACK, JOB_HAVE_PACK, JOB_FAILED };
+enum job_phase {
+    JOB_NONE,
+    JOB_WANT_OPEN,
+    JOB_HAVE_OPEN,
+    JOB_WANT_PACK,
+    JOB_HAVE_PACK,
+    JOB_FAILED,
+    JOB_WANT_DEVICE, /* to open a lost device again */
+    JOB_HAVE_DEVICE,
+    JOB_NO_DEVICE
+};
+
+/* The state of the device: see unit_device.h. */
+enum unit_device { UNIT_DEVICE_OPEN, UNIT_DEVICE_LOST, UNIT_DEVICE_REVIVING };
 
 struct run_unit_job { /* the one load in flight */
     _Atomic int phase;
@@ -53,6 +66,7 @@ struct run_unit_service {
     struct perf perf; /* known already, when has_perf */
     bool has_perf;
     struct run_model model;
+    struct compute_memory *lent; /* that the model's weights lie in; NULL: its own memory */
     int64_t begun_ns;
 };
 struct run_unit {
@@ -70,6 +84,8 @@ struct run_unit {
     struct run_progress progress;
     _Atomic bool is_closing;
     bool drain_pending;
+    enum unit_device device;
+    int64_t reopen_ns, backoff_ns; /* LOST: the next try is then, and a failed one waits as long */
     struct service_change changes[4 * LIMIT_MODELS];
     int n_changes, next_change;
     struct engine_report report;

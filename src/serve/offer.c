@@ -87,6 +87,8 @@ static void describe_api_model(struct serve_offer *offer, int number, const stru
         .tokenizer = card->tokenizer,
         .chat_template = card->chat_template,
         .chat_fault = card->chat_fault.text[0] != '\0' ? card->chat_fault.text : NULL,
+        .style = calls_format_style(
+            card->chat_template != NULL ? chat_template_text(card->chat_template) : NULL),
         .bos_id = card->bos_id,
         .eos_id = card->eos_id,
         .n_eog = card->n_eog,

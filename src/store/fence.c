@@ -77,12 +77,24 @@ static enum status keep(struct store_fence *fence, const struct store_stamp *sta
     return STATUS_OK;
 }
 
+/* Returns whether the file has this nonce by now, and takes over what it says then. */
+static bool is_adopted(struct store_fence *fence, struct store_id nonce)
+{
+    struct store_fence there;
+    if (fence->path[0] == '\0' || store_fence_open(&there, fence->path, NULL) != STATUS_OK ||
+        !store_id_equal(there.kept.nonce, nonce))
+        return false;
+    fence->kept = there.kept;
+    return true;
+}
+
 enum store_verdict store_fence_check(struct store_fence *fence, const struct store_stamp *stamp)
 {
     const struct store_stamp *kept = &fence->kept;
     if (stamp->epoch == 0 || store_id_is_none(stamp->nonce))
         return STORE_OLD_EPOCH;
-    if (!store_id_is_none(kept->nonce) && !store_id_equal(kept->nonce, stamp->nonce))
+    if (!store_id_is_none(kept->nonce) && !store_id_equal(kept->nonce, stamp->nonce) &&
+        !is_adopted(fence, stamp->nonce))
         return STORE_OTHER_LIFE;
     if (stamp->epoch < kept->epoch)
         return STORE_OLD_EPOCH;

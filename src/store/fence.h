@@ -32,7 +32,8 @@ struct store_fence {
 enum status store_fence_open(struct store_fence *fence, const char *path,
                              struct fault *fault) MUST_USE;
 /* May a command with this stamp be obeyed? A higher epoch is on disk before this returns. The first
- * nonce that a node sees is kept. */
+ * nonce that a node sees is kept. For another nonce the file is read again, since an operator may
+ * have adopted it there while this process runs. */
 enum store_verdict store_fence_check(struct store_fence *fence, const struct store_stamp *stamp);
 /* An operator says that this is the cluster's life from now on. Epochs begin anew, unless it is the
  * life that is known already. */

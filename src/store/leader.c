@@ -465,12 +465,14 @@ void store_leader_heard(struct store_leader *l, const struct store_stamp *kept)
         resign(l, "a node has obeyed another manager of this epoch or a later one");
 }
 
-void store_leader_adopt(struct store_leader *l)
+bool store_leader_adopt(struct store_leader *l, struct store_id nonce)
 {
-    if (l->shown.is_listed && l->shown.has_nonce && l->state == STORE_FOREIGN) {
-        l->nonce = l->shown.nonce;
-        l->state = STORE_FOLLOWING;
-    }
+    if (!l->shown.is_listed || !l->shown.has_nonce || l->state != STORE_FOREIGN ||
+        !store_id_equal(l->shown.nonce, nonce))
+        return false;
+    l->nonce = nonce;
+    l->state = STORE_FOLLOWING;
+    return true;
 }
 
 struct store_id store_leader_nonce(const struct store_leader *l)

@@ -66,7 +66,8 @@ void store_leader_guard(const struct store_leader *leader, struct store_conditio
  * higher than its own, or is its own and another manager's: a store that was rolled back gave it
  * twice. */
 void store_leader_heard(struct store_leader *leader, const struct store_stamp *kept);
-/* Takes the store's nonce as the cluster's life. Leaves FOREIGN. */
-void store_leader_adopt(struct store_leader *leader);
+/* An operator adopted this nonce as the cluster's life. It leaves FOREIGN if the store shows it.
+ * Returns whether it did. */
+bool store_leader_adopt(struct store_leader *leader, struct store_id nonce);
 /* The nonce that it knows, to be kept on disk; all zero: none yet. */
 struct store_id store_leader_nonce(const struct store_leader *leader);

@@ -2,8 +2,9 @@
  * memory and output.
  *
  * Opening a template renders a few probes. They show whether it expects a message's content as text
- * or as parts, and the arguments of tool calls as text or as objects. A rendering that loses a
- * message's text is an error. */
+ * or as parts, the arguments of tool calls as text or as objects, and whether it shows tools. For a
+ * template that shows none, tools and their calls become text of messages (chat_tools.h). A
+ * rendering that loses a message's text is an error. */
 #pragma once
 #include "base/status.h"
 #include "base/str.h"
@@ -22,6 +23,7 @@ extern const char chat_chatml[];
 enum status chat_template_open(struct chat_template **out, const struct chat_source *source,
                                struct fault *fault) MUST_USE;
 void chat_template_close(struct chat_template *t);
+const char *chat_template_text(const struct chat_template *t); /* as it was opened */
 
 /* Accepts "2026-01-31" and "2026-01-31T12:30:00". */
 bool chat_time_is_valid(const char *text);
@@ -42,6 +44,7 @@ struct chat_options {
     int n_messages;
     bool add_generation_prompt;
     const char *kwargs_json; /* chat_template_kwargs: a JSON object, NULL = none */
+    const char *tools_json;  /* a JSON array of functions in OpenAI's form, NULL = none */
 };
 /* Appends the prompt. STATUS_BAD_INPUT carries the template's own raise_exception message. */
 enum status chat_template_render(const struct chat_template *t, const struct chat_options *options,
@@ -51,5 +54,6 @@ enum status chat_template_render(const struct chat_template *t, const struct cha
 struct chat_needs {
     bool text, parts; /* content as a text, as an array of parts; neither: not known */
     bool objects;     /* arguments of tool calls as objects */
+    bool tools;       /* it shows the tools that a request offers */
 };
 struct chat_needs chat_template_needs(const struct chat_template *t);

@@ -130,6 +130,14 @@ static void set_all(struct jinja_run *run, struct jinja_dict *dict, const json_t
     }
 }
 
+static struct jinja_value make_tools(struct jinja_run *run, const struct chat_options *options)
+{
+    json_t *tools = options->tools_json != NULL ? json_loads(options->tools_json, 0, NULL) : NULL;
+    struct jinja_value value = tools != NULL ? jinja_json_value(run, tools, "tools") : jinja_none();
+    json_decref(tools);
+    return value;
+}
+
 void chat_context_make(struct jinja_run *run, const struct chat_template *t,
                        const struct chat_options *options, const void *kwargs)
 {
@@ -138,7 +146,7 @@ void chat_context_make(struct jinja_run *run, const struct chat_template *t,
         return;
     run->context = context.dict;
     set(run, context.dict, "messages", make_messages(run, t, options));
-    set(run, context.dict, "tools", jinja_none());
+    set(run, context.dict, "tools", make_tools(run, options));
     set(run, context.dict, "documents", jinja_none());
     set(run, context.dict, "add_generation_prompt", jinja_bool(options->add_generation_prompt));
     set_all(run, context.dict, t->specials, false);

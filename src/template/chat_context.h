@@ -8,7 +8,7 @@ struct chat_template {
     struct jinja_node *body;
     struct jinja_block root;
     void *specials; /* a json_t of jansson, NULL: none */
-    char *time;
+    char *time, *text;
     struct chat_needs needs;
 };
 /* Sets run->context. kwargs is a json_t or NULL. */

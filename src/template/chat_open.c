@@ -6,6 +6,7 @@
 #include "template/chat_probe.h"
 #include "template/chat_shown.h"
 #include "template/chat_template.h"
+#include "template/chat_tools.h"
 #include "template/jinja_exec.h"
 #include "template/jinja_parse.h"
 #include "template/jinja_time.h"
@@ -53,6 +54,7 @@ enum status chat_template_open(struct chat_template **out, const struct chat_sou
         return status;
     }
     t->time = source->time != NULL ? mem_copy_text(source->time) : NULL;
+    t->text = mem_copy_text(source->text);
     chat_probe(t);
     *out = t;
     return STATUS_OK;
@@ -65,7 +67,13 @@ void chat_template_close(struct chat_template *t)
     json_decref(t->specials);
     pile_free(&t->pile);
     mem_give(t->time);
+    mem_give(t->text);
     mem_give(t);
+}
+
+const char *chat_template_text(const struct chat_template *t)
+{
+    return t->text;
 }
 
 struct chat_needs chat_template_needs(const struct chat_template *t)
@@ -73,12 +81,28 @@ struct chat_needs chat_template_needs(const struct chat_template *t)
     return t->needs;
 }
 
+/* Renders and checks. On failure out is as before. */
+static enum status render(const struct chat_template *t, const struct chat_options *options,
+                          const json_t *kwargs, struct str *out, struct fault *fault)
+{
+    size_t n_before = out->n;
+    enum status status = chat_template_run(t, options, kwargs, JINJA_STEPS_MAX, out, fault);
+    if (status == STATUS_OK) {
+        struct view prompt = view_of(out->at + n_before, out->n - n_before);
+        status = chat_shown_check(t, options, kwargs, prompt, fault);
+    }
+    if (status != STATUS_OK && out->at != NULL) {
+        out->n = n_before;
+        out->at[n_before] = '\0';
+    }
+    return status;
+}
+
 enum status chat_template_render(const struct chat_template *t, const struct chat_options *options,
                                  struct str *out, struct fault *fault)
 {
     json_t *kwargs = NULL;
     json_error_t error;
-    size_t n_before = out->n;
     if (options->kwargs_json != NULL) {
         kwargs = json_loads(options->kwargs_json, JSON_REJECT_DUPLICATES, &error);
         if (!json_is_object(kwargs)) {
@@ -89,14 +113,20 @@ enum status chat_template_render(const struct chat_template *t, const struct cha
             return status;
         }
     }
-    enum status status = chat_template_run(t, options, kwargs, JINJA_STEPS_MAX, out, fault);
-    if (status == STATUS_OK) {
-        struct view prompt = view_of(out->at + n_before, out->n - n_before);
-        status = chat_shown_check(t, options, kwargs, prompt, fault);
-    }
-    if (status != STATUS_OK && out->at != NULL) {
-        out->n = n_before;
-        out->at[n_before] = '\0';
+    enum status status;
+    if (options->tools_json == NULL || t->needs.tools) {
+        status = render(t, options, kwargs, out, fault);
+    } else { /* tools as text: in a system message, or in the user's if it takes none */
+        struct chat_options texts = *options;
+        struct pile pile;
+        pile_init(&pile);
+        chat_tools_show(options, true, &pile, &texts);
+        status = render(t, &texts, kwargs, out, fault);
+        if (status != STATUS_OK) {
+            chat_tools_show(options, false, &pile, &texts);
+            status = render(t, &texts, kwargs, out, fault);
+        }
+        pile_free(&pile);
     }
     json_decref(kwargs);
     return status;

@@ -19,17 +19,44 @@ static bool has(const struct str *out, const char *text)
     return out->n > 0 && memmem(out->at, out->n, text, strlen(text)) != NULL;
 }
 
-/* Renders messages as they are, without the needs found so far. */
+static const char tools_json[] =
+    "[{\"type\":\"function\",\"function\":{\"name\":\"" KEY "\",\"description\":\"x\","
+    "\"parameters\":{\"type\":\"object\",\"properties\":{},\"required\":[]}}}]";
+
+/* Renders options with these needs, not with those found so far. */
+static bool renders_options(struct chat_template *t, const struct chat_options *options,
+                            struct chat_needs needs, struct str *out)
+{
+    struct fault fault;
+    t->needs = needs;
+    str_clear(out);
+    return chat_template_run(t, options, NULL, PROBE_STEPS_MAX, out, &fault) == STATUS_OK;
+}
+
 static bool renders(struct chat_template *t, const struct chat_message *messages, int n_messages,
                     struct chat_needs needs, struct str *out)
 {
-    struct fault fault;
     struct chat_options options = { .messages = messages,
                                     .n_messages = n_messages,
                                     .add_generation_prompt = true };
-    t->needs = needs;
-    str_clear(out);
-    return chat_template_run(t, &options, NULL, PROBE_STEPS_MAX, out, &fault) == STATUS_OK;
+    return renders_options(t, &options, needs, out);
+}
+
+/* Returns whether the name of an offered function is shown. */
+static bool shows_tools(struct chat_template *t, struct str *out)
+{
+    const struct chat_message messages[] = { { .role = "system", .content = "x" },
+                                             { .role = "user", .content = "y" } };
+    struct chat_options options = { .messages = messages + 1,
+                                    .n_messages = 1,
+                                    .add_generation_prompt = true,
+                                    .tools_json = tools_json };
+    struct chat_needs needs = t->needs;
+    if (renders_options(t, &options, needs, out) && has(out, KEY))
+        return true;
+    options.messages = messages;
+    options.n_messages = 2;
+    return renders_options(t, &options, needs, out) && has(out, KEY);
 }
 
 /* Returns whether a user's content in this form is shown. Some templates require a system message
@@ -85,6 +112,8 @@ void chat_probe(struct chat_template *t)
     found.parts = shows_content(t, true, &out);
     t->needs = found;
     found.objects = needs_objects(t, &out);
+    t->needs = found;
+    found.tools = shows_tools(t, &out);
     t->needs = found;
     str_free(&out);
 }

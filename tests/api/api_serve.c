@@ -5,6 +5,7 @@
  * context, device. Prints "port N" when it listens. */
 #include "api/addresses.h"
 #include "api/api.h"
+#include "template/chat.h"
 #include "tests_toy.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -98,6 +99,8 @@ int main(int argc, char **argv)
         listed[i] = &ours[i], ours[i].n_vocabulary = TOY_N_TOKENS,
         ours[i].tokenizer = toy_tokenizer;
     ours[0].chat_template = toy_template;
+    ours[0].style = calls_format_style(chat_template_text(toy_template));
+    ours[1].style = calls_format_style(NULL);
     struct api_options options = {
         .version = "0.0-toy",
         .listen = "127.0.0.1:0",

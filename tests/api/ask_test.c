@@ -160,7 +160,7 @@ static void test_sentences(void **state)
           "messages",
           "messages[0].content[0]: only parts of type \"text\" are supported, got \"image_url\"" },
         { ASK_CHAT, "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"tools\":[{}]}",
-          "tools", "tools is not supported" },
+          "tools", "tools[0].type must be \"function\", got \"\"" },
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct api_ask ask;

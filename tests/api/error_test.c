@@ -10,14 +10,14 @@ static void test_page(void **state)
     str_init(&out);
     api_error_set(&error, ERROR_INVALID, "n", "n is \"%d\"", 5);
     api_error_set(&error, ERROR_HOUSE, NULL, "a second one");
-    api_error_print(&error, &out);
+    api_error_print(&error, ERROR_OPENAI, &out);
     assert_string_equal(out.at, "{\"error\":{\"message\":\"n is \\\"5\\\"\",\"type\":"
                                 "\"invalid_request_error\",\"param\":\"n\",\"code\":null}}");
     assert_true(error.status == 400 && api_error_reason(&error) == NULL);
     str_clear(&out);
     error = (struct api_error){ .extra = ",\"loading\":{}" };
     api_error_set(&error, ERROR_LOADING, NULL, "wait");
-    api_error_print(&error, &out);
+    api_error_print(&error, ERROR_OPENAI, &out);
     assert_string_equal(out.at, "{\"error\":{\"message\":\"wait\",\"type\":\"unavailable_error\","
                                 "\"param\":null,\"code\":\"model_not_ready\"},\"loading\":{}}");
     assert_string_equal(api_error_reason(&error), "rejected-model-not-ready");

@@ -21,7 +21,9 @@ static void make(struct api_prompts *prompts, enum api_ask_kind kind, const char
     models[0].chat_template = models[0].chat_fault == NULL ? toy_template : NULL;
     const struct api_options options = { .n_models = 2 };
     const struct api_catalog catalog = { .n = 2, .models = { &models[0], &models[1] } };
-    (void)api_prompts_make(prompts, kind, view_text(body), &options, &catalog);
+    static struct api_family family;
+    family.kind = kind;
+    (void)api_prompts_make(prompts, &family, view_text(body), &options, &catalog);
 }
 
 static void test_lengths(void **state)

@@ -14,7 +14,7 @@ extern const struct chat_template *toy_template;
 /* A service with answers that follow from the prompt (tests/e2e/toy.py computes the same in
  * Python), and a control with one engine. Words in the prompt steer it: [n=20] tokens until the end
  * token, [first=50] and [gap=5] in milliseconds, [fail] [late] [huge] [cold] [crash=3] [full=3]
- * [lose=3] [dup]. */
+ * [lose=3] [dup]. The text between the last [say] and [/say] is the answer. */
 struct toy_house;
 struct toy_house *toy_open(int n_services, int32_t n_requests_max);
 void toy_close(struct toy_house *house);

@@ -13,7 +13,8 @@ struct toy_request {
     struct request_body *body;
     uint64_t hash;
     int64_t due_ns, gap_ns, n_end;
-    int64_t fail_at; /* number of tokens after which it ends with `why` */
+    const int32_t *says; /* the answer that the prompt asks for; NULL: none */
+    int64_t fail_at;     /* number of tokens after which it ends with `why` */
     uint8_t what, why;
 };
 struct toy_house {
@@ -79,6 +80,30 @@ static int64_t word_of(const struct request_body *body, const char *name)
     return *at == '=' ? atoll(at + 1) : *at == ']' ? 0 : -1;
 }
 
+static bool is_word(const int32_t *ids, uint32_t n, const char *word)
+{
+    size_t n_word = strlen(word);
+    bool is_same = n >= n_word;
+    for (size_t i = 0; is_same && i < n_word; i++)
+        is_same = ids[i] == word[i];
+    return is_same;
+}
+
+/* Finds the last [say]...[/say]. */
+static void find_said(struct toy_request *request)
+{
+    const int32_t *ids = request_body_tokens(request->body);
+    uint32_t n = request->body->n_tokens, end = 0;
+    for (uint32_t i = n; i-- > 0 && request->says == NULL;) {
+        if (end == 0 && is_word(ids + i, n - i, "[/say]"))
+            end = i;
+        if (end > 0 && is_word(ids + i, n - i, "[say]")) {
+            request->says = ids + i + 5;
+            request->n_end = end - (i + 5);
+        }
+    }
+}
+
 static void read_words(struct toy_request *request)
 {
     static const struct {
@@ -93,9 +118,11 @@ static void read_words(struct toy_request *request)
                  { "crash", SERVICE_RETURNED, SERVICE_CRASHED },
                  { "full", SERVICE_RETURNED, SERVICE_FULL },
                  { "lose", SERVICE_TOKENS, SERVICE_WHY_NONE } };
+    find_said(request);
     int64_t n = word_of(request->body, "n"), first = word_of(request->body, "first");
     int64_t gap = word_of(request->body, "gap");
-    request->n_end = n >= 0 ? n : 24;
+    if (request->says == NULL)
+        request->n_end = n >= 0 ? n : 24;
     request->due_ns = time_now_ns() + (first >= 0 ? first : 0) * TIME_NS_PER_MS;
     request->gap_ns = (gap >= 0 ? gap : 0) * TIME_NS_PER_MS;
     request->is_doubled = word_of(request->body, "dup") >= 0;
@@ -227,7 +254,8 @@ static void step(struct toy_house *house, struct toy_request *request)
     }
     bool is_end = n >= request->n_end && is_stop(request->body, TOY_EOS) &&
                   n >= request->body->sampling.n_tokens_min;
-    int32_t id = is_end ? TOY_EOS : token_at(request->hash, n);
+    bool is_said = request->says != NULL && n < request->n_end;
+    int32_t id = is_end ? TOY_EOS : is_said ? request->says[n] : token_at(request->hash, n);
     post_token(house, request, id);
     house->engine.n_steps++;
     n++;

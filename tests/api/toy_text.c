@@ -90,18 +90,29 @@ const struct text_decoder *tokenizer_decoder(const struct tokenizer *tokenizer)
     return &decoder;
 }
 
+const char *chat_template_text(const struct chat_template *t)
+{
+    (void)t;
+    return "<tool_call></think>";
+}
+
 enum status chat_template_render(const struct chat_template *t, const struct chat_options *options,
                                  struct str *out, struct fault *fault)
 {
     (void)t;
+    if (options->tools_json != NULL)
+        str_printf(out, "<tools>%s</tools>", options->tools_json);
     for (int i = 0; i < options->n_messages; i++) {
         const struct chat_message *message = &options->messages[i];
-        if (strcmp(message->role, "tool") == 0)
+        if (strcmp(message->role, "tool") == 0 && options->tools_json == NULL)
             return fault_set(fault, STATUS_BAD_INPUT, "this toy knows no tools");
         const char *content = message->content != NULL ? message->content : "";
         const char *thought_end = strstr(content, "</think>"); /* not shown, as in many templates */
-        const char *said = thought_end != NULL ? thought_end + strlen("</think>") : content;
-        str_printf(out, "<|a|>%s: %s<|b|>", message->role, said);
+        bool is_cut = thought_end != NULL && strstr(content, "[say]") == NULL;
+        const char *said = is_cut ? thought_end + strlen("</think>") : content;
+        bool has_calls = message->more_json != NULL && strstr(message->more_json, "tool_calls");
+        str_printf(out, "<|a|>%s: %s%s<|b|>", message->role, said,
+                   has_calls ? message->more_json : "");
     }
     if (options->kwargs_json != NULL)
         str_printf(out, "{%s}", options->kwargs_json);

@@ -371,10 +371,12 @@ BAD_FIELDS = [
     ({"return_token_ids": True}, "return_token_ids"), ({"return_tokens": True}, "return_tokens"), ({"stop_regex": "a"}, "stop_regex"),
     ({"repeat_last_n": 64}, "repeat_last_n"), ({"top_n_sigma": 1}, "top_n_sigma"), ({"do_sample": False}, "do_sample"), ({"n_probs": 3}, "n_probs"),
     ({"stream": True, "stream_options": {"continuous_usage_stats": True}}, "stream_options"), ({"detokenize": False}, "detokenize"),
-    ({"verbosity": "low"}, "verbosity"), ({"reasoning_format": "deepseek"}, "reasoning_format"), ({"min_new_tokens": 3}, "min_new_tokens"),
+    ({"verbosity": "low"}, "verbosity"), ({"reasoning_format": "deepseek"}, "reasoning_format"), ({"tools": [{}]}, "tools"), ({"tool_choice": "required"}, "tool_choice"),
+    ({"enable_thinking": False}, "enable_thinking"), ({"include_reasoning": False}, "include_reasoning"), ({"min_new_tokens": 3}, "min_new_tokens"),
 ]
 BAD_CHATS = [
-    ({"tools": [{"type": "function"}]}, "tools"), ({"tool_choice": "required"}, "tool_choice"), ({"functions": [{}]}, "functions"),
+    ({"tools": [{"type": "function"}]}, "tools"), ({"reasoning_format": "qwen"}, "reasoning_format"), ({"enable_thinking": 3}, "enable_thinking"),
+    ({"tool_choice": "required"}, "tool_choice"), ({"functions": [{}]}, "functions"),
     ({"tool_choice": {"type": "function"}}, "tool_choice"), ({"audio": {"voice": "x"}}, "audio"), ({"modalities": ["text", "audio"]}, "modalities"),
     ({"messages": []}, "messages"), ({"messages": "hi"}, "messages"), ({"messages": [{"role": "king", "content": "x"}]}, "messages"),
     ({"messages": [{"content": "x"}]}, "messages"), ({"messages": [{"role": "user", "content": 5}]}, "messages"),

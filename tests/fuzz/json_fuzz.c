@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     str_init(&page);
     if (error.is_set) {
         CHECK(error.text[0] != '\0' && error.status >= 400);
-        api_error_print(&error, &page);
+        api_error_print(&error, ERROR_OPENAI, &page);
         CHECK(utf8_is_valid(view_of(page.at, page.n)));
     }
     str_free(&page);

@@ -270,7 +270,7 @@ static void test_an_empty_store_takes_over_nothing(void **state)
             store_fence_adopt(&w->nodes[i].fence, store_leader_nonce(w->managers[0].leader), NULL),
             STATUS_OK);
     for (int i = 1; i < N_MANAGERS; i++)
-        store_leader_adopt(w->managers[i].leader);
+        (void)store_leader_adopt(w->managers[i].leader, store_leader_nonce(w->managers[0].leader));
     assert_all_obey(w);
     stop_manager(w, 0);
     start_manager(w, 0);

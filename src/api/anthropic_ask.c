@@ -1,0 +1,354 @@
+/* Blocks become messages: the results of calls are messages of their own, before the user's text.
+ *
+ * Tools of the service itself (web search and the like) are not offered, since nothing here could
+ * run them. Thinking is off unless it is asked for, as with the service. */
+#include "api/anthropic_ask.h"
+#include <string.h>
+
+enum { MESSAGES_MAX = 4096, BLOCKS_MAX = 65536 };
+
+struct reader {
+    json_t *messages; /* of the chat */
+    json_t *names;    /* of functions, by the id of the call */
+    struct api_error *error;
+    size_t index; /* of the message */
+};
+
+static const char *text_of(const json_t *object, const char *name)
+{
+    return json_string_value(json_object_get(object, name));
+}
+
+static bool is_type(const json_t *object, const char *type)
+{
+    const char *own = text_of(object, "type");
+    return own != NULL && strcmp(own, type) == 0;
+}
+
+static void add_text_part(json_t *parts, const json_t *text)
+{
+    json_t *part = json_object();
+    json_object_set_new(part, "type", json_string("text"));
+    json_object_set(part, "text", (json_t *)(uintptr_t)text);
+    json_array_append_new(parts, part);
+}
+
+/* Sets the content of a message: one text as such, several as parts. */
+static void set_content(json_t *message, json_t *parts)
+{
+    if (json_array_size(parts) == 1)
+        json_object_set(message, "content", json_object_get(json_array_get(parts, 0), "text"));
+    else if (json_array_size(parts) > 0)
+        json_object_set(message, "content", parts);
+    else
+        json_object_set_new(message, "content", json_null());
+    json_decref(parts);
+}
+
+static json_t *make_message(const char *role)
+{
+    json_t *message = json_object();
+    json_object_set_new(message, "role", json_string(role));
+    return message;
+}
+
+/* Reads a text, or an array of text blocks. `where` names the field. */
+static json_t *read_texts(const json_t *content, const char *where, struct api_error *error)
+{
+    json_t *parts = json_array();
+    if (json_is_string(content))
+        add_text_part(parts, content);
+    for (size_t i = 0; i < json_array_size(content); i++) {
+        const json_t *block = json_array_get(content, i), *text = json_object_get(block, "text");
+        if (is_type(block, "text") && json_is_string(text))
+            add_text_part(parts, text);
+        else
+            api_error_set(error, ERROR_INVALID, where,
+                          "%s: block %zu must be of type \"text\", got \"%.40s\"", where, i,
+                          text_of(block, "type") != NULL ? text_of(block, "type") : "");
+    }
+    if (content != NULL && !json_is_string(content) && !json_is_array(content))
+        api_error_set(error, ERROR_INVALID, where, "%s must be a text or an array of blocks",
+                      where);
+    return parts;
+}
+
+static void read_result(struct reader *reader, const json_t *block)
+{
+    const char *id = text_of(block, "tool_use_id");
+    json_t *content = json_object_get(block, "content"), *message = make_message("tool");
+    if (id == NULL)
+        api_error_set(reader->error, ERROR_INVALID, "messages",
+                      "messages[%zu]: a tool_result needs its tool_use_id", reader->index);
+    json_t *parts = read_texts(content, "messages", reader->error);
+    if (json_is_true(json_object_get(block, "is_error"))) {
+        json_t *mark = json_string("The call failed: ");
+        json_t *first = json_array();
+        add_text_part(first, mark);
+        json_decref(mark);
+        json_array_extend(first, parts);
+        json_decref(parts);
+        parts = first;
+    }
+    json_object_set_new(message, "tool_call_id", json_string(id != NULL ? id : ""));
+    json_t *name = id != NULL ? json_object_get(reader->names, id) : NULL;
+    if (name != NULL)
+        json_object_set(message, "name", name);
+    set_content(message, parts);
+    if (json_is_null(json_object_get(message, "content")))
+        json_object_set_new(message, "content", json_string(""));
+    json_array_append_new(reader->messages, message);
+}
+
+static void read_use(struct reader *reader, const json_t *block, json_t *calls)
+{
+    const json_t *input = json_object_get(block, "input");
+    json_t *id = json_object_get(block, "id"), *name = json_object_get(block, "name");
+    if (!json_is_string(id) || !json_is_string(name) || !json_is_object(input)) {
+        api_error_set(reader->error, ERROR_INVALID, "messages",
+                      "messages[%zu]: a tool_use needs id, name and input (an object)",
+                      reader->index);
+        return;
+    }
+    char *arguments = json_dumps(input, 0);
+    json_t *function = json_object(), *call = json_object();
+    json_object_set(function, "name", name);
+    json_object_set_new(function, "arguments", json_string(arguments != NULL ? arguments : "{}"));
+    json_object_set(call, "id", id);
+    json_object_set_new(call, "type", json_string("function"));
+    json_object_set_new(call, "function", function);
+    json_array_append_new(calls, call);
+    json_object_set(reader->names, json_string_value(id), name);
+    json_free_t give;
+    json_get_alloc_funcs(NULL, &give);
+    give(arguments);
+}
+
+static void refuse_block(struct reader *reader, const json_t *block)
+{
+    const char *type = text_of(block, "type");
+    api_error_set(reader->error, ERROR_INVALID, "messages",
+                  "messages[%zu].content: blocks of type \"%.40s\" are not supported",
+                  reader->index, type != NULL ? type : "");
+}
+
+static void read_user(struct reader *reader, const json_t *content)
+{
+    json_t *parts = json_array();
+    size_t n_before = json_array_size(reader->messages);
+    for (size_t i = 0; i < json_array_size(content) && !reader->error->is_set; i++) {
+        const json_t *block = json_array_get(content, i), *text = json_object_get(block, "text");
+        if (is_type(block, "text") && json_is_string(text))
+            add_text_part(parts, text);
+        else if (is_type(block, "tool_result"))
+            read_result(reader, block);
+        else
+            refuse_block(reader, block);
+    }
+    bool has_results = json_array_size(reader->messages) > n_before;
+    json_t *message = make_message("user");
+    bool is_empty = json_array_size(parts) == 0;
+    set_content(message, parts);
+    if (!is_empty || !has_results)
+        json_array_append(reader->messages, message);
+    json_decref(message);
+}
+
+static void read_assistant(struct reader *reader, const json_t *content)
+{
+    json_t *parts = json_array(), *calls = json_array(), *message = make_message("assistant");
+    for (size_t i = 0; i < json_array_size(content) && !reader->error->is_set; i++) {
+        const json_t *block = json_array_get(content, i), *text = json_object_get(block, "text");
+        json_t *thought = json_object_get(block, "thinking");
+        if (is_type(block, "text") && json_is_string(text))
+            add_text_part(parts, text);
+        else if (is_type(block, "thinking") && json_is_string(thought))
+            json_object_set(message, "reasoning_content", thought);
+        else if (is_type(block, "tool_use"))
+            read_use(reader, block, calls);
+        else if (!is_type(block, "redacted_thinking"))
+            refuse_block(reader, block);
+    }
+    set_content(message, parts);
+    if (json_array_size(calls) > 0)
+        json_object_set(message, "tool_calls", calls);
+    json_decref(calls);
+    json_array_append_new(reader->messages, message);
+}
+
+static void read_message(struct reader *reader, const json_t *message)
+{
+    const char *role = text_of(message, "role");
+    const json_t *content = json_object_get(message, "content");
+    bool is_user = role != NULL && strcmp(role, "user") == 0;
+    bool is_system = role != NULL && strcmp(role, "system") == 0;
+    if (!is_user && !is_system && (role == NULL || strcmp(role, "assistant") != 0)) {
+        api_error_set(reader->error, ERROR_INVALID, "messages",
+                      "messages[%zu].role must be \"user\" or \"assistant\"", reader->index);
+    } else if (json_is_string(content) || is_system) {
+        json_t *plain = make_message(role);
+        set_content(plain, read_texts(content, "messages", reader->error));
+        json_array_append_new(reader->messages, plain);
+    } else if (!json_is_array(content) || json_array_size(content) > BLOCKS_MAX) {
+        api_error_set(reader->error, ERROR_INVALID, "messages",
+                      "messages[%zu].content must be a text or an array of up to %d blocks",
+                      reader->index, BLOCKS_MAX);
+    } else if (is_user) {
+        read_user(reader, content);
+    } else {
+        read_assistant(reader, content);
+    }
+}
+
+static json_t *read_messages(const json_t *body, struct api_error *error)
+{
+    const json_t *list = json_object_get(body, "messages"), *system;
+    struct reader reader = { .messages = json_array(), .names = json_object(), .error = error };
+    if (json_array_size(list) == 0 || json_array_size(list) > MESSAGES_MAX)
+        api_error_set(error, ERROR_INVALID, "messages",
+                      "messages must be an array of 1 to %d messages", MESSAGES_MAX);
+    system = json_object_get(body, "system");
+    if (system != NULL && !json_is_null(system)) {
+        json_t *message = make_message("system");
+        json_t *parts = read_texts(system, "system", error);
+        bool is_empty = json_array_size(parts) == 0;
+        set_content(message, parts);
+        if (!is_empty)
+            json_array_append(reader.messages, message);
+        json_decref(message);
+    }
+    for (size_t i = 0; i < json_array_size(list) && !error->is_set; i++) {
+        reader.index = i;
+        read_message(&reader, json_array_get(list, i));
+    }
+    json_decref(reader.names);
+    return reader.messages;
+}
+
+/* Returns the functions of the client; the tools of the service are left out. */
+static json_t *read_tools(const json_t *body, struct api_error *error)
+{
+    const json_t *list = json_object_get(body, "tools");
+    json_t *tools = json_array();
+    if (list != NULL && !json_is_null(list) && !json_is_array(list))
+        api_error_set(error, ERROR_INVALID, "tools", "tools must be an array");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *tool = json_array_get(list, i);
+        json_t *schema = json_object_get(tool, "input_schema"), *function, *row;
+        const char *type = text_of(tool, "type");
+        if (type != NULL && strcmp(type, "custom") != 0)
+            continue;
+        if (text_of(tool, "name") == NULL || !json_is_object(schema)) {
+            api_error_set(error, ERROR_INVALID, "tools",
+                          "tools[%zu] needs a name and an input_schema (an object)", i);
+            break;
+        }
+        function = json_object();
+        json_object_set(function, "name", json_object_get(tool, "name"));
+        if (text_of(tool, "description") != NULL)
+            json_object_set(function, "description", json_object_get(tool, "description"));
+        json_object_set(function, "parameters", schema);
+        row = json_object();
+        json_object_set_new(row, "type", json_string("function"));
+        json_object_set_new(row, "function", function);
+        json_array_append_new(tools, row);
+    }
+    return tools;
+}
+
+static void read_choice(const json_t *body, json_t *chat, struct api_error *error)
+{
+    const json_t *choice = json_object_get(body, "tool_choice");
+    if (choice == NULL || json_is_null(choice))
+        return;
+    if (json_is_true(json_object_get(choice, "disable_parallel_tool_use")))
+        json_object_set_new(chat, "parallel_tool_calls", json_false());
+    if (is_type(choice, "auto") || is_type(choice, "none")) {
+        json_object_set(chat, "tool_choice", json_object_get(choice, "type"));
+    } else if (is_type(choice, "any")) {
+        json_object_set_new(chat, "tool_choice", json_string("required"));
+    } else if (is_type(choice, "tool") && text_of(choice, "name") != NULL) {
+        json_t *function = json_object(), *named = json_object();
+        json_object_set(function, "name", json_object_get(choice, "name"));
+        json_object_set_new(named, "type", json_string("function"));
+        json_object_set_new(named, "function", function);
+        json_object_set_new(chat, "tool_choice", named);
+    } else {
+        api_error_set(error, ERROR_INVALID, "tool_choice",
+                      "tool_choice.type must be auto, any, none, or tool with a name");
+    }
+}
+
+/* Fields that have the same meaning under another name, or the same one. */
+static void copy_fields(const json_t *body, json_t *chat)
+{
+    static const char *const fields[][2] = {
+        { "model", "model" },         { "max_tokens", "max_tokens" },
+        { "stream", "stream" },       { "temperature", "temperature" },
+        { "top_p", "top_p" },         { "top_k", "top_k" },
+        { "stop_sequences", "stop" }, { "chat_template_kwargs", "chat_template_kwargs" },
+    };
+    for (size_t i = 0; i < COUNT_OF(fields); i++) {
+        json_t *value = json_object_get(body, fields[i][0]);
+        if (value != NULL)
+            json_object_set(chat, fields[i][1], value);
+    }
+    const json_t *config = json_object_get(body, "output_config");
+    json_t *effort = json_object_get(config, "effort"), *format = json_object_get(config, "format");
+    if (effort != NULL && !json_is_null(effort))
+        json_object_set(chat, "reasoning_effort", effort);
+    if (format != NULL && !json_is_null(format)) {
+        json_t *inner = json_object(), *outer = json_object();
+        json_object_set_new(inner, "name", json_string("answer"));
+        json_object_set(inner, "schema", json_object_get(format, "schema"));
+        json_object_set(outer, "type", json_object_get(format, "type"));
+        json_object_set_new(outer, "json_schema", inner);
+        json_object_set_new(chat, "response_format", outer);
+    }
+}
+
+static void refuse_others(const json_t *body, struct api_error *error)
+{
+    static const char *const names[] = { "mcp_servers", "container" };
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        const json_t *value = json_object_get(body, names[i]);
+        bool is_empty = value == NULL || json_is_null(value) ||
+                        (json_is_array(value) && json_array_size(value) == 0);
+        if (!is_empty)
+            api_error_set(error, ERROR_INVALID, names[i], "%s is not supported", names[i]);
+    }
+}
+
+json_t *api_anthropic_ask_count(const json_t *body, struct api_error *error)
+{
+    json_t *chat = json_object(), *tools = read_tools(body, error);
+    const json_t *thinking = json_object_get(body, "thinking");
+    copy_fields(body, chat);
+    refuse_others(body, error);
+    if (json_array_size(tools) > 0)
+        json_object_set(chat, "tools", tools);
+    if (json_array_size(tools) > 0)
+        read_choice(body, chat, error);
+    json_decref(tools);
+    if (!is_type(thinking, "adaptive"))
+        json_object_set_new(chat, "enable_thinking", json_boolean(is_type(thinking, "enabled")));
+    json_t *messages = read_messages(body, error);
+    const json_t *last = json_array_get(messages, json_array_size(messages) - 1);
+    const char *role = text_of(last, "role");
+    if (role != NULL && strcmp(role, "assistant") == 0 &&
+        json_object_get(last, "tool_calls") == NULL)
+        json_object_set_new(chat, "continue_final_message", json_true());
+    json_object_set_new(chat, "messages", messages);
+    if (!error->is_set)
+        return chat;
+    json_decref(chat);
+    return NULL;
+}
+
+json_t *api_anthropic_ask(const json_t *body, struct api_error *error)
+{
+    const json_t *n_max = json_object_get(body, "max_tokens");
+    if (n_max == NULL || json_is_null(n_max))
+        api_error_set(error, ERROR_INVALID, "max_tokens", "max_tokens is missing");
+    return error->is_set ? NULL : api_anthropic_ask_count(body, error);
+}

@@ -1,0 +1,25 @@
+/* A family of endpoints: how its requests become chats or completions, and how its answers, streams
+ * and errors are written. */
+#pragma once
+#include "api/ask.h"
+#include <jansson.h>
+
+struct api_call;
+struct api_choice;
+struct api_family {
+    enum api_ask_kind kind;
+    enum api_error_shape shape;
+    const char *id_prefix;
+    const char *stream_type; /* content type of a stream */
+    const char *ping;        /* sent on a stream that is quiet */
+    bool clamps_length; /* an answer ends with the context, however many tokens were asked for */
+    /* Makes the body of a chat or a completion of the family's own, which it does not change.
+     * Returns NULL with the error set. NULL: the body is read as it is. */
+    json_t *(*translate)(const json_t *body, struct api_error *error);
+    /* Appends what the choice can show now, the end of a stream, a whole answer. */
+    void (*chunk)(struct api_call *call, struct api_choice *choice, struct str *out);
+    void (*last)(struct api_call *call, struct str *out);
+    void (*whole)(struct api_call *call, struct str *out);
+    /* Appends an error inside of a stream. */
+    void (*fail)(const struct api_error *error, struct str *out);
+};

@@ -1,0 +1,177 @@
+/* A manager's plans for many nodes: what operators want, nodes that drain, and nodes that went. */
+#include "cluster/manager_plan.h"
+
+#include "base/str.h"
+#include "base/time.h"
+#include "cluster/manager_orders.h"
+
+/* ---- Nodes. ---- */
+
+/* Models that are loaded at start come again when the engine does, unless they are still there. */
+static void make_due_again(struct cluster_manager *m, int e)
+{
+    struct manager_engine *engine = &m->of_engines[e];
+    for (int s = 0; (s = set_next(&m->roster.there, s, m->options.n_services)) >= 0; s++) {
+        if (!m->services[s].is_loaded_at_start || set_has(&m->dismissed, s) ||
+            !manager_room_may_serve(m, e, s))
+            continue;
+        set_add(&engine->due, s);
+        m->n_due += !engine->has_due;
+        engine->has_due = true;
+    }
+}
+
+static void lose_engine(struct cluster_manager *m, int e, bool is_gone)
+{
+    struct manager_engine *engine = &m->of_engines[e];
+    make_due_again(m, e);
+    engine->has_report = false; /* nothing is loaded here before it has said what it has */
+    for (int s = 0; (s = set_next(&engine->known, s, m->options.n_services)) >= 0; s++) {
+        struct manager_place *place = manager_room_place(m, e, s);
+        place->is_asked_in = place->is_asked_out = false;
+        if (is_gone)
+            *place = (struct manager_place){ 0 };
+    }
+    if (!is_gone)
+        return;
+    for (int s = 0; (s = set_next(&m->reports[e].listed, s, m->options.n_services)) >= 0; s++)
+        m->reports[e].services[s] = (struct service_report){ 0 };
+    m->reports[e].listed = engine->known = (struct set){ { 0 } };
+}
+
+void cluster_manager_plan_lose(struct cluster_manager *m, int node, bool is_gone)
+{
+    int first = m->nodes.first_engine[node];
+    for (int e = first; e < first + m->nodes.of[node].n_engines; e++)
+        lose_engine(m, e, is_gone);
+}
+
+void cluster_manager_plan_node(struct cluster_manager *m, int node, int n_engines)
+{
+    int first = m->nodes.first_engine[node];
+    for (int e = first; e < first + m->nodes.of[node].n_engines; e++)
+        m->of_engines[e].is_unplanned = e >= first + n_engines;
+}
+
+bool cluster_manager_plan_knows(const struct cluster_manager *m, int node, int n_engines)
+{
+    int first = m->nodes.first_engine[node];
+    bool is_known = true;
+    for (int e = first; e < first + n_engines; e++)
+        is_known = is_known && m->of_engines[e].has_report;
+    return is_known;
+}
+
+void cluster_manager_plan_drain(struct cluster_manager *m, int node, bool is_drained)
+{
+    if (is_drained)
+        set_add(&m->drained, node);
+    else
+        set_remove(&m->drained, node);
+}
+
+/* Returns whether the model is loaded on an engine where models may come. */
+static bool is_loaded_elsewhere(const struct cluster_manager *m, int service)
+{
+    for (int e = 0; e < m->nodes.n_engines; e++) {
+        const struct manager_place *place = manager_room_place(m, e, service);
+        if (!m->of_engines[e].is_unplanned && place->status == SERVICE_LOADED &&
+            !place->is_asked_out)
+            return true;
+    }
+    return false;
+}
+
+static bool is_coming_elsewhere(const struct cluster_manager *m, int service)
+{
+    for (int e = 0; e < m->nodes.n_engines; e++)
+        if (!m->of_engines[e].is_unplanned && manager_room_is_in(manager_room_place(m, e, service)))
+            return true;
+    return false;
+}
+
+/* The last copy leaves after another one is loaded; its requests go on there. */
+static void drain_model(struct cluster_manager *m, int e, int s)
+{
+    const struct manager_place *place = manager_room_place(m, e, s);
+    const struct service_spec *spec = &m->services[s];
+    bool is_busy = place->idle_since_ns == TIME_NEVER;
+    bool is_needed = is_busy || m->n_copies[s] > 0 || spec->is_loaded_at_start ||
+                     spec->keep_alive_ns < 0 || set_has(&m->wanted, s);
+    if (place->status != SERVICE_LOADED || place->is_asked_out)
+        return;
+    if (is_loaded_elsewhere(m, s))
+        manager_orders_out(m, MESSAGE_OUST, e, s, "its node drains");
+    else if (!is_needed)
+        manager_orders_out(m, MESSAGE_UNLOAD, e, s, "its node drains");
+    else if (!is_coming_elsewhere(m, s))
+        manager_orders_bring_in(m, s);
+}
+
+static void drain(struct cluster_manager *m, int node)
+{
+    int first = m->nodes.first_engine[node];
+    for (int e = first; e < first + m->nodes.of[node].n_engines; e++) {
+        const struct set *known = &m->of_engines[e].known;
+        for (int s = 0; (s = set_next(known, s, m->options.n_services)) >= 0; s++)
+            drain_model(m, e, s);
+    }
+}
+
+/* ---- Models. ---- */
+
+void cluster_manager_plan_model(struct cluster_manager *m, int service, int n_copies)
+{
+    if (n_copies < 0) {
+        manager_orders_dismiss(m, service);
+    } else {
+        set_remove(&m->dismissed, service);
+        if (m->n_copies[service] < 0 && m->services[service].is_loaded_at_start)
+            manager_orders_want(m, service);
+    }
+    m->n_copies[service] = n_copies;
+}
+
+static int n_copies_of(const struct cluster_manager *m, int service)
+{
+    int n = 0;
+    for (int e = 0; e < m->nodes.n_engines; e++) {
+        const struct manager_place *place = manager_room_place(m, e, service);
+        n += manager_room_is_in(place) && !place->is_asked_out && !m->of_engines[e].is_unplanned;
+    }
+    return n;
+}
+
+int64_t manager_plan_step(struct cluster_manager *m)
+{
+    int64_t wake_ns = TIME_NEVER;
+    for (int i = 0; (i = set_next(&m->drained, i, m->nodes.n)) >= 0; i++) {
+        drain(m, i);
+        wake_ns = m->now_ns + MANAGER_RETRY_NS;
+    }
+    for (int s = 0; s < m->options.n_services; s++) {
+        if (m->n_copies[s] <= n_copies_of(m, s) || !set_has(&m->roster.there, s))
+            continue;
+        manager_orders_bring_in(m, s);
+        wake_ns = m->now_ns + MANAGER_RETRY_NS;
+    }
+    return wake_ns;
+}
+
+void cluster_manager_plan_freeze(struct cluster_manager *m, bool is_frozen)
+{
+    m->is_frozen = is_frozen;
+}
+
+void cluster_manager_plan_print(const struct cluster_manager *m,
+                                const char *(*name_of)(const void *self, int node),
+                                const void *self, struct str *out)
+{
+    for (int s = 0; (s = set_next(&m->roster.there, s, m->options.n_services)) >= 0; s++)
+        for (int e = 0; e < m->nodes.n_engines; e++) {
+            const struct manager_place *place = manager_room_place(m, e, s);
+            if (manager_room_is_in(place) && !place->is_asked_out)
+                str_printf(out, "%s %d %s\n", name_of(self, m->nodes.of_engine[e]),
+                           (int)cluster_nodes_own(&m->nodes, e), m->services[s].name);
+        }
+}

@@ -1,0 +1,208 @@
+/* Reads the members of a cluster from the store's news. */
+#include "cluster/members.h"
+
+#include "base/json_out.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cluster/message.h"
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { WISHES_MAX = LIMIT_NODES };
+
+void cluster_members_open(struct cluster_members *m, const char *prefix)
+{
+    *m = (struct cluster_members){ 0 };
+    CHECK(strlen(prefix) + 16 < sizeof m->prefix);
+    snprintf(m->prefix, sizeof m->prefix, "%s", prefix);
+}
+
+void cluster_members_close(struct cluster_members *m)
+{
+    mem_give(m->nodes);
+    mem_give(m->node_wishes);
+    mem_give(m->model_wishes);
+    *m = (struct cluster_members){ 0 };
+}
+
+/* Returns what follows the prefix and the folder in the key; NULL: it is not in there. */
+static const char *name_in(const struct cluster_members *m, const char *folder, const char *key)
+{
+    size_t n_prefix = strlen(m->prefix), n_folder = strlen(folder);
+    if (strncmp(key, m->prefix, n_prefix) != 0 || strncmp(key + n_prefix, folder, n_folder) != 0)
+        return NULL;
+    return key + n_prefix + n_folder;
+}
+
+int cluster_members_find(const struct cluster_members *m, const char *address)
+{
+    for (int i = 0; i < m->n_nodes; i++)
+        if (strcmp(m->nodes[i].address, address) == 0)
+            return i;
+    return -1;
+}
+
+static int find_node_wish(const struct cluster_members *m, const char *address)
+{
+    for (int i = 0; i < m->n_node_wishes; i++)
+        if (strcmp(m->node_wishes[i].address, address) == 0)
+            return i;
+    return -1;
+}
+
+enum cluster_members_wish cluster_members_wish(const struct cluster_members *m, const char *address)
+{
+    int at = find_node_wish(m, address);
+    return at >= 0 ? m->node_wishes[at].wish : CLUSTER_WISH_NONE;
+}
+
+/* ---- Values. ---- */
+
+void cluster_members_write_node(struct str *out, int32_t n_engines, const char *version)
+{
+    struct json_out json;
+    json_out_init(&json, out);
+    json_out_open(&json, '{');
+    json_out_key_i64(&json, "engines", n_engines);
+    json_out_key_text(&json, "version", version);
+    json_out_key_i64(&json, "bus", MESSAGE_VERSION);
+    json_out_close(&json, '}');
+}
+
+/* Returns how many engines the value says, or -1. */
+static int32_t read_engines(struct view value)
+{
+    json_t *root = json_loadb(value.at, value.n, 0, NULL);
+    const json_t *engines = json_object_get(root, "engines");
+    const json_t *bus = json_object_get(root, "bus");
+    json_int_t n = json_is_integer(engines) ? json_integer_value(engines) : -1;
+    bool is_ours = json_is_integer(bus) && json_integer_value(bus) == MESSAGE_VERSION;
+    json_decref(root);
+    return is_ours && n >= 1 && n <= LIMIT_DEVICES ? (int32_t)n : -1;
+}
+
+/* ---- Changes. ---- */
+
+static void put_node(struct cluster_members *m, const char *address,
+                     const struct store_entry *entry)
+{
+    int32_t n_engines = read_engines(entry->value);
+    int at = cluster_members_find(m, address);
+    if (n_engines < 0 || strlen(address) >= CLUSTER_MEMBER_ADDRESS_BYTES ||
+        (at < 0 && m->n_nodes == LIMIT_NODES)) {
+        log_line(LOG_WARN, "cluster",
+                 "node %.100s is not used: its entry in the store is of another version of Shoal, "
+                 "or damaged",
+                 address);
+        return;
+    }
+    if (at < 0) {
+        size_t n = (size_t)m->n_nodes;
+        m->nodes = mem_grow(m->nodes, n * sizeof *m->nodes, (n + 1) * sizeof *m->nodes);
+        at = m->n_nodes++;
+        snprintf(m->nodes[at].address, sizeof m->nodes[at].address, "%s", address);
+    }
+    m->nodes[at].n_engines = n_engines;
+    m->nodes[at].changed = entry->changed;
+}
+
+static void put_node_wish(struct cluster_members *m, const char *address, struct view value)
+{
+    int at = find_node_wish(m, address);
+    if (strlen(address) >= CLUSTER_MEMBER_ADDRESS_BYTES ||
+        (at < 0 && m->n_node_wishes == WISHES_MAX))
+        return;
+    if (at < 0) {
+        size_t n = (size_t)m->n_node_wishes, size = sizeof *m->node_wishes;
+        m->node_wishes = mem_grow(m->node_wishes, n * size, (n + 1) * size);
+        at = m->n_node_wishes++;
+        snprintf(m->node_wishes[at].address, sizeof m->node_wishes[at].address, "%s", address);
+    }
+    m->node_wishes[at].wish = view_equal_text(value, "drain")    ? CLUSTER_WISH_DRAIN
+                              : view_equal_text(value, "cordon") ? CLUSTER_WISH_CORDON
+                                                                 : CLUSTER_WISH_NONE;
+}
+
+static int find_model_wish(const struct cluster_members *m, const char *name)
+{
+    for (int i = 0; i < m->n_model_wishes; i++)
+        if (strcmp(m->model_wishes[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+static void put_model_wish(struct cluster_members *m, const char *name, struct view value)
+{
+    int at = find_model_wish(m, name);
+    char text[16];
+    int64_t n_copies;
+    if (strlen(name) >= LIMIT_NAME_BYTES || (at < 0 && m->n_model_wishes == LIMIT_SERVICES))
+        return;
+    snprintf(text, sizeof text, "%.*s", (int)(value.n < 15 ? value.n : 15), value.at);
+    if (!parse_i64(text, &n_copies) || n_copies < -1 || n_copies > LIMIT_ENGINES)
+        n_copies = 0;
+    if (at < 0) {
+        size_t n = (size_t)m->n_model_wishes, size = sizeof *m->model_wishes;
+        m->model_wishes = mem_grow(m->model_wishes, n * size, (n + 1) * size);
+        at = m->n_model_wishes++;
+        snprintf(m->model_wishes[at].name, sizeof m->model_wishes[at].name, "%s", name);
+    }
+    m->model_wishes[at].n_copies = (int)n_copies;
+}
+
+static void put(struct cluster_members *m, const struct store_entry *entry)
+{
+    const char *name;
+    m->n_changes++;
+    if ((name = name_in(m, "members/node/", entry->key)) != NULL)
+        put_node(m, name, entry);
+    else if ((name = name_in(m, "desired/nodes/", entry->key)) != NULL)
+        put_node_wish(m, name, entry->value);
+    else if ((name = name_in(m, "desired/models/", entry->key)) != NULL)
+        put_model_wish(m, name, entry->value);
+}
+
+static void delete_key(struct cluster_members *m, const char *key)
+{
+    const char *name;
+    int at;
+    m->n_changes++;
+    if ((name = name_in(m, "members/node/", key)) != NULL) {
+        if ((at = cluster_members_find(m, name)) >= 0)
+            m->nodes[at] = m->nodes[--m->n_nodes];
+    } else if ((name = name_in(m, "desired/nodes/", key)) != NULL) {
+        if ((at = find_node_wish(m, name)) >= 0)
+            m->node_wishes[at] = m->node_wishes[--m->n_node_wishes];
+    } else if ((name = name_in(m, "desired/models/", key)) != NULL) {
+        if ((at = find_model_wish(m, name)) >= 0)
+            m->model_wishes[at] = m->model_wishes[--m->n_model_wishes];
+    }
+}
+
+void cluster_members_take(struct cluster_members *m, const struct store_news *news)
+{
+    switch (news->kind) {
+    case STORE_NEWS_LISTED:
+        m->n_nodes = m->n_node_wishes = m->n_model_wishes = 0;
+        m->n_changes++;
+        m->is_listed = m->is_live = true;
+        for (int i = 0; i < news->n_entries; i++)
+            put(m, &news->entries[i]);
+        break;
+    case STORE_NEWS_PUT:
+        put(m, &news->entries[0]);
+        break;
+    case STORE_NEWS_DELETED:
+        delete_key(m, news->entries[0].key);
+        break;
+    case STORE_NEWS_SILENT:
+        m->is_live = false;
+        break;
+    case STORE_NEWS_LIVE:
+        m->is_live = true;
+        break;
+    default:
+        break;
+    }
+}

@@ -1,0 +1,349 @@
+/* shoal cluster, deploy, undeploy, cordon, uncordon, drain: what operators say to a cluster. They
+ * write wishes into the store; the leading manager carries them out. */
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "base/time.h"
+#include "fleet/demo.h"
+#include "cmd/verbs.h"
+#include "fleet/store.h"
+#include "config/options.h"
+#include "store/fence.h"
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char keys[] = "cluster state_dir store store_ca store_cert store_key";
+static const int64_t TIMEOUT_NS = 5 * TIME_NS_PER_S;
+
+struct cluster_operator {
+    struct config config;
+    struct store *store;
+    char prefix[FLEET_STORE_PREFIX_BYTES];
+    const char *word, *copies;
+};
+
+/* ---- Calls, which an operator waits for. ---- */
+
+static enum status call(struct cluster_operator *o, struct store_call *call, struct fault *fault)
+{
+    struct store_news news;
+    int64_t end_ns = time_now_ns() + 2 * TIMEOUT_NS;
+    call->timeout_ns = TIMEOUT_NS;
+    o->store->begin(o->store->self, call);
+    while (call->end == STORE_IN_FLIGHT && time_now_ns() < end_ns) {
+        struct pollfd wait = { .fd = o->store->wait_fd(o->store->self), .events = POLLIN };
+        while (call->end == STORE_IN_FLIGHT && o->store->poll(o->store->self, &news)) {}
+        if (call->end == STORE_IN_FLIGHT)
+            (void)poll(&wait, 1, 100);
+    }
+    if (call->end == STORE_DONE)
+        return STATUS_OK;
+    return fault_set(fault, STATUS_IO, "the store did not answer well: %.180s",
+                     call->fault.text[0] != '\0' ? call->fault.text : "it gave no reason");
+}
+
+static enum status list(struct cluster_operator *o, struct store_call *out, struct fault *fault)
+{
+    *out = (struct store_call){ .kind = STORE_LIST, .prefix = o->prefix };
+    return call(o, out, fault);
+}
+
+/* Returns the value of PREFIX name; at == NULL: there is no such key. */
+static struct view value_of(const struct cluster_operator *o, const struct store_call *list,
+                            const char *name)
+{
+    size_t n = strlen(o->prefix);
+    for (int i = 0; i < list->n_entries; i++)
+        if (strcmp(list->entries[i].key + n, name) == 0)
+            return list->entries[i].value;
+    return view_of(NULL, 0);
+}
+
+static enum status put(struct cluster_operator *o, const char *folder, const char *value,
+                       bool is_delete, struct fault *fault)
+{
+    char key[STORE_KEY_BYTES];
+    struct store_call change = { .kind = STORE_CHANGE, .n_changes = 1 };
+    if (snprintf(key, sizeof key, "%s%s%s", o->prefix, folder, o->word) >= (int)sizeof key)
+        return fault_set(fault, STATUS_TOO_LARGE, "\"%.60s...\" is too long", o->word);
+    change.changes[0] =
+        (struct store_change){ .key = key, .value = view_text(value), .is_delete = is_delete };
+    return call(o, &change, fault);
+}
+
+/* ---- Models. ---- */
+
+/* The leading manager lists the models that it knows, a line "model NAME" each. */
+static enum status check_model(struct cluster_operator *o, struct fault *fault)
+{
+    struct store_call all;
+    struct str line;
+    enum status status = list(o, &all, fault);
+    if (status != STATUS_OK)
+        return status;
+    struct view placement = value_of(o, &all, "placement");
+    if (placement.at == NULL)
+        return fault_set(fault, STATUS_NOT_FOUND,
+                         "cluster %.60s has no placement yet: start a manager first",
+                         o->config.cluster);
+    str_init(&line);
+    str_printf(&line, "\nmodel %s\n", o->word);
+    bool is_there = memmem(placement.at, placement.n, line.at, line.n) != NULL;
+    str_free(&line);
+    if (is_there)
+        return STATUS_OK;
+    return fault_set(fault, STATUS_NOT_FOUND,
+                     "the leading manager knows no model \"%.80s\": add it to the models of "
+                     "managers, gateways and nodes first",
+                     o->word);
+}
+
+static enum status deploy(struct cluster_operator *o, struct fault *fault)
+{
+    int64_t n = 1;
+    char value[24];
+    if (o->copies != NULL && (!parse_i64(o->copies, &n) || n < 0 || n > LIMIT_ENGINES))
+        return fault_set(fault, STATUS_BAD_INPUT, "--copies is \"%.40s\", expected 0 to %d",
+                         o->copies, (int)LIMIT_ENGINES);
+    enum status status = check_model(o, fault);
+    snprintf(value, sizeof value, "%lld", (long long)n);
+    return status == STATUS_OK ? put(o, "desired/models/", value, false, fault) : status;
+}
+
+static enum status undeploy(struct cluster_operator *o, struct fault *fault)
+{
+    enum status status = check_model(o, fault);
+    return status == STATUS_OK ? put(o, "desired/models/", "-1", false, fault) : status;
+}
+
+/* ---- Nodes. ---- */
+
+static enum status wish_node(struct cluster_operator *o, const char *wish, struct fault *fault)
+{
+    struct store_call all;
+    char name[STORE_KEY_BYTES];
+    enum status status = list(o, &all, fault);
+    snprintf(name, sizeof name, "members/node/%.200s", o->word);
+    if (status != STATUS_OK)
+        return status;
+    if (value_of(o, &all, name).at == NULL)
+        return fault_set(
+            fault, STATUS_NOT_FOUND,
+            "cluster %.60s has no node \"%.80s\" (its HOST:PORT on the bus; see `shoal "
+            "cluster status`)",
+            o->config.cluster, o->word);
+    return put(o, "desired/nodes/", wish, false, fault);
+}
+
+static enum status cordon(struct cluster_operator *o, struct fault *fault)
+{
+    return wish_node(o, "cordon", fault);
+}
+
+static enum status drain(struct cluster_operator *o, struct fault *fault)
+{
+    return wish_node(o, "drain", fault);
+}
+
+static enum status uncordon(struct cluster_operator *o, struct fault *fault)
+{
+    return put(o, "desired/nodes/", "", true, fault); /* also of a node that is gone */
+}
+
+/* ---- The cluster. ---- */
+
+static enum status print_status(struct cluster_operator *o, struct fault *fault)
+{
+    struct store_call all;
+    enum status status = list(o, &all, fault);
+    size_t n = strlen(o->prefix);
+    for (int i = 0; status == STATUS_OK && i < all.n_entries; i++) {
+        struct str text;
+        str_init(&text);
+        str_printf(&text, "%s: %.*s", all.entries[i].key + n, (int)all.entries[i].value.n,
+                   all.entries[i].value.at);
+        for (char *line = text.at, *next; line != NULL; line = next) {
+            next = strchr(line, '\n');
+            if (next != NULL)
+                *next++ = '\0';
+            utf8_tame(line);
+            if (line[0] != '\0')
+                printf("%s%s\n", line == text.at ? "" : "    ", line);
+        }
+        str_free(&text);
+    }
+    return status;
+}
+
+/* Returns the store's nonce, after naming one if it has none. */
+static enum status find_life(struct cluster_operator *o, struct store_id *out, struct fault *fault)
+{
+    for (int i = 0; i < 3; i++) {
+        struct store_call all;
+        char key[STORE_KEY_BYTES], text[STORE_ID_TEXT];
+        enum status status = list(o, &all, fault);
+        if (status != STATUS_OK)
+            return status;
+        struct view nonce = value_of(o, &all, "nonce");
+        if (nonce.at != NULL && store_id_read(nonce.at, nonce.n, out))
+            return STATUS_OK;
+        if (nonce.at != NULL)
+            return fault_set(fault, STATUS_BAD_INPUT,
+                             "the store's key %.100snonce is damaged: delete it, then adopt",
+                             o->prefix);
+        snprintf(key, sizeof key, "%snonce", o->prefix);
+        store_id_write((struct store_id){ rng_system(), rng_system() }, text);
+        struct store_call change = { .kind = STORE_CHANGE, .n_conditions = 1, .n_changes = 1 };
+        change.conditions[0] = (struct store_condition){ STORE_CREATED_AT, key, 0, { 0 } };
+        change.changes[0] = (struct store_change){ key, view_text(text), 0, false };
+        status = call(o, &change, fault);
+        if (status != STATUS_OK)
+            return status;
+    }
+    return fault_set(fault, STATUS_BUSY, "the store changes too fast: try again");
+}
+
+static enum status adopt(struct cluster_operator *o, struct fault *fault)
+{
+    static const char *const files[] = { "obeyed", "led" };
+    struct store_id life;
+    char text[STORE_ID_TEXT], path[512];
+    int n_adopted = 0;
+    if (o->config.state_dir == NULL)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "state_dir is missing: name the folder of this machine's node or manager");
+    enum status status = find_life(o, &life, fault);
+    for (size_t i = 0; i < COUNT_OF(files) && status == STATUS_OK; i++) {
+        struct store_fence fence;
+        snprintf(path, sizeof path, "%.480s/%s", o->config.state_dir, files[i]);
+        if (!file_exists(path))
+            continue;
+        status = store_fence_open(&fence, path, fault);
+        if (status == STATUS_OK)
+            status = store_fence_adopt(&fence, life, fault);
+        n_adopted += status == STATUS_OK;
+    }
+    if (status != STATUS_OK)
+        return status;
+    store_id_write(life, text);
+    printf("life %s adopted: %d of this machine's processes remember another or this one\n", text,
+           n_adopted);
+    return STATUS_OK;
+}
+
+/* ---- Verbs. ---- */
+
+static int run(const struct options_verb *verb, int argc, char **argv,
+               enum status (*act)(struct cluster_operator *o, struct fault *fault),
+               struct cluster_operator *o)
+{
+    struct fault fault;
+    int n_plain;
+    config_init(&o->config);
+    enum status status = config_read_environment(&o->config, &fault);
+    if (status == STATUS_OK && !options_parse(verb, argc, argv, &o->config, &o->word, &n_plain)) {
+        config_free(&o->config);
+        return 2;
+    }
+    if (status == STATUS_OK && o->config.n_store == 0)
+        status = fault_set(&fault, STATUS_BAD_INPUT,
+                           "store is missing: list etcd's endpoints, as http://127.0.0.1:2379");
+    if (status == STATUS_OK)
+        status = fleet_store_open_client(&o->config, &o->store, o->prefix, &fault);
+    if (status == STATUS_OK) {
+        status = act(o, &fault);
+        o->store->close(o->store->self);
+    }
+    if (status != STATUS_OK)
+        fprintf(stderr, "shoal: %s\n", fault.text);
+    config_free(&o->config);
+    return status == STATUS_OK ? 0 : status == STATUS_BAD_INPUT ? 2 : 1;
+}
+
+static int run_word(const char *doc, const char *arguments, int argc, char **argv,
+                    enum status (*act)(struct cluster_operator *o, struct fault *fault))
+{
+    struct cluster_operator *o = mem_take(sizeof *o);
+    const struct options_extra extras[] = {
+        { "copies", "at least so many engines have it in memory (1); 0: as requests want",
+          &o->copies, true }
+    };
+    const struct options_verb verb = { .doc = doc,
+                                       .arguments = arguments,
+                                       .has_config = true,
+                                       .keys = keys,
+                                       .n_min = 1,
+                                       .n_max = 1,
+                                       .extras = extras,
+                                       .n_extras = act == deploy };
+    int code = run(&verb, argc, argv, act, o);
+    mem_give(o);
+    return code;
+}
+
+int verbs_deploy(int argc, char **argv)
+{
+    return run_word("Keeps a model in memory on so many engines of the cluster, whatever requests "
+                    "want. It undoes `shoal undeploy`.",
+                    "NAME", argc, argv, deploy);
+}
+
+int verbs_undeploy(int argc, char **argv)
+{
+    return run_word("Takes a model out of memory on all nodes of the cluster as soon as it has no "
+                    "requests, and keeps it out until `shoal deploy`.",
+                    "NAME", argc, argv, undeploy);
+}
+
+int verbs_cordon(int argc, char **argv)
+{
+    return run_word("Loads no more models on a node. What it has stays, and serves.", "HOST:PORT",
+                    argc, argv, cordon);
+}
+
+int verbs_uncordon(int argc, char **argv)
+{
+    return run_word("Ends `shoal cordon` or `shoal drain` of a node.", "HOST:PORT", argc, argv,
+                    uncordon);
+}
+
+int verbs_drain(int argc, char **argv)
+{
+    return run_word(
+        "Moves all models of a node elsewhere, and loads no more on it. The last copy of "
+        "a model leaves after another one is loaded, and its requests go on there.",
+        "HOST:PORT", argc, argv, drain);
+}
+
+static const char cluster_doc[] =
+    "adopt: takes the store's life of the cluster as this machine's, after etcd was emptied or "
+    "restored from a backup. Until then its nodes obey no manager, and serve as before.\n"
+    "status: prints members, leader, wishes and placement, as the store has them.\n"
+    "demo: starts etcd, two gateways, two managers and three nodes on this machine, kills some of "
+    "them while they answer, and prints what happens."
+    "\vdocs/CLUSTER.md has roles, keys and operations.";
+
+int verbs_cluster(int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : "";
+    bool is_demo = strcmp(word, "demo") == 0, is_adopt = strcmp(word, "adopt") == 0;
+    bool is_help =
+        strcmp(word, "--help") == 0 || strcmp(word, "-?") == 0 || strcmp(word, "--usage") == 0;
+    if (is_demo)
+        return fleet_demo_run(argc - 1, argv + 1);
+    if (!is_adopt && strcmp(word, "status") != 0 && !is_help) {
+        fprintf(stderr, "shoal: expected adopt, status or demo\n");
+        return 2;
+    }
+    struct cluster_operator *o = mem_take(sizeof *o);
+    const struct options_verb verb = { .doc = cluster_doc,
+                                       .arguments = "adopt\nstatus\ndemo",
+                                       .has_config = true,
+                                       .keys = keys,
+                                       .n_min = 1,
+                                       .n_max = 1 };
+    int code = run(&verb, argc, argv, is_adopt ? adopt : print_status, o);
+    mem_give(o);
+    return code;
+}

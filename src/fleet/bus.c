@@ -1,0 +1,239 @@
+/* The bus to other machines, as the configuration has it. */
+#include "fleet/bus.h"
+
+#include "api/http_watches.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cluster/members.h"
+#include "cluster/nodes.h"
+#include "cluster/tcp_bus.h"
+#include "config/config.h"
+#include "config/bus.h"
+#include <event2/event.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Addresses below are the house's own. */
+enum { FIRST_ADDRESS = 16, OWN_ADDRESS = 0, NODE_ADDRESS = 2 };
+
+/* ---- The nodes of a gateway or manager. ---- */
+
+static void name_engines(struct fleet_bus *bus, int node, const char *address)
+{
+    int first = 0;
+    for (int i = 0; i < node; i++)
+        first += bus->nodes[i].n_engines;
+    for (int k = 0; k < bus->nodes[node].n_engines; k++)
+        snprintf(bus->names[first + k], sizeof bus->names[first + k], "%.200s engine %d", address,
+                 k);
+}
+
+static void take_slots(struct fleet_bus *bus, const struct config *config)
+{
+    int n_slots = config->n_store > 0 ? (int)config->n_node_slots : 0;
+    bus->n_nodes = config->n_nodes + n_slots;
+    bus->nodes = mem_take(sizeof *bus->nodes * (size_t)bus->n_nodes);
+    bus->slots = mem_take(sizeof *bus->slots * (size_t)bus->n_nodes);
+    for (int i = 0; i < bus->n_nodes; i++)
+        bus->nodes[i] = (struct cluster_node_at){ (uint16_t)(FIRST_ADDRESS + i),
+                                                  (int32_t)config->n_node_engines };
+}
+
+static enum status know_nodes(struct fleet_bus *bus, const struct config *config,
+                              struct config_place *places, struct cluster_tcp_peer *peers,
+                              struct fault *fault)
+{
+    for (int i = 0; i < config->n_nodes; i++) {
+        enum status status = config_bus_read_place("nodes", config->nodes[i], &places[i], fault);
+        if (status != STATUS_OK)
+            return status;
+        struct fleet_bus_slot *slot = &bus->slots[i];
+        snprintf(slot->address, sizeof slot->address, "%s:%d", places[i].host, places[i].port);
+        slot->n_engines = bus->nodes[i].n_engines = places[i].n_engines;
+        slot->is_static = true;
+    }
+    for (int i = 0; i < bus->n_nodes; i++) {
+        bool is_static = i < config->n_nodes;
+        peers[i] = (struct cluster_tcp_peer){ .address = bus->nodes[i].address };
+        if (is_static)
+            peers[i] = (struct cluster_tcp_peer){ places[i].host, places[i].port, peers[i].address,
+                                                  places[i].host };
+        bus->n_engines += bus->nodes[i].n_engines;
+    }
+    bus->names = mem_take(sizeof *bus->names * (size_t)bus->n_engines);
+    bus->name_texts = mem_take(sizeof *bus->name_texts * (size_t)bus->n_engines);
+    for (int e = 0; e < bus->n_engines; e++)
+        bus->name_texts[e] = bus->names[e];
+    for (int i = 0; i < bus->n_nodes; i++)
+        name_engines(bus, i, bus->slots[i].address);
+    return STATUS_OK;
+}
+
+/* ---- Nodes of the store. ---- */
+
+static int find_slot(const struct fleet_bus *bus, const char *address)
+{
+    for (int i = 0; i < bus->n_nodes; i++)
+        if (strcmp(bus->slots[i].address, address) == 0)
+            return i;
+    return -1;
+}
+
+/* Returns a place without a node, or one whose node is neither a member nor connected. */
+static int free_slot(const struct fleet_bus *bus, const struct cluster_members *members)
+{
+    int gone = -1;
+    for (int i = 0; i < bus->n_nodes; i++) {
+        const struct fleet_bus_slot *slot = &bus->slots[i];
+        if (slot->address[0] == '\0')
+            return i;
+        if (!slot->is_static && cluster_members_find(members, slot->address) < 0 &&
+            !cluster_tcp_bus_is_up(bus->tcp, bus->nodes[i].address))
+            gone = i;
+    }
+    return gone;
+}
+
+static void take_in(struct fleet_bus *bus, int i, const struct cluster_members_node *node)
+{
+    struct fleet_bus_slot *slot = &bus->slots[i];
+    struct config_place place;
+    struct fault fault;
+    snprintf(slot->address, sizeof slot->address, "%s", node->address);
+    enum status status = config_bus_read_place("members", node->address, &place, &fault);
+    if (status == STATUS_OK)
+        status =
+            cluster_tcp_bus_aim(bus->tcp, bus->nodes[i].address, place.host, place.port, &fault);
+    if (status != STATUS_OK)
+        log_line(LOG_WARN, "bus", "node %.100s of the store is not used: %s", node->address,
+                 fault.text);
+    name_engines(bus, i, slot->address);
+}
+
+void fleet_bus_follow(struct fleet_bus *bus, const struct cluster_members *members)
+{
+    if (bus->slots == NULL || bus->n_changes == members->n_changes)
+        return;
+    bus->n_changes = members->n_changes;
+    for (int k = 0; k < members->n_nodes; k++) {
+        const struct cluster_members_node *node = &members->nodes[k];
+        int i = find_slot(bus, node->address);
+        bool is_new = i < 0;
+        if (is_new)
+            i = free_slot(bus, members);
+        if (i < 0 || node->n_engines > bus->nodes[i].n_engines) {
+            log_line(LOG_WARN, "bus", "node %.100s with %d engines has no place here: raise %s",
+                     node->address, (int)node->n_engines, i < 0 ? "node_slots" : "node_engines");
+            continue;
+        }
+        struct fleet_bus_slot *slot = &bus->slots[i];
+        bool is_back = slot->changed != node->changed &&
+                       !cluster_tcp_bus_is_up(bus->tcp, bus->nodes[i].address);
+        slot->n_engines = node->n_engines;
+        slot->changed = node->changed;
+        if (is_new || is_back)
+            take_in(bus, i, node);
+    }
+}
+
+enum status fleet_bus_own_address(const struct fleet_bus *bus, const struct config *config,
+                                  char out[FLEET_BUS_NODE_NAMES], struct fault *fault)
+{
+    struct config_place place;
+    enum status status = config_bus_read_place("bus_listen", config->bus_listen, &place, fault);
+    if (status != STATUS_OK)
+        return status;
+    if (config->bus_advertise != NULL) {
+        snprintf(out, FLEET_BUS_NODE_NAMES, "%s", config->bus_advertise);
+        return STATUS_OK;
+    }
+    if (strcmp(place.host, "0.0.0.0") == 0 || strcmp(place.host, "::") == 0)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "bus_advertise is missing: bus_listen is %s, so say under which HOST:PORT "
+                         "gateways reach this node",
+                         place.host);
+    bool is_v6 = strchr(place.host, ':') != NULL;
+    snprintf(out, FLEET_BUS_NODE_NAMES, "%s%s%s:%d", is_v6 ? "[" : "", place.host, is_v6 ? "]" : "",
+             cluster_tcp_bus_listen_port(bus->tcp));
+    return STATUS_OK;
+}
+
+/* ---- Opening. ---- */
+
+static enum status open_tcp(struct fleet_bus *bus, const struct config *config,
+                            struct cluster_tcp_bus_options *options, struct fault *fault)
+{
+    const struct cluster_tcp_tls tls = { .cert = config->bus_cert,
+                                         .key = config->bus_key,
+                                         .ca = config->bus_ca,
+                                         .names = (const char *const *)config->bus_names,
+                                         .n_names = config->n_bus_names };
+    options->base = bus->base = api_http_watches_base();
+    options->tls = config->bus_cert != NULL ? &tls : NULL;
+    bus->tcp = cluster_tcp_bus_open(options, fault);
+    return bus->tcp != NULL ? STATUS_OK : STATUS_BAD_INPUT;
+}
+
+static enum status open_node(struct fleet_bus *bus, const struct config *config,
+                             const struct bus_port *local, struct fault *fault)
+{
+    struct config_place place;
+    enum status status = config_bus_read_place("bus_listen", config->bus_listen, &place, fault);
+    if (status != STATUS_OK)
+        return status;
+    bus->local = *local;
+    struct cluster_tcp_bus_options options = { .address = NODE_ADDRESS,
+                                               .listen_host = place.host,
+                                               .listen_port = place.port,
+                                               .n_accepted_max = LIMIT_GATEWAYS - 1,
+                                               .first_accepted = FIRST_ADDRESS,
+                                               .cuts_slow = true,
+                                               .local = &bus->local,
+                                               .n_local = FIRST_ADDRESS };
+    status = open_tcp(bus, config, &options, fault);
+    if (status == STATUS_OK)
+        log_line(LOG_INFO, "bus", "gateways may connect to %s port %d", place.host,
+                 cluster_tcp_bus_listen_port(bus->tcp));
+    return status;
+}
+
+static enum status open_gateway(struct fleet_bus *bus, const struct config *config,
+                                struct fault *fault)
+{
+    take_slots(bus, config);
+    struct config_place *places = mem_take(sizeof *places * (size_t)config->n_nodes);
+    struct cluster_tcp_peer *peers = mem_take(sizeof *peers * (size_t)bus->n_nodes);
+    struct cluster_tcp_bus_options options = { .address = OWN_ADDRESS,
+                                               .peers = peers,
+                                               .n_peers = bus->n_nodes };
+    enum status status = know_nodes(bus, config, places, peers, fault);
+    if (status == STATUS_OK)
+        status = open_tcp(bus, config, &options, fault);
+    mem_give(places);
+    mem_give(peers);
+    return status;
+}
+
+enum status fleet_bus_open(struct fleet_bus *bus, const struct config *config,
+                           const struct bus_port *local, struct fault *fault)
+{
+    if (local == NULL)
+        return open_gateway(bus, config, fault);
+    if (config->bus_listen != NULL)
+        return open_node(bus, config, local, fault);
+    return STATUS_OK;
+}
+
+void fleet_bus_close(struct fleet_bus *bus)
+{
+    if (bus->tcp != NULL)
+        cluster_tcp_bus_close(bus->tcp);
+    if (bus->base != NULL) {
+        (void)event_base_loop(bus->base, EVLOOP_NONBLOCK); /* buffers are freed from the loop */
+        event_base_free(bus->base);
+    }
+    mem_give(bus->nodes);
+    mem_give(bus->slots);
+    mem_give(bus->names);
+    mem_give(bus->name_texts);
+}

@@ -52,7 +52,7 @@ struct dfa_alphabet {
 bool dfa_alphabet_of(struct pile *pile, const struct dfa_set *sets, uint32_t n,
                      struct dfa_alphabet *alphabet, bool **has);
 
-/* What is explored. A state is n_words words. */
+/* The states that are explored. A state is n_words words. */
 struct dfa_source {
     const void *self;
     uint32_t n_words;

@@ -23,7 +23,7 @@ enum {
     PROGRAM_BYTES_MAX = 64 << 20, /* that compiling may take */
     PROGRAM_TRACKED_MAX = 128,    /* properties whose repetition is excluded */
     PROGRAM_DEPTH_MAX = 1024,     /* calls inside each other */
-    PROGRAM_THREADS_MAX = 512,    /* of one state */
+    PROGRAM_THREADS_MAX = 2048,   /* of one state */
     PROGRAM_NONE = -1,
 };
 #define PROGRAM_MANY UINT32_MAX

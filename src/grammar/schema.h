@@ -115,8 +115,8 @@ void schema_format(struct schema *schema, struct schema_form *form, const char *
 const json_t *schema_refs_find(struct schema *schema, const json_t *from, const char *ref);
 void schema_refs_open(struct schema *schema);
 void schema_refs_close(struct schema *schema);
-/* Returns a schema that holds exactly where this one does not, or NULL when there is none that we
- * can write. `made` keeps it. */
+/* Returns a schema that holds exactly where this one does not, or NULL when we can't write it.
+ * `made` keeps it. */
 const json_t *schema_not(struct schema *schema, const json_t *node, int depth);
 /* Returns whether no value satisfies both; false when that is not known. */
 bool schema_is_disjoint(struct schema *schema, const json_t *a, const json_t *b);

@@ -234,7 +234,7 @@ static bool read_pattern(struct schema *s, struct schema_form *form, const json_
     return dfa != NULL;
 }
 
-/* What schema_not writes where no keyword says it. */
+/* These keywords are written by schema_not alone. */
 static bool read_not_pattern(struct schema *s, struct schema_form *form, const json_t *node,
                              const json_t *value)
 {

@@ -72,8 +72,8 @@ static const struct format {
     { "iri", URI(WIDE), 0 },
     { "iri-reference", REFERENCE(WIDE), 0 },
     { "uri-template",
-      "(?:[^\\x00-\\x20\\x7F-\\x9F\"'<>%\\\\^`{|}]|" CODED "|\\{[+#./;?&=,!@|]?" VARIABLE "(?:," VARIABLE
-      ")*\\})*",
+      "(?:[^\\x00-\\x20\\x7F-\\x9F\"'<>%\\\\^`{|}]|" CODED "|\\{[+#./;?&=,!@|]?" VARIABLE
+      "(?:," VARIABLE ")*\\})*",
       0 },
     { "json-pointer", POINTER, 0 },
     { "relative-json-pointer", "(?:0|[1-9]\\d*)(?:#|" POINTER ")", 0 },

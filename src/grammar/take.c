@@ -25,7 +25,7 @@ enum { PHASE_SHIFT = 24, VALUE_MASK = (1 << PHASE_SHIFT) - 1 };
 static const uint8_t n_missing[] = { 0, 1, 2, 1, 3, 2, 1 };
 static const uint32_t smallest[] = { 0, 0x80, 0x800, 0x800, 0x10000, 0x10000, 0x10000 };
 
-/* What a string may become: its automaton, and which of its states count. */
+/* The texts that a string may become: its automaton, and which of its states count. */
 struct aim {
     const struct dfa *dfa;
     uint32_t state;

@@ -2,7 +2,8 @@
  *
  * A token's plain part is its longest beginning of whole characters that may stand in a JSON string
  * as they are. The rest is its tail. Inside a string, plain tokens are allowed or not all together,
- * and the others by their tails, of which there are few different ones. */
+ * and
+ * the others by their tails. There are few different tails. */
 #pragma once
 #include "grammar/grammar.h"
 #include "grammar/trie.h"

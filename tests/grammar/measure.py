@@ -15,7 +15,7 @@ import struct
 import subprocess
 import sys
 
-# What must hold for the whole set of 1,500 schemas.
+# The bounds for the whole set of 1,500 schemas.
 COMPILED_MIN, REFUSED_VALID_MAX, COMPILE_P95_MS, MASK_P50_US = 1300, 10, 50, 50
 
 

@@ -420,6 +420,7 @@ struct compute_device *late_open(struct compute_device *inner, uint64_t seed)
         .arithmetic = inner->arithmetic,
         .n_ranks = inner->n_ranks,
         .has_row_classes = inner->has_row_classes,
+        .has_experts = inner->has_experts,
         .n_lanes = inner->n_lanes,
         .memory_open = memory_open,
         .memory_close = memory_close,

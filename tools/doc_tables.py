@@ -1,16 +1,25 @@
-"""Puts what `shoal config` prints into the documents: the tables of keys and policies, and the schema.
+"""Puts what `shoal config` and `shoal repro` print into the documents: the tables of keys, policies and claims, and the
+schema.
 
 usage: doc_tables.py SHOAL        (./dev tables builds it first)
 """
+import json
 import re
 import subprocess
 import sys
 
-DOCS = ("docs/CONFIG.md", "docs/POLICIES.md", "docs/PLACEMENT.md")
+DOCS = ("docs/CONFIG.md", "docs/POLICIES.md", "docs/PLACEMENT.md", "docs/REPRO.md")
 
 
-def printed(what):
-    return subprocess.run([sys.argv[1], "config", what], capture_output=True, text=True, check=True).stdout
+def printed(*words):
+    return subprocess.run([sys.argv[1], *words], capture_output=True, text=True, check=True).stdout
+
+
+def register():
+    """The claims of `shoal repro` as a table."""
+    rows = map(json.loads, printed("repro", "--json").splitlines())
+    return "| claim | where | compares | settings |\n|---|---|---|---|\n" + "".join(
+        f"| `{row['claim']}` | {row['paper']}, {row['section']} | {row['compares']} | {row['settings']} |\n" for row in rows)
 
 
 def tables(text):
@@ -35,7 +44,7 @@ def shares_a_row(old, new):
 def main():
     lost = 0
     docs = {path: open(path, encoding="utf-8").read() for path in DOCS}
-    for table in tables(printed("keys")) + tables(printed("policies")):
+    for table in tables(printed("config", "keys")) + tables(printed("config", "policies")) + [register()]:
         if table.startswith("| predictor "):
             continue  # docs/PREDICT.md says more of them
         found = False
@@ -48,7 +57,7 @@ def main():
             print("in no document:", table.split("\n")[0])
     for path, doc in docs.items():
         open(path, "w", encoding="utf-8").write(doc)
-    open("docs/config.schema.json", "w", encoding="utf-8").write(printed("schema"))
+    open("docs/config.schema.json", "w", encoding="utf-8").write(printed("config", "schema"))
     return lost
 
 

@@ -18,7 +18,12 @@ FAMILIES = {
     "gemma3_text": (T.Gemma3TextConfig, T.Gemma3ForCausalLM),
     "gpt2": (T.GPT2Config, T.GPT2LMHeadModel), "opt": (T.OPTConfig, T.OPTForCausalLM),
     "chatglm": (T.GlmConfig, T.GlmForCausalLM),
+    "mixtral": (T.MixtralConfig, T.MixtralForCausalLM),
+    "olmoe": (T.OlmoeConfig, T.OlmoeForCausalLM),
+    "qwen2_moe": (T.Qwen2MoeConfig, T.Qwen2MoeForCausalLM),
+    "qwen3_moe": (T.Qwen3MoeConfig, T.Qwen3MoeForCausalLM),
 }
+MIXED = ("mixtral", "olmoe", "qwen2_moe", "qwen3_moe")
 ROPED = ("llama", "mistral", "qwen2", "qwen3", "phi3", "gemma")
 ACTIVATIONS = ["silu", "swish", "gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_fast", "relu",
                "gelu_python", "gelu_accurate"]
@@ -60,6 +65,12 @@ ODD = [
     (("chatglm",), "quantization_bit", [0, 4]), (("chatglm",), "original_rope", [True, False]),
     (("chatglm",), "apply_query_key_layer_scaling", [True, False]),
     (("chatglm",), "rope_theta", [77.0]), (("chatglm",), "fp32_residual_connection", [True]),
+    (MIXED, "output_router_logits", [False]), (MIXED, "router_aux_loss_coef", [0.5]),
+    (("qwen2_moe", "qwen3_moe"), "decoder_sparse_step", [1, 2]),
+    (("qwen2_moe", "qwen3_moe"), "mlp_only_layers", [[], [0]]),
+    (("qwen2_moe", "qwen3_moe"), "use_sliding_window", [False, True]),
+    (MIXED, "sliding_window", [None, 16, 4096]), (("mixtral",), "num_experts", [4]),
+    (("mixtral", "qwen2_moe"), "attention_bias", [False, True]),
     (("gemma3_text",), "_sliding_window_pattern", [2]),
     (("gemma3_text",), "cache_implementation", ["hybrid"]),
 ]
@@ -97,7 +108,7 @@ class Case:
     def rename(self, weights, config):
         if self.family == "chatglm":
             return golden_models.chatglm2_weights(weights, config)
-        return weights
+        return separate_experts(weights, self.family) if self.family in MIXED else weights
 
     def named(self):
         """What a refusal may name: a key of this configuration, or a tensor."""
@@ -106,6 +117,30 @@ class Case:
 
     def shown(self):
         return {k: v for k, v in self.config.items() if f"{self.family}: {k}" in self.varied}
+
+
+def separate_experts(weights, family):
+    """Newer versions of the library keep all experts in one tensor; files have them one by one."""
+    out = {}
+    is_mixtral = family == "mixtral"
+    block, names = ("block_sparse_moe", "w1 w3 w2") if is_mixtral else (
+        "mlp", "gate_proj up_proj down_proj")
+    gate, up, down = names.split()
+    for name, w in weights.items():
+        start, _, end = name.partition(".mlp.experts.")
+        if end == "gate_up_proj":
+            for e, both in enumerate(w):
+                first, second = both.chunk(2)
+                out[f"{start}.{block}.experts.{e}.{gate}.weight"] = first.clone()
+                out[f"{start}.{block}.experts.{e}.{up}.weight"] = second.clone()
+        elif end == "down_proj":
+            for e, one in enumerate(w):
+                out[f"{start}.{block}.experts.{e}.{down}.weight"] = one.clone()
+        elif is_mixtral:
+            out[name.replace(".mlp.gate.", ".block_sparse_moe.gate.")] = w
+        else:
+            out[name] = w
+    return out
 
 
 def glm(config):
@@ -155,9 +190,9 @@ def common(case, s):
         case.set("rope_theta", case.pick(500.0, 50000.0, 1000000))
     if case.family == "gemma3_text":
         case.set("head_dim", case.pick(8, 16, 32))
-    elif case.family in ("gemma", "qwen3"):
+    elif case.family in ("gemma", "qwen3", "qwen3_moe"):
         case.set("head_dim", case.pick(8, 16, 32), is_usual=True)
-    elif case.family != "phi3" and case.sometimes(0.4):
+    elif case.family not in ("phi3", "olmoe", "qwen2_moe") and case.sometimes(0.4):
         case.set("head_dim", case.pick(8, 16, 24, 40))
     key = "hidden_activation" if case.family == "gemma3_text" else "hidden_act"
     if case.sometimes(0.3):
@@ -306,6 +341,20 @@ def gemma3(case):
     case.varied.append(f"{case.family}: rope type {name}")
 
 
+def experts(case, s):
+    n = case.pick(1, 2, 3, 5, 8)
+    case.set("num_local_experts" if case.family == "mixtral" else "num_experts", n)
+    case.set("num_experts_per_tok", case.pick(*range(1, n + 1)))
+    if case.family.startswith("qwen"):
+        case.set("moe_intermediate_size", case.pick(8, 24, 33), is_usual=True)
+    if case.family == "qwen2_moe":
+        case.set("shared_expert_intermediate_size", s["ffn"], is_usual=True)
+    if case.family != "mixtral" and case.sometimes(0.6):
+        case.set("norm_topk_prob", case.pick(True, False))
+    if case.family == "qwen2_moe" and case.sometimes(0.3):
+        case.set("qkv_bias", case.pick(True, False))
+
+
 def odd_keys(case):
     rows = [r for r in ODD if r[0] is None or case.family in r[0]]
     for _ in range(case.pick(0, 0, 1, 1, 2)):
@@ -319,8 +368,11 @@ def odd_keys(case):
 # ---- Families. ----------------------------------------------------------------------------------
 
 def llama_like(case):
-    common(case, sizes(case))
-    if case.family in ("llama", "qwen3", "gemma", "gemma3_text") and case.sometimes(0.3):
+    s = sizes(case)
+    common(case, s)
+    if case.family in MIXED:
+        experts(case, s)
+    if case.family in ("llama", "qwen3", "olmoe", "qwen3_moe", "gemma", "gemma3_text") and case.sometimes(0.3):
         case.set("attention_bias", case.pick(True, False))
     if case.family == "llama" and case.sometimes(0.3):
         case.set("mlp_bias", case.pick(True, False))

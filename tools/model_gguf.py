@@ -12,6 +12,7 @@ import numpy as np
 import gguf_file
 import golden_gguf
 import golden_gguf_archs as archs
+import model_cases
 
 NAMES = {"mistral": "llama", "gemma3_text": "gemma3"}
 A, H = archs.A, archs.H
@@ -164,7 +165,7 @@ def write(path, case, model, dice):
     """Whether there is such a file; then it was written."""
     config = model.config
     name = NAMES.get(case.family, case.family)
-    if not is_sayable(case, config):
+    if not is_sayable(case, config) or case.family in model_cases.MIXED:
         return False
     window = windows(case, config, name, dice)
     rope = ({}, []) if name == "gpt2" else rotation(case, config, name, dice)

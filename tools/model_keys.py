@@ -15,9 +15,11 @@ import transformers as T
 CLASSES = {
     "llama": T.LlamaConfig, "mistral": T.MistralConfig, "qwen2": T.Qwen2Config,
     "qwen3": T.Qwen3Config, "phi3": T.Phi3Config, "gemma": T.GemmaConfig,
-    "gemma3_text": T.Gemma3TextConfig, "gpt2": T.GPT2Config, "opt": T.OPTConfig,
+    "gemma3_text": T.Gemma3TextConfig, "mixtral": T.MixtralConfig, "olmoe": T.OlmoeConfig, "qwen2_moe": T.Qwen2MoeConfig,
+    "qwen3_moe": T.Qwen3MoeConfig, "gpt2": T.GPT2Config, "opt": T.OPTConfig,
 }
-ARCHITECTURES = ("llama", "qwen2", "qwen3", "phi3", "gemma", "gemma3", "gpt2", "chatglm")
+ARCHITECTURES = ("llama", "qwen2", "qwen3", "phi3", "gemma", "gemma3", "gpt2", "chatglm",
+                 "mixtral", "olmoe", "qwen2moe", "qwen3moe")
 
 
 def config_keys(config_class):

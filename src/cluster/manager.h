@@ -7,6 +7,7 @@
  * (a SPACE that insists). The other is a model that has been wanted for 30 s and that busy ones
  * keep out (manager_room.h). A model that can never fit is refused at once with the arithmetic. */
 #pragma once
+#include "base/str.h"
 #include "cluster/manager_options.h"
 
 struct cluster_manager;

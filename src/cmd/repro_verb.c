@@ -28,6 +28,6 @@ int verbs_repro(int argc, char **argv)
         return 2;
     if (n_plain > 0)
         return papers_run(&o, plain[0]);
-    papers_list();
+    papers_list(o.is_json);
     return 0;
 }

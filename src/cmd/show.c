@@ -112,6 +112,9 @@ static void print_text(const struct weights *w, const struct need *need)
     printf("parameters       %.1f M\n", (double)s->n_parameters * 1e-6);
     printf("layers           %d of width %d, inner width %d\n", s->n_layers, s->width,
            s->ffn_width);
+    if (s->experts.n_experts > 0)
+        printf("experts          %d, a token uses %d, inner width %d\n", s->experts.n_experts,
+               s->experts.n_used, s->experts.width);
     printf("heads            %d, %d of keys and values, dimension %d\n", s->n_heads, s->n_kv_heads,
            s->head_dim);
     printf("positions        %s, context %d", position_name(s->position), s->n_positions_max);
@@ -168,6 +171,9 @@ static void print_json(const struct weights *w, const struct need *need)
     json_out_key_i64(&json, "layers", s->n_layers);
     json_out_key_i64(&json, "width", s->width);
     json_out_key_i64(&json, "ffn_width", s->ffn_width);
+    json_out_key_i64(&json, "experts", s->experts.n_experts);
+    json_out_key_i64(&json, "experts_used", s->experts.n_used);
+    json_out_key_i64(&json, "expert_width", s->experts.width);
     json_out_key_i64(&json, "heads", s->n_heads);
     json_out_key_i64(&json, "kv_heads", s->n_kv_heads);
     json_out_key_i64(&json, "head_dim", s->head_dim);

@@ -12,6 +12,7 @@
 #include "config/chosen.h"
 #include "config/lanes.h"
 #include "cmd/wire_unit.h"
+#include "grammar/cache.h"
 #include "serve/kv.h"
 #include "serve/memory.h"
 #include "serve/offer.h"
@@ -59,6 +60,7 @@ struct house {
     struct recorders recorders;
     char device_texts[LIMIT_DEVICES][64];
     const char *device_names[LIMIT_DEVICES];
+    struct grammar_cache *grammars; /* of the API's workers and the engines */
     struct fleet_bus others; /* the bus to other machines */
     struct fleet_store store;
     struct store_fence fence; /* of a node with a store: the managers that it obeyed */

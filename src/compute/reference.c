@@ -295,6 +295,7 @@ struct compute_device *compute_reference_open(uint32_t arithmetic)
         .name = "reference",
         .arithmetic = arithmetic,
         .n_ranks = 1,
+        .has_experts = true,
         .n_lanes = 1,
         .lanes = { &r->lane },
         .memory_open = compute_host_open,

@@ -1,7 +1,7 @@
 /* The claims of Aladdin: the relation of outputs to prompts (Figure 2), the worked example of
  * placement (3), errors of its models (6 to 8), time to place (13), workers needed for a target. */
-#include "papers/aladdin.h"
 #include "papers/needed.h"
+#include "papers/register.h"
 #include "papers/tables.h"
 
 #include "base/time.h"
@@ -32,10 +32,9 @@ static double error_of(const struct record_set *set, size_t n)
     return sum / n_groups;
 }
 
-static enum status fig2(struct papers *repro, struct fault *fault)
+enum status papers_aladdin_fig2_run(struct papers *repro, struct fault *fault)
 {
     char yaml[256];
-    double below[2] = { 0, 0 }, n[2] = { 0, 0 }, predicted = 0, got = 0;
     snprintf(yaml, sizeof(yaml),
              "workload: sharegpt-first:rate=5,service=s\n"
              "requests: %d\n"
@@ -44,9 +43,12 @@ static enum status fig2(struct papers *repro, struct fault *fault)
              "  s: {model: llama-2-13b}\n"
              "engines: 4\n",
              papers_is_quick(repro) ? 2000 : 20000);
-    enum status status = papers_simulate(repro, "sharegpt", "fcfs", yaml, fault);
-    if (status != STATUS_OK)
-        return status;
+    return papers_simulate(repro, "sharegpt", "fcfs", yaml, fault);
+}
+
+void papers_aladdin_fig2_judge(struct papers *repro)
+{
+    double below[2] = { 0, 0 }, n[2] = { 0, 0 }, predicted = 0, got = 0;
     const struct record_set *set = &papers_case(repro, "sharegpt", 0)->set;
     for (size_t i = 0; i < set->n; i++) {
         int is_long = set->at[i].n_prompt >= 256;
@@ -64,7 +66,6 @@ static enum status fig2(struct papers *repro, struct fault *fault)
     papers_judge(repro, many < one / 3, "errors cancel in a batch of 64", "partially",
                  "%.0f%% of one request, %.0f%% of 64", 100 * one, 100 * many);
     papers_differs(repro, "outputs are ShareGPT's own, not those of llama2-13b-chat");
-    return STATUS_OK;
 }
 
 /* ---- Figure 3: two workers with room for 9 tokens. ---- */
@@ -87,7 +88,7 @@ static int64_t demand(const struct record_set *set, int engine)
 /* Best fit places the four together at its next heartbeat. A request before them, of one token,
  * takes the place that an idle router gives at once. JSQ places each when it arrives. */
 static enum status run_four(struct papers *repro, const char *key, const char *policy,
-                            const char *before, int64_t *most, struct fault *fault)
+                            const char *before, struct fault *fault)
 {
     char yaml[1024];
     snprintf(yaml, sizeof(yaml),
@@ -104,28 +105,31 @@ static enum status run_four(struct papers *repro, const char *key, const char *p
              "engines:\n"
              "  - {count: 2, memory: 11MiB}\n",
              before);
-    enum status status = papers_simulate(repro, key, policy, yaml, fault);
-    if (status != STATUS_OK)
-        return status;
-    const struct record_set *set = &papers_case(repro, key, 0)->set;
-    *most = max_i64(demand(set, 0), demand(set, 1));
-    return STATUS_OK;
+    return papers_simulate(repro, key, policy, yaml, fault);
 }
 
-static enum status fig3(struct papers *repro, struct fault *fault)
+static int64_t most_of(const struct papers *repro, const char *key)
 {
-    int64_t jsq, best;
-    enum status status = run_four(repro, "jsq", "fcfs/jsq", "", &jsq, fault);
+    const struct record_set *set = &papers_case(repro, key, 0)->set;
+    return max_i64(demand(set, 0), demand(set, 1));
+}
+
+enum status papers_aladdin_fig3_run(struct papers *repro, struct fault *fault)
+{
+    enum status status = run_four(repro, "jsq", "fcfs/jsq", "", fault);
     if (status == STATUS_OK)
-        status = run_four(repro, "best-fit", "fcfs/best-fit", "once:n=1,in=1,out=1,service=s+",
-                          &best, fault);
-    if (status != STATUS_OK)
-        return status;
+        status =
+            run_four(repro, "best-fit", "fcfs/best-fit", "once:n=1,in=1,out=1,service=s+", fault);
+    return status;
+}
+
+void papers_aladdin_fig3_judge(struct papers *repro)
+{
+    int64_t jsq = most_of(repro, "jsq"), best = most_of(repro, "best-fit");
     papers_judge(repro, jsq == 10, "JSQ: the most that a worker needs", "10 of 9 tokens", "%lld",
                  (long long)jsq);
     papers_judge(repro, best == 7, "best fit: the most that a worker needs", "7 of 9 tokens",
                  "%lld", (long long)best);
-    return STATUS_OK;
 }
 
 /* ---- Figures 6 and 7: prefill by the sum of inputs, decode by batch and context. ---- */
@@ -165,7 +169,7 @@ static void judge_fit(struct papers *repro, const struct papers_fit *fit, double
                  100 * fitted.mean, 100 * fitted.worst, n);
 }
 
-static enum status fig6(struct papers *repro, struct fault *fault)
+void papers_aladdin_fig6_judge(struct papers *repro)
 {
     static const int tps[] = { 4, 8 };
     static const char *const whats[3][2] = { { "A100 TP4: any batch", "A100 TP8: any batch" },
@@ -173,7 +177,6 @@ static enum status fig6(struct papers *repro, struct fault *fault)
                                                "A100 TP8: sums of 512 to 4096" },
                                              { "A100 TP4: one prompt", "A100 TP8: one prompt" } };
     static bool (*const keeps[3])(const struct papers_step *) = { NULL, is_near, is_one_prompt };
-    (void)fault;
     for (int k = 0; k < 3; k++) {
         for (int i = 0; i < 2; i++) {
             struct papers_fit fit = { .device = PAPERS_A100,
@@ -197,14 +200,12 @@ static enum status fig6(struct papers *repro, struct fault *fault)
                    "times are Splitwise's of Llama2-70B (medians): there a batch costs more than "
                    "one prompt of its sum; the claim needs kernels for which it does not");
     papers_differs(repro, "nothing else measured the V100 half of the figure");
-    return STATUS_OK;
 }
 
-static enum status fig7(struct papers *repro, struct fault *fault)
+void papers_aladdin_fig7_judge(struct papers *repro)
 {
     static const char *const whats[] = { "A100 TP4: decode step", "A100 TP8: decode step",
                                          "H100 TP8: decode step" };
-    (void)fault;
     for (int i = 0; i < 3; i++) {
         struct papers_fit fit = { .device = i < 2 ? PAPERS_A100 : PAPERS_H100,
                                   .tp = i == 0 ? 4 : 8,
@@ -216,26 +217,27 @@ static enum status fig7(struct papers *repro, struct fault *fault)
     }
     papers_differs(repro, "times are Splitwise's of Llama2-70B, batches of 1 to 64; judged by the "
                           "paper's bound for all of its models, 10%");
-    return STATUS_OK;
 }
 
 /* ---- Figure 8: KV is linear in the context. ---- */
 
-static enum status fig8(struct papers *repro, struct fault *fault)
+enum status papers_aladdin_fig8_run(struct papers *repro, struct fault *fault)
+{
+    return papers_simulate(repro, "sharegpt", "fcfs",
+                           "workload: sharegpt:rate=5,service=s\n"
+                           "requests: 2000\n"
+                           "services:\n"
+                           "  s: {model: llama-2-13b}\n"
+                           "engines: 4\n",
+                           fault);
+}
+
+void papers_aladdin_fig8_judge(struct papers *repro)
 {
     enum { BLOCK = 16, GROUP = 32 };
     double worst = 0;
     const struct predict_model *mha = predict_model_find("llama-2-13b");
     const struct predict_model *gqa = predict_model_find("llama-2-70b");
-    enum status status = papers_simulate(repro, "sharegpt", "fcfs",
-                                         "workload: sharegpt:rate=5,service=s\n"
-                                         "requests: 2000\n"
-                                         "services:\n"
-                                         "  s: {model: llama-2-13b}\n"
-                                         "engines: 4\n",
-                                         fault);
-    if (status != STATUS_OK)
-        return status;
     const struct record_set *set = &papers_case(repro, "sharegpt", 0)->set;
     for (size_t i = 0; i + GROUP <= set->n; i += GROUP) {
         int64_t taken = 0, predicted = 0;
@@ -254,17 +256,28 @@ static enum status fig8(struct papers *repro, struct fault *fault)
                  "13B needs more a token than 70B", "yes", "%lld : %lld bytes",
                  (long long)predict_model_kv_bytes_per_token(mha),
                  (long long)predict_model_kv_bytes_per_token(gqa));
-    return STATUS_OK;
 }
 
 /* ---- Workers needed (the question of Figure 11), and the time that placing takes (13). ---- */
 
-static enum status run_workers(struct papers *repro, const char *policy, int rate, int n_workers,
-                               char key[48], struct fault *fault)
+struct workers { /* a pool under a router, at a rate */
+    const char *policy;
+    int rate;
+};
+
+static void name_workers(const void *self, int n_workers, char key[PAPERS_KEY_MAX])
 {
+    const struct workers *w = self;
+    const char *router = w->policy + sizeof("fcfs/") - 1;
+    snprintf(key, PAPERS_KEY_MAX, "%s-%d-%d", router, w->rate, n_workers);
+}
+
+static enum status run_workers(struct papers *repro, const void *self, int n_workers,
+                               const char *key, struct fault *fault)
+{
+    const struct workers *w = self;
+    int rate = w->rate;
     char yaml[512];
-    const char *router = policy + sizeof("fcfs/") - 1;
-    snprintf(key, 48, "%s-%d-%d", router, rate, n_workers);
     snprintf(yaml, sizeof(yaml),
              "workload: sharegpt:rate=%d,service=s\n"
              "duration: %s\n"
@@ -275,31 +288,43 @@ static enum status run_workers(struct papers *repro, const char *policy, int rat
              "  s: {model: llama-2-13b}\n"
              "engines: %d\n",
              rate, rate <= 10 ? "60s" : "40s", n_workers);
-    return papers_simulate(repro, key, policy, yaml, fault);
+    return papers_simulate(repro, key, w->policy, yaml, fault);
 }
 
-static enum status needed(struct papers *repro, const char *policy, int rate,
-                          double mean[PAPERS_TARGETS], struct fault *fault)
+static struct papers_search search_of(const struct workers *w)
 {
-    struct papers_needed needed;
-    int n_max = rate <= 10 ? 14 : 22;
-    bool is_over = false;
-    papers_needed_init(repro, &needed);
-    for (int n = rate <= 10 ? 3 : 6; n <= n_max && !is_over; n++) {
-        char key[48];
-        enum status status = run_workers(repro, policy, rate, n, key, fault);
-        if (status != STATUS_OK)
-            return status;
-        is_over = papers_needed_saw(repro, &needed, key, n);
-    }
-    papers_needed_end(repro, &needed, n_max);
-    memcpy(mean, needed.devices, sizeof(needed.devices));
-    return STATUS_OK;
+    return (struct papers_search){ .first = w->rate <= 10 ? 3 : 6,
+                                   .last = w->rate <= 10 ? 14 : 22,
+                                   .step = 1,
+                                   .n_devices = 1,
+                                   .self = w,
+                                   .name = name_workers,
+                                   .run = run_workers };
 }
 
-static enum status workers(struct papers *repro, struct fault *fault)
+static const struct workers pools[2][3] = {
+    { { "fcfs/best-fit", 10 }, { "fcfs/jsq", 10 }, { "fcfs/p2c", 10 } },
+    { { "fcfs/best-fit", 20 }, { "fcfs/jsq", 20 }, { "fcfs/p2c", 20 } },
+};
+
+static int n_rates_of(const struct papers *repro)
 {
-    static const char *const policies[] = { "fcfs/best-fit", "fcfs/jsq", "fcfs/p2c" };
+    return papers_is_quick(repro) ? 1 : 2;
+}
+
+enum status papers_aladdin_workers_run(struct papers *repro, struct fault *fault)
+{
+    enum status status = STATUS_OK;
+    for (int r = 0; r < n_rates_of(repro); r++)
+        for (int p = 0; p < 3 && status == STATUS_OK; p++) {
+            const struct papers_search search = search_of(&pools[r][p]);
+            status = papers_needed_run(repro, &search, fault);
+        }
+    return status;
+}
+
+void papers_aladdin_workers_judge(struct papers *repro)
+{
     static const char *const names[2][3] = {
         { "10 requests/s, best fit", "10 requests/s, JSQ", "10 requests/s, power of two" },
         { "20 requests/s, best fit", "20 requests/s, JSQ", "20 requests/s, power of two" }
@@ -308,12 +333,13 @@ static enum status workers(struct papers *repro, struct fault *fault)
         { "E-5: 5.0, 5.0, -", "E-5: 7.75, 5.0, -", "E-5: 8.25, 5.25, -" },
         { "E-5: 8.25, 8.0, -", "E-5: 12.0, 9.25, -", "E-5: 14.75, 9.0, -" }
     };
-    for (int r = 0; r < (papers_is_quick(repro) ? 1 : 2); r++) {
+    for (int r = 0; r < n_rates_of(repro); r++) {
         double n[3][PAPERS_TARGETS];
         for (int p = 0; p < 3; p++) {
-            enum status status = needed(repro, policies[p], r == 0 ? 10 : 20, n[p], fault);
-            if (status != STATUS_OK)
-                return status;
+            struct papers_needed needed;
+            const struct papers_search search = search_of(&pools[r][p]);
+            papers_needed_count(repro, &search, &needed);
+            memcpy(n[p], needed.devices, sizeof(n[p]));
             papers_note(repro, names[r][p], papers[r][p], "%.2f, %.2f, %.2f for 100, 99, 95%%",
                         n[p][0], n[p][1], n[p][2]);
         }
@@ -327,17 +353,25 @@ static enum status workers(struct papers *repro, struct fault *fault)
     }
     papers_differs(repro, "LLaMA-13B on one A100 each, 600 ms and 30 ms, lengths known; prompts go "
                           "before decodes; E-5 stands in docs/ALGORITHMS.md, appendix E");
-    return STATUS_OK;
 }
 
-static enum status fig13(struct papers *repro, struct fault *fault)
+static const struct workers fig13_pool = { "fcfs/best-fit", 25 };
+
+enum status papers_aladdin_fig13_run(struct papers *repro, struct fault *fault)
 {
-    char key[48];
+    char key[PAPERS_KEY_MAX];
     int64_t begin_ns = time_now_ns();
-    enum status status = run_workers(repro, "fcfs/best-fit", 25, 12, key, fault);
-    double wall_ms = (double)(time_now_ns() - begin_ns) * 1e-6;
-    if (status != STATUS_OK)
-        return status;
+    name_workers(&fig13_pool, 12, key);
+    enum status status = run_workers(repro, &fig13_pool, 12, key, fault);
+    papers_keep(repro, (double)(time_now_ns() - begin_ns) * 1e-6);
+    return status;
+}
+
+void papers_aladdin_fig13_judge(struct papers *repro)
+{
+    char key[PAPERS_KEY_MAX];
+    name_workers(&fig13_pool, 12, key);
+    double wall_ms = papers_kept(repro, 0);
     const struct score *score = papers_score(repro, key, 0);
     double n_beats = score->makespan_s / 0.05 * papers_n_seeds(repro);
     papers_judge(repro, wall_ms / n_beats < 50,
@@ -345,24 +379,4 @@ static enum status fig13(struct papers *repro, struct fault *fault)
                  "at most %.3f ms", wall_ms / n_beats);
     papers_differs(repro, "wall time of the whole simulation, engines and records too, over its "
                           "heartbeats: an upper bound of what placing takes");
-    return STATUS_OK;
 }
-
-const struct papers_claim papers_aladdin[] = {
-    { "aladdin-fig2", "Aladdin, Figure 2", "outputs by prompt length; errors cancel", fig2 },
-    { "aladdin-fig3", "Aladdin, Figure 3", "JSQ and best fit, four requests on two workers", fig3 },
-    { "aladdin-fig6", "Aladdin, Figure 6", "error of the prefill model", fig6 },
-    { "aladdin-fig7", "Aladdin, Figure 7", "error of the decode model", fig7 },
-    { "aladdin-fig8", "Aladdin, Figure 8", "error of the KV model", fig8 },
-    { "aladdin-table3", "Aladdin, Table 3", "GPUs of the best worker", papers_aladdin_table3 },
-    { "aladdin-fig9", "Aladdin, Figure 9", "four A100 under load", papers_aladdin_fig9 },
-    { "aladdin-fig10", "Aladdin, Figure 10", "four V100 under load", papers_aladdin_fig10 },
-    { "aladdin-fig11", "Aladdin, Figure 11", "GPUs needed, mixed", papers_aladdin_fig11 },
-    { "aladdin-fig12", "Aladdin, Figure 12", "GPUs needed, decode pool", papers_aladdin_fig12 },
-    { "aladdin-eq7", "Aladdin, Equation 7", "workers by the rate", papers_aladdin_eq7 },
-    { "aladdin-groups", "Aladdin, appendix A", "groups of workers, by Equation 8",
-      papers_aladdin_groups },
-    { "aladdin-workers", "Aladdin, Figure 11", "workers needed for 100, 99 and 95%", workers },
-    { "aladdin-fig13", "Aladdin, Figure 13", "time to place", fig13 },
-    { NULL, NULL, NULL, NULL },
-};

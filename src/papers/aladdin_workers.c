@@ -2,9 +2,8 @@
  * load (Figures 9 and 10), GPUs needed for a target (Figures 11 and 12), and how many by the rate
  * (Equations 7 and 8). */
 #include "papers/aladdin.h"
-#include "papers/needed.h"
+#include "papers/register.h"
 
-#include "base/time.h"
 #include "place/workers.h"
 #include "predict/preset.h"
 #include <stdio.h>
@@ -53,10 +52,9 @@ static int best_of(const struct table3 *row, bool counts_prefill,
     return best < 0 ? 0 : degrees[best];
 }
 
-enum status papers_aladdin_table3(struct papers *repro, struct fault *fault)
+void papers_aladdin_workers_table3_judge(struct papers *repro)
 {
     static const char *const papers[] = { "", "1 GPU", "2 GPUs" };
-    (void)fault;
     for (size_t i = 0; i < COUNT_OF(table3); i++) {
         struct workers_answer a[N_DEGREES], prompts[N_DEGREES];
         int best = best_of(&table3[i], false, a), with = best_of(&table3[i], true, prompts);
@@ -69,7 +67,6 @@ enum status papers_aladdin_table3(struct papers *repro, struct fault *fault)
                    "with the all-reduces of PCIe; ours is 2023's vLLM on the A100");
     papers_differs(repro, "\"with prompts\" counts each request's prefill into its steps (D-14), "
                           "which Equation 6 leaves out");
-    return STATUS_OK;
 }
 
 /* ---- Figures 9 and 10: four GPUs. ---- */
@@ -114,7 +111,26 @@ static const struct way ways[] = { { "aladdin", "fcfs/best-fit", false },
                                    { "default", "fcfs/jsq", true } };
 enum { ALADDIN = 0, JSQ, DEFAULT, N_WAYS };
 
-static enum status four_gpus(struct papers *repro, const struct setting *s, struct fault *fault)
+static void name_run(const struct setting *s, int way, int rate, char key[48])
+{
+    snprintf(key, 48, "%s-%s-%s-%d", s->device, s->model, ways[way].key, s->rates[rate]);
+}
+
+static enum status run_four_gpus(struct papers *repro, const struct setting *s, struct fault *fault)
+{
+    enum status status = STATUS_OK;
+    for (int i = 0; i < N_RATES * N_WAYS && status == STATUS_OK; i++) {
+        char key[48];
+        int r = i / N_WAYS, w = i % N_WAYS;
+        const int tp = ways[w].is_whole ? 4 : s->tp;
+        const int shape[3] = { s->rates[r], 4 / tp, tp };
+        name_run(s, w, r, key);
+        status = run(repro, key, s, ways[w].policy, shape, fault);
+    }
+    return status;
+}
+
+static void judge_four_gpus(struct papers *repro, const struct setting *s)
 {
     static char names[8][64];
     static int n_names;
@@ -122,13 +138,7 @@ static enum status four_gpus(struct papers *repro, const struct setting *s, stru
     for (int r = 0; r < N_RATES; r++) {
         for (int w = 0; w < N_WAYS; w++) {
             char key[48];
-            const int tp = ways[w].is_whole ? 4 : s->tp;
-            const int shape[3] = { s->rates[r], 4 / tp, tp };
-            snprintf(key, sizeof(key), "%s-%s-%s-%d", s->device, s->model, ways[w].key,
-                     s->rates[r]);
-            enum status status = run(repro, key, s, ways[w].policy, shape, fault);
-            if (status != STATUS_OK)
-                return status;
+            name_run(s, w, r, key);
             met[w][r] = papers_mean(repro, key, papers_attained);
             p99[w][r] = 1e3 * papers_mean(repro, key, p99_tpot);
         }
@@ -149,12 +159,11 @@ static enum status four_gpus(struct papers *repro, const struct setting *s, stru
     papers_judge(repro, ahead >= (is_large ? 0.095 : 0.255), name,
                  is_large ? "up to +19 points" : "up to +51 points", "+%.1f points", 100 * ahead);
     if (!is_large)
-        return STATUS_OK;
+        return;
     papers_judge(repro, fewer >= 3.5, "70B: violations of default vLLM over Aladdin's",
                  "up to 3.5x", "%.1fx", fewer);
     papers_judge(repro, quicker >= 0.3, "70B: P99 ATGT below JSQ's", "up to 40%", "%.0f%%",
                  100 * quicker);
-    return STATUS_OK;
 }
 
 static void say_differences(struct papers *repro)
@@ -167,66 +176,96 @@ static void say_differences(struct papers *repro)
                    "in the vLLM of 2023; holds: at least half of the paper's points");
 }
 
-static enum status two_settings(struct papers *repro, const struct setting settings[2],
+static enum status run_settings(struct papers *repro, const struct setting settings[2],
                                 struct fault *fault)
 {
-    enum status status = four_gpus(repro, &settings[0], fault);
-    if (status == STATUS_OK)
-        status = four_gpus(repro, &settings[1], fault);
+    enum status status = run_four_gpus(repro, &settings[0], fault);
+    return status == STATUS_OK ? run_four_gpus(repro, &settings[1], fault) : status;
+}
+
+static void judge_settings(struct papers *repro, const struct setting settings[2])
+{
+    judge_four_gpus(repro, &settings[0]);
+    judge_four_gpus(repro, &settings[1]);
     say_differences(repro);
-    return status;
 }
 
-enum status papers_aladdin_fig9(struct papers *repro, struct fault *fault)
+static const struct setting fig9_settings[] = {
+    { "70B, four A100", "llama-2-70b", "a100-pcie", 1600, 75, 2, { 1, 2, 3, 4 } },
+    { "13B, four A100", "llama-2-13b", "a100-pcie", 600, 30, 1, { 4, 6, 8, 12 } },
+};
+
+enum status papers_aladdin_workers_fig9_run(struct papers *repro, struct fault *fault)
 {
-    static const struct setting settings[] = {
-        { "70B, four A100", "llama-2-70b", "a100-pcie", 1600, 75, 2, { 1, 2, 3, 4 } },
-        { "13B, four A100", "llama-2-13b", "a100-pcie", 600, 30, 1, { 4, 6, 8, 12 } },
-    };
-    return two_settings(repro, settings, fault);
+    return run_settings(repro, fig9_settings, fault);
 }
 
-enum status papers_aladdin_fig10(struct papers *repro, struct fault *fault)
+void papers_aladdin_workers_fig9_judge(struct papers *repro)
 {
-    static const struct setting settings[] = {
-        { "7B, four V100", "llama-2-7b", "v100", 800, 30, 1, { 2, 4, 6, 8 } },
-        { "13B, four V100", "llama-2-13b", "v100", 800, 50, 2, { 1, 2, 3, 4 } },
-    };
-    return two_settings(repro, settings, fault);
+    judge_settings(repro, fig9_settings);
+}
+
+static const struct setting fig10_settings[] = {
+    { "7B, four V100", "llama-2-7b", "v100", 800, 30, 1, { 2, 4, 6, 8 } },
+    { "13B, four V100", "llama-2-13b", "v100", 800, 50, 2, { 1, 2, 3, 4 } },
+};
+
+enum status papers_aladdin_workers_fig10_run(struct papers *repro, struct fault *fault)
+{
+    return run_settings(repro, fig10_settings, fault);
+}
+
+void papers_aladdin_workers_fig10_judge(struct papers *repro)
+{
+    judge_settings(repro, fig10_settings);
 }
 
 /* ---- Figures 11 and 12: GPUs needed. ---- */
 
-/* Finds the fewest workers of each target, as a mean over seeds, in GPUs. write: writes the
- * scenario of a run. */
-struct search {
-    const char *key, *policy;
-    int rate, n_first, n_last, tp;
-    int n_groups; /* of workers, each with its own router */
-    void (*write)(char *yaml, size_t n_bytes, const struct search *search, int n_workers);
-};
-
-static enum status needed(struct papers *repro, const struct search *s, double gpus[PAPERS_TARGETS],
-                          struct fault *fault)
+static void name_search(const void *self, int n, char key[PAPERS_KEY_MAX])
 {
-    struct papers_needed needed;
-    bool is_over = false;
-    papers_needed_init(repro, &needed);
-    for (int n = s->n_first; n <= s->n_last && !is_over; n++) {
-        char key[48], yaml[640];
-        snprintf(key, sizeof(key), "%s-%d-%d", s->key, s->rate, n);
-        s->write(yaml, sizeof(yaml), s, n);
-        enum status status = papers_simulate(repro, key, s->policy, yaml, fault);
-        if (status != STATUS_OK)
-            return status;
-        is_over = papers_needed_saw(repro, &needed, key, n * s->tp);
-    }
-    papers_needed_end(repro, &needed, s->n_last * s->tp);
-    memcpy(gpus, needed.devices, sizeof(needed.devices));
-    return STATUS_OK;
+    const struct papers_aladdin_search *s = self;
+    snprintf(key, PAPERS_KEY_MAX, "%s-%d-%d", s->key, s->rate, n);
 }
 
-static void write_mixed(char *yaml, size_t n_bytes, const struct search *s, int n_workers)
+static enum status run_search(struct papers *repro, const void *self, int n, const char *key,
+                              struct fault *fault)
+{
+    const struct papers_aladdin_search *s = self;
+    char yaml[640];
+    s->write(yaml, sizeof(yaml), s, n);
+    return papers_simulate(repro, key, s->policy, yaml, fault);
+}
+
+static struct papers_search search_of(const struct papers_aladdin_search *s)
+{
+    return (struct papers_search){ .first = s->n_first,
+                                   .last = s->n_last,
+                                   .step = 1,
+                                   .n_devices = s->tp,
+                                   .self = s,
+                                   .name = name_search,
+                                   .run = run_search };
+}
+
+enum status papers_aladdin_run(struct papers *repro, const struct papers_aladdin_search *s,
+                               struct fault *fault)
+{
+    const struct papers_search search = search_of(s);
+    return papers_needed_run(repro, &search, fault);
+}
+
+void papers_aladdin_count(const struct papers *repro, const struct papers_aladdin_search *s,
+                          double gpus[PAPERS_TARGETS])
+{
+    struct papers_needed needed;
+    const struct papers_search search = search_of(s);
+    papers_needed_count(repro, &search, &needed);
+    memcpy(gpus, needed.devices, sizeof(needed.devices));
+}
+
+void papers_aladdin_mixed(char *yaml, size_t n_bytes, const struct papers_aladdin_search *s,
+                          int n_workers)
 {
     snprintf(yaml, n_bytes,
              "workload: sharegpt:rate=%d,service=s\n"
@@ -244,7 +283,8 @@ static void write_mixed(char *yaml, size_t n_bytes, const struct search *s, int 
 
 /* 13B on an A100 (appendix A). Their prompts were computed elsewhere, so that step costs
  * nothing. */
-static void write_decode(char *yaml, size_t n_bytes, const struct search *s, int n_workers)
+static void write_decode(char *yaml, size_t n_bytes, const struct papers_aladdin_search *s,
+                         int n_workers)
 {
     snprintf(yaml, n_bytes,
              "workload: sharegpt:rate=%d,service=s\n"
@@ -279,189 +319,88 @@ static void judge_needed(struct papers *repro, int rate, const double *ours, con
                  theirs[2]);
 }
 
-enum status papers_aladdin_fig11(struct papers *repro, struct fault *fault)
+static const int needed_rates[] = { 5, 10, 20 };
+
+static int n_rates_of(const struct papers *repro)
 {
-    static const int rates[] = { 5, 10, 20 };
-    static const struct rival rivals[] = { { "default vLLM (TP4)", "up to -71%", 0.5 },
-                                           { "JSQ", "up to -40%", 0.3 } };
-    for (int r = 0; r < (papers_is_quick(repro) ? 2 : 3); r++) {
-        double gpus[N_WAYS][PAPERS_TARGETS];
-        for (int w = 0; w < N_WAYS; w++) {
-            const struct search s = { ways[w].key,
-                                      ways[w].policy,
-                                      rates[r],
-                                      ways[w].is_whole ? 1 : 1 + rates[r] / 4,
-                                      ways[w].is_whole ? 3 + rates[r] / 2 : 8 + rates[r],
-                                      ways[w].is_whole ? 4 : 1,
-                                      1,
-                                      write_mixed };
-            enum status status = needed(repro, &s, gpus[w], fault);
-            if (status != STATUS_OK)
-                return status;
-        }
-        judge_needed(repro, rates[r], gpus[ALADDIN], gpus[DEFAULT], &rivals[0]);
-        judge_needed(repro, rates[r], gpus[ALADDIN], gpus[JSQ], &rivals[1]);
-    }
-    papers_differs(repro, "LLaMA-13B on A100s with PCIe, 600 and 30 ms; holds: at least 50% and "
-                          "30% fewer; the paper's percentages are its best point");
-    return STATUS_OK;
+    return papers_is_quick(repro) ? 2 : 3;
 }
 
-enum status papers_aladdin_fig12(struct papers *repro, struct fault *fault)
+static struct papers_aladdin_search mixed_search(int way, int rate)
+{
+    bool is_whole = ways[way].is_whole;
+    return (struct papers_aladdin_search){ ways[way].key,
+                                           ways[way].policy,
+                                           rate,
+                                           is_whole ? 1 : 1 + rate / 4,
+                                           is_whole ? 3 + rate / 2 : 8 + rate,
+                                           is_whole ? 4 : 1,
+                                           1,
+                                           papers_aladdin_mixed };
+}
+
+static struct papers_aladdin_search decode_search(int policy, int rate)
 {
     static const char *const policies[] = { "fcfs/best-fit", "fcfs/jsq", "fcfs/p2c" };
     static const char *const keys[] = { "decode-best-fit", "decode-jsq", "decode-p2c" };
-    static const int rates[] = { 5, 10, 20 };
+    return (struct papers_aladdin_search){
+        keys[policy], policies[policy], rate, 1 + rate / 5, 6 + rate * 3 / 4, 1, 1, write_decode
+    };
+}
+
+/* Runs three searches at every rate. */
+static enum status run_searches(struct papers *repro,
+                                struct papers_aladdin_search (*search)(int which, int rate),
+                                struct fault *fault)
+{
+    enum status status = STATUS_OK;
+    for (int i = 0; i < 3 * n_rates_of(repro) && status == STATUS_OK; i++) {
+        const struct papers_aladdin_search s = search(i % 3, needed_rates[i / 3]);
+        status = papers_aladdin_run(repro, &s, fault);
+    }
+    return status;
+}
+
+enum status papers_aladdin_workers_fig11_run(struct papers *repro, struct fault *fault)
+{
+    return run_searches(repro, mixed_search, fault);
+}
+
+void papers_aladdin_workers_fig11_judge(struct papers *repro)
+{
+    static const struct rival rivals[] = { { "default vLLM (TP4)", "up to -71%", 0.5 },
+                                           { "JSQ", "up to -40%", 0.3 } };
+    for (int r = 0; r < n_rates_of(repro); r++) {
+        double gpus[N_WAYS][PAPERS_TARGETS];
+        for (int w = 0; w < N_WAYS; w++) {
+            const struct papers_aladdin_search s = mixed_search(w, needed_rates[r]);
+            papers_aladdin_count(repro, &s, gpus[w]);
+        }
+        judge_needed(repro, needed_rates[r], gpus[ALADDIN], gpus[DEFAULT], &rivals[0]);
+        judge_needed(repro, needed_rates[r], gpus[ALADDIN], gpus[JSQ], &rivals[1]);
+    }
+    papers_differs(repro, "LLaMA-13B on A100s with PCIe, 600 and 30 ms; holds: at least 50% and "
+                          "30% fewer; the paper's percentages are its best point");
+}
+
+enum status papers_aladdin_workers_fig12_run(struct papers *repro, struct fault *fault)
+{
+    return run_searches(repro, decode_search, fault);
+}
+
+void papers_aladdin_workers_fig12_judge(struct papers *repro)
+{
     static const struct rival rivals[] = { { "JSQ", "up to -60%", 0.3 },
                                            { "power of two", "up to -49%", 0.3 } };
-    for (int r = 0; r < (papers_is_quick(repro) ? 2 : 3); r++) {
+    for (int r = 0; r < n_rates_of(repro); r++) {
         double gpus[3][PAPERS_TARGETS];
         for (int p = 0; p < 3; p++) {
-            const struct search s = {
-                keys[p], policies[p], rates[r],    1 + rates[r] / 5, 6 + rates[r] * 3 / 4,
-                1,       1,           write_decode
-            };
-            enum status status = needed(repro, &s, gpus[p], fault);
-            if (status != STATUS_OK)
-                return status;
+            const struct papers_aladdin_search s = decode_search(p, needed_rates[r]);
+            papers_aladdin_count(repro, &s, gpus[p]);
         }
-        judge_needed(repro, rates[r], gpus[0], gpus[1], &rivals[0]);
-        judge_needed(repro, rates[r], gpus[0], gpus[2], &rivals[1]);
+        judge_needed(repro, needed_rates[r], gpus[0], gpus[1], &rivals[0]);
+        judge_needed(repro, needed_rates[r], gpus[0], gpus[2], &rivals[1]);
     }
     papers_differs(repro, "LLaMA-13B on A100s that only decode; requests arrive when their prompt "
                           "is done, at the workload's times; holds: at least 30% fewer");
-    return STATUS_OK;
-}
-
-/* ---- Equation 7: workers are linear in the rate. ---- */
-
-enum { N_POINTS = 6 };
-
-/* Returns the largest distance of the fewest workers from the line. */
-static double residual(const struct workers_line *line, const struct workers_point *points, int n)
-{
-    double worst = 0;
-    for (int i = 0; i < n; i++) {
-        double off = line->k5 * points[i].rate + line->c5 - points[i].n;
-        off = off < 0 ? -off : off;
-        worst = off > worst ? off : worst;
-    }
-    return worst;
-}
-
-enum status papers_aladdin_eq7(struct papers *repro, struct fault *fault)
-{
-    static const int rates[N_POINTS] = { 2, 5, 10, 15, 20, 30 };
-    int n = papers_is_quick(repro) ? 4 : N_POINTS, n_fitted = 0;
-    struct workers_point points[N_POINTS], fitted[N_POINTS];
-    struct workers_line line;
-    /* ShareGPT's outputs have a deviation equal to their mean; a heartbeat of the scaler is 10
-     * s. */
-    double rate_min = place_workers_rate_min(338, 338, 10, 0.2);
-    for (int r = 0; r < n; r++) {
-        double gpus[PAPERS_TARGETS];
-        const struct search s = {
-            "eq7", "fcfs/best-fit", rates[r], 1 + rates[r] / 5, 6 + rates[r], 1, 1, write_mixed
-        };
-        enum status status = needed(repro, &s, gpus, fault);
-        if (status != STATUS_OK)
-            return status;
-        points[r] = (struct workers_point){ rates[r], gpus[1] };
-        if (rates[r] >= rate_min)
-            fitted[n_fitted++] = points[r];
-        papers_note(repro, "workers for 99%", "-", "%d/s: %.2f", rates[r], gpus[1]);
-    }
-    if (!place_workers_fit(points, n, rate_min, &line))
-        return fault_set(fault, STATUS_BAD_INPUT, "the rates determine no line");
-    double off = residual(&line, fitted, n_fitted);
-    papers_judge(repro, off <= 1, "fewest workers on a line above R", "linear",
-                 "%.3f r + %.2f, at most %.2f workers off, R = %.1f/s", line.k5, line.c5, off,
-                 rate_min);
-    const double high = rates[n - 1], low = rates[0];
-    int32_t at_low = place_workers_count(&line, low), at_high = place_workers_count(&line, high);
-    papers_judge(repro, at_low >= points[0].n && at_high >= points[n - 1].n - 0.5,
-                 "the ceiling suffices at both ends", "yes",
-                 "%d for %.1f at %g/s, %d for %.1f at %g/s", at_low, points[0].n, low, at_high,
-                 points[n - 1].n, high);
-    papers_differs(repro,
-                   "LLaMA-13B on A100s with PCIe, fewest workers of best fit for 99% of the "
-                   "requests, mean of seeds; R is where a 10 s mean of outputs is within 20%");
-    return STATUS_OK;
-}
-
-/* ---- Equation 8: groups of workers with their own routers. ---- */
-
-/* Returns the wall time of a whole simulation over its requests, an upper bound of the time that
- * placing one takes. */
-static enum status time_of_one(struct papers *repro, int rate, int n_workers, double *s,
-                               struct fault *fault)
-{
-    char key[48], yaml[640];
-    const struct search one = { "pass", "fcfs/best-fit", rate, 0, 0, 1, 1, write_mixed };
-    snprintf(key, sizeof(key), "%s-%d", one.key, n_workers);
-    write_mixed(yaml, sizeof(yaml), &one, n_workers);
-    int64_t begin_ns = time_now_ns();
-    enum status status = papers_simulate(repro, key, one.policy, yaml, fault);
-    double n = status == STATUS_OK ? (double)papers_score(repro, key, 0)->n_offered : 1;
-    *s = (double)(time_now_ns() - begin_ns) * 1e-9 / (n * papers_n_seeds(repro));
-    return status;
-}
-
-/* The fewest workers for 99%: in one group at 10 and 20/s, and at 30/s in one, in two, and in four,
- * which is more than Equation 8 allows. */
-enum { ONE = 2, TWO, FOUR, N_POOLS };
-static const int pool_rates[N_POOLS] = { 10, 20, 30, 30, 30 };
-static const int pool_groups[N_POOLS] = { 1, 1, 1, 2, 4 };
-
-static enum status fewest(struct papers *repro, struct workers_point points[N_POOLS],
-                          struct fault *fault)
-{
-    static const char *const keys[N_POOLS] = { "one", "one", "one", "two", "four" };
-    enum status status = STATUS_OK;
-    for (int i = 0; i < N_POOLS && status == STATUS_OK; i++) {
-        double gpus[PAPERS_TARGETS];
-        const struct search s = { keys[i],           "fcfs/best-fit",
-                                  pool_rates[i],     max_i32(1 + pool_rates[i] / 5, pool_groups[i]),
-                                  6 + pool_rates[i], 1,
-                                  pool_groups[i],    write_mixed };
-        status = needed(repro, &s, gpus, fault);
-        points[i] = (struct workers_point){ pool_rates[i], gpus[1] };
-    }
-    return status;
-}
-
-enum status papers_aladdin_groups(struct papers *repro, struct fault *fault)
-{
-    static const double rates[] = { 30, 1000, 10000, 30000, 100000 };
-    static char names[COUNT_OF(rates)][32];
-    struct workers_point points[N_POOLS];
-    struct workers_line line;
-    double small_s, large_s;
-    enum status status = fewest(repro, points, fault);
-    if (status == STATUS_OK)
-        status = time_of_one(repro, 30, 15, &small_s, fault);
-    if (status == STATUS_OK)
-        status = time_of_one(repro, 300, 140, &large_s, fault);
-    if (status == STATUS_OK && !place_workers_fit(points, ONE + 1, 0, &line))
-        status = fault_set(fault, STATUS_BAD_INPUT, "the rates determine no line");
-    if (status != STATUS_OK)
-        return status;
-    papers_note(repro, "time of a request, 15 workers, 140", "-", "at most %.1f us, %.1f us",
-                1e6 * small_s, 1e6 * large_s);
-    for (size_t r = 0; r < COUNT_OF(rates); r++) {
-        struct workers_groups g = place_workers_group(&line, rates[r], 1 / large_s, 0.1);
-        snprintf(names[r], sizeof(names[r]), "groups at %.0f/s", rates[r]);
-        papers_note(repro, names[r], "-", "%d of %d workers in all, %d more than one group has%s",
-                    g.n_groups, g.n_workers, g.n_extra, g.is_slow ? "; too few to keep up" : "");
-    }
-    struct workers_groups two = place_workers_group(&line, 30, 15, 0.1);
-    papers_judge(repro, points[TWO].n <= 1.1 * points[ONE].n && two.n_groups == 2,
-                 "two groups at 30/s: workers for 99%", "at most 10% more",
-                 "%.1f for %.1f (by Equation 8 %d more)", points[TWO].n, points[ONE].n,
-                 two.n_extra);
-    papers_note(repro, "four, more than it allows", "-", "%.1f", points[FOUR].n);
-    papers_differs(repro,
-                   "LLaMA-13B on A100s with PCIe, best fit; the line is of 10, 20 and 30/s; the "
-                   "time is of all that is simulated, so more groups than are needed");
-    return STATUS_OK;
 }

@@ -1,7 +1,9 @@
 /* The claims of MuxServe that need only scheduling; the placement is the paper's. */
 #include "papers/papers.h"
+#include "papers/register.h"
 
 #include "base/str.h"
+#include <stdio.h>
 
 /* Three ways to run the same services on the same four devices. */
 static const char *const policies[] = { "adbs", "mux-rr", "mux-fcfs" };
@@ -51,29 +53,48 @@ static void note_three(struct papers *repro, const char *const keys[3], const ch
                     papers_mean(repro, keys[i], papers_nl));
 }
 
-/* tight: lines that leave the pool short. */
-static enum status compare(struct papers *repro, const char *yaml, const char *tight,
-                           const char *const papers[3], const char *const totals[3],
-                           struct fault *fault)
+/* One figure: a workload on four devices as one engine. */
+struct figure {
+    const char *workload;
+    const char *tight; /* lines that leave the pool short */
+    const char *papers[3], *totals[3];
+};
+static const char *const twice[] = { "adbs-twice", "mux-rr-twice", "mux-fcfs-twice" };
+static const char *const shorts[] = { "adbs-tight", "mux-rr-tight", "mux-fcfs-tight" };
+
+static enum status run_figure(struct papers *repro, const struct figure *figure,
+                              struct fault *fault)
 {
-    double x[3];
-    static const char *const keys[] = { "adbs-twice", "mux-rr-twice", "mux-fcfs-twice" };
-    static const char *const shorts[] = { "adbs-tight", "mux-rr-tight", "mux-fcfs-tight" };
+    char yaml[256];
+    snprintf(yaml, sizeof(yaml),
+             "workload: %s\n"
+             "device: a100\n"
+             "duration: 240s\n"
+             "until: 240s\n"
+             "predictor: mean\n"
+             "engines:\n"
+             "  - count: 1\n"
+             "    tp: 4\n",
+             figure->workload);
     enum status status = run_three(repro, policies, yaml, "", fault);
     if (status == STATUS_OK)
-        status = run_three(repro, keys, yaml, "rate_scale: 2\n", fault);
+        status = run_three(repro, twice, yaml, "rate_scale: 2\n", fault);
     if (status == STATUS_OK)
-        status = run_three(repro, shorts, yaml, tight, fault);
-    if (status != STATUS_OK)
-        return status;
+        status = run_three(repro, shorts, yaml, figure->tight, fault);
+    return status;
+}
+
+static void judge_figure(struct papers *repro, const struct figure *figure)
+{
+    double x[3];
     for (int i = 0; i < 3; i++)
         x[i] = weighted(repro, policies[i]);
     for (int i = 0; i < 3; i++)
-        papers_note(repro, policies[i], papers[i],
+        papers_note(repro, policies[i], figure->papers[i],
                     "%.2f req/s weighted, %.2f in all (paper: %s), least served %.0f%%", x[i],
-                    papers_mean(repro, policies[i], requests), totals[i],
+                    papers_mean(repro, policies[i], requests), figure->totals[i],
                     100 * papers_mean(repro, policies[i], least_served));
-    note_three(repro, keys, "twice the rates");
+    note_three(repro, twice, "twice the rates");
     note_three(repro, shorts, "a pool that is short");
     papers_judge(repro, x[0] > x[1], "ADBS serves more than round robin", "yes", "%.2f : %.2f",
                  x[0], x[1]);
@@ -81,8 +102,8 @@ static enum status compare(struct papers *repro, const char *yaml, const char *t
                  x[1], x[2]);
     papers_differs(repro, "requests that the window leaves unfinished are misses; the paper gives "
                           "each model as much work as its planner predicts");
-    double least = papers_mean(repro, keys[0], least_served);
-    double fcfs = papers_mean(repro, keys[2], least_served);
+    double least = papers_mean(repro, twice[0], least_served);
+    double fcfs = papers_mean(repro, twice[2], least_served);
     papers_judge(repro, least >= fcfs, "at twice the rates ADBS's least served is FCFS's or better",
                  "not reported", "%.0f%% : %.0f%%", 100 * least, 100 * fcfs);
     double adbs = weighted(repro, shorts[0]), rr = weighted(repro, shorts[1]);
@@ -99,45 +120,33 @@ static enum status compare(struct papers *repro, const char *yaml, const char *t
                    "KV is what all wait for");
     papers_differs(repro, "a mean weighted by rate hides a starved model, so the least served one "
                           "stands beside it");
-    return STATUS_OK;
 }
 
-static enum status fig9a(struct papers *repro, struct fault *fault)
+static const struct figure fig9a = { "m5",
+                                     "memory_part: 0.45\nrate_scale: 1.5\n",
+                                     { "6.2 req/s", "4.1 req/s", "3.8 req/s" },
+                                     { "-", "-", "-" } };
+static const struct figure fig9b = { "m6",
+                                     "memory_part: 0.66\n",
+                                     { "6.6 req/s", "4.9 req/s", "3.2 req/s" },
+                                     { "7.48", "5.81", "3.92" } };
+
+enum status papers_muxserve_fig9a_run(struct papers *repro, struct fault *fault)
 {
-    return compare(repro,
-                   "workload: m5\n"
-                   "device: a100\n"
-                   "duration: 240s\n"
-                   "until: 240s\n"
-                   "predictor: mean\n"
-                   "engines:\n"
-                   "  - count: 1\n"
-                   "    tp: 4\n",
-                   "memory_part: 0.45\nrate_scale: 1.5\n",
-                   (const char *const[]){ "6.2 req/s", "4.1 req/s", "3.8 req/s" },
-                   (const char *const[]){ "-", "-", "-" }, fault);
+    return run_figure(repro, &fig9a, fault);
 }
 
-static enum status fig9b(struct papers *repro, struct fault *fault)
+void papers_muxserve_fig9a_judge(struct papers *repro)
 {
-    return compare(repro,
-                   "workload: m6\n"
-                   "device: a100\n"
-                   "duration: 240s\n"
-                   "until: 240s\n"
-                   "predictor: mean\n"
-                   "engines:\n"
-                   "  - count: 1\n"
-                   "    tp: 4\n",
-                   "memory_part: 0.66\n",
-                   (const char *const[]){ "6.6 req/s", "4.9 req/s", "3.2 req/s" },
-                   (const char *const[]){ "7.48", "5.81", "3.92" }, fault);
+    judge_figure(repro, &fig9a);
 }
 
-const struct papers_claim papers_muxserve[] = {
-    { "muxserve-fig9a", "MuxServe, Figure 9a", "ADBS against round robin and FCFS, lengths 2:1:1",
-      fig9a },
-    { "muxserve-fig9b", "MuxServe, Figure 9b", "ADBS against round robin and FCFS, lengths 4:1",
-      fig9b },
-    { NULL, NULL, NULL, NULL },
-};
+enum status papers_muxserve_fig9b_run(struct papers *repro, struct fault *fault)
+{
+    return run_figure(repro, &fig9b, fault);
+}
+
+void papers_muxserve_fig9b_judge(struct papers *repro)
+{
+    judge_figure(repro, &fig9b);
+}

@@ -1,6 +1,7 @@
 /* The claims of MuxServe about placement and about resources: nineteen models on four nodes of
  * eight A100, sixteen of ChatLMSYS, and small clusters. Spatial partitioning is placed by hand, as
  * in the paper; MuxServe and temporal multiplexing by MuxServe's planner. */
+#include "papers/register.h"
 #include "papers/sweep.h"
 
 #include "base/num.h"
@@ -156,27 +157,42 @@ static struct papers_sweep power_sweep(const struct papers *repro, double alpha,
     return sweep;
 }
 
-static enum status fig5(struct papers *repro, struct fault *fault)
+static const struct papers_system *const fig5_all[] = { &spatial, &temporal, &mux, &ours };
+static const struct {
+    double alpha;
+    const char *word, *name;
+} fig5_rows[] = { { 0.7, "a0.7-x", "alpha 0.7" },
+                  { 0.9, "a0.9-x", "alpha 0.9" },
+                  { 1.3, "a1.3-x", "alpha 1.3" },
+                  { 1.7, "a1.7-x", "alpha 1.7" },
+                  { 2.1, "a2.1-x", "alpha 2.1" } };
+
+/* The short form has two of the rows. */
+static bool fig5_has(const struct papers *repro, size_t row)
 {
-    static const struct papers_system *const all[] = { &spatial, &temporal, &mux, &ours };
-    static const struct {
-        double alpha;
-        const char *word, *name;
-    } rows[] = { { 0.7, "a0.7-x", "alpha 0.7" },
-                 { 0.9, "a0.9-x", "alpha 0.9" },
-                 { 1.3, "a1.3-x", "alpha 1.3" },
-                 { 1.7, "a1.7-x", "alpha 1.7" },
-                 { 2.1, "a2.1-x", "alpha 2.1" } };
-    for (size_t r = 0; r < COUNT_OF(rows); r++) {
-        const struct papers_sweep sweep = power_sweep(repro, rows[r].alpha, rows[r].word);
-        if (papers_is_quick(repro) && r != 1 && r != 4)
+    return !papers_is_quick(repro) || row == 1 || row == 4;
+}
+
+enum status papers_muxserve_placed_fig5_run(struct papers *repro, struct fault *fault)
+{
+    enum status status = STATUS_OK;
+    for (size_t r = 0; r < COUNT_OF(fig5_rows) && status == STATUS_OK; r++) {
+        const struct papers_sweep sweep = power_sweep(repro, fig5_rows[r].alpha, fig5_rows[r].word);
+        if (fig5_has(repro, r))
+            status = papers_sweep_run(repro, &sweep, fig5_all, COUNT_OF(fig5_all), fault);
+    }
+    return status;
+}
+
+void papers_muxserve_placed_fig5_judge(struct papers *repro)
+{
+    for (size_t r = 0; r < COUNT_OF(fig5_rows); r++) {
+        if (!fig5_has(repro, r))
             continue;
-        enum status status = papers_sweep_run(repro, &sweep, all, COUNT_OF(all), fault);
-        if (status != STATUS_OK)
-            return status;
-        papers_note(repro, rows[r].name, "-", "by scale of the rates 20 k^-alpha:");
-        show_throughput(repro, &sweep, all, COUNT_OF(all));
-        papers_sweep_show(repro, &sweep, all, COUNT_OF(all),
+        const struct papers_sweep sweep = power_sweep(repro, fig5_rows[r].alpha, fig5_rows[r].word);
+        papers_note(repro, fig5_rows[r].name, "-", "by scale of the rates 20 k^-alpha:");
+        show_throughput(repro, &sweep, fig5_all, COUNT_OF(fig5_all));
+        papers_sweep_show(repro, &sweep, fig5_all, COUNT_OF(fig5_all),
                           (struct papers_shown){ papers_attained, 100, "% within 8 times solo" });
         judge_throughput(repro, &sweep, &mux, &spatial, "MuxServe serves more than spatial",
                          "up to 1.8x");
@@ -192,12 +208,18 @@ static enum status fig5(struct papers *repro, struct fault *fault)
                            "NL, our default : MuxServe", "-");
     }
     differs_in_setting(repro);
-    return STATUS_OK;
 }
 
-static enum status fig11(struct papers *repro, struct fault *fault)
+static const struct papers_system *const fig11_all[] = { &spatial, &temporal, &mux };
+
+enum status papers_muxserve_placed_fig11_run(struct papers *repro, struct fault *fault)
 {
-    static const struct papers_system *const all[] = { &spatial, &temporal, &mux };
+    const struct papers_sweep sweep = power_sweep(repro, 0.9, "x");
+    return papers_sweep_run(repro, &sweep, fig11_all, COUNT_OF(fig11_all), fault);
+}
+
+void papers_muxserve_placed_fig11_judge(struct papers *repro)
+{
     const struct papers_sweep sweep = power_sweep(repro, 0.9, "x");
     static const struct {
         papers_figure *figure;
@@ -207,11 +229,8 @@ static enum status fig11(struct papers *repro, struct fault *fault)
         { ttft_p99, "p99 TTFT, s", "TTFT, MuxServe : spatial", "TTFT, MuxServe : temporal" },
         { tpot_p99, "p99 TPOT, s", "TPOT, MuxServe : spatial", "TPOT, MuxServe : temporal" },
     };
-    enum status status = papers_sweep_run(repro, &sweep, all, COUNT_OF(all), fault);
-    if (status != STATUS_OK)
-        return status;
     for (size_t r = 0; r < COUNT_OF(rows); r++) {
-        papers_sweep_show(repro, &sweep, all, COUNT_OF(all),
+        papers_sweep_show(repro, &sweep, fig11_all, COUNT_OF(fig11_all),
                           (struct papers_shown){ rows[r].figure, 1, rows[r].name });
         if (r < 2)
             papers_sweep_judge(repro, &sweep,
@@ -227,32 +246,44 @@ static enum status fig11(struct papers *repro, struct fault *fault)
     }
     differs_in_setting(repro);
     papers_differs(repro, "alpha 0.9");
-    return STATUS_OK;
 }
 
 /* ---- Figure 6: how unequal the rates are. ---- */
 
-static enum status fig6(struct papers *repro, struct fault *fault)
+static const double fig6_alphas[] = { 0.7, 0.9, 1.3, 1.7, 2.1 };
+
+static struct papers_sweep fig6_sweep(double alpha)
 {
-    static const double alphas[] = { 0.7, 0.9, 1.3, 1.7, 2.1 };
+    return (struct papers_sweep){ .word = "alpha",
+                                  .at = { alpha },
+                                  .n = 1,
+                                  .duration_s = 60,
+                                  .setting = of_power,
+                                  .device = "a100",
+                                  .n_nodes = four_nodes,
+                                  .rate = alpha };
+}
+
+enum status papers_muxserve_placed_fig6_run(struct papers *repro, struct fault *fault)
+{
+    static const struct papers_system *const one[] = { &spatial };
+    enum status status = STATUS_OK;
+    for (size_t a = 0; a < COUNT_OF(fig6_alphas) && status == STATUS_OK; a++) {
+        const struct papers_sweep sweep = fig6_sweep(fig6_alphas[a]);
+        status = papers_sweep_run(repro, &sweep, one, 1, fault);
+    }
+    return status;
+}
+
+void papers_muxserve_placed_fig6_judge(struct papers *repro)
+{
     static const char *const names[] = { "alpha 0.7", "alpha 0.9", "alpha 1.3", "alpha 1.7",
                                          "alpha 2.1" };
-    double share[COUNT_OF(alphas)];
-    for (size_t a = 0; a < COUNT_OF(alphas); a++) {
+    double share[COUNT_OF(fig6_alphas)];
+    for (size_t a = 0; a < COUNT_OF(fig6_alphas); a++) {
         char key[PAPERS_KEY_MAX];
-        const struct papers_sweep sweep = { .word = "alpha",
-                                            .at = { alphas[a] },
-                                            .n = 1,
-                                            .duration_s = 60,
-                                            .setting = of_power,
-                                            .device = "a100",
-                                            .n_nodes = four_nodes,
-                                            .rate = alphas[a] };
-        static const struct papers_system *const one[] = { &spatial };
+        const struct papers_sweep sweep = fig6_sweep(fig6_alphas[a]);
         double rates[LIMIT_SERVICES], top = 0, all = 0;
-        enum status status = papers_sweep_run(repro, &sweep, one, 1, fault);
-        if (status != STATUS_OK)
-            return status;
         papers_sweep_key(&sweep, &spatial, 0, key);
         const struct scenario_case *c = papers_case(repro, key, 0);
         for (int32_t i = 0; i < c->set.n_services; i++) {
@@ -276,7 +307,6 @@ static enum status fig6(struct papers *repro, struct fault *fault)
                  "90%", "%.0f%%", 100 * share[4]);
     papers_differs(repro,
                    "counted from the requests of one minute; four of nineteen models are 21%");
-    return STATUS_OK;
 }
 
 /* ---- Figure 7: ChatLMSYS. ---- */
@@ -288,9 +318,10 @@ static void of_chats(const struct papers_sweep *sweep, double at, struct str *ya
                16 * at, sweep->duration_s);
 }
 
-static enum status fig7(struct papers *repro, struct fault *fault)
+static const struct papers_system *const fig7_all[] = { &spatial_chats, &temporal, &mux, &ours };
+
+static struct papers_sweep fig7_sweep(const struct papers *repro)
 {
-    static const struct papers_system *const all[] = { &spatial_chats, &temporal, &mux, &ours };
     struct papers_sweep sweep = { .word = "mean-rate",
                                   .at = { 3, 4.8, 7.1, 9.5, 11.9 },
                                   .n = 5,
@@ -303,11 +334,20 @@ static enum status fig7(struct papers *repro, struct fault *fault)
         sweep.n = 2;
         sweep.duration_s = 60;
     }
-    enum status status = papers_sweep_run(repro, &sweep, all, COUNT_OF(all), fault);
-    if (status != STATUS_OK)
-        return status;
-    show_throughput(repro, &sweep, all, COUNT_OF(all));
-    papers_sweep_show(repro, &sweep, all, COUNT_OF(all),
+    return sweep;
+}
+
+enum status papers_muxserve_placed_fig7_run(struct papers *repro, struct fault *fault)
+{
+    const struct papers_sweep sweep = fig7_sweep(repro);
+    return papers_sweep_run(repro, &sweep, fig7_all, COUNT_OF(fig7_all), fault);
+}
+
+void papers_muxserve_placed_fig7_judge(struct papers *repro)
+{
+    const struct papers_sweep sweep = fig7_sweep(repro);
+    show_throughput(repro, &sweep, fig7_all, COUNT_OF(fig7_all));
+    papers_sweep_show(repro, &sweep, fig7_all, COUNT_OF(fig7_all),
                       (struct papers_shown){ papers_attained, 100, "% within 8 times solo" });
     judge_throughput(repro, &sweep, &mux, &spatial_chats, "MuxServe serves more than spatial",
                      "up to 1.38x");
@@ -322,7 +362,6 @@ static enum status fig7(struct papers *repro, struct fault *fault)
     papers_sweep_judge(repro, &sweep, (struct papers_duel){ &ours, &mux, papers_attained, true },
                        "attainment, our default over MuxServe", "-");
     differs_in_setting(repro);
-    return STATUS_OK;
 }
 
 /* ---- Figures 8 and 10: small clusters. ---- */
@@ -356,27 +395,39 @@ static int one_or_two_nodes(const struct papers_sweep *sweep, double at)
     return (int)sweep->rate / 8;
 }
 
-static enum status fig8(struct papers *repro, struct fault *fault)
+static const struct papers_system *const fig8_all[] = { &mux, &greedy, &ours };
+
+static struct papers_sweep fig8_sweep(const struct papers *repro, int i)
 {
-    static const struct papers_system *const all[] = { &mux, &greedy, &ours };
+    return (struct papers_sweep){ .word = i == 0 ? "8-x" : "16-x",
+                                  .at = { 1, 2, 3 },
+                                  .n = 3,
+                                  .duration_s = papers_is_quick(repro) ? 60 : 240,
+                                  .setting = of_small,
+                                  .device = "a100",
+                                  .n_nodes = one_or_two_nodes,
+                                  .rate = i == 0 ? 8 : 16 };
+}
+
+enum status papers_muxserve_placed_fig8_run(struct papers *repro, struct fault *fault)
+{
+    enum status status = STATUS_OK;
+    for (int i = 0; i < 2 && status == STATUS_OK; i++) {
+        const struct papers_sweep sweep = fig8_sweep(repro, i);
+        status = papers_sweep_run(repro, &sweep, fig8_all, COUNT_OF(fig8_all), fault);
+    }
+    return status;
+}
+
+void papers_muxserve_placed_fig8_judge(struct papers *repro)
+{
     static const char *const words[2][2] = {
         { "8 devices, 4 models: over greedy", "8 devices: NL, our default : MuxServe" },
         { "16 devices, 7 models: over greedy", "16 devices: NL, our default : MuxServe" },
     };
-    int seconds = papers_is_quick(repro) ? 60 : 240;
     for (int i = 0; i < 2; i++) {
-        const struct papers_sweep sweep = { .word = i == 0 ? "8-x" : "16-x",
-                                            .at = { 1, 2, 3 },
-                                            .n = 3,
-                                            .duration_s = seconds,
-                                            .setting = of_small,
-                                            .device = "a100",
-                                            .n_nodes = one_or_two_nodes,
-                                            .rate = i == 0 ? 8 : 16 };
-        enum status status = papers_sweep_run(repro, &sweep, all, COUNT_OF(all), fault);
-        if (status != STATUS_OK)
-            return status;
-        show_throughput(repro, &sweep, all, COUNT_OF(all));
+        const struct papers_sweep sweep = fig8_sweep(repro, i);
+        show_throughput(repro, &sweep, fig8_all, COUNT_OF(fig8_all));
         judge_throughput(repro, &sweep, &mux, &greedy, words[i][0],
                          i == 0 ? "about the same" : "1.3x");
         papers_sweep_judge(repro, &sweep, (struct papers_duel){ &ours, &mux, papers_nl, false },
@@ -386,7 +437,6 @@ static enum status fig8(struct papers *repro, struct fault *fault)
     papers_differs(repro,
                    "the paper does not name the models: here 7B, 7B, 7B and 30B, or three 7B, "
                    "two 13B, a 30B and a 65B; scales 1 to 3 of 36 or 38 requests/s");
-    return STATUS_OK;
 }
 
 /* Four models on four devices as one engine. */
@@ -403,27 +453,38 @@ static void of_four(const struct papers_sweep *sweep, double at, struct str *yam
                sweep->rate, sweep->duration_s);
 }
 
-static enum status fig10(struct papers *repro, struct fault *fault)
+/* Without shared memory, quotas stay and no model borrows; without parts, there is one lane. */
+static const char four[] = "  - {count: 1, tp: 4, services: [a, b, c, d]}\n";
+static const char split[] = "thresholds: [quota_donor=0, quota_lent=1]\n";
+static const char alone[] = "thresholds: [quota_donor=0, quota_lent=1]\nlanes: 1\n";
+static const struct papers_system none = { "neither", "adbs", alone, four, NULL },
+                                  compute = { "compute", "adbs", split, four, NULL },
+                                  both = { "compute-and-memory", "adbs", "", four, NULL };
+static const struct papers_system *const fig10_all[] = { &none, &compute, &both };
+
+static struct papers_sweep fig10_sweep(const struct papers *repro)
 {
-    static const char four[] = "  - {count: 1, tp: 4, services: [a, b, c, d]}\n";
-    static const char split[] = "thresholds: [quota_donor=0, quota_lent=1]\n";
-    static const char alone[] = "thresholds: [quota_donor=0, quota_lent=1]\nlanes: 1\n";
-    static const struct papers_system none = { "neither", "adbs", alone, four, NULL },
-                                      compute = { "compute", "adbs", split, four, NULL },
-                                      both = { "compute-and-memory", "adbs", "", four, NULL };
-    static const struct papers_system *const all[] = { &none, &compute, &both };
-    const struct papers_sweep sweep = { .word = "alpha",
-                                        .at = { 0.7, 0.9, 1.3, 1.7, 2.1 },
-                                        .n = 5,
-                                        .duration_s = papers_is_quick(repro) ? 60 : 240,
-                                        .setting = of_four,
-                                        .device = "a100",
-                                        .rate = 1 };
-    enum status status = papers_sweep_run(repro, &sweep, all, COUNT_OF(all), fault);
-    if (status != STATUS_OK)
-        return status;
-    show_throughput(repro, &sweep, all, COUNT_OF(all));
-    papers_sweep_show(repro, &sweep, all, COUNT_OF(all),
+    struct papers_sweep sweep = { .word = "alpha",
+                                  .at = { 0.7, 0.9, 1.3, 1.7, 2.1 },
+                                  .n = 5,
+                                  .duration_s = papers_is_quick(repro) ? 60 : 240,
+                                  .setting = of_four,
+                                  .device = "a100",
+                                  .rate = 1 };
+    return sweep;
+}
+
+enum status papers_muxserve_placed_fig10_run(struct papers *repro, struct fault *fault)
+{
+    const struct papers_sweep sweep = fig10_sweep(repro);
+    return papers_sweep_run(repro, &sweep, fig10_all, COUNT_OF(fig10_all), fault);
+}
+
+void papers_muxserve_placed_fig10_judge(struct papers *repro)
+{
+    const struct papers_sweep sweep = fig10_sweep(repro);
+    show_throughput(repro, &sweep, fig10_all, COUNT_OF(fig10_all));
+    papers_sweep_show(repro, &sweep, fig10_all, COUNT_OF(fig10_all),
                       (struct papers_shown){ papers_attained, 100, "% within 8 times solo" });
     judge_throughput(repro, &sweep, &compute, &none, "parts of the device: throughput", "1.7x");
     judge_throughput(repro, &sweep, &both, &compute, "shared memory: throughput", "1.2x more");
@@ -433,16 +494,4 @@ static enum status fig10(struct papers *repro, struct fault *fault)
     papers_differs(repro, "without shared memory quotas stay where rates and lengths put them and "
                           "no model borrows; 62% of the memory, so that the cache is short; rates "
                           "20 k^-alpha of two 7B, a 13B and a 30B");
-    return STATUS_OK;
 }
-
-const struct papers_claim papers_muxserve_placed[] = {
-    { "muxserve-fig5", "MuxServe, Figure 5", "throughput and attainment of 19 models", fig5 },
-    { "muxserve-fig6", "MuxServe, Figure 6", "how unequal the rates of 19 models are", fig6 },
-    { "muxserve-fig7", "MuxServe, Figure 7", "16 models of ChatLMSYS by mean rate", fig7 },
-    { "muxserve-fig8", "MuxServe, Figure 8", "its placement against greedy", fig8 },
-    { "muxserve-fig10", "MuxServe, Figure 10", "parts of the device, then shared memory", fig10 },
-    { "muxserve-fig11", "MuxServe, Figure 11", "p99 of latency, TTFT and TPOT of 19 models",
-      fig11 },
-    { NULL, NULL, NULL, NULL },
-};

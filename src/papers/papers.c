@@ -1,10 +1,11 @@
-/* shoal repro: the table of claims, and the functions that run them. */
+/* shoal repro: runs the claims of the register, and prints what came out. */
 #include "papers/papers.h"
 
 #include "base/file.h"
 #include "base/json_out.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "papers/register.h"
 #include "scenario/choice.h"
 #include "scenario/desk.h"
 #include "scenario/plan.h"
@@ -41,12 +42,17 @@ struct papers {
     const char *differs[PAPERS_ROWS_MAX];
     struct str files[PAPERS_FILES_MAX]; /* paths */
     int n_files;
+    double kept[PAPERS_KEPT_MAX];
+    int n_kept;
 };
 
-static const struct papers_claim *const papers[] = { papers_seallm,   papers_seallm_placed,
-                                                     papers_muxserve, papers_muxserve_placed,
-                                                     papers_aladdin,  papers_scls,
-                                                     papers_uellm };
+#define CLAIM(id, name, paper, section, title, settings)                                           \
+    { name, paper, section, title, settings, papers_##id##_run, papers_##id##_judge },
+#define FIT(id, name, paper, section, title, settings)                                             \
+    { name, paper, section, title, settings, NULL, papers_##id##_judge },
+static const struct papers_claim claims[] = { PAPERS_CLAIMS(CLAIM, FIT) };
+#undef CLAIM
+#undef FIT
 
 /* ---- Running. ---- */
 
@@ -218,6 +224,18 @@ enum status papers_file(struct papers *repro, const char *name, const char *text
     return file_write(file->at, text, strlen(text), fault);
 }
 
+void papers_keep(struct papers *repro, double figure)
+{
+    CHECK(repro->n_kept < PAPERS_KEPT_MAX);
+    repro->kept[repro->n_kept++] = figure;
+}
+
+double papers_kept(const struct papers *repro, int index)
+{
+    CHECK(index >= 0 && index < repro->n_kept);
+    return repro->kept[index];
+}
+
 int papers_n_seeds(const struct papers *repro)
 {
     return (int)repro->n_seeds;
@@ -322,7 +340,8 @@ static const char *verdict_of(const struct papers *repro)
 
 static void print_text(const struct papers *repro, struct str *out)
 {
-    str_printf(out, "%s: %s\n", repro->claim->paper, repro->claim->title);
+    str_printf(out, "%s, %s: %s\n", repro->claim->paper, repro->claim->section,
+               repro->claim->title);
     for (int i = 0; i < repro->n_rows; i++) {
         const struct row *row = &repro->rows[i];
         str_printf(out, "  %-44s paper: %-28s ours: %s%s\n", row->what, row->paper, row->ours,
@@ -336,13 +355,21 @@ static void print_text(const struct papers *repro, struct str *out)
                (int)repro->n_seeds, repro->folder);
 }
 
+/* "SeaLLM, Figure 12" */
+static void name_source(const struct papers_claim *claim, char source[64])
+{
+    snprintf(source, 64, "%s, %s", claim->paper, claim->section);
+}
+
 static void print_json(const struct papers *repro, struct str *out)
 {
     struct json_out json;
+    char source[64];
+    name_source(repro->claim, source);
     json_out_init(&json, out);
     json_out_open(&json, '{');
     json_out_key_text(&json, "claim", repro->claim->name);
-    json_out_key_text(&json, "source", repro->claim->paper);
+    json_out_key_text(&json, "source", source);
     json_out_key_text(&json, "verdict", verdict_of(repro));
     json_out_key_i64(&json, "seeds", repro->n_seeds);
     json_out_key(&json, "rows");
@@ -374,9 +401,10 @@ static bool run_claim(struct papers *repro, const struct papers_claim *claim)
     struct fault fault;
     struct str out;
     repro->claim = claim;
-    repro->n_runs = repro->n_rows = repro->n_differs = repro->n_files = 0;
-    enum status status = claim->run(repro, &fault);
+    repro->n_runs = repro->n_rows = repro->n_differs = repro->n_files = repro->n_kept = 0;
+    enum status status = claim->run != NULL ? claim->run(repro, &fault) : STATUS_OK;
     if (status == STATUS_OK) {
+        claim->judge(repro);
         str_init(&out);
         if (repro->is_json)
             print_json(repro, &out);
@@ -398,11 +426,33 @@ static bool run_claim(struct papers *repro, const struct papers_claim *claim)
     return status == STATUS_OK;
 }
 
-void papers_list(void)
+static void list_json(const struct papers_claim *claim)
 {
-    for (size_t p = 0; p < COUNT_OF(papers); p++)
-        for (const struct papers_claim *claim = papers[p]; claim->name != NULL; claim++)
-            printf("%-18s %-24s %s\n", claim->name, claim->paper, claim->title);
+    struct str out;
+    struct json_out json;
+    str_init(&out);
+    json_out_init(&json, &out);
+    json_out_open(&json, '{');
+    json_out_key_text(&json, "claim", claim->name);
+    json_out_key_text(&json, "paper", claim->paper);
+    json_out_key_text(&json, "section", claim->section);
+    json_out_key_text(&json, "compares", claim->title);
+    json_out_key_text(&json, "settings", claim->settings);
+    json_out_close(&json, '}');
+    puts(out.at);
+    str_free(&out);
+}
+
+void papers_list(bool is_json)
+{
+    for (size_t i = 0; i < COUNT_OF(claims); i++) {
+        char source[64];
+        name_source(&claims[i], source);
+        if (is_json)
+            list_json(&claims[i]);
+        else
+            printf("%-18s %-24s %s\n", claims[i].name, source, claims[i].title);
+    }
 }
 
 /* Reads one pair, "A,B". */
@@ -431,15 +481,14 @@ static int run_named(struct papers *repro, const char *name)
         fprintf(stderr, "shoal: can't make the folder %s: %s\n", repro->folder, strerror(errno));
         return 2;
     }
-    for (size_t p = 0; p < COUNT_OF(papers); p++) {
-        for (const struct papers_claim *claim = papers[p]; claim->name != NULL; claim++) {
-            bool is_paper = strncmp(claim->name, name, n_name) == 0 && claim->name[n_name] == '-';
-            if (!is_paper && strcmp(claim->name, name) != 0 && strcmp(name, "all") != 0)
-                continue;
-            n_found++;
-            if (!run_claim(repro, claim))
-                code = 1;
-        }
+    for (size_t i = 0; i < COUNT_OF(claims); i++) {
+        const struct papers_claim *claim = &claims[i];
+        bool is_paper = strncmp(claim->name, name, n_name) == 0 && claim->name[n_name] == '-';
+        if (!is_paper && strcmp(claim->name, name) != 0 && strcmp(name, "all") != 0)
+            continue;
+        n_found++;
+        if (!run_claim(repro, claim))
+            code = 1;
     }
     if (n_found > 0)
         return code;

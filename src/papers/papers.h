@@ -2,32 +2,40 @@
  * and writes a record per request. It computes the figures from those files and prints, for each
  * claim, the paper's value, ours, and whether it holds.
  *
- * A claim is a function that simulates settings under its own keys, then judges. Every figure that
- * it judges comes from the records, so other policies give other verdicts. */
+ * A claim simulates its settings under its own keys, then judges. Every figure that it judges comes
+ * from the records, so other policies give other verdicts. Only figures that no record has (times
+ * on the wall) are kept beside them. */
 #pragma once
 #include "base/str.h"
 #include "scenario/cases.h"
 
-enum { PAPERS_KEYS_MAX = 256, PAPERS_ROWS_MAX = 128, PAPERS_FILES_MAX = 8 };
+enum {
+    PAPERS_KEY_MAX = 64,
+    PAPERS_KEYS_MAX = 256,
+    PAPERS_ROWS_MAX = 128,
+    PAPERS_FILES_MAX = 8,
+    PAPERS_KEPT_MAX = 64
+};
 
 struct papers;
-struct papers_claim {
-    const char *name;  /* "seallm-fig12" */
-    const char *paper; /* "SeaLLM, Figure 12" */
-    const char *title;
+struct papers_claim {            /* a row of papers/register.h */
+    const char *name;            /* "seallm-fig12" */
+    const char *paper, *section; /* "SeaLLM", "Figure 12" */
+    const char *title;           /* what is compared */
+    const char *settings;        /* what is simulated */
+    /* Simulates all settings, under keys of the claim's own. NULL: there is nothing to simulate. */
     enum status (*run)(struct papers *repro, struct fault *fault);
+    /* Judges from the records that the runs left. */
+    void (*judge)(struct papers *repro);
 };
-/* Each paper's claims end with a row whose name is NULL. */
-extern const struct papers_claim papers_seallm[], papers_seallm_placed[], papers_muxserve[],
-    papers_muxserve_placed[], papers_aladdin[], papers_scls[], papers_uellm[];
 
 struct papers_options {
     const char *folder, *swap, *kv; /* where records go; "A,B": A for B, or NULL; KIND, or NULL */
     bool is_quick, is_json;
     int64_t n_seeds;
 };
-/* Prints a line a claim. */
-void papers_list(void);
+/* Prints the register, a line a claim. */
+void papers_list(bool is_json);
 /* Runs the claims of this name, of a paper ("seallm"), or "all", and prints what came out. Returns
  * the exit code. */
 int papers_run(const struct papers_options *options, const char *name);
@@ -57,6 +65,10 @@ enum status papers_simulate_placed(struct papers *repro, const char *key,
 /* Writes a file beside the records. Its path is valid as long as the claim runs. */
 enum status papers_file(struct papers *repro, const char *name, const char *text, const char **path,
                         struct fault *fault) MUST_USE;
+/* Keeps a figure that no record has, for the claim's judge: the time that planning took, say. The
+ * first one has index 0. */
+void papers_keep(struct papers *repro, double figure);
+double papers_kept(const struct papers *repro, int index);
 /* Returns the policy, planner or setting that replaces this one: --swap A,B exchanges A and B. For
  * names that a claim writes into a scenario itself. */
 const char *papers_swapped(const struct papers *repro, const char *policy);

@@ -2,6 +2,7 @@
  * 13 and 14), and the table of all. The setting is section 5's: 8 workers, LLaMA2-13B, an A100-80G
  * each, Poisson arrivals for 10 minutes, inputs and outputs up to 1024, slices of 128 tokens. */
 #include "papers/scls.h"
+#include "papers/register.h"
 
 #include <stdio.h>
 
@@ -103,30 +104,53 @@ static const char *const against_sls[3] = { "scls serves more than sls",
                                             "scls answers sooner than sls, mean",
                                             "scls answers sooner than sls, p95" };
 
-/* Runs these policies at each of the rates; the first one is scls. */
-static enum status run_rates(struct papers *repro, const char *const *policies, int n_policies,
-                             const char *more, struct versus *versus, struct fault *fault)
+/* Policies in one setting at each of the rates; the first one is scls. */
+struct rivals {
+    const char *policies[6], *more;
+    int n;
+};
+
+static size_t step_of(const struct papers *repro)
 {
-    int step = papers_is_quick(repro) ? 4 : 1;
-    for (size_t r = 0; r < COUNT_OF(rates); r += (size_t)step) {
-        struct papers_scls_worth worth[8];
-        for (int p = 0; p < n_policies; p++) {
+    return papers_is_quick(repro) ? 4 : 1;
+}
+
+static void name_rival(size_t rate, int policy, char key[48])
+{
+    snprintf(key, 48, "%d-%d", rates[rate].rate, policy);
+}
+
+static enum status run_rates(struct papers *repro, const struct rivals *rivals, struct fault *fault)
+{
+    enum status status = STATUS_OK;
+    for (size_t r = 0; r < COUNT_OF(rates); r += step_of(repro)) {
+        for (int p = 0; p < rivals->n && status == STATUS_OK; p++) {
             char key[48];
-            snprintf(key, sizeof(key), "%d-%d", rates[r].rate, p);
-            enum status status = papers_scls_run(
-                repro, &(struct papers_scls_setting){ key, policies[p], rates[r].rate, 8, more },
-                fault);
-            if (status != STATUS_OK)
-                return status;
+            name_rival(r, p, key);
+            status = papers_scls_run(repro,
+                                     &(struct papers_scls_setting){
+                                         key, rivals->policies[p], rates[r].rate, 8, rivals->more },
+                                     fault);
+        }
+    }
+    return status;
+}
+
+static void compare_rates(struct papers *repro, const struct rivals *rivals, struct versus *versus)
+{
+    for (size_t r = 0; r < COUNT_OF(rates); r += step_of(repro)) {
+        struct papers_scls_worth worth[COUNT_OF(rivals->policies)];
+        for (int p = 0; p < rivals->n; p++) {
+            char key[48];
+            name_rival(r, p, key);
             worth[p] = papers_scls_of(repro, key);
             if (p > 0)
                 add(&versus[p], &worth[0], &worth[p], r == 0);
         }
-        for (int p = 0; p < n_policies; p++)
+        for (int p = 0; p < rivals->n; p++)
             papers_note(repro, rates[r].name, "-", "%s: %.2f req/s, response %.1f s, p95 %.1f s",
-                        policies[p], worth[p].per_s, worth[p].mean_s, worth[p].p95_s);
+                        rivals->policies[p], worth[p].per_s, worth[p].mean_s, worth[p].p95_s);
     }
-    return STATUS_OK;
 }
 
 static void say_setting(struct papers *repro)
@@ -137,15 +161,20 @@ static void say_setting(struct papers *repro)
                           "trace is not published");
 }
 
-static enum status fig12_deepspeed(struct papers *repro, struct fault *fault)
+static const struct rivals deepspeed = { { "cohort/scls", "sls/rr", "ils-fastgen/rr",
+                                           "ils-reserve/rr", "fcfs/rr", "scls-cb/jsq" },
+                                         DEEPSPEED,
+                                         6 };
+
+enum status papers_scls_fig12_ds_run(struct papers *repro, struct fault *fault)
 {
-    static const char *const policies[] = { "cohort/scls",    "sls/rr",  "ils-fastgen/rr",
-                                            "ils-reserve/rr", "fcfs/rr", "scls-cb/jsq" };
-    struct versus versus[COUNT_OF(policies)];
-    enum status status =
-        run_rates(repro, policies, (int)COUNT_OF(policies), DEEPSPEED, versus, fault);
-    if (status != STATUS_OK)
-        return status;
+    return run_rates(repro, &deepspeed, fault);
+}
+
+void papers_scls_fig12_ds_judge(struct papers *repro)
+{
+    struct versus versus[COUNT_OF(deepspeed.policies)];
+    compare_rates(repro, &deepspeed, versus);
     judge_versus(repro, &versus[1], against_sls,
                  (const char *const[]){ "+82.5 to +191.9%", "-91.1 to -80.8%", "-88.9 to -76.6%" });
     judge_versus(repro, &versus[2],
@@ -165,74 +194,89 @@ static enum status fig12_deepspeed(struct papers *repro, struct fault *fault)
     papers_differs(repro, "a continuous engine here batches as many as its memory holds; "
                           "scls-fastgen-limit shows how few it must run at once for the paper's "
                           "gain to appear");
-    return STATUS_OK;
 }
 
-static enum status fig12_hugging_face(struct papers *repro, struct fault *fault)
+static const struct rivals hugging_face = { { "cohort/scls", "sls/rr" }, HUGGING_FACE, 2 };
+
+enum status papers_scls_fig12_hf_run(struct papers *repro, struct fault *fault)
 {
-    static const char *const policies[] = { "cohort/scls", "sls/rr" };
-    struct versus versus[COUNT_OF(policies)];
-    enum status status =
-        run_rates(repro, policies, (int)COUNT_OF(policies), HUGGING_FACE, versus, fault);
-    if (status != STATUS_OK)
-        return status;
+    return run_rates(repro, &hugging_face, fault);
+}
+
+void papers_scls_fig12_hf_judge(struct papers *repro)
+{
+    struct versus versus[COUNT_OF(hugging_face.policies)];
+    compare_rates(repro, &hugging_face, versus);
     judge_versus(
         repro, &versus[1], against_sls,
         (const char *const[]){ "+232.3 to +315.8%", "-84.9 to -82.4%", "-81.0 to -79.8%" });
     say_setting(repro);
-    return STATUS_OK;
+}
+
+static const int fastgen_limits[] = { 4, 8, 16, 32, 64 };
+
+enum status papers_scls_fastgen_limit_run(struct papers *repro, struct fault *fault)
+{
+    enum status status = papers_scls_run(
+        repro, &(struct papers_scls_setting){ "scls", "cohort/scls", 20, 8, DEEPSPEED }, fault);
+    for (size_t i = 0; i < COUNT_OF(fastgen_limits) && status == STATUS_OK; i++) {
+        char more[64], key[16];
+        snprintf(key, sizeof(key), "limit-%d", fastgen_limits[i]);
+        snprintf(more, sizeof(more), "thresholds: fastgen_n_seqs_max=%d\n", fastgen_limits[i]);
+        status = papers_scls_run(
+            repro, &(struct papers_scls_setting){ key, "ils-fastgen/rr", 20, 8, more }, fault);
+    }
+    return status;
 }
 
 /* Finds the number of concurrent requests at which the continuous baseline falls as far behind as
  * in the paper. */
-static enum status fastgen_limit(struct papers *repro, struct fault *fault)
+void papers_scls_fastgen_limit_judge(struct papers *repro)
 {
-    static const int limits[] = { 4, 8, 16, 32, 64 };
     static const char *const names[] = { "at most 4 at once", "at most 8 at once",
                                          "at most 16 at once", "at most 32 at once",
                                          "at most 64 at once" };
     int n_paper = 0;
-    enum status status = papers_scls_run(
-        repro, &(struct papers_scls_setting){ "scls", "cohort/scls", 20, 8, DEEPSPEED }, fault);
-    if (status != STATUS_OK)
-        return status;
     struct papers_scls_worth scls = papers_scls_of(repro, "scls");
-    for (size_t i = 0; i < COUNT_OF(limits); i++) {
-        char more[64], key[16];
-        snprintf(key, sizeof(key), "limit-%d", limits[i]);
-        snprintf(more, sizeof(more), "thresholds: fastgen_n_seqs_max=%d\n", limits[i]);
-        status = papers_scls_run(
-            repro, &(struct papers_scls_setting){ key, "ils-fastgen/rr", 20, 8, more }, fault);
-        if (status != STATUS_OK)
-            return status;
+    for (size_t i = 0; i < COUNT_OF(fastgen_limits); i++) {
+        char key[16];
+        snprintf(key, sizeof(key), "limit-%d", fastgen_limits[i]);
         struct papers_scls_worth worth = papers_scls_of(repro, key);
         double gain = percent_above(scls.per_s, worth.per_s);
-        n_paper = gain >= 61.6 ? limits[i] : n_paper;
+        n_paper = gain >= 61.6 ? fastgen_limits[i] : n_paper;
         papers_note(repro, names[i], "-", "%.2f req/s: scls %+.0f%%", worth.per_s, gain);
     }
-    papers_judge(repro, n_paper == limits[COUNT_OF(limits) - 1],
+    papers_judge(repro, n_paper == fastgen_limits[COUNT_OF(fastgen_limits) - 1],
                  "scls +61.6% over ils-fastgen at its own limit", "yes, v0.2.0",
                  n_paper > 0 ? "only when it runs at most %d at once" : "not even at 4 at once",
                  n_paper);
     say_setting(repro);
-    return STATUS_OK;
 }
 
 /* ---- Figures 5 and 13: why. ---- */
 
-static enum status fig5(struct papers *repro, struct fault *fault)
+static const char *const fig5_policies[] = { "cohort/scls", "sls/rr", "ils-fastgen/rr", "fcfs/rr" };
+
+enum status papers_scls_fig5_run(struct papers *repro, struct fault *fault)
 {
-    static const char *const policies[] = { "cohort/scls", "sls/rr", "ils-fastgen/rr", "fcfs/rr" };
-    struct papers_scls_worth w[COUNT_OF(policies)];
-    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+    enum status status = STATUS_OK;
+    for (int i = 0; i < (int)COUNT_OF(fig5_policies) && status == STATUS_OK; i++) {
         char key[8];
-        snprintf(key, sizeof(key), "%d", (int)i);
-        enum status status = papers_scls_run(
-            repro, &(struct papers_scls_setting){ key, policies[i], 20, 8, DEEPSPEED }, fault);
-        if (status != STATUS_OK)
-            return status;
+        snprintf(key, sizeof(key), "%d", i);
+        status = papers_scls_run(
+            repro, &(struct papers_scls_setting){ key, fig5_policies[i], 20, 8, DEEPSPEED }, fault);
+    }
+    return status;
+}
+
+void papers_scls_fig5_judge(struct papers *repro)
+{
+    struct papers_scls_worth w[COUNT_OF(fig5_policies)];
+    for (int i = 0; i < (int)COUNT_OF(fig5_policies); i++) {
+        char key[8];
+        snprintf(key, sizeof(key), "%d", i);
         w[i] = papers_scls_of(repro, key);
-        papers_note(repro, policies[i], "-",
+        papers_note(repro, fig5_policies[i], "-",
                     "%.2f req/s, batches of %.1f, %.0f pads, %.0f invalid a request, CT std %.1f s",
                     w[i].per_s, w[i].batch, w[i].pads, w[i].invalid, w[i].deviation_s);
     }
@@ -251,29 +295,37 @@ static enum status fig5(struct papers *repro, struct fault *fault)
     papers_judge(repro, w[0].deviation_s < w[2].deviation_s, "spread of completion: scls below ils",
                  "yes", "%.1f s : %.1f s", w[0].deviation_s, w[2].deviation_s);
     say_setting(repro);
-    return STATUS_OK;
 }
 
-static enum status fig13(struct papers *repro, struct fault *fault)
+static const int sampled[] = { 4, 12, 20, 28 }; /* requests a second */
+
+enum status papers_scls_fig13_run(struct papers *repro, struct fault *fault)
 {
-    static const int sweep[] = { 4, 12, 20, 28 };
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < 2 * COUNT_OF(sampled) && status == STATUS_OK; i++) {
+        char key[16];
+        int rate = sampled[i / 2], p = (int)(i % 2);
+        snprintf(key, sizeof(key), "%d-%d", rate, p);
+        status = papers_scls_run(repro,
+                                 &(struct papers_scls_setting){
+                                     key, p == 0 ? "cohort/scls" : "sls/rr", rate, 8, DEEPSPEED },
+                                 fault);
+    }
+    return status;
+}
+
+void papers_scls_fig13_judge(struct papers *repro)
+{
     static const char *const names[] = { "4 requests/s, scls : sls", "12 requests/s, scls : sls",
                                          "20 requests/s, scls : sls", "28 requests/s, scls : sls" };
     struct papers_scls_worth first = { 0 }, last = { 0 };
     bool has_larger = true, has_fewer_pads = true, has_fewer_invalid = true;
     double gain[2] = { 0, 0 };
-    for (size_t i = 0; i < COUNT_OF(sweep); i++) {
+    for (size_t i = 0; i < COUNT_OF(sampled); i++) {
         struct papers_scls_worth w[2];
         for (int p = 0; p < 2; p++) {
             char key[16];
-            snprintf(key, sizeof(key), "%d-%d", sweep[i], p);
-            enum status status = papers_scls_run(
-                repro,
-                &(struct papers_scls_setting){ key, p == 0 ? "cohort/scls" : "sls/rr", sweep[i], 8,
-                                               DEEPSPEED },
-                fault);
-            if (status != STATUS_OK)
-                return status;
+            snprintf(key, sizeof(key), "%d-%d", sampled[i], p);
             w[p] = papers_scls_of(repro, key);
         }
         papers_note(repro, names[i], "-",
@@ -281,7 +333,7 @@ static enum status fig13(struct papers *repro, struct fault *fault)
                     w[1].batch, w[0].invalid, w[1].invalid, w[0].pads, w[1].pads);
         first = i == 0 ? w[0] : first;
         last = w[0];
-        has_larger = has_larger && (sweep[i] < 12 || w[0].batch > w[1].batch);
+        has_larger = has_larger && (sampled[i] < 12 || w[0].batch > w[1].batch);
         has_fewer_pads = has_fewer_pads && w[0].pads < w[1].pads;
         has_fewer_invalid = has_fewer_invalid && w[0].invalid < w[1].invalid;
         widen(gain, percent_above(w[0].batch, w[1].batch), i == 0);
@@ -297,25 +349,31 @@ static enum status fig13(struct papers *repro, struct fault *fault)
     papers_judge(repro, last.pads < first.pads, "pads fall with the rate", "yes", "%.1f to %.1f",
                  first.pads, last.pads);
     say_setting(repro);
-    return STATUS_OK;
 }
 
 /* ---- Figure 14: slices of a request, and batches that end before their slice. ---- */
 
-static enum status fig14(struct papers *repro, struct fault *fault)
+enum status papers_scls_fig14_run(struct papers *repro, struct fault *fault)
 {
-    static const int sweep[] = { 4, 12, 20, 28 };
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < COUNT_OF(sampled) && status == STATUS_OK; i++) {
+        char key[16];
+        snprintf(key, sizeof(key), "rate-%d", sampled[i]);
+        status = papers_scls_run(
+            repro, &(struct papers_scls_setting){ key, "cohort/scls", sampled[i], 8, DEEPSPEED },
+            fault);
+    }
+    return status;
+}
+
+void papers_scls_fig14_judge(struct papers *repro)
+{
     static const char *const names[] = { "4 requests/s", "12 requests/s", "20 requests/s",
                                          "28 requests/s" };
     double fewest = 1, earliest = 0;
-    for (size_t i = 0; i < COUNT_OF(sweep); i++) {
+    for (size_t i = 0; i < COUNT_OF(sampled); i++) {
         char key[16];
-        snprintf(key, sizeof(key), "rate-%d", sweep[i]);
-        enum status status = papers_scls_run(
-            repro, &(struct papers_scls_setting){ key, "cohort/scls", sweep[i], 8, DEEPSPEED },
-            fault);
-        if (status != STATUS_OK)
-            return status;
+        snprintf(key, sizeof(key), "rate-%d", sampled[i]);
         struct papers_scls_worth w = papers_scls_of(repro, key);
         size_t n_few = 0, n = 0;
         for (int seed = 0; seed < papers_n_seeds(repro); seed++) {
@@ -335,27 +393,4 @@ static enum status fig14(struct papers *repro, struct fault *fault)
                  100 * earliest);
     papers_differs(repro, "CodeFuse's share above 384 tokens is the fit's: its trace is not "
                           "published");
-    return STATUS_OK;
 }
-
-const struct papers_claim papers_scls[] = {
-    { "scls-fig5", "SCLS, Figure 5", "static, continuous and sliced batches at 20 requests/s",
-      fig5 },
-    { "scls-fig6", "SCLS, Figure 6", "most outputs are short", papers_scls_fig6 },
-    { "scls-fig10", "SCLS, Figure 10", "error of the serving time's estimate", papers_scls_fig10 },
-    { "scls-fig11", "SCLS, Figure 11", "one long prompt among 15 short ones", papers_scls_fig11 },
-    { "scls-fig12-ds", "SCLS, Figure 12", "SCLS against SLS and ILS, DeepSpeed's memory",
-      fig12_deepspeed },
-    { "scls-fig12-hf", "SCLS, Figure 12", "SCLS against SLS, Hugging Face's memory",
-      fig12_hugging_face },
-    { "scls-fastgen-limit", "SCLS, Figure 12", "how few the continuous baseline must run",
-      fastgen_limit },
-    { "scls-fig13", "SCLS, Figure 13", "batch size, invalid and pad tokens", fig13 },
-    { "scls-fig14", "SCLS, Figure 14", "slices of a request, early returns", fig14 },
-    { "scls-fig15", "SCLS, Figures 15, 16", "the ladder SLS, SO, PM, AB, LB, SCLS",
-      papers_scls_fig15 },
-    { "scls-fig17", "SCLS, Figure 17", "spread of the workers' completion", papers_scls_fig17 },
-    { "scls-fig18", "SCLS, Figures 18 to 21", "length of a slice", papers_scls_fig18 },
-    { "scls-fig22", "SCLS, Figure 22", "1 to 8 workers", papers_scls_fig22 },
-    { NULL, NULL, NULL, NULL },
-};

@@ -21,12 +21,3 @@ struct papers_scls_worth {
     double early; /* part of the batches that all members left before the slice was over */
 };
 struct papers_scls_worth papers_scls_of(const struct papers *repro, const char *key);
-
-/* scls_ladder.c and scls_models.c: the claims of Figures 15 to 22, and 6, 10, 11. */
-enum status papers_scls_fig15(struct papers *repro, struct fault *fault);
-enum status papers_scls_fig17(struct papers *repro, struct fault *fault);
-enum status papers_scls_fig18(struct papers *repro, struct fault *fault);
-enum status papers_scls_fig22(struct papers *repro, struct fault *fault);
-enum status papers_scls_fig6(struct papers *repro, struct fault *fault);
-enum status papers_scls_fig10(struct papers *repro, struct fault *fault);
-enum status papers_scls_fig11(struct papers *repro, struct fault *fault);

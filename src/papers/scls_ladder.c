@@ -1,6 +1,7 @@
 /* The claims of SCLS about its parts: the ladder (Figures 15, 16), the spread of completion (17),
  * the length of a slice (18 to 21) and the number of workers (22). */
 #include "papers/scls.h"
+#include "papers/register.h"
 
 #include <stdio.h>
 
@@ -34,17 +35,25 @@ static void judge_rungs(struct papers *repro, const double at[N_LADDER], bool up
                      ladder[broken - 1], ladder[broken], at[broken - 1], at[broken]);
 }
 
-enum status papers_scls_fig15(struct papers *repro, struct fault *fault)
+enum status papers_scls_ladder_fig15_run(struct papers *repro, struct fault *fault)
+{
+    enum status status = STATUS_OK;
+    for (int i = 0; i < N_LADDER && status == STATUS_OK; i++) {
+        char key[8];
+        snprintf(key, sizeof(key), "%d", i);
+        status = papers_scls_run(
+            repro, &(struct papers_scls_setting){ key, ladder[i], 20, 8, RULES }, fault);
+    }
+    return status;
+}
+
+void papers_scls_ladder_fig15_judge(struct papers *repro)
 {
     struct papers_scls_worth w[N_LADDER];
     double per_s[N_LADDER], mean_s[N_LADDER], p95_s[N_LADDER];
     for (int i = 0; i < N_LADDER; i++) {
         char key[8];
         snprintf(key, sizeof(key), "%d", i);
-        enum status status = papers_scls_run(
-            repro, &(struct papers_scls_setting){ key, ladder[i], 20, 8, RULES }, fault);
-        if (status != STATUS_OK)
-            return status;
         w[i] = papers_scls_of(repro, key);
         per_s[i] = w[i].per_s;
         mean_s[i] = w[i].mean_s;
@@ -65,28 +74,37 @@ enum status papers_scls_fig15(struct papers *repro, struct fault *fault)
     papers_judge(repro, w[3].pads > w[2].pads, "at the price of pads", "slightly more",
                  "%.0f to %.0f", w[2].pads, w[3].pads);
     say_setting(repro);
-    return STATUS_OK;
 }
 
 /* ---- Figure 17. ---- */
 
-enum status papers_scls_fig17(struct papers *repro, struct fault *fault)
+static const char *const fig17_policies[] = { "cohort/scls", "cohort/lb", "cohort/ab", "sls/rr",
+                                              "ils-fastgen/rr" };
+static const int fig17_rates[] = { 12, 20, 28 };
+enum { N_FIG17 = (int)COUNT_OF(fig17_policies) };
+
+enum status papers_scls_ladder_fig17_run(struct papers *repro, struct fault *fault)
 {
-    static const char *const policies[] = { "cohort/scls", "cohort/lb", "cohort/ab", "sls/rr",
-                                            "ils-fastgen/rr" };
-    static const int sweep[] = { 12, 20, 28 };
+    enum status status = STATUS_OK;
+    for (int i = 0; i < N_FIG17 * (int)COUNT_OF(fig17_rates) && status == STATUS_OK; i++) {
+        char key[16];
+        int rate = fig17_rates[i / N_FIG17], p = i % N_FIG17;
+        snprintf(key, sizeof(key), "%d-%d", rate, p);
+        status = papers_scls_run(
+            repro, &(struct papers_scls_setting){ key, fig17_policies[p], rate, 8, RULES }, fault);
+    }
+    return status;
+}
+
+void papers_scls_ladder_fig17_judge(struct papers *repro)
+{
     static const char *const names[] = { "12 requests/s", "20 requests/s", "28 requests/s" };
-    int n_below_sls = 0, n_below_ils = 0, n_even = 0, n = (int)COUNT_OF(sweep);
+    int n_below_sls = 0, n_below_ils = 0, n_even = 0, n = (int)COUNT_OF(fig17_rates);
     for (int i = 0; i < n; i++) {
-        double s[COUNT_OF(policies)];
-        for (size_t p = 0; p < COUNT_OF(policies); p++) {
+        double s[N_FIG17];
+        for (int p = 0; p < N_FIG17; p++) {
             char key[16];
-            snprintf(key, sizeof(key), "%d-%d", sweep[i], (int)p);
-            enum status status = papers_scls_run(
-                repro, &(struct papers_scls_setting){ key, policies[p], sweep[i], 8, RULES },
-                fault);
-            if (status != STATUS_OK)
-                return status;
+            snprintf(key, sizeof(key), "%d-%d", fig17_rates[i], p);
             s[p] = papers_scls_of(repro, key).deviation_s;
         }
         n_below_sls += s[0] < s[3];
@@ -104,27 +122,36 @@ enum status papers_scls_fig17(struct papers *repro, struct fault *fault)
     say_setting(repro);
     papers_differs(repro, "FastGen here keeps up with the arrivals, so that its workers end with "
                           "the last answers and not with a queue");
-    return STATUS_OK;
 }
 
 /* ---- Figures 18 to 21. ---- */
 
-enum status papers_scls_fig18(struct papers *repro, struct fault *fault)
+static const int fig18_slices[] = { 32, 64, 128, 256, 512, 1024 };
+
+enum status papers_scls_ladder_fig18_run(struct papers *repro, struct fault *fault)
 {
-    static const int slices[] = { 32, 64, 128, 256, 512, 1024 };
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < COUNT_OF(fig18_slices) && status == STATUS_OK; i++) {
+        char key[8], more[80];
+        snprintf(key, sizeof(key), "%d", fig18_slices[i]);
+        snprintf(more, sizeof(more), "router_thresholds: [memory=rules, n_slice=%d]\n",
+                 fig18_slices[i]);
+        status = papers_scls_run(
+            repro, &(struct papers_scls_setting){ key, "cohort/scls", 20, 8, more }, fault);
+    }
+    return status;
+}
+
+void papers_scls_ladder_fig18_judge(struct papers *repro)
+{
     static const char *const names[] = { "slices of 32",  "slices of 64",  "slices of 128",
                                          "slices of 256", "slices of 512", "slices of 1024" };
-    enum { N = (int)COUNT_OF(slices) };
+    enum { N = (int)COUNT_OF(fig18_slices) };
     struct papers_scls_worth w[N];
     int best = 0, soonest = 0;
     for (int i = 0; i < N; i++) {
-        char key[8], more[80];
-        snprintf(key, sizeof(key), "%d", slices[i]);
-        snprintf(more, sizeof(more), "router_thresholds: [memory=rules, n_slice=%d]\n", slices[i]);
-        enum status status = papers_scls_run(
-            repro, &(struct papers_scls_setting){ key, "cohort/scls", 20, 8, more }, fault);
-        if (status != STATUS_OK)
-            return status;
+        char key[8];
+        snprintf(key, sizeof(key), "%d", fig18_slices[i]);
         w[i] = papers_scls_of(repro, key);
         best = w[i].per_s > w[best].per_s ? i : best;
         soonest = w[i].mean_s < w[soonest].mean_s ? i : soonest;
@@ -150,34 +177,42 @@ enum status papers_scls_fig18(struct papers *repro, struct fault *fault)
     papers_judge(repro, w[N - 1].deviation_s > w[2].deviation_s, "a worse balance than at 128",
                  "yes", "%.1f s to %.1f s", w[2].deviation_s, w[N - 1].deviation_s);
     say_setting(repro);
-    return STATUS_OK;
 }
 
 /* ---- Figure 22. ---- */
 
-enum status papers_scls_fig22(struct papers *repro, struct fault *fault)
+static const int fig22_workers[] = { 1, 2, 4, 6, 8 };
+
+enum status papers_scls_ladder_fig22_run(struct papers *repro, struct fault *fault)
 {
-    static const int workers[] = { 1, 2, 4, 6, 8 };
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < COUNT_OF(fig22_workers) && status == STATUS_OK; i++) {
+        char key[8];
+        snprintf(key, sizeof(key), "%d", fig22_workers[i]);
+        status = papers_scls_run(
+            repro, &(struct papers_scls_setting){ key, "cohort/scls", 20, fig22_workers[i], RULES },
+            fault);
+    }
+    return status;
+}
+
+void papers_scls_ladder_fig22_judge(struct papers *repro)
+{
     static const char *const names[] = { "1 worker", "2 workers", "4 workers", "6 workers",
                                          "8 workers" };
     double one = 0, least = 1, most = 1;
-    for (size_t i = 0; i < COUNT_OF(workers); i++) {
+    for (size_t i = 0; i < COUNT_OF(fig22_workers); i++) {
         char key[8];
-        snprintf(key, sizeof(key), "%d", workers[i]);
-        enum status status = papers_scls_run(
-            repro, &(struct papers_scls_setting){ key, "cohort/scls", 20, workers[i], RULES },
-            fault);
-        if (status != STATUS_OK)
-            return status;
+        snprintf(key, sizeof(key), "%d", fig22_workers[i]);
         double per_s = papers_scls_of(repro, key).per_s;
         one = i == 0 ? per_s : one;
-        double part = per_s / (one * workers[i]);
+        double part = per_s / (one * fig22_workers[i]);
         least = part < least ? part : least;
         most = part > most ? part : most;
-        papers_note(repro, names[i], "-", "%.2f req/s, %.2f of each", per_s, per_s / workers[i]);
+        papers_note(repro, names[i], "-", "%.2f req/s, %.2f of each", per_s,
+                    per_s / fig22_workers[i]);
     }
     papers_judge(repro, least > 0.8 && most < 1.25, "throughput grows linearly with the workers",
                  "yes", "%.0f to %.0f%% of one worker's, of each", 100 * least, 100 * most);
     say_setting(repro);
-    return STATUS_OK;
 }

@@ -1,6 +1,7 @@
 /* The claims of SCLS about its assumptions: short outputs (Figure 6), the estimate of the serving
  * time (Figure 10), and one long prompt among short ones (Figure 11). */
-#include "papers/scls.h"
+#include "papers/papers.h"
+#include "papers/register.h"
 #include "papers/tables.h"
 
 #include "base/num.h"
@@ -8,25 +9,32 @@
 
 /* ---- Figure 6. ---- */
 
-enum status papers_scls_fig6(struct papers *repro, struct fault *fault)
+static const char *const fig6_lengths[] = { "codefuse", "sharegpt-turns", "lmsys", "alpaca" };
+
+enum status papers_scls_models_fig6_run(struct papers *repro, struct fault *fault)
 {
-    static const char *const lengths[] = { "codefuse", "sharegpt-turns", "lmsys", "alpaca" };
-    double parts[COUNT_OF(lengths)];
-    for (size_t i = 0; i < COUNT_OF(lengths); i++) {
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < COUNT_OF(fig6_lengths) && status == STATUS_OK; i++) {
         char yaml[256];
-        size_t n_short = 0, n = 0;
         snprintf(yaml, sizeof(yaml),
                  "workload: %s:rate=20,service=s\n"
                  "requests: %d\n"
                  "services:\n"
                  "  s: {model: llama-2-13b}\n"
                  "engines: 8\n",
-                 lengths[i], papers_is_quick(repro) ? 1000 : 10000);
-        enum status status = papers_simulate(repro, lengths[i], "fcfs", yaml, fault);
-        if (status != STATUS_OK)
-            return status;
+                 fig6_lengths[i], papers_is_quick(repro) ? 1000 : 10000);
+        status = papers_simulate(repro, fig6_lengths[i], "fcfs", yaml, fault);
+    }
+    return status;
+}
+
+void papers_scls_models_fig6_judge(struct papers *repro)
+{
+    double parts[COUNT_OF(fig6_lengths)];
+    for (size_t i = 0; i < COUNT_OF(fig6_lengths); i++) {
+        size_t n_short = 0, n = 0;
         for (int seed = 0; seed < papers_n_seeds(repro); seed++) {
-            const struct record_set *set = &papers_case(repro, lengths[i], seed)->set;
+            const struct record_set *set = &papers_case(repro, fig6_lengths[i], seed)->set;
             for (size_t k = 0; k < set->n; k++, n++)
                 n_short += set->at[k].n_wanted < 512;
         }
@@ -38,7 +46,6 @@ enum status papers_scls_fig6(struct papers *repro, struct fault *fault)
                  "vast majority", "%.0f%%", 100 * parts[1]);
     papers_judge(repro, parts[2] > 0.75, "LMSYS: the same", "-", "%.0f%%", 100 * parts[2]);
     papers_judge(repro, parts[3] > 0.75, "Alpaca: the same", "-", "%.0f%%", 100 * parts[3]);
-    return STATUS_OK;
 }
 
 /* ---- Figure 10. ---- */
@@ -63,7 +70,7 @@ static double root(double x)
     return x <= 0 ? 0 : num_exp(num_log(x) / 2);
 }
 
-enum status papers_scls_fig10(struct papers *repro, struct fault *fault)
+void papers_scls_models_fig10_judge(struct papers *repro)
 {
     static const struct {
         enum papers_device device;
@@ -74,7 +81,6 @@ enum status papers_scls_fig10(struct papers *repro, struct fault *fault)
                   { PAPERS_H100, 8, "prefill, H100 TP8, RMSE", "128 steps, H100 TP8, RMSE" } };
     int n;
     const struct papers_step *steps = papers_tables_llama70b(&n);
-    (void)fault;
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         struct papers_fit fit = {
             .device = kinds[i].device, .tp = kinds[i].tp, .n_columns = 3, .row = row_of_prefill
@@ -100,7 +106,6 @@ enum status papers_scls_fig10(struct papers *repro, struct fault *fault)
                           "terms in the length alone (p3, d3) from the others: these are left out");
     papers_differs(repro, "an RMSE of some tenths of a second is small only beside long batches: "
                           "the worst relative error stands beside it");
-    return STATUS_OK;
 }
 
 /* ---- Figure 11. ---- */
@@ -111,7 +116,7 @@ struct span {
 };
 
 static enum status run_batches(struct papers *repro, const char *key, const char *policy,
-                               const char *times, struct span *span, struct fault *fault)
+                               const char *times, struct fault *fault)
 {
     char yaml[700];
     snprintf(yaml, sizeof(yaml),
@@ -123,12 +128,13 @@ static enum status run_batches(struct papers *repro, const char *key, const char
              "  s: {%s}\n"
              "engines: 1\n",
              times);
-    enum status status = papers_simulate(repro, key, policy, yaml, fault);
-    if (status != STATUS_OK)
-        return status;
+    return papers_simulate(repro, key, policy, yaml, fault);
+}
+
+static struct span span_of(const struct papers *repro, const char *key)
+{
     const struct scenario_case *c = papers_case(repro, key, 0);
-    *span = (struct span){ (double)c->report.busy_ns * 1e-9, (double)c->report.n_static_batches };
-    return STATUS_OK;
+    return (struct span){ (double)c->report.busy_ns * 1e-9, (double)c->report.n_static_batches };
 }
 
 /* Hugging Face's times from the paper's own two numbers, and the times from the A100 tables. */
@@ -137,16 +143,22 @@ static enum status run_batches(struct papers *repro, const char *key, const char
     "decode_ms: 25.53, decode_ns_per_context: 3157"
 #define FAST "model: llama-2-13b"
 
-enum status papers_scls_fig11(struct papers *repro, struct fault *fault)
+static const char *const fig11_keys[] = { "together", "apart", "together-a100", "apart-a100" };
+
+enum status papers_scls_models_fig11_run(struct papers *repro, struct fault *fault)
 {
-    static const char *const keys[] = { "together", "apart", "together-a100", "apart-a100" };
-    struct span spans[COUNT_OF(keys)];
-    for (int i = 0; i < (int)COUNT_OF(keys); i++) {
-        enum status status = run_batches(repro, keys[i], i % 2 == 0 ? "cohort/so" : "cohort/scls",
-                                         i < 2 ? SLOW : FAST, &spans[i], fault);
-        if (status != STATUS_OK)
-            return status;
-    }
+    enum status status = STATUS_OK;
+    for (int i = 0; i < (int)COUNT_OF(fig11_keys) && status == STATUS_OK; i++)
+        status = run_batches(repro, fig11_keys[i], i % 2 == 0 ? "cohort/so" : "cohort/scls",
+                             i < 2 ? SLOW : FAST, fault);
+    return status;
+}
+
+void papers_scls_models_fig11_judge(struct papers *repro)
+{
+    struct span spans[COUNT_OF(fig11_keys)];
+    for (size_t i = 0; i < COUNT_OF(fig11_keys); i++)
+        spans[i] = span_of(repro, fig11_keys[i]);
     papers_note(repro, "one batch, times fitted to the figure", "13.5 s", "%.1f s, batches: %.0f",
                 spans[0].busy_s, spans[0].n_batches);
     papers_note(repro, "two batches, times fitted to the figure", "7.6 s", "%.1f s, batches: %.0f",
@@ -161,5 +173,4 @@ enum status papers_scls_fig11(struct papers *repro, struct fault *fault)
                           "out; what is judged is what the batcher does with them");
     papers_differs(repro, "with kernels that do not copy the cache at each step (A100 tables) the "
                           "gain is smaller than the paper's 44%");
-    return STATUS_OK;
 }

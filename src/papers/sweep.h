@@ -2,7 +2,7 @@
 #pragma once
 #include "papers/papers.h"
 
-enum { PAPERS_POINTS_MAX = 8, PAPERS_KEY_MAX = 64 };
+enum { PAPERS_POINTS_MAX = 8 };
 struct papers_system {
     const char *key, *policy;
     const char *more;    /* lines that only its scenario has; "" */

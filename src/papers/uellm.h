@@ -9,18 +9,14 @@ struct papers_uellm_queries { /* of one trial */
     int32_t n_prompt[PAPERS_UELLM_QUERIES_MAX], n_output[PAPERS_UELLM_QUERIES_MAX];
     double slo_s[PAPERS_UELLM_QUERIES_MAX];
 };
-/* Draws n queries with Alpaca's lengths and the SLO file's ranges, 90 to 250 s. */
-enum status papers_uellm_draw(struct papers *repro, int n, int trial,
-                              struct papers_uellm_queries *q, struct fault *fault) MUST_USE;
+/* Simulates n queries with Alpaca's lengths, to draw them. */
+enum status papers_uellm_draw(struct papers *repro, int n, int trial, struct fault *fault) MUST_USE;
+/* Sets the queries that were drawn, with the SLO file's ranges, 90 to 250 s. */
+void papers_uellm_drawn(const struct papers *repro, int n, int trial,
+                        struct papers_uellm_queries *q);
 /* Writes queries begin .. end - 1 as a trace with the service q. */
 enum status papers_uellm_write(const struct papers_uellm_queries *q, int begin, int end,
                                const char *path, struct fault *fault) MUST_USE;
-/* uellm_layers.c and uellm_deploy.c: the claims that need a placement of layers. */
-enum status papers_uellm_fig1(struct papers *repro, struct fault *fault);
-enum status papers_uellm_table1(struct papers *repro, struct fault *fault);
-enum status papers_uellm_fig4cd(struct papers *repro, struct fault *fault);
-enum status papers_uellm_fig5(struct papers *repro, struct fault *fault);
-
 /* ---- ChatGLM2-6B in 33 units over cards (uellm_layers.c). ---- */
 
 enum { PAPERS_UELLM_UNITS = 33, PAPERS_UELLM_CARDS_MAX = 8 };

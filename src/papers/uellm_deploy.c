@@ -1,5 +1,6 @@
 /* UELLM, Figure 5: batching and deployment, each with and without the paper's methods. */
 #include "papers/uellm.h"
+#include "papers/register.h"
 
 #include <stdio.h>
 
@@ -61,7 +62,7 @@ static double last_of(const struct record_set *set)
 
 /* Runs half of the queries on two cards: the time that Morphling spends before it knows. */
 static enum status stress(struct papers *repro, const struct papers_uellm_queries *q, int trial,
-                          double *spent_s, struct fault *fault)
+                          struct fault *fault)
 {
     struct papers_uellm_chain chain;
     char key[32], path[512];
@@ -72,37 +73,46 @@ static enum status stress(struct papers *repro, const struct papers_uellm_querie
         status = papers_uellm_place(cards, 2, "even-layers", &chain, fault);
     if (status == STATUS_OK)
         status = run_on(repro, key, &methods[MOR], &chain, path, fault);
-    if (status == STATUS_OK)
-        *spent_s = last_of(&papers_case(repro, key, 0)->set);
     return status;
 }
 
 static enum status run_method(struct papers *repro, int m, const struct papers_uellm_queries *q,
-                              int trial, struct outcome *out, struct fault *fault)
+                              int trial, struct fault *fault)
 {
     const struct method *method = &methods[m];
     struct papers_uellm_chain chain;
     char key[32], path[512];
-    double spent_s = 0, met = 0;
     snprintf(key, sizeof(key), "%s-%d", method->key, trial);
     snprintf(path, sizeof(path), "%s/uellm-all-%d.csv", papers_folder(repro), trial);
     enum status status = papers_uellm_place(cards, 4, method->planner, &chain, fault);
     if (status == STATUS_OK && m == MOR)
-        status = stress(repro, q, trial, &spent_s, fault);
+        status = stress(repro, q, trial, fault);
     if (status == STATUS_OK)
         status = run_on(repro, key, method, &chain, path, fault);
-    if (status != STATUS_OK)
-        return status;
+    return status;
+}
+
+static void add_method(const struct papers *repro, int m, const struct papers_uellm_queries *q,
+                       int trial, struct outcome *out)
+{
+    struct papers_uellm_chain chain;
+    struct fault fault;
+    char key[32];
+    double spent_s = 0, met = 0, n = papers_n_seeds(repro);
+    CHECK(papers_uellm_place(cards, 4, methods[m].planner, &chain, &fault) == STATUS_OK);
+    snprintf(key, sizeof(key), "stress-%d", trial);
+    if (m == MOR)
+        spent_s = last_of(&papers_case(repro, key, 0)->set);
+    snprintf(key, sizeof(key), "%s-%d", methods[m].key, trial);
     const struct record_set *set = &papers_case(repro, key, 0)->set;
     for (size_t i = 0; i < set->n; i++)
         met += (double)set->at[i].end_ns * 1e-9 <= q->slo_s[set->at[i].id] ? 1.0 / N_QUERIES : 0;
-    double n = papers_n_seeds(repro), run_s = last_of(set);
+    double run_s = last_of(set);
     out->last_s += (run_s + spent_s) / n;
     out->met += met / n; /* Morphling's clock starts after its stress test, as in the repository */
     out->padded_per_s +=
         papers_score(repro, key, 0)->padded_tokens_per_s * run_s / (run_s + spent_s) / n;
     out->used += chain.utilization / n;
-    return STATUS_OK;
 }
 
 static void judge(struct papers *repro, const struct outcome *o)
@@ -138,20 +148,32 @@ static void judge(struct papers *repro, const struct outcome *o)
                  "yes", "%.1f%%", 100 * o[S3].met);
 }
 
-enum status papers_uellm_fig5(struct papers *repro, struct fault *fault)
+enum status papers_uellm_deploy_fig5_run(struct papers *repro, struct fault *fault)
 {
-    struct outcome all[N_METHODS] = { { 0, 0, 0, 0 } };
-    for (int trial = 0; trial < papers_n_seeds(repro); trial++) {
-        static struct papers_uellm_queries q;
+    static struct papers_uellm_queries q;
+    enum status status = STATUS_OK;
+    for (int trial = 0; trial < papers_n_seeds(repro) && status == STATUS_OK; trial++) {
         char path[512];
-        enum status status = papers_uellm_draw(repro, N_QUERIES, trial, &q, fault);
-        snprintf(path, sizeof(path), "%s/uellm-all-%d.csv", papers_folder(repro), trial);
-        if (status == STATUS_OK)
-            status = papers_uellm_write(&q, 0, N_QUERIES, path, fault);
-        for (int m = 0; m < N_METHODS && status == STATUS_OK; m++)
-            status = run_method(repro, m, &q, trial, &all[m], fault);
+        status = papers_uellm_draw(repro, N_QUERIES, trial, fault);
         if (status != STATUS_OK)
             return status;
+        papers_uellm_drawn(repro, N_QUERIES, trial, &q);
+        snprintf(path, sizeof(path), "%s/uellm-all-%d.csv", papers_folder(repro), trial);
+        status = papers_uellm_write(&q, 0, N_QUERIES, path, fault);
+        for (int m = 0; m < N_METHODS && status == STATUS_OK; m++)
+            status = run_method(repro, m, &q, trial, fault);
+    }
+    return status;
+}
+
+void papers_uellm_deploy_fig5_judge(struct papers *repro)
+{
+    static struct papers_uellm_queries q;
+    struct outcome all[N_METHODS] = { { 0, 0, 0, 0 } };
+    for (int trial = 0; trial < papers_n_seeds(repro); trial++) {
+        papers_uellm_drawn(repro, N_QUERIES, trial, &q);
+        for (int m = 0; m < N_METHODS; m++)
+            add_method(repro, m, &q, trial, &all[m]);
     }
     for (int m = 0; m < N_METHODS; m++)
         papers_note(repro, methods[m].name, methods[m].paper,
@@ -164,5 +186,4 @@ enum status papers_uellm_fig5(struct papers *repro, struct fault *fault)
     papers_differs(repro, "the repository's borders between cards cost far more than links do (UB "
                           "took 1.9 times as long as UD with better batches), and its S3 never "
                           "stops a batch early; neither is in these times");
-    return STATUS_OK;
 }

@@ -1,5 +1,6 @@
 /* The claims of UELLM about layers on unlike cards: Figure 1, Table 1, Figures 4c and 4d. */
 #include "papers/uellm.h"
+#include "papers/register.h"
 
 #include "base/lsq.h"
 #include "base/rng.h"
@@ -134,35 +135,53 @@ static void widen(struct spread *s, double value)
     s->most = value > s->most ? value : s->most;
 }
 
-enum status papers_uellm_fig1(struct papers *repro, struct fault *fault)
+static const int fig1_batches[] = { 1, 4, 16, 64, 128 };
+enum { N_FIG1 = (int)COUNT_OF(fig1_batches) };
+
+/* The chain of n cards. n = 0: one card with room for 22 units. The others are read from the host
+ * at every step, 12 GiB / 33 at 16 GB/s each, which is like a card with a 27th of the speed. */
+static enum status fig1_chain(int n, struct papers_uellm_chain *chain, struct fault *fault)
 {
-    static const int batches[] = { 1, 4, 16, 64, 128 };
+    struct papers_uellm_card cards[4] = { { 1, 33 }, { 1, 33 }, { 1, 33 }, { 1, 33 } };
+    if (n == 0) {
+        cards[0].units = 22;
+        cards[1].speed = 0.0373;
+    }
+    return papers_uellm_place(cards, n == 0 ? 2 : n, n == 0 ? "lr" : "even-layers", chain, fault);
+}
+
+enum status papers_uellm_layers_fig1_run(struct papers *repro, struct fault *fault)
+{
+    enum status status = STATUS_OK;
+    for (int n = 0; n <= 4; n++) {
+        struct papers_uellm_chain chain;
+        if (status == STATUS_OK)
+            status = fig1_chain(n, &chain, fault);
+        for (int i = 0; i < N_FIG1 && status == STATUS_OK; i++) {
+            char key[32];
+            snprintf(key, sizeof(key), "%d-cards-%d", n, fig1_batches[i]);
+            status = run(repro, key, 128, fig1_batches[i], &chain, fault);
+        }
+    }
+    return status;
+}
+
+void papers_uellm_layers_fig1_judge(struct papers *repro)
+{
     struct spread latency = { 0, 0 }, used = { 0, 0 }, kv = { 0, 0 }, offloaded = { 0, 0 };
     for (int n = 0; n <= 4; n++) {
-        /* n = 0: one card with room for 22 units. The others are read from the host at every step,
-         * 12 GiB / 33 at 16 GB/s each, which is like a card with a 27th of the speed. */
-        struct papers_uellm_card cards[4] = { { 1, 33 }, { 1, 33 }, { 1, 33 }, { 1, 33 } };
         struct papers_uellm_chain chain;
-        if (n == 0) {
-            cards[0].units = 22;
-            cards[1].speed = 0.0373;
-        }
-        enum status status =
-            papers_uellm_place(cards, n == 0 ? 2 : n, n == 0 ? "lr" : "even-layers", &chain, fault);
-        for (int i = 0; i < (int)COUNT_OF(batches) && status == STATUS_OK; i++) {
+        struct fault fault;
+        CHECK(fig1_chain(n, &chain, &fault) == STATUS_OK); /* as for the runs */
+        for (int i = 0; i < N_FIG1; i++) {
             char key[32];
-            snprintf(key, sizeof(key), "%d-cards-%d", n, batches[i]);
-            status = run(repro, key, 128, batches[i], &chain, fault);
-            if (status != STATUS_OK)
-                return status;
+            snprintf(key, sizeof(key), "%d-cards-%d", n, fig1_batches[i]);
             widen(n == 0 ? &offloaded : &latency, papers_mean(repro, key, last_s));
             if (n > 0) {
                 widen(&used, chain.utilization);
                 widen(&kv, kv_peak(&papers_case(repro, key, 0)->set));
             }
         }
-        if (status != STATUS_OK)
-            return status;
     }
     double worst = offloaded.most > latency.most ? offloaded.most : latency.most;
     papers_judge(repro, worst >= 20 * latency.least, "latency, best to worst, offloading included",
@@ -177,7 +196,6 @@ enum status papers_uellm_fig1(struct papers *repro, struct fault *fault)
     papers_differs(repro, "KV is what requests hold at once, each its own length; a padded cache "
                           "holds the longest for all, and weights, which the paper may count, are "
                           "the same for every batch");
-    return STATUS_OK;
 }
 
 /* ---- Table 1. ---- */
@@ -205,19 +223,42 @@ static void fit_table1(double unit_ms[2])
     CHECK(lsq_solve((int)COUNT_OF(table1), 2, x, y, weight, NULL, unit_ms));
 }
 
-enum status papers_uellm_table1(struct papers *repro, struct fault *fault)
+/* Lets HELR place the units on both cards. */
+static enum status solve_table1(const double unit_ms[2], struct layers_plan *plan,
+                                struct fault *fault)
 {
-    double unit_ms[2], first = 0, last = 0;
+    const struct layers_device devices[] = {
+        { (int64_t)(unit_ms[0] * 1e9), PAPERS_UELLM_UNITS },
+        { (int64_t)(unit_ms[1] * 1e9), PAPERS_UELLM_UNITS },
+    };
+    static const int64_t no_links[4] = { 0 };
+    const struct layers_problem problem = { 2, PAPERS_UELLM_UNITS, devices, no_links, true };
+    return layers_solve(&problem, LAYERS_HELR, NULL, plan, fault);
+}
+
+enum status papers_uellm_layers_table1_run(struct papers *repro, struct fault *fault)
+{
+    double unit_ms[2];
     struct layers_plan plan;
     fit_table1(unit_ms);
-    for (size_t i = 0; i < COUNT_OF(table1); i++) {
+    enum status status = solve_table1(unit_ms, &plan, fault);
+    for (size_t i = 0; i < COUNT_OF(table1) && status == STATUS_OK; i++) {
         int n = table1[i].n_first;
         double step_ms = n * unit_ms[0] + (PAPERS_UELLM_UNITS - n) * unit_ms[1];
         /* A prompt passes all units once, as each token after it does. */
         const struct papers_uellm_chain chain = { .prefill_ms = step_ms, .decode_ms = step_ms };
-        enum status status = run(repro, table1[i].key, 20, 1, &chain, fault);
-        if (status != STATUS_OK)
-            return status;
+        status = run(repro, table1[i].key, 20, 1, &chain, fault);
+    }
+    return status;
+}
+
+void papers_uellm_layers_table1_judge(struct papers *repro)
+{
+    double unit_ms[2], first = 0, last = 0;
+    struct layers_plan plan;
+    struct fault fault;
+    fit_table1(unit_ms);
+    for (size_t i = 0; i < COUNT_OF(table1); i++) {
         last = papers_mean(repro, table1[i].key, tokens_per_s);
         first = i == 0 ? last : first;
         double off = last / table1[i].tokens_per_s - 1;
@@ -226,15 +267,7 @@ enum status papers_uellm_table1(struct papers *repro, struct fault *fault)
     }
     papers_judge(repro, last >= 0.9 * 2.02 * first, "from the first row to the last", "2.02x",
                  "%.2fx", last / first);
-    const struct layers_device devices[] = {
-        { (int64_t)(unit_ms[0] * 1e9), PAPERS_UELLM_UNITS },
-        { (int64_t)(unit_ms[1] * 1e9), PAPERS_UELLM_UNITS },
-    };
-    static const int64_t no_links[4] = { 0 };
-    const struct layers_problem problem = { 2, PAPERS_UELLM_UNITS, devices, no_links, true };
-    enum status status = layers_solve(&problem, LAYERS_HELR, NULL, &plan, fault);
-    if (status != STATUS_OK)
-        return status;
+    CHECK(solve_table1(unit_ms, &plan, &fault) == STATUS_OK); /* as when it was run */
     papers_judge(repro, plan.parts[0].device == 0 && plan.n_parts == 1,
                  "HELR puts as many as it can on the V100", "the last row",
                  "%d units of 33, %.2f/s", plan.parts[0].device == 0 ? plan.parts[0].n_layers : 0,
@@ -244,7 +277,6 @@ enum status papers_uellm_table1(struct papers *repro, struct fault *fault)
     papers_differs(repro,
                    "two constants are fitted to the five rows; by data sheets both cards read "
                    "weights equally fast (900 and 936 GB/s): the paper's 3090 was 3x slower");
-    return STATUS_OK;
 }
 
 /* ---- Figures 4c and 4d. ---- */
@@ -269,7 +301,24 @@ static void draw_cards(int cluster, struct papers_uellm_card cards[4])
     }
 }
 
-enum status papers_uellm_fig4cd(struct papers *repro, struct fault *fault)
+enum status papers_uellm_layers_fig4cd_run(struct papers *repro, struct fault *fault)
+{
+    enum status status = STATUS_OK;
+    for (int i = 0; i < N_CLUSTERS * N_PLANNERS && status == STATUS_OK; i++) {
+        struct papers_uellm_card cards[4];
+        struct papers_uellm_chain chain;
+        char key[32];
+        int c = i / N_PLANNERS, p = i % N_PLANNERS;
+        draw_cards(c, cards);
+        snprintf(key, sizeof(key), "%s-%d", planners[p], c);
+        status = papers_uellm_place(cards, 4, planners[p], &chain, fault);
+        if (status == STATUS_OK)
+            status = run(repro, key, 20, 1, &chain, fault);
+    }
+    return status;
+}
+
+void papers_uellm_layers_fig4cd_judge(struct papers *repro)
 {
     double per_s[N_PLANNERS] = { 0 }, used[N_PLANNERS] = { 0 }, n_cards[N_PLANNERS] = { 0 };
     for (int c = 0; c < N_CLUSTERS; c++) {
@@ -277,13 +326,10 @@ enum status papers_uellm_fig4cd(struct papers *repro, struct fault *fault)
         draw_cards(c, cards);
         for (int p = 0; p < N_PLANNERS; p++) {
             struct papers_uellm_chain chain;
+            struct fault fault;
             char key[32];
             snprintf(key, sizeof(key), "%s-%d", planners[p], c);
-            enum status status = papers_uellm_place(cards, 4, planners[p], &chain, fault);
-            if (status == STATUS_OK)
-                status = run(repro, key, 20, 1, &chain, fault);
-            if (status != STATUS_OK)
-                return status;
+            CHECK(papers_uellm_place(cards, 4, planners[p], &chain, &fault) == STATUS_OK);
             per_s[p] += papers_mean(repro, key, tokens_per_s) / N_CLUSTERS;
             used[p] += chain.utilization / N_CLUSTERS;
             n_cards[p] += (double)chain.n_cards / N_CLUSTERS;
@@ -313,5 +359,4 @@ enum status papers_uellm_fig4cd(struct papers *repro, struct fault *fault)
                    "the repository has no HELR: its three maps put every layer on one card by "
                    "hand, HE's on a slow one; BGS, which the paper does not define, fills "
                    "cards by free memory");
-    return STATUS_OK;
 }

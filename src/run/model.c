@@ -5,6 +5,14 @@
 #include "base/mem.h"
 #include "run/forward.h"
 
+static struct compute_shapes shapes_of(const struct model_spec *spec)
+{
+    const struct expert_spec *experts = &spec->experts;
+    return (struct compute_shapes){
+        .experts = { experts->n_experts, experts->n_used, experts->is_scaled_to_one },
+    };
+}
+
 static void build_program(struct run_model *model)
 {
     const struct model_spec *spec = weights_spec(model->weights);
@@ -31,8 +39,7 @@ static void build_program(struct run_model *model)
         .n_rope_dims = spec->n_rope_dims,
         .n_vocabulary = spec->n_vocabulary,
         .n_ropes = n_ropes,
-        .shapes.experts = { spec->experts.n_experts, spec->experts.n_used,
-                            spec->experts.is_scaled_to_one },
+        .shapes = shapes_of(spec),
     };
     for (int i = 0; i < n_ropes; i++) {
         float *frequencies = model->inverse_frequencies + i * n_frequencies;
@@ -104,7 +111,11 @@ enum status run_model_open(struct run_model *model, struct weights *weights,
     *model = (struct run_model){ .weights = weights,
                                  .device = options->device,
                                  .kv_dtype = options->kv_dtype };
-    enum status status = pack_all(model, tensors, n, options, fault);
+    const struct compute_device *device = options->device;
+    const struct compute_shapes shapes = shapes_of(weights_spec(weights));
+    enum status status = compute_shapes_check(&shapes, device->name, device->has_experts, fault);
+    if (status == STATUS_OK)
+        status = pack_all(model, tensors, n, options, fault);
     mem_give(tensors);
     if (status == STATUS_OK)
         build_program(model);

@@ -299,7 +299,7 @@ static enum status read_ratio(const struct weights_json_from *config, struct mod
 
 enum status weights_hf_rope(const struct weights_json_from *config, struct model_spec *spec)
 {
-    spec->rope_base = 10000.0f;
+    spec->rope_base = is_family(spec, "mixtral") ? 1e6f : 10000.0f;
     if (spec->position == POSITION_LEARNED)
         return STATUS_OK;
     if (is_family(spec, "chatglm"))

@@ -28,6 +28,13 @@ def repro_lists_its_claims(shoal, models):
     names = [line.split()[0] for line in repro(shoal).splitlines()]
     assert len(names) == len(set(names)) and "muxserve-fig9a" in names
     assert "no claim" in repro(shoal, "nothing", wants=2)
+    rows = [json.loads(line) for line in repro(shoal, "--json").splitlines()]
+    assert [row["claim"] for row in rows] == names
+    with open(os.path.join(models, "docs", "REPRO.md"), encoding="utf-8") as f:
+        lines = f.read().splitlines()
+    for row in rows:
+        line = f"| `{row['claim']}` | {row['paper']}, {row['section']} | {row['compares']} | {row['settings']} |"
+        assert line in lines, line
 
 
 @test

@@ -295,6 +295,7 @@ struct compute_device *recode_open(struct compute_device *inner, enum dtype dtyp
         .name = inner->name,
         .arithmetic = inner->arithmetic,
         .n_ranks = inner->n_ranks,
+        .has_experts = inner->has_experts,
         .n_lanes = 1,
         .lanes = { inner->lanes[0] },
         .memory_open = memory_open,

@@ -3,7 +3,7 @@
  * Nothing runs until a thread waits for an event. Then operations are taken from streams in a
  * seeded order, until the event is over, and no longer. So a copy reads and writes late, and
  * streams overtake each other wherever events allow it. The host's access to device memory faults,
- * except while a thread waits. */
+ * except while a thread waits, and after three of four waits. */
 #include "emulate/fiber.h"
 
 #define _Noreturn [[noreturn]]
@@ -17,6 +17,7 @@ extern "C" {
 #include <memory>
 #include <mutex>
 #include <signal.h>
+#include <dlfcn.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <thread>
@@ -64,6 +65,8 @@ struct gpu {
     std::condition_variable is_free;
     bool is_busy; /* a thread runs an operation */
     int n_waiting;
+    bool is_open;          /* the host can touch device memory */
+    unsigned n_last_waits; /* of a thread after which none waits */
     std::vector<cuda_stream *> streams;
     std::vector<extent> ranges, mapped, runs, pinned; /* runs: mapped ones, joined */
     size_t mapped_bytes, bytes_max = (size_t)3 << 30;
@@ -116,8 +119,18 @@ static void join_mapped()
 
 static void open_memory(bool is_open)
 {
+    if (g.is_open == is_open)
+        return;
+    g.is_open = is_open;
     for (const extent &e : g.runs)
         protect(e, is_open ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
+/* A wait is over. Memory is closed after every fourth one alone, since that takes its time. */
+static void close_memory()
+{
+    if (--g.n_waiting == 0 && g.n_last_waits++ % 4 == 0)
+        open_memory(false);
 }
 
 static void complain(const std::string &what)
@@ -188,7 +201,7 @@ bool cuda_driver_map(struct cuda_driver *, unsigned char *at, int64_t n_bytes)
         return false;
     protect(e, PROT_READ | PROT_WRITE);
     memset(at, 0xFF, e.n_bytes);
-    if (g.n_waiting == 0)
+    if (!g.is_open)
         protect(e, PROT_NONE);
     g.mapped.push_back(e);
     g.mapped_bytes += e.n_bytes;
@@ -340,8 +353,7 @@ template <class F> static bool run_until(F is_over)
             break;
         }
     }
-    if (--g.n_waiting == 0)
-        open_memory(false);
+    close_memory();
     return !g.is_lost;
 }
 
@@ -388,8 +400,7 @@ bool emulate::submit(cuda_stream *stream, const emulate::call *c)
     if (g.n_waiting++ == 0)
         open_memory(true);
     bool is_well = run(*c);
-    if (--g.n_waiting == 0)
-        open_memory(false);
+    close_memory();
     return is_well;
 }
 
@@ -587,6 +598,18 @@ const struct cuda_driver_info *cuda_driver_describe(const struct cuda_driver *dr
 
 void cuda_driver_enter(struct cuda_driver *)
 {
+}
+
+static const char *library_path;
+
+void emulate_library(const char *path)
+{
+    library_path = path;
+}
+
+void *cuda_driver_open_library(struct cuda_driver *, const char *)
+{
+    return library_path != nullptr ? dlopen(library_path, RTLD_NOW | RTLD_LOCAL) : nullptr;
 }
 
 bool cuda_driver_is_lost(struct cuda_driver *)

@@ -33,6 +33,8 @@ const race_hooks *races;
 static fiber host; /* where a block's threads return to */
 static fiber *ready[THREADS_MAX];
 static unsigned first_ready, n_ready, n_threads, n_over;
+static bool takes_turns; /* this block's warps do, at each of their operations */
+static std::vector<stack *> free_stacks;
 static const call *kernel;
 static bool is_failed;
 static std::string fault_of_launch;
@@ -71,7 +73,10 @@ std::string name_of(const fiber *f)
 
 /* ---- The switch. ---- */
 
+[[maybe_unused]] static void *host_stack;
 [[maybe_unused]] static size_t host_stack_bytes;
+
+static void begin(fiber *f);
 
 #ifdef BY_UCONTEXT
 static void change(fiber *from, fiber *to)
@@ -85,7 +90,7 @@ static void prepare_context(fiber *f, void (*start)())
         f->context = new ucontext_t;
     ucontext_t *c = (ucontext_t *)f->context;
     getcontext(c);
-    c->uc_stack.ss_sp = f->stack;
+    c->uc_stack.ss_sp = f->stack->base;
     c->uc_stack.ss_size = STACK_BYTES;
     c->uc_link = nullptr;
     makecontext(c, start, 0);
@@ -121,7 +126,7 @@ static void change(fiber *from, fiber *to)
 static void prepare_context(fiber *f, void (*start)())
 {
     /* Tops are staggered, since equal ones would share the sets of the cache. */
-    uintptr_t top = (uintptr_t)f->stack + STACK_BYTES - f->index % 61 * 64;
+    uintptr_t top = (uintptr_t)f->stack->base + STACK_BYTES - f->stack->index % 61 * 64;
     void **words = (void **)(top & ~(uintptr_t)15);
     *--words = nullptr; /* start's return address: it has none, and the ABI's alignment */
     *--words = (void *)start;
@@ -136,10 +141,13 @@ static void switch_to(fiber *to, [[maybe_unused]] bool is_last)
     fiber *from = running();
     if (from == to)
         return;
+    if (to != &host && to->stack == nullptr)
+        begin(to);
     current = to;
     counts.n_switches++;
 #ifdef EMULATE_ASAN
-    __sanitizer_start_switch_fiber(is_last ? nullptr : &from->fake_stack, to->stack,
+    __sanitizer_start_switch_fiber(is_last ? nullptr : &from->fake_stack,
+                                   to == &host ? host_stack : to->stack->base,
                                    to == &host ? host_stack_bytes : (size_t)STACK_BYTES);
     change(from, to);
     __sanitizer_finish_switch_fiber(from->fake_stack, nullptr, nullptr);
@@ -150,10 +158,22 @@ static void switch_to(fiber *to, [[maybe_unused]] bool is_last)
 
 /* ---- Who runs next. ---- */
 
-void wake(fiber *f)
+static void wake_last(fiber *f)
 {
     f->state = READY;
     ready[(first_ready + n_ready++) % THREADS_MAX] = f;
+}
+
+void wake(fiber *f)
+{
+    if (takes_turns) {
+        wake_last(f);
+        return;
+    }
+    f->state = READY;
+    first_ready = (first_ready + THREADS_MAX - 1) % THREADS_MAX;
+    ready[first_ready] = f;
+    n_ready++;
 }
 
 static std::string deadlock()
@@ -213,7 +233,7 @@ static void wake_all()
     for (unsigned i = n_threads - 1; i > 0; i--)
         std::swap(order[i], order[random_bits() % (i + 1)]);
     for (unsigned i = 0; i < n_threads; i++)
-        wake(&fibers[order[i]]);
+        wake_last(&fibers[order[i]]);
 }
 
 /* ---- Barriers. ---- */
@@ -257,11 +277,8 @@ void barrier(int op, int *predicate, site at)
 
 /* ---- A thread's life. ---- */
 
-static void start()
+static void run_thread()
 {
-#ifdef EMULATE_ASAN
-    __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
-#endif
     kernel->thread();
     fiber *f = running();
     f->state = OVER;
@@ -272,12 +289,32 @@ static void start()
     if (meeting_point.n_arrived > 0)
         fail(name_of(f) + " returned, but " + std::to_string(meeting_point.n_arrived) +
              " threads of its block wait in __syncthreads at " + place_of(meeting_point.at));
-    switch_to(next(), true);
-    abort();
 }
 
-static void *new_stack()
+/* A thread that has returned leaves its stack to the next one that begins. */
+static void start()
 {
+#ifdef EMULATE_ASAN
+    __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
+#endif
+    for (;;) {
+        run_thread();
+        fiber *f = running(), *to = next();
+        if (to == &host || to->stack != nullptr) {
+            free_stacks.push_back(f->stack);
+            f->stack = nullptr;
+            switch_to(to, true);
+            abort();
+        }
+        to->stack = f->stack;
+        f->stack = nullptr;
+        current = to;
+    }
+}
+
+static stack *new_stack()
+{
+    static unsigned n_stacks;
     enum : size_t { GUARD_BYTES = 4096 }; /* an overflow faults */
     void *p = mmap(nullptr, STACK_BYTES + GUARD_BYTES, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -285,17 +322,25 @@ static void *new_stack()
         perror("emulate: a stack");
         abort();
     }
-    return (char *)p + GUARD_BYTES;
+    return new stack{ (char *)p + GUARD_BYTES, n_stacks++ };
+}
+
+/* Gives the thread a stack on which it begins when it is switched to. */
+static void begin(fiber *f)
+{
+    if (free_stacks.empty())
+        free_stacks.push_back(new_stack());
+    f->stack = free_stacks.back();
+    free_stacks.pop_back();
+#ifdef EMULATE_ASAN
+    __asan_unpoison_memory_region(f->stack->base, STACK_BYTES); /* of frames that never returned */
+#endif
+    prepare_context(f, start);
 }
 
 static void prepare(unsigned index)
 {
     fiber *f = &fibers[index];
-    if (f->stack == nullptr)
-        f->stack = new_stack();
-#ifdef EMULATE_ASAN
-    __asan_unpoison_memory_region(f->stack, STACK_BYTES); /* of frames that never returned */
-#endif
     f->thread = { index % block.size.x, index / block.size.x % block.size.y,
                   index / (block.size.x * block.size.y) };
     f->index = index;
@@ -305,7 +350,7 @@ static void prepare(unsigned index)
     f->copies.clear();
     f->copy_group = 0;
     f->fake_stack = nullptr;
-    prepare_context(f, start);
+    f->stack = nullptr;
 }
 
 /* ---- Blocks and launches. ---- */
@@ -355,12 +400,16 @@ static void run_block(const shape &s, range variables)
         warps[i / WARP] = { n_threads - i >= WARP ? ~0u : (1u << (n_threads - i)) - 1, 0, 0, {} };
     for (unsigned i = 0; i < n_threads; i++)
         prepare(i);
+    takes_turns = random_bits() % 8 == 0;
     wake_all();
     if (races != nullptr)
         races->begin_block();
     counts.n_blocks++;
     counts.n_threads += n_threads;
     switch_to(next(), false);
+    for (unsigned i = 0; i < n_threads && is_failed; i++) /* of threads that never return */
+        if (fibers[i].stack != nullptr)
+            free_stacks.push_back(fibers[i].stack);
 }
 
 /* Every block once, in an order that the seed gives. */
@@ -384,7 +433,7 @@ static void find_host_stack()
     pthread_attr_t attr;
     if (pthread_getattr_np(pthread_self(), &attr) != 0)
         abort();
-    pthread_attr_getstack(&attr, &host.stack, &host_stack_bytes);
+    pthread_attr_getstack(&attr, &host_stack, &host_stack_bytes);
     pthread_attr_destroy(&attr);
 #endif
 #ifdef BY_UCONTEXT

@@ -15,6 +15,10 @@ struct pending_copy { /* a cp.async that has not landed */
     const void *from;
     unsigned n_bytes, n_valid, group;
 };
+struct stack { /* of threads that run, one after another */
+    void *base;
+    unsigned index;
+};
 struct fiber : thread_view { /* one thread of the block that runs */
     unsigned index, warp, lane;
     unsigned n_meetings; /* operations of its whole warp that ordered its memory (race check) */
@@ -23,7 +27,8 @@ struct fiber : thread_view { /* one thread of the block that runs */
     uint64_t result;
     std::vector<pending_copy> copies;
     unsigned copy_group;
-    void *stack, *context, *fake_stack;
+    struct stack *stack; /* NULL: it has not begun, or it has returned */
+    void *context, *fake_stack;
 };
 struct meeting { /* lanes of a warp that wait for each other */
     unsigned mask, arrived;
@@ -42,7 +47,8 @@ inline fiber *running()
 {
     return static_cast<fiber *>(current);
 }
-/* Makes the thread ready to go on. */
+/* Makes the thread ready to go on: ahead of those that are ready, except in blocks whose warps take
+ * turns. So a warp mostly runs to its next barrier while its stacks are in the cache. */
 void wake(fiber *f);
 /* The running thread stops until it is woken. */
 void wait(fiber_state state);
@@ -67,7 +73,12 @@ extern emulate_counts counts;
 
 /* ---- Memory (memory.cpp): one range of addresses, at its start the dynamic shared memory. ---- */
 enum : size_t { ARENA_BYTES = (size_t)16 << 30, SHARED_BYTES = (size_t)1 << 20 };
-unsigned char *arena();
+extern unsigned char *arena_base; /* NULL: not opened */
+unsigned char *open_arena();
+inline unsigned char *arena()
+{
+    return arena_base != nullptr ? arena_base : open_arena();
+}
 /* Says whose red zones were written to; empty: none. */
 std::string memory_damage();
 

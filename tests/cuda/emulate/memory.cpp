@@ -26,11 +26,10 @@ struct piece {
 static std::vector<piece> pieces;
 static size_t pieces_end = SHARED_BYTES;
 
-unsigned char *arena()
+unsigned char *arena_base;
+
+unsigned char *open_arena()
 {
-    static unsigned char *base;
-    if (base != nullptr)
-        return base;
     void *p =
         mmap(nullptr, ARENA_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED || mprotect(p, PIECES_END, PROT_READ | PROT_WRITE) != 0) {
@@ -40,7 +39,7 @@ unsigned char *arena()
     /* The page behind the shared memory is never given to a piece, so the last byte is guarded. */
     mprotect((char *)p + SHARED_BYTES, 4096, PROT_NONE);
     pieces_end = SHARED_BYTES + 4096;
-    return base = (unsigned char *)p;
+    return arena_base = (unsigned char *)p;
 }
 
 static bool is_red(const unsigned char *p, size_t n)

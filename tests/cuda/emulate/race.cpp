@@ -3,10 +3,13 @@
  * below; the sanitizer's own library is not linked.
  *
  * Only barriers order the threads of a block, so a race is found in whatever order they ran. A cell
- * per byte remembers the last write and the last read. An interval is the time between two barriers
- * of one block; intervals, and so blocks and launches, are numbered upwards. */
+ * remembers the last write and the last read of a word of 4 bytes. Once a launch has touched a part
+ * of a word, each of its bytes has a cell of its own until the launch ends. An interval is the time
+ * between two barriers of one block; intervals, and so blocks and launches, are numbered upwards.
+ */
 #include "emulate/fiber.h"
 
+#include <algorithm>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,8 +29,16 @@ struct touch {
 struct cell {
     touch write, read;
 };
+struct word_cell {
+    cell all;
+    uint32_t split; /* the interval in which bytes got cells of their own */
+};
+struct cells { /* of a range of addresses */
+    word_cell *words;
+    cell *bytes;
+};
 
-static cell *arena_cells, *variable_cells;
+static cells arena_cells, variable_cells;
 static range variables;
 static uint32_t interval, first_of_launch, first_of_block;
 static std::string findings;
@@ -45,14 +56,20 @@ static void *reserve(size_t n_bytes)
     return p;
 }
 
+static cells open_cells_of(size_t n_bytes)
+{
+    return { (word_cell *)reserve((n_bytes / 4 + 1) * sizeof(word_cell)),
+             (cell *)reserve((n_bytes + 1) * sizeof(cell)) };
+}
+
 static void open_cells()
 {
     Dl_info info;
-    if (arena_cells != nullptr)
+    if (arena_cells.words != nullptr)
         return;
-    arena_cells = (cell *)reserve(ARENA_BYTES * sizeof(cell));
+    arena_cells = open_cells_of(ARENA_BYTES);
     variables = shared_variables();
-    variable_cells = (cell *)reserve((size_t)(variables.end - variables.first + 1) * sizeof(cell));
+    variable_cells = open_cells_of((size_t)(variables.end - variables.first));
     if (dladdr((void *)&open_cells, &info) == 0)
         abort();
     program = (uintptr_t)info.dli_fbase;
@@ -143,7 +160,7 @@ static void remember_read(touch *last, const touch &now)
     last->place = now.place;
 }
 
-static void touch_byte(cell *c, const char *p, const touch &now, bool is_global, int how)
+static void touch_cell(cell *c, const char *p, const touch &now, bool is_global, int how)
 {
     const bool is_write = how & 1, is_atomic = how & 2;
     const bool are_both_atomic = is_atomic && (c->write.meetings & ATOMIC);
@@ -167,25 +184,51 @@ static void touch_byte(cell *c, const char *p, const touch &now, bool is_global,
     c->write.meetings = (uint16_t)(now.meetings | (is_atomic ? ATOMIC : 0));
 }
 
+/* Touches n bytes that lie in one word, `at` bytes from the start of the cells' range. */
+static void touch_word(const cells *all, size_t at, size_t n, const char *p, const touch &now,
+                       bool is_global, int how)
+{
+    word_cell *word = &all->words[at / 4];
+    const bool is_split = word->split >= first_of_launch;
+    if (!is_split && n == 4) {
+        touch_cell(&word->all, p, now, is_global, how);
+        return;
+    }
+    cell *bytes = &all->bytes[at / 4 * 4];
+    if (!is_split) {
+        std::fill(bytes, bytes + 4, word->all);
+        word->split = now.interval;
+    }
+    for (size_t i = 0; i < n; i++)
+        touch_cell(bytes + at % 4 + i, p + i, now, is_global, how);
+}
+
+/* Most accesses are to a thread's own variables and arguments, which are not watched. */
+static inline bool is_watched(const void *p)
+{
+    return (size_t)((const unsigned char *)p - arena_base) < ARENA_BYTES ||
+           ((const char *)p >= variables.first && (const char *)p < variables.end);
+}
+
 static void access(const void *at, size_t n, bool is_write, bool is_atomic, const void *pc)
 {
     const char *p = (const char *)at;
-    if (current == nullptr)
+    if (current == nullptr || !is_watched(at))
         return;
-    const size_t offset = (size_t)((const unsigned char *)p - arena());
-    cell *c;
-    if (offset < ARENA_BYTES)
-        c = arena_cells + offset;
-    else if (p >= variables.first && p < variables.end)
-        c = variable_cells + (p - variables.first);
-    else
-        return; /* a thread's own variables, or its arguments */
+    size_t offset = (size_t)((const unsigned char *)p - arena_base);
+    const bool is_global = offset >= SHARED_BYTES && offset < ARENA_BYTES;
+    const cells *all = &arena_cells;
+    if (offset >= ARENA_BYTES) {
+        all = &variable_cells;
+        offset = (size_t)(p - variables.first);
+    }
     const fiber *f = running();
     const touch now = { interval, (uint16_t)f->index, (uint16_t)(f->n_meetings & 0x7FFF),
                         (uint32_t)((uintptr_t)pc - program) };
-    const bool is_global = offset >= SHARED_BYTES && offset < ARENA_BYTES;
-    for (size_t i = 0; i < n; i++)
-        touch_byte(c + i, p + i, now, is_global, is_write | is_atomic << 1);
+    for (size_t i = 0, n_here; i < n; i += n_here) {
+        n_here = std::min(n - i, 4 - (offset + i) % 4);
+        touch_word(all, offset + i, n_here, p + i, now, is_global, is_write | is_atomic << 1);
+    }
 }
 
 static std::string all_found()
@@ -202,23 +245,17 @@ static const bool is_linked = (races = &hooks) != nullptr;
 
 /* What the compiler's instrumentation calls. */
 #define CALLER __builtin_return_address(0)
-#define EMULATE_TSAN(n)                                                                            \
-    void __tsan_read##n(void *p)                                                                   \
+#define EMULATE_TSAN_ONE(name, n, is_write)                                                        \
+    void name(void *p)                                                                             \
     {                                                                                              \
-        emulate::access(p, n, false, false, CALLER);                                               \
-    }                                                                                              \
-    void __tsan_write##n(void *p)                                                                  \
-    {                                                                                              \
-        emulate::access(p, n, true, false, CALLER);                                                \
-    }                                                                                              \
-    void __tsan_unaligned_read##n(void *p)                                                         \
-    {                                                                                              \
-        emulate::access(p, n, false, false, CALLER);                                               \
-    }                                                                                              \
-    void __tsan_unaligned_write##n(void *p)                                                        \
-    {                                                                                              \
-        emulate::access(p, n, true, false, CALLER);                                                \
+        if (emulate::is_watched(p))                                                                \
+            emulate::access(p, n, is_write, false, CALLER);                                        \
     }
+#define EMULATE_TSAN(n)                                                                            \
+    EMULATE_TSAN_ONE(__tsan_read##n, n, false)                                                     \
+    EMULATE_TSAN_ONE(__tsan_write##n, n, true)                                                     \
+    EMULATE_TSAN_ONE(__tsan_unaligned_read##n, n, false)                                           \
+    EMULATE_TSAN_ONE(__tsan_unaligned_write##n, n, true)
 extern "C" {
 EMULATE_TSAN(1)
 EMULATE_TSAN(2)

@@ -143,6 +143,23 @@ template <class F> static void each_of_b(const fiber *lanes, int per, F put)
                     e);
 }
 
+/* The products of all rows of A with all columns of B, upwards, added to what the lanes hold. */
+template <class T, class S, int K, class Load, class Store>
+static void multiply(fiber *lanes, const T (&a)[16][K], const T (&b)[K][8], Load load, Store store)
+{
+    S sums[16][8];
+    for (int i = 0; i < WARP; i++)
+        for (int c = 0; c < 4; c++)
+            sums[i / 4 + c / 2 * 8][i % 4 * 2 + c % 2] = load(lanes[i].waits_in.out, c);
+    for (int row = 0; row < 16; row++)
+        for (int k = 0; k < K; k++)
+            for (int column = 0; column < 8; column++)
+                sums[row][column] += (S)a[row][k] * (S)b[k][column];
+    for (int i = 0; i < WARP; i++)
+        for (int c = 0; c < 4; c++)
+            store(lanes[i].waits_in.out, c, sums[i / 4 + c / 2 * 8][i % 4 * 2 + c % 2]);
+}
+
 static double float_of(uint32_t word, int element, int op)
 {
     const uint16_t bits = (uint16_t)(word >> 16 * element);
@@ -153,34 +170,24 @@ static double float_of(uint32_t word, int element, int op)
 /* Sums in double and rounds once; a GPU truncates partial sums, so it differs in the last bits. */
 static void multiply_floats(fiber *lanes, int op)
 {
-    double a[16][16], b[8][16];
+    double a[16][16], b[16][8];
     each_of_a(lanes, 2, [&](int row, int k, uint32_t w, int e) { a[row][k] = float_of(w, e, op); });
-    each_of_b(lanes, 2, [&](int col, int k, uint32_t w, int e) { b[col][k] = float_of(w, e, op); });
-    for (int i = 0; i < WARP; i++)
-        for (int c = 0; c < 4; c++) {
-            const int row = i / 4 + c / 2 * 8, column = i % 4 * 2 + c % 2;
-            double sum = (double)((const float *)lanes[i].waits_in.out)[c];
-            for (int k = 0; k < 16; k++)
-                sum += a[row][k] * b[column][k];
-            ((float *)lanes[i].waits_in.out)[c] = (float)sum;
-        }
+    each_of_b(lanes, 2, [&](int col, int k, uint32_t w, int e) { b[k][col] = float_of(w, e, op); });
+    multiply<double, double>(
+        lanes, a, b, [](const void *out, int c) { return (double)((const float *)out)[c]; },
+        [](void *out, int c, double sum) { ((float *)out)[c] = (float)sum; });
 }
 
 static void multiply_bytes(fiber *lanes)
 {
-    int a[16][32], b[8][32];
+    int a[16][32], b[32][8];
     each_of_a(lanes, 4,
               [&](int row, int k, uint32_t w, int e) { a[row][k] = (int8_t)(w >> 8 * e); });
     each_of_b(lanes, 4,
-              [&](int col, int k, uint32_t w, int e) { b[col][k] = (int8_t)(w >> 8 * e); });
-    for (int i = 0; i < WARP; i++)
-        for (int c = 0; c < 4; c++) {
-            const int row = i / 4 + c / 2 * 8, column = i % 4 * 2 + c % 2;
-            unsigned sum = ((const unsigned *)lanes[i].waits_in.out)[c];
-            for (int k = 0; k < 32; k++)
-                sum += (unsigned)(a[row][k] * b[column][k]);
-            ((unsigned *)lanes[i].waits_in.out)[c] = sum;
-        }
+              [&](int col, int k, uint32_t w, int e) { b[k][col] = (int8_t)(w >> 8 * e); });
+    multiply<int, unsigned>(
+        lanes, a, b, [](const void *out, int c) { return ((const unsigned *)out)[c]; },
+        [](void *out, int c, unsigned sum) { ((unsigned *)out)[c] = sum; });
 }
 
 void perform(fiber *lanes, unsigned mask, int op)

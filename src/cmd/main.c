@@ -1,5 +1,6 @@
 /* The command line: finds the verb and runs it. */
 #include "cmd/verbs.h"
+#include "fleet/operator.h"
 
 #include "base/inherited.h"
 #include "base/mem.h"
@@ -21,12 +22,13 @@ static const struct verb verbs[] = {
     { "manager", "--store ENDPOINTS --model NAME=PATH...",
       "decide which node of a cluster has which model in memory", verbs_manager },
     { "cluster", "adopt | status | demo", "a cluster's life in etcd, its state, and a trial of one",
-      verbs_cluster },
-    { "deploy", "NAME [--copies N]", "keep a model in memory on nodes of a cluster", verbs_deploy },
-    { "undeploy", "NAME", "take a model out of memory on all nodes", verbs_undeploy },
-    { "cordon", "HOST:PORT", "load nothing more on a node", verbs_cordon },
-    { "uncordon", "HOST:PORT", "use a cordoned or drained node again", verbs_uncordon },
-    { "drain", "HOST:PORT", "move all models of a node elsewhere", verbs_drain },
+      fleet_operator_cluster },
+    { "deploy", "NAME [--copies N]", "keep a model in memory on nodes of a cluster",
+      fleet_operator_deploy },
+    { "undeploy", "NAME", "take a model out of memory on all nodes", fleet_operator_undeploy },
+    { "cordon", "HOST:PORT", "load nothing more on a node", fleet_operator_cordon },
+    { "uncordon", "HOST:PORT", "use a cordoned or drained node again", fleet_operator_uncordon },
+    { "drain", "HOST:PORT", "move all models of a node elsewhere", fleet_operator_drain },
     { "ps", "", "the models of a running server: memory, requests", verbs_ps },
     { "ls", "", "the models that a running server knows", verbs_ls },
     { "load", "NAME", "bring a model into memory", verbs_load },

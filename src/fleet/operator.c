@@ -1,11 +1,12 @@
 /* shoal cluster, deploy, undeploy, cordon, uncordon, drain: what operators say to a cluster. They
  * write wishes into the store; the leading manager carries them out. */
+#include "fleet/operator.h"
+
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/time.h"
 #include "fleet/demo.h"
-#include "cmd/verbs.h"
 #include "fleet/store.h"
 #include "config/options.h"
 #include "store/fence.h"
@@ -282,33 +283,33 @@ static int run_word(const char *doc, const char *arguments, int argc, char **arg
     return code;
 }
 
-int verbs_deploy(int argc, char **argv)
+int fleet_operator_deploy(int argc, char **argv)
 {
     return run_word("Keeps a model in memory on so many engines of the cluster, whatever requests "
                     "want. It undoes `shoal undeploy`.",
                     "NAME", argc, argv, deploy);
 }
 
-int verbs_undeploy(int argc, char **argv)
+int fleet_operator_undeploy(int argc, char **argv)
 {
     return run_word("Takes a model out of memory on all nodes of the cluster as soon as it has no "
                     "requests, and keeps it out until `shoal deploy`.",
                     "NAME", argc, argv, undeploy);
 }
 
-int verbs_cordon(int argc, char **argv)
+int fleet_operator_cordon(int argc, char **argv)
 {
     return run_word("Loads no more models on a node. What it has stays, and serves.", "HOST:PORT",
                     argc, argv, cordon);
 }
 
-int verbs_uncordon(int argc, char **argv)
+int fleet_operator_uncordon(int argc, char **argv)
 {
     return run_word("Ends `shoal cordon` or `shoal drain` of a node.", "HOST:PORT", argc, argv,
                     uncordon);
 }
 
-int verbs_drain(int argc, char **argv)
+int fleet_operator_drain(int argc, char **argv)
 {
     return run_word(
         "Moves all models of a node elsewhere, and loads no more on it. The last copy of "
@@ -324,7 +325,7 @@ static const char cluster_doc[] =
     "them while they answer, and prints what happens."
     "\vdocs/CLUSTER.md has roles, keys and operations.";
 
-int verbs_cluster(int argc, char **argv)
+int fleet_operator_cluster(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
     bool is_demo = strcmp(word, "demo") == 0, is_adopt = strcmp(word, "adopt") == 0;

@@ -263,7 +263,7 @@ int main(int argc, char **argv)
     if (status == STATUS_OK && b.spec.kind != DEVICE_CUDA)
         status = fault_set(&fault, STATUS_BAD_INPUT, "%s is no GPU: cuda:0 is one", argv[1]);
     if (status == STATUS_OK)
-        status = gpu_open(&b.spec, &b.device, &fault);
+        status = gpu_open(&b.spec, &b.spec, 1, &b.device, &fault);
     if (status != STATUS_OK) {
         fprintf(stderr, "gpu_steps: %s\n", fault.text);
         return 1;

@@ -30,9 +30,15 @@ static void path_of(char *path, size_t n_bytes)
         snprintf(path, n_bytes, PLUGIN);
 }
 
-enum status gpu_open(struct device_spec *spec, struct compute_device **out, struct fault *fault)
+enum status gpu_open(struct device_spec *spec, const struct device_spec *lanes, int n_lanes,
+                     struct compute_device **out, struct fault *fault)
 {
-    const struct cuda_options options = { .index = spec->cores[0], .n_lanes = 1 };
+    int32_t shares[LIMIT_LANES];
+    const struct cuda_options options = { .index = spec->cores[0],
+                                          .n_lanes = n_lanes,
+                                          .shares = n_lanes > 1 ? shares : NULL };
+    for (int i = 1; i < n_lanes; i++)
+        shares[i - 1] = lanes[i].n_cores;
     char path[PATH_MAX + 32];
     struct fault own = { "" };
     path_of(path, sizeof path);

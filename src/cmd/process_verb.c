@@ -15,8 +15,8 @@ static enum status open_device(const struct process_device *device, struct compu
     if (spec.kind == DEVICE_CPU)
         *out = cpu_open(&spec, cpu_isa_best());
     else
-        status = gpu_open(&spec, out, fault);
-    for (int32_t i = 1; i < device->n_lanes && status == STATUS_OK; i++)
+        status = gpu_open(&spec, device->lanes, device->n_lanes, out, fault);
+    for (int32_t i = 1; i < device->n_lanes && spec.kind == DEVICE_CPU; i++)
         cpu_add_lane(*out, &device->lanes[i]);
     return status;
 }

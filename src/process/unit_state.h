@@ -57,6 +57,7 @@ struct process_unit {
     struct process_unit_request *requests; /* (n_requests_max) */
     uint32_t *free_requests, n_free, n_requests_max;
     uint32_t n_cancels;          /* requests with wants_cancel */
+    uint32_t n_refused;          /* with is_refused */
     bool wants_drain, has_drain; /* has: it found a full ring */
 
     unsigned char *record; /* the copy of the record that is read */

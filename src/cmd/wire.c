@@ -587,7 +587,8 @@ void wire_metrics(void *self, struct str *out)
 
 struct grammar_cache *wire_grammars(const struct house *house)
 {
-    return house->grammars;
+    /* A process has no tokenizer to guide its draws by, so the API refuses grammars by name. */
+    return house->n_engines > 0 && are_processes(house) ? NULL : house->grammars;
 }
 
 bool wire_close(struct house *house)

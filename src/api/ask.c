@@ -459,12 +459,12 @@ bool api_ask_read(struct api_ask *ask, enum api_ask_kind kind, void *object, boo
     if (kind == ASK_COMPLETION)
         api_fields_bool(&fields, "echo", &ask->echo);
     read_logprobs(ask, &fields);
-    api_guided_read(ask, &fields);
     read_stream_options(ask, &fields);
     if (kind == ASK_CHAT)
         read_messages(ask, &fields);
     else
         read_prompt(ask, &fields);
+    api_guided_read(ask, &fields);
     json_decref(object);
     return !error->is_set;
 }

@@ -5,6 +5,8 @@
 #include "text/tokenizer.h"
 #include <string.h>
 
+enum { NEEDED_CALLS_MAX = 16 }; /* in one answer that must have some */
+
 /* How a field's value becomes the text of a grammar. */
 enum form { FORM_SCHEMA, FORM_TEXT, FORM_CHOICE, FORM_NOTATION };
 
@@ -30,9 +32,15 @@ static const struct field {
 
 bool api_guided_may_have(struct view body)
 {
-    static const char *const names[] = { "\"response_format\"", "\"guided_",  "\"structured_outputs\"",
-                                         "\"json_schema\"",     "\"grammar\"", "\"regex\"",
-                                         "\"ebnf\"" };
+    static const char *const names[] = { "\"response_format\"",
+                                         "\"guided_",
+                                         "\"structured_outputs\"",
+                                         "\"json_schema\"",
+                                         "\"grammar\"",
+                                         "\"regex\"",
+                                         "\"ebnf\"",
+                                         "\"tool_choice\"",
+                                         "\"output_config\"" };
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (memmem(body.at, body.n, names[i], strlen(names[i])) != NULL)
             return true;
@@ -109,8 +117,8 @@ static void read_nested(struct api_ask *ask, const struct api_fields *fields)
     }
     const struct api_fields own = { value, fields->error };
     json_object_foreach(value, key, member) {
-        bool is_known = strcmp(key, "json_object") == 0 || json_is_null(member) ||
-                        json_is_false(member);
+        bool is_known =
+            strcmp(key, "json_object") == 0 || json_is_null(member) || json_is_false(member);
         for (size_t i = 0; i < COUNT_OF(nested); i++)
             is_known = is_known || strcmp(key, nested[i].name) == 0;
         if (!is_known)
@@ -150,12 +158,54 @@ static void read_format(struct api_ask *ask, const struct api_fields *fields)
         set(ask, fields->error, name, GRAMMAR_OBJECT, view_of("", 0));
 }
 
+/* Makes the grammar of an answer that must call tools: an array of calls in the generic form, since
+ * that has JSON Schemas at the place of the arguments. */
+static void read_needed_calls(struct api_ask *ask, const struct api_fields *fields)
+{
+    static const char *const name = "tool_choice";
+    const struct api_tools *tools = &ask->tools;
+    const json_t *list = api_fields_find(fields, "tools");
+    struct grammar_call *calls = pile_take(&ask->pile, sizeof(*calls) * (size_t)tools->calls.n);
+    struct grammar_calls all = { .before = view_text("["),
+                                 .between = view_text(", "),
+                                 .after = view_text("]"),
+                                 .calls = calls,
+                                 .n_min = 1,
+                                 .n_max = tools->is_serial ? 1 : NEEDED_CALLS_MAX };
+    for (int32_t i = 0; i < tools->calls.n; i++) {
+        const json_t *function = json_object_get(json_array_get(list, (size_t)i), "function");
+        const json_t *schema = json_object_get(function, "parameters");
+        struct view tool = tools->calls.of[i].name;
+        struct str prefix;
+        if (tools->chosen >= 0 && tools->chosen != i)
+            continue;
+        str_init(&prefix);
+        str_printf(&prefix, "{\"name\": \"%.*s\", \"arguments\": ", (int)tool.n, tool.at);
+        calls[all.n_calls++] = (struct grammar_call){
+            .prefix = view_of(pile_text(&ask->pile, prefix.at, prefix.n), prefix.n),
+            .schema = json_is_object(schema) ? json_text(ask, schema) : view_of("", 0),
+            .suffix = view_text("}"),
+        };
+        str_free(&prefix);
+    }
+    struct str text;
+    str_init(&text);
+    if (grammar_calls_write(&all, &text))
+        set(ask, fields->error, name, GRAMMAR_CALLS,
+            view_of(pile_text(&ask->pile, text.at, text.n), text.n));
+    else
+        api_error_set(fields->error, ERROR_INVALID, name, "the schemas of the tools are not JSON");
+    str_free(&text);
+}
+
 void api_guided_read(struct api_ask *ask, const struct api_fields *fields)
 {
     read_format(ask, fields);
     for (size_t i = 0; i < COUNT_OF(plain); i++)
         read_field(ask, fields, &plain[i], plain[i].name);
     read_nested(ask, fields);
+    if (ask->tools.is_needed && !fields->error->is_set)
+        read_needed_calls(ask, fields);
     if (ask->grammar_kind != GRAMMAR_NONE && ask->ignores_eos)
         api_error_set(fields->error, ERROR_INVALID, "ignore_eos",
                       "ignore_eos and %s exclude each other: the answer ends where its structure "

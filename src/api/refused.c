@@ -277,9 +277,6 @@ void api_refused_check(const struct api_fields *fields, bool is_chat, bool is_st
     if (is_chat && echo != NULL && !json_is_false(echo))
         api_error_set(fields->error, ERROR_INVALID, "echo", "echo is not supported for chats");
     check_function_call(fields, "function_call");
-    check_format(fields);
-    check_choice_of_tool(fields, "tool_choice");
-    check_choice_of_tool(fields, "function_call");
     check_modalities(fields);
     const char *name;
     json_t *value;

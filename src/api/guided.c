@@ -5,6 +5,8 @@
 #include "text/tokenizer.h"
 #include <string.h>
 
+enum { NEEDED_CALLS_MAX = 16 }; /* in one answer that must have some */
+
 /* How a field's value becomes the text of a grammar. */
 enum form { FORM_SCHEMA, FORM_TEXT, FORM_CHOICE, FORM_NOTATION };
 
@@ -36,7 +38,9 @@ bool api_guided_may_have(struct view body)
                                          "\"json_schema\"",
                                          "\"grammar\"",
                                          "\"regex\"",
-                                         "\"ebnf\"" };
+                                         "\"ebnf\"",
+                                         "\"tool_choice\"",
+                                         "\"output_config\"" };
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (memmem(body.at, body.n, names[i], strlen(names[i])) != NULL)
             return true;
@@ -166,6 +170,47 @@ void api_guided_read(struct api_guided *guided, struct pile *pile, const struct 
     for (size_t i = 0; i < COUNT_OF(plain); i++)
         read_field(&r, fields, &plain[i], plain[i].name);
     read_nested(&r, fields);
+}
+
+/* Makes the grammar of an answer that must call tools: an array of calls in the generic form, since
+ * that has JSON Schemas at the place of the arguments. */
+void api_guided_calls(struct api_guided *guided, struct pile *pile, const struct api_tools *tools,
+                      const struct api_fields *fields)
+{
+    struct reader r = { guided, pile };
+    static const char *const name = "tool_choice";
+    const json_t *list = api_fields_find(fields, "tools");
+    struct grammar_call *calls = pile_take(pile, sizeof(*calls) * (size_t)tools->calls.n);
+    struct grammar_calls all = { .before = view_text("["),
+                                 .between = view_text(", "),
+                                 .after = view_text("]"),
+                                 .calls = calls,
+                                 .n_min = 1,
+                                 .n_max = tools->is_serial ? 1 : NEEDED_CALLS_MAX };
+    for (int32_t i = 0; i < tools->calls.n; i++) {
+        const json_t *function = json_object_get(json_array_get(list, (size_t)i), "function");
+        const json_t *schema = json_object_get(function, "parameters");
+        struct view tool = tools->calls.of[i].name;
+        struct str prefix;
+        if (tools->chosen >= 0 && tools->chosen != i)
+            continue;
+        str_init(&prefix);
+        str_printf(&prefix, "{\"name\": \"%.*s\", \"arguments\": ", (int)tool.n, tool.at);
+        calls[all.n_calls++] = (struct grammar_call){
+            .prefix = view_of(pile_text(pile, prefix.at, prefix.n), prefix.n),
+            .schema = json_is_object(schema) ? json_text(&r, schema) : view_of("", 0),
+            .suffix = view_text("}"),
+        };
+        str_free(&prefix);
+    }
+    struct str text;
+    str_init(&text);
+    if (grammar_calls_write(&all, &text))
+        set(guided, fields->error, name, GRAMMAR_CALLS,
+            view_of(pile_text(pile, text.at, text.n), text.n));
+    else
+        api_error_set(fields->error, ERROR_INVALID, name, "the schemas of the tools are not JSON");
+    str_free(&text);
 }
 
 static struct view piece_of(const void *tokenizer, int32_t id)

@@ -279,8 +279,10 @@ static void settle_parser(struct api_prompts *prompts, struct view prompt)
     const struct api_ask *ask = &prompts->ask;
     struct calls_style style = prompts->model->style;
     bool is_split = !ask->tools.is_raw && !ask->continue_final_message;
-    if (!is_split)
+    if (!is_split || ask->tools.is_needed)
         style.think_open = style.think_close = NULL;
+    if (ask->tools.is_needed) /* guided.c asks for this form */
+        style.format = calls_format_find("generic");
     prompts->is_parsed =
         style.format != NULL && (ask->tools.calls.n > 0 || style.think_open != NULL ||
                                  (is_split && style.format->kind == CALLS_HARMONY));

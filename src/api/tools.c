@@ -105,10 +105,6 @@ static void read_choice(struct api_tools *tools, const struct api_fields *fields
     if (tools->is_needed && tools->calls.n == 0)
         api_error_set(fields->error, ERROR_INVALID, "tool_choice",
                       "tool_choice needs tools to choose from");
-    if (tools->is_needed)
-        api_error_set(fields->error, ERROR_INVALID, "tool_choice",
-                      "tool_choice \"required\" and a named function are not supported yet (only "
-                      "\"none\" and \"auto\")");
     if (are_none) {
         tools->json = NULL;
         tools->calls = (struct calls_tools){ 0 };

@@ -3,6 +3,7 @@
 usage: serve_openai.py SHOAL MODELS_FOLDER; skips when the package is missing (pip install openai)
 """
 import asyncio
+import json
 import sys
 
 from serve_shared import Shoal, SECONDS, main, paths, test
@@ -38,6 +39,23 @@ def openai_serve_models(shoal, models):
     assert [m.id for m in ai.models.list()] == ["tale", "cee"]
     assert ai.models.retrieve("cee").max_model_len == 512 and ai.models.retrieve("cee").kv_type == "f16"
     raises(openai.NotFoundError, lambda: ai.models.retrieve("nobody"))
+
+
+@test
+def openai_serve_needed_calls(shoal, models):
+    """A call that is asked for comes from a model that knows no tools, and fits its schema."""
+    parameters = {"type": "object", "properties": {"k": {"type": "string", "enum": ["a", "b"]}, "n": {"type": "boolean"}},
+                  "required": ["k", "n"], "additionalProperties": False}
+    tools = [{"type": "function", "function": {"name": name, "parameters": parameters}} for name in ("f", "g")]
+    ai = client(shoal, models)
+    for model in ("tale", "cee"):
+        for choice, names in (("required", "fg"), ({"type": "function", "function": {"name": "g"}}, "g")):
+            told = ai.chat.completions.create(model=model, messages=USER, tools=tools, tool_choice=choice, max_tokens=120,
+                                              temperature=0, parallel_tool_calls=False).choices[0]
+            (call,) = told.message.tool_calls
+            arguments = json.loads(call.function.arguments)
+            assert told.finish_reason == "tool_calls" and told.message.content is None and call.function.name in names
+            assert set(arguments) == {"k", "n"} and arguments["k"] in "ab" and isinstance(arguments["n"], bool)
 
 
 @test

@@ -3,7 +3,6 @@
 
 #include "base/str.h"
 #include "schedule/lanes.h"
-#include <string.h>
 
 enum { LANES_SHARE_MAX = 1000 };
 
@@ -52,12 +51,13 @@ enum status config_lanes_make(struct lanes *lanes, const struct device_spec *dev
     enum status status = read_shares(texts, n_shares, shares, fault);
     if (status != STATUS_OK)
         return status;
-    memcpy(lanes->parts, shares, sizeof(*shares) * (size_t)n_shares);
     if (device->kind == DEVICE_CUDA) {
         if (n_shares > 0)
             lanes->n = schedule_lanes_of_parts(shares, n_shares, lanes->shares);
-        for (int i = 1; i <= n_shares; i++)
-            lanes->devices[i] = *device;
+        for (int i = 0; i < n_shares; i++) {
+            lanes->devices[i + 1] = *device;
+            lanes->devices[i + 1].n_cores = shares[i];
+        }
         return STATUS_OK;
     }
     if (n_shares > device->n_cores)

@@ -7,8 +7,7 @@
 struct lanes {
     int32_t n; /* with lane 0; 1 = no others */
     struct schedule_lane shares[LIMIT_LANES];
-    struct device_spec devices[LIMIT_LANES]; /* the cores of each */
-    int32_t parts[LIMIT_LANES - 1];          /* the given shares of lanes 1 and up */
+    struct device_spec devices[LIMIT_LANES]; /* the cores of each; of a GPU, its shares */
 };
 /* Returns the usual lanes of a policy that plans for lanes, if no setting names others. They are
  * equal, unless they would be lanes of cores and it wants none. Returns NULL for other policies. */

@@ -8,7 +8,7 @@ enum { DEVICE_CORES_MAX = 1024 };
 
 struct device_spec {
     enum device_kind kind;
-    int32_t n_cores;                 /* CUDA: 1 */
+    int32_t n_cores;                 /* CUDA: 1, or the share of a lane */
     int32_t cores[DEVICE_CORES_MAX]; /* ascending operating system numbers; CUDA: the GPU's */
     int64_t memory_bytes;            /* what Shoal may use of its memory; 0 = decide at start */
 };

@@ -24,8 +24,8 @@ struct cuda_driver_info {
     char name[128];
     int32_t major, minor; /* compute capability */
     int32_t n_processors; /* streaming multiprocessors */
-    /* Partitions consist of this many units of so many processors; 0: the driver can't divide a
-     * GPU. Processors that fill no unit belong to no partition. */
+    /* A partition is a whole number of units, each of unit_processors. Left-over processors belong
+     * to no partition. 0: the driver can't divide a GPU. */
     int32_t n_units, unit_processors;
     int64_t memory_bytes;
     int64_t context_bytes; /* of memory that the driver holds for good */

@@ -62,8 +62,8 @@ static void a_gpu_says_what_its_lanes_have(void **state)
     assert_int_equal(config_lanes_make(&lanes, &gpu, (const char *[]){ "3", "1" }, 2, &fault),
                      STATUS_OK);
     assert_int_equal(lanes.n, 3);
-    assert_int_equal(lanes.parts[0], 3);
-    assert_int_equal(lanes.parts[1], 1);
+    assert_int_equal(lanes.devices[1].n_cores, 3);
+    assert_int_equal(lanes.devices[2].n_cores, 1);
     assert_int_equal(lanes.shares[0].conflicts, 6);
     assert_int_equal(lanes.shares[2].conflicts, 1);
     config_lanes_measure(&lanes, (const int32_t[]){ 132, 96, 32 });

@@ -197,6 +197,9 @@ static void faults_of_callers_are_found(void **state)
     emulate_expect_faults(false);
 }
 
+#endif
+
+#ifndef TEST_GPU /* faults are the emulated driver's */
 static void partitions_are_disjoint(void **state)
 {
     (void)state;
@@ -220,7 +223,6 @@ static void partitions_are_disjoint(void **state)
     expect("1 partitions");
     emulate_expect_faults(false);
 }
-
 #endif
 
 static void a_partition_runs_kernels(void **state)

@@ -24,27 +24,26 @@
 #include <poll.h>
 #include <unistd.h>
 
-#ifdef TEST_GPU /* whose time is scarce */
-enum { N_REQUESTS = 250, N_REQUESTS_SHORT = N_REQUESTS, N_NEW_LEAST = 10, N_POLICIES = 5 };
-enum { CANCEL_ONE_OF = 100 };
+/* What must happen to the requests at least. Lots: pads, and tokens that are thrown away. */
+struct needs {
+    int64_t n_plenty, n_preempted, n_swapped, n_hits, n_lots, n_side_by_side;
+};
+#if defined(TEST_CUDA) && !defined(TEST_GPU) /* on an emulated GPU: few, or more with TEST_LONG */
+enum { N_REQUESTS = 70, N_NEW_LEAST = 8, N_POLICIES = 1, CANCEL_ONE_OF = 4000 };
+static struct needs least = { 50, 10, 3, 5, 100, 20 };
 #define IS_CUDA true
-#elif defined(TEST_CUDA) /* an emulated GPU takes its time: few requests, or more (TEST_LONG) */
-enum { N_REQUESTS = 70, N_REQUESTS_SHORT = 14, N_NEW_LEAST = 8, N_POLICIES = 1 };
-enum { CANCEL_ONE_OF = 4000 };
+#elif defined(TEST_GPU) /* whose time is scarce */
+enum { N_REQUESTS = 250, N_NEW_LEAST = 10, N_POLICIES = 5, CANCEL_ONE_OF = 100 };
+static struct needs least = { 50, 25, 12, 12, 250, 25 };
 #define IS_CUDA true
 #else
-enum { N_REQUESTS = 1000, N_REQUESTS_SHORT = N_REQUESTS, N_NEW_LEAST = 10, N_POLICIES = 5 };
-enum { CANCEL_ONE_OF = 100 };
+enum { N_REQUESTS = 1000, N_NEW_LEAST = 10, N_POLICIES = 5, CANCEL_ONE_OF = 100 };
+static struct needs least = { 1000, 100, 50, 50, 1000, 100 };
 #define IS_CUDA false
 #endif
 static int n_requests = N_REQUESTS;
 static int32_t n_new_most = 60;
 static int64_t pool_bytes_usual = 56 << 10;
-/* What must happen to the requests at least. Lots: pads, and tokens that are thrown away. */
-struct needs {
-    int64_t n_plenty, n_preempted, n_swapped, n_hits, n_lots, n_side_by_side;
-};
-static struct needs least = { 1000, 100, 50, 50, 1000, 100 };
 enum { N_MODELS = 2, N_TOKENS_MAX = 160, N_LIVE_MAX = 60, N_SEQS = 24, N_ROWS = 96 };
 /* A GPU computes no mixture of experts yet. */
 static const char *const paths[N_MODELS] = { "llama3", IS_CUDA ? "qwen3" : "qwen3_moe" };
@@ -672,16 +671,15 @@ int main(void)
 {
     if (getenv("TEST_FILTER") != NULL) /* one of them by hand */
         cmocka_set_test_filter(getenv("TEST_FILTER"));
-#ifdef TEST_GPU
-    least = (struct needs){ 50, 25, 12, 12, 250, 25 };
-#elif defined(TEST_CUDA) /* duress takes minutes there: ./dev check cuda */
+#if defined(TEST_CUDA) && !defined(TEST_GPU) /* duress takes minutes: ./dev check cuda */
     bool is_long = getenv("TEST_LONG") != NULL;
-    if (!is_long)
+    if (!is_long) {
         cmocka_set_test_filter("test_same_tokens");
-    n_requests = is_long ? N_REQUESTS : N_REQUESTS_SHORT;
-    n_new_most = is_long ? 24 : 40;
-    pool_bytes_usual = is_long ? 40 << 10 : 56 << 10;
-    least = is_long ? (struct needs){ 50, 50, 10, 10, 100, 20 } : (struct needs){ .n_plenty = 3 };
+        least.n_plenty = 3;
+    }
+    n_requests = is_long ? N_REQUESTS : 14;
+    n_new_most = 40;
+    pool_bytes_usual = is_long ? 48 << 10 : 56 << 10;
 #endif
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_tokens),

@@ -159,14 +159,15 @@ int main(int argc, char **argv)
                         "eighths\n");
         return 2;
     }
-    static struct device_spec lanes[3];
-    lanes[1].n_cores = (int32_t)share;
-    lanes[2].n_cores = (int32_t)(EIGHTHS - share);
+    const struct device_spec lanes[] = { { .kind = DEVICE_CUDA, .n_cores = EIGHTHS },
+                                         { .kind = DEVICE_CUDA, .n_cores = (int32_t)share },
+                                         { .kind = DEVICE_CUDA,
+                                           .n_cores = (int32_t)(EIGHTHS - share) } };
     enum status status = device_parse(argv[1], 1, &spec, &fault);
     if (status == STATUS_OK && spec.kind != DEVICE_CUDA)
         status = fault_set(&fault, STATUS_BAD_INPUT, "%s is no GPU: cuda:0 is one", argv[1]);
     if (status == STATUS_OK)
-        status = gpu_open(&spec, lanes, 3, &device, &fault);
+        status = gpu_open(&spec, lanes, COUNT_OF(lanes), &device, &fault);
     if (status != STATUS_OK) {
         fprintf(stderr, "gpu_lanes: %s\n", fault.text);
         return 1;

@@ -1,9 +1,7 @@
 /* Reads the body of a completion or a chat: a table for plain fields, a function for each field
  * with a structure. */
 #include "api/ask.h"
-#include "api/guided.h"
 #include "api/refused.h"
-#include "api/tools.h"
 #include <string.h>
 
 enum { N_MESSAGES_MAX = 4096 };
@@ -413,7 +411,7 @@ static void read_messages(struct api_ask *ask, const struct api_fields *fields)
     for (size_t i = 0; i < n && !fields->error->is_set; i++)
         read_message(ask, json_array_get(value, i), i, fields->error);
     read_kwargs(ask, fields);
-    api_tools_read(ask, fields);
+    api_tools_read(&ask->tools, fields, &ask->pile);
     if (fields->error->is_set || !ask->continue_final_message)
         return;
     if (api_fields_find(fields, "add_generation_prompt") == NULL)
@@ -439,7 +437,6 @@ bool api_ask_read(struct api_ask *ask, enum api_ask_kind kind, void *object, boo
     *ask = (struct api_ask){
         .kind = kind,
         .n = 1,
-        .chosen = -1,
         .n_tokens_max = -1,
         .add_generation_prompt = true,
         .add_special_tokens = kind == ASK_COMPLETION,
@@ -461,7 +458,12 @@ bool api_ask_read(struct api_ask *ask, enum api_ask_kind kind, void *object, boo
     if (kind == ASK_COMPLETION)
         api_fields_bool(&fields, "echo", &ask->echo);
     read_logprobs(ask, &fields);
-    api_guided_read(ask, &fields);
+    api_guided_read(&ask->guided, &ask->pile, &fields);
+    if (ask->guided.kind != 0 && ask->ignores_eos)
+        api_error_set(error, ERROR_INVALID, "ignore_eos",
+                      "ignore_eos and %s exclude each other: the answer ends where its structure "
+                      "is complete",
+                      ask->guided.field);
     read_stream_options(ask, &fields);
     if (kind == ASK_CHAT)
         read_messages(ask, &fields);

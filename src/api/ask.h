@@ -4,13 +4,13 @@
  * fields are ignored (or refused too when strict). Everything is stored in the ask's own pile. */
 #pragma once
 #include "api/error.h"
+#include "api/guided.h"
+#include "api/tools.h"
 #include "base/pile.h"
-#include "calls/tools.h"
 #include "core/request.h"
 #include "template/chat.h"
 
 enum api_ask_kind { ASK_CHAT, ASK_COMPLETION };
-enum api_ask_choice { ASK_AUTO, ASK_NO_CALLS, ASK_SOME_CALL };
 enum { ASK_VALUES_MAX = 2 << 20 }; /* JSON values of a body: each takes some 50 bytes */
 
 struct api_ask_prompt { /* of a completion: text or ids */
@@ -27,13 +27,7 @@ struct api_ask {
     int32_t n_messages;
     struct chat_message *messages; /* ASK_CHAT */
     const char *kwargs_json;
-    const char *tools_json;   /* as they were sent; NULL: none are offered */
-    struct calls_tools tools; /* of = NULL: none */
-    enum api_ask_choice choice;
-    int32_t chosen;      /* the only tool that may be called; -1: any */
-    bool is_serial;      /* at most one call */
-    bool is_raw;         /* reasoning stays in the text */
-    bool hides_thoughts; /* reasoning is left out */
+    struct api_tools tools;
     bool add_generation_prompt, continue_final_message, add_special_tokens;
     bool echo, streams, include_usage, ignores_eos, include_stop, skips_special;
     bool wants_logprobs, has_seed, has_priority;
@@ -45,9 +39,7 @@ struct api_ask {
     struct view stops[LIMIT_STOP_TEXTS];
     int32_t stop_ids[LIMIT_STOP_IDS];
     struct logit_bias *biases;
-    int grammar_kind; /* enum grammar_kind: what the answer must look like */
-    struct view grammar;
-    const char *grammar_field; /* the field that says so */
+    struct api_guided guided;
 };
 /* Returns false with the error set. The caller frees the ask in either case. */
 bool api_ask_read(struct api_ask *ask, enum api_ask_kind kind, void *object, bool is_strict,

@@ -1,7 +1,6 @@
 /* Renders and tokenizes prompts. A prompt that cannot fit the context is refused with the
  * arithmetic. */
 #include "api/prompts.h"
-#include "api/guided.h"
 #include "api/choice.h"
 #include "api/fields.h"
 #include "base/mem.h"
@@ -77,7 +76,7 @@ bool api_prompts_render(const struct api_ask *ask, const struct api_model *model
         .n_messages = ask->n_messages,
         .add_generation_prompt = ask->add_generation_prompt,
         .kwargs_json = ask->kwargs_json,
-        .tools_json = ask->tools_json,
+        .tools_json = ask->tools.json,
     };
     if (chat_template_render(model->chat_template, &options, out, &fault) != STATUS_OK) {
         bool names_itself = strstr(fault.text, "chat template") != NULL;
@@ -126,12 +125,12 @@ static struct request_body *take_body(struct api_prompts *prompts, int32_t n)
     uint32_t n_stop_ids = (uint32_t)prompts->n_stop_ids, n_biases = (uint32_t)ask->n_biases;
     struct request_body *body =
         pile_take(&prompts->bodies, request_body_bytes((uint32_t)n, n_stop_ids, n_biases) +
-                                        ask->grammar.n + sizeof(uint32_t));
+                                        ask->guided.text.n + sizeof(uint32_t));
     *body = (struct request_body){ .n_stop_ids = n_stop_ids,
                                    .n_biases = n_biases,
                                    .sampling = ask->sampling,
-                                   .grammar_kind = (uint32_t)ask->grammar_kind,
-                                   .n_grammar = (uint32_t)ask->grammar.n };
+                                   .grammar_kind = (uint32_t)ask->guided.kind,
+                                   .n_grammar = (uint32_t)ask->guided.text.n };
     return body;
 }
 
@@ -149,7 +148,7 @@ static void finish_body(struct api_prompts *prompts, int32_t index, struct reque
     char *grammar = request_body_grammar(body);
     memset(grammar, 0, (size_t)((char *)body + body->n_bytes - grammar));
     if (body->n_grammar > 0)
-        memcpy(grammar, ask->grammar.at, body->n_grammar);
+        memcpy(grammar, ask->guided.text.at, body->n_grammar);
     prompts->of[index] = (struct api_prompt){ n, body };
 }
 
@@ -279,14 +278,15 @@ static void settle_parser(struct api_prompts *prompts, struct view prompt)
 {
     const struct api_ask *ask = &prompts->ask;
     struct calls_style style = prompts->model->style;
-    bool is_split = !ask->is_raw && !ask->continue_final_message;
+    bool is_split = !ask->tools.is_raw && !ask->continue_final_message;
     if (!is_split)
         style.think_open = style.think_close = NULL;
     prompts->is_parsed =
-        style.format != NULL && (ask->tools.n > 0 || style.think_open != NULL ||
+        style.format != NULL && (ask->tools.calls.n > 0 || style.think_open != NULL ||
                                  (is_split && style.format->kind == CALLS_HARMONY));
     if (prompts->is_parsed)
-        calls_parser_init(&prompts->parser, &style, ask->tools.n > 0 ? &ask->tools : NULL,
+        calls_parser_init(&prompts->parser, &style,
+                          ask->tools.calls.n > 0 ? &ask->tools.calls : NULL,
                           calls_parser_starts_in_reasoning(&style, prompt));
 }
 
@@ -366,7 +366,8 @@ bool api_prompts_make(struct api_prompts *prompts, const struct api_family *fami
         return false;
     }
     collect_stop_ids(prompts);
-    api_guided_check(ask, prompts->model, options->grammars, &prompts->error);
+    api_guided_check(&ask->guided, prompts->model, options->grammars, prompts->n_stop_ids,
+                     &prompts->error);
     if (prompts->error.is_set)
         return false;
     return (kind == ASK_CHAT ? make_chat(prompts) : make_completion(prompts)) &&

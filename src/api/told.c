@@ -42,8 +42,8 @@ static void take(void *self, enum calls_event event, struct view bytes)
 
 static struct api_told begin(const struct api_call *call)
 {
-    return (struct api_told){ .is_serial = call->prompts.ask.is_serial,
-                              .hides_thoughts = call->prompts.ask.hides_thoughts };
+    return (struct api_told){ .is_serial = call->prompts.ask.tools.is_serial,
+                              .hides_thoughts = call->prompts.ask.tools.hides_thoughts };
 }
 
 void api_told_open(struct api_told *told, struct api_call *call, struct api_choice *choice,

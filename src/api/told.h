@@ -1,4 +1,4 @@
-/* What a choice can show of its text, in order: plain text, reasoning, and calls of tools. */
+/* Tells what a choice can show of its text, in order: plain text, reasoning, and calls of tools. */
 #pragma once
 #include "api/call_state.h"
 

@@ -34,8 +34,8 @@ static uint16_t array_height(const struct program *p, const struct program_array
     for (uint32_t i = 0; i < array->min && i < array->n_first; i++)
         height = larger(height, add(p->heights[array->firsts[i]], 1));
     if (array->min > array->n_first)
-        height = array->rest == PROGRAM_MANY ? NEVER
-                                             : larger(height, add(p->heights[array->rest], 1));
+        height =
+            array->rest == PROGRAM_MANY ? NEVER : larger(height, add(p->heights[array->rest], 1));
     return height;
 }
 
@@ -182,8 +182,8 @@ static void prune_array(const struct program *p, struct program_array *array)
 
 /* ---- Left recursion. ---- */
 
-static bool is_empty(const struct program *p, const struct program_node *node,
-                     const bool *nodes, const bool *rules)
+static bool is_empty(const struct program *p, const struct program_node *node, const bool *nodes,
+                     const bool *rules)
 {
     switch ((enum program_op)node->op) {
     case OP_RAW:

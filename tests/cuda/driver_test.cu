@@ -231,10 +231,10 @@ static void a_partition_runs_kernels(void **state)
     open_scene(6);
     const struct cuda_driver_info *info = cuda_driver_describe(s.driver);
     assert_true(info->n_units >= 2); /* a driver that divides no GPU has 0 */
-    struct cuda_partition *half = cuda_driver_partition_open(s.driver, 0, info->n_units / 2);
-    assert_non_null(half);
+    struct cuda_partition *part = cuda_driver_partition_open(s.driver, 0, info->n_units / 2);
+    assert_non_null(part);
     struct cuda_stream *whole = s.streams[0];
-    s.streams[0] = cuda_driver_stream_open(s.driver, half);
+    s.streams[0] = cuda_driver_stream_open(s.driver, part);
     assert_non_null(s.streams[0]);
     fill_host(0, 3);
     copy(0, s.device, s.host[0]);
@@ -243,7 +243,7 @@ static void a_partition_runs_kernels(void **state)
     finish(0);
     assert_true(s.host[1][0] == 7 && s.host[1][N - 1] == 7);
     cuda_driver_stream_close(s.driver, s.streams[0]);
-    cuda_driver_partition_close(s.driver, half);
+    cuda_driver_partition_close(s.driver, part);
     s.streams[0] = whole;
     close_scene();
 }

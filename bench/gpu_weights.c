@@ -397,7 +397,8 @@ static int draw(struct drawing *d, const char *path)
         team_run(team, fill, d);
         (void)munmap(d->file, (size_t)d->n_bytes);
         double seconds = (double)(time_now_ns() - begin_ns) * 1e-9;
-        printf("{\"file\": \"%s\", \"shape\": \"%s\", \"type\": \"%s\", \"bytes\": %lld, "
+        printf("{\"what\": \"drawn\", \"file\": \"%s\", \"shape\": \"%s\", \"type\": \"%s\", "
+               "\"bytes\": %lld, "
                "\"seconds\": %.3f, \"threads\": %d}\n",
                path, d->shape->name, dtype_info(d->type->dtype)->name, (long long)d->n_bytes,
                seconds, n_threads);

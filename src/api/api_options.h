@@ -9,6 +9,7 @@
 
 struct api_net;
 struct event_base;
+struct grammar_cache;
 struct mem_account;
 struct str;
 struct tokenizer;
@@ -62,6 +63,7 @@ struct api_options {
     /* The account of all memory for clients, with http_memory as its limit. NULL: that memory is
      * not bounded. The account outlives the api and the service. */
     struct mem_account *account;
+    struct grammar_cache *grammars; /* NULL: structured output is refused */
     const struct api_net *proxies; /* trusted proxies: their X-Forwarded-For names the client */
     int n_proxies;
     int64_t body_bytes_max, body_ns_max; /* a body's size, and how long it may take to arrive */

@@ -1,6 +1,7 @@
 /* Reads the body of a completion or a chat: a table for plain fields, a function for each field
  * with a structure. */
 #include "api/ask.h"
+#include "api/guided.h"
 #include "api/refused.h"
 #include "api/tools.h"
 #include <string.h>
@@ -460,6 +461,7 @@ bool api_ask_read(struct api_ask *ask, enum api_ask_kind kind, void *object, boo
     if (kind == ASK_COMPLETION)
         api_fields_bool(&fields, "echo", &ask->echo);
     read_logprobs(ask, &fields);
+    api_guided_read(ask, &fields);
     read_stream_options(ask, &fields);
     if (kind == ASK_CHAT)
         read_messages(ask, &fields);

@@ -45,6 +45,9 @@ struct api_ask {
     struct view stops[LIMIT_STOP_TEXTS];
     int32_t stop_ids[LIMIT_STOP_IDS];
     struct logit_bias *biases;
+    int grammar_kind; /* enum grammar_kind: what the answer must look like */
+    struct view grammar;
+    const char *grammar_field; /* the field that says so */
 };
 /* Returns false with the error set. The caller frees the ask in either case. */
 bool api_ask_read(struct api_ask *ask, enum api_ask_kind kind, void *object, bool is_strict,

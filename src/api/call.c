@@ -1,6 +1,7 @@
 /* Calls: from a request through its choices to the answer. */
 #include "api/call.h"
 #include "api/anthropic.h"
+#include "api/guided.h"
 #include "api/headers.h"
 #include "api/mirror_state.h"
 #include "api/reply.h"
@@ -603,7 +604,9 @@ static void take_call(struct api *api, struct api_http_exchange *x, const struct
     api_http_take_body(x, &call->body);
     call->work = api_work_for(api, call->party, call->body.n);
     call->job.rank = call->body.n > API_JOB_LONG_BYTES ? API_JOB_LONG : API_JOB_SHORT;
-    if (call->body.n <= INLINE_BYTES_MAX || !api_workers_put(api->workers, &call->job)) {
+    bool is_small = call->body.n <= INLINE_BYTES_MAX &&
+                    !api_guided_may_have(view_of(call->body.at, call->body.n));
+    if (is_small || !api_workers_put(api->workers, &call->job)) {
         read_job(&call->job);
         read_done(&call->job);
     }

@@ -1,6 +1,7 @@
 /* Renders and tokenizes prompts. A prompt that cannot fit the context is refused with the
  * arithmetic. */
 #include "api/prompts.h"
+#include "api/guided.h"
 #include "api/choice.h"
 #include "api/fields.h"
 #include "base/mem.h"
@@ -124,10 +125,13 @@ static struct request_body *take_body(struct api_prompts *prompts, int32_t n)
     const struct api_ask *ask = &prompts->ask;
     uint32_t n_stop_ids = (uint32_t)prompts->n_stop_ids, n_biases = (uint32_t)ask->n_biases;
     struct request_body *body =
-        pile_take(&prompts->bodies, request_body_bytes((uint32_t)n, n_stop_ids, n_biases));
+        pile_take(&prompts->bodies, request_body_bytes((uint32_t)n, n_stop_ids, n_biases) +
+                                        ask->grammar.n + sizeof(uint32_t));
     *body = (struct request_body){ .n_stop_ids = n_stop_ids,
                                    .n_biases = n_biases,
-                                   .sampling = ask->sampling };
+                                   .sampling = ask->sampling,
+                                   .grammar_kind = (uint32_t)ask->grammar_kind,
+                                   .n_grammar = (uint32_t)ask->grammar.n };
     return body;
 }
 
@@ -137,11 +141,15 @@ static void finish_body(struct api_prompts *prompts, int32_t index, struct reque
 {
     const struct api_ask *ask = &prompts->ask;
     body->n_tokens = (uint32_t)n;
-    body->n_bytes = (uint32_t)request_body_bytes(body->n_tokens, body->n_stop_ids, body->n_biases);
+    body->n_bytes = (uint32_t)request_body_whole_bytes(body);
     memcpy(request_body_stop_ids(body), prompts->stop_ids,
            sizeof(*prompts->stop_ids) * body->n_stop_ids);
     if (body->n_biases > 0)
         memcpy(request_body_biases(body), ask->biases, sizeof(*ask->biases) * body->n_biases);
+    char *grammar = request_body_grammar(body);
+    memset(grammar, 0, (size_t)((char *)body + body->n_bytes - grammar));
+    if (body->n_grammar > 0)
+        memcpy(grammar, ask->grammar.at, body->n_grammar);
     prompts->of[index] = (struct api_prompt){ n, body };
 }
 
@@ -358,6 +366,9 @@ bool api_prompts_make(struct api_prompts *prompts, const struct api_family *fami
         return false;
     }
     collect_stop_ids(prompts);
+    api_guided_check(ask, prompts->model, options->grammars, &prompts->error);
+    if (prompts->error.is_set)
+        return false;
     return (kind == ASK_CHAT ? make_chat(prompts) : make_completion(prompts)) &&
            settle_lengths(prompts) && settle_echo(prompts) &&
            settle_logprobs(prompts, options->account);

@@ -34,17 +34,8 @@ static const struct refused {
     { "stop_sequences", EMPTY, "it is called stop here" },
     { "system", EMPTY, "send a message with the role system" },
     /* Structured output. */
-    { "guided_json", EMPTY, NULL },
-    { "guided_regex", EMPTY, NULL },
-    { "guided_choice", EMPTY, NULL },
-    { "guided_grammar", EMPTY, NULL },
     { "guided_whitespace_pattern", EMPTY, NULL },
-    { "structured_outputs", EMPTY, NULL },
     { "structural_tag", EMPTY, NULL },
-    { "json_schema", EMPTY, NULL },
-    { "regex", EMPTY, NULL },
-    { "ebnf", EMPTY, NULL },
-    { "grammar", EMPTY, NULL },
     { "grammar_triggers", EMPTY, NULL },
     { "format", EMPTY, NULL },
     { "guidance", EMPTY, NULL },
@@ -160,13 +151,20 @@ static const char *const known[] = {
     "cache_prompt",
     "chat_template_kwargs",
     "continue_final_message",
+    "ebnf",
     "echo",
     "enable_thinking",
     "frequency_penalty",
     "function_call",
+    "grammar",
+    "guided_choice",
+    "guided_grammar",
+    "guided_json",
+    "guided_regex",
     "ignore_eos",
     "include_reasoning",
     "include_stop_str_in_output",
+    "json_schema",
     "logit_bias",
     "logprobs",
     "max_completion_tokens",
@@ -186,6 +184,7 @@ static const char *const known[] = {
     "prompt_cache_retention",
     "reasoning_effort",
     "reasoning_format",
+    "regex",
     "repetition_penalty",
     "request_id",
     "response_format",
@@ -200,6 +199,7 @@ static const char *const known[] = {
     "store",
     "stream",
     "stream_options",
+    "structured_outputs",
     "temperature",
     "tool_choice",
     "tools",
@@ -235,15 +235,6 @@ static void check_function_call(const struct api_fields *fields, const char *nam
     if (value != NULL && (text == NULL || (strcmp(text, "none") != 0 && strcmp(text, "auto") != 0)))
         api_error_set(fields->error, ERROR_INVALID, name,
                       "%s is not supported: send tools and tool_choice", name);
-}
-
-static void check_format(const struct api_fields *fields)
-{
-    const json_t *value = api_fields_find(fields, "response_format");
-    const char *type = json_string_value(json_object_get(value, "type"));
-    if (value != NULL && (type == NULL || strcmp(type, "text") != 0))
-        api_error_set(fields->error, ERROR_INVALID, "response_format",
-                      "response_format is not supported yet (only {\"type\": \"text\"})");
 }
 
 static void check_modalities(const struct api_fields *fields)
@@ -287,6 +278,8 @@ void api_refused_check(const struct api_fields *fields, bool is_chat, bool is_st
         api_error_set(fields->error, ERROR_INVALID, "echo", "echo is not supported for chats");
     check_function_call(fields, "function_call");
     check_format(fields);
+    check_choice_of_tool(fields, "tool_choice");
+    check_choice_of_tool(fields, "function_call");
     check_modalities(fields);
     const char *name;
     json_t *value;

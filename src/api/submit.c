@@ -44,7 +44,8 @@ static struct request request_of(const struct api_choice *choice)
         .served_ns = call->arrived_ns,
         .deadline_ns = call->deadline_ns,
         .flags = (ask->ignores_eos ? REQUEST_IGNORE_EOS : 0u) |
-                 (ask->wants_logprobs ? REQUEST_WANTS_LOGPROBS : 0u),
+                 (ask->wants_logprobs ? REQUEST_WANTS_LOGPROBS : 0u) |
+                 (ask->grammar_kind != 0 ? REQUEST_GUIDED : 0u),
     };
 }
 

@@ -116,8 +116,9 @@ static void refuse_ask(struct cluster_gateway *g, const struct control_ask *ask)
     struct control_answer *answer = &g->answers[g->n_answers++];
     *answer = (struct control_answer){ .id = ask->id };
     answer->status = fault_set(&answer->fault, STATUS_UNSUPPORTED,
-                               "this gateway has no manager: load and unload models at the nodes, or, in "
-                               "a cluster with a store, by `shoal deploy` and `shoal undeploy`");
+                               "this gateway has no manager: load and unload models at the nodes, "
+                               "or, in a cluster with a store, by `shoal deploy` and `shoal "
+                               "undeploy`");
 }
 
 static bool control_ask(void *self, const struct control_ask *ask)

@@ -142,7 +142,7 @@ void gateway_state_free_body(struct gateway_entry *entry);
 
 static inline size_t gateway_state_rest_bytes(const struct gateway_entry *entry)
 {
-    return request_body_bytes(0, entry->head.n_stop_ids, entry->head.n_biases) -
+    return request_body_whole_bytes(&entry->head) - 4 * (size_t)entry->head.n_tokens -
            sizeof(struct request_body);
 }
 /* Returns whether some of its answer was sent. Then no wait for its model or for space ends it. */

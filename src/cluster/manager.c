@@ -1,9 +1,10 @@
 /* The manager loads and unloads models on engines, only by messages. */
 #include "cluster/manager.h"
-#include "cluster/manager_plan.h"
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "cluster/manager_orders.h"
+#include "cluster/manager_plan.h"
 #include "cluster/manager_room.h"
 #include "cluster/message.h"
 #include <string.h>
@@ -14,177 +15,7 @@ static const int64_t REPORT_NS_MAX =
     5 * TIME_NS_PER_S; /* without a newer report for this long, the last one counts */
 static const int64_t HELD_NS = 300 * TIME_NS_PER_MS; /* a gateway silent for this long holds
                                                         nothing for a loaded model */
-static const char GONE_SENTENCE[] = "is leaving this server";
 static const char BUSY_SENTENCE[] = "has requests: a busy model is not unloaded";
-
-static bool post(struct cluster_manager *m, uint16_t to, const void *message, size_t n_bytes)
-{
-    const struct bus_port *port = &m->options.port;
-    return port->send(port->self, to, message, n_bytes, NULL, 0);
-}
-
-static bool post_order(struct cluster_manager *m, enum message_kind kind, int engine, int service)
-{
-    struct message_head head = cluster_message_head(kind, m->options.port.address, sizeof head);
-    head.engine = cluster_nodes_own(&m->nodes, engine);
-    head.service = m->roster.names[service];
-    return post(m, cluster_nodes_address(&m->nodes, engine), &head, sizeof head);
-}
-
-static bool is_loaded_anywhere(const struct cluster_manager *m, int service)
-{
-    for (int e = 0; e < m->nodes.n_engines; e++) {
-        if (manager_room_place(m, e, service)->status == SERVICE_LOADED)
-            return true;
-    }
-    return false;
-}
-
-/* ---- Orders. ---- */
-
-void manager_plan_order_out(struct cluster_manager *m, enum message_kind kind, int engine,
-                            int service, const char *why)
-{
-    if (!post_order(m, kind, engine, service))
-        return;
-    manager_room_place(m, engine, service)->is_asked_out = true;
-    log_line(LOG_INFO, "manager", "unloading %s from engine %d: %s", m->services[service].name,
-             engine, why);
-}
-
-void manager_plan_order_in(struct cluster_manager *m, int engine, int service)
-{
-    struct manager_place *place = manager_room_place(m, engine, service);
-    set_add(&m->of_engines[engine].known, service);
-    place->is_asked_in = post_order(m, MESSAGE_LOAD, engine, service);
-    place->ordered_ns = m->now_ns;
-}
-
-static bool post_answer(struct cluster_manager *m, const struct manager_ask *ask)
-{
-    struct message_answer message = { .status = (uint8_t)ask->status, .fault = ask->fault };
-    message.head = cluster_message_head(MESSAGE_ANSWER, m->options.port.address, sizeof message);
-    message.head.service = m->roster.names[ask->service];
-    message.head.id = ask->id;
-    return post(m, m->options.gateway, &message, sizeof message);
-}
-
-/* Sends answers. Those without room are sent at a later step. */
-static void say_answers(struct cluster_manager *m)
-{
-    int n_kept = 0;
-    for (int i = 0; i < m->n_asks; i++) {
-        if (!m->asks[i].is_answered || !post_answer(m, &m->asks[i]))
-            m->asks[n_kept++] = m->asks[i];
-    }
-    m->n_asks = n_kept;
-}
-
-/* Said at the end of the step. */
-static void answer_asks(struct cluster_manager *m, int service, uint8_t kind, enum status status,
-                        const struct fault *fault)
-{
-    for (int i = 0; i < m->n_asks; i++) {
-        struct manager_ask *ask = &m->asks[i];
-        if (ask->service != service || ask->kind != kind || ask->is_answered)
-            continue;
-        ask->is_answered = true;
-        ask->status = status;
-        if (fault)
-            ask->fault = *fault;
-    }
-}
-
-/* Tells each waiting gateway why the model is not loaded. */
-static void tell_broken(struct cluster_manager *m, int service)
-{
-    struct manager_want *want = &m->wants[service];
-    const struct service_change change = { .service = (uint16_t)service,
-                                           .status = SERVICE_BROKEN,
-                                           .cause = (uint8_t)want->cause,
-                                           .fault = want->fault };
-    const struct message_change message =
-        cluster_message_change(m->options.port.address, m->roster.names[service], &change);
-    set_remove(&m->wanted, service);
-    (void)post(m, m->options.gateway, &message,
-               sizeof message); /* if lost, the gateway sends WANT again and gets it again */
-    answer_asks(m, service, CONTROL_LOAD, want->cause, &want->fault);
-}
-
-/* Notes a failed load, which is not retried for a while, counted from now. */
-static void note_broken(struct cluster_manager *m, int service, enum status cause,
-                        const struct fault *fault)
-{
-    struct manager_want *want = &m->wants[service];
-    want->cause = cause;
-    want->fault = *fault;
-    want->broken_until_ns = m->now_ns + SERVICE_LOAD_AGAIN_S * TIME_NS_PER_S;
-    tell_broken(m, service);
-}
-
-static void refuse_never(struct cluster_manager *m, int service)
-{
-    struct fault fault;
-    int64_t most = 0, pinned = 0;
-    for (int e = 0; e < m->nodes.n_engines; e++) {
-        int64_t kept = manager_room_pinned_bytes(m, e);
-        if (!manager_room_may_serve(m, e, service) ||
-            manager_room_bytes(m, e) - kept < most - pinned)
-            continue;
-        most = manager_room_bytes(m, e);
-        pinned = kept;
-    }
-    fault_set(&fault, STATUS_TOO_LARGE,
-              "model %s needs about %.1f MiB, and its engine has %.1f MiB, of which pinned models "
-              "keep %.1f MiB",
-              m->services[service].name, (double)m->need_bytes[service] * 0x1p-20,
-              (double)most * 0x1p-20, (double)pinned * 0x1p-20);
-    note_broken(m, service, STATUS_TOO_LARGE, &fault);
-}
-
-void manager_plan_bring_in(struct cluster_manager *m, int service)
-{
-    bool has_all = true;
-    if (m->wants[service].broken_until_ns > m->now_ns) {
-        tell_broken(m, service);
-        return;
-    }
-    for (int e = 0; e < m->nodes.n_engines; e++)
-        has_all = has_all && (m->of_engines[e].has_report || m->of_engines[e].is_unplanned);
-    struct manager_choice choice = manager_room_choose(m, service);
-    if (choice.engine < 0) {
-        if (choice.never && has_all)
-            refuse_never(m, service);
-        return; /* looked at again at the next step */
-    }
-    for (int32_t i = 0; i < choice.eviction.n_victims; i++)
-        manager_plan_order_out(m, choice.is_turn ? MESSAGE_OUST : MESSAGE_UNLOAD, choice.engine,
-                               choice.eviction.victims[i],
-                               choice.is_turn ? "another model waited long for its memory"
-                                              : "another model needs its memory");
-    manager_plan_order_in(m, choice.engine, service);
-}
-
-/* On all engines that may serve it. */
-static void make_due(struct cluster_manager *m, int service)
-{
-    if (set_has(&m->dismissed, service))
-        return;
-    for (int e = 0; e < m->nodes.n_engines; e++) {
-        if (!manager_room_may_serve(m, e, service))
-            continue;
-        set_add(&m->of_engines[e].due, service);
-        m->n_due += !m->of_engines[e].has_due;
-        m->of_engines[e].has_due = true;
-    }
-}
-
-void manager_plan_want(struct cluster_manager *m, int service)
-{
-    m->wants[service].until_ns = TIME_NEVER;
-    set_add(&m->wanted, service);
-    make_due(m, service);
-}
 
 /* ---- Mail. ---- */
 
@@ -216,14 +47,6 @@ static void take_report(struct cluster_manager *m, int e, const struct message_r
     }
 }
 
-static void refuse_ask(struct cluster_manager *m, int service, uint8_t kind, enum status status,
-                       const char *sentence)
-{
-    struct fault fault;
-    fault_set(&fault, status, "model %s %s", m->services[service].name, sentence);
-    answer_asks(m, service, kind, status, &fault);
-}
-
 /* It is loaded now, or still is: an engine keeps a model that has requests. */
 static void take_loaded(struct cluster_manager *m, struct manager_place *place, int service,
                         enum status cause)
@@ -232,17 +55,17 @@ static void take_loaded(struct cluster_manager *m, struct manager_place *place, 
     if (cause == STATUS_BUSY) {
         place->is_asked_out = false;
         place->idle_since_ns = TIME_NEVER;
-        refuse_ask(m, service, CONTROL_UNLOAD, STATUS_BUSY, BUSY_SENTENCE);
+        manager_orders_refuse(m, service, CONTROL_UNLOAD, STATUS_BUSY, BUSY_SENTENCE);
     } else {
         place->idle_since_ns = place->loaded_ns = m->now_ns;
         place->fresh_until_ns = want->is_for_requests ? m->now_ns + FRESH_NS : 0;
         /* A service that was placed on certain engines has copies on all of them. */
         if (set_has(&m->wanted, service) && !set_is_empty(&m->services[service].engines))
-            make_due(m, service);
+            manager_orders_make_due(m, service);
     }
     want->is_for_requests = false;
     set_remove(&m->wanted, service);
-    answer_asks(m, service, CONTROL_LOAD, STATUS_OK, NULL);
+    manager_orders_answer(m, service, CONTROL_LOAD, STATUS_OK, NULL);
 }
 
 static void take_change(struct cluster_manager *m, const struct service_change *change)
@@ -262,16 +85,18 @@ static void take_change(struct cluster_manager *m, const struct service_change *
     case SERVICE_BROKEN:
         place->is_asked_out = false;
         if (!manager_room_is_anywhere(m, service)) /* else that place will do */
-            note_broken(m, service, (enum status)change->cause, &change->fault);
-        if (!is_loaded_anywhere(m, service)) /* the callers that wanted it out are satisfied */
-            answer_asks(m, service, CONTROL_UNLOAD, STATUS_OK, NULL);
+            manager_orders_note_broken(m, service, (enum status)change->cause, &change->fault);
+        if (!manager_orders_is_loaded_anywhere(
+                m, service)) /* the callers that wanted it out are satisfied */
+            manager_orders_answer(m, service, CONTROL_UNLOAD, STATUS_OK, NULL);
         break;
     default:
         place->is_asked_out = false;
-        if (!is_loaded_anywhere(m, service))
-            answer_asks(m, service, CONTROL_UNLOAD, STATUS_OK, NULL);
+        if (!manager_orders_is_loaded_anywhere(m, service))
+            manager_orders_answer(m, service, CONTROL_UNLOAD, STATUS_OK, NULL);
         if (!manager_room_is_anywhere(m, service) && !set_has(&m->wanted, service))
-            refuse_ask(m, service, CONTROL_LOAD, STATUS_CANCELLED, "was unloaded while it loaded");
+            manager_orders_refuse(m, service, CONTROL_LOAD, STATUS_CANCELLED,
+                                  "was unloaded while it loaded");
         break;
     }
 }
@@ -294,15 +119,15 @@ static void judge_unload(struct cluster_manager *m, struct manager_ask *ask)
         return; /* judged again at the next step */
     ask->is_judged = true;
     if (is_busy) {
-        refuse_ask(m, service, CONTROL_UNLOAD, STATUS_BUSY, BUSY_SENTENCE);
+        manager_orders_refuse(m, service, CONTROL_UNLOAD, STATUS_BUSY, BUSY_SENTENCE);
     } else if (!is_there) {
-        answer_asks(m, service, CONTROL_UNLOAD, STATUS_OK, NULL);
+        manager_orders_answer(m, service, CONTROL_UNLOAD, STATUS_OK, NULL);
     } else {
         set_remove(&m->wanted, service);
         for (int e = 0; e < m->nodes.n_engines; e++) {
             set_remove(&m->of_engines[e].due, service);
             if (manager_room_is_in(manager_room_place(m, e, service)))
-                manager_plan_order_out(m, MESSAGE_UNLOAD, e, service, "asked");
+                manager_orders_out(m, MESSAGE_UNLOAD, e, service, "asked");
         }
     }
 }
@@ -311,7 +136,7 @@ static void take_ask(struct cluster_manager *m, const struct message_ask *messag
 {
     if (message->kind == CONTROL_DRAIN) {
         for (int e = 0; e < m->nodes.n_engines; e++)
-            (void)post_order(m, MESSAGE_DRAIN, e, 0);
+            (void)manager_orders_post(m, MESSAGE_DRAIN, e, 0);
         return;
     }
     if (m->n_asks == MANAGER_ASKS_MAX)
@@ -322,10 +147,10 @@ static void take_ask(struct cluster_manager *m, const struct message_ask *messag
                                                  .asked_ns = m->now_ns };
     if (message->kind == CONTROL_UNLOAD) {
         judge_unload(m, &m->asks[m->n_asks - 1]);
-    } else if (is_loaded_anywhere(m, service)) {
-        answer_asks(m, service, CONTROL_LOAD, STATUS_OK, NULL);
+    } else if (manager_orders_is_loaded_anywhere(m, service)) {
+        manager_orders_answer(m, service, CONTROL_LOAD, STATUS_OK, NULL);
     } else if (set_has(&m->dismissed, service)) {
-        refuse_ask(m, service, CONTROL_LOAD, STATUS_CANCELLED, GONE_SENTENCE);
+        manager_orders_refuse(m, service, CONTROL_LOAD, STATUS_CANCELLED, MANAGER_ORDERS_GONE);
     } else {
         set_add(&m->wanted, service);
         m->wants[service].until_ns = TIME_NEVER;
@@ -368,8 +193,8 @@ static void take_want(struct cluster_manager *m, int service)
  * them. Pinned models, and those loaded at start, come back after it. */
 static void oust(struct cluster_manager *m, int engine, int service)
 {
-    manager_plan_order_out(m, MESSAGE_OUST, engine, service,
-                           "an answer that has begun needs its memory");
+    manager_orders_out(m, MESSAGE_OUST, engine, service,
+                       "an answer that has begun needs its memory");
     const struct service_spec *spec = &m->services[service];
     if (manager_room_is_anywhere(m, service) || set_has(&m->dismissed, service) ||
         (!spec->is_loaded_at_start && spec->keep_alive_ns >= 0))
@@ -410,8 +235,8 @@ static void take_space(struct cluster_manager *m, const struct message_space *me
         if (message->insists)
             oust(m, e, eviction.victims[i]);
         else
-            manager_plan_order_out(m, MESSAGE_UNLOAD, e, eviction.victims[i],
-                                   "another model's request needs its memory");
+            manager_orders_out(m, MESSAGE_UNLOAD, e, eviction.victims[i],
+                               "another model's request needs its memory");
     }
 }
 
@@ -483,8 +308,8 @@ static int64_t unload_expired(struct cluster_manager *m)
         int32_t n = manager_room_list(m, e, residents, &free_bytes);
         int32_t n_expired = residency_expired(residents, n, m->now_ns, expired, &next_ns);
         for (int32_t i = 0; i < n_expired; i++)
-            manager_plan_order_out(m, MESSAGE_UNLOAD, e, expired[i],
-                                   "idle for longer than its keep_alive");
+            manager_orders_out(m, MESSAGE_UNLOAD, e, expired[i],
+                               "idle for longer than its keep_alive");
         wake = min_i64(wake, next_ns);
     }
     return wake;
@@ -516,7 +341,7 @@ static void fill(struct cluster_manager *m)
                 continue;
             (void)manager_room_list(m, e, residents, &free_bytes);
             if (free_bytes >= m->need_bytes[s])
-                manager_plan_order_in(m, e, s);
+                manager_orders_in(m, e, s);
         }
     }
 }
@@ -532,7 +357,7 @@ static int64_t judge_unloads(struct cluster_manager *m)
         judge_unload(m, ask);
         wake = min_i64(wake, ask->asked_ns + REPORT_NS_MAX);
     }
-    say_answers(m);
+    manager_orders_say_answers(m);
     return wake;
 }
 
@@ -545,7 +370,7 @@ static void send_out_dismissed(struct cluster_manager *m)
             const struct manager_place *place = manager_room_place(m, e, s);
             bool is_busy = place->status == SERVICE_LOADED && place->idle_since_ns == TIME_NEVER;
             if (manager_room_is_in(place) && !place->is_asked_out && !is_busy)
-                manager_plan_order_out(m, MESSAGE_UNLOAD, e, s, "it leaves this server");
+                manager_orders_out(m, MESSAGE_UNLOAD, e, s, "it leaves this server");
         }
     }
 }
@@ -563,7 +388,7 @@ int64_t cluster_manager_step(struct cluster_manager *m, int64_t now_ns)
         if (m->wants[s].until_ns <= now_ns)
             set_remove(&m->wanted, s);
         else if (!manager_room_is_anywhere(m, s))
-            manager_plan_bring_in(m, s);
+            manager_orders_bring_in(m, s);
         if (set_has(&m->wanted, s))
             wake = min_i64(wake, now_ns + MANAGER_RETRY_NS);
     }
@@ -601,16 +426,12 @@ void cluster_manager_add_service(struct cluster_manager *m, int s, const struct 
     m->wants[s] = (struct manager_want){ .until_ns = TIME_NEVER };
     m->any_expires = m->any_expires || spec->keep_alive_ns >= 0;
     if (spec->is_loaded_at_start && !m->options.is_silent)
-        manager_plan_want(m, s);
+        manager_orders_want(m, s);
 }
 
 void cluster_manager_dismiss_service(struct cluster_manager *m, int s)
 {
-    set_add(&m->dismissed, s);
-    set_remove(&m->wanted, s);
-    for (int e = 0; e < m->nodes.n_engines; e++)
-        set_remove(&m->of_engines[e].due, s);
-    refuse_ask(m, s, CONTROL_LOAD, STATUS_CANCELLED, GONE_SENTENCE);
+    manager_orders_dismiss(m, s);
 }
 
 bool cluster_manager_remove_service(struct cluster_manager *m, int s)
@@ -621,9 +442,9 @@ bool cluster_manager_remove_service(struct cluster_manager *m, int s)
             place->status == SERVICE_DRAINING_OUT)
             return false;
     }
-    cluster_manager_dismiss_service(m, s);
-    answer_asks(m, s, CONTROL_UNLOAD, STATUS_OK, NULL);
-    say_answers(m);
+    manager_orders_dismiss(m, s);
+    manager_orders_answer(m, s, CONTROL_UNLOAD, STATUS_OK, NULL);
+    manager_orders_say_answers(m);
     for (int e = 0; e < m->nodes.n_engines; e++) {
         *manager_room_place(m, e, s) = (struct manager_place){ 0 };
         set_remove(&m->of_engines[e].known, s);

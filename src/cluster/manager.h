@@ -22,27 +22,4 @@ void cluster_manager_dismiss_service(struct cluster_manager *manager, int servic
 /* Removes the service for good. Returns false when a model of it is on an engine, or an order is in
  * progress. */
 bool cluster_manager_remove_service(struct cluster_manager *manager, int service);
-
-/* ---- Of many nodes (manager_plan.c). ---- */
-
-/* The session with a node has ended, so that no order to it is in progress any more. is_gone: all
- * that it had counts as gone, too. */
-void cluster_manager_lose_node(struct cluster_manager *manager, int node, bool is_gone);
-/* Models may be loaded on the first n_engines of the node, 0: on none. At first on all. */
-void cluster_manager_plan_node(struct cluster_manager *manager, int node, int n_engines);
-/* Whether the first n_engines of the node have reported. */
-bool cluster_manager_knows_node(const struct cluster_manager *manager, int node, int n_engines);
-/* Whether models leave this node: each has to be loaded elsewhere first, if it is in use or has to
- * be somewhere. A drained node has to be unplanned, too. */
-void cluster_manager_drain_node(struct cluster_manager *manager, int node, bool is_drained);
-/* An operator's wish: at least so many copies of the model; 0: as many as requests want. -1: it
- * leaves all engines, and no request brings it back. */
-void cluster_manager_desire(struct cluster_manager *manager, int service, int n_copies);
-/* While it is frozen, it orders nothing. */
-void cluster_manager_freeze(struct cluster_manager *manager, bool is_frozen);
-/* Writes where models are or are coming, a line each: the name of the node of that number, the
- * node's number of the engine, and the model. */
-void cluster_manager_print_places(const struct cluster_manager *manager,
-                                  const char *(*name_of)(const void *self, int node),
-                                  const void *self, struct str *out);
 int64_t cluster_manager_step(struct cluster_manager *manager, int64_t now_ns); /* next wake */

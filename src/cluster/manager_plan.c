@@ -1,7 +1,9 @@
 /* A manager's plans for many nodes: what operators want, nodes that drain, and nodes that went. */
 #include "cluster/manager_plan.h"
 
+#include "base/str.h"
 #include "base/time.h"
+#include "cluster/manager_orders.h"
 
 /* ---- Nodes. ---- */
 
@@ -37,7 +39,7 @@ static void lose_engine(struct cluster_manager *m, int e, bool is_gone)
     engine->has_report = false;
 }
 
-void cluster_manager_lose_node(struct cluster_manager *m, int node, bool is_gone)
+void cluster_manager_plan_lose(struct cluster_manager *m, int node, bool is_gone)
 {
     int first = m->nodes.first_engine[node];
     for (int e = first; e < first + m->nodes.of[node].n_engines; e++)
@@ -51,7 +53,7 @@ void cluster_manager_plan_node(struct cluster_manager *m, int node, int n_engine
         m->of_engines[e].is_unplanned = e >= first + n_engines;
 }
 
-bool cluster_manager_knows_node(const struct cluster_manager *m, int node, int n_engines)
+bool cluster_manager_plan_knows(const struct cluster_manager *m, int node, int n_engines)
 {
     int first = m->nodes.first_engine[node];
     bool is_known = true;
@@ -60,7 +62,7 @@ bool cluster_manager_knows_node(const struct cluster_manager *m, int node, int n
     return is_known;
 }
 
-void cluster_manager_drain_node(struct cluster_manager *m, int node, bool is_drained)
+void cluster_manager_plan_drain(struct cluster_manager *m, int node, bool is_drained)
 {
     if (is_drained)
         set_add(&m->drained, node);
@@ -99,11 +101,11 @@ static void drain_model(struct cluster_manager *m, int e, int s)
     if (place->status != SERVICE_LOADED || place->is_asked_out)
         return;
     if (is_loaded_elsewhere(m, s))
-        manager_plan_order_out(m, MESSAGE_OUST, e, s, "its node drains");
+        manager_orders_out(m, MESSAGE_OUST, e, s, "its node drains");
     else if (!is_needed)
-        manager_plan_order_out(m, MESSAGE_UNLOAD, e, s, "its node drains");
+        manager_orders_out(m, MESSAGE_UNLOAD, e, s, "its node drains");
     else if (!is_coming_elsewhere(m, s))
-        manager_plan_bring_in(m, s);
+        manager_orders_bring_in(m, s);
 }
 
 static void drain(struct cluster_manager *m, int node)
@@ -118,14 +120,14 @@ static void drain(struct cluster_manager *m, int node)
 
 /* ---- Models. ---- */
 
-void cluster_manager_desire(struct cluster_manager *m, int service, int n_copies)
+void cluster_manager_plan_model(struct cluster_manager *m, int service, int n_copies)
 {
     if (n_copies < 0) {
-        cluster_manager_dismiss_service(m, service);
+        manager_orders_dismiss(m, service);
     } else {
         set_remove(&m->dismissed, service);
         if (m->n_copies[service] < 0 && m->services[service].is_loaded_at_start)
-            manager_plan_want(m, service);
+            manager_orders_want(m, service);
     }
     m->n_copies[service] = n_copies;
 }
@@ -150,20 +152,20 @@ int64_t manager_plan_step(struct cluster_manager *m)
     for (int s = 0; s < m->options.n_services; s++) {
         if (m->n_copies[s] <= n_copies_of(m, s) || !set_has(&m->roster.there, s))
             continue;
-        manager_plan_bring_in(m, s);
+        manager_orders_bring_in(m, s);
         wake_ns = m->now_ns + MANAGER_RETRY_NS;
     }
     return wake_ns;
 }
 
-void cluster_manager_freeze(struct cluster_manager *m, bool is_frozen)
+void cluster_manager_plan_freeze(struct cluster_manager *m, bool is_frozen)
 {
     m->is_frozen = is_frozen;
 }
 
-void cluster_manager_print_places(const struct cluster_manager *m,
-                                  const char *(*name_of)(const void *self, int node),
-                                  const void *self, struct str *out)
+void cluster_manager_plan_print(const struct cluster_manager *m,
+                                const char *(*name_of)(const void *self, int node),
+                                const void *self, struct str *out)
 {
     for (int s = 0; (s = set_next(&m->roster.there, s, m->options.n_services)) >= 0; s++)
         for (int e = 0; e < m->nodes.n_engines; e++) {

@@ -1,19 +1,30 @@
-/* Orders of a manager, and its plans for many nodes. Private to the manager. */
+/* A manager of many nodes: the wishes of operators, nodes that drain, and nodes that went. */
 #pragma once
-#include "cluster/manager_room.h"
-#include "cluster/message.h"
+#include "base/base.h"
 
-/* ---- manager.c ---- */
+struct cluster_manager;
+struct str;
 
-void manager_plan_order_out(struct cluster_manager *m, enum message_kind kind, int engine,
-                            int service, const char *why);
-void manager_plan_order_in(struct cluster_manager *m, int engine, int service);
-/* Orders the model to the engine that takes it best, if one can now. */
-void manager_plan_bring_in(struct cluster_manager *m, int service);
-/* The model is to be loaded once, and then wherever it fits without eviction. */
-void manager_plan_want(struct cluster_manager *m, int service);
-
-/* ---- manager_plan.c ---- */
-
-/* Drains nodes, and brings in the copies that operators want. Returns the next wake. */
+/* The session with a node has ended, so that no order to it is in progress any more. is_gone: all
+ * that it had counts as gone, too. */
+void cluster_manager_plan_lose(struct cluster_manager *manager, int node, bool is_gone);
+/* Models may be loaded on the first n_engines of the node, 0: on none. At first on all. */
+void cluster_manager_plan_node(struct cluster_manager *manager, int node, int n_engines);
+/* Whether the first n_engines of the node have reported. */
+bool cluster_manager_plan_knows(const struct cluster_manager *manager, int node, int n_engines);
+/* Whether models leave this node: each has to be loaded elsewhere first, if it is in use or has to
+ * be somewhere. A drained node has to be unplanned, too. */
+void cluster_manager_plan_drain(struct cluster_manager *manager, int node, bool is_drained);
+/* An operator's wish: at least this many copies of the model; 0: as many as requests want. -1: it
+ * leaves all engines, and no request brings it back. */
+void cluster_manager_plan_model(struct cluster_manager *manager, int service, int n_copies);
+/* While it is frozen, it orders nothing. */
+void cluster_manager_plan_freeze(struct cluster_manager *manager, bool is_frozen);
+/* Writes where models are or are coming, a line each: the name of the node of that number, the
+ * node's number of the engine, and the model. */
+void cluster_manager_plan_print(const struct cluster_manager *manager,
+                                const char *(*name_of)(const void *self, int node),
+                                const void *self, struct str *out);
+/* For the manager's step: drains nodes, and brings in the copies that operators want. Returns the
+ * next wake. */
 int64_t manager_plan_step(struct cluster_manager *m);

@@ -46,12 +46,13 @@ int32_t manager_room_list(const struct cluster_manager *m, int engine, struct re
         if (place->is_asked_out)
             continue; /* its bytes become free, and the loader waits for them */
         *free_bytes -= n_bytes;
-        out[n++] =
-            (struct residency_model){ .service = (uint16_t)s,
-                                      .n_bytes = n_bytes,
-                                      .keep_alive_ns = m->services[s].keep_alive_ns,
-                                      .idle_since_ns =
-                                          is_idle(m, place) ? place->idle_since_ns : TIME_NEVER };
+        out[n++] = (struct residency_model){
+            .service = (uint16_t)s,
+            .n_bytes = n_bytes,
+            /* Models that operators want stay, as pinned ones do. */
+            .keep_alive_ns = m->n_copies[s] > 0 ? -1 : m->services[s].keep_alive_ns,
+            .idle_since_ns = is_idle(m, place) ? place->idle_since_ns : TIME_NEVER
+        };
     }
     return n;
 }

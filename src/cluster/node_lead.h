@@ -18,7 +18,7 @@ struct node_lead {
     uint32_t n_refused;       /* so that a refusal is logged once in a while */
 };
 void node_lead_init(struct node_lead *lead, const struct bus_port *port, struct store_fence *fence);
-/* Returns whether the message is the leading manager's, or one that wants to be it. */
+/* Returns whether the message is the leading manager's, or that of a candidate. */
 bool node_lead_is_for(const struct node_lead *lead, const struct message_head *head);
 /* Takes such a message, which is valid. Returns true when it is an order that counts. */
 bool node_lead_take(struct node_lead *lead, const struct message_head *head, int64_t now_ns);

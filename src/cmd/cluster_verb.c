@@ -4,9 +4,9 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/time.h"
-#include "cmd/cluster_demo.h"
+#include "fleet/demo.h"
 #include "cmd/verbs.h"
-#include "cmd/wire_store.h"
+#include "fleet/store.h"
 #include "config/options.h"
 #include "store/fence.h"
 #include <poll.h>
@@ -19,7 +19,7 @@ static const int64_t TIMEOUT_NS = 5 * TIME_NS_PER_S;
 struct cluster_operator {
     struct config config;
     struct store *store;
-    char prefix[WIRE_STORE_PREFIX_BYTES];
+    char prefix[FLEET_STORE_PREFIX_BYTES];
     const char *word, *copies;
 };
 
@@ -250,7 +250,7 @@ static int run(const struct options_verb *verb, int argc, char **argv,
         status = fault_set(&fault, STATUS_BAD_INPUT,
                            "store is missing: list etcd's endpoints, as http://127.0.0.1:2379");
     if (status == STATUS_OK)
-        status = wire_store_open_client(&o->config, &o->store, o->prefix, &fault);
+        status = fleet_store_open_client(&o->config, &o->store, o->prefix, &fault);
     if (status == STATUS_OK) {
         status = act(o, &fault);
         o->store->close(o->store->self);
@@ -331,7 +331,7 @@ int verbs_cluster(int argc, char **argv)
     bool is_help =
         strcmp(word, "--help") == 0 || strcmp(word, "-?") == 0 || strcmp(word, "--usage") == 0;
     if (is_demo)
-        return cluster_demo(argc - 1, argv + 1);
+        return fleet_demo_run(argc - 1, argv + 1);
     if (!is_adopt && strcmp(word, "status") != 0 && !is_help) {
         fprintf(stderr, "shoal: expected adopt, status or demo\n");
         return 2;

@@ -5,7 +5,7 @@
 #include "base/time.h"
 #include "cmd/serve_change.h"
 #include "cmd/verbs.h"
-#include "cmd/wire_manager.h"
+#include "fleet/manager.h"
 #include "serve/settings.h"
 #include <event2/event.h>
 #include <signal.h>
@@ -19,7 +19,7 @@ static const char doc[] =
     "It reads the same models as the gateways. docs/CLUSTER.md has roles, keys and operations.";
 
 struct loop {
-    struct wire_manager *manager;
+    struct fleet_manager *manager;
     struct api_http_watches watches;
     struct event_base *base;
 };
@@ -27,7 +27,7 @@ struct loop {
 static void turn(void *arg)
 {
     struct loop *loop = arg;
-    api_http_watches_wake_at(&loop->watches, wire_manager_step(loop->manager));
+    api_http_watches_wake_at(&loop->watches, fleet_manager_step(loop->manager));
 }
 
 static void stop(void *arg)
@@ -35,12 +35,12 @@ static void stop(void *arg)
     (void)event_base_loopbreak(((struct loop *)arg)->base);
 }
 
-static void run(struct wire_manager *manager)
+static void run(struct fleet_manager *manager)
 {
-    struct loop loop = { .manager = manager, .base = wire_manager_base(manager) };
+    struct loop loop = { .manager = manager, .base = fleet_manager_base(manager) };
     api_http_watches_open(&loop.watches, loop.base, turn, &loop);
-    api_http_watches_add(&loop.watches, loop.base, wire_manager_bus_fd(manager), turn, &loop);
-    api_http_watches_add(&loop.watches, loop.base, wire_manager_store_fd(manager), turn, &loop);
+    api_http_watches_add(&loop.watches, loop.base, fleet_manager_bus_fd(manager), turn, &loop);
+    api_http_watches_add(&loop.watches, loop.base, fleet_manager_store_fd(manager), turn, &loop);
     api_http_watches_add_signal(&loop.watches, loop.base, SIGTERM, stop, &loop);
     api_http_watches_add_signal(&loop.watches, loop.base, SIGINT, stop, &loop);
     turn(&loop);
@@ -65,7 +65,7 @@ static enum status check(const struct config *config, struct fault *fault)
 int verbs_manager(int argc, char **argv)
 {
     struct config *config = mem_take(sizeof *config);
-    struct wire_manager *manager = NULL;
+    struct fleet_manager *manager = NULL;
     struct fault fault;
     const struct serve_words words = { doc, argc, argv };
     enum status status = serve_settings_open(config, &words, false, &fault);
@@ -73,11 +73,11 @@ int verbs_manager(int argc, char **argv)
         status = check(config, &fault);
     if (status == STATUS_OK) {
         serve_change_set_log(config);
-        status = wire_manager_open(&manager, config, &fault);
+        status = fleet_manager_open(&manager, config, &fault);
     }
     if (status == STATUS_OK) {
         run(manager);
-        wire_manager_close(manager);
+        fleet_manager_close(manager);
     } else {
         fprintf(stderr, "shoal: %s\n", fault.text);
     }

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "cmd/gpu.h"
 #include "cmd/verbs.h"
 #include "config/chosen.h"
 #include "config/options.h"
@@ -17,7 +18,9 @@
 static const char doc[] =
     "Measures a model on this machine: prompts and decode batches over a grid, for one core, two, "
     "four and so on up to all, and fits the performance model that schedulers and simulations "
-    "reckon with. A fifth of the points is held out, to state how far predictions are. With --from "
+    "reckon with. A fifth of the points is held out, to state how far predictions are. With "
+    "--device "
+    "cuda:0 it measures on that GPU instead, all of it. With --from "
     "the points "
     "are the batches of a server that ran, by its engine's log. Without "
     "--out the profile goes to standard output.";
@@ -31,6 +34,7 @@ static double seconds(int64_t ns)
 
 struct source {
     const char *path;
+    const char *device; /* a GPU; NULL: this machine's cores */
     enum dtype kv_dtype;
 };
 
@@ -52,15 +56,22 @@ static enum status describe_model(const struct source *from, struct predict_prof
     return status;
 }
 
-/* The device is open also after a fault. */
-static enum status open_model(const struct source *from, const struct device_spec *spec,
+/* The device is open also after a fault, unless it is a GPU that can't be opened (NULL). */
+static enum status open_model(const struct source *from, struct device_spec *spec,
                               struct compute_device **device, struct run_model *model,
                               struct fault *fault)
 {
     struct weights *weights;
-    *device = cpu_open(spec, cpu_isa_best());
+    enum status status = STATUS_OK;
+    *device = NULL;
+    if (spec->kind == DEVICE_CUDA)
+        status = gpu_open(spec, device, fault);
+    else
+        *device = cpu_open(spec, cpu_isa_best());
+    if (status != STATUS_OK)
+        return status;
     const struct run_model_options options = { .device = *device, .kv_dtype = from->kv_dtype };
-    enum status status = weights_open(&weights, from->path, fault);
+    status = weights_open(&weights, from->path, fault);
     return status == STATUS_OK ? run_model_open(model, weights, &options, fault) : status;
 }
 
@@ -76,8 +87,8 @@ static enum status profile_group(const struct source *from, const struct device_
     *spec = *all;
     spec->n_cores = n_cores;
     enum status status = open_model(from, spec, &device, &model, fault);
-    snprintf(profile->arithmetic, sizeof profile->arithmetic, "%s", device->name);
     if (status == STATUS_OK) {
+        snprintf(profile->arithmetic, sizeof profile->arithmetic, "%s", device->name);
         device_print(spec, group->device, sizeof group->device);
         group->n_cores = n_cores;
         group->share = (double)n_cores / all->n_cores;
@@ -88,7 +99,8 @@ static enum status profile_group(const struct source *from, const struct device_
         run_model_close(&model);
         status = predict_profile_fit(group, fault);
     }
-    device->close(device->self);
+    if (device != NULL)
+        device->close(device->self);
     mem_give(spec);
     return status;
 }
@@ -223,11 +235,31 @@ static void print_text(const struct predict_profile *p)
     printf("hash         %016llx\n", (unsigned long long)predict_profile_hash(p));
 }
 
+/* The GPU of the command line, or all cores of this machine. */
+static enum status describe_device(const struct source *from, struct device_spec *all,
+                                   struct fault *fault)
+{
+    if (from->device != NULL) {
+        enum status parsed = device_parse(from->device, DEVICE_CORES_MAX, all, fault);
+        if (parsed == STATUS_OK && all->kind != DEVICE_CUDA)
+            return fault_set(fault, STATUS_BAD_INPUT,
+                             "--device %s is no GPU, such as cuda:0. All cores of this machine are "
+                             "measured without --device",
+                             from->device);
+        return parsed;
+    }
+    struct cpu_topology *topology = mem_take(sizeof *topology);
+    enum status status = cpu_topology_read(NULL, topology, fault);
+    if (status == STATUS_OK)
+        cpu_topology_device(topology, -1, all);
+    mem_give(topology);
+    return status;
+}
+
 static enum status profile_model(const struct source *from, struct run_survey_options *plan,
                                  struct predict_profile *profile, struct fault *fault)
 {
     struct device_spec *all = mem_take(sizeof *all);
-    struct cpu_topology *topology = mem_take(sizeof *topology);
     struct weights *weights;
     enum status status = describe_model(from, profile, &weights, fault);
     if (status == STATUS_OK) {
@@ -235,24 +267,26 @@ static enum status profile_model(const struct source *from, struct run_survey_op
         plan->n_context_max = min_i32(plan->n_context_max, spec->n_positions_max / 2);
         plan->n_prompt_max = min_i32(plan->n_prompt_max, spec->n_positions_max);
         weights_close(weights);
-        status = cpu_topology_read(NULL, topology, fault);
+        status = describe_device(from, all, fault);
     }
     if (status == STATUS_OK) {
         profile->groups = mem_take(sizeof *profile->groups * PREDICT_PROFILE_GROUPS);
         profile->n_batch_max = plan->n_batch_max;
         profile->n_prompt_max = plan->n_prompt_max;
-        cpu_topology_device(topology, -1, all);
     }
     for (int32_t n = 1; status == STATUS_OK && n > 0;) {
-        fprintf(stderr, "measuring on %d of %d cores, %.0f s at most ...\n", n, all->n_cores,
-                seconds(plan->budget_ns));
+        if (all->kind == DEVICE_CUDA)
+            fprintf(stderr, "measuring on %s, %.0f s at most ...\n", from->device,
+                    seconds(plan->budget_ns));
+        else
+            fprintf(stderr, "measuring on %d of %d cores, %.0f s at most ...\n", n, all->n_cores,
+                    seconds(plan->budget_ns));
         status = profile_group(from, all, n, plan, profile, fault);
         n = n == all->n_cores ? 0 : min_i32(2 * n, all->n_cores);
     }
     if (status == STATUS_OK && all->n_cores > 1)
         status = profile_beside(from, all, plan, profile, fault);
     profile->peak_bytes = peak_bytes();
-    mem_give(topology);
     mem_give(all);
     return status;
 }
@@ -261,13 +295,14 @@ int verbs_profile(int argc, char **argv)
 {
     bool is_json = false;
     const char *plain[1], *out = NULL, *time = NULL, *batch = NULL, *prompt = NULL;
-    const char *log = NULL, *service = NULL, *cores = NULL, *kv_type = "f16";
+    const char *log = NULL, *service = NULL, *cores = NULL, *kv_type = "f16", *device = NULL;
     int n_plain;
     const struct options_extra extras[] = {
         { "out", "write the profile to this file", &out, true, 'o' },
         { "time", "at most so long for each group of cores: 20s", &time, true, 0 },
         { "batch", "largest decode batch measured: 32", &batch, true, 0 },
         { "prompt", "longest prompt measured: 512", &prompt, true, 0 },
+        { "device", "a GPU to measure on, such as cuda:0: this machine's cores", &device, true, 0 },
         { "from", "an engine's log (shoal serve --log-engine): nothing is measured", &log, true,
           0 },
         { "service", "the model's name in that log, else the file's own", &service, true, 0 },
@@ -297,7 +332,7 @@ int verbs_profile(int argc, char **argv)
                 LIMIT_BATCH_ITEMS, LIMIT_BATCH_TOKENS);
         return 2;
     }
-    struct source from = { plain[0], DTYPE_F16 };
+    struct source from = { plain[0], device, DTYPE_F16 };
     if (!chosen_kv_dtype_find(kv_type, &from.kv_dtype)) {
         fprintf(stderr, "shoal: expected --kv-type f16, f32 or q8_0\n");
         return 2;

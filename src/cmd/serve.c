@@ -103,6 +103,7 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
         .n_requests_max = (int32_t)config->n_requests_max,
         .n_connections_max = (int32_t)config->n_connections_max,
         .account = &server->account,
+        .grammars = wire_grammars(house),
         .proxies = proxies,
         .n_proxies = config->n_proxies,
         .body_bytes_max = config->body_bytes_max,

@@ -25,6 +25,7 @@
 
 enum { PORT_GATEWAY, PORT_MANAGER, PORT_NODE, PORTS };
 enum { ENGINE_REQUESTS_MAX = 2048, STEP_ROUNDS_MAX = 64, PAD_TOKENS = 512 };
+enum { GRAMMAR_CACHE_BYTES = 64 << 20 };
 
 /* ---- Models. ---- */
 
@@ -274,12 +275,19 @@ static void open_process(struct house *house, int e, const struct run_unit_optio
                                                           .stall_ns = house->config.stall_ns });
 }
 
+static enum status reopen_gpu(void *self, struct compute_device **out, struct fault *fault)
+{
+    struct engine_place *place = self;
+    return gpu_open(&place->device_spec, out, fault);
+}
+
 static void open_unit(struct house *house, int e)
 {
     const struct config *config = &house->config;
     struct engine_place *place = &house->engines[e];
     const char *paths[LIMIT_MODELS];
     const struct model_spec *specs[LIMIT_MODELS];
+    const struct tokenizer *tokenizers[LIMIT_MODELS];
     enum dtype kv_dtypes[LIMIT_MODELS];
     struct perf perfs[LIMIT_MODELS] = { 0 };
     struct kv_layout layouts[LIMIT_MODELS];
@@ -291,6 +299,7 @@ static void open_unit(struct house *house, int e)
         place->services[s].kv_quota_bytes = config->engines[e].kv_bytes[s];
         paths[s] = offer->model.path;
         specs[s] = &offer->card.spec;
+        tokenizers[s] = offer->card.tokenizer;
         kv_dtypes[s] = offer->kv_dtype;
         if (offer->profile.n_groups > 0)
             perfs[s] = predict_profile_perf(&offer->profile, place->device_spec.n_cores);
@@ -322,8 +331,12 @@ static void open_unit(struct house *house, int e)
                               .trace = house->recorders.trace },
                   .report_ns = config->report_ns },
         .device = place->device,
+        .reopen = is_gpu(house, e) ? reopen_gpu : NULL,
+        .reopen_self = place,
         .paths = paths,
         .specs = specs,
+        .tokenizers = tokenizers,
+        .grammars = house->grammars,
         .perfs = perfs,
         .n_rows_max = wire_house_rows_max(config),
         .n_logit_rows_max = (int32_t)config->n_batch_max,
@@ -373,8 +386,8 @@ static void open_gateway(struct house *house, struct bus_port port,
 /* A gateway's nodes are on other machines. */
 static enum status open_among_others(struct house *house, struct fault *fault)
 {
-    struct wire_bus *bus = &house->others;
-    enum status status = wire_bus_open(bus, &house->config, NULL, fault);
+    struct fleet_bus *bus = &house->others;
+    enum status status = fleet_bus_open(bus, &house->config, NULL, fault);
     if (status != STATUS_OK)
         return status;
     for (int s = 0; s < house->n_services; s++) /* where a model lies is for the nodes to say */
@@ -405,7 +418,7 @@ static enum status open_cluster(struct house *house, struct fault *fault)
     house->bus = cluster_local_bus_open(PORTS, (uint32_t)house->memory.bus_bytes);
     const struct bus_port local = cluster_local_bus_port(house->bus, PORT_NODE);
     bool is_managed = house->config.n_store > 0;
-    enum status status = wire_bus_open(&house->others, &house->config, &local, fault);
+    enum status status = fleet_bus_open(&house->others, &house->config, &local, fault);
     if (status == STATUS_OK && is_managed)
         status = wire_cluster_open_fence(house, fault);
     if (status != STATUS_OK)
@@ -463,6 +476,7 @@ enum status wire_open(struct house **out, const struct config *config, struct fa
     *out = NULL;
     house->config = *config;
     house->epoll_fd = -1;
+    house->grammars = grammar_cache_open(GRAMMAR_CACHE_BYTES);
     enum status status = config_check(config, fault);
     if (status == STATUS_OK && config->n_models == 0)
         status = fault_set(fault, STATUS_BAD_INPUT,
@@ -571,6 +585,11 @@ void wire_metrics(void *self, struct str *out)
                (long long)cluster_gateway_n_forced(house->gateway));
 }
 
+struct grammar_cache *wire_grammars(const struct house *house)
+{
+    return house->grammars;
+}
+
 bool wire_close(struct house *house)
 {
     wire_join_end(house);
@@ -584,14 +603,16 @@ bool wire_close(struct house *house)
     }
     if (house->bus)
         cluster_local_bus_close(house->bus);
-    wire_store_close(&house->store);
-    wire_bus_close(&house->others);
+    fleet_store_close(&house->store);
+    fleet_bus_close(&house->others);
     for (int e = 0; e < house->n_engines; e++) {
-        wire_unit_close(&house->engines[e].unit);
-        house->engines[e].device->close(house->engines[e].device->self);
+        wire_unit_close(&house->engines[e].unit, &house->engines[e].device);
+        if (house->engines[e].device != NULL) /* else it was lost */
+            house->engines[e].device->close(house->engines[e].device->self);
     }
     process_weights_close(house->weights);
     bool is_recorded = recorders_close(&house->recorders);
+    grammar_cache_close(house->grammars);
     for (int s = 0; s < LIMIT_MODELS; s++)
         serve_offer_close(&house->offers[s]);
     if (house->epoll_fd >= 0) {

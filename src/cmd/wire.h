@@ -24,6 +24,7 @@ struct control wire_control(struct house *house);
 const char *const *wire_devices(const struct house *house); /* per engine: "cpu:0-1" */
 /* The loop that the bus to other machines needs to run on; NULL: it needs none. */
 struct event_base *wire_base(const struct house *house);
+struct grammar_cache *wire_grammars(const struct house *house);
 int64_t wire_http_bytes(const struct house *house); /* that the API may hold for clients */
 /* Appends Prometheus text for what the API does not see: the quality of length predictions. */
 void wire_metrics(void *house, struct str *out);

@@ -9,12 +9,12 @@
 
 enum status wire_cluster_open_fence(struct house *house, struct fault *fault)
 {
-    return wire_store_open_fence(&house->config, "obeyed", &house->fence, fault);
+    return fleet_store_open_fence(&house->config, "obeyed", &house->fence, fault);
 }
 
 enum status wire_cluster_join(struct house *house, struct fault *fault)
 {
-    char name[WIRE_BUS_NODE_NAMES];
+    char name[FLEET_BUS_NODE_NAMES];
     const struct config *config = &house->config;
     enum status status = STATUS_OK;
     struct str value;
@@ -22,14 +22,14 @@ enum status wire_cluster_join(struct house *house, struct fault *fault)
         return STATUS_OK;
     bool is_node = house->node != NULL;
     if (is_node)
-        status = wire_bus_own_address(&house->others, config, name, fault);
+        status = fleet_bus_own_address(&house->others, config, name, fault);
     else
         snprintf(name, sizeof name, "%016llx", (unsigned long long)rng_system());
     str_init(&value);
     cluster_members_write_node(&value, house->n_engines, SHOAL_VERSION);
     if (status == STATUS_OK)
-        status = wire_store_open(&house->store, config, is_node ? "node" : "gateway", name,
-                                 value.at, fault);
+        status = fleet_store_open(&house->store, config, is_node ? "node" : "gateway", name,
+                                  value.at, fault);
     str_free(&value);
     return status;
 }
@@ -39,7 +39,7 @@ int64_t wire_cluster_step(struct house *house, int64_t now_ns)
     if (house->store.store == NULL)
         return TIME_NEVER;
     int64_t boot_ns = time_boot_ns();
-    int64_t wake_ns = wire_store_step(&house->store, boot_ns, NULL, NULL);
-    wire_bus_follow(&house->others, &house->store.members);
+    int64_t wake_ns = fleet_store_step(&house->store, boot_ns, NULL, NULL);
+    fleet_bus_follow(&house->others, &house->store.members);
     return wake_ns == TIME_NEVER ? TIME_NEVER : now_ns + max_i64(wake_ns - boot_ns, 0);
 }

@@ -4,7 +4,7 @@
 #include "base/status.h"
 
 struct house;
-/* Opens a node's memory of which manager it obeyed, on disk. */
+/* Opens a node's memory of the managers that it obeyed, on disk. */
 enum status wire_cluster_open_fence(struct house *house, struct fault *fault) MUST_USE;
 /* Registers the process in the store. */
 enum status wire_cluster_join(struct house *house, struct fault *fault) MUST_USE;

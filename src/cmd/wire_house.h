@@ -6,12 +6,13 @@
 #include "cluster/gateway.h"
 #include "cluster/manager.h"
 #include "cluster/node.h"
-#include "cmd/wire_bus.h"
+#include "fleet/bus.h"
 #include "cmd/wire_change.h"
-#include "cmd/wire_store.h"
+#include "fleet/store.h"
 #include "config/chosen.h"
 #include "config/lanes.h"
 #include "cmd/wire_unit.h"
+#include "grammar/cache.h"
 #include "serve/kv.h"
 #include "serve/memory.h"
 #include "serve/offer.h"
@@ -59,8 +60,9 @@ struct house {
     struct recorders recorders;
     char device_texts[LIMIT_DEVICES][64];
     const char *device_names[LIMIT_DEVICES];
-    struct wire_bus others; /* the bus to other machines */
-    struct wire_store store;
+    struct grammar_cache *grammars; /* of the API's workers and the engines */
+    struct fleet_bus others; /* the bus to other machines */
+    struct fleet_store store;
     struct store_fence fence; /* of a node with a store: the managers that it obeyed */
     struct cluster_local_bus *bus;
     struct cluster_gateway *gateway;

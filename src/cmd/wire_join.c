@@ -168,6 +168,12 @@ static void finish(struct house *house, enum status status, const struct fault *
     change.done(change.self, status, fault, service);
 }
 
+static void close_offer(struct house *house, struct serve_offer *offer)
+{
+    grammar_cache_forget(house->grammars, offer->card.tokenizer);
+    serve_offer_close(offer);
+}
+
 /* Gives up. The offers were not visible yet: engines drop those that they have, and the others
  * become vacant. */
 static void give_up(struct house *house, enum status status)
@@ -180,7 +186,7 @@ static void give_up(struct house *house, enum status status)
         if (is_in_engines)
             offer->state = OFFER_REMOVING;
         else
-            serve_offer_close(offer);
+            close_offer(house, offer);
     }
     finish(house, status, &fault, -1);
 }
@@ -199,6 +205,7 @@ static void add_to_engines(struct house *house)
                                             .layout = &offer->layout,
                                             .path = offer->model.path,
                                             .spec = &offer->card.spec,
+                                            .tokenizer = offer->card.tokenizer,
                                             .kv_dtype = offer->kv_dtype };
             if (offer->profile.n_groups > 0)
                 joins.perf = predict_profile_perf(&offer->profile, place->device_spec.n_cores);
@@ -329,7 +336,7 @@ static void step_leaving(struct house *house, int s)
         if (!leave_engines(house, s))
             return;
         log_line(LOG_INFO, "serve", "model %s has left", offer->service.name);
-        serve_offer_close(offer);
+        close_offer(house, offer);
         return;
     }
 }

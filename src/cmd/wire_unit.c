@@ -89,10 +89,10 @@ bool wire_unit_remove_service(struct wire_unit *unit, int service)
                                  : run_unit_remove_service(unit->threads, service);
 }
 
-void wire_unit_close(struct wire_unit *unit)
+void wire_unit_close(struct wire_unit *unit, struct compute_device **device)
 {
     if (unit->process != NULL)
         process_unit_close(unit->process);
     else if (unit->threads != NULL)
-        run_unit_close(unit->threads);
+        *device = run_unit_close(unit->threads);
 }

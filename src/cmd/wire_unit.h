@@ -20,4 +20,5 @@ const char *wire_unit_refusal(const struct wire_unit *unit, int service);
 void wire_unit_add_service(struct wire_unit *unit, int service, const struct run_unit_joins *joins);
 void wire_unit_admit_service(struct wire_unit *unit, int service);
 bool wire_unit_remove_service(struct wire_unit *unit, int service);
-void wire_unit_close(struct wire_unit *unit);
+/* *device, which the house closes, becomes NULL when threads lost it and it is not open again. */
+void wire_unit_close(struct wire_unit *unit, struct compute_device **device);

@@ -19,6 +19,7 @@ enum {
     LIMIT_STOP_TEXTS = 16,     /* stop strings of a request */
     LIMIT_STOP_BYTES = 1024,   /* bytes of one stop string */
     LIMIT_BIASES = 1024,       /* logit_bias entries of a request */
+    LIMIT_GRAMMAR_BYTES = 256 << 10, /* text of a request's grammar */
     LIMIT_TOP_LOGPROBS = 20,
     LIMIT_CHOICES = 128,     /* n of a completion */
     LIMIT_PROMPTS = 128,     /* prompts of one completion call */

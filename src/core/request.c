@@ -39,9 +39,10 @@ bool request_body_is_valid(const struct request_body *body, size_t n_bytes, int3
     if (n_bytes < sizeof(*body) || body->n_bytes != n_bytes)
         return false;
     if (body->n_tokens == 0 || body->n_tokens > LIMIT_CONTEXT ||
-        body->n_stop_ids > LIMIT_STOP_IDS || body->n_biases > LIMIT_BIASES)
+        body->n_stop_ids > LIMIT_STOP_IDS || body->n_biases > LIMIT_BIASES ||
+        body->n_grammar > LIMIT_GRAMMAR_BYTES)
         return false;
-    if (request_body_bytes(body->n_tokens, body->n_stop_ids, body->n_biases) != n_bytes)
+    if (request_body_whole_bytes(body) != n_bytes)
         return false;
     if (!sampling_is_valid(&body->sampling) ||
         !ids_are_valid(request_body_tokens(body), body->n_tokens, n_vocabulary) ||

@@ -20,6 +20,7 @@ enum request_flag {
     REQUEST_WANTS_LOGPROBS = 2,
     REQUEST_NO_PREFIX_HIT = 4, /* wants logits of its prompt, so every position must be computed */
     REQUEST_CANCELLED = 8,     /* cancelled while in flight: commit ends it */
+    REQUEST_GUIDED = 16,       /* its body has a grammar: a draw needs the tokens before it */
 };
 
 /* A step of a running request reads and writes only its first cache line. */
@@ -74,7 +75,7 @@ struct logit_bias {
     float bias;
 };
 /* The record is flat: the struct, int32_t tokens[n_tokens], int32_t stop_ids[n_stop_ids], struct
- * logit_bias biases[n_biases]. */
+ * logit_bias biases[n_biases], the text of a grammar (filled up with zeros to a multiple of 4). */
 struct request_body {
     uint32_t n_bytes; /* of the whole record */
     uint32_t n_tokens, n_stop_ids,
@@ -82,11 +83,20 @@ struct request_body {
     uint64_t seed; /* drawn by the API when the client gave none; the draw at position p is
                       rng_at(seed, 0, p) */
     struct sampling sampling;
+    /* What its tokens must spell: grammar/grammar.h. n_grammar is the text's bytes; with kind 0
+     * there is no grammar. */
+    uint32_t grammar_kind, n_grammar;
 };
 static inline size_t request_body_bytes(uint32_t n_tokens, uint32_t n_stop_ids, uint32_t n_biases)
 {
     return sizeof(struct request_body) + 4 * (size_t)n_tokens + 4 * (size_t)n_stop_ids +
            sizeof(struct logit_bias) * n_biases;
+}
+/* Returns the bytes of the record that this head belongs to. */
+static inline size_t request_body_whole_bytes(const struct request_body *body)
+{
+    return request_body_bytes(body->n_tokens, body->n_stop_ids, body->n_biases) +
+           (((size_t)body->n_grammar + 3) & ~(size_t)3);
 }
 static inline int32_t *request_body_tokens(const struct request_body *body)
 {
@@ -99,6 +109,10 @@ static inline int32_t *request_body_stop_ids(const struct request_body *body)
 static inline struct logit_bias *request_body_biases(const struct request_body *body)
 {
     return (struct logit_bias *)(void *)(request_body_stop_ids(body) + body->n_stop_ids);
+}
+static inline char *request_body_grammar(const struct request_body *body)
+{
+    return (char *)(void *)(request_body_biases(body) + body->n_biases);
 }
 /* Returns whether the token is one of its stop ids. */
 bool request_body_stops(const struct request_body *body, int32_t token);

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "core/device.h"
+#include "cuda/blas.h"
 #include "cuda/lane.h"
 #include "cuda/workspace.h"
 
@@ -87,12 +88,34 @@ static void unbind(void *self, struct compute_weight *weight)
 
 /* ---- Workspaces. ---- */
 
+/* Returns whether cuBLASLt may compute a product of the program; also when that is not known yet.
+ */
+static bool has_blas(const struct cuda *cuda, const struct compute_program *program)
+{
+    bool has = cuda->load.blas != NULL && program->weights == NULL;
+    for (int i = 0; i < program->n_weights && program->weights != NULL; i++)
+        has = has || (cuda->load.blas != NULL && program->weights[i]->matrix.type == CUDA_BF16);
+    return has;
+}
+
 static int64_t workspace_bytes(void *self, const struct compute_lane *lane,
                                const struct compute_program *program, struct compute_sizes sizes)
 {
-    (void)self;
+    const struct cuda *cuda = self;
     (void)lane;
-    return cuda_workspace_bytes(program, sizes);
+    return cuda_workspace_bytes(program, sizes) + (has_blas(cuda, program) ? CUDA_BLAS_BYTES : 0);
+}
+
+/* Checks cuBLASLt for each matrix of the program, before the first pass uses it. */
+static void check_blas(struct cuda *cuda, const struct compute_program *program,
+                       const struct cuda_workspace *workspace)
+{
+    for (int i = 0; i < program->n_ops; i++) {
+        const struct compute_op *op = &program->ops[i];
+        if (op->kind == COMPUTE_MATMUL || op->kind == COMPUTE_LOGITS)
+            cuda_blas_check(cuda->load.blas, &cuda->load, &program->weights[op->weight]->matrix,
+                            workspace->blas->base);
+    }
 }
 
 static enum status workspace_open(void *self, struct compute_lane *lane,
@@ -104,6 +127,14 @@ static enum status workspace_open(void *self, struct compute_lane *lane,
     (void)lane;
     cuda_driver_enter(cuda->driver);
     enum status status = cuda_workspace_open(&cuda->load, program, sizes, &workspace, fault);
+    const struct compute_memory_options space = { .n_bytes = CUDA_BLAS_BYTES };
+    if (status == STATUS_OK && has_blas(cuda, program)) {
+        status = cuda_object_open(cuda->driver, &space, &workspace->blas, fault);
+        if (status == STATUS_OK)
+            check_blas(cuda, program, workspace);
+        else
+            cuda_workspace_close(&cuda->load, workspace);
+    }
     *out = status == STATUS_OK ? &workspace->face : NULL;
     return status;
 }
@@ -143,6 +174,7 @@ static void close_all(void *self)
     cuda_driver_enter(cuda->driver);
     for (int i = 0; i < cuda->face.n_lanes; i++)
         cuda_lane_close(&cuda->lanes[i]);
+    cuda_blas_close(cuda->load.blas);
     cuda_load_close(&cuda->load);
     cuda_driver_close(cuda->driver);
     mem_give(cuda);
@@ -229,6 +261,8 @@ enum status cuda_open(const struct cuda_options *options, struct compute_device 
     cuda_driver_enter(cuda->driver);
     status = cuda_load_open(&cuda->load, cuda->driver, fault);
     if (status == STATUS_OK) {
+        cuda->load.blas = cuda_blas_open(cuda->driver);
+        cuda->face.arithmetic = cuda_blas_arithmetic(cuda->load.blas, COMPUTE_ARITHMETIC_CUDA);
         status = open_lanes(cuda, options, fault);
         if (status == STATUS_OK) {
             *out = &cuda->face;

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include <cuda.h>
+#include <dlfcn.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -167,6 +168,12 @@ const struct cuda_driver_info *cuda_driver_describe(const struct cuda_driver *dr
 void cuda_driver_enter(struct cuda_driver *driver)
 {
     (void)is_well(driver, cuCtxSetCurrent(driver->context));
+}
+
+void *cuda_driver_open_library(struct cuda_driver *driver, const char *name)
+{
+    (void)driver;
+    return dlopen(name, RTLD_LAZY | RTLD_LOCAL);
 }
 
 bool cuda_driver_is_lost(struct cuda_driver *driver)

@@ -38,6 +38,8 @@ void cuda_driver_close(struct cuda_driver *driver);
 const struct cuda_driver_info *cuda_driver_describe(const struct cuda_driver *driver);
 /* Makes it this thread's GPU. Each thread calls it ahead of its first launch or other call. */
 void cuda_driver_enter(struct cuda_driver *driver);
+/* Opens a library of NVIDIA's that computes on this GPU, for dlsym; NULL: it is not installed. */
+void *cuda_driver_open_library(struct cuda_driver *driver, const char *name);
 /* A fault has ended the GPU's context: nothing works from now on. */
 bool cuda_driver_is_lost(struct cuda_driver *driver);
 

@@ -6,8 +6,10 @@
 #include "core/tensor.h"
 #include "cuda/object.h"
 
+struct cuda_blas;
 struct cuda_load {
     struct cuda_driver *driver;
+    struct cuda_blas *blas; /* see cuda/blas.h; the device's */
     struct lock *lock; /* one loader at a time */
     struct cuda_stream *stream;
     struct compute_memory *staging;

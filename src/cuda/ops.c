@@ -1,6 +1,8 @@
 /* The operations of a program as kernels on a stream: see ops.h. */
 #include "cuda/ops.h"
 
+#include "cuda/blas.h"
+
 static struct cuda_rows rows_of(const struct cuda_ops *ops, int reg)
 {
     const struct compute_program *program = ops->program;
@@ -58,6 +60,16 @@ static bool prepare(struct cuda_ops *ops, const struct cuda_product *product, in
                                (void *)(uintptr_t)product->prepared);
 }
 
+static bool multiply(struct cuda_ops *ops, const struct cuda_product *product,
+                     const int32_t *host_rows)
+{
+    const struct cuda_workspace *w = ops->workspace;
+    if (w->blas == NULL || !cuda_blas_takes(ops->blas, product))
+        return cuda_matrix_product(ops->stream, product);
+    return cuda_blas_product(ops->blas, ops->stream, product,
+                             product->rows != NULL ? host_rows : NULL, w->blas->base);
+}
+
 static bool run_matmul(struct cuda_ops *ops, const struct compute_op *op)
 {
     struct cuda_rows src = rows_of(ops, op->src);
@@ -79,7 +91,7 @@ static bool run_matmul(struct cuda_ops *ops, const struct compute_op *op)
         product.n_rows = split->n[c];
         product.rows = split->n[c] < src.n_rows ? split->rows[c] : NULL;
         if (product.n_rows > 0 &&
-            (!prepare(ops, &product, op->src) || !cuda_matrix_product(ops->stream, &product)))
+            (!prepare(ops, &product, op->src) || !multiply(ops, &product, split->host[c])))
             return false;
     }
     return true;

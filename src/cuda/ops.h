@@ -4,6 +4,7 @@
 
 struct cuda_split {         /* rows by class, in GPU memory */
     const int32_t *rows[2]; /* enum cuda_class */
+    const int32_t *host[2]; /* the same in host memory */
     int32_t n[2];
 };
 struct cuda_ops { /* one pass */
@@ -12,6 +13,7 @@ struct cuda_ops { /* one pass */
     const struct compute_pass *pass;
     const struct compute_program *program;
     struct cuda_workspace *workspace;
+    struct cuda_blas *blas; /* NULL: our kernels compute all products */
     int32_t n_rows, n_logit_rows; /* of the pass, and rows behind them that nothing reads */
     bool is_step;                 /* a decode step, whose graph has these numbers of rows */
     const int32_t *ids, *positions, *logit_rows; /* in GPU memory */

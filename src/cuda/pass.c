@@ -89,6 +89,7 @@ static void add_split(struct cuda_ops *ops, struct cuda_inputs *inputs, bool is_
     int32_t at = 0;
     for (int c = 0; c < 2; c++) {
         split->rows[c] = (const int32_t *)device + at;
+        split->host[c] = rows + at;
         split->n[c] = at;
         for (int32_t i = 0; i < n; i++)
             if ((is_logit_rows ? class_of_logits(pass, i) : class_of(pass, i)) == c)
@@ -292,6 +293,7 @@ bool cuda_pass_submit(struct cuda_lane *lane, struct cuda_flight *flight,
                             .pass = pass,
                             .program = pass->program,
                             .workspace = w,
+                            .blas = lane->load->blas,
                             .n_rows = pass->n_rows,
                             .n_logit_rows = pass->n_logit_rows,
                             .cache = cache_of(&pass->kv),

@@ -152,6 +152,7 @@ void cuda_workspace_close(struct cuda_load *load, struct cuda_workspace *w)
     if (w == NULL)
         return;
     cuda_graphs_close(&w->graphs);
+    cuda_object_close(load->driver, w->blas);
     cuda_object_close(load->driver, w->scratch);
     cuda_object_close(load->driver, w->memory);
     mem_give(w);

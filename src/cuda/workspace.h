@@ -29,6 +29,7 @@ struct cuda_workspace {
     struct compute_memory *memory;
     struct compute_memory *scratch; /* of attention: it grows with the longest context */
     int64_t scratch_bytes;          /* what it has from the start */
+    struct compute_memory *blas;    /* that cuBLASLt works in; NULL: our kernels compute all */
     const struct compute_program *program;
     struct cuda_workspace_layout layout;
     struct cuda_graphs graphs;

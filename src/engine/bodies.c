@@ -3,7 +3,7 @@
  * Memory is cut into grains of 256 bytes. A body gets the smallest power of two of grains that
  * holds it. A block of order k starts at a multiple of 2^k grains, and its buddy differs in bit k.
  * Layout of a body: struct kept, then the record without its tokens (struct request_body with
- * n_tokens = 0, stop ids, biases), then int32_t tokens[n_tokens_max]. A handle is the first
+ * n_tokens = 0, stop ids, biases, grammar), then int32_t tokens[n_tokens_max]. A handle is the first
  * grain + 1.
  *
  * engine_bodies_at reads nothing but the body itself, so the executor's thread may call it for
@@ -111,7 +111,7 @@ static uint32_t take_block(struct engine_bodies *b, int order)
 uint32_t engine_bodies_take(struct engine_bodies *b, const struct request_body *body,
                             int32_t n_tokens_max)
 {
-    size_t head_bytes = request_body_bytes(0, body->n_stop_ids, body->n_biases);
+    size_t head_bytes = request_body_whole_bytes(body) - 4 * (size_t)body->n_tokens;
     size_t tokens_at = align_up_u64(sizeof(struct kept) + head_bytes, 8);
     int64_t n_grains = div_up_i64((int64_t)tokens_at + 4 * (int64_t)n_tokens_max, GRAIN_BYTES);
     int order = 0;

@@ -273,10 +273,11 @@ static void count_seen(struct engine *e, const struct batch *batch, int32_t n_st
     }
 }
 
-/* Returns all requests and takes no new ones, because nothing will be computed here any more. */
+/* Returns all requests and takes no new ones, because nothing is computed here until the engine is
+ * revived. */
 static void lose_executor(struct engine *e)
 {
-    e->is_lost = e->is_draining = true;
+    e->is_lost = true;
     e->is_healthy = false;
     for (int i = 0; i < e->options.n_services; i++)
         engine_room_return_all(e, i, SERVICE_CRASHED);

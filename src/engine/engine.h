@@ -118,6 +118,10 @@ bool engine_has_service(const struct engine *engine, int service);
 bool engine_is_service_busy(const struct engine *engine, int service); /* it has requests */
 void engine_drain(struct engine *engine); /* takes no new requests; running ones continue */
 
+bool engine_is_lost(const struct engine *engine); /* its executor computes nothing any more */
+/* Takes requests again, since the executor has a device again, whose memory is empty. Returns false
+ * when the engine is not lost, or still has a request or an open model. */
+bool engine_revive(struct engine *engine, int64_t now_ns);
 int64_t engine_step(struct engine *engine,
                     int64_t now_ns); /* next wake, TIME_NEVER when only mail can help */
 /* Stops at this instant, after which nothing is processed. Batches that ended by then are

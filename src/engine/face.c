@@ -304,7 +304,7 @@ bool engine_submit(struct engine *e, const struct request *request, const struct
     if (request->service >= e->options.n_services)
         return engine_say_refusal(e, request, SERVICE_ENDED, SERVICE_FAILED,
                                   "the engine has no such service");
-    if (e->is_draining || !e->services[request->service].is_open)
+    if (e->is_draining || e->is_lost || !e->services[request->service].is_open)
         return engine_say_refusal(e, request, SERVICE_RETURNED, SERVICE_DRAINING, NULL);
     bool fits = engine_room_fits(e, request);
     enum service_why why = never_why(e, request, body, fits, text);
@@ -439,6 +439,25 @@ void engine_drain(struct engine *e)
 {
     engine_log_word(e, ENGINE_LOG_DRAIN, &(struct engine_log_word){ .now_ns = e->view.now_ns });
     e->is_draining = true;
+}
+
+bool engine_is_lost(const struct engine *e)
+{
+    return e->is_lost;
+}
+
+bool engine_revive(struct engine *e, int64_t now_ns)
+{
+    engine_log_word(e, ENGINE_LOG_REVIVED, &(struct engine_log_word){ .now_ns = now_ns });
+    if (!e->is_lost || !engine_is_idle(e) || e->n_flights > 0)
+        return false;
+    for (int i = 0; i < e->options.n_services; i++)
+        if (e->services[i].is_open)
+            return false;
+    e->view.now_ns = max_i64(e->view.now_ns, now_ns);
+    e->is_lost = false;
+    e->is_healthy = true;
+    return true;
 }
 
 bool engine_is_idle(const struct engine *e)

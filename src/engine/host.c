@@ -35,6 +35,7 @@ enum mail_kind {
     MAIL_CLOSE,
     MAIL_ADD, /* struct mail_add */
     MAIL_REMOVE,
+    MAIL_REVIVE,
     MAIL_DRAIN
 };
 struct mail_submit {
@@ -79,7 +80,7 @@ struct engine_host {
     int n_services;
     struct pending pending[LIMIT_SERVICES];
     struct engine_report said; /* the last, as it was made */
-    bool is_draining, has_news, has_events, drops_events;
+    bool is_draining, has_news, has_events, drops_events, has_said_lost;
     struct pace pace;
     int64_t host_ns, next_report_ns;
     unsigned char *body; /* a body, aligned */
@@ -200,6 +201,11 @@ static void take_control(struct engine_host *host, const struct mail_control *ma
         give_up_room(host, mail->service);
         pending->n_closing++;
         break;
+    case MAIL_REVIVE:
+        host->has_said_lost = !engine_revive(host->engine, time_now_ns());
+        CHECK(!host->has_said_lost);
+        answer(host, &(struct engine_host_answer){ .what = ENGINE_HOST_REVIVED, .is_done = true });
+        break;
     default:
         CHECK(mail->kind == MAIL_DRAIN);
         engine_drain(host->engine);
@@ -278,6 +284,10 @@ static void go_on(struct engine_host *host)
         pending->wants_room = !a.is_done && !a.room.never;
         if (!pending->wants_room)
             answer(host, &a);
+    }
+    if (!host->has_said_lost && engine_is_lost(host->engine) && engine_is_idle(host->engine)) {
+        answer(host, &(struct engine_host_answer){ .what = ENGINE_HOST_LOST, .is_done = true });
+        host->has_said_lost = true;
     }
     if (host->is_draining && engine_is_idle(host->engine)) {
         answer(host, &(struct engine_host_answer){ .what = ENGINE_HOST_DRAINED, .is_done = true });
@@ -376,7 +386,8 @@ static uint32_t inbox_bytes_for(const struct engine_host_options *options)
     uint32_t n_tokens = (uint32_t)options->engine.n_tokens_max;
     return bytes_for(options->inbox_bytes > 0 ? options->inbox_bytes : HOST_RING_BYTES,
                      sizeof(struct mail_submit) + 16 +
-                         request_body_bytes(n_tokens, LIMIT_STOP_IDS, LIMIT_BIASES));
+                         request_body_bytes(n_tokens, LIMIT_STOP_IDS, LIMIT_BIASES) +
+                         LIMIT_GRAMMAR_BYTES);
 }
 
 struct engine_host *engine_host_open(const struct engine_host_options *options)
@@ -566,6 +577,11 @@ bool engine_host_empty_service(struct engine_host *host, int service, bool even_
                          .kind = MAIL_EMPTY, .service = service, .even_busy = even_busy });
 }
 
+bool engine_host_revive(struct engine_host *host)
+{
+    return ask(host, &(struct mail_control){ .kind = MAIL_REVIVE });
+}
+
 bool engine_host_drain(struct engine_host *host)
 {
     return ask(host, &(struct mail_control){ .kind = MAIL_DRAIN });
@@ -581,7 +597,7 @@ bool engine_host_answer(struct engine_host *host, struct engine_host_answer *a)
     CHECK(n_bytes == sizeof(*a));
     memcpy(a, record, sizeof(*a));
     ring_pop(host->answers);
-    host->n_asks--;
+    host->n_asks -= a->what != ENGINE_HOST_LOST;
     return true;
 }
 

@@ -63,6 +63,8 @@ bool engine_host_close_service(struct engine_host *host, int service);
 bool engine_host_add_service(struct engine_host *host, int service, const struct service_spec *spec,
                              const struct kv_layout *layout);
 bool engine_host_remove_service(struct engine_host *host, int service);
+/* The executor has a device again, and no model is open. */
+bool engine_host_revive(struct engine_host *host);
 bool engine_host_drain(struct engine_host *host); /* answered when nothing is left to do */
 
 enum engine_host_what {
@@ -73,6 +75,8 @@ enum engine_host_what {
     ENGINE_HOST_ADDED,
     ENGINE_HOST_REMOVED,
     ENGINE_HOST_DRAINED,
+    ENGINE_HOST_LOST, /* not asked for: the device is lost, and all requests are returned */
+    ENGINE_HOST_REVIVED,
 };
 struct engine_host_answer {
     uint8_t what; /* enum engine_host_what */

@@ -36,6 +36,7 @@ enum engine_log_kind {
     ENGINE_LOG_EMPTY, /* service */
     ENGINE_LOG_ADDED, /* service; its spec and layout */
     ENGINE_LOG_REMOVED, /* service */
+    ENGINE_LOG_REVIVED,
     ENGINE_LOG_KINDS,
 };
 struct engine_log_opened {
@@ -48,7 +49,7 @@ struct engine_log_opened {
     int32_t n_tokens_max, n_lanes, n_services;
     uint16_t id;
     uint8_t has_prefix_cache, is_virtual; /* has_prefix_cache: 2 where rows have classes */
-    uint32_t kv_kind; /* enum kv_kind */
+    uint32_t kv_kind;                     /* enum kv_kind */
     int32_t n_services_max;
     struct kv_bounds kv_bounds;
 };

@@ -372,8 +372,8 @@ static bool is_body_whole(const struct request_body *body, size_t n_bytes)
 {
     return n_bytes >= sizeof(*body) && body->n_bytes == n_bytes &&
            body->n_tokens <= LIMIT_CONTEXT && body->n_stop_ids <= LIMIT_STOP_IDS &&
-           body->n_biases <= LIMIT_BIASES &&
-           request_body_bytes(body->n_tokens, body->n_stop_ids, body->n_biases) == n_bytes;
+           body->n_biases <= LIMIT_BIASES && body->n_grammar <= LIMIT_GRAMMAR_BYTES &&
+           request_body_whole_bytes(body) == n_bytes;
 }
 
 static void submit(struct replay *p, const struct engine_log_record *record,
@@ -460,6 +460,10 @@ static void follow(struct replay *p)
     case ENGINE_LOG_REMOVED:
         if (!engine_remove_service(p->engine, word.service, word.now_ns))
             wrong(p, "a service that can't leave");
+        break;
+    case ENGINE_LOG_REVIVED:
+        if (!engine_revive(p->engine, word.now_ns))
+            wrong(p, "an engine that can't be revived");
         break;
     case ENGINE_LOG_DRAIN:
         engine_drain(p->engine);

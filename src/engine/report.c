@@ -83,7 +83,7 @@ void engine_report(const struct engine *e, struct engine_report *report, int64_t
         report->services[i] = (struct service_report){ 0 };
     memset(report, 0, offsetof(struct engine_report, services));
     report->engine = e->options.id;
-    report->is_draining = e->is_draining;
+    report->is_draining = e->is_draining || e->is_lost;
     /* An idle engine whose last batch failed may be tried again, since only a batch can show its
      * present state. */
     bool is_idle = e->n_free_slots == e->options.n_requests_max;

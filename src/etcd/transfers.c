@@ -2,7 +2,7 @@
 #include "base/mem.h"
 #include "base/team.h"
 #include "base/time.h"
-#include "etcd/client_state.h"
+#include "etcd/state.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -118,7 +118,7 @@ static void end_job(struct etcd_client *c, struct etcd_job *job)
     if (news != NULL)
         wake_up(&c->wake);
     else
-        etcd_watch_listed(c, job);
+        etcd_stream_listed(c, job);
 }
 
 static void release_easy(struct etcd_client *c, struct etcd_job *job)
@@ -194,7 +194,7 @@ static void take_orders(struct etcd_client *c)
     }
     lock_put(c->lock);
     if (prefix[0] != '\0')
-        etcd_watch_begin(c, prefix);
+        etcd_stream_begin(c, prefix);
 }
 
 /* Sends the jobs that are due. Returns when the next is. */
@@ -223,7 +223,7 @@ static void take_ends(struct etcd_client *c)
         if (job != NULL)
             take_end(c, job, code);
         else
-            etcd_watch_ended(c);
+            etcd_stream_ended(c);
     }
 }
 
@@ -235,13 +235,13 @@ void etcd_transfers_run(void *self)
         int64_t now_ns = time_now_ns();
         take_orders(c);
         int64_t wake_ns = send_due(c, now_ns);
-        wake_ns = min_i64(wake_ns, etcd_watch_step(c, now_ns));
+        wake_ns = min_i64(wake_ns, etcd_stream_step(c, now_ns));
         (void)curl_multi_perform(c->multi, &n_running);
         take_ends(c);
         int64_t wait_ns = max_i64(min_i64(wake_ns - now_ns, POLL_NS_MAX), 0);
         (void)curl_multi_poll(c->multi, NULL, 0, (int)(wait_ns / TIME_NS_PER_MS) + 1, NULL);
     }
-    etcd_watch_close(c);
+    etcd_stream_close(c);
     for (struct etcd_job *job = c->jobs, *next; job != NULL; job = next) {
         next = job->next;
         if (job->easy != NULL)

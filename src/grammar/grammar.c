@@ -88,9 +88,9 @@ enum status grammar_open(struct grammar **out, enum grammar_kind kind, struct vi
 {
     struct build build;
     *out = NULL;
-    if (text.n > GRAMMAR_TEXT_BYTES_MAX)
+    if (text.n > LIMIT_GRAMMAR_BYTES)
         return fault_set(fault, STATUS_TOO_LARGE, "the grammar's text has %zu bytes, at most %d",
-                         text.n, GRAMMAR_TEXT_BYTES_MAX);
+                         text.n, LIMIT_GRAMMAR_BYTES);
     if (!utf8_is_valid(text))
         return fault_set(fault, STATUS_BAD_INPUT, "the grammar's text is not valid UTF-8");
     struct grammar *grammar = mem_take(sizeof(*grammar));

@@ -7,11 +7,12 @@
  * The automaton never dead-ends: a token is allowed only if some completion exists behind it. An
  * end token is allowed exactly where the text is complete.
  *
- * Everything is bounded (GRAMMAR_TEXT_BYTES_MAX and the limits in program.h). A grammar beyond a
+ * Everything is bounded (LIMIT_GRAMMAR_BYTES and the limits in program.h). A grammar beyond a
  * limit is refused with one sentence, and so is each keyword that is not supported. */
 #pragma once
 #include "base/status.h"
 #include "base/str.h"
+#include "core/limits.h"
 
 enum grammar_kind {
     GRAMMAR_NONE,
@@ -24,8 +25,6 @@ enum grammar_kind {
     GRAMMAR_CALLS,  /* the text was written by grammar_calls_write */
     GRAMMAR_KINDS,
 };
-enum { GRAMMAR_TEXT_BYTES_MAX = 1 << 20 };
-
 struct grammar;
 /* Compiles a text. The grammar is read-only afterwards, so any number of threads may use it. On
  * failure *out is NULL, and the fault names the keyword or the place. */

@@ -5,6 +5,8 @@
 
 struct grammar {
     struct program program;
+    int32_t n_users; /* of a cache: under its lock */
+    bool is_kept;
 };
 struct grammar_state {
     struct automaton now, spare; /* now: threads [0, n_threads) are the state's */

@@ -76,6 +76,8 @@ int64_t kv_range_bytes(const struct kv *kv);
 /* Lends memory to the pool, before anything is reserved. Returns false when there is no memory for
  * the open units. */
 bool kv_lend(struct kv *kv, const struct kv_memory *memory) MUST_USE;
+/* Backs all memory in use again, after the executor replaced it. Nothing may be cached or held. */
+bool kv_back(const struct kv *kv) MUST_USE;
 const struct kv_layout *kv_layout(const struct kv *kv, int service);
 /* Returns the block table of a request's slot: block ids in order of position; NULL when the pool
  * only counts. */
@@ -162,9 +164,10 @@ bool kv_reserve(struct kv *kv, int service, const struct kv_need *needs, int n_n
 /* Looks for the longest cached prefix of tokens (whole blocks, at most n_tokens - 1 positions) and
  * puts those blocks, shared, at the start of the slot's empty table. Returns the positions found; 0
  * when the request wants none or tokens is NULL. A block's name is the SHA-256 of all tokens up to
- * its end and of service, arithmetic, tenant, variant and the pool's secret salt, so a client cannot
- * name another's block. With row classes the name also says which of its rows are of the prompt. It takes only what the quota allows: the budget afterwards is the same as after
- * reserving those blocks. */
+ * its end and of service, arithmetic, tenant, variant and the pool's secret salt, so a client
+ * cannot name another's block. With row classes the name also says which of its rows are of the
+ * prompt. It takes only what the quota allows: the budget afterwards is the same as after reserving
+ * those blocks. */
 int32_t kv_match(struct kv *kv, const struct request *request, uint32_t slot, const int32_t *tokens,
                  int32_t n_tokens);
 /* Offers the slot's full blocks up to n_computed positions to later requests. Idempotent. */

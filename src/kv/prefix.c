@@ -22,12 +22,11 @@ static struct hash128 root_name(const struct kv *kv, const struct request *reque
         uint64_t salt, arithmetic, tenant;
         uint16_t service, variant;
         uint32_t block_tokens;
-    } root = { kv->options.prefix_salt,
-               kv->services[request->service].arithmetic,
-               request->tenant,
-               request->service,
-               request->variant,
-               (uint32_t)kv->services[request->service].layout.block_tokens };
+    } root = {
+        kv->options.prefix_salt, kv->services[request->service].arithmetic,
+        request->tenant,         request->service,
+        request->variant,        (uint32_t)kv->services[request->service].layout.block_tokens
+    };
     _Static_assert(sizeof(root) == 32, "no byte of it is padding");
     return hash_secure(&root, sizeof(root), NULL, 0);
 }

@@ -25,8 +25,8 @@ struct process_channel_head {
     uint64_t magic, options_bytes;
     uint64_t down_bytes, up_bytes, events_bytes; /* capacities of the rings */
     _Alignas(64) _Atomic uint64_t beat; /* the child counts: at least every 200 ms once it runs */
-    /* What the child does, for the blame when it ends: services + 1, 0 = none. Of each lane the
-     * service of its last batches, the newest first. */
+    /* The work of the child, for the blame when it ends: services + 1, 0 = none. Each lane has the
+     * service of its last batches, and the one before. */
     _Atomic uint32_t marks[LIMIT_LANES][PROCESS_CHANNEL_MARKS];
     _Atomic uint32_t loading;
 };

@@ -4,8 +4,8 @@
  *
  * A child inherits only the descriptors that it is given; they begin at PROCESS_CHILD_FDS. It ends
  * when its parent does (PR_SET_PDEATHSIG), ignores the signals that ask the parent to drain, and is
- * what the system ends first when memory is short. What it writes to its standard error becomes
- * lines of the parent's log, under the child's name. */
+ * what the system ends first when memory is short. Its standard error becomes lines of the parent's
+ * log, under the child's name. */
 #pragma once
 #include "base/status.h"
 #include <sys/types.h>

@@ -18,7 +18,7 @@ enum want_phase { WANT_NONE, WANT_ASKED, WANT_SENT, WANT_GIVEN, WANT_DROPPED };
 
 struct process_engine {
     struct process_channel channel;
-    struct compute_device *device;
+    process_engine_open_device *open_device;
     struct run_unit *unit;
     struct service service;
     struct process_options_read options;
@@ -301,16 +301,27 @@ static void loop(struct process_engine *p)
     } while (sleep_until(p, wake_ns));
 }
 
+static enum status reopen(void *self, struct compute_device **out, struct fault *fault)
+{
+    struct process_engine *p = self;
+    const struct process_options *options = p->channel.options;
+    return p->open_device(&options->device, out, fault);
+}
+
 static enum status open_unit(struct process_engine *p, process_engine_open_device *open_device,
                              struct fault *fault)
 {
     const struct process_options *options = p->channel.options;
-    enum status status = open_device(&options->device, &p->device, fault);
+    struct compute_device *device;
+    p->open_device = open_device;
+    enum status status = open_device(&options->device, &device, fault);
     if (status != STATUS_OK)
         return status;
     process_options_read(&p->options, options);
     struct run_unit_options *unit = &p->options.unit;
-    unit->device = p->device;
+    unit->device = device;
+    unit->reopen = options->device.spec.kind == DEVICE_CUDA ? reopen : NULL;
+    unit->reopen_self = p;
     unit->host.events = p->channel.events;
     unit->host.events_wake = &p->channel.up_wake;
     unit->host.engine.planned = planned;
@@ -342,8 +353,9 @@ int process_engine_run(process_engine_open_device *open_device)
     CHECK(ring_put(p->channel.up, &ready, sizeof ready, NULL, 0));
     wake_up(&p->channel.up_wake);
     loop(p);
-    run_unit_close(p->unit);
-    p->device->close(p->device->self);
+    struct compute_device *device = run_unit_close(p->unit);
+    if (device != NULL) /* else it was lost */
+        device->close(device->self);
     wake_close(&p->want.asked);
     wake_close(&p->want.given);
     process_channel_close(&p->channel);

@@ -54,8 +54,8 @@ static bool put_add(struct process_unit *u, int service)
     return put(u, &record, sizeof record, NULL, 0);
 }
 
-/* The ring is empty, and all of this fits. Services after the first ones, and those in the place of
- * one that has left, are added; the child waits at each until it can. */
+/* The ring is empty, and all of this fits. Services after the first ones are added, and so are those that
+ * have the number of one that has left; the child waits at each until it can. */
 void process_unit_brief(struct process_unit *u)
 {
     for (int i = 0; i < u->n_services; i++) {
@@ -254,7 +254,7 @@ static void take_record(struct process_unit *u, const void *record)
     }
 }
 
-static void take_records(struct process_unit *u)
+void process_unit_take(struct process_unit *u)
 {
     while (u->n_changes - u->next_change < (int)COUNT_OF(u->changes) - CHANGES_KEPT &&
            read_record(u, u->channel.up, u->channel.up_bytes, process_record_is_valid))
@@ -306,7 +306,7 @@ static bool next(void *self, struct service_event *event, const void **payload)
         return true;
     if (u->state != PROCESS_DOWN) {
         wake_clear(&u->channel.up_wake); /* what came since is seen now, and later news wakes */
-        take_records(u);
+        process_unit_take(u);
         if (next_event(u, event, payload))
             return true;
     }
@@ -468,7 +468,7 @@ const struct engine_report *process_unit_report(struct process_unit *u)
 
 /* ---- Opening and closing. ---- */
 
-struct process_unit *process_unit_open(const struct process_unit_options *options)
+struct process_unit *process_unit_make(const struct process_unit_options *options)
 {
     struct process_unit *u = mem_take(sizeof *u);
     const struct run_unit_options *from = options->unit;
@@ -495,6 +495,13 @@ struct process_unit *process_unit_open(const struct process_unit_options *option
         u->services[s].presence = RUN_UNIT_THERE;
     }
     process_unit_requests_open(u, 2 * engine->n_requests_max);
+    u->state = PROCESS_DOWN;
+    return u;
+}
+
+struct process_unit *process_unit_open(const struct process_unit_options *options)
+{
+    struct process_unit *u = process_unit_make(options);
     process_unit_life_start(u, time_now_ns());
     return u;
 }

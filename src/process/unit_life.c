@@ -205,7 +205,8 @@ static void tell_services(struct process_unit *u)
 
 static void end(struct process_unit *u, const char *why, int64_t now_ns)
 {
-    if (!u->has_run) /* as without processes: a server whose engine can't start ends */
+    process_unit_take(u); /* it may have been ready */
+    if (!u->has_run && !u->is_distrusted) /* as without processes: a server whose engine can't start ends */
         base_refuse("%s %s", u->name, u->is_killed ? u->why : why);
     log_line(LOG_ERROR, u->name, "the engine's process %s; its requests go on in another one",
              u->is_killed ? u->why : why);

@@ -87,7 +87,9 @@ void process_unit_life_kill(struct process_unit *unit, const char *why);
 void process_unit_life_down(struct process_unit *unit, int64_t now_ns);
 
 /* ---- unit.c ---- */
+struct process_unit *process_unit_make(const struct process_unit_options *options); /* DOWN */
 void process_unit_tell(struct process_unit *unit, int service, enum service_status status,
                        enum status cause, const struct fault *fault);
+void process_unit_take(struct process_unit *unit); /* the records of the ring up */
 /* Sends what the new process has to know beyond its options. */
 void process_unit_brief(struct process_unit *unit);

@@ -6,6 +6,7 @@
 #include "base/time.h"
 #include "base/wake.h"
 #include "kv/host.h"
+#include "run/guides.h"
 #include <stdio.h>
 
 struct run_executor {
@@ -23,16 +24,18 @@ struct run_executor {
 static bool back(void *self, int64_t from, int64_t to)
 {
     struct run_executor *x = self;
-    return x->device->memory_back(x->device->self, x->shared.pool, from, to);
+    return x->shared.pool != NULL &&
+           x->device->memory_back(x->device->self, x->shared.pool, from, to);
 }
 
 static void drop(void *self, int64_t from, int64_t to)
 {
     struct run_executor *x = self;
-    x->device->memory_drop(x->device->self, x->shared.pool, from, to);
+    if (x->shared.pool != NULL)
+        x->device->memory_drop(x->device->self, x->shared.pool, from, to);
 }
 
-/* Called at startup: without this memory there is no engine. */
+/* Returns NULL when there is no memory. */
 static struct compute_memory *open_memory(struct run_executor *x, int64_t n_bytes, bool is_host)
 {
     const struct compute_memory_options options = { .n_bytes = n_bytes,
@@ -40,25 +43,66 @@ static struct compute_memory *open_memory(struct run_executor *x, int64_t n_byte
                                                     .is_reserved = true };
     struct compute_memory *memory;
     if (x->device->memory_open(x->device->self, &options, &memory, NULL) != STATUS_OK)
-        mem_refuse((size_t)n_bytes);
+        return NULL;
     return memory;
 }
 
+static void close_memories(struct run_executor *x)
+{
+    if (x->shared.pool != NULL)
+        x->device->memory_close(x->device->self, x->shared.pool);
+    if (x->shared.host != NULL)
+        x->device->memory_close(x->device->self, x->shared.host);
+    x->shared.pool = x->shared.host = NULL;
+}
+
+static bool open_memories(struct run_executor *x)
+{
+    int64_t host_bytes = kv_host_bytes(x->shared.view.kv);
+    x->shared.pool = open_memory(x, kv_range_bytes(x->shared.view.kv), false);
+    if (x->shared.pool == NULL || host_bytes == 0)
+        return x->shared.pool != NULL;
+    x->shared.host = open_memory(x, host_bytes, true);
+    return x->shared.host != NULL &&
+           x->device->memory_back(x->device->self, x->shared.host, 0, host_bytes);
+}
+
+/* Called at startup: without this memory there is no engine. */
 static void attach(void *self, const struct engine_exec_view *view)
 {
     struct run_executor *x = self;
     const struct kv_memory memory = { x, back, drop };
-    int64_t host_bytes = kv_host_bytes(view->kv);
     CHECK(x->shared.pool == NULL);
     x->shared.view = *view;
-    x->shared.pool = open_memory(x, kv_range_bytes(view->kv), false);
-    if (!kv_lend(view->kv, &memory))
-        mem_refuse((size_t)kv_range_bytes(view->kv));
-    if (host_bytes == 0)
-        return;
-    x->shared.host = open_memory(x, host_bytes, true);
-    if (!x->device->memory_back(x->device->self, x->shared.host, 0, host_bytes))
-        mem_refuse((size_t)host_bytes);
+    if (!open_memories(x) || !kv_lend(view->kv, &memory))
+        mem_refuse((size_t)(kv_range_bytes(view->kv) + kv_host_bytes(view->kv)));
+}
+
+struct compute_device *run_executor_drop_device(struct run_executor *x)
+{
+    struct compute_device *device = x->device;
+    if (device != NULL)
+        close_memories(x);
+    x->device = NULL;
+    for (int i = 0; i < x->n_lanes; i++)
+        x->lanes[i].options.device = NULL;
+    return device;
+}
+
+enum status run_executor_take_device(struct run_executor *x, struct compute_device *device,
+                                     struct fault *fault)
+{
+    CHECK(x->device == NULL);
+    if (device->n_lanes != x->n_lanes)
+        return fault_set(fault, STATUS_UNSUPPORTED, "the device had %d lanes and now has %d",
+                         x->n_lanes, device->n_lanes);
+    x->device = device;
+    for (int i = 0; i < x->n_lanes; i++)
+        x->lanes[i].options.device = device;
+    if (open_memories(x) && kv_back(x->shared.view.kv))
+        return STATUS_OK;
+    (void)run_executor_drop_device(x);
+    return fault_set(fault, STATUS_TOO_LARGE, "the device has no memory for the KV cache");
 }
 
 /* ---- The contract, on the engine's thread. ---- */
@@ -134,6 +178,7 @@ struct run_executor *run_executor_open(const struct run_lane_options *options)
     x->lanes = mem_take((size_t)x->n_lanes * sizeof *x->lanes);
     wake_open(&x->done_wake);
     snprintf(x->name, sizeof x->name, "engine-%d", options->id % 1000);
+    x->shared.guides = run_guides_open(options->grammars);
     x->shared.notify = notify;
     x->shared.notify_arg = &x->done_wake;
     for (int i = 0; i < x->n_lanes; i++)
@@ -150,10 +195,9 @@ void run_executor_close(struct run_executor *x)
         }
     for (int i = 0; i < x->n_lanes; i++)
         run_lane_close(&x->lanes[i]);
-    if (x->shared.pool != NULL)
-        x->device->memory_close(x->device->self, x->shared.pool);
-    if (x->shared.host != NULL)
-        x->device->memory_close(x->device->self, x->shared.host);
+    if (x->device != NULL)
+        close_memories(x);
+    run_guides_close(x->shared.guides);
     wake_close(&x->done_wake);
     mem_give(x->lanes);
     mem_give(x);
@@ -182,7 +226,16 @@ void run_executor_remove_model(struct run_executor *x, int service)
 {
     for (int i = 0; i < x->n_lanes; i++)
         run_lane_remove_model(&x->lanes[i], service);
+    run_guides_remove(x->shared.guides, service);
     x->shared.models[service] = NULL;
+}
+
+void run_executor_put_tokenizer(struct run_executor *x, int service,
+                                const struct tokenizer *tokenizer)
+{
+    const struct run_model *model = x->shared.models[service];
+    run_guides_put(x->shared.guides, service, tokenizer,
+                   weights_spec(model->weights)->n_vocabulary);
 }
 
 int64_t run_executor_chained(const struct run_executor *x)

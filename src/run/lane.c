@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "engine/bodies.h"
+#include "run/guides.h"
 #include "run/rows.h"
 #include <string.h>
 
@@ -39,6 +40,19 @@ static void leave_batch(struct run_lane *lane)
     lane->job.at = 0;
 }
 
+/* Fills the masks of a pass while its forward part runs. */
+static void fill_masks(struct run_lane *lane, struct run_lane_slot *slot)
+{
+    const struct batch *batch = &lane->job.batches[slot->batch];
+    for (int32_t row = 0; row < slot->pass.n_logit_rows; row++) {
+        uint32_t at = batch->items[slot->item_of_logit[row]].slot;
+        if (slot->asks[row].mask != NULL)
+            run_guides_fill(lane->shared->guides, &lane->shared->view.requests[at], at,
+                            &slot->asks[row], slot->masks + slot->n_mask_words * (size_t)row);
+    }
+    lane->options.device->masks(lane->options.device->self, &slot->pass);
+}
+
 /* Begins the next piece of the current batch. */
 static void begin_next(struct run_lane *lane)
 {
@@ -62,6 +76,8 @@ static void begin_next(struct run_lane *lane)
     result->n_in_flight++;
     lane->n_begun++;
     device->begin(device->self, device->lanes[lane->index], work);
+    if (!slot->is_copy && slot->pass.has_late_masks)
+        fill_masks(lane, slot);
 }
 
 /* Ends a batch that can't be computed, without any work. */
@@ -185,15 +201,14 @@ static int32_t chain_of(const struct run_lane *lane, const struct batch *batches
     for (int32_t i = 0; i < batch->n_items && n_rounds > 1; i++) {
         const struct request *r = &lane->shared->view.requests[batch->items[i].slot];
         if (r->kind != REQUEST_GENERATE || r->n_tokens - r->n_computed != 1 ||
-            (r->flags & REQUEST_WANTS_LOGPROBS) != 0)
+            (r->flags & (REQUEST_WANTS_LOGPROBS | REQUEST_GUIDED)) != 0)
             return 1;
         n_rounds = min_i32(n_rounds, engine_exec_rounds(r, 1));
     }
     return n_rounds;
 }
 
-void run_lane_begin(struct run_lane *lane, const struct batch *batches, int n_batches,
-                    int n_rounds)
+void run_lane_begin(struct run_lane *lane, const struct batch *batches, int n_batches, int n_rounds)
 {
     CHECK(n_batches <= LIMIT_BATCHES && lane->job.n_told == lane->job.n_batches);
     lane->job.n_batches = n_batches;
@@ -262,7 +277,7 @@ static void close_slot(struct run_lane_slot *slot)
 {
     void *const owned[] = { slot->ids,           slot->positions, slot->classes, slot->logit_rows,
                             slot->item_of_logit, slot->drawn,     slot->asks,    slot->sequences,
-                            slot->parts,         slot->pad_table };
+                            slot->parts,         slot->pad_table, slot->masks };
     for (size_t i = 0; i < COUNT_OF(owned); i++)
         mem_give(owned[i]);
 }

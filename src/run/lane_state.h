@@ -6,16 +6,21 @@
 
 enum { RUN_LANE_DEPTH = 2 };
 
+struct grammar_cache;
+struct run_guides;
+
 struct run_lane_options {
     struct compute_device *device;
     int32_t n_rows_max;       /* rows of one pass */
     int32_t n_logit_rows_max; /* requests of one batch */
     uint16_t id;              /* of its engine, for the threads' names */
+    struct grammar_cache *grammars; /* NULL: no request has a grammar */
 };
 /* Shared by all lanes of an executor. Its owner changes it between batches of a service. */
 struct run_lane_shared {
     struct engine_exec_view view;
     const struct run_model *models[LIMIT_MODELS];
+    struct run_guides *guides;
     struct perf steady[LIMIT_MODELS]; /* all 0: batches take their own time */
     struct compute_memory *pool, *host;
     void (*notify)(void *arg); /* see struct compute_work */
@@ -39,6 +44,8 @@ struct run_lane_slot {
     int32_t round; /* of a pass */
     bool is_copy;
     int32_t *ids, *positions, *logit_rows, *item_of_logit, *drawn;
+    uint32_t *masks; /* (n_logit_rows_max, n_mask_words), once a request has a grammar */
+    size_t n_mask_words;
     uint8_t *classes;
     struct compute_ask *asks;
     struct compute_sequence *sequences;

@@ -6,6 +6,7 @@
  * while the round before is in flight. Item i is row i of each pass there, so that row drew it. */
 #include "run/rows.h"
 
+#include "base/mem.h"
 #include "engine/bodies.h"
 #include "kv/host.h"
 #include "run/pads.h"
@@ -49,6 +50,21 @@ static bool is_last_unknown(const struct run_filling *f)
     return f->slot->round > f->result->n_read;
 }
 
+/* Returns the place of the next row's mask, which is filled after the pass is begun. */
+static const uint32_t *add_mask(struct run_filling *f)
+{
+    struct run_lane_slot *slot = f->slot;
+    size_t n_words = ((size_t)weights_spec(f->model->weights)->n_vocabulary + 31) / 32;
+    if (slot->n_mask_words < n_words) {
+        CHECK(!slot->pass.has_late_masks);
+        mem_give(slot->masks);
+        slot->masks = mem_take(4 * n_words * (size_t)f->lane->options.n_logit_rows_max);
+        slot->n_mask_words = n_words;
+    }
+    slot->pass.has_late_masks = true;
+    return slot->masks + slot->n_mask_words * (size_t)slot->pass.n_logit_rows;
+}
+
 /* Adds the ask of the last added row, for an item that catches up with it. */
 static void ask_token(struct run_filling *f, int32_t i, const struct request *request)
 {
@@ -59,6 +75,8 @@ static void ask_token(struct run_filling *f, int32_t i, const struct request *re
     if (request->flags & REQUEST_WANTS_LOGPROBS)
         f->result->logprobs[i] = logprobs = &f->result->store[f->result->n_asked];
     bool is_unknown = is_last_unknown(f);
+    const uint32_t *mask = request->flags & REQUEST_GUIDED ? add_mask(f) : NULL;
+    CHECK(mask == NULL || !is_unknown);
     CHECK(request->n_tokens + slot->round < request->n_tokens_max);
     slot->logit_rows[pass->n_logit_rows] = pass->n_rows - 1;
     slot->item_of_logit[pass->n_logit_rows] = i;
@@ -69,6 +87,7 @@ static void ask_token(struct run_filling *f, int32_t i, const struct request *re
                               .n_prompt = request->n_prompt,
                               .n_tokens = request->n_tokens + slot->round - is_unknown,
                               .follows = is_unknown ? compute_drawn(i) : 0,
+                              .mask = mask,
                               .logprobs = logprobs };
     f->result->n_asked++;
 }

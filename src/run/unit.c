@@ -3,6 +3,8 @@
 
 #include "base/mem.h"
 #include "base/time.h"
+#include "run/guides.h"
+#include "run/unit_device.h"
 #include "run/unit_loader.h"
 #include "run/unit_moves.h"
 #include <stdio.h>
@@ -17,15 +19,16 @@ int64_t run_unit_step(struct run_unit *unit, int64_t now_ns)
         run_unit_moves_take(unit, &answer, now_ns);
     run_unit_moves_step(unit);
     run_unit_moves_repeat(unit);
+    int64_t wake_ns = run_unit_device_step(unit, now_ns);
     for (int i = 0; i < unit->n_services && atomic_load(&unit->job.phase) == JOB_NONE; i++) {
-        if (unit->services[i].state == UNIT_QUEUED)
+        if (unit->services[i].state == UNIT_QUEUED && unit->device == UNIT_DEVICE_OPEN)
             run_unit_moves_start(unit, i, now_ns);
     }
     for (int i = 0; i < LIMIT_MODELS; i++) {
         if (unit->services[i].ask_pending || unit->drain_pending)
             return now_ns + TIME_NS_PER_MS;
     }
-    return TIME_NEVER;
+    return wake_ns;
 }
 
 /* ---- The interface. ---- */
@@ -62,6 +65,7 @@ void run_unit_add_service(struct run_unit *unit, int service, const struct run_u
                                     .layout = *joins->layout,
                                     .path = mem_copy_text(joins->path),
                                     .spec = joins->spec,
+                                    .tokenizer = joins->tokenizer,
                                     .kv_dtype = joins->kv_dtype,
                                     .perf = *perf,
                                     .has_perf = perf->c3_ps[0] + perf->c2_ps[0] > 0 };
@@ -98,7 +102,7 @@ void run_unit_load(struct run_unit *unit, int service)
         s->state = UNIT_QUEUED;
         run_unit_moves_tell_under_way(unit, service, SERVICE_LOADING);
     }
-    if (s->state != UNIT_LEAVING && s->state != UNIT_GONE)
+    if (s->state != UNIT_LEAVING && s->state != UNIT_GONE && unit->device == UNIT_DEVICE_OPEN)
         s->wants_out = s->even_busy = false;
 }
 
@@ -125,9 +129,38 @@ void run_unit_drain(struct run_unit *unit)
     unit->drain_pending = true;
 }
 
+/* Compiles a grammar here, on the owner's thread, where no worker of this process did so. */
+static bool submit(void *self, const struct request *request, const struct request_body *body)
+{
+    struct run_unit *unit = self;
+    const struct run_unit_service *s = &unit->services[request->service];
+    if (body->grammar_kind != 0 && s->spec != NULL)
+        run_guides_prepare(unit->options.grammars, s->tokenizer, s->spec->n_vocabulary, body);
+    return unit->inner.submit(unit->inner.self, request, body);
+}
+
+static void cancel(void *self, uint64_t id, uint32_t epoch)
+{
+    struct run_unit *unit = self;
+    unit->inner.cancel(unit->inner.self, id, epoch);
+}
+
+static bool next(void *self, struct service_event *event, const void **payload)
+{
+    struct run_unit *unit = self;
+    return unit->inner.next(unit->inner.self, event, payload);
+}
+
+static int wait_fd(void *self)
+{
+    struct run_unit *unit = self;
+    return unit->inner.wait_fd(unit->inner.self);
+}
+
 struct service run_unit_service(struct run_unit *unit)
 {
-    return engine_host_service(unit->host);
+    unit->inner = engine_host_service(unit->host);
+    return (struct service){ unit, submit, cancel, next, wait_fd };
 }
 
 int run_unit_loading(const struct run_unit *unit)
@@ -196,6 +229,7 @@ struct run_unit *run_unit_open(const struct run_unit_options *options)
         unit->services[i].service = options->host.engine.services[i];
         unit->services[i].path = mem_copy_text(options->paths[i]);
         unit->services[i].spec = options->specs ? options->specs[i] : NULL;
+        unit->services[i].tokenizer = options->tokenizers ? options->tokenizers[i] : NULL;
         unit->services[i].kv_dtype = options->kv_dtypes[i];
         if (options->perfs)
             unit->services[i].perf = options->perfs[i];
@@ -203,7 +237,8 @@ struct run_unit *run_unit_open(const struct run_unit_options *options)
             unit->services[i].perf.c3_ps[0] + unit->services[i].perf.c2_ps[0] > 0;
     }
     const struct run_lane_options executor = { options->device, options->n_rows_max,
-                                               options->n_logit_rows_max, options->host.engine.id };
+                                               options->n_logit_rows_max, options->host.engine.id,
+                                               options->grammars };
     unit->executor = run_executor_open(&executor);
     struct engine_host_options host = options->host;
     host.engine.memory_bytes -= options->device->context_bytes; /* the driver's memory */
@@ -217,7 +252,7 @@ struct run_unit *run_unit_open(const struct run_unit_options *options)
     return unit;
 }
 
-void run_unit_close(struct run_unit *unit)
+struct compute_device *run_unit_close(struct run_unit *unit)
 {
     atomic_store(&unit->progress.cancel, true);
     atomic_store(&unit->is_closing, true);
@@ -232,5 +267,7 @@ void run_unit_close(struct run_unit *unit)
     }
     wake_close(&unit->job_wake);
     wake_close(&unit->loader_wake);
+    struct compute_device *device = unit->options.device;
     mem_give(unit);
+    return device;
 }

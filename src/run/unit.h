@@ -23,7 +23,8 @@
 struct run_unit;
 
 struct run_unit *run_unit_open(const struct run_unit_options *options);
-void run_unit_close(struct run_unit *unit);
+/* Returns the device, which the owner closes; NULL: it was lost, and is not open again. */
+struct compute_device *run_unit_close(struct run_unit *unit);
 struct service run_unit_service(struct run_unit *unit);
 void run_unit_load(struct run_unit *unit, int service); /* idempotent */
 /* Idempotent. A model with requests stays, unless even_busy: then they are returned (DRAINING). */
@@ -36,6 +37,7 @@ struct run_unit_joins {                 /* a service that joins a running unit *
     const struct kv_layout *layout;
     const char *path;
     const struct model_spec *spec; /* as in run_unit_options; it outlives the service */
+    const struct tokenizer *tokenizer; /* the same */
     enum dtype kv_dtype;
     struct perf perf; /* as in run_unit_options; zeros: measured */
 };

@@ -3,6 +3,8 @@
 
 #include "base/time.h"
 #include "run/profile.h"
+#include "run/unit_device.h"
+#include "run/unit_state.h"
 #include <unistd.h>
 
 /* Checks the spec. Blocks are cut and prompts are tokenized for the model that the file held at
@@ -113,9 +115,15 @@ void run_unit_loader(void *arg)
         wake_wait(&unit->job_wake, -1);
         wake_clear(&unit->job_wake);
         int phase = atomic_load(&job->phase);
-        if (phase != JOB_WANT_OPEN && phase != JOB_WANT_PACK)
+        if (phase != JOB_WANT_OPEN && phase != JOB_WANT_PACK && phase != JOB_WANT_DEVICE)
             continue;
         (void)pace_due(&pace, job->said_ns, "began a load later than told by");
+        if (phase == JOB_WANT_DEVICE) {
+            bool is_open = run_unit_device_reopen(unit, &job->fault) == STATUS_OK;
+            atomic_store(&job->phase, is_open ? JOB_HAVE_DEVICE : JOB_NO_DEVICE);
+            wake_up(&unit->loader_wake);
+            continue;
+        }
         job->status = phase == JOB_WANT_OPEN ? load_header(unit, job) : load_weights(unit, job);
         job->said_ns = time_now_ns();
         int done = phase == JOB_WANT_OPEN ? JOB_HAVE_OPEN : JOB_HAVE_PACK;

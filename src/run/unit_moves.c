@@ -1,4 +1,5 @@
 /* How models come and go in a unit: the owner's side of the state machine. */
+#include "run/unit_device.h"
 #include "run/unit_moves.h"
 
 #include "base/log.h"
@@ -111,6 +112,8 @@ static void join_engine(struct run_unit *unit)
             return;
         }
     }
+    if (is_first && s->tokenizer != NULL)
+        run_executor_put_tokenizer(unit->executor, job->service, s->tokenizer);
     s->state = UNIT_JOINING;
     if (unit->options.steady > 0 && is_first) { /* the engine plans with the times it will see */
         job->perf.prefill_scale *= (float)unit->options.steady;
@@ -248,6 +251,12 @@ void run_unit_moves_take(struct run_unit *unit, const struct engine_host_answer 
         log_line(LOG_INFO, "load", "%s is ready after %lld ms (%lld MiB of weights)",
                  s->service.name, (long long)((now_ns - s->begun_ns) / TIME_NS_PER_MS),
                  (long long)(s->model.weights_bytes >> 20));
+        break;
+    case ENGINE_HOST_LOST:
+        run_unit_device_lost(unit, now_ns);
+        break;
+    case ENGINE_HOST_REVIVED:
+        run_unit_device_revived(unit);
         break;
     case ENGINE_HOST_ADDED:
         take_added(unit, answer);

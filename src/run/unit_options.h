@@ -3,6 +3,8 @@
 #include "engine/host.h"
 #include "run/executor.h"
 
+struct tokenizer;
+
 struct run_unit_lent {
     int fd;
     uint64_t file_hash;
@@ -16,14 +18,22 @@ struct run_unit_lender {
     enum status (*lend)(void *self, int service, int64_t n_bytes, struct run_progress *progress,
                         struct run_unit_lent *lent, struct fault *fault);
 };
+
 struct run_unit_options {
     struct engine_host_options host; /* engine.exec is filled in by the unit */
     struct compute_device *device;
+    /* Opens the device again after it was lost. It runs on the loader's thread. NULL: a lost device
+     * stays lost. */
+    enum status (*reopen)(void *self, struct compute_device **out, struct fault *fault);
+    void *reopen_self;
     const char *const *paths; /* per service; copied */
     /* For each service, the content of its file when the engine's KV was laid out and its tokenizer
      * read. A file with another content later is refused. They outlive the unit; NULL = not
      * checked. */
     const struct model_spec *const *specs;
+    /* Per service, for requests with a grammar. They outlive the unit; NULL: there are none. */
+    const struct tokenizer *const *tokenizers;
+    struct grammar_cache *grammars; /* the process's; NULL: no request has a grammar */
     /* For each service a known performance model. It is measured at load when its decodes cost
      * nothing, or when perfs is NULL. Copied. */
     const struct perf *perfs;

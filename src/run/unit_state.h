@@ -1,8 +1,8 @@
 /* The state of a unit, for its own files alone.
  *
  * There are two threads: the owner's (unit.c, unit_moves.c) and the loader's (unit_loader.c). They
- * share `job` under its phase: the owner sets WANT_*, and the loader answers HAVE_* or FAILED. The
- * phase determines which of the two may access the rest of the job. */
+ * share `job` under its phase: the owner sets WANT_*, and the loader answers HAVE_*, NO_* or
+ * FAILED. The phase determines which of the two may access the rest of the job. */
 #pragma once
 #include "base/pace.h"
 #include "base/team.h"
@@ -25,7 +25,20 @@ enum run_unit_load {
     UNIT_LEAVING, /* the engine checks whether it can release it */
     UNIT_GONE     /* its memory is freed, its bytes are still booked */
 };
-enum job_phase { JOB_NONE, JOB_WANT_OPEN, JOB_HAVE_OPEN, JOB_WANT_PACK, JOB_HAVE_PACK, JOB_FAILED };
+enum job_phase {
+    JOB_NONE,
+    JOB_WANT_OPEN,
+    JOB_HAVE_OPEN,
+    JOB_WANT_PACK,
+    JOB_HAVE_PACK,
+    JOB_FAILED,
+    JOB_WANT_DEVICE, /* to open a lost device again */
+    JOB_HAVE_DEVICE,
+    JOB_NO_DEVICE
+};
+
+/* Of the device: see unit_device.h. */
+enum unit_device { UNIT_DEVICE_OPEN, UNIT_DEVICE_LOST, UNIT_DEVICE_REVIVING };
 
 struct run_unit_job { /* the one load in flight */
     _Atomic int phase;
@@ -48,6 +61,7 @@ struct run_unit_service {
     const char *refusal;     /* of a service that is REFUSED */
     char *path;
     const struct model_spec *spec; /* expected of the file; NULL = any */
+    const struct tokenizer *tokenizer;
     enum dtype kv_dtype;
     struct perf perf; /* known already, when has_perf */
     bool has_perf;
@@ -59,6 +73,7 @@ struct run_unit {
     struct run_unit_options options;
     struct engine_host *host;
     struct run_executor *executor;
+    struct service inner; /* the engine's */
     struct run_unit_service services[LIMIT_MODELS];
     int n_services; /* the highest number that a service ever had, plus one */
     struct thread *loader;
@@ -69,6 +84,8 @@ struct run_unit {
     struct run_progress progress;
     _Atomic bool is_closing;
     bool drain_pending;
+    enum unit_device device;
+    int64_t reopen_ns, backoff_ns; /* LOST: the next try is then, and a failed one waits as long */
     struct service_change changes[4 * LIMIT_MODELS];
     int n_changes, next_change;
     struct engine_report report;

@@ -116,6 +116,32 @@ static enum status check_groups(const struct scenario *s, const struct scenario_
     return STATUS_OK;
 }
 
+/* Services join and leave on engines that stay as they are. */
+static enum status check_joins(const struct scenario *s, const struct sim_options *o,
+                               struct fault *fault)
+{
+    for (int32_t i = 0; i < o->n_services; i++) {
+        const struct sim_service *service = &o->services[i];
+        if (service->joins_ns == 0 && service->leaves_ns == 0)
+            continue;
+        if (service->leaves_ns > 0 && service->leaves_ns <= service->joins_ns)
+            return fault_set(fault, STATUS_BAD_INPUT,
+                             "service %.100s: it leaves before it joins: leaves must be later",
+                             service->name);
+        bool is_fixed = s->n_nodes == 0 && !s->has_bus && s->faults.n == 0;
+        for (int32_t e = 0; e < o->n_engines && is_fixed; e++)
+            is_fixed =
+                o->engines == NULL || (o->engines[e].role == SIM_MIXED &&
+                                       o->engines[e].scale == NULL && o->engines[e].chain == NULL);
+        if (!is_fixed)
+            return fault_set(fault, STATUS_UNSUPPORTED,
+                             "service %.60s: services join and leave on engines alone, not with "
+                             "--bus, faults, nodes, or engines that scale, have a role or a chain",
+                             service->name);
+    }
+    return STATUS_OK;
+}
+
 static enum status run_one(struct scenario_case *c, struct sim_options *options,
                            struct fault *fault)
 {
@@ -179,6 +205,8 @@ static enum status simulate(struct crew *crew, struct scenario_case *c, struct f
         status = check_bus(s, options.n_engines, fault);
     if (status == STATUS_OK && s->n_router_groups > 1)
         status = check_groups(s, world, fault);
+    if (status == STATUS_OK)
+        status = check_joins(s, &options, fault);
     if (status == STATUS_OK && s->n_nodes > 0) {
         placed = mem_take(sizeof(*placed));
         const struct scenario_placed_ask where = { s, ask, c->rule };

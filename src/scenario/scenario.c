@@ -236,6 +236,8 @@ int scenario_service_rows(struct scenario_service *s, struct flags_row rows[SCEN
         ROW("ttft", "", FLAGS_DURATION, slo.ttft_ns, 0, 0, ""),
         ROW("tpot", "", FLAGS_DURATION, slo.tpot_ns, 0, LIMIT_TPOT_MS * 1e6, ""),
         ROW("e2e", "", FLAGS_DURATION, slo.e2e_ns, 0, 0, ""),
+        ROW("joins", "", FLAGS_DURATION, joins_ns, 0, 0, ""),
+        ROW("leaves", "", FLAGS_DURATION, leaves_ns, 0, 0, ""),
         ROW("floor-ms", "", FLAGS_F64, perf.floor_ms, 0, 1e6, ""),
         ROW("prefill-ms", "", FLAGS_F64, perf.c1_ms, 0, 1e6, ""),
         ROW("prefill-us-per-token", "", FLAGS_F64, perf.k1_us, 0, 1e6, ""),

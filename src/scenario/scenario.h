@@ -32,7 +32,8 @@ struct scenario_service {
     int64_t weights_bytes, activation_bytes, kv_bytes_per_token; /* 0: the model's */
     const char *kv_type; /* for a model of the tables: as in a config; NULL: f16 */
     int64_t kv_bytes_min, kv_bytes_max;
-    struct service_slo slo; /* 0: the scenario's */
+    struct service_slo slo;      /* 0: the scenario's */
+    int64_t joins_ns, leaves_ns; /* while the simulation runs; 0: it is there all the time */
 };
 struct scenario_group { /* equal engines */
     int64_t count, tp;

@@ -218,6 +218,8 @@ static enum status open_service(struct scenario_world *world, const struct scena
             s->size.kv_bytes_per_token = own->kv_bytes_per_token;
             s->size.n_heads = 0;
         }
+        s->joins_ns = own->joins_ns;
+        s->leaves_ns = own->leaves_ns;
         s->size.kv_bytes_min = own->kv_bytes_min;
         s->size.kv_bytes_max = own->kv_bytes_max;
         slo.ttft_ns = own->slo.ttft_ns > 0 ? own->slo.ttft_ns : slo.ttft_ns;

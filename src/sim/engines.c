@@ -61,16 +61,19 @@ static int64_t body_bytes(const struct sim_options *o)
     return n_bytes * o->n_requests_max;
 }
 
-/* Returns the memory that the weights leave. Models never leave, so what does not fit there never
- * will. On the bus and with re-placement models come and go, so the pool is unbounded when not all
- * fit together. */
+/* Returns the memory that the weights leave. Usually models never leave, so what does not fit there
+ * never will. The pool is unbounded where models come and go: on the bus, with re-placement, and
+ * where services join and leave. */
 static int64_t pool_bytes(const struct sim_options *o, const struct sim_engine *e,
                           int64_t memory_bytes)
 {
     int64_t left = memory_bytes;
-    for (int32_t i = 0; i < o->n_services; i++)
+    for (int32_t i = 0; i < o->n_services; i++) {
+        if (o->services[i].joins_ns > 0 || o->services[i].leaves_ns > 0)
+            return 0;
         if (set_has(&e->services, i))
             left -= o->services[i].size.weights_bytes + o->services[i].size.activation_bytes;
+    }
     return o->faults == NULL && o->replace == NULL && left > 0 ? left : 0;
 }
 
@@ -307,6 +310,17 @@ bool sim_engines_load(struct sim *sim, int32_t index, int32_t service)
     return true;
 }
 
+void sim_engines_add(struct sim *sim, int32_t index, int32_t service)
+{
+    struct sim_engine *e = &sim->engines[index];
+    struct service_spec spec = { { 0 } };
+    fill_spec(sim->options, sim_engines_spec(sim, index), service, &spec);
+    const char *why =
+        engine_add_service(e->engine, sim_engine_own(e, sim->options->n_services, service), &spec,
+                           &sim->layouts[service], sim->clock_ns);
+    CHECK(why == NULL); /* the pool is laid out for all services */
+}
+
 int64_t sim_layouts(const struct sim_options *o, struct kv_layout *layouts)
 {
     struct kv_shape shapes[LIMIT_SERVICES];
@@ -348,6 +362,27 @@ void sim_engines_close_one(struct sim *sim, int32_t index)
     mem_give(sim->engines[index].ours);
 }
 
+static void count_service(struct sim_report *report, const struct service_report *from, int32_t s)
+{
+    report->n_static_batches += from->n_static_batches;
+    report->n_static_seats += from->n_static_seats;
+    report->n_static_early += from->n_static_early;
+    report->services[s].n_swapped += from->n_swapped;
+    report->services[s].n_forced += from->n_forced;
+    report->services[s].n_batches += from->n_batches;
+    report->services[s].n_batch_rows += from->n_batch_rows;
+}
+
+void sim_engines_count_service(struct sim *sim, int32_t index, int32_t service)
+{
+    const struct sim_engine *e = &sim->engines[index];
+    struct engine_report *r = mem_take(engine_report_bytes(e->n_services));
+    engine_report(e->engine, r, sim->clock_ns);
+    count_service(sim->report, &r->services[sim_engine_own(e, sim->options->n_services, service)],
+                  service);
+    mem_give(r);
+}
+
 /* Adds the counts of engine and executor. */
 void sim_engines_count(struct sim *sim, int32_t index)
 {
@@ -356,17 +391,8 @@ void sim_engines_count(struct sim *sim, int32_t index)
     const struct sim_engine *e = &sim->engines[index];
     engine_report(e->engine, r, sim->clock_ns);
     report->n_rounds += r->n_steps;
-    for (int32_t i = 0; i < e->n_services; i++) {
-        const struct service_report *from = &r->services[i];
-        int32_t s = e->ours[i];
-        report->n_static_batches += from->n_static_batches;
-        report->n_static_seats += from->n_static_seats;
-        report->n_static_early += from->n_static_early;
-        report->services[s].n_swapped += from->n_swapped;
-        report->services[s].n_forced += from->n_forced;
-        report->services[s].n_batches += from->n_batches;
-        report->services[s].n_batch_rows += from->n_batch_rows;
-    }
+    for (int32_t i = 0; i < e->n_services; i++)
+        count_service(report, &r->services[i], e->ours[i]);
     report->busy_ns += sim_model_exec_busy_ns(e->exec);
     mem_give(r);
 }

@@ -3,13 +3,14 @@
 #include "base/base.h"
 
 /* Events of one instant come in this order, so that an engine's step sees everything that arrived.
- * HANDOVER: KV has come from a prefill engine. ROUTE: the router wants a call. SCALE: pools are
- * adjusted. REPLACE: models move or are planned anew. CHAINS: their devices leave and join. The
- * last four follow all other events of their instant. */
+ * HANDOVER: KV has come from a prefill engine. JOINS: a service joins or leaves. ROUTE: the router
+ * wants a call. SCALE: pools are adjusted. REPLACE: models move or are planned anew. CHAINS: their
+ * devices leave and join. The last four follow all other events of their instant. */
 enum sim_kind {
     SIM_ARRIVAL,
     SIM_CANCEL,
     SIM_HANDOVER,
+    SIM_JOINS,
     SIM_STEP,
     SIM_ROUTE,
     SIM_SCALE,

@@ -4,6 +4,7 @@
  * it has all mail of the instant. A request that an engine returns goes to the gateway (door.c),
  * and from there to an engine with room, at the same instant. */
 #include "sim/chains.h"
+#include "sim/joins.h"
 #include "sim/replan.h"
 #include "sim/scaled.h"
 #include "sim/state.h"
@@ -51,10 +52,12 @@ static void sim_open(struct sim *sim, const struct sim_options *options, struct 
     *sim = (struct sim){ .options = options, .report = report };
     sim_report_open(sim);
     sim->chains = sim_chains_open(sim);
+    sim_events_init(&sim->events, 1024);
     sim_engines_open(sim, emit);
+    sim->joins = sim_joins_open(sim);
     for (int32_t i = 0; i < options->n_engines; i++)
         for (int32_t s = 0; s < options->n_services; s++)
-            if (set_has(&sim->engines[i].services, s))
+            if (set_has(&sim->engines[i].services, s) && sim_joins_is_first(sim->joins, s))
                 CHECK(sim_engines_load(sim, i, s));
     sim_clients_open(sim);
     if (options->has_prefix_cache) {
@@ -62,12 +65,12 @@ static void sim_open(struct sim *sim, const struct sim_options *options, struct 
         sim->body = mem_take(request_body_bytes((uint32_t)options->n_tokens_max, 0, 0));
     }
     sim_door_open(sim);
+    sim_joins_show(sim);
     sim_scaled_open(sim);
     if (options->replace != NULL)
         sim->replacing = sim_replan_open(sim);
     sim_lengths_open(sim);
     sim_wakes_init(&sim->wakes, (uint32_t)options->n_engines);
-    sim_events_init(&sim->events, 1024);
     workload_begin(&sim->stream, options->workload);
     next_ask(sim);
 }
@@ -84,6 +87,7 @@ static void sim_close(struct sim *sim)
     sim_scaled_close(sim);
     sim_replan_close(sim->replacing);
     sim_chains_close(sim->chains);
+    sim_joins_close(sim->joins);
     length_book_close(&sim->lengths);
     sim_wakes_free(&sim->wakes);
     sim_events_free(&sim->events);
@@ -105,6 +109,8 @@ static void go(struct sim *sim, struct sim_client *client, const struct service_
         sim_replan_ended(sim->replacing, sim, client, event->why);
     if (sim->chains != NULL)
         sim_chains_saw(sim, sim_request(sim, client)->service, -wanted_tokens(sim, client));
+    if (sim->joins != NULL)
+        sim_joins_count(sim, sim_request(sim, client)->service, -1);
     client->is_live = false;
     sim->n_over++;
     sim_client_put(sim, (uint32_t)(client - sim->clients));
@@ -213,6 +219,13 @@ static bool emit(void *self, const struct service_event *event, const void *payl
         client_over(sim, index, event);
         return true;
     }
+    if (event->why == SERVICE_NO_SPACE && sim->joins != NULL) { /* no model leaves for it */
+        struct service_event end = *event;
+        end.what = SERVICE_ENDED;
+        end.why = SERVICE_TOO_LARGE;
+        client_over(sim, index, &end);
+        return true;
+    }
     r->epoch++;
     client->served_ns = event->served_ns;
     predict_again(sim, client);
@@ -312,6 +325,13 @@ static uint32_t client_come(struct sim *sim, const struct workload_ask *ask)
 static void arrive(struct sim *sim, const struct workload_ask *ask)
 {
     uint32_t index = client_come(sim, ask);
+    if (sim->joins != NULL)
+        sim_joins_count(sim, ask->service, 1);
+    if (!sim_joins_takes(sim->joins, ask->service)) {
+        go(sim, &sim->clients[index],
+           &(struct service_event){ .what = SERVICE_ENDED, .why = SERVICE_FAILED });
+        return;
+    }
     sim_door_arrived(sim, index);
     if (sim->chains != NULL)
         sim_chains_saw(sim, ask->service, wanted_tokens(sim, &sim->clients[index]));
@@ -348,6 +368,8 @@ static void step(struct sim *sim, struct sim_engine *e)
         sim_replan_stepped(sim->replacing, sim, e->index);
     if (sim->chains != NULL)
         sim_chains_stepped(sim, e->index);
+    if (sim->joins != NULL)
+        sim_joins_stepped(sim, e->index);
     if (sim->options->checks_steps)
         sim_check_step(sim, e);
     sim_door_send(sim);
@@ -399,6 +421,10 @@ static bool advance(struct sim *sim)
     } else if (next.kind == SIM_HANDOVER) {
         sim_events_remove_first(&sim->events);
         sim_door_come(sim, next.what);
+    } else if (next.kind == SIM_JOINS) {
+        sim_events_remove_first(&sim->events);
+        sim_joins_tick(sim, next.what);
+        sim_door_send(sim);
     } else if (next.kind == SIM_ROUTE) {
         sim_door_send(sim);
     } else if (next.kind == SIM_SCALE) {

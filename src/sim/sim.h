@@ -42,6 +42,8 @@ struct sim_service {
         *truth; /* NULL = perf; borrowed. Engines with their own perfs use those, but see below */
     const struct sim_cores *cores; /* NULL: tables give the time on a share of a device; borrowed */
     struct service_size size;
+    int64_t joins_ns, leaves_ns; /* sim/joins.h: 0 = it is there from the start; 0 = to the end. Not
+                                    with faults, re-placement or chains */
 };
 /* The part of a request that an engine computes: all of it; its prompt and first token; all after
  * that. */

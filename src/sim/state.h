@@ -56,7 +56,7 @@ struct sim {
     int64_t unit_bytes;
     bool (*emit)(void *self, const struct service_event *event, const void *payload);
     struct sim_wakes wakes;
-    struct sim_events events;   /* cancels, handovers */
+    struct sim_events events;   /* cancels, handovers, services */
     struct length_book lengths; /* without a predictor: nothing */
     struct workload_stream stream;
     struct workload_ask ask; /* the next to come */
@@ -79,6 +79,7 @@ struct sim {
     struct sim_scaled scaled;
     struct sim_replanning *replacing; /* NULL: models stay where they are */
     struct sim_chains *chains;        /* NULL: every engine is one group of devices */
+    struct sim_joins *joins;          /* NULL: all services are there all the time */
     bool is_cut;                      /* ended by until_ns */
     uint64_t n_over;
 };
@@ -99,6 +100,9 @@ const struct sim_engine_spec *sim_engines_spec(const struct sim *sim, int32_t in
 /* Shows the router which services take requests there, and the pool. */
 void sim_engines_show(struct sim *sim, int32_t index, const struct set *services);
 void sim_engines_count(struct sim *sim, int32_t index); /* adds its counters to the report */
+void sim_engines_count_service(struct sim *sim, int32_t index, int32_t service);
+/* Adds a service that joins. */
+void sim_engines_add(struct sim *sim, int32_t index, int32_t service);
 
 /* check.c: invariants. Each function notes the first failure in report->wrong. */
 void sim_check_event(struct sim *sim, const struct sim_client *client,

@@ -152,6 +152,24 @@ static void test_lies_are_not_believed(void **state)
     mem_give(ring);
 }
 
+/* The reader's process may write any capacity into the ring: the writer keeps to its own. */
+static void test_a_writer_knows_the_capacity(void **state)
+{
+    (void)state;
+    struct ring *ring = ring_open(64);
+    unsigned char bytes[64] = { 1 };
+    ring->capacity = 1 << 20;
+    assert_false(ring_put_within(ring, 64, bytes, 57, NULL, 0));
+    for (int i = 0; i < 100; i++) {
+        assert_true(ring_put_within(ring, 64, bytes, 40, NULL, 0));
+        assert_false(ring_put_within(ring, 64, bytes, 40, NULL, 0));
+        ring_pop_within(ring, 64);
+    }
+    atomic_store(&ring->tail, UINT64_MAX - 7); /* more was read than was ever written */
+    assert_false(ring_put_within(ring, 64, bytes, 40, NULL, 0));
+    mem_give(ring);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +179,7 @@ int main(void)
         cmocka_unit_test(test_records_never_wrap),
         cmocka_unit_test(test_two_threads),
         cmocka_unit_test(test_lies_are_not_believed),
+        cmocka_unit_test(test_a_writer_knows_the_capacity),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

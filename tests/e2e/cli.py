@@ -16,7 +16,7 @@ import urllib.request
 
 SHOAL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 TALE, CEE = os.path.join(ROOT, "models", "tale.gguf"), os.path.join(ROOT, "models", "cee.gguf")
-VERBS = ["serve", "run", "profile", "ps", "ls", "load", "unload", "show", "config", "demo", "completion", "version"]
+VERBS = ["serve", "node", "gateway", "manager", "cluster", "deploy", "undeploy", "drain", "cordon", "uncordon", "run", "profile", "ps", "ls", "load", "unload", "show", "config", "demo", "completion", "version"]
 SECONDS = 120
 TESTS = []
 
@@ -293,7 +293,7 @@ def cli_completes():
         assert done.returncode == 0 and done.stderr == "", done
         return done.stdout.split()
 
-    assert set(VERBS) <= set(complete("")) and complete("un") == ["unload"]
+    assert set(VERBS) <= set(complete("")) and complete("unl") == ["unload"]
     assert complete("run", "--max-t") == ["--max-tokens="] and complete("run", "--ra") == ["--raw"]
     assert "--listen=" in complete("serve", "--") and "--html=" in complete("sim", "--")
     assert complete("swim", "--") == [] and complete("load", "t") == []

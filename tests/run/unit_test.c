@@ -18,6 +18,8 @@ static const char *const paths[N_SERVICES] = { SOURCE_ROOT "/tests/golden/data/l
 
 struct scene {
     struct compute_device *device;
+    bool is_late;      /* its device is the late one */
+    int n_reopens_bad; /* so many tries to open it again fail */
     struct run_unit *unit;
     struct service_spec services[N_SERVICES];
     struct kv_layout layouts[N_SERVICES];
@@ -27,13 +29,27 @@ struct scene {
 
 static int64_t context_bytes; /* of the next scene's device */
 
-static void open_scene(struct scene *s, int64_t memory_bytes)
+static struct compute_device *open_device(const struct scene *s)
 {
     static const struct device_spec device = { .kind = DEVICE_CPU, .n_cores = 1, .cores = { 0 } };
+    struct compute_device *cpu = cpu_open(&device, cpu_isa_best());
+    return s->is_late ? late_open(cpu, 3) : late_or_plain(cpu);
+}
+
+static enum status reopen(void *self, struct compute_device **out, struct fault *fault)
+{
+    struct scene *s = self;
+    if (s->n_reopens_bad-- > 0)
+        return fault_set(fault, STATUS_IO, "it is still away");
+    *out = s->device = open_device(s);
+    return STATUS_OK;
+}
+
+static void open_scene(struct scene *s, int64_t memory_bytes)
+{
     const int64_t bytes_per_token[N_SERVICES] = { 256, 256, 256 };
     double waste;
-    memset(s, 0, offsetof(struct scene, specs));
-    s->device = late_or_plain(cpu_open(&device, cpu_isa_best()));
+    s->device = open_device(s);
     s->device->context_bytes = context_bytes;
     for (int i = 0; i < N_SERVICES; i++) {
         snprintf(s->services[i].name, LIMIT_NAME_BYTES, "model-%d", i);
@@ -59,6 +75,8 @@ static void open_scene(struct scene *s, int64_t memory_bytes)
                               .policy = schedule_find("db-share"),
                               .config = &s->schedule } },
         .device = s->device,
+        .reopen = reopen,
+        .reopen_self = s,
         .paths = paths,
         .specs = s->specs,
         .n_rows_max = 72,
@@ -71,8 +89,9 @@ static void open_scene(struct scene *s, int64_t memory_bytes)
 
 static void close_scene(struct scene *s)
 {
-    run_unit_close(s->unit);
-    s->device->close(s->device->self);
+    struct compute_device *device = run_unit_close(s->unit);
+    if (device != NULL)
+        device->close(device->self);
 }
 
 static void step(struct scene *s)
@@ -323,6 +342,72 @@ static void test_a_request_comes_home(void **state)
     close_scene(&s);
 }
 
+/* Steps until the model is loaded, whatever is reported on the way. */
+static void load(struct scene *s, int service)
+{
+    run_unit_load(s->unit, service);
+    while (next_change(s).status != SERVICE_LOADED)
+        continue;
+}
+
+/* Asks for the same answer again. */
+static void answer(struct scene *s, int32_t *tokens, enum service_what *what)
+{
+    struct service service = run_unit_service(s->unit);
+    struct service_event event = { 0 };
+    const void *payload;
+    int32_t n = 0;
+    submit(s, 64);
+    while (event.what != SERVICE_ENDED && event.what != SERVICE_RETURNED) {
+        step(s);
+        while (service.next(service.self, &event, &payload)) {
+            if (event.what == SERVICE_TOKENS)
+                memcpy(tokens + n, payload, sizeof(*tokens) * (size_t)event.n_tokens);
+            n += event.what == SERVICE_TOKENS ? event.n_tokens : 0;
+        }
+    }
+    *what = (enum service_what)event.what;
+}
+
+/* The device is lost under a request. It is opened again, at the second try, and gives the same
+ * answers. Loads that were asked for meanwhile wait for it. */
+static void test_a_lost_device_is_opened_again(void **state)
+{
+    (void)state;
+    int32_t before[64] = { 0 }, after[64] = { 0 };
+    enum service_what what;
+    struct scene s = { .is_late = true };
+    open_scene(&s, 64 << 20);
+    load(&s, 1);
+    load(&s, 0);
+    answer(&s, before, &what);
+    assert_int_equal(what, SERVICE_ENDED);
+    for (int round = 0; round < 2; round++) {
+        int64_t begin_ns = time_now_ns();
+        s.n_reopens_bad = 1 - round;
+        late_lose(s.device, 5);
+        answer(&s, after, &what);
+        assert_int_equal(what, SERVICE_RETURNED);
+        run_unit_load(s.unit, 2); /* a file that is not there: it fails when the device is back */
+        for (int n_unloaded = 0; n_unloaded < 2;)
+            n_unloaded += next_change(&s).status == SERVICE_UNLOADED;
+        run_unit_load(s.unit, 1);
+        while (next_change(&s).status != SERVICE_LOADED)
+            continue;
+        assert_true(round == 1 || time_now_ns() - begin_ns >= TIME_NS_PER_S); /* it was patient */
+        memset(after, 0, sizeof after);
+        answer(&s, after, &what);
+        assert_int_equal(what, SERVICE_ENDED);
+        assert_memory_equal(before, after, sizeof before);
+        load(&s, 0);
+    }
+    late_lose(s.device, 0);
+    s.n_reopens_bad = 1000;
+    answer(&s, after, &what);
+    assert_int_equal(what, SERVICE_RETURNED);
+    close_scene(&s); /* while it is lost */
+}
+
 /* Bytes that a device's driver always holds are not available for models. */
 static void test_the_drivers_bytes_are_booked(void **state)
 {
@@ -474,6 +559,7 @@ int main(void)
         cmocka_unit_test(test_services_join_and_leave),
         cmocka_unit_test(test_a_request_through_it_all),
         cmocka_unit_test(test_a_request_comes_home),
+        cmocka_unit_test(test_a_lost_device_is_opened_again),
         cmocka_unit_test(test_the_drivers_bytes_are_booked),
         cmocka_unit_test(test_memory_leaves_with_the_model),
         cmocka_unit_test(test_profile),

@@ -1,4 +1,4 @@
-/* What every store must do (store/store.h), as tests that run against any implementation. */
+/* The duties of every store (store/store.h), as tests that run against any implementation. */
 #pragma once
 #include "store/store.h"
 

@@ -16,6 +16,8 @@ void emulate_seed(uint64_t seed);
 void emulate_seed_streams(uint64_t seed);
 /* Loses the GPU after this many further operations of its streams; negative: never. */
 void emulate_lose(int64_t n_ops);
+/* The path of the library that stands for NVIDIA's libraries; NULL: none is installed. */
+void emulate_library(const char *path);
 /* Refuses one launch, after this many further ones; negative: none. */
 void emulate_refuse_launch(int64_t n_launches);
 /* Device memory that can be mapped in all, and what is mapped now. */

@@ -17,6 +17,7 @@ extern "C" {
 #include <memory>
 #include <mutex>
 #include <signal.h>
+#include <dlfcn.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <thread>
@@ -642,6 +643,18 @@ const struct cuda_driver_info *cuda_driver_describe(const struct cuda_driver *dr
 
 void cuda_driver_enter(struct cuda_driver *)
 {
+}
+
+static const char *library_path;
+
+void emulate_library(const char *path)
+{
+    library_path = path;
+}
+
+void *cuda_driver_open_library(struct cuda_driver *, const char *)
+{
+    return library_path != nullptr ? dlopen(library_path, RTLD_NOW | RTLD_LOCAL) : nullptr;
 }
 
 bool cuda_driver_is_lost(struct cuda_driver *)

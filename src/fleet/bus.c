@@ -1,5 +1,5 @@
 /* The bus to other machines, as the configuration has it. */
-#include "cmd/wire_bus.h"
+#include "fleet/bus.h"
 
 #include "api/http_watches.h"
 #include "base/log.h"
@@ -18,7 +18,7 @@ enum { FIRST_ADDRESS = 16, OWN_ADDRESS = 0, NODE_ADDRESS = 2 };
 
 /* ---- The nodes of a gateway or manager. ---- */
 
-static void name_engines(struct wire_bus *bus, int node, const char *address)
+static void name_engines(struct fleet_bus *bus, int node, const char *address)
 {
     int first = 0;
     for (int i = 0; i < node; i++)
@@ -28,7 +28,7 @@ static void name_engines(struct wire_bus *bus, int node, const char *address)
                  k);
 }
 
-static void take_slots(struct wire_bus *bus, const struct config *config)
+static void take_slots(struct fleet_bus *bus, const struct config *config)
 {
     int n_slots = config->n_store > 0 ? (int)config->n_node_slots : 0;
     bus->n_nodes = config->n_nodes + n_slots;
@@ -39,7 +39,7 @@ static void take_slots(struct wire_bus *bus, const struct config *config)
                                                   (int32_t)config->n_node_engines };
 }
 
-static enum status know_nodes(struct wire_bus *bus, const struct config *config,
+static enum status know_nodes(struct fleet_bus *bus, const struct config *config,
                               struct config_place *places, struct cluster_tcp_peer *peers,
                               struct fault *fault)
 {
@@ -47,7 +47,7 @@ static enum status know_nodes(struct wire_bus *bus, const struct config *config,
         enum status status = config_bus_read_place("nodes", config->nodes[i], &places[i], fault);
         if (status != STATUS_OK)
             return status;
-        struct wire_bus_slot *slot = &bus->slots[i];
+        struct fleet_bus_slot *slot = &bus->slots[i];
         snprintf(slot->address, sizeof slot->address, "%s:%d", places[i].host, places[i].port);
         slot->n_engines = bus->nodes[i].n_engines = places[i].n_engines;
         slot->is_static = true;
@@ -71,7 +71,7 @@ static enum status know_nodes(struct wire_bus *bus, const struct config *config,
 
 /* ---- Nodes of the store. ---- */
 
-static int find_slot(const struct wire_bus *bus, const char *address)
+static int find_slot(const struct fleet_bus *bus, const char *address)
 {
     for (int i = 0; i < bus->n_nodes; i++)
         if (strcmp(bus->slots[i].address, address) == 0)
@@ -80,11 +80,11 @@ static int find_slot(const struct wire_bus *bus, const char *address)
 }
 
 /* Returns a place without a node, or one whose node is neither a member nor connected. */
-static int free_slot(const struct wire_bus *bus, const struct cluster_members *members)
+static int free_slot(const struct fleet_bus *bus, const struct cluster_members *members)
 {
     int gone = -1;
     for (int i = 0; i < bus->n_nodes; i++) {
-        const struct wire_bus_slot *slot = &bus->slots[i];
+        const struct fleet_bus_slot *slot = &bus->slots[i];
         if (slot->address[0] == '\0')
             return i;
         if (!slot->is_static && cluster_members_find(members, slot->address) < 0 &&
@@ -94,9 +94,9 @@ static int free_slot(const struct wire_bus *bus, const struct cluster_members *m
     return gone;
 }
 
-static void take_in(struct wire_bus *bus, int i, const struct cluster_members_node *node)
+static void take_in(struct fleet_bus *bus, int i, const struct cluster_members_node *node)
 {
-    struct wire_bus_slot *slot = &bus->slots[i];
+    struct fleet_bus_slot *slot = &bus->slots[i];
     struct config_place place;
     struct fault fault;
     snprintf(slot->address, sizeof slot->address, "%s", node->address);
@@ -110,7 +110,7 @@ static void take_in(struct wire_bus *bus, int i, const struct cluster_members_no
     name_engines(bus, i, slot->address);
 }
 
-void wire_bus_follow(struct wire_bus *bus, const struct cluster_members *members)
+void fleet_bus_follow(struct fleet_bus *bus, const struct cluster_members *members)
 {
     if (bus->slots == NULL || bus->n_changes == members->n_changes)
         return;
@@ -132,15 +132,15 @@ void wire_bus_follow(struct wire_bus *bus, const struct cluster_members *members
     }
 }
 
-enum status wire_bus_own_address(const struct wire_bus *bus, const struct config *config,
-                                 char out[WIRE_BUS_NODE_NAMES], struct fault *fault)
+enum status fleet_bus_own_address(const struct fleet_bus *bus, const struct config *config,
+                                  char out[FLEET_BUS_NODE_NAMES], struct fault *fault)
 {
     struct config_place place;
     enum status status = config_bus_read_place("bus_listen", config->bus_listen, &place, fault);
     if (status != STATUS_OK)
         return status;
     if (config->bus_advertise != NULL) {
-        snprintf(out, WIRE_BUS_NODE_NAMES, "%s", config->bus_advertise);
+        snprintf(out, FLEET_BUS_NODE_NAMES, "%s", config->bus_advertise);
         return STATUS_OK;
     }
     if (strcmp(place.host, "0.0.0.0") == 0 || strcmp(place.host, "::") == 0)
@@ -149,14 +149,14 @@ enum status wire_bus_own_address(const struct wire_bus *bus, const struct config
                          "gateways reach this node",
                          place.host);
     bool is_v6 = strchr(place.host, ':') != NULL;
-    snprintf(out, WIRE_BUS_NODE_NAMES, "%s%s%s:%d", is_v6 ? "[" : "", place.host, is_v6 ? "]" : "",
+    snprintf(out, FLEET_BUS_NODE_NAMES, "%s%s%s:%d", is_v6 ? "[" : "", place.host, is_v6 ? "]" : "",
              cluster_tcp_bus_listen_port(bus->tcp));
     return STATUS_OK;
 }
 
 /* ---- Opening. ---- */
 
-static enum status open_tcp(struct wire_bus *bus, const struct config *config,
+static enum status open_tcp(struct fleet_bus *bus, const struct config *config,
                             struct cluster_tcp_bus_options *options, struct fault *fault)
 {
     const struct cluster_tcp_tls tls = { .cert = config->bus_cert,
@@ -170,7 +170,7 @@ static enum status open_tcp(struct wire_bus *bus, const struct config *config,
     return bus->tcp != NULL ? STATUS_OK : STATUS_BAD_INPUT;
 }
 
-static enum status open_node(struct wire_bus *bus, const struct config *config,
+static enum status open_node(struct fleet_bus *bus, const struct config *config,
                              const struct bus_port *local, struct fault *fault)
 {
     struct config_place place;
@@ -193,7 +193,7 @@ static enum status open_node(struct wire_bus *bus, const struct config *config,
     return status;
 }
 
-static enum status open_gateway(struct wire_bus *bus, const struct config *config,
+static enum status open_gateway(struct fleet_bus *bus, const struct config *config,
                                 struct fault *fault)
 {
     take_slots(bus, config);
@@ -210,8 +210,8 @@ static enum status open_gateway(struct wire_bus *bus, const struct config *confi
     return status;
 }
 
-enum status wire_bus_open(struct wire_bus *bus, const struct config *config,
-                          const struct bus_port *local, struct fault *fault)
+enum status fleet_bus_open(struct fleet_bus *bus, const struct config *config,
+                           const struct bus_port *local, struct fault *fault)
 {
     if (local == NULL)
         return open_gateway(bus, config, fault);
@@ -220,7 +220,7 @@ enum status wire_bus_open(struct wire_bus *bus, const struct config *config,
     return STATUS_OK;
 }
 
-void wire_bus_close(struct wire_bus *bus)
+void fleet_bus_close(struct fleet_bus *bus)
 {
     if (bus->tcp != NULL)
         cluster_tcp_bus_close(bus->tcp);

@@ -1,5 +1,5 @@
 /* Reads the models that a manager places. */
-#include "cmd/wire_models.h"
+#include "fleet/models.h"
 
 #include "config/chosen.h"
 #include "cpu/cpu.h"
@@ -7,7 +7,7 @@
 
 static const int64_t POOL_BYTES_USUAL = INT64_C(1) << 30; /* when the key `memory` is not set */
 
-static enum status read_all(struct wire_models *m, const struct config *config,
+static enum status read_all(struct fleet_models *m, const struct config *config,
                             struct compute_device *device, struct fault *fault)
 {
     struct kv_shape shapes[LIMIT_MODELS];
@@ -35,8 +35,8 @@ static enum status read_all(struct wire_models *m, const struct config *config,
 }
 
 /* The bytes of packed weights are those of a CPU, since only it is at hand. */
-enum status wire_models_open(struct wire_models *m, const struct config *config,
-                             struct fault *fault)
+enum status fleet_models_open(struct fleet_models *m, const struct config *config,
+                              struct fault *fault)
 {
     struct device_spec spec;
     enum status status = device_parse("cpu:0", 1, &spec, fault);
@@ -51,7 +51,7 @@ enum status wire_models_open(struct wire_models *m, const struct config *config,
     return status;
 }
 
-void wire_models_close(struct wire_models *m)
+void fleet_models_close(struct fleet_models *m)
 {
     for (int s = 0; s < m->n; s++)
         serve_offer_close(&m->offers[s]);

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "etcd/body.h"
-#include "etcd/client_state.h"
+#include "etcd/state.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -176,7 +176,7 @@ static void begin_anew(struct etcd_client *c, struct etcd_answer *answer)
     open_stream(c);
 }
 
-void etcd_watch_listed(struct etcd_client *c, struct etcd_job *job)
+void etcd_stream_listed(struct etcd_client *c, struct etcd_job *job)
 {
     struct etcd_watch *w = &c->watch;
     struct etcd_answer *answer = &job->answer;
@@ -205,7 +205,7 @@ void etcd_watch_listed(struct etcd_client *c, struct etcd_job *job)
 
 /* ---- Its life. ---- */
 
-void etcd_watch_begin(struct etcd_client *c, const char *prefix)
+void etcd_stream_begin(struct etcd_client *c, const char *prefix)
 {
     struct etcd_watch *w = &c->watch;
     close_stream(c);
@@ -214,7 +214,7 @@ void etcd_watch_begin(struct etcd_client *c, const char *prefix)
     w->list_ns = 0;
 }
 
-void etcd_watch_ended(struct etcd_client *c)
+void etcd_stream_ended(struct etcd_client *c)
 {
     struct etcd_watch *w = &c->watch;
     if (c->endpoint == w->endpoint && !w->is_over)
@@ -224,19 +224,19 @@ void etcd_watch_ended(struct etcd_client *c)
     w->list_ns = 0; /* at once */
 }
 
-int64_t etcd_watch_step(struct etcd_client *c, int64_t now_ns)
+int64_t etcd_stream_step(struct etcd_client *c, int64_t now_ns)
 {
     struct etcd_watch *w = &c->watch;
     if (w->state == ETCD_WATCH_NONE)
         return TIME_NEVER;
     if (w->is_over)
-        etcd_watch_ended(c);
+        etcd_stream_ended(c);
     if (!w->is_list_under_way && w->list_ns <= now_ns)
         begin_list(c, now_ns);
     return w->is_list_under_way ? TIME_NEVER : w->list_ns;
 }
 
-void etcd_watch_close(struct etcd_client *c)
+void etcd_stream_close(struct etcd_client *c)
 {
     close_stream(c);
     str_free(&c->watch.body);

@@ -1,11 +1,11 @@
 /* The face of the store: hands calls to the client's thread, and its news to the caller. */
-#include "etcd/client.h"
+#include "etcd/etcd.h"
 
 #include "base/mem.h"
 #include "base/team.h"
 #include "base/time.h"
 #include "etcd/body.h"
-#include "etcd/client_state.h"
+#include "etcd/state.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -152,7 +152,7 @@ static void close_client(void *self)
     mem_give(c);
 }
 
-enum status etcd_client_check_endpoint(const char *endpoint, struct fault *fault)
+enum status etcd_check_endpoint(const char *endpoint, struct fault *fault)
 {
     struct view text = view_text(endpoint);
     bool is_secure = view_starts(text, "https://");
@@ -170,7 +170,7 @@ enum status etcd_client_check_endpoint(const char *endpoint, struct fault *fault
                      endpoint);
 }
 
-static enum status check(const struct etcd_client_options *o, struct fault *fault)
+static enum status check(const struct etcd_options *o, struct fault *fault)
 {
     int n_files = (o->cert != NULL) + (o->key != NULL) + (o->ca != NULL);
     enum status status = STATUS_OK;
@@ -181,7 +181,7 @@ static enum status check(const struct etcd_client_options *o, struct fault *faul
         return fault_set(fault, STATUS_BAD_INPUT,
                          "etcd: certificate, its key and the authority come together");
     for (int i = 0; i < o->n_endpoints && status == STATUS_OK; i++) {
-        status = etcd_client_check_endpoint(o->endpoints[i], fault);
+        status = etcd_check_endpoint(o->endpoints[i], fault);
         if (status == STATUS_OK &&
             (n_files == 3) != view_starts(view_text(o->endpoints[i]), "https://"))
             status = fault_set(fault, STATUS_BAD_INPUT,
@@ -197,7 +197,7 @@ static char *copy_of(const char *text)
     return text != NULL ? mem_copy_text(text) : NULL;
 }
 
-struct store *etcd_client_open(const struct etcd_client_options *options, struct fault *fault)
+struct store *etcd_open(const struct etcd_options *options, struct fault *fault)
 {
     if (check(options, fault) != STATUS_OK)
         return NULL;

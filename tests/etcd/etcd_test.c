@@ -1,5 +1,5 @@
 /* The client of etcd keeps the contract of a store, with a real etcd on the loopback. */
-#include "etcd/client.h"
+#include "etcd/etcd.h"
 
 #include "etcd/server.h"
 #include "store/contract.h"
@@ -39,10 +39,10 @@ static void wipe(void *self)
 static struct store *client_of(const char *const *endpoints, int n)
 {
     struct fault fault = { "" };
-    const struct etcd_client_options options = { .endpoints = endpoints,
-                                                 .n_endpoints = n,
-                                                 .silence_ns = TIME_NS_PER_S };
-    struct store *store = etcd_client_open(&options, &fault);
+    const struct etcd_options options = { .endpoints = endpoints,
+                                          .n_endpoints = n,
+                                          .silence_ns = TIME_NS_PER_S };
+    struct store *store = etcd_open(&options, &fault);
     if (store == NULL)
         fail_msg("%s", fault.text);
     return store;
@@ -182,8 +182,8 @@ static void test_settings(void **state)
     struct fault fault;
     (void)state;
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
-        const struct etcd_client_options options = { .endpoints = &bad[i], .n_endpoints = 1 };
-        assert_null(etcd_client_open(&options, &fault));
+        const struct etcd_options options = { .endpoints = &bad[i], .n_endpoints = 1 };
+        assert_null(etcd_open(&options, &fault));
         assert_non_null(strstr(fault.text, "http"));
     }
 }

@@ -1,5 +1,5 @@
 /* Wires a manager: store, election, bus, sessions with nodes, and plans. */
-#include "cmd/wire_manager.h"
+#include "fleet/manager.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -7,11 +7,11 @@
 #include "base/time.h"
 #include "cluster/lead.h"
 #include "cluster/manager.h"
+#include "cluster/manager_plan.h"
 #include "cluster/tcp_bus.h"
-#include "cmd/verbs.h"
-#include "cmd/wire_bus.h"
-#include "cmd/wire_models.h"
-#include "cmd/wire_store.h"
+#include "fleet/bus.h"
+#include "fleet/models.h"
+#include "fleet/store.h"
 #include "store/leader.h"
 #include <stdio.h>
 #include <string.h>
@@ -28,11 +28,11 @@ struct node_seen {
     bool is_there; /* member or session */
     int64_t vanished_ns;
 };
-struct wire_manager {
+struct fleet_manager {
     struct config config;
-    struct wire_models models;
-    struct wire_bus bus;
-    struct wire_store store;
+    struct fleet_models models;
+    struct fleet_bus bus;
+    struct fleet_store store;
     struct store_leader *candidate;
     struct store_fence memory; /* of the cluster's life, on disk */
     int64_t now_ns, looked_ns, asked_ns;
@@ -55,11 +55,11 @@ struct wire_manager {
 
 static bool may_act(void *self)
 {
-    struct wire_manager *w = self;
+    struct fleet_manager *w = self;
     return store_leader_may_act(w->candidate, time_boot_ns());
 }
 
-static void begin_reign(struct wire_manager *w)
+static void begin_reign(struct fleet_manager *w)
 {
     const struct store_stamp stamp = store_leader_stamp(w->candidate);
     const struct cluster_lead_options lead = { .port = cluster_tcp_bus_port(w->bus.tcp),
@@ -91,7 +91,7 @@ static void begin_reign(struct wire_manager *w)
         log_line(LOG_WARN, "manager", "%s: cannot write which cluster it led", w->memory.path);
 }
 
-static void end_reign(struct wire_manager *w)
+static void end_reign(struct fleet_manager *w)
 {
     if (w->is_writing)
         w->store.store->forget(w->store.store->self, &w->call);
@@ -106,14 +106,14 @@ static void end_reign(struct wire_manager *w)
 
 /* ---- Nodes: planning follows leases. ---- */
 
-static bool is_member(const struct wire_manager *w, int i)
+static bool is_member(const struct fleet_manager *w, int i)
 {
-    const struct wire_bus_slot *slot = &w->bus.slots[i];
+    const struct fleet_bus_slot *slot = &w->bus.slots[i];
     return slot->address[0] != '\0' &&
            (slot->is_static || cluster_members_find(&w->store.members, slot->address) >= 0);
 }
 
-static void freeze(struct wire_manager *w)
+static void freeze(struct fleet_manager *w)
 {
     int n_there = 0, n_vanished = 0;
     for (int i = 0; i < w->bus.n_nodes; i++) {
@@ -134,12 +134,12 @@ static void freeze(struct wire_manager *w)
     }
 }
 
-static void watch_nodes(struct wire_manager *w)
+static void watch_nodes(struct fleet_manager *w)
 {
     bool all_known = true;
     int lost;
     while ((lost = cluster_lead_next_lost(w->lead)) >= 0)
-        cluster_manager_lose_node(w->manager, lost, false);
+        cluster_manager_plan_lose(w->manager, lost, false);
     for (int i = 0; i < w->bus.n_nodes; i++) {
         struct node_seen *seen = &w->nodes[i];
         bool has_lease = is_member(w, i), has_session = cluster_lead_has_session(w->lead, i);
@@ -148,22 +148,22 @@ static void watch_nodes(struct wire_manager *w)
         bool is_there = has_lease || has_session;
         if (seen->is_there && !is_there) {
             seen->vanished_ns = w->now_ns;
-            cluster_manager_lose_node(w->manager, i, true);
+            cluster_manager_plan_lose(w->manager, i, true);
         }
         seen->is_there = is_there;
         bool is_planned = has_lease && has_session && wish == CLUSTER_WISH_NONE;
         int n_engines = w->bus.slots[i].n_engines;
         cluster_manager_plan_node(w->manager, i, is_planned ? n_engines : 0);
-        cluster_manager_drain_node(w->manager, i, wish == CLUSTER_WISH_DRAIN);
+        cluster_manager_plan_drain(w->manager, i, wish == CLUSTER_WISH_DRAIN);
         all_known =
-            all_known && (!has_lease || cluster_manager_knows_node(w->manager, i, n_engines));
+            all_known && (!has_lease || cluster_manager_plan_knows(w->manager, i, n_engines));
     }
     freeze(w);
     w->has_begun = w->has_begun || all_known || w->begun_ns + FIRST_REPORTS_NS <= w->now_ns;
-    cluster_manager_freeze(w->manager, w->n_before > 0 || !w->has_begun);
+    cluster_manager_plan_freeze(w->manager, w->n_before > 0 || !w->has_begun);
 }
 
-static void follow_wishes(struct wire_manager *w)
+static void follow_wishes(struct fleet_manager *w)
 {
     const struct cluster_members *members = &w->store.members;
     if (w->n_changes == members->n_changes)
@@ -176,7 +176,7 @@ static void follow_wishes(struct wire_manager *w)
                 n_copies = members->model_wishes[i].n_copies;
         if (n_copies == w->n_copies[s])
             continue;
-        cluster_manager_desire(w->manager, s, n_copies);
+        cluster_manager_plan_model(w->manager, s, n_copies);
         w->n_copies[s] = n_copies;
         log_line(LOG_INFO, "manager", "operators want %s: %d copies (-1: none, 0: as requests do)",
                  w->models.services[s].name, n_copies);
@@ -187,11 +187,11 @@ static void follow_wishes(struct wire_manager *w)
 
 static const char *name_of(const void *self, int node)
 {
-    return ((const struct wire_manager *)self)->bus.slots[node].address;
+    return ((const struct fleet_manager *)self)->bus.slots[node].address;
 }
 
 /* Writes where models are, if that has changed, guarded by the leader's key and the nonce. */
-static void write_placement(struct wire_manager *w)
+static void write_placement(struct fleet_manager *w)
 {
     static char key[STORE_KEY_BYTES];
     if (!w->has_begun || w->is_writing || w->written_ns + PLACEMENT_NS > w->now_ns)
@@ -201,7 +201,7 @@ static void write_placement(struct wire_manager *w)
                (unsigned long long)store_leader_stamp(w->candidate).epoch);
     for (int s = 0; s < w->models.n; s++)
         str_printf(&w->placement, "model %s\n", w->models.services[s].name);
-    cluster_manager_print_places(w->manager, name_of, w, &w->placement);
+    cluster_manager_plan_print(w->manager, name_of, w, &w->placement);
     struct view now = view_of(w->placement.at, w->placement.n);
     if (view_equal(now, view_of(w->written.at != NULL ? w->written.at : "", w->written.n)))
         return;
@@ -222,7 +222,7 @@ static void write_placement(struct wire_manager *w)
 
 static void take_news(void *self, const struct store_news *news, int64_t now_ns)
 {
-    struct wire_manager *w = self;
+    struct fleet_manager *w = self;
     if (store_leader_take(w->candidate, news, now_ns) || news->kind != STORE_NEWS_CALL ||
         news->call != &w->call)
         return;
@@ -234,7 +234,7 @@ static void take_news(void *self, const struct store_news *news, int64_t now_ns)
 /* ---- Its step. ---- */
 
 /* Keeps the cluster's life on disk, and takes over what an operator adopted there. */
-static void keep_life(struct wire_manager *w)
+static void keep_life(struct fleet_manager *w)
 {
     struct store_fence there;
     struct store_id nonce = store_leader_nonce(w->candidate);
@@ -255,7 +255,7 @@ static void keep_life(struct wire_manager *w)
     }
 }
 
-static int64_t step_reign(struct wire_manager *w)
+static int64_t step_reign(struct fleet_manager *w)
 {
     struct store_stamp kept;
     int64_t wake_ns = cluster_lead_step(w->lead, w->now_ns);
@@ -269,7 +269,7 @@ static int64_t step_reign(struct wire_manager *w)
 }
 
 /* A candidate keeps its connections, and hears which epochs its nodes obeyed. */
-static void ask_nodes(struct wire_manager *w)
+static void ask_nodes(struct fleet_manager *w)
 {
     const struct bus_port port = cluster_tcp_bus_port(w->bus.tcp);
     struct store_stamp kept;
@@ -288,13 +288,13 @@ static void ask_nodes(struct wire_manager *w)
             cluster_lead_ask(&port, w->bus.nodes[i].address);
 }
 
-int64_t wire_manager_step(struct wire_manager *w)
+int64_t fleet_manager_step(struct fleet_manager *w)
 {
     w->now_ns = time_boot_ns();
-    int64_t wake_ns = wire_store_step(&w->store, w->now_ns, take_news, w);
+    int64_t wake_ns = fleet_store_step(&w->store, w->now_ns, take_news, w);
     wake_ns = min_i64(wake_ns, store_leader_step(w->candidate, w->now_ns));
     keep_life(w);
-    wire_bus_follow(&w->bus, &w->store.members);
+    fleet_bus_follow(&w->bus, &w->store.members);
     bool leads = store_leader_may_act(w->candidate, w->now_ns);
     if (leads && w->manager == NULL)
         begin_reign(w);
@@ -310,13 +310,13 @@ int64_t wire_manager_step(struct wire_manager *w)
 
 /* ---- Life. ---- */
 
-static enum status open_candidate(struct wire_manager *w, struct fault *fault)
+static enum status open_candidate(struct fleet_manager *w, struct fault *fault)
 {
     char name[64] = "";
     (void)gethostname(name, sizeof name - 16);
     size_t n = strlen(name);
     snprintf(name + n, sizeof name - n, ":%d", (int)getpid());
-    enum status status = wire_store_open_fence(&w->config, "led", &w->memory, fault);
+    enum status status = fleet_store_open_fence(&w->config, "led", &w->memory, fault);
     if (status != STATUS_OK)
         return status;
     const struct store_leader_options options = {
@@ -332,25 +332,24 @@ static enum status open_candidate(struct wire_manager *w, struct fault *fault)
     return STATUS_OK;
 }
 
-static enum status open_all(struct wire_manager *w, struct fault *fault)
+static enum status open_all(struct fleet_manager *w, struct fault *fault)
 {
     char name[24];
-    enum status status = wire_models_open(&w->models, &w->config, fault);
+    enum status status = fleet_models_open(&w->models, &w->config, fault);
     if (status == STATUS_OK)
-        status = wire_bus_open(&w->bus, &w->config, NULL, fault);
+        status = fleet_bus_open(&w->bus, &w->config, NULL, fault);
     snprintf(name, sizeof name, "%016llx", (unsigned long long)rng_system());
     if (status == STATUS_OK)
-        status = wire_store_open(&w->store, &w->config, "manager", name,
-                                 "{\"version\":\"" SHOAL_VERSION "\"}", fault);
+        status = fleet_store_open(&w->store, &w->config, "manager", name, "{}", fault);
     if (status == STATUS_OK)
         status = open_candidate(w, fault);
     return status;
 }
 
-enum status wire_manager_open(struct wire_manager **out, const struct config *config,
-                              struct fault *fault)
+enum status fleet_manager_open(struct fleet_manager **out, const struct config *config,
+                               struct fault *fault)
 {
-    struct wire_manager *w = mem_take(sizeof *w);
+    struct fleet_manager *w = mem_take(sizeof *w);
     w->config = *config;
     str_init(&w->placement);
     str_init(&w->written);
@@ -358,36 +357,36 @@ enum status wire_manager_open(struct wire_manager **out, const struct config *co
     if (status == STATUS_OK)
         *out = w;
     else
-        wire_manager_close(w);
+        fleet_manager_close(w);
     return status;
 }
 
-void wire_manager_close(struct wire_manager *w)
+void fleet_manager_close(struct fleet_manager *w)
 {
     if (w->manager != NULL)
         end_reign(w);
     if (w->candidate != NULL)
         store_leader_close(w->candidate);
-    wire_store_close(&w->store);
-    wire_bus_close(&w->bus);
-    wire_models_close(&w->models);
+    fleet_store_close(&w->store);
+    fleet_bus_close(&w->bus);
+    fleet_models_close(&w->models);
     str_free(&w->placement);
     str_free(&w->written);
     mem_give(w);
 }
 
-struct event_base *wire_manager_base(struct wire_manager *w)
+struct event_base *fleet_manager_base(struct fleet_manager *w)
 {
     return w->bus.base;
 }
 
-int wire_manager_bus_fd(struct wire_manager *w)
+int fleet_manager_bus_fd(struct fleet_manager *w)
 {
     const struct bus_port port = cluster_tcp_bus_port(w->bus.tcp);
     return port.wait_fd(port.self, port.address);
 }
 
-int wire_manager_store_fd(struct wire_manager *w)
+int fleet_manager_store_fd(struct fleet_manager *w)
 {
     return w->store.store->wait_fd(w->store.store->self);
 }

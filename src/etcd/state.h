@@ -1,13 +1,12 @@
-/* The state of a client of etcd, shared by client.c (the store's face), transfers.c (calls, on the
- * client's thread) and watch.c (the watch, on the same thread). Private to this room. */
+/* The state of a client of etcd, shared by etcd.c (the store's face), transfers.c (calls, on the
+ * client's thread) and stream.c (the watch, on the same thread). Private to this room. */
 #pragma once
 #include "base/wake.h"
 #include "etcd/answer.h"
-#include "etcd/client.h"
 #include <curl/curl.h>
 #include <stdatomic.h>
 
-enum { ETCD_REPLY_BYTES_MAX = 32 << 20 };
+enum { ETCD_ENDPOINTS_MAX = 16, ETCD_REPLY_BYTES_MAX = 32 << 20 };
 
 /* A call, from its begin to its end. */
 struct etcd_job {
@@ -85,12 +84,12 @@ void etcd_transfers_say(struct etcd_client *client, struct etcd_news *news);
 /* The client's thread. */
 void etcd_transfers_run(void *client);
 
-/* ---- watch.c ---- */
+/* ---- stream.c ---- */
 
-void etcd_watch_begin(struct etcd_client *client, const char *prefix);
+void etcd_stream_begin(struct etcd_client *client, const char *prefix);
 /* Takes the end of the watch's list, and of its stream. */
-void etcd_watch_listed(struct etcd_client *client, struct etcd_job *job);
-void etcd_watch_ended(struct etcd_client *client);
+void etcd_stream_listed(struct etcd_client *client, struct etcd_job *job);
+void etcd_stream_ended(struct etcd_client *client);
 /* Returns when it wants to be called again. */
-int64_t etcd_watch_step(struct etcd_client *client, int64_t now_ns);
-void etcd_watch_close(struct etcd_client *client);
+int64_t etcd_stream_step(struct etcd_client *client, int64_t now_ns);
+void etcd_stream_close(struct etcd_client *client);

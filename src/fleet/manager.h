@@ -10,13 +10,13 @@
 #pragma once
 #include "config/config.h"
 
-struct wire_manager;
-enum status wire_manager_open(struct wire_manager **out, const struct config *config,
-                              struct fault *fault) MUST_USE;
-void wire_manager_close(struct wire_manager *manager);
+struct fleet_manager;
+enum status fleet_manager_open(struct fleet_manager **out, const struct config *config,
+                               struct fault *fault) MUST_USE;
+void fleet_manager_close(struct fleet_manager *manager);
 /* Goes on; returns the next wake, of time_now_ns. */
-int64_t wire_manager_step(struct wire_manager *manager);
-struct event_base *wire_manager_base(struct wire_manager *manager);
+int64_t fleet_manager_step(struct fleet_manager *manager);
+struct event_base *fleet_manager_base(struct fleet_manager *manager);
 /* Readable when there is something to do. */
-int wire_manager_bus_fd(struct wire_manager *manager);
-int wire_manager_store_fd(struct wire_manager *manager);
+int fleet_manager_bus_fd(struct fleet_manager *manager);
+int fleet_manager_store_fd(struct fleet_manager *manager);

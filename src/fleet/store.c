@@ -1,30 +1,30 @@
 /* Joins a process to the cluster's store. */
-#include "cmd/wire_store.h"
+#include "fleet/store.h"
 
 #include "base/rng.h"
 #include "base/time.h"
 #include "config/config.h"
-#include "etcd/client.h"
+#include "etcd/etcd.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum status wire_store_open_client(const struct config *config, struct store **out,
-                                   char prefix[WIRE_STORE_PREFIX_BYTES], struct fault *fault)
+enum status fleet_store_open_client(const struct config *config, struct store **out,
+                                    char prefix[FLEET_STORE_PREFIX_BYTES], struct fault *fault)
 {
-    const struct etcd_client_options options = { .endpoints = config->store,
-                                                 .n_endpoints = config->n_store,
-                                                 .cert = config->store_cert,
-                                                 .key = config->store_key,
-                                                 .ca = config->store_ca };
-    snprintf(prefix, WIRE_STORE_PREFIX_BYTES, "/shoal/%s/", config->cluster);
-    *out = etcd_client_open(&options, fault);
+    const struct etcd_options options = { .endpoints = config->store,
+                                          .n_endpoints = config->n_store,
+                                          .cert = config->store_cert,
+                                          .key = config->store_key,
+                                          .ca = config->store_ca };
+    snprintf(prefix, FLEET_STORE_PREFIX_BYTES, "/shoal/%s/", config->cluster);
+    *out = etcd_open(&options, fault);
     return *out != NULL ? STATUS_OK : STATUS_BAD_INPUT;
 }
 
-enum status wire_store_open_fence(const struct config *config, const char *file,
-                                  struct store_fence *out, struct fault *fault)
+enum status fleet_store_open_fence(const struct config *config, const char *file,
+                                   struct store_fence *out, struct fault *fault)
 {
     char path[512];
     int n = snprintf(path, sizeof path, "%s/%s", config->state_dir, file);
@@ -36,13 +36,13 @@ enum status wire_store_open_fence(const struct config *config, const char *file,
     return store_fence_open(out, path, fault);
 }
 
-enum status wire_store_open(struct wire_store *s, const struct config *config, const char *kind,
-                            const char *name, const char *value, struct fault *fault)
+enum status fleet_store_open(struct fleet_store *s, const struct config *config, const char *kind,
+                             const char *name, const char *value, struct fault *fault)
 {
     char key[STORE_KEY_BYTES];
     if (config->n_store == 0)
         return STATUS_OK;
-    enum status status = wire_store_open_client(config, &s->store, s->prefix, fault);
+    enum status status = fleet_store_open_client(config, &s->store, s->prefix, fault);
     if (status != STATUS_OK)
         return status;
     int n = snprintf(key, sizeof key, "%smembers/%s/%s", s->prefix, kind, name);
@@ -59,7 +59,7 @@ enum status wire_store_open(struct wire_store *s, const struct config *config, c
     return STATUS_OK;
 }
 
-void wire_store_close(struct wire_store *s)
+void fleet_store_close(struct fleet_store *s)
 {
     if (s->store == NULL)
         return;
@@ -69,9 +69,9 @@ void wire_store_close(struct wire_store *s)
     s->store = NULL;
 }
 
-int64_t wire_store_step(struct wire_store *s, int64_t now_ns,
-                        void (*also)(void *self, const struct store_news *news, int64_t now_ns),
-                        void *self)
+int64_t fleet_store_step(struct fleet_store *s, int64_t now_ns,
+                         void (*also)(void *self, const struct store_news *news, int64_t now_ns),
+                         void *self)
 {
     struct store_news news;
     if (s->store == NULL)

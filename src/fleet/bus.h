@@ -11,34 +11,34 @@ struct cluster_node_at;
 struct cluster_members;
 struct cluster_tcp_bus;
 
-enum { WIRE_BUS_NODE_NAMES = 256 };
+enum { FLEET_BUS_NODE_NAMES = 256 };
 /* A place for a node: one of the static list, or one that the store tells of. A place keeps its
  * node for as long as no other needs the place, also when the node left the store, since routing
  * follows connections. */
-struct wire_bus_slot {
-    char address[WIRE_BUS_NODE_NAMES]; /* HOST:PORT; "": it is free */
-    int n_engines;                     /* of the node; it may have room for more */
+struct fleet_bus_slot {
+    char address[FLEET_BUS_NODE_NAMES]; /* HOST:PORT; "": it is free */
+    int n_engines;                      /* of the node; it may have room for more */
     bool is_static;
 };
-struct wire_bus {
+struct fleet_bus {
     struct event_base *base; /* NULL: the house is alone */
     struct cluster_tcp_bus *tcp;
     struct bus_port local;         /* the node's, to those of its own process */
     struct cluster_node_at *nodes; /* (n_nodes) of a gateway */
-    struct wire_bus_slot *slots;   /* (n_nodes) */
+    struct fleet_bus_slot *slots;  /* (n_nodes) */
     uint64_t n_changes;            /* of the members that the slots follow */
     int n_nodes, n_engines;
-    char (*names)[WIRE_BUS_NODE_NAMES]; /* (n_engines) what a gateway's engines are called */
-    const char **name_texts;            /* (n_engines) */
+    char (*names)[FLEET_BUS_NODE_NAMES]; /* (n_engines) what a gateway's engines are called */
+    const char **name_texts;             /* (n_engines) */
 };
 
 /* Opens what the configuration says; nothing when the process is alone. `local`: its node's port,
  * NULL for a gateway or manager, which dials nodes. */
-enum status wire_bus_open(struct wire_bus *bus, const struct config *config,
-                          const struct bus_port *local, struct fault *fault) MUST_USE;
+enum status fleet_bus_open(struct fleet_bus *bus, const struct config *config,
+                           const struct bus_port *local, struct fault *fault) MUST_USE;
 /* Gives nodes that the store tells of a place, and dials them. */
-void wire_bus_follow(struct wire_bus *bus, const struct cluster_members *members);
+void fleet_bus_follow(struct fleet_bus *bus, const struct cluster_members *members);
 /* Returns HOST:PORT under which others reach a node, from bus_advertise or bus_listen. */
-enum status wire_bus_own_address(const struct wire_bus *bus, const struct config *config,
-                                 char out[WIRE_BUS_NODE_NAMES], struct fault *fault) MUST_USE;
-void wire_bus_close(struct wire_bus *bus);
+enum status fleet_bus_own_address(const struct fleet_bus *bus, const struct config *config,
+                                  char out[FLEET_BUS_NODE_NAMES], struct fault *fault) MUST_USE;
+void fleet_bus_close(struct fleet_bus *bus);

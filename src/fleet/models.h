@@ -3,7 +3,7 @@
 #pragma once
 #include "serve/offer.h"
 
-struct wire_models {
+struct fleet_models {
     struct serve_offer offers[LIMIT_MODELS];
     struct service_spec services[LIMIT_MODELS];
     int64_t need_bytes[LIMIT_MODELS];
@@ -11,6 +11,6 @@ struct wire_models {
     int n;
 };
 /* Reads the models' files. */
-enum status wire_models_open(struct wire_models *models, const struct config *config,
-                             struct fault *fault) MUST_USE;
-void wire_models_close(struct wire_models *models);
+enum status fleet_models_open(struct fleet_models *models, const struct config *config,
+                              struct fault *fault) MUST_USE;
+void fleet_models_close(struct fleet_models *models);

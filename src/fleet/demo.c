@@ -1,6 +1,6 @@
 /* Starts etcd, two managers, three nodes and two gateways on the loopback, asks without pause, and
  * kills some of them. */
-#include "cmd/cluster_demo.h"
+#include "fleet/demo.h"
 
 #include "base/mem.h"
 #include "base/team.h"
@@ -318,7 +318,7 @@ static void remove_folder(const char *folder)
         (void)waitpid(child, NULL, 0);
 }
 
-int cluster_demo(int argc, char **argv)
+int fleet_demo_run(int argc, char **argv)
 {
     static char name[] = "shoal cluster demo";
     const char *models = "models", *plain[1];

@@ -14,15 +14,13 @@
 #include "base/status.h"
 #include "store/store.h"
 
-enum { ETCD_ENDPOINTS_MAX = 16, ETCD_VALUE_BYTES_MAX = 1 << 20 };
-
-struct etcd_client_options {
+struct etcd_options {
     const char *const *endpoints; /* (n_endpoints) copied: "https://10.0.0.1:2379" */
     int n_endpoints;
     const char *cert, *key, *ca; /* PEM files for https, copied; all NULL: the endpoints are http */
     int64_t silence_ns;          /* of the watch, before it is checked by a list; 0: 3 s */
 };
 /* Refuses what is not http://HOST:PORT or https://HOST:PORT. */
-enum status etcd_client_check_endpoint(const char *endpoint, struct fault *fault) MUST_USE;
+enum status etcd_check_endpoint(const char *endpoint, struct fault *fault) MUST_USE;
 /* Returns NULL after a fault. Its close() ends it. An etcd that is not there is no fault. */
-struct store *etcd_client_open(const struct etcd_client_options *options, struct fault *fault);
+struct store *etcd_open(const struct etcd_options *options, struct fault *fault);

@@ -1,0 +1,106 @@
+/* The store's keys as members and wishes; damaged values are none. */
+#include "cluster/members.h"
+
+#include "cluster/message.h"
+#include "test.h"
+
+static struct store_entry entry_of(const char *key, const char *value)
+{
+    return (struct store_entry){ .key = key, .value = view_text(value) };
+}
+
+static void put(struct cluster_members *m, const char *key, const char *value)
+{
+    const struct store_entry entry = entry_of(key, value);
+    const struct store_news news = { .kind = STORE_NEWS_PUT, .entries = &entry, .n_entries = 1 };
+    cluster_members_take(m, &news);
+}
+
+static void delete_key(struct cluster_members *m, const char *key)
+{
+    const struct store_entry entry = entry_of(key, "");
+    const struct store_news news = { .kind = STORE_NEWS_DELETED,
+                                     .entries = &entry,
+                                     .n_entries = 1 };
+    cluster_members_take(m, &news);
+}
+
+static void test_nodes(void **state)
+{
+    struct cluster_members m;
+    struct str value;
+    (void)state;
+    cluster_members_open(&m, "/s/");
+    str_init(&value);
+    cluster_members_write_node(&value, 3, "1.2");
+    put(&m, "/s/members/node/a:1", value.at);
+    assert_int_equal(cluster_members_find(&m, "a:1"), 0);
+    assert_int_equal(m.nodes[0].n_engines, 3);
+    put(&m, "/s/members/node/b:1", value.at);
+    const char *const bad[] = { "",
+                                "{}",
+                                "[]",
+                                "{\"engines\":0,\"bus\":10}",
+                                "\xff",
+                                "{\"engines\":99,\"bus\":10}",
+                                "{\"engines\":2,\"bus\":1}",
+                                "{\"engines\":\"2\",\"bus\":10}" };
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        put(&m, "/s/members/node/c:1", bad[i]);
+    assert_int_equal(m.n_nodes, 2);
+    delete_key(&m, "/s/members/node/a:1");
+    delete_key(&m, "/s/members/node/x:1");
+    assert_int_equal(m.n_nodes, 1);
+    assert_int_equal(cluster_members_find(&m, "b:1"), 0);
+    put(&m, "/t/members/node/d:1", value.at); /* of another cluster */
+    assert_int_equal(m.n_nodes, 1);
+    const struct store_entry only = entry_of("/s/members/node/e:1", value.at);
+    const struct store_news listed = { .kind = STORE_NEWS_LISTED,
+                                       .entries = &only,
+                                       .n_entries = 1 };
+    cluster_members_take(&m, &listed);
+    assert_true(m.n_nodes == 1 && cluster_members_find(&m, "e:1") == 0 && m.is_live);
+    cluster_members_take(&m, &(struct store_news){ .kind = STORE_NEWS_SILENT });
+    assert_true(m.n_nodes == 1 && !m.is_live); /* what was known still counts */
+    str_free(&value);
+    cluster_members_close(&m);
+}
+
+static void test_wishes(void **state)
+{
+    struct cluster_members m;
+    char key[STORE_KEY_BYTES], longest[200];
+    (void)state;
+    cluster_members_open(&m, "/s/");
+    put(&m, "/s/desired/nodes/a:1", "cordon");
+    put(&m, "/s/desired/nodes/b:1", "drain");
+    put(&m, "/s/desired/nodes/c:1", "dance");
+    assert_int_equal(cluster_members_wish(&m, "a:1"), CLUSTER_WISH_CORDON);
+    assert_int_equal(cluster_members_wish(&m, "b:1"), CLUSTER_WISH_DRAIN);
+    assert_int_equal(cluster_members_wish(&m, "c:1"), CLUSTER_WISH_NONE);
+    assert_int_equal(cluster_members_wish(&m, "d:1"), CLUSTER_WISH_NONE);
+    delete_key(&m, "/s/desired/nodes/a:1");
+    assert_int_equal(cluster_members_wish(&m, "a:1"), CLUSTER_WISH_NONE);
+    put(&m, "/s/desired/models/x", "2");
+    put(&m, "/s/desired/models/x", "-1");
+    put(&m, "/s/desired/models/y", "many");
+    put(&m, "/s/desired/models/z", "999999999999999999999999");
+    assert_int_equal(m.n_model_wishes, 3);
+    assert_int_equal(m.model_wishes[0].n_copies, -1);
+    assert_int_equal(m.model_wishes[1].n_copies, 0);
+    assert_int_equal(m.model_wishes[2].n_copies, 0);
+    memset(longest, 'm', sizeof longest);
+    snprintf(key, sizeof key, "/s/desired/models/%.190s", longest);
+    put(&m, key, "1"); /* no model has so long a name */
+    assert_int_equal(m.n_model_wishes, 3);
+    delete_key(&m, "/s/desired/models/x");
+    assert_int_equal(m.n_model_wishes, 2);
+    cluster_members_close(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_nodes),
+                                        cmocka_unit_test(test_wishes) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

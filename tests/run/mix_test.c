@@ -30,7 +30,7 @@ struct needs {
 };
 #if defined(TEST_CUDA) && !defined(TEST_GPU) /* on an emulated GPU: few, or more with TEST_LONG */
 enum { N_REQUESTS = 70, N_NEW_LEAST = 8, N_POLICIES = 1, CANCEL_ONE_OF = 4000 };
-static struct needs least = { 50, 10, 3, 5, 100, 20 };
+static struct needs least = { 50, 50, 10, 10, 100, 20 };
 #define IS_CUDA true
 #elif defined(TEST_GPU) /* whose time is scarce */
 enum { N_REQUESTS = 250, N_NEW_LEAST = 10, N_POLICIES = 5, CANCEL_ONE_OF = 100 };

@@ -60,7 +60,7 @@ commit_of_tree() {
 }
 
 prepare() {
-    local files=(src/cmd/shoal bench/gpu_steps bench/gpu_weights bench/gpu_probe tests/cuda/vectors_test) file kib
+    local files=(src/cmd/shoal bench/gpu_steps bench/gpu_lanes bench/gpu_weights bench/gpu_probe tests/cuda/vectors_test) file kib
     if [ -n "$EMULATED" ]; then
         files+=(tests/cuda/libshoal_cuda.so tests/cuda/rows_test tests/cuda/rows_test_race tests/cuda/driver_test)
     else
@@ -115,13 +115,22 @@ for place in (spec.submodule_search_locations if spec else []):
             [ -n "$folder" ] && LIBRARIES=$LIBRARIES:$folder
         done
     fi
-    LIBRARIES=$LIBRARIES${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    # The plug-in is found beside the program, or along this path.
+    LIBRARIES=$LIBRARIES:$PACK/bin${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    # The machine's own C++ library is at least as new, and its tools need it.
+    if ldconfig -p 2>/dev/null | grep -q 'libstdc++.so.6'; then
+        rm -f "$PACK"/lib/libstdc++.so.6 "$PACK"/lib/libgcc_s.so.1
+    fi
     # A machine with an older C library runs the programs by the loader that was packed.
     LOADER=()
     if ! LD_LIBRARY_PATH=$LIBRARIES "$PACK/bin/shoal" version >/dev/null 2>&1; then
         LOADER=("$PACK/loader/ld-linux-x86-64.so.2" --library-path "$PACK/loader:$LIBRARIES")
         echo "the programs start by the packed loader: $("$PACK/bin/shoal" version 2>&1 | tail -n 1)"
     fi
+    # For programs that start shoal themselves, and need the machine's libraries.
+    printf '#!/usr/bin/env bash\nLD_LIBRARY_PATH=%q exec %s %q "$@"\n' "$LIBRARIES" \
+        "$([ ${#LOADER[@]} -eq 0 ] || printf '%q ' "${LOADER[@]}")" "$PACK/bin/shoal" >"$PACK/shoal"
+    chmod +x "$PACK/shoal"
 }
 
 # Runs a program of the pack.
@@ -222,6 +231,7 @@ conformance() {
     run_case "vectors: written" 20 conformance vectors "$chip" && run_case "vectors: compared with the twins" 60 vectors_test "$chip"
     run_case device 40 conformance device
     run_case pass 40 conformance pass
+    run_case graphs 40 conformance graphs
     run_case golden 90 conformance golden
     run_case mix 120 conformance mix
 }
@@ -314,7 +324,7 @@ serve() {
     FOLDER=$(models_folder $room_mib) || return 1
     draw_models "${models[@]}" || return 1
     # The driver keeps to the time that is left, so this limit is only met when it hangs.
-    LD_LIBRARY_PATH=$LIBRARIES timeout -k 3 $(($(left_s) + 5)) python3 bench/gpu_serve.py $verb "$PACK/bin" "$RESULT" $DEVICE "$(left_s)" $size \
+    timeout -k 3 $(($(left_s) + 5)) python3 bench/gpu_serve.py $verb "$PACK/shoal" "$RESULT" $DEVICE "$(left_s)" $size \
         "${MODELS[@]}" -- "${policies[@]}" 2>&1 | tee -a "$LOG"
     [ "${PIPESTATUS[0]}" -eq 0 ] || N_FAILED=$((N_FAILED + 1))
     grep -q '"what": "failed"' "$RESULT" && N_FAILED=$((N_FAILED + 1))
@@ -324,7 +334,20 @@ serve() {
 
 twin() { serve "$@"; }
 
-lanes() { not_built "lanes of a GPU (green contexts) are not measured yet"; }
+# lanes [EIGHTHS...]: what a share of the processors gives, and two models side by side
+lanes() {
+    local shares=("$@") share room_mib=4096 quick=() one=7b:Q8_0 two=13b:Q4_K
+    [ $# -gt 0 ] || shares=(4 2 6 1 7 3 5)
+    if [ -n "$EMULATED" ]; then
+        shares=(4) room_mib=64 quick=(quick) one=tiny:Q4_K two=tiny-opt:Q8_0
+    fi
+    FOLDER=$(models_folder $room_mib) || return 1
+    run_case "$one: drawn" 30 gpu_weights "${one%%:*}" "${one##*:}" "$FOLDER/${one/:/-}.gguf" shared || return 1
+    run_case "$two: drawn" 30 gpu_weights "${two%%:*}" "${two##*:}" "$FOLDER/${two/:/-}.gguf" shared || return 1
+    for share in "${shares[@]}"; do
+        run_case "$share eighths" 90 gpu_lanes $DEVICE "$FOLDER/${one/:/-}.gguf" "$FOLDER/${two/:/-}.gguf" "$share" "${quick[@]}"
+    done
+}
 
 clean() { [ -n "${FOLDER:-}" ] && rm -rf "$FOLDER"; }
 

@@ -1,8 +1,8 @@
 """Serves several models on one device under a policy, loads it with `shoal bench`, and compares with the simulator.
 
-usage: gpu_serve.py serve|twin FOLDER OUT DEVICE SECONDS full|tiny NAME=FILE... -- POLICY...
+usage: gpu_serve.py serve|twin SHOAL OUT DEVICE SECONDS full|tiny NAME=FILE... -- POLICY...
 
-FOLDER holds the program. Lines of JSON go to the file OUT, and a short line for each result to standard output. `serve`: loads
+SHOAL is the program. Lines of JSON go to the file OUT, and a short line for each result to standard output. `serve`: loads
 and unloads, then traffic at 0.3, 0.8 and 1.2 of what the first policy serves under a closed load. `twin`: the same traffic by
 `shoal sim`, from profiles measured on the device. It begins nothing that does not end within SECONDS; `tiny` asks little.
 """
@@ -19,9 +19,8 @@ SHARES = (0.3, 0.8, 1.2)
 
 
 class Run:
-    def __init__(self, folder, out, device, seconds, size, models):
-        self.shoal = os.path.join(folder, "shoal")
-        self.out, self.device, self.models = out, device, models
+    def __init__(self, shoal, out, device, seconds, size, models):
+        self.shoal, self.out, self.device, self.models = shoal, out, device, models
         self.end = time.monotonic() + seconds
         self.is_tiny = size == "tiny"
         self.profiles = {}
@@ -224,10 +223,10 @@ def twin(run, policies):
 
 
 def main():
-    verb, folder, out, device, seconds, size, *rest = sys.argv[1:]
+    verb, shoal, out, device, seconds, size, *rest = sys.argv[1:]
     cut = rest.index("--")
     models = dict(word.split("=", 1) for word in rest[:cut])
-    run = Run(folder, out, device, float(seconds), size, models)
+    run = Run(shoal, out, device, float(seconds), size, models)
     {"serve": serve, "twin": twin}[verb](run, rest[cut + 1:])
 
 

@@ -251,6 +251,7 @@ static int measure_model(struct bench *b, bool is_quick)
 int main(int argc, char **argv)
 {
     static struct bench b;
+    struct lanes whole = { .n = 1 };
     struct fault fault;
     int64_t n_mib = 0;
     bool is_copy = argc == 4 && strcmp(argv[2], "copy") == 0 && parse_i64(argv[3], &n_mib);
@@ -263,7 +264,7 @@ int main(int argc, char **argv)
     if (status == STATUS_OK && b.spec.kind != DEVICE_CUDA)
         status = fault_set(&fault, STATUS_BAD_INPUT, "%s is no GPU: cuda:0 is one", argv[1]);
     if (status == STATUS_OK)
-        status = gpu_open(&b.spec, &b.device, &fault);
+        status = gpu_open(&b.spec, &whole, &b.device, &fault);
     if (status != STATUS_OK) {
         fprintf(stderr, "gpu_steps: %s\n", fault.text);
         return 1;

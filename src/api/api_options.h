@@ -64,7 +64,7 @@ struct api_options {
      * not bounded. The account outlives the api and the service. */
     struct mem_account *account;
     struct grammar_cache *grammars; /* NULL: structured output is refused */
-    const struct api_net *proxies; /* trusted proxies: their X-Forwarded-For names the client */
+    const struct api_net *proxies;  /* trusted proxies: their X-Forwarded-For names the client */
     int n_proxies;
     int64_t body_bytes_max, body_ns_max; /* a body's size, and how long it may take to arrive */
     int64_t drain_ns_max; /* after SIGTERM: the longest time that admitted streams may take */

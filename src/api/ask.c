@@ -1,7 +1,6 @@
 /* Reads the body of a completion or a chat: a table for plain fields, a function for each field
  * with a structure. */
 #include "api/ask.h"
-#include "api/guided.h"
 #include "api/refused.h"
 #include <string.h>
 
@@ -464,7 +463,14 @@ bool api_ask_read(struct api_ask *ask, enum api_ask_kind kind, void *object, boo
         read_messages(ask, &fields);
     else
         read_prompt(ask, &fields);
-    api_guided_read(ask, &fields);
+    api_guided_read(&ask->guided, &ask->pile, &fields);
+    if (ask->tools.is_needed && !error->is_set)
+        api_guided_need_calls(&ask->guided, &ask->pile, &ask->tools, &fields);
+    if (ask->guided.kind != 0 && ask->ignores_eos)
+        api_error_set(error, ERROR_INVALID, "ignore_eos",
+                      "ignore_eos and %s exclude each other: the answer ends where its structure "
+                      "is complete",
+                      ask->guided.field);
     json_decref(object);
     return !error->is_set;
 }

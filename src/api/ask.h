@@ -4,6 +4,7 @@
  * fields are ignored (or refused too when strict). Everything is stored in the ask's own pile. */
 #pragma once
 #include "api/error.h"
+#include "api/guided.h"
 #include "api/tools.h"
 #include "base/pile.h"
 #include "core/request.h"
@@ -38,9 +39,7 @@ struct api_ask {
     struct view stops[LIMIT_STOP_TEXTS];
     int32_t stop_ids[LIMIT_STOP_IDS];
     struct logit_bias *biases;
-    int grammar_kind; /* enum grammar_kind: what the answer must look like */
-    struct view grammar;
-    const char *grammar_field; /* the field that says so */
+    struct api_guided guided;
 };
 /* Returns false with the error set. The caller frees the ask in either case. */
 bool api_ask_read(struct api_ask *ask, enum api_ask_kind kind, void *object, bool is_strict,

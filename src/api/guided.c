@@ -47,33 +47,38 @@ bool api_guided_may_have(struct view body)
     return false;
 }
 
+struct reader {
+    struct api_guided *guided;
+    struct pile *pile;
+};
+
 /* Sets the grammar, unless another field did. */
-static void set(struct api_ask *ask, struct api_error *error, const char *field,
+static void set(struct api_guided *guided, struct api_error *error, const char *field,
                 enum grammar_kind kind, struct view text)
 {
-    if (ask->grammar_kind != GRAMMAR_NONE)
+    if (guided->kind != GRAMMAR_NONE)
         api_error_set(error, ERROR_INVALID, field,
                       "%s and %s exclude each other: an answer has one structure", field,
-                      ask->grammar_field);
+                      guided->field);
     else if (text.n > LIMIT_GRAMMAR_BYTES)
         api_error_set(error, ERROR_TOO_LARGE, field, "%s holds %zu bytes, and at most %d are taken",
                       field, text.n, LIMIT_GRAMMAR_BYTES);
-    ask->grammar_kind = kind;
-    ask->grammar_field = field;
-    ask->grammar = text;
+    guided->kind = kind;
+    guided->field = field;
+    guided->text = text;
 }
 
-static struct view json_text(struct api_ask *ask, const json_t *value)
+static struct view json_text(struct reader *r, const json_t *value)
 {
     size_t flags = JSON_COMPACT | JSON_ENCODE_ANY, n = json_dumpb(value, NULL, 0, flags);
-    char *text = pile_take(&ask->pile, n + 1);
+    char *text = pile_take(r->pile, n + 1);
     return view_of(text, json_dumpb(value, text, n, flags));
 }
 
-static struct view string_text(struct api_ask *ask, const json_t *value)
+static struct view string_text(struct reader *r, const json_t *value)
 {
     size_t n = json_string_length(value);
-    return view_of(pile_text(&ask->pile, json_string_value(value), n), n);
+    return view_of(pile_text(r->pile, json_string_value(value), n), n);
 }
 
 static bool has_rule_sign(struct view text)
@@ -81,30 +86,30 @@ static bool has_rule_sign(struct view text)
     return memmem(text.at, text.n, "::=", 3) != NULL;
 }
 
-static void read_field(struct api_ask *ask, const struct api_fields *fields,
-                       const struct field *field, const char *whole_name)
+static void read_field(struct reader *r, const struct api_fields *fields, const struct field *field,
+                       const char *whole_name)
 {
     const json_t *value = api_fields_find(fields, field->name);
     bool is_text = json_is_string(value), is_empty = is_text && json_string_length(value) == 0;
     if (value == NULL || is_empty)
         return;
     if (field->form == FORM_SCHEMA && (json_is_object(value) || json_is_boolean(value)))
-        set(ask, fields->error, whole_name, field->kind, json_text(ask, value));
+        set(r->guided, fields->error, whole_name, field->kind, json_text(r, value));
     else if (field->form == FORM_CHOICE && json_is_array(value))
-        set(ask, fields->error, whole_name, field->kind, json_text(ask, value));
+        set(r->guided, fields->error, whole_name, field->kind, json_text(r, value));
     else if (field->form == FORM_CHOICE || !is_text)
         api_error_set(fields->error, ERROR_INVALID, whole_name, "%s must be %s", whole_name,
                       field->form == FORM_SCHEMA   ? "a JSON Schema"
                       : field->form == FORM_CHOICE ? "an array of strings"
                                                    : "a string");
-    else if (field->form == FORM_NOTATION && !has_rule_sign(string_text(ask, value)))
-        set(ask, fields->error, whole_name, GRAMMAR_LARK, string_text(ask, value));
+    else if (field->form == FORM_NOTATION && !has_rule_sign(string_text(r, value)))
+        set(r->guided, fields->error, whole_name, GRAMMAR_LARK, string_text(r, value));
     else
-        set(ask, fields->error, whole_name, field->kind, string_text(ask, value));
+        set(r->guided, fields->error, whole_name, field->kind, string_text(r, value));
 }
 
 /* vLLM's object. */
-static void read_nested(struct api_ask *ask, const struct api_fields *fields)
+static void read_nested(struct reader *r, const struct api_fields *fields)
 {
     static const char *const name = "structured_outputs";
     json_t *value = api_fields_find(fields, name), *member;
@@ -126,12 +131,12 @@ static void read_nested(struct api_ask *ask, const struct api_fields *fields)
                           name, key);
     }
     for (size_t i = 0; i < COUNT_OF(nested); i++)
-        read_field(ask, &own, &nested[i], name);
+        read_field(r, &own, &nested[i], name);
     if (json_is_true(json_object_get(value, "json_object")))
-        set(ask, fields->error, name, GRAMMAR_OBJECT, view_of("", 0));
+        set(r->guided, fields->error, name, GRAMMAR_OBJECT, view_of("", 0));
 }
 
-static void read_format(struct api_ask *ask, const struct api_fields *fields)
+static void read_format(struct reader *r, const struct api_fields *fields)
 {
     static const char *const name = "response_format";
     const json_t *value = api_fields_find(fields, name);
@@ -150,22 +155,32 @@ static void read_format(struct api_ask *ask, const struct api_fields *fields)
         api_error_set(fields->error, ERROR_INVALID, name,
                       "response_format: the schema must be an object");
     else if (schema != NULL)
-        set(ask, fields->error, name, GRAMMAR_SCHEMA, json_text(ask, schema));
+        set(r->guided, fields->error, name, GRAMMAR_SCHEMA, json_text(r, schema));
     else if (is_schema)
         api_error_set(fields->error, ERROR_INVALID, name,
                       "response_format.json_schema.schema is missing");
     else
-        set(ask, fields->error, name, GRAMMAR_OBJECT, view_of("", 0));
+        set(r->guided, fields->error, name, GRAMMAR_OBJECT, view_of("", 0));
+}
+
+void api_guided_read(struct api_guided *guided, struct pile *pile, const struct api_fields *fields)
+{
+    struct reader r = { guided, pile };
+    read_format(&r, fields);
+    for (size_t i = 0; i < COUNT_OF(plain); i++)
+        read_field(&r, fields, &plain[i], plain[i].name);
+    read_nested(&r, fields);
 }
 
 /* Makes the grammar of an answer that must call tools: an array of calls in the generic form, since
  * that has JSON Schemas at the place of the arguments. */
-static void read_needed_calls(struct api_ask *ask, const struct api_fields *fields)
+void api_guided_need_calls(struct api_guided *guided, struct pile *pile,
+                           const struct api_tools *tools, const struct api_fields *fields)
 {
+    struct reader r = { guided, pile };
     static const char *const name = "tool_choice";
-    const struct api_tools *tools = &ask->tools;
     const json_t *list = api_fields_find(fields, "tools");
-    struct grammar_call *calls = pile_take(&ask->pile, sizeof(*calls) * (size_t)tools->calls.n);
+    struct grammar_call *calls = pile_take(pile, sizeof(*calls) * (size_t)tools->calls.n);
     struct grammar_calls all = { .before = view_text("["),
                                  .between = view_text(", "),
                                  .after = view_text("]"),
@@ -182,8 +197,8 @@ static void read_needed_calls(struct api_ask *ask, const struct api_fields *fiel
         str_init(&prefix);
         str_printf(&prefix, "{\"name\": \"%.*s\", \"arguments\": ", (int)tool.n, tool.at);
         calls[all.n_calls++] = (struct grammar_call){
-            .prefix = view_of(pile_text(&ask->pile, prefix.at, prefix.n), prefix.n),
-            .schema = json_is_object(schema) ? json_text(ask, schema) : view_of("", 0),
+            .prefix = view_of(pile_text(pile, prefix.at, prefix.n), prefix.n),
+            .schema = json_is_object(schema) ? json_text(&r, schema) : view_of("", 0),
             .suffix = view_text("}"),
         };
         str_free(&prefix);
@@ -191,26 +206,11 @@ static void read_needed_calls(struct api_ask *ask, const struct api_fields *fiel
     struct str text;
     str_init(&text);
     if (grammar_calls_write(&all, &text))
-        set(ask, fields->error, name, GRAMMAR_CALLS,
-            view_of(pile_text(&ask->pile, text.at, text.n), text.n));
+        set(guided, fields->error, name, GRAMMAR_CALLS,
+            view_of(pile_text(pile, text.at, text.n), text.n));
     else
         api_error_set(fields->error, ERROR_INVALID, name, "the schemas of the tools are not JSON");
     str_free(&text);
-}
-
-void api_guided_read(struct api_ask *ask, const struct api_fields *fields)
-{
-    read_format(ask, fields);
-    for (size_t i = 0; i < COUNT_OF(plain); i++)
-        read_field(ask, fields, &plain[i], plain[i].name);
-    read_nested(ask, fields);
-    if (ask->tools.is_needed && !fields->error->is_set)
-        read_needed_calls(ask, fields);
-    if (ask->grammar_kind != GRAMMAR_NONE && ask->ignores_eos)
-        api_error_set(fields->error, ERROR_INVALID, "ignore_eos",
-                      "ignore_eos and %s exclude each other: the answer ends where its structure "
-                      "is complete",
-                      ask->grammar_field);
 }
 
 static struct view piece_of(const void *tokenizer, int32_t id)
@@ -218,24 +218,23 @@ static struct view piece_of(const void *tokenizer, int32_t id)
     return tokenizer_piece(tokenizer, id, false);
 }
 
-void api_guided_check(const struct api_ask *ask, const struct api_model *model,
-                      struct grammar_cache *grammars, struct api_error *error)
+void api_guided_check(const struct api_guided *guided, const struct api_model *model,
+                      struct grammar_cache *grammars, int32_t n_stop_ids, struct api_error *error)
 {
     const struct grammar_pieces pieces = { model->tokenizer, model->n_vocabulary, piece_of };
     const struct grammar *grammar;
     struct fault fault;
-    if (ask->grammar_kind == GRAMMAR_NONE)
+    if (guided->kind == GRAMMAR_NONE)
         return;
     if (grammars == NULL)
-        api_error_set(error, ERROR_INVALID, ask->grammar_field, "%s is not supported here",
-                      ask->grammar_field);
-    else if (model->n_eog + ask->n_stop_ids == 0)
-        api_error_set(error, ERROR_INVALID, ask->grammar_field,
-                      "%s needs a model with an end token, or stop_token_ids", ask->grammar_field);
-    else if (grammar_cache_take(grammars, (enum grammar_kind)ask->grammar_kind, ask->grammar,
-                                &grammar, &fault) != STATUS_OK)
-        api_error_set(error, ERROR_INVALID, ask->grammar_field, "%s: %s", ask->grammar_field,
-                      fault.text);
+        api_error_set(error, ERROR_INVALID, guided->field, "%s is not supported here",
+                      guided->field);
+    else if (n_stop_ids == 0)
+        api_error_set(error, ERROR_INVALID, guided->field,
+                      "%s needs a model with an end token, or stop_token_ids", guided->field);
+    else if (grammar_cache_take(grammars, (enum grammar_kind)guided->kind, guided->text, &grammar,
+                                &fault) != STATUS_OK)
+        api_error_set(error, ERROR_INVALID, guided->field, "%s: %s", guided->field, fault.text);
     else {
         grammar_cache_put(grammars, grammar);
         (void)grammar_cache_vocabulary(grammars, &pieces);

@@ -1,7 +1,6 @@
 /* Renders and tokenizes prompts. A prompt that cannot fit the context is refused with the
  * arithmetic. */
 #include "api/prompts.h"
-#include "api/guided.h"
 #include "api/choice.h"
 #include "api/fields.h"
 #include "base/mem.h"
@@ -126,12 +125,12 @@ static struct request_body *take_body(struct api_prompts *prompts, int32_t n)
     uint32_t n_stop_ids = (uint32_t)prompts->n_stop_ids, n_biases = (uint32_t)ask->n_biases;
     struct request_body *body =
         pile_take(&prompts->bodies, request_body_bytes((uint32_t)n, n_stop_ids, n_biases) +
-                                        ask->grammar.n + sizeof(uint32_t));
+                                        ask->guided.text.n + sizeof(uint32_t));
     *body = (struct request_body){ .n_stop_ids = n_stop_ids,
                                    .n_biases = n_biases,
                                    .sampling = ask->sampling,
-                                   .grammar_kind = (uint32_t)ask->grammar_kind,
-                                   .n_grammar = (uint32_t)ask->grammar.n };
+                                   .grammar_kind = (uint32_t)ask->guided.kind,
+                                   .n_grammar = (uint32_t)ask->guided.text.n };
     return body;
 }
 
@@ -149,7 +148,7 @@ static void finish_body(struct api_prompts *prompts, int32_t index, struct reque
     char *grammar = request_body_grammar(body);
     memset(grammar, 0, (size_t)((char *)body + body->n_bytes - grammar));
     if (body->n_grammar > 0)
-        memcpy(grammar, ask->grammar.at, body->n_grammar);
+        memcpy(grammar, ask->guided.text.at, body->n_grammar);
     prompts->of[index] = (struct api_prompt){ n, body };
 }
 
@@ -369,7 +368,8 @@ bool api_prompts_make(struct api_prompts *prompts, const struct api_family *fami
         return false;
     }
     collect_stop_ids(prompts);
-    api_guided_check(ask, prompts->model, options->grammars, &prompts->error);
+    api_guided_check(&ask->guided, prompts->model, options->grammars, prompts->n_stop_ids,
+                     &prompts->error);
     if (prompts->error.is_set)
         return false;
     return (kind == ASK_CHAT ? make_chat(prompts) : make_completion(prompts)) &&

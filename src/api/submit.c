@@ -45,7 +45,7 @@ static struct request request_of(const struct api_choice *choice)
         .deadline_ns = call->deadline_ns,
         .flags = (ask->ignores_eos ? REQUEST_IGNORE_EOS : 0u) |
                  (ask->wants_logprobs ? REQUEST_WANTS_LOGPROBS : 0u) |
-                 (ask->grammar_kind != 0 ? REQUEST_GUIDED : 0u),
+                 (ask->guided.kind != 0 ? REQUEST_GUIDED : 0u),
     };
 }
 

@@ -54,3 +54,8 @@ const char *status_name(enum status status)
     }
     return "unknown";
 }
+
+bool fault_is_text(const struct fault *fault)
+{
+    return memchr(fault->text, 0, sizeof(fault->text)) != NULL;
+}

@@ -26,4 +26,7 @@ struct fault {
 enum status fault_set(struct fault *fault, enum status status, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
+bool fault_is_text(
+    const struct fault *fault); /* of one that came from outside: it ends in a zero */
+
 const char *status_name(enum status status);

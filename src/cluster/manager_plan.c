@@ -25,6 +25,7 @@ static void lose_engine(struct cluster_manager *m, int e, bool is_gone)
 {
     struct manager_engine *engine = &m->of_engines[e];
     make_due_again(m, e);
+    engine->has_report = false; /* nothing is loaded here before it has said what it has */
     for (int s = 0; (s = set_next(&engine->known, s, m->options.n_services)) >= 0; s++) {
         struct manager_place *place = manager_room_place(m, e, s);
         place->is_asked_in = place->is_asked_out = false;
@@ -36,7 +37,6 @@ static void lose_engine(struct cluster_manager *m, int e, bool is_gone)
     for (int s = 0; (s = set_next(&m->reports[e].listed, s, m->options.n_services)) >= 0; s++)
         m->reports[e].services[s] = (struct service_report){ 0 };
     m->reports[e].listed = engine->known = (struct set){ { 0 } };
-    engine->has_report = false;
 }
 
 void cluster_manager_plan_lose(struct cluster_manager *m, int node, bool is_gone)

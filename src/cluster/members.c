@@ -84,9 +84,10 @@ static int32_t read_engines(struct view value)
 
 /* ---- Changes. ---- */
 
-static void put_node(struct cluster_members *m, const char *address, struct view value)
+static void put_node(struct cluster_members *m, const char *address,
+                     const struct store_entry *entry)
 {
-    int32_t n_engines = read_engines(value);
+    int32_t n_engines = read_engines(entry->value);
     int at = cluster_members_find(m, address);
     if (n_engines < 0 || strlen(address) >= CLUSTER_MEMBER_ADDRESS_BYTES ||
         (at < 0 && m->n_nodes == LIMIT_NODES)) {
@@ -103,6 +104,7 @@ static void put_node(struct cluster_members *m, const char *address, struct view
         snprintf(m->nodes[at].address, sizeof m->nodes[at].address, "%s", address);
     }
     m->nodes[at].n_engines = n_engines;
+    m->nodes[at].changed = entry->changed;
 }
 
 static void put_node_wish(struct cluster_members *m, const char *address, struct view value)
@@ -154,7 +156,7 @@ static void put(struct cluster_members *m, const struct store_entry *entry)
     const char *name;
     m->n_changes++;
     if ((name = name_in(m, "members/node/", entry->key)) != NULL)
-        put_node(m, name, entry->value);
+        put_node(m, name, entry);
     else if ((name = name_in(m, "desired/nodes/", entry->key)) != NULL)
         put_node_wish(m, name, entry->value);
     else if ((name = name_in(m, "desired/models/", entry->key)) != NULL)

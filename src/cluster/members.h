@@ -15,6 +15,7 @@ enum { CLUSTER_MEMBER_ADDRESS_BYTES = 224 };
 struct cluster_members_node {
     char address[CLUSTER_MEMBER_ADDRESS_BYTES]; /* HOST:PORT of its bus */
     int32_t n_engines;
+    int64_t changed; /* the revision of its entry: a node that joins again has another one */
 };
 enum cluster_members_wish { CLUSTER_WISH_NONE, CLUSTER_WISH_CORDON, CLUSTER_WISH_DRAIN };
 struct cluster_members_node_wish {

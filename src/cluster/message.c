@@ -96,7 +96,7 @@ static bool is_valid_event(const struct message_event *m, size_t n_bytes)
 static bool is_valid_report(const struct message_report *m, size_t n_bytes)
 {
     const struct engine_report *r = &m->report;
-    return set_is_empty(&r->listed) && engine_report_is_valid(r, LIMIT_SERVICES) &&
+    return set_is_empty(&r->listed) && report_is_valid(r, LIMIT_SERVICES) &&
            n_bytes == cluster_message_report_bytes(r->n_services);
 }
 
@@ -105,7 +105,7 @@ static bool is_valid_change(const struct message_change *m)
 {
     const struct service_change *change = &m->change;
     return change->engine == 0 && change->service == 0 && change->life == 0 &&
-           service_change_is_valid(change);
+           report_change_is_valid(change);
 }
 
 /* The gateway asks the manager only these; it knows the rest itself. */

@@ -30,9 +30,20 @@ static void path_of(char *path, size_t n_bytes)
         snprintf(path, n_bytes, PLUGIN);
 }
 
-enum status gpu_open(struct device_spec *spec, struct compute_device **out, struct fault *fault)
+static void measure(struct lanes *lanes, const struct compute_device *device)
 {
-    const struct cuda_options options = { .index = spec->cores[0], .n_lanes = 1 };
+    int32_t n_members[LIMIT_LANES];
+    for (int i = 0; i < device->n_lanes; i++)
+        n_members[i] = device->lanes[i]->n_members;
+    config_lanes_measure(lanes, n_members);
+}
+
+enum status gpu_open(struct device_spec *spec, struct lanes *lanes, struct compute_device **out,
+                     struct fault *fault)
+{
+    const struct cuda_options options = { .index = spec->cores[0],
+                                          .n_lanes = lanes->n,
+                                          .shares = lanes->n > 1 ? lanes->parts : NULL };
     char path[PATH_MAX + 32];
     struct fault own = { "" };
     path_of(path, sizeof path);
@@ -50,6 +61,7 @@ enum status gpu_open(struct device_spec *spec, struct compute_device **out, stru
     enum status status = plugin->open(&options, out, &own);
     if (status != STATUS_OK)
         return fault_set(fault, status, "device cuda:%d: %.200s", (int)options.index, own.text);
+    measure(lanes, *out);
     if (spec->memory_bytes == 0)
         spec->memory_bytes = usual_bytes(plugin->free_bytes(*out));
     return STATUS_OK;

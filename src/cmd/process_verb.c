@@ -11,14 +11,19 @@ static enum status open_device(const struct process_device *device, struct compu
                                struct fault *fault)
 {
     struct device_spec spec = device->spec;
-    enum status status = STATUS_OK;
-    if (spec.kind == DEVICE_CPU)
-        *out = cpu_open(&spec, cpu_isa_best());
-    else
-        status = gpu_open(&spec, out, fault);
-    for (int32_t i = 1; i < device->n_lanes && status == STATUS_OK; i++)
+    if (spec.kind == DEVICE_CUDA) {
+        struct lanes whole = { .n = 1 };
+        if (device->n_lanes > 1)
+            return fault_set(fault, STATUS_UNSUPPORTED,
+                             "device cuda:%d: an engine that is a process has no lanes of a GPU; "
+                             "leave out lanes, or the setting that makes engines processes",
+                             (int)spec.cores[0]);
+        return gpu_open(&spec, &whole, out, fault);
+    }
+    *out = cpu_open(&spec, cpu_isa_best());
+    for (int32_t i = 1; i < device->n_lanes; i++)
         cpu_add_lane(*out, &device->lanes[i]);
-    return status;
+    return STATUS_OK;
 }
 
 int verbs_process(int argc, char **argv)

@@ -62,10 +62,11 @@ static enum status open_model(const struct source *from, struct device_spec *spe
                               struct fault *fault)
 {
     struct weights *weights;
+    struct lanes whole = { .n = 1 };
     enum status status = STATUS_OK;
     *device = NULL;
     if (spec->kind == DEVICE_CUDA)
-        status = gpu_open(spec, device, fault);
+        status = gpu_open(spec, &whole, device, fault);
     else
         *device = cpu_open(spec, cpu_isa_best());
     if (status != STATUS_OK)

@@ -106,6 +106,12 @@ static enum status check_bytes(const struct house *house, struct fault *fault)
 
 /* ---- Engines. ---- */
 
+/* A GPU has memory of its own, apart from the machine's. */
+static bool is_gpu(const struct house *house, int e)
+{
+    return house->engines[e].device_spec.kind == DEVICE_CUDA;
+}
+
 /* Makes lanes of this engine's cores from the shares that a placement gave to services, if the
  * policy uses them and there are enough cores. */
 static int shares_of(const struct house *house, int e, char (*texts)[8], const char **shares)
@@ -119,7 +125,8 @@ static int shares_of(const struct house *house, int e, char (*texts)[8], const c
         shares[n] = texts[n];
         n++;
     }
-    return n >= 2 && n <= house->engines[e].device_spec.n_cores ? n : 0;
+    bool are_enough = is_gpu(house, e) || n <= house->engines[e].device_spec.n_cores;
+    return n >= 2 && are_enough ? n : 0;
 }
 
 /* A policy that plans for its own lanes gets its usual ones, unless the configuration names
@@ -130,8 +137,10 @@ static enum status open_device(struct house *house, int e, int64_t memory_bytes,
     const struct config *config = &house->config;
     struct engine_place *place = &house->engines[e];
     int n_usual;
-    const char *const *usual = config_lanes_usual(house->chosen.policy, true, &n_usual);
-    bool wants_usual = config->n_lanes == 0 && place->device_spec.n_cores >= n_usual;
+    const char *const *usual =
+        config_lanes_usual(house->chosen.policy, !is_gpu(house, e), &n_usual);
+    bool wants_usual =
+        config->n_lanes == 0 && (is_gpu(house, e) || place->device_spec.n_cores >= n_usual);
     place->device_spec.memory_bytes = memory_bytes;
     char texts[LIMIT_LANES][8];
     const char *shares[LIMIT_LANES];
@@ -149,10 +158,10 @@ static enum status open_device(struct house *house, int e, int64_t memory_bytes,
     if (place->device_spec.kind == DEVICE_CPU)
         place->device = cpu_open(&place->device_spec, cpu_isa_best());
     else
-        status = gpu_open(&place->device_spec, &place->device, fault);
+        status = gpu_open(&place->device_spec, &place->lanes, &place->device, fault);
     if (status != STATUS_OK)
         return status;
-    for (int32_t i = 1; i < place->lanes.n; i++)
+    for (int32_t i = 1; i < place->lanes.n && !is_gpu(house, e); i++)
         cpu_add_lane(place->device, &place->lanes.devices[i]);
     device_print(&place->device_spec, house->device_texts[e], sizeof house->device_texts[e]);
     house->device_names[e] = house->device_texts[e];
@@ -175,12 +184,6 @@ static enum status divide_memory(struct house *house, struct fault *fault)
                                      fault);
     mem_give(topology);
     return status;
-}
-
-/* A GPU has memory of its own, apart from the machine's. */
-static bool is_gpu(const struct house *house, int e)
-{
-    return house->engines[e].device_spec.kind == DEVICE_CUDA;
 }
 
 static enum status open_devices(struct house *house, struct fault *fault)
@@ -263,7 +266,7 @@ static void open_process(struct house *house, int e, const struct run_unit_optio
 static enum status reopen_gpu(void *self, struct compute_device **out, struct fault *fault)
 {
     struct engine_place *place = self;
-    return gpu_open(&place->device_spec, out, fault);
+    return gpu_open(&place->device_spec, &place->lanes, out, fault);
 }
 
 static void open_unit(struct house *house, int e)

@@ -1,29 +1,11 @@
-/* Divides whole cores in proportion to shares, at least one each: by largest remainder, ties to the
- * first. */
+/* Makes lanes of shares. */
 #include "config/lanes.h"
 
 #include "base/str.h"
 #include "schedule/lanes.h"
+#include <string.h>
 
 enum { LANES_SHARE_MAX = 1000 };
-
-/* Sets the cores of each share; their sum is n_cores. */
-static void divide(int32_t n_cores, const int32_t *shares, int n, int32_t *cores)
-{
-    int64_t sum = 0, n_all = n_cores;
-    int32_t n_left = n_cores - n;
-    for (int i = 0; i < n; i++) {
-        sum += shares[i];
-        cores[i] = 1;
-    }
-    for (; n_left > 0; n_left--) { /* to the share that lacks most of its part */
-        int best = 0;
-        for (int i = 1; i < n; i++)
-            if (shares[i] * n_all - cores[i] * sum > shares[best] * n_all - cores[best] * sum)
-                best = i;
-        cores[best]++;
-    }
-}
 
 static enum status read_shares(const char *const *texts, int n, int32_t *shares,
                                struct fault *fault)
@@ -70,10 +52,18 @@ enum status config_lanes_make(struct lanes *lanes, const struct device_spec *dev
     enum status status = read_shares(texts, n_shares, shares, fault);
     if (status != STATUS_OK)
         return status;
+    memcpy(lanes->parts, shares, sizeof(*shares) * (size_t)n_shares);
+    if (device->kind == DEVICE_CUDA) {
+        if (n_shares > 0)
+            lanes->n = schedule_lanes_of_parts(shares, n_shares, lanes->shares);
+        for (int i = 1; i <= n_shares; i++)
+            lanes->devices[i] = *device;
+        return STATUS_OK;
+    }
     if (n_shares > device->n_cores)
         return fault_set(fault, STATUS_BAD_INPUT, "lanes: %d shares of %d cores: each needs one",
                          n_shares, device->n_cores);
-    divide(device->n_cores, shares, n_shares, cores);
+    device_divide(device->n_cores, shares, n_shares, cores);
     for (int i = 0; i < n_shares; i++) {
         struct device_spec *part = &lanes->devices[lanes->n];
         *part = *device;
@@ -86,4 +76,10 @@ enum status config_lanes_make(struct lanes *lanes, const struct device_spec *dev
                                     .conflicts = 1 };
     }
     return STATUS_OK;
+}
+
+void config_lanes_measure(struct lanes *lanes, const int32_t *n_members)
+{
+    for (int i = 1; i < lanes->n; i++)
+        lanes->shares[i].share = (float)n_members[i] / (float)n_members[0];
 }

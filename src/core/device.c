@@ -76,6 +76,23 @@ enum status device_parse(const char *text, int n_cores_max, struct device_spec *
     return STATUS_OK;
 }
 
+void device_divide(int32_t n_cores, const int32_t *shares, int n_shares, int32_t *parts)
+{
+    int64_t sum = 0, n_all = n_cores;
+    int32_t n_left = n_cores - n_shares;
+    for (int i = 0; i < n_shares; i++) {
+        sum += shares[i];
+        parts[i] = 1;
+    }
+    for (; n_left > 0; n_left--) { /* to the share that lacks most of its part */
+        int best = 0;
+        for (int i = 1; i < n_shares; i++)
+            if (shares[i] * n_all - parts[i] * sum > shares[best] * n_all - parts[best] * sum)
+                best = i;
+        parts[best]++;
+    }
+}
+
 void device_print(const struct device_spec *device, char *text, size_t n_bytes)
 {
     if (n_bytes == 0)

@@ -16,4 +16,7 @@ struct device_spec {
  * and for checks. */
 enum status device_parse(const char *text, int n_cores_max, struct device_spec *out,
                          struct fault *fault) MUST_USE;
+/* Divides whole cores in proportion to shares, at least one each: by largest remainder, ties to the
+ * first. parts: (n_shares), whose sum is n_cores, which is at least n_shares. */
+void device_divide(int32_t n_cores, const int32_t *shares, int n_shares, int32_t *parts);
 void device_print(const struct device_spec *device, char *text, size_t n_bytes); /* "cpu:0-1" */

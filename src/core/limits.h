@@ -28,8 +28,8 @@ enum {
                                 int64 nanoseconds */
     LIMIT_LAYERS = 512,
     LIMIT_HEADS = 1024,
-    LIMIT_EXPERTS = 256,      /* of a layer */
-    LIMIT_EXPERTS_USED = 32,  /* by one token */
+    LIMIT_EXPERTS = 256,     /* of a layer */
+    LIMIT_EXPERTS_USED = 32, /* by one token */
     LIMIT_HEAD_DIM = 4096,
     LIMIT_VOCABULARY = 1 << 20,
     LIMIT_KV_GROUPS = 4, /* groups of layers with one KV shape */

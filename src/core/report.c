@@ -1,8 +1,6 @@
 /* Checks reports and changes of engines that came from outside. */
 #include "core/report.h"
 
-#include <string.h>
-
 static bool is_within(int64_t n, int bits)
 {
     return n >= 0 && n <= INT64_C(1) << bits;
@@ -48,7 +46,7 @@ static bool is_valid_row(const struct service_report *row)
            is_part(row->kv_share) && is_part(row->kv_r) && coefficients_are_sane(&row->perf);
 }
 
-bool engine_report_is_valid(const struct engine_report *r, int n_services_max)
+bool report_is_valid(const struct engine_report *r, int n_services_max)
 {
     const int64_t bytes[] = { r->memory_bytes, r->kv_pool_bytes, r->kv_free_bytes,
                               r->kv_table_bytes };
@@ -64,17 +62,12 @@ bool engine_report_is_valid(const struct engine_report *r, int n_services_max)
     return is_right;
 }
 
-bool fault_is_text(const struct fault *fault)
-{
-    return memchr(fault->text, 0, sizeof fault->text) != NULL;
-}
-
 bool report_bytes_are_valid(int64_t n_bytes)
 {
     return is_within(n_bytes, BYTES_BITS);
 }
 
-bool service_change_is_valid(const struct service_change *change)
+bool report_change_is_valid(const struct service_change *change)
 {
     return change->status <= SERVICE_BROKEN && change->cause <= STATUS_IO &&
            report_bytes_are_valid(change->weights_bytes) &&

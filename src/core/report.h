@@ -86,7 +86,6 @@ static inline size_t engine_report_bytes(int n_services)
 }
 /* Check records that came from another process or machine. Routers, the manager and the metrics use
  * the values. A machine can have what passes, and sums over all services do not wrap. */
-bool engine_report_is_valid(const struct engine_report *report, int n_services_max);
-bool service_change_is_valid(const struct service_change *change);
+bool report_is_valid(const struct engine_report *report, int n_services_max);
+bool report_change_is_valid(const struct service_change *change);
 bool report_bytes_are_valid(int64_t n_bytes); /* of memory, KV, ... */
-bool fault_is_text(const struct fault *fault);

@@ -83,8 +83,8 @@ struct request_body {
     uint64_t seed; /* drawn by the API when the client gave none; the draw at position p is
                       rng_at(seed, 0, p) */
     struct sampling sampling;
-    /* What its tokens must spell: grammar/grammar.h. n_grammar is the text's bytes; with kind 0
-     * there is no grammar. */
+    /* The grammar of its answer (grammar/grammar.h): kind 0 is none, n_grammar is the text's
+     * bytes. */
     uint32_t grammar_kind, n_grammar;
 };
 static inline size_t request_body_bytes(uint32_t n_tokens, uint32_t n_stop_ids, uint32_t n_biases)

@@ -285,7 +285,7 @@ static bool check_shape(struct check *k)
     k->all = open_memory(driver, n_rows * n_outputs * 4, false);
     k->some = open_memory(driver, ROWS_COMPARED * n_outputs * 4, false);
     k->host = open_memory(driver, 2 * ROWS_COMPARED * n_outputs * 4, true);
-    k->stream = cuda_driver_stream_open(driver);
+    k->stream = cuda_driver_stream_open(driver, NULL);
     k->event = cuda_driver_event_open(driver);
     k->operands.stream = k->stream;
     bool is_good = k->x != NULL && k->all != NULL && k->some != NULL && k->host != NULL &&

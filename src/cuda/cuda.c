@@ -2,6 +2,7 @@
 #include "cuda/cuda.h"
 
 #include "base/mem.h"
+#include "core/device.h"
 #include "cuda/blas.h"
 #include "cuda/lane.h"
 #include "cuda/workspace.h"
@@ -179,13 +180,38 @@ static void close_all(void *self)
     mem_give(cuda);
 }
 
+/* Sets the units of processors of each lane; 0: it has the whole GPU. */
+static enum status divide(const struct cuda_driver *driver, const struct cuda_options *options,
+                          int32_t *n_units, struct fault *fault)
+{
+    const struct cuda_driver_info *info = cuda_driver_describe(driver);
+    int n_parts = options->shares != NULL ? options->n_lanes - 1 : 0;
+    if (n_parts > 0 && info->n_units == 0)
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "%d lanes: this driver does not divide a GPU; 12.4 is needed", n_parts);
+    if (n_parts > info->n_units)
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "%d lanes: this GPU has %d partitions of %d processors", n_parts,
+                         (int)info->n_units, (int)info->unit_processors);
+    if (n_parts > 0)
+        device_divide(info->n_units, options->shares, n_parts, n_units + 1);
+    return STATUS_OK;
+}
+
 static enum status open_lanes(struct cuda *cuda, const struct cuda_options *options,
                               struct fault *fault)
 {
-    enum status status = STATUS_OK;
+    int32_t n_units[LIMIT_LANES] = { 0 }, next = 0;
+    enum status status = divide(cuda->driver, options, n_units, fault);
     for (int i = 0; i < options->n_lanes && status == STATUS_OK; i++) {
-        status = cuda_lane_open(&cuda->lanes[i], cuda->driver, &cuda->load, i, fault);
-        cuda->lanes[i].has_graphs = !options->is_plain;
+        const struct cuda_lane_options lane = { .driver = cuda->driver,
+                                                .load = &cuda->load,
+                                                .index = i,
+                                                .first_unit = next,
+                                                .n_units = n_units[i],
+                                                .has_graphs = !options->is_plain };
+        status = cuda_lane_open(&cuda->lanes[i], &lane, fault);
+        next += n_units[i];
         cuda->face.lanes[i] = &cuda->lanes[i].face;
         cuda->face.n_lanes += status == STATUS_OK;
     }

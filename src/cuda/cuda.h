@@ -7,8 +7,11 @@
 
 struct cuda_options {
     int32_t index;   /* of the GPU, from 0 */
-    int32_t n_lanes; /* streams, each over the whole GPU; lane 0 counts */
-    bool is_plain;   /* decode steps are not recorded as graphs, but launched kernel by kernel */
+    int32_t n_lanes; /* with lane 0, which has the whole GPU */
+    /* (n_lanes - 1) shares of the other lanes. Each gets processors of its own, in proportion.
+     * NULL: each has the whole GPU, too. */
+    const int32_t *shares;
+    bool is_plain; /* decode steps are not recorded as graphs, but launched kernel by kernel */
 };
 /* STATUS_UNSUPPORTED with a sentence when there is no such GPU. */
 enum status cuda_open(const struct cuda_options *options, struct compute_device **out,

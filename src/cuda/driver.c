@@ -7,11 +7,18 @@
 #include <stdatomic.h>
 #include <string.h>
 
+enum { UNITS_MAX = 256 };
+
 struct cuda_driver {
     CUdevice device;
     CUcontext context;
     struct cuda_driver_info info;
     _Atomic bool is_lost;
+    bool is_split;
+    CUdevResource units[UNITS_MAX]; /* of the one split */
+};
+struct cuda_partition {
+    CUgreenCtx context;
 };
 
 static CUstream stream_of(struct cuda_stream *stream)
@@ -65,6 +72,23 @@ static int attribute(const struct cuda_driver *driver, CUdevice_attribute which)
     return value;
 }
 
+/* Old drivers divide no GPU. */
+static void describe_units(struct cuda_driver *driver)
+{
+    struct cuda_driver_info *info = &driver->info;
+    CUdevResource all;
+    if (cuDeviceGetDevResource(driver->device, &all, CU_DEV_RESOURCE_TYPE_SM) != CUDA_SUCCESS)
+        return;
+    int32_t unit = (int32_t)all.sm.minSmPartitionSize;
+    if (unit < 1)
+        unit = info->major >= 9 ? 8 : 2;
+    unsigned n = 0;
+    if (cuDevSmResourceSplitByCount(NULL, &n, &all, NULL, 0, (unsigned)unit) != CUDA_SUCCESS)
+        return;
+    info->unit_processors = unit;
+    info->n_units = min_i32((int32_t)n, UNITS_MAX);
+}
+
 static CUresult describe(struct cuda_driver *driver)
 {
     struct cuda_driver_info *info = &driver->info;
@@ -82,6 +106,7 @@ static CUresult describe(struct cuda_driver *driver)
     info->memory_bytes = (int64_t)n_all;
     info->context_bytes = (int64_t)(n_all - n_free);
     info->granule_bytes = (int64_t)granule;
+    describe_units(driver);
     return result;
 }
 
@@ -205,12 +230,53 @@ void cuda_driver_unpin(struct cuda_driver *driver, void *p)
     (void)is_well(driver, cuMemHostUnregister(p));
 }
 
-/* ---- Streams and events. ---- */
+/* ---- Partitions, streams and events. ---- */
 
-struct cuda_stream *cuda_driver_stream_open(struct cuda_driver *driver)
+static bool split(struct cuda_driver *driver)
+{
+    CUdevResource all;
+    unsigned n = (unsigned)driver->info.n_units;
+    driver->is_split =
+        driver->is_split ||
+        (is_well(driver, cuDeviceGetDevResource(driver->device, &all, CU_DEV_RESOURCE_TYPE_SM)) &&
+         is_well(driver, cuDevSmResourceSplitByCount(driver->units, &n, &all, NULL, 0,
+                                                     (unsigned)driver->info.unit_processors)) &&
+         n == (unsigned)driver->info.n_units);
+    return driver->is_split;
+}
+
+struct cuda_partition *cuda_driver_partition_open(struct cuda_driver *driver, int32_t first_unit,
+                                                  int32_t n_units)
+{
+    CUdevResourceDesc what;
+    CUgreenCtx context;
+    CHECK(first_unit >= 0 && n_units > 0 && first_unit + n_units <= driver->info.n_units);
+    if (!split(driver) ||
+        !is_well(driver,
+                 cuDevResourceGenerateDesc(&what, driver->units + first_unit, (unsigned)n_units)) ||
+        !is_well(driver,
+                 cuGreenCtxCreate(&context, what, driver->device, CU_GREEN_CTX_DEFAULT_STREAM)))
+        return NULL;
+    struct cuda_partition *partition = mem_take(sizeof(*partition));
+    partition->context = context;
+    return partition;
+}
+
+void cuda_driver_partition_close(struct cuda_driver *driver, struct cuda_partition *partition)
+{
+    if (partition != NULL)
+        (void)is_well(driver, cuGreenCtxDestroy(partition->context));
+    mem_give(partition);
+}
+
+struct cuda_stream *cuda_driver_stream_open(struct cuda_driver *driver,
+                                            struct cuda_partition *partition)
 {
     CUstream stream = NULL;
-    if (!is_well(driver, cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING)))
+    CUresult result = partition == NULL ? cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING)
+                                        : cuGreenCtxStreamCreate(&stream, partition->context,
+                                                                 CU_STREAM_NON_BLOCKING, 0);
+    if (!is_well(driver, result))
         return NULL;
     return (struct cuda_stream *)(void *)stream;
 }

@@ -18,11 +18,15 @@ struct cuda_driver;
 struct cuda_stream; /* is a CUstream */
 struct cuda_event;
 struct cuda_graph;
+struct cuda_partition;
 
 struct cuda_driver_info {
     char name[128];
     int32_t major, minor; /* compute capability */
     int32_t n_processors; /* streaming multiprocessors */
+    /* Partitions consist of this many units of so many processors; 0: the driver can't divide a
+     * GPU. Processors that fill no unit belong to no partition. */
+    int32_t n_units, unit_processors;
     int64_t memory_bytes;
     int64_t context_bytes; /* of memory that the driver holds for good */
     int64_t granule_bytes; /* unit of reserve, map and unmap; a power of 2 */
@@ -53,9 +57,17 @@ void cuda_driver_unmap(struct cuda_driver *driver, unsigned char *at, int64_t n_
 bool cuda_driver_pin(struct cuda_driver *driver, void *p, int64_t n_bytes);
 void cuda_driver_unpin(struct cuda_driver *driver, void *p);
 
-/* ---- Streams and events. ---- */
+/* ---- Partitions, streams and events. ---- */
 
-struct cuda_stream *cuda_driver_stream_open(struct cuda_driver *driver);
+/* Sets n units aside for streams, from the given one on (a green context). All units come from one
+ * split of the GPU, which is made at the first call. Open partitions have no unit in common. */
+struct cuda_partition *cuda_driver_partition_open(struct cuda_driver *driver, int32_t first_unit,
+                                                  int32_t n_units);
+/* By then its streams are closed. */
+void cuda_driver_partition_close(struct cuda_driver *driver, struct cuda_partition *partition);
+/* The stream's kernels run on the partition alone; NULL: on all processors. */
+struct cuda_stream *cuda_driver_stream_open(struct cuda_driver *driver,
+                                            struct cuda_partition *partition);
 void cuda_driver_stream_close(struct cuda_driver *driver, struct cuda_stream *stream);
 /* Between pinned or device memory, in any direction. */
 bool cuda_driver_copy(struct cuda_driver *driver, struct cuda_stream *stream, void *to,

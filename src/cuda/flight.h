@@ -20,6 +20,7 @@ struct cuda_lane {
     struct compute_lane face;
     struct cuda_driver *driver;
     struct cuda_load *load;
+    struct cuda_partition *partition; /* NULL: all processors */
     struct cuda_stream *stream;
     struct compute_memory *inputs; /* the GPU's side, of all flights */
     struct cuda_flight flights[CUDA_LANE_FLIGHTS];

@@ -182,25 +182,45 @@ static void close_buffers(struct cuda_lane *lane)
         cuda_inputs_close(&lane->flights[i].inputs);
     }
     cuda_driver_stream_close(lane->driver, lane->stream);
+    cuda_driver_partition_close(lane->driver, lane->partition);
     cuda_object_close(lane->driver, lane->inputs);
 }
 
-enum status cuda_lane_open(struct cuda_lane *lane, struct cuda_driver *driver,
-                           struct cuda_load *load, int index, struct fault *fault)
+/* Opens the stream, on the lane's own processors where it has some. */
+static enum status open_stream(struct cuda_lane *lane, const struct cuda_lane_options *options,
+                               struct fault *fault)
+{
+    const struct cuda_driver_info *info = cuda_driver_describe(lane->driver);
+    lane->face = (struct compute_lane){ info->n_processors, CUDA_LANE_FLIGHTS };
+    if (options->n_units > 0) {
+        lane->face.n_members = options->n_units * info->unit_processors;
+        lane->partition =
+            cuda_driver_partition_open(lane->driver, options->first_unit, options->n_units);
+        if (lane->partition == NULL)
+            return fault_set(fault, STATUS_UNSUPPORTED, "the GPU sets no %d processors aside",
+                             lane->face.n_members);
+    }
+    lane->stream = cuda_driver_stream_open(lane->driver, lane->partition);
+    return lane->stream != NULL ? STATUS_OK
+                                : fault_set(fault, STATUS_UNSUPPORTED, "the GPU opens no stream");
+}
+
+enum status cuda_lane_open(struct cuda_lane *lane, const struct cuda_lane_options *options,
+                           struct fault *fault)
 {
     char name[16];
-    *lane = (struct cuda_lane){ .driver = driver, .load = load };
-    lane->face =
-        (struct compute_lane){ cuda_driver_describe(driver)->n_processors, CUDA_LANE_FLIGHTS };
+    struct cuda_driver *driver = options->driver;
+    *lane = (struct cuda_lane){ .driver = driver,
+                                .load = options->load,
+                                .has_graphs = options->has_graphs };
     enum status status = cuda_inputs_open_device(driver, &lane->inputs, fault);
     for (int i = 0; i < CUDA_LANE_FLIGHTS; i++) {
         lane->flights[i].inputs.driver = driver;
         if (status == STATUS_OK)
             status = open_flight(lane, &lane->flights[i], fault);
     }
-    lane->stream = cuda_driver_stream_open(driver);
-    if (status == STATUS_OK && lane->stream == NULL)
-        status = fault_set(fault, STATUS_UNSUPPORTED, "the GPU opens no stream");
+    if (status == STATUS_OK)
+        status = open_stream(lane, options, fault);
     if (status != STATUS_OK) {
         close_buffers(lane);
         return status;
@@ -208,9 +228,9 @@ enum status cuda_lane_open(struct cuda_lane *lane, struct cuda_driver *driver,
     lane->lock = lock_open();
     wake_open(&lane->has_work);
     wake_open(&lane->has_flight);
-    snprintf(name, sizeof name, "gpu-%d", index % 1000);
+    snprintf(name, sizeof name, "gpu-%d", options->index % 1000);
     lane->submits = thread_start(name, submits, lane);
-    snprintf(name, sizeof name, "gpu-%d-end", index % 1000);
+    snprintf(name, sizeof name, "gpu-%d-end", options->index % 1000);
     lane->ends = thread_start(name, ends, lane);
     return STATUS_OK;
 }

@@ -8,7 +8,14 @@
 #pragma once
 #include "cuda/flight.h"
 
-enum status cuda_lane_open(struct cuda_lane *lane, struct cuda_driver *driver,
-                           struct cuda_load *load, int index, struct fault *fault) MUST_USE;
+struct cuda_lane_options {
+    struct cuda_driver *driver;
+    struct cuda_load *load;
+    int index;
+    int32_t first_unit, n_units; /* its partition; n_units == 0: all processors */
+    bool has_graphs;
+};
+enum status cuda_lane_open(struct cuda_lane *lane, const struct cuda_lane_options *options,
+                           struct fault *fault) MUST_USE;
 void cuda_lane_close(struct cuda_lane *lane);
 void cuda_lane_begin(struct cuda_lane *lane, struct compute_work *work);

@@ -11,7 +11,7 @@ enum status cuda_load_open(struct cuda_load *load, struct cuda_driver *driver, s
     const struct compute_memory_options options = { .n_bytes = 2 * HALF_BYTES, .is_host = true };
     *load = (struct cuda_load){ .driver = driver, .lock = lock_open() };
     enum status status = cuda_object_open(driver, &options, &load->staging, fault);
-    load->stream = cuda_driver_stream_open(driver);
+    load->stream = cuda_driver_stream_open(driver, NULL);
     load->events[0] = cuda_driver_event_open(driver);
     load->events[1] = cuda_driver_event_open(driver);
     bool is_open = load->stream != NULL && load->events[0] != NULL && load->events[1] != NULL;

@@ -3,8 +3,8 @@
  * Memory is cut into grains of 256 bytes. A body gets the smallest power of two of grains that
  * holds it. A block of order k starts at a multiple of 2^k grains, and its buddy differs in bit k.
  * Layout of a body: struct kept, then the record without its tokens (struct request_body with
- * n_tokens = 0, stop ids, biases, grammar), then int32_t tokens[n_tokens_max]. A handle is the first
- * grain + 1.
+ * n_tokens = 0, stop ids, biases, grammar), then int32_t tokens[n_tokens_max]. A handle is the
+ * first grain + 1.
  *
  * engine_bodies_at reads nothing but the body itself, so the executor's thread may call it for
  * requests in flight while the engine takes and puts others.

@@ -126,8 +126,12 @@ void fleet_bus_follow(struct fleet_bus *bus, const struct cluster_members *membe
                      node->address, (int)node->n_engines, i < 0 ? "node_slots" : "node_engines");
             continue;
         }
-        bus->slots[i].n_engines = node->n_engines;
-        if (is_new)
+        struct fleet_bus_slot *slot = &bus->slots[i];
+        bool is_back = slot->changed != node->changed &&
+                       !cluster_tcp_bus_is_up(bus->tcp, bus->nodes[i].address);
+        slot->n_engines = node->n_engines;
+        slot->changed = node->changed;
+        if (is_new || is_back)
             take_in(bus, i, node);
     }
 }

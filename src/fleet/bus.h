@@ -19,6 +19,7 @@ struct fleet_bus_slot {
     char address[FLEET_BUS_NODE_NAMES]; /* HOST:PORT; "": it is free */
     int n_engines;                      /* of the node; it may have room for more */
     bool is_static;
+    int64_t changed; /* of its entry in the store */
 };
 struct fleet_bus {
     struct event_base *base; /* NULL: the house is alone */
@@ -36,7 +37,8 @@ struct fleet_bus {
  * NULL for a gateway or manager, which dials nodes. */
 enum status fleet_bus_open(struct fleet_bus *bus, const struct config *config,
                            const struct bus_port *local, struct fault *fault) MUST_USE;
-/* Gives nodes that the store tells of a place, and dials them. */
+/* Gives nodes that the store tells of a place, and dials them. A node that joined again and is not
+ * connected is dialled at once, after its host was resolved again. */
 void fleet_bus_follow(struct fleet_bus *bus, const struct cluster_members *members);
 /* Returns HOST:PORT under which others reach a node, from bus_advertise or bus_listen. */
 enum status fleet_bus_own_address(const struct fleet_bus *bus, const struct config *config,

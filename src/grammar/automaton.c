@@ -102,10 +102,9 @@ static void empty(struct automaton *a, const struct program *program)
 
 static void go_back(struct automaton *a, uint32_t from, const struct automaton_link *link)
 {
-    const struct automaton_thread thread = { .pc = link->pc,
-                                             .frame = link->frame,
-                                             .n = link->n,
-                                             .bits = { link->bits[0], link->bits[1] } };
+    const struct automaton_thread thread = {
+        .pc = link->pc, .frame = link->frame, .n = link->n, .bits = { link->bits[0], link->bits[1] }
+    };
     push(a, from, &thread);
 }
 

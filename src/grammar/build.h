@@ -16,8 +16,7 @@ struct build {
 };
 void build_begin(struct build *build, struct program *program, struct fault *fault);
 /* Sets the fault, unless it is set. */
-void build_refuse(struct build *build, enum status status, const char *fmt, ...)
-    PRINTF_LIKE(3, 4);
+void build_refuse(struct build *build, enum status status, const char *fmt, ...) PRINTF_LIKE(3, 4);
 uint32_t build_rule(struct build *build); /* a new rule, without nodes yet */
 uint32_t build_node(struct build *build, enum program_op op, uint32_t next, uint32_t x);
 /* Each returns the first node, in front of next. */

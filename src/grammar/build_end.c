@@ -34,8 +34,8 @@ static uint16_t array_height(const struct program *p, const struct program_array
     for (uint32_t i = 0; i < array->min && i < array->n_first; i++)
         height = larger(height, add(p->heights[array->firsts[i]], 1));
     if (array->min > array->n_first)
-        height = array->rest == PROGRAM_MANY ? NEVER
-                                             : larger(height, add(p->heights[array->rest], 1));
+        height =
+            array->rest == PROGRAM_MANY ? NEVER : larger(height, add(p->heights[array->rest], 1));
     return height;
 }
 
@@ -182,8 +182,8 @@ static void prune_array(const struct program *p, struct program_array *array)
 
 /* ---- Left recursion. ---- */
 
-static bool is_empty(const struct program *p, const struct program_node *node,
-                     const bool *nodes, const bool *rules)
+static bool is_empty(const struct program *p, const struct program_node *node, const bool *nodes,
+                     const bool *rules)
 {
     switch ((enum program_op)node->op) {
     case OP_RAW:
@@ -298,34 +298,50 @@ static bool is_left_recursive(const struct program *p)
     return is_circle;
 }
 
+/* Lists the calls of a rule by itself at its end. Returns how many; 0 when it also calls itself
+ * elsewhere, since then its frames are shared by all readings of a text. */
+static uint32_t find_tails(const struct program *p, uint32_t rule, uint32_t *seen, uint32_t *stack,
+                           uint32_t *tails)
+{
+    uint32_t n = 0, n_tails = 0;
+    stack[n++] = p->rules[rule];
+    while (n > 0) {
+        uint32_t at = stack[--n];
+        const struct program_node *node = &p->nodes[at];
+        if (seen[at] == rule + 1)
+            continue;
+        seen[at] = rule + 1;
+        bool is_own = node->op == OP_CALL && node->x == rule;
+        if (is_own && p->nodes[node->next].op != OP_RETURN)
+            return 0;
+        if (is_own)
+            tails[n_tails++] = at;
+        if (node->op == OP_SPLIT)
+            stack[n++] = node->x;
+        if (node->op != OP_RETURN && node->op != OP_DEAD && node->op != OP_DONE)
+            stack[n++] = node->next;
+    }
+    return n_tails;
+}
+
 /* A rule that ends by calling itself begins anew instead, so that lists of any length need no
  * stack. */
 static void loop_tails(struct program *p)
 {
     uint32_t *seen = mem_take(4 * ((size_t)p->n_nodes + 1));
     uint32_t *stack = mem_take(4 * (2 * (size_t)p->n_nodes + 2));
+    uint32_t *tails = mem_take(4 * ((size_t)p->n_nodes + 1));
     for (uint32_t rule = 0; rule < p->n_rules; rule++) {
-        uint32_t n = 0;
-        stack[n++] = p->rules[rule];
-        while (n > 0) {
-            uint32_t at = stack[--n];
-            struct program_node *node = &p->nodes[at];
-            if (seen[at] == rule + 1)
-                continue;
-            seen[at] = rule + 1;
-            if (node->op == OP_CALL && node->x == rule && p->nodes[node->next].op == OP_RETURN) {
-                node->op = OP_SPLIT;
-                node->next = node->x = p->rules[rule];
-                continue;
-            }
-            if (node->op == OP_SPLIT)
-                stack[n++] = node->x;
-            if (node->op != OP_RETURN && node->op != OP_DEAD && node->op != OP_DONE)
-                stack[n++] = node->next;
+        uint32_t n = find_tails(p, rule, seen, stack, tails);
+        for (uint32_t i = 0; i < n; i++) {
+            struct program_node *node = &p->nodes[tails[i]];
+            node->op = OP_SPLIT;
+            node->next = node->x = p->rules[rule];
         }
     }
     mem_give(seen);
     mem_give(stack);
+    mem_give(tails);
 }
 
 bool build_end(struct build *b)

@@ -3,7 +3,6 @@
 #include "grammar/expr.h"
 #include "grammar/schema.h"
 
-
 enum { CALLS_MAX = 1024, COUNT_MAX = 1024 };
 
 static json_t *text_of(struct view text)
@@ -33,10 +32,10 @@ bool grammar_calls_write(const struct grammar_calls *calls, struct str *out)
                                 "suffix", text_of(call->suffix));
         is_whole = is_whole && schema != NULL && json_array_append_new(list, one) == 0;
     }
-    whole = json_pack("{so so so so so si si}", "before", text_of(calls->before), "between",
-                      text_of(calls->between), "after", text_of(calls->after), "trigger",
-                      text_of(calls->trigger), "calls", list, "min", calls->n_min, "max",
-                      calls->n_max);
+    whole =
+        json_pack("{so so so so so si si}", "before", text_of(calls->before), "between",
+                  text_of(calls->between), "after", text_of(calls->after), "trigger",
+                  text_of(calls->trigger), "calls", list, "min", calls->n_min, "max", calls->n_max);
     struct pile pile;
     pile_init(&pile);
     struct view text = text_of_json(&pile, is_whole ? whole : NULL);
@@ -56,11 +55,11 @@ static struct view piece(const json_t *whole, const char *name)
 /* Returns a rule that is one call: any of the list. */
 static uint32_t call_rule(struct build *b, const json_t *list)
 {
-    uint32_t rule = build_rule(b), *firsts = pile_take(&b->program->pile, 4 * (CALLS_MAX + 1)), n = 0;
+    uint32_t rule = build_rule(b), *firsts = pile_take(&b->program->pile, 4 * (CALLS_MAX + 1)),
+             n = 0;
     json_t *one;
     size_t i;
-    json_array_foreach((json_t *)(uintptr_t)list, i, one)
-    {
+    json_array_foreach((json_t *)(uintptr_t)list, i, one) {
         if (b->is_bad || n == CALLS_MAX)
             break;
         struct view text = text_of_json(&b->program->pile, json_object_get(one, "schema"));

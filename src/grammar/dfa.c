@@ -255,7 +255,8 @@ struct dfa *dfa_explore(struct pile *pile, const struct dfa_alphabet *alphabet,
 static void find_least(struct dfa *dfa)
 {
     uint32_t n = dfa->n_states, k = dfa->n_classes, n_queue = 0, n_edges = 0;
-    uint32_t *heads = mem_take(sizeof(*heads) * (n + 2)), *queue = mem_take(sizeof(*queue) * (n + 1));
+    uint32_t *heads = mem_take(sizeof(*heads) * (n + 2)),
+             *queue = mem_take(sizeof(*queue) * (n + 1));
     for (uint32_t i = 0; i < n * k; i++)
         if (dfa->to[i] != DFA_NONE) {
             heads[dfa->to[i] + 2]++;

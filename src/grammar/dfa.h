@@ -21,13 +21,13 @@ enum dfa_flag {
 
 struct dfa {
     uint32_t n_states, n_classes, n_spans; /* n_states 0: no text is accepted; the start is 0 */
-    uint32_t *firsts;      /* (n_spans) the first code point of each, ascending from 0 */
-    uint16_t *classes;     /* (n_spans) */
-    uint16_t ascii[128];   /* the class of each of these */
-    uint16_t *to;          /* (n_states, n_classes), DFA_NONE: no transition */
-    int32_t *tags;         /* (n_states) what is accepted there, -1: nothing */
-    uint32_t *least;       /* (n_states) the fewest further code points until it accepts */
-    uint8_t *flags;        /* (n_states) enum dfa_flag */
+    uint32_t *firsts;    /* (n_spans) the first code point of each, ascending from 0 */
+    uint16_t *classes;   /* (n_spans) */
+    uint16_t ascii[128]; /* the class of each of these */
+    uint16_t *to;        /* (n_states, n_classes), DFA_NONE: no transition */
+    int32_t *tags;       /* (n_states) what is accepted there, -1: nothing */
+    uint32_t *least;     /* (n_states) the fewest further code points until it accepts */
+    uint8_t *flags;      /* (n_states) enum dfa_flag */
 };
 
 /* A set of code points: sorted ranges that do not touch. */
@@ -52,7 +52,7 @@ struct dfa_alphabet {
 bool dfa_alphabet_of(struct pile *pile, const struct dfa_set *sets, uint32_t n,
                      struct dfa_alphabet *alphabet, bool **has);
 
-/* What is explored. A state is n_words words. */
+/* The states that are explored. A state is n_words words. */
 struct dfa_source {
     const void *self;
     uint32_t n_words;

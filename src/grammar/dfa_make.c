@@ -103,7 +103,7 @@ static void sort_words(const struct words *w, uint32_t *order, uint32_t *spare, 
     sort_words(w, order + half, spare, n - half);
     while (a < half || b < n)
         spare[k++] = b == n || (a < half && compare_words(w, order[a], order[b]) < 0) ? order[a++]
-                                                                                     : order[b++];
+                                                                                      : order[b++];
     memcpy(order, spare, sizeof(*order) * n);
 }
 
@@ -183,9 +183,10 @@ static bool product_step(const void *self, const uint32_t *state, uint32_t class
 {
     const struct product *p = self;
     for (uint32_t i = 0; i < p->n; i++)
-        next[i] = state[i] == DFA_NONE
-                      ? DFA_NONE
-                      : p->dfas[i]->to[state[i] * p->dfas[i]->n_classes + p->classes[class * p->n + i]];
+        next[i] =
+            state[i] == DFA_NONE
+                ? DFA_NONE
+                : p->dfas[i]->to[state[i] * p->dfas[i]->n_classes + p->classes[class * p->n + i]];
     return true;
 }
 

@@ -16,7 +16,7 @@ enum expr_kind {
 #define EXPR_MANY UINT32_MAX /* max: no bound */
 struct expr {
     enum expr_kind kind;
-    bool has_rule;     /* somewhere inside */
+    bool has_rule; /* somewhere inside */
     struct dfa_set set;
     uint32_t n, n_max; /* parts */
     struct expr **parts;

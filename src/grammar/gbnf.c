@@ -1,7 +1,7 @@
 /* Reads GBNF by recursive descent. */
 #include "grammar/gbnf.h"
 #include "grammar/notation.h"
-#include "grammar/pattern.h"
+#include "grammar/pattern_sets.h"
 
 #include <string.h>
 
@@ -36,7 +36,7 @@ static struct expr *read_atom(struct notation *n, bool is_inside)
         return notation_take(n, ")") ? inside : notation_refuse(n, "a ) is missing");
     }
     if (notation_take(n, "[")) {
-        size_t bytes = pattern_class(n->pile, n->text, &set, &fault);
+        size_t bytes = pattern_sets_class(n->pile, n->text, &set, &fault);
         if (bytes == 0)
             return notation_refuse(n, fault.text);
         notation_skip(n, bytes);

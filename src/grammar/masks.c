@@ -12,15 +12,15 @@ struct level {
     uint32_t end; /* the node behind this level's subtree */
     uint32_t from, to;
     struct automaton_mark mark; /* before its threads */
-    bool is_plain; /* no byte of its path can end a plain part */
+    bool is_plain;              /* no byte of its path can end a plain part */
 };
 struct grammar_masks {
     const struct grammar_vocabulary *vocabulary;
-    uint32_t n_kept; /* a power of two */
+    uint32_t n_kept;  /* a power of two */
     uint64_t *hashes; /* (n_kept) 0: empty */
     uint32_t *kept;   /* (n_kept, n_words) */
     uint32_t *part;   /* (n_words) of one thread */
-    struct levels { /* of a walk, and of a walk of tails inside of it */
+    struct levels {   /* of a walk, and of a walk of tails inside of it */
         struct level *at;
         uint32_t n_max;
     } levels[2];
@@ -90,8 +90,7 @@ static void put_level(struct levels *levels, uint32_t i, struct level level)
 {
     if (i >= levels->n_max) {
         uint32_t more = levels->n_max * 2 + 64;
-        levels->at =
-            mem_grow(levels->at, sizeof(level) * levels->n_max, sizeof(level) * more);
+        levels->at = mem_grow(levels->at, sizeof(level) * levels->n_max, sizeof(level) * more);
         levels->n_max = more;
     }
     levels->at[i] = level;

@@ -1,4 +1,4 @@
-/* What GBNF and Lark have in common: names of rules, and a text that is read from its start. */
+/* The common parts of GBNF and Lark: names of rules, and a text that is read from its start. */
 #pragma once
 #include "grammar/build.h"
 #include "grammar/expr.h"

@@ -12,10 +12,10 @@ struct number_bound {
 };
 struct number_options {
     struct number_bound low, high;
-    bool is_integer;  /* no fraction, */
-    bool allows_zero; /* except .0 */
-    uint32_t divisor;      /* of integers; 0 or 1: none */
-    int32_t n_digits_max;  /* of the fraction; -1: any */
+    bool is_integer;      /* no fraction, */
+    bool allows_zero;     /* except .0 */
+    uint32_t divisor;     /* of integers; 0 or 1: none */
+    int32_t n_digits_max; /* of the fraction; -1: any */
 };
 /* Returns NULL when there would be too many states. */
 struct dfa *number_dfa(struct pile *pile, const struct number_options *options);

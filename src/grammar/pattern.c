@@ -135,7 +135,7 @@ static struct expr *read_atom(struct reader *r)
     if (take(r, "$"))
         return expr_new(r->pile, EXPR_END);
     if (take(r, "[")) {
-        size_t n = pattern_class(r->pile, r->text, &set, r->fault);
+        size_t n = pattern_sets_class(r->pile, r->text, &set, r->fault);
         if (n == 0) {
             r->is_bad = true;
             r->text.n = 0;

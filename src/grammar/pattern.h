@@ -14,6 +14,3 @@ enum status pattern_dfa(struct pile *pile, struct view pattern, bool is_whole, s
 /* Reads a pattern without look-arounds, ignoring the case of ASCII letters if asked. */
 enum status pattern_read(struct pile *pile, struct view pattern, bool ignores_case,
                          struct expr **out, struct fault *fault) MUST_USE;
-/* Reads the content of a class up to its ], as GBNF writes it too. at: behind the [. Returns the
- * bytes read with the ], 0 with the fault set. */
-size_t pattern_class(struct pile *pile, struct view rest, struct dfa_set *out, struct fault *fault);

@@ -1,6 +1,5 @@
 /* Sets of code points in regular expressions. */
 #include "grammar/pattern_sets.h"
-#include "grammar/pattern.h"
 
 #include <string.h>
 #include <utf8proc.h>
@@ -24,10 +23,18 @@ static size_t read_property(struct pile *pile, struct view rest, struct dfa_set 
 {
     static const struct {
         const char *name, *category;
-    } longs[] = { { "Letter", "L" },        { "Lowercase_Letter", "Ll" }, { "Uppercase_Letter", "Lu" },
-                  { "Number", "N" },        { "Decimal_Number", "Nd" },   { "Punctuation", "P" },
-                  { "Symbol", "S" },        { "Separator", "Z" },         { "Mark", "M" },
-                  { "Space_Separator", "Zs" }, { "digit", "Nd" },         { "Alphabetic", "L" } };
+    } longs[] = { { "Letter", "L" },
+                  { "Lowercase_Letter", "Ll" },
+                  { "Uppercase_Letter", "Lu" },
+                  { "Number", "N" },
+                  { "Decimal_Number", "Nd" },
+                  { "Punctuation", "P" },
+                  { "Symbol", "S" },
+                  { "Separator", "Z" },
+                  { "Mark", "M" },
+                  { "Space_Separator", "Zs" },
+                  { "digit", "Nd" },
+                  { "Alphabetic", "L" } };
     const char *end = rest.n > 3 ? memchr(rest.at, '}', rest.n) : NULL;
     if (end == NULL || rest.at[1] != '{')
         return refuse(fault, rest, "a \\p needs a category in braces");
@@ -166,7 +173,8 @@ static bool is_one(struct dfa_set set)
     return set.n == 1 && set.ranges[0][0] == set.ranges[0][1];
 }
 
-size_t pattern_class(struct pile *pile, struct view rest, struct dfa_set *out, struct fault *fault)
+size_t pattern_sets_class(struct pile *pile, struct view rest, struct dfa_set *out,
+                          struct fault *fault)
 {
     size_t at = rest.n > 0 && rest.at[0] == '^';
     bool is_not = at == 1;

@@ -23,7 +23,7 @@ enum {
     PROGRAM_BYTES_MAX = 64 << 20, /* that compiling may take */
     PROGRAM_TRACKED_MAX = 128,    /* properties whose repetition is excluded */
     PROGRAM_DEPTH_MAX = 1024,     /* calls inside each other */
-    PROGRAM_THREADS_MAX = 512,    /* of one state */
+    PROGRAM_THREADS_MAX = 2048,   /* of one state */
     PROGRAM_NONE = -1,
 };
 #define PROGRAM_MANY UINT32_MAX
@@ -50,7 +50,7 @@ enum program_op {
 };
 struct program_node {
     uint8_t op;
-    uint8_t byte;   /* BYTE */
+    uint8_t byte;    /* BYTE */
     uint16_t height; /* the deepest calls that a completion from here needs, at least */
     uint32_t next;
     uint32_t x; /* SPLIT: other; CALL: rule; else an index in the table of its kind */
@@ -71,16 +71,16 @@ struct program_needs { /* a property that needs others */
 struct program_object {
     struct dfa *keys;
     uint32_t n_tags, n_tracked;
-    uint32_t *rules;         /* (n_tags) of the values */
-    uint32_t height;         /* the largest of these rules */
+    uint32_t *rules; /* (n_tags) of the values */
+    uint32_t height; /* the largest of these rules */
     uint64_t required[2];
-    uint32_t min, max;       /* properties */
+    uint32_t min, max; /* properties */
     uint32_t n_needs;
     const struct program_needs *needs;
-    bool counts_others;      /* min counts untracked keys, by their hashes in bits[1] */
-    uint64_t (*reach)[2];    /* (keys->n_states) tracked tags that may still come */
-    uint8_t *reaches_other;  /* (keys->n_states) an untracked tag may come */
-    uint8_t *is_any;         /* (keys->n_states) all texts lead on to untracked tags */
+    bool counts_others;     /* min counts untracked keys, by their hashes in bits[1] */
+    uint64_t (*reach)[2];   /* (keys->n_states) tracked tags that may still come */
+    uint8_t *reaches_other; /* (keys->n_states) an untracked tag may come */
+    uint8_t *is_any;        /* (keys->n_states) all texts lead on to untracked tags */
 };
 struct program_array {
     uint32_t n_first;
@@ -90,14 +90,14 @@ struct program_array {
 };
 struct program {
     struct pile pile;
-    uint64_t hash;         /* of kind and text */
-    uint32_t done;         /* the node DONE */
+    uint64_t hash; /* of kind and text */
+    uint32_t done; /* the node DONE */
     uint32_t n_nodes, n_rules;
     struct program_node *nodes;
-    uint32_t *rules;       /* (n_rules) first node; rule 0 is the root */
-    uint16_t *heights;     /* (n_rules) */
+    uint32_t *rules;   /* (n_rules) first node; rule 0 is the root */
+    uint16_t *heights; /* (n_rules) */
     uint32_t n_dfas, n_texts, n_repeats, n_objects, n_arrays;
-    struct dfa **dfas;     /* RAW */
+    struct dfa **dfas; /* RAW */
     struct program_text *texts;
     struct program_repeat *repeats;
     struct program_object *objects;

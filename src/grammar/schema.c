@@ -75,8 +75,7 @@ uint32_t schema_rule(struct schema *s, struct schema_set set)
     }
     if (s->n_rules == s->n_rules_max) {
         uint32_t more = s->n_rules_max * 2 + 64;
-        s->rules =
-            mem_grow(s->rules, sizeof(*s->rules) * s->n_rules_max, sizeof(*s->rules) * more);
+        s->rules = mem_grow(s->rules, sizeof(*s->rules) * s->n_rules_max, sizeof(*s->rules) * more);
         s->n_rules_max = more;
     }
     s->rules[s->n_rules] = (struct schema_rule){ set, build_rule(s->build) };
@@ -102,8 +101,7 @@ static void take_form(void *arg, const struct schema_form *form)
                      "JSON Schema: one of its schemas has more than %d alternatives",
                      SCHEMA_FORMS_MAX);
     else
-        f->firsts[f->n++] =
-            schema_form_node(f->schema, form, f->schema->build->return_node);
+        f->firsts[f->n++] = schema_form_node(f->schema, form, f->schema->build->return_node);
 }
 
 static void build_rules(struct schema *s)

@@ -9,7 +9,7 @@
 #include <jansson.h>
 
 enum {
-    SCHEMA_FORMS_MAX = 2048,  /* of one rule */
+    SCHEMA_FORMS_MAX = 2048, /* of one rule */
     SCHEMA_RULES_MAX = 20000,
     SCHEMA_STEPS_MAX = 200000, /* forms that are looked at, in total */
     SCHEMA_DEPTH_MAX = 200,    /* choices inside of each other */
@@ -49,14 +49,14 @@ struct schema_form {
     struct schema_list *patterns;    /* struct dfa; flag 1: must not match */
     uint32_t items_min, items_max;
     bool is_unique;
-    struct schema_list *arrays;  /* json_t: schemas with items */
+    struct schema_list *arrays; /* json_t: schemas with items */
     uint32_t keys_min, keys_max;
-    struct schema_list *objects; /* json_t: schemas with properties */
+    struct schema_list *objects;  /* json_t: schemas with properties */
     struct schema_list *required; /* char: names */
-    struct schema_list *needs;   /* json_t of names; their key is in `needs_of`, in step */
+    struct schema_list *needs;    /* json_t of names; their key is in `needs_of`, in step */
     struct schema_list *needs_of;
-    struct schema_list *names;   /* json_t: schemas of keys */
-    struct schema_list *seen;    /* json_t: schemas that are in it */
+    struct schema_list *names; /* json_t: schemas of keys */
+    struct schema_list *seen;  /* json_t: schemas that are in it */
 };
 struct schema_set { /* schemas that a value must satisfy at once, sorted by address */
     uint32_t n;
@@ -74,9 +74,9 @@ struct schema {
     struct schema_refs *refs;
     struct schema_rule *rules;
     uint32_t n_rules, n_rules_max, n_built;
-    struct map rule_of; /* hash of a set to its index */
-    json_t *made;       /* an array: schemas that were made here */
-    struct map made_of; /* of what: address and kind to index in made */
+    struct map rule_of;  /* hash of a set to its index */
+    json_t *made;        /* an array: schemas that were made here */
+    struct map made_of;  /* of what: address and kind to index in made */
     struct map patterns; /* hash of a pattern to its index in pattern_dfas */
     struct dfa **pattern_dfas;
     uint32_t n_patterns, n_steps;
@@ -115,8 +115,8 @@ void schema_format(struct schema *schema, struct schema_form *form, const char *
 const json_t *schema_refs_find(struct schema *schema, const json_t *from, const char *ref);
 void schema_refs_open(struct schema *schema);
 void schema_refs_close(struct schema *schema);
-/* Returns a schema that holds exactly where this one does not, or NULL when there is none that we
- * can write. `made` keeps it. */
+/* Returns a schema that holds exactly where this one does not, or NULL when we can't write it.
+ * `made` keeps it. */
 const json_t *schema_not(struct schema *schema, const json_t *node, int depth);
 /* Returns whether no value satisfies both; false when that is not known. */
 bool schema_is_disjoint(struct schema *schema, const json_t *a, const json_t *b);

@@ -188,8 +188,7 @@ static bool read_multiple(struct schema *s, struct schema_form *form, const json
     }
     if ((form->types & TYPE_NUMBER) == TYPE_INTEGER && 1.0 / of == floor(1.0 / of))
         return true; /* each integer is a multiple of it */
-    schema_refuse(s, "multipleOf",
-                  "only integers up to 10,000 and powers of 0.1 are supported");
+    schema_refuse(s, "multipleOf", "only integers up to 10,000 and powers of 0.1 are supported");
     return false;
 }
 
@@ -235,7 +234,7 @@ static bool read_pattern(struct schema *s, struct schema_form *form, const json_
     return dfa != NULL;
 }
 
-/* What schema_not writes where no keyword says it. */
+/* These keywords are written by schema_not alone. */
 static bool read_not_pattern(struct schema *s, struct schema_form *form, const json_t *node,
                              const json_t *value)
 {
@@ -381,8 +380,8 @@ static const struct keyword {
 };
 /* Keywords that would change what is valid, and that are not supported. */
 static const char *const refused[] = {
-    "contains",         "minContains",     "maxContains", "unevaluatedProperties",
-    "unevaluatedItems", "$dynamicRef",     "$recursiveRef", "disallow",
+    "contains",         "minContains", "maxContains",   "unevaluatedProperties",
+    "unevaluatedItems", "$dynamicRef", "$recursiveRef", "disallow",
     "extends",          "divisibleBy",
 };
 
@@ -430,8 +429,8 @@ static const json_t *one_of(struct schema *s, const json_t *branches)
     for (size_t i = 0; i < n; i++) {
         json_t *all = json_pack("[O]", json_array_get(branches, i));
         for (size_t j = 0; j < n && !s->build->is_bad; j++) {
-            if (j == i || schema_is_disjoint(s, json_array_get(branches, i),
-                                             json_array_get(branches, j)))
+            if (j == i ||
+                schema_is_disjoint(s, json_array_get(branches, i), json_array_get(branches, j)))
                 continue;
             const json_t *other = schema_not(s, json_array_get(branches, j), 0);
             if (other == NULL)
@@ -440,9 +439,8 @@ static const json_t *one_of(struct schema *s, const json_t *branches)
             else
                 json_array_append(all, (json_t *)(uintptr_t)other);
         }
-        json_array_append_new(out, json_array_size(all) == 1
-                                       ? json_incref(json_array_get(all, 0))
-                                       : json_pack("{sO}", "allOf", all));
+        json_array_append_new(out, json_array_size(all) == 1 ? json_incref(json_array_get(all, 0))
+                                                             : json_pack("{sO}", "allOf", all));
         json_decref(all);
     }
     return out;
@@ -477,8 +475,8 @@ static const json_t *dependency(struct schema *s, const char *key, json_t *schem
     const json_t *before = schema_made(s, schema, MADE_DEPENDENCY);
     if (before != NULL)
         return before;
-    json_t *out = json_pack("[{s{sb}}{s[s]s[O]}]", "properties", key, 0, "required", key, "allOf",
-                            schema);
+    json_t *out =
+        json_pack("[{s{sb}}{s[s]s[O]}]", "properties", key, 0, "required", key, "allOf", schema);
     return schema_make(s, schema, MADE_DEPENDENCY, out);
 }
 

@@ -15,42 +15,42 @@
     "(?:0[1-9]|[12]\\d|30)|02-(?:0[1-9]|1\\d|2[0-8]))|" LEAP "-02-29)"
 #define TIME                                                                                       \
     "(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d+)?(?:[Zz]|[+-](?:[01]\\d|2[0-3]):[0-5]\\d)"
-#define SPAN_TIME  "T(?:\\d+H(?:\\d+M(?:\\d+S)?)?|\\d+M(?:\\d+S)?|\\d+S)"
-#define SPAN_DATE  "(?:\\d+Y(?:\\d+M(?:\\d+D)?)?|\\d+M(?:\\d+D)?|\\d+D)"
-#define ATOM       "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
-#define LABEL      "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-#define HOST       LABEL "(?:\\." LABEL ")*"
-#define BYTE       "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)"
-#define IPV4       BYTE "(?:\\." BYTE "){3}"
-#define HEX        "[0-9A-Fa-f]{1,4}"
-#define LAST       "(?:" HEX ":" HEX "|" IPV4 ")"
+#define SPAN_TIME "T(?:\\d+H(?:\\d+M(?:\\d+S)?)?|\\d+M(?:\\d+S)?|\\d+S)"
+#define SPAN_DATE "(?:\\d+Y(?:\\d+M(?:\\d+D)?)?|\\d+M(?:\\d+D)?|\\d+D)"
+#define ATOM      "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+#define LABEL     "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+#define HOST      LABEL "(?:\\." LABEL ")*"
+#define BYTE      "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)"
+#define IPV4      BYTE "(?:\\." BYTE "){3}"
+#define HEX       "[0-9A-Fa-f]{1,4}"
+#define LAST      "(?:" HEX ":" HEX "|" IPV4 ")"
 #define IPV6                                                                                       \
     "(?:(?:" HEX ":){6}" LAST "|::(?:" HEX ":){5}" LAST "|(?:" HEX ")?::(?:" HEX ":){4}" LAST      \
     "|(?:(?:" HEX ":){0,1}" HEX ")?::(?:" HEX ":){3}" LAST "|(?:(?:" HEX ":){0,2}" HEX             \
     ")?::(?:" HEX ":){2}" LAST "|(?:(?:" HEX ":){0,3}" HEX ")?::" HEX ":" LAST "|(?:(?:" HEX       \
     ":){0,4}" HEX ")?::" LAST "|(?:(?:" HEX ":){0,5}" HEX ")?::" HEX "|(?:(?:" HEX ":){0,6}" HEX   \
     ")?::)"
-#define CODED      "%[0-9A-Fa-f]{2}"
-#define WIDE       "\\u00A0-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFFEF\\u{10000}-\\u{1FFFD}"
-#define SCHEME     "[A-Za-z][A-Za-z0-9+.-]*:"
-#define URI(more)  SCHEME HIER(more) TAIL(more)
-#define SEGMENT(more) "(?:[A-Za-z0-9._~!$&'()*+,;=:@" more "-]|" CODED ")"
+#define CODED          "%[0-9A-Fa-f]{2}"
+#define WIDE           "\\u00A0-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFFEF\\u{10000}-\\u{1FFFD}"
+#define SCHEME         "[A-Za-z][A-Za-z0-9+.-]*:"
+#define URI(more)      SCHEME HIER(more) TAIL(more)
+#define SEGMENT(more)  "(?:[A-Za-z0-9._~!$&'()*+,;=:@" more "-]|" CODED ")"
 #define NO_COLON(more) "(?:[A-Za-z0-9._~!$&'()*+,;=@" more "-]|" CODED ")"
-#define USER(more)    "(?:[A-Za-z0-9._~!$&'()*+,;=:" more "-]|" CODED ")"
-#define NAME(more)    "(?:[A-Za-z0-9._~!$&'()*+,;=" more "-]|" CODED ")"
+#define USER(more)     "(?:[A-Za-z0-9._~!$&'()*+,;=:" more "-]|" CODED ")"
+#define NAME(more)     "(?:[A-Za-z0-9._~!$&'()*+,;=" more "-]|" CODED ")"
 #define SERVER(more)                                                                               \
     "//(?:" USER(more) "*@)?(?:\\[" IPV6 "\\]|" NAME(more) "*)(?::\\d*)?(?:/" SEGMENT(more) "*)*"
 #define HIER(more)                                                                                 \
-    "(?:" SERVER(more) "|/(?:" SEGMENT(more) "+(?:/" SEGMENT(more) "*)*)?|" SEGMENT(more)          \
-    "+(?:/" SEGMENT(more) "*)*)?"
-#define TAIL(more)                                                                                 \
-    "(?:\\?(?:" SEGMENT(more) "|[/?])*)?(?:#(?:" SEGMENT(more) "|[/?])*)?"
+    "(?:" SERVER(more) "|/(?:" SEGMENT(more) "+(?:/" SEGMENT(more) "*)*)?|" SEGMENT(               \
+        more) "+(?:/" SEGMENT(more) "*)*)?"
+#define TAIL(more)   "(?:\\?(?:" SEGMENT(more) "|[/?])*)?(?:#(?:" SEGMENT(more) "|[/?])*)?"
 #define ROOTED(more) "/(?:" SEGMENT(more) "+(?:/" SEGMENT(more) "*)*)?"
 #define REFERENCE(more)                                                                            \
-    "(?:(?:" SCHEME ")?(?:" SERVER(more) "|" ROOTED(more) ")|(?:" SCHEME "|" NO_COLON(more)        \
-    "+/)" SEGMENT(more) "*(?:/" SEGMENT(more) "*)*|" NO_COLON(more) "*)" TAIL(more)
-#define POINTER  "(?:/(?:[^~/]|~[01])*)*"
-#define VARIABLE "(?:[A-Za-z0-9_]|" CODED ")(?:\\.?(?:[A-Za-z0-9_]|" CODED "))*(?::[1-9]\\d{0,3}|\\*)?"
+    "(?:(?:" SCHEME ")?(?:" SERVER(more) "|" ROOTED(more) ")|(?:" SCHEME "|" NO_COLON(             \
+        more) "+/)" SEGMENT(more) "*(?:/" SEGMENT(more) "*)*|" NO_COLON(more) "*)" TAIL(more)
+#define POINTER "(?:/(?:[^~/]|~[01])*)*"
+#define VARIABLE                                                                                   \
+    "(?:[A-Za-z0-9_]|" CODED ")(?:\\.?(?:[A-Za-z0-9_]|" CODED "))*(?::[1-9]\\d{0,3}|\\*)?"
 
 static const struct format {
     const char *name, *pattern;
@@ -72,8 +72,8 @@ static const struct format {
     { "iri", URI(WIDE), 0 },
     { "iri-reference", REFERENCE(WIDE), 0 },
     { "uri-template",
-      "(?:[^\\x00-\\x20\"'<>%\\\\^`{|}]|" CODED "|\\{[+#./;?&=,!@|]?" VARIABLE "(?:," VARIABLE
-      ")*\\})*",
+      "(?:[^\\x00-\\x20\\x7F-\\x9F\"'<>%\\\\^`{|}]|" CODED "|\\{[+#./;?&=,!@|]?" VARIABLE
+      "(?:," VARIABLE ")*\\})*",
       0 },
     { "json-pointer", POINTER, 0 },
     { "relative-json-pointer", "(?:0|[1-9]\\d*)(?:#|" POINTER ")", 0 },

@@ -92,8 +92,10 @@ static json_t *not_count(const char *keyword, const json_t *value)
         const char *keyword, *type, *other;
         int more;
     } counts[] = {
-        { "minLength", "string", "maxLength", -1 },      { "maxLength", "string", "minLength", 1 },
-        { "minItems", "array", "maxItems", -1 },         { "maxItems", "array", "minItems", 1 },
+        { "minLength", "string", "maxLength", -1 },
+        { "maxLength", "string", "minLength", 1 },
+        { "minItems", "array", "maxItems", -1 },
+        { "maxItems", "array", "minItems", 1 },
         { "minProperties", "object", "maxProperties", -1 },
         { "maxProperties", "object", "minProperties", 1 },
     };
@@ -139,9 +141,9 @@ static json_t *not_keyword(struct schema *s, const json_t *node, const char *key
 static bool is_comment(const char *keyword)
 {
     static const char *const comments[] = {
-        "title",   "description", "default",   "examples", "$comment",    "deprecated", "readOnly",
-        "$id",     "id",          "$schema",   "$defs",    "definitions", "writeOnly",  "example",
-        "$anchor",
+        "title",      "description", "default",   "examples", "$comment",
+        "deprecated", "readOnly",    "$id",       "id",       "$schema",
+        "$defs",      "definitions", "writeOnly", "example",  "$anchor",
     };
     for (size_t i = 0; i < COUNT_OF(comments); i++)
         if (strcmp(keyword, comments[i]) == 0)
@@ -215,8 +217,8 @@ bool schema_holds(struct schema *s, const struct schema_form *form, const json_t
                   bool *is_sure)
 {
     static const uint32_t types[] = {
-        [JSON_OBJECT] = TYPE_OBJECT,   [JSON_ARRAY] = TYPE_ARRAY,   [JSON_STRING] = TYPE_STRING,
-        [JSON_INTEGER] = TYPE_INTEGER, [JSON_REAL] = TYPE_NUMBER,   [JSON_TRUE] = TYPE_BOOLEAN,
+        [JSON_OBJECT] = TYPE_OBJECT,   [JSON_ARRAY] = TYPE_ARRAY, [JSON_STRING] = TYPE_STRING,
+        [JSON_INTEGER] = TYPE_INTEGER, [JSON_REAL] = TYPE_NUMBER, [JSON_TRUE] = TYPE_BOOLEAN,
         [JSON_FALSE] = TYPE_BOOLEAN,   [JSON_NULL] = TYPE_NULL,
     };
     bool is_found = !form->has_values;
@@ -298,12 +300,12 @@ static bool objects_are_disjoint(struct schema *s, const struct schema_form *a,
 static bool numbers_are_disjoint(const struct schema_form *a, const struct schema_form *b)
 {
     const struct schema_bounds *x = &a->bounds, *y = &b->bounds;
-    bool is_above = x->has_low && y->has_high &&
-                    (x->low > y->high ||
-                     (x->low == y->high && (x->excludes_low || y->excludes_high)));
-    bool is_below = y->has_low && x->has_high &&
-                    (y->low > x->high ||
-                     (y->low == x->high && (y->excludes_low || x->excludes_high)));
+    bool is_above =
+        x->has_low && y->has_high &&
+        (x->low > y->high || (x->low == y->high && (x->excludes_low || y->excludes_high)));
+    bool is_below =
+        y->has_low && x->has_high &&
+        (y->low > x->high || (y->low == x->high && (y->excludes_low || x->excludes_high)));
     return is_above || is_below;
 }
 

@@ -133,10 +133,10 @@ static void find_key_schemas(struct keys *k)
         schema_forms(s, schema_set_of(s, l->item), take_name_form, &names);
         if (names.has_all || s->build->is_bad)
             continue;
-        const struct dfa *dfa = names.n == 0   ? dfa_of_words(s->pile, NULL, 0)
-                                : names.n == 1 ? names.dfas[0]
-                                               : dfa_product(s->pile, names.dfas, names.n,
-                                                             choose_any, NULL);
+        const struct dfa *dfa = names.n == 0 ? dfa_of_words(s->pile, NULL, 0)
+                                : names.n == 1
+                                    ? names.dfas[0]
+                                    : dfa_product(s->pile, names.dfas, names.n, choose_any, NULL);
         if (k->n_names == 8 || dfa == NULL)
             schema_refuse(s, "propertyNames", "too many of them are joined");
         else

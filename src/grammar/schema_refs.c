@@ -92,17 +92,18 @@ static uint32_t enter(struct schema *s, const json_t *node, uint32_t resource)
 /* Notes the resource of each schema below this one. */
 static void find_all(struct schema *s, const json_t *node, uint32_t resource, int depth)
 {
-    static const char *const maps[] = { "properties", "patternProperties", "$defs", "definitions",
-                                        "dependentSchemas", "dependencies" };
-    static const char *const not_schemas[] = { "enum", "const", "default", "examples", "required",
-                                               "type" };
+    static const char *const maps[] = { "properties",  "patternProperties", "$defs",
+                                        "definitions", "dependentSchemas",  "dependencies" };
+    static const char *const not_schemas[] = { "enum",     "const",    "default",
+                                               "examples", "required", "type" };
     const char *key;
     json_t *value, *inside;
     size_t i;
     if (s->build->is_bad || (!json_is_object(node) && !json_is_array(node)))
         return;
     if (depth > DEPTH_MAX || ++s->refs->n_nodes >= NODES_MAX) {
-        build_refuse(s->build, STATUS_TOO_LARGE, "JSON Schema: it is nested too deeply, or too long");
+        build_refuse(s->build, STATUS_TOO_LARGE,
+                     "JSON Schema: it is nested too deeply, or too long");
         return;
     }
     json_array_foreach((json_t *)(uintptr_t)node, i, value)
@@ -145,8 +146,9 @@ void schema_refs_close(struct schema *s)
 
 static int hex_digit(char c)
 {
-    return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
-                                                                              : -1;
+    return c >= '0' && c <= '9'                 ? c - '0'
+           : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
+                                                : -1;
 }
 
 /* Reads one part of a JSON pointer: %XX, ~0, ~1. Returns the text behind it. */

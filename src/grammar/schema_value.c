@@ -150,14 +150,15 @@ static uint32_t number_node(struct schema *s, const struct schema_form *form, ui
         if (!json_is_number((const json_t *)v->item))
             continue;
         double value = json_number_value(v->item);
-        const struct number_options one = { { true, false, value }, { true, false, value },
-                                            false, true, 0, -1 };
+        const struct number_options one = {
+            { true, false, value }, { true, false, value }, false, true, 0, -1
+        };
         if (n < COUNT_OF(dfas))
             dfas[n] = number_dfa(s->pile, &one);
         n++;
     }
-    bool is_free = !b->has_low && !b->has_high && n == 1 && form->divisor <= 1 &&
-                   form->n_digits_max < 0;
+    bool is_free =
+        !b->has_low && !b->has_high && n == 1 && form->divisor <= 1 && form->n_digits_max < 0;
     if (n > COUNT_OF(dfas))
         schema_refuse(s, "not", "it excludes too many numbers");
     if (!is_integer && (form->types & TYPE_INTEGER) == 0)
@@ -167,9 +168,9 @@ static uint32_t number_node(struct schema *s, const struct schema_form *form, ui
     if (is_free)
         return build_raw(s->build,
                          pattern_once(s,
-                                      !is_integer       ? FREE
+                                      !is_integer     ? FREE
                                       : s->draft == 4 ? INTEGER
-                                                        : FREE_WHOLE,
+                                                      : FREE_WHOLE,
                                       true),
                          next);
     struct dfa *dfa = number_dfa(s->pile, &options);
@@ -244,15 +245,16 @@ static const json_t *schema_of_value(struct schema *s, json_t *value)
         json_array_append_new(parts, s->draft == 4 ? json_pack("{s[O]}", same, part)
                                                    : json_pack("{sO}", same, part));
     json_object_foreach(value, key, part) {
-        json_object_set_new(parts, key, s->draft == 4 ? json_pack("{s[O]}", same, part)
-                                                      : json_pack("{sO}", same, part));
+        json_object_set_new(parts, key,
+                            s->draft == 4 ? json_pack("{s[O]}", same, part)
+                                          : json_pack("{sO}", same, part));
         json_array_append_new(names, json_string(key));
     }
     long long n = (long long)json_array_size(value);
     if (json_is_array(value))
-        out = json_pack("{ss sO sI sI}", "type", "array",
-                        s->draft == 2020 ? "prefixItems" : "items", parts, "minItems", n,
-                        "maxItems", n);
+        out =
+            json_pack("{ss sO sI sI}", "type", "array", s->draft == 2020 ? "prefixItems" : "items",
+                      parts, "minItems", n, "maxItems", n);
     else
         out = json_pack("{ss sO sO sb}", "type", "object", "properties", parts, "required", names,
                         "additionalProperties", 0);
@@ -303,8 +305,8 @@ static void add_value(struct schema *s, struct value_nodes *v, json_t *value, ui
     else if (json_is_number(value))
         v->n_words += number_words(s, value, v->words + v->n_words);
     else if (json_is_array(value) || json_is_object(value))
-        v->firsts[v->n++] = build_call(
-            s->build, schema_rule(s, schema_set_of(s, schema_of_value(s, value))), next);
+        v->firsts[v->n++] =
+            build_call(s->build, schema_rule(s, schema_set_of(s, schema_of_value(s, value))), next);
 }
 
 static uint32_t values_node(struct schema *s, const struct schema_form *form, uint32_t next)
@@ -327,8 +329,7 @@ static uint32_t values_node(struct schema *s, const struct schema_form *form, ui
         v->firsts[v->n++] = build_text(s->build, text, next);
     }
     if (v->n_words > 0 && !s->build->is_bad)
-        v->firsts[v->n++] =
-            build_raw(s->build, dfa_of_words(s->pile, v->words, v->n_words), next);
+        v->firsts[v->n++] = build_raw(s->build, dfa_of_words(s->pile, v->words, v->n_words), next);
     if (!s->build->is_bad)
         first = build_either(s->build, v->firsts, v->n);
     mem_give(v);

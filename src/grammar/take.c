@@ -8,25 +8,28 @@
  * An unfinished character is a phase and the value of its bits so far: (phase << 24) | value. */
 enum phase {
     PHASE_NONE,
-    PHASE_TWO,                   /* of two bytes, one is missing */
-    PHASE_THREE, PHASE_THREE_1,  /* of three, two and one are missing */
-    PHASE_FOUR, PHASE_FOUR_2, PHASE_FOUR_1,
-    PHASE_ESCAPE,                /* behind a backslash */
-    PHASE_HEX,                   /* 4: behind \u and 0 to 3 digits */
-    PHASE_LOW = PHASE_HEX + 4,   /* a high surrogate: its value; \ is missing */
-    PHASE_LOW_U,                 /* u is missing */
-    PHASE_LOW_HEX,               /* 4: the value is high << 12 | digits */
+    PHASE_TWO, /* of two bytes, one is missing */
+    PHASE_THREE,
+    PHASE_THREE_1, /* of three, two and one are missing */
+    PHASE_FOUR,
+    PHASE_FOUR_2,
+    PHASE_FOUR_1,
+    PHASE_ESCAPE,              /* behind a backslash */
+    PHASE_HEX,                 /* 4: behind \u and 0 to 3 digits */
+    PHASE_LOW = PHASE_HEX + 4, /* a high surrogate: its value; \ is missing */
+    PHASE_LOW_U,               /* u is missing */
+    PHASE_LOW_HEX,             /* 4: the value is high << 12 | digits */
 };
 enum { PHASE_SHIFT = 24, VALUE_MASK = (1 << PHASE_SHIFT) - 1 };
 
 static const uint8_t n_missing[] = { 0, 1, 2, 1, 3, 2, 1 };
 static const uint32_t smallest[] = { 0, 0x80, 0x800, 0x800, 0x10000, 0x10000, 0x10000 };
 
-/* What a string may become: its automaton, and which of its states count. */
+/* The texts that a string may become: its automaton, and which of its states count. */
 struct aim {
     const struct dfa *dfa;
     uint32_t state;
-    uint32_t room; /* code points that may still come */
+    uint32_t room;                       /* code points that may still come */
     const struct program_object *object; /* of a key, NULL */
     uint64_t allowed[2];
     bool allows_other;
@@ -91,7 +94,8 @@ static enum taken take_utf8(const struct aim *aim, uint32_t *partial, uint8_t by
         if (n_missing[phase] == 1) {
             *code = value;
             *partial = 0;
-            return value >= smallest[phase] && value <= DFA_LAST && (value < 0xD800 || value > 0xDFFF)
+            return value >= smallest[phase] && value <= DFA_LAST &&
+                           (value < 0xD800 || value > 0xDFFF)
                        ? TAKEN_CODE
                        : TAKEN_NOT;
         }

@@ -35,8 +35,12 @@ void trie_open(struct trie *trie, struct trie_entry *entries, uint32_t n)
         n_deepest = entries[i].text.n > n_deepest ? entries[i].text.n : n_deepest;
         last = entries[i].text;
     }
-    *trie = (struct trie){ 0, n, mem_take(n_nodes + 1), mem_take(4 * (n_nodes + 1)),
-                           mem_take(4 * (n_nodes + 1)), mem_take(4 * ((size_t)n + 1)) };
+    *trie = (struct trie){ 0,
+                           n,
+                           mem_take(n_nodes + 1),
+                           mem_take(4 * (n_nodes + 1)),
+                           mem_take(4 * (n_nodes + 1)),
+                           mem_take(4 * ((size_t)n + 1)) };
     uint32_t *open = mem_take(4 * (n_deepest + 1)); /* the nodes of the current path */
     last = view_of("", 0);
     for (uint32_t i = 0; i < n; i++) {

@@ -43,9 +43,7 @@ struct kv_options {
                  again, all blocks are alike. Such a pool only counts, and when units close,
                  those given back first close first */
     bool has_prefix_cache;
-    /* Generated rows have other bits than prompt rows. Then a block is found again only by a
-     * request whose prompt ends at the same place in it, or behind it as well. */
-    bool has_row_classes;
+    bool has_row_classes; /* generated rows have other bits than prompt rows: see kv/prefix.c */
     uint64_t prefix_salt;
     int64_t host_bytes;    /* of the host tier at most; 0 = none */
     int64_t n_units_aside; /* units of memory behind the pool that no request gets: kv_aside */
@@ -58,8 +56,7 @@ void kv_add_service(struct kv *kv, int service, const struct kv_service_options 
 /* Removes a service with all its cached blocks. No request may hold any of its blocks. */
 void kv_remove_service(struct kv *kv, int service);
 bool kv_has_service(const struct kv *kv, int service);
-/* Names the bits that the service's model computes: models with equal numbers compute equal keys
- * and values. A block that another model computed is not found from here on. 0 at first. */
+/* Names the bits of the service's model (0 at first): blocks of other bits are not found. */
 void kv_set_arithmetic(struct kv *kv, int service, uint64_t arithmetic);
 enum kv_kind kv_kind(const struct kv *kv);
 int64_t kv_unit_bytes(const struct kv *kv);
@@ -73,11 +70,9 @@ struct kv_memory {
     void (*drop)(void *self, int64_t from, int64_t to); /* the range is not used any more */
 };
 int64_t kv_range_bytes(const struct kv *kv);
-/* Lends memory to the pool, before anything is reserved. Returns false when there is no memory for
- * the open units. */
+/* Lends memory to an idle pool, also in place of earlier memory. Returns false when there is no
+ * memory for the open units. */
 bool kv_lend(struct kv *kv, const struct kv_memory *memory) MUST_USE;
-/* Backs all memory in use again, after the executor replaced it. Nothing may be cached or held. */
-bool kv_back(const struct kv *kv) MUST_USE;
 const struct kv_layout *kv_layout(const struct kv *kv, int service);
 /* Returns the block table of a request's slot: block ids in order of position; NULL when the pool
  * only counts. */
@@ -163,11 +158,9 @@ struct kv_need {
 bool kv_reserve(struct kv *kv, int service, const struct kv_need *needs, int n_needs) MUST_USE;
 /* Looks for the longest cached prefix of tokens (whole blocks, at most n_tokens - 1 positions) and
  * puts those blocks, shared, at the start of the slot's empty table. Returns the positions found; 0
- * when the request wants none or tokens is NULL. A block's name is the SHA-256 of all tokens up to
- * its end and of service, arithmetic, tenant, variant and the pool's secret salt, so a client
- * cannot name another's block. With row classes the name also says which of its rows are of the
- * prompt. It takes only what the quota allows: the budget afterwards is the same as after reserving
- * those blocks. */
+ * when the request wants none or tokens is NULL. A block's name is a SHA-256 of all that sets its
+ * content, of tenant and a secret salt, so no client can name another's. It takes only what the
+ * quota allows: the budget afterwards is the same as after reserving those blocks. */
 int32_t kv_match(struct kv *kv, const struct request *request, uint32_t slot, const int32_t *tokens,
                  int32_t n_tokens);
 /* Offers the slot's full blocks up to n_computed positions to later requests. Idempotent. */

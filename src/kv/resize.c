@@ -11,14 +11,8 @@ static bool back_open(const struct kv *kv)
 
 bool kv_lend(struct kv *kv, const struct kv_memory *memory)
 {
-    CHECK(!kv->options.is_virtual && kv->memory.back == NULL);
+    CHECK(!kv->options.is_virtual && kv_is_idle(kv));
     kv->memory = *memory;
-    return kv_back(kv);
-}
-
-bool kv_back(const struct kv *kv)
-{
-    const struct kv_memory *memory = &kv->memory;
     return back_open(kv) && memory->back(memory->self, kv->range_bytes, kv_range_bytes(kv));
 }
 

@@ -97,11 +97,6 @@ static enum status run(struct papers *repro, const char *key, const struct setti
     return papers_simulate(repro, key, policy, yaml, fault);
 }
 
-static double p99_tpot(const struct score *score)
-{
-    return score->tpot_s.p99;
-}
-
 struct way {
     const char *key, *policy;
     bool is_whole; /* all four GPUs are one worker */
@@ -140,7 +135,7 @@ static void judge_four_gpus(struct papers *repro, const struct setting *s)
             char key[48];
             name_run(s, w, r, key);
             met[w][r] = papers_mean(repro, key, papers_attained);
-            p99[w][r] = 1e3 * papers_mean(repro, key, p99_tpot);
+            p99[w][r] = 1e3 * papers_mean(repro, key, papers_p99_tpot);
         }
         double gain = met[ALADDIN][r] - met[JSQ][r], missed = 1 - met[ALADDIN][r];
         double ratio = missed > 0 ? (1 - met[DEFAULT][r]) / missed : 0;

@@ -8,27 +8,6 @@
 /* Three ways to run the same services on the same four devices. */
 static const char *const policies[] = { "adbs", "mux-rr", "mux-fcfs" };
 
-/* Returns the weighted throughput of a key, as a mean over seeds: sum(rate X) / sum(rate). */
-static double weighted(const struct papers *repro, const char *key)
-{
-    double sum = 0;
-    for (int i = 0; i < papers_n_seeds(repro); i++) {
-        const struct scenario_case *c = papers_case(repro, key, i);
-        sum += metrics_score_weighted(c->scores, c->set.n_services);
-    }
-    return sum / papers_n_seeds(repro);
-}
-
-static double least_served(const struct score *score)
-{
-    return score->served_fraction;
-}
-
-static double requests(const struct score *score)
-{
-    return score->served_per_s;
-}
-
 /* Runs the three policies in a setting with more lines. */
 static enum status run_three(struct papers *repro, const char *const keys[3], const char *yaml,
                              const char *more, struct fault *fault)
@@ -48,8 +27,8 @@ static void note_three(struct papers *repro, const char *const keys[3], const ch
     for (int i = 0; i < 3; i++)
         papers_note(repro, keys[i], setting,
                     "%.2f req/s weighted, %.2f in all, least served %.0f%%, NL %.2f",
-                    weighted(repro, keys[i]), papers_mean(repro, keys[i], requests),
-                    100 * papers_mean(repro, keys[i], least_served),
+                    papers_weighted(repro, keys[i]), papers_mean(repro, keys[i], papers_served),
+                    100 * papers_mean(repro, keys[i], papers_least_served),
                     papers_mean(repro, keys[i], papers_nl));
 }
 
@@ -88,12 +67,12 @@ static void judge_figure(struct papers *repro, const struct figure *figure)
 {
     double x[3];
     for (int i = 0; i < 3; i++)
-        x[i] = weighted(repro, policies[i]);
+        x[i] = papers_weighted(repro, policies[i]);
     for (int i = 0; i < 3; i++)
         papers_note(repro, policies[i], figure->papers[i],
                     "%.2f req/s weighted, %.2f in all (paper: %s), least served %.0f%%", x[i],
-                    papers_mean(repro, policies[i], requests), figure->totals[i],
-                    100 * papers_mean(repro, policies[i], least_served));
+                    papers_mean(repro, policies[i], papers_served), figure->totals[i],
+                    100 * papers_mean(repro, policies[i], papers_least_served));
     note_three(repro, twice, "twice the rates");
     note_three(repro, shorts, "a pool that is short");
     papers_judge(repro, x[0] > x[1], "ADBS serves more than round robin", "yes", "%.2f : %.2f",
@@ -102,11 +81,11 @@ static void judge_figure(struct papers *repro, const struct figure *figure)
                  x[1], x[2]);
     papers_differs(repro, "requests that the window leaves unfinished are misses; the paper gives "
                           "each model as much work as its planner predicts");
-    double least = papers_mean(repro, twice[0], least_served);
-    double fcfs = papers_mean(repro, twice[2], least_served);
+    double least = papers_mean(repro, twice[0], papers_least_served);
+    double fcfs = papers_mean(repro, twice[2], papers_least_served);
     papers_judge(repro, least >= fcfs, "at twice the rates ADBS's least served is FCFS's or better",
                  "not reported", "%.0f%% : %.0f%%", 100 * least, 100 * fcfs);
-    double adbs = weighted(repro, shorts[0]), rr = weighted(repro, shorts[1]);
+    double adbs = papers_weighted(repro, shorts[0]), rr = papers_weighted(repro, shorts[1]);
     papers_judge(repro, adbs > 1.02 * rr,
                  "in a pool that is short ADBS serves more than round robin", "1.3x to 1.5x",
                  "%.2f : %.2f, %.2fx", adbs, rr, adbs / rr);

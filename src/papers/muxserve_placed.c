@@ -36,32 +36,14 @@ static double weighted(const struct papers *repro, const struct papers_sweep *sw
                        const struct papers_system *system, int i)
 {
     char key[PAPERS_KEY_MAX];
-    double sum = 0;
     papers_sweep_key(sweep, system, i, key);
-    for (int seed = 0; seed < papers_n_seeds(repro); seed++) {
-        const struct scenario_case *c = papers_case(repro, key, seed);
-        sum += metrics_score_weighted(c->scores, c->set.n_services);
-    }
-    return sum / papers_n_seeds(repro);
+    return papers_weighted(repro, key);
 }
 
-static double requests(const struct score *score)
-{
-    return score->served_per_s;
-}
-static double least_served(const struct score *score)
-{
-    return score->served_fraction;
-}
 static double ttft_p99(const struct score *score)
 {
     return score->ttft_s.p99;
 }
-static double tpot_p99(const struct score *score)
-{
-    return score->tpot_s.p99;
-}
-
 static void show_throughput(struct papers *repro, const struct papers_sweep *sweep,
                             const struct papers_system *const *all, size_t n)
 {
@@ -72,8 +54,8 @@ static void show_throughput(struct papers *repro, const struct papers_sweep *swe
             str_printf(&text, "%s%g: ", i > 0 ? ", " : "", sweep->at[i]);
             if (papers_sweep_has(repro, sweep, all[s], i))
                 str_printf(&text, "%.3g (%.3g, %.0f%%)", weighted(repro, sweep, all[s], i),
-                           papers_sweep_mean(repro, sweep, all[s], i, requests),
-                           100 * papers_sweep_mean(repro, sweep, all[s], i, least_served));
+                           papers_sweep_mean(repro, sweep, all[s], i, papers_served),
+                           100 * papers_sweep_mean(repro, sweep, all[s], i, papers_least_served));
             else
                 str_add_text(&text, "not placed");
         }
@@ -227,7 +209,7 @@ void papers_muxserve_placed_fig11_judge(struct papers *repro)
     } rows[] = {
         { papers_p99, "p99 latency, s", "p99, MuxServe : spatial", "p99, MuxServe : temporal" },
         { ttft_p99, "p99 TTFT, s", "TTFT, MuxServe : spatial", "TTFT, MuxServe : temporal" },
-        { tpot_p99, "p99 TPOT, s", "TPOT, MuxServe : spatial", "TPOT, MuxServe : temporal" },
+        { papers_p99_tpot, "p99 TPOT, s", "TPOT, MuxServe : spatial", "TPOT, MuxServe : temporal" },
     };
     for (size_t r = 0; r < COUNT_OF(rows); r++) {
         papers_sweep_show(repro, &sweep, fig11_all, COUNT_OF(fig11_all),

@@ -5,6 +5,7 @@
 #include "base/json_out.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "papers/page.h"
 #include "papers/register.h"
 #include "scenario/choice.h"
 #include "scenario/desk.h"
@@ -15,15 +16,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { TEXT_MAX = 200, SWAPS_MAX = 8 };
+enum { SWAPS_MAX = 8 };
 /* Planners see the first half of this many requests, with a seed that no run has. */
 enum { HISTORY = 4000, HISTORY_SEED = 1000 };
 
-struct row {
-    const char *what, *paper;
-    char ours[TEXT_MAX];
-    bool is_judged, holds;
-};
 struct run { /* a key and its seeds */
     char key[64];
     struct scenario scenario;
@@ -36,10 +32,9 @@ struct papers {
     int n_swaps;
     bool is_quick, is_json;
     int64_t n_seeds;
-    int n_runs, n_rows, n_differs;
+    int n_runs;
+    struct papers_page page;
     struct run runs[PAPERS_KEYS_MAX];
-    struct row rows[PAPERS_ROWS_MAX];
-    const char *differs[PAPERS_ROWS_MAX];
     struct str files[PAPERS_FILES_MAX]; /* paths */
     int n_files;
     double kept[PAPERS_KEPT_MAX];
@@ -291,20 +286,45 @@ double papers_p99(const struct score *score)
     return score->latency_s.p99;
 }
 
-/* ---- The page. ---- */
-
-static struct row *add_row(struct papers *repro, const char *what, const char *paper)
+double papers_p99_tpot(const struct score *score)
 {
-    CHECK(repro->n_rows < PAPERS_ROWS_MAX);
-    struct row *row = &repro->rows[repro->n_rows++];
-    *row = (struct row){ .what = what, .paper = paper };
+    return score->tpot_s.p99;
+}
+
+double papers_served(const struct score *score)
+{
+    return score->served_per_s;
+}
+
+double papers_least_served(const struct score *score)
+{
+    return score->served_fraction;
+}
+
+double papers_weighted(const struct papers *repro, const char *key)
+{
+    double sum = 0;
+    for (int i = 0; i < repro->n_seeds; i++) {
+        const struct scenario_case *c = papers_case(repro, key, i);
+        sum += metrics_score_weighted(c->scores, c->set.n_services);
+    }
+    return sum / (double)repro->n_seeds;
+}
+
+/* ---- What a claim says. ---- */
+
+static struct papers_row *add_row(struct papers *repro, const char *what, const char *paper)
+{
+    CHECK(repro->page.n_rows < PAPERS_ROWS_MAX);
+    struct papers_row *row = &repro->page.rows[repro->page.n_rows++];
+    *row = (struct papers_row){ .what = what, .paper = paper };
     return row;
 }
 
 void papers_judge(struct papers *repro, bool holds, const char *what, const char *paper,
                   const char *ours, ...)
 {
-    struct row *row = add_row(repro, what, paper);
+    struct papers_row *row = add_row(repro, what, paper);
     va_list args;
     row->is_judged = true;
     row->holds = holds;
@@ -315,7 +335,7 @@ void papers_judge(struct papers *repro, bool holds, const char *what, const char
 
 void papers_note(struct papers *repro, const char *what, const char *paper, const char *ours, ...)
 {
-    struct row *row = add_row(repro, what, paper);
+    struct papers_row *row = add_row(repro, what, paper);
     va_list args;
     va_start(args, ours);
     vsnprintf(row->ours, sizeof(row->ours), ours, args);
@@ -324,74 +344,8 @@ void papers_note(struct papers *repro, const char *what, const char *paper, cons
 
 void papers_differs(struct papers *repro, const char *sentence)
 {
-    CHECK(repro->n_differs < PAPERS_ROWS_MAX);
-    repro->differs[repro->n_differs++] = sentence;
-}
-
-static const char *verdict_of(const struct papers *repro)
-{
-    int n = 0, n_holds = 0;
-    for (int i = 0; i < repro->n_rows; i++) {
-        n += repro->rows[i].is_judged;
-        n_holds += repro->rows[i].is_judged && repro->rows[i].holds;
-    }
-    return n_holds == n ? "holds" : n_holds > 0 ? "holds in part" : "does not hold";
-}
-
-static void print_text(const struct papers *repro, struct str *out)
-{
-    str_printf(out, "%s, %s: %s\n", repro->claim->paper, repro->claim->section,
-               repro->claim->title);
-    for (int i = 0; i < repro->n_rows; i++) {
-        const struct row *row = &repro->rows[i];
-        str_printf(out, "  %-44s paper: %-28s ours: %s%s\n", row->what, row->paper, row->ours,
-                   !row->is_judged ? ""
-                   : row->holds    ? "  [holds]"
-                                   : "  [DOES NOT HOLD]");
-    }
-    for (int i = 0; i < repro->n_differs; i++)
-        str_printf(out, "  differs: %s\n", repro->differs[i]);
-    str_printf(out, "  verdict: %s (%d seeds; records in %s)\n", verdict_of(repro),
-               (int)repro->n_seeds, repro->folder);
-}
-
-/* "SeaLLM, Figure 12" */
-static void name_source(const struct papers_claim *claim, char source[64])
-{
-    snprintf(source, 64, "%s, %s", claim->paper, claim->section);
-}
-
-static void print_json(const struct papers *repro, struct str *out)
-{
-    struct json_out json;
-    char source[64];
-    name_source(repro->claim, source);
-    json_out_init(&json, out);
-    json_out_open(&json, '{');
-    json_out_key_text(&json, "claim", repro->claim->name);
-    json_out_key_text(&json, "source", source);
-    json_out_key_text(&json, "verdict", verdict_of(repro));
-    json_out_key_i64(&json, "seeds", repro->n_seeds);
-    json_out_key(&json, "rows");
-    json_out_open(&json, '[');
-    for (int i = 0; i < repro->n_rows; i++) {
-        const struct row *row = &repro->rows[i];
-        json_out_open(&json, '{');
-        json_out_key_text(&json, "what", row->what);
-        json_out_key_text(&json, "paper", row->paper);
-        json_out_key_text(&json, "ours", row->ours);
-        if (row->is_judged)
-            json_out_key_bool(&json, "holds", row->holds);
-        json_out_close(&json, '}');
-    }
-    json_out_close(&json, ']');
-    json_out_key(&json, "differs");
-    json_out_open(&json, '[');
-    for (int i = 0; i < repro->n_differs; i++)
-        json_out_text(&json, repro->differs[i]);
-    json_out_close(&json, ']');
-    json_out_close(&json, '}');
-    str_add_char(out, '\n');
+    CHECK(repro->page.n_differs < PAPERS_ROWS_MAX);
+    repro->page.differs[repro->page.n_differs++] = sentence;
 }
 
 /* ---- Claims by name. ---- */
@@ -401,15 +355,19 @@ static bool run_claim(struct papers *repro, const struct papers_claim *claim)
     struct fault fault;
     struct str out;
     repro->claim = claim;
-    repro->n_runs = repro->n_rows = repro->n_differs = repro->n_files = repro->n_kept = 0;
+    repro->n_runs = repro->n_files = repro->n_kept = 0;
+    repro->page.claim = claim;
+    repro->page.folder = repro->folder;
+    repro->page.n_seeds = repro->n_seeds;
+    repro->page.n_rows = repro->page.n_differs = 0;
     enum status status = claim->run != NULL ? claim->run(repro, &fault) : STATUS_OK;
     if (status == STATUS_OK) {
         claim->judge(repro);
         str_init(&out);
         if (repro->is_json)
-            print_json(repro, &out);
+            papers_page_print_json(&repro->page, &out);
         else
-            print_text(repro, &out);
+            papers_page_print(&repro->page, &out);
         fputs(out.at, stdout);
         fflush(stdout);
         str_free(&out);
@@ -447,7 +405,7 @@ void papers_list(bool is_json)
 {
     for (size_t i = 0; i < COUNT_OF(claims); i++) {
         char source[64];
-        name_source(&claims[i], source);
+        papers_page_source(&claims[i], source);
         if (is_json)
             list_json(&claims[i]);
         else

@@ -9,26 +9,9 @@
 #include "base/str.h"
 #include "scenario/cases.h"
 
-enum {
-    PAPERS_KEY_MAX = 64,
-    PAPERS_KEYS_MAX = 256,
-    PAPERS_ROWS_MAX = 128,
-    PAPERS_FILES_MAX = 8,
-    PAPERS_KEPT_MAX = 64
-};
+enum { PAPERS_KEY_MAX = 64, PAPERS_KEYS_MAX = 256, PAPERS_FILES_MAX = 8, PAPERS_KEPT_MAX = 64 };
 
 struct papers;
-struct papers_claim {            /* a row of papers/register.h */
-    const char *name;            /* "seallm-fig12" */
-    const char *paper, *section; /* "SeaLLM", "Figure 12" */
-    const char *title;           /* what is compared */
-    const char *settings;        /* what is simulated */
-    /* Simulates all settings, under keys of the claim's own. NULL: there is nothing to simulate. */
-    enum status (*run)(struct papers *repro, struct fault *fault);
-    /* Judges from the records that the runs left. */
-    void (*judge)(struct papers *repro);
-};
-
 struct papers_options {
     const char *folder, *swap, *kv; /* where records go; "A,B": A for B, or NULL; KIND, or NULL */
     bool is_quick, is_json;
@@ -85,9 +68,14 @@ const struct scenario_case *papers_case(const struct papers *repro, const char *
 /* Returns the mean over seeds of a figure of the whole run. */
 typedef double papers_figure(const struct score *score);
 double papers_mean(const struct papers *repro, const char *key, papers_figure *figure);
-double papers_nl(const struct score *score);       /* normalized latency */
-double papers_attained(const struct score *score); /* fraction that meets the setting's rule */
-double papers_p99(const struct score *score);      /* of latency, s */
+double papers_nl(const struct score *score);           /* normalized latency */
+double papers_attained(const struct score *score);     /* fraction that meets the setting's rule */
+double papers_p99(const struct score *score);          /* of latency, s */
+double papers_p99_tpot(const struct score *score);     /* of the time per token, s */
+double papers_served(const struct score *score);       /* requests a second */
+double papers_least_served(const struct score *score); /* fraction, of the service with the least */
+/* Returns the weighted throughput of a key, sum(rate X) / sum(rate), as a mean over seeds. */
+double papers_weighted(const struct papers *repro, const char *key);
 
 /* Writes one line of the claim's table, with its verdict. paper: its words or number; ours:
  * printf-like. */

@@ -3,6 +3,16 @@
 #include "base/status.h"
 
 struct papers;
+struct papers_claim {            /* a row */
+    const char *name;            /* "seallm-fig12" */
+    const char *paper, *section; /* "SeaLLM", "Figure 12" */
+    const char *title;           /* what is compared */
+    const char *settings;        /* what is simulated */
+    /* Simulates all settings, under keys of the claim's own. NULL: there is nothing to simulate. */
+    enum status (*run)(struct papers *repro, struct fault *fault);
+    /* Judges from the records that the runs left. */
+    void (*judge)(struct papers *repro);
+};
 
 /* ROW: id of its functions, which begins with their file; name, paper, section, what is compared,
  * and the settings that are simulated. FIT: the same for a claim about published or computed times,

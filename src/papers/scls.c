@@ -33,6 +33,19 @@ enum status papers_scls_run(struct papers *repro, const struct papers_scls_setti
     return papers_simulate(repro, setting->key, setting->policy, yaml, fault);
 }
 
+enum status papers_scls_run_each(struct papers *repro, const char *const *policies, int n,
+                                 const char *more, struct fault *fault)
+{
+    enum status status = STATUS_OK;
+    for (int i = 0; i < n && status == STATUS_OK; i++) {
+        char key[16];
+        snprintf(key, sizeof(key), "%d", i);
+        status = papers_scls_run(
+            repro, &(struct papers_scls_setting){ key, policies[i], 20, 8, more }, fault);
+    }
+    return status;
+}
+
 struct papers_scls_worth papers_scls_of(const struct papers *repro, const char *key)
 {
     struct papers_scls_worth w = { 0 };
@@ -259,14 +272,8 @@ static const char *const fig5_policies[] = { "cohort/scls", "sls/rr", "ils-fastg
 
 enum status papers_scls_fig5_run(struct papers *repro, struct fault *fault)
 {
-    enum status status = STATUS_OK;
-    for (int i = 0; i < (int)COUNT_OF(fig5_policies) && status == STATUS_OK; i++) {
-        char key[8];
-        snprintf(key, sizeof(key), "%d", i);
-        status = papers_scls_run(
-            repro, &(struct papers_scls_setting){ key, fig5_policies[i], 20, 8, DEEPSPEED }, fault);
-    }
-    return status;
+    return papers_scls_run_each(repro, fig5_policies, (int)COUNT_OF(fig5_policies), DEEPSPEED,
+                                fault);
 }
 
 void papers_scls_fig5_judge(struct papers *repro)

@@ -11,6 +11,9 @@ struct papers_scls_setting {
  * predictions. */
 enum status papers_scls_run(struct papers *repro, const struct papers_scls_setting *setting,
                             struct fault *fault) MUST_USE;
+/* Runs each of the policies at 20 requests/s on 8 workers, under the keys "0", "1", ... */
+enum status papers_scls_run_each(struct papers *repro, const char *const *policies, int n,
+                                 const char *more, struct fault *fault) MUST_USE;
 /* Means over the seeds of a key. */
 struct papers_scls_worth {
     double per_s, mean_s, p95_s; /* requests a second, response times */

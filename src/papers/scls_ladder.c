@@ -37,14 +37,7 @@ static void judge_rungs(struct papers *repro, const double at[N_LADDER], bool up
 
 enum status papers_scls_ladder_fig15_run(struct papers *repro, struct fault *fault)
 {
-    enum status status = STATUS_OK;
-    for (int i = 0; i < N_LADDER && status == STATUS_OK; i++) {
-        char key[8];
-        snprintf(key, sizeof(key), "%d", i);
-        status = papers_scls_run(
-            repro, &(struct papers_scls_setting){ key, ladder[i], 20, 8, RULES }, fault);
-    }
-    return status;
+    return papers_scls_run_each(repro, ladder, N_LADDER, RULES, fault);
 }
 
 void papers_scls_ladder_fig15_judge(struct papers *repro)

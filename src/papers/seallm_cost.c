@@ -218,11 +218,9 @@ void papers_seallm_cost_fig14_judge(struct papers *repro)
         double plan_s = papers_kept(repro, 3 * i);
         if (is_theirs)
             most = plan_s > most ? plan_s : most;
-        papers_note(repro, fig14_all[i % N_SYSTEMS]->key,
-                    is_theirs ? "below 1 minute" : "-",
-                    "%d devices: %.2f s, %d of %d services placed",
-                    8 * fig14_nodes[i / N_SYSTEMS], plan_s,
-                    (int)papers_kept(repro, 3 * i + 1), (int)papers_kept(repro, 3 * i + 2));
+        papers_note(repro, fig14_all[i % N_SYSTEMS]->key, is_theirs ? "below 1 minute" : "-",
+                    "%d devices: %.2f s, %d of %d services placed", 8 * fig14_nodes[i / N_SYSTEMS],
+                    plan_s, (int)papers_kept(repro, 3 * i + 1), (int)papers_kept(repro, 3 * i + 2));
     }
     papers_judge(repro, most < 60, "SeaLLM's planner, up to 64 devices", "< 1 minute, 8 processes",
                  "%.1f s at most", most);

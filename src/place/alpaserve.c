@@ -49,11 +49,12 @@ const struct place_planner place_alpaserve = {
     .name = "alpaserve",
     .source = "AlpaServe's fast greedy search",
     .summary = "equal groups, a copy at a time to the service that misses most, by goodput",
-    .optimises = "goodput, less a little latency, by simulation: at every equal group "
-                 "size, the service that misses most goes to the group that serves least",
-    .cost = "a simulation a copy and size",
-    .fails = "a service of few requests may stay unplaced when others miss more; no "
-             "groups of different sizes",
+    .optimises =
+        "goodput, less a little latency, by simulation. For every size of equal groups, the "
+        "service that misses most goes to the group that serves least",
+    .cost = "one simulation for each copy and size",
+    .fails = "a service of few requests may stay unplaced while others miss more; all groups have "
+             "the same size",
     .is_judging = true,
     .plan = plan,
 };

@@ -447,11 +447,10 @@ const struct place_planner place_default = {
     .summary = "groups by arithmetic, the best few judged and bettered by simulation",
     .optimises = "what it expects of requests that are still to come: [its "
                  "search](#the-search-of-default)",
-    .cost = "the screen, some 45,000 simulated requests, then 2,000 engine steps a "
-            "device, at least 200,000 where there are more than two devices a "
-            "service, and half as many for copies; on at most 16 devices twice the "
-            "screen, SeaLLM's search and 6,000 steps a device (3,000 and no more "
-            "anywhere where lanes are not chosen)",
+    .cost = "the screen, about 45,000 simulated requests; then 2,000 engine steps for each device "
+            "(at least 200,000 steps if there are more than two devices for each service), and "
+            "half as many for copies. On at most 16 devices: twice the screen, SeaLLM's search, "
+            "and 6,000 steps for each device (only 3,000 if lanes are not chosen)",
     .fails = "where rates change by more than they did within the window",
     .is_judging = true,
     .n_members_max = PLACE_MEMBERS_MAX, /* if the problem's limit leaves a service out */

@@ -102,10 +102,12 @@ const struct place_planner place_even = {
     .name = "even",
     .source = "vLLM in SeaLLM and MuxServe",
     .summary = "dedicated devices, split evenly",
-    .optimises = "nothing: every service has its own devices, evenly; more where it "
-                 "needs more; what is left goes to the service with the fewest",
+    .optimises =
+        "nothing: each service has devices of its own, as many as the others, or more if it "
+        "needs more. The rest goes to the services with the fewest",
     .cost = "none",
-    .fails = "fewer devices than services; a busy service gets what an idle one gets",
+    .fails =
+        "there may be fewer devices than services; a busy service gets no more than an idle one",
     .n_members_max = 1,
     .plan = plan,
 };

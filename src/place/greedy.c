@@ -34,10 +34,11 @@ const struct place_planner place_greedy = {
     .name = "greedy",
     .source = "MuxServe, Figure 8",
     .summary = "by rate, to where most memory is free",
-    .optimises = "free memory: equal groups of the fewest devices that hold the largest "
-                 "model; services by rate, to where most is free; one copy each",
+    .optimises =
+        "free memory. Groups are equal, of the fewest devices that hold the largest model. "
+        "Services are placed by rate, each where most memory is free, with one copy each",
     .cost = "none",
-    .fails = "looks at memory and not at time; a large model makes all groups large",
+    .fails = "it looks at memory and not at time; one large model makes all groups large",
     .n_members_max = PLACE_MEMBERS_MAX,
     .plan = plan,
 };

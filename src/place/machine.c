@@ -96,10 +96,11 @@ const struct place_planner place_machine = {
     .name = "machine",
     .source = "default vLLM in Aladdin",
     .summary = "one group a machine, by rate, to where least load is",
-    .optimises = "a machine is one group; services by rate, to where the least load is; "
-                 "machines left empty take the heaviest again",
+    .optimises =
+        "nothing: each machine is one group. Services are placed by rate, each where the load "
+        "is least. Machines that stay empty take the heaviest services again",
     .cost = "none",
-    .fails = "devices of a small model work at the degree of the machine",
+    .fails = "a small model runs on all devices of its machine, although it needs fewer",
     .n_members_max = PLACE_MEMBERS_MAX,
     .plan = plan,
 };

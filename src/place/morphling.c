@@ -176,13 +176,13 @@ const struct place_planner place_morphling = {
     .name = "morphling",
     .source = "Morphling, as in UELLM",
     .summary = "the cheapest configuration of each service alone, by a few stress tests",
-    .optimises = "the cheapest configuration (degree and copies) of each service alone: "
-                 "the estimate, adapted by stress tests (a simulation of the service "
-                 "alone; a twentieth of the configurations, at least two); devices are "
-                 "dedicated",
-    .cost = "two or a few simulations a service",
-    .fails = "shares nothing; what the configurations ask for together is not looked "
-             "at: later copies get what is left",
+    .optimises =
+        "the cheapest configuration (degree and copies) of each service alone. An estimate is "
+        "corrected by stress tests, which simulate the service alone for a twentieth of the "
+        "configurations, at least two. Devices are dedicated",
+    .cost = "a few simulations for each service",
+    .fails = "services share nothing, and their demands are not added up: the last copies get what "
+             "is left",
     .is_judging = true,
     .n_members_max = 1,
     .plan = plan,

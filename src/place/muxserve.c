@@ -452,13 +452,14 @@ const struct place_planner place_muxserve = {
     .name = "muxserve",
     .source = "MuxServe, Algorithms 1 and 2, D-11, D-12",
     .summary = "mesh groups by throughput, services side by side in shares of the device",
-    .optimises = "throughput by Eq. 3: the smallest share of a device that meets a "
-                 "service's rate; all mesh groups (of more than 2,000, mixtures of two "
-                 "cuts of a node); services by rate times work, each where its unit's "
-                 "throughput grows most. One copy each, shares of at most 120 points",
+    .optimises =
+        "throughput by Eq. 3. A service gets the smallest share of a device that meets its "
+        "rate. All mesh groups are tried (beyond 2,000, mixtures of two cuts of a node). "
+        "Services are taken by rate times work, and each goes where the throughput of its unit "
+        "grows most. There is one copy of each, and shares have at most 120 points",
     .cost = "arithmetic only",
-    .fails = "latency is no goal: what meets the mean rate is full in a burst; no "
-             "copies, so nothing for a service that needs more than a mesh",
+    .fails = "latency is no goal, so a unit that meets the mean rate is full in a burst. There are "
+             "no copies, so a service that needs more than one mesh is not served",
     .n_members_max = PLACE_MEMBERS_MAX,
     .plan = plan,
 };

@@ -55,14 +55,14 @@ const struct place_planner place_seallm = {
     .name = "seallm",
     .source = "SeaLLM, Algorithm 1 with D-1 to D-3",
     .summary = "equal degrees, a copy at a time to the service that needs it most, by simulation",
-    .optimises = "the same order, by simulation alone: at every degree, with groups "
-                 "merged for large models, the least asked group takes the neediest "
-                 "service, a copy at a time; the best plan on the way. Two services a "
-                 "group. Merged groups are kept for those that need them until these are "
-                 "placed (the paper leaves it open, and the first fit then fills them "
-                 "with small models)",
-    .cost = "a simulation a copy and degree",
-    .fails = "equal degrees: one service at a degree of its own needs a merge",
+    .optimises =
+        "the same order, by simulation alone. For every degree, with groups merged for large "
+        "models, the group with the least demand takes the service with the greatest need, one "
+        "copy at a time; the best plan on the way wins. A group has at most two services. "
+        "Merged groups are kept for the services that need them until these are placed (the "
+        "paper leaves this open, and first fit would fill them with small models)",
+    .cost = "one simulation for each copy and degree",
+    .fails = "all groups have one degree; a service that needs another degree needs a merged group",
     .is_judging = true,
     .n_members_max = MEMBERS_MAX,
     .plan = plan,

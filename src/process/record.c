@@ -17,8 +17,7 @@ static bool is_valid_report(const struct process_report *m, size_t n_bytes)
     return r->n_services >= 0 && r->n_services <= LIMIT_MODELS &&
            n_bytes ==
                offsetof(struct process_report, report) + engine_report_bytes(r->n_services) &&
-           engine_report_is_valid(r, LIMIT_MODELS) &&
-           set_next(&r->listed, r->n_services, SET_MAX) < 0;
+           report_is_valid(r, LIMIT_MODELS) && set_next(&r->listed, r->n_services, SET_MAX) < 0;
 }
 
 static bool is_valid_presence(const struct process_presence *m)
@@ -39,7 +38,7 @@ bool process_record_is_valid(const void *record, size_t n_bytes)
     switch (head->kind) {
     case PROCESS_CHANGE: {
         const struct process_change *m = record;
-        return m->change.service < LIMIT_MODELS && service_change_is_valid(&m->change);
+        return m->change.service < LIMIT_MODELS && report_change_is_valid(&m->change);
     }
     case PROCESS_REPORT:
         return is_valid_report(record, n_bytes);

@@ -25,17 +25,10 @@
  * models were at work in as many, one of them is set aside; if the engine then crashes without it,
  * it is let in again. */
 #pragma once
-#include "process/weights.h"
+#include "process/unit_options.h"
 
 struct process_unit;
 
-struct process_unit_options {
-    const struct run_unit_options *unit; /* its device, log and trace are not used */
-    struct process_device device;
-    struct process_weights *weights; /* NULL: the engine packs */
-    int epoll_fd;                    /* gets the descriptors that a step is wanted for */
-    int64_t stall_ns;
-};
 struct process_unit *process_unit_open(const struct process_unit_options *options);
 void process_unit_close(struct process_unit *unit);
 

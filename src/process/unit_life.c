@@ -80,7 +80,7 @@ void process_unit_life_start(struct process_unit *u, int64_t now_ns)
         base_refuse("the system watches no more descriptors");
     close(u->channel.child_socket); /* else it would not see the end of this one */
     u->channel.child_socket = -1;
-    process_unit_brief(u);
+    process_unit_mail_brief(u);
 }
 
 /* ---- Blame. ---- */
@@ -193,11 +193,11 @@ static void tell_services(struct process_unit *u)
             continue;
         bool was_there = s->status != SERVICE_UNLOADED;
         if (s->wants_loaded)
-            process_unit_tell(u, i, SERVICE_LOADING, STATUS_OK, NULL);
+            process_unit_mail_tell(u, i, SERVICE_LOADING, STATUS_OK, NULL);
         else if (was_there && s->aside_until_ns > 0)
-            process_unit_tell(u, i, SERVICE_BROKEN, STATUS_BAD_INPUT, &s->refusal);
+            process_unit_mail_tell(u, i, SERVICE_BROKEN, STATUS_BAD_INPUT, &s->refusal);
         else if (was_there)
-            process_unit_tell(u, i, SERVICE_UNLOADED, STATUS_OK, NULL);
+            process_unit_mail_tell(u, i, SERVICE_UNLOADED, STATUS_OK, NULL);
         if (!s->wants_loaded && u->options.weights != NULL)
             process_weights_release(u->options.weights, u->id, i);
     }
@@ -205,8 +205,9 @@ static void tell_services(struct process_unit *u)
 
 static void end(struct process_unit *u, const char *why, int64_t now_ns)
 {
-    process_unit_take(u); /* it may have been ready */
-    if (!u->has_run && !u->is_distrusted) /* as without processes: a server whose engine can't start ends */
+    process_unit_mail_take(u); /* it may have been ready */
+    if (!u->has_run &&
+        !u->is_distrusted) /* as without processes: a server whose engine can't start ends */
         base_refuse("%s %s", u->name, u->is_killed ? u->why : why);
     log_line(LOG_ERROR, u->name, "the engine's process %s; its requests go on in another one",
              u->is_killed ? u->why : why);

@@ -4,9 +4,10 @@
 #include "process/channel.h"
 #include "process/child.h"
 #include "process/record.h"
-#include "process/unit.h"
+#include "process/unit_options.h"
 
 enum process_unit_state { PROCESS_STARTING, PROCESS_RUNNING, PROCESS_OVER, PROCESS_DOWN };
+enum { PROCESS_UNIT_RECORD_BYTES = 256 << 10 };
 enum { PROCESS_UNIT_BLAME = 9 }; /* a model is set aside for so much */
 
 struct process_unit_request { /* submitted, and neither ended nor returned */
@@ -86,10 +87,28 @@ void process_unit_life_kill(struct process_unit *unit, const char *why);
 /* All of its requests are returned. */
 void process_unit_life_down(struct process_unit *unit, int64_t now_ns);
 
+/* ---- unit_mail.c: false when the ring is full, or the process is not up ---- */
+bool process_unit_mail_put(struct process_unit *unit, const void *part1, size_t n1,
+                           const void *part2, size_t n2);
+bool process_unit_mail_put_simple(struct process_unit *unit, enum process_record_kind kind,
+                                  int service);
+bool process_unit_mail_put_cancel(struct process_unit *unit,
+                                  const struct process_unit_request *request);
+bool process_unit_mail_put_add(struct process_unit *unit, int service);
+/* Asks the process to load or unload, as services[service] wants it. */
+void process_unit_mail_ask(struct process_unit *unit, int service);
+/* Sends again what found a full ring. Returns false while some is left. */
+bool process_unit_mail_repeat(struct process_unit *unit);
+/* Sends what a new process has to know beyond its options. */
+void process_unit_mail_brief(struct process_unit *unit);
+void process_unit_mail_tell(struct process_unit *unit, int service, enum service_status status,
+                            enum status cause, const struct fault *fault);
+void process_unit_mail_take(struct process_unit *unit); /* all records of the ring up */
+/* Returns the next event of a request, checked; false: there is none now. */
+bool process_unit_mail_next(struct process_unit *unit, struct service_event *event,
+                            const void **payload);
+/* Answers a process that waits for weights, when they are there. */
+void process_unit_mail_lend(struct process_unit *unit, int service);
+
 /* ---- unit.c ---- */
 struct process_unit *process_unit_make(const struct process_unit_options *options); /* DOWN */
-void process_unit_tell(struct process_unit *unit, int service, enum service_status status,
-                       enum status cause, const struct fault *fault);
-void process_unit_take(struct process_unit *unit); /* the records of the ring up */
-/* Sends what the new process has to know beyond its options. */
-void process_unit_brief(struct process_unit *unit);

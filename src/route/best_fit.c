@@ -13,6 +13,7 @@
 #include "route/policies.h"
 #include "route/rebalance.h"
 #include "route/sent.h"
+#include "route/sort.h"
 
 /* A request that ended early: the work that its engine is spared, and until when. */
 struct early {
@@ -116,8 +117,9 @@ static struct beat begin(const struct best_fit *b, const struct route_view *view
     return beat;
 }
 
-static bool is_fuller(const struct beat *beat, int32_t a, int32_t b)
+static bool is_fuller(const void *self, int32_t a, int32_t b)
 {
+    const struct beat *beat = self;
     return beat->norms[a] != beat->norms[b] ? beat->norms[a] > beat->norms[b] : a < b;
 }
 
@@ -130,21 +132,7 @@ static void rise(struct beat *beat, int32_t i)
     beat->order[i] = e;
 }
 
-static void sift(struct beat *beat, int32_t at, int32_t n)
-{
-    int32_t *heap = beat->order;
-    for (int32_t child; (child = 2 * at + 1) < n; at = child) {
-        if (child + 1 < n && is_fuller(beat, heap[child], heap[child + 1]))
-            child++; /* the emptier one is on top; when taken off, it goes to the end */
-        if (!is_fuller(beat, heap[at], heap[child]))
-            return;
-        int32_t e = heap[at];
-        heap[at] = heap[child];
-        heap[child] = e;
-    }
-}
-
-/* Sorts engines by how full they are for a service: heap sort. */
+/* Sorts engines by how full they are for a service. */
 static void order_by(struct beat *beat, int service)
 {
     int32_t n = beat->fit.view->n_engines;
@@ -153,14 +141,7 @@ static void order_by(struct beat *beat, int service)
         beat->order[e] = e;
         beat->norms[e] = route_worker_norm(&beat->fit, e, service);
     }
-    for (int32_t i = n / 2; i-- > 0;)
-        sift(beat, i, n);
-    while (n-- > 1) {
-        int32_t e = beat->order[0];
-        beat->order[0] = beat->order[n];
-        beat->order[n] = e;
-        sift(beat, 0, n);
-    }
+    route_sort(beat->order, n, is_fuller, beat);
 }
 
 static bool serves(const struct beat *beat, int32_t e, int service)

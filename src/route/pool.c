@@ -3,7 +3,7 @@
 #include "route/pool.h"
 
 #include "base/time.h"
-#include "route/sent.h"
+#include "route/sort.h"
 
 struct pool_cohort { /* a batch on its engine, while any of its requests is there */
     int32_t n_left, n_input, n_output;
@@ -190,8 +190,9 @@ static void compose_service(struct round *round, int service)
 
 /* Orders the longest first for max-min; as composed for turns; otherwise the earliest deadline
  * first. */
-static bool is_before(const struct round *round, int32_t a, int32_t b)
+static bool is_before(const void *self, int32_t a, int32_t b)
 {
+    const struct round *round = self;
     const struct route_batch *x = &round->batches[a], *y = &round->batches[b];
     if (round->pool->rules->is_max_min && x->serve_ps != y->serve_ps)
         return x->serve_ps > y->serve_ps;
@@ -201,33 +202,11 @@ static bool is_before(const struct round *round, int32_t a, int32_t b)
     return a < b;
 }
 
-static void sift(struct round *round, int32_t at, int32_t n)
-{
-    int32_t *heap = round->order;
-    for (int32_t child; (child = 2 * at + 1) < n; at = child) {
-        if (child + 1 < n && is_before(round, heap[child], heap[child + 1]))
-            child++; /* the later one is on top; when taken off, it goes to the end */
-        if (!is_before(round, heap[at], heap[child]))
-            return;
-        int32_t batch = heap[at];
-        heap[at] = heap[child];
-        heap[child] = batch;
-    }
-}
-
 static void order_batches(struct round *round)
 {
-    int32_t n = round->n_batches;
-    for (int32_t i = 0; i < n; i++)
+    for (int32_t i = 0; i < round->n_batches; i++)
         round->order[i] = i;
-    for (int32_t i = n / 2; i-- > 0;)
-        sift(round, i, n);
-    while (n-- > 1) {
-        int32_t batch = round->order[0];
-        round->order[0] = round->order[n];
-        round->order[n] = batch;
-        sift(round, 0, n);
-    }
+    route_sort(round->order, round->n_batches, is_before, round);
 }
 
 static bool may_take(const struct round *round, int32_t e, const struct route_batch *batch)

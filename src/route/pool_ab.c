@@ -19,7 +19,7 @@ static void open(void *state, const struct route_limits *limits, const struct ro
 const struct route_policy route_pool_ab = {
     .name = "ab",
     .summary = "pm without the fixed size (SCLS's ladder)",
-    .does = "as `pm`, batches of any size",
+    .does = "as `pm`, with batches of any size",
     .source = "SCLS's ladder (4.3)",
     .when = "to compare; with `cohort`",
     .thresholds =

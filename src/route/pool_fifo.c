@@ -15,7 +15,7 @@ static void open(void *state, const struct route_limits *limits, const struct ro
 const struct route_policy route_pool_fifo = {
     .name = "fifo",
     .summary = "batches of a fixed size in order of arrival (UELLM's baseline)",
-    .does = "batches of `n_batch` in order of arrival to idle engines",
+    .does = "sends batches of `n_batch` requests, in order of arrival, to idle engines",
     .source = "UELLM's baseline",
     .when = "to compare; with `cohort`",
     .thresholds = "n_inflight_max n_batch n_margin spreads_small memory zeta block_tokens kv_bytes",

@@ -21,10 +21,10 @@ static void open(void *state, const struct route_limits *limits, const struct ro
 const struct route_policy route_pool_pm = {
     .name = "pm",
     .summary = "slices, batches by the DP up to a fixed size, in turn (SCLS's ladder)",
-    .does = "all that is held, every interval, cut by the DP into slices of up to `n_batch` "
-            "requests, to engines in turn",
+    .does = "every interval, cuts all held requests by the DP into slices of at most `n_batch` "
+            "requests, and sends them to engines in turn",
     .source = "SCLS's ladder (4.1 to 4.3)",
-    .when = "to compare; with scheduler `cohort`",
+    .when = "to compare; with the scheduler `cohort`",
     .thresholds = "n_inflight_max n_slice n_batch interval_ns_min spreads_small memory zeta "
                   "block_tokens kv_bytes",
     .open = open,

@@ -41,8 +41,8 @@ static void open(void *state, const struct route_limits *limits, const struct ro
 const struct route_policy route_pool_s3 = {
     .name = "s3",
     .summary = "first fit by decreasing predicted size (S^3)",
-    .does = "first fit by decreasing predicted size; a request that outruns its prediction comes "
-            "back, and the prediction doubles",
+    .does = "packs batches first fit, by decreasing predicted size. A request that outruns its "
+            "prediction returns, and the prediction doubles",
     .source = "S^3 (6.8)",
     .when = "to compare; with `cohort`",
     .thresholds = "n_inflight_max n_margin spreads_small memory zeta block_tokens kv_bytes",

@@ -24,9 +24,10 @@ static void open(void *state, const struct route_limits *limits, const struct ro
 const struct route_policy route_pool_slo_dp = {
     .name = "slo-dp",
     .summary = "by deadline, cut where time and lateness are least",
-    .does = "by deadline, cut where time and predicted lateness are least",
+    .does = "sorts requests by deadline, and cuts them into batches so that time and predicted "
+            "lateness are least",
     .source = "ours (5.2)",
-    .when = "the same as `slo-odbs`, in its place",
+    .when = "instead of `slo-odbs`",
     .thresholds =
         "n_inflight_max late_penalty_s n_margin spreads_small memory zeta block_tokens kv_bytes",
     .open = open,

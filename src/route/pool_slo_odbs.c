@@ -23,8 +23,9 @@ static void open(void *state, const struct route_limits *limits, const struct ro
 const struct route_policy route_pool_slo_odbs = {
     .name = "slo-odbs",
     .summary = "batches of like deadline and length (UELLM)",
-    .does = "batches of like deadline and length; `cost` is the test whether one may grow. A batch "
-            "may run its longest prediction and `n_margin` more, and what is cut comes back",
+    .does = "sends batches of requests whose deadlines and lengths are alike; `cost` is the test "
+            "whether a batch may grow. A batch may run for its longest prediction and `n_margin` "
+            "tokens more; a request that is cut off returns",
     .source = "UELLM (5.2, 5.5)",
     .when = "offline work with deadlines; with `cohort`",
     .thresholds =

@@ -16,9 +16,9 @@ static void open(void *state, const struct route_limits *limits, const struct ro
 const struct route_policy route_spread_jsq = {
     .name = "jsq",
     .summary = "join the shortest queue, waiting and running counted: the same as least",
-    .does = "the same as `least`: one row under two names",
+    .does = "the same as `least`, under the name that papers use",
     .source = "6.12",
-    .when = "a fixed pool of like requests",
+    .when = "a fixed pool of engines, and requests alike",
     .thresholds = "n_inflight_max",
     .open = open,
     ROUTE_SPREAD_MECHANISM,

@@ -16,10 +16,10 @@ static void open(void *state, const struct route_limits *limits, const struct ro
 const struct route_policy route_spread_least = {
     .name = "least",
     .summary = "the engine with the fewest requests (SeaLLM's dispatcher)",
-    .does =
-        "the engine with the fewest requests, waiting and running alike, ties to the lower number",
+    .does = "sends to the engine with the fewest requests, waiting or running; the lower number "
+            "wins a tie",
     .source = "SeaLLM's dispatcher (1.5)",
-    .when = "a fixed pool of like requests",
+    .when = "a fixed pool of engines, and requests alike",
     .thresholds = "n_inflight_max",
     .open = open,
     ROUTE_SPREAD_MECHANISM,

@@ -89,9 +89,10 @@ static void open(void *state, const struct route_limits *limits, const struct ro
 const struct route_policy route_spread_least_finish = {
     .name = "least-finish",
     .summary = "the engine where it is predicted to finish first",
-    .does = "of the 8 engines with the least work the one where it is predicted to end first",
+    .does = "of the 8 engines with the least work, sends to the one where the request is predicted "
+            "to end first",
     .source = "7.2",
-    .when = "a fixed pool with unlike requests",
+    .when = "a fixed pool of engines, and unlike requests",
     .thresholds = "n_inflight_max",
     .open = open,
     ROUTE_SPREAD_MECHANISM,

@@ -43,10 +43,10 @@ static void open(void *state, const struct route_limits *limits, const struct ro
 const struct route_policy route_spread_p2c = {
     .name = "p2c",
     .summary = "of two engines at random the one with less predicted to generate",
-    .does = "of two engines at random the one with fewer predicted tokens to come, or fewer "
-            "requests (`p2c_counts`)",
+    .does = "draws two engines, and sends to the one with fewer predicted tokens to come, or with "
+            "fewer requests (`p2c_counts`)",
     .source = "6.13",
-    .when = "many engines, a stale view",
+    .when = "many engines, whose reports are old",
     .thresholds = "n_inflight_max seed p2c_counts",
     .open = open,
     ROUTE_SPREAD_MECHANISM,

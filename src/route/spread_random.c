@@ -20,9 +20,9 @@ static void open(void *state, const struct route_limits *limits, const struct ro
 const struct route_policy route_spread_random = {
     .name = "random",
     .summary = "any engine, seeded",
-    .does = "any engine, by `seed`",
+    .does = "sends to any engine, drawn by `seed`",
     .source = "6.14",
-    .when = "a baseline",
+    .when = "as a baseline",
     .thresholds = "n_inflight_max seed",
     .open = open,
     ROUTE_SPREAD_MECHANISM,

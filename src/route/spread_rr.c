@@ -14,9 +14,9 @@ static void open(void *state, const struct route_limits *limits, const struct ro
 const struct route_policy route_spread_rr = {
     .name = "rr",
     .summary = "engines in turn",
-    .does = "engines in turn",
+    .does = "sends to the engines in turn",
     .source = "6.14",
-    .when = "a baseline",
+    .when = "as a baseline",
     .thresholds = "n_inflight_max",
     .open = open,
     ROUTE_SPREAD_MECHANISM,

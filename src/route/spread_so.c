@@ -15,8 +15,9 @@ static void open(void *state, const struct route_limits *limits, const struct ro
 
 const struct route_policy route_spread_so = {
     .name = "so",
-    .summary = "engines in turn, home again after a slice (SCLS's ladder)",
-    .does = "engines in turn, home again after `n_slice` tokens; with scheduler `sls` or `cohort`",
+    .summary = "engines in turn; a request returns after a slice (SCLS's ladder)",
+    .does = "sends to the engines in turn; a request returns to the router after `n_slice` tokens. "
+            "Needs the scheduler `sls` or `cohort`",
     .source = "SCLS's ladder (4.3)",
     .when = "to compare",
     .thresholds = "n_inflight_max n_slice",

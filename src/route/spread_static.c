@@ -60,10 +60,11 @@ static void open(void *state, const struct route_limits *limits, const struct ro
 const struct route_policy route_spread_static = {
     .name = "static",
     .summary = "a fixed engine per model (MuxServe)",
-    .does = "a fixed engine per model (`static.SERVICE=ENGINE`), or the first that has it: where "
-            "none is named, or that one lacks the model or has been closed (unhealthy, draining, "
-            "refusing) for `static_ns_wait`. It is back in its place as soon as it is open. When "
-            "no engine has the model, requests end after `hold`",
+    .does = "sends each model to its fixed engine (`static.SERVICE=ENGINE`). If none is named, if "
+            "the named engine lacks the model, or if it has been closed (unhealthy, draining, "
+            "refusing) for `static_ns_wait`, the first engine that has the model is used. The "
+            "named engine is used again as soon as it is open. When no engine has the model, "
+            "requests end after `hold`",
     .source = "MuxServe",
     .when = "placements made by hand",
     .thresholds = "n_inflight_max static_ns_wait",

@@ -24,7 +24,8 @@ static void open(void *state, const struct route_limits *limits, const struct ro
 const struct route_policy route_spread_token_jsq = {
     .name = "token-jsq",
     .summary = "the engine with the fewest pending tokens (Splitwise)",
-    .does = "the fewest tokens, prompts and predicted outputs, as they were sent",
+    .does = "sends to the engine with the fewest tokens: prompts and predicted outputs, counted "
+            "when they were sent",
     .source = "Splitwise (6.14)",
     .when = "requests of unlike size",
     .thresholds = "n_inflight_max",

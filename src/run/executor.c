@@ -59,9 +59,12 @@ static void close_memories(struct run_executor *x)
 static bool open_memories(struct run_executor *x)
 {
     int64_t host_bytes = kv_host_bytes(x->shared.view.kv);
+    const struct kv_memory memory = { x, back, drop };
     x->shared.pool = open_memory(x, kv_range_bytes(x->shared.view.kv), false);
-    if (x->shared.pool == NULL || host_bytes == 0)
-        return x->shared.pool != NULL;
+    if (x->shared.pool == NULL || !kv_lend(x->shared.view.kv, &memory))
+        return false;
+    if (host_bytes == 0)
+        return true;
     x->shared.host = open_memory(x, host_bytes, true);
     return x->shared.host != NULL &&
            x->device->memory_back(x->device->self, x->shared.host, 0, host_bytes);
@@ -71,10 +74,9 @@ static bool open_memories(struct run_executor *x)
 static void attach(void *self, const struct engine_exec_view *view)
 {
     struct run_executor *x = self;
-    const struct kv_memory memory = { x, back, drop };
     CHECK(x->shared.pool == NULL);
     x->shared.view = *view;
-    if (!open_memories(x) || !kv_lend(view->kv, &memory))
+    if (!open_memories(x))
         mem_refuse((size_t)(kv_range_bytes(view->kv) + kv_host_bytes(view->kv)));
 }
 
@@ -99,7 +101,7 @@ enum status run_executor_take_device(struct run_executor *x, struct compute_devi
     x->device = device;
     for (int i = 0; i < x->n_lanes; i++)
         x->lanes[i].options.device = device;
-    if (open_memories(x) && kv_back(x->shared.view.kv))
+    if (open_memories(x))
         return STATUS_OK;
     (void)run_executor_drop_device(x);
     return fault_set(fault, STATUS_TOO_LARGE, "the device has no memory for the KV cache");

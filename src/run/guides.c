@@ -100,8 +100,7 @@ static struct guide *guide_of(struct run_guides *g, uint32_t slot)
 {
     if (slot >= g->n_guides) {
         uint32_t n = slot * 2 + 16;
-        g->guides =
-            mem_grow(g->guides, sizeof(*g->guides) * g->n_guides, sizeof(*g->guides) * n);
+        g->guides = mem_grow(g->guides, sizeof(*g->guides) * g->n_guides, sizeof(*g->guides) * n);
         g->n_guides = n;
     }
     return &g->guides[slot];
@@ -116,10 +115,9 @@ static void begin(struct run_guides *g, struct guide *guide, const struct reques
     guide->id = request->id;
     guide->epoch = request->epoch;
     guide->n_taken = request->n_prompt;
-    guide->is_broken =
-        g->cache == NULL || g->services[request->service].tokenizer == NULL ||
-        grammar_cache_take(g->cache, (enum grammar_kind)ask->body->grammar_kind,
-                           text_of(ask->body), &guide->grammar, &fault) != STATUS_OK;
+    guide->is_broken = g->cache == NULL || g->services[request->service].tokenizer == NULL ||
+                       grammar_cache_take(g->cache, (enum grammar_kind)ask->body->grammar_kind,
+                                          text_of(ask->body), &guide->grammar, &fault) != STATUS_OK;
     if (!guide->is_broken)
         guide->state = grammar_state_open(guide->grammar);
     else

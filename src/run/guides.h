@@ -22,6 +22,7 @@ void run_guides_remove(struct run_guides *guides, int service);
 void run_guides_prepare(struct grammar_cache *cache, const struct tokenizer *tokenizer,
                         int32_t n_vocabulary, const struct request_body *body);
 /* Fills the mask of an ask: ids that its grammar allows behind its history, and its stop ids where
- * the text is complete. Where the grammar can't be used, only stop ids are allowed. */
+ * the text is complete. If the grammar can't be used,
+ * only stop ids are allowed. */
 void run_guides_fill(struct run_guides *guides, const struct request *request, uint32_t slot,
                      const struct compute_ask *ask, uint32_t *mask);

@@ -11,9 +11,9 @@ struct run_guides;
 
 struct run_lane_options {
     struct compute_device *device;
-    int32_t n_rows_max;       /* rows of one pass */
-    int32_t n_logit_rows_max; /* requests of one batch */
-    uint16_t id;              /* of its engine, for the threads' names */
+    int32_t n_rows_max;             /* rows of one pass */
+    int32_t n_logit_rows_max;       /* requests of one batch */
+    uint16_t id;                    /* of its engine, for the threads' names */
     struct grammar_cache *grammars; /* NULL: no request has a grammar */
 };
 /* Shared by all lanes of an executor. Its owner changes it between batches of a service. */

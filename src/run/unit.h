@@ -36,7 +36,7 @@ struct run_unit_joins {                 /* a service that joins a running unit *
     const struct service_spec *service; /* copied, as path and layout */
     const struct kv_layout *layout;
     const char *path;
-    const struct model_spec *spec; /* as in run_unit_options; it outlives the service */
+    const struct model_spec *spec;     /* as in run_unit_options; it outlives the service */
     const struct tokenizer *tokenizer; /* the same */
     enum dtype kv_dtype;
     struct perf perf; /* as in run_unit_options; zeros: measured */

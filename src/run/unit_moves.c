@@ -1,10 +1,10 @@
 /* How models come and go in a unit: the owner's side of the state machine. */
-#include "run/unit_device.h"
 #include "run/unit_moves.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "run/unit_device.h"
 #include "run/unit_loader.h"
 
 /* ---- One load at a time. ---- */

@@ -37,7 +37,7 @@ enum job_phase {
     JOB_NO_DEVICE
 };
 
-/* Of the device: see unit_device.h. */
+/* The state of the device: see unit_device.h. */
 enum unit_device { UNIT_DEVICE_OPEN, UNIT_DEVICE_LOST, UNIT_DEVICE_REVIVING };
 
 struct run_unit_job { /* the one load in flight */

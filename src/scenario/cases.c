@@ -142,6 +142,13 @@ static enum status check_joins(const struct scenario *s, const struct sim_option
     return STATUS_OK;
 }
 
+static enum status check_engines(const struct scenario *s, const struct scenario_world *world,
+                                 const struct sim_options *o, struct fault *fault)
+{
+    enum status status = s->n_router_groups > 1 ? check_groups(s, world, fault) : STATUS_OK;
+    return status == STATUS_OK ? check_joins(s, o, fault) : status;
+}
+
 static enum status run_one(struct scenario_case *c, struct sim_options *options,
                            struct fault *fault)
 {
@@ -203,10 +210,8 @@ static enum status simulate(struct crew *crew, struct scenario_case *c, struct f
         options.faults = &faults;
     if (status == STATUS_OK && options.faults != NULL)
         status = check_bus(s, options.n_engines, fault);
-    if (status == STATUS_OK && s->n_router_groups > 1)
-        status = check_groups(s, world, fault);
     if (status == STATUS_OK)
-        status = check_joins(s, &options, fault);
+        status = check_engines(s, world, &options, fault);
     if (status == STATUS_OK && s->n_nodes > 0) {
         placed = mem_take(sizeof(*placed));
         const struct scenario_placed_ask where = { s, ask, c->rule };

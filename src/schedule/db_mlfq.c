@@ -181,12 +181,12 @@ static void open(void *state, const struct schedule_limits *limits,
 const struct schedule_policy schedule_db_mlfq = {
     .name = "mlfq",
     .summary = "feedback queues of doubling quanta; long prompts join lower (FastServe)",
-    .chooses = "lowest level, then longest there",
-    .batches = "batches of one kind",
+    .chooses = "the request on the lowest level that joined its level first",
+    .batches = "prompts and decodes in batches of their own",
     .memory = "on demand",
-    .starvation = "none in general: a flood of short prompts holds up requests that have "
-                  "sunk, until one that idled for 3 s rises to the top (looked for every "
-                  "1000 batches)",
+    .starvation =
+        "none in general: a flood of short prompts holds up requests that have sunk. A request "
+        "that idled for 3 s rises to the top level; these are looked for every 1000 batches",
     .thresholds = SCHEDULE_CONFIG_FILL " mlfq_ns_quantum mlfq_ns_idle mlfq_n_steps",
     .open = open,
     SCHEDULE_DB_MECHANISM,

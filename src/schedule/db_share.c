@@ -164,9 +164,9 @@ static void open(void *state, const struct schedule_limits *limits,
 const struct schedule_policy schedule_db_share = {
     .name = "db-share",
     .summary = "doubling budget within computed shares of device time",
-    .chooses = "the same, within shares of time",
-    .batches = "prompts first under guards",
-    .memory = "on demand; with leases, with soft quotas",
+    .chooses = "as `db-turn`, among models that have not used up their share of time",
+    .batches = "prompts first, unless a guard forbids it",
+    .memory = "on demand; optionally with leases or soft quotas",
     .starvation = "bounded",
     .thresholds = SCHEDULE_CONFIG_FILL SCHEDULE_CONFIG_STARVE
     " db_counts_wall share_ns_depth "

@@ -126,9 +126,10 @@ const struct schedule_policy schedule_ils_fastgen = {
     .summary = "split prompts beside decodes; out of blocks everything is computed again (FastGen)",
     .chooses = "models in turn",
     .batches = "split prompts beside decodes",
-    .memory = "on demand, flushes",
-    .starvation = "none: in a full pool the same request is flushed again and again (27 "
-                  "times in the test)",
+    .memory = "on demand; out of blocks, all are given back",
+    .starvation =
+        "none: in a full pool the same request may be flushed again and again (27 times in the "
+        "test)",
     .thresholds =
         SCHEDULE_CONFIG_FILL " fastgen_batch_tokens fastgen_n_seqs_max fastgen_flushes_all",
     .state_bytes = state_bytes,

@@ -83,10 +83,11 @@ const struct schedule_policy schedule_ils_reserve = {
     .name = "ils-reserve",
     .summary = "a request starts when the most that it may need is free (Orca)",
     .chooses = "models in turn",
-    .batches = "prompts first, or chunks",
-    .memory = "reserved to the end",
-    .starvation = "a turn in each round for requests that run; inside a model order of "
-                  "arrival; for one whose blocks other models take: none",
+    .batches = "prompts first, or prompts in chunks beside decodes",
+    .memory = "reserved for the whole request",
+    .starvation =
+        "a running request gets a turn in each round, and requests of one model start in order "
+        "of arrival. A request whose blocks other models take has no bound",
     .thresholds = SCHEDULE_CONFIG_FILL " ils_new_tokens ils_n_seqs_max",
     .state_bytes = state_bytes,
     .open = open,

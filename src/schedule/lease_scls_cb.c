@@ -89,11 +89,11 @@ const struct schedule_policy schedule_lease_scls_cb = {
     .name = "scls-cb",
     .summary = "continuous batching with renewable leases of KV (SCLS)",
     .chooses = "models in turn",
-    .batches = "prompts first, or chunks",
+    .batches = "prompts first, or prompts in chunks beside decodes",
     .memory = "renewable leases",
-    .starvation = "a turn in each round for requests that have blocks; inside a model "
-                  "blocks come free within a lease; for one whose blocks other models "
-                  "take: none",
+    .starvation =
+        "a request that has blocks gets a turn in each round. Inside a model, blocks become "
+        "free within a lease. A request whose blocks other models take has no bound",
     .thresholds = SCHEDULE_CONFIG_FILL " lease_tokens",
     .state_bytes = state_bytes,
     .open = open,

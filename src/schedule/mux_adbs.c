@@ -17,8 +17,9 @@ const struct schedule_policy schedule_mux_adbs = {
     .chooses = "models in turn",
     .batches = "one prefill batch beside decodes",
     .memory = "adaptive quotas",
-    .starvation = "a turn in each round for prompts that fit into the quota; decodes: "
-                  "none on one lane",
+    .starvation =
+        "a prompt that fits into its model's quota gets a turn in each round; decodes have no "
+        "bound on one lane",
     .thresholds =
         SCHEDULE_CONFIG_FILL " has_fixed_parts quota_ns_period quota_donor quota_kept quota_wanted "
                              "quota_step quota_lent",

@@ -14,11 +14,12 @@ static void open(void *state, const struct schedule_limits *limits,
 const struct schedule_policy schedule_mux_fcfs = {
     .name = "mux-fcfs",
     .summary = "adbs without quotas, first come first served instead of turns",
-    .chooses = "earliest prompt, oldest decode",
+    .chooses = "the earliest prompt; the oldest running request",
     .batches = "one prefill batch beside decodes",
     .memory = "on demand",
-    .starvation = "order of arrival inside a model; a model whose prompt fits may go "
-                  "before an earlier one whose does not; decodes: none",
+    .starvation =
+        "requests of one model go in order of arrival. A model whose prompt fits may go before "
+        "an earlier one whose prompt does not; decodes have no bound",
     .thresholds = SCHEDULE_CONFIG_FILL " has_fixed_parts",
     .open = open,
     SCHEDULE_MUX_MECHANISM,

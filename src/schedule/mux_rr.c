@@ -16,7 +16,7 @@ const struct schedule_policy schedule_mux_rr = {
     .chooses = "models in turn",
     .batches = "one prefill batch beside decodes",
     .memory = "on demand",
-    .starvation = "as `adbs`, for prompts that fit",
+    .starvation = "as `adbs`, for prompts that find blocks",
     .thresholds = SCHEDULE_CONFIG_FILL " has_fixed_parts",
     .open = open,
     SCHEDULE_MUX_MECHANISM,

@@ -66,10 +66,11 @@ const struct schedule_policy schedule_rr = {
     .name = "rr",
     .summary = "a batch of each model in turn; prompts before decodes",
     .chooses = "models in turn",
-    .batches = "prompts first, or chunks",
+    .batches = "prompts first, or prompts in chunks beside decodes",
     .memory = "on demand",
-    .starvation = "a turn in each round for a model whose requests have blocks; for one "
-                  "that lacks them: none, since others take them",
+    .starvation =
+        "a model whose requests have blocks gets a turn in each round; a model that lacks "
+        "blocks has no bound, since others may take them",
     .thresholds = SCHEDULE_CONFIG_FILL,
     .state_bytes = state_bytes,
     .open = open,

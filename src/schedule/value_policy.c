@@ -389,9 +389,10 @@ static void saw(void *self, const struct schedule_view *view, const struct sched
 const struct schedule_policy schedule_value_policy = {
     .name = "value",
     .summary = "the model whose requests are worth most; prompts beside decodes on lanes that pay",
-    .chooses = "the model whose requests are worth most; on lanes, gathered most",
+    .chooses = "the model whose requests are worth most; with several lanes, the model that has "
+               "gathered most",
     .batches = "prompts beside decodes with `default`",
-    .memory = "on demand, heavy models keep room",
+    .memory = "on demand; heavy models leave room for others",
     .starvation = "bounded",
     .thresholds = SCHEDULE_CONFIG_FILL SCHEDULE_CONFIG_STARVE
     " db_counts_wall value_age value_young value_slow "

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 
 enum state { AWAY, JOINING, THERE, LEAVING };
-/* What an event says; its `what` is service * N_WHATS + this. */
+/* The kinds of an event, whose `what` is service * N_WHATS + kind. */
 enum { JOINS, LEAVES, IS_UNUSED, N_WHATS };
 
 struct sim_joins {

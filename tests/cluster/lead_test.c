@@ -266,6 +266,30 @@ static void test_no_order_without_a_right(void **state)
     close_world(w);
 }
 
+/* A node that restarts before it counts as gone gets again what is loaded at start. */
+static void test_a_node_restarts(void **state)
+{
+    struct world *w = open_world();
+    (void)state;
+    w->services[0].is_loaded_at_start = true;
+    w->services[0].keep_alive_ns = -1;
+    open_manager(w, 0, 1, 1);
+    run(w, 2 * TIME_NS_PER_S);
+    assert_int_equal(n_copies(w, 0), 2);
+    for (int i = 0; i < N_NODES; i++) {
+        cluster_node_close(w->nodes[i].node);
+        open_node(w, i);
+        const struct bus_port port = cluster_local_bus_port(w->bus, (uint16_t)(PORT_NODE + i));
+        const struct message_head cut =
+            cluster_message_head(MESSAGE_CLOSED, port.address, sizeof cut);
+        assert_true(port.send(port.self, PORT_MANAGER, &cut, sizeof cut, NULL, 0));
+        assert_int_equal(n_copies(w, 0), 1);
+        run(w, 10 * TIME_NS_PER_S);
+        assert_int_equal(n_copies(w, 0), 2);
+    }
+    close_world(w);
+}
+
 static const char *name_of(const void *self, int node)
 {
     (void)self;
@@ -331,6 +355,7 @@ int main(void)
         cmocka_unit_test(test_a_deposed_manager_is_not_obeyed),
         cmocka_unit_test(test_another_life),
         cmocka_unit_test(test_no_order_without_a_right),
+        cmocka_unit_test(test_a_node_restarts),
         cmocka_unit_test(test_cordon_and_drain),
         cmocka_unit_test(test_a_candidate_asks),
     };

@@ -53,6 +53,25 @@ static void what_can_t_be_is_said(void **state)
         assert_int_equal(make(4, &wrong[i], 1, &fault), STATUS_BAD_INPUT);
 }
 
+/* A GPU divides itself, and then says what its lanes have got. */
+static void a_gpu_says_what_its_lanes_have(void **state)
+{
+    const struct device_spec gpu = { .kind = DEVICE_CUDA, .n_cores = 1 };
+    struct fault fault;
+    (void)state;
+    assert_int_equal(config_lanes_make(&lanes, &gpu, (const char *[]){ "3", "1" }, 2, &fault),
+                     STATUS_OK);
+    assert_int_equal(lanes.n, 3);
+    assert_int_equal(lanes.parts[0], 3);
+    assert_int_equal(lanes.parts[1], 1);
+    assert_int_equal(lanes.shares[0].conflicts, 6);
+    assert_int_equal(lanes.shares[2].conflicts, 1);
+    config_lanes_measure(&lanes, (const int32_t[]){ 132, 96, 32 });
+    assert_true(lanes.shares[1].share == 96.0F / 132.0F && lanes.shares[2].share == 32.0F / 132.0F);
+    assert_int_equal(config_lanes_make(&lanes, &gpu, NULL, 0, &fault), STATUS_OK);
+    assert_int_equal(lanes.n, 1);
+}
+
 /* A modelled device is divided as finely as wanted; policies with lanes get two halves. */
 static void parts_in_proportion(void **state)
 {
@@ -83,6 +102,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(whole_cores_by_share),
                                         cmocka_unit_test(what_can_t_be_is_said),
+                                        cmocka_unit_test(a_gpu_says_what_its_lanes_have),
                                         cmocka_unit_test(parts_in_proportion) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

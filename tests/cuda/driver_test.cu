@@ -44,7 +44,7 @@ static void open_scene(uint64_t seed)
     assert_int_equal(cuda_driver_open(0, &s.driver, NULL), STATUS_OK);
     for (int i = 0; i < 2; i++) {
         s.host[i] = pages[i];
-        s.streams[i] = cuda_driver_stream_open(s.driver);
+        s.streams[i] = cuda_driver_stream_open(s.driver, NULL);
         s.events[i] = cuda_driver_event_open(s.driver);
         assert_true(cuda_driver_pin(s.driver, s.host[i], N * sizeof(float)));
     }
@@ -193,11 +193,58 @@ static void faults_of_callers_are_found(void **state)
     cuda_driver_unmap(s.driver, (unsigned char *)s.device, 2 * GRANULE);
     expect("not what one call of map put there");
     close_scene(); /* the event above is open */
-    expect("1 events and 0 graphs are still open");
+    expect("1 events, 0 partitions and 0 graphs are still open");
+    emulate_expect_faults(false);
+}
+
+static void partitions_are_disjoint(void **state)
+{
+    (void)state;
+    open_scene(5);
+    const struct cuda_driver_info *info = cuda_driver_describe(s.driver);
+    struct cuda_partition *first = cuda_driver_partition_open(s.driver, 0, 2);
+    struct cuda_partition *rest = cuda_driver_partition_open(s.driver, 2, info->n_units - 2);
+    assert_true(first != NULL && rest != NULL);
+    struct cuda_stream *stream = cuda_driver_stream_open(s.driver, rest);
+    emulate_expect_faults(true);
+    assert_null(cuda_driver_partition_open(s.driver, 1, 1));
+    expect("partitions overlap");
+    assert_null(cuda_driver_partition_open(s.driver, info->n_units, 1));
+    expect("no such units");
+    cuda_driver_partition_close(s.driver, first);
+    first = cuda_driver_partition_open(s.driver, 1, 1);
+    assert_non_null(first);
+    cuda_driver_stream_close(s.driver, stream);
+    cuda_driver_partition_close(s.driver, rest);
+    close_scene();
+    expect("1 partitions");
     emulate_expect_faults(false);
 }
 
 #endif
+
+static void a_partition_runs_kernels(void **state)
+{
+    (void)state;
+    open_scene(6);
+    const struct cuda_driver_info *info = cuda_driver_describe(s.driver);
+    assert_true(info->n_units >= 2); /* a driver that divides no GPU has 0 */
+    struct cuda_partition *half = cuda_driver_partition_open(s.driver, 0, info->n_units / 2);
+    assert_non_null(half);
+    struct cuda_stream *whole = s.streams[0];
+    s.streams[0] = cuda_driver_stream_open(s.driver, half);
+    assert_non_null(s.streams[0]);
+    fill_host(0, 3);
+    copy(0, s.device, s.host[0]);
+    assert_true(LAUNCH(add, 1, N, 0, s.streams[0], s.device, 4.0f));
+    copy(0, s.host[1], s.device);
+    finish(0);
+    assert_true(s.host[1][0] == 7 && s.host[1][N - 1] == 7);
+    cuda_driver_stream_close(s.driver, s.streams[0]);
+    cuda_driver_partition_close(s.driver, half);
+    s.streams[0] = whole;
+    close_scene();
+}
 
 static void a_lost_gpu_refuses_all(void **state)
 {
@@ -224,9 +271,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #ifndef TEST_GPU
         cmocka_unit_test(early_reuse_is_found),     cmocka_unit_test(faults_of_callers_are_found),
+        cmocka_unit_test(partitions_are_disjoint),
 #endif
         cmocka_unit_test(a_stream_keeps_its_order), cmocka_unit_test(streams_overtake_each_other),
-        cmocka_unit_test(graphs_run_again),         cmocka_unit_test(a_lost_gpu_refuses_all),
+        cmocka_unit_test(graphs_run_again),         cmocka_unit_test(a_partition_runs_kernels),
+        cmocka_unit_test(a_lost_gpu_refuses_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,6 +95,9 @@ class Role(Shoal):
         """The same process, started anew."""
         return type(self)(*self.args, state=self.state_dir, **self.more)
 
+    def verb_adopt(self, store):
+        subprocess.run([self.shoal, "cluster", "adopt", "--store", store, "--state-dir", self.state_dir], check=True, stdout=subprocess.DEVNULL)
+
     def end(self):
         with contextlib.suppress(ProcessLookupError):
             self.signal(signal.SIGCONT)

@@ -70,4 +70,14 @@ if len(sys.argv) > 3:
             here = cpu.text("tale", "Once upon a time", 6)
         assert there == here, (there, here)
 
+    @test
+    def lanes_of_a_gpu_serve_two_models(shoal, models):
+        """ADBS plans for two partitions of the GPU, in which the models' passes run."""
+        two = {name: paths(models)["tale"] for name in ("first", "second")}
+        with program(shoal, PLUGIN) as own, \
+                Shoal(own, "--devices", "cuda:0", "--policy", "adbs", "--profile", "0", "--memory", "256MiB", models=two) as gpu:
+            there = [gpu.text(name, "Once upon", 3) for name in two]
+        with Shoal(shoal, models=two) as cpu:
+            assert there == [cpu.text(name, "Once upon", 3) for name in two], there
+
 main()

@@ -174,6 +174,74 @@ static void test_election(void **state)
     etcd_server_close(&w.server);
 }
 
+/* Makes an authority, and a certificate that it signed for this machine's loopback. */
+static void make_certificates(const char *folder, const char *name)
+{
+    char command[1024];
+    snprintf(command, sizeof command,
+             "cd %s && "
+             "K='-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes' && "
+             "openssl req -x509 $K -subj /CN=%s -days 2 -keyout %s-ca.key -out %s-ca.pem && "
+             "openssl req $K -subj /CN=%s -keyout %s.key -out %s.csr && "
+             "echo subjectAltName=IP:127.0.0.1 > %s.ext && "
+             "openssl x509 -req -in %s.csr -CA %s-ca.pem -CAkey %s-ca.key -CAcreateserial -days 2 "
+             "-extfile %s.ext -out %s.pem",
+             folder, name, name, name, name, name, name, name, name, name, name, name, name);
+    strcat(command, " 2>/dev/null");
+    assert_int_equal(system(command), 0);
+}
+
+static enum store_end list_with(const struct world *w, const char *folder, const char *name,
+                                const char *authority)
+{
+    char files[3][128];
+    const char *endpoint = w->server.client;
+    struct fault fault;
+    snprintf(files[0], sizeof files[0], "%s/%s.pem", folder, name);
+    snprintf(files[1], sizeof files[1], "%s/%s.key", folder, name);
+    snprintf(files[2], sizeof files[2], "%s/%s-ca.pem", folder, authority);
+    const struct etcd_options options = {
+        .endpoints = &endpoint, .n_endpoints = 1, .cert = files[0], .key = files[1], .ca = files[2]
+    };
+    struct store *store = etcd_open(&options, &fault);
+    assert_non_null(store);
+    struct store_call call = { .kind = STORE_LIST,
+                               .prefix = "/x/",
+                               .timeout_ns = 3 * TIME_NS_PER_S };
+    store->begin(store->self, &call);
+    until_ended(store, &call);
+    store->close(store->self);
+    return call.end;
+}
+
+/* Server and client show certificates of one authority; another client, or another server's
+ * authority, gets nothing. */
+static void test_certificates(void **state)
+{
+    struct world w;
+    char folder[] = "/tmp/shoal-certs-XXXXXX", files[3][64], command[64];
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    make_certificates(folder, "ours");
+    make_certificates(folder, "rogue");
+    snprintf(files[0], sizeof files[0], "%s/ours.pem", folder);
+    snprintf(files[1], sizeof files[1], "%s/ours.key", folder);
+    snprintf(files[2], sizeof files[2], "%s/ours-ca.pem", folder);
+    bool is_there = etcd_server_open(&w.server, files[0], files[1], files[2]);
+    if (is_there) {
+        etcd_server_start(&w.server);
+        time_sleep_ns(TIME_NS_PER_S / 2);
+        assert_int_equal(list_with(&w, folder, "ours", "ours"), STORE_DONE);
+        assert_int_equal(list_with(&w, folder, "rogue", "ours"), STORE_UNREACHED);
+        assert_int_equal(list_with(&w, folder, "ours", "rogue"), STORE_UNREACHED);
+        etcd_server_close(&w.server);
+    }
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    assert_int_equal(system(command), 0);
+    if (!is_there)
+        TEST_SKIP("etcd (Debian: etcd-server) is not installed");
+}
+
 static void test_settings(void **state)
 {
     const char *const bad[] = { "127.0.0.1:2379", "http://127.0.0.1", "http://:2379",
@@ -191,10 +259,9 @@ static void test_settings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_contract),
-        cmocka_unit_test(test_endpoints),
-        cmocka_unit_test(test_election),
+        cmocka_unit_test(test_settings),     cmocka_unit_test(test_contract),
+        cmocka_unit_test(test_endpoints),    cmocka_unit_test(test_election),
+        cmocka_unit_test(test_certificates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
  * request could have. 3: eight bytes somewhere in the head of a ring. Others: the parent reads. At
  * the end the process is over. Each request must end or return once. */
 #include "base/mem.h"
+#include "process/unit.h"
 #include "process/unit_state.h"
 #include <string.h>
 #include <unistd.h>

@@ -22,8 +22,8 @@ static struct view *pieces;
 static int32_t n_pieces;
 static uint32_t *mask;
 
-static const char *const kinds[] = { "none", "object", "schema", "regex", "choice",
-                                     "gbnf", "lark",   "calls" };
+static const char *const kinds[] = { "none",   "object", "schema", "regex",
+                                     "choice", "gbnf",   "lark",   "calls" };
 
 static json_t *open_grammar(const json_t *ask)
 {
@@ -50,8 +50,7 @@ static json_t *open_grammar(const json_t *ask)
 static json_t *take_text(const json_t *text)
 {
     grammar_state_reset(state, grammar);
-    size_t n = grammar_state_add(
-        state, view_of(json_string_value(text), json_string_length(text)));
+    size_t n = grammar_state_add(state, view_of(json_string_value(text), json_string_length(text)));
     bool is_whole = n == json_string_length(text);
     return json_pack("{sI sb}", "n_taken", (json_int_t)n, "is_complete",
                      is_whole && grammar_state_is_complete(state));

@@ -108,3 +108,21 @@ static void work_fails_alone_or_with_its_device(void **state)
     close_scene(s);
     mem_give(s);
 }
+
+/* Lanes with shares have whole units of processors, and none in common, which the driver checks. */
+static void lanes_have_processors_of_their_own(void **state)
+{
+    static const int32_t shares[LIMIT_LANES] = { 2, 1, 1, 1, 1, 1, 1, 1 };
+    struct cuda_options gpu = { .index = 0, .n_lanes = 3, .shares = shares };
+    struct compute_device *device;
+    struct fault fault;
+    (void)state;
+    assert_int_equal(cuda_open(&gpu, &device, &fault), STATUS_OK);
+    assert_int_equal(device->lanes[0]->n_members, 13);
+    assert_int_equal(device->lanes[1]->n_members, 8);
+    assert_int_equal(device->lanes[2]->n_members, 4);
+    device->close(device->self);
+    gpu.n_lanes = 8;
+    assert_int_equal(cuda_open(&gpu, &device, &fault), STATUS_UNSUPPORTED);
+    assert_string_equal(fault.text, "7 lanes: this GPU has 6 partitions of 2 processors");
+}

@@ -47,7 +47,10 @@ enum { GRANULE = 64 << 10 };
 
 static struct compute_device *open_device(int i)
 {
-    const struct cuda_options cuda = { .index = 0, .n_lanes = 2 };
+    static const int32_t shares[] = { 1 };
+    const struct cuda_options cuda = { .index = 0,
+                                       .n_lanes = 2,
+                                       .shares = i % 2 == 0 ? shares : NULL };
     struct compute_device *device;
     emulate_seed_streams(test_seed(11) + (uint64_t)i);
     assert_int_equal(cuda_open(&cuda, &device, NULL), STATUS_OK);
@@ -631,6 +634,7 @@ int main(void)
         cmocka_unit_test(ranges_grow_and_shrink),
 #ifdef TEST_CUDA
         cmocka_unit_test(ranges_are_backed_whole_or_not_at_all),
+        cmocka_unit_test(lanes_have_processors_of_their_own),
 #endif
         cmocka_unit_test(public_addresses_are_closed),
         cmocka_unit_test(work_fails_alone_or_with_its_device),

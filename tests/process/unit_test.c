@@ -224,7 +224,7 @@ static int pid_of_child(void)
     return atoi(text);
 }
 
-/* Runs request 1 to its end, with so many kills under way. */
+/* Runs request 1 to its end, with this many kills under way. */
 static void run_request(struct scene *s, int n_kills)
 {
     uint32_t epoch = 1;

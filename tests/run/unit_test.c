@@ -19,7 +19,7 @@ static const char *const paths[N_SERVICES] = { SOURCE_ROOT "/tests/golden/data/l
 struct scene {
     struct compute_device *device;
     bool is_late;      /* its device is the late one */
-    int n_reopens_bad; /* so many tries to open it again fail */
+    int n_reopens_bad; /* tries to open it again that will fail */
     struct run_unit *unit;
     struct service_spec services[N_SERVICES];
     struct kv_layout layouts[N_SERVICES];

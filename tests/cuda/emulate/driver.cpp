@@ -42,13 +42,18 @@ struct cuda_graph {
 struct cuda_stream {
     std::deque<op> ops;
     cuda_graph *capture;
+    cuda_partition *partition;
 };
 struct cuda_event {
     uint64_t n_recorded, n_over;
 };
+struct cuda_partition {
+    uint64_t units; /* a bit each */
+};
 struct cuda_driver {
     cuda_driver_info info;
-    int n_events, n_graphs;
+    int n_events, n_graphs, n_partitions;
+    uint64_t units; /* of open partitions */
 };
 
 enum : size_t { GRANULE = 64 << 10, RANGES_AT = (size_t)1 << 30 };
@@ -201,8 +206,10 @@ bool cuda_driver_map(struct cuda_driver *, unsigned char *at, int64_t n_bytes)
         return false;
     protect(e, PROT_READ | PROT_WRITE);
     memset(at, 0xFF, e.n_bytes);
-    if (!g.is_open)
+    if (g.n_waiting == 0) {
+        open_memory(false);
         protect(e, PROT_NONE);
+    }
     g.mapped.push_back(e);
     g.mapped_bytes += e.n_bytes;
     join_mapped();
@@ -424,13 +431,48 @@ bool cuda_driver_fill(struct cuda_driver *, struct cuda_stream *stream, void *to
 
 /* ---- Streams, events, graphs. ---- */
 
-struct cuda_stream *cuda_driver_stream_open(struct cuda_driver *)
+struct cuda_partition *cuda_driver_partition_open(struct cuda_driver *driver, int32_t first_unit,
+                                                  int32_t n_units)
+{
+    guard lock(g.mutex);
+    check_capture("partition_open");
+    if (first_unit < 0 || n_units < 1 || first_unit + n_units > driver->info.n_units) {
+        complain("partition_open: the GPU has no such units");
+        return nullptr;
+    }
+    const uint64_t units = ((1ull << n_units) - 1) << first_unit;
+    if (driver->units & units) {
+        complain("partition_open: partitions overlap");
+        return nullptr;
+    }
+    if (g.is_lost)
+        return nullptr;
+    driver->units |= units;
+    driver->n_partitions++;
+    return new cuda_partition{ units };
+}
+
+void cuda_driver_partition_close(struct cuda_driver *driver, struct cuda_partition *partition)
+{
+    guard lock(g.mutex);
+    if (partition == nullptr)
+        return;
+    for (const cuda_stream *s : g.streams)
+        if (s->partition == partition)
+            complain("partition_close: a stream is still open");
+    driver->units &= ~partition->units;
+    driver->n_partitions--;
+    delete partition;
+}
+
+struct cuda_stream *cuda_driver_stream_open(struct cuda_driver *, struct cuda_partition *partition)
 {
     guard lock(g.mutex);
     check_capture("stream_open");
     if (g.is_lost)
         return nullptr;
     cuda_stream *s = new cuda_stream();
+    s->partition = partition;
     g.streams.push_back(s);
     return s;
 }
@@ -566,7 +608,9 @@ enum status cuda_driver_open(int32_t index, struct cuda_driver **out, struct fau
     cuda_driver_info *info = &(*out)->info;
     snprintf(info->name, sizeof info->name, "emulated GPU");
     info->major = 8;
-    info->n_processors = 12;
+    info->n_processors = 13; /* the last fills no unit */
+    info->n_units = 6;
+    info->unit_processors = 2;
     info->memory_bytes = (int64_t)g.bytes_max;
     info->context_bytes = 1 << 20;
     info->granule_bytes = GRANULE;
@@ -582,11 +626,12 @@ void cuda_driver_close(struct cuda_driver *driver)
         return;
     }
     if (!g.mapped.empty() || !g.ranges.empty() || !g.pinned.empty() || !g.streams.empty() ||
-        driver->n_events != 0 || driver->n_graphs != 0)
+        driver->n_events != 0 || driver->n_graphs != 0 || driver->n_partitions != 0)
         complain("close: " + std::to_string(g.mapped.size()) + " pieces of memory, " +
                  std::to_string(g.ranges.size()) + " ranges, " + std::to_string(g.pinned.size()) +
                  " pinned pieces, " + std::to_string(g.streams.size()) + " streams, " +
-                 std::to_string(driver->n_events) + " events and " +
+                 std::to_string(driver->n_events) + " events, " +
+                 std::to_string(driver->n_partitions) + " partitions and " +
                  std::to_string(driver->n_graphs) + " graphs are still open");
     delete driver;
 }

@@ -10,6 +10,7 @@ int device_main(void);
 int draw_main(void);
 int driver_main(void);
 int golden_main(void);
+int graphs_main(void);
 int heads_main(void);
 int matrix_main(void);
 int mix_main(void);
@@ -20,10 +21,10 @@ static const struct {
     const char *name;
     int (*run)(void);
 } tests[] = {
-    { "rows", rows_main },     { "heads", heads_main }, { "matrix", matrix_main },
-    { "attend", attend_main }, { "draw", draw_main },   { "driver", driver_main },
-    { "device", device_main }, { "pass", pass_main },   { "golden", golden_main },
-    { "mix", mix_main },
+    { "rows", rows_main },     { "heads", heads_main },   { "matrix", matrix_main },
+    { "attend", attend_main }, { "draw", draw_main },     { "driver", driver_main },
+    { "device", device_main }, { "pass", pass_main },     { "golden", golden_main },
+    { "mix", mix_main },       { "graphs", graphs_main },
 };
 
 /* Writes a register dump that bears the GPU's name. */

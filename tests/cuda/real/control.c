@@ -179,6 +179,26 @@ WRAP(bool, cuda_driver_record,
     return count_op() && __real_cuda_driver_record(driver, event, stream);
 }
 
+static struct emulate_counts counts;
+
+WRAP(struct cuda_graph *, cuda_driver_captured,
+     (struct cuda_driver * driver, struct cuda_stream *stream))
+{
+    counts.n_captures++;
+    return __real_cuda_driver_captured(driver, stream);
+}
+WRAP(bool, cuda_driver_replay,
+     (struct cuda_driver * driver, struct cuda_graph *graph, struct cuda_stream *stream))
+{
+    counts.n_replays++;
+    return count_op() && __real_cuda_driver_replay(driver, graph, stream);
+}
+
+struct emulate_counts emulate_count(void)
+{
+    return counts;
+}
+
 size_t emulate_mapped_bytes(void)
 {
     return mapped_bytes;

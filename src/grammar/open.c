@@ -38,8 +38,7 @@ static void read_choice(struct build *b, struct view text)
     struct view *words = pile_take(&b->program->pile, sizeof(*words) * (n + 1));
     if (n == 0)
         build_refuse(b, STATUS_BAD_INPUT, "a choice needs an array of at least one string");
-    json_array_foreach(list, i, one)
-    {
+    json_array_foreach(list, i, one) {
         if (!json_is_string(one))
             build_refuse(b, STATUS_BAD_INPUT, "choice %zu is not a string", i);
         else

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Structured output of the real server: every field, the same answers beside other requests, and
+answers that validate by eye."""
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 1, "maximum": 50},
+                                           "b": {"enum": ["red", "green"]}},
+          "required": ["a", "b"], "additionalProperties": False}
+
+
+def call(port, **fields):
+    body = {"model": "tiny", "prompt": "Once upon a time", "max_tokens": 60, "seed": 5, **fields}
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/completions", json.dumps(body).encode(),
+                                     {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.load(answer)["choices"][0]
+    except urllib.error.HTTPError as fault:
+        return json.load(fault)
+
+
+def is_colour(text):
+    value = json.loads(text)
+    return set(value) == {"a", "b"} and 1 <= value["a"] <= 50 and value["b"] in ("red", "green")
+
+
+CASES = [
+    ({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA}}}, is_colour),
+    ({"guided_json": json.dumps(SCHEMA)}, is_colour),
+    ({"structured_outputs": {"json": SCHEMA}}, is_colour),
+    ({"guided_regex": "[a-f]{3}-\\d{2}"}, lambda text: re.fullmatch("[a-f]{3}-[0-9]{2}", text)),
+    ({"guided_choice": ["yes", "no", "maybe"]}, lambda text: text in ("yes", "no", "maybe")),
+    ({"guided_grammar": 'root ::= "a" ("b" | "c"){2} "d"'}, lambda text: re.fullmatch("a[bc]{2}d", text)),
+    ({"grammar": 'start: "x" /[0-9]/~3 "y"'}, lambda text: re.fullmatch("x[0-9]{3}y", text)),
+]
+
+
+def run(port):
+    """Answers alone, then all at once among others: they must be the same."""
+    alone = [call(port, temperature=1, **fields) for fields, _ in CASES]
+    for (fields, is_right), choice in zip(CASES, alone):
+        assert choice.get("finish_reason") == "stop" and is_right(choice["text"]), (fields, choice)
+    together = [None] * (3 * len(CASES))
+
+    def ask(i):
+        fields = CASES[i % len(CASES)][0] if i < 2 * len(CASES) else {}
+        together[i] = call(port, temperature=1, **fields)
+
+    threads = [threading.Thread(target=ask, args=(i,)) for i in range(len(together))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for i in range(2 * len(CASES)):
+        assert together[i]["text"] == alone[i % len(CASES)]["text"], (i, together[i])
+    cut = call(port, guided_regex="(ab)+c", max_tokens=3, logit_bias={})
+    assert cut["finish_reason"] in ("length", "stop"), cut
+    for fields in ({"guided_json": {"contains": {}}}, {"guided_regex": "(a"},
+                   {"guided_regex": "a", "guided_choice": ["b"]}, {"guided_regex": "a", "ignore_eos": True}):
+        error = call(port, **fields).get("error", {})
+        assert error.get("type") == "invalid_request_error", (fields, error)
+
+
+def main():
+    program, root = sys.argv[1:3]
+    model = os.path.join(root, "..", "shared/data/tiny-models/stories260Ktok512.gguf")
+    print("[ RUN      ] structured_output", flush=True)
+    if not os.path.exists(model):
+        print("[  SKIPPED ] structured_output")
+        return 0
+    server = subprocess.Popen([program, "serve", "--listen", "127.0.0.1:0", "--model", f"tiny={model}"],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        port = None
+        for line in server.stdout:
+            if match := re.search(r"\(port (\d+)\)", line):
+                port = int(match[1])
+                break
+        threading.Thread(target=server.stdout.read, daemon=True).start()
+        time.sleep(0.2)
+        run(port)
+    finally:
+        server.terminate()
+        server.wait()
+    print("[       OK ] structured_output")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -458,19 +458,19 @@ bool api_ask_read(struct api_ask *ask, enum api_ask_kind kind, void *object, boo
     if (kind == ASK_COMPLETION)
         api_fields_bool(&fields, "echo", &ask->echo);
     read_logprobs(ask, &fields);
-    api_guided_read(&ask->guided, &ask->pile, &fields);
-    if (ask->tools.is_needed && !error->is_set)
-        api_guided_calls(&ask->guided, &ask->pile, &ask->tools, &fields);
-    if (ask->guided.kind != 0 && ask->ignores_eos)
-        api_error_set(error, ERROR_INVALID, "ignore_eos",
-                      "ignore_eos and %s exclude each other: the answer ends where its structure "
-                      "is complete",
-                      ask->guided.field);
     read_stream_options(ask, &fields);
     if (kind == ASK_CHAT)
         read_messages(ask, &fields);
     else
         read_prompt(ask, &fields);
+    api_guided_read(&ask->guided, &ask->pile, &fields);
+    if (ask->tools.is_needed && !error->is_set)
+        api_guided_need_calls(&ask->guided, &ask->pile, &ask->tools, &fields);
+    if (ask->guided.kind != 0 && ask->ignores_eos)
+        api_error_set(error, ERROR_INVALID, "ignore_eos",
+                      "ignore_eos and %s exclude each other: the answer ends where its structure "
+                      "is complete",
+                      ask->guided.field);
     json_decref(object);
     return !error->is_set;
 }

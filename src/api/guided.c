@@ -174,8 +174,8 @@ void api_guided_read(struct api_guided *guided, struct pile *pile, const struct 
 
 /* Makes the grammar of an answer that must call tools: an array of calls in the generic form, since
  * that has JSON Schemas at the place of the arguments. */
-void api_guided_calls(struct api_guided *guided, struct pile *pile, const struct api_tools *tools,
-                      const struct api_fields *fields)
+void api_guided_need_calls(struct api_guided *guided, struct pile *pile,
+                           const struct api_tools *tools, const struct api_fields *fields)
 {
     struct reader r = { guided, pile };
     static const char *const name = "tool_choice";

@@ -15,9 +15,9 @@ struct api_guided {
 bool api_guided_may_have(struct view body);
 /* Reads the fields. The text lies in the pile. */
 void api_guided_read(struct api_guided *guided, struct pile *pile, const struct api_fields *fields);
-/* Reads that the answer must be calls of these tools. */
-void api_guided_calls(struct api_guided *guided, struct pile *pile, const struct api_tools *tools,
-                      const struct api_fields *fields);
+/* Makes the grammar of an answer that must call tools. */
+void api_guided_need_calls(struct api_guided *guided, struct pile *pile,
+                           const struct api_tools *tools, const struct api_fields *fields);
 /* Compiles the grammar and prepares the model's vocabulary, so that engines find both. Sets the
  * error when the grammar is refused, or no token may end the answer. May run on any thread. */
 void api_guided_check(const struct api_guided *guided, const struct api_model *model,

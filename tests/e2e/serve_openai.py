@@ -179,7 +179,7 @@ def openai_serve_errors(shoal, models):
     error = raises(openai.BadRequestError, lambda: chat(model="tale", messages=[{"role": "user", "content": "king " * 5000}]))
     assert error.code == "context_length_exceeded"
     error = raises(openai.BadRequestError, lambda: chat(model="tale", messages=USER, tools=[
-        {"type": "function", "function": {"name": "f", "parameters": {}}}]))
+        {"type": "function", "function": {"name": "f g", "parameters": {}}}]))
     assert "tools" in str(error)
 
 

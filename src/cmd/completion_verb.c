@@ -28,7 +28,7 @@ int verbs_completion(int argc, char **argv)
     };
     const char *shell;
     int n_plain;
-    if (!options_parse(&verb, argc, argv, NULL, &shell, &n_plain))
+    if (!config_options_parse(&verb, argc, argv, NULL, &shell, &n_plain))
         return 2;
     if (strcmp(shell, "bash") != 0) {
         fprintf(stderr, "shoal: there is completion for bash only\n");

@@ -143,7 +143,7 @@ int verbs_config(int argc, char **argv)
         argv[1] = name;
         return check_all(argc - 1, argv + 1);
     }
-    if (!options_parse(&verb, argc, argv, NULL, plain, &n_plain))
+    if (!config_options_parse(&verb, argc, argv, NULL, plain, &n_plain))
         return 2;
     if (strcmp(plain[0], "schema") == 0)
         return print(config_print_schema);

@@ -218,7 +218,7 @@ int verbs_demo(int argc, char **argv)
     };
     int n_plain;
     char listen[32], models[PATH_BYTES];
-    if (!options_parse(&verb, argc, argv, NULL, plain, &n_plain))
+    if (!config_options_parse(&verb, argc, argv, NULL, plain, &n_plain))
         return 2;
     find_models(folder, models);
     snprintf(listen, sizeof listen, "127.0.0.1:%d", free_port());

@@ -319,7 +319,7 @@ int verbs_profile(int argc, char **argv)
     struct run_survey_options plan = { .budget_ns = 20 * TIME_NS_PER_S, .n_context_max = 512 };
     int64_t n_batch = 32, n_prompt = 512, n_cores = 0;
     struct fault fault;
-    if (!options_parse(&verb, argc, argv, NULL, plain, &n_plain))
+    if (!config_options_parse(&verb, argc, argv, NULL, plain, &n_plain))
         return 2;
     if ((time && (!parse_duration_ns(time, &plan.budget_ns) || plan.budget_ns <= 0)) ||
         (cores && (!parse_i64(cores, &n_cores) || n_cores < 1 || n_cores > INT32_MAX)) ||

@@ -48,7 +48,7 @@ static bool parse(struct remote *remote, const char *doc, enum takes takes, int 
     *remote = (struct remote){ .client = {
                                    .server = from_environment ? from_environment : "127.0.0.1:7411",
                                    .key = admin_key ? admin_key : getenv("SHOAL_API_KEY") } };
-    if (!options_parse(&verb, argc, argv, NULL, &remote->name, &n_plain))
+    if (!config_options_parse(&verb, argc, argv, NULL, &remote->name, &n_plain))
         return false;
     remote->client.is_insecure = insecure != NULL;
     remote->is_wide = wide != NULL;

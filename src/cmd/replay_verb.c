@@ -84,7 +84,7 @@ int verbs_replay(int argc, char **argv)
         .extras = extras,
         .n_extras = COUNT_OF(extras),
     };
-    if (!options_parse(&verb, argc, argv, NULL, &path, &n_plain))
+    if (!config_options_parse(&verb, argc, argv, NULL, &path, &n_plain))
         return 2;
     struct engine_replay_options options = { .policy = NULL };
     if (policy != NULL && (options.policy = schedule_find(policy)) == NULL) {

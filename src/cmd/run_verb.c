@@ -325,7 +325,7 @@ int verbs_run(int argc, char **argv)
     log_set(LOG_WARN, false);
     config_init(&config);
     enum status status = config_read_environment(&config, &fault);
-    if (status == STATUS_OK && options_parse(&verb, argc, argv, &config, plain, &n_plain)) {
+    if (status == STATUS_OK && config_options_parse(&verb, argc, argv, &config, plain, &n_plain)) {
         bool is_piped = strcmp(plain[1], "-") == 0;
         bool has_prompt = !is_piped || read_prompt(&piped);
         if (has_prompt)

@@ -217,7 +217,7 @@ int verbs_show(int argc, char **argv)
     struct model_card card;
     struct need need;
     struct fault fault;
-    if (!options_parse(&verb, argc, argv, NULL, plain, &n_plain))
+    if (!config_options_parse(&verb, argc, argv, NULL, plain, &n_plain))
         return 2;
     const struct model_file_options options = { plain[0], plain[0], DTYPE_F16, NULL };
     enum status status = model_file_open(&weights, &card, &options, &fault);
@@ -241,7 +241,7 @@ int verbs_version(int argc, char **argv)
     const struct options_verb verb = { .doc = "Prints the version.",
                                        .arguments = "",
                                        .is_json = &is_json };
-    if (!options_parse(&verb, argc, argv, NULL, plain, &n_plain))
+    if (!config_options_parse(&verb, argc, argv, NULL, plain, &n_plain))
         return 2;
     printf(is_json ? "{\"version\":\"%s\",\"isa\":\"%s\"}\n" : "shoal %s (%s)\n", SHOAL_VERSION,
            cpu_isa_name(cpu_isa_best()));

@@ -13,7 +13,6 @@
 #include "cmd/wire_join.h"
 #include "config/bus.h"
 #include "cpu/cpu.h"
-#include "metrics/print.h"
 #include "metrics/trace.h"
 #include "place/residency.h"
 #include "report/lengths.h"
@@ -24,8 +23,12 @@
 #include <unistd.h>
 
 enum { PORT_GATEWAY, PORT_MANAGER, PORT_NODE, PORTS };
-enum { ENGINE_REQUESTS_MAX = 2048, STEP_ROUNDS_MAX = 64, PAD_TOKENS = 512 };
-enum { GRAMMAR_CACHE_BYTES = 64 << 20 };
+enum {
+    ENGINE_REQUESTS_MAX = 2048,
+    STEP_ROUNDS_MAX = 64,
+    PAD_TOKENS = 512,
+    GRAMMAR_CACHE_BYTES = 64 << 20
+};
 
 /* ---- Models. ---- */
 
@@ -243,19 +246,10 @@ static void watch(struct house *house, int fd)
 
 static void open_threads(struct house *house, int e, const struct run_unit_options *options)
 {
-    struct run_unit *unit = run_unit_open(options);
+    struct run_unit *unit = house->engines[e].unit.threads = run_unit_open(options);
     const struct service service = run_unit_service(unit);
-    house->engines[e].unit.threads = unit;
     watch(house, service.wait_fd(service.self));
     watch(house, run_unit_load_fd(unit));
-}
-
-/* Recorders write files of this process, so their engines are its threads. */
-static bool are_processes(const struct house *house)
-{
-    const struct config *config = &house->config;
-    return strcmp(config->engine_kind, "processes") == 0 && config->log_engine == NULL &&
-           config->trace == NULL;
 }
 
 /* Engines on CPUs share packed weights. One on a GPU packs by itself, for its own memory. */
@@ -344,7 +338,7 @@ static void open_unit(struct house *house, int e)
         .profile_ns = config->profile_ns,
         .steady = (double)config->steady / 100,
     };
-    if (are_processes(house))
+    if (strcmp(config->engine_kind, "processes") == 0)
         open_process(house, e, &options);
     else
         open_threads(house, e, &options);
@@ -539,56 +533,11 @@ static void log_lengths(const struct house *house)
     }
 }
 
-/* Only the new model is shown if it has taken the name of another. */
-static bool is_shown(const struct serve_offer *offer)
-{
-    return offer->state == OFFER_THERE;
-}
-
-/* Prints where models may be, and are. */
-static void print_places(const struct house *house, struct str *out)
-{
-    int n_engines;
-    const struct engine_report *reports = cluster_gateway_reports(house->gateway, &n_engines);
-    metrics_print_name(out, "shoal_model_on_engine",
-                       "1 where it is loaded, 0 where it is placed and is not.", "gauge");
-    for (int s = 0; s < house->n_services; s++) {
-        for (int e = 0; e < house->n_engines; e++) {
-            if (!is_shown(&house->offers[s]) ||
-                !service_spec_allows(&house->offers[s].service.engines, e))
-                continue;
-            char number[16];
-            snprintf(number, sizeof number, "%d", e);
-            str_add_text(out, "shoal_model_on_engine");
-            metrics_print_label(out, '{', "model_name", house->offers[s].service.name);
-            metrics_print_label(out, ',', "engine", number);
-            metrics_print_label(out, ',', "device", house->device_names[e]);
-            str_printf(out, "} %d\n",
-                       e < n_engines && s < reports[e].n_services &&
-                           reports[e].services[s].status == SERVICE_LOADED);
-        }
-    }
-}
-
-void wire_metrics(void *self, struct str *out)
-{
-    const struct house *house = self;
-    const char *names[LIMIT_MODELS] = { NULL };
-    for (int s = 0; s < house->n_services; s++)
-        names[s] = is_shown(&house->offers[s]) ? house->offers[s].service.name : NULL;
-    report_lengths_print(cluster_gateway_lengths(house->gateway), names, out);
-    print_places(house, out);
-    metrics_print_name(out, "shoal_router_forced_total",
-                       "Requests sent to an engine although they are expected to miss a target.",
-                       "counter");
-    str_printf(out, "shoal_router_forced_total %lld\n",
-               (long long)cluster_gateway_n_forced(house->gateway));
-}
-
 struct grammar_cache *wire_grammars(const struct house *house)
 {
     /* A process has no tokenizer to guide its draws by, so the API refuses grammars by name. */
-    return house->n_engines > 0 && are_processes(house) ? NULL : house->grammars;
+    bool are_processes = strcmp(house->config.engine_kind, "processes") == 0;
+    return house->n_engines > 0 && are_processes ? NULL : house->grammars;
 }
 
 bool wire_close(struct house *house)

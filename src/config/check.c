@@ -192,6 +192,11 @@ enum status config_check(const struct config *config, struct fault *fault)
         return fault_set(fault, STATUS_BAD_INPUT,
                          "engines is \"%.40s\", expected processes or threads",
                          config->engine_kind);
+    if (strcmp(config->engine_kind, "processes") == 0 && (config->log_engine || config->trace))
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "engines is processes, and %s records only engines that are threads: "
+                         "leave out one of the two",
+                         config->log_engine ? "log_engine" : "trace");
     if (!is_kv_type(config->kv_type))
         return fault_set(fault, STATUS_BAD_INPUT, "kv_type is \"%.40s\", expected f16, f32 or q8_0",
                          config->kv_type);

@@ -160,8 +160,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     }
 }
 
-bool options_read(const struct options_verb *verb, int argc, char **argv,
-                  struct options_given *given, const char **plain, int *n_plain)
+bool config_options_read(const struct options_verb *verb, int argc, char **argv,
+                         struct options_given *given, const char **plain, int *n_plain)
 {
     struct parse parse = { .verb = verb, .given = given, .plain = plain };
     struct apply wrong = { .verb = verb };
@@ -182,8 +182,8 @@ bool options_read(const struct options_verb *verb, int argc, char **argv,
     return error == 0;
 }
 
-bool options_apply(const struct options_verb *verb, const struct options_given *given,
-                   struct config *config)
+bool config_options_apply(const struct options_verb *verb, const struct options_given *given,
+                          struct config *config)
 {
     struct apply apply = { .verb = verb, .config = config };
     struct fault fault;
@@ -197,18 +197,18 @@ bool options_apply(const struct options_verb *verb, const struct options_given *
     return !apply.is_failed;
 }
 
-void options_free(struct options_given *given)
+void config_options_free(struct options_given *given)
 {
     mem_give(given->at);
     *given = (struct options_given){ 0 };
 }
 
-bool options_parse(const struct options_verb *verb, int argc, char **argv, struct config *config,
-                   const char **plain, int *n_plain)
+bool config_options_parse(const struct options_verb *verb, int argc, char **argv,
+                          struct config *config, const char **plain, int *n_plain)
 {
     struct options_given given;
-    bool is_ok = options_read(verb, argc, argv, &given, plain, n_plain) &&
-                 options_apply(verb, &given, config);
-    options_free(&given);
+    bool is_ok = config_options_read(verb, argc, argv, &given, plain, n_plain) &&
+                 config_options_apply(verb, &given, config);
+    config_options_free(&given);
     return is_ok;
 }

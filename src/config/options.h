@@ -30,12 +30,12 @@ struct options_given {
 /* Reads the command line of a verb that takes settings and up to n_max plain arguments. Its options
  * are collected; no setting is checked or changed. Returns false without memory. Options and
  * arguments that the verb lacks end the program with a sentence. Free `given` in either case. */
-bool options_read(const struct options_verb *verb, int argc, char **argv,
-                  struct options_given *given, const char **plain, int *n_plain) MUST_USE;
+bool config_options_read(const struct options_verb *verb, int argc, char **argv,
+                         struct options_given *given, const char **plain, int *n_plain) MUST_USE;
 /* Sets what was given, over what the config has. Returns false when a value is wrong. */
-bool options_apply(const struct options_verb *verb, const struct options_given *given,
-                   struct config *config) MUST_USE;
-void options_free(struct options_given *given);
+bool config_options_apply(const struct options_verb *verb, const struct options_given *given,
+                          struct config *config) MUST_USE;
+void config_options_free(struct options_given *given);
 /* Does all three: reads the command line and sets what it gives. */
-bool options_parse(const struct options_verb *verb, int argc, char **argv, struct config *config,
-                   const char **plain, int *n_plain);
+bool config_options_parse(const struct options_verb *verb, int argc, char **argv,
+                          struct config *config, const char **plain, int *n_plain);

@@ -22,6 +22,9 @@ void cpu_experts_route(const struct cpu_pass *p, const struct compute_op *op,
                        struct cpu_share share, float *scratch);
 /* Deals all rows to their experts. One member does it. */
 void cpu_experts_sort(const struct cpu_pass *p);
+/* matmul.c: runs COMPUTE_EXPERTS, each expert's matrix with its rows. */
+void cpu_matmul_experts(const struct cpu_pass *p, const struct compute_op *op, int op_index,
+                        int rank);
 /* Runs COMPUTE_COMBINE and COMPUTE_SCALE for the rows of a share. */
 void cpu_experts_combine(const struct cpu_pass *p, const struct compute_op *op,
                          struct cpu_share share, float *scratch);

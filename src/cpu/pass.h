@@ -189,9 +189,6 @@ void cpu_rows_prepare(const struct cpu_pass *p, int reg, enum cpu_rows_as as,
 
 /* matmul.c and attention.c: idle members take items one by one. */
 void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank);
-/* Runs COMPUTE_EXPERTS: each expert's matrix with its rows. */
-void cpu_matmul_experts(const struct cpu_pass *p, const struct compute_op *op, int op_index,
-                        int rank);
 size_t cpu_matmul_scratch(void); /* bytes for each member */
 enum cpu_rows_as cpu_matmul_wants(const struct cpu_pass *p, const struct compute_op *op);
 void cpu_attention(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank);

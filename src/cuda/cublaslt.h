@@ -1,7 +1,7 @@
 /* The part of cuBLASLt's interface that blas.c uses. It is declared here because headers of CUDA
  * stay in driver.c and the kernels, and the library is opened at run time.
  *
- * Source: cublasLt.h, cublas_api.h and library_types.h of CUDA 13.0 (libcublasLt.so.13). */
+ * Source: the headers of cuBLASLt in CUDA 13.0 (libcublasLt.so.13). */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

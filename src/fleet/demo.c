@@ -332,7 +332,7 @@ int fleet_demo_run(int argc, char **argv)
                                        .n_extras = COUNT_OF(extras) };
     int n_plain;
     argv[0] = name;
-    if (!options_parse(&verb, argc, argv, NULL, plain, &n_plain))
+    if (!config_options_parse(&verb, argc, argv, NULL, plain, &n_plain))
         return 2;
     struct demo *demo = mem_take(sizeof *demo);
     snprintf(demo->folder, sizeof demo->folder, "/tmp/shoal-demo-XXXXXX");

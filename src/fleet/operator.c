@@ -243,7 +243,8 @@ static int run(const struct options_verb *verb, int argc, char **argv,
     int n_plain;
     config_init(&o->config);
     enum status status = config_read_environment(&o->config, &fault);
-    if (status == STATUS_OK && !options_parse(verb, argc, argv, &o->config, &o->word, &n_plain)) {
+    if (status == STATUS_OK &&
+        !config_options_parse(verb, argc, argv, &o->config, &o->word, &n_plain)) {
         config_free(&o->config);
         return 2;
     }

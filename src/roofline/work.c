@@ -50,7 +50,7 @@ static void add_attention(const struct compute_program *program, const struct co
              speeds->peak[CPU_LIMIT_FLOAT], speeds->read);
 }
 
-/* Returns how many experts are read for so many rows, if all are chosen equally often. */
+/* Returns how many experts are read for n_rows rows, if all are chosen equally often. */
 static double experts_read(const struct compute_experts *experts, double n_rows)
 {
     double n = experts->n_experts, unread = num_pow(1 - experts->n_used / n, n_rows);

@@ -34,15 +34,15 @@ enum status serve_settings_read(struct config *config, const struct serve_words 
     struct options_given given; /* the command line names the file, and overrides it */
     config_init(config);
     enum status status = STATUS_BAD_INPUT;
-    if (options_read(&verb, words->argc, words->argv, &given, plain, &n_plain))
+    if (config_options_read(&verb, words->argc, words->argv, &given, plain, &n_plain))
         status = n_plain > 0 && is_reload ? check_regular(plain[0], fault) : STATUS_OK;
     if (n_plain > 0 && status == STATUS_OK)
         status = config_read(config, plain[0], fault);
     if (status == STATUS_OK)
         status = config_read_environment(config, fault);
-    if (status == STATUS_OK && !options_apply(&verb, &given, config))
+    if (status == STATUS_OK && !config_options_apply(&verb, &given, config))
         status = STATUS_BAD_INPUT;
-    options_free(&given);
+    config_options_free(&given);
     return status;
 }
 

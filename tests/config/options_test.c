@@ -47,7 +47,7 @@ static bool parse(const struct options_verb *of, const char *words)
     snprintf(text, sizeof text, "%s", words);
     for (char *word = strtok(text, " "); word; word = strtok(NULL, " "))
         argv[argc++] = word;
-    return options_parse(of, argc, argv, &config, plain, &n_plain);
+    return config_options_parse(of, argc, argv, &config, plain, &n_plain);
 }
 
 static void options_take_settings(void **state)

@@ -204,7 +204,7 @@ static bool parse_option(const char *option, struct fault *fault)
     int n_plain;
     snprintf(copy, sizeof copy, "%s", option);
     config_init(&config);
-    bool is_ok = options_parse(&verb, 2, argv, &config, plain, &n_plain);
+    bool is_ok = config_options_parse(&verb, 2, argv, &config, plain, &n_plain);
     config_free(&config);
     return is_ok;
 }

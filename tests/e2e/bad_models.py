@@ -145,7 +145,7 @@ ROWS = {
     "lone_safetensors": (raw("model.safetensors", struct.pack("<Q", 10) + b'{"a":1}   '), ["give the path of its dir"]),
     "gguf_cut": (gguf(cut=2000), ["model.gguf"]),
     "gguf_not_causal": (gguf(pair("llama.attention.causal", 7, b"\0")), ["llama.attention.causal is false"]),
-    "gguf_experts": (gguf(pair("llama.expert_count", 4, struct.pack("<I", 8))), ["llama.expert_count is 8"]),
+    "gguf_experts": (gguf(pair("llama.expert_count", 4, struct.pack("<I", 8))), ["llama.expert_used_count is missing"]),
     "gguf_logit_scale": (gguf(pair("llama.logit_scale", 6, struct.pack("<f", 0.5))), ["llama.logit_scale is 0.5"]),
     "gguf_rope_type": (gguf(pair("llama.rope.scaling.type", 8, text("longrope"))), ["rope.scaling.type longrope"]),
     "gguf_adapter": (gguf(pair("general.type", 8, text("adapter"))), ['general.type is "adapter"']),

@@ -210,7 +210,7 @@ def cli_config():
     schema = json.loads(succeed("config", "schema"))
     assert schema["properties"]["models"]["additionalProperties"]["required"] == ["path"]
     assert "| `kv_bytes` |" in succeed("config", "keys")
-    assert "| `fcfs` | earliest prompt" in succeed("config", "policies")
+    assert "| `fcfs` | the model with the earliest prompt" in succeed("config", "policies")
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "bad.yaml")
         with open(path, "w", encoding="utf-8") as file:

@@ -1,6 +1,6 @@
 """The programs of bench/gpu.sh on the emulated GPU: drawn models are read, and steps of them are measured.
 
-usage: gpu_steps.py GPU_WEIGHTS GPU_STEPS SHOAL REPORT.py [PLUGIN]
+usage: gpu_steps.py GPU_WEIGHTS GPU_STEPS SHOAL REPORT [PLUGIN]
 """
 import json
 import os
@@ -29,7 +29,7 @@ def drawn_models_are_read(folder):
             assert run(WEIGHTS, shape, kind, path).returncode == 0
             assert run(WEIGHTS, shape, kind, shared, "shared").returncode == 0
             shown = [json.loads(run(SHOAL, "show", p, "--json").stdout) for p in (path, shared)]
-            assert shown[0]["parameters"] == shown[1]["n_parameters"] > 0, shown
+            assert shown[0]["parameters"] == shown[1]["parameters"] > 0, shown
             assert os.path.getsize(shared) < os.path.getsize(path)
     with open(path, "rb") as f:
         before = f.read()

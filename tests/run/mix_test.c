@@ -24,7 +24,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-/* What must happen to the requests at least. Lots: pads, and tokens that are thrown away. */
+/* The least number of events in a run. Lots: pads, and tokens that are thrown away. */
 struct needs {
     int64_t n_plenty, n_preempted, n_swapped, n_hits, n_lots, n_side_by_side;
 };

@@ -3,7 +3,8 @@
 #include "weights/build.h"
 #include "weights/gguf_keys.h"
 
-static const char *const architectures = "llama qwen2 qwen3 phi3 gemma gemma3 gpt2 chatglm mixtral olmoe qwen2moe qwen3moe";
+static const char *const architectures = "llama qwen2 qwen3 phi3 gemma gemma3 gpt2 chatglm "
+                                         "mixtral olmoe qwen2moe qwen3moe";
 
 /* Returns the check's result for a file with this number under this key. type is GGUF_F32 or an
  * array of it. */

@@ -110,7 +110,7 @@ static struct guide *guide_of(struct run_guides *g, uint32_t slot)
 static void begin(struct run_guides *g, struct guide *guide, const struct request *request,
                   const struct compute_ask *ask)
 {
-    struct fault fault;
+    struct fault fault = { "its model has no tokenizer here" };
     clear(g, guide);
     guide->id = request->id;
     guide->epoch = request->epoch;

@@ -18,6 +18,7 @@ static void set_all(void (*what)(int number))
 void inherited_guard(void)
 {
     set_all(SIG_IGN);
+    (void)signal(SIGCHLD, SIG_DFL); /* ignored, it would hide how children end */
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
             continue;

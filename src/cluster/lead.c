@@ -36,6 +36,8 @@ static void end_session(struct cluster_lead *lead, int node)
 static void take_fence(struct cluster_lead *lead, int node, const struct message_fence *message)
 {
     struct lead_node *of = &lead->of[node];
+    if (message->verdict == STORE_OLD_EPOCH && message->kept.epoch < lead->options.stamp.epoch)
+        return; /* an answer to what this manager asked as a candidate, and no refusal */
     if (!of->was_told)
         log_line(LOG_WARN, "manager", "node %d does not obey: %s (it obeyed epoch %llu)", node,
                  store_fence_verdict_name((enum store_verdict)message->verdict),

@@ -200,6 +200,13 @@ void cluster_message_read_report(const struct message_report *message,
     report->now_ns = now_ns - from->now_ns;
 }
 
+/* A new epoch is one more than the highest that a node reports, so a damaged one would stay for
+ * good. Orders carry 32 bits of it. */
+static bool is_valid_fence(const struct message_fence *message)
+{
+    return message->verdict <= STORE_CANNOT_REMEMBER && message->kept.epoch <= UINT64_C(1) << 31;
+}
+
 bool cluster_message_is_valid(const void *message, size_t n_bytes, int n_engines)
 {
     const struct message_head *head = message;
@@ -226,7 +233,7 @@ bool cluster_message_is_valid(const void *message, size_t n_bytes, int n_engines
     case MESSAGE_ASK:
         return is_valid_ask(message);
     case MESSAGE_FENCE:
-        return ((const struct message_fence *)message)->verdict <= STORE_CANNOT_REMEMBER;
+        return is_valid_fence(message);
     case MESSAGE_ANSWER:
         return fault_is_text(&((const struct message_answer *)message)->fault);
     default:

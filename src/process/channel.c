@@ -128,11 +128,10 @@ union room { /* for one descriptor, aligned as the system wants it */
     struct cmsghdr head;
 };
 
-bool process_channel_send_fd(struct process_channel *c, int fd)
+bool process_channel_send_fd(struct process_channel *c, int fd, uint64_t tag)
 {
-    char byte = 0;
     union room room = { { 0 } };
-    struct iovec data = { &byte, 1 };
+    struct iovec data = { &tag, sizeof tag };
     struct msghdr message = {
         .msg_iov = &data, .msg_iovlen = 1, .msg_control = &room, .msg_controllen = sizeof room
     };
@@ -141,19 +140,18 @@ bool process_channel_send_fd(struct process_channel *c, int fd)
     head->cmsg_type = SCM_RIGHTS;
     head->cmsg_len = CMSG_LEN(sizeof fd);
     memcpy(CMSG_DATA(head), &fd, sizeof fd);
-    return sendmsg(c->socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
+    return sendmsg(c->socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof tag;
 }
 
-int process_channel_take_fd(struct process_channel *c)
+int process_channel_take_fd(struct process_channel *c, uint64_t *tag)
 {
-    char byte;
     union room room = { { 0 } };
-    struct iovec data = { &byte, 1 };
+    struct iovec data = { tag, sizeof *tag };
     struct msghdr message = {
         .msg_iov = &data, .msg_iovlen = 1, .msg_control = &room, .msg_controllen = sizeof room
     };
     int fd = -1;
-    if (recvmsg(c->socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) <= 0)
+    if (recvmsg(c->socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) != (ssize_t)sizeof *tag)
         return -1;
     struct cmsghdr *head = CMSG_FIRSTHDR(&message);
     if (head != NULL && head->cmsg_type == SCM_RIGHTS && head->cmsg_len == CMSG_LEN(sizeof fd))

@@ -51,6 +51,6 @@ enum status process_channel_open(struct process_channel *channel, size_t options
 enum status process_channel_join(struct process_channel *channel, int fd,
                                  struct fault *fault) MUST_USE;
 void process_channel_close(struct process_channel *channel);
-/* Sends a descriptor to the child, or receives one there (-1: there is none). */
-bool process_channel_send_fd(struct process_channel *channel, int fd);
-int process_channel_take_fd(struct process_channel *channel);
+/* Sends a descriptor with a tag to the child, or receives one there (-1: there is none). */
+bool process_channel_send_fd(struct process_channel *channel, int fd, uint64_t tag);
+int process_channel_take_fd(struct process_channel *channel, uint64_t *tag);

@@ -125,8 +125,9 @@ static void send_want(struct process_engine *p)
     wake_clear(&p->want.asked);
     if (phase == WANT_DROPPED) {
         record.n_bytes = 0;
+        int dropped = WANT_DROPPED; /* the loader may have asked again by now */
         if (put(p, &record, sizeof record, NULL, 0))
-            atomic_store(&p->want.phase, WANT_NONE);
+            (void)atomic_compare_exchange_strong(&p->want.phase, &dropped, WANT_NONE);
     } else if (phase == WANT_ASKED) {
         int asked = WANT_ASKED;
         if (put(p, &record, sizeof record, NULL, 0) &&
@@ -140,8 +141,11 @@ static void send_want(struct process_engine *p)
 /* An answer that comes after the wish was dropped is closed. */
 static void take_lent(struct process_engine *p, const struct process_lent *m)
 {
-    int sent = WANT_SENT;
-    int fd = m->status == STATUS_OK ? process_channel_take_fd(&p->channel) : -1;
+    int sent = WANT_SENT, fd = -1;
+    uint64_t file_hash;
+    while (m->status == STATUS_OK && (fd = process_channel_take_fd(&p->channel, &file_hash)) >= 0 &&
+           file_hash != m->file_hash)
+        close(fd); /* its record found a full ring */
     bool is_wanted = atomic_load(&p->want.phase) == WANT_SENT && p->want.service == m->head.service;
     if (is_wanted) {
         p->want.status = (enum status)m->status;

@@ -227,6 +227,7 @@ struct process_unit *process_unit_make(const struct process_unit_options *option
     snprintf(u->name, sizeof u->name, "engine-%d", (int)engine->id);
     u->flat = mem_take(process_options_bytes(LIMIT_MODELS));
     u->record = mem_take(PROCESS_UNIT_RECORD_BYTES);
+    u->event_record = mem_take(PROCESS_UNIT_RECORD_BYTES);
     process_options_write(u->flat, from, &options->device);
     u->flat->is_lent = options->weights != NULL;
     u->flat->n_services = u->n_services = engine->n_services;
@@ -269,5 +270,6 @@ void process_unit_close(struct process_unit *u)
     process_unit_requests_close(u);
     mem_give(u->flat);
     mem_give(u->record);
+    mem_give(u->event_record);
     mem_give(u);
 }

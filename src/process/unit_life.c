@@ -73,8 +73,16 @@ void process_unit_life_start(struct process_unit *u, int64_t now_ns)
         };
         status = process_child_start(&u->child, &child, &fault);
     }
-    if (status != STATUS_OK)
+    if (status != STATUS_OK && !u->has_run)
         base_refuse("%s: %s", u->name, fault.text);
+    if (status != STATUS_OK) { /* the system has none to spare now: the server goes on */
+        log_line(LOG_ERROR, u->name, "%s: again in %d s", fault.text,
+                 (int)(BACKOFF_NS_MAX / TIME_NS_PER_S));
+        process_channel_close(&u->channel);
+        u->state = PROCESS_DOWN;
+        u->again_ns = now_ns + BACKOFF_NS_MAX;
+        return;
+    }
     struct epoll_event event = { .events = EPOLLIN };
     if (epoll_ctl(u->options.epoll_fd, EPOLL_CTL_ADD, u->channel.up_wake.fd, &event) != 0)
         base_refuse("the system watches no more descriptors");
@@ -268,6 +276,6 @@ int64_t process_unit_life_step(struct process_unit *u, int64_t now_ns)
         process_unit_life_start(u, now_ns);
     }
     return u->state == PROCESS_DOWN   ? u->again_ns
-           : u->state == PROCESS_OVER ? now_ns
+           : u->state == PROCESS_OVER ? now_ns + TIME_NS_PER_MS
                                       : now_ns + SILENT_NS_MAX / 4;
 }

@@ -193,7 +193,8 @@ void process_unit_mail_lend(struct process_unit *u, int service)
     record.status = answer.state == PROCESS_WEIGHTS_READY ? STATUS_OK : answer.status;
     record.file_hash = answer.lent.file_hash;
     record.fault = answer.fault;
-    if (record.status == STATUS_OK && !process_channel_send_fd(&u->channel, answer.lent.fd))
+    if (record.status == STATUS_OK &&
+        !process_channel_send_fd(&u->channel, answer.lent.fd, record.file_hash))
         return; /* the socket is full: at the next step */
     if (process_unit_mail_put(u, &record, sizeof record, NULL, 0))
         s->want_bytes = 0;
@@ -208,7 +209,7 @@ static void distrust(struct process_unit *u, const char *why)
 /* Copies the oldest record of a ring and takes it out. Returns false when there is none, or none
  * that counts. */
 static bool read_record(struct process_unit *u, struct ring *ring, uint64_t capacity,
-                        bool (*is_valid)(const void *record, size_t n_bytes))
+                        bool (*is_valid)(const void *record, size_t n_bytes), unsigned char *to)
 {
     const void *record;
     size_t n_bytes;
@@ -217,9 +218,9 @@ static bool read_record(struct process_unit *u, struct ring *ring, uint64_t capa
         return false;
     bool is_short = n_bytes <= RECORD_BYTES_MAX;
     if (is_short)
-        memcpy(u->record, record, n_bytes);
+        memcpy(to, record, n_bytes);
     ring_pop_within(ring, capacity);
-    if (is_short && is_valid(u->record, n_bytes))
+    if (is_short && is_valid(to, n_bytes))
         return true;
     distrust(u, "wrote a record that no engine writes, and was killed");
     return false;
@@ -249,21 +250,32 @@ static void take_record(struct process_unit *u, const void *record)
     }
 }
 
+/* A process that lives may write as fast as this reads, so one call reads at most so many. */
 void process_unit_mail_take(struct process_unit *u)
 {
-    while (u->n_changes - u->next_change < (int)COUNT_OF(u->changes) - CHANGES_KEPT &&
-           read_record(u, u->channel.up, u->channel.up_bytes, process_record_is_valid))
+    enum { RECORDS_MAX = 1024 };
+    bool lives = u->state == PROCESS_STARTING || u->state == PROCESS_RUNNING;
+    int n = 0;
+    while ((!lives || n < RECORDS_MAX) &&
+           u->n_changes - u->next_change < (int)COUNT_OF(u->changes) - CHANGES_KEPT &&
+           read_record(u, u->channel.up, u->channel.up_bytes, process_record_is_valid, u->record)) {
         take_record(u, u->record);
+        n++;
+    }
+    if (lives && n == RECORDS_MAX)
+        wake_up(&u->channel.up_wake); /* the rest at the next step */
 }
 
 bool process_unit_mail_next(struct process_unit *u, struct service_event *event,
                             const void **payload)
 {
-    if (!read_record(u, u->channel.events, u->channel.events_bytes, process_record_is_event))
+    unsigned char *record = u->event_record;
+    if (!read_record(u, u->channel.events, u->channel.events_bytes, process_record_is_event,
+                     record))
         return false;
-    memcpy(event, u->record, sizeof *event);
+    memcpy(event, record, sizeof *event);
     event->engine = u->id;
-    *payload = u->record + sizeof *event;
+    *payload = record + sizeof *event;
     if (process_unit_requests_take(u, event, *payload))
         return true;
     distrust(u, "sent an event that its request can't have, and was killed");

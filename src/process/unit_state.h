@@ -60,7 +60,8 @@ struct process_unit {
     uint32_t n_refused;          /* with is_refused */
     bool wants_drain, has_drain; /* has: it found a full ring */
 
-    unsigned char *record; /* the copy of the record that is read */
+    unsigned char *record;       /* the copy of the record that is read */
+    unsigned char *event_record; /* the same of an event, whose payload its reader may keep */
     struct service_change changes[8 * LIMIT_MODELS];
     int n_changes, next_change;
     struct engine_report report;

@@ -41,6 +41,7 @@ struct process_weights *process_weights_open(const struct process_device *device
     w->device = *device;
     w->epoll_fd = epoll_fd;
     w->packing = w->job_fd = -1;
+    w->loader.pidfd = w->loader.log_fd = -1;
     for (int s = 0; s < LIMIT_MODELS; s++)
         w->entries[s].fd = -1;
     return w;
@@ -138,7 +139,8 @@ static void take_result(struct process_weights *w, const char *why)
     enum status status = (enum status)result.status;
     bool is_sane =
         result.status >= STATUS_OK && result.status <= STATUS_IO && fault_is_text(&fault);
-    if (strcmp(why, "ended with code 0") != 0 || !is_sane)
+    static const char fine[] = "ended with code 0"; /* its last words may follow */
+    if (strncmp(why, fine, sizeof fine - 1) != 0 || !is_sane)
         status = fault_set(&fault, STATUS_BAD_INPUT,
                            "%.80s is not loaded, since the process that read it %.140s",
                            entry->path, is_sane ? why : "gave no sane result");

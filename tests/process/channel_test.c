@@ -24,11 +24,12 @@ static void test_both_ends_see_the_same(void **state)
     assert_true(ring_put(child.events, "token", 5, NULL, 0));
     assert_true(ring_peek_within(parent.events, EVENTS, &record, &n));
     assert_int_equal(n, 5);
-    assert_true(process_channel_send_fd(&parent, parent.fd));
-    int fd = process_channel_take_fd(&child);
-    assert_true(fd >= 0);
+    uint64_t tag = 0;
+    assert_true(process_channel_send_fd(&parent, parent.fd, 77));
+    int fd = process_channel_take_fd(&child, &tag);
+    assert_true(fd >= 0 && tag == 77);
     close(fd);
-    assert_int_equal(process_channel_take_fd(&child), -1); /* there is no other */
+    assert_int_equal(process_channel_take_fd(&child, &tag), -1); /* there is no other */
     process_channel_close(&child);
     process_channel_close(&parent);
 }

@@ -262,11 +262,14 @@ static void test_a_request_survives_its_engines(void **state)
     process_unit_load(s.unit, 0);
     run_request(&s, 0);
     memcpy(undisturbed, s.tokens, sizeof undisturbed);
-    process_unit_unload(s.unit, 0, false);
-    wait_status(&s, SERVICE_UNLOADED);
-    process_unit_load(s.unit, 0);
-    run_request(&s, 3);
-    assert_memory_equal(s.tokens, undisturbed, sizeof undisturbed);
+    /* An engine may have written its whole answer when the first kill comes. */
+    for (int i = 0; i < 50 && process_unit_report(s.unit)->n_restarts == 0; i++) {
+        process_unit_unload(s.unit, 0, false);
+        wait_status(&s, SERVICE_UNLOADED);
+        process_unit_load(s.unit, 0);
+        run_request(&s, 3);
+        assert_memory_equal(s.tokens, undisturbed, sizeof undisturbed);
+    }
     assert_true(process_unit_report(s.unit)->n_restarts >= 1);
     close_scene(&s);
 }

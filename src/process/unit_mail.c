@@ -250,7 +250,7 @@ static void take_record(struct process_unit *u, const void *record)
     }
 }
 
-/* A process that lives may write as fast as this reads, so one call reads at most so many. */
+/* A process that lives may write as fast as this reads, so one call is bounded. */
 void process_unit_mail_take(struct process_unit *u)
 {
     enum { RECORDS_MAX = 1024 };

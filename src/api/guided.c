@@ -41,7 +41,7 @@ bool api_guided_may_have(struct view body)
                                          "\"ebnf\"",
                                          "\"tool_choice\"",
                                          "\"output_config\"" };
-    for (size_t i = 0; i < COUNT_OF(names); i++)
+    for (size_t i = 0; i < COUNT_OF(names) && body.n > 0; i++)
         if (memmem(body.at, body.n, names[i], strlen(names[i])) != NULL)
             return true;
     return false;

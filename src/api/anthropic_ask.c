@@ -309,7 +309,23 @@ static void copy_fields(const json_t *body, json_t *chat)
 
 static void refuse_others(const json_t *body, struct api_error *error)
 {
-    static const char *const names[] = { "mcp_servers", "container" };
+    /* Those of other APIs would be lost in the translation. */
+    static const char *const names[] = { "mcp_servers",
+                                         "container",
+                                         "output_format",
+                                         "response_format",
+                                         "structured_outputs",
+                                         "guided_json",
+                                         "guided_regex",
+                                         "guided_choice",
+                                         "guided_grammar",
+                                         "json_schema",
+                                         "grammar",
+                                         "regex",
+                                         "ebnf",
+                                         "stop",
+                                         "seed",
+                                         "min_p" };
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         const json_t *value = json_object_get(body, names[i]);
         bool is_empty = value == NULL || json_is_null(value) ||

@@ -471,6 +471,11 @@ bool api_ask_read(struct api_ask *ask, enum api_ask_kind kind, void *object, boo
                       "ignore_eos and %s exclude each other: the answer ends where its structure "
                       "is complete",
                       ask->guided.field);
+    if (ask->guided.kind != 0 && ask->sampling.n_tokens_min > 0)
+        api_error_set(error, ERROR_INVALID, "min_tokens",
+                      "min_tokens and %s exclude each other: the answer ends where its structure "
+                      "is complete",
+                      ask->guided.field);
     json_decref(object);
     return !error->is_set;
 }

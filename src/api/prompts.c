@@ -279,13 +279,13 @@ static void settle_parser(struct api_prompts *prompts, struct view prompt)
     const struct api_ask *ask = &prompts->ask;
     struct calls_style style = prompts->model->style;
     bool is_split = !ask->tools.is_raw && !ask->continue_final_message;
-    if (!is_split || ask->tools.is_needed)
+    if (!is_split || ask->guided.kind != 0) /* its structure begins with the answer */
         style.think_open = style.think_close = NULL;
     if (ask->tools.is_needed) /* guided.c asks for this form */
         style.format = calls_format_find("generic");
-    prompts->is_parsed =
-        style.format != NULL && (ask->tools.calls.n > 0 || style.think_open != NULL ||
-                                 (is_split && style.format->kind == CALLS_HARMONY));
+    prompts->is_parsed = style.format != NULL && (ask->guided.kind == 0 || ask->tools.is_needed) &&
+                         (ask->tools.calls.n > 0 || style.think_open != NULL ||
+                          (is_split && style.format->kind == CALLS_HARMONY));
     if (prompts->is_parsed)
         calls_parser_init(&prompts->parser, &style,
                           ask->tools.calls.n > 0 ? &ask->tools.calls : NULL,

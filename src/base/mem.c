@@ -283,6 +283,13 @@ static bool runs_through(struct guard *guard, void (*f)(void *arg), void *arg)
     return true;
 }
 
+struct guard *mem_guard_use(struct guard *guard)
+{
+    struct guard *before = guard_now;
+    guard_now = guard;
+    return before;
+}
+
 int64_t mem_guard(int64_t n_bytes_max, void (*f)(void *arg), void *arg)
 {
     struct guard guard = { .before = guard_now,

@@ -121,7 +121,9 @@ enum status grammar_cache_take(struct grammar_cache *cache, enum grammar_kind ki
     if (found != NULL)
         return STATUS_OK;
     struct mem_account *before = mem_account_use(NULL); /* it outlives the work of this thread */
+    struct guard *guard = mem_guard_use(NULL);
     enum status status = grammar_open(&made, kind, text, fault);
+    (void)mem_guard_use(guard);
     (void)mem_account_use(before);
     if (status != STATUS_OK)
         return status;
@@ -168,11 +170,13 @@ const struct grammar_vocabulary *grammar_cache_vocabulary(struct grammar_cache *
     if (found != NULL)
         return found;
     struct mem_account *before = mem_account_use(NULL);
+    struct guard *guard = mem_guard_use(NULL);
     struct view *all = mem_take(sizeof(*all) * ((size_t)pieces->n + 1));
     for (int32_t id = 0; id < pieces->n; id++)
         all[id] = pieces->piece(pieces->tokenizer, id);
     struct grammar_vocabulary *made = grammar_vocabulary_open(all, pieces->n);
     mem_give(all);
+    (void)mem_guard_use(guard);
     (void)mem_account_use(before);
     lock_take(cache->lock);
     found = find_vocabulary(cache, pieces->tokenizer);

@@ -115,8 +115,12 @@ static uint32_t put_repeat(struct thompson *t, const struct expr *expr, uint32_t
         for (uint32_t i = expr->min; i < expr->max && !t->is_too_large; i++)
             at = add_state(t, MOVE_EMPTY, next, put(t, expr->parts[0], at, depth + 1));
     }
-    for (uint32_t i = 0; i < expr->min && !t->is_too_large; i++)
+    for (uint32_t i = 0; i < expr->min && !t->is_too_large; i++) {
+        uint32_t n = t->n;
         at = put(t, expr->parts[0], at, depth + 1);
+        if (t->n == n)
+            break; /* the part is empty, so more of it changes nothing */
+    }
     return at;
 }
 

@@ -133,6 +133,18 @@ static void white_space_is_bounded(void **state)
     dies("{\"type\":\"array\"}", "[\n\n1]", 2);
 }
 
+/* Nested repeats of nothing take as long as one. */
+static void empty_repeats_are_quick(void **state)
+{
+    const char *const text = "(){20000}{20000}{20000}a";
+    struct grammar *grammar;
+    struct fault fault;
+    (void)state;
+    assert_int_equal(grammar_open(&grammar, GRAMMAR_REGEX, view_of(text, strlen(text)), &fault),
+                     STATUS_OK);
+    grammar_close(grammar);
+}
+
 static void keywords_are_refused_by_name(void **state)
 {
     (void)state;
@@ -229,15 +241,11 @@ static void masks_equal_the_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_keep_their_bounds),
-        cmocka_unit_test(properties_come_in_any_order),
-        cmocka_unit_test(strings_count_characters),
-        cmocka_unit_test(schemas_are_joined),
-        cmocka_unit_test(white_space_is_bounded),
-        cmocka_unit_test(keywords_are_refused_by_name),
-        cmocka_unit_test(ambiguity_does_not_explode),
-        cmocka_unit_test(calls_have_literal_pieces),
-        cmocka_unit_test(masks_equal_the_bytes),
+        cmocka_unit_test(numbers_keep_their_bounds), cmocka_unit_test(properties_come_in_any_order),
+        cmocka_unit_test(strings_count_characters),  cmocka_unit_test(schemas_are_joined),
+        cmocka_unit_test(white_space_is_bounded),    cmocka_unit_test(keywords_are_refused_by_name),
+        cmocka_unit_test(empty_repeats_are_quick),   cmocka_unit_test(ambiguity_does_not_explode),
+        cmocka_unit_test(calls_have_literal_pieces), cmocka_unit_test(masks_equal_the_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

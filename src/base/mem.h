@@ -61,8 +61,8 @@ static inline int64_t mem_account_bytes(const struct mem_account *account)
  * an abandoned run the caller resets whatever f has written to. PostgreSQL ends a query in the same
  * way (memory contexts). */
 int64_t mem_guard(int64_t n_bytes_max, void (*f)(void *arg), void *arg) MUST_USE;
-/* Sets the guard of this thread and returns the one before. Memory that is taken under NULL outlives
- * the guarded work. */
+/* Sets the guard of this thread and returns the one before. Memory that is taken under NULL
+ * outlives the guarded work. */
 struct guard;
 struct guard *mem_guard_use(struct guard *guard);
 

@@ -352,6 +352,11 @@ static void end_by_error(struct api_choice *choice, const struct service_event *
         kind = ERROR_EVICTED;
     if (event->what == SERVICE_ENDED && event->n_bytes > 0 && why != SERVICE_DEADLINE)
         api_error_set(&error, kind, NULL, "%.*s", (int)event->n_bytes, payload);
+    else if (why == SERVICE_FAILED && call->prompts.ask.guided.kind != 0)
+        api_error_set(&error, kind, NULL,
+                      "the answer can't go on by %s, which is too ambiguous or contradicts itself: "
+                      "simplify it",
+                      call->prompts.ask.guided.field);
     else
         api_error_set(&error, kind, NULL, "%s", rows[why].text);
     if (kind == ERROR_LOADING) {

@@ -1,6 +1,7 @@
 /* Reads OpenAI's, vLLM's, SGLang's and llama-server's fields for structured output. */
 #include "api/guided.h"
 
+#include "base/mem.h"
 #include "grammar/cache.h"
 #include "text/tokenizer.h"
 #include <string.h>
@@ -172,6 +173,19 @@ void api_guided_read(struct api_guided *guided, struct pile *pile, const struct 
     read_nested(&r, fields);
 }
 
+/* Returns a tool's schema, with the type that arguments always have. */
+static struct view arguments_text(struct reader *r, const json_t *schema)
+{
+    if (!json_is_object(schema) || json_object_size(schema) == 0)
+        return view_of("", 0);
+    json_t *copy = json_copy((json_t *)(uintptr_t)schema);
+    mem_need(copy != NULL);
+    mem_need(json_object_set_new(copy, "type", json_string("object")) == 0);
+    struct view text = json_text(r, copy);
+    json_decref(copy);
+    return text;
+}
+
 /* Makes the grammar of an answer that must call tools: an array of calls in the generic form, since
  * that has JSON Schemas at the place of the arguments. */
 void api_guided_need_calls(struct api_guided *guided, struct pile *pile,
@@ -198,7 +212,7 @@ void api_guided_need_calls(struct api_guided *guided, struct pile *pile,
         str_printf(&prefix, "{\"name\": \"%.*s\", \"arguments\": ", (int)tool.n, tool.at);
         calls[all.n_calls++] = (struct grammar_call){
             .prefix = view_of(pile_text(pile, prefix.at, prefix.n), prefix.n),
-            .schema = json_is_object(schema) ? json_text(&r, schema) : view_of("", 0),
+            .schema = arguments_text(&r, schema),
             .suffix = view_text("}"),
         };
         str_free(&prefix);

@@ -72,7 +72,8 @@ static void advance(struct engine *e, const struct engine_flight *flight, int32_
     bool is_stopped;
     CHECK(r->batch == flight->batch.id && done->n_new[i] >= 0 && done->n_new[i] <= progress.n_new &&
           (done->n_new[i] > 0) == (progress.n_new > 0));
-    int32_t n_new = count_until_stop(e, r, done->n_new[i], &is_stopped);
+    bool is_broken = done->is_broken != NULL && done->is_broken[i];
+    int32_t n_new = count_until_stop(e, r, is_broken ? 0 : done->n_new[i], &is_stopped);
     int32_t n_unused = progress.n_new - n_new; /* drawn after the end, or not at all */
     bool was_prompt = r->n_tokens - r->n_computed > 1;
     e->scratch->n_new[i] = n_new;
@@ -91,7 +92,9 @@ static void advance(struct engine *e, const struct engine_flight *flight, int32_
         kv_trim(e->kv, item->slot, r->n_computed);
     if (was_prompt)
         engine_queue_publish(e, item->slot);
-    if (is_stopped)
+    if (is_broken)
+        ends(own, SERVICE_ENDED, SERVICE_FAILED);
+    else if (is_stopped)
         ends(own, SERVICE_ENDED, SERVICE_STOPPED);
     else if (r->n_tokens >= r->n_tokens_max ||
              (r->kind != REQUEST_GENERATE && r->n_computed == r->n_tokens))

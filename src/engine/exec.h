@@ -26,6 +26,9 @@ struct engine_exec_done {
                                        tokens in the body */
     const struct token_logprobs *const
         *logprobs; /* per item: n_new of them, or NULL if not wanted; NULL when none are */
+    /* Per item: its answer can't follow its grammar. Its drawn token does not count, and it ends as
+     * FAILED. NULL: none. */
+    const bool *is_broken;
     /* The executor could not compute it: its requests are returned. After a failed copy in, the
      * batches begun with it fail too, since they would read what it should have copied. */
     bool is_failed;

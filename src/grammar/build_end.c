@@ -149,6 +149,24 @@ static void find_reach(struct program *p, struct program_object *object)
     }
 }
 
+/* Forbids a property that needs others which can't come. Returns whether there was one. */
+static bool prune_needs(struct program_object *object)
+{
+    const uint64_t *reach = object->reach[0];
+    bool is_pruned = false;
+    for (uint32_t i = 0; i < object->n_needs; i++) {
+        const struct program_needs *needs = &object->needs[i];
+        if (((needs->others[0] & ~reach[0]) | (needs->others[1] & ~reach[1])) == 0)
+            continue;
+        for (uint32_t k = 0; k < object->keys->n_states; k++) {
+            is_pruned |= object->keys->tags[k] == (int32_t)needs->tag;
+            if (object->keys->tags[k] == (int32_t)needs->tag)
+                object->keys->tags[k] = -1;
+        }
+    }
+    return is_pruned;
+}
+
 /* Forbids the keys whose values can't be completed. */
 static void prune_object(struct program *p, struct program_object *object)
 {
@@ -168,6 +186,10 @@ static void prune_object(struct program *p, struct program_object *object)
     if (is_pruned)
         dfa_trim(object->keys);
     find_reach(p, object);
+    while (object->keys->n_states > 0 && prune_needs(object)) {
+        dfa_trim(object->keys);
+        find_reach(p, object);
+    }
 }
 
 static void prune_array(const struct program *p, struct program_array *array)

@@ -209,6 +209,26 @@ static void take_states(struct pile *pile, struct dfa *dfa, uint32_t n)
     dfa->flags = pile_take(pile, n + 1);
 }
 
+/* A step looks at a word of a state, or at a member of a set. The slowest known schemas of users
+ * take some millions. */
+static const uint64_t STEPS_MAX = 400000000;
+static _Thread_local uint64_t n_steps; /* of this compilation */
+
+void dfa_begin(void)
+{
+    n_steps = 0;
+}
+
+/* Counts what all classes of a state take. */
+static bool is_over(const uint32_t *key, uint32_t n_words, uint32_t n_classes)
+{
+    uint64_t n = n_words;
+    for (uint32_t i = 0; i < n_words; i++)
+        n += (uint64_t)__builtin_popcount(key[i]);
+    n_steps += n * n_classes;
+    return n_steps > STEPS_MAX;
+}
+
 struct dfa *dfa_explore(struct pile *pile, const struct dfa_alphabet *alphabet,
                         const struct dfa_source *source)
 {
@@ -217,12 +237,13 @@ struct dfa *dfa_explore(struct pile *pile, const struct dfa_alphabet *alphabet,
     uint32_t n_classes = alphabet->n_classes, *next = mem_take(4 * source->n_words + 4);
     uint16_t *to = NULL;
     size_t n_cells = 0;
-    bool is_whole = true;
+    bool is_whole = pile->n_bytes <= DFA_PILE_MAX;
     e.places = mem_take(sizeof(*e.places) * e.n_places);
     source->start(source->self, next);
     (void)index_of(&e, next);
     for (uint32_t i = 0; i < e.n && is_whole; i++) {
-        is_whole = (size_t)(i + 1) * n_classes <= DFA_CELLS_MAX;
+        is_whole = (size_t)(i + 1) * n_classes <= DFA_CELLS_MAX &&
+                   !is_over(key_of(&e, i), source->n_words, n_classes);
         if (is_whole && (i + 1) * (size_t)n_classes > n_cells) {
             size_t more = n_cells * 2 + 16 * n_classes;
             to = mem_grow(to, sizeof(*to) * n_cells, sizeof(*to) * more);

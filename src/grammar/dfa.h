@@ -12,6 +12,7 @@ enum {
     DFA_STATES_MAX = 20000,
     DFA_CELLS_MAX = 2 << 20, /* states times classes */
     DFA_LAST = 0x10FFFF,     /* the last code point */
+    DFA_PILE_MAX = 64 << 20, /* bytes */
 };
 enum dfa_flag {
     DFA_FREE = 1,  /* accepts, and each code point leads back to this state */
@@ -61,7 +62,10 @@ struct dfa_source {
     bool (*step)(const void *self, const uint32_t *state, uint32_t class, uint32_t *next);
     int32_t (*tag)(const void *self, const uint32_t *state);
 };
-/* Returns NULL when there would be too many states. */
+/* Begins a compilation on this thread: its explorations together take a bounded number of steps. */
+void dfa_begin(void);
+/* Returns NULL when there would be too many states, when the steps are used up, or when the pile
+ * has more than DFA_PILE_MAX bytes. */
 struct dfa *dfa_explore(struct pile *pile, const struct dfa_alphabet *alphabet,
                         const struct dfa_source *source);
 /* Cuts off what can't be completed, after tags were changed. */

@@ -87,5 +87,7 @@ struct grammar_masks *grammar_masks_open(const struct grammar_vocabulary *vocabu
                                          uint32_t n_kept);
 void grammar_masks_close(struct grammar_masks *masks);
 /* Sets one bit for each token that may follow, in (n / 32, rounded up) words, and clears the
- * others. Tokens without bytes, such as end tokens, are cleared. */
-void grammar_masks_fill(struct grammar_masks *masks, struct grammar_state *state, uint32_t *mask);
+ * others. Tokens without bytes, such as end tokens, are cleared. Returns false when the state is so
+ * ambiguous that this takes more than a bounded number of steps; then the mask means nothing. */
+bool grammar_masks_fill(struct grammar_masks *masks, struct grammar_state *state,
+                        uint32_t *mask) MUST_USE;

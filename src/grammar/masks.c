@@ -26,7 +26,11 @@ struct grammar_masks {
     } levels[2];
     bool *tail_fits; /* (n_tails) for tails_hash */
     uint64_t tails_hash;
+    uint64_t n_left; /* steps that this mask may still take; 0: it took too many */
 };
+
+/* A mask of a usual schema takes some 10,000 steps, of the slowest known ones some millions. */
+enum { STEPS_MAX = 1 << 26 };
 
 struct grammar_masks *grammar_masks_open(const struct grammar_vocabulary *vocabulary,
                                          uint32_t n_kept)
@@ -96,7 +100,15 @@ static void put_level(struct levels *levels, uint32_t i, struct level level)
     levels->at[i] = level;
 }
 
-/* Follows threads [from, to) through the whole trie. */
+/* Counts the work of n threads at a node: each becomes others, which are compared pairwise. */
+static bool is_over(struct grammar_masks *m, uint32_t n)
+{
+    uint64_t n_steps = n + (uint64_t)n * n / 16;
+    m->n_left = m->n_left > n_steps ? m->n_left - n_steps : 0;
+    return m->n_left == 0;
+}
+
+/* Follows threads [from, to) through the whole trie, or until the steps are used up. */
 static void walk_all(struct walk *w, uint32_t from, uint32_t to)
 {
     struct levels *levels = &w->masks->levels[w->take == take_tails];
@@ -111,6 +123,8 @@ static void walk_all(struct walk *w, uint32_t from, uint32_t to)
             depth--;
             continue;
         }
+        if (is_over(w->masks, level->to - level->from))
+            break;
         struct automaton_mark mark = automaton_at(a);
         uint8_t byte = t->bytes[node];
         uint32_t first = a->n_threads;
@@ -184,12 +198,13 @@ static void fill_part(struct grammar_masks *m, struct automaton *a, uint32_t thr
             allow(m->part, v->by_tail[i]);
 }
 
-void grammar_masks_fill(struct grammar_masks *m, struct grammar_state *state, uint32_t *mask)
+bool grammar_masks_fill(struct grammar_masks *m, struct grammar_state *state, uint32_t *mask)
 {
     struct automaton *a = &state->now;
     size_t n_words = (size_t)m->vocabulary->n_words;
     uint32_t n = a->n_threads;
     memset(mask, 0, 4 * n_words);
+    m->n_left = STEPS_MAX;
     for (uint32_t i = 0; i < n; i++) {
         if (a->threads[i].pc == a->program->done)
             continue;
@@ -198,10 +213,15 @@ void grammar_masks_fill(struct grammar_masks *m, struct grammar_state *state, ui
         uint32_t *kept = m->kept + (size_t)place * n_words;
         if (m->hashes[place] != hash) {
             fill_part(m, a, i);
+            if (m->n_left == 0) { /* what was found so far is not kept */
+                m->tails_hash = 0;
+                return false;
+            }
             memcpy(kept, m->part, 4 * n_words);
             m->hashes[place] = hash;
         }
         for (size_t w = 0; w < n_words; w++)
             mask[w] |= kept[w];
     }
+    return !a->is_full;
 }

@@ -94,8 +94,11 @@ enum status grammar_open(struct grammar **out, enum grammar_kind kind, struct vi
         return fault_set(fault, STATUS_BAD_INPUT, "the grammar's text is not valid UTF-8");
     struct grammar *grammar = mem_take(sizeof(*grammar));
     pile_init(&grammar->program.pile);
-    grammar->program.hash = hash_fast(text.n > 0 ? text.at : "", text.n, (uint64_t)kind).low;
+    /* Masks are found by this hash, and clients choose the text. */
+    const uint32_t word = (uint32_t)kind;
+    grammar->program.hash = hash_secure(&word, sizeof(word), text.n > 0 ? text.at : "", text.n).low;
     char *copy = pile_text(&grammar->program.pile, text.n > 0 ? text.at : "", text.n);
+    dfa_begin();
     build_begin(&build, &grammar->program, fault);
     read_text(&build, kind, view_of(copy, text.n));
     if (!build_end(&build)) {

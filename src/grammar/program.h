@@ -20,10 +20,10 @@
 enum {
     PROGRAM_INDENT_MAX = 64,
     PROGRAM_NODES_MAX = 1 << 20,
-    PROGRAM_BYTES_MAX = 64 << 20, /* that compiling may take */
-    PROGRAM_TRACKED_MAX = 128,    /* properties whose repetition is excluded */
-    PROGRAM_DEPTH_MAX = 1024,     /* calls inside each other */
-    PROGRAM_THREADS_MAX = 2048,   /* of one state */
+    PROGRAM_BYTES_MAX = DFA_PILE_MAX, /* that compiling may take */
+    PROGRAM_TRACKED_MAX = 128,        /* properties whose repetition is excluded */
+    PROGRAM_DEPTH_MAX = 1024,         /* calls inside each other */
+    PROGRAM_THREADS_MAX = 2048,       /* of one state */
     PROGRAM_NONE = -1,
 };
 #define PROGRAM_MANY UINT32_MAX

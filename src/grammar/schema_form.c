@@ -472,12 +472,14 @@ static const json_t *conditional(struct schema *s, const json_t *node)
 /* Returns the branches of one dependency with a schema. */
 static const json_t *dependency(struct schema *s, const char *key, json_t *schema)
 {
-    const json_t *before = schema_made(s, schema, MADE_DEPENDENCY);
+    /* By the key's address, since equal schemas may be one record: true and false are. */
+    const json_t *place = (const json_t *)(const void *)key;
+    const json_t *before = schema_made(s, place, MADE_DEPENDENCY);
     if (before != NULL)
         return before;
     json_t *out =
         json_pack("[{s{sb}}{s[s]s[O]}]", "properties", key, 0, "required", key, "allOf", schema);
-    return schema_make(s, schema, MADE_DEPENDENCY, out);
+    return schema_make(s, place, MADE_DEPENDENCY, out);
 }
 
 /* Lists the alternatives of a schema: each is an array of branches. */

@@ -280,6 +280,8 @@ static void count_keys(struct keys *k, struct program_object *object)
             schema_refuse(k->s, "minProperties",
                           "above 1 it is supported only up to 16, and without patterns of names");
     }
+    if (is_closed(k) && object->min > k->n_words)
+        object->max = 0; /* there is no such object */
     object->n_tracked = k->n_words < limit ? k->n_words : limit;
     if (k->n_required > limit)
         schema_refuse(k->s, "required", "it names more than 128 properties");
@@ -311,6 +313,10 @@ uint32_t schema_object_node(struct schema *s, const struct schema_form *form, ui
         for (uint32_t p = 0; p < k->n_patterns; p++)
             matched |= (uint32_t)(dfa_match(k->patterns[p], k->words[n]) >= 0) << p;
         object.rules[n] = schema_rule(s, value_set(k, name, matched));
+        if (n < k->n_required && object.keys != NULL && dfa_match(object.keys, k->words[n]) < 0) {
+            object.min = 1; /* it can't be there, so there is no such object */
+            object.max = 0;
+        }
         if (n < k->n_required)
             object.required[n / 64] |= UINT64_C(1) << n % 64;
     }

@@ -63,7 +63,10 @@ static struct dfa *words_of(struct schema *s, const struct schema_list *values)
     for (const struct schema_list *v = values; v != NULL; v = v->next)
         if (json_is_string((const json_t *)v->item))
             words[k++] = view_of(json_string_value(v->item), json_string_length(v->item));
-    return n > 0 ? dfa_of_words(s->pile, words, n) : NULL;
+    struct dfa *dfa = n > 0 ? dfa_of_words(s->pile, words, n) : NULL;
+    if (n > 0 && dfa == NULL)
+        schema_refuse(s, "enum", "its strings need too many states");
+    return dfa;
 }
 
 /* Texts of at least n code points. */

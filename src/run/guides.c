@@ -106,6 +106,15 @@ static struct guide *guide_of(struct run_guides *g, uint32_t slot)
     return &g->guides[slot];
 }
 
+/* Ended requests need no grammar, and the cache can't drop one that is in use. */
+static void clear_ended(struct run_guides *g, const struct request *requests)
+{
+    for (uint32_t i = 0; i < g->n_guides; i++)
+        if (g->guides[i].id != 0 &&
+            (g->guides[i].id != requests[i].id || requests[i].state == REQUEST_FREE))
+            clear(g, &g->guides[i]);
+}
+
 /* Begins the guide of a request that has no tokens yet. */
 static void begin(struct run_guides *g, struct guide *guide, const struct request *request,
                   const struct compute_ask *ask)
@@ -121,7 +130,7 @@ static void begin(struct run_guides *g, struct guide *guide, const struct reques
     if (!guide->is_broken)
         guide->state = grammar_state_open(guide->grammar);
     else
-        log_line(LOG_WARN, "grammar", "a request ends, since its grammar can't be used here: %s",
+        log_line(LOG_WARN, "grammar", "a request fails, since its grammar can't be used here: %s",
                  g->cache != NULL ? fault.text : "this engine has none");
 }
 
@@ -137,7 +146,7 @@ static bool follow(struct run_guides *g, struct guide *guide, const struct reque
         struct view piece = piece_of(tokenizer, ask->tokens[guide->n_taken]);
         guide->is_broken = grammar_state_add(guide->state, piece) < piece.n;
         if (guide->is_broken)
-            log_line(LOG_WARN, "grammar", "a request ends, since its tokens leave its grammar");
+            log_line(LOG_WARN, "grammar", "a request fails, since its tokens leave its grammar");
     }
     return !guide->is_broken;
 }
@@ -147,29 +156,38 @@ static void allow(uint32_t *mask, int32_t id)
     mask[id / 32] |= UINT32_C(1) << id % 32;
 }
 
-void run_guides_fill(struct run_guides *g, const struct request *request, uint32_t slot,
+/* Fills the mask of a text that goes on. Returns false when the grammar has no answer. */
+static bool fill(struct run_guides *g, struct guide *guide, int service, uint32_t *mask)
+{
+    struct grammar_masks **masks = &g->services[service].masks;
+    int32_t n = g->services[service].n_vocabulary;
+    if (*masks == NULL)
+        *masks = grammar_masks_open(vocabulary_of(g->cache, g->services[service].tokenizer, n),
+                                    MASKS_KEPT);
+    bool is_whole = grammar_masks_fill(*masks, guide->state, mask);
+    if (!is_whole)
+        log_line(LOG_WARN, "grammar", "a request fails, since its grammar is too ambiguous here");
+    return is_whole;
+}
+
+bool run_guides_fill(struct run_guides *g, const struct request *requests, uint32_t slot,
                      const struct compute_ask *ask, uint32_t *mask)
 {
+    const struct request *request = &requests[slot];
     struct guide *guide = guide_of(g, slot);
-    int32_t n = g->services[request->service].n_vocabulary;
-    struct grammar_masks **masks = &g->services[request->service].masks;
+    int32_t n_words = (g->services[request->service].n_vocabulary + 31) / 32;
     const int32_t *ids = request_body_stop_ids(ask->body);
-    bool goes_on = follow(g, guide, request, ask), is_any = false;
-    memset(mask, 0, 4 * (((size_t)n + 31) / 32));
-    if (goes_on) {
-        if (*masks == NULL)
-            *masks = grammar_masks_open(
-                vocabulary_of(g->cache, g->services[request->service].tokenizer, n), MASKS_KEPT);
-        grammar_masks_fill(*masks, guide->state, mask);
-    }
-    for (int32_t w = 0; w < (n + 31) / 32 && !is_any; w++)
+    bool is_any = false;
+    if (guide->id != request->id)
+        clear_ended(g, requests);
+    memset(mask, 0, 4 * (size_t)n_words);
+    guide->is_broken = !follow(g, guide, request, ask) || !fill(g, guide, request->service, mask);
+    for (uint32_t i = 0; i < ask->body->n_stop_ids && !guide->is_broken; i++)
+        if (grammar_state_is_complete(guide->state))
+            allow(mask, ids[i]);
+    for (int32_t w = 0; w < n_words && !is_any; w++)
         is_any = mask[w] != 0;
-    if (is_any && !grammar_state_is_complete(guide->state))
-        return;
-    for (uint32_t i = 0; i < ask->body->n_stop_ids; i++) {
-        allow(mask, ids[i]);
-        is_any = true;
-    }
-    if (!is_any) /* a pass needs one id */
+    if (!is_any)
         allow(mask, 0);
+    return is_any && !guide->is_broken;
 }

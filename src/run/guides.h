@@ -21,8 +21,8 @@ void run_guides_remove(struct run_guides *guides, int service);
 /* Compiles a body's grammar and prepares the vocabulary, so that the engine finds both. */
 void run_guides_prepare(struct grammar_cache *cache, const struct tokenizer *tokenizer,
                         int32_t n_vocabulary, const struct request_body *body);
-/* Fills the mask of an ask: ids that its grammar allows behind its history, and its stop ids where
- * the text is complete. If the grammar can't be used,
- * only stop ids are allowed. */
-void run_guides_fill(struct run_guides *guides, const struct request *request, uint32_t slot,
+/* Fills the mask of an ask of requests[slot]: ids that its grammar allows behind its history, and
+ * its stop ids where the text is complete. Returns false when the answer can't go on by its
+ * grammar; then some id is allowed, since a pass needs one. */
+bool run_guides_fill(struct run_guides *guides, const struct request *requests, uint32_t slot,
                      const struct compute_ask *ask, uint32_t *mask);

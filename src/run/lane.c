@@ -44,11 +44,15 @@ static void leave_batch(struct run_lane *lane)
 static void fill_masks(struct run_lane *lane, struct run_lane_slot *slot)
 {
     const struct batch *batch = &lane->job.batches[slot->batch];
+    struct run_lane_result *result = &lane->results[slot->batch];
     for (int32_t row = 0; row < slot->pass.n_logit_rows; row++) {
-        uint32_t at = batch->items[slot->item_of_logit[row]].slot;
-        if (slot->asks[row].mask != NULL)
-            run_guides_fill(lane->shared->guides, &lane->shared->view.requests[at], at,
-                            &slot->asks[row], slot->masks + slot->n_mask_words * (size_t)row);
+        int32_t i = slot->item_of_logit[row];
+        if (slot->asks[row].mask == NULL ||
+            run_guides_fill(lane->shared->guides, lane->shared->view.requests, batch->items[i].slot,
+                            &slot->asks[row], slot->masks + slot->n_mask_words * (size_t)row))
+            continue;
+        result->is_broken[i] = true;
+        result->done.is_broken = result->is_broken;
     }
     lane->options.device->masks(lane->options.device->self, &slot->pass);
 }
@@ -227,6 +231,7 @@ void run_lane_begin(struct run_lane *lane, const struct batch *batches, int n_ba
         memcpy(lane->job.items[i], batch->items,
                sizeof(struct batch_item) * (size_t)batch->n_items);
         memset(result->n_new, 0, sizeof(int32_t) * (size_t)batch->n_items);
+        memset(result->is_broken, 0, sizeof(bool) * (size_t)batch->n_items);
         memset(result->logprobs, 0, sizeof(void *) * (size_t)batch->n_items);
         result->done =
             (struct engine_exec_done){ .batch = batch->id, .n_steps = 1, .n_new = result->n_new };

@@ -29,6 +29,7 @@ struct run_lane_shared {
 struct run_lane_result {
     struct engine_exec_done done;
     int32_t n_new[LIMIT_BATCH_ITEMS];
+    bool is_broken[LIMIT_BATCH_ITEMS]; /* answers that can't follow their grammars */
     const struct token_logprobs *logprobs[LIMIT_BATCH_ITEMS];
     struct token_logprobs *store; /* (n_logit_rows_max) */
     int32_t n_asked;              /* logit rows of its passes so far */

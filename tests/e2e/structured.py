@@ -43,6 +43,24 @@ CASES = [
 ]
 
 
+def check_hostile(port):
+    """A grammar beyond the bounds is an error and no cut answer; others are served meanwhile."""
+    rules = "\n".join(f"r{i} ::= [a-z] e [a-z] e" for i in range(2500))
+    names = " | ".join(f"r{i}" for i in range(2500))
+    ambiguous = f"root ::= x+\nx ::= {names}\n{rules}\ne ::= [a-z]?"
+    slow = []
+    thread = threading.Thread(target=lambda: slow.append(call(port, guided_grammar=ambiguous)))
+    begin = time.monotonic()
+    thread.start()
+    time.sleep(0.2)
+    assert "text" in call(port, max_tokens=4)
+    thread.join(30)
+    assert slow and "guided_grammar, which is too ambiguous" in slow[0]["error"]["message"], slow
+    for field in ({"guided_regex": "(){20000}{20000}{20000}"}, {"guided_regex": "([a-c]?[b-d]?[c-e]?[d-f]?){100}"}):
+        call(port, **field)
+    assert time.monotonic() - begin < 30, time.monotonic() - begin
+
+
 def run(port):
     """Answers alone, then all at once among others: they must be the same."""
     alone = [call(port, temperature=1, **fields) for fields, _ in CASES]
@@ -69,14 +87,33 @@ def run(port):
         assert error.get("type") == "invalid_request_error", (fields, error)
 
 
-def main():
-    program, root = sys.argv[1:3]
-    model = os.path.join(root, "..", "shared/data/tiny-models/stories260Ktok512.gguf")
-    print("[ RUN      ] structured_output", flush=True)
-    if not os.path.exists(model):
-        print("[  SKIPPED ] structured_output")
-        return 0
-    server = subprocess.Popen([program, "serve", "--listen", "127.0.0.1:0", "--model", f"tiny={model}"],
+def check_duress(port):
+    """Long answers that do not fit side by side: they are preempted, and stay the same."""
+    fields = [dict(guided_regex="([a-z]{1,9} ){200,240}", max_tokens=480, temperature=1, seed=i) for i in range(16)]
+    alone = [call(port, **one)["text"] for one in fields]
+    together = [None] * len(fields)
+
+    def ask(i):
+        together[i] = call(port, **fields[i])["text"]
+
+    n = 0
+    for _ in range(10):  # until enough of them met
+        threads = [threading.Thread(target=ask, args=(i,)) for i in range(len(fields))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert together == alone
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
+            n = sum(map(int, re.findall(r"^vllm:num_preemptions_total.* (\d+)$", answer.read().decode(), re.M)))
+        if n > 5:
+            break
+    print(f"{n} preemptions", flush=True)
+    assert n > 5, n
+
+
+def serve(program, model, *options, checks):
+    server = subprocess.Popen([program, "serve", "--listen", "127.0.0.1:0", "--model", f"tiny={model}", *options],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         port = None
@@ -86,10 +123,20 @@ def main():
                 break
         threading.Thread(target=server.stdout.read, daemon=True).start()
         time.sleep(0.2)
-        run(port)
+        for check in checks:
+            check(port)
     finally:
         server.terminate()
         server.wait()
+
+
+def main():
+    program, root = sys.argv[1:3]
+    model = os.path.join(root, "models/tale.gguf")
+    print("[ RUN      ] structured_output", flush=True)
+    serve(program, model, checks=[run, check_hostile])
+    for more in (), ("--swap-bytes", "8MiB"):
+        serve(program, model, "--kv-bytes", "600KiB", "--policy", "db-turn", *more, checks=[check_duress])
     print("[       OK ] structured_output")
     return 0
 

@@ -95,9 +95,9 @@ static json_t *take_ids(const json_t *ids)
     for (; n < json_array_size(ids); n++) {
         int32_t id = (int32_t)json_integer_value(json_array_get(ids, n));
         int64_t begin_ns = time_now_ns();
-        grammar_masks_fill(masks, state, mask);
+        bool is_made = grammar_masks_fill(masks, state, mask);
         json_array_append_new(times, json_integer(time_now_ns() - begin_ns));
-        if (!allows(id) || grammar_state_add(state, pieces[id]) < pieces[id].n)
+        if (!is_made || !allows(id) || grammar_state_add(state, pieces[id]) < pieces[id].n)
             break;
     }
     bool is_whole = n == json_array_size(ids);
@@ -121,7 +121,8 @@ static json_t *walk(const json_t *ask)
         is_complete = grammar_state_is_complete(state);
         if (is_complete && rng_below(&rng, 4) == 0)
             break;
-        grammar_masks_fill(masks, state, mask);
+        if (!grammar_masks_fill(masks, state, mask))
+            memset(mask, 0, 4 * (((size_t)n_pieces + 31) / 32));
         for (int32_t k = 0; k < n_pieces; k++)
             n_allowed += allows(k);
         is_dead = n_allowed == 0 && !is_complete;

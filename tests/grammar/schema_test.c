@@ -145,6 +145,29 @@ static void empty_repeats_are_quick(void **state)
     grammar_close(grammar);
 }
 
+/* Objects that nothing satisfies, and properties that need others which can't come. */
+static void dead_ends_are_cut_off(void **state)
+{
+    (void)state;
+    refuses(GRAMMAR_SCHEMA,
+            "{\"type\":\"object\",\"properties\":{\"a\":{}},\"additionalProperties\":false,"
+            "\"minProperties\":2}",
+            "no text");
+    refuses(GRAMMAR_SCHEMA,
+            "{\"type\":\"object\",\"required\":[\"a\"],\"propertyNames\":{\"enum\":[\"b\"]}}",
+            "no text");
+    static const char needs[] =
+        "{\"type\":\"object\",\"properties\":{\"a\":{},\"b\":false},"
+        "\"additionalProperties\":false,\"dependentRequired\":{\"a\":[\"b\"]}}";
+    accepts(needs, "{}");
+    dies(needs, "{\"a\"", 1);
+    static const char depends[] =
+        "{\"type\":\"object\",\"dependentSchemas\":{\"a\":false,\"b\":false}}";
+    accepts(depends, "{\"c\":1}");
+    dies(depends, "{\"a\"", 3);
+    dies(depends, "{\"b\"", 3);
+}
+
 static void keywords_are_refused_by_name(void **state)
 {
     (void)state;
@@ -224,7 +247,7 @@ static void masks_equal_the_bytes(void **state)
         uint32_t mask = 0;
         grammar_state_reset(now, grammar);
         assert_int_equal(grammar_state_add(now, view_text(texts[t])), strlen(texts[t]));
-        grammar_masks_fill(masks, now, &mask);
+        assert_true(grammar_masks_fill(masks, now, &mask));
         for (size_t i = 0; i < COUNT_OF(pieces); i++) {
             grammar_state_reset(now, grammar);
             (void)grammar_state_add(now, view_text(texts[t]));
@@ -245,7 +268,8 @@ int main(void)
         cmocka_unit_test(strings_count_characters),  cmocka_unit_test(schemas_are_joined),
         cmocka_unit_test(white_space_is_bounded),    cmocka_unit_test(keywords_are_refused_by_name),
         cmocka_unit_test(empty_repeats_are_quick),   cmocka_unit_test(ambiguity_does_not_explode),
-        cmocka_unit_test(calls_have_literal_pieces), cmocka_unit_test(masks_equal_the_bytes),
+        cmocka_unit_test(dead_ends_are_cut_off),     cmocka_unit_test(calls_have_literal_pieces),
+        cmocka_unit_test(masks_equal_the_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,9 @@
  * state of the automaton is a pure function of (grammar, tokens so far), so a request that was
  * preempted, moved or restarted recomputes its state from its tokens.
  *
- * The automaton never dead-ends: a token is allowed only if some completion exists behind it. An
- * end token is allowed exactly where the text is complete.
+ * A token is allowed only if some completion exists behind it, as far as the automaton can tell.
+ * Rare schemas that contradict themselves leave a text without a way on; such a request ends with
+ * an error. An end token is allowed exactly where the text is complete.
  *
  * Everything is bounded (LIMIT_GRAMMAR_BYTES and the limits in program.h). A grammar beyond a
  * limit is refused with one sentence, and so is each keyword that is not supported. */

@@ -40,7 +40,7 @@ static void print_usage(const struct api_call *call, struct json_out *json)
 static void print_stop(const struct api_choice *choice, struct json_out *json)
 {
     const char *reason = choice->finish_reason;
-    bool has_calls = choice->is_parsed && choice->parser.n_calls > 0;
+    bool has_calls = choice->is_parsed && choice->parser.n_whole > 0;
     bool is_length = reason != NULL && strcmp(reason, "length") == 0;
     json_out_key_text(json, "stop_reason",
                       reason == NULL              ? NULL
@@ -226,8 +226,12 @@ static void write_whole(struct api_call *call, struct str *out)
     print_head(call, &json);
     json_out_key(&json, "content");
     json_out_open(&json, '[');
-    for (size_t i = 0; i < told.n; i++)
-        print_block(choice, &told.items[i], out, &json);
+    for (size_t i = 0; i < told.n; i++) {
+        const struct api_told_item *item = &told.items[i];
+        if (item->kind != TOLD_CALL || item->ends ||
+            i + 1 == told.n) /* else the text behind has it */
+            print_block(choice, item, out, &json);
+    }
     json_out_close(&json, ']');
     print_stop(choice, &json);
     print_usage(call, &json);
@@ -244,7 +248,6 @@ static void write_error(const struct api_error *error, struct str *out)
 
 const struct api_family api_anthropic_messages = {
     .kind = ASK_CHAT,
-    .shape = ERROR_ANTHROPIC,
     .id_prefix = "msg_",
     .stream_type = "text/event-stream; charset=utf-8",
     .ping = "event: ping\ndata: {\"type\": \"ping\"}\n\n",

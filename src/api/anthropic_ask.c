@@ -3,6 +3,9 @@
  * Tools of the service itself (web search and the like) are not offered, since nothing here could
  * run them. Thinking is off unless it is asked for, as with the service. */
 #include "api/anthropic_ask.h"
+#include "api/refused.h"
+#include "core/limits.h"
+#include <stdio.h>
 #include <string.h>
 
 enum { MESSAGES_MAX = 4096, BLOCKS_MAX = 65536 };
@@ -80,7 +83,9 @@ static void read_result(struct reader *reader, const json_t *block)
     if (id == NULL)
         api_error_set(reader->error, ERROR_INVALID, "messages",
                       "messages[%zu]: a tool_result needs its tool_use_id", reader->index);
-    json_t *parts = read_texts(content, "messages", reader->error);
+    char where[48];
+    snprintf(where, sizeof(where), "messages[%zu].tool_result", reader->index);
+    json_t *parts = read_texts(content, where, reader->error);
     if (json_is_true(json_object_get(block, "is_error"))) {
         json_t *mark = json_string("The call failed: ");
         json_t *first = json_array();
@@ -154,6 +159,15 @@ static void read_user(struct reader *reader, const json_t *content)
     json_decref(message);
 }
 
+/* Thoughts of one message become one text. */
+static void add_thought(json_t *message, const json_t *thought)
+{
+    const char *before = text_of(message, "reasoning_content");
+    json_object_set_new(message, "reasoning_content",
+                        json_sprintf("%s%s%s", before != NULL ? before : "",
+                                     before != NULL ? "\n\n" : "", json_string_value(thought)));
+}
+
 static void read_assistant(struct reader *reader, const json_t *content)
 {
     json_t *parts = json_array(), *calls = json_array(), *message = make_message("assistant");
@@ -163,7 +177,7 @@ static void read_assistant(struct reader *reader, const json_t *content)
         if (is_type(block, "text") && json_is_string(text))
             add_text_part(parts, text);
         else if (is_type(block, "thinking") && json_is_string(thought))
-            json_object_set(message, "reasoning_content", thought);
+            add_thought(message, thought);
         else if (is_type(block, "tool_use"))
             read_use(reader, block, calls);
         else if (!is_type(block, "redacted_thinking"))
@@ -280,7 +294,7 @@ static void read_choice(const json_t *body, json_t *chat, struct api_error *erro
 }
 
 /* Fields that have the same meaning under another name, or the same one. */
-static void copy_fields(const json_t *body, json_t *chat)
+static void copy_fields(const json_t *body, json_t *chat, struct api_error *error)
 {
     static const char *const fields[][2] = {
         { "model", "model" },         { "max_tokens", "max_tokens" },
@@ -305,33 +319,43 @@ static void copy_fields(const json_t *body, json_t *chat)
         json_object_set_new(outer, "json_schema", inner);
         json_object_set_new(chat, "response_format", outer);
     }
+    const json_t *stops = json_object_get(body, "stop_sequences");
+    if (stops != NULL && !json_is_null(stops) &&
+        (!json_is_array(stops) || json_array_size(stops) > LIMIT_STOP_TEXTS))
+        api_error_set(error, ERROR_INVALID, "stop_sequences",
+                      "stop_sequences must be an array of up to %d strings", LIMIT_STOP_TEXTS);
 }
 
-static void refuse_others(const json_t *body, struct api_error *error)
+/* Refuses what is of other APIs, since the translation would lose it. Unknown fields go on to the
+ * chat, which refuses them when it is strict. */
+static void take_others(const json_t *body, json_t *chat, struct api_error *error)
 {
-    /* Those of other APIs would be lost in the translation. */
-    static const char *const names[] = { "mcp_servers",
-                                         "container",
-                                         "output_format",
-                                         "response_format",
-                                         "structured_outputs",
-                                         "guided_json",
-                                         "guided_regex",
-                                         "guided_choice",
-                                         "guided_grammar",
-                                         "json_schema",
-                                         "grammar",
-                                         "regex",
-                                         "ebnf",
-                                         "stop",
-                                         "seed",
-                                         "min_p" };
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        const json_t *value = json_object_get(body, names[i]);
-        bool is_empty = value == NULL || json_is_null(value) ||
+    static const char *const own[] = {
+        "model",         "messages",       "system",
+        "max_tokens",    "stream",         "temperature",
+        "top_p",         "top_k",          "tools",
+        "tool_choice",   "stop_sequences", "thinking",
+        "metadata",      "service_tier",   "user",
+        "output_config", "cache_control",  "chat_template_kwargs",
+    };
+    static const char *const of_service[] = { "mcp_servers", "container", "output_format" };
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)body, name, value) {
+        bool is_own = false, is_lost = api_refused_is_known(name);
+        bool is_empty = json_is_null(value) || json_is_false(value) ||
                         (json_is_array(value) && json_array_size(value) == 0);
-        if (!is_empty)
-            api_error_set(error, ERROR_INVALID, names[i], "%s is not supported", names[i]);
+        for (size_t i = 0; i < COUNT_OF(own); i++)
+            is_own = is_own || strcmp(name, own[i]) == 0;
+        for (size_t i = 0; i < COUNT_OF(of_service); i++)
+            is_lost = is_lost || strcmp(name, of_service[i]) == 0;
+        if (is_own || is_empty)
+            continue;
+        if (is_lost)
+            api_error_set(error, ERROR_INVALID, name,
+                          "%s is not supported by /v1/messages: leave it out", name);
+        else
+            json_object_set(chat, name, value);
     }
 }
 
@@ -339,19 +363,24 @@ json_t *api_anthropic_ask_count(const json_t *body, struct api_error *error)
 {
     json_t *chat = json_object(), *tools = read_tools(body, error);
     const json_t *thinking = json_object_get(body, "thinking");
-    copy_fields(body, chat);
-    refuse_others(body, error);
+    copy_fields(body, chat, error);
+    take_others(body, chat, error);
     if (json_array_size(tools) > 0)
         json_object_set(chat, "tools", tools);
-    if (json_array_size(tools) > 0)
-        read_choice(body, chat, error);
+    read_choice(body, chat, error);
     json_decref(tools);
+    if (thinking != NULL && !json_is_null(thinking) && !is_type(thinking, "adaptive") &&
+        !is_type(thinking, "enabled") && !is_type(thinking, "disabled"))
+        api_error_set(error, ERROR_INVALID, "thinking",
+                      "thinking.type must be \"enabled\", \"adaptive\" or \"disabled\"");
     if (!is_type(thinking, "adaptive"))
         json_object_set_new(chat, "enable_thinking", json_boolean(is_type(thinking, "enabled")));
     json_t *messages = read_messages(body, error);
     const json_t *last = json_array_get(messages, json_array_size(messages) - 1);
     const char *role = text_of(last, "role");
-    if (role != NULL && strcmp(role, "assistant") == 0 &&
+    const json_t *content = json_object_get(last, "content");
+    bool has_text = json_array_size(content) > 0 || json_string_length(content) > 0;
+    if (role != NULL && strcmp(role, "assistant") == 0 && has_text &&
         json_object_get(last, "tool_calls") == NULL)
         json_object_set_new(chat, "continue_final_message", json_true());
     json_object_set_new(chat, "messages", messages);

@@ -466,6 +466,11 @@ bool api_ask_read(struct api_ask *ask, enum api_ask_kind kind, void *object, boo
     api_guided_read(&ask->guided, &ask->pile, &fields);
     if (ask->tools.is_needed && !error->is_set)
         api_guided_need_calls(&ask->guided, &ask->pile, &ask->tools, &fields);
+    if (ask->guided.kind != 0 && ask->tools.calls.n > 0 && !ask->tools.is_needed)
+        api_error_set(error, ERROR_INVALID, "tools",
+                      "tools and %s exclude each other, since the structure leaves no place for a "
+                      "call: leave out one of them, or set tool_choice to \"none\"",
+                      ask->guided.field);
     if (ask->guided.kind != 0 && ask->ignores_eos)
         api_error_set(error, ERROR_INVALID, "ignore_eos",
                       "ignore_eos and %s exclude each other: the answer ends where its structure "

@@ -8,7 +8,6 @@ struct api_call;
 struct api_choice;
 struct api_family {
     enum api_ask_kind kind;
-    enum api_error_shape shape;
     const char *id_prefix;
     const char *stream_type; /* content type of a stream */
     const char *ping;        /* sent on a stream that is quiet */

@@ -41,7 +41,8 @@ bool api_guided_may_have(struct view body)
                                          "\"regex\"",
                                          "\"ebnf\"",
                                          "\"tool_choice\"",
-                                         "\"output_config\"" };
+                                         "\"output_config\"",
+                                         "\\u00" }; /* an escaped name may be any of them */
     for (size_t i = 0; i < COUNT_OF(names) && body.n > 0; i++)
         if (memmem(body.at, body.n, names[i], strlen(names[i])) != NULL)
             return true;
@@ -99,7 +100,9 @@ static void read_field(struct reader *r, const struct api_fields *fields, const 
     else if (field->form == FORM_CHOICE && json_is_array(value))
         set(r->guided, fields->error, whole_name, field->kind, json_text(r, value));
     else if (field->form == FORM_CHOICE || !is_text)
-        api_error_set(fields->error, ERROR_INVALID, whole_name, "%s must be %s", whole_name,
+        api_error_set(fields->error, ERROR_INVALID, whole_name, "%s%s%s must be %s", whole_name,
+                      whole_name != field->name ? "." : "",
+                      whole_name != field->name ? field->name : "",
                       field->form == FORM_SCHEMA   ? "a JSON Schema"
                       : field->form == FORM_CHOICE ? "an array of strings"
                                                    : "a string");
@@ -132,8 +135,13 @@ static void read_nested(struct reader *r, const struct api_fields *fields)
                           name, key);
     }
     for (size_t i = 0; i < COUNT_OF(nested); i++)
-        read_field(r, &own, &nested[i], name);
-    if (json_is_true(json_object_get(value, "json_object")))
+        if (!json_is_false(json_object_get(value, nested[i].name)))
+            read_field(r, &own, &nested[i], name);
+    const json_t *any = json_object_get(value, "json_object");
+    if (any != NULL && !json_is_null(any) && !json_is_boolean(any))
+        api_error_set(fields->error, ERROR_INVALID, name, "%s.json_object must be true or false",
+                      name);
+    if (json_is_true(any))
         set(r->guided, fields->error, name, GRAMMAR_OBJECT, view_of("", 0));
 }
 
@@ -241,7 +249,8 @@ void api_guided_check(const struct api_guided *guided, const struct api_model *m
     if (guided->kind == GRAMMAR_NONE)
         return;
     if (grammars == NULL)
-        api_error_set(error, ERROR_INVALID, guided->field, "%s is not supported here",
+        api_error_set(error, ERROR_INVALID, guided->field,
+                      "%s needs engines that are threads: set engines to threads, or leave it out",
                       guided->field);
     else if (n_stop_ids == 0)
         api_error_set(error, ERROR_INVALID, guided->field,

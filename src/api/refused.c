@@ -246,7 +246,7 @@ static void check_modalities(const struct api_fields *fields)
                       "modalities must be [\"text\"], nothing else is supported");
 }
 
-static bool is_known(const char *name)
+bool api_refused_is_known(const char *name)
 {
     for (size_t i = 0; i < COUNT_OF(known); i++)
         if (strcmp(known[i], name) == 0)
@@ -282,7 +282,7 @@ void api_refused_check(const struct api_fields *fields, bool is_chat, bool is_st
     json_t *value;
     if (is_strict) {
         json_object_foreach(fields->object, name, value) {
-            if (!is_known(name))
+            if (!api_refused_is_known(name))
                 api_error_set(fields->error, ERROR_INVALID, name, "unknown field \"%.60s\"", name);
         }
     }

@@ -173,7 +173,7 @@ static void print_echo(struct api_call *call, const struct api_choice *choice, s
 static void print_end(const struct api_choice *choice, struct json_out *json)
 {
     const char *reason = choice != NULL ? choice->finish_reason : NULL;
-    bool has_calls = choice != NULL && choice->is_parsed && choice->parser.n_calls > 0;
+    bool has_calls = choice != NULL && choice->is_parsed && choice->parser.n_whole > 0;
     if (reason != NULL && has_calls && strcmp(reason, "stop") == 0)
         reason = "tool_calls";
     json_out_key_text(json, "finish_reason", reason);

@@ -40,18 +40,13 @@ static void take(void *self, enum calls_event event, struct view bytes)
         str_add(&item->bytes, bytes.at, bytes.n);
 }
 
-static struct api_told begin(const struct api_call *call)
-{
-    return (struct api_told){ .is_serial = call->prompts.ask.tools.is_serial,
-                              .hides_thoughts = call->prompts.ask.tools.hides_thoughts };
-}
-
 void api_told_open(struct api_told *told, struct api_call *call, struct api_choice *choice,
                    bool in_items)
 {
     struct view text = api_choice_show(choice, &call->stops);
     const struct calls_sink sink = { told, take };
-    *told = begin(call);
+    *told = (struct api_told){ .is_serial = call->prompts.ask.tools.is_serial,
+                               .hides_thoughts = call->prompts.ask.tools.hides_thoughts };
     if (!choice->is_parsed && in_items && text.n > 0)
         take(told, CALLS_EVENT_TEXT, text);
     else if (!choice->is_parsed)
@@ -61,19 +56,6 @@ void api_told_open(struct api_told *told, struct api_call *call, struct api_choi
     told->n_calls = choice->parser.n_calls;
     calls_parser_go(&choice->parser, view_of(choice->text.at, choice->n_shown), !choice->is_open,
                     &sink);
-}
-
-void api_told_again(struct api_told *told, const struct api_call *call,
-                    const struct api_choice *choice)
-{
-    struct calls_parser parser = call->prompts.parser;
-    struct view text = view_of(choice->text.at, choice->n_shown);
-    const struct calls_sink sink = { told, take };
-    *told = begin(call);
-    if (choice->is_parsed)
-        calls_parser_go(&parser, text, !choice->is_open, &sink);
-    else if (text.n > 0)
-        take(told, CALLS_EVENT_TEXT, text);
 }
 
 bool api_told_is_empty(const struct api_told *told)

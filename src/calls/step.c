@@ -153,8 +153,10 @@ void calls_step_tell(struct calls_parser *p, const struct calls_input *in)
 
 void calls_step_over(struct calls_parser *p, const struct calls_input *in)
 {
-    if (!p->is_over)
+    if (!p->is_over) {
+        p->n_whole++;
         calls_step_emit_text(in, CALLS_EVENT_END, "");
+    }
     p->is_over = true;
 }
 

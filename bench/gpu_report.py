@@ -72,7 +72,7 @@ def print_merged(rows):
         alone = steps.get((model, batch, context, context + 1, False))
         if alone and block != context + 1:
             print(f"{model}, batch {batch}, context {context + 1}: blocks of {block}{' in no order' if shuffled else ''} take {ms / alone:.3f} of "
-                  f"a contiguous cache's time{verdict(1.02 - ms / alone, 0)}")
+                  f"a contiguous cache's time{verdict(alone / ms, 1 / 1.02)}")
 
 
 def print_torch(rows):

@@ -9,7 +9,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-enum { SHAPES_MAX = 64, PROPOSALS = 16, RULE = 1 /* of choosing; a new one has another number */ };
+enum { PROPOSALS = 16, RULE = 1 /* of choosing; a new one has another number */ };
 /* Configurations are chosen and checked for this many rows of a call, or for fewer where a result
  * would have more values. Settings have no part in it, so every start comes to the same outcome. */
 enum { ROWS_MAX = 2048, VALUES_MAX = 1 << 26 };
@@ -27,7 +27,7 @@ struct cuda_blas {
     void *handle;
     struct lock *lock; /* of the table */
     int n_shapes;
-    struct shape shapes[SHAPES_MAX];
+    struct shape *shapes; /* (n_shapes) */
 };
 
 /* ---- The library. ---- */
@@ -87,6 +87,7 @@ void cuda_blas_close(struct cuda_blas *blas)
         return;
     (void)blas->api.Destroy(blas->handle);
     lock_close(blas->lock);
+    mem_give(blas->shapes);
     mem_give(blas);
 }
 
@@ -212,6 +213,7 @@ struct check {
     struct compute_memory *x, *all, *some, *host;
     struct cuda_stream *stream;
     struct cuda_event *event;
+    bool lacks_memory;
 };
 
 static struct compute_memory *open_memory(struct cuda_driver *driver, int64_t n_bytes, bool is_host)
@@ -288,8 +290,9 @@ static bool check_shape(struct check *k)
     k->stream = cuda_driver_stream_open(driver, NULL);
     k->event = cuda_driver_event_open(driver);
     k->operands.stream = k->stream;
-    bool is_good = k->x != NULL && k->all != NULL && k->some != NULL && k->host != NULL &&
-                   k->stream != NULL && k->event != NULL && compare_all(k);
+    k->lacks_memory = k->x == NULL || k->all == NULL || k->some == NULL || k->host == NULL ||
+                      k->stream == NULL || k->event == NULL;
+    bool is_good = !k->lacks_memory && compare_all(k);
     cuda_driver_stream_close(driver, k->stream); /* it waits for what is in flight */
     cuda_driver_event_close(driver, k->event);
     struct compute_memory *all[] = { k->x, k->all, k->some, k->host };
@@ -322,10 +325,12 @@ static void keep(struct cuda_blas *blas, const struct cuda_matrix *weight, const
 {
     lock_take(blas->lock);
     struct shape *place = find(blas, weight);
-    if (place == NULL && blas->n_shapes < SHAPES_MAX)
+    if (place == NULL) {
+        size_t n_bytes = sizeof(*place) * (size_t)blas->n_shapes;
+        blas->shapes = mem_grow(blas->shapes, n_bytes, n_bytes + sizeof(*place));
         place = &blas->shapes[blas->n_shapes++];
-    if (place != NULL)
-        *place = *s;
+    }
+    *place = *s;
     lock_put(blas->lock);
 }
 
@@ -347,12 +352,12 @@ static void say(const struct cuda_blas *blas, const struct shape *s, const char 
         (int)config_of(blas, &s->algo, CUBLASLT_CONFIG_STAGES), (unsigned long long)s->config, how);
 }
 
-void cuda_blas_check(struct cuda_blas *blas, struct cuda_load *load,
+bool cuda_blas_check(struct cuda_blas *blas, struct cuda_load *load,
                      const struct cuda_matrix *weight, void *space)
 {
     struct shape s;
     if (!is_eligible(weight) || look_up(blas, weight, &s))
-        return;
+        return true;
     s = (struct shape){ .n_outputs = weight->n_rows,
                         .n_columns = weight->n_columns,
                         .n_rows_max = max_i32(ROWS_COMPARED,
@@ -364,11 +369,14 @@ void cuda_blas_check(struct cuda_blas *blas, struct cuda_load *load,
                        .operands = {
                            .w = weight->packed, .d_stride = s.n_outputs, .space = space } };
     s.is_good = is_chosen && check_shape(&k);
+    if (k.lacks_memory)
+        return false;
     say(blas, &s,
         s.is_good    ? "gives each row the same bits in passes of any size"
         : !is_chosen ? "is none without splitting sums, so our kernel computes them"
                      : "does not give each row the same bits, so our kernel computes them");
     keep(blas, weight, &s);
+    return true;
 }
 
 /* ---- Use. ---- */

@@ -22,8 +22,8 @@ void cuda_blas_close(struct cuda_blas *blas);
  * the chip's architecture and the rule for configurations change it. blas NULL: `arithmetic`. */
 uint32_t cuda_blas_arithmetic(const struct cuda_blas *blas, uint32_t arithmetic);
 /* Chooses the configuration of a matrix's shape and checks it, unless it is known. `space` has
- * CUDA_BLAS_BYTES. It takes memory of the GPU meanwhile: the shape fails where there is none. */
-void cuda_blas_check(struct cuda_blas *blas, struct cuda_load *load,
+ * CUDA_BLAS_BYTES. Returns false when the GPU lacks the memory that this takes for a moment. */
+bool cuda_blas_check(struct cuda_blas *blas, struct cuda_load *load,
                      const struct cuda_matrix *weight, void *space);
 /* Returns whether the library computes this product. The answer depends on the matrix and on what
  * follows the sum, so it is one for all rows of a model. */

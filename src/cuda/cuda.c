@@ -88,8 +88,8 @@ static void unbind(void *self, struct compute_weight *weight)
 
 /* ---- Workspaces. ---- */
 
-/* Returns whether cuBLASLt may compute a product of the program; also when that is not known yet.
- */
+/* Returns whether cuBLASLt may compute a product of the program. Before the weights are known it
+ * returns true if the library is there. */
 static bool has_blas(const struct cuda *cuda, const struct compute_program *program)
 {
     bool has = cuda->load.blas != NULL && program->weights == NULL;
@@ -107,15 +107,19 @@ static int64_t workspace_bytes(void *self, const struct compute_lane *lane,
 }
 
 /* Checks cuBLASLt for each matrix of the program, before the first pass uses it. */
-static void check_blas(struct cuda *cuda, const struct compute_program *program,
-                       const struct cuda_workspace *workspace)
+static enum status check_blas(struct cuda *cuda, const struct compute_program *program,
+                              const struct cuda_workspace *workspace, struct fault *fault)
 {
     for (int i = 0; i < program->n_ops; i++) {
         const struct compute_op *op = &program->ops[i];
-        if (op->kind == COMPUTE_MATMUL || op->kind == COMPUTE_LOGITS)
-            cuda_blas_check(cuda->load.blas, &cuda->load, &program->weights[op->weight]->matrix,
-                            workspace->blas->base);
+        bool is_matrix = op->kind == COMPUTE_MATMUL || op->kind == COMPUTE_LOGITS;
+        if (is_matrix &&
+            !cuda_blas_check(cuda->load.blas, &cuda->load, &program->weights[op->weight]->matrix,
+                             workspace->blas->base))
+            return fault_set(fault, STATUS_BUSY,
+                             "the GPU has no memory left to check cuBLASLt for this model");
     }
+    return STATUS_OK;
 }
 
 static enum status workspace_open(void *self, struct compute_lane *lane,
@@ -131,8 +135,8 @@ static enum status workspace_open(void *self, struct compute_lane *lane,
     if (status == STATUS_OK && has_blas(cuda, program)) {
         status = cuda_object_open(cuda->driver, &space, &workspace->blas, fault);
         if (status == STATUS_OK)
-            check_blas(cuda, program, workspace);
-        else
+            status = check_blas(cuda, program, workspace, fault);
+        if (status != STATUS_OK)
             cuda_workspace_close(&cuda->load, workspace);
     }
     *out = status == STATUS_OK ? &workspace->face : NULL;

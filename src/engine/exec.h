@@ -50,8 +50,9 @@ struct engine_exec {
     /* Simulator: rounds that have not ended by now are neither done nor reported. NULL: it can't
      * stop. */
     void (*stop)(void *self, uint16_t lane);
-    /* Returns what names the bits of a service's model, which is loaded: run_model.arithmetic.
-     * NULL: all models of a service have the same. */
+    /* Returns what names the bits of a service's model, which is loaded: run_model.arithmetic. It
+     * is a second safeguard of the prefix index, whose blocks go with the model that leaves. NULL:
+     * all models of a service have the same. */
     uint64_t (*arithmetic)(void *self, int service);
     bool has_row_classes; /* as the device: see compute_device */
 };

@@ -165,7 +165,8 @@ struct service run_unit_service(struct run_unit *unit)
 
 int run_unit_loading(const struct run_unit *unit)
 {
-    return atomic_load(&unit->job.phase) != JOB_NONE ? unit->job.service : -1;
+    int phase = atomic_load(&unit->job.phase);
+    return phase != JOB_NONE && phase < JOB_WANT_DEVICE ? unit->job.service : -1;
 }
 
 int run_unit_load_fd(struct run_unit *unit)

@@ -3,8 +3,7 @@
  *   OPEN --the engine says LOST: all requests are returned--> LOST: models are unloaded, loads wait
  *    ^                                                        |  ^
  *    |                                         the loader closes and opens it
- *    |                                                        |  |-- it can't be opened: again
- * later
+ *    |                                                        |  `-- it can't be opened: later
  *    |<--the engine takes requests again-- REVIVING <---------|
  *
  * The first try comes at once. A failed one is repeated after 1 s, 2 s, 4 s and so on, at most

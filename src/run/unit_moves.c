@@ -55,7 +55,8 @@ void run_unit_moves_start(struct run_unit *unit, int service, int64_t now_ns)
 static void end_failed_job(struct run_unit *unit)
 {
     struct run_unit_job *job = &unit->job;
-    bool is_broken = job->status != STATUS_CANCELLED && job->status != STATUS_BUSY;
+    bool is_broken = job->status != STATUS_CANCELLED && job->status != STATUS_BUSY &&
+                     unit->device == UNIT_DEVICE_OPEN; /* else the device failed, not the file */
     run_unit_moves_tell(unit, job->service, is_broken ? SERVICE_BROKEN : SERVICE_UNLOADED,
                         job->status, &job->fault);
     if (is_broken)

@@ -136,8 +136,8 @@ struct owner {
 static void print_name(const char *pattern, const char *prefix, struct owner owner, char *name)
 {
     const int numbers[] = { owner.layer, owner.expert };
-    const char *number = pattern[0] == '*' ? prefix : "";
-    size_t n = (size_t)snprintf(name, CATALOG_NAME_BYTES, "%s", number);
+    const char *number, *start = pattern[0] == '*' ? prefix : "";
+    size_t n = (size_t)snprintf(name, CATALOG_NAME_BYTES, "%s", start);
     pattern += pattern[0] == '*';
     for (int i = 0; (number = strstr(pattern, "%d")) != NULL && i < 2; i++) {
         n += (size_t)snprintf(name + n, CATALOG_NAME_BYTES - n, "%.*s%d", (int)(number - pattern),
@@ -374,6 +374,18 @@ static enum status check_copy(const struct binder *b, const struct weights_entry
                      b->catalog->label, output->name);
 }
 
+/* A device multiplies all experts of a layer in one way. */
+static enum status check_alike(struct binder *b, const struct weights_entry *entry, uint8_t role,
+                               int layer)
+{
+    enum dtype first = place_of(b, role, (struct owner){ layer, 0 })->dtype;
+    if (entry->dtype == first)
+        return STATUS_OK;
+    return fault_set(b->fault, STATUS_UNSUPPORTED,
+                     "%s: tensor %s has type %s, but expert 0 of its layer has %s",
+                     b->catalog->label, entry->name, entry->type, dtype_info(first)->name);
+}
+
 static enum status bind_row(struct binder *b, const struct weights_name *row, struct owner owner,
                             bool has_to_be)
 {
@@ -399,6 +411,8 @@ static enum status bind_row(struct binder *b, const struct weights_name *row, st
     bool is_stacked = row->role >= WEIGHTS_EXPERT_GATE && n_numbers(row->pattern) < 2;
     int32_t n_stacked = is_stacked ? b->spec->experts.n_experts : 1;
     enum status status = check_shape(b, entry, row, n_stacked);
+    if (status == STATUS_OK && row->role >= WEIGHTS_EXPERT_GATE && owner.expert > 0)
+        status = check_alike(b, entry, row->role, owner.layer);
     if (status != STATUS_OK || !is_stacked)
         return status != STATUS_OK ? status : place(b, entry, row->role, owner, row->flags);
     place_experts(b, entry, row->role, owner);

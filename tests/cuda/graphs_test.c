@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "cuda/cuda.h"
 #include "cuda/graphs.h"
+#include "cuda/workspace.h"
 #include "emulate/control.h"
 #include "ops/toy.h"
 
@@ -190,6 +191,10 @@ static void graphs_stay_within_their_booking(void **state)
     run_steps(&s, 8, 40);
     size_t grown = emulate_mapped_bytes() - before;
     assert_true(grown > 0 && (int64_t)grown < booked);
+    struct cuda_graphs *graphs = &((struct cuda_workspace *)(void *)s.workspace)->graphs;
+    for (int i = 0; i < CUDA_GRAPHS_MAX; i++)
+        (void)cuda_graphs_find(graphs, &(struct cuda_graph_key){ .n_rows = 1000 + i });
+    assert_true(emulate_mapped_bytes() < before + grown); /* graphs that gave way are closed */
     s.device->workspace_close(s.device->self, s.workspace);
     size_t after = emulate_mapped_bytes();
     assert_int_equal(s.device->workspace_open(s.device->self, s.device->lanes[0],

@@ -41,6 +41,7 @@ static bool submit(void *self, const struct request *request, const struct reque
     entry->n_first_predicted = entry->request->n_predicted;
     g->n_entries[request->service]++;
     g->now_ns = max_i64(g->now_ns, request->arrived_ns);
+    gateway_demand_arrived(g, entry);
     gateway_state_hold(g, slots_index(handle));
     route_core_arrived(&g->core, slots_index(handle));
     return true;
@@ -226,6 +227,7 @@ int64_t cluster_gateway_step(struct cluster_gateway *g, int64_t now_ns)
         g->core.is_dirty = true;
     }
     gateway_mail_watch_links(g, &wake);
+    gateway_demand_step(g, &wake);
     gateway_route_repeat_cancels(g);
     wake = min_i64(wake, gateway_state_end_asides(g));
     if (g->core.held.n + g->aside.n > 0)
@@ -357,6 +359,7 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
     g->over = g->aside = (struct gateway_list){ GATEWAY_NONE, GATEWAY_NONE, 0 };
     g->shown = GATEWAY_NONE;
     g->reports = mem_take(sizeof *g->reports * n_engines);
+    g->demand = mem_take(sizeof *g->demand * n_services);
     g->perfs = mem_take(sizeof *g->perfs * n_engines * n_services);
     open_core(g);
     open_lengths(g);
@@ -384,6 +387,7 @@ void cluster_gateway_add_service(struct cluster_gateway *g, int s, const struct 
                                                   .first_held = ROUTE_NONE,
                                                   .last_held = ROUTE_NONE };
     g->wanted_ns[s] = -TIME_NS_PER_S;
+    g->demand[s] = (struct gateway_demand){ .n_said = g->demand[s].n_said };
     length_book_forget(&g->lengths, s);
     for (int e = 0; e < g->nodes.n_engines; e++) {
         g->perfs[e * g->options.n_services_max + s] = (struct perf){ 0 };
@@ -443,6 +447,7 @@ void cluster_gateway_close(struct cluster_gateway *g)
     mem_give(g->full);
     length_book_close(&g->lengths);
     mem_give(g->reports);
+    mem_give(g->demand);
     mem_give(g->requests);
     mem_give(g->deadline_nodes);
     route_core_close(&g->core);

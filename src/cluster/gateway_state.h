@@ -11,6 +11,7 @@
 #include "base/tree.h"
 #include "cluster/link.h"
 #include "cluster/roster.h"
+#include "place/monitor.h"
 #include "route/core.h"
 
 #define GATEWAY_NONE UINT32_MAX
@@ -106,6 +107,9 @@ struct cluster_gateway {
     int64_t now_ns;   /* of the last step */
     int64_t heard_ns; /* when mail is taken */
     int64_t n_cancels_pending;
+    struct gateway_demand *demand; /* (n_services_max) what it counted of each service */
+    int64_t demand_ns;             /* when the next of it is sent */
+    int demand_node;               /* the node that got the last of it */
 };
 
 /* ---- Entries and their lists (gateway_state.c). ---- */
@@ -165,6 +169,19 @@ int32_t gateway_state_predict(const struct cluster_gateway *g, const struct gate
 void gateway_state_predict_again(const struct cluster_gateway *g, struct gateway_entry *entry);
 /* Tells the predictor a complete answer, and rates the answer's first prediction. */
 void gateway_state_observe(struct cluster_gateway *g, const struct gateway_entry *entry);
+
+/* ---- What the leading manager is told of the traffic (gateway_demand.c). ---- */
+
+struct gateway_demand {
+    struct monitor_bin sums;
+    uint64_t n_said;
+    int32_t n_left; /* messages until it is silent again */
+};
+void gateway_demand_arrived(struct cluster_gateway *g, const struct gateway_entry *entry);
+void gateway_demand_ended(struct cluster_gateway *g, const struct gateway_entry *entry,
+                          uint8_t why);
+/* Sends what is new every second, to one node after the other. Moves *wake_ns to its next time. */
+void gateway_demand_step(struct cluster_gateway *g, int64_t *wake_ns);
 
 /* ---- Messages of engines (gateway_mail.c). ---- */
 

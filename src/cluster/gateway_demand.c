@@ -7,6 +7,8 @@
 #include "predict/perf.h"
 
 static const int64_t SAY_NS = TIME_NS_PER_S;
+/* Without news, sums are sent so often, so that a new leader soon has a base for the next ones. */
+static const int64_t SAY_AGAIN_NS = 5 * TIME_NS_PER_S;
 enum { REPEATS = 3 }; /* the last sums of a service are sent so often, since one may be lost */
 /* Without targets an answer is in time within this many times its solo time, as for planners. */
 static const double SOLO_SCALE = 5;
@@ -77,7 +79,8 @@ static void say(struct cluster_gateway *g, int service, int node)
     if (!cluster_link_send(&g->links[node], &message, sizeof message, NULL, 0))
         return; /* the next one contains it */
     demand->n_said++;
-    demand->n_left--;
+    demand->n_left = max_i32(demand->n_left - 1, 0);
+    demand->said_ns = g->now_ns;
     demand->sums.latency_s_max = 0;
 }
 
@@ -92,9 +95,12 @@ void gateway_demand_step(struct cluster_gateway *g, int64_t *wake_ns)
         g->demand_ns = g->now_ns + SAY_NS;
     }
     for (int s = 0; s < g->options.n_services; s++) {
-        if (node >= 0 && g->demand[s].n_left > 0)
+        const struct gateway_demand *demand = &g->demand[s];
+        bool is_due = demand->n_left > 0 ||
+                      (demand->n_said > 0 && demand->said_ns + SAY_AGAIN_NS <= g->now_ns);
+        if (node >= 0 && is_due && set_has(&g->roster.there, s))
             say(g, s, node);
-        has_more = has_more || g->demand[s].n_left > 0;
+        has_more = has_more || demand->n_said + (uint64_t)demand->n_left > 0;
     }
     if (has_more)
         *wake_ns = min_i64(*wake_ns, max_i64(g->demand_ns, g->now_ns + TIME_NS_PER_MS * 100));

@@ -175,6 +175,7 @@ void gateway_state_observe(struct cluster_gateway *g, const struct gateway_entry
 struct gateway_demand {
     struct monitor_bin sums;
     uint64_t n_said;
+    int64_t said_ns;
     int32_t n_left; /* messages until it is silent again */
 };
 void gateway_demand_arrived(struct cluster_gateway *g, const struct gateway_entry *entry);

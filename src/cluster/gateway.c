@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/time.h"
+#include "cluster/gateway_demand.h"
 #include "cluster/gateway_state.h"
 #include "cluster/message.h"
 #include <string.h>

@@ -1,8 +1,9 @@
 /* Counts a gateway's traffic, and sends the sums to the leading manager by way of the nodes. */
-#include "cluster/gateway_state.h"
+#include "cluster/gateway_demand.h"
 
 #include "base/rng.h"
 #include "base/time.h"
+#include "cluster/gateway_state.h"
 #include "cluster/message.h"
 #include "predict/perf.h"
 

@@ -1,5 +1,6 @@
 /* Handles a gateway's mail: tokens, ends and returns of requests, reports of engines, answers of
  * the manager. */
+#include "cluster/gateway_demand.h"
 #include "cluster/gateway_state.h"
 
 #include "base/log.h"

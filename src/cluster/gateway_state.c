@@ -1,4 +1,5 @@
 /* Keeps a gateway's entries: one per request, in the list of its state. */
+#include "cluster/gateway_demand.h"
 #include "cluster/gateway_state.h"
 
 #include "base/mem.h"

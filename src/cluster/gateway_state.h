@@ -11,7 +11,6 @@
 #include "base/tree.h"
 #include "cluster/link.h"
 #include "cluster/roster.h"
-#include "place/monitor.h"
 #include "route/core.h"
 
 #define GATEWAY_NONE UINT32_MAX
@@ -169,20 +168,6 @@ int32_t gateway_state_predict(const struct cluster_gateway *g, const struct gate
 void gateway_state_predict_again(const struct cluster_gateway *g, struct gateway_entry *entry);
 /* Tells the predictor a complete answer, and rates the answer's first prediction. */
 void gateway_state_observe(struct cluster_gateway *g, const struct gateway_entry *entry);
-
-/* ---- What the leading manager is told of the traffic (gateway_demand.c). ---- */
-
-struct gateway_demand {
-    struct monitor_bin sums;
-    uint64_t n_said;
-    int64_t said_ns;
-    int32_t n_left; /* messages until it is silent again */
-};
-void gateway_demand_arrived(struct cluster_gateway *g, const struct gateway_entry *entry);
-void gateway_demand_ended(struct cluster_gateway *g, const struct gateway_entry *entry,
-                          uint8_t why);
-/* Sends what is new every second, to one node after the other. Moves *wake_ns to its next time. */
-void gateway_demand_step(struct cluster_gateway *g, int64_t *wake_ns);
 
 /* ---- Messages of engines (gateway_mail.c). ---- */
 

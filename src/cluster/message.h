@@ -30,7 +30,7 @@
 #include "cluster/roster.h"
 #include "core/control.h"
 #include "core/service.h"
-#include "place/monitor.h"
+#include "monitor/monitor.h"
 #include "store/fence.h"
 
 enum { MESSAGE_VERSION = 11 };
@@ -127,7 +127,7 @@ struct message_fence {
     uint64_t verdict;        /* enum store_verdict */
     struct store_stamp kept; /* of the manager that the node obeyed last */
 };
-/* What a gateway counted of a service since it started. Sums only grow, so a lost or repeated
+/* A gateway sends what it counted of a service since it started. Sums only grow, so a lost or repeated
  * message does no harm, and a later one contains it. The head's id is the gateway's life. */
 struct message_demand {
     struct message_head head;

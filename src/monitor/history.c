@@ -379,7 +379,7 @@ void monitor_history_tidy(struct monitor_history *h, int64_t now_ms)
     }
 }
 
-/* ---- Reading. What is read is checked, since a file may have been changed by hand. ---- */
+/* ---- Reading. Values are checked, since a file may have been changed by hand. ---- */
 
 static void read_columns(sqlite3_stmt *statement, enum table t, void *values)
 {

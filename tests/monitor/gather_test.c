@@ -1,4 +1,4 @@
-/* What a manager gathers of gateways and engines, against numbers worked out by hand. */
+/* The sums of gateways and reports of engines that a manager gathers, against numbers worked out by hand. */
 #include "test.h"
 
 #include "monitor/gather.h"

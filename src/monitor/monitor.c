@@ -1,5 +1,5 @@
 /* Measures the present state of services with a ring of bins each. */
-#include "place/monitor.h"
+#include "monitor/monitor.h"
 
 #include "base/num.h"
 

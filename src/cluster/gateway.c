@@ -86,6 +86,7 @@ static bool next(void *self, struct service_event *event, const void **payload)
     uint32_t at = g->over.first;
     struct gateway_entry *entry = &g->entries[at];
     gateway_state_remove(g, &g->over, at);
+    gateway_demand_ended(g, entry, entry->why);
     *event =
         (struct service_event){ .id = entry->request->id,
                                 .epoch = entry->door_epoch,
@@ -360,7 +361,7 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
     g->over = g->aside = (struct gateway_list){ GATEWAY_NONE, GATEWAY_NONE, 0 };
     g->shown = GATEWAY_NONE;
     g->reports = mem_take(sizeof *g->reports * n_engines);
-    g->demand = mem_take(sizeof *g->demand * n_services);
+    g->demand = gateway_demand_open((int)n_services);
     g->perfs = mem_take(sizeof *g->perfs * n_engines * n_services);
     open_core(g);
     open_lengths(g);
@@ -388,7 +389,7 @@ void cluster_gateway_add_service(struct cluster_gateway *g, int s, const struct 
                                                   .first_held = ROUTE_NONE,
                                                   .last_held = ROUTE_NONE };
     g->wanted_ns[s] = -TIME_NS_PER_S;
-    g->demand[s] = (struct gateway_demand){ .n_said = g->demand[s].n_said };
+    gateway_demand_forget(g, s);
     length_book_forget(&g->lengths, s);
     for (int e = 0; e < g->nodes.n_engines; e++) {
         g->perfs[e * g->options.n_services_max + s] = (struct perf){ 0 };
@@ -448,7 +449,7 @@ void cluster_gateway_close(struct cluster_gateway *g)
     mem_give(g->full);
     length_book_close(&g->lengths);
     mem_give(g->reports);
-    mem_give(g->demand);
+    gateway_demand_close(g->demand);
     mem_give(g->requests);
     mem_give(g->deadline_nodes);
     route_core_close(&g->core);

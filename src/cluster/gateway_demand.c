@@ -1,6 +1,7 @@
 /* Counts a gateway's traffic, and sends the sums to the leading manager by way of the nodes. */
 #include "cluster/gateway_demand.h"
 
+#include "base/mem.h"
 #include "base/rng.h"
 #include "base/time.h"
 #include "cluster/gateway_state.h"
@@ -14,9 +15,27 @@ enum { REPEATS = 3 }; /* the last sums of a service are sent so often, since one
 /* Without targets an answer is in time within this many times its solo time, as for planners. */
 static const double SOLO_SCALE = 5;
 
+struct gateway_demand *gateway_demand_open(int n_services)
+{
+    struct gateway_demand *demand = mem_take(sizeof *demand);
+    demand->of = mem_take(sizeof *demand->of * (size_t)max_i32(n_services, 1));
+    return demand;
+}
+
+void gateway_demand_close(struct gateway_demand *demand)
+{
+    mem_give(demand->of);
+    mem_give(demand);
+}
+
+void gateway_demand_forget(struct cluster_gateway *g, int service)
+{
+    g->demand->of[service] = (struct gateway_demand_of){ .n_said = 0 };
+}
+
 void gateway_demand_arrived(struct cluster_gateway *g, const struct gateway_entry *entry)
 {
-    struct gateway_demand *demand = &g->demand[entry->request->service];
+    struct gateway_demand_of *demand = &g->demand->of[entry->request->service];
     monitor_bin_arrived(&demand->sums, entry->request->n_prompt);
     demand->n_left = REPEATS;
 }
@@ -40,7 +59,7 @@ void gateway_demand_ended(struct cluster_gateway *g, const struct gateway_entry 
 {
     const struct route_request *r = entry->request;
     const struct perf *perf = &g->core.services[r->service].perf;
-    struct gateway_demand *demand = &g->demand[r->service];
+    struct gateway_demand_of *demand = &g->demand->of[r->service];
     int32_t n_output = r->n_tokens - r->n_prompt;
     if (why == SERVICE_CANCELLED)
         return; /* the client's own wish: neither an answer nor a miss */
@@ -61,7 +80,7 @@ void gateway_demand_ended(struct cluster_gateway *g, const struct gateway_entry 
 static int next_node(struct cluster_gateway *g)
 {
     for (int i = 1; i <= g->nodes.n; i++) {
-        int node = (g->demand_node + i) % g->nodes.n;
+        int node = (g->demand->node + i) % g->nodes.n;
         if (g->links[node].session != 0)
             return node;
     }
@@ -70,7 +89,7 @@ static int next_node(struct cluster_gateway *g)
 
 static void say(struct cluster_gateway *g, int service, int node)
 {
-    struct gateway_demand *demand = &g->demand[service];
+    struct gateway_demand_of *demand = &g->demand->of[service];
     struct message_demand message = { .number = demand->n_said + 1,
                                       .n_engines_wanted = g->core.n_engines_wanted,
                                       .sums = demand->sums };
@@ -90,13 +109,13 @@ void gateway_demand_step(struct cluster_gateway *g, int64_t *wake_ns)
     bool has_more = false;
     if (g->options.manager != CLUSTER_GATEWAY_NO_MANAGER)
         return; /* a manager of its own process plans nothing */
-    int node = g->demand_ns <= g->now_ns ? next_node(g) : -1;
+    int node = g->demand->next_ns <= g->now_ns ? next_node(g) : -1;
     if (node >= 0) {
-        g->demand_node = node;
-        g->demand_ns = g->now_ns + SAY_NS;
+        g->demand->node = node;
+        g->demand->next_ns = g->now_ns + SAY_NS;
     }
     for (int s = 0; s < g->options.n_services; s++) {
-        const struct gateway_demand *demand = &g->demand[s];
+        const struct gateway_demand_of *demand = &g->demand->of[s];
         bool is_due = demand->n_left > 0 ||
                       (demand->n_said > 0 && demand->said_ns + SAY_AGAIN_NS <= g->now_ns);
         if (node >= 0 && is_due && set_has(&g->roster.there, s))
@@ -104,5 +123,5 @@ void gateway_demand_step(struct cluster_gateway *g, int64_t *wake_ns)
         has_more = has_more || demand->n_said + (uint64_t)demand->n_left > 0;
     }
     if (has_more)
-        *wake_ns = min_i64(*wake_ns, max_i64(g->demand_ns, g->now_ns + TIME_NS_PER_MS * 100));
+        *wake_ns = min_i64(*wake_ns, max_i64(g->demand->next_ns, g->now_ns + TIME_NS_PER_MS * 100));
 }

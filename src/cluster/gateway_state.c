@@ -1,5 +1,4 @@
 /* Keeps a gateway's entries: one per request, in the list of its state. */
-#include "cluster/gateway_demand.h"
 #include "cluster/gateway_state.h"
 
 #include "base/mem.h"
@@ -267,7 +266,6 @@ void gateway_state_finish(struct cluster_gateway *g, uint32_t at, enum service_w
         leave_held(g, at, why);
     else
         leave_aside(g, at);
-    gateway_demand_ended(g, entry, (uint8_t)why);
     entry->state = GATEWAY_OVER;
     entry->why = (uint8_t)why;
     entry->sentence = sentence ? mem_copy_text(sentence) : NULL;

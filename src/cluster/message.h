@@ -127,8 +127,9 @@ struct message_fence {
     uint64_t verdict;        /* enum store_verdict */
     struct store_stamp kept; /* of the manager that the node obeyed last */
 };
-/* A gateway sends what it counted of a service since it started. Sums only grow, so a lost or repeated
- * message does no harm, and a later one contains it. The head's id is the gateway's life. */
+/* A gateway sends what it counted of a service since it started. Sums only grow, so a lost or
+ * repeated message does no harm, and a later one contains it. The head's id is the gateway's
+ * life. */
 struct message_demand {
     struct message_head head;
     uint64_t number;          /* of the messages of this service, from 1; older ones are dropped */

@@ -3,8 +3,8 @@
  *
  * Gateways send sums that only grow (cluster/message.h). The window gets the difference to the last
  * sums of the same gateway. The first sums of a gateway that counted before are only a base, so a
- * new leader counts nothing twice. The window of services is monitor/monitor.h, which planners read.
- * The window of engines has the same bins.
+ * new leader counts nothing twice. Planners read the window of services
+ * (monitor/monitor.h); that of engines has the same bins.
  *
  * No function reads a clock. */
 #pragma once

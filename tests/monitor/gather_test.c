@@ -1,4 +1,5 @@
-/* The sums of gateways and reports of engines that a manager gathers, against numbers worked out by hand. */
+/* The sums of gateways and the reports of engines that a manager gathers, against numbers worked
+ * out by hand. */
 #include "test.h"
 
 #include "monitor/gather.h"

@@ -30,7 +30,8 @@ void gateway_demand_close(struct gateway_demand *demand)
 
 void gateway_demand_forget(struct cluster_gateway *g, int service)
 {
-    g->demand->of[service] = (struct gateway_demand_of){ .n_said = 0 };
+    struct gateway_demand_of *demand = &g->demand->of[service];
+    *demand = (struct gateway_demand_of){ .n_said = demand->n_said };
 }
 
 void gateway_demand_arrived(struct cluster_gateway *g, const struct gateway_entry *entry)

@@ -70,6 +70,7 @@ struct cluster_manager {
     int32_t n_copies[LIMIT_SERVICES]; /* an operator wants at least as many; 0: as requests do */
     struct set drained;               /* nodes below LIMIT_SERVICES whose models leave */
     bool is_frozen;
+    struct manager_move *move; /* manager_move.h; NULL: there was none */
     struct manager_ask asks[MANAGER_ASKS_MAX];
     int n_asks;
     int64_t now_ns;

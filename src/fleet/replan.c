@@ -20,6 +20,8 @@
 static const int64_t PLAN_NS = 60 * TIME_NS_PER_S; /* then the child is killed */
 static const int64_t WANT_NS = TIME_NS_PER_S;
 static const int64_t STALL_NS = 120 * TIME_NS_PER_S; /* of a move, and as long as a slow load */
+/* Until a request that a copy returned is at another one; the copy that comes serves at once. */
+static const int64_t SETTLE_NS = 100 * TIME_NS_PER_MS;
 static const double SLOW_BYTES_PER_S = 1e8;
 static const double DISK_BYTES_PER_S = 1e9, HOST_BYTES_PER_S = 24e9; /* when nothing was loaded */
 static const double EFFORT = 0.5;
@@ -52,6 +54,7 @@ void fleet_replan_open(struct fleet_replan *r, const struct config *config,
         base_refuse("the system watches no more descriptors");
     r->last = mem_take(sizeof *r->last);
     replace_config_init(&r->replace);
+    r->replace.settle_ns = SETTLE_NS;
     r->replace.first_ns = config->replan_ns;
     r->replace.least_ns = min_i64(r->replace.least_ns, config->replan_ns);
     r->replace.most_ns = max_i64(r->replace.most_ns, config->replan_ns);

@@ -12,6 +12,7 @@
 #include "api/mirror.h"
 #include "api/models.h"
 #include "api/origin.h"
+#include "api/site.h"
 #include "api/texts.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -198,7 +199,7 @@ static bool is_unsupported(struct view path)
 /* Adds the header Allow with the methods of a path; all methods when the path is unknown. */
 static void allow(struct api_http_exchange *x)
 {
-    bool has_get = false, has_post = false;
+    bool has_get = api_site_has(api_path_of(&x->head)), has_post = false;
     for (size_t i = 0; i < COUNT_OF(routes); i++) {
         bool is_here = is_path(&routes[i], api_path_of(&x->head));
         has_get = has_get || (is_here && routes[i].method == HTTP_GET);
@@ -223,9 +224,12 @@ static void refuse_path(const char *path, struct api_error *error)
 
 static const struct route *find_route(const struct api_http_head *head, struct api_error *error)
 {
+    static const struct route site = { HTTP_GET, "/", FREE, api_site_show, false };
     enum api_http_method method = head->method == HTTP_HEAD ? HTTP_GET : head->method;
     struct view sent = api_path_of(head);
-    bool is_there = false;
+    bool is_there = api_site_has(sent);
+    if (is_there && method == HTTP_GET)
+        return &site;
     for (size_t i = 0; i < COUNT_OF(routes); i++) {
         if (!is_path(&routes[i], sent))
             continue;

@@ -7,6 +7,7 @@
 #include "base/near.h"
 #include "config/config.h"
 #include "process/child.h"
+#include "remote/remote.h"
 #include <argp.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +30,7 @@ static const struct verb verbs[] = {
     { "cordon", "HOST:PORT", "load nothing more on a node", fleet_operator_cordon },
     { "uncordon", "HOST:PORT", "use a cordoned or drained node again", fleet_operator_uncordon },
     { "drain", "HOST:PORT", "move all models of a node elsewhere", fleet_operator_drain },
+    { "chat", "[MODEL]", "talk with a model of a running server", remote_chat },
     { "ps", "", "the models of a running server: memory, requests", verbs_ps },
     { "ls", "", "the models that a running server knows", verbs_ls },
     { "load", "NAME", "bring a model into memory", verbs_load },

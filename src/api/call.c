@@ -3,6 +3,7 @@
 #include "api/anthropic.h"
 #include "api/guided.h"
 #include "api/headers.h"
+#include "api/lifecycle.h"
 #include "api/mirror_state.h"
 #include "api/reply.h"
 #include "api/seats.h"
@@ -530,6 +531,12 @@ static void read_done(struct api_job *job)
         error = call->prompts.error;
     else if (call->api->is_draining)
         api_error_set(&error, ERROR_DRAINING, NULL, "the server is shutting down");
+    else if (api_lifecycle_is_paused(call->api, call->prompts.model))
+        api_error_set(
+            &error, ERROR_PAUSED, "model",
+            "the model \"%.200s\" is paused by an operator and takes no new requests: try "
+            "again later",
+            call->prompts.model->name);
     else if (time_now_ns() >= call->deadline_ns)
         api_error_set(&error, ERROR_LATE, NULL, "the deadline passed before the prompt was read");
     if (error.is_set)

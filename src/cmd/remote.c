@@ -1,7 +1,10 @@
-/* shoal ps, ls, load, unload: requests to a running server. */
+/* shoal ps, ls, load, unload: requests to a running server. shoal pause, unpause, pin, unpin: the
+ * same, or wishes in the store of a cluster. */
 #include "base/json_out.h"
+#include "base/mem.h"
 #include "cmd/verbs.h"
 #include "config/options.h"
+#include "fleet/operator.h"
 #include "loadgen/client.h"
 #include "report/ps_table.h"
 #include <jansson.h>
@@ -11,15 +14,17 @@
 
 struct remote {
     struct client_options client;
-    const char *name; /* the model, of verbs that take one */
+    const char *words[2]; /* the model, of verbs that take one, and the place of a pin */
     bool is_json, is_wide;
+    struct config *config; /* with the store; NULL: the verb asks a server alone */
 };
-enum takes { TAKES_NOTHING, TAKES_NAME, TAKES_WIDE }; /* TAKES_WIDE: it has the option --wide */
+/* TAKES_WIDE: it has the option --wide */
+enum takes { TAKES_NOTHING, TAKES_NAME, TAKES_WIDE, TAKES_PLACE };
 
 /* Parses a remote verb's command line into remote. Returns false when it is wrong. */
 static bool parse(struct remote *remote, const char *doc, enum takes takes, int argc, char **argv)
 {
-    const int n_plain_wanted = takes == TAKES_NAME ? 1 : 0;
+    const int n_plain_wanted = takes == TAKES_PLACE ? 2 : takes == TAKES_NAME;
     const char *insecure = NULL, *wide = NULL;
     const struct options_extra extras[] = {
         { "server",
@@ -34,7 +39,11 @@ static bool parse(struct remote *remote, const char *doc, enum takes takes, int 
     };
     const struct options_verb verb = {
         .doc = doc,
-        .arguments = takes == TAKES_NAME ? "NAME" : "",
+        .arguments = takes == TAKES_PLACE  ? "NAME PLACE"
+                     : takes == TAKES_NAME ? "NAME"
+                                           : "",
+        .has_config = remote->config != NULL,
+        .keys = "cluster store store_ca store_cert store_key",
         .is_json = &remote->is_json,
         .n_min = n_plain_wanted,
         .n_max = n_plain_wanted,
@@ -45,10 +54,11 @@ static bool parse(struct remote *remote, const char *doc, enum takes takes, int 
     int n_plain;
     const char *from_environment = getenv("SHOAL_LISTEN");
     const char *admin_key = getenv("SHOAL_ADMIN_KEY");
-    *remote = (struct remote){ .client = {
+    *remote = (struct remote){ .config = remote->config,
+                               .client = {
                                    .server = from_environment ? from_environment : "127.0.0.1:7411",
                                    .key = admin_key ? admin_key : getenv("SHOAL_API_KEY") } };
-    if (!config_options_parse(&verb, argc, argv, NULL, &remote->name, &n_plain))
+    if (!config_options_parse(&verb, argc, argv, remote->config, remote->words, &n_plain))
         return false;
     remote->client.is_insecure = insecure != NULL;
     remote->is_wide = wide != NULL;
@@ -97,7 +107,7 @@ static const char *text_at(const json_t *object, const char *key)
 
 int verbs_ps(int argc, char **argv)
 {
-    struct remote remote;
+    struct remote remote = { .config = NULL };
     struct str answer;
     if (!parse(&remote,
                "Prints the models of a running server: memory in MiB, the model's part of the KV "
@@ -119,7 +129,7 @@ int verbs_ps(int argc, char **argv)
 
 int verbs_ls(int argc, char **argv)
 {
-    struct remote remote;
+    struct remote remote = { .config = NULL };
     struct str answer;
     size_t i;
     json_t *model;
@@ -143,7 +153,7 @@ int verbs_ls(int argc, char **argv)
 
 static int ask_model(const char *doc, const char *path, const char *done, int argc, char **argv)
 {
-    struct remote remote;
+    struct remote remote = { .config = NULL };
     struct str answer, body;
     struct json_out json;
     if (!parse(&remote, doc, TAKES_NAME, argc, argv))
@@ -151,11 +161,11 @@ static int ask_model(const char *doc, const char *path, const char *done, int ar
     str_init(&body);
     json_out_init(&json, &body);
     json_out_open(&json, '{');
-    json_out_key_text(&json, "model", remote.name);
+    json_out_key_text(&json, "model", remote.words[0]);
     json_out_close(&json, '}');
     json_t *root = call(&remote, path, body.at, &answer);
     if (root)
-        printf("%s%s\n", remote.is_json ? answer.at : remote.name, remote.is_json ? "" : done);
+        printf("%s%s\n", remote.is_json ? answer.at : remote.words[0], remote.is_json ? "" : done);
     bool ok = root != NULL;
     json_decref(root);
     str_free(&answer);
@@ -173,4 +183,91 @@ int verbs_unload(int argc, char **argv)
 {
     return ask_model("Takes an idle model out of memory.", "/models/unload", ": is unloaded", argc,
                      argv);
+}
+
+/* ---- Wishes. ---- */
+
+static const struct wish_verb {
+    const char *path, *done, *doc;
+} wishes[] = {
+    [FLEET_PAUSE] = { "/models/pause", ": is paused",
+                      "Lets a model take no new requests: they get 503. Those that it has end. "
+                      "With "
+                      "--store in a whole cluster, otherwise on one server." },
+    [FLEET_UNPAUSE] = { "/models/unpause", ": takes requests again", "Ends `shoal pause`." },
+    [FLEET_PIN] = { "/models/pin", ": is pinned",
+                    "Keeps a model in memory at one place, and nowhere else. With --store the "
+                    "PLACE is a node, HOST:PORT or HOST:PORT:ENGINE; otherwise it is the number of "
+                    "an engine of one server." },
+    [FLEET_UNPIN] = { "/models/unpin", ": is not pinned", "Ends `shoal pin`." },
+};
+
+static int ask_wish(struct remote *remote, enum fleet_wish_kind kind)
+{
+    struct str answer, body;
+    struct json_out json;
+    int64_t engine = -1;
+    if (kind == FLEET_PIN && (!parse_i64(remote->words[1], &engine) || engine < 0)) {
+        fprintf(stderr,
+                "shoal: the place is \"%.80s\", expected the number of an engine of the server (or "
+                "give --store, and a node)\n",
+                remote->words[1]);
+        return 2;
+    }
+    str_init(&body);
+    json_out_init(&json, &body);
+    json_out_open(&json, '{');
+    json_out_key_text(&json, "model", remote->words[0]);
+    if (kind == FLEET_PIN)
+        json_out_key_i64(&json, "engine", engine);
+    json_out_close(&json, '}');
+    json_t *root = call(remote, wishes[kind].path, body.at, &answer);
+    bool ok = root != NULL;
+    if (ok && remote->is_json)
+        printf("%s\n", answer.at);
+    json_decref(root);
+    str_free(&answer);
+    str_free(&body);
+    return ok ? 0 : 1;
+}
+
+static int wish(enum fleet_wish_kind kind, int argc, char **argv)
+{
+    struct fault fault;
+    struct remote remote = { .config = mem_take(sizeof *remote.config) };
+    enum takes takes = kind == FLEET_PIN ? TAKES_PLACE : TAKES_NAME;
+    int code = 2;
+    config_init(remote.config);
+    if (config_read_environment(remote.config, &fault) != STATUS_OK) {
+        fprintf(stderr, "shoal: %s\n", fault.text);
+    } else if (parse(&remote, wishes[kind].doc, takes, argc, argv)) {
+        const struct fleet_wish of = { kind, remote.words[0], remote.words[1] };
+        code = remote.config->n_store > 0 ? fleet_operator_wish(remote.config, &of)
+                                          : ask_wish(&remote, kind);
+        if (code == 0 && !remote.is_json)
+            printf("%s%s\n", remote.words[0], wishes[kind].done);
+    }
+    config_free(remote.config);
+    mem_give(remote.config);
+    return code;
+}
+
+int verbs_pause(int argc, char **argv)
+{
+    return wish(FLEET_PAUSE, argc, argv);
+}
+
+int verbs_unpause(int argc, char **argv)
+{
+    return wish(FLEET_UNPAUSE, argc, argv);
+}
+
+int verbs_pin(int argc, char **argv)
+{
+    return wish(FLEET_PIN, argc, argv);
+}
+
+int verbs_unpin(int argc, char **argv)
+{
+    return wish(FLEET_UNPIN, argc, argv);
 }

@@ -3,12 +3,12 @@
 #include "api/anthropic.h"
 #include "api/guided.h"
 #include "api/headers.h"
-#include "api/lifecycle.h"
 #include "api/mirror_state.h"
 #include "api/reply.h"
 #include "api/seats.h"
 #include "api/submit.h"
 #include "api/tally.h"
+#include "api/wishes.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -531,7 +531,7 @@ static void read_done(struct api_job *job)
         error = call->prompts.error;
     else if (call->api->is_draining)
         api_error_set(&error, ERROR_DRAINING, NULL, "the server is shutting down");
-    else if (api_lifecycle_is_paused(call->api, call->prompts.model))
+    else if (api_wishes_is_paused(call->api, call->prompts.model))
         api_error_set(
             &error, ERROR_PAUSED, "model",
             "the model \"%.200s\" is paused by an operator and takes no new requests: try "

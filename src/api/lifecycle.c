@@ -151,19 +151,6 @@ void api_lifecycle_unload(struct api *api, struct api_http_exchange *x)
 
 /* --- wishes --- */
 
-bool api_lifecycle_is_paused(const struct api *api, const struct api_model *model)
-{
-    const struct api_wishes *wishes = &api->options.wishes;
-    return wishes->is_paused != NULL && wishes->is_paused(wishes->self, model->service);
-}
-
-bool api_lifecycle_pinned(const struct api *api, const struct api_model *model,
-                          char out[API_PIN_BYTES])
-{
-    const struct api_wishes *wishes = &api->options.wishes;
-    return wishes->pinned != NULL && wishes->pinned(wishes->self, model->service, out);
-}
-
 /* Returns the model that a body names, if this server obeys wishes on it. */
 static const struct api_model *wish_for(struct api *api, const struct api_fields *fields)
 {

@@ -2,9 +2,9 @@
  */
 #include "api/models.h"
 #include "api/fields.h"
-#include "api/lifecycle.h"
 #include "api/mirror_state.h"
 #include "api/prompts.h"
+#include "api/wishes.h"
 #include "api/work.h"
 #include "base/json_out.h"
 #include "base/time.h"
@@ -228,8 +228,8 @@ static void print_state(struct api *api, struct json_out *json, const struct api
     print_status(json, &state, api->mirror.faults[model->service].text);
     print_memory(json, &state);
     print_places(api, json, model);
-    json_out_key_bool(json, "paused", api_lifecycle_is_paused(api, model));
-    if (api_lifecycle_pinned(api, model, place))
+    json_out_key_bool(json, "paused", api_wishes_is_paused(api, model));
+    if (api_wishes_pinned(api, model, place))
         json_out_key_text(json, "pinned", place);
     json_out_key_i64(json, "requests_waiting", state.n_waiting);
     json_out_key_i64(json, "requests_running", state.n_running);

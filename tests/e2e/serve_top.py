@@ -13,7 +13,7 @@ import subprocess
 import termios
 import time
 
-from serve_shared import Later, Shoal, Stream, body_of, main, paths, test, until
+from serve_shared import Later, Shoal, main, paths, test, until
 
 SIZES = [(80, 24), (200, 60), (20, 5)]
 
@@ -157,11 +157,18 @@ def top_tells(shoal, models):
     """Running requests, rates, and events: a pause, a server that goes and comes back."""
     with Shoal(shoal, models=paths(models)) as server:
         terminal = Terminal(server, 120, 40)
-        streams = [Later(Stream(server, body_of("tale", "And he", 490, n=8)).finish) for _ in range(4)]
+        is_over = []
+
+        def load():
+            while not is_over:
+                server.text("tale", "And he", 200)
+
+        loads = [Later(load) for _ in range(2)]
         busy = terminal.until(lambda lines: [line for line in lines if re.match(r"models 2/2 loaded +engines \d/\d well .* [1-9][0-9.]* tok/s", line)])
         print(busy[0])
-        for stream in streams:
-            stream.result()
+        is_over.append(True)
+        for one in loads:
+            one.result()
         server.verb("pause", "tale")
         terminal.until(lambda lines: any("model tale: paused" in line for line in lines))
         terminal.until(lambda lines: any(line.startswith("tale") and " paused " in line for line in lines))

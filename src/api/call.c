@@ -8,6 +8,7 @@
 #include "api/seats.h"
 #include "api/submit.h"
 #include "api/tally.h"
+#include "api/wishes.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -530,6 +531,12 @@ static void read_done(struct api_job *job)
         error = call->prompts.error;
     else if (call->api->is_draining)
         api_error_set(&error, ERROR_DRAINING, NULL, "the server is shutting down");
+    else if (api_wishes_is_paused(call->api, call->prompts.model))
+        api_error_set(
+            &error, ERROR_PAUSED, "model",
+            "the model \"%.200s\" is paused by an operator and takes no new requests: try "
+            "again later",
+            call->prompts.model->name);
     else if (time_now_ns() >= call->deadline_ns)
         api_error_set(&error, ERROR_LATE, NULL, "the deadline passed before the prompt was read");
     if (error.is_set)

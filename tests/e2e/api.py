@@ -353,6 +353,19 @@ def logprobs_of_prompts(s):
     assert all(len(score) == 1 for score in page["prompt_logprobs"][1:])
 
 
+@test
+def models_are_described(s):
+    info = ask(s.port, "GET", "/tokenizer_info?model=toy")[2]
+    assert info["bos_token"] == "<s>" and info["eos_token"] and info["model_max_length"] > 0 and "chat_template" in info
+    props = ask(s.port, "GET", "/props?x=1&model=toy")[2]
+    assert props["model_alias"] == "toy" and props["default_generation_settings"]["n_ctx"] == info["model_max_length"]
+    assert props["chat_template"] == info["chat_template"] and props["bos_token"] == "<s>"
+    for path in "/props", "/tokenizer_info":
+        assert ask(s.port, "GET", path + "?model=none")[0] == 404
+        assert ask(s.port, "GET", path + "?model=%zz")[0] == 404
+
+
+@test
 def logprobs_of_completions(s):
     page = post(s.port, COMPLETIONS, body("x", max_tokens=12, logprobs=3))[2]
     logprobs = page["choices"][0]["logprobs"]

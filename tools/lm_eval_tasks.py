@@ -47,7 +47,8 @@ def serve(program, model):
 
 def greedy(port, context):
     """What the model says by itself, so that some continuations are greedy ones."""
-    body = {"model": "tiny", "prompt": context, "max_tokens": 3, "temperature": 0, "ignore_eos": True}
+    body = {"model": "tiny", "prompt": context, "max_tokens": 3, "temperature": 0, "ignore_eos": True,
+            "add_special_tokens": False}
     request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/completions", json.dumps(body).encode(),
                                      {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=60) as answer:

@@ -355,9 +355,9 @@ def logprobs_of_prompts(s):
 
 @test
 def models_are_described(s):
-    info = ask(s.port, "GET", "/tokenizer_info?model=toy")[2]
+    info = json.loads(ask(s.port, "GET", "/tokenizer_info?model=toy")[2])
     assert info["bos_token"] == "<s>" and info["eos_token"] and info["model_max_length"] > 0 and "chat_template" in info
-    props = ask(s.port, "GET", "/props?x=1&model=toy")[2]
+    props = json.loads(ask(s.port, "GET", "/props?x=1&model=toy")[2])
     assert props["model_alias"] == "toy" and props["default_generation_settings"]["n_ctx"] == info["model_max_length"]
     assert props["chat_template"] == info["chat_template"] and props["bos_token"] == "<s>"
     for path in "/props", "/tokenizer_info":
@@ -384,7 +384,6 @@ def logprobs_of_completions(s):
     page = post(s.port, COMPLETIONS, body("q [n=50]", max_tokens=50, logprobs=0, stop=[whole[6:8]]))[2]
     kept = "".join(t for t in page["choices"][0]["logprobs"]["tokens"] if not t.startswith("bytes:"))
     assert whole[6:8] not in kept
-    assert error_of(s.port, COMPLETIONS, body("x", echo=True, logprobs=1))[1]["param"] == "logprobs"
 
 
 BAD_FIELDS = [

@@ -4,6 +4,7 @@
  * timer). Every call that may change something ends in pump: tick the gateway, take events and
  * answers, check streams once a second, and set the timer to the earliest wake that is needed. */
 #include "api/api.h"
+#include "api/about.h"
 #include "api/call.h"
 #include "api/headers.h"
 #include "api/health.h"
@@ -90,6 +91,8 @@ static const struct route {
     { HTTP_GET, "/v1/models/*", KEY, api_models_show },
     { HTTP_POST, "/v1/chat/completions/render", KEY, api_texts_render },
     { HTTP_POST, "/apply-template", KEY, api_texts_apply },
+    { HTTP_GET, "/tokenizer_info", KEY, api_about_tokenizer },
+    { HTTP_GET, "/props", KEY, api_about_props },
     { HTTP_POST, "/tokenize", KEY, api_texts_tokenize },
     { HTTP_POST, "/detokenize", KEY, api_texts_detokenize },
     { HTTP_GET, "/health", FREE, api_health_ready, true },

@@ -1,5 +1,5 @@
 /* A conversation with a model of a running server. */
-#include "remote/remote.h"
+#include "remote/talk.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -399,7 +399,7 @@ static bool is_number(const char *option, const char *text)
     return false;
 }
 
-int remote_chat(int argc, char **argv)
+int remote_talk_run(int argc, char **argv)
 {
     const char *insecure = NULL;
     const char *listen = getenv("SHOAL_LISTEN"), *key = getenv("SHOAL_API_KEY");

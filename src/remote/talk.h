@@ -2,4 +2,4 @@
  * arguments, argv[0] being "shoal VERB", and returns the exit code. */
 #pragma once
 
-int remote_chat(int argc, char **argv);
+int remote_talk_run(int argc, char **argv);

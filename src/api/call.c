@@ -5,6 +5,8 @@
 #include "api/headers.h"
 #include "api/mirror_state.h"
 #include "api/reply.h"
+#include "api/responses.h"
+#include "api/responses_store.h"
 #include "api/scores.h"
 #include "api/seats.h"
 #include "api/submit.h"
@@ -117,7 +119,7 @@ static void fail_call(struct api_call *call, const struct api_error *error, uint
     if (x != NULL && x->has_begun) {
         struct str out;
         str_init(&out);
-        call->family->fail(error, &out);
+        call->family->fail(call, error, &out);
         api_http_chunk(x, view_of(out.at, out.n));
         api_http_end(x);
         str_free(&out);
@@ -195,7 +197,8 @@ static void finish_call(struct api_call *call)
     }
     str_init(&out);
     call->family->last(call, &out);
-    api_http_chunk(call->x, view_of(out.at, out.n));
+    if (out.n > 0)
+        api_http_chunk(call->x, view_of(out.at, out.n));
     api_http_end(call->x);
     str_free(&out);
     log_end(call, "answered");
@@ -514,8 +517,9 @@ static void start_call(struct api_call *call)
 static void read_body(void *arg)
 {
     struct api_call *call = arg;
+    const struct api_past past = { call->api->responses, call->tenant_hash };
     (void)api_prompts_make(&call->prompts, call->family, view_of(call->body.at, call->body.n),
-                           &call->api->options, call->catalog);
+                           &past, &call->api->options, call->catalog);
 }
 
 static void read_job(struct api_job *job)
@@ -580,6 +584,7 @@ static struct api_call *open_call(struct api *api, struct api_http_exchange *x,
     call->x = x;
     call->party = x->party;
     call->tenant = x->tenant;
+    call->tenant_hash = api_tenants_hash(&api->tenants, x->tenant);
     call->family = family;
     call->kind = family->kind;
     call->is_away = true;
@@ -594,7 +599,10 @@ static struct api_call *open_call(struct api *api, struct api_http_exchange *x,
     x->user = call;
     x->on_gone = on_gone;
     memcpy(call->request_id, api->request_id, sizeof(call->request_id));
-    snprintf(call->id, sizeof(call->id), "%s%016llx%08x", family->id_prefix,
+    char gateway[RESPONSES_GATEWAY_BYTES] = "";
+    if (family->is_stored)
+        api_responses_store_gateway(api->responses, gateway);
+    snprintf(call->id, sizeof(call->id), "%s%s%016llx%08x", family->id_prefix, gateway,
              (unsigned long long)api_next_id(api), (unsigned)(rng_system() & 0xffffffffu));
     return call;
 }
@@ -657,6 +665,11 @@ void api_call_completion(struct api *api, struct api_http_exchange *x)
 void api_call_messages(struct api *api, struct api_http_exchange *x)
 {
     take_call(api, x, &api_anthropic_messages);
+}
+
+void api_call_responses(struct api *api, struct api_http_exchange *x)
+{
+    take_call(api, x, &api_responses_family);
 }
 
 void api_call_submit(struct api *api)

@@ -168,7 +168,7 @@ static int32_t step_engine(struct cluster_manager *m, int32_t i)
         n_left++;
         if (is_there(m, e, s))
             continue; /* on its way */
-        if (set_has(&move->ordered[i], s) || set_has(&m->dismissed, s) ||
+        if (set_has(&move->ordered[i], s) || cluster_manager_move_is_fixed(m, s) ||
             m->of_engines[e].is_unplanned)
             return -1;
         if (place->is_asked_out || place->status == SERVICE_DRAINING_OUT ||
@@ -180,8 +180,8 @@ static int32_t step_engine(struct cluster_manager *m, int32_t i)
     for (int s = 0; (s = set_next(&going, s, m->options.n_services)) >= 0; s++) {
         int32_t n_loaded;
         if (manager_room_place(m, e, s)->status != SERVICE_LOADED ||
-            count_planned(m, s, &n_loaded) == 0)
-            continue; /* a model without a planned place stays */
+            count_planned(m, s, &n_loaded) == 0 || cluster_manager_move_is_fixed(m, s))
+            continue; /* a model without a planned place stays, and so does a pinned one */
         if (!is_there(m, e, s)) {
             n_left++;
             continue;
@@ -203,7 +203,8 @@ int64_t manager_move_step(struct cluster_manager *m)
     for (int32_t i = 0; i < move->n; i++) {
         int32_t n = step_engine(m, i);
         if (n < 0) {
-            end(m, CLUSTER_MOVE_ABANDONED, "a planned load failed, or its node or its model went");
+            end(m, CLUSTER_MOVE_ABANDONED,
+                "a planned load failed, its node or its model went, or it was pinned");
             return TIME_NEVER;
         }
         n_left += n;
@@ -247,10 +248,10 @@ void cluster_manager_move_see(const struct cluster_manager *m, int32_t e,
 
 bool cluster_manager_move_may_leave(const struct cluster_manager *m, int32_t service)
 {
-    return m->n_copies[service] <= 0 && m->services[service].keep_alive_ns >= 0;
+    return !manager_room_is_kept(m, service) && m->services[service].keep_alive_ns >= 0;
 }
 
-bool cluster_manager_move_is_dismissed(const struct cluster_manager *m, int32_t service)
+bool cluster_manager_move_is_fixed(const struct cluster_manager *m, int32_t service)
 {
-    return set_has(&m->dismissed, service);
+    return set_has(&m->dismissed, service) || m->pins[service].is_set;
 }

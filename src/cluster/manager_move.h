@@ -45,7 +45,8 @@ void cluster_manager_move_see(const struct cluster_manager *manager, int32_t eng
                               struct cluster_manager_engine *out);
 /* Whether the model may leave when no request needs it: no operator wants it, it is not pinned. */
 bool cluster_manager_move_may_leave(const struct cluster_manager *manager, int32_t service);
-bool cluster_manager_move_is_dismissed(const struct cluster_manager *manager, int32_t service);
+/* Whether no plan may move the model: it leaves for good, or an operator pinned it to a place. */
+bool cluster_manager_move_is_fixed(const struct cluster_manager *manager, int32_t service);
 
 /* For the manager's step; returns the next wake. */
 int64_t manager_move_step(struct cluster_manager *m);

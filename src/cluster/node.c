@@ -357,7 +357,7 @@ static bool send_event(struct cluster_node *node, int e, const struct service_ev
     if (life->session != 0 && life->session == link->session &&
         !post_event(node, link, e, event, payload))
         return false;
-    if (event->what != SERVICE_TOKENS)
+    if (event->what == SERVICE_RETURNED || event->what == SERVICE_ENDED)
         node_lives_remove(&node->lives, life);
     return true;
 }

@@ -42,6 +42,7 @@ void config_init(struct config *config)
         .profile_ns = 500 * TIME_NS_PER_MS,
         .report_ns = 100 * TIME_NS_PER_MS,
         .log_engine_bytes = INT64_C(1) << 30,
+        .responses_bytes = 64 << 20,
         .has_prefix_cache = true,
     };
     pile_init(&config->pile);

@@ -46,11 +46,11 @@ struct fleet_manager {
     struct cluster_lead *lead;
     struct cluster_manager *manager;
     int64_t begun_ns;
-    struct node_seen *nodes;      /* (bus.n_nodes) */
-    int n_before;                 /* frozen: nodes that were there; 0: it is not */
-    bool has_begun;               /* all first reports are there, or it waited long enough */
-    int n_copies[LIMIT_SERVICES]; /* wishes that the manager knows */
-    uint64_t n_changes;           /* of the members that it followed */
+    struct node_seen *nodes; /* (bus.n_nodes) */
+    int n_before;            /* frozen: nodes that were there; 0: it is not */
+    bool has_begun;          /* all first reports are there, or it waited long enough */
+    struct cluster_members_model_wish wishes[LIMIT_MODELS]; /* that the manager knows */
+    uint64_t n_changes;                                     /* of the members that it followed */
     struct str placement, written;
     struct store_call call;
     bool is_writing;
@@ -100,7 +100,9 @@ static void begin_reign(struct fleet_manager *w)
     w->nodes = mem_take(sizeof *w->nodes * (size_t)w->bus.n_nodes);
     w->n_before = 0;
     w->has_begun = false;
-    memset(w->n_copies, 0, sizeof w->n_copies);
+    memset(w->wishes, 0, sizeof w->wishes);
+    for (int s = 0; s < w->models.n; s++)
+        w->wishes[s].pin_engine = -1;
     w->n_changes = 0;
     str_clear(&w->written);
     if (store_fence_check(&w->memory, &stamp) != STORE_OBEY)
@@ -181,6 +183,40 @@ static void watch_nodes(struct fleet_manager *w)
     cluster_manager_plan_freeze(w->manager, w->n_before > 0 || !w->has_begun);
 }
 
+/* Returns the node of this address, or -1. */
+static int find_node(const struct fleet_manager *w, const char *address)
+{
+    for (int i = 0; i < w->bus.n_nodes; i++)
+        if (strcmp(w->bus.slots[i].address, address) == 0)
+            return i;
+    return -1;
+}
+
+static void follow_wish(struct fleet_manager *w, int s,
+                        const struct cluster_members_model_wish *wish)
+{
+    const char *name = w->models.services[s].name;
+    struct cluster_members_model_wish *known = &w->wishes[s];
+    if (wish->n_copies != known->n_copies) {
+        cluster_manager_plan_model(w->manager, s, wish->n_copies);
+        log_line(LOG_INFO, "manager", "operators want %s: %d copies (-1: none, 0: as requests do)",
+                 name, wish->n_copies);
+    }
+    if (wish->is_paused != known->is_paused) {
+        cluster_manager_plan_pause(w->manager, s, wish->is_paused);
+        log_line(LOG_INFO, "manager", "operators %s %s", wish->is_paused ? "pause" : "unpause",
+                 name);
+    }
+    if (wish->pin[0] != '\0') /* the node of that address may have another place now */
+        cluster_manager_plan_pin(w->manager, s, find_node(w, wish->pin), wish->pin_engine);
+    else
+        cluster_manager_plan_unpin(w->manager, s);
+    if (strcmp(wish->pin, known->pin) != 0 || wish->pin_engine != known->pin_engine)
+        log_line(LOG_INFO, "manager", "operators %s %s%s%s", wish->pin[0] ? "pin" : "unpin", name,
+                 wish->pin[0] ? " to " : "", wish->pin);
+    *known = *wish;
+}
+
 static void follow_wishes(struct fleet_manager *w)
 {
     const struct cluster_members *members = &w->store.members;
@@ -188,16 +224,9 @@ static void follow_wishes(struct fleet_manager *w)
         return;
     w->n_changes = members->n_changes;
     for (int s = 0; s < w->models.n; s++) {
-        int n_copies = 0;
-        for (int i = 0; i < members->n_model_wishes; i++)
-            if (strcmp(members->model_wishes[i].name, w->models.services[s].name) == 0)
-                n_copies = members->model_wishes[i].n_copies;
-        if (n_copies == w->n_copies[s])
-            continue;
-        cluster_manager_plan_model(w->manager, s, n_copies);
-        w->n_copies[s] = n_copies;
-        log_line(LOG_INFO, "manager", "operators want %s: %d copies (-1: none, 0: as requests do)",
-                 w->models.services[s].name, n_copies);
+        const struct cluster_members_model_wish wish =
+            cluster_members_model(members, w->models.services[s].name);
+        follow_wish(w, s, &wish);
     }
 }
 

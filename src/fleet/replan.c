@@ -139,7 +139,7 @@ static void add_services(struct fleet_replan *r, const struct cluster_manager *m
         from = max_i64(0, window->bin - MONITOR_BINS + 1);
         to = max_i64(window->bin, from + 1); /* bins that are over */
         if (reading.prompt.n == 0 || !has_profile(&reading.perf) ||
-            cluster_manager_move_is_dismissed(manager, s))
+            cluster_manager_move_is_fixed(manager, s))
             continue;
         r->services[job->n_services] = s;
         struct live_service *service = &job->services[job->n_services++];

@@ -159,6 +159,22 @@ static void test_wishes_come_first(void **state)
     scene_close(s);
 }
 
+/* A pinned model is moved by no plan. */
+static void test_pinned(void **state)
+{
+    (void)state;
+    struct scene *s = open_two(1500);
+    cluster_manager_plan_pin(s->manager, 0, 0, 0);
+    wait_for(s, 2);
+    assert_true(cluster_manager_move_is_fixed(s->manager, 0));
+    assert_false(cluster_manager_move_may_leave(s->manager, 0));
+    move(s, of(1), of(0));
+    wait_for(s, 20);
+    assert_int_equal(state_of(s), CLUSTER_MOVE_ABANDONED);
+    assert_true(s->n_ousted[0] == 0 && s->n_loads[1][0] == 0);
+    scene_close(s);
+}
+
 static void test_see(void **state)
 {
     (void)state;
@@ -188,6 +204,7 @@ int main(void)
         cmocka_unit_test(test_node_goes),
         cmocka_unit_test(test_wishes_come_first),
         cmocka_unit_test(test_see),
+        cmocka_unit_test(test_pinned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

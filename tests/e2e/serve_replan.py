@@ -52,7 +52,7 @@ class Shifted:
         return tuple(sum(n_loaded(node, name) for node in nodes) for name in ("tale", "cee"))
 
     def plan(self):
-        """What the leading manager tells, or nothing while none leads."""
+        """The page of the leading manager, or nothing while none leads."""
         return next((page for page in (get(port, "/plan") for port in self.ports) if page), {})
 
     def finish(self):

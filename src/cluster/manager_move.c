@@ -225,6 +225,11 @@ int64_t manager_move_step(struct cluster_manager *m)
 
 /* ---- For planners. ---- */
 
+void cluster_manager_move_planned(struct cluster_manager *m, const struct set *services)
+{
+    m->news = set_without(&m->news, services);
+}
+
 void cluster_manager_move_see(const struct cluster_manager *m, int32_t e,
                               struct cluster_manager_engine *out)
 {

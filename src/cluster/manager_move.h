@@ -43,6 +43,9 @@ struct cluster_manager_engine { /* an engine as planners see it */
 };
 void cluster_manager_move_see(const struct cluster_manager *manager, int32_t engine,
                               struct cluster_manager_engine *out);
+/* These models were in a plan, installed or not: from here on none of them is new, and others may
+ * come to its engine. */
+void cluster_manager_move_planned(struct cluster_manager *manager, const struct set *services);
 /* Whether the model may leave when no request needs it: no operator wants it, it is not pinned. */
 bool cluster_manager_move_may_leave(const struct cluster_manager *manager, int32_t service);
 /* Whether no plan may move the model: it leaves for good, or an operator pinned it to a place. */

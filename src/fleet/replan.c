@@ -280,13 +280,20 @@ static void start(struct fleet_replan *r, const struct cluster_manager *manager,
     drop_job(r);
 }
 
+/* Returns the manager's numbers of the job's services. */
+static struct set services_of(const struct fleet_replan *r, const struct live_job *job)
+{
+    struct set services = { { 0 } };
+    for (int k = 0; k < job->n_services; k++)
+        set_add(&services, r->services[k]);
+    return services;
+}
+
 static void begin_move(struct fleet_replan *r, struct cluster_manager *manager)
 {
     const struct live_job *job = r->last;
     struct cluster_manager_target *targets = mem_take(sizeof *targets * (size_t)job->n_engines);
-    struct set services = { { 0 } };
-    for (int k = 0; k < job->n_services; k++)
-        set_add(&services, r->services[k]);
+    const struct set services = services_of(r, job);
     for (int32_t i = 0; i < job->n_engines; i++) {
         targets[i].engine = r->engines[i];
         for (int k = 0; (k = set_next(&job->result.next[i], k, job->n_services)) >= 0; k++)
@@ -320,7 +327,9 @@ static void take_result(struct fleet_replan *r, struct cluster_manager *manager,
         bool installs = result->verdict == REPLACE_INSTALL && r->mode == FLEET_REPLAN_ON;
         const struct live_score *score = installs ? &result->planned : &result->kept;
         r->foretold = (struct replace_score){ score->normalized_latency, score->attainment };
+        const struct set services = services_of(r, last);
         r->has_foretold = true;
+        cluster_manager_move_planned(manager, &services);
         if (installs)
             begin_move(r, manager);
         return;

@@ -175,6 +175,36 @@ static void test_pinned(void **state)
     scene_close(s);
 }
 
+/* A model that is deployed anew gets an engine for itself where that costs no eviction, until a
+ * plan has had it. */
+static void test_new_model_is_alone(void **state)
+{
+    (void)state;
+    const struct set second = of(1);
+    for (int planned = 0; planned < 2; planned++) {
+        struct scene *s = mem_take(sizeof *s);
+        for (int i = 0; i < N_SERVICES; i++)
+            s->services[i].keep_alive_ns = 3600 * TIME_NS_PER_S;
+        scene_open(s, 1500);
+        s->reports[0].memory_bytes = 2000;
+        s->reports[0].services[0] = (struct service_report){ .status = SERVICE_LOADED,
+                                                             .weights_bytes = 400,
+                                                             .n_running = 1 };
+        wait_for(s, 2);
+        cluster_manager_plan_model(s->manager, 1, 1);
+        wait_for(s, 2);
+        assert_true(s->n_loads[1][1] == 1); /* and not on engine 0, where more bytes are free */
+        if (planned)
+            cluster_manager_move_planned(s->manager, &second);
+        s->reports[0].memory_bytes = 1400; /* engine 1 has more bytes free */
+        wait_for(s, 2);
+        scene_want(s, 2);
+        wait_for(s, 2);
+        assert_true(s->n_loads[planned ? 1 : 0][2] == 1);
+        scene_close(s);
+    }
+}
+
 static void test_see(void **state)
 {
     (void)state;
@@ -205,6 +235,7 @@ int main(void)
         cmocka_unit_test(test_wishes_come_first),
         cmocka_unit_test(test_see),
         cmocka_unit_test(test_pinned),
+        cmocka_unit_test(test_new_model_is_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

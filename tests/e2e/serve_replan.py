@@ -95,9 +95,8 @@ def replan_advises(shoal, models):
 
 
 def until_move(it):
-    manager = it.fleet.leader()
-    until(lambda: "a move begins" in manager.log(), seconds=60, pause=0.002)
-    return manager
+    """The manager that begins a move, at the moment of its beginning."""
+    return until(lambda: next((m for m in it.fleet.managers if "a move begins" in m.log()), None), seconds=60, pause=0.002)
 
 
 @test

@@ -10,6 +10,7 @@
 struct api_net;
 struct event_base;
 struct grammar_cache;
+struct json_out;
 struct mem_account;
 struct str;
 struct tokenizer;
@@ -98,6 +99,9 @@ struct api_options {
     /* Appends Prometheus text of everything below the API. */
     void (*metrics)(void *self, struct str *out);
     void *metrics_self;
+    /* Adds keys to an engine's object of GET /models: what its device is. NULL: nothing more. */
+    void (*describe_engine)(void *self, int engine, struct json_out *json);
+    void *describe_self;
     struct api_adding adding;
     struct api_wishes wishes;
     void (*reload)(void *self); /* called on SIGHUP */

@@ -160,6 +160,8 @@ static void print_engines(const struct api *api, struct json_out *json)
         const struct engine_report *engine = &api->mirror.engines[i];
         json_out_open(json, '{');
         key_engine(api, json, engine->engine);
+        if (api->options.describe_engine != NULL)
+            api->options.describe_engine(api->options.describe_self, i, json);
         json_out_key_bool(json, "healthy", engine->is_healthy);
         json_out_key_text(json, "state", engine->is_down ? "restarting" : "running");
         json_out_key_i64(json, "restarts", engine->n_restarts);

@@ -28,8 +28,16 @@ static bool is_known_name(const struct config *config, int n_models, const char 
     return false;
 }
 
+bool config_devices_are_auto(const struct config *config)
+{
+    return config->n_devices == 1 && strcmp(config->devices[0], "auto") == 0;
+}
+
+/* `auto` becomes names of devices at the start, and then they are checked again. */
 static bool has_device(const struct config *config, const char *device)
 {
+    if (config_devices_are_auto(config))
+        return true;
     for (int i = 0; i < config->n_devices; i++) {
         if (strcmp(config->devices[i], device) == 0)
             return true;
@@ -75,9 +83,15 @@ static enum status check_model(const struct config *config, int index, struct fa
 static enum status check_devices(const struct config *config, struct fault *fault)
 {
     enum status status = STATUS_OK;
+    if (config_devices_are_auto(config))
+        return STATUS_OK;
     struct device_spec *device = mem_take(sizeof *device);
     for (int i = 0; i < config->n_devices && status == STATUS_OK; i++) {
-        status = device_parse(config->devices[i], DEVICE_CORES_MAX, device, fault);
+        if (strcmp(config->devices[i], "auto") == 0)
+            status = fault_set(fault, STATUS_BAD_INPUT,
+                               "devices: auto stands alone, since it takes all GPUs");
+        else
+            status = device_parse(config->devices[i], DEVICE_CORES_MAX, device, fault);
         for (int j = 0; j < i && status == STATUS_OK; j++) {
             if (strcmp(config->devices[i], config->devices[j]) == 0)
                 status = fault_set(fault, STATUS_BAD_INPUT, "device %.60s is listed twice",

@@ -107,5 +107,7 @@ enum status config_read_environment(struct config *config, struct fault *fault) 
 /* Refuses a variable SHOAL_... that matches no setting, since it is probably mistyped. Variables
  * that container managers set to announce services are ignored. */
 enum status config_check_environment(struct fault *fault) MUST_USE;
+/* Returns whether the devices are `auto`: those that the machine has are found at the start. */
+bool config_devices_are_auto(const struct config *config);
 /* Checks rules over several keys: names are unique, devices parse, policies are known. */
 enum status config_check(const struct config *config, struct fault *fault) MUST_USE;

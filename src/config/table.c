@@ -121,7 +121,9 @@ static const struct config_key global_keys[] = {
     { "trace", CONFIG_TEXT, GLOBAL(trace), 0, 0,
       "file for a Chrome trace, which shows what each lane computed when", CONFIG_TEXT_PATH },
     { "devices", CONFIG_TEXTS, offsetof(struct config, devices), offsetof(struct config, n_devices),
-      0, LIMIT_DEVICES, "one engine per device: cpu (all cores that the process may use), cpu:0-1",
+      0, LIMIT_DEVICES,
+      "one engine per device: cpu (all cores that the process may use), cpu:0-1, cuda:0; auto: "
+      "every GPU, and without any the cores",
       CONFIG_TEXT_WORD },
     { "engines", CONFIG_TEXT, GLOBAL(engine_kind), 0, 0,
       "each engine is a process of its own, which is restarted after a crash, or threads of this "

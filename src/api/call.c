@@ -288,6 +288,7 @@ static bool take_tokens(struct api_choice *choice, const struct service_event *e
     }
     choice->n_cached = event->n_cached;
     choice->n_preempted = event->n_preempted;
+    choice->device_ns = max_i64(choice->device_ns, event->device_ns);
     if (choice->queue_ns == 0)
         choice->queue_ns = (int64_t)event->queue_us * 1000;
     if (expected - event->position >= event->n_tokens)
@@ -388,6 +389,7 @@ static void take_end(struct api_choice *choice, const struct service_event *even
     struct api_call *call = choice->call;
     choice->n_cached = max_i32(choice->n_cached, event->n_cached);
     choice->n_preempted = max_i32(choice->n_preempted, event->n_preempted);
+    choice->device_ns = max_i64(choice->device_ns, event->device_ns);
     if (event->why != SERVICE_STOPPED && event->why != SERVICE_LENGTH) {
         end_by_error(choice, event, payload);
         return;
@@ -602,8 +604,13 @@ static struct api_call *admit(struct api *api, struct api_http_exchange *x,
         api_error_set(error, ERROR_DRAINING, NULL, "the server is shutting down");
     else
         (void)api_headers_targets(&x->head, x->arrived_ns, &deadline_ns, &slo, error);
+    struct api_spend spend;
     if (error->is_set || !api_seats_take(api, x->party, 1, error))
         return NULL;
+    if (!api_spend_enter(api, x, &spend, error)) {
+        api_seats_put(api, x->party, 1);
+        return NULL;
+    }
     struct api_call *call = open_call(api, x, family);
     if (call == NULL) {
         api_seats_put(api, x->party, 1);
@@ -613,6 +620,7 @@ static struct api_call *admit(struct api *api, struct api_http_exchange *x,
     }
     call->deadline_ns = deadline_ns;
     call->slo = slo;
+    call->spend = spend;
     return call;
 }
 

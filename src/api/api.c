@@ -12,6 +12,7 @@
 #include "api/mirror.h"
 #include "api/models.h"
 #include "api/origin.h"
+#include "api/responses_store.h"
 #include "api/routes.h"
 #include "api/spend.h"
 #include "base/log.h"
@@ -159,7 +160,7 @@ static void answer_options(struct api *api, struct api_http_exchange *x)
     char asked[2048]; /* clients add headers: OpenAI's a dozen of X-Stainless-* */
     if (api->options.cors_origin != NULL) {
         bool are_fine = api_origin_asked_headers(&x->head, asked, sizeof(asked));
-        api_http_header(x, "Access-Control-Allow-Methods", "GET, POST, OPTIONS");
+        api_http_header(x, "Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS");
         api_http_header(x, "Access-Control-Allow-Headers", are_fine ? asked : own);
         api_http_header(x, "Access-Control-Max-Age", "600");
     }
@@ -481,8 +482,12 @@ enum status api_open(struct api **out, const struct api_options *options, struct
     if (status == STATUS_OK)
         status = api_http_listen_tls(options->tls_cert, options->tls_key, &api->tls, fault);
     if (status == STATUS_OK)
+        status = api_responses_store_open(&api->responses, options->responses,
+                                          options->responses_bytes_max, fault);
+    if (status == STATUS_OK)
         status = api_http_open(&api->http, &http, fault);
     if (status != STATUS_OK) {
+        api_responses_store_close(api->responses);
         api_http_listen_tls_free(api->tls);
         api_spend_close(api);
         mem_give(api);
@@ -568,6 +573,7 @@ void api_close(struct api *api)
     slots_free(&api->slots);
     mem_give(api->choices);
     api_mirror_close(api);
+    api_responses_store_close(api->responses);
     metrics_close(api->metrics);
     api_spend_close(api);
     api_catalog_put(&api->catalog, api->catalog);

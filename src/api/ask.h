@@ -42,6 +42,7 @@ struct api_ask {
     int32_t stop_ids[LIMIT_STOP_IDS];
     struct logit_bias *biases;
     struct api_guided guided;
+    const void *kept; /* what the family keeps for its answer, in the pile; NULL: nothing */
 };
 /* Returns false with the error set. The caller frees the ask in either case. */
 bool api_ask_read(struct api_ask *ask, enum api_ask_kind kind, void *object, bool is_strict,

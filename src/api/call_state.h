@@ -11,6 +11,7 @@ struct api_call {
     struct api *api;
     uint16_t tenant;
     struct api_spend spend;
+    uint64_t tenant_hash;
     struct api_http_exchange *x; /* NULL: the client has left */
     struct api_call *next, *prev;
     const struct api_family *family;

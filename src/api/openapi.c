@@ -18,44 +18,44 @@
     ",\"temperature\":" NUMBER(0,                                                                                                                                    \
                                2) ",\"top_p\":{\"type\":\"number\","                                                                                                 \
                                   "\"exclusiveMinimum\":0,\"maximum\":1},\"top_k\":" COUNT(-1, 1048576) ",\"min_p\":" NUMBER(0, 1) ",\"frequency_penalty\":" NUMBER( \
-                                      -2, 2) ",\"presence_penalty\":" NUMBER(-2,                                                                                     \
-                                                                             2) ",\""                                                                                \
-                                                                                "repetition_"                                                                        \
-                                                                                "penalty\""                                                                          \
-                                                                                ":" NUMBER(0.01, 100) ",\"n\":" COUNT(                                               \
-                                                                                    1,                                                                               \
-                                                                                    128) ",\"seed"                                                                   \
-                                                                                         "\":{"                                                                      \
-                                                                                         "\"type"                                                                    \
-                                                                                         "\":"                                                                       \
-                                                                                         "\"integ"                                                                   \
-                                                                                         "er\"},"                                                                    \
-                                                                                         "\"stop"                                                                    \
-                                                                                         "\":{"                                                                      \
-                                                                                         "\"anyOf"                                                                   \
-                                                                                         "\":"                                                                       \
-                                                                                         "[" NAME                                                                    \
-                                                                                         ",{"                                                                        \
-                                                                                         "\"type"                                                                    \
-                                                                                         "\":"                                                                       \
-                                                                                         "\"array"                                                                   \
-                                                                                         "\","                                                                       \
-                                                                                         "\"maxIt"                                                                   \
-                                                                                         "ems\":"                                                                    \
-                                                                                         "16,"                                                                       \
-                                                                                         "\"items"                                                                   \
-                                                                                         "\""                                                                        \
-                                                                                         ":" NAME                                                                    \
-                                                                                         "}]},"                                                                      \
-                                                                                         "\"strea"                                                                   \
-                                                                                         "m\""                                                                       \
-                                                                                         ":" FLAG                                                                    \
-                                                                                         ",\"prio"                                                                   \
-                                                                                         "rity\""                                                                    \
-                                                                                         ":" COUNT(                                                                  \
-                                                                                             -32768,                                                                 \
-                                                                                             32767) ",\"response_format\":"                                          \
-                                                                                                    "{\"type\":\"object\"}"
+                                      -2,                                                                                                                            \
+                                      2) ",\"presence_penalty\":" NUMBER(-2,                                                                                         \
+                                                                         2) ",\""                                                                                    \
+                                                                            "repetition_"                                                                            \
+                                                                            "penalty\""                                                                              \
+                                                                            ":" NUMBER(0.01, 100) ",\"n\":" COUNT(                                                   \
+                                                                                1,                                                                                   \
+                                                                                128) ",\"seed"                                                                       \
+                                                                                     "\":{"                                                                          \
+                                                                                     "\"type"                                                                        \
+                                                                                     "\":"                                                                           \
+                                                                                     "\"integ"                                                                       \
+                                                                                     "er\"},"                                                                        \
+                                                                                     "\"stop"                                                                        \
+                                                                                     "\":{"                                                                          \
+                                                                                     "\"anyOf"                                                                       \
+                                                                                     "\":"                                                                           \
+                                                                                     "[" NAME ",{"                                                                   \
+                                                                                     "\"type"                                                                        \
+                                                                                     "\":"                                                                           \
+                                                                                     "\"array"                                                                       \
+                                                                                     "\","                                                                           \
+                                                                                     "\"maxIt"                                                                       \
+                                                                                     "ems\":"                                                                        \
+                                                                                     "16,"                                                                           \
+                                                                                     "\"items"                                                                       \
+                                                                                     "\""                                                                            \
+                                                                                     ":" NAME                                                                        \
+                                                                                     "}]},"                                                                          \
+                                                                                     "\"strea"                                                                       \
+                                                                                     "m\""                                                                           \
+                                                                                     ":" FLAG                                                                        \
+                                                                                     ",\"prio"                                                                       \
+                                                                                     "rity\""                                                                        \
+                                                                                     ":" COUNT(                                                                      \
+                                                                                         -32768,                                                                     \
+                                                                                         32767) ",\"response_format\":"                                              \
+                                                                                                "{\"type\":\"object\"}"
 #define MESSAGES                                                                                   \
     "\"messages\":{\"type\":\"array\",\"minItems\":1,\"items\":{\"type\":\"object\",\"required\":" \
     "[\"role\",\"content\"],\"properties\":{\"role\":{\"enum\":[\"system\",\"developer\","         \
@@ -95,6 +95,16 @@ static const struct schema {
                  ",\"ctx\":{\"type\":\"integer\"}"),
       NULL },
     { "UnloadRequest", OBJECT("\"model\"", "\"model\":" TEXT ",\"remove\":" FLAG), NULL },
+    { "NameRequest", OBJECT("\"model\"", "\"model\":" TEXT), NULL },
+    { "PinRequest",
+      OBJECT("\"model\",\"engine\"", "\"model\":" TEXT ",\"engine\":" COUNT(0, 16384)), NULL },
+    { "ResponsesRequest",
+      OBJECT("\"input\"",
+             "\"model\":" TEXT ",\"input\":{\"anyOf\":[" TEXT ",{\"type\":\"array\"}]}"
+             ",\"stream\":" FLAG ",\"store\":" FLAG ",\"max_output_tokens\":" COUNT(1, 1048576)),
+      NULL },
+    { "Response", OBJECT("\"id\",\"object\",\"status\",\"output\"", "\"output\":" ARRAY),
+      "application/json" },
     { "ChatAnswer",
       OBJECT("\"id\",\"object\",\"created\",\"model\",\"choices\",\"usage\"",
              "\"object\":{\"const\":\"chat.completion\"},\"choices\":" ARRAY
@@ -136,7 +146,8 @@ static const struct schema *schema_of(const char *name)
 static bool streams(const struct api_route *route)
 {
     return route->asks != NULL &&
-           (strstr(route->tells, "Answer") != NULL || strcmp(route->tells, "Message") == 0);
+           (strstr(route->tells, "Answer") != NULL || strcmp(route->tells, "Message") == 0 ||
+            strcmp(route->tells, "Response") == 0);
 }
 
 static void print_content(struct str *out, const char *type, const char *name)
@@ -161,7 +172,10 @@ static void print_answers(struct str *out, const struct api_route *route)
 
 static void print_operation(struct str *out, const struct api_route *route, bool has_name)
 {
-    str_printf(out, "\"%s\":{\"summary\":\"%s\",", route->method == HTTP_GET ? "get" : "post",
+    str_printf(out, "\"%s\":{\"summary\":\"%s\",",
+               route->method == HTTP_GET      ? "get"
+               : route->method == HTTP_DELETE ? "delete"
+                                              : "post",
                route->about);
     str_printf(out, "\"security\":[%s],",
                route->access == API_ROUTE_FREE  ? ""

@@ -353,26 +353,29 @@ static void collect_stop_ids(struct api_prompts *prompts)
 }
 
 bool api_prompts_read(struct api_ask *ask, const struct api_family *family, struct view body,
-                      bool is_strict, struct api_error *error)
+                      const struct api_past *past, bool is_strict, struct api_error *error)
 {
-    json_t *object = api_fields_open(body, ASK_VALUES_MAX, error);
-    if (object != NULL && family->translate != NULL) {
-        json_t *chat = family->translate(object, error);
-        json_decref(object);
-        object = chat;
-    }
-    return api_ask_read(ask, family->kind, object, is_strict, error);
+    json_t *object = api_fields_open(body, ASK_VALUES_MAX, error), *chat = object;
+    if (object != NULL && family->translate != NULL)
+        chat = family->translate(object, past, error);
+    else
+        json_incref(object);
+    bool is_read = api_ask_read(ask, family->kind, chat, is_strict, error);
+    if (is_read && family->keep != NULL)
+        family->keep(ask, object);
+    json_decref(object);
+    return is_read;
 }
 
 bool api_prompts_make(struct api_prompts *prompts, const struct api_family *family,
-                      struct view body, const struct api_options *options,
-                      const struct api_catalog *catalog)
+                      struct view body, const struct api_past *past,
+                      const struct api_options *options, const struct api_catalog *catalog)
 {
     memset(prompts, 0, sizeof(*prompts));
     struct api_ask *ask = &prompts->ask;
     enum api_ask_kind kind = family->kind;
     prompts->family = family;
-    if (!api_prompts_read(ask, family, body, options->is_strict, &prompts->error))
+    if (!api_prompts_read(ask, family, body, past, options->is_strict, &prompts->error))
         return false;
     prompts->model = api_catalog_find(catalog, ask->model, &prompts->error);
     if (prompts->model == NULL ||

@@ -32,8 +32,9 @@ void api_reply_prefix(struct api_call *call)
                &call->prefix);
 }
 
-static void write_error(const struct api_error *error, struct str *out)
+static void write_error(struct api_call *call, const struct api_error *error, struct str *out)
 {
+    (void)call;
     str_add_text(out, "data: ");
     api_error_print(error, ERROR_OPENAI, out);
     str_add_text(out, "\n\n");

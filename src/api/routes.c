@@ -8,6 +8,8 @@
 #include "api/mirror.h"
 #include "api/models.h"
 #include "api/openapi.h"
+#include "api/responses_routes.h"
+#include "api/site.h"
 #include "api/spend.h"
 #include "api/texts.h"
 #include "base/near.h"
@@ -24,6 +26,12 @@ static const struct api_route routes[] = {
       "MessagesRequest", "Message" },
     { HTTP_POST, "/v1/messages/count_tokens", API_ROUTE_KEY, api_texts_count, false,
       "counts the tokens of Anthropic's messages", "MessagesRequest", "TokenCount" },
+    { HTTP_POST, "/v1/responses", API_ROUTE_KEY, api_call_responses, false, "OpenAI's responses",
+      "ResponsesRequest", "Response" },
+    { HTTP_GET, "/v1/responses/*", API_ROUTE_KEY, api_responses_routes_show, false,
+      "shows a stored response", NULL, "Response" },
+    { HTTP_DELETE, "/v1/responses/*", API_ROUTE_KEY, api_responses_routes_delete, false,
+      "deletes a stored response", NULL, "Object" },
     { HTTP_GET, "/v1/models", API_ROUTE_KEY, api_models_list, false, "lists the models", NULL,
       "List" },
     { HTTP_GET, "/v1/models/*", API_ROUTE_KEY, api_models_show, false, "describes a model", NULL,
@@ -68,6 +76,14 @@ static const struct api_route routes[] = {
       "loads or adds a model", "LoadRequest", "Object" },
     { HTTP_POST, "/models/unload", API_ROUTE_ADMIN, api_lifecycle_unload, false,
       "unloads or removes a model", "UnloadRequest", "Object" },
+    { HTTP_POST, "/models/pause", API_ROUTE_ADMIN, api_lifecycle_pause, false,
+      "lets a model take no new requests", "NameRequest", "Object" },
+    { HTTP_POST, "/models/unpause", API_ROUTE_ADMIN, api_lifecycle_unpause, false,
+      "lets a model take requests again", "NameRequest", "Object" },
+    { HTTP_POST, "/models/pin", API_ROUTE_ADMIN, api_lifecycle_pin, false,
+      "keeps a model on one engine", "PinRequest", "Object" },
+    { HTTP_POST, "/models/unpin", API_ROUTE_ADMIN, api_lifecycle_unpin, false,
+      "lets a pinned model leave", "NameRequest", "Object" },
     { HTTP_GET, "/api/tags", API_ROUTE_ADMIN, api_models_tags, false,
       "lists the models as Ollama does", NULL, "Object" },
     { HTTP_GET, "/api/ps", API_ROUTE_ADMIN, api_models_ps, false,
@@ -104,11 +120,10 @@ static bool is_path(const struct api_route *route, struct view path)
  * the client would otherwise search for a typing error. */
 static bool is_unsupported(struct view path)
 {
-    static const char *const paths[] = { "/v1/embeddings", "/v1/responses",   "/v1/audio/",
-                                         "/v1/images/",    "/v1/moderations", "/v1/rerank",
-                                         "/v1/score",      "/v1/files",       "/v1/batches",
-                                         "/api/generate",  "/api/chat",       "/api/embed",
-                                         "/api/pull" };
+    static const char *const paths[] = { "/v1/embeddings",  "/v1/audio/",  "/v1/images/",
+                                         "/v1/moderations", "/v1/rerank",  "/v1/score",
+                                         "/v1/files",       "/v1/batches", "/api/generate",
+                                         "/api/chat",       "/api/embed",  "/api/pull" };
     for (size_t i = 0; i < COUNT_OF(paths); i++)
         if (view_starts(path, paths[i]))
             return true;
@@ -117,16 +132,18 @@ static bool is_unsupported(struct view path)
 
 void api_routes_allow(struct api_http_exchange *x)
 {
-    bool has_get = false, has_post = false;
-    for (size_t i = 0; i < COUNT_OF(routes); i++) {
-        bool is_here = is_path(&routes[i], api_path_of(&x->head));
-        has_get = has_get || (is_here && routes[i].method == HTTP_GET);
-        has_post = has_post || (is_here && routes[i].method == HTTP_POST);
-    }
-    api_http_header(x, "Allow",
-                    has_get == has_post ? "GET, HEAD, POST, OPTIONS"
-                    : has_get           ? "GET, HEAD, OPTIONS"
-                                        : "POST, OPTIONS");
+    static const char *const names[] = { "GET, HEAD", NULL, "POST", NULL, "DELETE" };
+    bool has[COUNT_OF(names)] = { false }, has_any = api_site_has(api_path_of(&x->head));
+    char text[64] = "";
+    has[HTTP_GET] = has_any;
+    for (size_t i = 0; i < COUNT_OF(routes); i++)
+        if (is_path(&routes[i], api_path_of(&x->head)))
+            has[routes[i].method] = has_any = true;
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (names[i] != NULL && (has[i] || !has_any))
+            snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s, ", names[i]);
+    snprintf(text + strlen(text), sizeof(text) - strlen(text), "OPTIONS");
+    api_http_header(x, "Allow", text);
 }
 
 /* Tells a client when its base URL lacks /v1 or has it twice. */
@@ -140,11 +157,16 @@ static void refuse_path(const char *path, struct api_error *error)
                   near_question(&near, question));
 }
 
-const struct api_route *api_routes_find(const struct api_http_head *head, struct api_error *error)
+const struct api_route *api_routes_find(const struct api_http_head *head,
+                                               struct api_error *error)
 {
+    static const struct api_route site = { HTTP_GET, "/",        API_ROUTE_FREE, api_site_show,
+                                           false,    "the page", NULL,           "Object" };
     enum api_http_method method = head->method == HTTP_HEAD ? HTTP_GET : head->method;
     struct view sent = api_path_of(head);
-    bool is_there = false;
+    bool is_there = api_site_has(sent);
+    if (is_there && method == HTTP_GET)
+        return &site;
     for (size_t i = 0; i < COUNT_OF(routes); i++) {
         if (!is_path(&routes[i], sent))
             continue;

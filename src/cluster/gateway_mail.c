@@ -1,5 +1,6 @@
 /* Handles a gateway's mail: tokens, ends and returns of requests, reports of engines, answers of
  * the manager. */
+#include "cluster/gateway_demand.h"
 #include "cluster/gateway_state.h"
 
 #include "base/log.h"
@@ -148,6 +149,7 @@ static void take_end(struct cluster_gateway *g, uint32_t handle, uint8_t why)
     struct gateway_entry *entry = &g->entries[slots_index(handle)];
     if (why == SERVICE_STOPPED || why == SERVICE_LENGTH)
         gateway_state_observe(g, entry);
+    gateway_demand_ended(g, entry, why);
     forget_cancel(g, entry);
     route_core_ended(&g->core, slots_index(handle), entry->engine, why);
     gateway_state_drop(g, handle);

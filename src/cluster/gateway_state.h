@@ -104,11 +104,11 @@ struct cluster_gateway {
     uint32_t first_change, n_changes;
     uint64_t asked[GATEWAY_ASKS_MAX]; /* ids of control calls that the manager has not answered */
     int n_asked;
-    bool is_popping;  /* a bus message is shown to the caller: pop it at the next call */
-    uint32_t shown;   /* an OVER entry shown to the caller: freed at the next call */
-    int64_t now_ns;   /* of the last step */
-    int64_t heard_ns; /* when mail is taken */
+    bool is_popping;          /* a bus message is shown to the caller: pop it at the next call */
+    uint32_t shown;           /* an OVER entry shown to the caller: freed at the next call */
+    int64_t now_ns, heard_ns; /* of the last step; when mail is taken */
     int64_t n_cancels_pending;
+    struct gateway_demand *demand; /* the traffic that it counts */
 };
 
 /* ---- Entries and their lists (gateway_state.c). ---- */

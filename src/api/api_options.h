@@ -67,6 +67,11 @@ struct api_options {
         *admin_key; /* NULL: none is needed; admin routes need the admin key when either is set */
     const char *const *tenants; /* "NAME=KEY": API keys of tenants, which share no KV blocks */
     int n_tenants;
+    const char *usage_path;    /* a file for usage (usage/usage.h); NULL: it is not kept */
+    int32_t n_usage_days;      /* of which usage is kept */
+    const char *const *quotas; /* usage/quotas.h */
+    int n_quotas;
+    int32_t n_quota_gateways;       /* gateways between which quotas are divided; 0 = 1 */
     const char *cors_origin;        /* NULL = CORS off */
     const char *tls_cert, *tls_key; /* NULL = plain HTTP */
     bool is_strict;                 /* unknown fields are errors */

@@ -68,6 +68,10 @@ struct config {
     int n_lanes;                         /* 0 = one lane, all of the device */
     const char *tenants[CONFIG_TENANTS]; /* "NAME=KEY" */
     int n_tenants;
+    const char *quotas[CONFIG_TENANTS]; /* usage/quotas.h */
+    int n_quotas;
+    int64_t n_quota_gateways, n_usage_days;
+    const char *usage_file;
     const char *model_dirs[CONFIG_MODEL_DIRS]; /* that operators may load models from */
     int n_model_dirs;
     const char *proxies[CONFIG_PROXIES]; /* "ADDRESS" or "ADDRESS/BITS" */

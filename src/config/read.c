@@ -30,6 +30,8 @@ void config_init(struct config *config)
         .n_batch_tokens_max = 512,
         .chunk_tokens = 256,
         .n_connections_max = 16384,
+        .n_quota_gateways = 1,
+        .n_usage_days = 400,
         .body_bytes_max = 16 << 20,
         .body_ns_max = 60 * TIME_NS_PER_S,
         .drain_ns = 30 * TIME_NS_PER_S,

@@ -25,6 +25,18 @@ static const struct config_key global_keys[] = {
     { "tenants", CONFIG_TEXTS, offsetof(struct config, tenants), offsetof(struct config, n_tenants),
       0, CONFIG_TENANTS, "more API keys, NAME=KEY each: no KV block is shared between names",
       CONFIG_TEXT_TENANT },
+    { "quotas", CONFIG_TEXTS, offsetof(struct config, quotas), offsetof(struct config, n_quotas), 0,
+      CONFIG_TENANTS,
+      "bounds of each key, NAME=rpm:60/tpm:10000/rpd:1000/tpd:100000 with any of the four "
+      "(requests "
+      "and tokens per minute and day, UTC); NAME is a tenant, or * for all other keys",
+      CONFIG_TEXT_WORD },
+    { "quota_gateways", CONFIG_COUNT, GLOBAL(n_quota_gateways), 1, LIMIT_GATEWAYS,
+      "gateways between which quotas are divided: each gives its part" },
+    { "usage_file", CONFIG_TEXT, GLOBAL(usage_file), 0, 0,
+      "SQLite file for the usage of each tenant and key; absent: it is forgotten at the end",
+      CONFIG_TEXT_PATH },
+    { "usage_days", CONFIG_COUNT, GLOBAL(n_usage_days), 1, 3660, "days of usage that are kept" },
     { "keyless", CONFIG_BOOL, GLOBAL(is_keyless), 0, 0,
       "a reload may take the last API key, or the admin key, away; false: it is refused" },
     { "model_dirs", CONFIG_TEXTS, offsetof(struct config, model_dirs),

@@ -74,6 +74,8 @@ struct api_options {
     /* The account of all memory for clients, with http_memory as its limit. NULL: that memory is
      * not bounded. The account outlives the api and the service. */
     struct mem_account *account;
+    const char *responses; /* file of the answers of /v1/responses; NULL: they are in memory */
+    int64_t responses_bytes_max;    /* of them; 0: none is kept */
     struct grammar_cache *grammars; /* NULL: structured output is refused */
     const struct api_net *proxies;  /* trusted proxies: their X-Forwarded-For names the client */
     int n_proxies;

@@ -7,6 +7,13 @@
 
 /* ---- Nodes. ---- */
 
+const struct engine_report *cluster_manager_plan_reports(const struct cluster_manager *m,
+                                                         int *n_engines)
+{
+    *n_engines = m->nodes.n_engines;
+    return m->reports;
+}
+
 /* Models that are loaded at start come again when the engine does, unless they are still there. */
 static void make_due_again(struct cluster_manager *m, int e)
 {

@@ -3,8 +3,12 @@
 #include "base/base.h"
 
 struct cluster_manager;
+struct engine_report;
 struct str;
 
+/* Returns the last report of each engine; now_ns 0: it has not reported. *n_engines: how many. */
+const struct engine_report *cluster_manager_plan_reports(const struct cluster_manager *manager,
+                                                         int *n_engines);
 /* The session with a node has ended, so that no order to it is in progress any more. is_gone: all
  * that it had counts as gone, too. */
 void cluster_manager_plan_lose(struct cluster_manager *manager, int node, bool is_gone);

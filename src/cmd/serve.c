@@ -104,6 +104,8 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
         .n_requests_max = (int32_t)config->n_requests_max,
         .n_connections_max = (int32_t)config->n_connections_max,
         .account = &server->account,
+        .responses = config->responses,
+        .responses_bytes_max = config->responses_bytes,
         .grammars = wire_grammars(house),
         .proxies = proxies,
         .n_proxies = config->n_proxies,

@@ -10,7 +10,9 @@
 #include "cluster/manager_plan.h"
 #include "cluster/tcp_bus.h"
 #include "fleet/bus.h"
+#include "fleet/endpoint.h"
 #include "fleet/models.h"
+#include "fleet/monitor.h"
 #include "fleet/store.h"
 #include "store/leader.h"
 #include <stdio.h>
@@ -35,6 +37,8 @@ struct fleet_manager {
     struct fleet_store store;
     struct store_leader *candidate;
     struct store_fence memory; /* of the cluster's life, on disk */
+    struct fleet_monitor monitor;
+    struct fleet_endpoint *endpoint; /* NULL: none is configured */
     int64_t now_ns, looked_ns, asked_ns;
     /* While it leads: */
     struct cluster_lead *lead;
@@ -59,6 +63,12 @@ static bool may_act(void *self)
     return store_leader_may_act(w->candidate, time_boot_ns());
 }
 
+static void hear_demand(void *self, int service, const struct message_demand *message)
+{
+    struct fleet_manager *w = self;
+    fleet_monitor_heard(&w->monitor, service, message, w->now_ns);
+}
+
 static void begin_reign(struct fleet_manager *w)
 {
     const struct store_stamp stamp = store_leader_stamp(w->candidate);
@@ -78,8 +88,11 @@ static void begin_reign(struct fleet_manager *w)
                                                      .n_services_max = LIMIT_MODELS,
                                                      .services = w->models.services,
                                                      .need_bytes = w->models.need_bytes,
+                                                     .hears_demand = hear_demand,
+                                                     .self = w,
                                                      .kept_bytes = w->models.kept_bytes };
     w->manager = cluster_manager_open(&manager);
+    fleet_monitor_begin(&w->monitor, w->now_ns);
     w->begun_ns = w->now_ns;
     w->nodes = mem_take(sizeof *w->nodes * (size_t)w->bus.n_nodes);
     w->n_before = 0;
@@ -98,6 +111,7 @@ static void end_reign(struct fleet_manager *w)
     if (w->is_writing)
         w->store.store->forget(w->store.store->self, &w->call);
     w->is_writing = false;
+    fleet_monitor_end(&w->monitor);
     cluster_manager_close(w->manager);
     cluster_lead_close(w->lead);
     mem_give(w->nodes);
@@ -293,6 +307,9 @@ static int64_t step_reign(struct fleet_manager *w)
     follow_wishes(w);
     watch_nodes(w);
     wake_ns = min_i64(wake_ns, cluster_manager_step(w->manager, w->now_ns));
+    int n_engines;
+    const struct engine_report *reports = cluster_manager_plan_reports(w->manager, &n_engines);
+    fleet_monitor_step(&w->monitor, reports, n_engines, w->now_ns);
     write_placement(w);
     return wake_ns;
 }
@@ -337,6 +354,47 @@ int64_t fleet_manager_step(struct fleet_manager *w)
     return time_now_ns() + max_i64(wake_ns - time_boot_ns(), 0);
 }
 
+/* ---- What it tells. ---- */
+
+static bool leads(void *self)
+{
+    return ((struct fleet_manager *)self)->manager != NULL;
+}
+
+static void tell_metrics(void *self, struct str *out)
+{
+    struct fleet_manager *w = self;
+    const struct monitor_names names = fleet_monitor_names(&w->monitor);
+    str_printf(out,
+               "# HELP shoal_manager_leads Whether this manager leads.\n"
+               "# TYPE shoal_manager_leads gauge\nshoal_manager_leads %d\n",
+               leads(w));
+    if (leads(w))
+        monitor_tell_metrics(&w->monitor.gather, &names, w->now_ns, out);
+}
+
+static void tell_monitor(void *self, struct str *out)
+{
+    struct fleet_manager *w = self;
+    const struct monitor_names names = fleet_monitor_names(&w->monitor);
+    struct json_out json;
+    json_out_init(&json, out);
+    json_out_open(&json, '{');
+    monitor_tell_json(&w->monitor.gather, &names, w->now_ns, &json);
+    json_out_close(&json, '}');
+}
+
+static enum status open_endpoint(struct fleet_manager *w, struct fault *fault)
+{
+    const struct fleet_endpoint_options options = { .base = w->bus.base,
+                                                    .config = &w->config,
+                                                    .self = w,
+                                                    .leads = leads,
+                                                    .metrics = tell_metrics,
+                                                    .monitor = tell_monitor };
+    return fleet_endpoint_open(&w->endpoint, &options, fault);
+}
+
 /* ---- Life. ---- */
 
 static enum status open_candidate(struct fleet_manager *w, struct fault *fault)
@@ -372,6 +430,10 @@ static enum status open_all(struct fleet_manager *w, struct fault *fault)
         status = fleet_store_open(&w->store, &w->config, "manager", name, "{}", fault);
     if (status == STATUS_OK)
         status = open_candidate(w, fault);
+    if (status == STATUS_OK)
+        status = open_endpoint(w, fault);
+    if (status == STATUS_OK)
+        fleet_monitor_open(&w->monitor, &w->config, &w->models, &w->bus);
     return status;
 }
 
@@ -394,6 +456,8 @@ void fleet_manager_close(struct fleet_manager *w)
 {
     if (w->manager != NULL)
         end_reign(w);
+    fleet_endpoint_close(w->endpoint);
+    fleet_monitor_close(&w->monitor);
     if (w->candidate != NULL)
         store_leader_close(w->candidate);
     fleet_store_close(&w->store);

@@ -185,14 +185,19 @@ enum status client_stream_all(const struct client_options *options, struct clien
         curl_easy_setopt(calls[i], CURLOPT_WRITEDATA, &streams[i]);
         mem_need(curl_multi_add_handle(multi, calls[i]) == CURLM_OK);
     }
-    while (n_running > 0 && curl_multi_perform(multi, &n_running) == CURLM_OK && n_running > 0)
-        curl_multi_poll(multi, NULL, 0, 1000, NULL);
+    const volatile sig_atomic_t *is_off = n > 0 ? streams[0].is_off : NULL;
+    while (n_running > 0 && (is_off == NULL || *is_off == 0) &&
+           curl_multi_perform(multi, &n_running) == CURLM_OK && n_running > 0)
+        curl_multi_poll(multi, NULL, 0, is_off != NULL ? 100 : 1000, NULL);
     enum status status = STATUS_OK;
     for (int i = 0; i < n; i++) {
         long code = 0;
         curl_easy_getinfo(calls[i], CURLINFO_RESPONSE_CODE, &code);
         streams[i].http_status = (int)code;
-        if (code != 200)
+        if (code == 0)
+            status = fault_set(fault, STATUS_IO, "no answer from %.80s (is shoal serve running?)",
+                               options->server);
+        else if (code != 200)
             status = fault_set(fault, STATUS_IO, "%s answered %ld", streams[i].path, code);
         curl_multi_remove_handle(multi, calls[i]);
         curl_easy_cleanup(calls[i]);

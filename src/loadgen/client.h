@@ -2,6 +2,7 @@
 #pragma once
 #include "base/status.h"
 #include "base/str.h"
+#include <signal.h>
 
 struct client_options {
     const char *server;          /* "127.0.0.1:7411", "https://models.example:7411" */
@@ -37,7 +38,8 @@ struct client_stream {
     const char *path, *body;
     void (*take)(void *self, const char *bytes, size_t n);
     void *self;
-    int http_status; /* out */
+    int http_status;                     /* out */
+    const volatile sig_atomic_t *is_off; /* all calls end when it is not 0; NULL: they go on */
 };
 enum status client_stream_all(const struct client_options *options, struct client_stream *streams,
                               int n, struct fault *fault);

@@ -20,6 +20,7 @@ enum { CONFIG_ROUTER_THRESHOLDS = 40, CONFIG_KEYS_MAX = 96 };
 struct config_model {
     char name[LIMIT_NAME_BYTES];
     const char *path, *profile; /* profile: NULL = measured when it is loaded */
+    const char *sha256;         /* of the file; NULL = it is not checked */
     const char *kv_type;        /* NULL = the global one */
     const char *chat_template;  /* a file, a text, chatml or a name; NULL = the model's own */
     const char *aliases[CONFIG_ALIASES];
@@ -72,6 +73,8 @@ struct config {
     int n_quotas;
     int64_t n_quota_gateways, n_usage_days;
     const char *usage_file;
+    const char *model_cache, *model_ca, *model_manifest; /* for files that are fetched */
+    int64_t model_cache_bytes, model_rate_bytes, model_stall_ns;
     const char *model_dirs[CONFIG_MODEL_DIRS]; /* that operators may load models from */
     int n_model_dirs;
     const char *proxies[CONFIG_PROXIES]; /* "ADDRESS" or "ADDRESS/BITS" */

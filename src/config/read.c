@@ -41,6 +41,7 @@ void config_init(struct config *config)
         .keep_alive_ns = 300 * TIME_NS_PER_S,
         .profile_ns = 500 * TIME_NS_PER_MS,
         .report_ns = 100 * TIME_NS_PER_MS,
+        .model_stall_ns = 30 * TIME_NS_PER_S,
         .log_engine_bytes = INT64_C(1) << 30,
         .responses_bytes = 64 << 20,
         .has_prefix_cache = true,

@@ -95,6 +95,21 @@ static const struct config_key global_keys[] = {
       "nodes that a gateway or manager can learn of from etcd at once" },
     { "node_engines", CONFIG_COUNT, GLOBAL(n_node_engines), 1, LIMIT_DEVICES,
       "engines that each of these nodes may have" },
+    { "model_cache", CONFIG_TEXT, GLOBAL(model_cache), 0, 0,
+      "folder for model files that are fetched; processes may share it", CONFIG_TEXT_PATH },
+    { "model_cache_bytes", CONFIG_BYTES, GLOBAL(model_cache_bytes), 0, 1024 * TIB,
+      "the most bytes of files in it: those that no process uses and that were used longest ago "
+      "leave; 0: as the disk has room" },
+    { "model_rate", CONFIG_BYTES, GLOBAL(model_rate_bytes), 0, TIB,
+      "the most bytes that one file is fetched with in a second; 0: no bound" },
+    { "model_stall", CONFIG_DURATION, GLOBAL(model_stall_ns), TIME_NS_PER_S, 3600 * TIME_NS_PER_S,
+      "a store that is nearly silent for this long (less than 16 KiB a second) is asked again" },
+    { "model_ca", CONFIG_TEXT, GLOBAL(model_ca), 0, 0,
+      "file of the authorities to trust for https stores, PEM; absent: the system's",
+      CONFIG_TEXT_PATH },
+    { "model_manifest", CONFIG_TEXT, GLOBAL(model_manifest), 0, 0,
+      "file with the SHA-256 of model files, as sha256sum writes it: a line HASH  NAME each",
+      CONFIG_TEXT_PATH },
     { "monitor_listen", CONFIG_TEXT, GLOBAL(monitor_listen), 0, 0,
       "address and port of a manager's health, metrics and monitor; absent: it has none",
       CONFIG_TEXT_ADDRESS },
@@ -216,8 +231,14 @@ static const struct config_key global_keys[] = {
 };
 
 static const struct config_key model_keys[] = {
-    { "path", CONFIG_TEXT, MODEL(path), 0, 0, "a GGUF file or a Hugging Face directory",
+    { "path", CONFIG_TEXT, MODEL(path), 0, 0,
+      "a GGUF file or a Hugging Face directory; or the http:// or https:// address of a GGUF file, "
+      "which is fetched into model_cache",
       CONFIG_TEXT_PATH },
+    { "sha256", CONFIG_TEXT, MODEL(sha256), 0, 0,
+      "SHA-256 of the file, 64 hexadecimal digits: another file is refused; needed for one that is "
+      "fetched, unless model_manifest has it",
+      CONFIG_TEXT_WORD },
     { "profile", CONFIG_TEXT, MODEL(profile), 0, 0,
       "a file of shoal profile; absent: the model is measured when it is loaded",
       CONFIG_TEXT_PATH },

@@ -11,6 +11,7 @@
 #include "api/lifecycle.h"
 #include "api/mirror.h"
 #include "api/models.h"
+#include "api/ollama_models.h"
 #include "api/origin.h"
 #include "api/responses_routes.h"
 #include "api/responses_store.h"
@@ -108,8 +109,12 @@ static const struct route {
     { HTTP_GET, "/models/sse", ADMIN, api_models_watch },
     { HTTP_POST, "/models/load", ADMIN, api_lifecycle_load },
     { HTTP_POST, "/models/unload", ADMIN, api_lifecycle_unload },
-    { HTTP_GET, "/api/tags", ADMIN, api_models_tags },
-    { HTTP_GET, "/api/ps", ADMIN, api_models_ps },
+    { HTTP_POST, "/api/chat", KEY, api_call_ollama_chat },
+    { HTTP_POST, "/api/generate", KEY, api_call_ollama_text },
+    { HTTP_GET, "/api/tags", KEY, api_ollama_models_tags },
+    { HTTP_POST, "/api/show", KEY, api_ollama_models_show },
+    { HTTP_GET, "/api/version", KEY, api_ollama_models_version },
+    { HTTP_GET, "/api/ps", ADMIN, api_ollama_models_ps },
     { HTTP_POST, "/sleep", ADMIN, api_lifecycle_sleep },
     { HTTP_POST, "/wake_up", ADMIN, api_lifecycle_wake },
     { HTTP_GET, "/is_sleeping", ADMIN, api_models_is_asleep },
@@ -191,8 +196,8 @@ static bool is_unsupported(struct view path)
 {
     static const char *const paths[] = { "/v1/embeddings",  "/v1/audio/",  "/v1/images/",
                                          "/v1/moderations", "/v1/rerank",  "/v1/score",
-                                         "/v1/files",       "/v1/batches", "/api/generate",
-                                         "/api/chat",       "/api/embed",  "/api/pull" };
+                                         "/v1/files",       "/v1/batches", "/api/embed",
+                                         "/api/pull" };
     for (size_t i = 0; i < COUNT_OF(paths); i++)
         if (view_starts(path, paths[i]))
             return true;

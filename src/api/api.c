@@ -4,6 +4,7 @@
  * timer). Every call that may change something ends in pump: tick the gateway, take events and
  * answers, check streams once a second, and set the timer to the earliest wake that is needed. */
 #include "api/api.h"
+#include "api/about.h"
 #include "api/call.h"
 #include "api/headers.h"
 #include "api/health.h"
@@ -15,6 +16,7 @@
 #include "api/origin.h"
 #include "api/responses_routes.h"
 #include "api/responses_store.h"
+#include "api/site.h"
 #include "api/texts.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -95,6 +97,8 @@ static const struct route {
     { HTTP_GET, "/v1/models/*", KEY, api_models_show },
     { HTTP_POST, "/v1/chat/completions/render", KEY, api_texts_render },
     { HTTP_POST, "/apply-template", KEY, api_texts_apply },
+    { HTTP_GET, "/tokenizer_info", KEY, api_about_tokenizer },
+    { HTTP_GET, "/props", KEY, api_about_props },
     { HTTP_POST, "/tokenize", KEY, api_texts_tokenize },
     { HTTP_POST, "/detokenize", KEY, api_texts_detokenize },
     { HTTP_GET, "/health", FREE, api_health_ready, true },
@@ -109,6 +113,10 @@ static const struct route {
     { HTTP_GET, "/models/sse", ADMIN, api_models_watch },
     { HTTP_POST, "/models/load", ADMIN, api_lifecycle_load },
     { HTTP_POST, "/models/unload", ADMIN, api_lifecycle_unload },
+    { HTTP_POST, "/models/pause", ADMIN, api_lifecycle_pause },
+    { HTTP_POST, "/models/unpause", ADMIN, api_lifecycle_unpause },
+    { HTTP_POST, "/models/pin", ADMIN, api_lifecycle_pin },
+    { HTTP_POST, "/models/unpin", ADMIN, api_lifecycle_unpin },
     { HTTP_POST, "/api/chat", KEY, api_call_ollama_chat },
     { HTTP_POST, "/api/generate", KEY, api_call_ollama_text },
     { HTTP_GET, "/api/tags", KEY, api_ollama_models_tags },
@@ -208,8 +216,9 @@ static bool is_unsupported(struct view path)
 static void allow(struct api_http_exchange *x)
 {
     static const char *const names[] = { "GET, HEAD", NULL, "POST", NULL, "DELETE" };
-    bool has[COUNT_OF(names)] = { false }, has_any = false;
+    bool has[COUNT_OF(names)] = { false }, has_any = api_site_has(api_path_of(&x->head));
     char text[64] = "";
+    has[HTTP_GET] = has_any;
     for (size_t i = 0; i < COUNT_OF(routes); i++)
         if (is_path(&routes[i], api_path_of(&x->head)))
             has[routes[i].method] = has_any = true;
@@ -233,9 +242,12 @@ static void refuse_path(const char *path, struct api_error *error)
 
 static const struct route *find_route(const struct api_http_head *head, struct api_error *error)
 {
+    static const struct route site = { HTTP_GET, "/", FREE, api_site_show, false };
     enum api_http_method method = head->method == HTTP_HEAD ? HTTP_GET : head->method;
     struct view sent = api_path_of(head);
-    bool is_there = false;
+    bool is_there = api_site_has(sent);
+    if (is_there && method == HTTP_GET)
+        return &site;
     for (size_t i = 0; i < COUNT_OF(routes); i++) {
         if (!is_path(&routes[i], sent))
             continue;

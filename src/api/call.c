@@ -8,9 +8,11 @@
 #include "api/reply.h"
 #include "api/responses.h"
 #include "api/responses_store.h"
+#include "api/scores.h"
 #include "api/seats.h"
 #include "api/submit.h"
 #include "api/tally.h"
+#include "api/wishes.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -170,7 +172,9 @@ static bool is_large(const struct api_call *call)
 {
     size_t n_bytes = (size_t)call->prompts.n_echo_bytes;
     for (int32_t i = 0; i < call->n_choices; i++)
-        n_bytes += call->choices[i].text.n + call->choices[i].n_tokens * sizeof(struct api_token);
+        n_bytes += call->choices[i].text.n +
+                   (call->choices[i].n_tokens + (size_t)call->choices[i].n_scores) *
+                       sizeof(struct api_token);
     return n_bytes > WRITE_BYTES_MAX;
 }
 
@@ -282,7 +286,8 @@ static bool take_tokens(struct api_choice *choice, const struct service_event *e
     }
     if (has_logprobs)
         n_bytes += n * sizeof(struct token_logprobs);
-    if (event->n_tokens < 0 || (size_t)event->n_bytes < n_bytes || event->position > expected) {
+    if (event->n_tokens < 0 || (size_t)event->n_bytes < n_bytes || event->position > expected ||
+        api_scores_lack(choice)) {
         house_error(call, "tokens were lost on their way");
         return false;
     }
@@ -320,6 +325,16 @@ static bool take_tokens(struct api_choice *choice, const struct service_event *e
         }
     }
     return show(call, choice, now_ns);
+}
+
+static void take_scores(struct api_choice *choice, const struct service_event *event,
+                        const void *payload)
+{
+    enum api_scores taken = api_scores_take(choice, event, payload);
+    if (taken == API_SCORES_LOST)
+        house_error(choice->call, "scores were lost on their way");
+    else if (taken == API_SCORES_STARVED)
+        starve(choice->call);
 }
 
 static void end_by_error(struct api_choice *choice, const struct service_event *event,
@@ -382,6 +397,10 @@ static void take_end(struct api_choice *choice, const struct service_event *even
         end_by_error(choice, event, payload);
         return;
     }
+    if (api_scores_lack(choice)) {
+        house_error(call, "scores were lost on their way");
+        return;
+    }
     api_choice_end(choice, event->why == SERVICE_STOPPED ? "stop" : "length");
     close_choice(call, choice, event->why);
 }
@@ -395,6 +414,8 @@ void api_call_event(struct api *api, const struct service_event *event, const vo
     struct mem_account *before = mem_account_use(&choice->call->party->account);
     if (event->what == SERVICE_TOKENS)
         (void)take_tokens(choice, event, payload);
+    else if (event->what == SERVICE_SCORES)
+        take_scores(choice, event, payload);
     else if (event->what == SERVICE_ENDED)
         take_end(choice, event, payload);
     else if (event->what == SERVICE_RETURNED) /* the gateway resumes it when it can */
@@ -483,7 +504,7 @@ static void start_call(struct api_call *call)
         return;
     }
     call->wrote_ns = time_now_ns();
-    if (call->prompts.n_tokens_max == 0) {
+    if (call->prompts.n_tokens_max == 0 && !call->prompts.ask.wants_scores) {
         answer_at_once(call);
         return;
     }
@@ -535,6 +556,12 @@ static void read_done(struct api_job *job)
         error = call->prompts.error;
     else if (call->api->is_draining)
         api_error_set(&error, ERROR_DRAINING, NULL, "the server is shutting down");
+    else if (api_wishes_is_paused(call->api, call->prompts.model))
+        api_error_set(
+            &error, ERROR_PAUSED, "model",
+            "the model \"%.200s\" is paused by an operator and takes no new requests: try "
+            "again later",
+            call->prompts.model->name);
     else if (time_now_ns() >= call->deadline_ns)
         api_error_set(&error, ERROR_LATE, NULL, "the deadline passed before the prompt was read");
     if (error.is_set)

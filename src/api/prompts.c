@@ -149,7 +149,12 @@ static void finish_body(struct api_prompts *prompts, int32_t index, struct reque
     memset(grammar, 0, (size_t)((char *)body + body->n_bytes - grammar));
     if (body->n_grammar > 0)
         memcpy(grammar, ask->guided.text.at, body->n_grammar);
-    prompts->of[index] = (struct api_prompt){ n, body };
+    prompts->of[index] = (struct api_prompt){ .n = n, .body = body };
+    if (ask->wants_scores) { /* the body is given back once it is submitted */
+        int32_t *ids = pile_take(&prompts->ask.pile, sizeof *ids * (size_t)n);
+        memcpy(ids, request_body_tokens(body), sizeof *ids * (size_t)n);
+        prompts->of[index].ids = ids;
+    }
 }
 
 static bool encode(struct api_prompts *prompts, struct view text, int32_t index)
@@ -264,6 +269,18 @@ static bool settle_logprobs(struct api_prompts *prompts, const struct mem_accoun
     int64_t n_tokens = (int64_t)prompts->n * ask->n * prompts->n_tokens_max;
     int64_t n_each = (int64_t)sizeof(struct api_token) +
                      (int64_t)LOGPROB_BYTES * (1 + max_i32(ask->sampling.n_top_logprobs, 0));
+    int64_t n_prompts = 0, n_each_score = (int64_t)sizeof(struct token_logprobs) +
+                                          (int64_t)sizeof(struct api_token) +
+                                          LOGPROB_BYTES * (1 + ask->sampling.n_top_scores);
+    for (int32_t i = 0; i < prompts->n; i++)
+        n_prompts += (int64_t)prompts->of[i].n * ask->n;
+    if (ask->wants_scores && n_prompts * n_each_score > n_bytes_max)
+        api_error_set(&prompts->error, ERROR_TOO_LARGE,
+                      ask->shows_scores ? "prompt_logprobs" : "logprobs",
+                      "logprobs of %lld tokens of prompts with %d alternatives each are too much "
+                      "for one answer: at most %lld tokens, in all choices, may have so many",
+                      (long long)n_prompts, ask->sampling.n_top_scores,
+                      (long long)(n_bytes_max / n_each_score));
     if (ask->wants_logprobs && n_tokens * n_each > n_bytes_max)
         api_error_set(&prompts->error, ERROR_TOO_LARGE, "max_tokens",
                       "logprobs of up to %lld tokens with %d alternatives each are too much for "

@@ -105,6 +105,10 @@ static const struct schema {
       NULL },
     { "Response", OBJECT("\"id\",\"object\",\"status\",\"output\"", "\"output\":" ARRAY),
       "application/json" },
+    { "OllamaChatRequest",
+      OBJECT("\"messages\"", MESSAGES ",\"model\":" TEXT ",\"stream\":" FLAG), NULL },
+    { "OllamaTextRequest",
+      OBJECT("\"prompt\"", "\"model\":" TEXT ",\"prompt\":" TEXT ",\"stream\":" FLAG), NULL },
     { "ChatAnswer",
       OBJECT("\"id\",\"object\",\"created\",\"model\",\"choices\",\"usage\"",
              "\"object\":{\"const\":\"chat.completion\"},\"choices\":" ARRAY
@@ -130,6 +134,7 @@ static const struct schema {
       "application/json" },
     { "Model", OBJECT("\"id\",\"object\"", "\"id\":" TEXT), "application/json" },
     { "Object", "{}", "application/json" },
+    { "Lines", "{}", "application/x-ndjson" },
     { "Metrics", TEXT, "text/plain" },
     { "Events", TEXT, "text/event-stream" },
     { "Error", OBJECT("\"error\"", "\"error\":{\"type\":[\"object\",\"string\"]}"), NULL },

@@ -7,6 +7,7 @@
 #include "api/lifecycle.h"
 #include "api/mirror.h"
 #include "api/models.h"
+#include "api/ollama_models.h"
 #include "api/openapi.h"
 #include "api/responses_routes.h"
 #include "api/site.h"
@@ -84,9 +85,17 @@ static const struct api_route routes[] = {
       "keeps a model on one engine", "PinRequest", "Object" },
     { HTTP_POST, "/models/unpin", API_ROUTE_ADMIN, api_lifecycle_unpin, false,
       "lets a pinned model leave", "NameRequest", "Object" },
-    { HTTP_GET, "/api/tags", API_ROUTE_ADMIN, api_models_tags, false,
+    { HTTP_POST, "/api/chat", API_ROUTE_KEY, api_call_ollama_chat, false,
+      "generates an answer to a chat, as Ollama does", "OllamaChatRequest", "Lines" },
+    { HTTP_POST, "/api/generate", API_ROUTE_KEY, api_call_ollama_text, false,
+      "continues a text, as Ollama does", "OllamaTextRequest", "Lines" },
+    { HTTP_GET, "/api/tags", API_ROUTE_KEY, api_ollama_models_tags, false,
       "lists the models as Ollama does", NULL, "Object" },
-    { HTTP_GET, "/api/ps", API_ROUTE_ADMIN, api_models_ps, false,
+    { HTTP_POST, "/api/show", API_ROUTE_KEY, api_ollama_models_show, false,
+      "describes a model as Ollama does", "NameRequest", "Object" },
+    { HTTP_GET, "/api/version", API_ROUTE_KEY, api_ollama_models_version, false,
+      "tells the program's version as Ollama does", NULL, "Object" },
+    { HTTP_GET, "/api/ps", API_ROUTE_ADMIN, api_ollama_models_ps, false,
       "lists the loaded models as Ollama does", NULL, "Object" },
     { HTTP_POST, "/sleep", API_ROUTE_ADMIN, api_lifecycle_sleep, false, "unloads all models", NULL,
       "Object" },
@@ -122,8 +131,8 @@ static bool is_unsupported(struct view path)
 {
     static const char *const paths[] = { "/v1/embeddings",  "/v1/audio/",  "/v1/images/",
                                          "/v1/moderations", "/v1/rerank",  "/v1/score",
-                                         "/v1/files",       "/v1/batches", "/api/generate",
-                                         "/api/chat",       "/api/embed",  "/api/pull" };
+                                         "/v1/files",       "/v1/batches", "/api/embed",
+                                         "/api/pull" };
     for (size_t i = 0; i < COUNT_OF(paths); i++)
         if (view_starts(path, paths[i]))
             return true;

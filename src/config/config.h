@@ -59,8 +59,9 @@ struct config {
     const char *store_cert, *store_key, *store_ca, *cluster, *bus_advertise, *state_dir,
         *responses;
     int64_t store_lease_ns, n_node_slots, n_node_engines;
-    const char *monitor_listen;
+    const char *monitor_listen, *replacement;
     int64_t monitor_ns; /* of its window */
+    int64_t replan_ns;  /* the first interval between plans */
     const char *preset, *policy, *router, *predictor, *kv, *kv_type, *log_level, *log_engine,
         *trace, *planner, *placement, *engine_kind, *default_chat_template, *template_time;
     const char *devices[LIMIT_DEVICES];

@@ -23,6 +23,8 @@ void config_init(struct config *config)
         .n_node_slots = 16,
         .n_node_engines = 4,
         .monitor_ns = 600 * TIME_NS_PER_S,
+        .replacement = "advise",
+        .replan_ns = 600 * TIME_NS_PER_S,
         .log_level = "info",
         .engine_kind = "threads",
         .n_requests_max = 4096,

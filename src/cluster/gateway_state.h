@@ -45,6 +45,7 @@ struct gateway_entry {
     struct request asked; /* the other fields, as submitted; served_ns as engines report it */
     bool is_cancelled;
     int32_t n_preempted;
+    int64_t device_ns;             /* of submissions that came back */
     struct request_body head;      /* of its body, as submitted; each has its own seed */
     struct gateway_prompt *prompt; /* NULL: the entry is unused */
     int32_t *generated;            /* (n_tokens - n_prompt) */

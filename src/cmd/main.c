@@ -7,6 +7,7 @@
 #include "base/near.h"
 #include "config/config.h"
 #include "process/child.h"
+#include "remote/fetch.h"
 #include "remote/models.h"
 #include "remote/talk.h"
 #include "remote/top.h"
@@ -45,6 +46,7 @@ static const struct verb verbs[] = {
     { "ls", "", "the models that a running server knows", remote_models_ls },
     { "load", "NAME", "bring a model into memory", remote_models_load },
     { "unload", "NAME", "take an idle model out of memory", remote_models_unload },
+    { "fetch", "URL --sha256 HASH", "bring a model's file from a store", remote_fetch_run },
     { "show", "PATH", "what a model file holds and what it would need", verbs_show },
     { "profile", "MODEL [-o FILE]", "measure a model on this machine, for servers and simulations",
       verbs_profile },

@@ -20,6 +20,7 @@ enum { CONFIG_ROUTER_THRESHOLDS = 40, CONFIG_KEYS_MAX = 96 };
 struct config_model {
     char name[LIMIT_NAME_BYTES];
     const char *path, *profile; /* profile: NULL = measured when it is loaded */
+    const char *sha256;         /* of the file; NULL = it is not checked */
     const char *kv_type;        /* NULL = the global one */
     const char *chat_template;  /* a file, a text, chatml or a name; NULL = the model's own */
     const char *aliases[CONFIG_ALIASES];
@@ -69,6 +70,12 @@ struct config {
     int n_lanes;                         /* 0 = one lane, all of the device */
     const char *tenants[CONFIG_TENANTS]; /* "NAME=KEY" */
     int n_tenants;
+    const char *quotas[CONFIG_TENANTS]; /* usage/quotas.h */
+    int n_quotas;
+    int64_t n_quota_gateways, n_usage_days;
+    const char *usage_file;
+    const char *model_cache, *model_ca, *model_manifest; /* for files that are fetched */
+    int64_t model_cache_bytes, model_rate_bytes, model_stall_ns;
     const char *model_dirs[CONFIG_MODEL_DIRS]; /* that operators may load models from */
     int n_model_dirs;
     const char *proxies[CONFIG_PROXIES]; /* "ADDRESS" or "ADDRESS/BITS" */
@@ -108,5 +115,7 @@ enum status config_read_environment(struct config *config, struct fault *fault) 
 /* Refuses a variable SHOAL_... that matches no setting, since it is probably mistyped. Variables
  * that container managers set to announce services are ignored. */
 enum status config_check_environment(struct fault *fault) MUST_USE;
+/* Returns whether the devices are `auto`: those that the machine has are found at the start. */
+bool config_devices_are_auto(const struct config *config);
 /* Checks rules over several keys: names are unique, devices parse, policies are known. */
 enum status config_check(const struct config *config, struct fault *fault) MUST_USE;

@@ -25,6 +25,18 @@ static const struct config_key global_keys[] = {
     { "tenants", CONFIG_TEXTS, offsetof(struct config, tenants), offsetof(struct config, n_tenants),
       0, CONFIG_TENANTS, "more API keys, NAME=KEY each: no KV block is shared between names",
       CONFIG_TEXT_TENANT },
+    { "quotas", CONFIG_TEXTS, offsetof(struct config, quotas), offsetof(struct config, n_quotas), 0,
+      CONFIG_TENANTS,
+      "bounds of each key, NAME=rpm:60/tpm:10000/rpd:1000/tpd:100000 with any of the four "
+      "(requests "
+      "and tokens per minute and day, UTC); NAME is a tenant, or * for all other keys",
+      CONFIG_TEXT_WORD },
+    { "quota_gateways", CONFIG_COUNT, GLOBAL(n_quota_gateways), 1, LIMIT_GATEWAYS,
+      "gateways between which quotas are divided: each gives its part" },
+    { "usage_file", CONFIG_TEXT, GLOBAL(usage_file), 0, 0,
+      "SQLite file for the usage of each tenant and key; absent: it is forgotten at the end",
+      CONFIG_TEXT_PATH },
+    { "usage_days", CONFIG_COUNT, GLOBAL(n_usage_days), 1, 3660, "days of usage that are kept" },
     { "keyless", CONFIG_BOOL, GLOBAL(is_keyless), 0, 0,
       "a reload may take the last API key, or the admin key, away; false: it is refused" },
     { "model_dirs", CONFIG_TEXTS, offsetof(struct config, model_dirs),
@@ -83,6 +95,21 @@ static const struct config_key global_keys[] = {
       "nodes that a gateway or manager can learn of from etcd at once" },
     { "node_engines", CONFIG_COUNT, GLOBAL(n_node_engines), 1, LIMIT_DEVICES,
       "engines that each of these nodes may have" },
+    { "model_cache", CONFIG_TEXT, GLOBAL(model_cache), 0, 0,
+      "folder for model files that are fetched; processes may share it", CONFIG_TEXT_PATH },
+    { "model_cache_bytes", CONFIG_BYTES, GLOBAL(model_cache_bytes), 0, 1024 * TIB,
+      "the most bytes of files in it: those that no process uses and that were used longest ago "
+      "leave; 0: as the disk has room" },
+    { "model_rate", CONFIG_BYTES, GLOBAL(model_rate_bytes), 0, TIB,
+      "the most bytes that one file is fetched with in a second; 0: no bound" },
+    { "model_stall", CONFIG_DURATION, GLOBAL(model_stall_ns), TIME_NS_PER_S, 3600 * TIME_NS_PER_S,
+      "a store that is nearly silent for this long (less than 16 KiB a second) is asked again" },
+    { "model_ca", CONFIG_TEXT, GLOBAL(model_ca), 0, 0,
+      "file of the authorities to trust for https stores, PEM; absent: the system's",
+      CONFIG_TEXT_PATH },
+    { "model_manifest", CONFIG_TEXT, GLOBAL(model_manifest), 0, 0,
+      "file with the SHA-256 of model files, as sha256sum writes it: a line HASH  NAME each",
+      CONFIG_TEXT_PATH },
     { "monitor_listen", CONFIG_TEXT, GLOBAL(monitor_listen), 0, 0,
       "address and port of a manager's health, metrics and monitor; absent: it has none",
       CONFIG_TEXT_ADDRESS },
@@ -126,7 +153,9 @@ static const struct config_key global_keys[] = {
     { "trace", CONFIG_TEXT, GLOBAL(trace), 0, 0,
       "file for a Chrome trace, which shows what each lane computed when", CONFIG_TEXT_PATH },
     { "devices", CONFIG_TEXTS, offsetof(struct config, devices), offsetof(struct config, n_devices),
-      0, LIMIT_DEVICES, "one engine per device: cpu (all cores that the process may use), cpu:0-1",
+      0, LIMIT_DEVICES,
+      "one engine per device: cpu (all cores that the process may use), cpu:0-1, cuda:0; auto: "
+      "every GPU, and without any the cores",
       CONFIG_TEXT_WORD },
     { "engines", CONFIG_TEXT, GLOBAL(engine_kind), 0, 0,
       "each engine is a process of its own, which is restarted after a crash, or threads of this "
@@ -207,8 +236,14 @@ static const struct config_key global_keys[] = {
 };
 
 static const struct config_key model_keys[] = {
-    { "path", CONFIG_TEXT, MODEL(path), 0, 0, "a GGUF file or a Hugging Face directory",
+    { "path", CONFIG_TEXT, MODEL(path), 0, 0,
+      "a GGUF file or a Hugging Face directory; or the http:// or https:// address of a GGUF file, "
+      "which is fetched into model_cache",
       CONFIG_TEXT_PATH },
+    { "sha256", CONFIG_TEXT, MODEL(sha256), 0, 0,
+      "SHA-256 of the file, 64 hexadecimal digits: another file is refused; needed for one that is "
+      "fetched, unless model_manifest has it",
+      CONFIG_TEXT_WORD },
     { "profile", CONFIG_TEXT, MODEL(profile), 0, 0,
       "a file of shoal profile; absent: the model is measured when it is loaded",
       CONFIG_TEXT_PATH },

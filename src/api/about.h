@@ -1,4 +1,4 @@
-/* What other servers tell about a model: its tokenizer (vLLM), its properties (llama-server). With
+/* Facts about a model, in the shapes of other servers: its tokenizer (vLLM), its properties (llama-server). With
  * several models the query names one: ?model=NAME. */
 #pragma once
 #include "api/house.h"

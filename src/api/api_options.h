@@ -10,6 +10,7 @@
 struct api_net;
 struct event_base;
 struct grammar_cache;
+struct json_out;
 struct mem_account;
 struct str;
 struct tokenizer;
@@ -66,6 +67,11 @@ struct api_options {
         *admin_key; /* NULL: none is needed; admin routes need the admin key when either is set */
     const char *const *tenants; /* "NAME=KEY": API keys of tenants, which share no KV blocks */
     int n_tenants;
+    const char *usage_path;    /* a file for usage (usage/usage.h); NULL: it is not kept */
+    int32_t n_usage_days;      /* of which usage is kept */
+    const char *const *quotas; /* usage/quotas.h */
+    int n_quotas;
+    int32_t n_quota_gateways;       /* gateways between which quotas are divided; 0 = 1 */
     const char *cors_origin;        /* NULL = CORS off */
     const char *tls_cert, *tls_key; /* NULL = plain HTTP */
     bool is_strict;                 /* unknown fields are errors */
@@ -98,6 +104,9 @@ struct api_options {
     /* Appends Prometheus text of everything below the API. */
     void (*metrics)(void *self, struct str *out);
     void *metrics_self;
+    /* Adds keys to an engine's object of GET /models: what its device is. NULL: nothing more. */
+    void (*describe_engine)(void *self, int engine, struct json_out *json);
+    void *describe_self;
     struct api_adding adding;
     struct api_wishes wishes;
     void (*reload)(void *self); /* called on SIGHUP */

@@ -1,9 +1,11 @@
 /* Calls: from a request through its choices to the answer. */
 #include "api/call.h"
 #include "api/anthropic.h"
+#include "api/ends.h"
 #include "api/guided.h"
 #include "api/headers.h"
 #include "api/mirror_state.h"
+#include "api/ollama.h"
 #include "api/reply.h"
 #include "api/responses.h"
 #include "api/responses_store.h"
@@ -292,6 +294,7 @@ static bool take_tokens(struct api_choice *choice, const struct service_event *e
     }
     choice->n_cached = event->n_cached;
     choice->n_preempted = event->n_preempted;
+    choice->device_ns = max_i64(choice->device_ns, event->device_ns);
     if (choice->queue_ns == 0)
         choice->queue_ns = (int64_t)event->queue_us * 1000;
     if (expected - event->position >= event->n_tokens)
@@ -339,51 +342,9 @@ static void take_scores(struct api_choice *choice, const struct service_event *e
 static void end_by_error(struct api_choice *choice, const struct service_event *event,
                          const char *payload)
 {
-    static const struct {
-        enum api_error_kind kind;
-        const char *text;
-    } rows[SERVICE_WHY_N] = {
-        [SERVICE_CANCELLED] = { ERROR_STOPPED, "the request was cancelled by the server" },
-        [SERVICE_DEADLINE] = { ERROR_LATE, "the deadline passed before the answer was complete" },
-        [SERVICE_FAILED] = { ERROR_HOUSE, "the request could not be served" },
-        [SERVICE_TOO_LARGE] = { ERROR_TOO_LARGE, "the request can never fit here" },
-        [SERVICE_NOT_READY] = { ERROR_LOADING, "the model is not loaded yet, try again later" },
-        [SERVICE_LOAD_FAILED] = { ERROR_LOAD_FAILED,
-                                  "the model could not be loaded, and is tried again after a "
-                                  "while: the server's log says why" },
-        [SERVICE_LEASE_OVER] = { ERROR_HOUSE, "the engine returned the request unanswered" },
-        [SERVICE_FULL] = { ERROR_QUEUE_FULL, "the server is full, try again later" },
-        [SERVICE_NO_SPACE] = { ERROR_QUEUE_FULL, "other models have the memory that the request "
-                                                 "needs, try again later" },
-        [SERVICE_DRAINING] = { ERROR_DRAINING, "the server is shutting down" },
-        [SERVICE_CRASHED] = { ERROR_HOUSE, "the engine failed" },
-    };
-    struct api_call *call = choice->call;
     struct api_error error = { 0 };
-    uint8_t why =
-        event->why < SERVICE_WHY_N && rows[event->why].text != NULL ? event->why : SERVICE_FAILED;
-    enum api_error_kind kind = rows[why].kind;
-    bool is_at_work = choice->n_generated > 0;
-    if (why == SERVICE_DEADLINE && is_at_work)
-        kind = ERROR_LATE_AT_WORK;
-    if (why == SERVICE_FULL && is_at_work)
-        kind = ERROR_EVICTED;
-    if (event->what == SERVICE_ENDED && event->n_bytes > 0 && why != SERVICE_DEADLINE)
-        api_error_set(&error, kind, NULL, "%.*s", (int)event->n_bytes, payload);
-    else if (why == SERVICE_FAILED && call->prompts.ask.guided.kind != 0)
-        api_error_set(&error, kind, NULL,
-                      "the answer can't go on by %s, which is too ambiguous or contradicts itself: "
-                      "simplify it",
-                      call->prompts.ask.guided.field);
-    else
-        api_error_set(&error, kind, NULL, "%s", rows[why].text);
-    if (kind == ERROR_LOADING) {
-        struct api_model_state state = api_mirror_state(call->api, call->prompts.model->service);
-        snprintf(error.extra, sizeof(error.extra),
-                 ",\"loading\":{\"status\":\"%s\",\"progress\":%.2f}",
-                 service_status_name(state.status), state.percent / 100.0);
-    }
-    fail_call(call, &error, why);
+    uint8_t why = api_ends_by(choice, event, payload, &error);
+    fail_call(choice->call, &error, why);
 }
 
 static void take_end(struct api_choice *choice, const struct service_event *event,
@@ -392,6 +353,7 @@ static void take_end(struct api_choice *choice, const struct service_event *even
     struct api_call *call = choice->call;
     choice->n_cached = max_i32(choice->n_cached, event->n_cached);
     choice->n_preempted = max_i32(choice->n_preempted, event->n_preempted);
+    choice->device_ns = max_i64(choice->device_ns, event->device_ns);
     if (event->why != SERVICE_STOPPED && event->why != SERVICE_LENGTH) {
         end_by_error(choice, event, payload);
         return;
@@ -617,8 +579,13 @@ static struct api_call *admit(struct api *api, struct api_http_exchange *x,
         api_error_set(error, ERROR_DRAINING, NULL, "the server is shutting down");
     else
         (void)api_headers_targets(&x->head, x->arrived_ns, &deadline_ns, &slo, error);
+    struct api_spend spend;
     if (error->is_set || !api_seats_take(api, x->party, 1, error))
         return NULL;
+    if (!api_spend_enter(api, x, &spend, error)) {
+        api_seats_put(api, x->party, 1);
+        return NULL;
+    }
     struct api_call *call = open_call(api, x, family);
     if (call == NULL) {
         api_seats_put(api, x->party, 1);
@@ -628,6 +595,7 @@ static struct api_call *admit(struct api *api, struct api_http_exchange *x,
     }
     call->deadline_ns = deadline_ns;
     call->slo = slo;
+    call->spend = spend;
     return call;
 }
 
@@ -670,6 +638,16 @@ void api_call_messages(struct api *api, struct api_http_exchange *x)
 void api_call_responses(struct api *api, struct api_http_exchange *x)
 {
     take_call(api, x, &api_responses_family);
+}
+
+void api_call_ollama_chat(struct api *api, struct api_http_exchange *x)
+{
+    take_call(api, x, &api_ollama_chats);
+}
+
+void api_call_ollama_text(struct api *api, struct api_http_exchange *x)
+{
+    take_call(api, x, &api_ollama_texts);
 }
 
 void api_call_submit(struct api *api)

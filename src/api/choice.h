@@ -29,6 +29,7 @@ struct api_choice {
     const char *stop_text;                  /* the stop string that ended it, NULL */
     int32_t stop_id;                        /* the client's stop token that ended it, -1 */
     int32_t n_prompt, n_generated, n_cached, n_preempted;
+    int64_t device_ns;
     int64_t queue_ns; /* time until its first batch */
     uint64_t seed;
     struct detokenizer detokenizer;

@@ -13,6 +13,7 @@ struct api_past { /* where a request that goes on from an earlier answer finds i
 };
 struct api_family {
     enum api_ask_kind kind;
+    enum api_ask_kind (*kind_of)(const json_t *body); /* where bodies differ in it; NULL: `kind` */
     const char *id_prefix;
     const char *stream_type; /* content type of a stream */
     const char *ping;        /* sent on a stream that is quiet */

@@ -14,6 +14,8 @@
 #include "metrics/metrics.h"
 
 struct api_call;
+struct usage;
+struct usage_quotas;
 struct api_choice;
 
 struct api_round { /* a command to all models: it is answered when the result of each is known */
@@ -73,6 +75,8 @@ struct api {
     int32_t n_seats, n_unsent; /* n_unsent: choices that are still to be submitted */
 
     struct api_tenants tenants;
+    struct usage *usage;
+    struct usage_quotas *quotas;
     struct api_mirror mirror;
     struct api_http_exchange
         *adding; /* it waits for a model that is being added; NULL: there is none */

@@ -160,6 +160,8 @@ static void print_engines(const struct api *api, struct json_out *json)
         const struct engine_report *engine = &api->mirror.engines[i];
         json_out_open(json, '{');
         key_engine(api, json, engine->engine);
+        if (api->options.describe_engine != NULL)
+            api->options.describe_engine(api->options.describe_self, i, json);
         json_out_key_bool(json, "healthy", engine->is_healthy);
         json_out_key_text(json, "state", engine->is_down ? "restarting" : "running");
         json_out_key_i64(json, "restarts", engine->n_restarts);
@@ -373,69 +375,6 @@ void api_models_end_watches(struct api *api)
             api_http_end(api->mirror.watchers[i]);
         api->mirror.watchers[i] = NULL;
     }
-}
-
-/* --- Ollama --- */
-
-/* Counts the bytes of the model on all engines, or (is_other) on those with a device other than a
- * CPU. */
-static int64_t count_bytes(const struct api *api, const struct api_model *model, bool is_other)
-{
-    int64_t n_bytes = 0;
-    for (int32_t i = 0; i < api->mirror.n_engines; i++) {
-        const struct engine_report *engine = &api->mirror.engines[i];
-        const char *device = api->options.devices != NULL ? api->options.devices[i] : "cpu";
-        if (model->service < engine->n_services &&
-            !(is_other && strncmp(device, "cpu", strlen("cpu")) == 0))
-            n_bytes += engine->services[model->service].weights_bytes +
-                       engine->services[model->service].kv_used_bytes;
-    }
-    return n_bytes;
-}
-
-/* size_vram, for loaded models, counts the bytes in the memory of a GPU. */
-static void print_ollama(const struct api *api, struct json_out *json,
-                         const struct api_model *model, bool is_loaded)
-{
-    json_out_open(json, '{');
-    json_out_key_text(json, "name", model->name);
-    json_out_key_text(json, "model", model->name);
-    json_out_key_i64(json, "size", count_bytes(api, model, false));
-    if (is_loaded)
-        json_out_key_i64(json, "size_vram", count_bytes(api, model, true));
-    json_out_key_text(json, "digest", "");
-    json_out_key(json, "details");
-    json_out_open(json, '{');
-    json_out_key_text(json, "format", model->format != NULL ? model->format : "");
-    json_out_close(json, '}');
-    json_out_close(json, '}');
-}
-
-/* of is "ps" for loaded models only. */
-static void print_ollama_list(struct api *api, const void *of, struct str *out)
-{
-    bool only_loaded = strcmp(of, "ps") == 0;
-    struct json_out json = begin(out);
-    json_out_key(&json, "models");
-    json_out_open(&json, '[');
-    for (int i = 0; i < api->catalog->n; i++) {
-        const struct api_model *model = api->catalog->models[i];
-        struct api_model_state state = api_mirror_state(api, model->service);
-        if (!only_loaded || state.status == SERVICE_LOADED)
-            print_ollama(api, &json, model, only_loaded);
-    }
-    json_out_close(&json, ']');
-    json_out_close(&json, '}');
-}
-
-void api_models_tags(struct api *api, struct api_http_exchange *x)
-{
-    api_work_reply(api, x, type_of_json, print_ollama_list, "tags");
-}
-
-void api_models_ps(struct api *api, struct api_http_exchange *x)
-{
-    api_work_reply(api, x, type_of_json, print_ollama_list, "ps");
 }
 
 /* --- vLLM: sleeping is being unloaded --- */

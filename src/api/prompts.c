@@ -360,7 +360,9 @@ bool api_prompts_read(struct api_ask *ask, const struct api_family *family, stru
         chat = family->translate(object, past, error);
     else
         json_incref(object);
-    bool is_read = api_ask_read(ask, family->kind, chat, is_strict, error);
+    enum api_ask_kind kind =
+        object != NULL && family->kind_of != NULL ? family->kind_of(object) : family->kind;
+    bool is_read = api_ask_read(ask, kind, chat, is_strict, error);
     if (is_read && family->keep != NULL)
         family->keep(ask, object);
     json_decref(object);
@@ -373,7 +375,6 @@ bool api_prompts_make(struct api_prompts *prompts, const struct api_family *fami
 {
     memset(prompts, 0, sizeof(*prompts));
     struct api_ask *ask = &prompts->ask;
-    enum api_ask_kind kind = family->kind;
     prompts->family = family;
     if (!api_prompts_read(ask, family, body, past, options->is_strict, &prompts->error))
         return false;
@@ -392,7 +393,7 @@ bool api_prompts_make(struct api_prompts *prompts, const struct api_family *fami
                      &prompts->error);
     if (prompts->error.is_set)
         return false;
-    return (kind == ASK_CHAT ? make_chat(prompts) : make_completion(prompts)) &&
+    return (ask->kind == ASK_CHAT ? make_chat(prompts) : make_completion(prompts)) &&
            settle_lengths(prompts) && settle_echo(prompts) &&
            settle_logprobs(prompts, options->account);
 }

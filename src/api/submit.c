@@ -63,6 +63,7 @@ bool api_submit(struct api_choice *choice)
     api->choices[slots_index(choice->slot)] = choice;
     choice->is_submitted = true;
     body->seed = choice->seed;
+    api_spend_tokens(api, &choice->call->spend, choice->n_prompt);
     struct mem_account *before = mem_account_use(api->options.account); /* the service's own */
     bool is_taken = service->submit(service->self, &request, body);
     (void)mem_account_use(before);

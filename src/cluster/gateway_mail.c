@@ -128,6 +128,7 @@ static void take_return(struct cluster_gateway *g, uint32_t handle,
     struct gateway_entry *entry = &g->entries[at];
     forget_cancel(g, entry);
     entry->n_preempted = max_i32(entry->n_preempted, event->n_preempted);
+    entry->device_ns += event->device_ns;
     if (event->served_ns >= 0)
         entry->asked.served_ns = max_i64(entry->asked.served_ns, g->heard_ns - event->served_ns);
     gateway_state_hold(g, at);
@@ -195,6 +196,7 @@ static bool take_event(struct cluster_gateway *g, int node, const struct message
         *out = *event;
         out->engine = entry->engine;
         out->epoch = entry->door_epoch;
+        out->device_ns += entry->device_ns;
         return take_scores(g, handle, event);
     }
     if (event->position > entry->request->n_tokens || lacks_scores(entry, event)) {
@@ -206,6 +208,7 @@ static bool take_event(struct cluster_gateway *g, int node, const struct message
     *out = *event;
     out->engine = entry->engine;
     out->epoch = entry->door_epoch;
+    out->device_ns += entry->device_ns;
     switch (event->what) {
     case SERVICE_TOKENS:
         if (event->n_tokens > entry->request->n_tokens_max - event->position)

@@ -45,6 +45,7 @@ struct gateway_entry {
     struct request asked; /* the other fields, as submitted; served_ns as engines report it */
     bool is_cancelled;
     int32_t n_preempted;
+    int64_t device_ns;             /* of submissions that came back */
     struct request_body head;      /* of its body, as submitted; each has its own seed */
     struct gateway_prompt *prompt; /* NULL: the entry is unused */
     int32_t *generated;            /* (n_tokens - n_prompt) */
@@ -96,13 +97,11 @@ struct cluster_gateway {
     struct perf *perfs;             /* (n_engines, n_services_max) as the engines report */
     struct length_book lengths;
     struct control_ask asks[GATEWAY_ASKS_MAX]; /* LIST and HEALTH, answered from the mirror */
-    int n_asks;
     struct control_answer answers[GATEWAY_ASKS_MAX]; /* that came from the manager */
-    int n_answers;
     struct service_change changes[GATEWAY_CHANGES_MAX]; /* a ring: unread ones make room */
     uint32_t first_change, n_changes;
     uint64_t asked[GATEWAY_ASKS_MAX]; /* ids of control calls that the manager has not answered */
-    int n_asked;
+    int n_asks, n_answers, n_asked;
     bool is_popping;          /* a bus message is shown to the caller: pop it at the next call */
     uint32_t shown;           /* an OVER entry shown to the caller: freed at the next call */
     int64_t now_ns, heard_ns; /* of the last step; when mail is taken */

@@ -136,6 +136,8 @@ void cluster_manager_plan_model(struct cluster_manager *m, int service, int n_co
         if (m->n_copies[service] < 0 && m->services[service].is_loaded_at_start)
             manager_orders_want(m, service);
     }
+    if (n_copies > 0 && !manager_room_is_anywhere(m, service))
+        set_add(&m->news, service);
     m->n_copies[service] = n_copies;
 }
 

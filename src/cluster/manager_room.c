@@ -124,6 +124,31 @@ static void open_to_turn(const struct cluster_manager *m, int engine,
     }
 }
 
+/* Counts the models that would lose their engine for themselves: a new model beside others, or
+ * others that are new beside this one. */
+static int32_t n_disturbed(const struct cluster_manager *m, int engine, int service)
+{
+    const struct set *known = &m->of_engines[engine].known;
+    bool is_new = set_has(&m->news, service);
+    int32_t n = 0;
+    for (int s = 0; (s = set_next(known, s, m->options.n_services)) >= 0; s++) {
+        const struct manager_place *place = manager_room_place(m, engine, s);
+        bool is_there = s != service && manager_room_is_in(place) && !place->is_asked_out;
+        n += is_there && (is_new || set_has(&m->news, s));
+    }
+    return n;
+}
+
+/* Fewer evictions are better, then a new model for itself, then more free bytes. */
+static bool is_better(const struct cluster_manager *m, int service, int engine,
+                      const struct residency_eviction *eviction, const struct manager_choice *best)
+{
+    if (best->engine < 0 || eviction->n_victims != best->eviction.n_victims)
+        return best->engine < 0 || eviction->n_victims < best->eviction.n_victims;
+    int32_t n = n_disturbed(m, engine, service), n_best = n_disturbed(m, best->engine, service);
+    return n != n_best ? n < n_best : eviction->free_bytes > best->eviction.free_bytes;
+}
+
 static struct manager_choice choose(const struct cluster_manager *m, int service, bool is_turn)
 {
     struct manager_choice best = { .engine = -1, .never = true, .is_turn = is_turn };
@@ -150,9 +175,7 @@ static struct manager_choice choose(const struct cluster_manager *m, int service
         best.never = best.never && out.never;
         if (out.never || out.must_wait)
             continue;
-        const struct residency_eviction *old = &best.eviction;
-        if (best.engine < 0 || out.n_victims < old->n_victims ||
-            (out.n_victims == old->n_victims && out.free_bytes > old->free_bytes)) {
+        if (is_better(m, service, e, &out, &best)) {
             best.engine = e;
             best.eviction = out;
         }

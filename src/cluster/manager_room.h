@@ -77,6 +77,9 @@ struct cluster_manager {
     struct set paused;  /* services that take no new requests */
     struct set drained; /* nodes below LIMIT_SERVICES whose models leave */
     bool is_frozen;
+    struct set news; /* models that operators deployed and no plan had yet: they are alone if that
+                        costs no eviction */
+    struct manager_move *move; /* manager_move.h; NULL: there was none */
     struct manager_ask asks[MANAGER_ASKS_MAX];
     int n_asks;
     int64_t now_ns;

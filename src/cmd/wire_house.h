@@ -10,6 +10,7 @@
 #include "cmd/wire_change.h"
 #include "fleet/store.h"
 #include "config/chosen.h"
+#include "cmd/gpu.h"
 #include "config/lanes.h"
 #include "cmd/wire_unit.h"
 #include "grammar/cache.h"
@@ -18,12 +19,14 @@
 #include "serve/offer.h"
 #include "serve/recorders.h"
 
+struct nvml;
 struct thread;
 
 struct engine_place { /* one engine of the house */
     struct device_spec device_spec;
     struct compute_device *device;
     struct lanes lanes;
+    struct gpu_facts gpu;                       /* of a GPU */
     struct service_spec services[LIMIT_MODELS]; /* the house's, as placed here */
     struct wire_unit unit;
 };
@@ -62,6 +65,7 @@ struct house {
     struct engine_place engines[LIMIT_DEVICES];
     int n_engines;
     struct process_weights *weights; /* of engines that are processes */
+    struct nvml *nvml;               /* by engine; NULL: no GPU, or no library */
     struct recorders recorders;
     char device_texts[LIMIT_DEVICES][64];
     const char *device_names[LIMIT_DEVICES];
@@ -86,3 +90,7 @@ struct serve_offer_options wire_house_offer_options(struct house *house, bool is
  * it. */
 enum status wire_house_check_bytes(const struct house *house, const struct serve_offer *offer,
                                    struct fault *fault);
+/* Learn what the engines' devices are, and print what is known of them. */
+void wire_devices_open(struct house *house);
+void wire_devices_close(struct house *house);
+void wire_devices_metrics(const struct house *house, struct str *out);

@@ -59,8 +59,9 @@ struct config {
     const char *store_cert, *store_key, *store_ca, *cluster, *bus_advertise, *state_dir,
         *responses;
     int64_t store_lease_ns, n_node_slots, n_node_engines;
-    const char *monitor_listen;
+    const char *monitor_listen, *replacement;
     int64_t monitor_ns; /* of its window */
+    int64_t replan_ns;  /* the first interval between plans */
     const char *preset, *policy, *router, *predictor, *kv, *kv_type, *log_level, *log_engine,
         *trace, *planner, *placement, *engine_kind, *default_chat_template, *template_time;
     const char *devices[LIMIT_DEVICES];
@@ -69,6 +70,10 @@ struct config {
     int n_lanes;                         /* 0 = one lane, all of the device */
     const char *tenants[CONFIG_TENANTS]; /* "NAME=KEY" */
     int n_tenants;
+    const char *quotas[CONFIG_TENANTS]; /* usage/quotas.h */
+    int n_quotas;
+    int64_t n_quota_gateways, n_usage_days;
+    const char *usage_file;
     const char *model_cache, *model_ca, *model_manifest; /* for files that are fetched */
     int64_t model_cache_bytes, model_rate_bytes, model_stall_ns;
     const char *model_dirs[CONFIG_MODEL_DIRS]; /* that operators may load models from */
@@ -110,5 +115,7 @@ enum status config_read_environment(struct config *config, struct fault *fault) 
 /* Refuses a variable SHOAL_... that matches no setting, since it is probably mistyped. Variables
  * that container managers set to announce services are ignored. */
 enum status config_check_environment(struct fault *fault) MUST_USE;
+/* Returns whether the devices are `auto`: those that the machine has are found at the start. */
+bool config_devices_are_auto(const struct config *config);
 /* Checks rules over several keys: names are unique, devices parse, policies are known. */
 enum status config_check(const struct config *config, struct fault *fault) MUST_USE;

@@ -49,6 +49,7 @@ struct service_event {
     int32_t n_batches, n_batch_rows, n_swapped, n_early;
     uint32_t queue_us; /* from arrival to its first batch */
     int32_t n_bytes;   /* of the payload that follows */
+    int64_t device_ns; /* its share of the time of its batches, by rows, since it was submitted */
     int64_t served_ns; /* the request's, so that it keeps its age elsewhere; 0: unknown */
 };
 /* The payload of TOKENS is int32_t ids[n_tokens], followed by one struct token_logprobs per token

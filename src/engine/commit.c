@@ -289,6 +289,19 @@ static void count_seen(struct engine *e, const struct batch *batch, int32_t n_st
     }
 }
 
+/* Shares the time of a batch between its requests, by the rows that each had computed. */
+static void charge(struct engine *e, const struct batch *batch, const struct engine_exec_done *done)
+{
+    int64_t n_rows = 0;
+    if (e->seen == NULL || e->options.is_virtual || done->is_failed)
+        return;
+    for (int32_t i = 0; i < batch->n_items; i++)
+        n_rows += e->scratch->n_computed[i];
+    for (int32_t i = 0; i < batch->n_items && n_rows > 0; i++)
+        e->seen[batch->items[i].slot].device_ns +=
+            (done->end_ns - done->begin_ns) * e->scratch->n_computed[i] / n_rows;
+}
+
 /* Returns all requests and takes no new ones, because nothing is computed here until the engine is
  * revived. */
 static void lose_executor(struct engine *e)
@@ -326,6 +339,7 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
     const int32_t *n_new = e->scratch->n_new, *n_computed = e->scratch->n_computed;
     count(e, batch, done);
     count_seen(e, batch, done->is_failed ? 0 : done->n_steps);
+    charge(e, batch, done);
     struct pads_sum lost = engine_pads_count(e, flight, done);
     if (e->options.trace != NULL)
         write_trace(e, flight, done, lost);

@@ -41,6 +41,7 @@ _Static_assert(sizeof(struct engine_own) == 8, "there are as many as there may b
 struct engine_seen { /* its service's counts when it began to run, and sums since; mod 2^32 */
     uint32_t batches_from, rows_from, n_batches, n_rows;
     int32_t n_swapped, n_early;
+    int64_t device_ns; /* its share of the batches that it was in */
     struct engine_waits waits;
 };
 

@@ -63,16 +63,17 @@ static void on_request(void *self, struct api_http_exchange *x)
     }
     bool is_metrics = view_equal(path, view_text("/metrics"));
     bool is_monitor = view_equal(path, view_text("/monitor"));
+    bool is_plan = view_equal(path, view_text("/plan"));
     if (key != NULL && !api_headers_has_key(&x->head, key))
         refuse(e, x, 401, "the admin key is needed (Authorization: Bearer KEY)");
-    else if (!is_metrics && !is_monitor)
-        refuse(e, x, 404, "there are /health, /metrics and /monitor");
-    else if (!leads && is_monitor)
+    else if (!is_metrics && !is_monitor && !is_plan)
+        refuse(e, x, 404, "there are /health, /metrics, /monitor and /plan");
+    else if (!leads && !is_metrics)
         refuse(e, x, 503, "another manager leads: `shoal cluster status` names it");
     else if (is_metrics)
         answer(e, x, e->options.metrics, "text/plain; version=0.0.4");
     else
-        answer(e, x, e->options.monitor, "application/json");
+        answer(e, x, is_plan ? e->options.plan : e->options.monitor, "application/json");
 }
 
 static void on_wake(void *self)

@@ -2,7 +2,8 @@
  *
  *   GET /health    {"status":"ok","leads":true}     always open
  *   GET /metrics   Prometheus text                  with the admin key, if one is configured
- *   GET /monitor   JSON of the window               the same; 503 while another manager leads */
+ *   GET /monitor   JSON of the window               the same; 503 while another manager leads
+ *   GET /plan      JSON of the last live plan       the same */
 #pragma once
 #include "base/status.h"
 #include "base/str.h"
@@ -15,9 +16,10 @@ struct fleet_endpoint_options {
     const struct config *config; /* lent */
     void *self;
     bool (*leads)(void *self);
-    /* Each appends its page. The monitor's is called only while it leads. */
+    /* Each appends its page. Those of monitor and plan are called only while it leads. */
     void (*metrics)(void *self, struct str *out);
     void (*monitor)(void *self, struct str *out);
+    void (*plan)(void *self, struct str *out);
 };
 /* Opens nothing when no address is configured: *out is NULL then. */
 enum status fleet_endpoint_open(struct fleet_endpoint **out,

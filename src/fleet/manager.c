@@ -13,6 +13,7 @@
 #include "fleet/endpoint.h"
 #include "fleet/models.h"
 #include "fleet/monitor.h"
+#include "fleet/replan.h"
 #include "fleet/store.h"
 #include "store/leader.h"
 #include <stdio.h>
@@ -38,6 +39,7 @@ struct fleet_manager {
     struct store_leader *candidate;
     struct store_fence memory; /* of the cluster's life, on disk */
     struct fleet_monitor monitor;
+    struct fleet_replan replan;
     struct fleet_endpoint *endpoint; /* NULL: none is configured */
     int64_t now_ns, looked_ns, asked_ns;
     /* While it leads: */
@@ -93,6 +95,7 @@ static void begin_reign(struct fleet_manager *w)
                                                      .kept_bytes = w->models.kept_bytes };
     w->manager = cluster_manager_open(&manager);
     fleet_monitor_begin(&w->monitor, w->now_ns);
+    fleet_replan_begin(&w->replan, w->now_ns);
     w->begun_ns = w->now_ns;
     w->nodes = mem_take(sizeof *w->nodes * (size_t)w->bus.n_nodes);
     w->n_before = 0;
@@ -111,6 +114,7 @@ static void end_reign(struct fleet_manager *w)
     if (w->is_writing)
         w->store.store->forget(w->store.store->self, &w->call);
     w->is_writing = false;
+    fleet_replan_end(&w->replan);
     fleet_monitor_end(&w->monitor);
     cluster_manager_close(w->manager);
     cluster_lead_close(w->lead);
@@ -310,6 +314,7 @@ static int64_t step_reign(struct fleet_manager *w)
     int n_engines;
     const struct engine_report *reports = cluster_manager_plan_reports(w->manager, &n_engines);
     fleet_monitor_step(&w->monitor, reports, n_engines, w->now_ns);
+    fleet_replan_step(&w->replan, w->manager, w->n_before > 0 || !w->has_begun, w->now_ns);
     write_placement(w);
     return wake_ns;
 }
@@ -369,8 +374,10 @@ static void tell_metrics(void *self, struct str *out)
                "# HELP shoal_manager_leads Whether this manager leads.\n"
                "# TYPE shoal_manager_leads gauge\nshoal_manager_leads %d\n",
                leads(w));
-    if (leads(w))
-        monitor_tell_metrics(&w->monitor.gather, &names, w->now_ns, out);
+    if (!leads(w))
+        return;
+    monitor_tell_metrics(&w->monitor.gather, &names, w->now_ns, out);
+    fleet_replan_metrics(&w->replan, out);
 }
 
 static void tell_monitor(void *self, struct str *out)
@@ -384,6 +391,16 @@ static void tell_monitor(void *self, struct str *out)
     json_out_close(&json, '}');
 }
 
+static void tell_plan(void *self, struct str *out)
+{
+    struct fleet_manager *w = self;
+    struct json_out json;
+    json_out_init(&json, out);
+    json_out_open(&json, '{');
+    fleet_replan_tell(&w->replan, w->now_ns, &json);
+    json_out_close(&json, '}');
+}
+
 static enum status open_endpoint(struct fleet_manager *w, struct fault *fault)
 {
     const struct fleet_endpoint_options options = { .base = w->bus.base,
@@ -391,7 +408,8 @@ static enum status open_endpoint(struct fleet_manager *w, struct fault *fault)
                                                     .self = w,
                                                     .leads = leads,
                                                     .metrics = tell_metrics,
-                                                    .monitor = tell_monitor };
+                                                    .monitor = tell_monitor,
+                                                    .plan = tell_plan };
     return fleet_endpoint_open(&w->endpoint, &options, fault);
 }
 
@@ -432,8 +450,10 @@ static enum status open_all(struct fleet_manager *w, struct fault *fault)
         status = open_candidate(w, fault);
     if (status == STATUS_OK)
         status = open_endpoint(w, fault);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
         fleet_monitor_open(&w->monitor, &w->config, &w->models, &w->bus);
+        fleet_replan_open(&w->replan, &w->config, &w->models, &w->monitor);
+    }
     return status;
 }
 
@@ -457,6 +477,7 @@ void fleet_manager_close(struct fleet_manager *w)
     if (w->manager != NULL)
         end_reign(w);
     fleet_endpoint_close(w->endpoint);
+    fleet_replan_close(&w->replan);
     fleet_monitor_close(&w->monitor);
     if (w->candidate != NULL)
         store_leader_close(w->candidate);

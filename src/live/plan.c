@@ -328,6 +328,8 @@ static enum status decide(struct desk *d, struct fault *fault)
         .links = settings->links,
     };
     r->verdict = (int32_t)replace_decide(&settings->replace, &c);
+    if (r->planned.n_placed < r->kept.n_placed) /* a model that is served stays so */
+        r->verdict = REPLACE_NO_GAIN;
     say_why(r);
     return STATUS_OK;
 }

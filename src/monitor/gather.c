@@ -12,6 +12,7 @@ void monitor_gather_open(struct monitor_gather *g, int32_t n_services, int32_t n
 {
     *g = (struct monitor_gather){ .n_engines = n_engines };
     g->services = mem_take(sizeof *g->services * (size_t)max_i32(n_services, 1));
+    g->n_arrived = mem_take(sizeof *g->n_arrived * (size_t)max_i32(n_services, 1));
     g->engines = mem_take(sizeof *g->engines * (size_t)max_i32(n_engines, 1));
     monitor_init(&g->window, g->services, n_services, bin_ns, now_ns);
 }
@@ -28,6 +29,7 @@ void monitor_gather_close(struct monitor_gather *g)
     for (int i = 0; i < MONITOR_GATEWAYS_MAX; i++)
         free_gateway(&g->gateways[i]);
     mem_give(g->services);
+    mem_give(g->n_arrived);
     mem_give(g->engines);
 }
 
@@ -64,8 +66,10 @@ void monitor_gather_heard(struct monitor_gather *g, int32_t service,
         return;
     /* A gateway's first message has all that it counted; base 0. */
     if ((last > 0 || heard->number == 1) &&
-        monitor_bin_since(heard->sums, &gateway->bases[service], &more))
+        monitor_bin_since(heard->sums, &gateway->bases[service], &more)) {
         monitor_add(&g->window, service, now_ns, &more);
+        g->n_arrived[service] += more.n_arrived;
+    }
     gateway->numbers[service] = heard->number;
     gateway->bases[service] = *heard->sums;
 }

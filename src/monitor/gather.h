@@ -37,6 +37,7 @@ struct monitor_engine_reading {
 struct monitor_gather {
     struct monitor window;
     struct monitor_service *services; /* (n_services) */
+    int64_t *n_arrived;               /* (n_services) since it was opened */
     struct monitor_engine *engines;   /* (n_engines) */
     struct monitor_gateway gateways[MONITOR_GATEWAYS_MAX];
     int32_t n_engines;

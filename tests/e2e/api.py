@@ -7,6 +7,7 @@ import glob
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -351,6 +352,20 @@ def logprobs_of_prompts(s):
     page = post(s.port, CHAT, chat("x", max_tokens=2, prompt_logprobs=0))[2]
     assert page["prompt_logprobs"][0] is None and len(page["prompt_logprobs"]) == page["usage"]["prompt_tokens"]
     assert all(len(score) == 1 for score in page["prompt_logprobs"][1:])
+
+
+@test
+def endpoints_are_documented(s):
+    page = json.loads(ask(s.port, "GET", "/openapi.json")[2])
+    schemas = page["components"]["schemas"]
+    assert page["openapi"].startswith("3.1") and len(page["paths"]) > 25
+    for path, methods in page["paths"].items():
+        for method, operation in methods.items():
+            assert operation["summary"] and "default" in operation["responses"]
+            for content in re.findall(r'"#/components/schemas/(\w+)"', json.dumps(operation)):
+                assert content in schemas, (path, content)
+            status = ask(s.port, "OPTIONS", path.replace("{id}", "toy"))
+            assert status[0] == 204, (path, status)
 
 
 @test

@@ -170,6 +170,10 @@ static void print_answers(struct str *out, const struct api_route *route)
         str_add_char(out, ',');
         print_content(out, "text/event-stream", "Events");
     }
+    if (strcmp(route->tells, "Lines") == 0) { /* of an answer that is not streamed */
+        str_add_char(out, ',');
+        print_content(out, "application/json", "Object");
+    }
     str_add_text(out, "}},\"default\":{\"description\":\"an error\",\"content\":{");
     print_content(out, "application/json", "Error");
     str_add_text(out, "}}}");

@@ -46,7 +46,7 @@ class Etcd:
         until(self.answers)
 
     def call(self, path, body):
-        with urllib.request.urlopen(urllib.request.Request(self.url + path, json.dumps(body).encode()), timeout=5) as reply:
+        with urllib.request.urlopen(urllib.request.Request(self.url + path, json.dumps(body).encode()), timeout=30) as reply:
             return json.load(reply)
 
     def answers(self):

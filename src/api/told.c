@@ -24,6 +24,8 @@ static void take(void *self, enum calls_event event, struct view bytes)
     int kind = event == CALLS_EVENT_TEXT        ? TOLD_TEXT
                : event == CALLS_EVENT_REASONING ? TOLD_REASONING
                                                 : TOLD_CALL;
+    if (kind != TOLD_CALL && bytes.n == 0)
+        return; /* so that the items are the same for any division into pieces */
     struct api_told_item *item = told->n > 0 ? &told->items[told->n - 1] : NULL;
     bool is_call = event == CALLS_EVENT_CALL;
     told->n_calls += is_call;

@@ -7,6 +7,7 @@
 #include "tests_toy.h"
 
 #include "api/api.h"
+#include "template/chat.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -83,8 +84,10 @@ static void serve(void (*client)(void *arg))
     struct api *api;
     model.tokenizer = toy_tokenizer;
     model.chat_template = toy_template;
+    model.style = calls_format_style(chat_template_text(toy_template));
     const struct api_options options = { .version = "0",
                                          .listen = "127.0.0.1:0",
+                                         .responses_bytes_max = 1 << 20,
                                          .n_requests_max = 64,
                                          .n_connections_max = 64,
                                          .account = &account,
@@ -169,6 +172,26 @@ static const struct scene scenes[] = {
       "{\"model\":\"toy\",\"max_tokens\":9,\"system\":\"s\",\"messages\":[{\"role\":\"user\","
       "\"content\":[{\"type\":\"text\",\"text\":\"hi [n=2]\"}]}]}",
       "\"stop_reason\":\"end_turn\"" },
+    { "responses", POST("/v1/responses"),
+      "{\"model\":\"toy\",\"instructions\":\"s\",\"tools\":[{\"type\":\"function\",\"name\":\"f\","
+      "\"parameters\":{}}],\"input\":[{\"role\":\"user\",\"content\":\"a\"},{\"type\":"
+      "\"function_call\",\"call_id\":\"c\",\"name\":\"f\",\"arguments\":\"{}\"},{\"type\":"
+      "\"function_call_output\",\"call_id\":\"c\",\"output\":\"o\"},{\"role\":\"user\","
+      "\"content\":[{\"type\":\"input_text\",\"text\":\"hi [n=2]\"}]}]}",
+      "\"status\":\"completed\"" },
+    { "items", POST("/v1/responses"),
+      "{\"model\":\"toy\",\"stream\":true,\"tools\":[{\"type\":\"function\",\"name\":\"f\"}],"
+      "\"input\":\"[say]<think>a</think>b<tool_call>{\\\"name\\\":\\\"f\\\",\\\"arguments\\\":{}}"
+      "</tool_call>[/say]\"}",
+      "event: response.completed" },
+    { "ollama", POST("/api/chat"),
+      "{\"model\":\"toy\",\"options\":{\"seed\":1},\"tools\":[{\"type\":\"function\",\"function\":"
+      "{\"name\":\"f\"}}],\"messages\":[{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{"
+      "\"function\":{\"name\":\"f\",\"arguments\":{}}}]},{\"role\":\"tool\",\"tool_name\":\"f\","
+      "\"content\":\"o\"},{\"role\":\"user\",\"content\":\"[say]<tool_call>{\\\"name\\\":\\\"f\\\","
+      "\\\"arguments\\\":{}}</tool_call>[/say]\"}]}",
+      "\"done_reason\":\"stop\"" },
+    { "show", POST("/api/show"), "{\"model\":\"toy\"}", "\"capabilities\"" },
     { "tokenize", POST("/tokenize"), "{\"prompt\":\"hello\",\"return_token_strs\":true}",
       "\"count\":6" },
     { "detokenize", POST("/detokenize"), "{\"tokens\":[97,98,99]}", "\"prompt\":\"abc\"" },

@@ -24,6 +24,7 @@
 enum {
     INLINE_BYTES_MAX = 8 << 10, /* larger bodies are read on a worker: about 2 ms of a core */
     WRITE_BYTES_MAX = 64 << 10, /* of tokens and texts: larger answers are written on a worker */
+    GUIDE_BYTES = 64 << 10,     /* of an engine for the state of a guided answer: about */
     SUBMIT_BYTES_MAX = 1 << 20, /* of prompts, in one turn of the loop: about 2 ms */
 };
 
@@ -76,6 +77,7 @@ static void free_call(struct api_call *call)
     str_free(&call->answer);
     mem_give(call->choices);
     struct api_party *party = call->party;
+    mem_account_charge(&party->account, -call->guided_bytes);
     mem_give(call);
     api_parties_put(api_http_parties(api->http), party);
 }
@@ -432,6 +434,29 @@ static void answer_at_once(struct api_call *call)
     finish_call(call);
 }
 
+/* Charges the party for what engines hold while they guide its answers. Returns false when the call
+ * is over. */
+static bool charge_guides(struct api_call *call, const struct api_work *work)
+{
+    struct api_error error = { 0 };
+    int64_t n_bytes = call->prompts.ask.guided.n_bytes + (int64_t)GUIDE_BYTES * call->n_seats;
+    if (call->prompts.ask.guided.kind == 0)
+        return true;
+    if (n_bytes > work->n_bytes_max)
+        api_error_set(&error, n_bytes > work->n_bytes_most ? ERROR_TOO_LARGE : ERROR_CROWDED,
+                      call->prompts.ask.guided.field,
+                      "%s takes %lld MiB while its answers are made, and there is no memory for it "
+                      "now (http_memory)",
+                      call->prompts.ask.guided.field, (long long)(n_bytes >> 20));
+    if (error.is_set) {
+        fail_call(call, &error, api_tally_why(error.kind));
+        return false;
+    }
+    call->guided_bytes = n_bytes;
+    mem_account_charge(&call->party->account, n_bytes);
+    return true;
+}
+
 /* Submits choices, but only a few at a time, so that the streams of other clients do not wait. */
 static void submit_some(struct api_call *call)
 {
@@ -456,7 +481,7 @@ static void start_call(struct api_call *call)
     struct api_error error = { 0 };
     struct api_work work = api_work_for(api, call->party, 0);
     api_submit_rules(call);
-    if (!take_seats(call, call->prompts.n * call->prompts.ask.n))
+    if (!take_seats(call, call->prompts.n * call->prompts.ask.n) || !charge_guides(call, &work))
         return;
     if (!api_work_run(&work, open_choices, call, &error)) {
         call->choices = NULL;

@@ -11,6 +11,7 @@ struct api_call {
     struct api *api;
     uint16_t tenant;
     struct api_spend spend;
+    int64_t guided_bytes; /* charged to its party for its grammar, and a state for each answer */
     uint64_t tenant_hash;
     struct api_http_exchange *x; /* NULL: the client has left */
     struct api_call *next, *prev;

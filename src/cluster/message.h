@@ -31,7 +31,7 @@
 #include "core/service.h"
 #include "store/fence.h"
 
-enum { MESSAGE_VERSION = 10 };
+enum { MESSAGE_VERSION = 11 };
 /* The bytes of the longest message: a SUBMIT with the longest possible prompt. */
 #define MESSAGE_BYTES_MAX ((size_t)5 << 20)
 enum message_kind {

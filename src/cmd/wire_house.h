@@ -57,11 +57,12 @@ struct house {
     struct engine_place engines[LIMIT_DEVICES];
     int n_engines;
     struct process_weights *weights; /* of engines that are processes */
+    struct exchange *exchange;       /* of KV between engines that are threads; NULL: none */
     struct recorders recorders;
     char device_texts[LIMIT_DEVICES][64];
     const char *device_names[LIMIT_DEVICES];
     struct grammar_cache *grammars; /* of the API's workers and the engines */
-    struct fleet_bus others; /* the bus to other machines */
+    struct fleet_bus others;        /* the bus to other machines */
     struct fleet_store store;
     struct store_fence fence; /* of a node with a store: the managers that it obeyed */
     struct cluster_local_bus *bus;

@@ -4,6 +4,7 @@
  * timer). Every call that may change something ends in pump: tick the gateway, take events and
  * answers, check streams once a second, and set the timer to the earliest wake that is needed. */
 #include "api/api.h"
+#include "api/about.h"
 #include "api/call.h"
 #include "api/headers.h"
 #include "api/health.h"
@@ -12,6 +13,9 @@
 #include "api/mirror.h"
 #include "api/models.h"
 #include "api/origin.h"
+#include "api/responses_routes.h"
+#include "api/responses_store.h"
+#include "api/site.h"
 #include "api/texts.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -85,10 +89,15 @@ static const struct route {
     { HTTP_POST, "/v1/completions", KEY, api_call_completion },
     { HTTP_POST, "/v1/messages", KEY, api_call_messages },
     { HTTP_POST, "/v1/messages/count_tokens", KEY, api_texts_count },
+    { HTTP_POST, "/v1/responses", KEY, api_call_responses },
+    { HTTP_GET, "/v1/responses/*", KEY, api_responses_routes_show },
+    { HTTP_DELETE, "/v1/responses/*", KEY, api_responses_routes_delete },
     { HTTP_GET, "/v1/models", KEY, api_models_list },
     { HTTP_GET, "/v1/models/*", KEY, api_models_show },
     { HTTP_POST, "/v1/chat/completions/render", KEY, api_texts_render },
     { HTTP_POST, "/apply-template", KEY, api_texts_apply },
+    { HTTP_GET, "/tokenizer_info", KEY, api_about_tokenizer },
+    { HTTP_GET, "/props", KEY, api_about_props },
     { HTTP_POST, "/tokenize", KEY, api_texts_tokenize },
     { HTTP_POST, "/detokenize", KEY, api_texts_detokenize },
     { HTTP_GET, "/health", FREE, api_health_ready, true },
@@ -103,6 +112,10 @@ static const struct route {
     { HTTP_GET, "/models/sse", ADMIN, api_models_watch },
     { HTTP_POST, "/models/load", ADMIN, api_lifecycle_load },
     { HTTP_POST, "/models/unload", ADMIN, api_lifecycle_unload },
+    { HTTP_POST, "/models/pause", ADMIN, api_lifecycle_pause },
+    { HTTP_POST, "/models/unpause", ADMIN, api_lifecycle_unpause },
+    { HTTP_POST, "/models/pin", ADMIN, api_lifecycle_pin },
+    { HTTP_POST, "/models/unpin", ADMIN, api_lifecycle_unpin },
     { HTTP_GET, "/api/tags", ADMIN, api_models_tags },
     { HTTP_GET, "/api/ps", ADMIN, api_models_ps },
     { HTTP_POST, "/sleep", ADMIN, api_lifecycle_sleep },
@@ -184,11 +197,10 @@ static bool is_allowed(const struct api *api, const struct route *route,
  * the client would otherwise search for a typing error. */
 static bool is_unsupported(struct view path)
 {
-    static const char *const paths[] = { "/v1/embeddings", "/v1/responses",   "/v1/audio/",
-                                         "/v1/images/",    "/v1/moderations", "/v1/rerank",
-                                         "/v1/score",      "/v1/files",       "/v1/batches",
-                                         "/api/generate",  "/api/chat",       "/api/embed",
-                                         "/api/pull" };
+    static const char *const paths[] = { "/v1/embeddings",  "/v1/audio/",  "/v1/images/",
+                                         "/v1/moderations", "/v1/rerank",  "/v1/score",
+                                         "/v1/files",       "/v1/batches", "/api/generate",
+                                         "/api/chat",       "/api/embed",  "/api/pull" };
     for (size_t i = 0; i < COUNT_OF(paths); i++)
         if (view_starts(path, paths[i]))
             return true;
@@ -198,16 +210,18 @@ static bool is_unsupported(struct view path)
 /* Adds the header Allow with the methods of a path; all methods when the path is unknown. */
 static void allow(struct api_http_exchange *x)
 {
-    bool has_get = false, has_post = false;
-    for (size_t i = 0; i < COUNT_OF(routes); i++) {
-        bool is_here = is_path(&routes[i], api_path_of(&x->head));
-        has_get = has_get || (is_here && routes[i].method == HTTP_GET);
-        has_post = has_post || (is_here && routes[i].method == HTTP_POST);
-    }
-    api_http_header(x, "Allow",
-                    has_get == has_post ? "GET, HEAD, POST, OPTIONS"
-                    : has_get           ? "GET, HEAD, OPTIONS"
-                                        : "POST, OPTIONS");
+    static const char *const names[] = { "GET, HEAD", NULL, "POST", NULL, "DELETE" };
+    bool has[COUNT_OF(names)] = { false }, has_any = api_site_has(api_path_of(&x->head));
+    char text[64] = "";
+    has[HTTP_GET] = has_any;
+    for (size_t i = 0; i < COUNT_OF(routes); i++)
+        if (is_path(&routes[i], api_path_of(&x->head)))
+            has[routes[i].method] = has_any = true;
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (names[i] != NULL && (has[i] || !has_any))
+            snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s, ", names[i]);
+    snprintf(text + strlen(text), sizeof(text) - strlen(text), "OPTIONS");
+    api_http_header(x, "Allow", text);
 }
 
 /* Tells a client when its base URL lacks /v1 or has it twice. */
@@ -223,9 +237,12 @@ static void refuse_path(const char *path, struct api_error *error)
 
 static const struct route *find_route(const struct api_http_head *head, struct api_error *error)
 {
+    static const struct route site = { HTTP_GET, "/", FREE, api_site_show, false };
     enum api_http_method method = head->method == HTTP_HEAD ? HTTP_GET : head->method;
     struct view sent = api_path_of(head);
-    bool is_there = false;
+    bool is_there = api_site_has(sent);
+    if (is_there && method == HTTP_GET)
+        return &site;
     for (size_t i = 0; i < COUNT_OF(routes); i++) {
         if (!is_path(&routes[i], sent))
             continue;
@@ -275,7 +292,7 @@ static void answer_options(struct api *api, struct api_http_exchange *x)
     char asked[2048]; /* clients add headers: OpenAI's a dozen of X-Stainless-* */
     if (api->options.cors_origin != NULL) {
         bool are_fine = api_origin_asked_headers(&x->head, asked, sizeof(asked));
-        api_http_header(x, "Access-Control-Allow-Methods", "GET, POST, OPTIONS");
+        api_http_header(x, "Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS");
         api_http_header(x, "Access-Control-Allow-Headers", are_fine ? asked : own);
         api_http_header(x, "Access-Control-Max-Age", "600");
     }
@@ -594,8 +611,12 @@ enum status api_open(struct api **out, const struct api_options *options, struct
     }
     enum status status = api_http_listen_tls(options->tls_cert, options->tls_key, &api->tls, fault);
     if (status == STATUS_OK)
+        status = api_responses_store_open(&api->responses, options->responses,
+                                          options->responses_bytes_max, fault);
+    if (status == STATUS_OK)
         status = api_http_open(&api->http, &http, fault);
     if (status != STATUS_OK) {
+        api_responses_store_close(api->responses);
         api_http_listen_tls_free(api->tls);
         mem_give(api);
         return status;
@@ -679,6 +700,7 @@ void api_close(struct api *api)
     slots_free(&api->slots);
     mem_give(api->choices);
     api_mirror_close(api);
+    api_responses_store_close(api->responses);
     metrics_close(api->metrics);
     api_catalog_put(&api->catalog, api->catalog);
     mem_give(api);

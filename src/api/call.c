@@ -5,9 +5,13 @@
 #include "api/headers.h"
 #include "api/mirror_state.h"
 #include "api/reply.h"
+#include "api/responses.h"
+#include "api/responses_store.h"
+#include "api/scores.h"
 #include "api/seats.h"
 #include "api/submit.h"
 #include "api/tally.h"
+#include "api/wishes.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -115,7 +119,7 @@ static void fail_call(struct api_call *call, const struct api_error *error, uint
     if (x != NULL && x->has_begun) {
         struct str out;
         str_init(&out);
-        call->family->fail(error, &out);
+        call->family->fail(call, error, &out);
         api_http_chunk(x, view_of(out.at, out.n));
         api_http_end(x);
         str_free(&out);
@@ -167,7 +171,9 @@ static bool is_large(const struct api_call *call)
 {
     size_t n_bytes = (size_t)call->prompts.n_echo_bytes;
     for (int32_t i = 0; i < call->n_choices; i++)
-        n_bytes += call->choices[i].text.n + call->choices[i].n_tokens * sizeof(struct api_token);
+        n_bytes += call->choices[i].text.n +
+                   (call->choices[i].n_tokens + (size_t)call->choices[i].n_scores) *
+                       sizeof(struct api_token);
     return n_bytes > WRITE_BYTES_MAX;
 }
 
@@ -191,7 +197,8 @@ static void finish_call(struct api_call *call)
     }
     str_init(&out);
     call->family->last(call, &out);
-    api_http_chunk(call->x, view_of(out.at, out.n));
+    if (out.n > 0)
+        api_http_chunk(call->x, view_of(out.at, out.n));
     api_http_end(call->x);
     str_free(&out);
     log_end(call, "answered");
@@ -278,7 +285,8 @@ static bool take_tokens(struct api_choice *choice, const struct service_event *e
     }
     if (has_logprobs)
         n_bytes += n * sizeof(struct token_logprobs);
-    if (event->n_tokens < 0 || (size_t)event->n_bytes < n_bytes || event->position > expected) {
+    if (event->n_tokens < 0 || (size_t)event->n_bytes < n_bytes || event->position > expected ||
+        api_scores_lack(choice)) {
         house_error(call, "tokens were lost on their way");
         return false;
     }
@@ -316,6 +324,16 @@ static bool take_tokens(struct api_choice *choice, const struct service_event *e
         }
     }
     return show(call, choice, now_ns);
+}
+
+static void take_scores(struct api_choice *choice, const struct service_event *event,
+                        const void *payload)
+{
+    enum api_scores taken = api_scores_take(choice, event, payload);
+    if (taken == API_SCORES_LOST)
+        house_error(choice->call, "scores were lost on their way");
+    else if (taken == API_SCORES_STARVED)
+        starve(choice->call);
 }
 
 static void end_by_error(struct api_choice *choice, const struct service_event *event,
@@ -378,6 +396,10 @@ static void take_end(struct api_choice *choice, const struct service_event *even
         end_by_error(choice, event, payload);
         return;
     }
+    if (api_scores_lack(choice)) {
+        house_error(call, "scores were lost on their way");
+        return;
+    }
     api_choice_end(choice, event->why == SERVICE_STOPPED ? "stop" : "length");
     close_choice(call, choice, event->why);
 }
@@ -391,6 +413,8 @@ void api_call_event(struct api *api, const struct service_event *event, const vo
     struct mem_account *before = mem_account_use(&choice->call->party->account);
     if (event->what == SERVICE_TOKENS)
         (void)take_tokens(choice, event, payload);
+    else if (event->what == SERVICE_SCORES)
+        take_scores(choice, event, payload);
     else if (event->what == SERVICE_ENDED)
         take_end(choice, event, payload);
     else if (event->what == SERVICE_RETURNED) /* the gateway resumes it when it can */
@@ -479,7 +503,7 @@ static void start_call(struct api_call *call)
         return;
     }
     call->wrote_ns = time_now_ns();
-    if (call->prompts.n_tokens_max == 0) {
+    if (call->prompts.n_tokens_max == 0 && !call->prompts.ask.wants_scores) {
         answer_at_once(call);
         return;
     }
@@ -493,8 +517,9 @@ static void start_call(struct api_call *call)
 static void read_body(void *arg)
 {
     struct api_call *call = arg;
+    const struct api_past past = { call->api->responses, call->tenant_hash };
     (void)api_prompts_make(&call->prompts, call->family, view_of(call->body.at, call->body.n),
-                           &call->api->options, call->catalog);
+                           &past, &call->api->options, call->catalog);
 }
 
 static void read_job(struct api_job *job)
@@ -530,6 +555,12 @@ static void read_done(struct api_job *job)
         error = call->prompts.error;
     else if (call->api->is_draining)
         api_error_set(&error, ERROR_DRAINING, NULL, "the server is shutting down");
+    else if (api_wishes_is_paused(call->api, call->prompts.model))
+        api_error_set(
+            &error, ERROR_PAUSED, "model",
+            "the model \"%.200s\" is paused by an operator and takes no new requests: try "
+            "again later",
+            call->prompts.model->name);
     else if (time_now_ns() >= call->deadline_ns)
         api_error_set(&error, ERROR_LATE, NULL, "the deadline passed before the prompt was read");
     if (error.is_set)
@@ -553,6 +584,7 @@ static struct api_call *open_call(struct api *api, struct api_http_exchange *x,
     call->x = x;
     call->party = x->party;
     call->tenant = x->tenant;
+    call->tenant_hash = api_tenants_hash(&api->tenants, x->tenant);
     call->family = family;
     call->kind = family->kind;
     call->is_away = true;
@@ -567,7 +599,10 @@ static struct api_call *open_call(struct api *api, struct api_http_exchange *x,
     x->user = call;
     x->on_gone = on_gone;
     memcpy(call->request_id, api->request_id, sizeof(call->request_id));
-    snprintf(call->id, sizeof(call->id), "%s%016llx%08x", family->id_prefix,
+    char gateway[RESPONSES_GATEWAY_BYTES] = "";
+    if (family->is_stored)
+        api_responses_store_gateway(api->responses, gateway);
+    snprintf(call->id, sizeof(call->id), "%s%s%016llx%08x", family->id_prefix, gateway,
              (unsigned long long)api_next_id(api), (unsigned)(rng_system() & 0xffffffffu));
     return call;
 }
@@ -630,6 +665,11 @@ void api_call_completion(struct api *api, struct api_http_exchange *x)
 void api_call_messages(struct api *api, struct api_http_exchange *x)
 {
     take_call(api, x, &api_anthropic_messages);
+}
+
+void api_call_responses(struct api *api, struct api_http_exchange *x)
+{
+    take_call(api, x, &api_responses_family);
 }
 
 void api_call_submit(struct api *api)

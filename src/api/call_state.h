@@ -9,6 +9,7 @@ struct api_call {
     struct api_job job; /* first: a job is a call */
     struct api *api;
     uint16_t tenant;
+    uint64_t tenant_hash;
     struct api_http_exchange *x; /* NULL: the client has left */
     struct api_call *next, *prev;
     const struct api_family *family;

@@ -31,6 +31,7 @@ static const struct row {
                         5 },
     [ERROR_LOAD_FAILED] = { 503, "unavailable_error", "model_load_failed",
                             "rejected-model-load-failed", SERVICE_LOAD_AGAIN_S },
+    [ERROR_PAUSED] = { 503, "unavailable_error", "model_paused", "rejected-model-paused", 10 },
     [ERROR_LATE] = { 504, "timeout_error", "deadline_exceeded", "rejected-deadline", 0 },
     [ERROR_LATE_AT_WORK] = { 504, "timeout_error", "deadline_exceeded", "evicted-deadline", 0 },
     [ERROR_STOPPED] = { 503, "unavailable_error", "shutting_down", "evicted-shutdown", 5 },

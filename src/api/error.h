@@ -22,6 +22,7 @@ enum api_error_kind {
     ERROR_UNWELL,       /* 503: the engines make no progress */
     ERROR_LOADING,      /* 503: with the object `loading` */
     ERROR_LOAD_FAILED,  /* 503: the model will be tried again after a while */
+    ERROR_PAUSED,       /* 503: an operator paused the model */
     ERROR_LATE,         /* 504: the deadline passed while it waited */
     ERROR_LATE_AT_WORK, /* 504: the deadline passed while it ran */
     ERROR_STOPPED,      /* 503: cut off at the end of a drain */

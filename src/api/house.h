@@ -56,6 +56,7 @@ struct api {
     struct api_workers *workers;
     struct metrics *metrics;
     struct api_catalog *catalog;        /* the newest */
+    struct api_responses_store *responses;
     uint64_t counter;                   /* low bits of request ids */
     char request_id[128];               /* X-Request-Id of the exchange that is being answered */
     bool is_draining, is_cut, has_told; /* is_cut: the drain was ended by a signal */

@@ -58,6 +58,7 @@ uint8_t api_tally_why(enum api_error_kind kind)
         [ERROR_DRAINING] = SERVICE_DRAINING,   [ERROR_LOADING] = SERVICE_NOT_READY,
         [ERROR_LATE] = SERVICE_DEADLINE,       [ERROR_LATE_AT_WORK] = SERVICE_DEADLINE,
         [ERROR_STOPPED] = SERVICE_CANCELLED,   [ERROR_LOAD_FAILED] = SERVICE_LOAD_FAILED,
+        [ERROR_PAUSED] = SERVICE_NOT_READY,
     };
     return whys[kind];
 }

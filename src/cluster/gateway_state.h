@@ -49,6 +49,8 @@ struct gateway_entry {
     struct gateway_prompt *prompt; /* NULL: the entry is unused */
     int32_t *generated;            /* (n_tokens - n_prompt) */
     int32_t n_generated_room;
+    int32_t n_scores; /* of the prompt's first tokens, the first included, which has none; 0: not
+                         one yet */
     uint16_t engine;
     bool is_decoding; /* it is held in, or was sent by, decode_core */
     int32_t n_kept;   /* positions of its KV that the ticket names; 0 = none */
@@ -109,11 +111,11 @@ struct cluster_gateway {
     uint32_t first_change, n_changes;
     uint64_t asked[GATEWAY_ASKS_MAX]; /* ids of control calls that the manager has not answered */
     int n_asked;
-    bool is_popping;  /* a bus message is shown to the caller: pop it at the next call */
-    uint32_t shown;   /* an OVER entry shown to the caller: freed at the next call */
-    int64_t now_ns;   /* of the last step */
-    int64_t heard_ns; /* when mail is taken */
+    bool is_popping;          /* a bus message is shown to the caller: pop it at the next call */
+    uint32_t shown;           /* an OVER entry shown to the caller: freed at the next call */
+    int64_t now_ns, heard_ns; /* of the last step; when mail is taken */
     int64_t n_cancels_pending;
+    struct gateway_demand *demand; /* the traffic that it counts */
 };
 
 /* Returns the routing core that the entry is held in, or was sent by. */

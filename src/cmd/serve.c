@@ -9,6 +9,7 @@
 #include "cmd/verbs.h"
 #include "cmd/wire.h"
 #include "cmd/wire_join.h"
+#include "cmd/wire_wishes.h"
 #include "config/bus.h"
 #include "metrics/metrics.h"
 #include "serve/place.h"
@@ -103,6 +104,8 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
         .n_requests_max = (int32_t)config->n_requests_max,
         .n_connections_max = (int32_t)config->n_connections_max,
         .account = &server->account,
+        .responses = config->responses,
+        .responses_bytes_max = config->responses_bytes,
         .grammars = wire_grammars(house),
         .proxies = proxies,
         .n_proxies = config->n_proxies,
@@ -122,6 +125,7 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
         .metrics = wire_metrics,
         .metrics_self = house,
         .adding = serve_change_adding(server),
+        .wishes = wire_wishes(house),
         .reload = serve_change_reload,
         .reload_self = server,
     };

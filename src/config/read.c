@@ -22,6 +22,7 @@ void config_init(struct config *config)
         .store_lease_ns = 5 * TIME_NS_PER_S,
         .n_node_slots = 16,
         .n_node_engines = 4,
+        .monitor_ns = 600 * TIME_NS_PER_S,
         .log_level = "info",
         .engine_kind = "threads",
         .n_requests_max = 4096,
@@ -39,6 +40,7 @@ void config_init(struct config *config)
         .profile_ns = 500 * TIME_NS_PER_MS,
         .report_ns = 100 * TIME_NS_PER_MS,
         .log_engine_bytes = INT64_C(1) << 30,
+        .responses_bytes = 64 << 20,
         .has_prefix_cache = true,
     };
     pile_init(&config->pile);

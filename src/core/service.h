@@ -10,7 +10,7 @@
 #include "core/pads.h"
 #include "core/request.h"
 
-enum service_what { SERVICE_TOKENS, SERVICE_RETURNED, SERVICE_ENDED };
+enum service_what { SERVICE_TOKENS, SERVICE_RETURNED, SERVICE_ENDED, SERVICE_SCORES };
 enum service_why {
     SERVICE_WHY_NONE,
     /* of ENDED */
@@ -56,7 +56,10 @@ struct service_event {
     int32_t n_kept, unused;
 };
 /* The payload of TOKENS is int32_t ids[n_tokens], followed by one struct token_logprobs per token
- * when the request wants logprobs. */
+ * when the request wants logprobs.
+ * The payload of SCORES is one struct token_logprobs for each prompt token from `position` on,
+ * given the tokens before it. The first prompt token has none. They are sent in order, ahead of
+ * TOKENS. */
 struct token_logprobs {
     float logprob; /* of the drawn token, in the raw distribution without sampling filters (softmax
                       of the logits) */

@@ -3,6 +3,7 @@
 #include "engine/handover.h"
 #include "engine/pads.h"
 #include "engine/room.h"
+#include "engine/scores.h"
 #include "engine/state.h"
 #include "engine/swap.h"
 #include "engine/waits.h"
@@ -62,6 +63,14 @@ static void keep_logprobs(struct engine *e, uint32_t slot, const struct token_lo
     own->n_logprobs = (uint8_t)n_new;
 }
 
+/* Counts the scores that the executor has written: of the tokens behind all computed ones. */
+static void note_scores(struct engine *e, const struct request *r)
+{
+    struct engine_scores *scores = engine_bodies_at(e->bodies, r->body).scores;
+    if (scores != NULL)
+        scores->n_known = max_i32(scores->n_known, min_i32(r->n_computed + 1, r->n_prompt));
+}
+
 /* Applies the executor's answer for one item, after checks against what the rounds allow. */
 static void advance(struct engine *e, const struct engine_flight *flight, int32_t i,
                     const struct engine_exec_done *done)
@@ -89,6 +98,8 @@ static void advance(struct engine *e, const struct engine_flight *flight, int32_
         r->first_ns = e->view.now_ns;
     if (done->logprobs != NULL && (r->flags & REQUEST_WANTS_LOGPROBS) != 0)
         keep_logprobs(e, flight->batch.items[i].slot, done->logprobs[i], n_new);
+    if (e->bodies != NULL)
+        note_scores(e, r);
     if (is_stopped && flight->n_rounds > 1)
         kv_trim(e->kv, item->slot, r->n_computed);
     if (was_prompt)
@@ -187,6 +198,8 @@ static void end_or_say(struct engine *e, uint32_t slot)
     if (own->end_what == 0) {
         const struct request *r = &e->requests[slot];
         if (own->n_said < r->n_tokens && (!e->options.says_little || own->n_said == r->n_prompt))
+            engine_say(e, slot);
+        else if (engine_say_has_scores(e, slot))
             engine_say(e, slot);
         return;
     }

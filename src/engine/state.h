@@ -184,6 +184,7 @@ void engine_queue_end_soon(struct engine *engine, uint32_t slot, enum service_wh
 /* say.c: events. */
 void engine_say(struct engine *engine, uint32_t slot); /* sends its events, now or later */
 void engine_say_backlog(struct engine *engine);
+bool engine_say_has_scores(const struct engine *engine, uint32_t slot); /* that were not sent */
 /* Answers a request that has no slot. Returns false when there is no room, so call it again. */
 bool engine_say_refusal(struct engine *engine, const struct request *request,
                         enum service_what what, enum service_why why, const char *text);

@@ -77,12 +77,11 @@ static void test_a_late_request_has_less_time_for_a_step(void **state)
     (void)state;
     struct bench *b = bench_new();
     b->w->config.phase = ROUTE_PHASE_DECODE;
-    b->w->config.gamma = 0;
     b->w->config.tpot_ns = 20 * TIME_NS_PER_MS;
     int64_t now_ns = b->w->view.now_ns = 10 * TIME_NS_PER_S;
-    uint32_t late = running(b, 999, 11, 1, now_ns - 60 * TIME_NS_PER_MS);
-    uint32_t beside = running(b, 499, 1000, 1, now_ns);
-    uint32_t more = running(b, 499, 1000, 1, now_ns);
+    uint32_t late = running(b, 989, 11, 1, now_ns - 60 * TIME_NS_PER_MS);
+    uint32_t beside = running(b, 399, 101, 1, now_ns);
+    uint32_t more = running(b, 399, 101, 1, now_ns);
     route_worker_add(&b->fit, 0, late);
     assert_int_equal(b->workers[0].target_ns, 14 * TIME_NS_PER_MS);
     assert_true(route_worker_takes(&b->fit, 0, beside)); /* 10 + 2 + 1.5 <= 14 */

@@ -108,7 +108,9 @@ static void take_back(struct cluster_gateway *g, uint32_t at)
     struct gateway_entry *entry = &g->entries[at];
     forget_cancel(g, entry);
     gateway_state_hold(g, at);
-    route_core_returned(&g->core, at, entry->engine, SERVICE_CRASHED);
+    entry->ticket = 0;
+    entry->n_kept = 0;
+    gateway_route_returned(g, at, SERVICE_CRASHED);
     (void)goes_on(g, at);
 }
 
@@ -118,6 +120,16 @@ static void take_back_broken(struct cluster_gateway *g, uint32_t at)
     log_line(LOG_WARN, "gateway", "a part of an answer is missing: its request is sent again");
     (void)gateway_route_cancel(g, &g->entries[at]); /* without it the node refuses the next one */
     take_back(g, at);
+}
+
+/* Its KV lies where the event says. An engine that refused it leaves that as it was. */
+static void take_ticket(struct gateway_entry *entry, const struct service_event *event)
+{
+    bool is_kept = event->n_kept > 0 && event->n_kept < entry->request->n_tokens;
+    if (event->why == SERVICE_FULL || event->why == SERVICE_NO_SPACE)
+        return;
+    entry->ticket = is_kept ? event->ticket : 0;
+    entry->n_kept = is_kept ? event->n_kept : 0;
 }
 
 /* RETURNED: the request waits here for a place again; a cancelled one ends. */
@@ -132,7 +144,8 @@ static void take_return(struct cluster_gateway *g, uint32_t handle,
     if (event->served_ns >= 0)
         entry->asked.served_ns = max_i64(entry->asked.served_ns, g->heard_ns - event->served_ns);
     gateway_state_hold(g, at);
-    route_core_returned(&g->core, at, entry->engine, event->why);
+    take_ticket(entry, event);
+    gateway_route_returned(g, at, event->why);
     if (event->why == SERVICE_FULL || event->why == SERVICE_CRASHED) {
         g->engines[entry->engine].full_until_ns =
             g->now_ns + (event->why == SERVICE_FULL ? FULL_BACKOFF_NS : CRASHED_BACKOFF_NS);
@@ -151,7 +164,7 @@ static void take_end(struct cluster_gateway *g, uint32_t handle, uint8_t why)
         gateway_state_observe(g, entry);
     gateway_demand_ended(g, entry, why);
     forget_cancel(g, entry);
-    route_core_ended(&g->core, slots_index(handle), entry->engine, why);
+    route_core_ended(gateway_state_core(g, entry), slots_index(handle), entry->engine, why);
     gateway_state_drop(g, handle);
 }
 
@@ -237,7 +250,7 @@ static void take_report(struct cluster_gateway *g, int engine, const struct mess
     struct engine_report *report = &g->reports[engine];
     cluster_message_read_report(m, &g->roster, report, g->heard_ns);
     gateway_route_refresh(g, engine);
-    g->core.is_dirty = true;
+    g->core.is_dirty = g->decode_core.is_dirty = true;
 }
 
 /* Updates the mirror at once, before the next report. */

@@ -13,6 +13,7 @@
 #include "cmd/wire_join.h"
 #include "config/bus.h"
 #include "cpu/cpu.h"
+#include "engine/exchange.h"
 #include "metrics/trace.h"
 #include "place/residency.h"
 #include "report/lengths.h"
@@ -25,6 +26,7 @@
 enum { PORT_GATEWAY, PORT_MANAGER, PORT_NODE, PORTS };
 enum {
     ENGINE_REQUESTS_MAX = 2048,
+    EXCHANGE_OFFERS = 64, /* of each engine */
     STEP_ROUNDS_MAX = 64,
     PAD_TOKENS = 512,
     GRAMMAR_CACHE_BYTES = 64 << 20
@@ -244,6 +246,16 @@ static void watch(struct house *house, int fd)
         base_refuse("the system watches no more descriptors: %s", strerror(errno));
 }
 
+/* The way of KV from engine to engine. Logs of engines do not have what came over it. */
+static void open_exchange(struct house *house)
+{
+    const struct config *config = &house->config;
+    if (house->n_engines > 0 && config->swap_bytes > 0 && config->log_engine == NULL &&
+        strcmp(config->engine_kind, "threads") == 0)
+        house->exchange = exchange_open(&(struct exchange_options){
+            .seed = rng_system(), .n_offers_max = EXCHANGE_OFFERS * (uint32_t)house->n_engines });
+}
+
 static void open_threads(struct house *house, int e, const struct run_unit_options *options)
 {
     struct run_unit *unit = house->engines[e].unit.threads = run_unit_open(options);
@@ -308,6 +320,8 @@ static void open_unit(struct house *house, int e)
                               .n_lanes = place->lanes.n,
                               .lanes = place->lanes.shares,
                               .swap_bytes = config->swap_bytes,
+                              .exchange = house->exchange,
+                              .role = config->engines[e].role,
                               .pad_tokens = house->chosen.policy->pads_batches ? PAD_TOKENS : 0,
                               .n_services = house->n_services,
                               .services = place->services,
@@ -353,6 +367,14 @@ static void take_services(const struct house *house, struct service_spec *servic
     }
 }
 
+static bool has_no_mixed(const struct house *house)
+{
+    bool has_none = house->n_engines > 0;
+    for (int e = 0; e < house->n_engines; e++)
+        has_none = has_none && house->config.engines[e].role != ENGINE_MIXED;
+    return has_none;
+}
+
 static void open_gateway(struct house *house, struct bus_port port,
                          const struct cluster_node_at *nodes, int n_nodes, uint16_t manager)
 {
@@ -372,6 +394,7 @@ static void open_gateway(struct house *house, struct bus_port port,
         .kv_unit_bytes = house->kv.unit_bytes,
         .router = house->chosen.router,
         .router_config = &house->chosen.route,
+        .has_no_mixed = has_no_mixed(house),
         .predictor = house->chosen.predictor,
         .predictor_config = &house->chosen.lengths,
     });
@@ -497,6 +520,7 @@ enum status wire_open(struct house **out, const struct config *config, struct fa
                     strerror(errno));
     wake_open(&house->kick);
     watch(house, house->kick.fd);
+    open_exchange(house);
     for (int e = 0; e < house->n_engines; e++)
         open_unit(house, e);
     status = config_bus_is_gateway(config) ? open_among_others(house, fault)
@@ -561,6 +585,7 @@ bool wire_close(struct house *house)
         if (house->engines[e].device != NULL) /* else it was lost */
             house->engines[e].device->close(house->engines[e].device->self);
     }
+    exchange_close(house->exchange);
     process_weights_close(house->weights);
     wire_devices_close(house);
     bool is_recorded = recorders_close(&house->recorders);

@@ -66,6 +66,7 @@ struct house {
     int n_engines;
     struct process_weights *weights; /* of engines that are processes */
     struct nvml *nvml;               /* by engine; NULL: no GPU, or no library */
+    struct exchange *exchange;       /* of KV between engines that are threads; NULL: none */
     struct recorders recorders;
     char device_texts[LIMIT_DEVICES][64];
     const char *device_names[LIMIT_DEVICES];

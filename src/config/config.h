@@ -44,6 +44,7 @@ struct config_engine {
     int32_t share_percent[LIMIT_MODELS]; /* percent of its cores, for decodes; 0 = no model has a
                                             share */
     int64_t kv_bytes[LIMIT_MODELS];      /* quota; 0 = none */
+    uint8_t role;                        /* enum engine_role */
 };
 
 struct config {

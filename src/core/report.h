@@ -13,6 +13,8 @@ enum service_status {
     SERVICE_BROKEN
 };
 const char *service_status_name(enum service_status status);
+/* Which phases an engine takes: prompts up to their first token, what follows it, or both. */
+enum engine_role { ENGINE_MIXED, ENGINE_PREFILL, ENGINE_DECODE, ENGINE_ROLES };
 
 struct service_report {
     uint8_t status; /* enum service_status */
@@ -36,6 +38,9 @@ struct service_report {
                                Fig. 14b) */
     int64_t n_exceeded;     /* requests that generated more than was predicted */
     int64_t n_forced;       /* batches that went before all others because a request starved */
+    int64_t n_kept;         /* requests whose KV was offered to other engines, */
+    int64_t n_handed;       /* that came with their KV, */
+    int64_t n_handed_lost;  /* and that should have, and were computed again */
     int64_t n_arrived;      /* requests taken since the engine started */
     int64_t solo_ns;        /* mean solo execution time of a request (L-hat) */
     int64_t remaining_ns;   /* predicted work of all its requests here */
@@ -45,7 +50,8 @@ struct engine_report {
     uint16_t engine;
     bool is_draining, is_healthy;
     bool is_down;    /* its process has ended, and another one starts */
-    uint8_t zero[3]; /* so that no byte is undefined */
+    uint8_t role;    /* enum engine_role */
+    uint8_t zero[2]; /* so that no byte is undefined */
     int64_t now_ns;
     int64_t n_steps;          /* batches committed; the health check watches that it increases */
     int64_t step_ns, host_ns; /* summed: wall time of batches; engine's own time between them */

@@ -13,7 +13,14 @@
 #pragma once
 #include "core/limits.h"
 
-enum request_state { REQUEST_FREE, REQUEST_WAITING, REQUEST_RUNNING, REQUEST_ENDED };
+enum request_state {
+    REQUEST_FREE,
+    REQUEST_WAITING,
+    REQUEST_RUNNING,
+    REQUEST_ENDED,
+    REQUEST_ARRIVING, /* its KV is on the way from another engine: engine/handover.h */
+    REQUEST_LEAVING,  /* it is over here, and its KV is copied out for another engine */
+};
 enum request_kind { REQUEST_GENERATE, REQUEST_EMBED, REQUEST_SCORE };
 enum request_flag {
     REQUEST_IGNORE_EOS = 1,
@@ -33,7 +40,8 @@ struct request {
     int32_t n_tokens_max; /* it ends when n_tokens reaches this */
     int32_t n_predicted;  /* predicted generated tokens, 0 = unknown */
     int32_t n_lease;      /* tokens until it returns to the gateway; 0 = never */
-    int32_t n_host;       /* computed tokens whose KV lies in host memory */
+    int32_t n_host;       /* computed tokens whose KV lies in host memory; at submission: those that
+                             the ticket names */
     int32_t n_cached;     /* prompt tokens that a prefix hit gave (for usage) */
     int64_t served_ns;    /* last batch that it was part of, anywhere; arrived_ns before any */
     uint32_t batch;       /* batch in flight; its blocks may move only when it is 0, none */
@@ -55,8 +63,13 @@ struct request {
                    recognised */
     uint16_t variant;
     uint16_t n_preempted; /* at most UINT16_MAX is counted */
-    uint32_t next, prev;  /* slots: the engine's order of arrival inside a service */
     uint32_t queue_us;    /* from arrival to its first batch; 0 before */
+    union {
+        struct {
+            uint32_t next, prev; /* slots: the engine's order of arrival inside a service */
+        };
+        uint64_t ticket; /* at submission: of its KV elsewhere (service_event); 0 = none */
+    };
 };
 _Static_assert(offsetof(struct request, arrived_ns) == 64, "what a step needs is one line");
 _Static_assert(sizeof(struct request) == 128, "a request is 128 bytes");

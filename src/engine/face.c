@@ -2,6 +2,7 @@
  * batches in commit.c.
  *
  * All memory is taken here at open, sized by the options; nothing is allocated afterwards. */
+#include "engine/handover.h"
 #include "engine/log.h"
 #include "engine/pads.h"
 #include "engine/room.h"
@@ -42,6 +43,7 @@ static void open_pool(struct engine *e)
         .prefix_salt = o->prefix_salt,
         .n_units_aside = e->n_units_aside,
         .host_bytes = o->swap_bytes,
+        .n_keeps = engine_handover_keeps(o),
     });
     CHECK(ledger_set_pool(&e->ledger, kv_open_bytes(e->kv)));
 }
@@ -207,6 +209,9 @@ struct engine *engine_open(const struct engine_options *options)
     const struct engine_exec_view view = { e->requests, e->bodies, e->kv };
     e->options.exec.attach(e->options.exec.self, &view);
     engine_swap_open(e);
+    engine_handover_open(e);
+    if (e->handover != NULL)
+        e->kept = mem_take(e->options.n_requests_max * sizeof *e->kept);
     engine_log_opened(e);
     return e;
 }
@@ -219,7 +224,8 @@ void engine_close(struct engine *e)
                             e->room_state, e->running,  e->requests,         e->logprobs,
                             e->own,        e->seen,     e->waiting_nodes,    e->deadline_nodes,
                             e->n_planned,  e->payload,  e->flights[0].items, e->policy_state,
-                            e->models,     e->away,     e->wanted_bytes };
+                            e->models,     e->away,     e->wanted_bytes,     e->kept };
+    engine_handover_close(e);
     engine_scratch_close(e->own_scratch);
     kv_close(e->kv);
     engine_pads_close(e->pads);
@@ -298,6 +304,8 @@ static void record(struct engine *e, uint32_t slot, const struct request *reques
     if (r->served_ns < r->arrived_ns || r->served_ns > e->view.now_ns)
         r->served_ns = r->arrived_ns; /* it was never served, or a clock is wrong */
     e->own[slot] = (struct engine_own){ .n_said = r->n_tokens };
+    if (e->kept != NULL)
+        e->kept[slot] = (struct engine_kept){ 0 };
     engine_pads_begin_request(e->pads, slot);
     if (e->n_planned != NULL)
         e->n_planned[slot] = 0;
@@ -342,13 +350,8 @@ bool engine_submit(struct engine *e, const struct request *request, const struct
     engine_room_back(e, request);
     if (e->options.is_virtual && request->n_host > 0)
         engine_swap_arrives(e, slot, request->n_host);
-    engine_queue_wait(e, slot);
-    engine_stats_arrived(e, request);
-    struct schedule_event event = { .what = SCHEDULE_ARRIVED,
-                                    .now_ns = e->view.now_ns,
-                                    .slot = slot };
-    engine_queue_tell(e, &event);
-    engine_step_cut(e, UNTIL_ARRIVAL);
+    if (!engine_handover_arrives(e, slot, request->ticket, request->n_host))
+        engine_queue_arrive(e, slot);
     return true;
 }
 
@@ -451,7 +454,8 @@ bool engine_remove_service(struct engine *e, int service, int64_t now_ns)
 
 bool engine_is_service_busy(const struct engine *e, int service)
 {
-    return e->services[service].n_waiting + e->services[service].n_running > 0;
+    return e->services[service].n_waiting + e->services[service].n_running > 0 ||
+           engine_handover_is_arriving(e, service) || engine_handover_is_leaving(e, service);
 }
 
 void engine_drain(struct engine *e)
@@ -477,6 +481,11 @@ bool engine_revive(struct engine *e, int64_t now_ns)
     e->is_lost = false;
     e->is_healthy = true;
     return true;
+}
+
+bool engine_keeps_kv(const struct engine *e)
+{
+    return !engine_handover_is_idle(e);
 }
 
 bool engine_is_idle(const struct engine *e)

@@ -131,6 +131,10 @@ static bool say_all(struct engine *e, uint32_t slot)
     event.lost = engine_pads_lost(e->pads, slot);
     if (e->seen != NULL)
         tell_seen(e, slot, &event);
+    if (e->kept != NULL) {
+        event.ticket = e->kept[slot].ticket;
+        event.n_kept = e->kept[slot].n;
+    }
     event.what = own->end_what;
     event.why = own->end_why;
     event.n_bytes = n_bytes;

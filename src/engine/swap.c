@@ -7,6 +7,7 @@
  * Blocks that the host pool has no room for are dropped and recomputed. */
 #include "engine/swap.h"
 
+#include "engine/handover.h"
 #include "kv/host.h"
 
 #include "metrics/trace.h"
@@ -20,8 +21,7 @@ void engine_swap_open(struct engine *e)
     e->view.swap_bytes_free = kv_host_free_bytes(e->kv);
 }
 
-/* Returns the lane that disturbs the others least: the last free one, -1 when none is. */
-static int32_t free_lane(const struct engine *e)
+int32_t engine_swap_free_lane(const struct engine *e)
 {
     for (int32_t lane = e->options.n_lanes; lane-- > 0;)
         if (schedule_lane_is_free(&e->view, lane))
@@ -44,11 +44,25 @@ static void start_flight(struct engine *e, struct engine_flight *flight, uint8_t
     e->n_flights++;
 }
 
+void engine_swap_start(struct engine *e, struct engine_flight *flight, uint8_t kind,
+                       uint16_t service, uint16_t lane)
+{
+    start_flight(e, flight, kind, service, lane, engine_step_place(e, lane));
+}
+
+void engine_swap_begin(struct engine *e, const struct batch *batches, int n)
+{
+    e->lanes[batch_place(&batches[0], e->options.n_deep)] =
+        (struct engine_lane){ .n_flights = n, .until_ns = TIME_NEVER };
+    engine_step_show_lane(e, batches[0].lane);
+    e->options.exec.begin(e->options.exec.self, batches, n, 1);
+}
+
 int engine_swap_out(struct engine *e, const struct schedule_plan *plan)
 {
     struct engine_flight *flights[KV_SERVICES_MAX];
     struct batch begun[LIMIT_BATCHES];
-    int32_t lane = free_lane(e);
+    int32_t lane = engine_swap_free_lane(e);
     uint8_t place = lane < 0 ? 0 : engine_step_place(e, lane);
     int n_begun = 0;
     for (int32_t i = 0; i < e->view.n_busy; i++)
@@ -76,12 +90,8 @@ int engine_swap_out(struct engine *e, const struct schedule_plan *plan)
     for (int32_t i = 0; i < e->view.n_busy; i++)
         if (flights[e->busy[i]] != NULL)
             begun[n_begun++] = flights[e->busy[i]]->batch;
-    if (n_begun == 0)
-        return 0;
-    e->lanes[batch_place(&begun[0], e->options.n_deep)] =
-        (struct engine_lane){ .n_flights = n_begun, .until_ns = TIME_NEVER };
-    engine_step_show_lane(e, lane);
-    e->options.exec.begin(e->options.exec.self, begun, n_begun, 1);
+    if (n_begun > 0)
+        engine_swap_begin(e, begun, n_begun);
     return n_begun;
 }
 
@@ -149,6 +159,10 @@ static void came_out(struct engine *e, uint32_t slot, bool is_failed)
 {
     struct request *r = &e->requests[slot];
     struct engine_own *own = &e->own[slot];
+    if (r->state == REQUEST_LEAVING) {
+        engine_handover_came_out(e, slot, is_failed);
+        return;
+    }
     r->batch = 0;
     if (own->end_what != 0 || is_failed) {
         kv_host_put(e->kv, slot);

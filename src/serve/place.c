@@ -511,6 +511,7 @@ void serve_place_apply(const struct serve_placement *placement, struct config *c
         memcpy(config->engines[e].share_percent, engine->share_percent,
                sizeof(engine->share_percent));
         memcpy(config->engines[e].kv_bytes, engine->kv_bytes, sizeof(engine->kv_bytes));
+        config->engines[e].role = engine->role;
     }
     for (int i = 0; i < config->n_models; i++) {
         struct config_model *model = &config->models[i];

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include <string.h>
 
 enum status passes_open(struct passes *p, const char *path, struct compute_device *device,
                         enum dtype kv_dtype, int32_t n_tokens_max, struct fault *fault)
@@ -57,14 +58,13 @@ void passes_close(struct passes *p)
     mem_give(p->classes);
 }
 
-void passes_run(struct passes *p, const int32_t *ids, int32_t n_before, int32_t n_ids,
+/* The same as passes_run, for rows whose classes are set. */
+static void run(struct passes *p, const int32_t *ids, int32_t n_before, int32_t n_ids,
                 int32_t n_logits, float *logits)
 {
     const struct compute_sequence sequence = { 0, n_ids, n_before, p->blocks };
-    for (int32_t i = 0; i < n_ids; i++) {
+    for (int32_t i = 0; i < n_ids; i++)
         p->positions[i] = n_before + i;
-        p->classes[i] = n_before > 0 && n_ids == 1 ? COMPUTE_ROW_GENERATED : COMPUTE_ROW_PROMPT;
-    }
     for (int32_t i = 0; i < n_logits; i++)
         p->logit_rows[i] = n_ids - n_logits + i;
     struct compute_pass pass = { .program = &p->model.program,
@@ -80,6 +80,21 @@ void passes_run(struct passes *p, const int32_t *ids, int32_t n_before, int32_t 
                                  .logit_rows = p->logit_rows,
                                  .logits = logits };
     CHECK(compute_device_wait(p->device, p->device->lanes[0], &pass.work) == COMPUTE_DONE);
+}
+
+void passes_run(struct passes *p, const int32_t *ids, int32_t n_before, int32_t n_ids,
+                int32_t n_logits, float *logits)
+{
+    bool is_generated = n_before > 0 && n_ids == 1;
+    memset(p->classes, is_generated ? COMPUTE_ROW_GENERATED : COMPUTE_ROW_PROMPT, (size_t)n_ids);
+    run(p, ids, n_before, n_ids, n_logits, logits);
+}
+
+void passes_replay(struct passes *p, const int32_t *ids, int32_t n_before, int32_t n_ids,
+                   float *logits)
+{
+    memset(p->classes, COMPUTE_ROW_GENERATED, (size_t)n_ids);
+    run(p, ids, n_before, n_ids, n_ids, logits);
 }
 
 static double bits_of(const float *logits, int32_t n, int32_t id)

@@ -4,5 +4,9 @@
 
 void api_lifecycle_load(struct api *api, struct api_http_exchange *x);   /* POST /models/load */
 void api_lifecycle_unload(struct api *api, struct api_http_exchange *x); /* POST /models/unload */
-void api_lifecycle_sleep(struct api *api, struct api_http_exchange *x);  /* POST /sleep */
-void api_lifecycle_wake(struct api *api, struct api_http_exchange *x);   /* POST /wake_up */
+/* POST /models/sleep and /models/wake, with a body as to load; /models/NAME/sleep, /wake */
+void api_lifecycle_sleep_one(struct api *api, struct api_http_exchange *x);
+void api_lifecycle_wake_one(struct api *api, struct api_http_exchange *x);
+void api_lifecycle_named(struct api *api, struct api_http_exchange *x);
+void api_lifecycle_sleep(struct api *api, struct api_http_exchange *x); /* POST /sleep */
+void api_lifecycle_wake(struct api *api, struct api_http_exchange *x);  /* POST /wake_up */

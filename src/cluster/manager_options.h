@@ -16,5 +16,6 @@ struct cluster_manager_options {
     /* It loads and evicts nothing by itself, since another manager decides; it obeys operators, and
      * sends out what is dismissed. */
     bool is_silent;
+    bool may_sleep; /* engines keep weights of models that leave in host memory, where they fit */
     int64_t kept_bytes; /* of each engine's memory, only for its KV pool; no model gets them */
 };

@@ -127,6 +127,7 @@ static void open_to_turn(const struct cluster_manager *m, int engine,
 static struct manager_choice choose(const struct cluster_manager *m, int service, bool is_turn)
 {
     struct manager_choice best = { .engine = -1, .never = true, .is_turn = is_turn };
+    bool is_asleep = false; /* on the best engine so far */
     for (int e = 0; e < m->nodes.n_engines; e++) {
         struct residency_model residents[LIMIT_SERVICES];
         struct residency_eviction out;
@@ -150,7 +151,10 @@ static struct manager_choice choose(const struct cluster_manager *m, int service
             continue;
         const struct residency_eviction *old = &best.eviction;
         if (best.engine < 0 || out.n_victims < old->n_victims ||
-            (out.n_victims == old->n_victims && out.free_bytes > old->free_bytes)) {
+            (out.n_victims == old->n_victims &&
+             (place->is_asleep > is_asleep ||
+              (place->is_asleep == is_asleep && out.free_bytes > old->free_bytes)))) {
+            is_asleep = place->is_asleep;
             best.engine = e;
             best.eviction = out;
         }

@@ -5,14 +5,14 @@
  *   node -> gateway     EVENT (service_event, payload)   REPORT (engine_report)   CHANGE
  *   both ways of these  BEAT (nothing else was said for a second)   CLOSED (the session is over)
  *   node -> manager     REPORT, CHANGE (a model begins to come, came, goes, went, failed here)
- *   manager -> node     LOAD, UNLOAD, OUST (an unload even with requests), DRAIN (engine, service)
- *   gateway -> manager  WANT (service: requests are held for it), ASK (a control ask),
- *                       SPACE (engine, service: a request needs bytes that others have there)
- *                       (a gateway without a manager says WANT and SPACE to nodes, for theirs)
- *   leading manager -> node  LEAD (a session begins, with the manager's stamp), then orders
- *   node -> leading manager  FENCE (the stamp is refused; the one that the node obeyed last), or in
- *                       the session REPORT, CHANGE, and the gateways' WANT and SPACE
- *   manager -> gateway  CHANGE (BROKEN: what is held for it ends), ANSWER
+ *   manager -> node     LOAD, UNLOAD, OUST (an unload even with requests), SLEEP (an unload that
+ * keeps the packed weights), DRAIN (engine, service) gateway -> manager  WANT (service: requests
+ * are held for it), ASK (a control ask), SPACE (engine, service: a request needs bytes that others
+ * have there) (a gateway without a manager says WANT and SPACE to nodes, for theirs) leading
+ * manager -> node  LEAD (a session begins, with the manager's stamp), then orders node -> leading
+ * manager  FENCE (the stamp is refused; the one that the node obeyed last), or in the session
+ * REPORT, CHANGE, and the gateways' WANT and SPACE manager -> gateway  CHANGE (BROKEN: what is held
+ * for it ends), ANSWER
  *
  * Messages between a gateway and a node belong to a session (cluster/link.h).
  *
@@ -31,7 +31,7 @@
 #include "core/service.h"
 #include "store/fence.h"
 
-enum { MESSAGE_VERSION = 10 };
+enum { MESSAGE_VERSION = 11 };
 /* The bytes of the longest message: a SUBMIT with the longest possible prompt. */
 #define MESSAGE_BYTES_MAX ((size_t)5 << 20)
 enum message_kind {
@@ -43,6 +43,7 @@ enum message_kind {
     MESSAGE_LOAD,
     MESSAGE_UNLOAD,
     MESSAGE_OUST,
+    MESSAGE_SLEEP,
     MESSAGE_DRAIN,
     MESSAGE_WANT,
     MESSAGE_SPACE,

@@ -33,6 +33,8 @@ static const struct verb verbs[] = {
     { "ls", "", "the models that a running server knows", verbs_ls },
     { "load", "NAME", "bring a model into memory", verbs_load },
     { "unload", "NAME", "take an idle model out of memory", verbs_unload },
+    { "sleep", "NAME", "free its memory, but keep its packed weights in host memory", verbs_sleep },
+    { "wake", "NAME", "bring a sleeping model back", verbs_wake },
     { "show", "PATH", "what a model file holds and what it would need", verbs_show },
     { "profile", "MODEL [-o FILE]", "measure a model on this machine, for servers and simulations",
       verbs_profile },

@@ -1,4 +1,4 @@
-/* shoal ps, ls, load, unload: requests to a running server. */
+/* shoal ps, ls, load, unload, sleep, wake: requests to a running server. */
 #include "base/json_out.h"
 #include "cmd/verbs.h"
 #include "config/options.h"
@@ -173,4 +173,17 @@ int verbs_unload(int argc, char **argv)
 {
     return ask_model("Takes an idle model out of memory.", "/models/unload", ": is unloaded", argc,
                      argv);
+}
+
+int verbs_sleep(int argc, char **argv)
+{
+    return ask_model("Puts an idle model to sleep: its memory is free, and its packed weights stay "
+                     "in host memory (sleep_bytes).",
+                     "/models/sleep", ": sleeps", argc, argv);
+}
+
+int verbs_wake(int argc, char **argv)
+{
+    return ask_model("Wakes a model, or loads it, and waits until it is ready.", "/models/wake",
+                     ": is awake", argc, argv);
 }

@@ -15,6 +15,8 @@ int verbs_ps(int argc, char **argv);
 int verbs_ls(int argc, char **argv);
 int verbs_load(int argc, char **argv);
 int verbs_unload(int argc, char **argv);
+int verbs_sleep(int argc, char **argv);
+int verbs_wake(int argc, char **argv);
 int verbs_profile(int argc, char **argv);
 int verbs_show(int argc, char **argv);
 int verbs_config(int argc, char **argv);

@@ -89,7 +89,7 @@ bool run_unit_remove_service(struct run_unit *unit, int service)
     }
     if (s->state != UNIT_READY && s->state != UNIT_UNLOADED)
         return false;
-    run_unit_sleep_end(unit, s);
+    run_unit_loader_end_sleep(unit, s);
     s->state = UNIT_REMOVING;
     run_unit_moves_ask_removed(unit, service);
     return true;
@@ -122,7 +122,7 @@ void run_unit_unload(struct run_unit *unit, int service, bool even_busy)
     if (s->state == UNIT_LOADED)
         s->sleep_bytes = 0;
     if (s->state == UNIT_UNLOADED && s->is_asleep) {
-        run_unit_sleep_end(unit, s);
+        run_unit_loader_end_sleep(unit, s);
         run_unit_moves_tell(unit, service, SERVICE_UNLOADED, STATUS_OK, NULL);
         return;
     }
@@ -130,7 +130,7 @@ void run_unit_unload(struct run_unit *unit, int service, bool even_busy)
         s->state == UNIT_GONE)
         return;
     if (s->state == UNIT_QUEUED) {
-        run_unit_sleep_end(unit, s);
+        run_unit_loader_end_sleep(unit, s);
         s->state = UNIT_UNLOADED;
         run_unit_moves_tell(unit, service, SERVICE_UNLOADED, STATUS_CANCELLED, NULL);
         return;
@@ -139,6 +139,12 @@ void run_unit_unload(struct run_unit *unit, int service, bool even_busy)
     s->even_busy |= even_busy;
     if (s->state == UNIT_OPENING || s->state == UNIT_PACKING)
         atomic_store(&unit->progress.cancel, true);
+}
+
+void run_unit_sleep(struct run_unit *unit, int service)
+{
+    CHECK(service >= 0 && service < LIMIT_MODELS);
+    run_unit_sleep_order(unit, service);
 }
 
 void run_unit_drain(struct run_unit *unit)

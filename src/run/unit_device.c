@@ -3,8 +3,6 @@
 
 #include "base/log.h"
 #include "base/time.h"
-#include "run/unit_moves.h"
-#include "run/unit_sleep.h"
 
 static const int64_t BACKOFF_NS_FIRST = TIME_NS_PER_S, BACKOFF_NS_MAX = 60 * TIME_NS_PER_S;
 
@@ -23,12 +21,6 @@ void run_unit_device_lost(struct run_unit *unit, int64_t now_ns)
     }
     for (int i = 0; i < unit->n_services; i++) {
         struct run_unit_service *s = &unit->services[i];
-        if (s->state == UNIT_UNLOADED && s->is_asleep) { /* the device pinned its memory */
-            run_unit_sleep_end(unit, s);
-            run_unit_moves_tell(unit, i, SERVICE_UNLOADED, STATUS_OK, NULL);
-        } else if (s->state == UNIT_QUEUED) {
-            run_unit_sleep_end(unit, s);
-        }
         s->wants_sleep = false;
         if (s->state >= UNIT_OPENING && s->state <= UNIT_LOADED)
             s->wants_out = s->even_busy = true;

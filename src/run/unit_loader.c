@@ -4,7 +4,6 @@
 #include "base/time.h"
 #include "run/profile.h"
 #include "run/unit_device.h"
-#include "run/unit_sleep.h"
 #include "run/unit_state.h"
 #include <unistd.h>
 
@@ -77,6 +76,23 @@ void run_unit_loader_close(struct run_unit *unit, struct run_unit_service *s)
     s->lent = NULL;
 }
 
+void run_unit_loader_end_sleep(struct run_unit *unit, struct run_unit_service *s)
+{
+    if (s->is_asleep)
+        run_unit_loader_close(unit, s);
+    s->is_asleep = false;
+    s->sleep_bytes = 0;
+}
+
+/* Moves the weights of the model that is to sleep. */
+static void put_to_sleep(struct run_unit *unit)
+{
+    struct run_unit_nap *nap = &unit->nap;
+    nap->status = run_model_sleep(&unit->services[nap->service].model, &nap->fault);
+    atomic_store(&nap->phase, NAP_OVER);
+    wake_up(&unit->loader_wake);
+}
+
 static enum status load_weights(struct run_unit *unit, struct run_unit_job *job)
 {
     struct run_unit_service *s = &unit->services[job->service];
@@ -130,7 +146,7 @@ void run_unit_loader(void *arg)
         wake_wait(&unit->job_wake, -1);
         wake_clear(&unit->job_wake);
         if (atomic_load(&unit->nap.phase) == NAP_WANTED)
-            run_unit_sleep_copy(unit);
+            put_to_sleep(unit);
         int phase = atomic_load(&job->phase);
         if (phase != JOB_WANT_OPEN && phase != JOB_WANT_PACK && phase != JOB_WANT_DEVICE)
             continue;

@@ -5,10 +5,8 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include <stdio.h>
-#include "run/unit.h"
 #include "run/unit_device.h"
 #include "run/unit_loader.h"
-#include "run/unit_sleep.h"
 
 /* ---- One load at a time. ---- */
 
@@ -62,7 +60,7 @@ static void end_failed_job(struct run_unit *unit)
     struct run_unit_job *job = &unit->job;
     struct run_unit_service *s = &unit->services[job->service];
     if (unit->device != UNIT_DEVICE_OPEN || (s->wants_out && !s->wants_sleep))
-        run_unit_sleep_end(unit, s); /* else a model that did not wake sleeps on */
+        run_unit_loader_end_sleep(unit, s); /* else a model that did not wake sleeps on */
     s->state = UNIT_UNLOADED;
     bool is_broken = job->status != STATUS_CANCELLED && job->status != STATUS_BUSY &&
                      unit->device == UNIT_DEVICE_OPEN; /* else the device failed, not the file */
@@ -295,10 +293,6 @@ void run_unit_moves_take(struct run_unit *unit, const struct engine_host_answer 
         take_opened(unit, s);
         run_unit_moves_tell(unit, answer->service, SERVICE_LOADED, STATUS_OK, NULL);
         say_loaded(unit, s, now_ns);
-        if (s->wants_sleep) { /* it was to sleep while it joined: its host memory is booked now */
-            s->wants_out = s->wants_sleep = false;
-            run_unit_sleep(unit, answer->service);
-        }
         break;
     case ENGINE_HOST_LOST:
         run_unit_device_lost(unit, now_ns);

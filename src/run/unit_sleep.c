@@ -3,7 +3,6 @@
 
 #include "base/log.h"
 #include "base/time.h"
-#include "run/unit.h"
 #include "run/unit_loader.h"
 #include "run/unit_moves.h"
 
@@ -29,9 +28,8 @@ static void cancel(struct run_unit *unit, int service)
         atomic_store(&unit->progress.cancel, true);
 }
 
-void run_unit_sleep(struct run_unit *unit, int service)
+void run_unit_sleep_order(struct run_unit *unit, int service)
 {
-    CHECK(service >= 0 && service < LIMIT_MODELS);
     struct run_unit_service *s = &unit->services[service];
     if (s->state > UNIT_UNLOADED && s->state < UNIT_LOADED) {
         cancel(unit, service);
@@ -54,22 +52,6 @@ void run_unit_sleep(struct run_unit *unit, int service)
     run_unit_moves_tell(unit, service, SERVICE_LOADED, STATUS_TOO_LARGE, &fault);
 }
 
-void run_unit_sleep_end(struct run_unit *unit, struct run_unit_service *s)
-{
-    if (s->is_asleep)
-        run_unit_loader_close(unit, s);
-    s->is_asleep = false;
-    s->sleep_bytes = 0;
-}
-
-void run_unit_sleep_copy(struct run_unit *unit)
-{
-    struct run_unit_nap *nap = &unit->nap;
-    nap->status = run_model_sleep(&unit->services[nap->service].model, &nap->fault);
-    atomic_store(&nap->phase, NAP_OVER);
-    wake_up(&unit->loader_wake);
-}
-
 static void take_copied(struct run_unit *unit)
 {
     struct run_unit_nap *nap = &unit->nap;
@@ -84,10 +66,26 @@ static void take_copied(struct run_unit *unit)
         if (nap->status != STATUS_OK)
             log_line(LOG_WARN, "load", "%s is unloaded instead of put to sleep: %s",
                      s->service.name, nap->fault.text);
-        run_unit_sleep_end(unit, s);
+        run_unit_loader_end_sleep(unit, s);
     }
     s->wants_sleep = false;
     run_unit_moves_ask_closed(unit, nap->service);
+}
+
+/* Takes what happened to a model meanwhile. */
+static void settle(struct run_unit *unit, int i)
+{
+    struct run_unit_service *s = &unit->services[i];
+    bool is_lost = unit->device == UNIT_DEVICE_LOST; /* and with it the memory that it pinned */
+    if (s->state == UNIT_LOADED && s->wants_sleep && s->sleep_bytes == 0) {
+        s->wants_out = s->wants_sleep = false; /* it was to sleep while it joined */
+        run_unit_sleep_order(unit, i);
+    } else if (s->is_asleep && is_lost && s->state == UNIT_QUEUED) {
+        run_unit_loader_end_sleep(unit, s);
+    } else if (s->is_asleep && is_lost && s->state == UNIT_UNLOADED) {
+        run_unit_loader_end_sleep(unit, s);
+        run_unit_moves_tell(unit, i, SERVICE_UNLOADED, STATUS_OK, NULL);
+    }
 }
 
 void run_unit_sleep_step(struct run_unit *unit)
@@ -95,6 +93,8 @@ void run_unit_sleep_step(struct run_unit *unit)
     struct run_unit_nap *nap = &unit->nap;
     if (atomic_load(&nap->phase) == NAP_OVER)
         take_copied(unit);
+    for (int i = 0; i < unit->n_services; i++)
+        settle(unit, i);
     for (int i = 0; i < unit->n_services && atomic_load(&nap->phase) == NAP_NONE; i++) {
         if (unit->services[i].state != UNIT_DOZING)
             continue;

@@ -14,9 +14,7 @@
 
 /* Returns the packed bytes that sleeping and dozing models have. */
 int64_t run_unit_sleep_booked(const struct run_unit *unit);
-/* The owner's side: lets the loader copy one model after the other, and takes what it did. */
+/* Orders a model to sleep: run_unit_sleep. */
+void run_unit_sleep_order(struct run_unit *unit, int service);
+/* A step of the owner: lets the loader copy one model after the other, and takes what it did. */
 void run_unit_sleep_step(struct run_unit *unit);
-/* The loader's side: puts the model of the job to sleep. */
-void run_unit_sleep_copy(struct run_unit *unit);
-/* Gives the memory of a sleeping model back, which then is unloaded. */
-void run_unit_sleep_end(struct run_unit *unit, struct run_unit_service *s);

@@ -459,35 +459,6 @@ static void test_a_model_sleeps_and_wakes(void **state)
     sleep_and_wake(true);
 }
 
-static void test_a_model_without_room_to_sleep_stays(void **state)
-{
-    (void)state;
-    struct scene s = { .sleep_bytes = 1000 };
-    open_scene(&s, 64 << 20);
-    load(&s, 1);
-    run_unit_sleep(s.unit, 1);
-    struct service_change change = next_change(&s);
-    assert_int_equal(change.status, SERVICE_LOADED);
-    assert_int_equal(change.cause, STATUS_TOO_LARGE);
-    assert_non_null(strstr(change.fault.text, "model-1 needs"));
-    close_scene(&s);
-}
-
-static void test_a_busy_model_does_not_sleep(void **state)
-{
-    (void)state;
-    struct scene s = { .sleep_bytes = 8 << 20 };
-    open_scene(&s, 64 << 20);
-    load(&s, 1);
-    submit(&s, 124);
-    run_unit_sleep(s.unit, 1);
-    struct service_change change = next_change(&s);
-    assert_true((change.status == SERVICE_LOADED && change.cause == STATUS_BUSY) ||
-                change.status == SERVICE_UNLOADED); /* the request was over already */
-    assert_int_equal(finish(&s), 120);
-    close_scene(&s);
-}
-
 /* A sleeping model is unloaded; a wake is cancelled at any point, by a sleep or by an unload; and
  * two models sleep one after the other, while a third load waits for their bytes. */
 static void test_sleepers_obey(void **state)
@@ -712,8 +683,6 @@ int main(void)
         cmocka_unit_test(test_a_request_comes_home),
         cmocka_unit_test(test_a_lost_device_is_opened_again),
         cmocka_unit_test(test_a_model_sleeps_and_wakes),
-        cmocka_unit_test(test_a_model_without_room_to_sleep_stays),
-        cmocka_unit_test(test_a_busy_model_does_not_sleep),
         cmocka_unit_test(test_sleepers_obey),
         cmocka_unit_test(test_a_lost_device_wakes_no_model),
         cmocka_unit_test(test_the_drivers_bytes_are_booked),

@@ -4,6 +4,7 @@
 #include "api/fields.h"
 #include "api/mirror_state.h"
 #include "api/prompts.h"
+#include "api/wishes.h"
 #include "api/work.h"
 #include "base/json_out.h"
 #include "base/time.h"
@@ -227,6 +228,7 @@ static void print_state(struct api *api, struct json_out *json, const struct api
 {
     struct api_model_state state = api_mirror_state(api, model->service);
     struct metrics_summary summary;
+    char place[API_PIN_BYTES];
     metrics_summary(api->metrics, model->service, &summary);
     json_out_open(json, '{');
     json_out_key_text(json, "id", model->name);
@@ -238,6 +240,9 @@ static void print_state(struct api *api, struct json_out *json, const struct api
     print_status(json, &state, api->mirror.faults[model->service].text);
     print_memory(json, &state);
     print_places(api, json, model);
+    json_out_key_bool(json, "paused", api_wishes_is_paused(api, model));
+    if (api_wishes_pinned(api, model, place))
+        json_out_key_text(json, "pinned", place);
     json_out_key_i64(json, "requests_waiting", state.n_waiting);
     json_out_key_i64(json, "requests_running", state.n_running);
     json_out_key_i64(json, "requests_total", (int64_t)summary.n_requests);
@@ -381,69 +386,6 @@ void api_models_end_watches(struct api *api)
             api_http_end(api->mirror.watchers[i]);
         api->mirror.watchers[i] = NULL;
     }
-}
-
-/* --- Ollama --- */
-
-/* Counts the bytes of the model on all engines, or (is_other) on those with a device other than a
- * CPU. */
-static int64_t count_bytes(const struct api *api, const struct api_model *model, bool is_other)
-{
-    int64_t n_bytes = 0;
-    for (int32_t i = 0; i < api->mirror.n_engines; i++) {
-        const struct engine_report *engine = &api->mirror.engines[i];
-        const char *device = api->options.devices != NULL ? api->options.devices[i] : "cpu";
-        if (model->service < engine->n_services &&
-            !(is_other && strncmp(device, "cpu", strlen("cpu")) == 0))
-            n_bytes += engine->services[model->service].weights_bytes +
-                       engine->services[model->service].kv_used_bytes;
-    }
-    return n_bytes;
-}
-
-/* size_vram, for loaded models, counts the bytes in the memory of a GPU. */
-static void print_ollama(const struct api *api, struct json_out *json,
-                         const struct api_model *model, bool is_loaded)
-{
-    json_out_open(json, '{');
-    json_out_key_text(json, "name", model->name);
-    json_out_key_text(json, "model", model->name);
-    json_out_key_i64(json, "size", count_bytes(api, model, false));
-    if (is_loaded)
-        json_out_key_i64(json, "size_vram", count_bytes(api, model, true));
-    json_out_key_text(json, "digest", "");
-    json_out_key(json, "details");
-    json_out_open(json, '{');
-    json_out_key_text(json, "format", model->format != NULL ? model->format : "");
-    json_out_close(json, '}');
-    json_out_close(json, '}');
-}
-
-/* of is "ps" for loaded models only. */
-static void print_ollama_list(struct api *api, const void *of, struct str *out)
-{
-    bool only_loaded = strcmp(of, "ps") == 0;
-    struct json_out json = begin(out);
-    json_out_key(&json, "models");
-    json_out_open(&json, '[');
-    for (int i = 0; i < api->catalog->n; i++) {
-        const struct api_model *model = api->catalog->models[i];
-        struct api_model_state state = api_mirror_state(api, model->service);
-        if (!only_loaded || state.status == SERVICE_LOADED)
-            print_ollama(api, &json, model, only_loaded);
-    }
-    json_out_close(&json, ']');
-    json_out_close(&json, '}');
-}
-
-void api_models_tags(struct api *api, struct api_http_exchange *x)
-{
-    api_work_reply(api, x, type_of_json, print_ollama_list, "tags");
-}
-
-void api_models_ps(struct api *api, struct api_http_exchange *x)
-{
-    api_work_reply(api, x, type_of_json, print_ollama_list, "ps");
 }
 
 /* --- vLLM: a server sleeps while no model is in the memory of a device --- */

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "cluster/manager_move.h"
 #include "cluster/manager_orders.h"
 #include "cluster/manager_plan.h"
 #include "cluster/manager_room.h"
@@ -299,6 +300,8 @@ static void take_from_node(struct cluster_manager *m, int node, const struct mes
         take_want(m, service);
     else if (head->kind == MESSAGE_SPACE && service >= 0)
         take_space(m, message, engine, service);
+    else if (head->kind == MESSAGE_DEMAND && service >= 0 && m->options.hears_demand != NULL)
+        m->options.hears_demand(m->options.self, service, message);
     if (head->kind != MESSAGE_CHANGE || !cluster_message_read_change(message, &m->roster, &change))
         return; /* or it is of a service that has left */
     change.engine = (uint16_t)engine;
@@ -425,6 +428,7 @@ int64_t cluster_manager_step(struct cluster_manager *m, int64_t now_ns)
     send_out_dismissed(m);
     int64_t wake = m->options.is_silent ? TIME_NEVER : unload_expired(m);
     wake = min_i64(wake, manager_plan_step(m));
+    wake = min_i64(wake, manager_move_step(m));
     for (int s = 0; (s = set_next(&m->wanted, s, m->options.n_services)) >= 0; s++) {
         if (m->wants[s].until_ns <= now_ns)
             set_remove(&m->wanted, s);
@@ -501,6 +505,7 @@ bool cluster_manager_remove_service(struct cluster_manager *m, int s)
 
 void cluster_manager_close(struct cluster_manager *m)
 {
+    manager_move_free(m);
     cluster_roster_free(&m->roster);
     cluster_nodes_free(&m->nodes);
     mem_give(m->services);

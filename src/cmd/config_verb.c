@@ -6,6 +6,7 @@
 #include "config/options.h"
 #include "config/policies.h"
 #include "config/print.h"
+#include "serve/file.h"
 #include "serve/kv.h"
 #include "serve/model.h"
 #include "serve/place.h"
@@ -86,7 +87,7 @@ static void check_models(struct check *check)
     struct kv_shape shapes[LIMIT_MODELS];
     struct serve_kv kv;
     struct fault fault;
-    int n_wrong = check->n_wrong;
+    int n_wrong = check->n_wrong, n_absent = 0;
     for (int i = 0; i < config->n_models; i++) {
         const struct config_model *model = &config->models[i];
         enum dtype kv_dtype = chosen_kv_dtype(config, model);
@@ -94,7 +95,20 @@ static void check_models(struct check *check)
         struct model_card card;
         struct predict_profile profile;
         struct fault inner;
-        if (serve_model_open(config, model, &weights, &card, &profile, &inner) != STATUS_OK) {
+        struct serve_file file;
+        enum status status = serve_file_check(&file, config, model, &inner);
+        if (status == STATUS_NOT_FOUND) {
+            printf("model %s: its file is fetched at the start, so it is not checked here\n",
+                   model->name);
+            n_absent++;
+            continue;
+        }
+        struct config_model local = *model;
+        local.path = file.path;
+        if (status == STATUS_OK)
+            status = serve_model_open(config, &local, &weights, &card, &profile, &inner);
+        serve_file_close(&file);
+        if (status != STATUS_OK) {
             fprintf(stderr, "shoal: model %s: %s\n", model->name, inner.text);
             check->n_wrong++;
             continue;
@@ -104,7 +118,7 @@ static void check_models(struct check *check)
         predict_profile_free(&profile);
         weights_close(weights);
     }
-    if (check->n_wrong > n_wrong)
+    if (check->n_wrong > n_wrong || n_absent > 0)
         return;
     struct chosen chosen;
     chosen_of(config, &chosen);

@@ -10,6 +10,7 @@
 #include "cmd/verbs.h"
 #include "cmd/wire.h"
 #include "cmd/wire_join.h"
+#include "cmd/wire_wishes.h"
 #include "config/bus.h"
 #include "metrics/metrics.h"
 #include "serve/place.h"
@@ -99,6 +100,11 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
         .admin_key = config->admin_key,
         .tenants = config->tenants,
         .n_tenants = config->n_tenants,
+        .usage_path = config->usage_file,
+        .n_usage_days = (int32_t)config->n_usage_days,
+        .quotas = config->quotas,
+        .n_quotas = config->n_quotas,
+        .n_quota_gateways = (int32_t)config->n_quota_gateways,
         .cors_origin = config->cors_origin,
         .tls_cert = config->tls_cert,
         .tls_key = config->tls_key,
@@ -106,6 +112,8 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
         .n_requests_max = (int32_t)config->n_requests_max,
         .n_connections_max = (int32_t)config->n_connections_max,
         .account = &server->account,
+        .responses = config->responses,
+        .responses_bytes_max = config->responses_bytes,
         .grammars = wire_grammars(house),
         .proxies = proxies,
         .n_proxies = config->n_proxies,
@@ -127,6 +135,7 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
         .describe_engine = wire_describe_engine,
         .describe_self = house,
         .adding = serve_change_adding(server),
+        .wishes = wire_wishes(house),
         .reload = serve_change_reload,
         .reload_self = server,
     };

@@ -49,6 +49,11 @@ struct wire_join {
     struct fault fault;
     enum status status;
 };
+struct wire_wishes {        /* of operators */
+    struct set paused;      /* services that take no new requests */
+    int pins[LIMIT_MODELS]; /* engine + 1 that the service is pinned to; 0: none */
+    uint64_t n_changes;     /* of the store's members that `paused` follows */
+};
 struct house {
     struct config config;                    /* shares its texts with the caller's */
     struct serve_offer offers[LIMIT_MODELS]; /* by service */
@@ -74,6 +79,7 @@ struct house {
     struct cluster_node *node;
     struct api *api; /* notified of changes of the models; NULL: none is open yet */
     struct wire_join join;
+    struct wire_wishes wishes;
     int epoll_fd;
     struct wake kick; /* something changed: wire_step is wanted */
 };

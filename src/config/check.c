@@ -13,6 +13,7 @@
 #include "route/policy.h"
 #include "schedule/policy.h"
 #include "template/chat.h"
+#include "usage/quotas.h"
 #include <string.h>
 
 static bool is_known_name(const struct config *config, int n_models, const char *name)
@@ -121,6 +122,15 @@ static enum status check_tenants(const struct config *config, struct fault *faul
                                  j + 1, i + 1);
         }
     }
+    return STATUS_OK;
+}
+
+static enum status check_quotas(const struct config *config, struct fault *fault)
+{
+    struct usage_quota quota;
+    for (int i = 0; i < config->n_quotas; i++)
+        if (!usage_quotas_read(&quota, config->quotas[i], fault))
+            return STATUS_BAD_INPUT;
     return STATUS_OK;
 }
 
@@ -241,6 +251,8 @@ enum status config_check(const struct config *config, struct fault *fault)
         status = api_http_listen_check(config->listen, fault);
     if (status == STATUS_OK)
         status = check_tenants(config, fault);
+    if (status == STATUS_OK)
+        status = check_quotas(config, fault);
     if (status == STATUS_OK)
         status = check_http(config, fault);
     for (int i = 0; i < config->n_models && status == STATUS_OK; i++)

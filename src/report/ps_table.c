@@ -23,6 +23,16 @@ static const char *text_at(const json_t *object, const char *key)
     return text ? text : "";
 }
 
+/* Prints what operators want of the model, if anything. */
+static void print_wishes(const json_t *model)
+{
+    const char *pinned = text_at(model, "pinned");
+    if (json_is_true(json_object_get(model, "paused")))
+        printf("  %s is paused: it takes no new requests\n", text_at(model, "id"));
+    if (*pinned != '\0')
+        printf("  %s is pinned to %s\n", text_at(model, "id"), pinned);
+}
+
 static const char *status_of(const json_t *object)
 {
     return text_at(json_object_get(object, "status"), "value");
@@ -191,6 +201,7 @@ void ps_table_print(const json_t *root, bool is_wide)
             print_wide_model(row);
         else
             print_narrow_model(row);
+        print_wishes(row);
     }
     printf("\n");
     json_array_foreach(json_object_get(root, "engines"), i, row) {

@@ -284,6 +284,23 @@ void api_mirror_renew(struct api *api, const struct api_catalog *before)
     api_models_changed(api);
 }
 
+/* When all models are to sleep, one without room in host memory is unloaded. */
+static bool is_unloaded_instead(struct api *api, struct api_pending *pending,
+                                const struct control_answer *said)
+{
+    struct api_pending before = *pending;
+    if (before.kind != CONTROL_SLEEP || before.round == NULL || said->status != STATUS_TOO_LARGE)
+        return false;
+    *pending = (struct api_pending){ 0 };
+    struct api_pending *next = put_ask(api, CONTROL_UNLOAD, before.service, NULL);
+    if (next == NULL) {
+        *pending = before;
+        return false;
+    }
+    next->round = before.round;
+    return true;
+}
+
 void api_mirror_take(struct api *api, const struct control_answer *said, int64_t now_ns)
 {
     struct api_mirror *mirror = &api->mirror;
@@ -310,7 +327,8 @@ void api_mirror_take(struct api *api, const struct control_answer *said, int64_t
     }
     struct api_error error = { 0 };
     judge(api, pending, said, &error);
-    settle(pending, &error);
+    if (!is_unloaded_instead(api, pending, said))
+        settle(pending, &error);
 }
 
 /* The engines report that they are not healthy. Names the engine that is the cause. */

@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include <string.h>
 
+enum { SEEN_ASLEEP = 1 << 6 };
 static const char type_of_json[] = "application/json";
 
 /* Opens an object. The caller closes it. */
@@ -106,13 +107,16 @@ void api_models_show(struct api *api, struct api_http_exchange *x)
 
 /* --- llama-server --- */
 
-static const char *word_of(enum service_status status)
+static const char *word_of(const struct api_model_state *state)
 {
+    enum service_status status = state->status;
     static const char *const words[] = {
         [SERVICE_UNLOADED] = "unloaded", [SERVICE_LOADING] = "loading",
         [SERVICE_LOADED] = "loaded",     [SERVICE_DRAINING_OUT] = "loaded",
         [SERVICE_BROKEN] = "failed",
     };
+    if (status == SERVICE_UNLOADED && state->sleep_bytes > 0)
+        return "sleeping";
     return (size_t)status < COUNT_OF(words) ? words[status] : "failed";
 }
 
@@ -122,7 +126,7 @@ static void print_status(struct json_out *json, const struct api_model_state *st
 {
     json_out_key(json, "status");
     json_out_open(json, '{');
-    json_out_key_text(json, "value", word_of(state->status));
+    json_out_key_text(json, "value", word_of(state));
     if (state->status == SERVICE_LOADING)
         json_out_key_f64(json, "progress", state->percent / 100.0);
     if (state->status == SERVICE_DRAINING_OUT) {
@@ -141,6 +145,7 @@ static void print_memory(struct json_out *json, const struct api_model_state *st
     json_out_key_i64(json, "activation_bytes", state->activation_bytes);
     json_out_key_i64(json, "kv_used_bytes", state->kv_used_bytes);
     json_out_key_i64(json, "kv_cached_bytes", state->kv_cached_bytes);
+    json_out_key_i64(json, "sleep_bytes", state->sleep_bytes);
     json_out_close(json, '}');
 }
 
@@ -185,18 +190,23 @@ static void print_places(const struct api *api, struct json_out *json,
     for (int32_t i = 0; i < api->mirror.n_engines; i++) {
         const struct engine_report *engine = &api->mirror.engines[i];
         const struct service_report *report = &engine->services[model->service];
-        if (model->service >= engine->n_services || report->status == SERVICE_UNLOADED)
+        if (model->service >= engine->n_services ||
+            (report->status == SERVICE_UNLOADED && report->sleep_bytes == 0))
             continue;
         const struct api_model_state part = { .status = report->status,
                                               .percent = report->progress_percent,
                                               .weights_bytes = report->weights_bytes,
                                               .activation_bytes = report->activation_bytes,
                                               .kv_used_bytes = report->kv_used_bytes,
-                                              .kv_cached_bytes = report->kv_cached_bytes };
+                                              .kv_cached_bytes = report->kv_cached_bytes,
+                                              .sleep_bytes = report->sleep_bytes };
         json_out_open(json, '{');
         key_engine(api, json, engine->engine);
         print_status(json, &part, api->mirror.faults[model->service].text);
         print_memory(json, &part);
+        json_out_key_f64(json, "load_ms", (double)report->load_ns * 1e-6);
+        json_out_key_f64(json, "load_copy_share", report->copy_permille * 1e-3);
+        json_out_key_i64(json, "wakes", report->n_wakes);
         json_out_key_i64(json, "kv_held_bytes", report->kv_held_bytes);
         json_out_key_i64(json, "kv_quota_bytes", report->kv_quota_bytes);
         json_out_key_f64(json, "kv_share", report->kv_share);
@@ -310,9 +320,10 @@ void api_models_changed(struct api *api)
         const struct api_model *model = api->catalog->models[i];
         struct api_model_state state = api_mirror_state(api, model->service);
         uint8_t *seen = mirror->seen[model->service % LIMIT_SERVICES];
-        if (seen[0] == state.status && seen[1] == state.percent)
+        uint8_t status = (uint8_t)(state.status | (state.sleep_bytes > 0 ? SEEN_ASLEEP : 0));
+        if (seen[0] == status && seen[1] == state.percent)
             continue;
-        seen[0] = (uint8_t)state.status;
+        seen[0] = status;
         seen[1] = (uint8_t)state.percent;
         add_change(api, model, &out);
     }
@@ -377,7 +388,7 @@ void api_models_end_watches(struct api *api)
     }
 }
 
-/* --- vLLM: sleeping is being unloaded --- */
+/* --- vLLM: a server sleeps while no model is in the memory of a device --- */
 
 void api_models_is_asleep(struct api *api, struct api_http_exchange *x)
 {

@@ -77,6 +77,10 @@ static const struct api_route routes[] = {
       "loads or adds a model", "LoadRequest", "Object" },
     { HTTP_POST, "/models/unload", API_ROUTE_ADMIN, api_lifecycle_unload, false,
       "unloads or removes a model", "UnloadRequest", "Object" },
+    { HTTP_POST, "/models/sleep", API_ROUTE_ADMIN, api_lifecycle_sleep_one, false,
+      "unloads a model, but keeps its packed weights in host memory", "NameRequest", "Object" },
+    { HTTP_POST, "/models/wake", API_ROUTE_ADMIN, api_lifecycle_wake_one, false,
+      "wakes a sleeping model", "NameRequest", "Object" },
     { HTTP_POST, "/models/pause", API_ROUTE_ADMIN, api_lifecycle_pause, false,
       "lets a model take no new requests", "NameRequest", "Object" },
     { HTTP_POST, "/models/unpause", API_ROUTE_ADMIN, api_lifecycle_unpause, false,
@@ -97,8 +101,8 @@ static const struct api_route routes[] = {
       "tells the program's version as Ollama does", NULL, "Object" },
     { HTTP_GET, "/api/ps", API_ROUTE_ADMIN, api_ollama_models_ps, false,
       "lists the loaded models as Ollama does", NULL, "Object" },
-    { HTTP_POST, "/sleep", API_ROUTE_ADMIN, api_lifecycle_sleep, false, "unloads all models", NULL,
-      "Object" },
+    { HTTP_POST, "/sleep", API_ROUTE_ADMIN, api_lifecycle_sleep, false,
+      "puts all models to sleep, or unloads them", NULL, "Object" },
     { HTTP_POST, "/wake_up", API_ROUTE_ADMIN, api_lifecycle_wake, false, "loads all models", NULL,
       "Object" },
     { HTTP_GET, "/is_sleeping", API_ROUTE_ADMIN, api_models_is_asleep, false,
@@ -109,6 +113,8 @@ static const struct api_route routes[] = {
       "CompletionRequest", "CompletionAnswer" },
     { HTTP_GET, "/models/*", API_ROUTE_KEY, api_models_show, false, "describes a model", NULL,
       "Model" },
+    { HTTP_POST, "/models/*", API_ROUTE_ADMIN, api_lifecycle_named, false,
+      "puts a model to sleep (NAME/sleep) or wakes it (NAME/wake)", NULL, "Object" },
 };
 
 const struct api_route *api_routes(int *n)
@@ -166,8 +172,7 @@ static void refuse_path(const char *path, struct api_error *error)
                   near_question(&near, question));
 }
 
-const struct api_route *api_routes_find(const struct api_http_head *head,
-                                               struct api_error *error)
+const struct api_route *api_routes_find(const struct api_http_head *head, struct api_error *error)
 {
     static const struct api_route site = { HTTP_GET, "/",        API_ROUTE_FREE, api_site_show,
                                            false,    "the page", NULL,           "Object" };

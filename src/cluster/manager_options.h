@@ -18,6 +18,7 @@ struct cluster_manager_options {
     /* It loads and evicts nothing by itself, since another manager decides; it obeys operators, and
      * sends out what is dismissed. */
     bool is_silent;
+    bool may_sleep; /* engines keep weights of models that leave in host memory, where they fit */
     /* Receives what gateways counted of a service; NULL: it is dropped. */
     void (*hears_demand)(void *self, int service, const struct message_demand *message);
     void *self;

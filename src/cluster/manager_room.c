@@ -139,14 +139,20 @@ static int32_t n_disturbed(const struct cluster_manager *m, int engine, int serv
     return n;
 }
 
-/* Fewer evictions are better, then a new model for itself, then more free bytes. */
+/* Fewer evictions are better, then a new model for itself, then an engine where the model sleeps,
+ * then more free bytes. */
 static bool is_better(const struct cluster_manager *m, int service, int engine,
                       const struct residency_eviction *eviction, const struct manager_choice *best)
 {
     if (best->engine < 0 || eviction->n_victims != best->eviction.n_victims)
         return best->engine < 0 || eviction->n_victims < best->eviction.n_victims;
     int32_t n = n_disturbed(m, engine, service), n_best = n_disturbed(m, best->engine, service);
-    return n != n_best ? n < n_best : eviction->free_bytes > best->eviction.free_bytes;
+    if (n != n_best)
+        return n < n_best;
+    bool is_asleep = manager_room_place(m, engine, service)->is_asleep;
+    return is_asleep != manager_room_place(m, best->engine, service)->is_asleep
+               ? is_asleep
+               : eviction->free_bytes > best->eviction.free_bytes;
 }
 
 static struct manager_choice choose(const struct cluster_manager *m, int service, bool is_turn)

@@ -17,6 +17,7 @@ static const int64_t MANAGER_WANT_NS = TIME_NS_PER_S;
 struct manager_place { /* a service on an engine */
     uint8_t status;    /* of the last report */
     bool is_asked_in, is_asked_out;
+    bool is_asleep;        /* unloaded, with its packed weights in host memory */
     int64_t ordered_ns;    /* when its load was ordered, */
     int64_t loaded_ns;     /* and when it was there */
     int64_t idle_since_ns; /* TIME_NEVER while it has requests */

@@ -13,6 +13,7 @@ static const uint32_t fixed_bytes[MESSAGE_N] = {
     [MESSAGE_LOAD] = sizeof(struct message_head),
     [MESSAGE_UNLOAD] = sizeof(struct message_head),
     [MESSAGE_OUST] = sizeof(struct message_head),
+    [MESSAGE_SLEEP] = sizeof(struct message_head),
     [MESSAGE_DRAIN] = sizeof(struct message_head),
     [MESSAGE_WANT] = sizeof(struct message_head),
     [MESSAGE_SPACE] = sizeof(struct message_space),
@@ -112,7 +113,8 @@ static bool is_valid_change(const struct message_change *m)
 /* The gateway asks the manager only these; it knows the rest itself. */
 static bool is_valid_ask(const struct message_ask *m)
 {
-    return m->kind == CONTROL_LOAD || m->kind == CONTROL_UNLOAD || m->kind == CONTROL_DRAIN;
+    return m->kind == CONTROL_LOAD || m->kind == CONTROL_UNLOAD || m->kind == CONTROL_SLEEP ||
+           m->kind == CONTROL_DRAIN;
 }
 
 /* ---- Times as spans. ---- */

@@ -5,7 +5,8 @@
  *   node -> gateway     EVENT (service_event, payload)   REPORT (engine_report)   CHANGE
  *   both ways of these  BEAT (nothing else was said for a second)   CLOSED (the session is over)
  *   node -> manager     REPORT, CHANGE (a model begins to come, came, goes, went, failed here)
- *   manager -> node     LOAD, UNLOAD, OUST (an unload even with requests), DRAIN (engine, service)
+ *   manager -> node     LOAD, UNLOAD, OUST (an unload even with requests), SLEEP (an unload that
+ *                       keeps the packed weights), DRAIN (engine, service)
  *   gateway -> manager  WANT (service: requests are held for it), ASK (a control ask),
  *                       SPACE (engine, service: a request needs bytes that others have there)
  *                       (a gateway without a manager says WANT and SPACE to nodes, for theirs)
@@ -45,6 +46,7 @@ enum message_kind {
     MESSAGE_LOAD,
     MESSAGE_UNLOAD,
     MESSAGE_OUST,
+    MESSAGE_SLEEP,
     MESSAGE_DRAIN,
     MESSAGE_WANT,
     MESSAGE_SPACE,

@@ -233,6 +233,12 @@ static void obey(struct cluster_node *node, const struct message_head *head)
     case MESSAGE_OUST:
         engine->unload(engine->self, service, head->kind == MESSAGE_OUST);
         break;
+    case MESSAGE_SLEEP:
+        if (engine->sleep != NULL)
+            engine->sleep(engine->self, service);
+        else
+            engine->unload(engine->self, service, false);
+        break;
     case MESSAGE_DRAIN:
         engine->drain(engine->self);
         break;

@@ -69,7 +69,7 @@ static void take_lead(struct node_lead *lead, const struct message_lead *message
 static bool is_order(const struct message_head *head)
 {
     return head->kind == MESSAGE_LOAD || head->kind == MESSAGE_UNLOAD ||
-           head->kind == MESSAGE_OUST || head->kind == MESSAGE_DRAIN;
+           head->kind == MESSAGE_OUST || head->kind == MESSAGE_SLEEP || head->kind == MESSAGE_DRAIN;
 }
 
 bool node_lead_take(struct node_lead *lead, const struct message_head *head, int64_t now_ns)

@@ -350,6 +350,7 @@ static void open_unit(struct house *house, int e)
         .n_logit_rows_max = (int32_t)config->n_batch_max,
         .kv_dtypes = kv_dtypes,
         .profile_ns = config->profile_ns,
+        .sleep_bytes = config->sleep_bytes,
         .steady = (double)config->steady / 100,
     };
     if (strcmp(config->engine_kind, "processes") == 0)
@@ -429,7 +430,8 @@ static enum status open_cluster(struct house *house, struct fault *fault)
                                               wire_unit_drain,
                                               wire_unit_step,
                                               wire_unit_next_change,
-                                              wire_unit_report };
+                                              wire_unit_report,
+                                              wire_unit_sleep };
     }
     const struct cluster_node_at own = { PORT_NODE, house->n_engines };
     house->bus = cluster_local_bus_open(PORTS, (uint32_t)house->memory.bus_bytes);
@@ -463,6 +465,7 @@ static enum status open_cluster(struct house *house, struct fault *fault)
         .need_bytes = need_bytes,
         .is_silent = is_managed,
         .kept_bytes = house->kv.unit_bytes,
+        .may_sleep = house->config.sleep_bytes > 0,
     };
     house->node = cluster_node_open(&node);
     house->manager = cluster_manager_open(&manager);

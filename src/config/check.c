@@ -240,6 +240,11 @@ enum status config_check(const struct config *config, struct fault *fault)
         status = check_planner(config, fault);
     if (status == STATUS_OK)
         status = check_devices(config, fault);
+    if (status == STATUS_OK && config->sleep_bytes > 0 &&
+        strcmp(config->engine_kind, "processes") == 0)
+        status = fault_set(fault, STATUS_BAD_INPUT,
+                           "sleep_bytes needs engines that are threads (engines: threads), since "
+                           "weights of processes lie in memory that they share");
     if (status == STATUS_OK)
         status = check_lanes(config, fault);
     if (status == STATUS_OK)

@@ -57,8 +57,7 @@ struct config {
     int n_nodes;
     const char *store[CONFIG_STORES]; /* etcd's endpoints */
     int n_store;
-    const char *store_cert, *store_key, *store_ca, *cluster, *bus_advertise, *state_dir,
-        *responses;
+    const char *store_cert, *store_key, *store_ca, *cluster, *bus_advertise, *state_dir, *responses;
     int64_t store_lease_ns, n_node_slots, n_node_engines;
     const char *monitor_listen, *replacement;
     int64_t monitor_ns; /* of its window */
@@ -89,7 +88,7 @@ struct config {
         n_connections_max;
     int64_t http_bytes, body_bytes_max, body_ns_max;
     int64_t drain_ns, stall_ns, hold_ns, n_held_max, keep_alive_ns, profile_ns, report_ns, steady;
-    int64_t log_engine_bytes, swap_bytes, responses_bytes;
+    int64_t log_engine_bytes, swap_bytes, sleep_bytes, responses_bytes;
     int64_t ttft_ms, tpot_ms, e2e_ms;
     bool has_prefix_cache, is_strict, log_json, is_partial, is_keyless;
     int n_models;

@@ -180,6 +180,9 @@ static const struct config_key global_keys[] = {
       "the most bytes of memory that KV may take; 0: what weights leave" },
     { "swap_bytes", CONFIG_BYTES, GLOBAL(swap_bytes), 0, 1024 * TIB,
       "host memory of each engine for the KV of preempted requests; 0: they compute again" },
+    { "sleep_bytes", CONFIG_BYTES, GLOBAL(sleep_bytes), 0, 1024 * TIB,
+      "host memory of each engine for the packed weights of models that sleep. Idle models that "
+      "leave sleep where they fit. 0: they are unloaded" },
     { "max_requests", CONFIG_COUNT, GLOBAL(n_requests_max), 1, 1 << 19,
       "requests admitted at once, shared fairly between tenants; more are answered 429" },
     { "max_batch", CONFIG_COUNT, GLOBAL(n_batch_max), 1, LIMIT_BATCH_ITEMS,

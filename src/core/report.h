@@ -21,6 +21,12 @@ struct service_report {
     uint8_t progress_percent;
     uint16_t life; /* of its service_spec */
     int32_t n_waiting, n_running;
+    int32_t n_wakes;       /* loads of it that were wakes */
+    int32_t copy_permille; /* the last load's bytes a second over those of a plain copy to the
+                              device; 0: unknown */
+    int64_t load_ns;       /* the time that the last load packed or copied weights */
+    int64_t sleep_bytes;   /* of a model that sleeps (status UNLOADED): its packed weights, kept in
+                              host memory; 0: it does not sleep */
     int64_t weights_bytes, activation_bytes, kv_used_bytes, kv_cached_bytes;
     int64_t kv_bytes_per_token; /* as allocated, padding of the merged block included */
     int64_t kv_held_bytes;      /* in whole units of the pool, as quotas count them */
@@ -73,6 +79,7 @@ struct service_change {
     uint8_t status; /* enum service_status; BROKEN = a load failed, and the model is UNLOADED now */
     uint8_t cause;  /* enum status: the reason; OK = it was requested */
     int64_t weights_bytes, activation_bytes; /* booked on the engine for it at that time */
+    int64_t sleep_bytes;                     /* as in service_report */
     struct fault fault;                      /* of BROKEN: the reason */
 };
 static inline void service_change_apply(const struct service_change *change,
@@ -82,6 +89,7 @@ static inline void service_change_apply(const struct service_change *change,
     report->progress_percent = change->status == SERVICE_LOADED ? 100 : 0;
     report->weights_bytes = change->weights_bytes;
     report->activation_bytes = change->activation_bytes;
+    report->sleep_bytes = change->sleep_bytes;
 }
 /* Returns the bytes of a report with n_services rows. The rows behind them are never written, sent
  * or copied. */

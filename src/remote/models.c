@@ -94,3 +94,16 @@ int remote_models_unload(int argc, char **argv)
     return ask_model("Takes an idle model out of memory.", "/models/unload", ": is unloaded", argc,
                      argv);
 }
+
+int remote_models_sleep(int argc, char **argv)
+{
+    return ask_model("Puts an idle model to sleep: its memory is free, and its packed weights stay "
+                     "in host memory (sleep_bytes).",
+                     "/models/sleep", ": sleeps", argc, argv);
+}
+
+int remote_models_wake(int argc, char **argv)
+{
+    return ask_model("Wakes a model, or loads it, and waits until it is ready.", "/models/wake",
+                     ": is awake", argc, argv);
+}

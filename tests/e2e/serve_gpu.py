@@ -4,6 +4,7 @@ usage: serve_gpu.py SHOAL MODELS_FOLDER [PLUGIN NVML]      (PLUGIN: libshoal_cud
 stands for NVIDIA's; without them that part is skipped)
 """
 import contextlib
+import json
 import os
 import shutil
 import subprocess
@@ -129,6 +130,16 @@ if len(sys.argv) > 3:
         with Shoal(shoal, models=tale) as cpu:
             here = cpu.text("tale", "Once upon a time", 6)
         assert there == here, (there, here)
+
+    @test
+    def a_profile_measures_halves_side_by_side(shoal, models):
+        """The times mean nothing here, but every pair of prompts and decodes is measured on two partitions."""
+        with program(shoal, PLUGIN) as own:
+            done = subprocess.run([own, "profile", paths(models)["tale"], "--device", "cuda:0", "--time", "100ms", "--batch", "2",
+                                   "--prompt", "16"], capture_output=True, text=True, timeout=250)
+            assert done.returncode == 0, done
+            beside = json.loads(done.stdout)["beside"]
+            assert beside["rounds"] > 0 and min(beside["prefill"] + beside["decode"]) >= 1, beside
 
     @test
     def lanes_of_a_gpu_serve_two_models(shoal, models):

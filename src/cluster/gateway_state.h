@@ -50,8 +50,7 @@ struct gateway_entry {
     struct gateway_prompt *prompt; /* NULL: the entry is unused */
     int32_t *generated;            /* (n_tokens - n_prompt) */
     int32_t n_generated_room;
-    int32_t n_scores; /* of the prompt's first tokens, the first included, which has none; 0: not
-                         one yet */
+    int32_t n_scores; /* of the prompt's first tokens, the first included; 0: none yet */
     uint16_t engine;
     int32_t n_first_predicted; /* request->n_predicted follows what was outrun */
     uint32_t door_epoch;       /* of the submission to us; our own submissions count on from it */

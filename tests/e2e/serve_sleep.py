@@ -62,7 +62,8 @@ def a_request_wakes_a_model_whose_file_is_gone(shoal, models):
             assert server.status("tale") == "loaded" and house.memory("tale")["sleep_bytes"] == 0
             assert "shoal_wakes_total{model_name=\"tale\"} 2" in server.get("/metrics")[2]
             part, = server.model("tale")["engines"]
-            assert part["wakes"] == 2 and (part["load_copy_share"] > 0) == ("cuda" in devices[1]), part
+            assert part["wakes"] == 2 and part["load_ms"] > 0, part
+            assert ("of a plain copy to the device" in server.log()) == ("cuda" in devices[1])
             assert "tale is awake after" in server.log()
 
 

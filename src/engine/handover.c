@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "engine/exchange.h"
-#include "engine/swap.h"
+#include "engine/copies.h"
 #include <string.h>
 
 struct keep {        /* KV in the host tier whose request is over here */
@@ -233,7 +233,7 @@ static void begin_leaving(struct engine *e)
 {
     struct engine_handover *h = e->handover;
     struct engine_flight *flight = NULL;
-    int32_t lane = engine_swap_free_lane(e);
+    int32_t lane = engine_copies_lane(e);
     for (uint32_t i = h->n_leaving; i-- > 0;) {
         uint32_t slot = h->leaving[i];
         struct request *r = &e->requests[slot];
@@ -251,7 +251,7 @@ static void begin_leaving(struct engine *e)
         }
         if (flight == NULL) {
             flight = engine_step_free_flight(e);
-            engine_swap_start(e, flight, BATCH_COPY_OUT, r->service, (uint16_t)lane);
+            engine_copies_start(e, flight, BATCH_COPY_OUT, r->service, (uint16_t)lane);
         }
         flight->batch.items[flight->batch.n_items++] =
             (struct batch_item){ slot, r->n_computed, 0 };
@@ -259,7 +259,7 @@ static void begin_leaving(struct engine *e)
         e->view.n_in_flight++;
     }
     if (flight != NULL)
-        engine_swap_begin(e, &flight->batch, 1);
+        engine_copies_begin(e, &flight->batch, 1);
 }
 
 /* ---- The receiver. ---- */

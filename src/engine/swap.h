@@ -3,12 +3,6 @@
 #include "engine/state.h"
 
 void engine_swap_open(struct engine *engine);
-/* Returns the lane that disturbs the others least: the last free one, -1 when none is. */
-int32_t engine_swap_free_lane(const struct engine *engine);
-/* Makes a batch of copies without items, for a free lane; begins such batches on it. */
-void engine_swap_start(struct engine *engine, struct engine_flight *flight, uint8_t kind,
-                       uint16_t service, uint16_t lane);
-void engine_swap_begin(struct engine *engine, const struct batch *batches, int n);
 /* Preempts the requests that the plan names. Copies of those that go to the host begin; the others
  * wait again at once. Returns the batches begun. */
 int engine_swap_out(struct engine *engine, const struct schedule_plan *plan);

@@ -215,6 +215,7 @@ static void test_best_fit_counts_the_hand_over(void **state)
     for (int32_t n_decode = 4; n_decode <= 6; n_decode += 2) {
         double best = attained("best-fit", n_decode), jsq = attained("jsq", n_decode);
         printf("%d decode engines: best fit %.1f%%, JSQ %.1f%%\n", n_decode, 100 * best, 100 * jsq);
+        assert_true(best >= 0.99 && best >= jsq - 0.01);
     }
 }
 

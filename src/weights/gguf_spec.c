@@ -408,7 +408,10 @@ enum status weights_gguf_spec(const struct weights_gguf *gguf, struct model_spec
         .norms_heads_together = row->norms_heads_together,
         .position = row->gguf_position,
         .has_post_norms = row->has_post_norms,
+        .has_no_pre_norms = row->has_no_pre_norms,
+        .is_parallel = row->is_parallel,
         .embedding_scale = 1.0f,
+        .logit_scale = 1.0f,
     };
     snprintf(spec->architecture, sizeof(spec->architecture), "%s", row->name);
     status = weights_gguf_keys_check(gguf, r.architecture, row->name, fault);

@@ -1,5 +1,6 @@
 /* The table of architectures and of tensor names, one row set per architecture and format. */
 #include "weights/names.h"
+#include "weights/names_dense.h"
 #include <string.h>
 
 enum {
@@ -445,6 +446,36 @@ static const struct weights_architecture architectures[] = {
     { "gemma3", "gemma3_text", NORM_RMS, ACT_GELU_TANH, true, true, POSITION_ROPE_HALVES,
       POSITION_ROPE_HALVES, GGUF(gguf_gemma3), HF("model.", "", hf_gemma3), .has_post_norms = true,
       .scales_embedding = true },
+    { "granite", "granite", NORM_RMS, ACT_SILU, true, false, POSITION_ROPE_PAIRS,
+      POSITION_ROPE_HALVES, GGUF(NULL), HF("model.", "", hf_llama) },
+    { "smollm3", "smollm3", NORM_RMS, ACT_SILU, true, false, POSITION_ROPE_PAIRS,
+      POSITION_ROPE_HALVES, GGUF(NULL), HF("model.", "", hf_llama) },
+    { "internlm2", "internlm2", NORM_RMS, ACT_SILU, true, false, POSITION_ROPE_PAIRS,
+      POSITION_ROPE_HALVES, GGUF(NULL), HF("model.", "", weights_names_dense_hf_internlm2) },
+    { "olmo2", "olmo2", NORM_RMS, ACT_SILU, true, true, POSITION_ROPE_HALVES, POSITION_ROPE_HALVES,
+      GGUF(NULL), HF("model.", "", weights_names_dense_hf_olmo2), .has_post_norms = true,
+      .has_no_pre_norms = true, .norms_heads_together = true },
+    { "glm", "glm", NORM_RMS, ACT_SILU, true, false, POSITION_ROPE_PAIRS, POSITION_ROPE_PAIRS,
+      GGUF(NULL), HF("model.", "", weights_names_dense_hf_glm) },
+    { "glm4", "glm4", NORM_RMS, ACT_SILU, true, false, POSITION_ROPE_PAIRS, POSITION_ROPE_PAIRS,
+      GGUF(NULL), HF("model.", "", weights_names_dense_hf_glm), .has_post_norms = true },
+    { "starcoder2", "starcoder2", NORM_LAYER, ACT_GELU_TANH, false, false, POSITION_ROPE_HALVES,
+      POSITION_ROPE_HALVES, GGUF(NULL), HF("model.", "", weights_names_dense_hf_starcoder2) },
+    { "stablelm", "stablelm", NORM_LAYER, ACT_SILU, true, false, POSITION_ROPE_HALVES,
+      POSITION_ROPE_HALVES, GGUF(NULL), HF("model.", "", weights_names_dense_hf_stablelm) },
+    { "phi2", "phi", NORM_LAYER, ACT_GELU_TANH, false, false, POSITION_ROPE_HALVES,
+      POSITION_ROPE_HALVES, GGUF(NULL), HF("model.", "", weights_names_dense_hf_phi),
+      .is_parallel = true },
+    { "gptneox", "gpt_neox", NORM_LAYER, ACT_GELU_ERF, false, false, POSITION_ROPE_HALVES,
+      POSITION_ROPE_HALVES, GGUF(NULL), HF("gpt_neox.", "", weights_names_dense_hf_gpt_neox) },
+    { "falcon", "falcon", NORM_LAYER, ACT_GELU_ERF, false, false, POSITION_ROPE_HALVES,
+      POSITION_ROPE_HALVES, GGUF(NULL), HF("transformer.", "", weights_names_dense_hf_falcon) },
+    { "command-r", "cohere", NORM_LAYER, ACT_SILU, true, false, POSITION_ROPE_PAIRS,
+      POSITION_ROPE_PAIRS, GGUF(NULL), HF("model.", "", weights_names_dense_hf_cohere),
+      .is_parallel = true },
+    { "cohere2", "cohere2", NORM_LAYER, ACT_SILU, true, false, POSITION_ROPE_PAIRS,
+      POSITION_ROPE_PAIRS, GGUF(NULL), HF("model.", "", weights_names_dense_hf_cohere),
+      .is_parallel = true },
     { "gpt2", "gpt2", NORM_LAYER, ACT_GELU_TANH, false, false, POSITION_LEARNED, POSITION_LEARNED,
       GGUF(gguf_gpt2), HF("transformer.", "", hf_gpt2) },
     { "opt", "opt", NORM_LAYER, ACT_RELU, false, false, POSITION_LEARNED, POSITION_LEARNED,

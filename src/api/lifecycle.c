@@ -1,5 +1,6 @@
 /* POST /models/load and /models/unload: for a known model by its name. For another model by its
- * path: loading then adds it, and unloading removes it again. */
+ * path: loading then adds it, and unloading removes it again. POST /models/pause, unpause, pin and
+ * unpin. */
 #include "api/lifecycle.h"
 #include "api/fields.h"
 #include "api/mirror.h"
@@ -146,6 +147,98 @@ void api_lifecycle_load(struct api *api, struct api_http_exchange *x)
 void api_lifecycle_unload(struct api *api, struct api_http_exchange *x)
 {
     take(api, x, unload);
+}
+
+/* --- wishes --- */
+
+/* Returns the model that a body names, if this server obeys wishes on it. */
+static const struct api_model *wish_for(struct api *api, const struct api_fields *fields)
+{
+    const char *name = name_of(fields);
+    if (api->options.wishes.pause == NULL)
+        api_error_set(fields->error, ERROR_INVALID, NULL, "this server cannot pause or pin models");
+    return fields->error->is_set ? NULL : api_catalog_find(api->catalog, name, fields->error);
+}
+
+static void answer_wish(struct api *api, struct api_http_exchange *x, enum status status,
+                        const struct fault *fault, struct api_error *error)
+{
+    if (status != STATUS_OK)
+        set_fault(error, status, fault);
+    else
+        api_reply_json(x, 200, view_text("{\"success\":true}"));
+    api_nudge(api);
+}
+
+static void set_paused(struct api *api, struct api_http_exchange *x,
+                       const struct api_fields *fields, bool is_paused)
+{
+    struct fault fault;
+    const struct api_wishes *wishes = &api->options.wishes;
+    const struct api_model *model = wish_for(api, fields);
+    if (model != NULL)
+        answer_wish(api, x, wishes->pause(wishes->self, model->service, is_paused, &fault), &fault,
+                    fields->error);
+}
+
+static void pause_model(struct api *api, struct api_http_exchange *x,
+                        const struct api_fields *fields)
+{
+    set_paused(api, x, fields, true);
+}
+
+static void unpause_model(struct api *api, struct api_http_exchange *x,
+                          const struct api_fields *fields)
+{
+    set_paused(api, x, fields, false);
+}
+
+static void set_pin(struct api *api, struct api_http_exchange *x, const struct api_fields *fields,
+                    int64_t engine)
+{
+    struct fault fault;
+    const struct api_wishes *wishes = &api->options.wishes;
+    const struct api_model *model = wish_for(api, fields);
+    if (model != NULL)
+        answer_wish(api, x, wishes->pin(wishes->self, model->service, (int)engine, &fault), &fault,
+                    fields->error);
+}
+
+static void pin_model(struct api *api, struct api_http_exchange *x, const struct api_fields *fields)
+{
+    static const int64_t engines[] = { 0, LIMIT_ENGINES - 1 };
+    int64_t engine = -1;
+    api_fields_i64(fields, "engine", engines, &engine);
+    if (engine < 0)
+        api_error_set(fields->error, ERROR_INVALID, "engine",
+                      "engine is missing: GET /models lists the engines with their numbers");
+    set_pin(api, x, fields, engine);
+}
+
+static void unpin_model(struct api *api, struct api_http_exchange *x,
+                        const struct api_fields *fields)
+{
+    set_pin(api, x, fields, -1);
+}
+
+void api_lifecycle_pause(struct api *api, struct api_http_exchange *x)
+{
+    take(api, x, pause_model);
+}
+
+void api_lifecycle_unpause(struct api *api, struct api_http_exchange *x)
+{
+    take(api, x, unpause_model);
+}
+
+void api_lifecycle_pin(struct api *api, struct api_http_exchange *x)
+{
+    take(api, x, pin_model);
+}
+
+void api_lifecycle_unpin(struct api *api, struct api_http_exchange *x)
+{
+    take(api, x, unpin_model);
 }
 
 /* --- vLLM: a model that sleeps is unloaded --- */

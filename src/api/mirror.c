@@ -23,16 +23,24 @@ void api_mirror_close(struct api *api)
     mem_give(api->mirror.steps);
 }
 
-void api_mirror_set_engines(struct api *api, int32_t n_engines)
+bool api_mirror_set_engines(struct api *api, int32_t n_engines)
 {
     struct api_mirror *mirror = &api->mirror;
     if (mirror->n_engines == n_engines)
-        return;
+        return true;
+    void *engines = mem_try(sizeof(*mirror->engines) * (size_t)n_engines);
+    void *steps = mem_try(sizeof(*mirror->steps) * (size_t)n_engines);
+    if (engines == NULL || steps == NULL) {
+        mem_give(engines);
+        mem_give(steps);
+        return false;
+    }
     mem_give(mirror->engines);
     mem_give(mirror->steps);
     mirror->n_engines = n_engines;
-    mirror->engines = mem_take(sizeof(*mirror->engines) * (size_t)n_engines);
-    mirror->steps = mem_take(sizeof(*mirror->steps) * (size_t)n_engines);
+    mirror->engines = engines;
+    mirror->steps = steps;
+    return true;
 }
 
 /* Returns the place of a command; NULL when it is not ours or was given up. */
@@ -283,8 +291,8 @@ void api_mirror_take(struct api *api, const struct control_answer *said, int64_t
     if (pending == NULL)
         return;
     if (said->engines != NULL &&
-        (pending->kind == CONTROL_LIST || pending->kind == CONTROL_HEALTH)) {
-        api_mirror_set_engines(api, said->n_engines);
+        (pending->kind == CONTROL_LIST || pending->kind == CONTROL_HEALTH) &&
+        api_mirror_set_engines(api, said->n_engines)) { /* otherwise the next report may fit */
         for (int i = 0; i < mirror->n_engines; i++)
             memcpy(&mirror->engines[i], &said->engines[i],
                    engine_report_bytes(said->engines[i].n_services));

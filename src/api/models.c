@@ -4,6 +4,7 @@
 #include "api/fields.h"
 #include "api/mirror_state.h"
 #include "api/prompts.h"
+#include "api/wishes.h"
 #include "api/work.h"
 #include "base/json_out.h"
 #include "base/time.h"
@@ -159,6 +160,8 @@ static void print_engines(const struct api *api, struct json_out *json)
         const struct engine_report *engine = &api->mirror.engines[i];
         json_out_open(json, '{');
         key_engine(api, json, engine->engine);
+        if (api->options.describe_engine != NULL)
+            api->options.describe_engine(api->options.describe_self, i, json);
         json_out_key_bool(json, "healthy", engine->is_healthy);
         json_out_key_text(json, "state", engine->is_down ? "restarting" : "running");
         json_out_key_i64(json, "restarts", engine->n_restarts);
@@ -215,6 +218,7 @@ static void print_state(struct api *api, struct json_out *json, const struct api
 {
     struct api_model_state state = api_mirror_state(api, model->service);
     struct metrics_summary summary;
+    char place[API_PIN_BYTES];
     metrics_summary(api->metrics, model->service, &summary);
     json_out_open(json, '{');
     json_out_key_text(json, "id", model->name);
@@ -226,6 +230,9 @@ static void print_state(struct api *api, struct json_out *json, const struct api
     print_status(json, &state, api->mirror.faults[model->service].text);
     print_memory(json, &state);
     print_places(api, json, model);
+    json_out_key_bool(json, "paused", api_wishes_is_paused(api, model));
+    if (api_wishes_pinned(api, model, place))
+        json_out_key_text(json, "pinned", place);
     json_out_key_i64(json, "requests_waiting", state.n_waiting);
     json_out_key_i64(json, "requests_running", state.n_running);
     json_out_key_i64(json, "requests_total", (int64_t)summary.n_requests);

@@ -58,6 +58,19 @@ void api_told_open(struct api_told *told, struct api_call *call, struct api_choi
                     &sink);
 }
 
+void api_told_again(struct api_told *told, struct api_call *call, struct api_choice *choice)
+{
+    struct view text = view_of(choice->text.at, choice->n_shown);
+    const struct calls_sink sink = { told, take };
+    struct calls_parser parser = call->prompts.parser;
+    *told = (struct api_told){ .is_serial = call->prompts.ask.tools.is_serial,
+                               .hides_thoughts = call->prompts.ask.tools.hides_thoughts };
+    if (choice->is_parsed)
+        calls_parser_go(&parser, text, !choice->is_open, &sink);
+    else if (text.n > 0)
+        take(told, CALLS_EVENT_TEXT, text);
+}
+
 bool api_told_is_empty(const struct api_told *told)
 {
     return told->n == 0 && told->plain.n == 0;

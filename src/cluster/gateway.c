@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/time.h"
+#include "cluster/gateway_demand.h"
 #include "cluster/gateway_state.h"
 #include "cluster/message.h"
 #include <string.h>
@@ -41,6 +42,7 @@ static bool submit(void *self, const struct request *request, const struct reque
     entry->n_first_predicted = entry->request->n_predicted;
     g->n_entries[request->service]++;
     g->now_ns = max_i64(g->now_ns, request->arrived_ns);
+    gateway_demand_arrived(g, entry);
     gateway_state_hold(g, slots_index(handle));
     route_core_arrived(&g->core, slots_index(handle));
     return true;
@@ -84,6 +86,7 @@ static bool next(void *self, struct service_event *event, const void **payload)
     uint32_t at = g->over.first;
     struct gateway_entry *entry = &g->entries[at];
     gateway_state_remove(g, &g->over, at);
+    gateway_demand_ended(g, entry, entry->why);
     *event =
         (struct service_event){ .id = entry->request->id,
                                 .epoch = entry->door_epoch,
@@ -226,6 +229,7 @@ int64_t cluster_gateway_step(struct cluster_gateway *g, int64_t now_ns)
         g->core.is_dirty = true;
     }
     gateway_mail_watch_links(g, &wake);
+    gateway_demand_step(g, &wake);
     gateway_route_repeat_cancels(g);
     wake = min_i64(wake, gateway_state_end_asides(g));
     if (g->core.held.n + g->aside.n > 0)
@@ -357,6 +361,7 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
     g->over = g->aside = (struct gateway_list){ GATEWAY_NONE, GATEWAY_NONE, 0 };
     g->shown = GATEWAY_NONE;
     g->reports = mem_take(sizeof *g->reports * n_engines);
+    g->demand = gateway_demand_open((int)n_services);
     g->perfs = mem_take(sizeof *g->perfs * n_engines * n_services);
     open_core(g);
     open_lengths(g);
@@ -384,6 +389,7 @@ void cluster_gateway_add_service(struct cluster_gateway *g, int s, const struct 
                                                   .first_held = ROUTE_NONE,
                                                   .last_held = ROUTE_NONE };
     g->wanted_ns[s] = -TIME_NS_PER_S;
+    gateway_demand_forget(g, s);
     length_book_forget(&g->lengths, s);
     for (int e = 0; e < g->nodes.n_engines; e++) {
         g->perfs[e * g->options.n_services_max + s] = (struct perf){ 0 };
@@ -443,6 +449,7 @@ void cluster_gateway_close(struct cluster_gateway *g)
     mem_give(g->full);
     length_book_close(&g->lengths);
     mem_give(g->reports);
+    gateway_demand_close(g->demand);
     mem_give(g->requests);
     mem_give(g->deadline_nodes);
     route_core_close(&g->core);

@@ -1,5 +1,6 @@
 /* Handles a gateway's mail: tokens, ends and returns of requests, reports of engines, answers of
  * the manager. */
+#include "cluster/gateway_demand.h"
 #include "cluster/gateway_state.h"
 
 #include "base/log.h"
@@ -127,6 +128,7 @@ static void take_return(struct cluster_gateway *g, uint32_t handle,
     struct gateway_entry *entry = &g->entries[at];
     forget_cancel(g, entry);
     entry->n_preempted = max_i32(entry->n_preempted, event->n_preempted);
+    entry->device_ns += event->device_ns;
     if (event->served_ns >= 0)
         entry->asked.served_ns = max_i64(entry->asked.served_ns, g->heard_ns - event->served_ns);
     gateway_state_hold(g, at);
@@ -147,9 +149,34 @@ static void take_end(struct cluster_gateway *g, uint32_t handle, uint8_t why)
     struct gateway_entry *entry = &g->entries[slots_index(handle)];
     if (why == SERVICE_STOPPED || why == SERVICE_LENGTH)
         gateway_state_observe(g, entry);
+    gateway_demand_ended(g, entry, why);
     forget_cancel(g, entry);
     route_core_ended(&g->core, slots_index(handle), entry->engine, why);
     gateway_state_drop(g, handle);
+}
+
+/* Takes scores of the prompt. After a new submission they begin anew, and those that are known are
+ * not passed on again. */
+static bool take_scores(struct cluster_gateway *g, uint32_t handle,
+                        const struct service_event *event)
+{
+    struct gateway_entry *entry = &g->entries[slots_index(handle)];
+    int32_t n_known = max_i32(entry->n_scores, 1), end = event->position + event->n_tokens;
+    if (event->position > n_known || end > request_n_scored(&entry->asked)) {
+        take_back_broken(g, slots_index(handle));
+        return false;
+    }
+    entry->n_scores = max_i32(n_known, end);
+    return end > n_known;
+}
+
+/* Returns whether scores are missing ahead of this event. */
+static bool lacks_scores(const struct gateway_entry *entry, const struct service_event *event)
+{
+    int32_t n_scored = request_n_scored(&entry->asked);
+    bool is_whole = event->what == SERVICE_TOKENS ||
+                    (event->what == SERVICE_ENDED && event->why == SERVICE_LENGTH);
+    return is_whole && n_scored > 1 && entry->n_scores < n_scored;
 }
 
 /* Returns true when the event is for the client. Late and repeated ones are dropped, by position
@@ -165,13 +192,23 @@ static bool take_event(struct cluster_gateway *g, int node, const struct message
     if (entry->state != GATEWAY_SENT || event->epoch != entry->request->epoch ||
         g->nodes.of_engine[entry->engine] != node)
         return false;
-    if (event->position > entry->request->n_tokens)
+    if (event->what == SERVICE_SCORES) {
+        *out = *event;
+        out->engine = entry->engine;
+        out->epoch = entry->door_epoch;
+        out->device_ns += entry->device_ns;
+        return take_scores(g, handle, event);
+    }
+    if (event->position > entry->request->n_tokens || lacks_scores(entry, event)) {
         take_back_broken(g, slots_index(handle));
+        return false;
+    }
     if (event->position != entry->request->n_tokens)
         return false;
     *out = *event;
     out->engine = entry->engine;
     out->epoch = entry->door_epoch;
+    out->device_ns += entry->device_ns;
     switch (event->what) {
     case SERVICE_TOKENS:
         if (event->n_tokens > entry->request->n_tokens_max - event->position)

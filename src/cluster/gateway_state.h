@@ -45,10 +45,13 @@ struct gateway_entry {
     struct request asked; /* the other fields, as submitted; served_ns as engines report it */
     bool is_cancelled;
     int32_t n_preempted;
+    int64_t device_ns;             /* of submissions that came back */
     struct request_body head;      /* of its body, as submitted; each has its own seed */
     struct gateway_prompt *prompt; /* NULL: the entry is unused */
     int32_t *generated;            /* (n_tokens - n_prompt) */
     int32_t n_generated_room;
+    int32_t n_scores; /* of the prompt's first tokens, the first included, which has none; 0: not
+                         one yet */
     uint16_t engine;
     int32_t n_first_predicted; /* request->n_predicted follows what was outrun */
     uint32_t door_epoch;       /* of the submission to us; our own submissions count on from it */
@@ -101,11 +104,11 @@ struct cluster_gateway {
     uint32_t first_change, n_changes;
     uint64_t asked[GATEWAY_ASKS_MAX]; /* ids of control calls that the manager has not answered */
     int n_asked;
-    bool is_popping;  /* a bus message is shown to the caller: pop it at the next call */
-    uint32_t shown;   /* an OVER entry shown to the caller: freed at the next call */
-    int64_t now_ns;   /* of the last step */
-    int64_t heard_ns; /* when mail is taken */
+    bool is_popping;          /* a bus message is shown to the caller: pop it at the next call */
+    uint32_t shown;           /* an OVER entry shown to the caller: freed at the next call */
+    int64_t now_ns, heard_ns; /* of the last step; when mail is taken */
     int64_t n_cancels_pending;
+    struct gateway_demand *demand; /* the traffic that it counts */
 };
 
 /* ---- Entries and their lists (gateway_state.c). ---- */

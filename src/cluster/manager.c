@@ -259,6 +259,8 @@ static void take_from_node(struct cluster_manager *m, int node, const struct mes
         take_want(m, service);
     else if (head->kind == MESSAGE_SPACE && service >= 0)
         take_space(m, message, engine, service);
+    else if (head->kind == MESSAGE_DEMAND && service >= 0 && m->options.hears_demand != NULL)
+        m->options.hears_demand(m->options.self, service, message);
     if (head->kind != MESSAGE_CHANGE || !cluster_message_read_change(message, &m->roster, &change))
         return; /* or it is of a service that has left */
     change.engine = (uint16_t)engine;

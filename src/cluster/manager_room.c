@@ -50,7 +50,7 @@ int32_t manager_room_list(const struct cluster_manager *m, int engine, struct re
             .service = (uint16_t)s,
             .n_bytes = n_bytes,
             /* Models that operators want stay, as pinned ones do. */
-            .keep_alive_ns = m->n_copies[s] > 0 ? -1 : m->services[s].keep_alive_ns,
+            .keep_alive_ns = manager_room_is_kept(m, s) ? -1 : m->services[s].keep_alive_ns,
             .idle_since_ns = is_idle(m, place) ? place->idle_since_ns : TIME_NEVER
         };
     }
@@ -127,6 +127,7 @@ static void open_to_turn(const struct cluster_manager *m, int engine,
 static struct manager_choice choose(const struct cluster_manager *m, int service, bool is_turn)
 {
     struct manager_choice best = { .engine = -1, .never = true, .is_turn = is_turn };
+    bool is_any = false; /* an engine could be looked at */
     for (int e = 0; e < m->nodes.n_engines; e++) {
         struct residency_model residents[LIMIT_SERVICES];
         struct residency_eviction out;
@@ -135,6 +136,7 @@ static struct manager_choice choose(const struct cluster_manager *m, int service
         if (!manager_room_may_serve(m, e, service) || !m->of_engines[e].has_report ||
             m->of_engines[e].is_unplanned || (manager_room_is_in(place) && !place->is_asked_out))
             continue;
+        is_any = true;
         /* How that ends is heard first. */
         if (place->is_asked_out || m->of_engines[e].awaited_until_ns > m->now_ns) {
             best.never = false;
@@ -155,6 +157,7 @@ static struct manager_choice choose(const struct cluster_manager *m, int service
             best.eviction = out;
         }
     }
+    best.never = best.never && is_any;
     return best;
 }
 

@@ -53,6 +53,11 @@ struct manager_ask { /* a load or unload with a waiting caller */
     enum status status;
     struct fault fault;
 };
+struct manager_pin { /* where an operator wants a model */
+    bool is_set;
+    int node;   /* -1: it is not there */
+    int engine; /* the node's own number of it; -1: any */
+};
 struct cluster_manager {
     struct cluster_manager_options options;
     struct service_spec *services;
@@ -68,7 +73,9 @@ struct cluster_manager {
     bool any_expires;  /* some service has a keep-alive time */
     struct engine_report *reports;
     int32_t n_copies[LIMIT_SERVICES]; /* an operator wants at least as many; 0: as requests do */
-    struct set drained;               /* nodes below LIMIT_SERVICES whose models leave */
+    struct manager_pin pins[LIMIT_SERVICES];
+    struct set paused;  /* services that take no new requests */
+    struct set drained; /* nodes below LIMIT_SERVICES whose models leave */
     bool is_frozen;
     struct manager_ask asks[MANAGER_ASKS_MAX];
     int n_asks;
@@ -83,7 +90,18 @@ static inline struct manager_place *manager_room_place(const struct cluster_mana
 
 static inline bool manager_room_may_serve(const struct cluster_manager *m, int engine, int service)
 {
-    return service_spec_allows(&m->services[service].engines, engine);
+    const struct manager_pin *pin = &m->pins[service];
+    bool is_its_place =
+        !pin->is_set || (m->nodes.of_engine[engine] == pin->node &&
+                         (pin->engine < 0 || cluster_nodes_own(&m->nodes, engine) == pin->engine));
+    return is_its_place && service_spec_allows(&m->services[service].engines, engine);
+}
+
+/* Returns whether operators want the model in memory, whatever requests want. */
+static inline bool manager_room_is_kept(const struct cluster_manager *m, int service)
+{
+    return (m->n_copies[service] > 0 || m->pins[service].is_set) && !set_has(&m->paused, service) &&
+           !set_has(&m->dismissed, service);
 }
 
 static inline bool manager_room_is_in(const struct manager_place *place)

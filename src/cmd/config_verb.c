@@ -1,5 +1,6 @@
 /* shoal config: checks a configuration as `serve` would, and describes all keys. */
 #include "base/mem.h"
+#include "cmd/gpu.h"
 #include "cmd/verbs.h"
 #include "config/chosen.h"
 #include "config/options.h"
@@ -50,6 +51,32 @@ static void check_placement(struct check *check)
     (void)is_fine(check, serve_place_given(config, machine, placement, &fault), &fault);
     mem_give(placement);
     mem_give(machine);
+}
+
+/* Prints the GPUs that the settings name, if this machine has them. It need not be the one that
+ * serves, so a missing one is no fault. */
+static void print_gpus(const struct config *config)
+{
+    struct fault fault = { "" };
+    struct gpu_facts facts;
+    bool is_auto = config_devices_are_auto(config);
+    int32_t n = is_auto ? gpu_count(&fault) : config->n_devices;
+    if (is_auto && n == 0)
+        printf("devices auto: this machine computes on CPUs: %s\n", fault.text);
+    for (int32_t i = 0; i < n; i++) {
+        struct device_spec *spec = mem_take(sizeof *spec);
+        if (is_auto)
+            *spec = (struct device_spec){ .kind = DEVICE_CUDA, .n_cores = 1, .cores = { i } };
+        if (is_auto ||
+            device_parse(config->devices[i], DEVICE_CORES_MAX, spec, &fault) == STATUS_OK) {
+            if (spec->kind == DEVICE_CUDA && gpu_look(spec->cores[0], &facts))
+                printf("cuda:%d: %s, %.1f GiB\n", (int)spec->cores[0], facts.name,
+                       (double)facts.memory_bytes * 0x1p-30);
+            else if (spec->kind == DEVICE_CUDA)
+                printf("cuda:%d: this machine has no such GPU\n", (int)spec->cores[0]);
+        }
+        mem_give(spec);
+    }
 }
 
 /* Checks each model, with a sentence of its own, then whether the KV of all fits. */
@@ -104,6 +131,7 @@ static int check_all(int argc, char **argv)
             (void)is_fine(check, recorders_check(config, &fault), &fault);
             if (config->placement != NULL)
                 check_placement(check);
+            print_gpus(config);
             check_models(check);
         }
     }

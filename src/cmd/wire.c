@@ -490,6 +490,7 @@ enum status wire_open(struct house **out, const struct config *config, struct fa
         (void)wire_close(house);
         return status;
     }
+    wire_devices_open(house);
     house->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (house->epoll_fd < 0)
         base_refuse("the system gives no descriptor to wait for engines with: %s (ulimit -n)",
@@ -561,6 +562,7 @@ bool wire_close(struct house *house)
             house->engines[e].device->close(house->engines[e].device->self);
     }
     process_weights_close(house->weights);
+    wire_devices_close(house);
     bool is_recorded = recorders_close(&house->recorders);
     grammar_cache_close(house->grammars);
     for (int s = 0; s < LIMIT_MODELS; s++)

@@ -55,8 +55,11 @@ struct config {
     int n_nodes;
     const char *store[CONFIG_STORES]; /* etcd's endpoints */
     int n_store;
-    const char *store_cert, *store_key, *store_ca, *cluster, *bus_advertise, *state_dir;
+    const char *store_cert, *store_key, *store_ca, *cluster, *bus_advertise, *state_dir,
+        *responses;
     int64_t store_lease_ns, n_node_slots, n_node_engines;
+    const char *monitor_listen;
+    int64_t monitor_ns; /* of its window */
     const char *preset, *policy, *router, *predictor, *kv, *kv_type, *log_level, *log_engine,
         *trace, *planner, *placement, *engine_kind, *default_chat_template, *template_time;
     const char *devices[LIMIT_DEVICES];
@@ -65,6 +68,10 @@ struct config {
     int n_lanes;                         /* 0 = one lane, all of the device */
     const char *tenants[CONFIG_TENANTS]; /* "NAME=KEY" */
     int n_tenants;
+    const char *quotas[CONFIG_TENANTS]; /* usage/quotas.h */
+    int n_quotas;
+    int64_t n_quota_gateways, n_usage_days;
+    const char *usage_file;
     const char *model_dirs[CONFIG_MODEL_DIRS]; /* that operators may load models from */
     int n_model_dirs;
     const char *proxies[CONFIG_PROXIES]; /* "ADDRESS" or "ADDRESS/BITS" */
@@ -77,7 +84,7 @@ struct config {
         n_connections_max;
     int64_t http_bytes, body_bytes_max, body_ns_max;
     int64_t drain_ns, stall_ns, hold_ns, n_held_max, keep_alive_ns, profile_ns, report_ns, steady;
-    int64_t log_engine_bytes, swap_bytes;
+    int64_t log_engine_bytes, swap_bytes, responses_bytes;
     int64_t ttft_ms, tpot_ms, e2e_ms;
     bool has_prefix_cache, is_strict, log_json, is_partial, is_keyless;
     int n_models;
@@ -104,5 +111,7 @@ enum status config_read_environment(struct config *config, struct fault *fault) 
 /* Refuses a variable SHOAL_... that matches no setting, since it is probably mistyped. Variables
  * that container managers set to announce services are ignored. */
 enum status config_check_environment(struct fault *fault) MUST_USE;
+/* Returns whether the devices are `auto`: those that the machine has are found at the start. */
+bool config_devices_are_auto(const struct config *config);
 /* Checks rules over several keys: names are unique, devices parse, policies are known. */
 enum status config_check(const struct config *config, struct fault *fault) MUST_USE;

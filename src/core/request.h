@@ -21,6 +21,7 @@ enum request_flag {
     REQUEST_NO_PREFIX_HIT = 4, /* wants logits of its prompt, so every position must be computed */
     REQUEST_CANCELLED = 8,     /* cancelled while in flight: commit ends it */
     REQUEST_GUIDED = 16,       /* its body has a grammar: a draw needs the tokens before it */
+    REQUEST_WANTS_SCORES = 32, /* of its prompt's tokens; comes with NO_PREFIX_HIT */
 };
 
 /* A step of a running request reads and writes only its first cache line. */
@@ -69,6 +70,7 @@ struct sampling {
     int32_t top_k;                             /* 0 = off */
     int32_t n_tokens_min;   /* generated tokens before an end token may be drawn */
     int32_t n_top_logprobs; /* -1: no logprobs; 0..LIMIT_TOP_LOGPROBS */
+    int32_t n_top_scores;   /* beside each score of the prompt: 0..LIMIT_TOP_LOGPROBS */
 };
 struct logit_bias {
     int32_t id;
@@ -113,6 +115,14 @@ static inline struct logit_bias *request_body_biases(const struct request_body *
 static inline char *request_body_grammar(const struct request_body *body)
 {
     return (char *)(void *)(request_body_biases(body) + body->n_biases);
+}
+/* Returns how many prompt tokens of a submission are scored, the first included, which has no
+ * score; 0: none. The scores have all been sent when the first token of the answer is. */
+static inline int32_t request_n_scored(const struct request *request)
+{
+    bool is_scored =
+        (request->flags & REQUEST_WANTS_SCORES) != 0 && request->n_tokens == request->n_prompt;
+    return is_scored ? request->n_prompt : 0;
 }
 /* Returns whether the token is one of its stop ids. */
 bool request_body_stops(const struct request_body *body, int32_t token);

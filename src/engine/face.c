@@ -5,6 +5,7 @@
 #include "engine/log.h"
 #include "engine/pads.h"
 #include "engine/room.h"
+#include "engine/scores.h"
 #include "engine/state.h"
 #include "engine/swap.h"
 
@@ -98,7 +99,8 @@ static void open_scratch(struct engine *e)
     e->scratch = e->own_scratch != NULL ? e->own_scratch : e->options.scratch;
     CHECK(e->scratch->n_items >= n_plan);
     e->next_batch = 1;
-    e->payload = mem_take(ENGINE_LOGPROBS_MAX * (sizeof(int32_t) + sizeof(struct token_logprobs)));
+    e->payload =
+        mem_take(ENGINE_SCORES_SAID_MAX * (sizeof(int32_t) + sizeof(struct token_logprobs)));
     e->plan.batches = e->scratch->batches;
     e->plan.preempts = e->scratch->preempts;
     e->plan.swaps = e->scratch->swaps;
@@ -230,6 +232,11 @@ void engine_close(struct engine *e)
 
 /* ---- Mail. ---- */
 
+static struct engine_bodies_room room_of(const struct request *request)
+{
+    return (struct engine_bodies_room){ request->n_tokens_max, request_n_scored(request) };
+}
+
 /* Returns why this request can never be served here, with a sentence; NONE when it can. fits: it
  * fits now. */
 static enum service_why never_why(const struct engine *e, const struct request *request,
@@ -251,7 +258,8 @@ static enum service_why never_why(const struct engine *e, const struct request *
                  body == NULL ? 0 : body->n_tokens, request->n_tokens);
         return SERVICE_FAILED;
     }
-    if (request->n_tokens_max > context) {
+    /* Nothing is drawn for a prompt that is only scored. */
+    if (request->n_tokens_max - (request->kind != REQUEST_GENERATE) > context) {
         snprintf(text, 256, "prompt and answer may have %d tokens, %s allows %d",
                  request->n_tokens_max, spec->name, context);
         return SERVICE_TOO_LARGE;
@@ -261,6 +269,15 @@ static enum service_why never_why(const struct engine *e, const struct request *
         snprintf(text, 256,
                  "prompt and answer may have %d tokens, and the KV that %s may have holds %lld",
                  request->n_tokens_max, spec->name, (long long)n_tokens_most);
+        return SERVICE_TOO_LARGE;
+    }
+    int64_t n_bytes = e->bodies ? engine_bodies_bytes(body, room_of(request)) : 0;
+    if (e->bodies && n_bytes > engine_bodies_bytes_max(e->bodies)) {
+        snprintf(
+            text, 256,
+            "tokens and scores of the prompt take %lld bytes, and the engine has %lld: score a "
+            "shorter prompt, or list fewer tokens beside each score",
+            (long long)n_bytes, (long long)engine_bodies_bytes_max(e->bodies));
         return SERVICE_TOO_LARGE;
     }
     return SERVICE_WHY_NONE;
@@ -276,6 +293,8 @@ static void record(struct engine *e, uint32_t slot, const struct request *reques
     r->n_preempted = 0;
     r->batch = 0;
     r->flags &= ~(uint32_t)REQUEST_CANCELLED;
+    if ((r->flags & REQUEST_WANTS_SCORES) != 0 && request_n_scored(r) == 0) /* it has them */
+        r->flags &= ~(uint32_t)(REQUEST_WANTS_SCORES | REQUEST_NO_PREFIX_HIT);
     if (r->served_ns < r->arrived_ns || r->served_ns > e->view.now_ns)
         r->served_ns = r->arrived_ns; /* it was never served, or a clock is wrong */
     e->own[slot] = (struct engine_own){ .n_said = r->n_tokens };
@@ -313,7 +332,7 @@ bool engine_submit(struct engine *e, const struct request *request, const struct
     if (!fits) /* other models' weights have its room, so it waits at the gateway */
         return engine_say_refusal(e, request, SERVICE_RETURNED, SERVICE_NO_SPACE, NULL);
     if (e->bodies && e->n_free_slots > 0 && earlier == ENGINE_IDS_NONE)
-        handle = engine_bodies_take(e->bodies, body, request->n_tokens_max);
+        handle = engine_bodies_take(e->bodies, body, room_of(request));
     if (e->n_free_slots == 0 || earlier != ENGINE_IDS_NONE || (e->bodies && handle == 0))
         return engine_say_refusal(e, request, SERVICE_RETURNED, SERVICE_FULL, NULL);
     e->view.now_ns = max_i64(e->view.now_ns, now_ns);

@@ -41,6 +41,7 @@ _Static_assert(sizeof(struct engine_own) == 8, "there are as many as there may b
 struct engine_seen { /* its service's counts when it began to run, and sums since; mod 2^32 */
     uint32_t batches_from, rows_from, n_batches, n_rows;
     int32_t n_swapped, n_early;
+    int64_t device_ns; /* its share of the batches that it was in */
     struct engine_waits waits;
 };
 
@@ -169,6 +170,7 @@ void engine_queue_end_soon(struct engine *engine, uint32_t slot, enum service_wh
 /* say.c: events. */
 void engine_say(struct engine *engine, uint32_t slot); /* sends its events, now or later */
 void engine_say_backlog(struct engine *engine);
+bool engine_say_has_scores(const struct engine *engine, uint32_t slot); /* that were not sent */
 /* Answers a request that has no slot. Returns false when there is no room, so call it again. */
 bool engine_say_refusal(struct engine *engine, const struct request *request,
                         enum service_what what, enum service_why why, const char *text);

@@ -79,8 +79,8 @@ static enum status read_list(const struct weights_json_from *config, struct mode
     return STATUS_OK;
 }
 
-/* Without a list, qwen's first layers have full attention; of the others each so many-th layer has.
- */
+/* Without a list, qwen's first layers have full attention, and every sixth or fourth layer of the
+ * other families has it. */
 static enum status set_usual(const struct weights_json_from *config, const struct rule *rule,
                              struct model_spec *spec)
 {

@@ -69,6 +69,7 @@ static struct api_model model = { .name = "toy",
                                   .n_eog = 1,
                                   .eog_ids = eog_ids };
 static int port;
+static size_t least_bytes_first; /* least_bytes when the server starts */
 static char answer[ANSWER_BYTES_MAX + 1];
 static char body[BODY_BYTES_MAX + 1];
 
@@ -101,6 +102,7 @@ static void serve(void (*client)(void *arg))
     assert_int_equal(api_open(&api, &options, &fault), STATUS_OK);
     port = api_port(api);
     (void)mem_reserve_fill();
+    atomic_store(&least_bytes, least_bytes_first);
     struct thread *thread = thread_start("client", client, NULL);
     assert_int_equal(api_run(api), 0);
     thread_join(thread);
@@ -163,6 +165,10 @@ static const struct scene scenes[] = {
       "\"user\","
       "\"content\":\"[n=2]\"}],\"chat_template_kwargs\":{\"a\":[1,2,{}]}}",
       "\"finish_reason\":\"stop\"" },
+    { "messages", POST("/v1/messages"),
+      "{\"model\":\"toy\",\"max_tokens\":9,\"system\":\"s\",\"messages\":[{\"role\":\"user\","
+      "\"content\":[{\"type\":\"text\",\"text\":\"hi [n=2]\"}]}]}",
+      "\"stop_reason\":\"end_turn\"" },
     { "tokenize", POST("/tokenize"), "{\"prompt\":\"hello\",\"return_token_strs\":true}",
       "\"count\":6" },
     { "detokenize", POST("/detokenize"), "{\"tokens\":[97,98,99]}", "\"prompt\":\"abc\"" },
@@ -287,12 +293,35 @@ static void test_large_allocations_may_fail(void **state)
     serve(fail_large);
 }
 
+/* The engines' first reports find no memory. */
+static void fail_first(void *arg)
+{
+    (void)arg;
+    is_client = true;
+    for (int i = 0; i < 1000 && atomic_load(&n_failed) == 0; i++)
+        time_sleep_ns(10 * TIME_NS_PER_MS);
+    CHECK(atomic_load(&n_failed) > 0);
+    disarm();
+    for (size_t i = 0; i < COUNT_OF(scenes); i++)
+        (void)play(&scenes[i], true);
+    stop_server();
+}
+
+static void test_the_first_reports_may_fail(void **state)
+{
+    (void)state;
+    atomic_store(&n_failed, 0);
+    least_bytes_first = 1 << 14;
+    serve(fail_first);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_any_allocation_may_fail),
         cmocka_unit_test(test_many_allocations_may_fail),
         cmocka_unit_test(test_large_allocations_may_fail),
+        cmocka_unit_test(test_the_first_reports_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

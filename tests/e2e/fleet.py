@@ -10,6 +10,7 @@ import tempfile
 import time
 import urllib.request
 
+import toy
 from serve_shared import Later, Shoal, Stream, body_of, free_port, until
 
 CORES = sorted(os.sched_getaffinity(0))
@@ -19,6 +20,11 @@ LEASE_S = 5
 
 def has_etcd():
     return os.access(ETCD, os.X_OK)
+
+
+def need_etcd():
+    if not has_etcd():
+        raise toy.Skip("etcd (Debian: etcd-server) is not installed")
 
 
 class Etcd:

@@ -3,7 +3,7 @@
 
 #include "base/num.h"
 #include "base/rng.h"
-#include "place/monitor.h"
+#include "monitor/monitor.h"
 
 #define S INT64_C(1000000000)
 

@@ -1,5 +1,5 @@
 /* Measures the present state of services with a ring of bins each. */
-#include "place/monitor.h"
+#include "monitor/monitor.h"
 
 #include "base/num.h"
 
@@ -39,16 +39,14 @@ static void add(struct monitor_sum *sum, double value)
     sum->squares += value * value;
 }
 
-void monitor_arrived(struct monitor *monitor, int32_t service, int64_t now_ns, int32_t n_prompt)
+void monitor_bin_arrived(struct monitor_bin *bin, int32_t n_prompt)
 {
-    struct monitor_bin *bin = open_bin(monitor, service, now_ns);
     bin->n_arrived++;
     add(&bin->prompt, n_prompt);
 }
 
-void monitor_ended(struct monitor *monitor, int32_t service, const struct monitor_end *end)
+void monitor_bin_ended(struct monitor_bin *bin, const struct monitor_end *end)
 {
-    struct monitor_bin *bin = open_bin(monitor, service, end->now_ns);
     double latency_s = (double)end->latency_ns * 1e-9;
     bin->n_failed += !end->is_done;
     bin->n_met += end->is_done && end->is_met;
@@ -57,6 +55,8 @@ void monitor_ended(struct monitor *monitor, int32_t service, const struct monito
         return; /* its latency and length are not those of an answer */
     add(&bin->output, end->n_output);
     add(&bin->ttft_s, (double)end->ttft_ns * 1e-9);
+    if (end->n_output > 1)
+        add(&bin->tpot_s, (double)(end->latency_ns - end->ttft_ns) * 1e-9 / (end->n_output - 1));
     add(&bin->latency_s, latency_s);
     bin->latency_s_max = latency_s > bin->latency_s_max ? latency_s : bin->latency_s_max;
     if (end->solo_ns > 0) {
@@ -65,17 +65,99 @@ void monitor_ended(struct monitor *monitor, int32_t service, const struct monito
     }
 }
 
+void monitor_arrived(struct monitor *monitor, int32_t service, int64_t now_ns, int32_t n_prompt)
+{
+    monitor_bin_arrived(open_bin(monitor, service, now_ns), n_prompt);
+}
+
+void monitor_ended(struct monitor *monitor, int32_t service, const struct monitor_end *end)
+{
+    monitor_bin_ended(open_bin(monitor, service, end->now_ns), end);
+}
+
+void monitor_add(struct monitor *monitor, int32_t service, int64_t now_ns,
+                 const struct monitor_bin *bin)
+{
+    monitor_bin_merge(open_bin(monitor, service, now_ns), bin);
+}
+
 void monitor_profile(struct monitor *monitor, int32_t service, const struct perf *perf)
 {
     CHECK(service >= 0 && service < monitor->n_services);
     monitor->services[service].perf = *perf;
 }
 
-static void merge(struct monitor_sum *into, const struct monitor_sum *from)
+/* The sums of a bin. */
+static const size_t sums[] = {
+    offsetof(struct monitor_bin, prompt),     offsetof(struct monitor_bin, output),
+    offsetof(struct monitor_bin, ttft_s),     offsetof(struct monitor_bin, tpot_s),
+    offsetof(struct monitor_bin, latency_s),  offsetof(struct monitor_bin, solo_s),
+    offsetof(struct monitor_bin, normalized),
+};
+
+static const struct monitor_sum *sum_of(const struct monitor_bin *bin, size_t i)
 {
-    into->n += from->n;
-    into->sum += from->sum;
-    into->squares += from->squares;
+    return (const void *)((const char *)bin + sums[i]);
+}
+
+/* Adds `part` times the other bin: 1, or -1 to take it away. */
+static void combine(struct monitor_bin *into, const struct monitor_bin *from, int part)
+{
+    into->n_arrived += part * from->n_arrived;
+    into->n_done += part * from->n_done;
+    into->n_failed += part * from->n_failed;
+    into->n_met += part * from->n_met;
+    for (size_t i = 0; i < COUNT_OF(sums); i++) {
+        struct monitor_sum *sum = (void *)((char *)into + sums[i]);
+        const struct monitor_sum *other = sum_of(from, i);
+        sum->n += part * other->n;
+        sum->sum += part * other->sum;
+        sum->squares += part * other->squares;
+    }
+}
+
+void monitor_bin_merge(struct monitor_bin *into, const struct monitor_bin *from)
+{
+    combine(into, from, 1);
+    if (from->latency_s_max > into->latency_s_max)
+        into->latency_s_max = from->latency_s_max;
+}
+
+/* Sums of seconds may come out a little below zero, since each is rounded. */
+static void round_up(struct monitor_bin *bin)
+{
+    for (size_t i = 0; i < COUNT_OF(sums); i++) {
+        struct monitor_sum *sum = (void *)((char *)bin + sums[i]);
+        if (sum->n == 0 || sum->sum < 0)
+            sum->sum = 0;
+        if (sum->n == 0 || sum->squares < 0)
+            sum->squares = 0;
+    }
+}
+
+bool monitor_bin_since(const struct monitor_bin *now, const struct monitor_bin *before,
+                       struct monitor_bin *out)
+{
+    *out = *now;
+    combine(out, before, -1);
+    round_up(out);
+    return monitor_bin_is_valid(out);
+}
+
+bool monitor_bin_is_valid(const struct monitor_bin *bin)
+{
+    const int64_t n_max = INT64_C(1) << 50;
+    const double most = 1e30;
+    bool is_valid = bin->n_arrived >= 0 && bin->n_arrived <= n_max && bin->n_done >= 0 &&
+                    bin->n_done <= n_max && bin->n_failed >= 0 && bin->n_failed <= n_max &&
+                    bin->n_met >= 0 && bin->n_met <= bin->n_done && bin->latency_s_max >= 0 &&
+                    bin->latency_s_max <= most;
+    for (size_t i = 0; i < COUNT_OF(sums); i++) {
+        const struct monitor_sum *sum = sum_of(bin, i);
+        is_valid = is_valid && sum->n >= 0 && sum->n <= n_max && sum->sum >= 0 &&
+                   sum->sum <= most && sum->squares >= 0 && sum->squares <= most;
+    }
+    return is_valid;
 }
 
 static struct monitor_mean mean_of(const struct monitor_sum *sum)
@@ -93,21 +175,8 @@ void monitor_read(struct monitor *monitor, int32_t service, int64_t now_ns,
     struct monitor_bin all = { 0 };
     (void)open_bin(monitor, service, now_ns);
     const struct monitor_service *s = &monitor->services[service];
-    for (int i = 0; i < MONITOR_BINS; i++) {
-        const struct monitor_bin *bin = &s->bins[i];
-        all.n_arrived += bin->n_arrived;
-        all.n_done += bin->n_done;
-        all.n_failed += bin->n_failed;
-        all.n_met += bin->n_met;
-        merge(&all.prompt, &bin->prompt);
-        merge(&all.output, &bin->output);
-        merge(&all.ttft_s, &bin->ttft_s);
-        merge(&all.latency_s, &bin->latency_s);
-        merge(&all.normalized, &bin->normalized);
-        merge(&all.solo_s, &bin->solo_s);
-        all.latency_s_max =
-            bin->latency_s_max > all.latency_s_max ? bin->latency_s_max : all.latency_s_max;
-    }
+    for (int i = 0; i < MONITOR_BINS; i++)
+        monitor_bin_merge(&all, &s->bins[i]);
     int64_t since_ns =
         monitor->begin_ns + max_i64(0, monitor->bin - MONITOR_BINS + 1) * monitor->bin_ns;
     int64_t n_ended = all.n_done + all.n_failed;
@@ -118,6 +187,7 @@ void monitor_read(struct monitor *monitor, int32_t service, int64_t now_ns,
         .prompt = mean_of(&all.prompt),
         .output = mean_of(&all.output),
         .ttft_s = mean_of(&all.ttft_s),
+        .tpot_s = mean_of(&all.tpot_s),
         .latency_s = mean_of(&all.latency_s),
         .normalized = mean_of(&all.normalized),
         .solo_s = mean_of(&all.solo_s),

@@ -18,7 +18,7 @@ struct monitor_sum { /* of values: n, sum and sum of squares */
 struct monitor_bin {
     int64_t n_arrived, n_done, n_failed, n_met;
     struct monitor_sum prompt, output; /* tokens */
-    struct monitor_sum ttft_s, latency_s, normalized, solo_s;
+    struct monitor_sum ttft_s, tpot_s, latency_s, normalized, solo_s;
     double latency_s_max;
 };
 struct monitor_service {
@@ -44,6 +44,9 @@ struct monitor_end { /* how a request ended */
     bool is_met;  /* its targets */
 };
 void monitor_ended(struct monitor *monitor, int32_t service, const struct monitor_end *end);
+/* Adds the events of a bin that was counted elsewhere. */
+void monitor_add(struct monitor *monitor, int32_t service, int64_t now_ns,
+                 const struct monitor_bin *bin);
 /* An engine's model of its batches, as corrected. */
 void monitor_profile(struct monitor *monitor, int32_t service, const struct perf *perf);
 
@@ -55,10 +58,24 @@ struct monitor_reading {
     double window_s; /* that it covers */
     double rate;     /* arrivals per second */
     int64_t n_done, n_failed;
-    struct monitor_mean prompt, output, ttft_s, latency_s, normalized, solo_s;
+    struct monitor_mean prompt, output, ttft_s, tpot_s, latency_s, normalized, solo_s;
     double latency_s_max;
     double attainment; /* of the requests that ended; 1 when none did */
     struct perf perf;
 };
 void monitor_read(struct monitor *monitor, int32_t service, int64_t now_ns,
                   struct monitor_reading *out);
+
+/* ---- Bins by themselves. ---- */
+
+void monitor_bin_arrived(struct monitor_bin *bin, int32_t n_prompt);
+/* TPOT is (latency - TTFT) / (n_output - 1), for answers of at least two tokens. */
+void monitor_bin_ended(struct monitor_bin *bin, const struct monitor_end *end);
+void monitor_bin_merge(struct monitor_bin *into, const struct monitor_bin *from);
+/* Sets what was added since `before`, an earlier copy of `now`. The greatest latency is that of
+ * `now`. Returns false when `before` is no such copy, since some count would be negative. */
+bool monitor_bin_since(const struct monitor_bin *now, const struct monitor_bin *before,
+                       struct monitor_bin *out) MUST_USE;
+/* Returns whether events of a machine could add up to it: counts and sums are finite, and none is
+ * negative. */
+bool monitor_bin_is_valid(const struct monitor_bin *bin);

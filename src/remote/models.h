@@ -1,0 +1,6 @@
+/* shoal ps, ls, load and unload. Each takes a verb's arguments and returns the exit code. */
+#pragma once
+int remote_models_ps(int argc, char **argv);
+int remote_models_ls(int argc, char **argv);
+int remote_models_load(int argc, char **argv);
+int remote_models_unload(int argc, char **argv);

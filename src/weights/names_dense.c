@@ -163,3 +163,39 @@ const struct weights_name weights_names_dense_hf_internlm2[] = {
     { WEIGHTS_DOWN, 0, "*layers.%d.feed_forward.w2.weight" },
     END,
 };
+
+#define GGUF_ENDS                                                                                  \
+    { WEIGHTS_TOKEN_EMBEDDING, 0, "token_embd.weight" },                                           \
+        { WEIGHTS_OUTPUT_NORM, 0, "output_norm.weight" },                                          \
+    {                                                                                              \
+        WEIGHTS_OUTPUT, OPT, "output.weight"                                                       \
+    }
+#define GGUF_QKV                                                                                   \
+    WITH_BIAS(WEIGHTS_Q, OPT, "blk.%d.attn_q"), WITH_BIAS(WEIGHTS_K, OPT, "blk.%d.attn_k"),        \
+        WITH_BIAS(WEIGHTS_V, OPT, "blk.%d.attn_v")
+
+const struct weights_name weights_names_dense_gguf_olmo2[] = {
+    GGUF_ENDS,
+    GGUF_QKV,
+    { WEIGHTS_Q_NORM, 0, "blk.%d.attn_q_norm.weight" },
+    { WEIGHTS_K_NORM, 0, "blk.%d.attn_k_norm.weight" },
+    { WEIGHTS_O, 0, "blk.%d.attn_output.weight" },
+    { WEIGHTS_ATTENTION_POST_NORM, 0, "blk.%d.post_attention_norm.weight" },
+    { WEIGHTS_GATE, 0, "blk.%d.ffn_gate.weight" },
+    { WEIGHTS_UP, 0, "blk.%d.ffn_up.weight" },
+    { WEIGHTS_DOWN, 0, "blk.%d.ffn_down.weight" },
+    { WEIGHTS_FFN_POST_NORM, 0, "blk.%d.post_ffw_norm.weight" },
+    END,
+};
+const struct weights_name weights_names_dense_gguf_glm4[] = {
+    GGUF_ENDS,
+    { WEIGHTS_ATTENTION_NORM, 0, "blk.%d.attn_norm.weight" },
+    GGUF_QKV,
+    { WEIGHTS_O, 0, "blk.%d.attn_output.weight" },
+    { WEIGHTS_ATTENTION_POST_NORM, 0, "blk.%d.post_attention_norm.weight" },
+    { WEIGHTS_FFN_NORM, 0, "blk.%d.ffn_norm.weight" },
+    { WEIGHTS_GATE_UP, 0, "blk.%d.ffn_up.weight" },
+    { WEIGHTS_DOWN, 0, "blk.%d.ffn_down.weight" },
+    { WEIGHTS_FFN_POST_NORM, 0, "blk.%d.post_ffw_norm.weight" },
+    END,
+};

@@ -1,4 +1,4 @@
-/* The names of tensors of further dense families in Hugging Face files. */
+/* The names of tensors of further dense families in Hugging Face and in GGUF files. */
 #pragma once
 #include "weights/name.h"
 
@@ -11,3 +11,5 @@ extern const struct weights_name weights_names_dense_hf_cohere[]; /* and cohere2
 extern const struct weights_name weights_names_dense_hf_olmo2[];  /* and olmo3 */
 extern const struct weights_name weights_names_dense_hf_glm[];    /* and glm4 */
 extern const struct weights_name weights_names_dense_hf_internlm2[];
+extern const struct weights_name weights_names_dense_gguf_olmo2[];
+extern const struct weights_name weights_names_dense_gguf_glm4[];

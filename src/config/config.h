@@ -58,7 +58,8 @@ struct config {
     const char *store_cert, *store_key, *store_ca, *cluster, *bus_advertise, *state_dir;
     int64_t store_lease_ns, n_node_slots, n_node_engines;
     const char *preset, *policy, *router, *predictor, *kv, *kv_type, *log_level, *log_engine,
-        *trace, *planner, *placement, *engine_kind, *default_chat_template, *template_time;
+        *trace, *planner, *placement, *engine_kind, *arithmetic, *default_chat_template,
+        *template_time;
     const char *devices[LIMIT_DEVICES];
     int n_devices;
     const char *lanes[LIMIT_LANES - 1];  /* shares of an engine's cores */

@@ -24,6 +24,7 @@ void config_init(struct config *config)
         .n_node_engines = 4,
         .log_level = "info",
         .engine_kind = "threads",
+        .arithmetic = "default",
         .n_requests_max = 4096,
         .n_batch_max = 64,
         .n_batch_tokens_max = 512,

@@ -285,6 +285,15 @@ static bool lacks_masks(const struct late_lane *lane)
            !atomic_load(&pass->has_masks);
 }
 
+static bool memory_copy(void *self, struct compute_memory *to, struct compute_memory *from,
+                        int64_t at, int64_t n_bytes)
+{
+    (void)self;
+    CHECK(at >= 0 && n_bytes >= 0 && at + n_bytes <= min_i64(to->n_bytes, from->n_bytes));
+    memcpy(inner_of(to)->base + at, inner_of(from)->base + at, (size_t)n_bytes);
+    return true;
+}
+
 static enum compute_state run_copy(struct late *late, struct late_lane *lane,
                                    const struct compute_copy *copy)
 {
@@ -423,6 +432,7 @@ struct compute_device *late_open(struct compute_device *inner, uint64_t seed)
         .has_experts = inner->has_experts,
         .n_lanes = inner->n_lanes,
         .memory_open = memory_open,
+        .memory_copy = memory_copy,
         .memory_close = memory_close,
         .memory_back = memory_back,
         .memory_drop = memory_drop,

@@ -3,7 +3,7 @@
     tools/golden.py [--out DIR] [PART...]   writes the parts (default all) below DIR
     tools/golden.py --check [PART...]       makes them again in a temporary folder and compares
 
-Parts: quants gguf archs models tokenizers templates. Files are compared byte by byte, except
+Parts: quants gguf archs models dense tokenizers templates. Files are compared byte by byte, except
 expected.json: its numbers may differ by 1e-6 of max_abs_logit, and versions may differ.
 """
 import argparse
@@ -16,6 +16,7 @@ import torch
 
 import golden_gguf
 import golden_gguf_archs
+import golden_gguf_dense
 import golden_models
 import template_golden
 import tokenizer_golden
@@ -29,6 +30,7 @@ PARTS = {
     "gguf": lambda out: golden_gguf.models(out / "gguf"),
     "archs": lambda out: golden_gguf_archs.models(out / "gguf"),
     "models": golden_models.models,
+    "dense": lambda out: golden_gguf_dense.models(out, STORED),
     "tokenizers": lambda out: tokenizer_golden.make(out / "tokenizers"),
     "templates": lambda out: template_golden.make(out / "templates.json"),
 }

@@ -72,7 +72,8 @@ def search(make, vocab, seed):
 def randomize(model, seed):
     """Weights large enough to matter: matrices 1.2/sqrt(width), norms about 1, biases 0.3."""
     dice = torch.Generator().manual_seed(seed)
-    last_norms = ("model.norm.weight", "decoder.final_layer_norm.weight", "ln_f.weight")
+    last_norms = ("model.norm.weight", "decoder.final_layer_norm.weight", "ln_f.weight",
+                  "model.final_layernorm.weight", "gpt_neox.final_layer_norm.weight")
     with torch.no_grad():
         for name, w in model.named_parameters():
             noise = torch.randn(w.shape, generator=dice)

@@ -21,6 +21,8 @@ SMALL = dict(vocab_size=VOCAB, hidden_size=64, intermediate_size=64, num_hidden_
              num_attention_heads=4, max_position_embeddings=256, tie_word_embeddings=False,
              bos_token_id=0, eos_token_id=0, pad_token_id=None, attn_implementation="eager")
 
+TINY = dict(hidden_size=32, intermediate_size=48)
+
 T = transformers
 MODELS = {
     "llama": (T.LlamaConfig, T.LlamaForCausalLM, dict(num_key_value_heads=4, rms_norm_eps=1e-5)),
@@ -79,6 +81,28 @@ MODELS = {
     "qwen3_moe": (T.Qwen3MoeConfig, T.Qwen3MoeForCausalLM, dict(
         num_key_value_heads=2, head_dim=32, moe_intermediate_size=32, num_experts=7,
         num_experts_per_tok=3, norm_topk_prob=True)),
+    # The families below are data in the one graph: each model has what the others lack.
+    "granite": (T.GraniteConfig, T.GraniteForCausalLM, TINY | dict(
+        num_key_value_heads=2, embedding_multiplier=6.0, logits_scaling=4.0,
+        residual_multiplier=0.4, attention_multiplier=0.2)),
+    "olmo2": (T.Olmo2Config, T.Olmo2ForCausalLM, TINY | dict(num_key_value_heads=2)),
+    "starcoder2": (T.Starcoder2Config, T.Starcoder2ForCausalLM, TINY | dict(
+        num_key_value_heads=2, sliding_window=16)),
+    "phi": (T.PhiConfig, T.PhiForCausalLM, TINY | dict(num_key_value_heads=4)),
+    "stablelm": (T.StableLmConfig, T.StableLmForCausalLM, TINY | dict(
+        num_key_value_heads=2, use_qkv_bias=True)),
+    "gpt_neox": (T.GPTNeoXConfig, T.GPTNeoXForCausalLM, TINY),
+    "falcon": (T.FalconConfig, T.FalconForCausalLM, TINY | dict(
+        new_decoder_architecture=True, num_kv_heads=2, ffn_hidden_size=48)),
+    "glm": (T.GlmConfig, T.GlmForCausalLM, TINY | dict(num_key_value_heads=2, head_dim=8)),
+    "glm4": (T.Glm4Config, T.Glm4ForCausalLM, TINY | dict(num_key_value_heads=2, head_dim=8)),
+    "cohere": (T.CohereConfig, T.CohereForCausalLM, TINY | dict(
+        num_key_value_heads=2, logit_scale=0.25)),
+    # Layer 1 sees all positions and does not rotate.
+    "cohere2": (T.Cohere2Config, T.Cohere2ForCausalLM, TINY | dict(
+        num_key_value_heads=2, logit_scale=0.25, sliding_window=16, sliding_window_pattern=2)),
+    "internlm2": (T.LlamaConfig, T.LlamaForCausalLM, TINY | dict(
+        num_key_value_heads=2, rms_norm_eps=1e-6)),
     "opt": (T.OPTConfig, T.OPTForCausalLM, dict(
         ffn_dim=128, word_embed_proj_dim=64, pad_token_id=1, tie_word_embeddings=True)),
     "gpt2": (T.GPT2Config, T.GPT2LMHeadModel, dict(n_inner=128, tie_word_embeddings=True)),
@@ -107,7 +131,9 @@ def config_json(name, model, dtype):
     keep = set(json.loads(model.config.to_json_string(use_diff=True)))
     keep |= set(SMALL) | set(MODELS[name][2]) | {"rope_theta", "layer_norm_eps", "hidden_act",
                                                  "activation_function", "layer_norm_epsilon",
-                                                 "hidden_activation", "rms_norm_eps"}
+                                                 "hidden_activation", "rms_norm_eps", "norm_epsilon",
+                                                 "rotary_pct", "rotary_emb_base", "activation",
+                                                 "partial_rotary_factor"}
     drop = {"attn_implementation"}
     if model.config.model_type in ("gpt2", "opt"):  # they have names of their own for this
         drop |= {"intermediate_size"}
@@ -120,7 +146,9 @@ def config_json(name, model, dtype):
 # Found by golden_expected.search(), which started at 200; from here it finds them at once.
 SEEDS = {"llama": 1200, "llama3": 1201, "llama_linear": 202, "llama_yarn": 212, "mistral": 1203,
          "qwen2": 3204, "qwen3": 2205, "phi3": 210, "phi3_partial": 211, "phi3_long": 4212,
-         "mixtral": 214, "olmoe": 215, "qwen2_moe": 216, "qwen3_moe": 217, "gemma": 5213, "gemma3": 4214, "opt": 9206, "gpt2": 8207, "chatglm2": 8208}
+         "mixtral": 214, "olmoe": 215, "qwen2_moe": 216, "qwen3_moe": 217, "gemma": 5213, "gemma3": 4214, "granite": 220, "olmo2": 221, "starcoder2": 222, "phi": 223, "stablelm": 224, "gpt_neox": 225,
+         "falcon": 226, "glm": 227, "glm4": 228, "cohere": 229, "cohere2": 230, "internlm2": 231,
+         "opt": 9206, "gpt2": 8207, "chatglm2": 8208}
 
 
 # ---- ChatGLM2 -------------------------------------------------------------------------------
@@ -160,6 +188,31 @@ def chatglm2_weights(weights, config):
         out[c + "mlp.dense_4h_to_h.weight"] = weights[g + "mlp.down_proj.weight"]
         out[c + "input_layernorm.weight"] = weights[g + "input_layernorm.weight"]
         out[c + "post_attention_layernorm.weight"] = weights[g + "post_attention_layernorm.weight"]
+    return out
+
+
+# ---- InternLM2 ------------------------------------------------------------------------------
+
+def internlm2_weights(weights, config):
+    """Llama's weights under InternLM2's names: each KV head's queries, its key and its value lie
+    one behind the other."""
+    names = {"model.embed_tokens": "model.tok_embeddings", "model.norm": "model.norm", "lm_head": "output"}
+    parts = {"self_attn.o_proj": "attention.wo", "input_layernorm": "attention_norm",
+             "post_attention_layernorm": "ffn_norm", "mlp.gate_proj": "feed_forward.w1",
+             "mlp.up_proj": "feed_forward.w3", "mlp.down_proj": "feed_forward.w2"}
+    groups, out = config.num_key_value_heads, {}
+    for name, w in weights.items():
+        stem, kind = name.rsplit(".", 1)
+        layer, _, part = stem.removeprefix("model.layers.").partition(".")
+        if stem in names:
+            out[f"{names[stem]}.{kind}"] = w
+        elif part in parts:
+            out[f"model.layers.{layer}.{parts[part]}.{kind}"] = w
+        elif part == "self_attn.q_proj":
+            q, k, v = (weights[name.replace("q_proj", f"{x}_proj")] for x in "qkv")
+            split = [x.reshape(groups, -1, *x.shape[1:]) for x in (q, k, v)]
+            out[f"model.layers.{layer}.attention.wqkv.{kind}"] = torch.cat(split, 1).reshape(
+                -1, *w.shape[1:]).clone()
     return out
 
 
@@ -206,12 +259,17 @@ def one(out, name, folder, seed, dtype=torch.float32, shards=1):
     (hf_config, config, weights), answer = golden_expected.search(attempt, VOCAB, seed)
     if name == "chatglm2":
         config, weights = chatglm2_config(hf_config), chatglm2_weights(weights, hf_config)
+    if name == "internlm2":
+        weights = internlm2_weights(weights, hf_config)
+        config |= {"model_type": "internlm2", "architectures": ["InternLM2ForCausalLM"], "bias": False}
     save(out / folder, config, weights, answer, shards)
 
 
-def models(out):
-    for name, seed in SEEDS.items():
-        one(out, name, name, seed)
+def models(out, only=()):
+    for name in only or SEEDS:
+        one(out, name, name, SEEDS[name])
+    if only:
+        return
     one(out, "llama3", "llama3_f16", 4221, torch.float16)
     one(out, "llama3", "llama3_sharded", 4221, torch.float16, shards=2)
     one(out, "llama3", "llama3_bf16", 1222, torch.bfloat16)

@@ -23,6 +23,15 @@ FAMILIES = {
     "qwen2_moe": (T.Qwen2MoeConfig, T.Qwen2MoeForCausalLM),
     "qwen3_moe": (T.Qwen3MoeConfig, T.Qwen3MoeForCausalLM),
 }
+LATER = {
+    "granite": "Granite", "smollm3": "SmolLM3", "olmo2": "Olmo2", "glm": "Glm", "glm4": "Glm4",
+    "starcoder2": "Starcoder2", "stablelm": "StableLm", "phi": "Phi", "gpt_neox": "GPTNeoX",
+    "falcon": "Falcon", "cohere": "Cohere", "cohere2": "Cohere2",
+}
+FAMILIES |= {family: (getattr(T, name + "Config"), getattr(T, name + "ForCausalLM"))
+             for family, name in LATER.items() if hasattr(T, name + "Config")}
+# The library has no class of its own for it: it is llama with one matrix of queries, keys, values.
+FAMILIES["internlm2"] = (T.LlamaConfig, T.LlamaForCausalLM)
 MIXED = ("mixtral", "olmoe", "qwen2_moe", "qwen3_moe")
 ROPED = ("llama", "mistral", "qwen2", "qwen3", "phi3", "gemma")
 ACTIVATIONS = ["silu", "swish", "gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_fast", "relu",
@@ -103,11 +112,15 @@ class Case:
     def reference(self):
         if self.family == "chatglm":
             return glm(self.config)
+        if self.family == "internlm2":
+            return self.config | {"model_type": "llama", "attention_bias": self.config.get("bias", True)}
         return {k: v for k, v in self.config.items()}
 
     def rename(self, weights, config):
         if self.family == "chatglm":
             return golden_models.chatglm2_weights(weights, config)
+        if self.family == "internlm2":
+            return golden_models.internlm2_weights(weights, config)
         return separate_experts(weights, self.family) if self.family in MIXED else weights
 
     def named(self):
@@ -190,9 +203,9 @@ def common(case, s):
         case.set("rope_theta", case.pick(500.0, 50000.0, 1000000))
     if case.family == "gemma3_text":
         case.set("head_dim", case.pick(8, 16, 32))
-    elif case.family in ("gemma", "qwen3", "qwen3_moe"):
+    elif case.family in ("gemma", "qwen3", "qwen3_moe", "glm", "glm4"):
         case.set("head_dim", case.pick(8, 16, 32), is_usual=True)
-    elif case.family not in ("phi3", "olmoe", "qwen2_moe") and case.sometimes(0.4):
+    elif case.family not in ("phi3", "olmoe", "qwen2_moe", "gpt_neox", "stablelm", "falcon") and case.sometimes(0.4):
         case.set("head_dim", case.pick(8, 16, 24, 40))
     key = "hidden_activation" if case.family == "gemma3_text" else "hidden_act"
     if case.sometimes(0.3):
@@ -436,7 +449,48 @@ def chatglm(case):
             case.set("_name_or_path", case.pick("THUDM/chatglm2-6b-32k", "x/chatglm3-6b-32k", "glm-4-9b"))
 
 
-MAKERS = {"gpt2": gpt2, "opt": opt, "chatglm": chatglm}
+def later(case):
+    """A family of LATER, or internlm2: what llama has, and its own switches."""
+    s = sizes(case)
+    common(case, s)
+    for key, families, values in LATER_KEYS:
+        if case.family in families and case.sometimes(0.5):
+            case.set(key, case.pick(*values))
+    if case.family == "smollm3" and case.sometimes(0.5):
+        case.set("no_rope_layers", [case.pick(0, 1) for _ in range(s["layers"])])
+    if case.family == "cohere2":
+        case.set("sliding_window", case.pick(5, 16, 40), is_usual=True)
+    if case.family == "falcon":
+        case.set("num_kv_heads", s["kv"], is_usual=True)
+    rotation(case)
+
+
+LATER_KEYS = [
+    ("embedding_multiplier", ("granite",), (12.0, 0.5)), ("logits_scaling", ("granite",), (8.0, 0.25)),
+    ("residual_multiplier", ("granite",), (0.22, 1.5)),
+    ("attention_multiplier", ("granite",), (0.0625, 0.3)),
+    ("attention_bias", ("granite", "olmo2", "cohere", "cohere2", "smollm3", "glm", "glm4", "gpt_neox"),
+     (True, False)),
+    ("mlp_bias", ("granite", "smollm3"), (True, False)),
+    ("no_rope_layer_interval", ("smollm3",), (1, 2, 3)),
+    ("logit_scale", ("cohere", "cohere2"), (0.25, 1.0, 2)),
+    ("sliding_window_pattern", ("cohere2",), (1, 2, 3)),
+    ("use_parallel_residual", ("gpt_neox", "stablelm"), (True, False)),
+    ("partial_rotary_factor", ("phi", "stablelm", "glm", "glm4"), (0.25, 0.5, 1.0)),
+    ("rotary_pct", ("gpt_neox",), (0.25, 0.5, 1.0)), ("rotary_emb_base", ("gpt_neox",), (500, 70000)),
+    ("layer_norm_eps", ("phi", "stablelm", "gpt_neox", "cohere", "cohere2"), (1e-6, 1e-3)),
+    ("norm_epsilon", ("starcoder2",), (1e-6, 1e-3)), ("use_bias", ("starcoder2",), (True, False)),
+    ("sliding_window", ("starcoder2",), (None, 5, 16)),
+    ("use_qkv_bias", ("stablelm",), (True, False)), ("bias", ("falcon", "internlm2"), (True, False)),
+    ("parallel_attn", ("falcon",), (True, False)), ("multi_query", ("falcon",), (True, False)),
+    ("new_decoder_architecture", ("falcon",), (True, False)),
+    ("num_ln_in_parallel_attn", ("falcon",), (None, 1, 2)),
+    ("layer_norm_epsilon", ("falcon",), (1e-6, 1e-3)), ("alibi", ("falcon",), (False, False, True)),
+    ("ffn_hidden_size", ("falcon",), (24, 40)), ("activation", ("falcon",), ("gelu", "relu", "silu")),
+    ("qk_layernorm", ("phi", "stablelm"), (False, False, True)),
+    ("use_qk_norm", ("cohere",), (False, False, True)),
+]
+MAKERS = {"gpt2": gpt2, "opt": opt, "chatglm": chatglm, "internlm2": later} | dict.fromkeys(LATER, later)
 
 
 def cases(n, seed, only=None):

@@ -23,9 +23,20 @@ TABLES = {
     "phi3": archs.ENDS + archs.OUTPUT + archs.NORMS + archs.PHI3,
     "gemma3_text": (archs.ENDS + archs.OUTPUT + archs.GEMMA3 + archs.QKV + archs.QK_NORM +
                     archs.GATED),
+    "olmo2": archs.ENDS + archs.OUTPUT + archs.NORMS[2:] + archs.QKV + archs.QK_NORM + archs.GATED + [
+        ("blk.{i}.post_attention_norm.weight", [H + "post_attention_layernorm.weight"]),
+        ("blk.{i}.post_ffw_norm.weight", [H + "post_feedforward_layernorm.weight"])],
+    "glm4": archs.ENDS + archs.OUTPUT + archs.NORMS + archs.QKV + archs.QKV_BIAS + [
+        ("blk.{i}.ffn_up.weight", [H + "mlp.gate_up_proj.weight"]),
+        ("blk.{i}.post_attention_norm.weight", [H + "post_self_attn_layernorm.weight"]),
+        ("blk.{i}.post_ffw_norm.weight", [H + "post_mlp_layernorm.weight"])],
     "gpt2": archs.GPT2 + archs.OUTPUT,
     "chatglm": archs.ENDS + archs.OUTPUT + archs.NORMS + archs.CHATGLM,
 }
+# Families that are read from safetensors only.
+TOLD = ("granite", "internlm2", "olmo2", "glm4")
+UNTOLD = tuple(f for f in model_cases.LATER if f not in TOLD)
+PERMUTED = ("llama", "granite", "internlm2")
 TANH = ("gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu_accurate")
 
 
@@ -115,6 +126,8 @@ def windows(case, config, name, dice):
         return None
     if case.family == "mistral" and "sliding_window" not in case.config:
         return {}  # 4096: wider than these contexts
+    if case.family == "olmo2":  # a window makes it an OLMo 3
+        return {}
     return {f"{name}.attention.sliding_window": 5} if dice.random() < 0.5 else {}
 
 
@@ -122,7 +135,7 @@ def is_sayable(case, config):
     act = get(config, "hidden_act", "hidden_activation", "activation_function")
     acts = TANH if case.family in ("gemma", "gemma3_text", "gpt2") else ("silu", "swish")
     scores = get(config, "query_pre_attn_scalar")
-    if case.family.startswith("gemma") and get(config, "attention_bias"):
+    if case.family.startswith(("gemma", "olmo2")) and get(config, "attention_bias"):
         return False
     return (case.family != "opt" and act in acts and not case.keeps_output and
             (scores is None or scores == head_dim(config)))
@@ -144,7 +157,13 @@ def metadata(case, config, name):
     }
     if name == "gpt2":
         return pairs | {"gpt2.attention.layer_norm_epsilon": config.layer_norm_epsilon}
-    part = 0.5 if name == "chatglm" else case.config.get("partial_rotary_factor", 1.0)
+    usual = 0.5 if name in ("chatglm", "glm4") else 1.0
+    part = usual if name == "chatglm" else case.config.get("partial_rotary_factor", usual)
+    if name == "granite":
+        pairs |= {"granite.logit_scale": config.logits_scaling,
+                  "granite.residual_scale": config.residual_multiplier,
+                  "granite.embedding_scale": config.embedding_multiplier,
+                  "granite.attention.scale": config.attention_multiplier}
     return pairs | {f"{name}.attention.layer_norm_rms_epsilon": config.rms_norm_eps,
                     f"{name}.rope.dimension_count": int(head_dim(config) * part)}
 
@@ -153,7 +172,7 @@ def turn(name, stored, values, config):
     """HF's layout of one tensor as GGUF's."""
     if name == "gpt2" and "blk" in stored and values.ndim == 2:
         return values.T
-    if name == "llama" and (".attn_q." in stored or ".attn_k." in stored):
+    if name in PERMUTED and (".attn_q." in stored or ".attn_k." in stored):
         n = config.num_attention_heads if ".attn_q." in stored else config.num_key_value_heads
         return golden_gguf.permute(values, n)
     if name.startswith("gemma") and "norm" in stored:  # norms are whole here
@@ -165,7 +184,7 @@ def write(path, case, model, dice):
     """Whether there is such a file; then it was written."""
     config = model.config
     name = NAMES.get(case.family, case.family)
-    if not is_sayable(case, config) or case.family in model_cases.MIXED:
+    if not is_sayable(case, config) or case.family in model_cases.MIXED + UNTOLD:
         return False
     window = windows(case, config, name, dice)
     rope = ({}, []) if name == "gpt2" else rotation(case, config, name, dice)

@@ -239,8 +239,9 @@ static void write_whole(struct api_call *call, struct str *out)
     api_told_free(&told);
 }
 
-static void write_error(const struct api_error *error, struct str *out)
+static void write_error(struct api_call *call, const struct api_error *error, struct str *out)
 {
+    (void)call;
     str_add_text(out, "event: error\ndata: ");
     api_error_print(error, ERROR_ANTHROPIC, out);
     str_add_text(out, "\n\n");

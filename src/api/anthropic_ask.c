@@ -3,6 +3,7 @@
  * Tools of the service itself (web search and the like) are not offered, since nothing here could
  * run them. Thinking is off unless it is asked for, as with the service. */
 #include "api/anthropic_ask.h"
+#include "api/chat_json.h"
 #include "api/refused.h"
 #include "core/limits.h"
 #include <stdio.h>
@@ -17,58 +18,21 @@ struct reader {
     size_t index; /* of the message */
 };
 
-static const char *text_of(const json_t *object, const char *name)
-{
-    return json_string_value(json_object_get(object, name));
-}
-
-static bool is_type(const json_t *object, const char *type)
-{
-    const char *own = text_of(object, "type");
-    return own != NULL && strcmp(own, type) == 0;
-}
-
-static void add_text_part(json_t *parts, const json_t *text)
-{
-    json_t *part = json_object();
-    json_object_set_new(part, "type", json_string("text"));
-    json_object_set(part, "text", (json_t *)(uintptr_t)text);
-    json_array_append_new(parts, part);
-}
-
-/* Sets the content of a message: one text as such, several as parts. */
-static void set_content(json_t *message, json_t *parts)
-{
-    if (json_array_size(parts) == 1)
-        json_object_set(message, "content", json_object_get(json_array_get(parts, 0), "text"));
-    else if (json_array_size(parts) > 0)
-        json_object_set(message, "content", parts);
-    else
-        json_object_set_new(message, "content", json_null());
-    json_decref(parts);
-}
-
-static json_t *make_message(const char *role)
-{
-    json_t *message = json_object();
-    json_object_set_new(message, "role", json_string(role));
-    return message;
-}
-
 /* Reads a text, or an array of text blocks. `where` names the field. */
 static json_t *read_texts(const json_t *content, const char *where, struct api_error *error)
 {
     json_t *parts = json_array();
     if (json_is_string(content))
-        add_text_part(parts, content);
+        api_chat_json_add_part(parts, content);
     for (size_t i = 0; i < json_array_size(content); i++) {
         const json_t *block = json_array_get(content, i), *text = json_object_get(block, "text");
-        if (is_type(block, "text") && json_is_string(text))
-            add_text_part(parts, text);
+        if (api_chat_json_is_type(block, "text") && json_is_string(text))
+            api_chat_json_add_part(parts, text);
         else
-            api_error_set(error, ERROR_INVALID, where,
-                          "%s: block %zu must be of type \"text\", got \"%.40s\"", where, i,
-                          text_of(block, "type") != NULL ? text_of(block, "type") : "");
+            api_error_set(
+                error, ERROR_INVALID, where,
+                "%s: block %zu must be of type \"text\", got \"%.40s\"", where, i,
+                api_chat_json_text(block, "type") != NULL ? api_chat_json_text(block, "type") : "");
     }
     if (content != NULL && !json_is_string(content) && !json_is_array(content))
         api_error_set(error, ERROR_INVALID, where, "%s must be a text or an array of blocks",
@@ -78,8 +42,8 @@ static json_t *read_texts(const json_t *content, const char *where, struct api_e
 
 static void read_result(struct reader *reader, const json_t *block)
 {
-    const char *id = text_of(block, "tool_use_id");
-    json_t *content = json_object_get(block, "content"), *message = make_message("tool");
+    const char *id = api_chat_json_text(block, "tool_use_id");
+    json_t *content = json_object_get(block, "content"), *message = api_chat_json_message("tool");
     if (id == NULL)
         api_error_set(reader->error, ERROR_INVALID, "messages",
                       "messages[%zu]: a tool_result needs its tool_use_id", reader->index);
@@ -89,7 +53,7 @@ static void read_result(struct reader *reader, const json_t *block)
     if (json_is_true(json_object_get(block, "is_error"))) {
         json_t *mark = json_string("The call failed: ");
         json_t *first = json_array();
-        add_text_part(first, mark);
+        api_chat_json_add_part(first, mark);
         json_decref(mark);
         json_array_extend(first, parts);
         json_decref(parts);
@@ -99,7 +63,7 @@ static void read_result(struct reader *reader, const json_t *block)
     json_t *name = id != NULL ? json_object_get(reader->names, id) : NULL;
     if (name != NULL)
         json_object_set(message, "name", name);
-    set_content(message, parts);
+    api_chat_json_set_content(message, parts);
     if (json_is_null(json_object_get(message, "content")))
         json_object_set_new(message, "content", json_string(""));
     json_array_append_new(reader->messages, message);
@@ -116,13 +80,8 @@ static void read_use(struct reader *reader, const json_t *block, json_t *calls)
         return;
     }
     char *arguments = json_dumps(input, 0);
-    json_t *function = json_object(), *call = json_object();
-    json_object_set(function, "name", name);
-    json_object_set_new(function, "arguments", json_string(arguments != NULL ? arguments : "{}"));
-    json_object_set(call, "id", id);
-    json_object_set_new(call, "type", json_string("function"));
-    json_object_set_new(call, "function", function);
-    json_array_append_new(calls, call);
+    api_chat_json_add_call(calls, json_string_value(id), json_string_value(name),
+                           arguments != NULL ? arguments : "{}");
     json_object_set(reader->names, json_string_value(id), name);
     json_free_t give;
     json_get_alloc_funcs(NULL, &give);
@@ -131,7 +90,7 @@ static void read_use(struct reader *reader, const json_t *block, json_t *calls)
 
 static void refuse_block(struct reader *reader, const json_t *block)
 {
-    const char *type = text_of(block, "type");
+    const char *type = api_chat_json_text(block, "type");
     api_error_set(reader->error, ERROR_INVALID, "messages",
                   "messages[%zu].content: blocks of type \"%.40s\" are not supported",
                   reader->index, type != NULL ? type : "");
@@ -143,17 +102,17 @@ static void read_user(struct reader *reader, const json_t *content)
     size_t n_before = json_array_size(reader->messages);
     for (size_t i = 0; i < json_array_size(content) && !reader->error->is_set; i++) {
         const json_t *block = json_array_get(content, i), *text = json_object_get(block, "text");
-        if (is_type(block, "text") && json_is_string(text))
-            add_text_part(parts, text);
-        else if (is_type(block, "tool_result"))
+        if (api_chat_json_is_type(block, "text") && json_is_string(text))
+            api_chat_json_add_part(parts, text);
+        else if (api_chat_json_is_type(block, "tool_result"))
             read_result(reader, block);
         else
             refuse_block(reader, block);
     }
     bool has_results = json_array_size(reader->messages) > n_before;
-    json_t *message = make_message("user");
+    json_t *message = api_chat_json_message("user");
     bool is_empty = json_array_size(parts) == 0;
-    set_content(message, parts);
+    api_chat_json_set_content(message, parts);
     if (!is_empty || !has_results)
         json_array_append(reader->messages, message);
     json_decref(message);
@@ -162,7 +121,7 @@ static void read_user(struct reader *reader, const json_t *content)
 /* Thoughts of one message become one text. */
 static void add_thought(json_t *message, const json_t *thought)
 {
-    const char *before = text_of(message, "reasoning_content");
+    const char *before = api_chat_json_text(message, "reasoning_content");
     json_object_set_new(message, "reasoning_content",
                         json_sprintf("%s%s%s", before != NULL ? before : "",
                                      before != NULL ? "\n\n" : "", json_string_value(thought)));
@@ -170,20 +129,21 @@ static void add_thought(json_t *message, const json_t *thought)
 
 static void read_assistant(struct reader *reader, const json_t *content)
 {
-    json_t *parts = json_array(), *calls = json_array(), *message = make_message("assistant");
+    json_t *parts = json_array(), *calls = json_array(),
+           *message = api_chat_json_message("assistant");
     for (size_t i = 0; i < json_array_size(content) && !reader->error->is_set; i++) {
         const json_t *block = json_array_get(content, i), *text = json_object_get(block, "text");
         json_t *thought = json_object_get(block, "thinking");
-        if (is_type(block, "text") && json_is_string(text))
-            add_text_part(parts, text);
-        else if (is_type(block, "thinking") && json_is_string(thought))
+        if (api_chat_json_is_type(block, "text") && json_is_string(text))
+            api_chat_json_add_part(parts, text);
+        else if (api_chat_json_is_type(block, "thinking") && json_is_string(thought))
             add_thought(message, thought);
-        else if (is_type(block, "tool_use"))
+        else if (api_chat_json_is_type(block, "tool_use"))
             read_use(reader, block, calls);
-        else if (!is_type(block, "redacted_thinking"))
+        else if (!api_chat_json_is_type(block, "redacted_thinking"))
             refuse_block(reader, block);
     }
-    set_content(message, parts);
+    api_chat_json_set_content(message, parts);
     if (json_array_size(calls) > 0)
         json_object_set(message, "tool_calls", calls);
     json_decref(calls);
@@ -192,7 +152,7 @@ static void read_assistant(struct reader *reader, const json_t *content)
 
 static void read_message(struct reader *reader, const json_t *message)
 {
-    const char *role = text_of(message, "role");
+    const char *role = api_chat_json_text(message, "role");
     const json_t *content = json_object_get(message, "content");
     bool is_user = role != NULL && strcmp(role, "user") == 0;
     bool is_system = role != NULL && strcmp(role, "system") == 0;
@@ -200,8 +160,8 @@ static void read_message(struct reader *reader, const json_t *message)
         api_error_set(reader->error, ERROR_INVALID, "messages",
                       "messages[%zu].role must be \"user\" or \"assistant\"", reader->index);
     } else if (json_is_string(content) || is_system) {
-        json_t *plain = make_message(role);
-        set_content(plain, read_texts(content, "messages", reader->error));
+        json_t *plain = api_chat_json_message(role);
+        api_chat_json_set_content(plain, read_texts(content, "messages", reader->error));
         json_array_append_new(reader->messages, plain);
     } else if (!json_is_array(content) || json_array_size(content) > BLOCKS_MAX) {
         api_error_set(reader->error, ERROR_INVALID, "messages",
@@ -223,10 +183,10 @@ static json_t *read_messages(const json_t *body, struct api_error *error)
                       "messages must be an array of 1 to %d messages", MESSAGES_MAX);
     system = json_object_get(body, "system");
     if (system != NULL && !json_is_null(system)) {
-        json_t *message = make_message("system");
+        json_t *message = api_chat_json_message("system");
         json_t *parts = read_texts(system, "system", error);
         bool is_empty = json_array_size(parts) == 0;
-        set_content(message, parts);
+        api_chat_json_set_content(message, parts);
         if (!is_empty)
             json_array_append(reader.messages, message);
         json_decref(message);
@@ -248,24 +208,17 @@ static json_t *read_tools(const json_t *body, struct api_error *error)
         api_error_set(error, ERROR_INVALID, "tools", "tools must be an array");
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *tool = json_array_get(list, i);
-        json_t *schema = json_object_get(tool, "input_schema"), *function, *row;
-        const char *type = text_of(tool, "type");
+        json_t *schema = json_object_get(tool, "input_schema");
+        const char *type = api_chat_json_text(tool, "type");
         if (type != NULL && strcmp(type, "custom") != 0)
             continue;
-        if (text_of(tool, "name") == NULL || !json_is_object(schema)) {
+        if (api_chat_json_text(tool, "name") == NULL || !json_is_object(schema)) {
             api_error_set(error, ERROR_INVALID, "tools",
                           "tools[%zu] needs a name and an input_schema (an object)", i);
             break;
         }
-        function = json_object();
-        json_object_set(function, "name", json_object_get(tool, "name"));
-        if (text_of(tool, "description") != NULL)
-            json_object_set(function, "description", json_object_get(tool, "description"));
-        json_object_set(function, "parameters", schema);
-        row = json_object();
-        json_object_set_new(row, "type", json_string("function"));
-        json_object_set_new(row, "function", function);
-        json_array_append_new(tools, row);
+        api_chat_json_add_tool(tools, json_object_get(tool, "name"),
+                               json_object_get(tool, "description"), schema);
     }
     return tools;
 }
@@ -277,16 +230,14 @@ static void read_choice(const json_t *body, json_t *chat, struct api_error *erro
         return;
     if (json_is_true(json_object_get(choice, "disable_parallel_tool_use")))
         json_object_set_new(chat, "parallel_tool_calls", json_false());
-    if (is_type(choice, "auto") || is_type(choice, "none")) {
+    if (api_chat_json_is_type(choice, "auto") || api_chat_json_is_type(choice, "none")) {
         json_object_set(chat, "tool_choice", json_object_get(choice, "type"));
-    } else if (is_type(choice, "any")) {
+    } else if (api_chat_json_is_type(choice, "any")) {
         json_object_set_new(chat, "tool_choice", json_string("required"));
-    } else if (is_type(choice, "tool") && text_of(choice, "name") != NULL) {
-        json_t *function = json_object(), *named = json_object();
-        json_object_set(function, "name", json_object_get(choice, "name"));
-        json_object_set_new(named, "type", json_string("function"));
-        json_object_set_new(named, "function", function);
-        json_object_set_new(chat, "tool_choice", named);
+    } else if (api_chat_json_is_type(choice, "tool") &&
+               api_chat_json_text(choice, "name") != NULL) {
+        json_object_set_new(chat, "tool_choice",
+                            api_chat_json_choice(json_object_get(choice, "name")));
     } else {
         api_error_set(error, ERROR_INVALID, "tool_choice",
                       "tool_choice.type must be auto, any, none, or tool with a name");
@@ -302,11 +253,7 @@ static void copy_fields(const json_t *body, json_t *chat, struct api_error *erro
         { "top_p", "top_p" },         { "top_k", "top_k" },
         { "stop_sequences", "stop" }, { "chat_template_kwargs", "chat_template_kwargs" },
     };
-    for (size_t i = 0; i < COUNT_OF(fields); i++) {
-        json_t *value = json_object_get(body, fields[i][0]);
-        if (value != NULL)
-            json_object_set(chat, fields[i][1], value);
-    }
+    api_chat_json_copy(body, chat, fields, COUNT_OF(fields));
     const json_t *config = json_object_get(body, "output_config");
     json_t *effort = json_object_get(config, "effort"), *format = json_object_get(config, "format");
     if (effort != NULL && !json_is_null(effort))
@@ -343,13 +290,11 @@ static void take_others(const json_t *body, json_t *chat, struct api_error *erro
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)body, name, value) {
         bool is_own = false, is_lost = api_refused_is_known(name);
-        bool is_empty = json_is_null(value) || json_is_false(value) ||
-                        (json_is_array(value) && json_array_size(value) == 0);
         for (size_t i = 0; i < COUNT_OF(own); i++)
             is_own = is_own || strcmp(name, own[i]) == 0;
         for (size_t i = 0; i < COUNT_OF(of_service); i++)
             is_lost = is_lost || strcmp(name, of_service[i]) == 0;
-        if (is_own || is_empty)
+        if (is_own || api_chat_json_is_empty(value))
             continue;
         if (is_lost)
             api_error_set(error, ERROR_INVALID, name,
@@ -359,8 +304,10 @@ static void take_others(const json_t *body, json_t *chat, struct api_error *erro
     }
 }
 
-json_t *api_anthropic_ask_count(const json_t *body, struct api_error *error)
+json_t *api_anthropic_ask_count(const json_t *body, const struct api_past *past,
+                                struct api_error *error)
 {
+    (void)past;
     json_t *chat = json_object(), *tools = read_tools(body, error);
     const json_t *thinking = json_object_get(body, "thinking");
     copy_fields(body, chat, error);
@@ -369,15 +316,17 @@ json_t *api_anthropic_ask_count(const json_t *body, struct api_error *error)
         json_object_set(chat, "tools", tools);
     read_choice(body, chat, error);
     json_decref(tools);
-    if (thinking != NULL && !json_is_null(thinking) && !is_type(thinking, "adaptive") &&
-        !is_type(thinking, "enabled") && !is_type(thinking, "disabled"))
+    if (thinking != NULL && !json_is_null(thinking) &&
+        !api_chat_json_is_type(thinking, "adaptive") &&
+        !api_chat_json_is_type(thinking, "enabled") && !api_chat_json_is_type(thinking, "disabled"))
         api_error_set(error, ERROR_INVALID, "thinking",
                       "thinking.type must be \"enabled\", \"adaptive\" or \"disabled\"");
-    if (!is_type(thinking, "adaptive"))
-        json_object_set_new(chat, "enable_thinking", json_boolean(is_type(thinking, "enabled")));
+    if (!api_chat_json_is_type(thinking, "adaptive"))
+        json_object_set_new(chat, "enable_thinking",
+                            json_boolean(api_chat_json_is_type(thinking, "enabled")));
     json_t *messages = read_messages(body, error);
     const json_t *last = json_array_get(messages, json_array_size(messages) - 1);
-    const char *role = text_of(last, "role");
+    const char *role = api_chat_json_text(last, "role");
     const json_t *content = json_object_get(last, "content");
     bool has_text = json_array_size(content) > 0 || json_string_length(content) > 0;
     if (role != NULL && strcmp(role, "assistant") == 0 && has_text &&
@@ -390,10 +339,10 @@ json_t *api_anthropic_ask_count(const json_t *body, struct api_error *error)
     return NULL;
 }
 
-json_t *api_anthropic_ask(const json_t *body, struct api_error *error)
+json_t *api_anthropic_ask(const json_t *body, const struct api_past *past, struct api_error *error)
 {
     const json_t *n_max = json_object_get(body, "max_tokens");
     if (n_max == NULL || json_is_null(n_max))
         api_error_set(error, ERROR_INVALID, "max_tokens", "max_tokens is missing");
-    return error->is_set ? NULL : api_anthropic_ask_count(body, error);
+    return error->is_set ? NULL : api_anthropic_ask_count(body, past, error);
 }

@@ -12,10 +12,11 @@
 #include "api/mirror.h"
 #include "api/models.h"
 #include "api/origin.h"
-#include "api/texts.h"
+#include "api/responses_store.h"
+#include "api/routes.h"
+#include "api/spend.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/near.h"
 #include "base/notify.h"
 #include "base/rng.h"
 #include "base/time.h"
@@ -71,48 +72,7 @@ void api_refuse(struct api_http_exchange *x, const struct api_error *error)
     str_free(&page);
 }
 
-/* --- routes --- */
-
-enum access { FREE, KEY, ADMIN };
-static const struct route {
-    enum api_http_method method;
-    const char *path; /* with '*' at its end: every path with this beginning */
-    enum access access;
-    void (*answer)(struct api *api, struct api_http_exchange *x);
-    bool is_vital; /* answered when connections or memory are short */
-} routes[] = {
-    { HTTP_POST, "/v1/chat/completions", KEY, api_call_chat },
-    { HTTP_POST, "/v1/completions", KEY, api_call_completion },
-    { HTTP_POST, "/v1/messages", KEY, api_call_messages },
-    { HTTP_POST, "/v1/messages/count_tokens", KEY, api_texts_count },
-    { HTTP_GET, "/v1/models", KEY, api_models_list },
-    { HTTP_GET, "/v1/models/*", KEY, api_models_show },
-    { HTTP_POST, "/v1/chat/completions/render", KEY, api_texts_render },
-    { HTTP_POST, "/apply-template", KEY, api_texts_apply },
-    { HTTP_POST, "/tokenize", KEY, api_texts_tokenize },
-    { HTTP_POST, "/detokenize", KEY, api_texts_detokenize },
-    { HTTP_GET, "/health", FREE, api_health_ready, true },
-    { HTTP_GET, "/v1/health", FREE, api_health_ready, true },
-    { HTTP_GET, "/livez", FREE, api_health_live, true },
-    { HTTP_GET, "/readyz", FREE, api_health_ready, true },
-    { HTTP_GET, "/ping", FREE, api_health_live, true },
-    { HTTP_POST, "/ping", FREE, api_health_live, true },
-    { HTTP_GET, "/version", KEY, api_health_version, true },
-    { HTTP_GET, "/metrics", KEY, api_health_metrics, true },
-    { HTTP_GET, "/models", KEY, api_mirror_states },
-    { HTTP_GET, "/models/sse", ADMIN, api_models_watch },
-    { HTTP_POST, "/models/load", ADMIN, api_lifecycle_load },
-    { HTTP_POST, "/models/unload", ADMIN, api_lifecycle_unload },
-    { HTTP_GET, "/api/tags", ADMIN, api_models_tags },
-    { HTTP_GET, "/api/ps", ADMIN, api_models_ps },
-    { HTTP_POST, "/sleep", ADMIN, api_lifecycle_sleep },
-    { HTTP_POST, "/wake_up", ADMIN, api_lifecycle_wake },
-    { HTTP_GET, "/is_sleeping", ADMIN, api_models_is_asleep },
-    /* For a base URL without /v1, as llama-server has them. */
-    { HTTP_POST, "/chat/completions", KEY, api_call_chat },
-    { HTTP_POST, "/completions", KEY, api_call_completion },
-    { HTTP_GET, "/models/*", KEY, api_models_show },
-};
+/* --- access --- */
 
 struct view api_path_of(const struct api_http_head *head)
 {
@@ -120,14 +80,6 @@ struct view api_path_of(const struct api_http_head *head)
     while (path.n > 1 && path.at[path.n - 1] == '/')
         path.n--;
     return path;
-}
-
-static bool is_path(const struct route *route, struct view path)
-{
-    size_t n = strlen(route->path);
-    if (route->path[n - 1] != '*')
-        return view_equal_text(path, route->path);
-    return path.n > n - 1 && memcmp(path.at, route->path, n - 1) == 0;
 }
 
 /* Refuses requests of foreign web pages: a route that is open to all is not open to every page that
@@ -158,18 +110,18 @@ bool api_is_operator(const struct api *api, const struct api_http_head *head)
 }
 
 /* Returns whether this exchange may use the route. */
-static bool is_allowed(const struct api *api, const struct route *route,
+static bool is_allowed(const struct api *api, const struct api_route *route,
                        const struct api_http_exchange *x, struct api_error *error)
 {
     const struct api_http_head *head = &x->head;
     const char *key = api->options.api_key, *admin = api->options.admin_key;
     bool has_admin = admin != NULL && api_headers_has_key(head, admin);
     bool has_key = (key != NULL && api_headers_has_key(head, key)) || x->tenant != 0;
-    if (route->access == FREE || has_admin || (route->access == KEY && has_key))
+    if (route->access == API_ROUTE_FREE || has_admin || (route->access == API_ROUTE_KEY && has_key))
         return true;
-    if (!wants_key(api) && (admin == NULL || route->access == KEY))
+    if (!wants_key(api) && (admin == NULL || route->access == API_ROUTE_KEY))
         return is_no_stray_page(api, head, error);
-    if (route->access == KEY)
+    if (route->access == API_ROUTE_KEY)
         api_error_set(error, ERROR_KEY, NULL, "a valid API key is needed (Authorization: Bearer)");
     else if (admin == NULL)
         api_error_set(error, ERROR_ADMIN_KEY, NULL,
@@ -178,73 +130,6 @@ static bool is_allowed(const struct api *api, const struct route *route,
         api_error_set(error, has_key ? ERROR_ADMIN_KEY : ERROR_KEY, NULL,
                       "this is for operators: the admin key is needed");
     return false;
-}
-
-/* Returns whether other servers have this path and this one does not. The error then says so, since
- * the client would otherwise search for a typing error. */
-static bool is_unsupported(struct view path)
-{
-    static const char *const paths[] = { "/v1/embeddings", "/v1/responses",   "/v1/audio/",
-                                         "/v1/images/",    "/v1/moderations", "/v1/rerank",
-                                         "/v1/score",      "/v1/files",       "/v1/batches",
-                                         "/api/generate",  "/api/chat",       "/api/embed",
-                                         "/api/pull" };
-    for (size_t i = 0; i < COUNT_OF(paths); i++)
-        if (view_starts(path, paths[i]))
-            return true;
-    return false;
-}
-
-/* Adds the header Allow with the methods of a path; all methods when the path is unknown. */
-static void allow(struct api_http_exchange *x)
-{
-    bool has_get = false, has_post = false;
-    for (size_t i = 0; i < COUNT_OF(routes); i++) {
-        bool is_here = is_path(&routes[i], api_path_of(&x->head));
-        has_get = has_get || (is_here && routes[i].method == HTTP_GET);
-        has_post = has_post || (is_here && routes[i].method == HTTP_POST);
-    }
-    api_http_header(x, "Allow",
-                    has_get == has_post ? "GET, HEAD, POST, OPTIONS"
-                    : has_get           ? "GET, HEAD, OPTIONS"
-                                        : "POST, OPTIONS");
-}
-
-/* Tells a client when its base URL lacks /v1 or has it twice. */
-static void refuse_path(const char *path, struct api_error *error)
-{
-    char question[NEAR_BYTES];
-    struct near near = { .written = path };
-    for (size_t i = 0; i < COUNT_OF(routes); i++)
-        near_try(&near, routes[i].path);
-    api_error_set(error, ERROR_NO_ROUTE, NULL, "there is nothing at %s%s", path,
-                  near_question(&near, question));
-}
-
-static const struct route *find_route(const struct api_http_head *head, struct api_error *error)
-{
-    enum api_http_method method = head->method == HTTP_HEAD ? HTTP_GET : head->method;
-    struct view sent = api_path_of(head);
-    bool is_there = false;
-    for (size_t i = 0; i < COUNT_OF(routes); i++) {
-        if (!is_path(&routes[i], sent))
-            continue;
-        is_there = true;
-        if (routes[i].method == method)
-            return &routes[i];
-    }
-    char path[128];
-    snprintf(path, sizeof(path), "%.*s", (int)min_i64((int64_t)sent.n, 120), sent.at);
-    if (is_there)
-        api_error_set(error, ERROR_METHOD, NULL, "this path does not support that method");
-    else if (is_unsupported(sent))
-        api_error_set(error, ERROR_NO_ROUTE, NULL,
-                      "%s is not supported: text is generated by /v1/chat/completions and "
-                      "/v1/completions",
-                      path);
-    else
-        refuse_path(path, error);
-    return NULL;
 }
 
 uint64_t api_next_id(struct api *api)
@@ -275,19 +160,19 @@ static void answer_options(struct api *api, struct api_http_exchange *x)
     char asked[2048]; /* clients add headers: OpenAI's a dozen of X-Stainless-* */
     if (api->options.cors_origin != NULL) {
         bool are_fine = api_origin_asked_headers(&x->head, asked, sizeof(asked));
-        api_http_header(x, "Access-Control-Allow-Methods", "GET, POST, OPTIONS");
+        api_http_header(x, "Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS");
         api_http_header(x, "Access-Control-Allow-Headers", are_fine ? asked : own);
         api_http_header(x, "Access-Control-Max-Age", "600");
     }
-    allow(x);
+    api_routes_allow(x);
     api_http_reply(x, 204, NULL, view_of("", 0));
 }
 
 /* Returns the route, if the client may use it and the request's body can be read. */
-static const struct route *enter(const struct api *api, const struct api_http_exchange *x,
-                                 struct api_error *error)
+static const struct api_route *enter(const struct api *api, const struct api_http_exchange *x,
+                                     struct api_error *error)
 {
-    const struct route *route = find_route(&x->head, error);
+    const struct api_route *route = api_routes_find(&x->head, error);
     bool may_enter =
         route != NULL && is_allowed(api, route, x, error) && api_headers_is_plain(&x->head, error);
     return may_enter ? route : NULL;
@@ -296,7 +181,7 @@ static const struct route *enter(const struct api *api, const struct api_http_ex
 static void refuse_entry(struct api_http_exchange *x, const struct api_error *error)
 {
     if (error->status == 405)
-        allow(x);
+        api_routes_allow(x);
     if (error->status == 415)
         api_http_header(x, "Accept-Encoding", "identity");
     api_refuse(x, error);
@@ -320,7 +205,7 @@ static bool is_vital(void *self, const struct api_http_head *head)
 {
     (void)self;
     struct api_error error = { 0 };
-    const struct route *route = find_route(head, &error);
+    const struct api_route *route = api_routes_find(head, &error);
     return route != NULL && route->is_vital;
 }
 
@@ -329,8 +214,8 @@ static bool on_head(void *self, struct api_http_exchange *x)
 {
     struct api_error error = { 0 };
     bool is_options = x->head.method == HTTP_OPTIONS;
-    const struct route *route = is_options ? NULL : enter(self, x, &error);
-    if (route != NULL && route->access != FREE)
+    const struct api_route *route = is_options ? NULL : enter(self, x, &error);
+    if (route != NULL && route->access != API_ROUTE_FREE)
         return true;
     if (!error.is_set) {
         api_error_set(&error, ERROR_HTTP, NULL,
@@ -352,7 +237,7 @@ static void on_request(void *self, struct api_http_exchange *x)
         answer_options(api, x);
         return;
     }
-    const struct route *route = enter(api, x, &error);
+    const struct api_route *route = enter(api, x, &error);
     if (route != NULL)
         route->answer(api, x);
     else
@@ -442,6 +327,7 @@ static void pump(struct api *api)
         api_mirror_sweep(api, now_ns);
         api_call_sweep(api, now_ns);
         api_models_sweep(api, now_ns);
+        api_spend_sweep(api);
         (void)mem_reserve_fill();
         if (api->is_draining)
             sweep_drain(api, now_ns);
@@ -592,11 +478,18 @@ enum status api_open(struct api **out, const struct api_options *options, struct
         http.body_bytes_max = min_i64(http.body_bytes_max, n_quarter);
         http.unsent_bytes_max = min_i64(http.unsent_bytes_max, n_quarter);
     }
-    enum status status = api_http_listen_tls(options->tls_cert, options->tls_key, &api->tls, fault);
+    enum status status = api_spend_open(api, fault);
+    if (status == STATUS_OK)
+        status = api_http_listen_tls(options->tls_cert, options->tls_key, &api->tls, fault);
+    if (status == STATUS_OK)
+        status = api_responses_store_open(&api->responses, options->responses,
+                                          options->responses_bytes_max, fault);
     if (status == STATUS_OK)
         status = api_http_open(&api->http, &http, fault);
     if (status != STATUS_OK) {
+        api_responses_store_close(api->responses);
         api_http_listen_tls_free(api->tls);
+        api_spend_close(api);
         mem_give(api);
         return status;
     }
@@ -662,6 +555,7 @@ enum status api_reload(struct api *api, const struct api_keys *keys, struct faul
         api->tenants = *tenants;
         api->options.api_key = keys->api_key;
         api->options.admin_key = keys->admin_key;
+        usage_quotas_set(api->quotas, keys->quotas, keys->n_quotas);
     }
     mem_give(tenants);
     return status;
@@ -679,7 +573,9 @@ void api_close(struct api *api)
     slots_free(&api->slots);
     mem_give(api->choices);
     api_mirror_close(api);
+    api_responses_store_close(api->responses);
     metrics_close(api->metrics);
+    api_spend_close(api);
     api_catalog_put(&api->catalog, api->catalog);
     mem_give(api);
 }

@@ -20,6 +20,8 @@ struct api_keys { /* As in the options. The two keys must outlive the api, or la
     const char *api_key, *admin_key;
     const char *const *tenants;
     int n_tenants;
+    const char *const *quotas;
+    int n_quotas;
     const char *tls_cert, *tls_key;
 };
 /* Replaces the keys and, for new connections, the certificate by what its files hold now. A fault

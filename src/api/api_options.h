@@ -10,6 +10,7 @@
 struct api_net;
 struct event_base;
 struct grammar_cache;
+struct json_out;
 struct mem_account;
 struct str;
 struct tokenizer;
@@ -48,6 +49,17 @@ struct api_adding { /* How operators add models by path, and remove them. When a
     /* Removes a model that was added in this way; clients stop seeing it at once. */
     enum status (*remove)(void *self, uint16_t service, struct fault *fault);
 };
+enum { API_PIN_BYTES = 256 };
+struct api_wishes { /* How operators pause models and pin them to an engine. When pause is NULL they
+                       cannot. */
+    void *self;
+    bool (*is_paused)(void *self, uint16_t service);
+    /* Writes where the model is pinned: "engine 1", or a node. Returns false if it is not. */
+    bool (*pinned)(void *self, uint16_t service, char out[API_PIN_BYTES]);
+    enum status (*pause)(void *self, uint16_t service, bool is_paused, struct fault *fault);
+    /* engine -1: ends the pin. */
+    enum status (*pin)(void *self, uint16_t service, int engine, struct fault *fault);
+};
 struct api_options {
     const char *version; /* of the program */
     const char *listen;  /* "127.0.0.1:7411", "[::1]:7411"; port 0 takes a free one */
@@ -55,6 +67,11 @@ struct api_options {
         *admin_key; /* NULL: none is needed; admin routes need the admin key when either is set */
     const char *const *tenants; /* "NAME=KEY": API keys of tenants, which share no KV blocks */
     int n_tenants;
+    const char *usage_path;    /* a file for usage (usage/usage.h); NULL: it is not kept */
+    int32_t n_usage_days;      /* of which usage is kept */
+    const char *const *quotas; /* usage/quotas.h */
+    int n_quotas;
+    int32_t n_quota_gateways;       /* gateways between which quotas are divided; 0 = 1 */
     const char *cors_origin;        /* NULL = CORS off */
     const char *tls_cert, *tls_key; /* NULL = plain HTTP */
     bool is_strict;                 /* unknown fields are errors */
@@ -63,6 +80,8 @@ struct api_options {
     /* The account of all memory for clients, with http_memory as its limit. NULL: that memory is
      * not bounded. The account outlives the api and the service. */
     struct mem_account *account;
+    const char *responses; /* file of the answers of /v1/responses; NULL: they are in memory */
+    int64_t responses_bytes_max;    /* of them; 0: none is kept */
     struct grammar_cache *grammars; /* NULL: structured output is refused */
     const struct api_net *proxies;  /* trusted proxies: their X-Forwarded-For names the client */
     int n_proxies;
@@ -85,7 +104,11 @@ struct api_options {
     /* Appends Prometheus text of everything below the API. */
     void (*metrics)(void *self, struct str *out);
     void *metrics_self;
+    /* Adds keys to an engine's object of GET /models: what its device is. NULL: nothing more. */
+    void (*describe_engine)(void *self, int engine, struct json_out *json);
+    void *describe_self;
     struct api_adding adding;
+    struct api_wishes wishes;
     void (*reload)(void *self); /* called on SIGHUP */
     void *reload_self;
 };

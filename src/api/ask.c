@@ -183,11 +183,20 @@ static void read_logprobs(struct api_ask *ask, const struct api_fields *fields)
     } else if (!json_is_false(api_fields_find(fields, "logprobs"))) {
         api_fields_i32(fields, "logprobs", range, &n_top);
         ask->wants_logprobs = n_top >= 0;
-        if (ask->wants_logprobs && ask->echo)
-            api_error_set(fields->error, ERROR_INVALID, "logprobs",
-                          "logprobs of an echoed prompt are not supported yet");
+        ask->wants_scores = ask->wants_logprobs && ask->echo;
     }
     ask->sampling.n_top_logprobs = ask->wants_logprobs ? max_i32(n_top, 0) : -1;
+    if (ask->wants_scores)
+        ask->sampling.n_top_scores = ask->sampling.n_top_logprobs;
+    n_top = -1;
+    api_fields_i32(fields, "prompt_logprobs", range, &n_top);
+    if (n_top >= 0 && ask->streams)
+        api_error_set(fields->error, ERROR_INVALID, "prompt_logprobs",
+                      "prompt_logprobs needs stream to be false");
+    ask->shows_scores = n_top >= 0;
+    ask->wants_scores = ask->wants_scores || ask->shows_scores;
+    ask->n_shown_scores = max_i32(n_top, 0);
+    ask->sampling.n_top_scores = max_i32(ask->sampling.n_top_scores, n_top);
 }
 
 static void read_usage(const struct api_fields *options, struct api_ask *ask)

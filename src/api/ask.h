@@ -31,7 +31,9 @@ struct api_ask {
     bool add_generation_prompt, continue_final_message, add_special_tokens;
     bool echo, streams, include_usage, ignores_eos, include_stop, skips_special;
     bool wants_logprobs, has_seed, has_priority;
-    int32_t n, n_tokens_max; /* n_tokens_max: -1 = absent */
+    bool wants_scores, shows_scores; /* of the prompt's tokens; as prompt_logprobs */
+    int32_t n_shown_scores;          /* alternatives in prompt_logprobs */
+    int32_t n, n_tokens_max;         /* n_tokens_max: -1 = absent */
     int32_t priority;
     int64_t seed;
     struct sampling sampling;
@@ -40,6 +42,7 @@ struct api_ask {
     int32_t stop_ids[LIMIT_STOP_IDS];
     struct logit_bias *biases;
     struct api_guided guided;
+    const void *kept; /* what the family keeps for its answer, in the pile; NULL: nothing */
 };
 /* Returns false with the error set. The caller frees the ask in either case. */
 bool api_ask_read(struct api_ask *ask, enum api_ask_kind kind, void *object, bool is_strict,

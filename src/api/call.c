@@ -1,13 +1,19 @@
 /* Calls: from a request through its choices to the answer. */
 #include "api/call.h"
 #include "api/anthropic.h"
+#include "api/ends.h"
 #include "api/guided.h"
 #include "api/headers.h"
 #include "api/mirror_state.h"
+#include "api/ollama.h"
 #include "api/reply.h"
+#include "api/responses.h"
+#include "api/responses_store.h"
+#include "api/scores.h"
 #include "api/seats.h"
 #include "api/submit.h"
 #include "api/tally.h"
+#include "api/wishes.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -18,6 +24,7 @@
 enum {
     INLINE_BYTES_MAX = 8 << 10, /* larger bodies are read on a worker: about 2 ms of a core */
     WRITE_BYTES_MAX = 64 << 10, /* of tokens and texts: larger answers are written on a worker */
+    GUIDE_BYTES = 64 << 10,     /* of an engine for the state of a guided answer: about */
     SUBMIT_BYTES_MAX = 1 << 20, /* of prompts, in one turn of the loop: about 2 ms */
 };
 
@@ -70,6 +77,7 @@ static void free_call(struct api_call *call)
     str_free(&call->answer);
     mem_give(call->choices);
     struct api_party *party = call->party;
+    mem_account_charge(&party->account, -call->guided_bytes);
     mem_give(call);
     api_parties_put(api_http_parties(api->http), party);
 }
@@ -115,7 +123,7 @@ static void fail_call(struct api_call *call, const struct api_error *error, uint
     if (x != NULL && x->has_begun) {
         struct str out;
         str_init(&out);
-        call->family->fail(error, &out);
+        call->family->fail(call, error, &out);
         api_http_chunk(x, view_of(out.at, out.n));
         api_http_end(x);
         str_free(&out);
@@ -167,7 +175,9 @@ static bool is_large(const struct api_call *call)
 {
     size_t n_bytes = (size_t)call->prompts.n_echo_bytes;
     for (int32_t i = 0; i < call->n_choices; i++)
-        n_bytes += call->choices[i].text.n + call->choices[i].n_tokens * sizeof(struct api_token);
+        n_bytes += call->choices[i].text.n +
+                   (call->choices[i].n_tokens + (size_t)call->choices[i].n_scores) *
+                       sizeof(struct api_token);
     return n_bytes > WRITE_BYTES_MAX;
 }
 
@@ -191,7 +201,8 @@ static void finish_call(struct api_call *call)
     }
     str_init(&out);
     call->family->last(call, &out);
-    api_http_chunk(call->x, view_of(out.at, out.n));
+    if (out.n > 0)
+        api_http_chunk(call->x, view_of(out.at, out.n));
     api_http_end(call->x);
     str_free(&out);
     log_end(call, "answered");
@@ -278,12 +289,14 @@ static bool take_tokens(struct api_choice *choice, const struct service_event *e
     }
     if (has_logprobs)
         n_bytes += n * sizeof(struct token_logprobs);
-    if (event->n_tokens < 0 || (size_t)event->n_bytes < n_bytes || event->position > expected) {
+    if (event->n_tokens < 0 || (size_t)event->n_bytes < n_bytes || event->position > expected ||
+        api_scores_lack(choice)) {
         house_error(call, "tokens were lost on their way");
         return false;
     }
     choice->n_cached = event->n_cached;
     choice->n_preempted = event->n_preempted;
+    choice->device_ns = max_i64(choice->device_ns, event->device_ns);
     if (choice->queue_ns == 0)
         choice->queue_ns = (int64_t)event->queue_us * 1000;
     if (expected - event->position >= event->n_tokens)
@@ -318,54 +331,22 @@ static bool take_tokens(struct api_choice *choice, const struct service_event *e
     return show(call, choice, now_ns);
 }
 
+static void take_scores(struct api_choice *choice, const struct service_event *event,
+                        const void *payload)
+{
+    enum api_scores taken = api_scores_take(choice, event, payload);
+    if (taken == API_SCORES_LOST)
+        house_error(choice->call, "scores were lost on their way");
+    else if (taken == API_SCORES_STARVED)
+        starve(choice->call);
+}
+
 static void end_by_error(struct api_choice *choice, const struct service_event *event,
                          const char *payload)
 {
-    static const struct {
-        enum api_error_kind kind;
-        const char *text;
-    } rows[SERVICE_WHY_N] = {
-        [SERVICE_CANCELLED] = { ERROR_STOPPED, "the request was cancelled by the server" },
-        [SERVICE_DEADLINE] = { ERROR_LATE, "the deadline passed before the answer was complete" },
-        [SERVICE_FAILED] = { ERROR_HOUSE, "the request could not be served" },
-        [SERVICE_TOO_LARGE] = { ERROR_TOO_LARGE, "the request can never fit here" },
-        [SERVICE_NOT_READY] = { ERROR_LOADING, "the model is not loaded yet, try again later" },
-        [SERVICE_LOAD_FAILED] = { ERROR_LOAD_FAILED,
-                                  "the model could not be loaded, and is tried again after a "
-                                  "while: the server's log says why" },
-        [SERVICE_LEASE_OVER] = { ERROR_HOUSE, "the engine returned the request unanswered" },
-        [SERVICE_FULL] = { ERROR_QUEUE_FULL, "the server is full, try again later" },
-        [SERVICE_NO_SPACE] = { ERROR_QUEUE_FULL, "other models have the memory that the request "
-                                                 "needs, try again later" },
-        [SERVICE_DRAINING] = { ERROR_DRAINING, "the server is shutting down" },
-        [SERVICE_CRASHED] = { ERROR_HOUSE, "the engine failed" },
-    };
-    struct api_call *call = choice->call;
     struct api_error error = { 0 };
-    uint8_t why =
-        event->why < SERVICE_WHY_N && rows[event->why].text != NULL ? event->why : SERVICE_FAILED;
-    enum api_error_kind kind = rows[why].kind;
-    bool is_at_work = choice->n_generated > 0;
-    if (why == SERVICE_DEADLINE && is_at_work)
-        kind = ERROR_LATE_AT_WORK;
-    if (why == SERVICE_FULL && is_at_work)
-        kind = ERROR_EVICTED;
-    if (event->what == SERVICE_ENDED && event->n_bytes > 0 && why != SERVICE_DEADLINE)
-        api_error_set(&error, kind, NULL, "%.*s", (int)event->n_bytes, payload);
-    else if (why == SERVICE_FAILED && call->prompts.ask.guided.kind != 0)
-        api_error_set(&error, kind, NULL,
-                      "the answer can't go on by %s, which is too ambiguous or contradicts itself: "
-                      "simplify it",
-                      call->prompts.ask.guided.field);
-    else
-        api_error_set(&error, kind, NULL, "%s", rows[why].text);
-    if (kind == ERROR_LOADING) {
-        struct api_model_state state = api_mirror_state(call->api, call->prompts.model->service);
-        snprintf(error.extra, sizeof(error.extra),
-                 ",\"loading\":{\"status\":\"%s\",\"progress\":%.2f}",
-                 service_status_name(state.status), state.percent / 100.0);
-    }
-    fail_call(call, &error, why);
+    uint8_t why = api_ends_by(choice, event, payload, &error);
+    fail_call(choice->call, &error, why);
 }
 
 static void take_end(struct api_choice *choice, const struct service_event *event,
@@ -374,8 +355,13 @@ static void take_end(struct api_choice *choice, const struct service_event *even
     struct api_call *call = choice->call;
     choice->n_cached = max_i32(choice->n_cached, event->n_cached);
     choice->n_preempted = max_i32(choice->n_preempted, event->n_preempted);
+    choice->device_ns = max_i64(choice->device_ns, event->device_ns);
     if (event->why != SERVICE_STOPPED && event->why != SERVICE_LENGTH) {
         end_by_error(choice, event, payload);
+        return;
+    }
+    if (api_scores_lack(choice)) {
+        house_error(call, "scores were lost on their way");
         return;
     }
     api_choice_end(choice, event->why == SERVICE_STOPPED ? "stop" : "length");
@@ -391,6 +377,8 @@ void api_call_event(struct api *api, const struct service_event *event, const vo
     struct mem_account *before = mem_account_use(&choice->call->party->account);
     if (event->what == SERVICE_TOKENS)
         (void)take_tokens(choice, event, payload);
+    else if (event->what == SERVICE_SCORES)
+        take_scores(choice, event, payload);
     else if (event->what == SERVICE_ENDED)
         take_end(choice, event, payload);
     else if (event->what == SERVICE_RETURNED) /* the gateway resumes it when it can */
@@ -446,6 +434,29 @@ static void answer_at_once(struct api_call *call)
     finish_call(call);
 }
 
+/* Charges the party for what engines hold while they guide its answers. Returns false when the call
+ * is over. */
+static bool charge_guides(struct api_call *call, const struct api_work *work)
+{
+    struct api_error error = { 0 };
+    int64_t n_bytes = call->prompts.ask.guided.n_bytes + (int64_t)GUIDE_BYTES * call->n_seats;
+    if (call->prompts.ask.guided.kind == 0)
+        return true;
+    if (n_bytes > work->n_bytes_max)
+        api_error_set(&error, n_bytes > work->n_bytes_most ? ERROR_TOO_LARGE : ERROR_CROWDED,
+                      call->prompts.ask.guided.field,
+                      "%s takes %lld MiB while its answers are made, and there is no memory for it "
+                      "now (http_memory)",
+                      call->prompts.ask.guided.field, (long long)(n_bytes >> 20));
+    if (error.is_set) {
+        fail_call(call, &error, api_tally_why(error.kind));
+        return false;
+    }
+    call->guided_bytes = n_bytes;
+    mem_account_charge(&call->party->account, n_bytes);
+    return true;
+}
+
 /* Submits choices, but only a few at a time, so that the streams of other clients do not wait. */
 static void submit_some(struct api_call *call)
 {
@@ -470,7 +481,7 @@ static void start_call(struct api_call *call)
     struct api_error error = { 0 };
     struct api_work work = api_work_for(api, call->party, 0);
     api_submit_rules(call);
-    if (!take_seats(call, call->prompts.n * call->prompts.ask.n))
+    if (!take_seats(call, call->prompts.n * call->prompts.ask.n) || !charge_guides(call, &work))
         return;
     if (!api_work_run(&work, open_choices, call, &error)) {
         call->choices = NULL;
@@ -479,7 +490,7 @@ static void start_call(struct api_call *call)
         return;
     }
     call->wrote_ns = time_now_ns();
-    if (call->prompts.n_tokens_max == 0) {
+    if (call->prompts.n_tokens_max == 0 && !call->prompts.ask.wants_scores) {
         answer_at_once(call);
         return;
     }
@@ -493,8 +504,9 @@ static void start_call(struct api_call *call)
 static void read_body(void *arg)
 {
     struct api_call *call = arg;
+    const struct api_past past = { call->api->responses, call->tenant_hash };
     (void)api_prompts_make(&call->prompts, call->family, view_of(call->body.at, call->body.n),
-                           &call->api->options, call->catalog);
+                           &past, &call->api->options, call->catalog);
 }
 
 static void read_job(struct api_job *job)
@@ -530,6 +542,12 @@ static void read_done(struct api_job *job)
         error = call->prompts.error;
     else if (call->api->is_draining)
         api_error_set(&error, ERROR_DRAINING, NULL, "the server is shutting down");
+    else if (api_wishes_is_paused(call->api, call->prompts.model))
+        api_error_set(
+            &error, ERROR_PAUSED, "model",
+            "the model \"%.200s\" is paused by an operator and takes no new requests: try "
+            "again later",
+            call->prompts.model->name);
     else if (time_now_ns() >= call->deadline_ns)
         api_error_set(&error, ERROR_LATE, NULL, "the deadline passed before the prompt was read");
     if (error.is_set)
@@ -553,6 +571,7 @@ static struct api_call *open_call(struct api *api, struct api_http_exchange *x,
     call->x = x;
     call->party = x->party;
     call->tenant = x->tenant;
+    call->tenant_hash = api_tenants_hash(&api->tenants, x->tenant);
     call->family = family;
     call->kind = family->kind;
     call->is_away = true;
@@ -567,7 +586,10 @@ static struct api_call *open_call(struct api *api, struct api_http_exchange *x,
     x->user = call;
     x->on_gone = on_gone;
     memcpy(call->request_id, api->request_id, sizeof(call->request_id));
-    snprintf(call->id, sizeof(call->id), "%s%016llx%08x", family->id_prefix,
+    char gateway[RESPONSES_GATEWAY_BYTES] = "";
+    if (family->is_stored)
+        api_responses_store_gateway(api->responses, gateway);
+    snprintf(call->id, sizeof(call->id), "%s%s%016llx%08x", family->id_prefix, gateway,
              (unsigned long long)api_next_id(api), (unsigned)(rng_system() & 0xffffffffu));
     return call;
 }
@@ -582,8 +604,13 @@ static struct api_call *admit(struct api *api, struct api_http_exchange *x,
         api_error_set(error, ERROR_DRAINING, NULL, "the server is shutting down");
     else
         (void)api_headers_targets(&x->head, x->arrived_ns, &deadline_ns, &slo, error);
+    struct api_spend spend;
     if (error->is_set || !api_seats_take(api, x->party, 1, error))
         return NULL;
+    if (!api_spend_enter(api, x, &spend, error)) {
+        api_seats_put(api, x->party, 1);
+        return NULL;
+    }
     struct api_call *call = open_call(api, x, family);
     if (call == NULL) {
         api_seats_put(api, x->party, 1);
@@ -593,6 +620,7 @@ static struct api_call *admit(struct api *api, struct api_http_exchange *x,
     }
     call->deadline_ns = deadline_ns;
     call->slo = slo;
+    call->spend = spend;
     return call;
 }
 
@@ -630,6 +658,21 @@ void api_call_completion(struct api *api, struct api_http_exchange *x)
 void api_call_messages(struct api *api, struct api_http_exchange *x)
 {
     take_call(api, x, &api_anthropic_messages);
+}
+
+void api_call_responses(struct api *api, struct api_http_exchange *x)
+{
+    take_call(api, x, &api_responses_family);
+}
+
+void api_call_ollama_chat(struct api *api, struct api_http_exchange *x)
+{
+    take_call(api, x, &api_ollama_chats);
+}
+
+void api_call_ollama_text(struct api *api, struct api_http_exchange *x)
+{
+    take_call(api, x, &api_ollama_texts);
 }
 
 void api_call_submit(struct api *api)

@@ -3,12 +3,16 @@
 #include "api/choice.h"
 #include "api/house.h"
 #include "api/prompts.h"
+#include "api/spend.h"
 #include "api/work.h"
 
 struct api_call {
     struct api_job job; /* first: a job is a call */
     struct api *api;
     uint16_t tenant;
+    struct api_spend spend;
+    int64_t guided_bytes; /* charged to its party for its grammar, and a state for each answer */
+    uint64_t tenant_hash;
     struct api_http_exchange *x; /* NULL: the client has left */
     struct api_call *next, *prev;
     const struct api_family *family;

@@ -18,6 +18,19 @@ void api_choice_free(struct api_choice *choice)
 {
     str_free(&choice->text);
     mem_give(choice->tokens);
+    mem_give(choice->scores);
+}
+
+bool api_choice_add_scores(struct api_choice *choice, int32_t position, int32_t n,
+                           const void *scores)
+{
+    size_t n_bytes = sizeof *choice->scores * (size_t)choice->n_prompt;
+    CHECK(position >= 1 && position + n <= choice->n_prompt);
+    if (choice->scores == NULL && (choice->scores = mem_try(n_bytes)) == NULL)
+        return false;
+    memcpy(choice->scores + position - 1, scores, sizeof *choice->scores * (size_t)n);
+    choice->n_scores = max_i32(choice->n_scores, position + n - 1);
+    return true;
 }
 
 enum { TEXT_BYTES_MORE = 64 }; /* beside a piece: bytes that the detokenizer held back */

@@ -29,6 +29,7 @@ struct api_choice {
     const char *stop_text;                  /* the stop string that ended it, NULL */
     int32_t stop_id;                        /* the client's stop token that ended it, -1 */
     int32_t n_prompt, n_generated, n_cached, n_preempted;
+    int64_t device_ns;
     int64_t queue_ns; /* time until its first batch */
     uint64_t seed;
     struct detokenizer detokenizer;
@@ -42,6 +43,9 @@ struct api_choice {
     int64_t n_chars; /* of text[0..n_counted) */
     size_t n_counted;
     int64_t first_ns, last_ns;
+    struct token_logprobs *scores; /* (n_prompt - 1) of a scored prompt, from its second token on */
+    int32_t n_scores;              /* known ones */
+    int64_t n_echoed;              /* code points of an echoed prompt that is scored */
 };
 struct api_choice_rules { /* the same for all choices of a call */
     const struct api_stops *stops;
@@ -59,6 +63,10 @@ bool api_choice_make_room(struct api_choice *choice, const struct api_choice_rul
 /* Takes one token. Returns true when the token ended the choice; then finish_reason is set. */
 bool api_choice_add(struct api_choice *choice, const struct api_choice_rules *rules, int32_t id,
                     const struct token_logprobs *logprobs);
+/* Takes scores of the prompt from a token's position on; known ones are skipped. Returns false when
+ * there is no memory. */
+bool api_choice_add_scores(struct api_choice *choice, int32_t position, int32_t n,
+                           const void *scores);
 /* Ends the choice for an outside reason ("stop", "length"). Bytes that were held back can be shown
  * then. */
 void api_choice_end(struct api_choice *choice, const char *finish_reason);

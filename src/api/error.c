@@ -22,6 +22,7 @@ static const struct row {
     [ERROR_METHOD] = { 405, "invalid_request_error", "method_not_allowed", NULL, 0 },
     [ERROR_ENCODING] = { 415, "invalid_request_error", "unsupported_encoding", NULL, 0 },
     [ERROR_BUSY] = { 409, "conflict_error", "busy", NULL, 0 },
+    [ERROR_QUOTA] = { 429, "rate_limit_error", "rate_limit_exceeded", "rejected-quota", 60 },
     [ERROR_QUEUE_FULL] = { 429, "rate_limit_error", "queue_full", "rejected-queue-full", 1 },
     [ERROR_EVICTED] = { 429, "rate_limit_error", "evicted", "evicted-no-room", 1 },
     [ERROR_HOUSE] = { 500, "server_error", "internal_error", NULL, 0 },
@@ -31,6 +32,7 @@ static const struct row {
                         5 },
     [ERROR_LOAD_FAILED] = { 503, "unavailable_error", "model_load_failed",
                             "rejected-model-load-failed", SERVICE_LOAD_AGAIN_S },
+    [ERROR_PAUSED] = { 503, "unavailable_error", "model_paused", "rejected-model-paused", 10 },
     [ERROR_LATE] = { 504, "timeout_error", "deadline_exceeded", "rejected-deadline", 0 },
     [ERROR_LATE_AT_WORK] = { 504, "timeout_error", "deadline_exceeded", "evicted-deadline", 0 },
     [ERROR_STOPPED] = { 503, "unavailable_error", "shutting_down", "evicted-shutdown", 5 },
@@ -115,5 +117,5 @@ const char *api_error_reason(const struct api_error *error)
 
 int api_error_retry_after_s(const struct api_error *error)
 {
-    return rows[error->kind].retry_after_s;
+    return error->retry_s > 0 ? error->retry_s : rows[error->kind].retry_after_s;
 }

@@ -15,6 +15,7 @@ enum api_error_kind {
     ERROR_METHOD,       /* 405 */
     ERROR_ENCODING,     /* 415: a compressed body */
     ERROR_BUSY,         /* 409: impossible in the present state */
+    ERROR_QUOTA,        /* 429: the key's quota is used up */
     ERROR_QUEUE_FULL,   /* 429: rejected, no work was done */
     ERROR_EVICTED,      /* 429: given up after work was done */
     ERROR_HOUSE,        /* 500 */
@@ -22,6 +23,7 @@ enum api_error_kind {
     ERROR_UNWELL,       /* 503: the engines make no progress */
     ERROR_LOADING,      /* 503: with the object `loading` */
     ERROR_LOAD_FAILED,  /* 503: the model will be tried again after a while */
+    ERROR_PAUSED,       /* 503: an operator paused the model */
     ERROR_LATE,         /* 504: the deadline passed while it waited */
     ERROR_LATE_AT_WORK, /* 504: the deadline passed while it ran */
     ERROR_STOPPED,      /* 503: cut off at the end of a drain */
@@ -35,6 +37,7 @@ struct api_error {
     enum api_error_kind kind;
     bool is_set;
     int status;
+    int retry_s;     /* for Retry-After; 0: the kind's */
     char param[64];  /* the field, empty = none */
     char text[640];  /* the sentence */
     char extra[256]; /* one more member of the page, as JSON with its leading comma */

@@ -240,7 +240,7 @@ static struct view piece_of(const void *tokenizer, int32_t id)
     return tokenizer_piece(tokenizer, id, false);
 }
 
-void api_guided_check(const struct api_guided *guided, const struct api_model *model,
+void api_guided_check(struct api_guided *guided, const struct api_model *model,
                       struct grammar_cache *grammars, int32_t n_stop_ids, struct api_error *error)
 {
     const struct grammar_pieces pieces = { model->tokenizer, model->n_vocabulary, piece_of };
@@ -259,6 +259,7 @@ void api_guided_check(const struct api_guided *guided, const struct api_model *m
                                 &fault) != STATUS_OK)
         api_error_set(error, ERROR_INVALID, guided->field, "%s: %s", guided->field, fault.text);
     else {
+        guided->n_bytes = (int64_t)grammar_bytes(grammar);
         grammar_cache_put(grammars, grammar);
         (void)grammar_cache_vocabulary(grammars, &pieces);
     }

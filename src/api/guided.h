@@ -10,6 +10,7 @@ struct api_guided {
     int kind; /* enum grammar_kind */
     struct view text;
     const char *field; /* the one that says so */
+    int64_t n_bytes;   /* of the compiled grammar, once it is checked */
 };
 /* Returns whether a body may have such a field, so that a worker should read it. */
 bool api_guided_may_have(struct view body);
@@ -20,5 +21,5 @@ void api_guided_need_calls(struct api_guided *guided, struct pile *pile,
                            const struct api_tools *tools, const struct api_fields *fields);
 /* Compiles the grammar and prepares the model's vocabulary, so that engines find both. Sets the
  * error when the grammar is refused, or no token may end the answer. May run on any thread. */
-void api_guided_check(const struct api_guided *guided, const struct api_model *model,
+void api_guided_check(struct api_guided *guided, const struct api_model *model,
                       struct grammar_cache *grammars, int32_t n_stop_ids, struct api_error *error);

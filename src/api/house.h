@@ -14,6 +14,8 @@
 #include "metrics/metrics.h"
 
 struct api_call;
+struct usage;
+struct usage_quotas;
 struct api_choice;
 
 struct api_round { /* a command to all models: it is answered when the result of each is known */
@@ -56,6 +58,7 @@ struct api {
     struct api_workers *workers;
     struct metrics *metrics;
     struct api_catalog *catalog;        /* the newest */
+    struct api_responses_store *responses;
     uint64_t counter;                   /* low bits of request ids */
     char request_id[128];               /* X-Request-Id of the exchange that is being answered */
     bool is_draining, is_cut, has_told; /* is_cut: the drain was ended by a signal */
@@ -72,6 +75,8 @@ struct api {
     int32_t n_seats, n_unsent; /* n_unsent: choices that are still to be submitted */
 
     struct api_tenants tenants;
+    struct usage *usage;
+    struct usage_quotas *quotas;
     struct api_mirror mirror;
     struct api_http_exchange
         *adding; /* it waits for a model that is being added; NULL: there is none */

@@ -61,7 +61,7 @@ size_t api_http_parse_extent(struct view bytes, size_t *at)
 
 static enum api_http_method method_of(struct view v)
 {
-    static const char *const names[] = { "GET", "HEAD", "POST", "OPTIONS" };
+    static const char *const names[] = { "GET", "HEAD", "POST", "OPTIONS", "DELETE" };
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (view_equal_text(v, names[i]))
             return (enum api_http_method)i;

@@ -16,6 +16,7 @@ enum api_http_method {
     HTTP_HEAD,
     HTTP_POST,
     HTTP_OPTIONS,
+    HTTP_DELETE,
     HTTP_OTHER /* well formed, but none of these */
 };
 struct api_http_header {

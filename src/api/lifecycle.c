@@ -1,5 +1,6 @@
-/* POST /models/load and /models/unload: for a known model by its name. For another model by its
- * path: loading then adds it, and unloading removes it again. */
+/* POST /models/load, unload, sleep and wake: for a known model by its name. For another model by
+ * its path: loading then adds it, and unloading removes it again. POST /models/pause, unpause, pin
+ * and unpin. */
 #include "api/lifecycle.h"
 #include "api/fields.h"
 #include "api/mirror.h"
@@ -148,11 +149,169 @@ void api_lifecycle_unload(struct api *api, struct api_http_exchange *x)
     take(api, x, unload);
 }
 
-/* --- vLLM: a model that sleeps is unloaded --- */
+/* --- Sleeping: an unload that keeps the packed weights in host memory. Waking is a load. --- */
+
+static void ask_named(struct api *api, struct api_http_exchange *x, const struct api_fields *fields,
+                      enum control_kind kind)
+{
+    const struct api_model *model = api_catalog_find(api->catalog, name_of(fields), fields->error);
+    if (model != NULL)
+        api_mirror_ask(api, kind, model->service, x);
+}
+
+static void sleep_one(struct api *api, struct api_http_exchange *x, const struct api_fields *fields)
+{
+    ask_named(api, x, fields, CONTROL_SLEEP);
+}
+
+static void wake_one(struct api *api, struct api_http_exchange *x, const struct api_fields *fields)
+{
+    ask_named(api, x, fields, CONTROL_LOAD);
+}
+
+void api_lifecycle_sleep_one(struct api *api, struct api_http_exchange *x)
+{
+    take(api, x, sleep_one);
+}
+
+void api_lifecycle_wake_one(struct api *api, struct api_http_exchange *x)
+{
+    take(api, x, wake_one);
+}
+
+/* The name stands between /models/ and the last slash, and may have slashes itself. */
+void api_lifecycle_named(struct api *api, struct api_http_exchange *x)
+{
+    char name[LIMIT_NAME_BYTES];
+    struct api_error error = { 0 };
+    struct view path = api_path_of(&x->head), verb;
+    const size_t n_before = strlen("/models/");
+    size_t n_name = path.n;
+    while (n_name > n_before && path.at[n_name - 1] != '/')
+        n_name--;
+    verb = view_of(path.at + n_name, path.n - n_name);
+    bool is_sleep = view_equal_text(verb, "sleep"), is_wake = view_equal_text(verb, "wake");
+    const struct api_model *model = NULL;
+    if (n_name <= n_before || (!is_sleep && !is_wake))
+        api_error_set(&error, ERROR_INVALID, NULL,
+                      "expected POST /models/NAME/sleep or /models/NAME/wake");
+    else if (!api_http_parse_percent(view_of(path.at + n_before, n_name - 1 - n_before), name,
+                                     sizeof(name)))
+        api_error_set(&error, ERROR_NO_MODEL, "model", "the model's name in the path is malformed");
+    else
+        model = api_catalog_find(api->catalog, name, &error);
+    if (model == NULL)
+        api_refuse(x, &error);
+    else
+        api_mirror_ask(api, is_sleep ? CONTROL_SLEEP : CONTROL_LOAD, model->service, x);
+}
+
+/* --- wishes --- */
+
+/* Returns the model that a body names, if this server obeys wishes on it. */
+static const struct api_model *wish_for(struct api *api, const struct api_fields *fields)
+{
+    const char *name = name_of(fields);
+    if (api->options.wishes.pause == NULL)
+        api_error_set(fields->error, ERROR_INVALID, NULL, "this server cannot pause or pin models");
+    return fields->error->is_set ? NULL : api_catalog_find(api->catalog, name, fields->error);
+}
+
+static void answer_wish(struct api *api, struct api_http_exchange *x, enum status status,
+                        const struct fault *fault, struct api_error *error)
+{
+    if (status != STATUS_OK)
+        set_fault(error, status, fault);
+    else
+        api_reply_json(x, 200, view_text("{\"success\":true}"));
+    api_nudge(api);
+}
+
+static void set_paused(struct api *api, struct api_http_exchange *x,
+                       const struct api_fields *fields, bool is_paused)
+{
+    struct fault fault;
+    const struct api_wishes *wishes = &api->options.wishes;
+    const struct api_model *model = wish_for(api, fields);
+    if (model != NULL)
+        answer_wish(api, x, wishes->pause(wishes->self, model->service, is_paused, &fault), &fault,
+                    fields->error);
+}
+
+static void pause_model(struct api *api, struct api_http_exchange *x,
+                        const struct api_fields *fields)
+{
+    set_paused(api, x, fields, true);
+}
+
+static void unpause_model(struct api *api, struct api_http_exchange *x,
+                          const struct api_fields *fields)
+{
+    set_paused(api, x, fields, false);
+}
+
+static void set_pin(struct api *api, struct api_http_exchange *x, const struct api_fields *fields,
+                    int64_t engine)
+{
+    struct fault fault;
+    const struct api_wishes *wishes = &api->options.wishes;
+    const struct api_model *model = wish_for(api, fields);
+    if (model != NULL)
+        answer_wish(api, x, wishes->pin(wishes->self, model->service, (int)engine, &fault), &fault,
+                    fields->error);
+}
+
+static void pin_model(struct api *api, struct api_http_exchange *x, const struct api_fields *fields)
+{
+    static const int64_t engines[] = { 0, LIMIT_ENGINES - 1 };
+    int64_t engine = -1;
+    api_fields_i64(fields, "engine", engines, &engine);
+    if (engine < 0)
+        api_error_set(fields->error, ERROR_INVALID, "engine",
+                      "engine is missing: GET /models lists the engines with their numbers");
+    set_pin(api, x, fields, engine);
+}
+
+static void unpin_model(struct api *api, struct api_http_exchange *x,
+                        const struct api_fields *fields)
+{
+    set_pin(api, x, fields, -1);
+}
+
+void api_lifecycle_pause(struct api *api, struct api_http_exchange *x)
+{
+    take(api, x, pause_model);
+}
+
+void api_lifecycle_unpause(struct api *api, struct api_http_exchange *x)
+{
+    take(api, x, unpause_model);
+}
+
+void api_lifecycle_pin(struct api *api, struct api_http_exchange *x)
+{
+    take(api, x, pin_model);
+}
+
+void api_lifecycle_unpin(struct api *api, struct api_http_exchange *x)
+{
+    take(api, x, unpin_model);
+}
+
+/* --- vLLM: all models at once. At level 2, and where host memory has no room, they unload. --- */
 
 void api_lifecycle_sleep(struct api *api, struct api_http_exchange *x)
 {
-    api_mirror_ask_all(api, CONTROL_UNLOAD, x);
+    struct api_error error = { 0 };
+    struct view level = x->head.query;
+    bool is_deep = view_equal_text(level, "level=2");
+    if (level.n > 0 && !is_deep && !view_equal_text(level, "level=1")) {
+        api_error_set(&error, ERROR_INVALID, "level",
+                      "expected level=1 (weights stay in host memory) or level=2 (they do not)");
+        api_refuse(x, &error);
+        return;
+    }
+    api_mirror_ask_all(api, is_deep ? CONTROL_UNLOAD : CONTROL_SLEEP, x);
 }
 
 void api_lifecycle_wake(struct api *api, struct api_http_exchange *x)

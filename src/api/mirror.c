@@ -23,16 +23,24 @@ void api_mirror_close(struct api *api)
     mem_give(api->mirror.steps);
 }
 
-void api_mirror_set_engines(struct api *api, int32_t n_engines)
+bool api_mirror_set_engines(struct api *api, int32_t n_engines)
 {
     struct api_mirror *mirror = &api->mirror;
     if (mirror->n_engines == n_engines)
-        return;
+        return true;
+    void *engines = mem_try(sizeof(*mirror->engines) * (size_t)n_engines);
+    void *steps = mem_try(sizeof(*mirror->steps) * (size_t)n_engines);
+    if (engines == NULL || steps == NULL) {
+        mem_give(engines);
+        mem_give(steps);
+        return false;
+    }
     mem_give(mirror->engines);
     mem_give(mirror->steps);
     mirror->n_engines = n_engines;
-    mirror->engines = mem_take(sizeof(*mirror->engines) * (size_t)n_engines);
-    mirror->steps = mem_take(sizeof(*mirror->steps) * (size_t)n_engines);
+    mirror->engines = engines;
+    mirror->steps = steps;
+    return true;
 }
 
 /* Returns the place of a command; NULL when it is not ours or was given up. */
@@ -276,6 +284,23 @@ void api_mirror_renew(struct api *api, const struct api_catalog *before)
     api_models_changed(api);
 }
 
+/* When all models are to sleep, one without room in host memory is unloaded. */
+static bool is_unloaded_instead(struct api *api, struct api_pending *pending,
+                                const struct control_answer *said)
+{
+    struct api_pending before = *pending;
+    if (before.kind != CONTROL_SLEEP || before.round == NULL || said->status != STATUS_TOO_LARGE)
+        return false;
+    *pending = (struct api_pending){ 0 };
+    struct api_pending *next = put_ask(api, CONTROL_UNLOAD, before.service, NULL);
+    if (next == NULL) {
+        *pending = before;
+        return false;
+    }
+    next->round = before.round;
+    return true;
+}
+
 void api_mirror_take(struct api *api, const struct control_answer *said, int64_t now_ns)
 {
     struct api_mirror *mirror = &api->mirror;
@@ -283,8 +308,8 @@ void api_mirror_take(struct api *api, const struct control_answer *said, int64_t
     if (pending == NULL)
         return;
     if (said->engines != NULL &&
-        (pending->kind == CONTROL_LIST || pending->kind == CONTROL_HEALTH)) {
-        api_mirror_set_engines(api, said->n_engines);
+        (pending->kind == CONTROL_LIST || pending->kind == CONTROL_HEALTH) &&
+        api_mirror_set_engines(api, said->n_engines)) { /* otherwise the next report may fit */
         for (int i = 0; i < mirror->n_engines; i++)
             memcpy(&mirror->engines[i], &said->engines[i],
                    engine_report_bytes(said->engines[i].n_services));
@@ -302,7 +327,8 @@ void api_mirror_take(struct api *api, const struct control_answer *said, int64_t
     }
     struct api_error error = { 0 };
     judge(api, pending, said, &error);
-    settle(pending, &error);
+    if (!is_unloaded_instead(api, pending, said))
+        settle(pending, &error);
 }
 
 /* The engines report that they are not healthy. Names the engine that is the cause. */

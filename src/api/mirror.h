@@ -5,8 +5,8 @@
 
 void api_mirror_open(struct api *api);
 /* Makes room for this many engines and forgets what earlier ones reported. It does nothing when the
- * number is the same. */
-void api_mirror_set_engines(struct api *api, int32_t n_engines);
+ * number is the same. Returns false when there is no memory; then the mirror stays as it was. */
+bool api_mirror_set_engines(struct api *api, int32_t n_engines);
 void api_mirror_close(struct api *api);
 /* Once a second: asks for the state, and gives up commands that got no answer. */
 void api_mirror_sweep(struct api *api, int64_t now_ns);

@@ -28,6 +28,7 @@ struct api_model_state api_mirror_state(const struct api *api, uint16_t service)
         state.activation_bytes += of->activation_bytes;
         state.kv_used_bytes += of->kv_used_bytes;
         state.kv_cached_bytes += of->kv_cached_bytes;
+        state.sleep_bytes += of->sleep_bytes;
         state.n_waiting += of->n_waiting;
         state.n_running += of->n_running;
     }

@@ -4,11 +4,13 @@
 #include "api/fields.h"
 #include "api/mirror_state.h"
 #include "api/prompts.h"
+#include "api/wishes.h"
 #include "api/work.h"
 #include "base/json_out.h"
 #include "base/time.h"
 #include <string.h>
 
+enum { SEEN_ASLEEP = 1 << 6 };
 static const char type_of_json[] = "application/json";
 
 /* Opens an object. The caller closes it. */
@@ -105,13 +107,16 @@ void api_models_show(struct api *api, struct api_http_exchange *x)
 
 /* --- llama-server --- */
 
-static const char *word_of(enum service_status status)
+static const char *word_of(const struct api_model_state *state)
 {
+    enum service_status status = state->status;
     static const char *const words[] = {
         [SERVICE_UNLOADED] = "unloaded", [SERVICE_LOADING] = "loading",
         [SERVICE_LOADED] = "loaded",     [SERVICE_DRAINING_OUT] = "loaded",
         [SERVICE_BROKEN] = "failed",
     };
+    if (status == SERVICE_UNLOADED && state->sleep_bytes > 0)
+        return "sleeping";
     return (size_t)status < COUNT_OF(words) ? words[status] : "failed";
 }
 
@@ -121,7 +126,7 @@ static void print_status(struct json_out *json, const struct api_model_state *st
 {
     json_out_key(json, "status");
     json_out_open(json, '{');
-    json_out_key_text(json, "value", word_of(state->status));
+    json_out_key_text(json, "value", word_of(state));
     if (state->status == SERVICE_LOADING)
         json_out_key_f64(json, "progress", state->percent / 100.0);
     if (state->status == SERVICE_DRAINING_OUT) {
@@ -140,6 +145,7 @@ static void print_memory(struct json_out *json, const struct api_model_state *st
     json_out_key_i64(json, "activation_bytes", state->activation_bytes);
     json_out_key_i64(json, "kv_used_bytes", state->kv_used_bytes);
     json_out_key_i64(json, "kv_cached_bytes", state->kv_cached_bytes);
+    json_out_key_i64(json, "sleep_bytes", state->sleep_bytes);
     json_out_close(json, '}');
 }
 
@@ -159,6 +165,8 @@ static void print_engines(const struct api *api, struct json_out *json)
         const struct engine_report *engine = &api->mirror.engines[i];
         json_out_open(json, '{');
         key_engine(api, json, engine->engine);
+        if (api->options.describe_engine != NULL)
+            api->options.describe_engine(api->options.describe_self, i, json);
         json_out_key_bool(json, "healthy", engine->is_healthy);
         json_out_key_text(json, "state", engine->is_down ? "restarting" : "running");
         json_out_key_i64(json, "restarts", engine->n_restarts);
@@ -182,18 +190,23 @@ static void print_places(const struct api *api, struct json_out *json,
     for (int32_t i = 0; i < api->mirror.n_engines; i++) {
         const struct engine_report *engine = &api->mirror.engines[i];
         const struct service_report *report = &engine->services[model->service];
-        if (model->service >= engine->n_services || report->status == SERVICE_UNLOADED)
+        if (model->service >= engine->n_services ||
+            (report->status == SERVICE_UNLOADED && report->sleep_bytes == 0))
             continue;
         const struct api_model_state part = { .status = report->status,
                                               .percent = report->progress_percent,
                                               .weights_bytes = report->weights_bytes,
                                               .activation_bytes = report->activation_bytes,
                                               .kv_used_bytes = report->kv_used_bytes,
-                                              .kv_cached_bytes = report->kv_cached_bytes };
+                                              .kv_cached_bytes = report->kv_cached_bytes,
+                                              .sleep_bytes = report->sleep_bytes };
         json_out_open(json, '{');
         key_engine(api, json, engine->engine);
         print_status(json, &part, api->mirror.faults[model->service].text);
         print_memory(json, &part);
+        json_out_key_f64(json, "load_ms", (double)report->load_ns * 1e-6);
+        json_out_key_f64(json, "load_copy_share", report->copy_permille * 1e-3);
+        json_out_key_i64(json, "wakes", report->n_wakes);
         json_out_key_i64(json, "kv_held_bytes", report->kv_held_bytes);
         json_out_key_i64(json, "kv_quota_bytes", report->kv_quota_bytes);
         json_out_key_f64(json, "kv_share", report->kv_share);
@@ -215,6 +228,7 @@ static void print_state(struct api *api, struct json_out *json, const struct api
 {
     struct api_model_state state = api_mirror_state(api, model->service);
     struct metrics_summary summary;
+    char place[API_PIN_BYTES];
     metrics_summary(api->metrics, model->service, &summary);
     json_out_open(json, '{');
     json_out_key_text(json, "id", model->name);
@@ -226,6 +240,9 @@ static void print_state(struct api *api, struct json_out *json, const struct api
     print_status(json, &state, api->mirror.faults[model->service].text);
     print_memory(json, &state);
     print_places(api, json, model);
+    json_out_key_bool(json, "paused", api_wishes_is_paused(api, model));
+    if (api_wishes_pinned(api, model, place))
+        json_out_key_text(json, "pinned", place);
     json_out_key_i64(json, "requests_waiting", state.n_waiting);
     json_out_key_i64(json, "requests_running", state.n_running);
     json_out_key_i64(json, "requests_total", (int64_t)summary.n_requests);
@@ -303,9 +320,10 @@ void api_models_changed(struct api *api)
         const struct api_model *model = api->catalog->models[i];
         struct api_model_state state = api_mirror_state(api, model->service);
         uint8_t *seen = mirror->seen[model->service % LIMIT_SERVICES];
-        if (seen[0] == state.status && seen[1] == state.percent)
+        uint8_t status = (uint8_t)(state.status | (state.sleep_bytes > 0 ? SEEN_ASLEEP : 0));
+        if (seen[0] == status && seen[1] == state.percent)
             continue;
-        seen[0] = (uint8_t)state.status;
+        seen[0] = status;
         seen[1] = (uint8_t)state.percent;
         add_change(api, model, &out);
     }
@@ -370,70 +388,7 @@ void api_models_end_watches(struct api *api)
     }
 }
 
-/* --- Ollama --- */
-
-/* Counts the bytes of the model on all engines, or (is_other) on those with a device other than a
- * CPU. */
-static int64_t count_bytes(const struct api *api, const struct api_model *model, bool is_other)
-{
-    int64_t n_bytes = 0;
-    for (int32_t i = 0; i < api->mirror.n_engines; i++) {
-        const struct engine_report *engine = &api->mirror.engines[i];
-        const char *device = api->options.devices != NULL ? api->options.devices[i] : "cpu";
-        if (model->service < engine->n_services &&
-            !(is_other && strncmp(device, "cpu", strlen("cpu")) == 0))
-            n_bytes += engine->services[model->service].weights_bytes +
-                       engine->services[model->service].kv_used_bytes;
-    }
-    return n_bytes;
-}
-
-/* size_vram, for loaded models, counts the bytes in the memory of a GPU. */
-static void print_ollama(const struct api *api, struct json_out *json,
-                         const struct api_model *model, bool is_loaded)
-{
-    json_out_open(json, '{');
-    json_out_key_text(json, "name", model->name);
-    json_out_key_text(json, "model", model->name);
-    json_out_key_i64(json, "size", count_bytes(api, model, false));
-    if (is_loaded)
-        json_out_key_i64(json, "size_vram", count_bytes(api, model, true));
-    json_out_key_text(json, "digest", "");
-    json_out_key(json, "details");
-    json_out_open(json, '{');
-    json_out_key_text(json, "format", model->format != NULL ? model->format : "");
-    json_out_close(json, '}');
-    json_out_close(json, '}');
-}
-
-/* of is "ps" for loaded models only. */
-static void print_ollama_list(struct api *api, const void *of, struct str *out)
-{
-    bool only_loaded = strcmp(of, "ps") == 0;
-    struct json_out json = begin(out);
-    json_out_key(&json, "models");
-    json_out_open(&json, '[');
-    for (int i = 0; i < api->catalog->n; i++) {
-        const struct api_model *model = api->catalog->models[i];
-        struct api_model_state state = api_mirror_state(api, model->service);
-        if (!only_loaded || state.status == SERVICE_LOADED)
-            print_ollama(api, &json, model, only_loaded);
-    }
-    json_out_close(&json, ']');
-    json_out_close(&json, '}');
-}
-
-void api_models_tags(struct api *api, struct api_http_exchange *x)
-{
-    api_work_reply(api, x, type_of_json, print_ollama_list, "tags");
-}
-
-void api_models_ps(struct api *api, struct api_http_exchange *x)
-{
-    api_work_reply(api, x, type_of_json, print_ollama_list, "ps");
-}
-
-/* --- vLLM: sleeping is being unloaded --- */
+/* --- vLLM: a server sleeps while no model is in the memory of a device --- */
 
 void api_models_is_asleep(struct api *api, struct api_http_exchange *x)
 {

@@ -149,7 +149,12 @@ static void finish_body(struct api_prompts *prompts, int32_t index, struct reque
     memset(grammar, 0, (size_t)((char *)body + body->n_bytes - grammar));
     if (body->n_grammar > 0)
         memcpy(grammar, ask->guided.text.at, body->n_grammar);
-    prompts->of[index] = (struct api_prompt){ n, body };
+    prompts->of[index] = (struct api_prompt){ .n = n, .body = body };
+    if (ask->wants_scores) { /* the body is given back once it is submitted */
+        int32_t *ids = pile_take(&prompts->ask.pile, sizeof *ids * (size_t)n);
+        memcpy(ids, request_body_tokens(body), sizeof *ids * (size_t)n);
+        prompts->of[index].ids = ids;
+    }
 }
 
 static bool encode(struct api_prompts *prompts, struct view text, int32_t index)
@@ -264,6 +269,18 @@ static bool settle_logprobs(struct api_prompts *prompts, const struct mem_accoun
     int64_t n_tokens = (int64_t)prompts->n * ask->n * prompts->n_tokens_max;
     int64_t n_each = (int64_t)sizeof(struct api_token) +
                      (int64_t)LOGPROB_BYTES * (1 + max_i32(ask->sampling.n_top_logprobs, 0));
+    int64_t n_prompts = 0, n_each_score = (int64_t)sizeof(struct token_logprobs) +
+                                          (int64_t)sizeof(struct api_token) +
+                                          LOGPROB_BYTES * (1 + ask->sampling.n_top_scores);
+    for (int32_t i = 0; i < prompts->n; i++)
+        n_prompts += (int64_t)prompts->of[i].n * ask->n;
+    if (ask->wants_scores && n_prompts * n_each_score > n_bytes_max)
+        api_error_set(&prompts->error, ERROR_TOO_LARGE,
+                      ask->shows_scores ? "prompt_logprobs" : "logprobs",
+                      "logprobs of %lld tokens of prompts with %d alternatives each are too much "
+                      "for one answer: at most %lld tokens, in all choices, may have so many",
+                      (long long)n_prompts, ask->sampling.n_top_scores,
+                      (long long)(n_bytes_max / n_each_score));
     if (ask->wants_logprobs && n_tokens * n_each > n_bytes_max)
         api_error_set(&prompts->error, ERROR_TOO_LARGE, "max_tokens",
                       "logprobs of up to %lld tokens with %d alternatives each are too much for "
@@ -336,26 +353,30 @@ static void collect_stop_ids(struct api_prompts *prompts)
 }
 
 bool api_prompts_read(struct api_ask *ask, const struct api_family *family, struct view body,
-                      bool is_strict, struct api_error *error)
+                      const struct api_past *past, bool is_strict, struct api_error *error)
 {
-    json_t *object = api_fields_open(body, ASK_VALUES_MAX, error);
-    if (object != NULL && family->translate != NULL) {
-        json_t *chat = family->translate(object, error);
-        json_decref(object);
-        object = chat;
-    }
-    return api_ask_read(ask, family->kind, object, is_strict, error);
+    json_t *object = api_fields_open(body, ASK_VALUES_MAX, error), *chat = object;
+    if (object != NULL && family->translate != NULL)
+        chat = family->translate(object, past, error);
+    else
+        json_incref(object);
+    enum api_ask_kind kind =
+        object != NULL && family->kind_of != NULL ? family->kind_of(object) : family->kind;
+    bool is_read = api_ask_read(ask, kind, chat, is_strict, error);
+    if (is_read && family->keep != NULL)
+        family->keep(ask, object);
+    json_decref(object);
+    return is_read;
 }
 
 bool api_prompts_make(struct api_prompts *prompts, const struct api_family *family,
-                      struct view body, const struct api_options *options,
-                      const struct api_catalog *catalog)
+                      struct view body, const struct api_past *past,
+                      const struct api_options *options, const struct api_catalog *catalog)
 {
     memset(prompts, 0, sizeof(*prompts));
     struct api_ask *ask = &prompts->ask;
-    enum api_ask_kind kind = family->kind;
     prompts->family = family;
-    if (!api_prompts_read(ask, family, body, options->is_strict, &prompts->error))
+    if (!api_prompts_read(ask, family, body, past, options->is_strict, &prompts->error))
         return false;
     prompts->model = api_catalog_find(catalog, ask->model, &prompts->error);
     if (prompts->model == NULL ||
@@ -372,7 +393,7 @@ bool api_prompts_make(struct api_prompts *prompts, const struct api_family *fami
                      &prompts->error);
     if (prompts->error.is_set)
         return false;
-    return (kind == ASK_CHAT ? make_chat(prompts) : make_completion(prompts)) &&
+    return (ask->kind == ASK_CHAT ? make_chat(prompts) : make_completion(prompts)) &&
            settle_lengths(prompts) && settle_echo(prompts) &&
            settle_logprobs(prompts, options->account);
 }

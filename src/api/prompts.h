@@ -16,6 +16,7 @@ struct api_prompts {
     int32_t n;
     struct api_prompt {
         int32_t n;                 /* tokens */
+        const int32_t *ids;        /* (n) of a scored prompt, otherwise NULL */
         struct request_body *body; /* as it is submitted, except its seed */
     } * of;                        /* in the ask's pile */
     struct pile bodies;            /* they live until api_prompts_sent */
@@ -29,11 +30,11 @@ struct api_prompts {
 /* Returns false with the error set. The caller uses api_prompts_free in either case. The models of
  * the catalog outlive the prompts. */
 bool api_prompts_make(struct api_prompts *prompts, const struct api_family *family,
-                      struct view body, const struct api_options *options,
-                      const struct api_catalog *catalog);
-/* Parses and translates a body into the ask. Returns false with the error set. */
+                      struct view body, const struct api_past *past,
+                      const struct api_options *options, const struct api_catalog *catalog);
+/* Parses and translates a body into the ask. past may be NULL. Returns false with the error set. */
 bool api_prompts_read(struct api_ask *ask, const struct api_family *family, struct view body,
-                      bool is_strict, struct api_error *error);
+                      const struct api_past *past, bool is_strict, struct api_error *error);
 void api_prompts_free(struct api_prompts *prompts);
 /* Called when all choices are submitted: frees the tokens, since the service has its own copy. */
 void api_prompts_sent(struct api_prompts *prompts);

@@ -113,7 +113,6 @@ static const struct refused {
     { "n_cmpl", NEVER, "it is called n here" },
     { "num_return_sequences", NEVER, "it is called n here" },
     /* Contents of the answer. */
-    { "prompt_logprobs", NEVER, NULL },
     { "logprob_token_ids", EMPTY, NULL },
     { "logprob_start_len", "[-1]", NULL },
     { "top_n_tokens", ZERO, NULL },
@@ -182,6 +181,7 @@ static const char *const known[] = {
     "prompt",
     "prompt_cache_key",
     "prompt_cache_retention",
+    "prompt_logprobs",
     "reasoning_effort",
     "reasoning_format",
     "regex",

@@ -1,5 +1,6 @@
 /* Writes answers: one writer for whole answers and chunks, for chats and text completions. */
 #include "api/reply.h"
+#include "api/logprobs.h"
 #include "api/told.h"
 #include "base/json_out.h"
 #include "base/time.h"
@@ -31,129 +32,12 @@ void api_reply_prefix(struct api_call *call)
                &call->prefix);
 }
 
-static void write_error(const struct api_error *error, struct str *out)
+static void write_error(struct api_call *call, const struct api_error *error, struct str *out)
 {
+    (void)call;
     str_add_text(out, "data: ");
     api_error_print(error, ERROR_OPENAI, out);
     str_add_text(out, "\n\n");
-}
-
-static struct view piece_of(const struct api_call *call, int32_t id)
-{
-    return tokenizer_piece(call->prompts.model->tokenizer, id, true);
-}
-
-/* Opens a chat's {token, logprob, bytes}; the object stays open. */
-static void open_logprob(struct json_out *json, struct view piece, float logprob)
-{
-    json_out_open(json, '{');
-    json_out_key(json, "token");
-    json_out_view(json, piece);
-    json_out_key_f64(json, "logprob", (double)logprob);
-    json_out_key(json, "bytes");
-    json_out_open(json, '[');
-    for (size_t i = 0; i < piece.n; i++)
-        json_out_i64(json, (unsigned char)piece.at[i]);
-    json_out_close(json, ']');
-}
-
-static void print_chat_logprobs(struct api_call *call, struct json_out *json,
-                                const struct api_token *tokens, size_t n)
-{
-    json_out_open(json, '{');
-    json_out_key(json, "content");
-    json_out_open(json, '[');
-    for (size_t i = 0; i < n; i++) {
-        const struct token_logprobs *logprobs = &tokens[i].logprobs;
-        open_logprob(json, piece_of(call, tokens[i].id), logprobs->logprob);
-        json_out_key(json, "top_logprobs");
-        json_out_open(json, '[');
-        for (int32_t j = 0; j < logprobs->n_top; j++) {
-            open_logprob(json, piece_of(call, logprobs->top_ids[j]), logprobs->top_logprobs[j]);
-            json_out_close(json, '}');
-        }
-        json_out_close(json, ']');
-        json_out_close(json, '}');
-    }
-    json_out_close(json, ']');
-    json_out_close(json, '}');
-}
-
-/* Prints a token's text for a text completion. Invalid UTF-8 becomes bytes:\xNN, as OpenAI does
- * it. */
-static void print_token_text(struct view piece, struct str *out)
-{
-    str_clear(out);
-    if (utf8_is_valid(piece)) {
-        str_add(out, piece.at, piece.n);
-        str_add_char(out, '\0');
-        return;
-    }
-    str_add_text(out, "bytes:");
-    for (size_t i = 0; i < piece.n; i++)
-        str_printf(out, "\\x%02x", (unsigned char)piece.at[i]);
-    str_add_char(out, '\0');
-}
-
-static void print_top(struct api_call *call, struct json_out *json, const struct api_token *token,
-                      struct str *text)
-{
-    const struct token_logprobs *logprobs = &token->logprobs;
-    bool has_own = false;
-    json_out_open(json, '{');
-    for (int32_t i = 0; i < logprobs->n_top; i++) {
-        has_own = has_own || logprobs->top_ids[i] == token->id;
-        print_token_text(piece_of(call, logprobs->top_ids[i]), text);
-        json_out_key_f64(json, text->at, (double)logprobs->top_logprobs[i]);
-    }
-    if (!has_own) {
-        print_token_text(piece_of(call, token->id), text);
-        json_out_key_f64(json, text->at, (double)logprobs->logprob);
-    }
-    json_out_close(json, '}');
-}
-
-static void print_text_logprobs(struct api_call *call, struct json_out *json,
-                                const struct api_token *tokens, size_t n)
-{
-    struct str text;
-    str_init(&text);
-    json_out_open(json, '{');
-    json_out_key(json, "tokens");
-    json_out_open(json, '[');
-    for (size_t i = 0; i < n; i++) {
-        print_token_text(piece_of(call, tokens[i].id), &text);
-        json_out_text(json, text.at);
-    }
-    json_out_close(json, ']');
-    json_out_key(json, "token_logprobs");
-    json_out_open(json, '[');
-    for (size_t i = 0; i < n; i++)
-        json_out_f64(json, (double)tokens[i].logprobs.logprob);
-    json_out_close(json, ']');
-    json_out_key(json, "top_logprobs");
-    json_out_open(json, '[');
-    for (size_t i = 0; i < n; i++)
-        print_top(call, json, &tokens[i], &text);
-    json_out_close(json, ']');
-    json_out_key(json, "text_offset");
-    json_out_open(json, '[');
-    for (size_t i = 0; i < n; i++)
-        json_out_i64(json, tokens[i].n_chars_before);
-    json_out_close(json, ']');
-    json_out_close(json, '}');
-    str_free(&text);
-}
-
-/* Prints the log probabilities of the tokens that belong to the shown text. */
-static void print_logprobs(struct api_call *call, struct api_choice *choice, struct json_out *json)
-{
-    size_t n = 0;
-    const struct api_token *tokens = api_choice_show_tokens(choice, &n);
-    if (call->kind == ASK_CHAT)
-        print_chat_logprobs(call, json, tokens, n);
-    else
-        print_text_logprobs(call, json, tokens, n);
 }
 
 /* Prints the prompt and the generated text as one text. */
@@ -292,10 +176,12 @@ static void print_choice(struct api_call *call, struct api_choice *choice,
     }
     json_out_key(json, "logprobs");
     if (call->prompts.ask.wants_logprobs && has_tokens)
-        print_logprobs(call, choice, json);
+        api_logprobs_print(call, choice, json);
     else
         json_out_null(json);
     print_end(is_last ? choice : NULL, json);
+    if (call->prompts.ask.shows_scores && call->kind == ASK_COMPLETION)
+        api_logprobs_print_prompt(choice, json);
     json_out_close(json, '}');
     choice->has_begun = true;
 }
@@ -420,6 +306,20 @@ static void write_last(struct api_call *call, struct str *out)
     str_add_text(out, "data: [DONE]\n\n");
 }
 
+/* Prints the scores of a chat's prompt beside its choices, as vLLM does. */
+static void print_prompt_of_chat(struct api_call *call, struct str *out)
+{
+    struct str members;
+    struct json_out json;
+    str_init(&members);
+    json_out_init(&json, &members);
+    json_out_open(&json, '{');
+    api_logprobs_print_prompt(&call->choices[0], &json);
+    str_add_char(out, ',');
+    str_add(out, members.at + 1, members.n - 1); /* without the brace */
+    str_free(&members);
+}
+
 static void write_whole(struct api_call *call, struct str *out)
 {
     print_head(call, call->kind == ASK_CHAT ? "chat.completion" : "text_completion", out);
@@ -436,6 +336,8 @@ static void write_whole(struct api_call *call, struct str *out)
     }
     struct api_reply_sums sums = api_reply_sum_up(call);
     str_add_char(out, ']');
+    if (call->prompts.ask.shows_scores && call->kind == ASK_CHAT)
+        print_prompt_of_chat(call, out);
     print_usage(&sums, out);
     print_figures(call, &sums, out);
     str_add_char(out, '}');

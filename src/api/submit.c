@@ -36,15 +36,16 @@ static struct request request_of(const struct api_choice *choice)
         .priority = (int16_t)(ask->has_priority ? ask->priority : call->prompts.model->priority),
         .tenant = api_tenants_hash(&call->api->tenants, call->tenant),
         .state = REQUEST_WAITING,
-        .kind = REQUEST_GENERATE,
+        .kind = call->prompts.n_tokens_max > 0 ? REQUEST_GENERATE : REQUEST_SCORE,
         .n_prompt = choice->n_prompt,
         .n_tokens = choice->n_prompt,
-        .n_tokens_max = choice->n_prompt + call->prompts.n_tokens_max,
+        .n_tokens_max = choice->n_prompt + max_i32(call->prompts.n_tokens_max, 1),
         .arrived_ns = call->arrived_ns,
         .served_ns = call->arrived_ns,
         .deadline_ns = call->deadline_ns,
         .flags = (ask->ignores_eos ? REQUEST_IGNORE_EOS : 0u) |
                  (ask->wants_logprobs ? REQUEST_WANTS_LOGPROBS : 0u) |
+                 (ask->wants_scores ? REQUEST_WANTS_SCORES | REQUEST_NO_PREFIX_HIT : 0u) |
                  (ask->guided.kind != 0 ? REQUEST_GUIDED : 0u),
     };
 }
@@ -62,6 +63,7 @@ bool api_submit(struct api_choice *choice)
     api->choices[slots_index(choice->slot)] = choice;
     choice->is_submitted = true;
     body->seed = choice->seed;
+    api_spend_tokens(api, &choice->call->spend, choice->n_prompt);
     struct mem_account *before = mem_account_use(api->options.account); /* the service's own */
     bool is_taken = service->submit(service->self, &request, body);
     (void)mem_account_use(before);

@@ -101,7 +101,7 @@ static const struct api_model *render_chat(struct text_job *job, const struct ap
     struct api_ask ask;
     const struct api_model *model = NULL;
     struct view body = view_of(job->body.at, job->body.n);
-    if (api_prompts_read(&ask, family, body, false, &job->error))
+    if (api_prompts_read(&ask, family, body, NULL, false, &job->error))
         model = api_catalog_find(job->catalog, ask.model, &job->error);
     if (model != NULL && !api_prompts_render(&ask, model, text, &job->error))
         model = NULL;

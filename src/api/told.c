@@ -24,6 +24,8 @@ static void take(void *self, enum calls_event event, struct view bytes)
     int kind = event == CALLS_EVENT_TEXT        ? TOLD_TEXT
                : event == CALLS_EVENT_REASONING ? TOLD_REASONING
                                                 : TOLD_CALL;
+    if (kind != TOLD_CALL && bytes.n == 0)
+        return; /* so that the items are the same for any division into pieces */
     struct api_told_item *item = told->n > 0 ? &told->items[told->n - 1] : NULL;
     bool is_call = event == CALLS_EVENT_CALL;
     told->n_calls += is_call;
@@ -56,6 +58,19 @@ void api_told_open(struct api_told *told, struct api_call *call, struct api_choi
     told->n_calls = choice->parser.n_calls;
     calls_parser_go(&choice->parser, view_of(choice->text.at, choice->n_shown), !choice->is_open,
                     &sink);
+}
+
+void api_told_again(struct api_told *told, struct api_call *call, struct api_choice *choice)
+{
+    struct view text = view_of(choice->text.at, choice->n_shown);
+    const struct calls_sink sink = { told, take };
+    struct calls_parser parser = call->prompts.parser;
+    *told = (struct api_told){ .is_serial = call->prompts.ask.tools.is_serial,
+                               .hides_thoughts = call->prompts.ask.tools.hides_thoughts };
+    if (choice->is_parsed)
+        calls_parser_go(&parser, text, !choice->is_open, &sink);
+    else if (text.n > 0)
+        take(told, CALLS_EVENT_TEXT, text);
 }
 
 bool api_told_is_empty(const struct api_told *told)

@@ -23,6 +23,8 @@ struct api_told {
  * too. The caller frees it. */
 void api_told_open(struct api_told *told, struct api_call *call, struct api_choice *choice,
                    bool in_items);
+/* Tells all that the choice has shown, from its beginning, and changes nothing. */
+void api_told_again(struct api_told *told, struct api_call *call, struct api_choice *choice);
 bool api_told_is_empty(const struct api_told *told);
 void api_told_free(struct api_told *told);
 /* Appends the bytes of all items of a kind. */

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/time.h"
+#include "cluster/gateway_demand.h"
 #include "cluster/gateway_state.h"
 #include "cluster/message.h"
 #include <string.h>
@@ -41,8 +42,9 @@ static bool submit(void *self, const struct request *request, const struct reque
     entry->n_first_predicted = entry->request->n_predicted;
     g->n_entries[request->service]++;
     g->now_ns = max_i64(g->now_ns, request->arrived_ns);
+    gateway_demand_arrived(g, entry);
     gateway_state_hold(g, slots_index(handle));
-    route_core_arrived(&g->core, slots_index(handle));
+    gateway_route_arrived(g, slots_index(handle));
     return true;
 }
 
@@ -84,6 +86,7 @@ static bool next(void *self, struct service_event *event, const void **payload)
     uint32_t at = g->over.first;
     struct gateway_entry *entry = &g->entries[at];
     gateway_state_remove(g, &g->over, at);
+    gateway_demand_ended(g, entry, entry->why);
     *event =
         (struct service_event){ .id = entry->request->id,
                                 .epoch = entry->door_epoch,
@@ -223,18 +226,19 @@ int64_t cluster_gateway_step(struct cluster_gateway *g, int64_t now_ns)
         g->engines[e].full_until_ns = 0;
         set_words_remove(g->full, e);
         gateway_route_refresh(g, e);
-        g->core.is_dirty = true;
+        g->core.is_dirty = g->decode_core.is_dirty = true;
     }
     gateway_mail_watch_links(g, &wake);
+    gateway_demand_step(g, &wake);
     gateway_route_repeat_cancels(g);
     wake = min_i64(wake, gateway_state_end_asides(g));
-    if (g->core.held.n + g->aside.n > 0)
+    if (g->core.held.n + g->decode_core.held.n + g->aside.n > 0)
         wake = min_i64(wake, gateway_route_watch_held(g));
-    bool has_held = g->core.held.n > 0;
+    bool has_held = g->core.held.n + g->decode_core.held.n > 0;
     if (has_held)
         gateway_state_age_held(g);
     gateway_route_send(g);
-    wake = min_i64(wake, g->core.wake_ns);
+    wake = min_i64(wake, min_i64(g->core.wake_ns, g->decode_core.wake_ns));
     if (has_held) {
         gateway_route_say_kept(g);
         wake = min_i64(wake, now_ns + 100 * TIME_NS_PER_MS); /* WANT is sent again */
@@ -255,7 +259,8 @@ const struct engine_report *cluster_gateway_reports(const struct cluster_gateway
 
 bool cluster_gateway_is_dirty(const struct cluster_gateway *gateway)
 {
-    return gateway->core.is_dirty || gateway->n_cancels_pending > 0 || gateway->over.n > 0;
+    return gateway->core.is_dirty || gateway->decode_core.is_dirty ||
+           gateway->n_cancels_pending > 0 || gateway->over.n > 0;
 }
 
 uint32_t cluster_gateway_n_requests(const struct cluster_gateway *gateway)
@@ -276,14 +281,15 @@ bool cluster_gateway_is_sound(const struct cluster_gateway *g)
         n_sent[entry->engine] += entry->state == GATEWAY_SENT;
     }
     for (int e = 0; e < g->nodes.n_engines; e++)
-        are_sent = are_sent && n_sent[e] == g->core.engines[e].n_sent;
+        are_sent =
+            are_sent && n_sent[e] == g->core.engines[e].n_sent + g->decode_core.engines[e].n_sent;
     mem_give(n_sent);
     for (int i = 0; i < GATEWAY_STATES; i++)
         n += n_state[i];
     for (int s = 0; s < g->options.n_services; s++)
         n_by_service += g->n_entries[s];
     uint32_t n_shown = g->shown != GATEWAY_NONE;
-    return are_sent && n_state[GATEWAY_HELD] == g->core.held.n &&
+    return are_sent && n_state[GATEWAY_HELD] == g->core.held.n + g->decode_core.held.n &&
            n_state[GATEWAY_ASIDE] == g->aside.n && n_state[GATEWAY_OVER] == g->over.n + n_shown &&
            n == g->by_id.n && n_by_service == n;
 }
@@ -295,7 +301,7 @@ const struct length_book *cluster_gateway_lengths(const struct cluster_gateway *
 
 int64_t cluster_gateway_n_forced(const struct cluster_gateway *g)
 {
-    return g->core.n_forced;
+    return g->core.n_forced + g->decode_core.n_forced;
 }
 
 /* ---- Life. ---- */
@@ -311,15 +317,21 @@ static void open_lengths(struct cluster_gateway *g)
                      g->options.n_services_max);
 }
 
-static void open_core(struct cluster_gateway *g)
+static void open_core(struct cluster_gateway *g, struct route_core *core, enum route_phase phase)
 {
-    route_core_open(&g->core, &(struct route_core_options){ .router = g->options.router,
-                                                            .config = g->options.router_config,
-                                                            .n_engines = g->nodes.n_engines,
-                                                            .n_services = g->options.n_services_max,
-                                                            .n_slots = g->options.n_requests_max,
-                                                            .requests = g->requests,
-                                                            .clock_ns = &g->now_ns });
+    struct route_config config;
+    route_config_init(&config);
+    if (g->options.router_config != NULL)
+        config = *g->options.router_config;
+    if (phase != ROUTE_PHASE_BOTH)
+        config.phase = phase;
+    route_core_open(core, &(struct route_core_options){ .router = g->options.router,
+                                                        .config = &config,
+                                                        .n_engines = g->nodes.n_engines,
+                                                        .n_services = g->options.n_services_max,
+                                                        .n_slots = g->options.n_requests_max,
+                                                        .requests = g->requests,
+                                                        .clock_ns = &g->now_ns });
 }
 
 /* Returns how many engines they have. */
@@ -357,8 +369,10 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
     g->over = g->aside = (struct gateway_list){ GATEWAY_NONE, GATEWAY_NONE, 0 };
     g->shown = GATEWAY_NONE;
     g->reports = mem_take(sizeof *g->reports * n_engines);
+    g->demand = gateway_demand_open((int)n_services);
     g->perfs = mem_take(sizeof *g->perfs * n_engines * n_services);
-    open_core(g);
+    open_core(g, &g->core, g->options.has_no_mixed ? ROUTE_PHASE_PREFILL : ROUTE_PHASE_BOTH);
+    open_core(g, &g->decode_core, ROUTE_PHASE_DECODE);
     open_lengths(g);
     for (int s = 0; s < options->n_services; s++)
         cluster_gateway_add_service(g, s, &options->services[s]);
@@ -378,12 +392,14 @@ void cluster_gateway_add_service(struct cluster_gateway *g, int s, const struct 
     g->options.n_services = max_i32(g->options.n_services, s + 1);
     g->services[s] = *spec;
     g->since[s] = (struct gateway_list){ GATEWAY_NONE, GATEWAY_NONE, 0 };
-    g->core.n_services = g->options.n_services;
-    g->core.services[s] = (struct route_service){ .slo = spec->slo,
-                                                  .n_output_mean = OUTPUT_MEAN_USUAL,
-                                                  .first_held = ROUTE_NONE,
-                                                  .last_held = ROUTE_NONE };
+    g->core.n_services = g->decode_core.n_services = g->options.n_services;
+    g->decode_core.services[s] = g->core.services[s] =
+        (struct route_service){ .slo = spec->slo,
+                                .n_output_mean = OUTPUT_MEAN_USUAL,
+                                .first_held = ROUTE_NONE,
+                                .last_held = ROUTE_NONE };
     g->wanted_ns[s] = -TIME_NS_PER_S;
+    gateway_demand_forget(g, s);
     length_book_forget(&g->lengths, s);
     for (int e = 0; e < g->nodes.n_engines; e++) {
         g->perfs[e * g->options.n_services_max + s] = (struct perf){ 0 };
@@ -443,9 +459,11 @@ void cluster_gateway_close(struct cluster_gateway *g)
     mem_give(g->full);
     length_book_close(&g->lengths);
     mem_give(g->reports);
+    gateway_demand_close(g->demand);
     mem_give(g->requests);
     mem_give(g->deadline_nodes);
     route_core_close(&g->core);
+    route_core_close(&g->decode_core);
     mem_give(g->perfs);
     mem_give(g);
 }

@@ -1,5 +1,6 @@
 /* Handles a gateway's mail: tokens, ends and returns of requests, reports of engines, answers of
  * the manager. */
+#include "cluster/gateway_demand.h"
 #include "cluster/gateway_state.h"
 
 #include "base/log.h"
@@ -107,7 +108,9 @@ static void take_back(struct cluster_gateway *g, uint32_t at)
     struct gateway_entry *entry = &g->entries[at];
     forget_cancel(g, entry);
     gateway_state_hold(g, at);
-    route_core_returned(&g->core, at, entry->engine, SERVICE_CRASHED);
+    entry->ticket = 0;
+    entry->n_kept = 0;
+    gateway_route_returned(g, at, SERVICE_CRASHED);
     (void)goes_on(g, at);
 }
 
@@ -119,6 +122,16 @@ static void take_back_broken(struct cluster_gateway *g, uint32_t at)
     take_back(g, at);
 }
 
+/* Its KV lies where the event says. An engine that refused it leaves that as it was. */
+static void take_ticket(struct gateway_entry *entry, const struct service_event *event)
+{
+    bool is_kept = event->n_kept > 0 && event->n_kept < entry->request->n_tokens;
+    if (event->why == SERVICE_FULL || event->why == SERVICE_NO_SPACE)
+        return;
+    entry->ticket = is_kept ? event->ticket : 0;
+    entry->n_kept = is_kept ? event->n_kept : 0;
+}
+
 /* RETURNED: the request waits here for a place again; a cancelled one ends. */
 static void take_return(struct cluster_gateway *g, uint32_t handle,
                         const struct service_event *event)
@@ -127,10 +140,12 @@ static void take_return(struct cluster_gateway *g, uint32_t handle,
     struct gateway_entry *entry = &g->entries[at];
     forget_cancel(g, entry);
     entry->n_preempted = max_i32(entry->n_preempted, event->n_preempted);
+    entry->device_ns += event->device_ns;
     if (event->served_ns >= 0)
         entry->asked.served_ns = max_i64(entry->asked.served_ns, g->heard_ns - event->served_ns);
     gateway_state_hold(g, at);
-    route_core_returned(&g->core, at, entry->engine, event->why);
+    take_ticket(entry, event);
+    gateway_route_returned(g, at, event->why);
     if (event->why == SERVICE_FULL || event->why == SERVICE_CRASHED) {
         g->engines[entry->engine].full_until_ns =
             g->now_ns + (event->why == SERVICE_FULL ? FULL_BACKOFF_NS : CRASHED_BACKOFF_NS);
@@ -147,9 +162,34 @@ static void take_end(struct cluster_gateway *g, uint32_t handle, uint8_t why)
     struct gateway_entry *entry = &g->entries[slots_index(handle)];
     if (why == SERVICE_STOPPED || why == SERVICE_LENGTH)
         gateway_state_observe(g, entry);
+    gateway_demand_ended(g, entry, why);
     forget_cancel(g, entry);
-    route_core_ended(&g->core, slots_index(handle), entry->engine, why);
+    route_core_ended(gateway_state_core(g, entry), slots_index(handle), entry->engine, why);
     gateway_state_drop(g, handle);
+}
+
+/* Takes scores of the prompt. After a new submission they begin anew, and those that are known are
+ * not passed on again. */
+static bool take_scores(struct cluster_gateway *g, uint32_t handle,
+                        const struct service_event *event)
+{
+    struct gateway_entry *entry = &g->entries[slots_index(handle)];
+    int32_t n_known = max_i32(entry->n_scores, 1), end = event->position + event->n_tokens;
+    if (event->position > n_known || end > request_n_scored(&entry->asked)) {
+        take_back_broken(g, slots_index(handle));
+        return false;
+    }
+    entry->n_scores = max_i32(n_known, end);
+    return end > n_known;
+}
+
+/* Returns whether scores are missing ahead of this event. */
+static bool lacks_scores(const struct gateway_entry *entry, const struct service_event *event)
+{
+    int32_t n_scored = request_n_scored(&entry->asked);
+    bool is_whole = event->what == SERVICE_TOKENS ||
+                    (event->what == SERVICE_ENDED && event->why == SERVICE_LENGTH);
+    return is_whole && n_scored > 1 && entry->n_scores < n_scored;
 }
 
 /* Returns true when the event is for the client. Late and repeated ones are dropped, by position
@@ -165,13 +205,23 @@ static bool take_event(struct cluster_gateway *g, int node, const struct message
     if (entry->state != GATEWAY_SENT || event->epoch != entry->request->epoch ||
         g->nodes.of_engine[entry->engine] != node)
         return false;
-    if (event->position > entry->request->n_tokens)
+    if (event->what == SERVICE_SCORES) {
+        *out = *event;
+        out->engine = entry->engine;
+        out->epoch = entry->door_epoch;
+        out->device_ns += entry->device_ns;
+        return take_scores(g, handle, event);
+    }
+    if (event->position > entry->request->n_tokens || lacks_scores(entry, event)) {
         take_back_broken(g, slots_index(handle));
+        return false;
+    }
     if (event->position != entry->request->n_tokens)
         return false;
     *out = *event;
     out->engine = entry->engine;
     out->epoch = entry->door_epoch;
+    out->device_ns += entry->device_ns;
     switch (event->what) {
     case SERVICE_TOKENS:
         if (event->n_tokens > entry->request->n_tokens_max - event->position)
@@ -200,7 +250,7 @@ static void take_report(struct cluster_gateway *g, int engine, const struct mess
     struct engine_report *report = &g->reports[engine];
     cluster_message_read_report(m, &g->roster, report, g->heard_ns);
     gateway_route_refresh(g, engine);
-    g->core.is_dirty = true;
+    g->core.is_dirty = g->decode_core.is_dirty = true;
 }
 
 /* Updates the mirror at once, before the next report. */

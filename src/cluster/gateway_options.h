@@ -23,6 +23,7 @@ struct cluster_gateway_options {
     int64_t kv_unit_bytes; /* engines' pools have whole units; 0 = any bytes */
     const struct route_policy *router;
     const struct route_config *router_config;
+    bool has_no_mixed;                            /* each engine has the role prefill or decode */
     const struct length_predictor *predictor;     /* of output lengths; NULL = conditional */
     const struct length_config *predictor_config; /* NULL = the defaults */
 };

@@ -23,6 +23,15 @@ static struct cluster_link *link_to(struct cluster_gateway *g, int engine)
     return &g->links[g->nodes.of_engine[engine]];
 }
 
+/* On an engine for prompts, one token: the answer goes on where it is decoded. */
+static int32_t lease_of(const struct cluster_gateway *g, const struct route_choice *choice)
+{
+    const struct route_request *r = g->entries[choice->slot].request;
+    bool is_split =
+        g->reports[choice->engine].role == ENGINE_PREFILL && g->n_decode_places[r->service] > 0;
+    return is_split ? 1 : choice->n_lease;
+}
+
 /* Returns false when there is no memory for its body, or the bus is full. */
 static bool send_entry(struct cluster_gateway *g, const struct route_choice *choice)
 {
@@ -44,7 +53,9 @@ static bool send_entry(struct cluster_gateway *g, const struct route_choice *cho
     request->epoch = entry->request->epoch + 1;
     request->cohort = choice->cohort;
     request->n_cohort = choice->n_cohort;
-    request->n_lease = choice->n_lease;
+    request->n_lease = lease_of(g, choice);
+    request->ticket = entry->ticket;
+    request->n_host = entry->n_kept;
     cluster_message_request_to_spans(request, g->now_ns);
     bool is_sent = cluster_link_send(link_to(g, choice->engine), &submit, sizeof submit, body.at,
                                      body.n_bytes);
@@ -71,44 +82,120 @@ bool gateway_route_cancel(struct cluster_gateway *g, const struct gateway_entry 
 
 /* ---- What the router sees. ---- */
 
-/* Counts the engine as one place more (1) or less (-1) of its services, if it can be used. */
-static void count_places(struct cluster_gateway *g, int e, int32_t change)
+/* Returns the core that has all services of the engine. */
+static struct route_core *core_of_engine(struct cluster_gateway *g, int e)
 {
-    const struct set *services = &g->core.engines[e].services;
-    int n = g->engines[e].is_usable ? g->options.n_services : 0;
-    for (int s = 0; (s = set_next(services, s, n)) >= 0; s++)
-        g->n_places[s] += change;
+    return g->engines[e].is_decoder ? &g->decode_core : &g->core;
 }
 
-void gateway_route_refresh(struct cluster_gateway *g, int e)
+/* Counts the engine as one place more (1) or less (-1) of its services, if it can be used. Returns
+ * whether a service gained its first place of a phase, or lost its last. */
+static bool count_places(struct cluster_gateway *g, int e, int32_t change)
 {
-    struct route_engine *engine = &g->core.engines[e];
+    const struct set *services = &core_of_engine(g, e)->engines[e].services;
+    int n = g->engines[e].is_usable ? g->options.n_services : 0;
+    bool is_other = false;
+    for (int s = 0; (s = set_next(services, s, n)) >= 0; s++) {
+        int32_t *n_decode = &g->n_decode_places[s];
+        g->n_places[s] += change;
+        *n_decode += g->engines[e].is_decoder ? change : 0;
+        is_other |= *n_decode > 0 || g->engines[e].is_decoder;
+    }
+    return is_other;
+}
+
+/* An engine that decodes takes prompts only of services that no other engine has. Answers that
+ * begin or go on where none decodes are for the first core. */
+static void show_phases(struct cluster_gateway *g)
+{
+    int n = g->options.n_services;
+    for (int e = 0; e < g->nodes.n_engines; e++) {
+        struct set own = { { 0 } };
+        const struct set *all = &g->decode_core.engines[e].services;
+        if (!g->engines[e].is_decoder)
+            continue;
+        for (int s = 0; (s = set_next(all, s, n)) >= 0; s++)
+            if (g->n_places[s] == g->n_decode_places[s])
+                set_add(&own, s);
+        g->core.engines[e].services = own;
+        route_core_changed(&g->core, (uint16_t)e);
+    }
+    for (int s = 0; s < n; s++) {
+        while (g->n_decode_places[s] == 0 && g->decode_core.services[s].n_held > 0) {
+            uint32_t at = g->decode_core.services[s].first_held;
+            route_core_gone(&g->decode_core, at, SERVICE_DRAINING);
+            gateway_route_arrived(g, at);
+        }
+    }
+}
+
+static bool is_for_decoders(const struct cluster_gateway *g, uint32_t at)
+{
+    const struct route_request *r = &g->requests[at];
+    return r->n_tokens > r->n_prompt && g->n_decode_places[r->service] > 0;
+}
+
+void gateway_route_arrived(struct cluster_gateway *g, uint32_t at)
+{
+    struct gateway_entry *entry = &g->entries[at];
+    entry->is_decoding = is_for_decoders(g, at);
+    route_core_arrived(gateway_state_core(g, entry), at);
+}
+
+void gateway_route_returned(struct cluster_gateway *g, uint32_t at, uint8_t why)
+{
+    struct gateway_entry *entry = &g->entries[at];
+    struct route_core *core = gateway_state_core(g, entry);
+    if (entry->is_decoding == is_for_decoders(g, at)) {
+        route_core_returned(core, at, entry->engine, why);
+        return;
+    }
+    route_core_ended(core, at, entry->engine, SERVICE_LEASE_OVER); /* it goes on elsewhere */
+    gateway_route_arrived(g, at);
+}
+
+/* Shows the report of engine e to a core. */
+static void show_engine(struct cluster_gateway *g, struct route_core *core, int e)
+{
+    struct route_engine *engine = &core->engines[e];
     const struct engine_report *report = &g->reports[e];
-    count_places(g, e, -1);
     engine->services = (struct set){ { 0 } };
     engine->n_waiting = engine->n_running = 0;
     for (int s = 0; (s = set_next(&report->listed, s, g->options.n_services)) >= 0; s++) {
         const struct service_report *service = &report->services[s];
         if (service->status == SERVICE_LOADED) {
-            set_add(&engine->services, s);
-            g->perfs[e * g->options.n_services_max + s] = g->core.services[s].perf = service->perf;
+            if (core == core_of_engine(g, e))
+                set_add(&engine->services, s);
+            g->perfs[e * g->options.n_services_max + s] = core->services[s].perf = service->perf;
         }
         engine->n_waiting += service->n_waiting;
         engine->n_running += service->n_running;
         if (service->kv_bytes_per_token > 0)
-            g->core.services[s].kv_bytes_per_token = service->kv_bytes_per_token;
+            core->services[s].kv_bytes_per_token = service->kv_bytes_per_token;
         if (service->solo_ns > 0)
-            g->core.services[s].solo_ns = service->solo_ns;
+            core->services[s].solo_ns = service->solo_ns;
     }
-    g->engines[e].is_usable = report->is_healthy && !report->is_draining;
-    count_places(g, e, 1);
     engine->is_open = g->engines[e].is_usable && g->engines[e].full_until_ns <= g->now_ns;
     engine->n_requests_max = report->n_requests_max;
     engine->kv_bytes = report->kv_pool_bytes;
     engine->kv_free_bytes = report->kv_free_bytes;
     engine->report_ns = report->now_ns;
     engine->perfs = &g->perfs[e * g->options.n_services_max];
+}
+
+void gateway_route_refresh(struct cluster_gateway *g, int e)
+{
+    const struct engine_report *report = &g->reports[e];
+    bool has_phases = count_places(g, e, -1);
+    g->engines[e].is_usable = report->is_healthy && !report->is_draining;
+    g->engines[e].is_decoder = report->role == ENGINE_DECODE;
+    show_engine(g, &g->core, e);
+    show_engine(g, &g->decode_core, e);
+    has_phases |= count_places(g, e, 1);
     route_core_changed(&g->core, (uint16_t)e);
+    route_core_changed(&g->decode_core, (uint16_t)e);
+    if (has_phases)
+        show_phases(g);
 }
 
 /* ---- What waits. ---- */
@@ -260,16 +347,22 @@ void gateway_route_say_kept(struct cluster_gateway *g)
 
 /* ---- Routing. ---- */
 
-void gateway_route_send(struct cluster_gateway *g)
+static void send_of(struct cluster_gateway *g, struct route_core *core)
 {
     const struct route_choice *choice;
-    while ((choice = route_core_next(&g->core)) != NULL) {
+    while ((choice = route_core_next(core)) != NULL) {
         if (!send_entry(g, choice)) { /* the rest is sent later, except what ends meanwhile */
-            route_core_wait(&g->core, g->now_ns + TIME_NS_PER_MS);
+            route_core_wait(core, g->now_ns + TIME_NS_PER_MS);
             return;
         }
-        route_core_sent(&g->core);
+        route_core_sent(core);
     }
+}
+
+void gateway_route_send(struct cluster_gateway *g)
+{
+    send_of(g, &g->decode_core); /* first, since clients wait for what has begun */
+    send_of(g, &g->core);
 }
 
 void gateway_route_end_sent(struct cluster_gateway *g, struct gateway_entry *entry)

@@ -77,12 +77,12 @@ void gateway_state_age_held(struct cluster_gateway *g)
     if (g->now_ns < g->next_age_ns)
         return;
     g->next_age_ns = g->now_ns + AGE_LOOK_NS;
-    for (int s = 0; (s = set_next(&g->core.held.services_held, s, n)) >= 0; s++) {
+    for (int s = 0; s < n; s++) {
         uint32_t at = g->since[s].first;
         for (; at != GATEWAY_NONE && g->entries[at].held_ns + AGE_NS <= g->now_ns;
              at = g->entries[at].next) {
             if (g->requests[at].priority != INT16_MIN)
-                route_core_set_priority(&g->core, at, INT16_MIN);
+                route_core_set_priority(gateway_state_core(g, &g->entries[at]), at, INT16_MIN);
         }
     }
 }
@@ -91,7 +91,7 @@ void gateway_state_age_held(struct cluster_gateway *g)
 static void leave_held(struct cluster_gateway *g, uint32_t at, enum service_why why)
 {
     gateway_state_unhold(g, at);
-    route_core_gone(&g->core, at, why);
+    route_core_gone(gateway_state_core(g, &g->entries[at]), at, why);
 }
 
 void gateway_state_set_aside(struct cluster_gateway *g, uint32_t at)
@@ -118,7 +118,7 @@ int64_t gateway_state_end_asides(struct cluster_gateway *g)
             return g->entries[at].back_ns;
         leave_aside(g, at);
         gateway_state_hold(g, at);
-        route_core_arrived(&g->core, at);
+        gateway_route_arrived(g, at);
     }
     return TIME_NEVER;
 }

@@ -45,11 +45,16 @@ struct gateway_entry {
     struct request asked; /* the other fields, as submitted; served_ns as engines report it */
     bool is_cancelled;
     int32_t n_preempted;
+    int64_t device_ns;             /* of submissions that came back */
     struct request_body head;      /* of its body, as submitted; each has its own seed */
     struct gateway_prompt *prompt; /* NULL: the entry is unused */
     int32_t *generated;            /* (n_tokens - n_prompt) */
     int32_t n_generated_room;
+    int32_t n_scores; /* of the prompt's first tokens, the first included; 0: none yet */
     uint16_t engine;
+    bool is_decoding; /* it is held in, or was sent by, decode_core */
+    int32_t n_kept;   /* positions of its KV that the ticket names; 0 = none */
+    uint64_t ticket;
     int32_t n_first_predicted; /* request->n_predicted follows what was outrun */
     uint32_t door_epoch;       /* of the submission to us; our own submissions count on from it */
     bool wants_cancel;         /* CANCEL could not be sent yet */
@@ -84,29 +89,39 @@ struct cluster_gateway {
     struct gateway_engine {
         int64_t full_until_ns; /* after RETURNED(FULL or CRASHED): nothing is sent to it before */
         bool is_usable;        /* healthy and not draining */
+        bool is_decoder;       /* as its last report says */
     } * engines;               /* (nodes.n_engines) */
     uint64_t *full;            /* a set; engines outside of it have full_until_ns 0 */
-    int32_t n_places[LIMIT_SERVICES];  /* how many usable engines have the service */
-    int64_t wanted_ns[LIMIT_SERVICES]; /* when WANT was last sent */
-    int64_t next_age_ns;               /* when to look for aged requests again */
+    int32_t n_places[LIMIT_SERVICES];        /* how many usable engines have the service, */
+    int32_t n_decode_places[LIMIT_SERVICES]; /* and how many of them only decode */
+    int64_t wanted_ns[LIMIT_SERVICES];       /* when WANT was last sent */
+    int64_t next_age_ns;                     /* when to look for aged requests again */
     struct route_core core;
+    /* Of answers that have begun, while engines of role decode have their service. The first core
+     * has the other requests. */
+    struct route_core decode_core;
     struct route_request *requests; /* by slot, as the router sees them */
     struct perf *perfs;             /* (n_engines, n_services_max) as the engines report */
     struct length_book lengths;
     struct control_ask asks[GATEWAY_ASKS_MAX]; /* LIST and HEALTH, answered from the mirror */
-    int n_asks;
     struct control_answer answers[GATEWAY_ASKS_MAX]; /* that came from the manager */
-    int n_answers;
     struct service_change changes[GATEWAY_CHANGES_MAX]; /* a ring: unread ones make room */
     uint32_t first_change, n_changes;
     uint64_t asked[GATEWAY_ASKS_MAX]; /* ids of control calls that the manager has not answered */
-    int n_asked;
-    bool is_popping;  /* a bus message is shown to the caller: pop it at the next call */
-    uint32_t shown;   /* an OVER entry shown to the caller: freed at the next call */
-    int64_t now_ns;   /* of the last step */
-    int64_t heard_ns; /* when mail is taken */
+    int n_asks, n_answers, n_asked;
+    bool is_popping;          /* a bus message is shown to the caller: pop it at the next call */
+    uint32_t shown;           /* an OVER entry shown to the caller: freed at the next call */
+    int64_t now_ns, heard_ns; /* of the last step; when mail is taken */
     int64_t n_cancels_pending;
+    struct gateway_demand *demand; /* the traffic that it counts */
 };
+
+/* Returns the routing core that the entry is held in, or was sent by. */
+static inline struct route_core *gateway_state_core(struct cluster_gateway *g,
+                                                    const struct gateway_entry *entry)
+{
+    return entry->is_decoding ? &g->decode_core : &g->core;
+}
 
 /* ---- Entries and their lists (gateway_state.c). ---- */
 
@@ -187,6 +202,10 @@ int64_t gateway_route_watch_held(struct cluster_gateway *g);
 /* Sends which models are in use although their engines have no request. The router holds requests
  * for them, as for the next slice or until a batch is composed. */
 void gateway_route_say_kept(struct cluster_gateway *g);
+/* Gives a held entry to the routing core of its phase: a new one, or one that returned from its
+ * engine. */
+void gateway_route_arrived(struct cluster_gateway *g, uint32_t at);
+void gateway_route_returned(struct cluster_gateway *g, uint32_t at, uint8_t why);
 /* Sends what the routing core chooses. */
 void gateway_route_send(struct cluster_gateway *g);
 /* Tells the manager that the entry's engine has no space for it. With `insists`, even models that

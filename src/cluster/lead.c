@@ -88,7 +88,8 @@ static bool is_for_manager(struct cluster_lead *lead, int node, const void *mess
         end_session(lead, node);
     return verdict == CLUSTER_LINK_COUNTS &&
            (head->kind == MESSAGE_REPORT || head->kind == MESSAGE_CHANGE ||
-            head->kind == MESSAGE_WANT || head->kind == MESSAGE_SPACE);
+            head->kind == MESSAGE_WANT || head->kind == MESSAGE_SPACE ||
+            head->kind == MESSAGE_DEMAND);
 }
 
 static bool peek(void *self, uint16_t at, const void **message, size_t *n_bytes)

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "cluster/manager_move.h"
 #include "cluster/manager_orders.h"
 #include "cluster/manager_plan.h"
 #include "cluster/manager_room.h"
@@ -42,6 +43,7 @@ static void take_report(struct cluster_manager *m, int e, const struct message_r
             place->fresh_until_ns = 0;
         place->n_arrived = report->n_arrived;
         place->status = report->status;
+        place->is_asleep = report->sleep_bytes > 0;
         if (report->weights_bytes > 0)
             m->need_bytes[s] = report->weights_bytes + report->activation_bytes;
     }
@@ -56,6 +58,7 @@ static void take_loaded(struct cluster_manager *m, struct manager_place *place, 
         place->is_asked_out = false;
         place->idle_since_ns = TIME_NEVER;
         manager_orders_refuse(m, service, CONTROL_UNLOAD, STATUS_BUSY, BUSY_SENTENCE);
+        manager_orders_refuse(m, service, CONTROL_SLEEP, STATUS_BUSY, BUSY_SENTENCE);
     } else {
         place->idle_since_ns = place->loaded_ns = m->now_ns;
         place->fresh_until_ns = want->is_for_requests ? m->now_ns + FRESH_NS : 0;
@@ -68,6 +71,31 @@ static void take_loaded(struct cluster_manager *m, struct manager_place *place, 
     manager_orders_answer(m, service, CONTROL_LOAD, STATUS_OK, NULL);
 }
 
+/* It stays loaded, since host memory has no room for its weights. A caller that wanted it to sleep
+ * learns that; without one it leaves all the same. */
+static void take_sleepless(struct cluster_manager *m, const struct service_change *change)
+{
+    bool is_asked = false;
+    for (int i = 0; i < m->n_asks; i++)
+        is_asked = is_asked || (m->asks[i].service == change->service &&
+                                m->asks[i].kind == CONTROL_SLEEP && !m->asks[i].is_answered);
+    manager_room_place(m, change->engine, change->service)->is_asked_out = false;
+    if (is_asked)
+        manager_orders_answer(m, change->service, CONTROL_SLEEP, STATUS_TOO_LARGE, &change->fault);
+    else
+        manager_orders_out(m, MESSAGE_UNLOAD, change->engine, change->service,
+                           "host memory has no room for it to sleep");
+}
+
+/* Callers that wanted it out are satisfied. */
+static void answer_out(struct cluster_manager *m, int service)
+{
+    if (manager_orders_is_loaded_anywhere(m, service))
+        return;
+    manager_orders_answer(m, service, CONTROL_UNLOAD, STATUS_OK, NULL);
+    manager_orders_answer(m, service, CONTROL_SLEEP, STATUS_OK, NULL);
+}
+
 static void take_change(struct cluster_manager *m, const struct service_change *change)
 {
     struct manager_place *place = manager_room_place(m, change->engine, change->service);
@@ -75,6 +103,11 @@ static void take_change(struct cluster_manager *m, const struct service_change *
     set_add(&m->of_engines[change->engine].known, service);
     place->is_asked_in = false;
     place->status = change->status;
+    place->is_asleep = change->sleep_bytes > 0;
+    if (change->status == SERVICE_LOADED && change->cause == STATUS_TOO_LARGE) {
+        take_sleepless(m, change);
+        return;
+    }
     switch (change->status) {
     case SERVICE_LOADING:
     case SERVICE_DRAINING_OUT:
@@ -86,19 +119,26 @@ static void take_change(struct cluster_manager *m, const struct service_change *
         place->is_asked_out = false;
         if (!manager_room_is_anywhere(m, service)) /* else that place will do */
             manager_orders_note_broken(m, service, (enum status)change->cause, &change->fault);
-        if (!manager_orders_is_loaded_anywhere(
-                m, service)) /* the callers that wanted it out are satisfied */
-            manager_orders_answer(m, service, CONTROL_UNLOAD, STATUS_OK, NULL);
+        answer_out(m, service);
         break;
     default:
         place->is_asked_out = false;
-        if (!manager_orders_is_loaded_anywhere(m, service))
-            manager_orders_answer(m, service, CONTROL_UNLOAD, STATUS_OK, NULL);
+        answer_out(m, service);
         if (!manager_room_is_anywhere(m, service) && !set_has(&m->wanted, service))
             manager_orders_refuse(m, service, CONTROL_LOAD, STATUS_CANCELLED,
                                   "was unloaded while it loaded");
         break;
     }
+}
+
+/* Orders it out of an engine, for an unload or a sleep that was asked for. */
+static void order_out(struct cluster_manager *m, int e, const struct manager_ask *ask)
+{
+    bool is_sleep = ask->kind == CONTROL_SLEEP;
+    const struct manager_place *place = manager_room_place(m, e, ask->service);
+    set_remove(&m->of_engines[e].due, ask->service);
+    if (manager_room_is_in(place) || (place->is_asleep && !is_sleep))
+        manager_orders_out(m, is_sleep ? MESSAGE_SLEEP : MESSAGE_UNLOAD, e, ask->service, "asked");
 }
 
 /* A model is busy by reports that were made after the call. So a client that has all its answers
@@ -109,7 +149,8 @@ static void judge_unload(struct cluster_manager *m, struct manager_ask *ask)
     int service = ask->service;
     for (int e = 0; e < m->nodes.n_engines; e++) {
         const struct manager_place *place = manager_room_place(m, e, service);
-        is_there = is_there || manager_room_is_in(place);
+        is_there = is_there || manager_room_is_in(place) ||
+                   (place->is_asleep && ask->kind == CONTROL_UNLOAD);
         if (place->status != SERVICE_LOADED || place->idle_since_ns != TIME_NEVER)
             continue;
         is_busy = true;
@@ -119,16 +160,13 @@ static void judge_unload(struct cluster_manager *m, struct manager_ask *ask)
         return; /* judged again at the next step */
     ask->is_judged = true;
     if (is_busy) {
-        manager_orders_refuse(m, service, CONTROL_UNLOAD, STATUS_BUSY, BUSY_SENTENCE);
+        manager_orders_refuse(m, service, ask->kind, STATUS_BUSY, BUSY_SENTENCE);
     } else if (!is_there) {
-        manager_orders_answer(m, service, CONTROL_UNLOAD, STATUS_OK, NULL);
+        manager_orders_answer(m, service, ask->kind, STATUS_OK, NULL);
     } else {
         set_remove(&m->wanted, service);
-        for (int e = 0; e < m->nodes.n_engines; e++) {
-            set_remove(&m->of_engines[e].due, service);
-            if (manager_room_is_in(manager_room_place(m, e, service)))
-                manager_orders_out(m, MESSAGE_UNLOAD, e, service, "asked");
-        }
+        for (int e = 0; e < m->nodes.n_engines; e++)
+            order_out(m, e, ask);
     }
 }
 
@@ -145,7 +183,10 @@ static void take_ask(struct cluster_manager *m, const struct message_ask *messag
                                                  .kind = message->kind,
                                                  .service = (uint16_t)service,
                                                  .asked_ns = m->now_ns };
-    if (message->kind == CONTROL_UNLOAD) {
+    if (message->kind == CONTROL_SLEEP && !m->options.may_sleep) {
+        manager_orders_refuse(m, service, CONTROL_SLEEP, STATUS_TOO_LARGE,
+                              "can't sleep, since this server has no sleep_bytes: unload it");
+    } else if (message->kind == CONTROL_UNLOAD || message->kind == CONTROL_SLEEP) {
         judge_unload(m, &m->asks[m->n_asks - 1]);
     } else if (manager_orders_is_loaded_anywhere(m, service)) {
         manager_orders_answer(m, service, CONTROL_LOAD, STATUS_OK, NULL);
@@ -235,7 +276,7 @@ static void take_space(struct cluster_manager *m, const struct message_space *me
         if (message->insists)
             oust(m, e, eviction.victims[i]);
         else
-            manager_orders_out(m, MESSAGE_UNLOAD, e, eviction.victims[i],
+            manager_orders_out(m, manager_orders_idle(m), e, eviction.victims[i],
                                "another model's request needs its memory");
     }
 }
@@ -259,6 +300,8 @@ static void take_from_node(struct cluster_manager *m, int node, const struct mes
         take_want(m, service);
     else if (head->kind == MESSAGE_SPACE && service >= 0)
         take_space(m, message, engine, service);
+    else if (head->kind == MESSAGE_DEMAND && service >= 0 && m->options.hears_demand != NULL)
+        m->options.hears_demand(m->options.self, service, message);
     if (head->kind != MESSAGE_CHANGE || !cluster_message_read_change(message, &m->roster, &change))
         return; /* or it is of a service that has left */
     change.engine = (uint16_t)engine;
@@ -308,7 +351,7 @@ static int64_t unload_expired(struct cluster_manager *m)
         int32_t n = manager_room_list(m, e, residents, &free_bytes);
         int32_t n_expired = residency_expired(residents, n, m->now_ns, expired, &next_ns);
         for (int32_t i = 0; i < n_expired; i++)
-            manager_orders_out(m, MESSAGE_UNLOAD, e, expired[i],
+            manager_orders_out(m, manager_orders_idle(m), e, expired[i],
                                "idle for longer than its keep_alive");
         wake = min_i64(wake, next_ns);
     }
@@ -352,7 +395,8 @@ static int64_t judge_unloads(struct cluster_manager *m)
     int64_t wake = TIME_NEVER;
     for (int i = 0; i < m->n_asks; i++) {
         struct manager_ask *ask = &m->asks[i];
-        if (ask->kind != CONTROL_UNLOAD || ask->is_judged || ask->is_answered)
+        bool is_out = ask->kind == CONTROL_UNLOAD || ask->kind == CONTROL_SLEEP;
+        if (!is_out || ask->is_judged || ask->is_answered)
             continue;
         judge_unload(m, ask);
         wake = min_i64(wake, ask->asked_ns + REPORT_NS_MAX);
@@ -384,6 +428,7 @@ int64_t cluster_manager_step(struct cluster_manager *m, int64_t now_ns)
     send_out_dismissed(m);
     int64_t wake = m->options.is_silent ? TIME_NEVER : unload_expired(m);
     wake = min_i64(wake, manager_plan_step(m));
+    wake = min_i64(wake, manager_move_step(m));
     for (int s = 0; (s = set_next(&m->wanted, s, m->options.n_services)) >= 0; s++) {
         if (m->wants[s].until_ns <= now_ns)
             set_remove(&m->wanted, s);
@@ -444,6 +489,7 @@ bool cluster_manager_remove_service(struct cluster_manager *m, int s)
     }
     manager_orders_dismiss(m, s);
     manager_orders_answer(m, s, CONTROL_UNLOAD, STATUS_OK, NULL);
+    manager_orders_answer(m, s, CONTROL_SLEEP, STATUS_OK, NULL);
     manager_orders_say_answers(m);
     for (int e = 0; e < m->nodes.n_engines; e++) {
         *manager_room_place(m, e, s) = (struct manager_place){ 0 };
@@ -459,6 +505,7 @@ bool cluster_manager_remove_service(struct cluster_manager *m, int s)
 
 void cluster_manager_close(struct cluster_manager *m)
 {
+    manager_move_free(m);
     cluster_roster_free(&m->roster);
     cluster_nodes_free(&m->nodes);
     mem_give(m->services);

@@ -4,6 +4,8 @@
 #include "cluster/nodes.h"
 #include "core/service_spec.h"
 
+struct message_demand;
+
 struct cluster_manager_options {
     struct bus_port port;
     uint16_t gateway;                    /* its address */
@@ -16,5 +18,9 @@ struct cluster_manager_options {
     /* It loads and evicts nothing by itself, since another manager decides; it obeys operators, and
      * sends out what is dismissed. */
     bool is_silent;
+    bool may_sleep; /* engines keep weights of models that leave in host memory, where they fit */
+    /* Receives what gateways counted of a service; NULL: it is dropped. */
+    void (*hears_demand)(void *self, int service, const struct message_demand *message);
+    void *self;
     int64_t kept_bytes; /* of each engine's memory, only for its KV pool; no model gets them */
 };

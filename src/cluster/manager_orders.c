@@ -29,14 +29,21 @@ bool manager_orders_is_loaded_anywhere(const struct cluster_manager *m, int serv
 
 /* ---- Orders. ---- */
 
+enum message_kind manager_orders_idle(const struct cluster_manager *m)
+{
+    return m->options.may_sleep ? MESSAGE_SLEEP : MESSAGE_UNLOAD;
+}
+
 void manager_orders_out(struct cluster_manager *m, enum message_kind kind, int engine, int service,
                         const char *why)
 {
     if (!manager_orders_post(m, kind, engine, service))
         return;
     manager_room_place(m, engine, service)->is_asked_out = true;
-    log_line(LOG_INFO, "manager", "unloading %s from engine %d: %s", m->services[service].name,
-             engine, why);
+    log_line(LOG_INFO, "manager",
+             kind == MESSAGE_SLEEP ? "putting %s to sleep on engine %d: %s"
+                                   : "unloading %s from engine %d: %s",
+             m->services[service].name, engine, why);
 }
 
 void manager_orders_in(struct cluster_manager *m, int engine, int service)
@@ -145,7 +152,7 @@ void manager_orders_bring_in(struct cluster_manager *m, int service)
         return; /* looked at again at the next step */
     }
     for (int32_t i = 0; i < choice.eviction.n_victims; i++)
-        manager_orders_out(m, choice.is_turn ? MESSAGE_OUST : MESSAGE_UNLOAD, choice.engine,
+        manager_orders_out(m, choice.is_turn ? MESSAGE_OUST : manager_orders_idle(m), choice.engine,
                            choice.eviction.victims[i],
                            choice.is_turn ? "another model waited long for its memory"
                                           : "another model needs its memory");

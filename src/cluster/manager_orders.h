@@ -8,6 +8,8 @@
 /* Returns false when the bus has no room. */
 bool manager_orders_post(struct cluster_manager *m, enum message_kind kind, int engine,
                          int service);
+/* The order by which an idle model leaves an engine. */
+enum message_kind manager_orders_idle(const struct cluster_manager *m);
 void manager_orders_out(struct cluster_manager *m, enum message_kind kind, int engine, int service,
                         const char *why);
 void manager_orders_in(struct cluster_manager *m, int engine, int service);

@@ -7,6 +7,13 @@
 
 /* ---- Nodes. ---- */
 
+const struct engine_report *cluster_manager_plan_reports(const struct cluster_manager *m,
+                                                         int *n_engines)
+{
+    *n_engines = m->nodes.n_engines;
+    return m->reports;
+}
+
 /* Models that are loaded at start come again when the engine does, unless they are still there. */
 static void make_due_again(struct cluster_manager *m, int e)
 {
@@ -96,7 +103,7 @@ static void drain_model(struct cluster_manager *m, int e, int s)
     const struct manager_place *place = manager_room_place(m, e, s);
     const struct service_spec *spec = &m->services[s];
     bool is_busy = place->idle_since_ns == TIME_NEVER;
-    bool is_needed = is_busy || m->n_copies[s] > 0 || spec->is_loaded_at_start ||
+    bool is_needed = is_busy || manager_room_is_kept(m, s) || spec->is_loaded_at_start ||
                      spec->keep_alive_ns < 0 || set_has(&m->wanted, s);
     if (place->status != SERVICE_LOADED || place->is_asked_out)
         return;
@@ -129,6 +136,8 @@ void cluster_manager_plan_model(struct cluster_manager *m, int service, int n_co
         if (m->n_copies[service] < 0 && m->services[service].is_loaded_at_start)
             manager_orders_want(m, service);
     }
+    if (n_copies > 0 && !manager_room_is_anywhere(m, service))
+        set_add(&m->news, service);
     m->n_copies[service] = n_copies;
 }
 
@@ -137,9 +146,53 @@ static int n_copies_of(const struct cluster_manager *m, int service)
     int n = 0;
     for (int e = 0; e < m->nodes.n_engines; e++) {
         const struct manager_place *place = manager_room_place(m, e, service);
-        n += manager_room_is_in(place) && !place->is_asked_out && !m->of_engines[e].is_unplanned;
+        n += manager_room_is_in(place) && !place->is_asked_out && !m->of_engines[e].is_unplanned &&
+             manager_room_may_serve(m, e, service);
     }
     return n;
+}
+
+void cluster_manager_plan_pin(struct cluster_manager *m, int service, int node, int engine)
+{
+    m->pins[service] = (struct manager_pin){ true, node, engine };
+}
+
+void cluster_manager_plan_unpin(struct cluster_manager *m, int service)
+{
+    m->pins[service] = (struct manager_pin){ 0 };
+}
+
+void cluster_manager_plan_pause(struct cluster_manager *m, int service, bool is_paused)
+{
+    if (is_paused)
+        set_add(&m->paused, service);
+    else
+        set_remove(&m->paused, service);
+}
+
+/* Copies outside of the model's place leave when it is loaded there. Their requests go on there. */
+static void leave_others(struct cluster_manager *m, int s)
+{
+    bool is_loaded = false;
+    for (int e = 0; e < m->nodes.n_engines && m->pins[s].is_set; e++) {
+        const struct manager_place *place = manager_room_place(m, e, s);
+        is_loaded = is_loaded || (manager_room_may_serve(m, e, s) && !place->is_asked_out &&
+                                  place->status == SERVICE_LOADED);
+    }
+    for (int e = 0; e < m->nodes.n_engines && is_loaded; e++) {
+        const struct manager_place *place = manager_room_place(m, e, s);
+        if (!manager_room_may_serve(m, e, s) && !place->is_asked_out &&
+            place->status == SERVICE_LOADED)
+            manager_orders_out(m, MESSAGE_OUST, e, s, "it is pinned to another engine");
+    }
+}
+
+/* Returns whether the model lacks a copy that an operator wants. */
+static bool lacks_copies(const struct cluster_manager *m, int s)
+{
+    int n_wanted = max_i32(m->n_copies[s], m->pins[s].is_set);
+    return manager_room_is_kept(m, s) && m->wants[s].broken_until_ns <= m->now_ns &&
+           n_copies_of(m, s) < n_wanted;
 }
 
 int64_t manager_plan_step(struct cluster_manager *m)
@@ -150,7 +203,10 @@ int64_t manager_plan_step(struct cluster_manager *m)
         wake_ns = m->now_ns + MANAGER_RETRY_NS;
     }
     for (int s = 0; s < m->options.n_services; s++) {
-        if (m->n_copies[s] <= n_copies_of(m, s) || !set_has(&m->roster.there, s))
+        if (!set_has(&m->roster.there, s))
+            continue;
+        leave_others(m, s);
+        if (!lacks_copies(m, s))
             continue;
         manager_orders_bring_in(m, s);
         wake_ns = m->now_ns + MANAGER_RETRY_NS;

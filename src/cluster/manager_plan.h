@@ -3,8 +3,12 @@
 #include "base/base.h"
 
 struct cluster_manager;
+struct engine_report;
 struct str;
 
+/* Returns the last report of each engine; now_ns 0: it has not reported. *n_engines: how many. */
+const struct engine_report *cluster_manager_plan_reports(const struct cluster_manager *manager,
+                                                         int *n_engines);
 /* The session with a node has ended, so that no order to it is in progress any more. is_gone: all
  * that it had counts as gone, too. */
 void cluster_manager_plan_lose(struct cluster_manager *manager, int node, bool is_gone);
@@ -18,6 +22,13 @@ void cluster_manager_plan_drain(struct cluster_manager *manager, int node, bool 
 /* An operator's wish: at least this many copies of the model; 0: as many as requests want. -1: it
  * leaves all engines, and no request brings it back. */
 void cluster_manager_plan_model(struct cluster_manager *manager, int service, int n_copies);
+/* An operator's wish: the model is on this node, on the engine of this number there (-1: on any),
+ * stays there, and is nowhere else. Copies elsewhere leave after it is loaded there, and their
+ * requests go on there. node -1: the place is not there now, so the model is loaded nowhere. */
+void cluster_manager_plan_pin(struct cluster_manager *manager, int service, int node, int engine);
+void cluster_manager_plan_unpin(struct cluster_manager *manager, int service);
+/* A paused model gets no new requests. Its wanted copies are not kept: they may be evicted. */
+void cluster_manager_plan_pause(struct cluster_manager *manager, int service, bool is_paused);
 /* While it is frozen, it orders nothing. */
 void cluster_manager_plan_freeze(struct cluster_manager *manager, bool is_frozen);
 /* Writes where models are or are coming, a line each: the name of the node of that number, the

@@ -50,7 +50,7 @@ int32_t manager_room_list(const struct cluster_manager *m, int engine, struct re
             .service = (uint16_t)s,
             .n_bytes = n_bytes,
             /* Models that operators want stay, as pinned ones do. */
-            .keep_alive_ns = m->n_copies[s] > 0 ? -1 : m->services[s].keep_alive_ns,
+            .keep_alive_ns = manager_room_is_kept(m, s) ? -1 : m->services[s].keep_alive_ns,
             .idle_since_ns = is_idle(m, place) ? place->idle_since_ns : TIME_NEVER
         };
     }
@@ -124,9 +124,41 @@ static void open_to_turn(const struct cluster_manager *m, int engine,
     }
 }
 
+/* Counts the models that would lose their engine for themselves: a new model beside others, or
+ * others that are new beside this one. */
+static int32_t n_disturbed(const struct cluster_manager *m, int engine, int service)
+{
+    const struct set *known = &m->of_engines[engine].known;
+    bool is_new = set_has(&m->news, service);
+    int32_t n = 0;
+    for (int s = 0; (s = set_next(known, s, m->options.n_services)) >= 0; s++) {
+        const struct manager_place *place = manager_room_place(m, engine, s);
+        bool is_there = s != service && manager_room_is_in(place) && !place->is_asked_out;
+        n += is_there && (is_new || set_has(&m->news, s));
+    }
+    return n;
+}
+
+/* Fewer evictions are better, then a new model for itself, then an engine where the model sleeps,
+ * then more free bytes. */
+static bool is_better(const struct cluster_manager *m, int service, int engine,
+                      const struct residency_eviction *eviction, const struct manager_choice *best)
+{
+    if (best->engine < 0 || eviction->n_victims != best->eviction.n_victims)
+        return best->engine < 0 || eviction->n_victims < best->eviction.n_victims;
+    int32_t n = n_disturbed(m, engine, service), n_best = n_disturbed(m, best->engine, service);
+    if (n != n_best)
+        return n < n_best;
+    bool is_asleep = manager_room_place(m, engine, service)->is_asleep;
+    return is_asleep != manager_room_place(m, best->engine, service)->is_asleep
+               ? is_asleep
+               : eviction->free_bytes > best->eviction.free_bytes;
+}
+
 static struct manager_choice choose(const struct cluster_manager *m, int service, bool is_turn)
 {
     struct manager_choice best = { .engine = -1, .never = true, .is_turn = is_turn };
+    bool is_any = false; /* an engine could be looked at */
     for (int e = 0; e < m->nodes.n_engines; e++) {
         struct residency_model residents[LIMIT_SERVICES];
         struct residency_eviction out;
@@ -135,6 +167,7 @@ static struct manager_choice choose(const struct cluster_manager *m, int service
         if (!manager_room_may_serve(m, e, service) || !m->of_engines[e].has_report ||
             m->of_engines[e].is_unplanned || (manager_room_is_in(place) && !place->is_asked_out))
             continue;
+        is_any = true;
         /* How that ends is heard first. */
         if (place->is_asked_out || m->of_engines[e].awaited_until_ns > m->now_ns) {
             best.never = false;
@@ -148,13 +181,12 @@ static struct manager_choice choose(const struct cluster_manager *m, int service
         best.never = best.never && out.never;
         if (out.never || out.must_wait)
             continue;
-        const struct residency_eviction *old = &best.eviction;
-        if (best.engine < 0 || out.n_victims < old->n_victims ||
-            (out.n_victims == old->n_victims && out.free_bytes > old->free_bytes)) {
+        if (is_better(m, service, e, &out, &best)) {
             best.engine = e;
             best.eviction = out;
         }
     }
+    best.never = best.never && is_any;
     return best;
 }
 

@@ -17,6 +17,7 @@ static const int64_t MANAGER_WANT_NS = TIME_NS_PER_S;
 struct manager_place { /* a service on an engine */
     uint8_t status;    /* of the last report */
     bool is_asked_in, is_asked_out;
+    bool is_asleep;        /* unloaded, with its packed weights in host memory */
     int64_t ordered_ns;    /* when its load was ordered, */
     int64_t loaded_ns;     /* and when it was there */
     int64_t idle_since_ns; /* TIME_NEVER while it has requests */
@@ -53,6 +54,11 @@ struct manager_ask { /* a load or unload with a waiting caller */
     enum status status;
     struct fault fault;
 };
+struct manager_pin { /* where an operator wants a model */
+    bool is_set;
+    int node;   /* -1: it is not there */
+    int engine; /* the node's own number of it; -1: any */
+};
 struct cluster_manager {
     struct cluster_manager_options options;
     struct service_spec *services;
@@ -68,8 +74,13 @@ struct cluster_manager {
     bool any_expires;  /* some service has a keep-alive time */
     struct engine_report *reports;
     int32_t n_copies[LIMIT_SERVICES]; /* an operator wants at least as many; 0: as requests do */
-    struct set drained;               /* nodes below LIMIT_SERVICES whose models leave */
+    struct manager_pin pins[LIMIT_SERVICES];
+    struct set paused;  /* services that take no new requests */
+    struct set drained; /* nodes below LIMIT_SERVICES whose models leave */
     bool is_frozen;
+    struct set news; /* models that operators deployed and no plan had yet: they are alone if that
+                        costs no eviction */
+    struct manager_move *move; /* manager_move.h; NULL: there was none */
     struct manager_ask asks[MANAGER_ASKS_MAX];
     int n_asks;
     int64_t now_ns;
@@ -83,7 +94,18 @@ static inline struct manager_place *manager_room_place(const struct cluster_mana
 
 static inline bool manager_room_may_serve(const struct cluster_manager *m, int engine, int service)
 {
-    return service_spec_allows(&m->services[service].engines, engine);
+    const struct manager_pin *pin = &m->pins[service];
+    bool is_its_place =
+        !pin->is_set || (m->nodes.of_engine[engine] == pin->node &&
+                         (pin->engine < 0 || cluster_nodes_own(&m->nodes, engine) == pin->engine));
+    return is_its_place && service_spec_allows(&m->services[service].engines, engine);
+}
+
+/* Returns whether operators want the model in memory, whatever requests want. */
+static inline bool manager_room_is_kept(const struct cluster_manager *m, int service)
+{
+    return (m->n_copies[service] > 0 || m->pins[service].is_set) && !set_has(&m->paused, service) &&
+           !set_has(&m->dismissed, service);
 }
 
 static inline bool manager_room_is_in(const struct manager_place *place)

@@ -132,23 +132,87 @@ static int find_model_wish(const struct cluster_members *m, const char *name)
     return -1;
 }
 
-static void put_model_wish(struct cluster_members *m, const char *name, struct view value)
+static const struct cluster_members_model_wish no_wish = { .pin_engine = -1 };
+
+struct cluster_members_model_wish cluster_members_model(const struct cluster_members *m,
+                                                        const char *name)
 {
     int at = find_model_wish(m, name);
-    char text[16];
-    int64_t n_copies;
+    return at >= 0 ? m->model_wishes[at] : no_wish;
+}
+
+/* Returns the model's wish, which is added if it is missing; NULL: there is no room for it. */
+static struct cluster_members_model_wish *model_wish(struct cluster_members *m, const char *name)
+{
+    int at = find_model_wish(m, name);
     if (strlen(name) >= LIMIT_NAME_BYTES || (at < 0 && m->n_model_wishes == LIMIT_SERVICES))
-        return;
-    snprintf(text, sizeof text, "%.*s", (int)(value.n < 15 ? value.n : 15), value.at);
-    if (!parse_i64(text, &n_copies) || n_copies < -1 || n_copies > LIMIT_ENGINES)
-        n_copies = 0;
+        return NULL;
     if (at < 0) {
         size_t n = (size_t)m->n_model_wishes, size = sizeof *m->model_wishes;
         m->model_wishes = mem_grow(m->model_wishes, n * size, (n + 1) * size);
         at = m->n_model_wishes++;
+        m->model_wishes[at] = no_wish;
         snprintf(m->model_wishes[at].name, sizeof m->model_wishes[at].name, "%s", name);
     }
-    m->model_wishes[at].n_copies = (int)n_copies;
+    return &m->model_wishes[at];
+}
+
+static void read_copies(struct cluster_members_model_wish *wish, struct view value)
+{
+    char text[16];
+    int64_t n_copies;
+    snprintf(text, sizeof text, "%.*s", (int)(value.n < 15 ? value.n : 15), value.at);
+    if (!parse_i64(text, &n_copies) || n_copies < -1 || n_copies > LIMIT_ENGINES)
+        n_copies = 0;
+    wish->n_copies = (int)n_copies;
+}
+
+static void read_paused(struct cluster_members_model_wish *wish, struct view value)
+{
+    wish->is_paused = view_equal_text(value, "yes");
+}
+
+static void read_pin(struct cluster_members_model_wish *wish, struct view value)
+{
+    char text[CLUSTER_MEMBER_ADDRESS_BYTES + 16];
+    int64_t engine = -1;
+    wish->pin[0] = '\0';
+    wish->pin_engine = -1;
+    if (value.n == 0 || value.n >= sizeof text || memchr(value.at, '\0', value.n) != NULL)
+        return;
+    snprintf(text, sizeof text, "%.*s", (int)value.n, value.at);
+    char *blank = strchr(text, ' ');
+    if (blank != NULL) {
+        *blank = '\0';
+        if (!parse_i64(blank + 1, &engine) || engine < 0 || engine >= LIMIT_DEVICES)
+            return;
+    }
+    if (strlen(text) >= sizeof wish->pin)
+        return;
+    snprintf(wish->pin, sizeof wish->pin, "%.*s", (int)sizeof wish->pin - 1, text);
+    wish->pin_engine = (int)engine;
+}
+
+/* The folders of wishes on models. A missing key reads as an empty value. */
+static const struct model_folder {
+    const char *name;
+    void (*read)(struct cluster_members_model_wish *wish, struct view value);
+} model_folders[] = { { "desired/models/", read_copies },
+                      { "desired/paused/", read_paused },
+                      { "desired/pins/", read_pin } };
+
+/* Takes the value of a key that is a wish on a model, if it is one. */
+static void take_model_wish(struct cluster_members *m, const char *key, struct view value)
+{
+    for (size_t i = 0; i < COUNT_OF(model_folders); i++) {
+        const char *name = name_in(m, model_folders[i].name, key);
+        struct cluster_members_model_wish *wish = name != NULL ? model_wish(m, name) : NULL;
+        if (wish == NULL)
+            continue;
+        model_folders[i].read(wish, value);
+        if (wish->n_copies == 0 && !wish->is_paused && wish->pin[0] == '\0')
+            *wish = m->model_wishes[--m->n_model_wishes];
+    }
 }
 
 static void put(struct cluster_members *m, const struct store_entry *entry)
@@ -159,8 +223,8 @@ static void put(struct cluster_members *m, const struct store_entry *entry)
         put_node(m, name, entry);
     else if ((name = name_in(m, "desired/nodes/", entry->key)) != NULL)
         put_node_wish(m, name, entry->value);
-    else if ((name = name_in(m, "desired/models/", entry->key)) != NULL)
-        put_model_wish(m, name, entry->value);
+    else
+        take_model_wish(m, entry->key, entry->value);
 }
 
 static void delete_key(struct cluster_members *m, const char *key)
@@ -174,9 +238,8 @@ static void delete_key(struct cluster_members *m, const char *key)
     } else if ((name = name_in(m, "desired/nodes/", key)) != NULL) {
         if ((at = find_node_wish(m, name)) >= 0)
             m->node_wishes[at] = m->node_wishes[--m->n_node_wishes];
-    } else if ((name = name_in(m, "desired/models/", key)) != NULL) {
-        if ((at = find_model_wish(m, name)) >= 0)
-            m->model_wishes[at] = m->model_wishes[--m->n_model_wishes];
+    } else {
+        take_model_wish(m, key, view_of("", 0));
     }
 }
 

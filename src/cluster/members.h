@@ -3,6 +3,8 @@
  *   PREFIX members/node/HOST:PORT   {"engines":2,"version":"0.1.0","bus":10}   under a lease
  *   PREFIX members/gateway/ID, PREFIX members/manager/ID                      under a lease
  *   PREFIX desired/models/NAME      copies: "2", "0" as many as requests want, "-1" none at all
+ *   PREFIX desired/paused/NAME      "yes": it takes no new requests
+ *   PREFIX desired/pins/NAME        "HOST:PORT" or "HOST:PORT ENGINE": it is there and nowhere else
  *   PREFIX desired/nodes/HOST:PORT  "cordon" nothing is loaded there, "drain" and models leave
  *
  * Values come from outside: a node without a readable value, or with more engines than a machine
@@ -25,6 +27,9 @@ struct cluster_members_node_wish {
 struct cluster_members_model_wish {
     char name[LIMIT_NAME_BYTES];
     int n_copies;
+    bool is_paused;
+    char pin[CLUSTER_MEMBER_ADDRESS_BYTES]; /* HOST:PORT; "": it is not pinned */
+    int pin_engine;                         /* of that node; -1: any */
 };
 struct cluster_members {
     char prefix[STORE_KEY_BYTES];
@@ -44,5 +49,8 @@ void cluster_members_take(struct cluster_members *members, const struct store_ne
 int cluster_members_find(const struct cluster_members *members, const char *address);
 enum cluster_members_wish cluster_members_wish(const struct cluster_members *members,
                                                const char *address);
+/* Returns what operators want of this model; a wish without effect if they want nothing. */
+struct cluster_members_model_wish cluster_members_model(const struct cluster_members *members,
+                                                        const char *name);
 /* Writes a node's value. */
 void cluster_members_write_node(struct str *out, int32_t n_engines, const char *version);

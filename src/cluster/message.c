@@ -13,6 +13,7 @@ static const uint32_t fixed_bytes[MESSAGE_N] = {
     [MESSAGE_LOAD] = sizeof(struct message_head),
     [MESSAGE_UNLOAD] = sizeof(struct message_head),
     [MESSAGE_OUST] = sizeof(struct message_head),
+    [MESSAGE_SLEEP] = sizeof(struct message_head),
     [MESSAGE_DRAIN] = sizeof(struct message_head),
     [MESSAGE_WANT] = sizeof(struct message_head),
     [MESSAGE_SPACE] = sizeof(struct message_space),
@@ -23,6 +24,7 @@ static const uint32_t fixed_bytes[MESSAGE_N] = {
     [MESSAGE_CLOSED] = sizeof(struct message_head),
     [MESSAGE_LEAD] = sizeof(struct message_lead),
     [MESSAGE_FENCE] = sizeof(struct message_fence),
+    [MESSAGE_DEMAND] = sizeof(struct message_demand),
 };
 
 struct message_head cluster_message_head(enum message_kind kind, uint16_t from, size_t n_bytes)
@@ -111,7 +113,8 @@ static bool is_valid_change(const struct message_change *m)
 /* The gateway asks the manager only these; it knows the rest itself. */
 static bool is_valid_ask(const struct message_ask *m)
 {
-    return m->kind == CONTROL_LOAD || m->kind == CONTROL_UNLOAD || m->kind == CONTROL_DRAIN;
+    return m->kind == CONTROL_LOAD || m->kind == CONTROL_UNLOAD || m->kind == CONTROL_SLEEP ||
+           m->kind == CONTROL_DRAIN;
 }
 
 /* ---- Times as spans. ---- */
@@ -207,6 +210,12 @@ static bool is_valid_fence(const struct message_fence *message)
     return message->verdict <= STORE_CANNOT_REMEMBER && message->kept.epoch <= UINT64_C(1) << 31;
 }
 
+static bool is_valid_demand(const struct message_demand *m)
+{
+    return m->zero == 0 && m->number > 0 && m->n_engines_wanted >= 0 &&
+           m->n_engines_wanted <= LIMIT_ENGINES && monitor_bin_is_valid(&m->sums);
+}
+
 bool cluster_message_is_valid(const void *message, size_t n_bytes, int n_engines)
 {
     const struct message_head *head = message;
@@ -234,6 +243,8 @@ bool cluster_message_is_valid(const void *message, size_t n_bytes, int n_engines
         return is_valid_ask(message);
     case MESSAGE_FENCE:
         return is_valid_fence(message);
+    case MESSAGE_DEMAND:
+        return is_valid_demand(message);
     case MESSAGE_ANSWER:
         return fault_is_text(&((const struct message_answer *)message)->fault);
     default:

@@ -5,13 +5,15 @@
  *   node -> gateway     EVENT (service_event, payload)   REPORT (engine_report)   CHANGE
  *   both ways of these  BEAT (nothing else was said for a second)   CLOSED (the session is over)
  *   node -> manager     REPORT, CHANGE (a model begins to come, came, goes, went, failed here)
- *   manager -> node     LOAD, UNLOAD, OUST (an unload even with requests), DRAIN (engine, service)
+ *   manager -> node     LOAD, UNLOAD, OUST (an unload even with requests), SLEEP (an unload that
+ *                       keeps the packed weights), DRAIN (engine, service)
  *   gateway -> manager  WANT (service: requests are held for it), ASK (a control ask),
  *                       SPACE (engine, service: a request needs bytes that others have there)
  *                       (a gateway without a manager says WANT and SPACE to nodes, for theirs)
+ *   gateway -> node -> leading manager  DEMAND (what the gateway counted of a service so far)
  *   leading manager -> node  LEAD (a session begins, with the manager's stamp), then orders
  *   node -> leading manager  FENCE (the stamp is refused; the one that the node obeyed last), or in
- *                       the session REPORT, CHANGE, and the gateways' WANT and SPACE
+ *                       the session REPORT, CHANGE, and the gateways' WANT, SPACE and DEMAND
  *   manager -> gateway  CHANGE (BROKEN: what is held for it ends), ANSWER
  *
  * Messages between a gateway and a node belong to a session (cluster/link.h).
@@ -29,9 +31,10 @@
 #include "cluster/roster.h"
 #include "core/control.h"
 #include "core/service.h"
+#include "monitor/monitor.h"
 #include "store/fence.h"
 
-enum { MESSAGE_VERSION = 10 };
+enum { MESSAGE_VERSION = 12 };
 /* The bytes of the longest message: a SUBMIT with the longest possible prompt. */
 #define MESSAGE_BYTES_MAX ((size_t)5 << 20)
 enum message_kind {
@@ -43,6 +46,7 @@ enum message_kind {
     MESSAGE_LOAD,
     MESSAGE_UNLOAD,
     MESSAGE_OUST,
+    MESSAGE_SLEEP,
     MESSAGE_DRAIN,
     MESSAGE_WANT,
     MESSAGE_SPACE,
@@ -53,6 +57,7 @@ enum message_kind {
     MESSAGE_CLOSED,
     MESSAGE_LEAD,
     MESSAGE_FENCE,
+    MESSAGE_DEMAND,
     MESSAGE_N,
 };
 struct message_head {
@@ -123,6 +128,16 @@ struct message_fence {
     struct message_head head;
     uint64_t verdict;        /* enum store_verdict */
     struct store_stamp kept; /* of the manager that the node obeyed last */
+};
+/* A gateway sends what it counted of a service since it started. Sums only grow, so a lost or
+ * repeated message does no harm, and a later one contains it. The head's id is the gateway's
+ * life. */
+struct message_demand {
+    struct message_head head;
+    uint64_t number;          /* of the messages of this service, from 1; older ones are dropped */
+    int32_t n_engines_wanted; /* by the gateway's router (route/policy.h); 0: it says nothing */
+    uint32_t zero;
+    struct monitor_bin sums; /* its greatest latency is that since the last message */
 };
 struct message_answer {
     struct message_head head;

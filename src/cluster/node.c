@@ -233,6 +233,12 @@ static void obey(struct cluster_node *node, const struct message_head *head)
     case MESSAGE_OUST:
         engine->unload(engine->self, service, head->kind == MESSAGE_OUST);
         break;
+    case MESSAGE_SLEEP:
+        if (engine->sleep != NULL)
+            engine->sleep(engine->self, service);
+        else
+            engine->unload(engine->self, service, false);
+        break;
     case MESSAGE_DRAIN:
         engine->drain(engine->self);
         break;
@@ -246,7 +252,7 @@ static bool is_of_session(const struct message_head *head)
     return head->kind == MESSAGE_OPEN || head->kind == MESSAGE_SUBMIT ||
            head->kind == MESSAGE_CANCEL || head->kind == MESSAGE_BEAT ||
            head->kind == MESSAGE_CLOSED || head->kind == MESSAGE_WANT ||
-           head->kind == MESSAGE_SPACE;
+           head->kind == MESSAGE_SPACE || head->kind == MESSAGE_DEMAND;
 }
 
 /* A message of a gateway that counts. */
@@ -268,6 +274,10 @@ static bool take_counted(struct cluster_node *node, struct node_link *from,
     case MESSAGE_WANT:
     case MESSAGE_SPACE:
         tell_wish(node, head, n_bytes);
+        return true;
+    case MESSAGE_DEMAND: /* only a manager of many nodes reads it */
+        if (node->options.fence != NULL)
+            node_lead_pass_on(&node->lead, head, n_bytes);
         return true;
     case MESSAGE_CLOSED:
         end_session(node, from);
@@ -353,7 +363,7 @@ static bool send_event(struct cluster_node *node, int e, const struct service_ev
     if (life->session != 0 && life->session == link->session &&
         !post_event(node, link, e, event, payload))
         return false;
-    if (event->what != SERVICE_TOKENS)
+    if (event->what == SERVICE_RETURNED || event->what == SERVICE_ENDED)
         node_lives_remove(&node->lives, life);
     return true;
 }

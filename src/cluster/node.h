@@ -23,6 +23,9 @@ struct cluster_engine {
     int64_t (*step)(void *self, int64_t now_ns); /* next wake */
     bool (*next_change)(void *self, struct service_change *change);
     const struct engine_report *(*report)(void *self);
+    /* Unloads, but keeps the packed weights in host memory. It is refused as an unload is, or (a
+     * CHANGE with LOADED, TOO_LARGE) when there is no room for them. NULL: it can't. */
+    void (*sleep)(void *self, int service);
 };
 
 struct cluster_node;

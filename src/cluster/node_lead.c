@@ -69,7 +69,7 @@ static void take_lead(struct node_lead *lead, const struct message_lead *message
 static bool is_order(const struct message_head *head)
 {
     return head->kind == MESSAGE_LOAD || head->kind == MESSAGE_UNLOAD ||
-           head->kind == MESSAGE_OUST || head->kind == MESSAGE_DRAIN;
+           head->kind == MESSAGE_OUST || head->kind == MESSAGE_SLEEP || head->kind == MESSAGE_DRAIN;
 }
 
 bool node_lead_take(struct node_lead *lead, const struct message_head *head, int64_t now_ns)
@@ -95,7 +95,11 @@ bool node_lead_send(struct node_lead *lead, void *message, size_t n_bytes)
 
 void node_lead_pass_on(struct node_lead *lead, const struct message_head *head, size_t n_bytes)
 {
-    struct message_space copy = { 0 };
+    union {
+        struct message_head head;
+        struct message_space space;
+        struct message_demand demand;
+    } copy;
     if (n_bytes > sizeof copy)
         return;
     memcpy(&copy, head, n_bytes);

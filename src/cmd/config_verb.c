@@ -1,10 +1,12 @@
 /* shoal config: checks a configuration as `serve` would, and describes all keys. */
 #include "base/mem.h"
+#include "cmd/gpu.h"
 #include "cmd/verbs.h"
 #include "config/chosen.h"
 #include "config/options.h"
 #include "config/policies.h"
 #include "config/print.h"
+#include "serve/file.h"
 #include "serve/kv.h"
 #include "serve/model.h"
 #include "serve/place.h"
@@ -52,6 +54,32 @@ static void check_placement(struct check *check)
     mem_give(machine);
 }
 
+/* Prints the GPUs that the settings name, if this machine has them. It need not be the one that
+ * serves, so a missing one is no fault. */
+static void print_gpus(const struct config *config)
+{
+    struct fault fault = { "" };
+    struct gpu_facts facts;
+    bool is_auto = config_devices_are_auto(config);
+    int32_t n = is_auto ? gpu_count(&fault) : config->n_devices;
+    if (is_auto && n == 0)
+        printf("devices auto: this machine computes on CPUs: %s\n", fault.text);
+    for (int32_t i = 0; i < n; i++) {
+        struct device_spec *spec = mem_take(sizeof *spec);
+        if (is_auto)
+            *spec = (struct device_spec){ .kind = DEVICE_CUDA, .n_cores = 1, .cores = { i } };
+        if (is_auto ||
+            device_parse(config->devices[i], DEVICE_CORES_MAX, spec, &fault) == STATUS_OK) {
+            if (spec->kind == DEVICE_CUDA && gpu_look(spec->cores[0], &facts))
+                printf("cuda:%d: %s, %.1f GiB\n", (int)spec->cores[0], facts.name,
+                       (double)facts.memory_bytes * 0x1p-30);
+            else if (spec->kind == DEVICE_CUDA)
+                printf("cuda:%d: this machine has no such GPU\n", (int)spec->cores[0]);
+        }
+        mem_give(spec);
+    }
+}
+
 /* Checks each model, with a sentence of its own, then whether the KV of all fits. */
 static void check_models(struct check *check)
 {
@@ -59,7 +87,7 @@ static void check_models(struct check *check)
     struct kv_shape shapes[LIMIT_MODELS];
     struct serve_kv kv;
     struct fault fault;
-    int n_wrong = check->n_wrong;
+    int n_wrong = check->n_wrong, n_absent = 0;
     for (int i = 0; i < config->n_models; i++) {
         const struct config_model *model = &config->models[i];
         enum dtype kv_dtype = chosen_kv_dtype(config, model);
@@ -67,7 +95,20 @@ static void check_models(struct check *check)
         struct model_card card;
         struct predict_profile profile;
         struct fault inner;
-        if (serve_model_open(config, model, &weights, &card, &profile, &inner) != STATUS_OK) {
+        struct serve_file file;
+        enum status status = serve_file_check(&file, config, model, &inner);
+        if (status == STATUS_NOT_FOUND) {
+            printf("model %s: its file is fetched at the start, so it is not checked here\n",
+                   model->name);
+            n_absent++;
+            continue;
+        }
+        struct config_model local = *model;
+        local.path = file.path;
+        if (status == STATUS_OK)
+            status = serve_model_open(config, &local, &weights, &card, &profile, &inner);
+        serve_file_close(&file);
+        if (status != STATUS_OK) {
             fprintf(stderr, "shoal: model %s: %s\n", model->name, inner.text);
             check->n_wrong++;
             continue;
@@ -77,7 +118,7 @@ static void check_models(struct check *check)
         predict_profile_free(&profile);
         weights_close(weights);
     }
-    if (check->n_wrong > n_wrong)
+    if (check->n_wrong > n_wrong || n_absent > 0)
         return;
     struct chosen chosen;
     chosen_of(config, &chosen);
@@ -104,6 +145,7 @@ static int check_all(int argc, char **argv)
             (void)is_fine(check, recorders_check(config, &fault), &fault);
             if (config->placement != NULL)
                 check_placement(check);
+            print_gpus(config);
             check_models(check);
         }
     }

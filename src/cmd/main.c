@@ -7,6 +7,11 @@
 #include "base/near.h"
 #include "config/config.h"
 #include "process/child.h"
+#include "remote/fetch.h"
+#include "remote/models.h"
+#include "remote/talk.h"
+#include "remote/top.h"
+#include "remote/wishes.h"
 #include <argp.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,10 +34,22 @@ static const struct verb verbs[] = {
     { "cordon", "HOST:PORT", "load nothing more on a node", fleet_operator_cordon },
     { "uncordon", "HOST:PORT", "use a cordoned or drained node again", fleet_operator_uncordon },
     { "drain", "HOST:PORT", "move all models of a node elsewhere", fleet_operator_drain },
-    { "ps", "", "the models of a running server: memory, requests", verbs_ps },
-    { "ls", "", "the models that a running server knows", verbs_ls },
-    { "load", "NAME", "bring a model into memory", verbs_load },
-    { "unload", "NAME", "take an idle model out of memory", verbs_unload },
+    { "pause", "NAME", "let a model take no new requests", remote_wishes_pause },
+    { "unpause", "NAME", "let a paused model take requests again", remote_wishes_unpause },
+    { "pin", "NAME PLACE", "keep a model at one node or engine alone", remote_wishes_pin },
+    { "unpin", "NAME", "let a pinned model be anywhere again", remote_wishes_unpin },
+    { "chat", "[MODEL]", "talk with a model of a running server", remote_talk_run },
+    { "monitor", "HOST:PORT", "what a cluster's manager measures: traffic, latencies, engines",
+      verbs_monitor },
+    { "ps", "", "the models of a running server: memory, requests", remote_models_ps },
+    { "top", "", "a running server as it works: engines, models, rates, events", remote_top_run },
+    { "ls", "", "the models that a running server knows", remote_models_ls },
+    { "load", "NAME", "bring a model into memory", remote_models_load },
+    { "unload", "NAME", "take an idle model out of memory", remote_models_unload },
+    { "sleep", "NAME", "free its memory, but keep its packed weights in host memory",
+      remote_models_sleep },
+    { "wake", "NAME", "bring a sleeping model back", remote_models_wake },
+    { "fetch", "URL --sha256 HASH", "bring a model's file from a store", remote_fetch_run },
     { "show", "PATH", "what a model file holds and what it would need", verbs_show },
     { "profile", "MODEL [-o FILE]", "measure a model on this machine, for servers and simulations",
       verbs_profile },
@@ -40,8 +57,8 @@ static const struct verb verbs[] = {
       verbs_config },
     { "sim", "[SCENARIO.yaml] [--workload TEXT]...", "simulate engines, policies and traffic",
       verbs_sim },
-    { "plan", "CLUSTER [WORKLOAD]", "which models on which devices, and what to expect",
-      verbs_plan },
+    { "plan", "CLUSTER [WORKLOAD] | --live HOST:PORT",
+      "which models on which devices, and what to expect", verbs_plan },
     { "bench", "URL [--workload TEXT]... | kernels",
       "measure any OpenAI server and judge its answers; or our kernels", verbs_bench },
     { "repro", "[CLAIM | PAPER | all]", "rerun the papers' claims", verbs_repro },

@@ -6,6 +6,7 @@
 #include "cmd/serve_change.h"
 #include "cmd/verbs.h"
 #include "fleet/manager.h"
+#include "fleet/replan.h"
 #include "serve/settings.h"
 #include <event2/event.h>
 #include <signal.h>
@@ -56,6 +57,11 @@ static enum status check(const struct config *config, struct fault *fault)
     if (config->state_dir == NULL)
         return fault_set(fault, STATUS_BAD_INPUT,
                          "state_dir is missing: a manager remembers there which cluster it led");
+    enum fleet_replan_mode mode;
+    if (!fleet_replan_mode_find(config->replacement, &mode))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "replacement is \"%.40s\", expected off, advise or on",
+                         config->replacement);
     if (config->bus_listen == NULL)
         return STATUS_OK;
     return fault_set(fault, STATUS_BAD_INPUT,

@@ -188,6 +188,8 @@ static bool open_ask(struct plan_ask *ask, int argc, char **argv)
         "Plans which models lie on which devices, for a cluster and a workload, and prints what to "
         "expect. CLUSTER is a file with `nodes:` (and any key of a scenario), or a text as "
         "4x8xa100+1x4xl40s: nodes, devices of each, kind; see docs/PLACEMENT.md for the rest. "
+        "`shoal plan --live HOST:PORT` "
+        "prints what a manager would move. "
         "Exit code 0: there is a plan; 1: nothing finds room, or a file could not be written; 2: "
         "wrong arguments.",
         "CLUSTER [WORKLOAD]",
@@ -456,6 +458,11 @@ static int run_plan(const struct plan_ask *ask)
 
 int verbs_plan(int argc, char **argv)
 {
+    char live[] = "shoal plan --live";
+    if (argc > 1 && strcmp(argv[1], "--live") == 0) {
+        argv[1] = live;
+        return verbs_plan_live(argc - 1, argv + 1);
+    }
     struct plan_ask *ask = mem_take(sizeof(*ask));
     int code = !open_ask(ask, argc, argv) ? 2
                : ask->layers != NULL      ? run_layers(ask)

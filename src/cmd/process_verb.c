@@ -1,7 +1,8 @@
-/* shoal process: an engine or a loader that a server started. It is not for people. */
+/* shoal process: an engine, a loader or a planner that a server started. It is not for people. */
 #include "cmd/gpu.h"
 #include "cmd/verbs.h"
 #include "cpu/cpu.h"
+#include "live/plan.h"
 #include "process/child.h"
 #include "process/loader.h"
 #include <stdio.h>
@@ -27,6 +28,8 @@ int verbs_process(int argc, char **argv)
         fprintf(stderr, "shoal: this verb is for shoal itself, which starts its engines with it\n");
         return 2;
     }
+    if (strcmp(argv[2], "planner") == 0)
+        return live_plan_run(PROCESS_CHILD_FDS);
     return strcmp(argv[2], "loader") == 0 ? process_loader_run(open_device)
                                           : process_engine_run(open_device);
 }

@@ -20,7 +20,8 @@ static const char doc[] =
     "four and so on up to all, and fits the performance model that schedulers and simulations "
     "reckon with. A fifth of the points is held out, to state how far predictions are. With "
     "--device "
-    "cuda:0 it measures on that GPU instead, all of it. With --from "
+    "cuda:0 it measures on that GPU instead, all of it, and on one half beside the other. With "
+    "--from "
     "the points "
     "are the batches of a server that ran, by its engine's log. Without "
     "--out the profile goes to standard output.";
@@ -56,23 +57,27 @@ static enum status describe_model(const struct source *from, struct predict_prof
     return status;
 }
 
+static enum status load_model(const struct source *from, struct compute_device *device,
+                              struct run_model *model, struct fault *fault)
+{
+    const struct run_model_options options = { .device = device, .kv_dtype = from->kv_dtype };
+    struct weights *weights;
+    enum status status = weights_open(&weights, from->path, fault);
+    return status == STATUS_OK ? run_model_open(model, weights, &options, fault) : status;
+}
+
 /* The device is open also after a fault, unless it is a GPU that can't be opened (NULL). */
 static enum status open_model(const struct source *from, struct device_spec *spec,
                               struct compute_device **device, struct run_model *model,
                               struct fault *fault)
 {
-    struct weights *weights;
     enum status status = STATUS_OK;
     *device = NULL;
     if (spec->kind == DEVICE_CUDA)
         status = gpu_open(spec, spec, 1, device, fault);
     else
         *device = cpu_open(spec, cpu_isa_best());
-    if (status != STATUS_OK)
-        return status;
-    const struct run_model_options options = { .device = *device, .kv_dtype = from->kv_dtype };
-    status = weights_open(&weights, from->path, fault);
-    return status == STATUS_OK ? run_model_open(model, weights, &options, fault) : status;
+    return status == STATUS_OK ? load_model(from, *device, model, fault) : status;
 }
 
 /* Profiles one group: the first n_cores of `all`, with the model packed anew for it. */
@@ -153,30 +158,54 @@ static enum status profile_of_log(const struct source *from, const char *log, co
     return status;
 }
 
-/* Measures on the first core while the second computes too. */
+/* Opens the device with two lanes beside lane 0: the first two cores, or the halves of a GPU. */
+static enum status open_halves(const struct device_spec *all, struct compute_device **device,
+                               struct fault *fault)
+{
+    enum { LANES = 3 };
+    struct device_spec *lanes = mem_take(sizeof *lanes * LANES);
+    enum status status = STATUS_OK;
+    for (int i = 0; i < LANES; i++) {
+        lanes[i] = *all;
+        lanes[i].n_cores = 1;
+    }
+    if (all->kind == DEVICE_CUDA) {
+        status = gpu_open(&lanes[0], lanes, LANES, device, fault);
+    } else {
+        lanes[0].n_cores = 2;
+        *device = cpu_open(&lanes[0], cpu_isa_best());
+        for (int i = 1; i < LANES; i++) {
+            lanes[i].cores[0] = all->cores[i - 1];
+            cpu_add_lane(*device, &lanes[i]);
+        }
+    }
+    mem_give(lanes);
+    return status;
+}
+
+/* Measures on one lane while the other computes the same model too. A GPU that its driver does not
+ * divide is measured alone. */
 static enum status profile_beside(const struct source *from, const struct device_spec *all,
                                   const struct run_survey_options *plan,
                                   struct predict_profile *profile, struct fault *fault)
 {
-    struct device_spec *spec = mem_take(sizeof *spec);
     struct run_survey_options options = *plan;
-    struct compute_device *device;
+    struct compute_device *device = NULL;
     struct run_model model;
-    *spec = *all;
-    spec->n_cores = 2;
     options.budget_ns /= BESIDE_PART_OF;
-    enum status status = open_model(from, spec, &device, &model, fault);
-    spec->n_cores = 1;
-    for (int i = 0; i < 2; i++) {
-        spec->cores[0] = all->cores[i];
-        cpu_add_lane(device, spec);
+    enum status status = open_halves(all, &device, fault);
+    if (status == STATUS_UNSUPPORTED) {
+        fprintf(stderr, "nothing is measured side by side: %s\n", fault->text);
+        return STATUS_OK;
     }
+    if (status == STATUS_OK)
+        status = load_model(from, device, &model, fault);
     if (status == STATUS_OK) {
         run_survey_beside(&model, &options, &profile->beside);
         run_model_close(&model);
     }
-    device->close(device->self);
-    mem_give(spec);
+    if (device != NULL)
+        device->close(device->self);
     return status;
 }
 
@@ -229,7 +258,7 @@ static void print_text(const struct predict_profile *p)
     const struct predict_profile_beside *b = &p->beside;
     if (b->n_rounds > 0)
         printf(
-            "beside       itself on another core: prompts take %.2f times as long beside prompts, "
+            "beside       itself on another lane: prompts take %.2f times as long beside prompts, "
             "%.2f beside decodes; decodes %.2f and %.2f\n",
             b->factors[0][0], b->factors[0][1], b->factors[1][0], b->factors[1][1]);
     printf("hash         %016llx\n", (unsigned long long)predict_profile_hash(p));
@@ -284,7 +313,7 @@ static enum status profile_model(const struct source *from, struct run_survey_op
         status = profile_group(from, all, n, plan, profile, fault);
         n = n == all->n_cores ? 0 : min_i32(2 * n, all->n_cores);
     }
-    if (status == STATUS_OK && all->n_cores > 1)
+    if (status == STATUS_OK && (all->n_cores > 1 || all->kind == DEVICE_CUDA))
         status = profile_beside(from, all, plan, profile, fault);
     profile->peak_bytes = peak_bytes();
     mem_give(all);

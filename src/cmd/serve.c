@@ -4,11 +4,13 @@
 #include "base/mem.h"
 #include "base/memory_limit.h"
 #include "base/time.h"
+#include "cmd/gpu.h"
 #include "cmd/serve_change.h"
 #include "cmd/serve_verb.h"
 #include "cmd/verbs.h"
 #include "cmd/wire.h"
 #include "cmd/wire_join.h"
+#include "cmd/wire_wishes.h"
 #include "config/bus.h"
 #include "metrics/metrics.h"
 #include "serve/place.h"
@@ -66,8 +68,10 @@ static enum status open_house(struct server *server, struct fault *fault)
     *placed = server->config;
     enum status status = check_files(fault);
     if (status == STATUS_OK &&
-        !config_bus_is_gateway(&server->config)) /* else its engines are its nodes' */
+        !config_bus_is_gateway(&server->config)) { /* else its engines are its nodes' */
+        gpu_choose(placed);
         status = serve_place(placed, fault);
+    }
     server->config.pile = placed->pile; /* which has grown */
     if (status == STATUS_OK)
         status = wire_open(&server->house, placed, fault);
@@ -96,6 +100,11 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
         .admin_key = config->admin_key,
         .tenants = config->tenants,
         .n_tenants = config->n_tenants,
+        .usage_path = config->usage_file,
+        .n_usage_days = (int32_t)config->n_usage_days,
+        .quotas = config->quotas,
+        .n_quotas = config->n_quotas,
+        .n_quota_gateways = (int32_t)config->n_quota_gateways,
         .cors_origin = config->cors_origin,
         .tls_cert = config->tls_cert,
         .tls_key = config->tls_key,
@@ -103,6 +112,8 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
         .n_requests_max = (int32_t)config->n_requests_max,
         .n_connections_max = (int32_t)config->n_connections_max,
         .account = &server->account,
+        .responses = config->responses,
+        .responses_bytes_max = config->responses_bytes,
         .grammars = wire_grammars(house),
         .proxies = proxies,
         .n_proxies = config->n_proxies,
@@ -121,7 +132,10 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
         .tick_self = house,
         .metrics = wire_metrics,
         .metrics_self = house,
+        .describe_engine = wire_describe_engine,
+        .describe_self = house,
         .adding = serve_change_adding(server),
+        .wishes = wire_wishes(house),
         .reload = serve_change_reload,
         .reload_self = server,
     };

@@ -37,8 +37,8 @@ static enum status take_keys(void *self, struct fault *fault)
 {
     struct server *server = self;
     const struct config *next = server->next;
-    const struct api_keys keys = { next->api_key,   next->admin_key, next->tenants,
-                                   next->n_tenants, next->tls_cert,  next->tls_key };
+    const struct api_keys keys = { next->api_key, next->admin_key, next->tenants,  next->n_tenants,
+                                   next->quotas,  next->n_quotas,  next->tls_cert, next->tls_key };
     return api_reload(server->api, &keys, fault);
 }
 

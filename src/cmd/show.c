@@ -1,6 +1,7 @@
 /* shoal show, version: information that needs no server. */
 #include "base/json_out.h"
 #include "base/mem.h"
+#include "cmd/gpu.h"
 #include "cmd/verbs.h"
 #include "config/options.h"
 #include "cpu/cpu.h"
@@ -16,24 +17,46 @@ static const char *position_name(enum position_kind kind)
     return names[kind];
 }
 
-/* The memory that a load would book on this machine's processor, with the usual batches of
- * serve. */
+/* The memory that a load would book on this machine's processor, or on one of its GPUs, with the
+ * usual batches of serve. */
 struct need {
     int64_t packed_bytes, peak_bytes, n_rows;
+    const char *device; /* a GPU; NULL: the processor */
+    struct gpu_facts gpu;
 };
+
+static enum status open_device(struct need *need, struct device_spec *spec,
+                               const struct cpu_topology *topology, struct compute_device **out,
+                               struct fault *fault)
+{
+    if (need->device == NULL) {
+        cpu_topology_device(topology, -1, spec);
+        *out = cpu_open(spec, cpu_isa_best());
+        return STATUS_OK;
+    }
+    enum status status = device_parse(need->device, DEVICE_CORES_MAX, spec, fault);
+    if (status == STATUS_OK && spec->kind != DEVICE_CUDA)
+        status = fault_set(fault, STATUS_BAD_INPUT, "--device %.60s is no GPU, such as cuda:0",
+                           need->device);
+    if (status == STATUS_OK)
+        status = gpu_open(spec, spec, 1, out, fault);
+    if (status == STATUS_OK)
+        (void)gpu_look(spec->cores[0], &need->gpu);
+    return status;
+}
 
 static enum status read_need(struct weights *w, struct need *need, struct fault *fault)
 {
     struct config config;
-    struct compute_device *device;
+    struct compute_device *device = NULL;
     struct device_spec *spec = mem_take(sizeof *spec);
     struct cpu_topology *topology = mem_take(sizeof *topology);
     enum status status = cpu_topology_read(NULL, topology, fault);
+    if (status == STATUS_OK)
+        status = open_device(need, spec, topology, &device, fault);
     if (status == STATUS_OK) {
         config_init(&config);
         need->n_rows = config.n_batch_tokens_max + config.n_batch_max;
-        cpu_topology_device(topology, -1, spec);
-        device = cpu_open(spec, cpu_isa_best());
         need->packed_bytes = run_model_packed_bytes(w, device);
         need->peak_bytes =
             run_model_peak_bytes(w, device, (int32_t)need->n_rows, (int32_t)config.n_batch_max);
@@ -133,6 +156,9 @@ static void print_text(const struct weights *w, const struct need *need)
            (double)weights_file_bytes(w) * mib, (double)need->packed_bytes * mib);
     printf("activations      %.1f MiB at most, in batches of %lld tokens\n",
            (double)need->peak_bytes * mib, (long long)need->n_rows);
+    if (need->device != NULL)
+        printf("device           %s, %s, %.1f GiB\n", need->device, need->gpu.name,
+               (double)need->gpu.memory_bytes * 0x1p-30);
     print_kv(s, card->name);
     print_unknown(weights_unknown_keys(w));
     printf("hash             %016llx\n", (unsigned long long)weights_hash(w));
@@ -184,6 +210,11 @@ static void print_json(const struct weights *w, const struct need *need)
     json_out_key_i64(&json, "file_bytes", weights_file_bytes(w));
     json_out_key_i64(&json, "weights_bytes", need->packed_bytes);
     json_out_key_i64(&json, "activation_bytes", need->peak_bytes);
+    if (need->device != NULL) {
+        json_out_key_text(&json, "device", need->device);
+        json_out_key_text(&json, "gpu", need->gpu.name);
+        json_out_key_i64(&json, "gpu_memory_bytes", need->gpu.memory_bytes);
+    }
     json_out_key_i64(&json, "kv_bytes_per_token", model_spec_kv_bytes_per_token(s, DTYPE_F16));
     if (model_spec_check_kv(s, card->name, DTYPE_Q8_0, NULL) == STATUS_OK)
         json_out_key_i64(&json, "kv_bytes_per_token_q8_0",
@@ -206,16 +237,22 @@ int verbs_show(int argc, char **argv)
     bool is_json = false;
     const char *plain[1];
     int n_plain;
+    struct need need = { .n_rows = 0 };
+    const struct options_extra extras[] = {
+        { "device", "the GPU that would hold it, such as cuda:0: this machine's processor",
+          &need.device, true, 0 },
+    };
     const struct options_verb verb = {
         .doc = "Shows what a model file holds and what it would need.",
         .arguments = "PATH",
         .is_json = &is_json,
         .n_min = 1,
         .n_max = 1,
+        .extras = extras,
+        .n_extras = (int)COUNT_OF(extras),
     };
     struct weights *weights;
     struct model_card card;
-    struct need need;
     struct fault fault;
     if (!config_options_parse(&verb, argc, argv, NULL, plain, &n_plain))
         return 2;

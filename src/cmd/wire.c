@@ -13,6 +13,7 @@
 #include "cmd/wire_join.h"
 #include "config/bus.h"
 #include "cpu/cpu.h"
+#include "engine/exchange.h"
 #include "metrics/trace.h"
 #include "place/residency.h"
 #include "report/lengths.h"
@@ -25,6 +26,7 @@
 enum { PORT_GATEWAY, PORT_MANAGER, PORT_NODE, PORTS };
 enum {
     ENGINE_REQUESTS_MAX = 2048,
+    EXCHANGE_OFFERS = 64, /* of each engine */
     STEP_ROUNDS_MAX = 64,
     PAD_TOKENS = 512,
     GRAMMAR_CACHE_BYTES = 64 << 20
@@ -245,6 +247,16 @@ static void watch(struct house *house, int fd)
         base_refuse("the system watches no more descriptors: %s", strerror(errno));
 }
 
+/* The way of KV from engine to engine. Logs of engines do not have what came over it. */
+static void open_exchange(struct house *house)
+{
+    const struct config *config = &house->config;
+    if (house->n_engines > 0 && config->swap_bytes > 0 && config->log_engine == NULL &&
+        strcmp(config->engine_kind, "threads") == 0)
+        house->exchange = exchange_open(&(struct exchange_options){
+            .seed = rng_system(), .n_offers_max = EXCHANGE_OFFERS * (uint32_t)house->n_engines });
+}
+
 static void open_threads(struct house *house, int e, const struct run_unit_options *options)
 {
     struct run_unit *unit = house->engines[e].unit.threads = run_unit_open(options);
@@ -309,6 +321,8 @@ static void open_unit(struct house *house, int e)
                               .n_lanes = place->lanes.n,
                               .lanes = place->lanes.shares,
                               .swap_bytes = config->swap_bytes,
+                              .exchange = house->exchange,
+                              .role = config->engines[e].role,
                               .pad_tokens = house->chosen.policy->pads_batches ? PAD_TOKENS : 0,
                               .n_services = house->n_services,
                               .services = place->services,
@@ -337,6 +351,7 @@ static void open_unit(struct house *house, int e)
         .n_logit_rows_max = (int32_t)config->n_batch_max,
         .kv_dtypes = kv_dtypes,
         .profile_ns = config->profile_ns,
+        .sleep_bytes = config->sleep_bytes,
         .steady = (double)config->steady / 100,
     };
     if (strcmp(config->engine_kind, "processes") == 0)
@@ -352,6 +367,14 @@ static void take_services(const struct house *house, struct service_spec *servic
         services[s] = house->offers[s].service;
         need_bytes[s] = house->offers[s].need_bytes;
     }
+}
+
+static bool has_no_mixed(const struct house *house)
+{
+    bool has_none = house->n_engines > 0;
+    for (int e = 0; e < house->n_engines; e++)
+        has_none = has_none && house->config.engines[e].role != ENGINE_MIXED;
+    return has_none;
 }
 
 static void open_gateway(struct house *house, struct bus_port port,
@@ -373,6 +396,7 @@ static void open_gateway(struct house *house, struct bus_port port,
         .kv_unit_bytes = house->kv.unit_bytes,
         .router = house->chosen.router,
         .router_config = &house->chosen.route,
+        .has_no_mixed = has_no_mixed(house),
         .predictor = house->chosen.predictor,
         .predictor_config = &house->chosen.lengths,
     });
@@ -407,7 +431,8 @@ static enum status open_cluster(struct house *house, struct fault *fault)
                                               wire_unit_drain,
                                               wire_unit_step,
                                               wire_unit_next_change,
-                                              wire_unit_report };
+                                              wire_unit_report,
+                                              wire_unit_sleep };
     }
     const struct cluster_node_at own = { PORT_NODE, house->n_engines };
     house->bus = cluster_local_bus_open(PORTS, (uint32_t)house->memory.bus_bytes);
@@ -441,6 +466,7 @@ static enum status open_cluster(struct house *house, struct fault *fault)
         .need_bytes = need_bytes,
         .is_silent = is_managed,
         .kept_bytes = house->kv.unit_bytes,
+        .may_sleep = house->config.sleep_bytes > 0,
     };
     house->node = cluster_node_open(&node);
     house->manager = cluster_manager_open(&manager);
@@ -491,12 +517,14 @@ enum status wire_open(struct house **out, const struct config *config, struct fa
         (void)wire_close(house);
         return status;
     }
+    wire_devices_open(house);
     house->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (house->epoll_fd < 0)
         base_refuse("the system gives no descriptor to wait for engines with: %s (ulimit -n)",
                     strerror(errno));
     wake_open(&house->kick);
     watch(house, house->kick.fd);
+    open_exchange(house);
     for (int e = 0; e < house->n_engines; e++)
         open_unit(house, e);
     status = config_bus_is_gateway(config) ? open_among_others(house, fault)
@@ -561,7 +589,9 @@ bool wire_close(struct house *house)
         if (house->engines[e].device != NULL) /* else it was lost */
             house->engines[e].device->close(house->engines[e].device->self);
     }
+    exchange_close(house->exchange);
     process_weights_close(house->weights);
+    wire_devices_close(house);
     bool is_recorded = recorders_close(&house->recorders);
     grammar_cache_close(house->grammars);
     for (int s = 0; s < LIMIT_MODELS; s++)

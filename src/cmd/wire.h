@@ -10,6 +10,7 @@
 #include "core/service.h"
 
 struct house;
+struct json_out;
 
 /* Opens every model's header (a bad file is reported now), its tokenizer and template, and starts
  * the engines. Models begin to load at the first steps. */
@@ -28,3 +29,5 @@ struct grammar_cache *wire_grammars(const struct house *house);
 int64_t wire_http_bytes(const struct house *house); /* that the API may hold for clients */
 /* Appends Prometheus text for what the API does not see: the quality of length predictions. */
 void wire_metrics(void *house, struct str *out);
+/* Adds keys about an engine's device to a JSON object; see cmd/wire_devices.c. */
+void wire_describe_engine(void *house, int engine, struct json_out *json);

@@ -5,6 +5,7 @@
 #include "base/time.h"
 #include "cmd/verbs.h"
 #include "cmd/wire_house.h"
+#include "cmd/wire_wishes.h"
 #include <stdio.h>
 
 enum status wire_cluster_open_fence(struct house *house, struct fault *fault)
@@ -41,5 +42,6 @@ int64_t wire_cluster_step(struct house *house, int64_t now_ns)
     int64_t boot_ns = time_boot_ns();
     int64_t wake_ns = fleet_store_step(&house->store, boot_ns, NULL, NULL);
     fleet_bus_follow(&house->others, &house->store.members);
+    wire_wishes_step(house);
     return wake_ns == TIME_NEVER ? TIME_NEVER : now_ns + max_i64(wake_ns - boot_ns, 0);
 }

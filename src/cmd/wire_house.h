@@ -10,6 +10,7 @@
 #include "cmd/wire_change.h"
 #include "fleet/store.h"
 #include "config/chosen.h"
+#include "cmd/gpu.h"
 #include "config/lanes.h"
 #include "cmd/wire_unit.h"
 #include "grammar/cache.h"
@@ -18,12 +19,14 @@
 #include "serve/offer.h"
 #include "serve/recorders.h"
 
+struct nvml;
 struct thread;
 
 struct engine_place { /* one engine of the house */
     struct device_spec device_spec;
     struct compute_device *device;
     struct lanes lanes;
+    struct gpu_facts gpu;                       /* of a GPU */
     struct service_spec services[LIMIT_MODELS]; /* the house's, as placed here */
     struct wire_unit unit;
 };
@@ -46,6 +49,11 @@ struct wire_join {
     struct fault fault;
     enum status status;
 };
+struct wire_wishes {        /* of operators */
+    struct set paused;      /* services that take no new requests */
+    int pins[LIMIT_MODELS]; /* engine + 1 that the service is pinned to; 0: none */
+    uint64_t n_changes;     /* of the store's members that `paused` follows */
+};
 struct house {
     struct config config;                    /* shares its texts with the caller's */
     struct serve_offer offers[LIMIT_MODELS]; /* by service */
@@ -57,11 +65,13 @@ struct house {
     struct engine_place engines[LIMIT_DEVICES];
     int n_engines;
     struct process_weights *weights; /* of engines that are processes */
+    struct nvml *nvml;               /* by engine; NULL: no GPU, or no library */
+    struct exchange *exchange;       /* of KV between engines that are threads; NULL: none */
     struct recorders recorders;
     char device_texts[LIMIT_DEVICES][64];
     const char *device_names[LIMIT_DEVICES];
     struct grammar_cache *grammars; /* of the API's workers and the engines */
-    struct fleet_bus others; /* the bus to other machines */
+    struct fleet_bus others;        /* the bus to other machines */
     struct fleet_store store;
     struct store_fence fence; /* of a node with a store: the managers that it obeyed */
     struct cluster_local_bus *bus;
@@ -70,6 +80,7 @@ struct house {
     struct cluster_node *node;
     struct api *api; /* notified of changes of the models; NULL: none is open yet */
     struct wire_join join;
+    struct wire_wishes wishes;
     int epoll_fd;
     struct wake kick; /* something changed: wire_step is wanted */
 };
@@ -80,3 +91,7 @@ struct serve_offer_options wire_house_offer_options(struct house *house, bool is
  * it. */
 enum status wire_house_check_bytes(const struct house *house, const struct serve_offer *offer,
                                    struct fault *fault);
+/* Learn what the engines' devices are, and print what is known of them. */
+void wire_devices_open(struct house *house);
+void wire_devices_close(struct house *house);
+void wire_devices_metrics(const struct house *house, struct str *out);

@@ -12,6 +12,7 @@
 #include "base/team.h"
 #include "base/time.h"
 #include "cmd/wire_house.h"
+#include "cmd/wire_wishes.h"
 #include <stdatomic.h>
 #include <string.h>
 
@@ -258,6 +259,7 @@ static void commit(struct house *house)
         cluster_node_add_service(house->node, s, &offer->service);
         cluster_gateway_add_service(house->gateway, s, &offer->service);
         cluster_manager_add_service(house->manager, s, &offer->service, offer->need_bytes);
+        wire_wishes_forget(house, s);
         offer->state = OFFER_THERE;
         log_line(LOG_INFO, "serve", "model %s is there: %s", offer->service.name,
                  offer->model.path);

@@ -46,6 +46,7 @@ void wire_metrics(void *self, struct str *out)
         names[s] = is_shown(&house->offers[s]) ? house->offers[s].service.name : NULL;
     report_lengths_print(cluster_gateway_lengths(house->gateway), names, out);
     print_places(house, out);
+    wire_devices_metrics(house, out);
     metrics_print_name(out, "shoal_router_forced_total",
                        "Requests sent to an engine although they are expected to miss a target.",
                        "counter");

@@ -19,6 +19,15 @@ void wire_unit_unload(void *self, int service, bool even_busy)
         run_unit_unload(unit->threads, service, even_busy);
 }
 
+void wire_unit_sleep(void *self, int service)
+{
+    struct wire_unit *unit = self;
+    if (unit->process != NULL)
+        process_unit_unload(unit->process, service, false);
+    else
+        run_unit_sleep(unit->threads, service);
+}
+
 void wire_unit_drain(void *self)
 {
     struct wire_unit *unit = self;

@@ -10,6 +10,7 @@ struct wire_unit { /* one of the two */
 /* As in run/unit.h; self is a struct wire_unit. */
 void wire_unit_load(void *self, int service);
 void wire_unit_unload(void *self, int service, bool even_busy);
+void wire_unit_sleep(void *self, int service); /* the settings exclude it with processes */
 void wire_unit_drain(void *self);
 int64_t wire_unit_step(void *self, int64_t now_ns);
 bool wire_unit_next_change(void *self, struct service_change *change);

@@ -54,6 +54,15 @@ struct compute_device {
     /* Frees the memory behind the pages that are wholly inside [from, to). */
     void (*memory_drop)(void *self, struct compute_memory *memory, int64_t from, int64_t to);
 
+    /* Copies bytes between two objects, at the same offset in both, and waits. It stops no lane, so
+     * it is for a loader's thread. Returns false when the device is lost. NULL: the device's memory
+     * is the host's. */
+    bool (*memory_copy)(void *self, struct compute_memory *to, struct compute_memory *from,
+                        int64_t at, int64_t n_bytes);
+    /* Bytes a second of a plain copy from pinned host memory, measured at its opening; 0: unknown.
+     */
+    int64_t copy_bytes_per_s;
+
     /* Returns the bytes that pack writes for a matrix, or for a vector (n_rows == 1). */
     int64_t (*packed_bytes)(void *self, const struct tensor *tensor);
     /* Packs the tensor, exactly, at `at` (a multiple of 64). One form serves products and look-ups

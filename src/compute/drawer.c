@@ -61,7 +61,8 @@ void compute_drawer_row(struct compute_drawer *drawer, int rank, const struct co
     int32_t n = drawer->n_vocabulary;
     float *own = logits + (int64_t)row * n;
     if (ask->kind == COMPUTE_ASK_SCORE)
-        compute_sampler_score(sampler, own, n, ask->id, ask->logprobs);
+        compute_sampler_score(sampler, own, n, (struct compute_sampler_id){ ask->id, ask->n_top },
+                              ask->logprobs);
     if (ask->kind != COMPUTE_ASK_TOKEN)
         return;
     const struct compute_sampler_row draw = {

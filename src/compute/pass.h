@@ -85,7 +85,7 @@ enum compute_ask_kind {
  * history. */
 struct compute_ask {
     uint8_t kind;                    /* enum compute_ask_kind */
-    int32_t id;                      /* SCORE */
+    int32_t id, n_top;               /* SCORE; how many of the most likely ids are listed */
     const struct request_body *body; /* TOKEN: sampling, seed, stop ids, biases */
     const int32_t *tokens;           /* the history: (n_tokens) prompt and generated */
     int32_t n_prompt, n_tokens;

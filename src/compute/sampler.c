@@ -182,10 +182,13 @@ int32_t compute_sampler_draw(struct compute_sampler *sampler,
 }
 
 void compute_sampler_score(struct compute_sampler *sampler, const float *logits,
-                           int32_t n_vocabulary, int32_t id, struct token_logprobs *logprobs)
+                           int32_t n_vocabulary, struct compute_sampler_id scored,
+                           struct token_logprobs *logprobs)
 {
-    CHECK(n_vocabulary <= sampler->n_vocabulary_max && id >= 0 && id < n_vocabulary);
+    CHECK(n_vocabulary <= sampler->n_vocabulary_max);
+    CHECK(scored.id >= 0 && scored.id < n_vocabulary && scored.n_top <= LIMIT_TOP_LOGPROBS);
     memset(logprobs, 0, sizeof *logprobs);
-    logprobs->logprob =
-        (float)((double)logits[id] - log_sum_exp(&sampler->choice, logits, n_vocabulary));
+    double base = log_sum_exp(&sampler->choice, logits, n_vocabulary);
+    find_top(logits, n_vocabulary, scored.n_top, base, logprobs);
+    logprobs->logprob = (float)((double)logits[scored.id] - base);
 }

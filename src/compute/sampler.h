@@ -35,6 +35,10 @@ struct compute_sampler_row {
  * probabilities of the drawn token and the most likely ones. */
 int32_t compute_sampler_draw(struct compute_sampler *sampler, const struct compute_sampler_row *row,
                              float *logits, int32_t n_vocabulary, struct token_logprobs *logprobs);
-/* Fills logprobs with the id's log probability alone. */
+struct compute_sampler_id {
+    int32_t id, n_top;
+};
+/* Fills logprobs with the id's log probability, and the n_top most likely ones. */
 void compute_sampler_score(struct compute_sampler *sampler, const float *logits,
-                           int32_t n_vocabulary, int32_t id, struct token_logprobs *logprobs);
+                           int32_t n_vocabulary, struct compute_sampler_id scored,
+                           struct token_logprobs *logprobs);

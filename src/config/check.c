@@ -13,6 +13,7 @@
 #include "route/policy.h"
 #include "schedule/policy.h"
 #include "template/chat.h"
+#include "usage/quotas.h"
 #include <string.h>
 
 static bool is_known_name(const struct config *config, int n_models, const char *name)
@@ -28,8 +29,16 @@ static bool is_known_name(const struct config *config, int n_models, const char 
     return false;
 }
 
+bool config_devices_are_auto(const struct config *config)
+{
+    return config->n_devices == 1 && strcmp(config->devices[0], "auto") == 0;
+}
+
+/* `auto` becomes names of devices at the start, and then they are checked again. */
 static bool has_device(const struct config *config, const char *device)
 {
+    if (config_devices_are_auto(config))
+        return true;
     for (int i = 0; i < config->n_devices; i++) {
         if (strcmp(config->devices[i], device) == 0)
             return true;
@@ -75,9 +84,15 @@ static enum status check_model(const struct config *config, int index, struct fa
 static enum status check_devices(const struct config *config, struct fault *fault)
 {
     enum status status = STATUS_OK;
+    if (config_devices_are_auto(config))
+        return STATUS_OK;
     struct device_spec *device = mem_take(sizeof *device);
     for (int i = 0; i < config->n_devices && status == STATUS_OK; i++) {
-        status = device_parse(config->devices[i], DEVICE_CORES_MAX, device, fault);
+        if (strcmp(config->devices[i], "auto") == 0)
+            status = fault_set(fault, STATUS_BAD_INPUT,
+                               "devices: auto stands alone, since it takes all GPUs");
+        else
+            status = device_parse(config->devices[i], DEVICE_CORES_MAX, device, fault);
         for (int j = 0; j < i && status == STATUS_OK; j++) {
             if (strcmp(config->devices[i], config->devices[j]) == 0)
                 status = fault_set(fault, STATUS_BAD_INPUT, "device %.60s is listed twice",
@@ -107,6 +122,15 @@ static enum status check_tenants(const struct config *config, struct fault *faul
                                  j + 1, i + 1);
         }
     }
+    return STATUS_OK;
+}
+
+static enum status check_quotas(const struct config *config, struct fault *fault)
+{
+    struct usage_quota quota;
+    for (int i = 0; i < config->n_quotas; i++)
+        if (!usage_quotas_read(&quota, config->quotas[i], fault))
+            return STATUS_BAD_INPUT;
     return STATUS_OK;
 }
 
@@ -219,12 +243,19 @@ enum status config_check(const struct config *config, struct fault *fault)
         status = check_planner(config, fault);
     if (status == STATUS_OK)
         status = check_devices(config, fault);
+    if (status == STATUS_OK && config->sleep_bytes > 0 &&
+        strcmp(config->engine_kind, "processes") == 0)
+        status = fault_set(fault, STATUS_BAD_INPUT,
+                           "sleep_bytes needs engines that are threads (engines: threads), since "
+                           "weights of processes lie in memory that they share");
     if (status == STATUS_OK)
         status = check_lanes(config, fault);
     if (status == STATUS_OK)
         status = api_http_listen_check(config->listen, fault);
     if (status == STATUS_OK)
         status = check_tenants(config, fault);
+    if (status == STATUS_OK)
+        status = check_quotas(config, fault);
     if (status == STATUS_OK)
         status = check_http(config, fault);
     for (int i = 0; i < config->n_models && status == STATUS_OK; i++)

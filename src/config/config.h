@@ -20,6 +20,7 @@ enum { CONFIG_ROUTER_THRESHOLDS = 40, CONFIG_KEYS_MAX = 96 };
 struct config_model {
     char name[LIMIT_NAME_BYTES];
     const char *path, *profile; /* profile: NULL = measured when it is loaded */
+    const char *sha256;         /* of the file; NULL = it is not checked */
     const char *kv_type;        /* NULL = the global one */
     const char *chat_template;  /* a file, a text, chatml or a name; NULL = the model's own */
     const char *aliases[CONFIG_ALIASES];
@@ -43,6 +44,7 @@ struct config_engine {
     int32_t share_percent[LIMIT_MODELS]; /* percent of its cores, for decodes; 0 = no model has a
                                             share */
     int64_t kv_bytes[LIMIT_MODELS];      /* quota; 0 = none */
+    uint8_t role;                        /* enum engine_role */
 };
 
 struct config {
@@ -55,8 +57,11 @@ struct config {
     int n_nodes;
     const char *store[CONFIG_STORES]; /* etcd's endpoints */
     int n_store;
-    const char *store_cert, *store_key, *store_ca, *cluster, *bus_advertise, *state_dir;
+    const char *store_cert, *store_key, *store_ca, *cluster, *bus_advertise, *state_dir, *responses;
     int64_t store_lease_ns, n_node_slots, n_node_engines;
+    const char *monitor_listen, *replacement;
+    int64_t monitor_ns; /* of its window */
+    int64_t replan_ns;  /* the first interval between plans */
     const char *preset, *policy, *router, *predictor, *kv, *kv_type, *log_level, *log_engine,
         *trace, *planner, *placement, *engine_kind, *arithmetic, *default_chat_template,
         *template_time;
@@ -66,6 +71,12 @@ struct config {
     int n_lanes;                         /* 0 = one lane, all of the device */
     const char *tenants[CONFIG_TENANTS]; /* "NAME=KEY" */
     int n_tenants;
+    const char *quotas[CONFIG_TENANTS]; /* usage/quotas.h */
+    int n_quotas;
+    int64_t n_quota_gateways, n_usage_days;
+    const char *usage_file;
+    const char *model_cache, *model_ca, *model_manifest; /* for files that are fetched */
+    int64_t model_cache_bytes, model_rate_bytes, model_stall_ns;
     const char *model_dirs[CONFIG_MODEL_DIRS]; /* that operators may load models from */
     int n_model_dirs;
     const char *proxies[CONFIG_PROXIES]; /* "ADDRESS" or "ADDRESS/BITS" */
@@ -78,7 +89,7 @@ struct config {
         n_connections_max;
     int64_t http_bytes, body_bytes_max, body_ns_max;
     int64_t drain_ns, stall_ns, hold_ns, n_held_max, keep_alive_ns, profile_ns, report_ns, steady;
-    int64_t log_engine_bytes, swap_bytes;
+    int64_t log_engine_bytes, swap_bytes, sleep_bytes, responses_bytes;
     int64_t ttft_ms, tpot_ms, e2e_ms;
     bool has_prefix_cache, is_strict, log_json, is_partial, is_keyless;
     int n_models;
@@ -105,5 +116,7 @@ enum status config_read_environment(struct config *config, struct fault *fault) 
 /* Refuses a variable SHOAL_... that matches no setting, since it is probably mistyped. Variables
  * that container managers set to announce services are ignored. */
 enum status config_check_environment(struct fault *fault) MUST_USE;
+/* Returns whether the devices are `auto`: those that the machine has are found at the start. */
+bool config_devices_are_auto(const struct config *config);
 /* Checks rules over several keys: names are unique, devices parse, policies are known. */
 enum status config_check(const struct config *config, struct fault *fault) MUST_USE;

@@ -22,6 +22,9 @@ void config_init(struct config *config)
         .store_lease_ns = 5 * TIME_NS_PER_S,
         .n_node_slots = 16,
         .n_node_engines = 4,
+        .monitor_ns = 600 * TIME_NS_PER_S,
+        .replacement = "advise",
+        .replan_ns = 600 * TIME_NS_PER_S,
         .log_level = "info",
         .engine_kind = "threads",
         .arithmetic = "default",
@@ -30,6 +33,8 @@ void config_init(struct config *config)
         .n_batch_tokens_max = 512,
         .chunk_tokens = 256,
         .n_connections_max = 16384,
+        .n_quota_gateways = 1,
+        .n_usage_days = 400,
         .body_bytes_max = 16 << 20,
         .body_ns_max = 60 * TIME_NS_PER_S,
         .drain_ns = 30 * TIME_NS_PER_S,
@@ -39,7 +44,9 @@ void config_init(struct config *config)
         .keep_alive_ns = 300 * TIME_NS_PER_S,
         .profile_ns = 500 * TIME_NS_PER_MS,
         .report_ns = 100 * TIME_NS_PER_MS,
+        .model_stall_ns = 30 * TIME_NS_PER_S,
         .log_engine_bytes = INT64_C(1) << 30,
+        .responses_bytes = 64 << 20,
         .has_prefix_cache = true,
     };
     pile_init(&config->pile);

@@ -4,7 +4,14 @@
 #include "core/report.h"
 #include "base/status.h"
 
-enum control_kind { CONTROL_LIST, CONTROL_LOAD, CONTROL_UNLOAD, CONTROL_DRAIN, CONTROL_HEALTH };
+enum control_kind {
+    CONTROL_LIST,
+    CONTROL_LOAD, /* also wakes */
+    CONTROL_UNLOAD,
+    CONTROL_DRAIN,
+    CONTROL_HEALTH,
+    CONTROL_SLEEP, /* an unload that keeps the packed weights in host memory */
+};
 
 struct control_ask {
     uint64_t id; /* chosen by the caller, and returned in the answer */

@@ -131,6 +131,9 @@ static enum status check_numbers(const struct model_spec *spec, struct fault *fa
     if (!is_within(spec->embedding_scale, 1e-6f, 1e6f))
         return fault_set(fault, STATUS_BAD_INPUT, "model: the embedding scale is %g",
                          (double)spec->embedding_scale);
+    if (!is_within(spec->logit_scale, 1e-6f, 1e6f))
+        return fault_set(fault, STATUS_BAD_INPUT, "model: the scale of logits is %g",
+                         (double)spec->logit_scale);
     if (spec->score_divisor != 0 && !is_within(spec->score_divisor, 1e-3f, 1e6f))
         return fault_set(fault, STATUS_BAD_INPUT, "model: the divisor of scores is %g",
                          (double)spec->score_divisor);
@@ -151,6 +154,20 @@ void model_spec_set_full(struct model_spec *spec, int32_t every)
         spec->is_full_layer[i] = every > 0 && i < spec->n_layers && (i + 1) % every == 0;
         spec->n_full_layers += spec->is_full_layer[i];
     }
+}
+
+enum status model_spec_scale_residual(struct model_spec *spec, float scale, struct fault *fault)
+{
+    if (scale == 1.0f)
+        return STATUS_OK;
+    if (!is_within(scale, 1e-3f, 1e3f))
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "model: the residual multiplier is %g, expected 0.001 to 1000",
+                         (double)scale);
+    CHECK(!spec->has_post_norms && !spec->has_qk_norm); /* these norms don't read the stream */
+    spec->embedding_scale /= scale;
+    spec->norm_epsilon = (float)((double)spec->norm_epsilon / ((double)scale * (double)scale));
+    return STATUS_OK;
 }
 
 void model_spec_group(struct model_spec *spec)

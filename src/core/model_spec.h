@@ -1,5 +1,6 @@
 /* A model's computation, as data. One forward pass with flags serves llama, mistral, qwen2, qwen3,
- * phi3, gemma, gemma3, OPT, GPT-2, ChatGLM2, and the mixtures of experts among them. */
+ * phi3, gemma, gemma3, OPT, GPT-2, ChatGLM2, further dense families (docs/MODELS.md), and the
+ * mixtures of experts among them. */
 #pragma once
 #include "core/dtype.h"
 #include "core/limits.h"
@@ -64,7 +65,10 @@ struct model_spec {
     bool is_gated;             /* down(act(gate(x)) * up(x)), else down(act(up(x))) */
     bool has_qk_norm;          /* RMS norm of each head's q and k before the rotation */
     bool norms_heads_together; /* with has_qk_norm: one norm over all heads (OLMoE) */
-    bool has_post_norms; /* what attention and feed-forward give is normed before it is added */
+    bool has_post_norms;   /* what attention and feed-forward give is normed before it is added */
+    bool has_no_pre_norms; /* attention and feed-forward read the residual stream itself (OLMo 2) */
+    bool is_parallel; /* the feed-forward reads the layer's input, as attention does; without a norm
+                         of its own it reads attention's (Phi-2, Cohere) */
     float score_divisor; /* scores are divided by its square root; 0 means the head dimension */
     enum position_kind position;
     int32_t n_rope_dims; /* the first ones of each head; the others are not rotated */
@@ -76,9 +80,11 @@ struct model_spec {
     bool is_full_layer[LIMIT_LAYERS];
     float rope_base_full;
     struct rope_scaling rope_scaling_full;
-    int32_t position_offset; /* added before looking up POSITION_LEARNED (OPT: 2) */
-    bool is_tied;            /* the output matrix is the token embedding */
-    float embedding_scale;   /* 1 unless the model sets another */
+    bool is_unrotated_layer[LIMIT_LAYERS]; /* layers without rotation (SmolLM3, Cohere 2) */
+    int32_t position_offset;               /* added before looking up POSITION_LEARNED (OPT: 2) */
+    bool is_tied;                          /* the output matrix is the token embedding */
+    float embedding_scale;                 /* 1 unless the model sets another */
+    float logit_scale; /* logits are multiplied by it: the output norm's weights hold it */
     int64_t n_parameters;
     int32_t n_kv_groups;
     struct kv_group kv_groups[LIMIT_KV_GROUPS];
@@ -92,6 +98,11 @@ static inline int32_t model_spec_window(const struct model_spec *spec, int32_t l
 /* Makes each layer whose number (from 1) is a multiple of `every` see all positions; 0: no layer
  * does. */
 void model_spec_set_full(struct model_spec *spec, int32_t every);
+/* Makes what attention and feed-forward add to the residual stream count `scale` times (Granite).
+ * The stream is kept divided by the scale instead, since norms undo it, and their epsilon shrinks
+ * with its square. So nothing is multiplied in a layer. The embedding scale must be set. */
+enum status model_spec_scale_residual(struct model_spec *spec, float scale,
+                                      struct fault *fault) MUST_USE;
 /* Makes one group of KV for all layers. */
 void model_spec_group(struct model_spec *spec);
 /* Checks that the numbers are in range and agree with each other. */

@@ -31,7 +31,8 @@ static bool is_part(double part) /* a fraction of a pool, or a ratio to its due 
 static bool is_valid_row(const struct service_report *row)
 {
     const int64_t bytes[] = { row->weights_bytes,   row->activation_bytes, row->kv_used_bytes,
-                              row->kv_cached_bytes, row->kv_held_bytes,    row->kv_quota_bytes };
+                              row->kv_cached_bytes, row->kv_held_bytes,    row->kv_quota_bytes,
+                              row->sleep_bytes };
     const int64_t sums[] = { row->n_prefix_queries, row->n_prefix_hits,  row->n_preempted,
                              row->n_swapped,        row->n_pad_tokens,   row->n_invalid_tokens,
                              row->n_static_batches, row->n_static_seats, row->n_static_early,
@@ -42,8 +43,10 @@ static bool is_valid_row(const struct service_report *row)
            are_within(sums, COUNT_OF(sums), SUM_BITS) &&
            is_within(row->kv_bytes_per_token, TOKEN_BYTES_BITS) &&
            is_within(row->n_waiting, REQUESTS_BITS) && is_within(row->n_running, REQUESTS_BITS) &&
-           is_within(row->solo_ns, NS_BITS) && is_within(row->remaining_ns, NS_BITS) &&
-           is_part(row->kv_share) && is_part(row->kv_r) && coefficients_are_sane(&row->perf);
+           is_within(row->n_wakes, SUM_BITS) && is_within(row->copy_permille, SUM_BITS) &&
+           is_within(row->load_ns, NS_BITS) && is_within(row->solo_ns, NS_BITS) &&
+           is_within(row->remaining_ns, NS_BITS) && is_part(row->kv_share) && is_part(row->kv_r) &&
+           coefficients_are_sane(&row->perf);
 }
 
 bool report_is_valid(const struct engine_report *r, int n_services_max)
@@ -71,5 +74,6 @@ bool report_change_is_valid(const struct service_change *change)
 {
     return change->status <= SERVICE_BROKEN && change->cause <= STATUS_IO &&
            report_bytes_are_valid(change->weights_bytes) &&
-           report_bytes_are_valid(change->activation_bytes) && fault_is_text(&change->fault);
+           report_bytes_are_valid(change->activation_bytes) &&
+           report_bytes_are_valid(change->sleep_bytes) && fault_is_text(&change->fault);
 }

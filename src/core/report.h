@@ -13,12 +13,20 @@ enum service_status {
     SERVICE_BROKEN
 };
 const char *service_status_name(enum service_status status);
+/* Which phases an engine takes: prompts up to their first token, what follows it, or both. */
+enum engine_role { ENGINE_MIXED, ENGINE_PREFILL, ENGINE_DECODE, ENGINE_ROLES };
 
 struct service_report {
     uint8_t status; /* enum service_status */
     uint8_t progress_percent;
     uint16_t life; /* of its service_spec */
     int32_t n_waiting, n_running;
+    int32_t n_wakes;       /* loads of it that were wakes */
+    int32_t copy_permille; /* the last load's bytes a second over those of a plain copy to the
+                              device; 0: unknown */
+    int64_t load_ns;       /* the time that the last load packed or copied weights */
+    int64_t sleep_bytes;   /* of a model that sleeps (status UNLOADED): its packed weights, kept in
+                              host memory; 0: it does not sleep */
     int64_t weights_bytes, activation_bytes, kv_used_bytes, kv_cached_bytes;
     int64_t kv_bytes_per_token; /* as allocated, padding of the merged block included */
     int64_t kv_held_bytes;      /* in whole units of the pool, as quotas count them */
@@ -36,6 +44,9 @@ struct service_report {
                                Fig. 14b) */
     int64_t n_exceeded;     /* requests that generated more than was predicted */
     int64_t n_forced;       /* batches that went before all others because a request starved */
+    int64_t n_kept;         /* requests whose KV was offered to other engines, */
+    int64_t n_handed;       /* that came with their KV, */
+    int64_t n_handed_lost;  /* and that should have, and were computed again */
     int64_t n_arrived;      /* requests taken since the engine started */
     int64_t solo_ns;        /* mean solo execution time of a request (L-hat) */
     int64_t remaining_ns;   /* predicted work of all its requests here */
@@ -45,7 +56,8 @@ struct engine_report {
     uint16_t engine;
     bool is_draining, is_healthy;
     bool is_down;    /* its process has ended, and another one starts */
-    uint8_t zero[3]; /* so that no byte is undefined */
+    uint8_t role;    /* enum engine_role */
+    uint8_t zero[2]; /* so that no byte is undefined */
     int64_t now_ns;
     int64_t n_steps;          /* batches committed; the health check watches that it increases */
     int64_t step_ns, host_ns; /* summed: wall time of batches; engine's own time between them */
@@ -67,6 +79,7 @@ struct service_change {
     uint8_t status; /* enum service_status; BROKEN = a load failed, and the model is UNLOADED now */
     uint8_t cause;  /* enum status: the reason; OK = it was requested */
     int64_t weights_bytes, activation_bytes; /* booked on the engine for it at that time */
+    int64_t sleep_bytes;                     /* as in service_report */
     struct fault fault;                      /* of BROKEN: the reason */
 };
 static inline void service_change_apply(const struct service_change *change,
@@ -76,6 +89,7 @@ static inline void service_change_apply(const struct service_change *change,
     report->progress_percent = change->status == SERVICE_LOADED ? 100 : 0;
     report->weights_bytes = change->weights_bytes;
     report->activation_bytes = change->activation_bytes;
+    report->sleep_bytes = change->sleep_bytes;
 }
 /* Returns the bytes of a report with n_services rows. The rows behind them are never written, sent
  * or copied. */

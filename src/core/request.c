@@ -22,7 +22,8 @@ static bool sampling_is_valid(const struct sampling *s)
            is_between(s->presence_penalty, -100, 100) &&
            is_between(s->repetition_penalty, 1e-6f, 1e6f) && s->top_k >= 0 &&
            s->n_tokens_min >= 0 && s->n_top_logprobs >= -1 &&
-           s->n_top_logprobs <= LIMIT_TOP_LOGPROBS;
+           s->n_top_logprobs <= LIMIT_TOP_LOGPROBS && s->n_top_scores >= 0 &&
+           s->n_top_scores <= LIMIT_TOP_LOGPROBS;
 }
 
 bool request_body_stops(const struct request_body *body, int32_t token)

@@ -13,7 +13,14 @@
 #pragma once
 #include "core/limits.h"
 
-enum request_state { REQUEST_FREE, REQUEST_WAITING, REQUEST_RUNNING, REQUEST_ENDED };
+enum request_state {
+    REQUEST_FREE,
+    REQUEST_WAITING,
+    REQUEST_RUNNING,
+    REQUEST_ENDED,
+    REQUEST_ARRIVING, /* its KV is on the way from another engine: engine/handover.h */
+    REQUEST_LEAVING,  /* it is over here, and its KV is copied out for another engine */
+};
 enum request_kind { REQUEST_GENERATE, REQUEST_EMBED, REQUEST_SCORE };
 enum request_flag {
     REQUEST_IGNORE_EOS = 1,
@@ -21,6 +28,7 @@ enum request_flag {
     REQUEST_NO_PREFIX_HIT = 4, /* wants logits of its prompt, so every position must be computed */
     REQUEST_CANCELLED = 8,     /* cancelled while in flight: commit ends it */
     REQUEST_GUIDED = 16,       /* its body has a grammar: a draw needs the tokens before it */
+    REQUEST_WANTS_SCORES = 32, /* of its prompt's tokens; comes with NO_PREFIX_HIT */
 };
 
 /* A step of a running request reads and writes only its first cache line. */
@@ -32,7 +40,8 @@ struct request {
     int32_t n_tokens_max; /* it ends when n_tokens reaches this */
     int32_t n_predicted;  /* predicted generated tokens, 0 = unknown */
     int32_t n_lease;      /* tokens until it returns to the gateway; 0 = never */
-    int32_t n_host;       /* computed tokens whose KV lies in host memory */
+    int32_t n_host;       /* computed tokens whose KV lies in host memory; at submission: those that
+                             the ticket names */
     int32_t n_cached;     /* prompt tokens that a prefix hit gave (for usage) */
     int64_t served_ns;    /* last batch that it was part of, anywhere; arrived_ns before any */
     uint32_t batch;       /* batch in flight; its blocks may move only when it is 0, none */
@@ -54,8 +63,13 @@ struct request {
                    recognised */
     uint16_t variant;
     uint16_t n_preempted; /* at most UINT16_MAX is counted */
-    uint32_t next, prev;  /* slots: the engine's order of arrival inside a service */
     uint32_t queue_us;    /* from arrival to its first batch; 0 before */
+    union {
+        struct {
+            uint32_t next, prev; /* slots: the engine's order of arrival inside a service */
+        };
+        uint64_t ticket; /* at submission: of its KV elsewhere (service_event); 0 = none */
+    };
 };
 _Static_assert(offsetof(struct request, arrived_ns) == 64, "what a step needs is one line");
 _Static_assert(sizeof(struct request) == 128, "a request is 128 bytes");
@@ -69,6 +83,7 @@ struct sampling {
     int32_t top_k;                             /* 0 = off */
     int32_t n_tokens_min;   /* generated tokens before an end token may be drawn */
     int32_t n_top_logprobs; /* -1: no logprobs; 0..LIMIT_TOP_LOGPROBS */
+    int32_t n_top_scores;   /* beside each score of the prompt: 0..LIMIT_TOP_LOGPROBS */
 };
 struct logit_bias {
     int32_t id;
@@ -113,6 +128,14 @@ static inline struct logit_bias *request_body_biases(const struct request_body *
 static inline char *request_body_grammar(const struct request_body *body)
 {
     return (char *)(void *)(request_body_biases(body) + body->n_biases);
+}
+/* Returns how many prompt tokens of a submission are scored, the first included, which has no
+ * score; 0: none. The scores have all been sent when the first token of the answer is. */
+static inline int32_t request_n_scored(const struct request *request)
+{
+    bool is_scored =
+        (request->flags & REQUEST_WANTS_SCORES) != 0 && request->n_tokens == request->n_prompt;
+    return is_scored ? request->n_prompt : 0;
 }
 /* Returns whether the token is one of its stop ids. */
 bool request_body_stops(const struct request_body *body, int32_t token);

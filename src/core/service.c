@@ -40,10 +40,11 @@ const char *service_status_name(enum service_status status)
 /* Checks the log-probabilities behind the tokens: no list may be longer than its room. */
 static bool are_logprobs(const struct service_event *event, const void *payload)
 {
-    size_t n = (size_t)event->n_tokens, n_bytes = (size_t)event->n_bytes;
-    const unsigned char *at = (const unsigned char *)payload + n * sizeof(int32_t);
-    if (n_bytes - n * sizeof(int32_t) < n * sizeof(struct token_logprobs))
-        return true; /* it has none */
+    size_t n = (size_t)event->n_tokens;
+    size_t n_id_bytes = event->what == SERVICE_TOKENS ? n * sizeof(int32_t) : 0;
+    const unsigned char *at = (const unsigned char *)payload + n_id_bytes;
+    if ((size_t)event->n_bytes - n_id_bytes < n * sizeof(struct token_logprobs))
+        return event->what == SERVICE_TOKENS; /* it has none */
     for (size_t i = 0; i < n; i++) {
         struct token_logprobs logprobs;
         memcpy(&logprobs, at + i * sizeof(logprobs), sizeof(logprobs));
@@ -55,9 +56,11 @@ static bool are_logprobs(const struct service_event *event, const void *payload)
 
 bool service_event_is_valid(const struct service_event *e, const void *payload, size_t n_bytes)
 {
-    if (e->what > SERVICE_ENDED || e->why >= SERVICE_WHY_N || e->n_bytes < 0 || e->n_tokens < 0 ||
-        e->position < 0 || (size_t)e->n_bytes != n_bytes)
+    if (e->what > SERVICE_SCORES || e->why >= SERVICE_WHY_N || e->n_bytes < 0 || e->n_tokens < 0 ||
+        e->position < 0 || e->device_ns < 0 || (size_t)e->n_bytes != n_bytes)
         return false;
+    if (e->what == SERVICE_SCORES)
+        return e->n_tokens > 0 && are_logprobs(e, payload);
     return e->what != SERVICE_TOKENS ||
            ((size_t)e->n_tokens * sizeof(int32_t) <= (size_t)e->n_bytes &&
             are_logprobs(e, payload));

@@ -10,7 +10,7 @@
 #include "core/pads.h"
 #include "core/request.h"
 
-enum service_what { SERVICE_TOKENS, SERVICE_RETURNED, SERVICE_ENDED };
+enum service_what { SERVICE_TOKENS, SERVICE_RETURNED, SERVICE_ENDED, SERVICE_SCORES };
 enum service_why {
     SERVICE_WHY_NONE,
     /* of ENDED */
@@ -49,10 +49,18 @@ struct service_event {
     int32_t n_batches, n_batch_rows, n_swapped, n_early;
     uint32_t queue_us; /* from arrival to its first batch */
     int32_t n_bytes;   /* of the payload that follows */
+    int64_t device_ns; /* its share of the time of its batches, by rows, since it was submitted */
     int64_t served_ns; /* the request's, so that it keeps its age elsewhere; 0: unknown */
+    /* Of RETURNED: the engine keeps the KV of the first n_kept positions for the next submission,
+     * which names this ticket. 0: it keeps none. */
+    uint64_t ticket;
+    int32_t n_kept, unused;
 };
 /* The payload of TOKENS is int32_t ids[n_tokens], followed by one struct token_logprobs per token
- * when the request wants logprobs. */
+ * when the request wants logprobs.
+ * The payload of SCORES is one struct token_logprobs for each prompt token from `position` on,
+ * given the tokens before it. The first prompt token has none. They are sent in order, ahead of
+ * TOKENS. */
 struct token_logprobs {
     float logprob; /* of the drawn token, in the raw distribution without sampling filters (softmax
                       of the logits) */

@@ -61,6 +61,15 @@ static enum status pack(void *self, const struct tensor *tensor, struct compute_
     return cuda_load_tensor(&cuda->load, tensor, memory, at, fault);
 }
 
+static bool memory_copy(void *self, struct compute_memory *to, struct compute_memory *from,
+                        int64_t at, int64_t n_bytes)
+{
+    struct cuda *cuda = self;
+    cuda_driver_enter(cuda->driver);
+    return cuda_load_copy(&cuda->load, (struct cuda_object_part){ to, at },
+                          (struct cuda_object_part){ from, at }, n_bytes);
+}
+
 /* Bytes that a descriptor keeps are copied to the GPU here. */
 static enum status bind(void *self, const struct tensor *tensor, struct compute_memory *memory,
                         int64_t at, struct compute_weight **out, struct fault *fault)
@@ -251,6 +260,7 @@ enum status cuda_open(const struct cuda_options *options, struct compute_device 
         .memory_close = memory_close,
         .memory_back = memory_back,
         .memory_drop = memory_drop,
+        .memory_copy = memory_copy,
         .packed_bytes = packed_bytes,
         .pack = pack,
         .bind = bind,
@@ -269,6 +279,7 @@ enum status cuda_open(const struct cuda_options *options, struct compute_device 
         /* cuBLASLt computes prompt rows alone, and a strict device has none. */
         cuda->load.blas = options->is_strict ? NULL : cuda_blas_open(cuda->driver);
         cuda->face.arithmetic = cuda_blas_arithmetic(cuda->load.blas, cuda->face.arithmetic);
+        cuda->face.copy_bytes_per_s = cuda_load_rate(&cuda->load);
         status = open_lanes(cuda, options, fault);
         if (status == STATUS_OK) {
             *out = &cuda->face;

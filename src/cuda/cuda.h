@@ -4,6 +4,7 @@
  * class (prompt or generated), and on nothing else. */
 #pragma once
 #include "compute/device.h"
+#include "cuda/driver.h"
 
 struct cuda_options {
     int32_t index;   /* of the GPU, from 0 */
@@ -26,8 +27,10 @@ int64_t cuda_free_bytes(const struct compute_device *device);
  * its own, so that no plug-in of another build is used. */
 #define CUDA_PLUGIN "cuda_plugin"
 struct cuda_plugin {
-    size_t device_bytes, pass_bytes;
+    size_t plugin_bytes, device_bytes, pass_bytes;
     enum status (*open)(const struct cuda_options *options, struct compute_device **out,
                         struct fault *fault);
     int64_t (*free_bytes)(const struct compute_device *device);
+    int32_t (*count)(struct fault *fault);
+    bool (*look)(int32_t index, struct cuda_driver_info *info);
 };

@@ -432,10 +432,11 @@ __global__ void __launch_bounds__(THREADS) draw_kernel(struct cuda_draw draw)
                     static_cast<float>(static_cast<double>(logits[ask.id]) - base);
         }
     }
+    if (ask.logprobs != nullptr)
+        find_top(logits, n, ask.n_top_logprobs, base, ask.logprobs, s);
     if (ask.kind == CUDA_ASK_SCORE)
         return;
     if (ask.logprobs != nullptr) {
-        find_top(logits, n, ask.n_top_logprobs, base, ask.logprobs, s);
         for (int i = threadIdx.x; i < n; i += THREADS)
             raw[i] = logits[i];
     }

@@ -65,11 +65,27 @@ static CUmemAllocationProp memory_kind(const struct cuda_driver *driver)
                                                 .id = driver->device } };
 }
 
-static int attribute(const struct cuda_driver *driver, CUdevice_attribute which)
+static int attribute(CUdevice device, CUdevice_attribute which)
 {
     int value = 0;
-    (void)cuDeviceGetAttribute(&value, which, driver->device);
+    (void)cuDeviceGetAttribute(&value, which, device);
     return value;
+}
+
+/* Sets what is known of a GPU that is not open. */
+static CUresult look(CUdevice device, struct cuda_driver_info *info)
+{
+    size_t n_all = 0;
+    CUresult result = cuDeviceGetName(info->name, (int)sizeof(info->name), device);
+    if (result == CUDA_SUCCESS)
+        result = cuDeviceGetPCIBusId(info->bus, (int)sizeof(info->bus), device);
+    if (result == CUDA_SUCCESS)
+        result = cuDeviceTotalMem(&n_all, device);
+    info->major = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+    info->minor = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    info->n_processors = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    info->memory_bytes = (int64_t)n_all;
+    return result;
 }
 
 /* Old drivers divide no GPU. */
@@ -94,15 +110,12 @@ static CUresult describe(struct cuda_driver *driver)
     struct cuda_driver_info *info = &driver->info;
     CUmemAllocationProp kind = memory_kind(driver);
     size_t granule = 0, n_free = 0, n_all = 0;
-    CUresult result = cuDeviceGetName(info->name, (int)sizeof(info->name), driver->device);
+    CUresult result = look(driver->device, info);
     if (result == CUDA_SUCCESS)
         result =
             cuMemGetAllocationGranularity(&granule, &kind, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
     if (result == CUDA_SUCCESS)
         result = cuMemGetInfo(&n_free, &n_all);
-    info->major = attribute(driver, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-    info->minor = attribute(driver, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-    info->n_processors = attribute(driver, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     info->memory_bytes = (int64_t)n_all;
     info->context_bytes = (int64_t)(n_all - n_free);
     info->granule_bytes = (int64_t)granule;
@@ -110,15 +123,38 @@ static CUresult describe(struct cuda_driver *driver)
     return result;
 }
 
-static enum status open_device(struct cuda_driver *driver, int32_t index, struct fault *fault)
+static enum status count(int *n, struct fault *fault)
 {
-    int n = 0;
+    *n = 0;
     CUresult result = cuInit(0);
     if (result != CUDA_SUCCESS)
         return refuse(fault, "the CUDA driver does not start", result);
-    result = cuDeviceGetCount(&n);
+    result = cuDeviceGetCount(n);
     if (result != CUDA_SUCCESS)
         return refuse(fault, "the CUDA driver counts no GPUs", result);
+    return *n > 0 ? STATUS_OK : fault_set(fault, STATUS_UNSUPPORTED, "this machine has no GPU");
+}
+
+int32_t cuda_driver_count(struct fault *fault)
+{
+    int n;
+    return count(&n, fault) == STATUS_OK ? n : 0;
+}
+
+bool cuda_driver_look(int32_t index, struct cuda_driver_info *info)
+{
+    CUdevice device;
+    *info = (struct cuda_driver_info){ .name = "" };
+    return cuDeviceGet(&device, index) == CUDA_SUCCESS && look(device, info) == CUDA_SUCCESS;
+}
+
+static enum status open_device(struct cuda_driver *driver, int32_t index, struct fault *fault)
+{
+    int n = 0;
+    CUresult result;
+    enum status status = count(&n, fault);
+    if (status != STATUS_OK)
+        return status;
     if (index < 0 || index >= n)
         return fault_set(fault, STATUS_UNSUPPORTED, "there is no GPU %d: this machine has %d",
                          (int)index, n);
@@ -130,10 +166,10 @@ static enum status open_device(struct cuda_driver *driver, int32_t index, struct
     result = cuCtxSetCurrent(driver->context);
     if (result == CUDA_SUCCESS)
         result = describe(driver);
-    enum status status = STATUS_OK;
     if (result != CUDA_SUCCESS)
         status = refuse(fault, "the GPU does not describe itself", result);
-    else if (attribute(driver, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) == 0 ||
+    else if (attribute(driver->device, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) ==
+                 0 ||
              driver->info.major < 8)
         status = fault_set(fault, STATUS_UNSUPPORTED,
                            "GPU %d (%s) has compute capability %d.%d; 8.0 is needed", (int)index,

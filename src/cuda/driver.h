@@ -22,6 +22,7 @@ struct cuda_partition;
 
 struct cuda_driver_info {
     char name[128];
+    char bus[32];         /* its address, as NVML has it: "00000000:3B:00.0" */
     int32_t major, minor; /* compute capability */
     int32_t n_processors; /* streaming multiprocessors */
     /* A partition is a whole number of units, each of unit_processors. Left-over processors belong
@@ -32,6 +33,11 @@ struct cuda_driver_info {
     int64_t granule_bytes; /* unit of reserve, map and unmap; a power of 2 */
 };
 
+/* Counts the GPUs of this machine. Returns 0, with a sentence, when the driver does not start. */
+int32_t cuda_driver_count(struct fault *fault);
+/* Sets name, bus, compute capability, processors and memory_bytes of a GPU without opening it.
+ * Returns false when there is none of this index. */
+bool cuda_driver_look(int32_t index, struct cuda_driver_info *info);
 /* STATUS_UNSUPPORTED with a sentence when there is no such GPU or no driver. */
 enum status cuda_driver_open(int32_t index, struct cuda_driver **out, struct fault *fault) MUST_USE;
 void cuda_driver_close(struct cuda_driver *driver);

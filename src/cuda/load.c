@@ -1,10 +1,11 @@
 /* Weights on their way to the GPU: see load.h. */
 #include "cuda/load.h"
 
+#include "base/time.h"
 #include "cuda/pack.h"
 #include <string.h>
 
-enum { HALF_BYTES = 4 << 20 };
+enum { HALF_BYTES = 4 << 20, RATE_COPIES = 8 };
 
 enum status cuda_load_open(struct cuda_load *load, struct cuda_driver *driver, struct fault *fault)
 {
@@ -115,4 +116,35 @@ enum status cuda_load_tensor(struct cuda_load *load, const struct tensor *tensor
     is_well = end(load) && is_well;
     lock_put(load->lock);
     return is_well ? status : fault_set(fault, STATUS_IO, "the GPU was lost while a load ran");
+}
+
+bool cuda_load_copy(struct cuda_load *load, struct cuda_object_part to,
+                    struct cuda_object_part from, int64_t n_bytes)
+{
+    lock_take(load->lock);
+    bool is_well = cuda_object_copy(load->driver, load->stream, to, from, n_bytes) &&
+                   cuda_driver_record(load->driver, load->events[0], load->stream) &&
+                   cuda_driver_wait(load->driver, load->events[0]);
+    lock_put(load->lock);
+    return is_well;
+}
+
+int64_t cuda_load_rate(struct cuda_load *load)
+{
+    const struct compute_memory_options options = { .n_bytes = HALF_BYTES };
+    struct compute_memory *scratch;
+    struct fault fault;
+    if (cuda_object_open(load->driver, &options, &scratch, &fault) != STATUS_OK)
+        return 0;
+    int64_t begin_ns = 0;
+    bool is_well = true;
+    for (int i = 0; i <= RATE_COPIES && is_well; i++) { /* the first one warms up */
+        if (i == 1)
+            begin_ns = time_now_ns();
+        is_well = cuda_load_copy(load, (struct cuda_object_part){ scratch, 0 },
+                                 (struct cuda_object_part){ load->staging, 0 }, HALF_BYTES);
+    }
+    int64_t took_ns = max_i64(time_now_ns() - begin_ns, 1);
+    cuda_object_close(load->driver, scratch);
+    return is_well ? (int64_t)((double)RATE_COPIES * HALF_BYTES / (double)took_ns * 1e9) : 0;
 }

@@ -10,7 +10,7 @@ struct cuda_blas;
 struct cuda_load {
     struct cuda_driver *driver;
     struct cuda_blas *blas; /* see cuda/blas.h; the device's */
-    struct lock *lock; /* one loader at a time */
+    struct lock *lock;      /* one loader at a time */
     struct cuda_stream *stream;
     struct compute_memory *staging;
     struct cuda_event *events[2]; /* of the last copy from each half */
@@ -27,3 +27,9 @@ enum status cuda_load_tensor(struct cuda_load *load, const struct tensor *tensor
  * lost. */
 bool cuda_load_bytes(struct cuda_load *load, const void *from, struct cuda_object_part to,
                      int64_t n_bytes);
+/* Copies between GPU memory and pinned memory, and waits. False: the GPU is lost. */
+bool cuda_load_copy(struct cuda_load *load, struct cuda_object_part to,
+                    struct cuda_object_part from, int64_t n_bytes);
+/* Measures how many bytes a second the GPU copies from pinned memory; 0: it has no memory to try.
+ */
+int64_t cuda_load_rate(struct cuda_load *load);

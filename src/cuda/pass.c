@@ -194,7 +194,7 @@ static struct cuda_ask flat(struct cuda_inputs *inputs, const struct cuda_worksp
                             const struct compute_ask *ask, const int32_t *last)
 {
     const struct request_body *body = ask->body;
-    struct cuda_ask out = { .kind = ask->kind, .id = ask->id };
+    struct cuda_ask out = { .kind = ask->kind, .id = ask->id, .n_top_logprobs = ask->n_top };
     if (ask->kind != COMPUTE_ASK_TOKEN)
         return out;
     const struct sampling *s = &body->sampling;

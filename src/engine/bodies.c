@@ -3,8 +3,8 @@
  * Memory is cut into grains of 256 bytes. A body gets the smallest power of two of grains that
  * holds it. A block of order k starts at a multiple of 2^k grains, and its buddy differs in bit k.
  * Layout of a body: struct kept, then the record without its tokens (struct request_body with
- * n_tokens = 0, stop ids, biases, grammar), then int32_t tokens[n_tokens_max]. A handle is the
- * first grain + 1.
+ * n_tokens = 0, stop ids, biases, grammar), then int32_t tokens[n_tokens_max], then scores. A
+ * handle is the first grain + 1.
  *
  * engine_bodies_at reads nothing but the body itself, so the executor's thread may call it for
  * requests in flight while the engine takes and puts others.
@@ -12,6 +12,7 @@
 #include "engine/bodies.h"
 
 #include "base/mem.h"
+#include "engine/scores.h"
 #include <string.h>
 
 #define GRAIN_BYTES ((int64_t)256)
@@ -20,7 +21,7 @@
 
 struct kept {
     uint32_t tokens_at; /* bytes from the start of the block */
-    uint32_t unused;
+    uint32_t scores_at; /* 0: none */
 };
 struct engine_bodies {
     unsigned char *memory;
@@ -108,14 +109,42 @@ static uint32_t take_block(struct engine_bodies *b, int order)
     return grain;
 }
 
-uint32_t engine_bodies_take(struct engine_bodies *b, const struct request_body *body,
-                            int32_t n_tokens_max)
+static size_t head_bytes_of(const struct request_body *body)
 {
-    size_t head_bytes = request_body_whole_bytes(body) - 4 * (size_t)body->n_tokens;
-    size_t tokens_at = align_up_u64(sizeof(struct kept) + head_bytes, 8);
-    int64_t n_grains = div_up_i64((int64_t)tokens_at + 4 * (int64_t)n_tokens_max, GRAIN_BYTES);
+    return request_body_whole_bytes(body) - 4 * (size_t)body->n_tokens;
+}
+
+static size_t tokens_at_of(const struct request_body *body)
+{
+    return align_up_u64(sizeof(struct kept) + head_bytes_of(body), 8);
+}
+
+static size_t scores_at_of(const struct request_body *body, struct engine_bodies_room room)
+{
+    return align_up_u64(tokens_at_of(body) + 4 * (size_t)room.n_tokens_max, 8);
+}
+
+int64_t engine_bodies_bytes(const struct request_body *body, struct engine_bodies_room room)
+{
+    return (int64_t)scores_at_of(body, room) +
+           engine_scores_bytes(room.n_scored, body->sampling.n_top_scores);
+}
+
+int64_t engine_bodies_bytes_max(const struct engine_bodies *b)
+{
+    int64_t n_grains = 1;
+    while (2 * n_grains <= b->n_grains && 2 * n_grains <= INT64_C(1) << (N_ORDERS - 1))
+        n_grains *= 2;
+    return n_grains * GRAIN_BYTES;
+}
+
+uint32_t engine_bodies_take(struct engine_bodies *b, const struct request_body *body,
+                            struct engine_bodies_room room)
+{
+    size_t head_bytes = head_bytes_of(body), tokens_at = tokens_at_of(body);
+    int64_t n_grains = div_up_i64(engine_bodies_bytes(body, room), GRAIN_BYTES);
     int order = 0;
-    CHECK((int64_t)body->n_tokens <= n_tokens_max);
+    CHECK((int64_t)body->n_tokens <= room.n_tokens_max);
     while (order < N_ORDERS && INT64_C(1) << order < n_grains)
         order++;
     uint32_t grain = order < N_ORDERS && b->n < b->n_max ? take_block(b, order) : NO_GRAIN;
@@ -124,6 +153,10 @@ uint32_t engine_bodies_take(struct engine_bodies *b, const struct request_body *
     b->n++;
     unsigned char *at = b->memory + grain * GRAIN_BYTES;
     struct kept kept = { .tokens_at = (uint32_t)tokens_at };
+    if (room.n_scored > 0) {
+        kept.scores_at = (uint32_t)scores_at_of(body, room);
+        engine_scores_init((void *)(at + kept.scores_at), body->sampling.n_top_scores);
+    }
     struct request_body head = *body;
     head.n_tokens = 0;
     head.n_bytes = (uint32_t)head_bytes;
@@ -160,5 +193,6 @@ struct engine_body engine_bodies_at(const struct engine_bodies *b, uint32_t hand
     return (struct engine_body){
         .head = (const void *)(at + sizeof(*kept)),
         .tokens = (void *)(at + kept->tokens_at),
+        .scores = kept->scores_at > 0 ? (void *)(at + kept->scores_at) : NULL,
     };
 }

@@ -1,7 +1,9 @@
 /* Commits a batch that ended: counters advance, stop rules are tested, and blocks and slots of
  * ended requests become free. */
+#include "engine/handover.h"
 #include "engine/pads.h"
 #include "engine/room.h"
+#include "engine/scores.h"
 #include "engine/state.h"
 #include "engine/swap.h"
 #include "engine/waits.h"
@@ -61,6 +63,14 @@ static void keep_logprobs(struct engine *e, uint32_t slot, const struct token_lo
     own->n_logprobs = (uint8_t)n_new;
 }
 
+/* Counts the scores that the executor has written: of the tokens behind all computed ones. */
+static void note_scores(struct engine *e, const struct request *r)
+{
+    struct engine_scores *scores = engine_bodies_at(e->bodies, r->body).scores;
+    if (scores != NULL)
+        scores->n_known = max_i32(scores->n_known, min_i32(r->n_computed + 1, r->n_prompt));
+}
+
 /* Applies the executor's answer for one item, after checks against what the rounds allow. */
 static void advance(struct engine *e, const struct engine_flight *flight, int32_t i,
                     const struct engine_exec_done *done)
@@ -88,6 +98,8 @@ static void advance(struct engine *e, const struct engine_flight *flight, int32_
         r->first_ns = e->view.now_ns;
     if (done->logprobs != NULL && (r->flags & REQUEST_WANTS_LOGPROBS) != 0)
         keep_logprobs(e, flight->batch.items[i].slot, done->logprobs[i], n_new);
+    if (e->bodies != NULL)
+        note_scores(e, r);
     if (is_stopped && flight->n_rounds > 1)
         kv_trim(e->kv, item->slot, r->n_computed);
     if (was_prompt)
@@ -187,6 +199,8 @@ static void end_or_say(struct engine *e, uint32_t slot)
         const struct request *r = &e->requests[slot];
         if (own->n_said < r->n_tokens && (!e->options.says_little || own->n_said == r->n_prompt))
             engine_say(e, slot);
+        else if (engine_say_has_scores(e, slot))
+            engine_say(e, slot);
         return;
     }
     if (own->end_what == SERVICE_ENDED &&
@@ -276,12 +290,26 @@ static void count_seen(struct engine *e, const struct batch *batch, int32_t n_st
     }
 }
 
+/* Shares the time of a batch between its requests, by the rows that each had computed. */
+static void charge(struct engine *e, const struct batch *batch, const struct engine_exec_done *done)
+{
+    int64_t n_rows = 0;
+    if (e->seen == NULL || e->options.is_virtual || done->is_failed)
+        return;
+    for (int32_t i = 0; i < batch->n_items; i++)
+        n_rows += e->scratch->n_computed[i];
+    for (int32_t i = 0; i < batch->n_items && n_rows > 0; i++)
+        e->seen[batch->items[i].slot].device_ns +=
+            (done->end_ns - done->begin_ns) * e->scratch->n_computed[i] / n_rows;
+}
+
 /* Returns all requests and takes no new ones, because nothing is computed here until the engine is
  * revived. */
 static void lose_executor(struct engine *e)
 {
     e->is_lost = true;
     e->is_healthy = false;
+    engine_handover_withdraw_all(e);
     for (int i = 0; i < e->options.n_services; i++)
         engine_room_return_all(e, i, SERVICE_CRASHED);
     log_line(LOG_ERROR, "engine", "engine %d: its device is lost; its requests go back",
@@ -313,6 +341,7 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
     const int32_t *n_new = e->scratch->n_new, *n_computed = e->scratch->n_computed;
     count(e, batch, done);
     count_seen(e, batch, done->is_failed ? 0 : done->n_steps);
+    charge(e, batch, done);
     struct pads_sum lost = engine_pads_count(e, flight, done);
     if (e->options.trace != NULL)
         write_trace(e, flight, done, lost);

@@ -14,10 +14,12 @@
 
 struct engine;
 struct engine_log;
+struct exchange;
 struct metrics_trace;
 
 struct engine_options {
     uint16_t id;
+    uint8_t role;         /* enum engine_role, for its reports alone: routers keep to it */
     int64_t memory_bytes; /* the ledger's total */
     int64_t body_bytes;   /* memory for request bodies. In the simulator it is 0, or a body is
                              submitted with all tokens that its request will ever have */
@@ -36,7 +38,13 @@ struct engine_options {
     int32_t n_services_max;              /* at once; 0 = n_services */
     struct kv_bounds kv_bounds; /* of all that may ever join; zeros: only of these layouts */
     int64_t swap_bytes;         /* of host memory for preempted requests; 0 = they are recomputed */
-    int64_t swap_bytes_per_s;   /* between device and host, until measured; 0 = 4 GiB/s */
+    /* engine/exchange.h: returned requests leave their KV in the host tier for the next engine, and
+     * submitted ones may bring a ticket. Lent; NULL, or no swap_bytes: KV is computed again. `wake`
+     * (NULL: none) makes another thread's engine step soon. Not with a log. */
+    struct exchange *exchange;
+    void (*wake)(void *self);
+    void *wake_self;
+    int64_t swap_bytes_per_s; /* between device and host, until measured; 0 = 4 GiB/s */
     int32_t pad_tokens; /* of padded batches: room for this many pads and rows of ended members, per
                            pass and lane, from memory_bytes. 0 = there are no padded batches */
     enum kv_kind kv_kind;
@@ -128,6 +136,8 @@ int64_t engine_step(struct engine *engine,
  * committed, nothing begins, and requests with unsent tokens send them. */
 void engine_stop(struct engine *engine, int64_t now_ns);
 bool engine_is_idle(const struct engine *engine);
+/* Returns whether KV of requests that were returned is kept for other engines. */
+bool engine_keeps_kv(const struct engine *engine);
 /* Fills a report of an engine with as many services, or zeros. Services that were not listed
  * before, and are not now, stay unchanged. */
 void engine_report(const struct engine *engine, struct engine_report *report, int64_t now_ns);

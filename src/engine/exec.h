@@ -54,6 +54,9 @@ struct engine_exec {
      * is a second safeguard of the prefix index, whose blocks go with the model that leaves. NULL:
      * all models of a service have the same. */
     uint64_t (*arithmetic)(void *self, int service);
+    /* Returns the host tier's memory (kv/host.h); NULL: it has none, so that no KV is handed over.
+     */
+    unsigned char *(*host)(void *self);
     bool has_row_classes; /* as the device: see compute_device */
 };
 

@@ -2,9 +2,11 @@
  * batches in commit.c.
  *
  * All memory is taken here at open, sized by the options; nothing is allocated afterwards. */
+#include "engine/handover.h"
 #include "engine/log.h"
 #include "engine/pads.h"
 #include "engine/room.h"
+#include "engine/scores.h"
 #include "engine/state.h"
 #include "engine/swap.h"
 
@@ -41,6 +43,7 @@ static void open_pool(struct engine *e)
         .prefix_salt = o->prefix_salt,
         .n_units_aside = e->n_units_aside,
         .host_bytes = o->swap_bytes,
+        .n_keeps = engine_handover_keeps(o),
     });
     CHECK(ledger_set_pool(&e->ledger, kv_open_bytes(e->kv)));
 }
@@ -98,7 +101,8 @@ static void open_scratch(struct engine *e)
     e->scratch = e->own_scratch != NULL ? e->own_scratch : e->options.scratch;
     CHECK(e->scratch->n_items >= n_plan);
     e->next_batch = 1;
-    e->payload = mem_take(ENGINE_LOGPROBS_MAX * (sizeof(int32_t) + sizeof(struct token_logprobs)));
+    e->payload =
+        mem_take(ENGINE_SCORES_SAID_MAX * (sizeof(int32_t) + sizeof(struct token_logprobs)));
     e->plan.batches = e->scratch->batches;
     e->plan.preempts = e->scratch->preempts;
     e->plan.swaps = e->scratch->swaps;
@@ -205,6 +209,9 @@ struct engine *engine_open(const struct engine_options *options)
     const struct engine_exec_view view = { e->requests, e->bodies, e->kv };
     e->options.exec.attach(e->options.exec.self, &view);
     engine_swap_open(e);
+    engine_handover_open(e);
+    if (e->handover != NULL)
+        e->kept = mem_take(e->options.n_requests_max * sizeof *e->kept);
     engine_log_opened(e);
     return e;
 }
@@ -217,7 +224,8 @@ void engine_close(struct engine *e)
                             e->room_state, e->running,  e->requests,         e->logprobs,
                             e->own,        e->seen,     e->waiting_nodes,    e->deadline_nodes,
                             e->n_planned,  e->payload,  e->flights[0].items, e->policy_state,
-                            e->models,     e->away,     e->wanted_bytes };
+                            e->models,     e->away,     e->wanted_bytes,     e->kept };
+    engine_handover_close(e);
     engine_scratch_close(e->own_scratch);
     kv_close(e->kv);
     engine_pads_close(e->pads);
@@ -229,6 +237,11 @@ void engine_close(struct engine *e)
 }
 
 /* ---- Mail. ---- */
+
+static struct engine_bodies_room room_of(const struct request *request)
+{
+    return (struct engine_bodies_room){ request->n_tokens_max, request_n_scored(request) };
+}
 
 /* Returns why this request can never be served here, with a sentence; NONE when it can. fits: it
  * fits now. */
@@ -251,7 +264,8 @@ static enum service_why never_why(const struct engine *e, const struct request *
                  body == NULL ? 0 : body->n_tokens, request->n_tokens);
         return SERVICE_FAILED;
     }
-    if (request->n_tokens_max > context) {
+    /* Nothing is drawn for a prompt that is only scored. */
+    if (request->n_tokens_max - (request->kind != REQUEST_GENERATE) > context) {
         snprintf(text, 256, "prompt and answer may have %d tokens, %s allows %d",
                  request->n_tokens_max, spec->name, context);
         return SERVICE_TOO_LARGE;
@@ -261,6 +275,15 @@ static enum service_why never_why(const struct engine *e, const struct request *
         snprintf(text, 256,
                  "prompt and answer may have %d tokens, and the KV that %s may have holds %lld",
                  request->n_tokens_max, spec->name, (long long)n_tokens_most);
+        return SERVICE_TOO_LARGE;
+    }
+    int64_t n_bytes = e->bodies ? engine_bodies_bytes(body, room_of(request)) : 0;
+    if (e->bodies && n_bytes > engine_bodies_bytes_max(e->bodies)) {
+        snprintf(
+            text, 256,
+            "tokens and scores of the prompt take %lld bytes, and the engine has %lld: score a "
+            "shorter prompt, or list fewer tokens beside each score",
+            (long long)n_bytes, (long long)engine_bodies_bytes_max(e->bodies));
         return SERVICE_TOO_LARGE;
     }
     return SERVICE_WHY_NONE;
@@ -276,9 +299,13 @@ static void record(struct engine *e, uint32_t slot, const struct request *reques
     r->n_preempted = 0;
     r->batch = 0;
     r->flags &= ~(uint32_t)REQUEST_CANCELLED;
+    if ((r->flags & REQUEST_WANTS_SCORES) != 0 && request_n_scored(r) == 0) /* it has them */
+        r->flags &= ~(uint32_t)(REQUEST_WANTS_SCORES | REQUEST_NO_PREFIX_HIT);
     if (r->served_ns < r->arrived_ns || r->served_ns > e->view.now_ns)
         r->served_ns = r->arrived_ns; /* it was never served, or a clock is wrong */
     e->own[slot] = (struct engine_own){ .n_said = r->n_tokens };
+    if (e->kept != NULL)
+        e->kept[slot] = (struct engine_kept){ 0 };
     engine_pads_begin_request(e->pads, slot);
     if (e->n_planned != NULL)
         e->n_planned[slot] = 0;
@@ -313,7 +340,7 @@ bool engine_submit(struct engine *e, const struct request *request, const struct
     if (!fits) /* other models' weights have its room, so it waits at the gateway */
         return engine_say_refusal(e, request, SERVICE_RETURNED, SERVICE_NO_SPACE, NULL);
     if (e->bodies && e->n_free_slots > 0 && earlier == ENGINE_IDS_NONE)
-        handle = engine_bodies_take(e->bodies, body, request->n_tokens_max);
+        handle = engine_bodies_take(e->bodies, body, room_of(request));
     if (e->n_free_slots == 0 || earlier != ENGINE_IDS_NONE || (e->bodies && handle == 0))
         return engine_say_refusal(e, request, SERVICE_RETURNED, SERVICE_FULL, NULL);
     e->view.now_ns = max_i64(e->view.now_ns, now_ns);
@@ -323,13 +350,8 @@ bool engine_submit(struct engine *e, const struct request *request, const struct
     engine_room_back(e, request);
     if (e->options.is_virtual && request->n_host > 0)
         engine_swap_arrives(e, slot, request->n_host);
-    engine_queue_wait(e, slot);
-    engine_stats_arrived(e, request);
-    struct schedule_event event = { .what = SCHEDULE_ARRIVED,
-                                    .now_ns = e->view.now_ns,
-                                    .slot = slot };
-    engine_queue_tell(e, &event);
-    engine_step_cut(e, UNTIL_ARRIVAL);
+    if (!engine_handover_arrives(e, slot, request->ticket, request->n_host))
+        engine_queue_arrive(e, slot);
     return true;
 }
 
@@ -432,7 +454,8 @@ bool engine_remove_service(struct engine *e, int service, int64_t now_ns)
 
 bool engine_is_service_busy(const struct engine *e, int service)
 {
-    return e->services[service].n_waiting + e->services[service].n_running > 0;
+    return e->services[service].n_waiting + e->services[service].n_running > 0 ||
+           engine_handover_is_arriving(e, service) || engine_handover_is_leaving(e, service);
 }
 
 void engine_drain(struct engine *e)
@@ -458,6 +481,11 @@ bool engine_revive(struct engine *e, int64_t now_ns)
     e->is_lost = false;
     e->is_healthy = true;
     return true;
+}
+
+bool engine_keeps_kv(const struct engine *e)
+{
+    return !engine_handover_is_idle(e);
 }
 
 bool engine_is_idle(const struct engine *e)

@@ -96,6 +96,11 @@ struct engine_host {
 
 /* ---- The engine's thread. ---- */
 
+static void wake(void *self)
+{
+    wake_up(&((struct engine_host *)self)->mail_wake);
+}
+
 static bool emit(void *self, const struct service_event *event, const void *payload)
 {
     struct engine_host *host = self;
@@ -289,7 +294,7 @@ static void go_on(struct engine_host *host)
         answer(host, &(struct engine_host_answer){ .what = ENGINE_HOST_LOST, .is_done = true });
         host->has_said_lost = true;
     }
-    if (host->is_draining && engine_is_idle(host->engine)) {
+    if (host->is_draining && engine_is_idle(host->engine) && !engine_keeps_kv(host->engine)) {
         answer(host, &(struct engine_host_answer){ .what = ENGINE_HOST_DRAINED, .is_done = true });
         host->is_draining = false;
     }
@@ -414,6 +419,8 @@ struct engine_host *engine_host_open(const struct engine_host_options *options)
     wake_open(&host->news_wake);
     engine.emit = emit;
     engine.emit_self = host;
+    engine.wake = wake;
+    engine.wake_self = host;
     host->engine = engine_open(&engine);
     snprintf(host->name, sizeof(host->name), "engine-%d", engine.id);
     host->thread = thread_start(host->name, run, host);

@@ -1,4 +1,5 @@
 /* Moves requests through an engine: slots, waiting lists, running arrays. See state.h. */
+#include "engine/handover.h"
 #include "engine/room.h"
 #include "engine/state.h"
 #include "engine/swap.h"
@@ -269,11 +270,16 @@ bool engine_queue_release_waiting(struct engine *e)
     return true;
 }
 
-void engine_queue_end(struct engine *e, uint32_t slot, enum service_what what, enum service_why why)
+/* Returns whether it leaves with its KV. */
+static bool leave_lists(struct engine *e, uint32_t slot, enum service_what what,
+                        enum service_why why)
 {
     struct request *r = &e->requests[slot];
-    struct engine_own *own = &e->own[slot];
-    CHECK(r->batch == 0);
+    if (r->state == REQUEST_ARRIVING) {
+        engine_handover_stays_away(e, slot);
+        return false;
+    }
+    bool leaves = engine_handover_leaves(e, slot, what, why);
     tell_policy(e, SCHEDULE_GONE, slot);
     if (why == SERVICE_LEASE_OVER)
         engine_room_sliced(e, r);
@@ -283,15 +289,41 @@ void engine_queue_end(struct engine *e, uint32_t slot, enum service_what what, e
         leave_waiting(e, slot);
     else
         leave_running(e, slot);
-    r->state = REQUEST_ENDED;
+    return leaves;
+}
+
+void engine_queue_end(struct engine *e, uint32_t slot, enum service_what what, enum service_why why)
+{
+    struct request *r = &e->requests[slot];
+    struct engine_own *own = &e->own[slot];
+    CHECK(r->batch == 0);
+    bool leaves = leave_lists(e, slot, what, why);
+    own->end_what = (uint8_t)what;
+    own->end_why = (uint8_t)why;
+    if (leaves)
+        r->state = REQUEST_LEAVING;
+    else
+        engine_queue_over(e, slot);
+}
+
+void engine_queue_over(struct engine *e, uint32_t slot)
+{
+    struct engine_own *own = &e->own[slot];
+    e->requests[slot].state = REQUEST_ENDED;
     engine_queue_release(e, slot);
     engine_swap_forget(e, slot);
     if (own->has_deadline)
         tree_remove(&e->deadlines, e->deadline_nodes, slot);
     own->has_deadline = false;
-    own->end_what = (uint8_t)what;
-    own->end_why = (uint8_t)why;
     engine_say(e, slot);
+}
+
+void engine_queue_arrive(struct engine *e, uint32_t slot)
+{
+    engine_queue_wait(e, slot);
+    engine_stats_arrived(e, &e->requests[slot]);
+    tell_policy(e, SCHEDULE_ARRIVED, slot);
+    engine_step_cut(e, UNTIL_ARRIVAL);
 }
 
 void engine_queue_end_soon(struct engine *e, uint32_t slot, enum service_what what,

@@ -1,4 +1,5 @@
 /* Makes an engine's report, and checks that its state is consistent. */
+#include "engine/handover.h"
 #include "engine/pads.h"
 #include "engine/state.h"
 #include "schedule/quota.h"
@@ -30,6 +31,9 @@ static void report_service(const struct engine *e, int service, struct service_r
         .n_prefix_queries = kv.n_queries,
         .n_prefix_hits = kv.n_hits,
         .n_preempted = e->stats[service].n_preempted,
+        .n_kept = e->stats[service].n_kept,
+        .n_handed = e->stats[service].n_handed,
+        .n_handed_lost = e->stats[service].n_handed_lost,
         .n_swapped = e->stats[service].n_swapped,
         .n_batches = e->stats[service].n_batches,
         .n_batch_rows = e->stats[service].n_batch_rows,
@@ -83,6 +87,7 @@ void engine_report(const struct engine *e, struct engine_report *report, int64_t
         report->services[i] = (struct service_report){ 0 };
     memset(report, 0, offsetof(struct engine_report, services));
     report->engine = e->options.id;
+    report->role = e->options.role;
     report->is_draining = e->is_draining || e->is_lost;
     /* An idle engine whose last batch failed may be tried again, since only a batch can show its
      * present state. */
@@ -150,8 +155,10 @@ static bool is_slot_sound(const struct engine *e, uint32_t slot)
 
 bool engine_is_sound(const struct engine *e)
 {
-    uint32_t n_listed = 0, n_taken = 0, n_in_flight = 0, n_ended = 0, n_matched = 0;
+    uint32_t n_listed = 0, n_taken = 0, n_in_flight = 0, n_ended = 0, n_matched = 0, n_away;
     int n_flights = 0;
+    if (!engine_handover_is_sound(e, &n_away))
+        return false;
     for (int service = 0; service < e->options.n_services; service++) {
         if (!is_service_sound(e, service))
             return false;
@@ -171,9 +178,10 @@ bool engine_is_sound(const struct engine *e)
     }
     for (int i = 0; i < LIMIT_BATCHES; i++)
         n_flights += e->flights[i].batch.n_items > 0;
-    return n_taken == n_listed + n_ended && n_ended <= e->n_backlog &&
+    return n_taken == n_listed + n_ended + n_away && n_ended <= e->n_backlog &&
            n_taken == e->options.n_requests_max - e->n_free_slots && n_taken == e->by_id.n &&
            n_in_flight == e->view.n_in_flight && n_flights == e->n_flights &&
-           n_matched == e->n_waiting_matched && (n_listed > 0 || kv_is_idle(e->kv)) &&
+           n_matched == e->n_waiting_matched &&
+           (n_listed + n_away > 0 || engine_keeps_kv(e) || kv_is_idle(e->kv)) &&
            ledger_free_bytes(&e->ledger) >= 0 && kv_is_sound(e->kv);
 }

@@ -10,6 +10,8 @@
  * the bytes that no model has booked or wants. */
 #include "engine/room.h"
 
+#include "engine/handover.h"
+
 #include "base/time.h"
 #include <string.h>
 
@@ -58,7 +60,10 @@ static void shrink_pool(struct engine *e, int64_t free_bytes)
             engine_step_cut(e, 0);
             return;
         }
-        engine_queue_preempt(e, slot);
+        if (e->requests[slot].state == REQUEST_LEAVING)
+            engine_handover_give_up(e, slot);
+        else
+            engine_queue_preempt(e, slot);
     }
 }
 
@@ -264,6 +269,7 @@ void engine_room_return_all(struct engine *e, int service, enum service_why why)
         engine_queue_end(e, s->first_waiting, SERVICE_RETURNED, why);
     for (uint32_t i = s->n_running; i-- > 0;) /* from the end, since the array closes up behind */
         engine_queue_end_soon(e, s->running[i], SERVICE_RETURNED, why);
+    engine_handover_return_all(e, service, why);
     engine_step_cut(e, 0);
 }
 
@@ -277,7 +283,7 @@ bool engine_room_empty(struct engine *e, int service)
         *state = ENGINE_ROOM_CLOSING;
         engine_room_return_all(e, service, SERVICE_DRAINING);
     }
-    return e->services[service].n_running == 0;
+    return e->services[service].n_running == 0 && !engine_handover_is_leaving(e, service);
 }
 
 bool engine_room_close(struct engine *e, int service)

@@ -8,6 +8,7 @@
  * unsaid. */
 #include "engine/log.h"
 #include "engine/pads.h"
+#include "engine/scores.h"
 #include "engine/state.h"
 
 #include <string.h>
@@ -24,6 +25,14 @@ static struct service_event event_of(const struct engine *e, const struct reques
         .queue_us = r->queue_us,
         .served_ns = r->served_ns,
     };
+}
+
+/* Begins an event of a request that is here. */
+static struct service_event event_at(const struct engine *e, uint32_t slot)
+{
+    struct service_event event = event_of(e, &e->requests[slot]);
+    event.device_ns = e->seen != NULL ? e->seen[slot].device_ns : 0;
+    return event;
 }
 
 static bool emit(struct engine *e, const struct service_event *event, const void *payload)
@@ -60,6 +69,39 @@ static void tell_seen(const struct engine *e, uint32_t slot, struct service_even
     event->n_early = seen->n_early;
 }
 
+/* Returns the scores of the request's prompt; NULL: it has none. */
+static struct engine_scores *scores_of(const struct engine *e, const struct request *r)
+{
+    return e->bodies != NULL ? engine_bodies_at(e->bodies, r->body).scores : NULL;
+}
+
+bool engine_say_has_scores(const struct engine *e, uint32_t slot)
+{
+    const struct engine_scores *scores = scores_of(e, &e->requests[slot]);
+    return scores != NULL && scores->n_said < scores->n_known;
+}
+
+/* Sends the known scores of its prompt. Returns false when the next event has no room. */
+static bool say_scores(struct engine *e, uint32_t slot)
+{
+    struct engine_scores *scores = scores_of(e, &e->requests[slot]);
+    _Static_assert((int)ENGINE_SCORES_SAID_MAX >= (int)ENGINE_LOGPROBS_MAX, "both use the scratch");
+    while (scores != NULL && scores->n_said < scores->n_known) {
+        struct service_event event = event_at(e, slot);
+        event.what = SERVICE_SCORES;
+        event.position = scores->n_said;
+        event.n_tokens = min_i32(scores->n_known - scores->n_said, ENGINE_SCORES_SAID_MAX);
+        event.n_bytes = event.n_tokens * (int32_t)sizeof(struct token_logprobs);
+        struct token_logprobs *said = (void *)e->payload;
+        for (int32_t i = 0; i < event.n_tokens; i++)
+            engine_scores_read(scores, event.position + i, &said[i]);
+        if (!emit(e, &event, said))
+            return false;
+        scores->n_said += event.n_tokens;
+    }
+    return true;
+}
+
 /* Returns false when the next of its events has no room. */
 static bool say_all(struct engine *e, uint32_t slot)
 {
@@ -67,8 +109,10 @@ static bool say_all(struct engine *e, uint32_t slot)
     struct engine_own *own = &e->own[slot];
     const void *payload = e->options.tells_waits ? &e->seen[slot].waits : NULL;
     int32_t n_bytes = payload != NULL ? (int32_t)sizeof(struct engine_waits) : 0;
+    if (!say_scores(e, slot))
+        return false;
     if (own->n_said < r->n_tokens) {
-        struct service_event event = event_of(e, r);
+        struct service_event event = event_at(e, slot);
         event.n_bytes = n_bytes;
         event.what = SERVICE_TOKENS;
         event.position = own->n_said;
@@ -83,10 +127,14 @@ static bool say_all(struct engine *e, uint32_t slot)
     }
     if (r->state != REQUEST_ENDED)
         return true;
-    struct service_event event = event_of(e, r);
+    struct service_event event = event_at(e, slot);
     event.lost = engine_pads_lost(e->pads, slot);
     if (e->seen != NULL)
         tell_seen(e, slot, &event);
+    if (e->kept != NULL) {
+        event.ticket = e->kept[slot].ticket;
+        event.n_kept = e->kept[slot].n;
+    }
     event.what = own->end_what;
     event.why = own->end_why;
     event.n_bytes = n_bytes;

@@ -9,6 +9,9 @@
  *                              ^------engine_queue_preempt-----|                            |
  *    ^-------------------------engine_say (the last event has left)-------------------------|
  *
+ * A request that comes or leaves with its KV is ARRIVING before it waits, or LEAVING before it is
+ * ENDED: handover.h.
+ *
  * WAITING slots are in their service's list, and RUNNING ones in its array. ENDED ones hold no
  * blocks, and wait only for room in the reader's ring. */
 #pragma once
@@ -38,9 +41,15 @@ struct engine_own {
 };
 _Static_assert(sizeof(struct engine_own) == 8, "there are as many as there may be requests");
 
+struct engine_kept { /* KV that its last event offers */
+    uint64_t ticket;
+    int32_t n, unused;
+};
+
 struct engine_seen { /* its service's counts when it began to run, and sums since; mod 2^32 */
     uint32_t batches_from, rows_from, n_batches, n_rows;
     int32_t n_swapped, n_early;
+    int64_t device_ns; /* its share of the batches that it was in */
     struct engine_waits waits;
 };
 
@@ -66,6 +75,7 @@ struct engine_queue { /* the waiting requests of one service; the view has the l
 struct engine_stats { /* of one service */
     int64_t n_arrived, n_finished, n_preempted, n_exceeded, n_forced;
     int64_t n_swapped, n_batches, n_batch_rows;
+    int64_t n_kept, n_handed, n_handed_lost;
     double solo_ns, solo_variance, n_prompt, n_output;
     int64_t n_arrived_tick;
     double rate_per_s;
@@ -110,8 +120,10 @@ struct engine {
 
     struct request *requests; /* (n_requests_max), as all below */
     struct engine_own *own;
-    struct engine_seen *seen; /* NULL: it reports little, and no waits */
-    struct engine_pads *pads; /* pads.h; NULL: its policy pads no batches */
+    struct engine_seen *seen;         /* NULL: it reports little, and no waits */
+    struct engine_kept *kept;         /* NULL: it has no handover */
+    struct engine_handover *handover; /* handover.h; NULL: KV is never handed over */
+    struct engine_pads *pads;         /* pads.h; NULL: its policy pads no batches */
     int32_t *n_planned; /* tokens, before its prefix hit was found; 0 = no hit. NULL: no cache */
     struct token_logprobs (*logprobs)[ENGINE_LOGPROBS_MAX]; /* NULL in the simulator */
     struct tree_node *waiting_nodes, *deadline_nodes;
@@ -163,12 +175,17 @@ bool engine_queue_release_waiting(struct engine *engine);
 /* Removes it from everything and sends its last event. Its slot is free when that is sent. */
 void engine_queue_end(struct engine *engine, uint32_t slot, enum service_what what,
                       enum service_why why);
-/* Does the same for a request that may be in flight; then its commit does it. */
+/* The last step of that, for a request that is in no list any more. */
+void engine_queue_over(struct engine *engine, uint32_t slot);
+/* A new request waits, and the policy learns of it. */
+void engine_queue_arrive(struct engine *engine, uint32_t slot);
+/* Ends a request that may be in flight; then its commit does it. */
 void engine_queue_end_soon(struct engine *engine, uint32_t slot, enum service_what what,
                            enum service_why why);
 /* say.c: events. */
 void engine_say(struct engine *engine, uint32_t slot); /* sends its events, now or later */
 void engine_say_backlog(struct engine *engine);
+bool engine_say_has_scores(const struct engine *engine, uint32_t slot); /* that were not sent */
 /* Answers a request that has no slot. Returns false when there is no room, so call it again. */
 bool engine_say_refusal(struct engine *engine, const struct request *request,
                         enum service_what what, enum service_why why, const char *text);

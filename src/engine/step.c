@@ -5,6 +5,7 @@
  * preempts only, the policy is called again at once. Batches of one lane go to the executor in one
  * begin; a hold (n_rounds >
  * 1) goes on until its rounds are done or something cuts it. */
+#include "engine/handover.h"
 #include "engine/log.h"
 #include "engine/room.h"
 #include "engine/state.h"
@@ -487,6 +488,7 @@ int64_t engine_step(struct engine *e, int64_t now_ns)
     look_at_time(e);
     if (e->wanted_sum > 0 || e->is_pool_shrunk)
         engine_room_press(e);
+    int64_t wake_ns = engine_handover_step(e);
     plan(e);
-    return next_wake_ns(e);
+    return min_i64(next_wake_ns(e), wake_ns);
 }

@@ -7,6 +7,8 @@
  * Blocks that the host pool has no room for are dropped and recomputed. */
 #include "engine/swap.h"
 
+#include "engine/copies.h"
+#include "engine/handover.h"
 #include "kv/host.h"
 
 #include "metrics/trace.h"
@@ -20,35 +22,11 @@ void engine_swap_open(struct engine *e)
     e->view.swap_bytes_free = kv_host_free_bytes(e->kv);
 }
 
-/* Returns the lane that disturbs the others least: the last free one, -1 when none is. */
-static int32_t free_lane(const struct engine *e)
-{
-    for (int32_t lane = e->options.n_lanes; lane-- > 0;)
-        if (schedule_lane_is_free(&e->view, lane))
-            return lane;
-    return -1;
-}
-
-static void start_flight(struct engine *e, struct engine_flight *flight, uint8_t kind,
-                         uint16_t service, uint16_t lane, uint8_t place)
-{
-    struct batch_item *items = flight->items;
-    *flight = (struct engine_flight){ .n_rounds = 1, .items = items };
-    flight->batch = (struct batch){ .id = e->next_batch,
-                                    .service = service,
-                                    .lane = lane,
-                                    .kind = kind,
-                                    .place = place,
-                                    .items = items };
-    e->next_batch = e->next_batch == UINT32_MAX ? 1 : e->next_batch + 1;
-    e->n_flights++;
-}
-
 int engine_swap_out(struct engine *e, const struct schedule_plan *plan)
 {
     struct engine_flight *flights[KV_SERVICES_MAX];
     struct batch begun[LIMIT_BATCHES];
-    int32_t lane = free_lane(e);
+    int32_t lane = engine_copies_lane(e);
     uint8_t place = lane < 0 ? 0 : engine_step_place(e, lane);
     int n_begun = 0;
     for (int32_t i = 0; i < e->view.n_busy; i++)
@@ -66,7 +44,7 @@ int engine_swap_out(struct engine *e, const struct schedule_plan *plan)
             continue;
         }
         if (flights[r->service] == NULL)
-            start_flight(e, flight, BATCH_COPY_OUT, r->service, (uint16_t)lane, place);
+            engine_copies_start_at(e, flight, BATCH_COPY_OUT, r->service, (uint16_t)lane, place);
         flights[r->service] = flight;
         flight->batch.items[flight->batch.n_items++] =
             (struct batch_item){ slot, r->n_computed, 0 };
@@ -76,12 +54,8 @@ int engine_swap_out(struct engine *e, const struct schedule_plan *plan)
     for (int32_t i = 0; i < e->view.n_busy; i++)
         if (flights[e->busy[i]] != NULL)
             begun[n_begun++] = flights[e->busy[i]]->batch;
-    if (n_begun == 0)
-        return 0;
-    e->lanes[batch_place(&begun[0], e->options.n_deep)] =
-        (struct engine_lane){ .n_flights = n_begun, .until_ns = TIME_NEVER };
-    engine_step_show_lane(e, lane);
-    e->options.exec.begin(e->options.exec.self, begun, n_begun, 1);
+    if (n_begun > 0)
+        engine_copies_begin(e, begun, n_begun);
     return n_begun;
 }
 
@@ -113,7 +87,7 @@ struct batch engine_swap_in(struct engine *e, const struct batch *batch)
 {
     struct engine_flight *flight = engine_step_free_flight(e);
     CHECK(flight != NULL);
-    start_flight(e, flight, BATCH_COPY_IN, batch->service, batch->lane, batch->place);
+    engine_copies_start_at(e, flight, BATCH_COPY_IN, batch->service, batch->lane, batch->place);
     for (int32_t i = 0; i < batch->n_items; i++) {
         uint32_t slot = batch->items[i].slot;
         if (e->requests[slot].n_host > 0)
@@ -149,6 +123,10 @@ static void came_out(struct engine *e, uint32_t slot, bool is_failed)
 {
     struct request *r = &e->requests[slot];
     struct engine_own *own = &e->own[slot];
+    if (r->state == REQUEST_LEAVING) {
+        engine_handover_came_out(e, slot, is_failed);
+        return;
+    }
     r->batch = 0;
     if (own->end_what != 0 || is_failed) {
         kv_host_put(e->kv, slot);

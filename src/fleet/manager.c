@@ -10,7 +10,10 @@
 #include "cluster/manager_plan.h"
 #include "cluster/tcp_bus.h"
 #include "fleet/bus.h"
+#include "fleet/endpoint.h"
 #include "fleet/models.h"
+#include "fleet/monitor.h"
+#include "fleet/replan.h"
 #include "fleet/store.h"
 #include "store/leader.h"
 #include <stdio.h>
@@ -35,16 +38,19 @@ struct fleet_manager {
     struct fleet_store store;
     struct store_leader *candidate;
     struct store_fence memory; /* of the cluster's life, on disk */
+    struct fleet_monitor monitor;
+    struct fleet_replan replan;
+    struct fleet_endpoint *endpoint; /* NULL: none is configured */
     int64_t now_ns, looked_ns, asked_ns;
     /* While it leads: */
     struct cluster_lead *lead;
     struct cluster_manager *manager;
     int64_t begun_ns;
-    struct node_seen *nodes;      /* (bus.n_nodes) */
-    int n_before;                 /* frozen: nodes that were there; 0: it is not */
-    bool has_begun;               /* all first reports are there, or it waited long enough */
-    int n_copies[LIMIT_SERVICES]; /* wishes that the manager knows */
-    uint64_t n_changes;           /* of the members that it followed */
+    struct node_seen *nodes; /* (bus.n_nodes) */
+    int n_before;            /* frozen: nodes that were there; 0: it is not */
+    bool has_begun;          /* all first reports are there, or it waited long enough */
+    struct cluster_members_model_wish wishes[LIMIT_MODELS]; /* that the manager knows */
+    uint64_t n_changes;                                     /* of the members that it followed */
     struct str placement, written;
     struct store_call call;
     bool is_writing;
@@ -57,6 +63,12 @@ static bool may_act(void *self)
 {
     struct fleet_manager *w = self;
     return store_leader_may_act(w->candidate, time_boot_ns());
+}
+
+static void hear_demand(void *self, int service, const struct message_demand *message)
+{
+    struct fleet_manager *w = self;
+    fleet_monitor_heard(&w->monitor, service, message, w->now_ns);
 }
 
 static void begin_reign(struct fleet_manager *w)
@@ -78,13 +90,19 @@ static void begin_reign(struct fleet_manager *w)
                                                      .n_services_max = LIMIT_MODELS,
                                                      .services = w->models.services,
                                                      .need_bytes = w->models.need_bytes,
+                                                     .hears_demand = hear_demand,
+                                                     .self = w,
                                                      .kept_bytes = w->models.kept_bytes };
     w->manager = cluster_manager_open(&manager);
+    fleet_monitor_begin(&w->monitor, w->now_ns);
+    fleet_replan_begin(&w->replan, w->now_ns);
     w->begun_ns = w->now_ns;
     w->nodes = mem_take(sizeof *w->nodes * (size_t)w->bus.n_nodes);
     w->n_before = 0;
     w->has_begun = false;
-    memset(w->n_copies, 0, sizeof w->n_copies);
+    memset(w->wishes, 0, sizeof w->wishes);
+    for (int s = 0; s < w->models.n; s++)
+        w->wishes[s].pin_engine = -1;
     w->n_changes = 0;
     str_clear(&w->written);
     if (store_fence_check(&w->memory, &stamp) != STORE_OBEY)
@@ -96,6 +114,8 @@ static void end_reign(struct fleet_manager *w)
     if (w->is_writing)
         w->store.store->forget(w->store.store->self, &w->call);
     w->is_writing = false;
+    fleet_replan_end(&w->replan);
+    fleet_monitor_end(&w->monitor);
     cluster_manager_close(w->manager);
     cluster_lead_close(w->lead);
     mem_give(w->nodes);
@@ -163,6 +183,40 @@ static void watch_nodes(struct fleet_manager *w)
     cluster_manager_plan_freeze(w->manager, w->n_before > 0 || !w->has_begun);
 }
 
+/* Returns the node of this address, or -1. */
+static int find_node(const struct fleet_manager *w, const char *address)
+{
+    for (int i = 0; i < w->bus.n_nodes; i++)
+        if (strcmp(w->bus.slots[i].address, address) == 0)
+            return i;
+    return -1;
+}
+
+static void follow_wish(struct fleet_manager *w, int s,
+                        const struct cluster_members_model_wish *wish)
+{
+    const char *name = w->models.services[s].name;
+    struct cluster_members_model_wish *known = &w->wishes[s];
+    if (wish->n_copies != known->n_copies) {
+        cluster_manager_plan_model(w->manager, s, wish->n_copies);
+        log_line(LOG_INFO, "manager", "operators want %s: %d copies (-1: none, 0: as requests do)",
+                 name, wish->n_copies);
+    }
+    if (wish->is_paused != known->is_paused) {
+        cluster_manager_plan_pause(w->manager, s, wish->is_paused);
+        log_line(LOG_INFO, "manager", "operators %s %s", wish->is_paused ? "pause" : "unpause",
+                 name);
+    }
+    if (wish->pin[0] != '\0') /* the node of that address may have another place now */
+        cluster_manager_plan_pin(w->manager, s, find_node(w, wish->pin), wish->pin_engine);
+    else
+        cluster_manager_plan_unpin(w->manager, s);
+    if (strcmp(wish->pin, known->pin) != 0 || wish->pin_engine != known->pin_engine)
+        log_line(LOG_INFO, "manager", "operators %s %s%s%s", wish->pin[0] ? "pin" : "unpin", name,
+                 wish->pin[0] ? " to " : "", wish->pin);
+    *known = *wish;
+}
+
 static void follow_wishes(struct fleet_manager *w)
 {
     const struct cluster_members *members = &w->store.members;
@@ -170,16 +224,9 @@ static void follow_wishes(struct fleet_manager *w)
         return;
     w->n_changes = members->n_changes;
     for (int s = 0; s < w->models.n; s++) {
-        int n_copies = 0;
-        for (int i = 0; i < members->n_model_wishes; i++)
-            if (strcmp(members->model_wishes[i].name, w->models.services[s].name) == 0)
-                n_copies = members->model_wishes[i].n_copies;
-        if (n_copies == w->n_copies[s])
-            continue;
-        cluster_manager_plan_model(w->manager, s, n_copies);
-        w->n_copies[s] = n_copies;
-        log_line(LOG_INFO, "manager", "operators want %s: %d copies (-1: none, 0: as requests do)",
-                 w->models.services[s].name, n_copies);
+        const struct cluster_members_model_wish wish =
+            cluster_members_model(members, w->models.services[s].name);
+        follow_wish(w, s, &wish);
     }
 }
 
@@ -264,6 +311,10 @@ static int64_t step_reign(struct fleet_manager *w)
     follow_wishes(w);
     watch_nodes(w);
     wake_ns = min_i64(wake_ns, cluster_manager_step(w->manager, w->now_ns));
+    int n_engines;
+    const struct engine_report *reports = cluster_manager_plan_reports(w->manager, &n_engines);
+    fleet_monitor_step(&w->monitor, reports, n_engines, w->now_ns);
+    fleet_replan_step(&w->replan, w->manager, w->n_before > 0 || !w->has_begun, w->now_ns);
     write_placement(w);
     return wake_ns;
 }
@@ -308,6 +359,60 @@ int64_t fleet_manager_step(struct fleet_manager *w)
     return time_now_ns() + max_i64(wake_ns - time_boot_ns(), 0);
 }
 
+/* ---- What it tells. ---- */
+
+static bool leads(void *self)
+{
+    return ((struct fleet_manager *)self)->manager != NULL;
+}
+
+static void tell_metrics(void *self, struct str *out)
+{
+    struct fleet_manager *w = self;
+    const struct monitor_names names = fleet_monitor_names(&w->monitor);
+    str_printf(out,
+               "# HELP shoal_manager_leads Whether this manager leads.\n"
+               "# TYPE shoal_manager_leads gauge\nshoal_manager_leads %d\n",
+               leads(w));
+    if (!leads(w))
+        return;
+    monitor_tell_metrics(&w->monitor.gather, &names, w->now_ns, out);
+    fleet_replan_metrics(&w->replan, out);
+}
+
+static void tell_monitor(void *self, struct str *out)
+{
+    struct fleet_manager *w = self;
+    const struct monitor_names names = fleet_monitor_names(&w->monitor);
+    struct json_out json;
+    json_out_init(&json, out);
+    json_out_open(&json, '{');
+    monitor_tell_json(&w->monitor.gather, &names, w->now_ns, &json);
+    json_out_close(&json, '}');
+}
+
+static void tell_plan(void *self, struct str *out)
+{
+    struct fleet_manager *w = self;
+    struct json_out json;
+    json_out_init(&json, out);
+    json_out_open(&json, '{');
+    fleet_replan_tell(&w->replan, w->now_ns, &json);
+    json_out_close(&json, '}');
+}
+
+static enum status open_endpoint(struct fleet_manager *w, struct fault *fault)
+{
+    const struct fleet_endpoint_options options = { .base = w->bus.base,
+                                                    .config = &w->config,
+                                                    .self = w,
+                                                    .leads = leads,
+                                                    .metrics = tell_metrics,
+                                                    .monitor = tell_monitor,
+                                                    .plan = tell_plan };
+    return fleet_endpoint_open(&w->endpoint, &options, fault);
+}
+
 /* ---- Life. ---- */
 
 static enum status open_candidate(struct fleet_manager *w, struct fault *fault)
@@ -343,6 +448,12 @@ static enum status open_all(struct fleet_manager *w, struct fault *fault)
         status = fleet_store_open(&w->store, &w->config, "manager", name, "{}", fault);
     if (status == STATUS_OK)
         status = open_candidate(w, fault);
+    if (status == STATUS_OK)
+        status = open_endpoint(w, fault);
+    if (status == STATUS_OK) {
+        fleet_monitor_open(&w->monitor, &w->config, &w->models, &w->bus);
+        fleet_replan_open(&w->replan, &w->config, &w->models, &w->monitor);
+    }
     return status;
 }
 
@@ -365,6 +476,9 @@ void fleet_manager_close(struct fleet_manager *w)
 {
     if (w->manager != NULL)
         end_reign(w);
+    fleet_endpoint_close(w->endpoint);
+    fleet_replan_close(&w->replan);
+    fleet_monitor_close(&w->monitor);
     if (w->candidate != NULL)
         store_leader_close(w->candidate);
     fleet_store_close(&w->store);

@@ -1,5 +1,6 @@
-/* shoal cluster, deploy, undeploy, cordon, uncordon, drain: what operators say to a cluster. They
- * write wishes into the store; the leading manager carries them out. */
+/* shoal cluster, deploy, undeploy, pause, unpause, pin, unpin, cordon, uncordon, drain: what
+ * operators say to a cluster. They write wishes into the store, on the condition that the manager
+ * leads that led when they were checked. The leading manager carries them out. */
 #include "fleet/operator.h"
 
 #include "base/file.h"
@@ -10,11 +11,13 @@
 #include "fleet/store.h"
 #include "config/options.h"
 #include "store/fence.h"
+#include <jansson.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
 static const char keys[] = "cluster state_dir store store_ca store_cert store_key";
+enum { TRIES = 3 };
 static const int64_t TIMEOUT_NS = 5 * TIME_NS_PER_S;
 
 struct cluster_operator {
@@ -22,6 +25,10 @@ struct cluster_operator {
     struct store *store;
     char prefix[FLEET_STORE_PREFIX_BYTES];
     const char *word, *copies;
+    const char *place;             /* of a pin: HOST:PORT or HOST:PORT:ENGINE */
+    int64_t leader_at;             /* the revision at which the leader's key was made; 0: none */
+    struct store_condition member; /* a node's entry has to be the same; no key: none has to */
+    char member_key[STORE_KEY_BYTES];
 };
 
 /* ---- Calls, which an operator waits for. ---- */
@@ -44,33 +51,57 @@ static enum status call(struct cluster_operator *o, struct store_call *call, str
                      call->fault.text[0] != '\0' ? call->fault.text : "it gave no reason");
 }
 
+/* Returns the entry of PREFIX name; NULL: there is none. */
+static const struct store_entry *find(const struct cluster_operator *o,
+                                      const struct store_call *list, const char *name)
+{
+    size_t n = strlen(o->prefix);
+    for (int i = 0; i < list->n_entries; i++)
+        if (strcmp(list->entries[i].key + n, name) == 0)
+            return &list->entries[i];
+    return NULL;
+}
+
 static enum status list(struct cluster_operator *o, struct store_call *out, struct fault *fault)
 {
     *out = (struct store_call){ .kind = STORE_LIST, .prefix = o->prefix };
-    return call(o, out, fault);
+    enum status status = call(o, out, fault);
+    o->leader_at = 0;
+    if (status == STATUS_OK) {
+        const struct store_entry *leader = find(o, out, "leader");
+        o->leader_at = leader != NULL ? leader->created : 0;
+    }
+    return status;
 }
 
 /* Returns the value of PREFIX name; at == NULL: there is no such key. */
 static struct view value_of(const struct cluster_operator *o, const struct store_call *list,
                             const char *name)
 {
-    size_t n = strlen(o->prefix);
-    for (int i = 0; i < list->n_entries; i++)
-        if (strcmp(list->entries[i].key + n, name) == 0)
-            return list->entries[i].value;
-    return view_of(NULL, 0);
+    const struct store_entry *entry = find(o, list, name);
+    return entry != NULL ? entry->value : view_of(NULL, 0);
 }
 
+/* Changes a wish, if the leader is the one of the last list. BUSY: it is not, so list again. */
 static enum status put(struct cluster_operator *o, const char *folder, const char *value,
                        bool is_delete, struct fault *fault)
 {
-    char key[STORE_KEY_BYTES];
-    struct store_call change = { .kind = STORE_CHANGE, .n_changes = 1 };
+    char key[STORE_KEY_BYTES], leader[STORE_KEY_BYTES];
+    struct store_call change = { .kind = STORE_CHANGE, .n_changes = 1, .n_conditions = 1 };
+    snprintf(leader, sizeof leader, "%sleader", o->prefix);
+    change.conditions[0] =
+        (struct store_condition){ STORE_CREATED_AT, leader, o->leader_at, { 0 } };
+    if (o->member.key != NULL)
+        change.conditions[change.n_conditions++] = o->member;
     if (snprintf(key, sizeof key, "%s%s%s", o->prefix, folder, o->word) >= (int)sizeof key)
         return fault_set(fault, STATUS_TOO_LARGE, "\"%.60s...\" is too long", o->word);
     change.changes[0] =
         (struct store_change){ .key = key, .value = view_text(value), .is_delete = is_delete };
-    return call(o, &change, fault);
+    enum status status = call(o, &change, fault);
+    if (status == STATUS_OK && !change.is_made)
+        status = fault_set(fault, STATUS_BUSY,
+                           "the cluster changed while the wish was checked: try again");
+    return status;
 }
 
 /* ---- Models. ---- */
@@ -118,7 +149,107 @@ static enum status undeploy(struct cluster_operator *o, struct fault *fault)
     return status == STATUS_OK ? put(o, "desired/models/", "-1", false, fault) : status;
 }
 
+static enum status pause_model(struct cluster_operator *o, struct fault *fault)
+{
+    enum status status = check_model(o, fault);
+    return status == STATUS_OK ? put(o, "desired/paused/", "yes", false, fault) : status;
+}
+
+/* Ends a wish on a model, also on one that no manager knows any more. */
+static enum status end_wish(struct cluster_operator *o, const char *folder, struct fault *fault)
+{
+    struct store_call all;
+    enum status status = list(o, &all, fault);
+    return status == STATUS_OK ? put(o, folder, "", true, fault) : status;
+}
+
+static enum status unpause_model(struct cluster_operator *o, struct fault *fault)
+{
+    return end_wish(o, "desired/paused/", fault);
+}
+
+static enum status unpin(struct cluster_operator *o, struct fault *fault)
+{
+    return end_wish(o, "desired/pins/", fault);
+}
+
+static int64_t engines_of(struct view value)
+{
+    json_t *root = json_loadb(value.at, value.n, 0, NULL);
+    int64_t n = json_integer_value(json_object_get(root, "engines"));
+    json_decref(root);
+    return n;
+}
+
+/* Finds the node that a place names, as HOST:PORT or HOST:PORT:ENGINE. engine -1: any. */
+static enum status find_place(struct cluster_operator *o, const struct store_call *all,
+                              char node[STORE_KEY_BYTES], int64_t *engine, struct fault *fault)
+{
+    *engine = -1;
+    snprintf(node, STORE_KEY_BYTES, "%s", o->place);
+    snprintf(o->member_key, sizeof o->member_key, "members/node/%.200s", node);
+    const struct store_entry *entry = find(o, all, o->member_key);
+    char *colon = strrchr(node, ':');
+    if (entry == NULL && colon != NULL && parse_i64(colon + 1, engine)) {
+        *colon = '\0';
+        snprintf(o->member_key, sizeof o->member_key, "members/node/%.200s", node);
+        entry = find(o, all, o->member_key);
+    }
+    if (entry == NULL)
+        return fault_set(fault, STATUS_NOT_FOUND,
+                         "cluster %.60s has no node \"%.80s\" (HOST:PORT of its bus, or "
+                         "HOST:PORT:ENGINE; see `shoal cluster status`)",
+                         o->config.cluster, o->place);
+    int64_t n_engines = engines_of(entry->value);
+    if (*engine < -1 || *engine >= n_engines)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "node %.80s has the engines 0 to %lld, and no engine %lld", node,
+                         (long long)n_engines - 1, (long long)*engine);
+    snprintf(o->member_key, sizeof o->member_key, "%smembers/node/%.120s", o->prefix, node);
+    o->member = (struct store_condition){ STORE_CREATED_AT, o->member_key, entry->created, { 0 } };
+    return STATUS_OK;
+}
+
+static enum status pin(struct cluster_operator *o, struct fault *fault)
+{
+    struct store_call all;
+    char node[STORE_KEY_BYTES], key[STORE_KEY_BYTES], value[STORE_KEY_BYTES + 24];
+    int64_t engine;
+    enum status status = check_model(o, fault);
+    if (status == STATUS_OK)
+        status = list(o, &all, fault);
+    if (status == STATUS_OK)
+        status = find_place(o, &all, node, &engine, fault);
+    if (status != STATUS_OK)
+        return status;
+    snprintf(key, sizeof key, "desired/nodes/%.200s", node);
+    struct view wish = value_of(o, &all, key);
+    if (view_equal_text(wish, "drain") || view_equal_text(wish, "cordon"))
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "node %.80s loads no models: `shoal uncordon` first", node);
+    snprintf(value, sizeof value, "%s", node);
+    if (engine >= 0)
+        snprintf(value, sizeof value, "%s %lld", node, (long long)engine);
+    return put(o, "desired/pins/", value, false, fault);
+}
+
 /* ---- Nodes. ---- */
+
+/* Returns the model that is pinned to the node, or an empty view. */
+static struct view pinned_to(const struct cluster_operator *o, const struct store_call *all)
+{
+    size_t n_prefix = strlen(o->prefix), n_word = strlen(o->word);
+    for (int i = 0; i < all->n_entries; i++) {
+        const struct store_entry *entry = &all->entries[i];
+        const char *name = entry->key + n_prefix;
+        struct view value = entry->value;
+        if (strncmp(name, "desired/pins/", 13) == 0 && value.n >= n_word &&
+            memcmp(value.at, o->word, n_word) == 0 &&
+            (value.n == n_word || value.at[n_word] == ' '))
+            return view_text(name + 13);
+    }
+    return view_of(NULL, 0);
+}
 
 static enum status wish_node(struct cluster_operator *o, const char *wish, struct fault *fault)
 {
@@ -134,6 +265,13 @@ static enum status wish_node(struct cluster_operator *o, const char *wish, struc
             "cluster %.60s has no node \"%.80s\" (its HOST:PORT on the bus; see `shoal "
             "cluster status`)",
             o->config.cluster, o->word);
+    struct view model = pinned_to(o, &all);
+    if (model.at != NULL)
+        return fault_set(
+            fault, STATUS_UNSUPPORTED,
+            "model %.*s is pinned to node %.80s: `shoal unpin` it, or pin it elsewhere, "
+            "first",
+            (int)min_i64((int64_t)model.n, 80), model.at, o->word);
     return put(o, "desired/nodes/", wish, false, fault);
 }
 
@@ -149,7 +287,7 @@ static enum status drain(struct cluster_operator *o, struct fault *fault)
 
 static enum status uncordon(struct cluster_operator *o, struct fault *fault)
 {
-    return put(o, "desired/nodes/", "", true, fault); /* also of a node that is gone */
+    return end_wish(o, "desired/nodes/", fault); /* also of a node that is gone */
 }
 
 /* ---- The cluster. ---- */
@@ -235,12 +373,51 @@ static enum status adopt(struct cluster_operator *o, struct fault *fault)
 
 /* ---- Verbs. ---- */
 
+/* Acts on the store of o->config. The wish is checked again if the cluster changed meanwhile. */
+static int obey(struct cluster_operator *o,
+                enum status (*act)(struct cluster_operator *o, struct fault *fault))
+{
+    struct fault fault;
+    enum status status = STATUS_OK;
+    if (o->config.n_store == 0)
+        status = fault_set(&fault, STATUS_BAD_INPUT,
+                           "store is missing: list etcd's endpoints, as http://127.0.0.1:2379");
+    if (status == STATUS_OK)
+        status = fleet_store_open_client(&o->config, &o->store, o->prefix, &fault);
+    if (status == STATUS_OK) {
+        status = STATUS_BUSY;
+        for (int i = 0; i < TRIES && status == STATUS_BUSY; i++)
+            status = act(o, &fault);
+        o->store->close(o->store->self);
+    }
+    if (status != STATUS_OK)
+        fprintf(stderr, "shoal: %s\n", fault.text);
+    return status == STATUS_OK ? 0 : status == STATUS_BAD_INPUT ? 2 : 1;
+}
+
+int fleet_operator_wish(const struct config *config, const struct fleet_wish *wish)
+{
+    static enum status (*const acts[])(struct cluster_operator * o, struct fault * fault) = {
+        [FLEET_PAUSE] = pause_model,
+        [FLEET_UNPAUSE] = unpause_model,
+        [FLEET_PIN] = pin,
+        [FLEET_UNPIN] = unpin,
+    };
+    struct cluster_operator *o = mem_take(sizeof *o);
+    o->config = *config; /* its texts are the caller's */
+    o->word = wish->model;
+    o->place = wish->place;
+    int code = obey(o, acts[wish->kind]);
+    mem_give(o);
+    return code;
+}
+
 static int run(const struct options_verb *verb, int argc, char **argv,
                enum status (*act)(struct cluster_operator *o, struct fault *fault),
                struct cluster_operator *o)
 {
     struct fault fault;
-    int n_plain;
+    int n_plain, code = 2;
     config_init(&o->config);
     enum status status = config_read_environment(&o->config, &fault);
     if (status == STATUS_OK &&
@@ -248,19 +425,12 @@ static int run(const struct options_verb *verb, int argc, char **argv,
         config_free(&o->config);
         return 2;
     }
-    if (status == STATUS_OK && o->config.n_store == 0)
-        status = fault_set(&fault, STATUS_BAD_INPUT,
-                           "store is missing: list etcd's endpoints, as http://127.0.0.1:2379");
     if (status == STATUS_OK)
-        status = fleet_store_open_client(&o->config, &o->store, o->prefix, &fault);
-    if (status == STATUS_OK) {
-        status = act(o, &fault);
-        o->store->close(o->store->self);
-    }
-    if (status != STATUS_OK)
+        code = obey(o, act);
+    else
         fprintf(stderr, "shoal: %s\n", fault.text);
     config_free(&o->config);
-    return status == STATUS_OK ? 0 : status == STATUS_BAD_INPUT ? 2 : 1;
+    return code;
 }
 
 static int run_word(const char *doc, const char *arguments, int argc, char **argv,

@@ -7,18 +7,27 @@
 #include "base/team.h"
 #include "grammar/state.h"
 
-enum { GRAMMARS_MAX = 256, VOCABULARIES_MAX = LIMIT_MODELS };
+enum { GRAMMARS_MAX = 256, REFUSED_MAX = 256, VOCABULARIES_MAX = LIMIT_MODELS };
 
 struct kept {
     struct grammar *grammar; /* NULL: a free place */
     struct hash128 hash;
     uint64_t used; /* when it was taken last, by a count */
 };
+/* A text that was refused. A compilation is a function of its text, with a bounded number of steps,
+ * so the same text is refused again. */
+struct refused {
+    struct hash128 hash;
+    enum status status; /* OK: a free place */
+    struct fault fault;
+};
 struct grammar_cache {
     struct lock *lock;
     int64_t n_bytes, n_bytes_max;
     uint64_t clock;
     struct kept kept[GRAMMARS_MAX];
+    struct refused refused[REFUSED_MAX]; /* a ring: the oldest leaves */
+    uint32_t n_refused;
     struct {
         const void *tokenizer; /* NULL: a free place */
         struct grammar_vocabulary *vocabulary;
@@ -62,6 +71,29 @@ static struct grammar *find(struct grammar_cache *cache, struct hash128 hash)
         return kept->grammar;
     }
     return NULL;
+}
+
+/* Returns OK when the text was not refused lately. Called under the lock. */
+static enum status find_refused(const struct grammar_cache *cache, struct hash128 hash,
+                                struct fault *fault)
+{
+    for (int i = 0; i < REFUSED_MAX; i++) {
+        const struct refused *refused = &cache->refused[i];
+        if (refused->status == STATUS_OK || !same_hash(refused->hash, hash))
+            continue;
+        if (fault != NULL)
+            *fault = refused->fault;
+        return refused->status;
+    }
+    return STATUS_OK;
+}
+
+static void keep_refused(struct grammar_cache *cache, struct hash128 hash, enum status status,
+                         const struct fault *fault)
+{
+    lock_take(cache->lock);
+    cache->refused[cache->n_refused++ % REFUSED_MAX] = (struct refused){ hash, status, *fault };
+    lock_put(cache->lock);
 }
 
 /* Returns the place of the grammar that was used longest ago and is not in use; NULL: there is
@@ -117,16 +149,22 @@ enum status grammar_cache_take(struct grammar_cache *cache, enum grammar_kind ki
     struct grammar *leaving[GRAMMARS_MAX], *found, *made;
     lock_take(cache->lock);
     *out = found = find(cache, hash);
+    enum status status = found == NULL ? find_refused(cache, hash, fault) : STATUS_OK;
     lock_put(cache->lock);
-    if (found != NULL)
-        return STATUS_OK;
+    if (found != NULL || status != STATUS_OK)
+        return status;
+    struct fault own = { "" };
     struct mem_account *before = mem_account_use(NULL); /* it outlives the work of this thread */
     struct guard *guard = mem_guard_use(NULL);
-    enum status status = grammar_open(&made, kind, text, fault);
+    status = grammar_open(&made, kind, text, &own);
     (void)mem_guard_use(guard);
     (void)mem_account_use(before);
-    if (status != STATUS_OK)
+    if (status != STATUS_OK) {
+        keep_refused(cache, hash, status, &own);
+        if (fault != NULL)
+            *fault = own;
         return status;
+    }
     made->n_users = 1;
     lock_take(cache->lock);
     found = find(cache, hash); /* another thread may have been faster */

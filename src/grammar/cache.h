@@ -2,7 +2,8 @@
  *
  * A grammar is compiled once, by the thread that needs it first: a worker of the API, or the thread
  * of a node that takes a submission. Engines then find it. Grammars in use stay; of the others the
- * ones that were used last, up to a number of bytes. */
+ * ones that were used last, up to a number of bytes. Texts that were refused last are remembered
+ * with their sentences, so that sending one again costs nothing. */
 #pragma once
 #include "grammar/grammar.h"
 

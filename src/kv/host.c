@@ -18,7 +18,8 @@ void kv_host_open(struct kv *kv)
         return;
     host->n_pages = host->n_free = (uint32_t)n_pages;
     host->next = mem_take(host->n_pages * sizeof(*host->next));
-    host->held = mem_take(kv->options.n_requests_max * sizeof(*host->held));
+    host->held =
+        mem_take(((size_t)kv->options.n_requests_max + kv->options.n_keeps) * sizeof(*host->held));
     for (uint32_t page = host->n_pages; page-- > 0;) {
         host->next[page] = host->first_free;
         host->first_free = page;
@@ -80,6 +81,33 @@ void kv_host_put(struct kv *kv, uint32_t slot)
         host->n_free++;
     }
     host->held[slot] = (struct kv_host_held){ 0, KV_NONE };
+}
+
+void kv_host_move(struct kv *kv, uint32_t from, uint32_t to)
+{
+    struct kv_host_held *held = kv->host.held;
+    CHECK(to < kv->options.n_requests_max + kv->options.n_keeps && held[to].n_blocks == 0);
+    held[to] = held[from];
+    held[from] = (struct kv_host_held){ 0, KV_NONE };
+}
+
+struct kv_host_view kv_host_view(const struct kv *kv, int service, uint32_t row)
+{
+    return (struct kv_host_view){ .next = kv->host.next,
+                                  .page = kv->host.held[row].first,
+                                  .n_blocks = (int32_t)kv->host.held[row].n_blocks,
+                                  .per_page = (int32_t)blocks_per_page(kv, service),
+                                  .page_bytes = kv->host.page_bytes,
+                                  .block_bytes = kv->services[service].layout.block_bytes };
+}
+
+int64_t kv_host_view_next(struct kv_host_view *view)
+{
+    if (view->at == view->n_blocks)
+        return -1;
+    if (view->at > 0 && view->at % view->per_page == 0)
+        view->page = view->next[view->page];
+    return view->page * view->page_bytes + view->at++ % view->per_page * view->block_bytes;
 }
 
 /* Returns the offset in the pool of part k of block i of the slot's table. */

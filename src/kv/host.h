@@ -13,5 +13,19 @@ void kv_host_put(struct kv *kv, uint32_t slot); /* gives it back, if it has any 
  * the host tier's (kv_host_bytes). */
 int32_t kv_host_parts(const struct kv *kv, uint32_t slot, bool is_out, int64_t first,
                       struct copy_part *parts, int32_t n_max);
+/* Moves all that the row has to an empty one. Rows are the slots of requests, and behind them
+ * (n_requests_max on) n_keeps that belong to no request, for KV that outlives its request here. */
+void kv_host_move(struct kv *kv, uint32_t from, uint32_t to);
+/* The places of a row's blocks, one after the other. They are constant while the row keeps them,
+ * so that another thread may look. */
+struct kv_host_view {
+    const uint32_t *next;
+    uint32_t page;
+    int32_t at, n_blocks, per_page;
+    int64_t page_bytes, block_bytes;
+};
+struct kv_host_view kv_host_view(const struct kv *kv, int service, uint32_t row);
+/* Returns the next block's offset in the host tier; -1: there is none. */
+int64_t kv_host_view_next(struct kv_host_view *view);
 int64_t kv_host_bytes(const struct kv *kv); /* 0: there is no host tier */
 int64_t kv_host_free_bytes(const struct kv *kv);

@@ -46,6 +46,7 @@ struct kv_options {
     bool has_row_classes; /* generated rows have other bits than prompt rows: see kv/prefix.c */
     uint64_t prefix_salt;
     int64_t host_bytes;    /* of the host tier at most; 0 = none */
+    uint32_t n_keeps;      /* rows of the host tier that belong to no request: kv/host.h */
     int64_t n_units_aside; /* units of memory behind the pool that no request gets: kv_aside */
 };
 struct kv *kv_open(const struct kv_options *options);

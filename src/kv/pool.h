@@ -58,7 +58,7 @@ struct kv_host {
     int64_t page_bytes;
     uint32_t n_pages, n_free, first_free;
     uint32_t *next;            /* (n_pages) */
-    struct kv_host_held *held; /* (n_requests_max) */
+    struct kv_host_held *held; /* (n_requests_max + n_keeps) */
 };
 /* A head-wise pool: see heads.c. */
 struct kv_heads {

@@ -10,10 +10,30 @@
 
 enum { STREAMS_MAX = 16 };
 
+struct answer {
+    const struct client_options *options;
+    struct str *text;
+};
+
+/* Taking fewer bytes than came ends the call. */
 static size_t append(char *bytes, size_t size, size_t n, void *self)
 {
-    str_add(self, bytes, size * n);
+    const struct answer *answer = self;
+    int64_t most = answer->options->n_bytes_max;
+    if (most > 0 && (int64_t)(answer->text->n + size * n) > most)
+        return 0;
+    str_add(answer->text, bytes, size * n);
     return size * n;
+}
+
+static int look(void *self, curl_off_t n_down, curl_off_t down, curl_off_t n_up, curl_off_t up)
+{
+    const struct client_options *options = self;
+    (void)n_down;
+    (void)down;
+    (void)n_up;
+    (void)up;
+    return options->is_over(options->self);
 }
 
 enum status client_check(const struct client_options *options, struct fault *fault)
@@ -104,6 +124,12 @@ static CURL *prepare(const struct client_options *options, const char *path, con
     curl_easy_setopt(call, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(call, CURLOPT_NOPROXY, "*");
     client_trust(options, call);
+    curl_easy_setopt(call, CURLOPT_TIMEOUT_MS, (long)options->timeout_ms);
+    if (options->is_over != NULL) {
+        curl_easy_setopt(call, CURLOPT_NOPROGRESS, 0L);
+        curl_easy_setopt(call, CURLOPT_XFERINFOFUNCTION, look);
+        curl_easy_setopt(call, CURLOPT_XFERINFODATA, options);
+    }
     if (body)
         curl_easy_setopt(call, CURLOPT_POSTFIELDS, body);
     return call;
@@ -119,10 +145,11 @@ enum status client_call(const struct client_options *options, const char *path, 
     if (options->key != NULL &&
         config_text_check(CONFIG_TEXT_KEY, "the key", view_text(options->key), fault) != STATUS_OK)
         return STATUS_BAD_INPUT;
+    struct answer taken = { options, answer };
     CURL *call = prepare(options, path, body, &headers);
     curl_easy_setopt(call, CURLOPT_ERRORBUFFER, why);
     curl_easy_setopt(call, CURLOPT_WRITEFUNCTION, append);
-    curl_easy_setopt(call, CURLOPT_WRITEDATA, answer);
+    curl_easy_setopt(call, CURLOPT_WRITEDATA, &taken);
     CURLcode result = curl_easy_perform(call);
     curl_easy_getinfo(call, CURLINFO_RESPONSE_CODE, &code);
     curl_slist_free_all(headers);
@@ -158,14 +185,19 @@ enum status client_stream_all(const struct client_options *options, struct clien
         curl_easy_setopt(calls[i], CURLOPT_WRITEDATA, &streams[i]);
         mem_need(curl_multi_add_handle(multi, calls[i]) == CURLM_OK);
     }
-    while (n_running > 0 && curl_multi_perform(multi, &n_running) == CURLM_OK && n_running > 0)
-        curl_multi_poll(multi, NULL, 0, 1000, NULL);
+    const volatile sig_atomic_t *is_off = n > 0 ? streams[0].is_off : NULL;
+    while (n_running > 0 && (is_off == NULL || *is_off == 0) &&
+           curl_multi_perform(multi, &n_running) == CURLM_OK && n_running > 0)
+        curl_multi_poll(multi, NULL, 0, is_off != NULL ? 100 : 1000, NULL);
     enum status status = STATUS_OK;
     for (int i = 0; i < n; i++) {
         long code = 0;
         curl_easy_getinfo(calls[i], CURLINFO_RESPONSE_CODE, &code);
         streams[i].http_status = (int)code;
-        if (code != 200)
+        if (code == 0)
+            status = fault_set(fault, STATUS_IO, "no answer from %.80s (is shoal serve running?)",
+                               options->server);
+        else if (code != 200)
             status = fault_set(fault, STATUS_IO, "%s answered %ld", streams[i].path, code);
         curl_multi_remove_handle(multi, calls[i]);
         curl_easy_cleanup(calls[i]);

@@ -2,12 +2,17 @@
 #pragma once
 #include "base/status.h"
 #include "base/str.h"
+#include <signal.h>
 
 struct client_options {
-    const char *server; /* "127.0.0.1:7411", "https://models.example:7411" */
-    const char *key;    /* admin or API key, NULL = none */
-    const char *cacert; /* PEM file of the authorities to trust, NULL = the system's */
-    bool is_insecure;   /* trust any certificate */
+    const char *server;          /* "127.0.0.1:7411", "https://models.example:7411" */
+    const char *key;             /* admin or API key, NULL = none */
+    const char *cacert;          /* PEM file of the authorities to trust, NULL = the system's */
+    bool is_insecure;            /* trust any certificate */
+    int64_t n_bytes_max;         /* of an answer; 0: no bound */
+    int32_t timeout_ms;          /* of a whole call; 0: no bound */
+    bool (*is_over)(void *self); /* asked once a second at least; true ends the call. NULL: none */
+    void *self;
 };
 /* Checks that the options fit together: cacert and is_insecure need https://, and the file must
  * exist. */
@@ -33,7 +38,8 @@ struct client_stream {
     const char *path, *body;
     void (*take)(void *self, const char *bytes, size_t n);
     void *self;
-    int http_status; /* out */
+    int http_status;                     /* out */
+    const volatile sig_atomic_t *is_off; /* all calls end when it is not 0; NULL: they go on */
 };
 enum status client_stream_all(const struct client_options *options, struct client_stream *streams,
                               int n, struct fault *fault);

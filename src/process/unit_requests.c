@@ -38,6 +38,8 @@ bool process_unit_requests_add(struct process_unit *u, const struct request *req
         .epoch = request->epoch,
         .n_tokens = request->n_tokens,
         .n_tokens_max = request->n_tokens_max,
+        .n_scored = request_n_scored(request),
+        .n_scores = 1,
         .service = request->service,
         .is_there = true,
         .has_logprobs = (request->flags & REQUEST_WANTS_LOGPROBS) != 0,
@@ -80,11 +82,36 @@ static bool are_tokens(const struct process_unit *u, const struct process_unit_r
     return true;
 }
 
+/* Are these the next scores of its prompt? Then they are counted. */
+static bool are_scores(const struct process_unit *u, struct process_unit_request *r,
+                       const struct service_event *event, const void *payload)
+{
+    const struct process_service *service = &u->flat->services[r->service];
+    int32_t n_ids = service->has_model ? service->model.n_vocabulary : LIMIT_VOCABULARY;
+    size_t n_bytes = (size_t)event->n_tokens * sizeof(struct token_logprobs);
+    if (event->position != r->n_scores || event->n_tokens > r->n_scored - r->n_scores ||
+        (size_t)event->n_bytes != n_bytes)
+        return false;
+    for (int32_t i = 0; i < event->n_tokens; i++) {
+        struct token_logprobs score;
+        memcpy(&score, (const unsigned char *)payload + sizeof score * (size_t)i, sizeof score);
+        for (int32_t k = 0; k < score.n_top; k++)
+            if (score.top_ids[k] < 0 || score.top_ids[k] >= n_ids)
+                return false;
+    }
+    r->n_scores += event->n_tokens;
+    return true;
+}
+
 bool process_unit_requests_take(struct process_unit *u, const struct service_event *event,
                                 const void *payload)
 {
     struct process_unit_request *r = process_unit_requests_find(u, event->id);
-    if (r == NULL || r->epoch != event->epoch || event->position != r->n_tokens)
+    if (r == NULL || r->epoch != event->epoch)
+        return false;
+    if (event->what == SERVICE_SCORES)
+        return are_scores(u, r, event, payload);
+    if (event->position != r->n_tokens)
         return false;
     if (event->what == SERVICE_TOKENS) {
         if (!are_tokens(u, r, event, payload))

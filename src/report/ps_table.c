@@ -23,6 +23,16 @@ static const char *text_at(const json_t *object, const char *key)
     return text ? text : "";
 }
 
+/* Prints what operators want of the model, if anything. */
+static void print_wishes(const json_t *model)
+{
+    const char *pinned = text_at(model, "pinned");
+    if (json_is_true(json_object_get(model, "paused")))
+        printf("  %s is paused: it takes no new requests\n", text_at(model, "id"));
+    if (*pinned != '\0')
+        printf("  %s is pinned to %s\n", text_at(model, "id"), pinned);
+}
+
 static const char *status_of(const json_t *object)
 {
     return text_at(json_object_get(object, "status"), "value");
@@ -146,6 +156,37 @@ static void print_wide_head(void)
     printf("\n");
 }
 
+/* Prints what an engine's GPU is, and the figures that are known of it. */
+static void print_gpu(const json_t *engine, bool is_wide)
+{
+    static const struct {
+        const char *key, *format;
+        double scale;
+    } figures[] = {
+        { "gpu_memory_used_bytes", ", %.1f GiB used", 0x1p-30 },
+        { "gpu_utilisation", ", busy %.0f%%", 100 },
+        { "gpu_power_watts", ", %.0f W", 1 },
+        { "gpu_celsius", ", %.0f C", 1 },
+    };
+    char text[320];
+    const char *name = text_at(engine, "gpu");
+    if (*name == '\0')
+        return;
+    int n = snprintf(text, sizeof(text), "  %.127s, %.1f GiB", name,
+                     number_at(engine, "gpu_memory_bytes") * 0x1p-30);
+    for (size_t i = 0; i < COUNT_OF(figures); i++) {
+        char figure[32] = "";
+        if (json_object_get(engine, figures[i].key) != NULL)
+            snprintf(figure, sizeof(figure), figures[i].format,
+                     number_at(engine, figures[i].key) * figures[i].scale);
+        n += snprintf(text + n, sizeof(text) - (size_t)n, "%s", figure);
+    }
+    if (is_wide)
+        printf("%s\n", text);
+    else
+        print_wrapped("", text);
+}
+
 void ps_table_print(const json_t *root, bool is_wide)
 {
     size_t i;
@@ -160,6 +201,7 @@ void ps_table_print(const json_t *root, bool is_wide)
             print_wide_model(row);
         else
             print_narrow_model(row);
+        print_wishes(row);
     }
     printf("\n");
     json_array_foreach(json_object_get(root, "engines"), i, row) {
@@ -175,5 +217,6 @@ void ps_table_print(const json_t *root, bool is_wide)
             printf("%s\n", text);
         else
             print_wrapped("", text);
+        print_gpu(row, is_wide);
     }
 }

@@ -197,7 +197,9 @@ static void force(struct beat *beat, struct route_plan *plan, uint32_t slot)
             (best < 0 || beat->fit.workers[e].n < beat->fit.workers[best].n))
             best = e;
     }
-    bool is_urgent = (double)left_ns < beat->fit.config->force_fraction * (double)ttft_ns;
+    /* In a pool that only decodes it loses more by waiting. */
+    bool is_urgent = beat->fit.config->phase == ROUTE_PHASE_DECODE ||
+                     (double)left_ns < beat->fit.config->force_fraction * (double)ttft_ns;
     if (best < 0 || (!is_urgent && route_worker_takes_alone(&beat->fit, best, slot)))
         return;
     place(beat, plan, slot, best, true);
@@ -234,7 +236,8 @@ static void plan(const void *state, const struct route_view *view, struct route_
     uint32_t heads[LIMIT_SERVICES], slot;
     plan->n_choices = plan->n_engines_wanted = 0;
     plan->wake_ns = b->beat_ns + b->config.heartbeat_ns;
-    if (view->now_ns < plan->wake_ns)
+    /* An answer that has begun loses time at each moment that it waits, so it waits for no beat. */
+    if (view->now_ns < plan->wake_ns && b->config.phase != ROUTE_PHASE_DECODE)
         return;
     plan->wake_ns = view->now_ns + b->config.heartbeat_ns;
     struct beat beat = begin(b, view, plan);

@@ -149,6 +149,8 @@ static void plan(struct route_core *core)
         core->wrong = route_check(&view, &plan, core->marks, (int32_t)core->n_slots);
     core->n_taken = 0;
     core->n_choices = plan.n_choices;
+    if (plan.n_engines_wanted > 0)
+        core->n_engines_wanted = plan.n_engines_wanted;
     if (plan.n_choices > 0)
         return;
     core->wake_ns = plan.wake_ns;

@@ -37,6 +37,7 @@ struct route_core {
     struct route_service *services; /* (n_services) */
     bool is_dirty;                  /* something happened since the last call of the router */
     int64_t wake_ns;                /* when the router wants a call although nothing happens */
+    int32_t n_engines_wanted;       /* by the last plan that had a wish; 0: none had */
     int64_t n_forced;               /* among all that were sent: those expected to miss a target */
     const char *wrong;              /* the first plan that was not legal, or NULL */
 

@@ -58,8 +58,9 @@ struct route_worker_part route_worker_part(const struct route_fit *fit, int32_t 
     const struct route_request *r = &fit->view->requests[slot];
     const struct perf *perf = route_sent_perf(fit->view, engine, r->service);
     int32_t n_new = r->n_tokens - r->n_prompt;
-    int32_t n_expected =
-        (int32_t)num_floor(config->gamma * (double)route_sent_predicted(fit->view, r));
+    /* What is admitted grows, and in a pool that only decodes it has no time saved for that. */
+    double gamma = config->phase == ROUTE_PHASE_DECODE && config->gamma < 1 ? 1 : config->gamma;
+    int32_t n_expected = (int32_t)num_floor(gamma * (double)route_sent_predicted(fit->view, r));
     struct route_worker_part part = { .n_eff = r->n_prompt + max_i32(n_new, n_expected) };
     int64_t eff = (int64_t)num_floor((double)part.n_eff / config->theta);
     for (int regime = 0; regime < 2; regime++)
@@ -179,6 +180,27 @@ static void insert(const struct route_fit *fit, struct route_worker *worker, uin
     *at = slot;
 }
 
+/* ---- What is left of the target. ---- */
+
+/* Returns how long a step may last so that the request keeps its target per token in the mean, if
+ * its next step begins after delay_ns. */
+static int64_t step_target_ns(const struct route_fit *fit, int32_t engine,
+                              const struct route_request *r, int64_t delay_ns)
+{
+    const struct perf *perf = route_sent_perf(fit->view, engine, r->service);
+    int64_t target_ns = tpot_ns(fit, r->service);
+    int32_t n_new = r->n_tokens - r->n_prompt;
+    int32_t n_left = max_i32(1, route_sent_predicted(fit->view, r) - n_new);
+    if (fit->config->phase != ROUTE_PHASE_DECODE || r->first_ns == 0)
+        return target_ns;
+    int64_t gone_ns = fit->view->now_ns - r->first_ns + delay_ns;
+    int64_t left_ns = (target_ns * (n_new + n_left - 1) - gone_ns) / n_left;
+    int64_t alone_ps = perf->c3_ps[0] + perf->c2_ps[0] + perf->k2_ps[0] * r->n_tokens;
+    if (left_ns < scaled(alone_ps, perf->decode_scale) / PS_PER_NS)
+        return target_ns; /* it is lost */
+    return min_i64(target_ns, left_ns);
+}
+
 /* ---- Counting. ---- */
 
 void route_worker_add(const struct route_fit *fit, int32_t engine, uint32_t slot)
@@ -193,6 +215,7 @@ void route_worker_add(const struct route_fit *fit, int32_t engine, uint32_t slot
     w->now_ps += part.now_ps;
     w->prefill_ps += part.prefill_ps;
     join(fit, engine, ROUTE_WORKER_ALL, r->service);
+    w->target_ns = min_i64(w->target_ns, step_target_ns(fit, engine, r, 0));
     if (r->first_ns == 0) {
         join(fit, engine, ROUTE_WORKER_WAITING, r->service);
     } else {
@@ -225,6 +248,7 @@ void route_worker_remove(const struct route_fit *fit, int32_t engine, uint32_t s
     for (uint32_t i = w->first; i != ROUTE_NONE; i = fit->links[i].next) {
         const struct route_request *r = &fit->view->requests[i];
         join(fit, engine, ROUTE_WORKER_ALL, r->service);
+        w->target_ns = min_i64(w->target_ns, step_target_ns(fit, engine, r, 0));
         if (r->first_ns == 0)
             join(fit, engine, ROUTE_WORKER_WAITING, r->service);
     }
@@ -232,13 +256,19 @@ void route_worker_remove(const struct route_fit *fit, int32_t engine, uint32_t s
 
 /* ---- The constraints. ---- */
 
+/* Returns the time of a step of the requests that decode there now. */
+static int64_t flight_ns(const struct route_worker *w)
+{
+    return (w->base_ps.now + w->now_ps) / PS_PER_NS;
+}
+
 static bool keeps_step(const struct route_fit *fit, int32_t engine, const struct route_request *r,
                        const struct route_worker_part *part)
 {
     const struct route_worker *w = &fit->workers[engine];
     const struct perf *perf = route_sent_perf(fit->view, engine, r->service);
     int regime = w->n + 1 >= perf->b_switch;
-    int64_t target_ns = min_i64(w->target_ns, tpot_ns(fit, r->service));
+    int64_t target_ns = min_i64(w->target_ns, step_target_ns(fit, engine, r, flight_ns(w)));
     int64_t ps = w->base_ps.step[regime] + w->step_ps[regime] + part->step_ps[regime] +
                  more_ps(fit, engine, ROUTE_WORKER_ALL, r->service, regime);
     double target_ps = (double)target_ns * PS_PER_NS * (1 - fit->config->headroom);
@@ -261,9 +291,8 @@ static bool keeps_first(const struct route_fit *fit, int32_t engine, const struc
                         int64_t prefill)
 {
     const struct route_worker *w = &fit->workers[engine];
-    int64_t flight_ns = (w->base_ps.now + w->now_ps) / PS_PER_NS;
     int64_t waited_ns = fit->view->now_ns - r->arrived_ns;
-    return prefill + flight_ns + waited_ns <= route_worker_ttft_ns(fit, r->service);
+    return prefill + flight_ns(w) + waited_ns <= route_worker_ttft_ns(fit, r->service);
 }
 
 static bool stalls_nobody(const struct route_fit *fit, int32_t engine, int64_t prefill)

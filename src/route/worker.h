@@ -2,7 +2,11 @@
  * aggregates so that (b), (c) and (d) cost O(1) and (e) O(n).
  *
  * eff(q) = i + max(n, gamma o) tokens: prompt, and generated so far or expected.
- * (b) One decode step of all requests, at their eff / theta, lasts at most T_dec (1 - rho).
+ * (b) One decode step of all requests, at their eff / theta, lasts at most T_dec (1 - rho). In a
+ *     pool that only decodes, requests come late: their KV was handed over, and they were held. So
+ *     a step may last only what is left to each for its remaining tokens, (T_dec (o - 1) - (now -
+ *     first token)) / (o - n), a new request counting the step in flight as well. A request that
+ *     would miss its target alone on the engine does not bind the others.
  * (c) The waiting prompts, its own included, and the step in flight end within the target of its
  *     first token, its waiting counted.
  * (d) Those prompts stall no decoding request for longer than theta times what it has saved so far:
@@ -22,7 +26,8 @@ struct route_worker {
     struct {            /* additions to these for each service that is in them */
         int64_t step[2], now, prefill;
     } base_ps;
-    int64_t target_ns; /* T_dec, the strictest of its services; INT64_MAX = no service */
+    int64_t target_ns; /* T_dec, the strictest of its services, or what is left of it in a pool that
+                          only decodes; INT64_MAX = no service */
     int64_t slack_ns;  /* the least that a decoding request has saved; INT64_MAX = none decodes */
     int64_t error_ps;  /* epsilon of section 3.5 */
     uint32_t first;    /* its requests: route_worker_link.next, by remaining tokens, most

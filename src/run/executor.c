@@ -159,6 +159,12 @@ static uint64_t arithmetic(void *self, int service)
     return model != NULL ? model->arithmetic : 0;
 }
 
+static unsigned char *host(void *self)
+{
+    struct run_executor *x = self;
+    return x->shared.host != NULL ? x->shared.host->base : NULL;
+}
+
 struct engine_exec run_executor_exec(struct run_executor *executor)
 {
     return (struct engine_exec){ .self = executor,
@@ -169,6 +175,7 @@ struct engine_exec run_executor_exec(struct run_executor *executor)
                                  .wait_fd = wait_fd,
                                  .next_ns = next_ns,
                                  .arithmetic = arithmetic,
+                                 .host = host,
                                  .has_row_classes = executor->device->has_row_classes };
 }
 

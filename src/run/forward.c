@@ -167,7 +167,7 @@ static void emit_heads(struct op_list *list, const struct model_spec *spec, int 
         op->n = n_heads;
         op->scale = spec->norm_epsilon;
     }
-    if (spec->position == POSITION_LEARNED)
+    if (spec->position == POSITION_LEARNED || spec->is_unrotated_layer[list->layer])
         return;
     struct compute_op *op = emit(list, COMPUTE_ROPE, reg, reg);
     op->n = n_heads;
@@ -187,21 +187,31 @@ static void emit_residual(struct op_list *list, const struct model_spec *spec, i
     emit_norm(list, spec, FORWARD_X, FORWARD_N, post_norm, -1)->flags |= COMPUTE_ADD_TO;
 }
 
+/* Returns the register that attention or a feed-forward reads: the normed stream, or the stream
+ * itself. */
+static int emit_input(struct op_list *list, const struct model_spec *spec, int norm, int bias)
+{
+    if (spec->has_no_pre_norms)
+        return FORWARD_X;
+    emit_norm(list, spec, FORWARD_N, FORWARD_X, norm, bias);
+    return FORWARD_N;
+}
+
+/* Emits attention up to its heads' output, which is not yet added to the stream. */
 static void emit_attention(struct op_list *list, const struct model_spec *spec,
                            const struct layer_index *at)
 {
     double divisor = spec->score_divisor != 0 ? (double)spec->score_divisor : spec->head_dim;
-    emit_norm(list, spec, FORWARD_N, FORWARD_X, at->attention_norm, at->attention_norm_bias);
-    emit_matmul(list, FORWARD_Q, FORWARD_N, at->q, at->q_bias, 0);
-    emit_matmul(list, FORWARD_K, FORWARD_N, at->k, at->k_bias, 0);
-    emit_matmul(list, FORWARD_V, FORWARD_N, at->v, at->v_bias, 0);
+    int input = emit_input(list, spec, at->attention_norm, at->attention_norm_bias);
+    emit_matmul(list, FORWARD_Q, input, at->q, at->q_bias, 0);
+    emit_matmul(list, FORWARD_K, input, at->k, at->k_bias, 0);
+    emit_matmul(list, FORWARD_V, input, at->v, at->v_bias, 0);
     emit_heads(list, spec, FORWARD_Q, spec->n_heads, at->q_norm);
     emit_heads(list, spec, FORWARD_K, spec->n_kv_heads, at->k_norm);
     emit(list, COMPUTE_KV_STORE, FORWARD_K, FORWARD_K)->src2 = FORWARD_V;
     struct compute_op *attend = emit(list, COMPUTE_ATTEND, FORWARD_A, FORWARD_Q);
     attend->n = model_spec_window(spec, list->layer);
     attend->scale = (float)(1.0 / num_sqrt(divisor));
-    emit_residual(list, spec, FORWARD_A, at->o, at->o_bias, at->attention_post_norm);
 }
 
 static struct compute_op *emit_experts(struct op_list *list, int dst, int src, int weight)
@@ -236,27 +246,40 @@ static void emit_shared(struct op_list *list, const struct layer_index *at)
 }
 
 static void emit_ffn(struct op_list *list, const struct model_spec *spec,
-                     const struct layer_index *at)
+                     const struct layer_index *at, int input)
 {
-    emit_norm(list, spec, FORWARD_N, FORWARD_X, at->ffn_norm, at->ffn_norm_bias);
     if (spec->experts.n_experts > 0)
         emit_routed(list, spec, at);
     if (spec->ffn_width == 0)
         return;
     if (spec->is_gated) {
-        emit_matmul(list, FORWARD_G, FORWARD_N, at->gate, at->gate_bias, 0);
-        emit_matmul(list, FORWARD_U, FORWARD_N, at->up, at->up_bias, 0);
+        emit_matmul(list, FORWARD_G, input, at->gate, at->gate_bias, 0);
+        emit_matmul(list, FORWARD_U, input, at->up, at->up_bias, 0);
         struct compute_op *op = emit(list, COMPUTE_GATE, FORWARD_G, FORWARD_G);
         op->src2 = FORWARD_U;
         op->act = (uint8_t)spec->act;
     } else {
-        emit_matmul(list, FORWARD_G, FORWARD_N, at->up, at->up_bias, COMPUTE_HAS_ACT)->act =
+        emit_matmul(list, FORWARD_G, input, at->up, at->up_bias, COMPUTE_HAS_ACT)->act =
             (uint8_t)spec->act;
     }
     if (at->shared_gate >= 0)
         emit_shared(list, at);
     else
         emit_residual(list, spec, FORWARD_G, at->down, at->down_bias, at->ffn_post_norm);
+}
+
+/* A parallel feed-forward is normed before attention's output is added, or shares its norm. */
+static void emit_layer(struct op_list *list, const struct model_spec *spec,
+                       const struct layer_index *at)
+{
+    int input = FORWARD_N;
+    emit_attention(list, spec, at);
+    if (spec->is_parallel && at->ffn_norm >= 0)
+        input = emit_input(list, spec, at->ffn_norm, at->ffn_norm_bias);
+    emit_residual(list, spec, FORWARD_A, at->o, at->o_bias, at->attention_post_norm);
+    if (!spec->is_parallel)
+        input = emit_input(list, spec, at->ffn_norm, at->ffn_norm_bias);
+    emit_ffn(list, spec, at, input);
 }
 
 int run_forward_compile(const struct model_spec *spec, const struct model_weights *weights,
@@ -274,8 +297,7 @@ int run_forward_compile(const struct model_spec *spec, const struct model_weight
     for (int32_t i = 0; i < spec->n_layers; i++) {
         struct layer_index layer = index_layer(spec, &weights->layers[i], &tensors);
         list.layer = (uint16_t)i;
-        emit_attention(&list, spec, &layer);
-        emit_ffn(&list, spec, &layer);
+        emit_layer(&list, spec, &layer);
     }
     emit(&list, COMPUTE_TAKE_ROWS, FORWARD_LAST, FORWARD_X);
     emit_norm(&list, spec, FORWARD_LAST_N, FORWARD_LAST, at.output_norm, at.output_norm_bias);

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "engine/bodies.h"
+#include "engine/scores.h"
 #include "run/guides.h"
 #include "run/rows.h"
 #include <string.h>
@@ -128,6 +129,11 @@ static void read_pass(struct run_lane *lane, struct run_lane_slot *slot)
         int32_t i = slot->item_of_logit[row];
         const struct request *request = &lane->shared->view.requests[batch->items[i].slot];
         struct engine_body body = engine_bodies_at(lane->shared->view.bodies, request->body);
+        if (slot->asks[row].kind == COMPUTE_ASK_SCORE) {
+            engine_scores_put(body.scores, pass->positions[pass->logit_rows[row]] + 1,
+                              &slot->scores[row]);
+            continue;
+        }
         body.tokens[request->n_tokens + slot->round] = pass->drawn[row];
         result->n_new[i] = slot->round + 1;
         if (result->logprobs[i] != NULL)
@@ -274,6 +280,7 @@ static void open_slot(struct run_lane_slot *slot, const struct run_lane_options 
     slot->item_of_logit = mem_take(sizeof *slot->item_of_logit * n_logits);
     slot->drawn = mem_take(sizeof *slot->drawn * n_logits);
     slot->asks = mem_take(sizeof *slot->asks * n_logits);
+    slot->scores = mem_take(sizeof *slot->scores * n_logits);
     slot->sequences = mem_take(sizeof *slot->sequences * RUN_ROWS_SEQUENCES_MAX);
     slot->parts = mem_take(sizeof *slot->parts * RUN_ROWS_PARTS_MAX);
 }
@@ -282,7 +289,7 @@ static void close_slot(struct run_lane_slot *slot)
 {
     void *const owned[] = { slot->ids,           slot->positions, slot->classes, slot->logit_rows,
                             slot->item_of_logit, slot->drawn,     slot->asks,    slot->sequences,
-                            slot->parts,         slot->pad_table, slot->masks };
+                            slot->parts,         slot->pad_table, slot->masks,   slot->scores };
     for (size_t i = 0; i < COUNT_OF(owned); i++)
         mem_give(owned[i]);
 }

@@ -49,6 +49,7 @@ struct run_lane_slot {
     size_t n_mask_words;
     uint8_t *classes;
     struct compute_ask *asks;
+    struct token_logprobs *scores; /* (n_logit_rows_max) of prompt tokens */
     struct compute_sequence *sequences;
     struct copy_part *parts;
     uint32_t *pad_table; /* pads.c: block tables of this pass' pads, one behind the other */

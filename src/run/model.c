@@ -5,6 +5,8 @@
 #include "base/mem.h"
 #include "run/forward.h"
 
+enum { COPY_BYTES = 64 << 20 }; /* between looks at a cancel */
+
 static struct compute_shapes shapes_of(const struct model_spec *spec)
 {
     const struct expert_spec *experts = &spec->experts;
@@ -125,6 +127,54 @@ enum status run_model_open(struct run_model *model, struct weights *weights,
         status = fault_set(fault, STATUS_IO, "the file changed while it was read");
     if (status != STATUS_OK)
         run_model_close(model);
+    return status;
+}
+
+/* Copies all bytes of packed weights, piece by piece. */
+static bool copy_weights(struct run_model *model, struct compute_memory *to,
+                         struct compute_memory *from, struct run_progress *progress)
+{
+    struct compute_device *device = model->device;
+    bool is_well = true;
+    for (int64_t at = 0; at < from->n_bytes && is_well; at += COPY_BYTES) {
+        int64_t n_bytes = min_i64(COPY_BYTES, from->n_bytes - at);
+        is_well = device->memory_copy(device->self, to, from, at, n_bytes);
+        if (progress == NULL)
+            continue;
+        is_well = is_well && !atomic_load(&progress->cancel);
+        atomic_store(&progress->percent, (int)((at + n_bytes) * 100 / from->n_bytes));
+    }
+    return is_well;
+}
+
+enum status run_model_sleep(struct run_model *model, struct fault *fault)
+{
+    struct compute_packed *packed = &model->packed;
+    enum status status = compute_packed_sleep_begin(packed, fault);
+    if (status != STATUS_OK)
+        return status;
+    bool is_copied =
+        packed->host == NULL || copy_weights(model, packed->host, packed->memory, NULL);
+    compute_packed_sleep_end(packed, is_copied);
+    return is_copied ? STATUS_OK
+                     : fault_set(fault, STATUS_IO, "its weights could not be copied to the host");
+}
+
+enum status run_model_wake(struct run_model *model, struct run_progress *progress,
+                           struct fault *fault)
+{
+    struct compute_packed *packed = &model->packed;
+    int n;
+    enum status status = compute_packed_wake_begin(packed, fault);
+    if (status != STATUS_OK)
+        return status;
+    bool is_copied =
+        packed->host == NULL || copy_weights(model, packed->memory, packed->host, progress);
+    const struct tensor **tensors = list_tensors(model->weights, &n);
+    status = compute_packed_wake_end(packed, tensors, is_copied, fault);
+    mem_give(tensors);
+    if (status != STATUS_OK && progress != NULL && atomic_load(&progress->cancel))
+        status = fault_set(fault, STATUS_CANCELLED, "waking was cancelled");
     return status;
 }
 

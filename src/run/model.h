@@ -42,6 +42,12 @@ struct run_model_options {
 enum status run_model_open(struct run_model *model, struct weights *weights,
                            const struct run_model_options *options, struct fault *fault) MUST_USE;
 void run_model_close(struct run_model *model);
+/* Keep the packed weights in host memory and give the device's back, and the way back, which reads
+ * nothing of the file. Its program and arithmetic stay. No workspace is open and no work in flight.
+ * On a fault nothing changed; waking returns STATUS_CANCELLED when progress->cancel was set. */
+enum status run_model_sleep(struct run_model *model, struct fault *fault) MUST_USE;
+enum status run_model_wake(struct run_model *model, struct run_progress *progress,
+                           struct fault *fault) MUST_USE;
 /* Returns the bytes of activations for passes of up to these sizes, including logits and the memory
  * for draws. It is the sum over the device's lanes, since they compute side by side. */
 int64_t run_model_activation_bytes(const struct run_model *model, int32_t n_rows_max,

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "engine/bodies.h"
+#include "engine/scores.h"
 #include "kv/host.h"
 #include "run/pads.h"
 
@@ -92,6 +93,35 @@ static void ask_token(struct run_filling *f, int32_t i, const struct request *re
     f->result->n_asked++;
 }
 
+static bool is_scored(const struct run_filling *f, int32_t i)
+{
+    const struct engine_exec_view *view = &f->lane->shared->view;
+    return engine_bodies_at(view->bodies, view->requests[f->batch->items[i].slot].body).scores !=
+           NULL;
+}
+
+/* Adds the asks for the scores of prompt tokens behind the last n rows of the pass, which are item
+ * i's from position n_before on. */
+static void ask_scores(struct run_filling *f, int32_t i, int32_t n_before, int32_t n)
+{
+    struct run_lane_slot *slot = f->slot;
+    struct compute_pass *pass = &slot->pass;
+    const struct request *request = &f->lane->shared->view.requests[f->batch->items[i].slot];
+    struct engine_body body = engine_bodies_at(f->lane->shared->view.bodies, request->body);
+    for (int32_t k = 0; k < n && n_before + k + 1 < request->n_prompt; k++) {
+        if (n_before + k + 1 < body.scores->n_known)
+            continue; /* it was preempted, and computes its prompt again */
+        slot->logit_rows[pass->n_logit_rows] = pass->n_rows - n + k;
+        slot->item_of_logit[pass->n_logit_rows] = i;
+        slot->asks[pass->n_logit_rows] =
+            (struct compute_ask){ .kind = COMPUTE_ASK_SCORE,
+                                  .id = body.tokens[n_before + k + 1],
+                                  .n_top = body.head->sampling.n_top_scores,
+                                  .logprobs = &slot->scores[pass->n_logit_rows] };
+        pass->n_logit_rows++;
+    }
+}
+
 /* Adds rows [at, at + n) of the computed ones of item i. */
 static void add_item(struct run_filling *f, int32_t i, int32_t at, int32_t n)
 {
@@ -109,7 +139,9 @@ static void add_item(struct run_filling *f, int32_t i, int32_t at, int32_t n)
     run_filling_add(f, n_before, n, table, is_last_unknown(f) ? &drawn : tokens + n_before);
     for (int32_t k = max_i32(request->n_prompt - n_before, 0); k < n; k++)
         f->slot->classes[first_row + k] = COMPUTE_ROW_GENERATED;
-    if (n_before + n == request->n_tokens + f->slot->round)
+    if (is_scored(f, i))
+        ask_scores(f, i, n_before, n);
+    if (n_before + n == request->n_tokens + f->slot->round && request->kind == REQUEST_GENERATE)
         ask_token(f, i, request);
 }
 
@@ -156,6 +188,8 @@ static int32_t add_some(struct run_filling *f, struct run_part part, int32_t at)
         return 0;
     if (part.item < 0)
         return run_pads_add(f, part.n_before + at, n);
+    if (is_scored(f, part.item))
+        n = min_i32(n, f->lane->options.n_logit_rows_max - f->slot->pass.n_logit_rows);
     add_item(f, part.item, at, n);
     return n;
 }

@@ -7,6 +7,7 @@
 #include "run/unit_device.h"
 #include "run/unit_loader.h"
 #include "run/unit_moves.h"
+#include "run/unit_sleep.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@ int64_t run_unit_step(struct run_unit *unit, int64_t now_ns)
     while (engine_host_answer(unit->host, &answer))
         run_unit_moves_take(unit, &answer, now_ns);
     run_unit_moves_step(unit);
+    run_unit_sleep_step(unit);
     run_unit_moves_repeat(unit);
     int64_t wake_ns = run_unit_device_step(unit, now_ns);
     for (int i = 0; i < unit->n_services && atomic_load(&unit->job.phase) == JOB_NONE; i++) {
@@ -87,6 +89,7 @@ bool run_unit_remove_service(struct run_unit *unit, int service)
     }
     if (s->state != UNIT_READY && s->state != UNIT_UNLOADED)
         return false;
+    run_unit_loader_end_sleep(unit, s);
     s->state = UNIT_REMOVING;
     run_unit_moves_ask_removed(unit, service);
     return true;
@@ -102,18 +105,32 @@ void run_unit_load(struct run_unit *unit, int service)
         s->state = UNIT_QUEUED;
         run_unit_moves_tell_under_way(unit, service, SERVICE_LOADING);
     }
-    if (s->state != UNIT_LEAVING && s->state != UNIT_GONE && unit->device == UNIT_DEVICE_OPEN)
-        s->wants_out = s->even_busy = false;
+    if (s->state < UNIT_LEAVING && unit->device == UNIT_DEVICE_OPEN) {
+        s->wants_out = s->even_busy = s->wants_sleep = false;
+        if (s->state == UNIT_LOADED)
+            s->sleep_bytes = 0;
+    }
 }
 
 void run_unit_unload(struct run_unit *unit, int service, bool even_busy)
 {
     struct run_unit_service *s = &unit->services[service];
     CHECK(service >= 0 && service < LIMIT_MODELS);
-    if (!is_there(s) || s->state == UNIT_UNLOADED || s->state == UNIT_LEAVING ||
+    if (!is_there(s))
+        return;
+    s->wants_sleep = false;
+    if (s->state == UNIT_LOADED)
+        s->sleep_bytes = 0;
+    if (s->state == UNIT_UNLOADED && s->is_asleep) {
+        run_unit_loader_end_sleep(unit, s);
+        run_unit_moves_tell(unit, service, SERVICE_UNLOADED, STATUS_OK, NULL);
+        return;
+    }
+    if (s->state == UNIT_UNLOADED || s->state == UNIT_LEAVING || s->state == UNIT_DOZING ||
         s->state == UNIT_GONE)
         return;
     if (s->state == UNIT_QUEUED) {
+        run_unit_loader_end_sleep(unit, s);
         s->state = UNIT_UNLOADED;
         run_unit_moves_tell(unit, service, SERVICE_UNLOADED, STATUS_CANCELLED, NULL);
         return;
@@ -122,6 +139,12 @@ void run_unit_unload(struct run_unit *unit, int service, bool even_busy)
     s->even_busy |= even_busy;
     if (s->state == UNIT_OPENING || s->state == UNIT_PACKING)
         atomic_store(&unit->progress.cancel, true);
+}
+
+void run_unit_sleep(struct run_unit *unit, int service)
+{
+    CHECK(service >= 0 && service < LIMIT_MODELS);
+    run_unit_sleep_order(unit, service);
 }
 
 void run_unit_drain(struct run_unit *unit)
@@ -190,6 +213,7 @@ static uint8_t status_of(enum run_unit_load state)
     case UNIT_LOADED:
         return SERVICE_LOADED;
     case UNIT_LEAVING:
+    case UNIT_DOZING:
     case UNIT_GONE:
         return SERVICE_DRAINING_OUT;
     default:
@@ -212,6 +236,11 @@ const struct engine_report *run_unit_report(struct run_unit *unit)
         if (unit->report.services[i].life != s->service.life) /* of the number's earlier service */
             unit->report.services[i] = (struct service_report){ .life = s->service.life };
         unit->report.services[i].status = status_of(s->state);
+        unit->report.services[i].sleep_bytes =
+            s->state == UNIT_UNLOADED && s->is_asleep ? s->sleep_bytes : 0;
+        unit->report.services[i].n_wakes = s->n_wakes;
+        unit->report.services[i].copy_permille = s->copy_permille;
+        unit->report.services[i].load_ns = s->load_ns;
         unit->report.services[i].progress_percent =
             s->state == UNIT_LOADED    ? 100
             : s->state == UNIT_PACKING ? (uint8_t)atomic_load(&unit->progress.percent)

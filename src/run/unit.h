@@ -29,6 +29,10 @@ struct service run_unit_service(struct run_unit *unit);
 void run_unit_load(struct run_unit *unit, int service); /* idempotent */
 /* Idempotent. A model with requests stays, unless even_busy: then they are returned (DRAINING). */
 void run_unit_unload(struct run_unit *unit, int service, bool even_busy);
+/* Unloads the model, but keeps its packed weights in host memory, so that the next load copies them
+ * back. It is refused (LOADED, TOO_LARGE) when sleep_bytes has no room, or as an unload is.
+ * Unloading a model that sleeps gives the memory back. */
+void run_unit_sleep(struct run_unit *unit, int service);
 void run_unit_drain(struct run_unit *unit);
 int64_t run_unit_step(struct run_unit *unit, int64_t now_ns); /* returns the next wake */
 

@@ -21,6 +21,7 @@ void run_unit_device_lost(struct run_unit *unit, int64_t now_ns)
     }
     for (int i = 0; i < unit->n_services; i++) {
         struct run_unit_service *s = &unit->services[i];
+        s->wants_sleep = false;
         if (s->state >= UNIT_OPENING && s->state <= UNIT_LOADED)
             s->wants_out = s->even_busy = true;
     }

@@ -25,6 +25,12 @@ static enum status check_spec(const struct run_unit *unit, const struct run_unit
 
 static enum status load_header(struct run_unit *unit, struct run_unit_job *job)
 {
+    const struct run_unit_service *s = &unit->services[job->service];
+    if (s->is_asleep) { /* all is known, and the file is not read again */
+        job->weights_bytes = s->model.weights_bytes;
+        job->activation_bytes = s->activation_bytes;
+        return STATUS_OK;
+    }
     enum status status =
         weights_open(&job->weights, unit->services[job->service].path, &job->fault);
     if (status == STATUS_OK)
@@ -70,9 +76,33 @@ void run_unit_loader_close(struct run_unit *unit, struct run_unit_service *s)
     s->lent = NULL;
 }
 
+void run_unit_loader_end_sleep(struct run_unit *unit, struct run_unit_service *s)
+{
+    if (s->is_asleep)
+        run_unit_loader_close(unit, s);
+    s->is_asleep = false;
+    s->sleep_bytes = 0;
+}
+
+/* Moves the weights of the model that is to sleep. */
+static void put_to_sleep(struct run_unit *unit)
+{
+    struct run_unit_nap *nap = &unit->nap;
+    nap->status = run_model_sleep(&unit->services[nap->service].model, &nap->fault);
+    atomic_store(&nap->phase, NAP_OVER);
+    wake_up(&unit->loader_wake);
+}
+
 static enum status load_weights(struct run_unit *unit, struct run_unit_job *job)
 {
     struct run_unit_service *s = &unit->services[job->service];
+    int64_t begun_ns = time_now_ns();
+    if (s->is_asleep) {
+        job->perf = s->loaded_perf;
+        enum status woken = run_model_wake(&s->model, &unit->progress, &job->fault);
+        job->copy_ns = time_now_ns() - begun_ns;
+        return woken;
+    }
     bool is_lent = unit->options.lender.lend != NULL;
     enum status status = is_lent ? borrow(unit, job) : STATUS_OK;
     struct weights *weights = job->weights;
@@ -89,6 +119,7 @@ static enum status load_weights(struct run_unit *unit, struct run_unit_job *job)
         run_unit_loader_close(unit, s);
         return status;
     }
+    job->copy_ns = time_now_ns() - begun_ns;
     if (s->has_perf) {
         job->perf = s->perf;
         return STATUS_OK;
@@ -114,6 +145,8 @@ void run_unit_loader(void *arg)
     while (!atomic_load(&unit->is_closing)) {
         wake_wait(&unit->job_wake, -1);
         wake_clear(&unit->job_wake);
+        if (atomic_load(&unit->nap.phase) == NAP_WANTED)
+            put_to_sleep(unit);
         int phase = atomic_load(&job->phase);
         if (phase != JOB_WANT_OPEN && phase != JOB_WANT_PACK && phase != JOB_WANT_DEVICE)
             continue;

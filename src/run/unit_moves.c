@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include <stdio.h>
 #include "run/unit_device.h"
 #include "run/unit_loader.h"
 
@@ -24,6 +25,8 @@ void run_unit_moves_tell(struct run_unit *unit, int service, enum service_status
                                        .cause = (uint8_t)cause,
                                        .weights_bytes = report->weights_bytes,
                                        .activation_bytes = report->activation_bytes };
+    if (status == SERVICE_UNLOADED && unit->services[service].is_asleep)
+        change->sleep_bytes = unit->services[service].sleep_bytes;
     if (fault)
         change->fault = *fault;
 }
@@ -55,19 +58,21 @@ void run_unit_moves_start(struct run_unit *unit, int service, int64_t now_ns)
 static void end_failed_job(struct run_unit *unit)
 {
     struct run_unit_job *job = &unit->job;
+    struct run_unit_service *s = &unit->services[job->service];
+    if (unit->device != UNIT_DEVICE_OPEN || (s->wants_out && !s->wants_sleep))
+        run_unit_loader_end_sleep(unit, s); /* else a model that did not wake sleeps on */
+    s->state = UNIT_UNLOADED;
     bool is_broken = job->status != STATUS_CANCELLED && job->status != STATUS_BUSY &&
                      unit->device == UNIT_DEVICE_OPEN; /* else the device failed, not the file */
     run_unit_moves_tell(unit, job->service, is_broken ? SERVICE_BROKEN : SERVICE_UNLOADED,
                         job->status, &job->fault);
     if (is_broken)
-        log_line(LOG_ERROR, "load", "%s can't be loaded: %s",
-                 unit->services[job->service].service.name, job->fault.text);
-    unit->services[job->service].state = UNIT_UNLOADED;
-    unit->services[job->service].wants_out = unit->services[job->service].even_busy = false;
+        log_line(LOG_ERROR, "load", "%s can't be loaded: %s", s->service.name, job->fault.text);
+    s->wants_out = s->even_busy = s->wants_sleep = false;
     atomic_store(&job->phase, JOB_NONE);
 }
 
-static void ask_closed(struct run_unit *unit, int service)
+void run_unit_moves_ask_closed(struct run_unit *unit, int service)
 {
     struct run_unit_service *s = &unit->services[service];
     s->state = UNIT_GONE;
@@ -85,7 +90,7 @@ static void fail_job(struct run_unit *unit, enum status cause)
     job->status = cause;
     atomic_store(&job->phase, JOB_FAILED);
     if (s->state == UNIT_ROOM || s->state == UNIT_PACKING)
-        ask_closed(unit, job->service);
+        run_unit_moves_ask_closed(unit, job->service);
     else
         end_failed_job(unit);
 }
@@ -116,6 +121,8 @@ static void join_engine(struct run_unit *unit)
     if (is_first && s->tokenizer != NULL)
         run_executor_put_tokenizer(unit->executor, job->service, s->tokenizer);
     s->state = UNIT_JOINING;
+    if (is_first)
+        s->loaded_perf = job->perf;
     if (unit->options.steady > 0 && is_first) { /* the engine plans with the times it will see */
         job->perf.prefill_scale *= (float)unit->options.steady;
         job->perf.decode_scale *= (float)unit->options.steady;
@@ -193,12 +200,18 @@ static void take_emptied(struct run_unit *unit, const struct engine_host_answer 
     s->wants_out = s->even_busy = false;
     if (!answer->is_done) {
         s->state = UNIT_LOADED;
+        s->wants_sleep = false;
+        s->sleep_bytes = 0;
         run_unit_moves_tell(unit, answer->service, SERVICE_LOADED, STATUS_BUSY, NULL);
         return;
     }
     run_executor_remove_model(unit->executor, answer->service);
+    if (s->wants_sleep) {
+        s->state = UNIT_DOZING;
+        return;
+    }
     run_unit_loader_close(unit, s);
-    ask_closed(unit, answer->service);
+    run_unit_moves_ask_closed(unit, answer->service);
 }
 
 static void take_closed(struct run_unit *unit, const struct engine_host_answer *answer)
@@ -237,6 +250,37 @@ static void take_removed(struct run_unit *unit, const struct engine_host_answer 
         s->ask_pending = true; /* a request of it has an unread event */
 }
 
+/* The model is there. If it slept, its host memory is free by now. */
+static void take_opened(struct run_unit *unit, struct run_unit_service *s)
+{
+    struct run_unit_job *job = &unit->job;
+    double rate = (double)unit->options.device->copy_bytes_per_s * (double)job->copy_ns * 1e-9;
+    s->state = UNIT_LOADED;
+    s->was_asleep = s->is_asleep;
+    s->n_wakes += s->is_asleep;
+    s->is_asleep = false;
+    s->sleep_bytes = 0;
+    s->activation_bytes = job->activation_bytes;
+    s->load_ns = job->copy_ns;
+    s->copy_permille = rate > 0 ? (int32_t)(1000 * (double)s->model.weights_bytes / rate) : 0;
+    atomic_store(&job->phase, JOB_NONE);
+}
+
+static void say_loaded(const struct run_unit *unit, const struct run_unit_service *s,
+                       int64_t now_ns)
+{
+    char share[96] = "";
+    int64_t rate = unit->options.device->copy_bytes_per_s;
+    if (rate > 0)
+        snprintf(share, sizeof share, ", %.1f%% of the %.1f GiB/s of a plain copy to the device",
+                 s->copy_permille * 0.1, (double)rate * 0x1p-30);
+    log_line(LOG_INFO, "load", "%s is %s after %lld ms (%lld MiB of weights in %lld ms%s)",
+             s->service.name, s->was_asleep ? "awake" : "ready",
+             (long long)((now_ns - s->begun_ns) / TIME_NS_PER_MS),
+             (long long)(s->model.weights_bytes >> 20), (long long)(s->load_ns / TIME_NS_PER_MS),
+             share);
+}
+
 void run_unit_moves_take(struct run_unit *unit, const struct engine_host_answer *answer,
                          int64_t now_ns)
 {
@@ -246,12 +290,9 @@ void run_unit_moves_take(struct run_unit *unit, const struct engine_host_answer 
         take_room(unit, answer);
         break;
     case ENGINE_HOST_OPENED:
-        s->state = UNIT_LOADED;
-        atomic_store(&unit->job.phase, JOB_NONE);
+        take_opened(unit, s);
         run_unit_moves_tell(unit, answer->service, SERVICE_LOADED, STATUS_OK, NULL);
-        log_line(LOG_INFO, "load", "%s is ready after %lld ms (%lld MiB of weights)",
-                 s->service.name, (long long)((now_ns - s->begun_ns) / TIME_NS_PER_MS),
-                 (long long)(s->model.weights_bytes >> 20));
+        say_loaded(unit, s, now_ns);
         break;
     case ENGINE_HOST_LOST:
         run_unit_device_lost(unit, now_ns);
@@ -308,7 +349,7 @@ void run_unit_moves_repeat(struct run_unit *unit)
         else if (s->ask_pending && s->state == UNIT_LEAVING)
             ask_out(unit, i);
         else if (s->ask_pending && s->state == UNIT_GONE)
-            ask_closed(unit, i);
+            run_unit_moves_ask_closed(unit, i);
         else if (s->ask_pending && s->state == UNIT_ADDING)
             run_unit_moves_ask_added(unit, i);
         else if (s->ask_pending && s->state == UNIT_REMOVING)

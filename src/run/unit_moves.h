@@ -18,6 +18,8 @@ void run_unit_moves_take(struct run_unit *unit, const struct engine_host_answer 
 /* Repeats calls that found a full inbox, and asks the engine to release models that are to
  * leave. */
 void run_unit_moves_repeat(struct run_unit *unit);
+/* Tells the engine that the memory of a model that left is given back. */
+void run_unit_moves_ask_closed(struct run_unit *unit, int service);
 void run_unit_moves_ask_added(struct run_unit *unit, int service);
 void run_unit_moves_ask_removed(struct run_unit *unit, int service);
 void run_unit_moves_clear(struct run_unit_service *service); /* its number is free again */

@@ -40,6 +40,7 @@ struct run_unit_options {
     const enum dtype *kv_dtypes; /* per service; copied */
     int32_t n_rows_max, n_logit_rows_max;
     int64_t profile_ns;            /* budget of the micro-profile */
+    int64_t sleep_bytes;           /* host memory for the packed weights of models that sleep */
     struct run_unit_lender lender; /* zeros: the unit packs */
     double steady; /* batches take at least this many times the time of perfs or the micro-profile;
                       0: off */

@@ -23,6 +23,7 @@ enum run_unit_load {
     UNIT_JOINING,
     UNIT_LOADED,
     UNIT_LEAVING, /* the engine checks whether it can release it */
+    UNIT_DOZING,  /* its packed weights go to host memory: see unit_sleep.h */
     UNIT_GONE     /* its memory is freed, its bytes are still booked */
 };
 enum job_phase {
@@ -47,12 +48,29 @@ struct run_unit_job { /* the one load in flight */
     struct run_model *model;
     int64_t weights_bytes, activation_bytes;
     struct perf perf;
+    int64_t copy_ns; /* that weights were packed or copied */
     int64_t said_ns; /* time of the last change of phase for the other thread */
+    enum status status;
+    struct fault fault;
+};
+/* The one model whose weights the loader's thread copies to host memory. */
+enum nap_phase { NAP_NONE, NAP_WANTED, NAP_OVER };
+struct run_unit_nap {
+    _Atomic int phase; /* WANTED: the loader has the rest, and the service's model */
+    int service;
     enum status status;
     struct fault fault;
 };
 struct run_unit_service {
     enum run_unit_load state;
+    bool wants_sleep;         /* when it leaves, its packed weights are kept */
+    bool is_asleep;           /* they are, and the state is that of an unloaded or coming model */
+    int64_t sleep_bytes;      /* of host memory that are booked for it */
+    int64_t activation_bytes; /* and the times, by its last load */
+    struct perf loaded_perf;
+    bool was_asleep; /* its last load was a wake */
+    int32_t n_wakes, copy_permille;
+    int64_t load_ns;
     bool wants_out;   /* unload as soon as the state allows */
     bool even_busy;   /* also with requests, which are returned */
     bool ask_pending; /* a call to the engine that did not fit its inbox */
@@ -81,6 +99,7 @@ struct run_unit {
     struct pace pace; /* for the owner's thread */
     struct wake job_wake, loader_wake;
     struct run_unit_job job;
+    struct run_unit_nap nap;
     struct run_progress progress;
     _Atomic bool is_closing;
     bool drain_pending;

@@ -5,6 +5,7 @@
 #include "base/pile.h"
 #include "base/str.h"
 #include "core/limits.h"
+#include "core/report.h"
 #include "core/service_spec.h"
 #include "predict/perf.h"
 
@@ -85,6 +86,9 @@ struct scenario {
 bool scenario_open(struct scenario *scenario, int argc, char **argv) MUST_USE;
 void scenario_close(struct scenario *scenario);
 /* Reads YAML, which overrides the present values; name stands in messages. */
+/* Reads the role of a group's engines. */
+enum status scenario_role(const struct scenario_group *group, enum engine_role *role,
+                          struct fault *fault) MUST_USE;
 enum status scenario_parse(struct scenario *scenario, const char *name, const char *text,
                            size_t n_bytes, struct fault *fault) MUST_USE;
 /* The same of a file. */

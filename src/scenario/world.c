@@ -315,16 +315,27 @@ static const struct predict_device *device_named(const char *name, struct fault 
     return device;
 }
 
+enum status scenario_role(const struct scenario_group *group, enum engine_role *role,
+                          struct fault *fault)
+{
+    static const char *const names[ENGINE_ROLES] = { "mixed", "prefill", "decode" };
+    int i = 0;
+    while (group->role != NULL && i < ENGINE_ROLES && strcmp(group->role, names[i]) != 0)
+        i++;
+    if (i == ENGINE_ROLES)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "engines: a role is mixed, prefill or decode, not \"%.40s\"", group->role);
+    *role = (enum engine_role)i;
+    return STATUS_OK;
+}
+
 static enum status set_role(struct scenario_world *world, const struct scenario_group *group,
                             struct fault *fault)
 {
-    static const char *const names[] = { "mixed", "prefill", "decode" };
-    size_t role = 0;
-    while (group->role != NULL && role < COUNT_OF(names) && strcmp(group->role, names[role]) != 0)
-        role++;
-    if (role == COUNT_OF(names))
-        return fault_set(fault, STATUS_BAD_INPUT,
-                         "engines: a role is mixed, prefill or decode, not \"%.40s\"", group->role);
+    enum engine_role role;
+    enum status status = scenario_role(group, &role, fault);
+    if (status != STATUS_OK)
+        return status;
     for (int64_t i = 1; i <= group->count; i++)
         world->engines[world->n_engines - i].role = (uint8_t)role;
     return STATUS_OK;

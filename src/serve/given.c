@@ -98,6 +98,26 @@ static enum status take_cores(struct cores *cores, int32_t n, struct serve_engin
                                 n_free >= n ? ", but no socket has as many" : "");
 }
 
+/* KV goes from engine to engine through host memory, inside of one process. */
+static enum status read_role(const struct config *config, const struct scenario_group *group,
+                             enum engine_role *role, struct fault *fault)
+{
+    enum status status = scenario_role(group, role, fault);
+    if (status != STATUS_OK || *role == ENGINE_MIXED)
+        return status;
+    if (config->swap_bytes == 0)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "placement: engines of the role %s hand KV over through host memory: set "
+                         "swap_bytes",
+                         group->role);
+    if (strcmp(config->engine_kind, "threads") != 0 || config->log_engine != NULL)
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "placement: the role %s needs engines: threads, and no log_engine: KV is "
+                         "handed over inside of a process, and logs do not have it",
+                         group->role);
+    return STATUS_OK;
+}
+
 static enum status add_group(const struct config *config, const struct scenario *scenario,
                              const struct scenario_group *group, struct cores *cores,
                              struct serve_placement *out, struct fault *fault)
@@ -107,15 +127,19 @@ static enum status add_group(const struct config *config, const struct scenario 
     if (n_cores == 0)
         return fault_set(fault, STATUS_UNSUPPORTED,
                          "placement: an engine runs on %.60s, and this machine has cores", kind);
-    if (group->chain.n + group->scale.n + group->lanes.n > 0 || group->role != NULL)
+    if (group->chain.n + group->scale.n + group->lanes.n > 0)
         return fault_set(fault, STATUS_UNSUPPORTED,
-                         "placement: chain, lanes, scale and role are for shoal sim alone");
+                         "placement: chain, lanes and scale are for shoal sim alone");
+    enum engine_role role;
+    enum status status = read_role(config, group, &role, fault);
+    if (status != STATUS_OK)
+        return status;
     for (int64_t i = 0; i < group->count; i++) {
         if (out->n == LIMIT_DEVICES)
             return fault_set(fault, STATUS_TOO_LARGE, "placement: more than %d engines",
                              LIMIT_DEVICES);
         struct serve_engine *engine = &out->engines[out->n++];
-        enum status status = take_cores(cores, n_cores, engine, fault);
+        status = take_cores(cores, n_cores, engine, fault);
         if (status == STATUS_OK)
             status = add_services(config, group, engine, fault);
         if (status == STATUS_OK)
@@ -124,6 +148,7 @@ static enum status add_group(const struct config *config, const struct scenario 
             status = add_parts(config, &group->quotas, true, engine, fault);
         if (status != STATUS_OK)
             return status;
+        engine->role = (uint8_t)role;
         engine->memory_bytes = (int64_t)((double)group->memory_bytes * scenario->memory_part);
     }
     return STATUS_OK;

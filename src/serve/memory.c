@@ -13,7 +13,8 @@ static int64_t between(int64_t least, int64_t n, int64_t most)
 static int64_t others_of(const struct serve_memory *memory, const struct config *config, int n)
 {
     int64_t program = 32 * MIB;
-    return program + BUS_PORTS * memory->bus_bytes + n * (memory->body_bytes + config->swap_bytes);
+    return program + BUS_PORTS * memory->bus_bytes +
+           n * (memory->body_bytes + config->swap_bytes + config->sleep_bytes);
 }
 
 static struct serve_memory parts_of(int64_t total_bytes, int n_engines)

@@ -121,8 +121,15 @@ enum status serve_offer_open(struct serve_offer *offer, int number,
     keep_model(offer, model);
     offer->is_by_path = options->is_by_path;
     offer->kv_dtype = chosen_kv_dtype(config, &offer->model);
-    enum status status =
-        serve_model_open(config, &offer->model, &weights, &offer->card, &offer->profile, fault);
+    const char *configured = offer->model.path;
+    enum status status = serve_file_open(&offer->file, config, &offer->model, fault);
+    if (status == STATUS_OK) {
+        offer->model.path = offer->file.path;
+        status =
+            serve_model_open(config, &offer->model, &weights, &offer->card, &offer->profile, fault);
+        if (status != STATUS_OK)
+            serve_file_close(&offer->file);
+    }
     if (status != STATUS_OK) {
         pile_free(&offer->pile);
         return status;
@@ -131,6 +138,7 @@ enum status serve_offer_open(struct serve_offer *offer, int number,
     describe_service(offer, config, options->life);
     offer->service.identity = identity_of(offer, weights);
     describe_api_model(offer, number, config);
+    offer->api.path = configured;
     offer->shape = serve_kv_shape(&offer->card.spec, offer->kv_dtype);
     log_line(LOG_DEBUG, "serve", "%s: %lld bytes of KV a token, %s", model->name,
              (long long)offer->shape.bytes_per_token, dtype_info(offer->kv_dtype)->name);
@@ -150,6 +158,7 @@ void serve_offer_close(struct serve_offer *offer)
     if (offer->is_open) {
         model_card_close(&offer->card);
         predict_profile_free(&offer->profile);
+        serve_file_close(&offer->file);
         pile_free(&offer->pile);
     }
     *offer = (struct serve_offer){ 0 };

@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "kv/cut.h"
 #include "predict/profile.h"
+#include "serve/file.h"
 #include "serve/model_card.h"
 
 struct compute_device;
@@ -29,6 +30,7 @@ struct serve_offer {
     bool is_open;                 /* its file was read */
     bool is_by_path;              /* an operator added it, so no configuration has it */
     struct pile pile;             /* of the model's texts */
+    struct serve_file file;       /* while it is open */
     struct config_model model;    /* as it is configured */
     struct service_spec service;
     struct model_card card;

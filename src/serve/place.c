@@ -12,6 +12,7 @@
 #include "predict/cores.h"
 #include "predict/profile.h"
 #include "run/model.h"
+#include "serve/file.h"
 #include "serve/memory.h"
 #include "sim/judge.h"
 #include "weights/weights.h"
@@ -55,7 +56,13 @@ static enum status open_model(struct problem_at_hand *at, int i, struct compute_
     struct model_at_hand *model = &at->models[i];
     struct weights *weights;
     int64_t n_rows = config->chunk_tokens > 0 ? config->n_batch_tokens_max : LIMIT_BATCH_TOKENS;
-    enum status status = weights_open(&weights, from->path, fault);
+    struct serve_file file = { .path = from->path, .fetched.fd = -1 };
+    enum status status = STATUS_OK;
+    if (fetch_is_url(from->path)) /* any other file is checked once, when it is opened to serve */
+        status = serve_file_open(&file, config, from, fault);
+    if (status == STATUS_OK)
+        status = weights_open(&weights, file.path, fault);
+    serve_file_close(&file);
     if (status != STATUS_OK)
         return status;
     model->spec = *weights_spec(weights);
@@ -504,6 +511,7 @@ void serve_place_apply(const struct serve_placement *placement, struct config *c
         memcpy(config->engines[e].share_percent, engine->share_percent,
                sizeof(engine->share_percent));
         memcpy(config->engines[e].kv_bytes, engine->kv_bytes, sizeof(engine->kv_bytes));
+        config->engines[e].role = engine->role;
     }
     for (int i = 0; i < config->n_models; i++) {
         struct config_model *model = &config->models[i];

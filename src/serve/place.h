@@ -17,6 +17,7 @@ struct serve_engine {
     bool has[LIMIT_MODELS];              /* by the configuration's order of models */
     int32_t share_percent[LIMIT_MODELS]; /* as struct place_member */
     int64_t kv_bytes[LIMIT_MODELS];
+    uint8_t role; /* enum engine_role */
 };
 struct serve_placement {
     int n; /* 0: the configuration's own devices, or one engine for all */

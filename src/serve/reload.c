@@ -32,9 +32,9 @@ static bool is_value_equal(const struct config_key *key, const void *a, const vo
 
 static bool is_live(const char *name)
 {
-    static const char *const live[] = { "log_level",      "log_json", "api_key",   "api_key_file",
-                                        "admin_key",      "tenants",  "tls_cert",  "tls_key",
-                                        "admin_key_file", "keyless",  "model_dirs" };
+    static const char *const live[] = { "log_level",      "log_json", "api_key",    "api_key_file",
+                                        "admin_key",      "tenants",  "tls_cert",   "tls_key",
+                                        "admin_key_file", "keyless",  "model_dirs", "quotas" };
     for (size_t i = 0; i < COUNT_OF(live); i++)
         if (strcmp(name, live[i]) == 0)
             return true;

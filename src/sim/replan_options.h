@@ -1,7 +1,7 @@
 /* Adaptive re-placement: what is asked of it, and what it reports. */
 #pragma once
 #include "metrics/score.h"
-#include "place/monitor.h"
+#include "monitor/monitor.h"
 #include "place/planner.h"
 #include "place/replace.h"
 

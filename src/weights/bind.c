@@ -275,6 +275,53 @@ static struct tensor add_one(struct binder *b, const struct tensor *stored)
     return whole;
 }
 
+/* Returns a vector times a factor. The result is in the catalog's pile. */
+static struct tensor scaled(struct binder *b, const struct tensor *stored, float factor)
+{
+    struct tensor whole = *stored;
+    float *values = pile_take(b->catalog->pile, (size_t)stored->n_columns * sizeof(*values));
+    for (int32_t i = 0; i < stored->n_columns; i++)
+        values[i] = element(stored, i) * factor;
+    whole.dtype = DTYPE_F32;
+    whole.row_bytes = dtype_row_bytes(DTYPE_F32, stored->n_columns);
+    whole.data = values;
+    return whole;
+}
+
+/* Copies n heads' rows, which begin at head `first` of each group of the whole and are
+ * head_dim rows (of a vector: elements) each. The copy is in the catalog's pile. */
+static struct tensor gather(struct binder *b, const struct tensor *whole, bool is_vector,
+                            int32_t first, int32_t n)
+{
+    const struct model_spec *spec = b->spec;
+    int32_t n_groups = spec->n_kv_heads, n_heads = spec->n_heads / n_groups + 2;
+    size_t row = (size_t)(is_vector ? dtype_info(whole->dtype)->block_bytes : whole->row_bytes);
+    size_t head = (size_t)spec->head_dim * row, n_bytes = (size_t)n * head;
+    unsigned char *copy = pile_take(b->catalog->pile, (size_t)n_groups * n_bytes);
+    for (int32_t g = 0; g < n_groups; g++)
+        memcpy(copy + (size_t)g * n_bytes,
+               (const unsigned char *)whole->data +
+                   ((size_t)g * (size_t)n_heads + (size_t)first) * head,
+               n_bytes);
+    struct tensor part = *whole;
+    int32_t size = n_groups * n * spec->head_dim;
+    part.data = copy;
+    if (is_vector)
+        part.row_bytes = dtype_row_bytes(whole->dtype, size);
+    *(is_vector ? &part.n_columns : &part.n_rows) = size;
+    return part;
+}
+
+/* Separates queries, keys and values that lie by KV heads. */
+static void place_by_heads(struct binder *b, const struct tensor *whole, bool is_vector,
+                           const uint8_t parts[3], struct owner owner)
+{
+    int32_t n_queries = b->spec->n_heads / b->spec->n_kv_heads;
+    *place_of(b, parts[0], owner) = gather(b, whole, is_vector, 0, n_queries);
+    *place_of(b, parts[1], owner) = gather(b, whole, is_vector, n_queries, 1);
+    *place_of(b, parts[2], owner) = gather(b, whole, is_vector, n_queries + 1, 1);
+}
+
 /* Checks the factors that divide the frequencies. */
 static enum status check_factors(struct binder *b, const struct weights_entry *entry,
                                  const struct tensor *factors)
@@ -327,6 +374,10 @@ static enum status place(struct binder *b, const struct weights_entry *entry, ui
     if (i == COUNT_OF(fused)) {
         *place_of(b, role, owner) = is_less ? add_one(b, &whole) : whole;
         return is_factors ? check_factors(b, entry, &whole) : STATUS_OK;
+    }
+    if ((flags & WEIGHTS_NAME_BY_HEADS) != 0 && b->spec->n_kv_heads > 1) {
+        place_by_heads(b, &whole, is_vector, fused[i].parts, owner);
+        return STATUS_OK;
     }
     int64_t first = 0;
     for (int part = 0; part < 3 && fused[i].parts[part] != WEIGHTS_ROLE_N; part++) {
@@ -429,6 +480,46 @@ static enum status check_all_used(const struct binder *b)
     return STATUS_OK;
 }
 
+/* Checks the norms and matrices whose rows are optional because files have one of two names for
+ * them, or because only some models of a family have them. */
+static enum status check_layers(const struct binder *b)
+{
+    const struct model_spec *spec = b->spec;
+    for (int32_t i = 0; i < spec->n_layers; i++) {
+        const struct layer_weights *w = &b->model->layers[i];
+        bool has_norm = w->attention_norm.data != NULL, has_ffn_norm = w->ffn_norm.data != NULL;
+        const char *missing = !spec->has_no_pre_norms && !has_norm ? "norm ahead of attention"
+                              : !spec->has_no_pre_norms && !spec->is_parallel && !has_ffn_norm
+                                  ? "norm ahead of the feed-forward"
+                              : w->q.data == NULL || w->k.data == NULL || w->v.data == NULL
+                                  ? "matrix of queries, keys or values"
+                                  : NULL;
+        if (missing != NULL)
+            return fault_set(b->fault, STATUS_BAD_INPUT,
+                             "%s: a tensor is missing: layer %d has no %s", b->catalog->label, i,
+                             missing);
+    }
+    return STATUS_OK;
+}
+
+/* Multiplies the output norm by the scale of logits, so that the output matrix stays as it is. */
+static enum status scale_logits(struct binder *b)
+{
+    struct model_weights *model = b->model;
+    if (b->spec->logit_scale == 1.0f)
+        return STATUS_OK;
+    if (model->output_bias.data != NULL || dtype_info(model->output_norm.dtype)->n_block != 1)
+        return fault_set(b->fault, STATUS_UNSUPPORTED,
+                         "%s: logits are scaled by %g, which is not supported beside %s",
+                         b->catalog->label, (double)b->spec->logit_scale,
+                         model->output_bias.data != NULL ? "a tensor of biases of the output"
+                                                         : "a quantized output norm tensor");
+    model->output_norm = scaled(b, &model->output_norm, b->spec->logit_scale);
+    if (model->output_norm_bias.data != NULL)
+        model->output_norm_bias = scaled(b, &model->output_norm_bias, b->spec->logit_scale);
+    return STATUS_OK;
+}
+
 /* Binds the tensors of all layers and experts that a row names. */
 static enum status bind_all(struct binder *b, const struct weights_name *row)
 {
@@ -463,5 +554,8 @@ enum status weights_bind(const struct weights_architecture *architecture, bool i
     }
     if (spec->is_tied)
         model->output = model->token_embedding;
-    return check_all_used(&b);
+    enum status status = check_all_used(&b);
+    if (status == STATUS_OK)
+        status = check_layers(&b);
+    return status != STATUS_OK ? status : scale_logits(&b);
 }

@@ -11,8 +11,12 @@
 #define INERT WEIGHTS_INERT
 
 #define MIXED "mixtral olmoe qwen2moe qwen3moe"
-#define DENSE "llama qwen2 qwen3 phi3 gemma gemma3 gpt2 chatglm"
-#define ROPED "llama qwen2 qwen3 phi3 gemma gemma3 chatglm " MIXED
+#define PLAIN "internlm2 glm4"
+#define DENSE "llama qwen2 qwen3 phi3 gemma gemma3 gpt2 chatglm granite olmo2 " PLAIN
+#define ROPED "llama qwen2 qwen3 phi3 gemma gemma3 chatglm granite olmo2 " PLAIN " " MIXED
+/* All but granite, and all but gemma3. */
+#define UNSCALED "llama qwen2 qwen3 phi3 gemma gemma3 gpt2 chatglm olmo2 " PLAIN " " MIXED
+#define ALIKE    "llama qwen2 qwen3 phi3 gemma gpt2 chatglm granite olmo2 " PLAIN " " MIXED
 
 static const struct weights_key rows[] = {
     READ(NULL, "context_length"),
@@ -66,15 +70,20 @@ static const struct weights_key rows[] = {
     FIXED(ROPED, "rope.scaling.alpha", "0"),
     FIXED(ROPED, "rope.dimension_sections", "0"),
     FIXED(NULL, "attention.rope_pattern", "1"),
-    FIXED("llama qwen2 qwen3 phi3 chatglm " MIXED, "hidden_activation", "silu"),
+    FIXED("llama qwen2 qwen3 phi3 chatglm granite olmo2 " PLAIN " " MIXED, "hidden_activation",
+          "silu"),
     FIXED("gemma gemma3", "hidden_activation", "gelu_pytorch_tanh"),
     FIXED("gpt2", "hidden_activation", "gelu_new"),
-    FIXED(NULL, "logit_scale", "0|1"),
-    FIXED(NULL, "residual_scale", "0|1"),
-    FIXED(NULL, "embedding_scale", "0|1"),
+    FIXED(UNSCALED, "logit_scale", "0|1"),
+    READ("granite", "logit_scale"),
+    FIXED(UNSCALED, "residual_scale", "0|1"),
+    READ("granite", "residual_scale"),
+    FIXED(UNSCALED, "embedding_scale", "0|1"),
+    READ("granite", "embedding_scale"),
     FIXED(NULL, "attention.output_scale", "0|1"),
     FIXED(NULL, "attention.value_scale", "0|1"),
-    FIXED(NULL, "attention.scale", "0"),
+    FIXED(UNSCALED, "attention.scale", "0"),
+    READ("granite", "attention.scale"),
     FIXED(NULL, "use_parallel_residual", "0"),
     FIXED(NULL, "attention.max_alibi_bias", "0"),
     FIXED(NULL, "attention.clamp_kqv", "0"),
@@ -203,10 +212,13 @@ static const struct weights_key rows[] = {
     INERT(NULL, "classifier.pooling_type"),
     INERT(NULL, "decoder_start_token_id"),
     INERT(NULL, "embedding_length_out"),
-    INERT(ROPED, "rope.scaling.finetuned"),
-    INERT("llama qwen2 qwen3 phi3 gemma gpt2 chatglm " MIXED,
+    INERT("llama qwen2 qwen3 phi3 gemma gemma3 chatglm olmo2 " PLAIN " " MIXED,
+          "rope.scaling.finetuned"),
+    FIXED("granite", "rope.scaling.finetuned", "1"), /* false: no rotation */
+    FIXED("olmo2", "attention.sliding_window", "0"), /* OLMo 3 */
+    INERT("llama qwen2 qwen3 phi3 gemma gpt2 chatglm granite " PLAIN " " MIXED,
           "attention.sliding_window"), /* llama.cpp has no window there */
-    INERT("llama qwen2 qwen3 phi3 gemma gpt2 chatglm " MIXED, "attention.sliding_window_pattern"),
+    INERT(ALIKE, "attention.sliding_window_pattern"),
     INERT("gpt2", "rope.dimension_count"),
     INERT("gpt2", "rope.freq_base"),
     INERT("gpt2", "rope.scale_linear"),
@@ -222,10 +234,10 @@ static const struct weights_key rows[] = {
     INERT("gpt2", "rope.scaling.yarn_log_multiplier"),
     INERT("gpt2", "rope.scaling.alpha"),
     INERT("gpt2", "rope.dimension_sections"),
-    INERT("llama qwen2 qwen3 phi3 gemma gpt2 chatglm " MIXED, "rope.freq_base_swa"),
-    INERT("llama qwen2 qwen3 phi3 gemma gpt2 chatglm " MIXED, "attention.key_length_swa"),
-    INERT("llama qwen2 qwen3 phi3 gemma gpt2 chatglm " MIXED, "attention.value_length_swa"),
-    INERT("llama qwen2 qwen3 phi3 gemma gpt2 chatglm " MIXED, "rope.dimension_count_swa"),
+    INERT(ALIKE, "rope.freq_base_swa"),
+    INERT(ALIKE, "attention.key_length_swa"),
+    INERT(ALIKE, "attention.value_length_swa"),
+    INERT(ALIKE, "rope.dimension_count_swa"),
     { NULL, NULL, NULL, 0 },
 };
 

@@ -234,6 +234,36 @@ static void set_scores(struct model_spec *spec)
             (float)(spec->n_layers == LAYERS_27B ? spec->width / spec->n_heads : spec->head_dim);
 }
 
+/* granite: reads the scales, as llama.cpp does; 0 means none. */
+static enum status read_scales(const struct reader *r, struct model_spec *spec)
+{
+    float logits = -1, residual = 0, embedding = 0, attention = 0;
+    const struct {
+        const char *rest;
+        float *out;
+    } rows[] = {
+        { "logit_scale", &logits },
+        { "residual_scale", &residual },
+        { "embedding_scale", &embedding },
+        { "attention.scale", &attention },
+    };
+    if (strcmp(spec->architecture, "granite") != 0)
+        return STATUS_OK;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        enum status status = read_float(r, rows[i].rest, rows[i].out);
+        if (status == STATUS_OK && !(*rows[i].out >= 0))
+            return fault_set(r->fault, STATUS_BAD_INPUT, "%s: %s.%s is missing or less than 0",
+                             r->gguf->label, r->architecture, rows[i].rest);
+        if (status != STATUS_OK)
+            return status;
+    }
+    spec->embedding_scale = embedding != 0 ? embedding : 1.0f;
+    spec->logit_scale = logits != 0 ? (float)(1.0 / (double)logits) : 1.0f;
+    if (attention != 0)
+        spec->score_divisor = (float)(1.0 / ((double)attention * (double)attention));
+    return model_spec_scale_residual(spec, residual != 0 ? residual : 1.0f, r->fault);
+}
+
 /* Reads the context before stretching; 0 means the model's own. */
 static enum status read_original(const struct reader *r, struct model_spec *spec)
 {
@@ -408,7 +438,10 @@ enum status weights_gguf_spec(const struct weights_gguf *gguf, struct model_spec
         .norms_heads_together = row->norms_heads_together,
         .position = row->gguf_position,
         .has_post_norms = row->has_post_norms,
+        .has_no_pre_norms = row->has_no_pre_norms,
+        .is_parallel = row->is_parallel,
         .embedding_scale = 1.0f,
+        .logit_scale = 1.0f,
     };
     snprintf(spec->architecture, sizeof(spec->architecture), "%s", row->name);
     status = weights_gguf_keys_check(gguf, r.architecture, row->name, fault);
@@ -424,6 +457,8 @@ enum status weights_gguf_spec(const struct weights_gguf *gguf, struct model_spec
         status = read_turns(&r, spec);
     if (status == STATUS_OK)
         status = read_epsilon(&r, spec);
+    if (status == STATUS_OK)
+        status = read_scales(&r, spec);
     if (status == STATUS_OK)
         status = read_tensors(&r, spec, row);
     if (status != STATUS_OK)

@@ -8,10 +8,20 @@
 #define FIXED WEIGHTS_FIXED
 #define INERT WEIGHTS_INERT
 
-#define GEMMAS "gemma gemma3_text"
-#define MIXED  "mixtral olmoe qwen2_moe qwen3_moe"
-#define DENSE  "llama mistral qwen2 qwen3 phi3 gemma gemma3_text gpt2 opt chatglm"
-#define ROPED  "llama mistral qwen2 qwen3 phi3 gemma gemma3_text " MIXED
+#define GEMMAS  "gemma gemma3_text"
+#define MIXED   "mixtral olmoe qwen2_moe qwen3_moe"
+#define FIRST   "llama mistral qwen2 qwen3 phi3 gemma gemma3_text"
+#define COHERES "cohere cohere2"
+#define COUNTED "gpt_neox stablelm falcon" /* the head dimension is the width per head */
+#define OTHERS  "internlm2 olmo2 glm glm4 starcoder2 phi"
+#define LATER   "granite smollm3 " COHERES " " COUNTED " " OTHERS
+#define DENSE   FIRST " gpt2 opt chatglm " LATER
+#define ROPED   FIRST " " LATER " " MIXED
+/* All families but those that have the key. */
+#define NOT_GRANITE FIRST " gpt2 opt chatglm smollm3 " COHERES " " COUNTED " " OTHERS " " MIXED
+#define NOT_COHERE  FIRST " gpt2 opt chatglm smollm3 granite " COUNTED " " OTHERS " " MIXED
+#define NOT_SMOLLM3 FIRST " gpt2 opt chatglm granite " COHERES " " COUNTED " " OTHERS " " MIXED
+#define NOT_COUNTED FIRST " gpt2 opt chatglm smollm3 granite " COHERES " " OTHERS " " MIXED
 
 static const struct weights_key rows[] = {
     READ(NULL, "model_type"),
@@ -33,19 +43,47 @@ static const struct weights_key rows[] = {
     READ(ROPED, "num_key_value_heads"),
     READ(ROPED, "intermediate_size"),
     READ(ROPED, "rms_norm_eps"),
-    READ(ROPED, "head_dim"),
+    READ(FIRST " granite smollm3 " COHERES " " OTHERS " " MIXED, "head_dim"),
+    FIXED(COUNTED, "head_dim", "null"),
     READ(ROPED, "rope_theta"),
     READ(ROPED, "rope_scaling"),
     READ(ROPED, "rope_parameters"),
     READ(ROPED, "partial_rotary_factor"),
     READ(ROPED, "original_max_position_embeddings"),
-    READ("llama mistral qwen2 qwen3 phi3 gemma " MIXED, "hidden_act"),
+    READ("llama mistral qwen2 qwen3 phi3 gemma " LATER " " MIXED, "hidden_act"),
+    READ("granite", "embedding_multiplier"),
+    READ("granite", "logits_scaling"),
+    READ("granite", "residual_multiplier"),
+    READ("granite", "attention_multiplier"),
+    READ("cohere cohere2", "logit_scale"),
+    READ("gpt_neox stablelm", "use_parallel_residual"),
+    READ("falcon", "parallel_attn"),
+    READ("falcon", "new_decoder_architecture"),
+    READ("falcon", "multi_query"),
+    READ("falcon", "num_ln_in_parallel_attn"),
+    READ("falcon", "num_kv_heads"),
+    READ("falcon", "ffn_hidden_size"),
+    READ("falcon", "layer_norm_epsilon"),
+    READ("falcon", "activation"),
+    READ("falcon internlm2", "bias"),
+    READ("smollm3", "no_rope_layers"),
+    READ("smollm3", "no_rope_layer_interval"),
+    READ("stablelm phi gpt_neox cohere cohere2", "layer_norm_eps"),
+    READ("starcoder2", "norm_epsilon"),
+    READ("starcoder2", "use_bias"),
+    READ("stablelm", "use_qkv_bias"),
+    READ("gpt_neox", "rotary_pct"),
+    READ("gpt_neox", "rotary_emb_base"),
+    READ("cohere2", "sliding_window_pattern"),
+    READ("cohere2", "_sliding_window_pattern"),
     READ("gemma3_text", "hidden_activation"),
     READ("gemma3_text", "query_pre_attn_scalar"),
     READ("gemma3_text", "rope_local_base_freq"),
     READ("gemma3_text", "sliding_window_pattern"),
-    READ("llama qwen3 qwen3_moe olmoe " GEMMAS, "attention_bias"),
-    READ("llama", "mlp_bias"),
+    READ("llama qwen3 qwen3_moe olmoe granite olmo2 cohere cohere2 smollm3 glm glm4 "
+         "gpt_neox " GEMMAS,
+         "attention_bias"),
+    READ("llama granite smollm3", "mlp_bias"),
     READ("mistral phi3 qwen2 qwen3", "use_sliding_window"),
     READ("qwen2 qwen3", "max_window_layers"),
     READ("mixtral", "num_local_experts"),
@@ -96,8 +134,12 @@ static const struct weights_key rows[] = {
     FIXED("chatglm", "interleaved_qkv", "false|null"),
     FIXED("chatglm", "rope_scaling", "null|{}"),
     FIXED("chatglm", "rope_parameters", "null|{}"),
-    FIXED("phi3 qwen2 mistral qwen2_moe mixtral", "attention_bias", "false|null"),
-    FIXED("phi3 qwen2 qwen3 mistral " MIXED " " GEMMAS, "mlp_bias", "false|null"),
+    FIXED("phi3 qwen2 mistral qwen2_moe mixtral starcoder2 stablelm falcon internlm2",
+          "attention_bias", "false|null"),
+    FIXED("phi3 qwen2 qwen3 mistral olmo2 cohere cohere2 glm glm4 starcoder2 stablelm phi gpt_neox "
+          "falcon internlm2 " MIXED " " GEMMAS,
+          "mlp_bias", "false|null"),
+    FIXED("smollm3", "use_sliding_window", "false|null"),
     FIXED("qwen2_moe qwen3_moe", "use_sliding_window", "false|null"),
     FIXED("qwen2_moe qwen3_moe", "decoder_sparse_step", "1"),
     FIXED("qwen2_moe qwen3_moe", "mlp_only_layers", "[]|null"),
@@ -109,12 +151,12 @@ static const struct weights_key rows[] = {
      * family. */
     FIXED(NULL, "final_logit_softcapping", "null"),
     FIXED(NULL, "attn_logit_softcapping", "null"),
-    FIXED("llama mistral qwen2 qwen3 phi3 gemma " MIXED, "query_pre_attn_scalar", "null"),
-    FIXED(NULL, "logits_scaling", "1|null"),
-    FIXED(NULL, "logit_scale", "1|null"),
-    FIXED(NULL, "residual_multiplier", "1|null"),
-    FIXED(NULL, "embedding_multiplier", "1|null"),
-    FIXED(NULL, "attention_multiplier", "null"),
+    FIXED("llama mistral qwen2 qwen3 phi3 gemma " LATER " " MIXED, "query_pre_attn_scalar", "null"),
+    FIXED(NOT_GRANITE, "logits_scaling", "1|null"),
+    FIXED(NOT_COHERE, "logit_scale", "1|null"),
+    FIXED(NOT_GRANITE, "residual_multiplier", "1|null"),
+    FIXED(NOT_GRANITE, "embedding_multiplier", "1|null"),
+    FIXED(NOT_GRANITE, "attention_multiplier", "null"),
     FIXED(NULL, "scale_emb", "1|null"),
     FIXED(NULL, "scale_depth", "null"),
     FIXED(NULL, "dim_model_base", "null"),
@@ -122,11 +164,11 @@ static const struct weights_key rows[] = {
     FIXED(NULL, "use_qk_norm", "false|null"),
     FIXED(NULL, "qk_layernorm", "false|null"),
     FIXED(NULL, "alibi", "false|null"),
-    FIXED(NULL, "parallel_attn", "false|null"),
-    FIXED(NULL, "use_parallel_residual", "false|null"),
+    FIXED(NOT_COUNTED " gpt_neox stablelm", "parallel_attn", "false|null"),
+    FIXED(NOT_COUNTED " falcon", "use_parallel_residual", "false|null"),
     FIXED(NULL, "rope_interleave", "false|null"),
-    FIXED(NULL, "no_rope_layers", "null|[]"),
-    FIXED(NULL, "no_rope_layer_interval", "0|null"),
+    FIXED(NOT_SMOLLM3, "no_rope_layers", "null|[]"),
+    FIXED(NOT_SMOLLM3, "no_rope_layer_interval", "0|null"),
     FIXED(NULL, "attention_chunk_size", "null"),
     FIXED(NULL, "kv_sharing_modes", "null"),
     FIXED(DENSE " mixtral", "num_experts", "0|null"),
@@ -198,13 +240,17 @@ static const struct weights_key rows[] = {
     INERT(NULL, "unsloth_version"),
     INERT(NULL, "use_bfloat16"),
     INERT(NULL, "use_cache"),
-    INERT("llama mistral qwen2 qwen3", "pretraining_tp"),
+    INERT("llama mistral qwen2 qwen3 internlm2", "pretraining_tp"),
+    INERT("stablelm phi gpt_neox falcon", "hidden_dropout"),
+    INERT("starcoder2", "residual_dropout"),
+    INERT("starcoder2", "embedding_dropout"),
+    INERT("cohere2", "cache_implementation"),
     INERT(MIXED, "output_router_logits"),
     INERT(MIXED, "router_aux_loss_coef"),
     INERT("mixtral", "router_jitter_noise"), /* training */
     INERT("qwen2_moe qwen3_moe", "max_window_layers"),
-    INERT("phi3 gpt2", "embd_pdrop"),
-    INERT("phi3 gpt2", "resid_pdrop"),
+    INERT("phi3 gpt2 phi", "embd_pdrop"),
+    INERT("phi3 gpt2 phi", "resid_pdrop"),
     INERT("gemma", "hidden_activation"),             /* the library uses hidden_act */
     INERT("gemma3_text", "_sliding_window_pattern"), /* the library writes layer_types beside it */
     INERT("gemma3_text", "cache_implementation"),

@@ -244,13 +244,17 @@ static enum status read_partial(const struct weights_json_from *config, struct m
 {
     struct weights_json_from nested = { scaling_of(config->object), "config.json: rope scaling",
                                         config->fault };
-    float partial = 1.0f;
-    enum status status = weights_json_f32(config, "partial_rotary_factor", &partial);
+    bool is_neox = is_family(spec, "gptneox");
+    bool is_half = is_family(spec, "glm") || is_family(spec, "glm4") || is_family(spec, "phi2");
+    bool is_quarter = is_neox || is_family(spec, "stablelm");
+    float partial = is_half ? 0.5f : is_quarter ? 0.25f : 1.0f;
+    const char *key = is_neox ? "rotary_pct" : "partial_rotary_factor";
+    enum status status = weights_json_f32(config, key, &partial);
     if (status == STATUS_OK)
         status = weights_json_f32(&nested, "partial_rotary_factor", &partial);
     if (status != STATUS_OK || partial == 1.0f)
         return status;
-    if (!is_family(spec, "phi3"))
+    if (!is_family(spec, "phi3") && !is_half && !is_quarter)
         return fault_set(config->fault, STATUS_UNSUPPORTED,
                          "config.json: partial_rotary_factor is %g, and %s supports only 1",
                          (double)partial, spec->architecture);
@@ -297,9 +301,26 @@ static enum status read_ratio(const struct weights_json_from *config, struct mod
         (double)ratio, name);
 }
 
+/* Reads the base of all layers. GPT-NeoX has a name of its own for it. */
+static enum status read_base(const struct weights_json_from *config, struct model_spec *spec)
+{
+    bool is_neox = is_family(spec, "gptneox");
+    enum status status =
+        weights_json_f32(config, is_neox ? "rotary_emb_base" : "rope_theta", &spec->rope_base);
+    float theta = spec->rope_base;
+    if (status == STATUS_OK)
+        status = weights_json_f32(config, "rope_theta", &theta);
+    if (status == STATUS_OK && theta != spec->rope_base)
+        return fault_set(config->fault, STATUS_UNSUPPORTED,
+                         "config.json: rope_theta is %g and rotary_emb_base is %g, which are two "
+                         "names of one number",
+                         (double)theta, (double)spec->rope_base);
+    return status;
+}
+
 enum status weights_hf_rope(const struct weights_json_from *config, struct model_spec *spec)
 {
-    spec->rope_base = is_family(spec, "mixtral") ? 1e6f : 10000.0f;
+    spec->rope_base = is_family(spec, "mixtral") ? 1e6f : is_family(spec, "smollm3") ? 2e6f : 1e4f;
     if (spec->position == POSITION_LEARNED)
         return STATUS_OK;
     if (is_family(spec, "chatglm"))
@@ -314,7 +335,7 @@ enum status weights_hf_rope(const struct weights_json_from *config, struct model
                              false };
     if (weights_json_find(source.from.object, "full_attention") != NULL)
         return refuse(&source, "a rotation of its own for", "full_attention");
-    status = weights_json_f32(config, "rope_theta", &spec->rope_base);
+    status = read_base(config, spec);
     if (status == STATUS_OK)
         status = weights_json_f32(&source.from, "rope_theta", &spec->rope_base);
     if (status == STATUS_OK)

@@ -1,6 +1,7 @@
 /* From config.json to a spec: one row of key names per family. An absent key has the value that the
  * transformers library gives it. */
 #include "weights/hf_spec.h"
+#include "weights/hf_dense.h"
 #include "weights/hf_experts.h"
 #include "weights/hf_keys.h"
 #include "weights/hf_rope.h"
@@ -11,10 +12,12 @@
 
 #define SIZE_MAX_READ ((int64_t)1 << 30) /* model_spec_check narrows it */
 #define ABSENT        ((int64_t)-1)
-#define KEYS_WITH(ffn)                                                                             \
-    "num_hidden_layers", "hidden_size", "num_attention_heads", "num_key_value_heads", ffn,         \
-        "max_position_embeddings", "vocab_size", "rms_norm_eps"
-#define LLAMA_KEYS KEYS_WITH("intermediate_size")
+#define KEYS(kv_heads, ffn, epsilon)                                                               \
+    "num_hidden_layers", "hidden_size", "num_attention_heads", kv_heads, ffn,                      \
+        "max_position_embeddings", "vocab_size", epsilon
+#define KEYS_WITH(ffn) KEYS("num_key_value_heads", ffn, "rms_norm_eps")
+#define NORMED_KEYS    KEYS("num_key_value_heads", "intermediate_size", "layer_norm_eps")
+#define LLAMA_KEYS     KEYS_WITH("intermediate_size")
 
 static const struct family {
     const char *model_type;
@@ -37,6 +40,22 @@ static const struct family {
     { "phi3", LLAMA_KEYS, "hidden_act", 1e-5f, 0, 0, 0, false },
     { "gemma", LLAMA_KEYS, "hidden_act", 1e-6f, 16, 256, 0, true },
     { "gemma3_text", LLAMA_KEYS, "hidden_activation", 1e-6f, 4, 256, 0, true },
+    { "granite", LLAMA_KEYS, "hidden_act", 1e-6f, 0, 0, 0, false },
+    { "smollm3", LLAMA_KEYS, "hidden_act", 1e-6f, 4, 0, 0, true },
+    { "internlm2", LLAMA_KEYS, "hidden_act", 1e-6f, 0, 0, 0, false },
+    { "olmo2", LLAMA_KEYS, "hidden_act", 1e-5f, 0, 0, 0, false },
+    { "glm", LLAMA_KEYS, "hidden_act", 1.5625e-7f, 2, 128, 0, false },
+    { "glm4", LLAMA_KEYS, "hidden_act", 1.5625e-7f, 2, 128, 0, false },
+    { "starcoder2", KEYS("num_key_value_heads", "intermediate_size", "norm_epsilon"), "hidden_act",
+      1e-5f, 2, 0, 0, true },
+    { "stablelm", NORMED_KEYS, "hidden_act", 1e-5f, 32, 0, 0, false },
+    { "phi", NORMED_KEYS, "hidden_act", 1e-5f, 0, 0, 0, false },
+    { "gpt_neox", KEYS(NULL, "intermediate_size", "layer_norm_eps"), "hidden_act", 1e-5f, 0, 0, 0,
+      false },
+    { "falcon", KEYS("num_kv_heads", "ffn_hidden_size", "layer_norm_epsilon"), "activation", 1e-5f,
+      0, 0, 0, true },
+    { "cohere", NORMED_KEYS, "hidden_act", 1e-5f, 0, 0, 0, true },
+    { "cohere2", NORMED_KEYS, "hidden_act", 1e-5f, 0, 0, 0, true },
     { "gpt2", "n_layer", "n_embd", "n_head", NULL, "n_inner", "n_positions", "vocab_size",
       "layer_norm_epsilon", "activation_function", 1e-5f, 0, 0, 0, true },
     { "opt", "num_hidden_layers", "hidden_size", "num_attention_heads", NULL, "ffn_dim",
@@ -110,9 +129,27 @@ static enum status read_sizes(const struct reader *r, struct model_spec *spec)
     if (spec->n_heads < 1)
         return fault_set(r->from.fault, STATUS_BAD_INPUT, "config.json: %s is 0", family->heads);
     bool is_gpt2 = strcmp(spec->architecture, "gpt2") == 0;
+    bool is_fourfold = is_gpt2 || strcmp(spec->architecture, "falcon") == 0;
     enum status status = is_gpt2 ? check_aliases(r) : STATUS_OK;
-    int64_t usual = is_gpt2 ? 4 * (int64_t)spec->width : family->ffn == NULL ? 0 : ABSENT;
+    int64_t usual = is_fourfold ? 4 * (int64_t)spec->width : family->ffn == NULL ? 0 : ABSENT;
     return status != STATUS_OK ? status : read_size(r, family->ffn, &spec->ffn_width, usual);
+}
+
+/* falcon: the older form has one KV head, or as many as heads. */
+static enum status read_falcon_heads(const struct reader *r, int32_t *n_kv_heads, int32_t n_heads)
+{
+    bool is_newer = false, is_multi_query = true;
+    enum status status = weights_json_bool(&r->from, "new_decoder_architecture", &is_newer);
+    if (status == STATUS_OK)
+        status = weights_json_bool(&r->from, "multi_query", &is_multi_query);
+    if (status == STATUS_OK && !is_newer && is_multi_query)
+        *n_kv_heads = 1;
+    else if (status == STATUS_OK && !is_newer && *n_kv_heads != n_heads)
+        return fault_set(r->from.fault, STATUS_BAD_INPUT,
+                         "config.json: num_kv_heads is %d for %d heads, although multi_query and "
+                         "new_decoder_architecture are false",
+                         *n_kv_heads, n_heads);
+    return status;
 }
 
 static enum status read_heads(const struct reader *r, struct model_spec *spec)
@@ -134,6 +171,8 @@ static enum status read_heads(const struct reader *r, struct model_spec *spec)
                            : family->kv_heads != NULL ? "head_dim"
                                                       : NULL,
                            &spec->head_dim, head_dim > 0 ? head_dim : spec->width / spec->n_heads);
+    if (status == STATUS_OK && strcmp(spec->architecture, "falcon") == 0)
+        status = read_falcon_heads(r, &spec->n_kv_heads, spec->n_heads);
     if (spec->position != POSITION_LEARNED)
         spec->n_rope_dims = is_chatglm ? spec->head_dim / 2 : spec->head_dim;
     return status;
@@ -197,6 +236,11 @@ static enum status read_scores(const struct reader *r, struct model_spec *spec)
     return status;
 }
 
+static enum status read_dense(const struct reader *r, struct model_spec *spec)
+{
+    return weights_hf_dense(&r->from, spec);
+}
+
 static enum status read_rest(const struct reader *r, struct model_spec *spec)
 {
     spec->norm_epsilon = r->family->epsilon_usual;
@@ -256,12 +300,15 @@ enum status weights_hf_spec(const struct weights_json_node *config, struct model
         .norms_heads_together = row->norms_heads_together,
         .position = row->hf_position,
         .has_post_norms = row->has_post_norms,
+        .has_no_pre_norms = row->has_no_pre_norms,
+        .is_parallel = row->is_parallel,
         .embedding_scale = 1.0f,
+        .logit_scale = 1.0f,
     };
     snprintf(spec->architecture, sizeof(spec->architecture), "%s", row->name);
     enum status (*const steps[])(const struct reader *, struct model_spec *) = {
-        read_sizes,  read_heads, read_experts, read_act,
-        read_window, read_rope,  read_scores,  read_rest,
+        read_sizes, read_heads,  read_experts, read_act,   read_window,
+        read_rope,  read_scores, read_rest,    read_dense,
     };
     for (size_t i = 0; i < COUNT_OF(steps) && status == STATUS_OK; i++)
         status = steps[i](&r, spec);

@@ -1,9 +1,11 @@
 /* From config.json to windows, as the newest transformers applies them per family:
  *
- *   mistral, phi3   all layers, if sliding_window is a number
+ *   mistral, phi3,  all layers, if sliding_window is a number
+ *   starcoder2
  *   qwen2, qwen3    if use_sliding_window is true: the layers from max_window_layers on,
  *                   or those that layer_types lists (mixtures of experts: never true)
  *   gemma3          all layers but each sixth, or those that layer_types lists
+ *   cohere2         all layers but each fourth, or those that layer_types lists
  *   others          never; a file that demands one is refused, because the library
  *                   applies it to its cache and not to its mask
  */
@@ -17,11 +19,17 @@ static const struct rule {
     int64_t usual;    /* when sliding_window is absent; NO_WINDOW: none */
     bool is_by_layer; /* layers may differ */
     bool is_switched; /* needs use_sliding_window */
+    int32_t every;    /* each how many-th layer sees all positions, without a list */
 } rules[] = {
-    { "mistral", 4096, false, false }, { "phi3", NO_WINDOW, false, false },
-    { "qwen2", 4096, true, true },     { "qwen3", 4096, true, true },
-    { "qwen2moe", 4096, true, true },  { "qwen3moe", 4096, true, true },
-    { "gemma3", 4096, true, false },
+    { "mistral", 4096, false, false },
+    { "phi3", NO_WINDOW, false, false },
+    { "qwen2", 4096, true, true },
+    { "qwen3", 4096, true, true },
+    { "qwen2moe", 4096, true, true },
+    { "qwen3moe", 4096, true, true },
+    { "gemma3", 4096, true, false, 6 },
+    { "cohere2", 4096, true, false, 4 },
+    { "starcoder2", NO_WINDOW, false, false },
 };
 
 static const struct rule *rule_of(const struct model_spec *spec)
@@ -71,11 +79,12 @@ static enum status read_list(const struct weights_json_from *config, struct mode
     return STATUS_OK;
 }
 
-/* Without a list, qwen's first layers have full attention; of gemma3 each sixth layer has. */
+/* Without a list, qwen's first layers have full attention, and every sixth or fourth layer of the
+ * other families has it. */
 static enum status set_usual(const struct weights_json_from *config, const struct rule *rule,
                              struct model_spec *spec)
 {
-    int64_t every = 6, n_full = 28;
+    int64_t every = rule->every, n_full = 28;
     enum status status = weights_json_i64(config, "sliding_window_pattern", 1, INT32_MAX, &every);
     if (status == STATUS_OK)
         status = weights_json_i64(config, "max_window_layers", 0, INT32_MAX, &n_full);

@@ -2,60 +2,8 @@
  * files. */
 #pragma once
 #include "core/model_spec.h"
+#include "weights/name.h"
 
-enum weights_role {
-    WEIGHTS_TOKEN_EMBEDDING,
-    WEIGHTS_POSITION_EMBEDDING,
-    WEIGHTS_OUTPUT_NORM,
-    WEIGHTS_OUTPUT_NORM_BIAS,
-    WEIGHTS_OUTPUT,
-    WEIGHTS_OUTPUT_BIAS,
-    WEIGHTS_ROPE_FACTORS,
-    WEIGHTS_ROPE_FACTORS_LONG, /* instead, when spec.rope_scaling.is_long */
-    WEIGHTS_ATTENTION_NORM,    /* from here on one per layer */
-    WEIGHTS_ATTENTION_NORM_BIAS,
-    WEIGHTS_Q,
-    WEIGHTS_K,
-    WEIGHTS_V,
-    WEIGHTS_Q_BIAS,
-    WEIGHTS_K_BIAS,
-    WEIGHTS_V_BIAS,
-    WEIGHTS_Q_NORM,
-    WEIGHTS_K_NORM,
-    WEIGHTS_O,
-    WEIGHTS_O_BIAS,
-    WEIGHTS_FFN_NORM,
-    WEIGHTS_FFN_NORM_BIAS,
-    WEIGHTS_GATE,
-    WEIGHTS_UP,
-    WEIGHTS_GATE_BIAS,
-    WEIGHTS_UP_BIAS,
-    WEIGHTS_DOWN,
-    WEIGHTS_DOWN_BIAS,
-    WEIGHTS_QKV, /* fused: rows of q, then of k, then of v */
-    WEIGHTS_QKV_BIAS,
-    WEIGHTS_GATE_UP, /* fused: rows of gate, then of up */
-    WEIGHTS_ATTENTION_POST_NORM,
-    WEIGHTS_FFN_POST_NORM,
-    WEIGHTS_ROUTER,
-    WEIGHTS_SHARED_GATE,
-    WEIGHTS_EXPERT_GATE, /* from here on one per expert, or all experts' in one tensor */
-    WEIGHTS_EXPERT_UP,
-    WEIGHTS_EXPERT_DOWN,
-    WEIGHTS_ROLE_N
-};
-
-enum weights_name_flag {
-    WEIGHTS_NAME_OPTIONAL = 1,
-    WEIGHTS_NAME_TRANSPOSED = 2, /* stored as (inputs, outputs) */
-    WEIGHTS_NAME_IGNORED = 4,    /* a buffer that is not read; role means nothing */
-    WEIGHTS_NAME_LESS_ONE = 8,   /* a vector stored as w - 1 */
-};
-struct weights_name {
-    uint8_t role, flags;
-    const char *pattern; /* "%d" is the layer, a second one the expert, and a leading "*" one of the
-                            prefixes */
-};
 struct weights_names {
     const char *prefixes[2];         /* the token embedding is under the first that fits */
     const struct weights_name *rows; /* a NULL pattern ends them; NULL: not in this format */
@@ -70,7 +18,7 @@ struct weights_architecture {
     enum position_kind gguf_position, hf_position;
     struct weights_names gguf, hf;
     bool has_post_norms, scales_embedding; /* scales by the square root of the width */
-    bool norms_heads_together;
+    bool norms_heads_together, has_no_pre_norms, is_parallel;
     const char *gguf_name; /* of an architecture that GGUF files call as another one */
 };
 

@@ -222,6 +222,22 @@ static uint64_t hash_experts(const struct expert_spec *experts, uint64_t hash)
     return hash_fast(all, sizeof(all), hash).low;
 }
 
+/* Adds what only some families have, so that the hashes of the others stay. */
+static uint64_t hash_layers(const struct model_spec *spec, uint64_t hash)
+{
+    const bool bits[] = { spec->is_parallel, spec->has_no_pre_norms };
+    bool is_unrotated = false;
+    for (int32_t i = 0; i < spec->n_layers; i++)
+        is_unrotated = is_unrotated || spec->is_unrotated_layer[i];
+    if (bits[0] || bits[1])
+        hash = hash_fast(bits, sizeof(bits), hash).low;
+    if (is_unrotated)
+        hash = hash_fast(spec->is_unrotated_layer, sizeof(spec->is_unrotated_layer), hash).low;
+    if (spec->logit_scale != 1.0f)
+        hash = hash_fast(&spec->logit_scale, sizeof(spec->logit_scale), hash).low;
+    return hash;
+}
+
 /* Adds the spec to the hash: the same weights with another rotation are another model. */
 static uint64_t hash_spec(const struct weights *weights, uint64_t hash)
 {
@@ -247,6 +263,7 @@ static uint64_t hash_spec(const struct weights *weights, uint64_t hash)
         hash = hash_rope(spec->rope_base, scaling, hash);
     if (scaling->kind == ROPE_SCALING_LONG)
         hash = hash_fast(factors->data, (size_t)factors->row_bytes, hash).low;
+    hash = hash_layers(spec, hash);
     if (spec->n_full_layers == 0)
         return hash;
     hash = hash_fast(spec->is_full_layer, sizeof(spec->is_full_layer), hash).low;

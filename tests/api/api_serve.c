@@ -2,7 +2,7 @@
  *
  * usage: api_serve [KEY VALUE]...: listen, api-key, admin-key, tenant (NAME=KEY, several), proxy
  * (several), strict, requests, connections, memory (MiB), body, body-ms, drain-ms, cors, cert, key,
- * context, device. Prints "port N" when it listens. */
+ * context, device, responses, responses-bytes. Prints "port N" when it listens. */
 #include "api/addresses.h"
 #include "api/api.h"
 #include "template/chat.h"
@@ -71,6 +71,10 @@ static void set_option(struct api_options *options, const char *name, const char
         options->body_bytes_max = atoll(value);
     else if (strcmp(name, "body-ms") == 0)
         options->body_ns_max = atoll(value) * TIME_NS_PER_MS;
+    else if (strcmp(name, "responses") == 0)
+        options->responses = value;
+    else if (strcmp(name, "responses-bytes") == 0)
+        options->responses_bytes_max = atoll(value);
     else if (strcmp(name, "memory") == 0)
         account.n_bytes_max = atoll(value) << 20;
     else if (strcmp(name, "tenant") == 0)
@@ -109,6 +113,7 @@ int main(int argc, char **argv)
         .account = &account,
         .tenants = tenants,
         .proxies = proxies,
+        .responses_bytes_max = 1 << 20,
         .body_bytes_max = 32 << 20,
         .body_ns_max = 60 * TIME_NS_PER_S,
         .drain_ns_max = 5 * TIME_NS_PER_S,

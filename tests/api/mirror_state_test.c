@@ -11,7 +11,7 @@ static void test_the_engine_nearest_to_serving_counts(void **state)
     (void)state;
     static struct api api = { .catalog = &no_models };
     api_mirror_open(&api);
-    api_mirror_set_engines(&api, 2);
+    assert_true(api_mirror_set_engines(&api, 2));
     api.mirror.engines[0].n_services = api.mirror.engines[1].n_services = 1;
     api.mirror.engines[0].services[0].status = SERVICE_BROKEN;
     api.mirror.engines[1].services[0].status = SERVICE_LOADING;

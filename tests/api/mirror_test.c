@@ -52,7 +52,7 @@ static void test_the_ill_engine_is_named(void **state)
     static struct api api = { .catalog = &no_models };
     char why[160];
     api_mirror_open(&api);
-    api_mirror_set_engines(&api, 2);
+    assert_true(api_mirror_set_engines(&api, 2));
     api.mirror.said_ns = 100 * TIME_NS_PER_S;
     api.mirror.is_healthy = false;
     for (int i = 0; i < 2; i++) {
@@ -81,7 +81,7 @@ static void test_a_failed_load_is_remembered(void **state)
     (void)state;
     static struct api api = { .catalog = &no_models };
     api_mirror_open(&api);
-    api_mirror_set_engines(&api, 1);
+    assert_true(api_mirror_set_engines(&api, 1));
     api.mirror.engines[0].n_services = 1;
     struct service_change change = { .status = SERVICE_BROKEN, .fault = { "no such file" } };
     api_mirror_change(&api, &change);

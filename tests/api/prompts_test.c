@@ -23,7 +23,7 @@ static void make(struct api_prompts *prompts, enum api_ask_kind kind, const char
     const struct api_catalog catalog = { .n = 2, .models = { &models[0], &models[1] } };
     static struct api_family family;
     family.kind = kind;
-    (void)api_prompts_make(prompts, &family, view_text(body), &options, &catalog);
+    (void)api_prompts_make(prompts, &family, view_text(body), NULL, &options, &catalog);
 }
 
 static void test_lengths(void **state)

@@ -7,6 +7,7 @@
 #include "tests_toy.h"
 
 #include "api/api.h"
+#include "template/chat.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -69,6 +70,7 @@ static struct api_model model = { .name = "toy",
                                   .n_eog = 1,
                                   .eog_ids = eog_ids };
 static int port;
+static size_t least_bytes_first; /* least_bytes when the server starts */
 static char answer[ANSWER_BYTES_MAX + 1];
 static char body[BODY_BYTES_MAX + 1];
 
@@ -82,8 +84,10 @@ static void serve(void (*client)(void *arg))
     struct api *api;
     model.tokenizer = toy_tokenizer;
     model.chat_template = toy_template;
+    model.style = calls_format_style(chat_template_text(toy_template));
     const struct api_options options = { .version = "0",
                                          .listen = "127.0.0.1:0",
+                                         .responses_bytes_max = 1 << 20,
                                          .n_requests_max = 64,
                                          .n_connections_max = 64,
                                          .account = &account,
@@ -101,6 +105,7 @@ static void serve(void (*client)(void *arg))
     assert_int_equal(api_open(&api, &options, &fault), STATUS_OK);
     port = api_port(api);
     (void)mem_reserve_fill();
+    atomic_store(&least_bytes, least_bytes_first);
     struct thread *thread = thread_start("client", client, NULL);
     assert_int_equal(api_run(api), 0);
     thread_join(thread);
@@ -163,6 +168,30 @@ static const struct scene scenes[] = {
       "\"user\","
       "\"content\":\"[n=2]\"}],\"chat_template_kwargs\":{\"a\":[1,2,{}]}}",
       "\"finish_reason\":\"stop\"" },
+    { "messages", POST("/v1/messages"),
+      "{\"model\":\"toy\",\"max_tokens\":9,\"system\":\"s\",\"messages\":[{\"role\":\"user\","
+      "\"content\":[{\"type\":\"text\",\"text\":\"hi [n=2]\"}]}]}",
+      "\"stop_reason\":\"end_turn\"" },
+    { "responses", POST("/v1/responses"),
+      "{\"model\":\"toy\",\"instructions\":\"s\",\"tools\":[{\"type\":\"function\",\"name\":\"f\","
+      "\"parameters\":{}}],\"input\":[{\"role\":\"user\",\"content\":\"a\"},{\"type\":"
+      "\"function_call\",\"call_id\":\"c\",\"name\":\"f\",\"arguments\":\"{}\"},{\"type\":"
+      "\"function_call_output\",\"call_id\":\"c\",\"output\":\"o\"},{\"role\":\"user\","
+      "\"content\":[{\"type\":\"input_text\",\"text\":\"hi [n=2]\"}]}]}",
+      "\"status\":\"completed\"" },
+    { "items", POST("/v1/responses"),
+      "{\"model\":\"toy\",\"stream\":true,\"tools\":[{\"type\":\"function\",\"name\":\"f\"}],"
+      "\"input\":\"[say]<think>a</think>b<tool_call>{\\\"name\\\":\\\"f\\\",\\\"arguments\\\":{}}"
+      "</tool_call>[/say]\"}",
+      "event: response.completed" },
+    { "ollama", POST("/api/chat"),
+      "{\"model\":\"toy\",\"options\":{\"seed\":1},\"tools\":[{\"type\":\"function\",\"function\":"
+      "{\"name\":\"f\"}}],\"messages\":[{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{"
+      "\"function\":{\"name\":\"f\",\"arguments\":{}}}]},{\"role\":\"tool\",\"tool_name\":\"f\","
+      "\"content\":\"o\"},{\"role\":\"user\",\"content\":\"[say]<tool_call>{\\\"name\\\":\\\"f\\\","
+      "\\\"arguments\\\":{}}</tool_call>[/say]\"}]}",
+      "\"done_reason\":\"stop\"" },
+    { "show", POST("/api/show"), "{\"model\":\"toy\"}", "\"capabilities\"" },
     { "tokenize", POST("/tokenize"), "{\"prompt\":\"hello\",\"return_token_strs\":true}",
       "\"count\":6" },
     { "detokenize", POST("/detokenize"), "{\"tokens\":[97,98,99]}", "\"prompt\":\"abc\"" },
@@ -287,12 +316,35 @@ static void test_large_allocations_may_fail(void **state)
     serve(fail_large);
 }
 
+/* The engines' first reports find no memory. */
+static void fail_first(void *arg)
+{
+    (void)arg;
+    is_client = true;
+    for (int i = 0; i < 1000 && atomic_load(&n_failed) == 0; i++)
+        time_sleep_ns(10 * TIME_NS_PER_MS);
+    CHECK(atomic_load(&n_failed) > 0);
+    disarm();
+    for (size_t i = 0; i < COUNT_OF(scenes); i++)
+        (void)play(&scenes[i], true);
+    stop_server();
+}
+
+static void test_the_first_reports_may_fail(void **state)
+{
+    (void)state;
+    atomic_store(&n_failed, 0);
+    least_bytes_first = 1 << 14;
+    serve(fail_first);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_any_allocation_may_fail),
         cmocka_unit_test(test_many_allocations_may_fail),
         cmocka_unit_test(test_large_allocations_may_fail),
+        cmocka_unit_test(test_the_first_reports_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@ struct toy_request {
     struct request_body *body;
     uint64_t hash;
     int64_t due_ns, gap_ns, n_end;
+    int32_t n_scored;    /* of the prompt, the first token included; 0: it is not */
     const int32_t *says; /* the answer that the prompt asks for; NULL: none */
     int64_t fail_at;     /* number of tokens after which it ends with `why` */
     uint8_t what, why;
@@ -169,6 +170,7 @@ static bool submit(void *self, const struct request *request, const struct reque
         if (body->sampling.temperature > 0)
             to->hash ^= body->seed;
         read_words(to);
+        to->n_scored = (request->flags & REQUEST_WANTS_SCORES) != 0;
         house->n_live++;
         return true;
     }
@@ -212,6 +214,21 @@ static bool is_stop(const struct request_body *body, int32_t id)
     return false;
 }
 
+/* Posts the score of one token of the prompt. */
+static void post_score(struct toy_house *house, struct toy_request *request)
+{
+    struct token_logprobs score = { .logprob = -0.5f - (float)request->n_scored,
+                                    .n_top = request->body->sampling.n_top_scores };
+    for (int32_t i = 0; i < score.n_top; i++) {
+        score.top_ids[i] = (request_body_tokens(request->body)[request->n_scored] + i) % 256;
+        score.top_logprobs[i] = score.logprob - (float)i;
+    }
+    post(house, request, SERVICE_SCORES, 0, &score, sizeof score);
+    struct service_event *event = &house->events[house->n_events - 1];
+    event->position = request->n_scored++;
+    event->n_tokens = 1;
+}
+
 static void post_token(struct toy_house *house, struct toy_request *request, int32_t id)
 {
     unsigned char payload[sizeof(id) + sizeof(struct token_logprobs)];
@@ -241,6 +258,15 @@ static void step(struct toy_house *house, struct toy_request *request)
 {
     static const char sentence[] = "toy: it was asked for";
     int64_t n = request->request.n_tokens - request->request.n_prompt;
+    if (request->n_scored > 0 && request->n_scored < request->request.n_prompt) {
+        post_score(house, request);
+        return;
+    }
+    if (request->request.kind == REQUEST_SCORE) {
+        post(house, request, SERVICE_ENDED, SERVICE_LENGTH, NULL, 0);
+        end(house, request);
+        return;
+    }
     if (request->fail_at >= 0 && n >= request->fail_at) {
         if (request->what == SERVICE_TOKENS) {
             request->request.n_tokens++; /* a token goes missing */

@@ -44,6 +44,11 @@ static bool has_space(const struct fake_engine *engine, const struct request *re
            request->n_tokens_max <= engine->n_tokens_beside;
 }
 
+static uint64_t ticket_of(uint64_t id, int32_t n_tokens)
+{
+    return id << 20 | (uint64_t)n_tokens;
+}
+
 static bool submit(void *self, const struct request *request, const struct request_body *body)
 {
     struct fake_engine *engine = self;
@@ -68,7 +73,15 @@ static bool submit(void *self, const struct request *request, const struct reque
         say(engine, &back, NULL, NULL);
         return true;
     }
+    bool has_begun = request->n_tokens > request->n_prompt;
     engine->n_arrived[request->service]++;
+    engine->n_begun += has_begun;
+    engine->n_fresh += !has_begun;
+    if (request->n_host > 0) { /* what an engine kept at the end of a lease */
+        CHECK(request->n_host < request->n_tokens);
+        CHECK(request->ticket == ticket_of(request->id, request->n_host + 1));
+        engine->n_tickets++;
+    }
     *place = (struct fake_request){ .is_live = true, .request = *request, .seed = body->seed };
     memcpy(place->tokens, request_body_tokens(body), sizeof(int32_t) * body->n_tokens);
     for (int32_t i = request->n_prompt; i < request->n_tokens;
@@ -165,6 +178,13 @@ static void step_request(struct fake_engine *engine, struct fake_request *r)
         event.why = r->is_cancelled ? SERVICE_CANCELLED : SERVICE_LENGTH;
         r->is_live = false;
         say(engine, &event, NULL, NULL);
+    } else if (q->n_lease < 0) {
+        event.what = SERVICE_RETURNED;
+        event.why = SERVICE_LEASE_OVER;
+        event.ticket = ticket_of(q->id, q->n_tokens);
+        event.n_kept = q->n_tokens - 1;
+        r->is_live = false;
+        say(engine, &event, NULL, NULL);
     } else if (rng_unit(&engine->rng) < engine->p_return) {
         event.what = SERVICE_RETURNED;
         event.why = rng_below(&engine->rng, 4) > 0 ? SERVICE_CRASHED : SERVICE_NO_SPACE;
@@ -175,6 +195,11 @@ static void step_request(struct fake_engine *engine, struct fake_request *r)
         event.what = SERVICE_TOKENS;
         event.n_tokens =
             min_i32(1 + (int32_t)rng_below(&engine->rng, 2), q->n_tokens_max - q->n_tokens);
+        if (q->n_lease > 0) {
+            event.n_tokens = min_i32(event.n_tokens, q->n_lease);
+            q->n_lease -= event.n_tokens;
+            q->n_lease -= q->n_lease == 0; /* it is over */
+        }
         for (int32_t i = 0; i < event.n_tokens; i++)
             r->tokens[q->n_tokens + i] = fake_engine_token(r->seed, q->n_tokens + i);
         if (engine->hole_every > 0 && rng_below(&engine->rng, (uint32_t)engine->hole_every) == 0)
@@ -219,6 +244,7 @@ static const struct engine_report *report(void *self)
     struct fake_engine *engine = self;
     struct engine_report *r = &engine->report;
     r->engine = engine->id;
+    r->role = engine->role;
     r->is_healthy = true;
     r->now_ns = engine->now_ns;
     r->memory_bytes = 1000;

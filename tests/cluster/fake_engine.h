@@ -34,7 +34,10 @@ struct fake_engine {
     int n_changes, next_change;
     struct engine_report report;
     int64_t now_ns;
-    double p_return;            /* of a request, each step */
+    uint8_t role;                        /* as it reports */
+    int64_t n_fresh, n_begun, n_tickets; /* requests that came without tokens of an answer, with
+                                            some, and with a right ticket */
+    double p_return;                     /* of a request, each step */
     int32_t n_tokens_beside;    /* longer ones need the space of its other models; 0: none does */
     int64_t kv_bytes_per_token; /* as it reports */
     int64_t hole_every;         /* one part in this many of an answer is lost; 0: none */

@@ -55,6 +55,102 @@ static void run_storm(uint64_t seed, uint32_t bus_bytes)
     mem_give(w);
 }
 
+/* All engines have the service from the start, with these roles. */
+static struct world *open_split(uint64_t seed)
+{
+    struct world *w = mem_take(sizeof *w);
+    open_world(w, seed, 1 << 20);
+    for (int e = 0; e < N_ENGINES; e++) {
+        w->engines[e].status[0] = SERVICE_LOADED;
+        w->engines[e].role = e == 0 ? ENGINE_PREFILL : ENGINE_DECODE;
+        w->engines[e].p_return = 0;
+    }
+    return w;
+}
+
+static void finish(struct world *w, int from, int to)
+{
+    int n_over = from;
+    for (int i = 0; i < 20000 && n_over < to; i++) {
+        step(w);
+        n_over = from;
+        for (int k = from; k < to; k++)
+            n_over += w->requests[k].is_over;
+    }
+    for (int k = from; k < to; k++) {
+        assert_int_equal(w->requests[k].why, SERVICE_LENGTH);
+        assert_int_equal(w->requests[k].n_tokens, w->requests[k].n_tokens_max);
+    }
+    assert_true(cluster_gateway_is_sound(w->gateway));
+}
+
+/* Prompts go to the one engine, answers that have begun to the other, with the ticket of their KV.
+ * When none decodes any more, the other takes all. */
+static void test_roles_split_the_phases(void **state)
+{
+    (void)state;
+    struct world *w = open_split(5);
+    for (int i = 0; i < 20; i++)
+        step(w);
+    for (int k = 0; k < 100; k++)
+        assert_true(submit(w, k, 0, 1 + k % 30, TIME_NEVER));
+    finish(w, 0, 100);
+    assert_int_equal(w->engines[0].n_fresh, 100);
+    assert_int_equal(w->engines[0].n_begun, 0);
+    assert_int_equal(w->engines[1].n_fresh, 0);
+    assert_int_equal(w->engines[1].n_begun, 96); /* four answers of one token had ended */
+    assert_int_equal(w->engines[1].n_tickets, 96);
+    for (int k = 100; k < 200; k++)
+        assert_true(submit(w, k, 0, 20, TIME_NEVER));
+    for (int i = 0; i < 10; i++)
+        step(w);
+    w->engines[1].report.is_draining = true; /* what it has goes on */
+    for (int i = 0; i < FAKE_REQUESTS_MAX; i++)
+        if (w->engines[1].requests[i].is_live)
+            w->engines[1].requests[i].request.n_lease = -1;
+    finish(w, 100, 200);
+    assert_true(w->engines[0].n_begun > 0 && w->engines[0].n_tickets > 0);
+    close_world(w);
+    mem_give(w);
+}
+
+static void test_roles_in_a_storm(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 21; seed < 24; seed++) {
+        struct world *w = open_split(seed);
+        struct rng rng;
+        struct service door = cluster_gateway_service(w->gateway);
+        int n = 0, n_over = 0;
+        rng_init(&rng, seed, 9);
+        for (int e = 0; e < N_ENGINES; e++)
+            w->engines[e].p_return = 0.05;
+        for (int i = 0; i < 100000 && n_over < 1000; i++) {
+            while (n < 1000 && rng_below(&rng, 2) == 0 &&
+                   submit(w, n, (int)rng_below(&rng, N_SERVICES), 1 + (int32_t)rng_below(&rng, 30),
+                          TIME_NEVER))
+                n++;
+            if (n > 0 && rng_below(&rng, 8) == 0) {
+                int victim = (int)rng_below(&rng, (uint32_t)n);
+                w->requests[victim].is_cancelled |= !w->requests[victim].is_over;
+                door.cancel(door.self, (uint64_t)victim + 1, 0);
+            }
+            step(w);
+            assert_true(i % 50 > 0 || cluster_gateway_is_sound(w->gateway));
+            n_over = 0;
+            for (int k = 0; k < n; k++)
+                n_over += w->requests[k].is_over;
+        }
+        assert_int_equal(n_over, 1000);
+        for (int k = 0; k < 1000; k++)
+            assert_true(w->requests[k].is_cancelled ||
+                        w->requests[k].n_tokens == w->requests[k].n_tokens_max);
+        assert_int_equal(cluster_gateway_n_requests(w->gateway), 0);
+        close_world(w);
+        mem_give(w);
+    }
+}
+
 static void test_nothing_is_lost_or_repeated(void **state)
 {
     (void)state;
@@ -503,6 +599,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_is_lost_or_repeated),
+        cmocka_unit_test(test_roles_split_the_phases),
+        cmocka_unit_test(test_roles_in_a_storm),
         cmocka_unit_test(test_forced_ones_are_counted),
         cmocka_unit_test(test_each_ask_is_answered_once),
         cmocka_unit_test(test_a_small_bus_only_slows),

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/time.h"
+#include "cluster/manager_plan.h"
 #include "manager_scene.h"
 
 static void test_loaded_at_start_on_every_engine(void **state)
@@ -511,6 +512,67 @@ static void test_a_load_waits_for_the_unload_before_it(void **state)
     scene_close(s);
 }
 
+static void steps(struct scene *s, int n)
+{
+    for (int i = 0; i < n; i++)
+        scene_step(s, 30 * TIME_NS_PER_MS);
+}
+
+/* A pinned model comes to its place, leaves the other one only then, and stays there alone. */
+static void test_a_pinned_model_is_at_its_place_alone(void **state)
+{
+    (void)state;
+    struct scene *s = mem_take(sizeof *s);
+    for (int i = 0; i < N_SERVICES; i++)
+        s->services[i].keep_alive_ns = TIME_NS_PER_S;
+    s->load_takes_ns = 200 * TIME_NS_PER_MS;
+    scene_open(s, 500); /* room for one */
+    scene_want(s, 0);
+    steps(s, 10);
+    int from = s->n_loads[0][0] > 0 ? 0 : 1, to = 1 - from;
+    s->reports[from].services[0].n_running = 1; /* its request moves, too */
+    cluster_manager_plan_pin(s->manager, 0, 0, to);
+    steps(s, 3);
+    assert_true(s->n_loads[to][0] == 1 && s->n_ousted[0] == 0);
+    steps(s, 10);
+    assert_true(s->n_ousted[0] == 1 && s->n_loads[from][0] == 1);
+    cluster_manager_plan_model(s->manager, 0, 2); /* one place has no room for two */
+    scene_want(s, 1);
+    steps(s, 60); /* longer than its keep-alive, and another model wants memory */
+    assert_true(s->n_unloads[to][0] == 0 && s->n_loads[from][1] == 1 && s->n_loads[from][0] == 1);
+    cluster_manager_plan_model(s->manager, 0, 0);
+    cluster_manager_plan_unpin(s->manager, 0);
+    steps(s, 60);
+    assert_int_equal(s->n_unloads[to][0], 1);        /* its keep-alive counts again */
+    cluster_manager_plan_pin(s->manager, 0, -1, -1); /* a place that is not there */
+    scene_want(s, 0);
+    steps(s, 5);
+    assert_true(s->n_loads[0][0] == 1 && s->n_loads[1][0] == 1);
+    scene_close(s);
+}
+
+/* A paused model's wanted copies do not come, and those that are there are not kept. */
+static void test_a_paused_model_is_not_kept(void **state)
+{
+    (void)state;
+    struct scene *s = mem_take(sizeof *s);
+    for (int i = 0; i < N_SERVICES; i++)
+        s->services[i].keep_alive_ns = TIME_NS_PER_S;
+    scene_open(s, 500);
+    cluster_manager_plan_pause(s->manager, 0, true);
+    cluster_manager_plan_model(s->manager, 0, 1);
+    steps(s, 5);
+    assert_int_equal(s->n_loads[0][0] + s->n_loads[1][0], 0);
+    cluster_manager_plan_pause(s->manager, 0, false);
+    steps(s, 60);
+    assert_int_equal(s->n_loads[0][0] + s->n_loads[1][0], 1);
+    assert_int_equal(s->n_unloads[0][0] + s->n_unloads[1][0], 0);
+    cluster_manager_plan_pause(s->manager, 0, true);
+    steps(s, 60);
+    assert_int_equal(s->n_unloads[0][0] + s->n_unloads[1][0], 1);
+    scene_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -531,6 +593,8 @@ int main(void)
         cmocka_unit_test(test_everyone_is_answered),
         cmocka_unit_test(test_a_busy_model_stays),
         cmocka_unit_test(test_busy_is_judged_by_what_was_said_since),
+        cmocka_unit_test(test_a_pinned_model_is_at_its_place_alone),
+        cmocka_unit_test(test_a_paused_model_is_not_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

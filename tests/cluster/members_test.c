@@ -85,22 +85,57 @@ static void test_wishes(void **state)
     put(&m, "/s/desired/models/x", "-1");
     put(&m, "/s/desired/models/y", "many");
     put(&m, "/s/desired/models/z", "999999999999999999999999");
-    assert_int_equal(m.n_model_wishes, 3);
-    assert_int_equal(m.model_wishes[0].n_copies, -1);
-    assert_int_equal(m.model_wishes[1].n_copies, 0);
-    assert_int_equal(m.model_wishes[2].n_copies, 0);
+    assert_int_equal(m.n_model_wishes, 1); /* the others can't be read */
+    assert_int_equal(cluster_members_model(&m, "x").n_copies, -1);
+    assert_int_equal(cluster_members_model(&m, "y").n_copies, 0);
     memset(longest, 'm', sizeof longest);
     snprintf(key, sizeof key, "/s/desired/models/%.190s", longest);
     put(&m, key, "1"); /* no model has so long a name */
-    assert_int_equal(m.n_model_wishes, 3);
+    assert_int_equal(m.n_model_wishes, 1);
     delete_key(&m, "/s/desired/models/x");
-    assert_int_equal(m.n_model_wishes, 2);
+    assert_int_equal(m.n_model_wishes, 0);
+    cluster_members_close(&m);
+}
+
+/* Each key of a model is a wish of its own: to end one leaves the others. */
+static void test_paused_and_pinned(void **state)
+{
+    static const char *const bad[] = { "a:1 -1", "a:1 x", "a:1 0 0", "a:1 99999",
+                                       " 99999999999999999999" };
+    struct cluster_members m;
+    char longest[400];
+    (void)state;
+    cluster_members_open(&m, "/s/");
+    put(&m, "/s/desired/models/x", "2");
+    put(&m, "/s/desired/paused/x", "yes");
+    put(&m, "/s/desired/pins/x", "[::1]:7601 3");
+    struct cluster_members_model_wish wish = cluster_members_model(&m, "x");
+    assert_int_equal(m.n_model_wishes, 1);
+    assert_true(wish.n_copies == 2 && wish.is_paused && wish.pin_engine == 3);
+    assert_string_equal(wish.pin, "[::1]:7601");
+    put(&m, "/s/desired/pins/x", "a:1");
+    delete_key(&m, "/s/desired/models/x");
+    wish = cluster_members_model(&m, "x");
+    assert_true(wish.n_copies == 0 && wish.is_paused && wish.pin_engine == -1);
+    assert_string_equal(wish.pin, "a:1");
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        put(&m, "/s/desired/pins/x", bad[i]);
+        assert_string_equal(cluster_members_model(&m, "x").pin, "");
+    }
+    memset(longest, 'a', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    put(&m, "/s/desired/pins/x", longest);
+    assert_string_equal(cluster_members_model(&m, "x").pin, "");
+    put(&m, "/s/desired/paused/x", "no");
+    assert_int_equal(m.n_model_wishes, 0);
+    delete_key(&m, "/s/desired/paused/y");
+    assert_int_equal(m.n_model_wishes, 0);
     cluster_members_close(&m);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_nodes),
-                                        cmocka_unit_test(test_wishes) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_nodes), cmocka_unit_test(test_wishes),
+                                        cmocka_unit_test(test_paused_and_pinned) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,6 +20,7 @@ static struct model_spec good_spec(void)
         .n_rope_dims = 16,
         .rope_base = 10000.0f,
         .embedding_scale = 1.0f,
+        .logit_scale = 1.0f,
         .n_kv_groups = 1,
         .kv_groups = { { 2, 2, 16, 0 } },
     };

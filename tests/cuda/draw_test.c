@@ -269,11 +269,13 @@ static void scores_are_the_processors(void **state)
     for (int32_t i = 0; i < 2 * N; i++)
         d.draw.logits[i] = (float)rng_normal(&rng);
     for (int32_t r = 0; r < 2; r++)
-        d.asks[r] = (struct cuda_ask){ .kind = r == 0 ? CUDA_ASK_SCORE : CUDA_ASK_NONE, .id = 77 };
+        d.asks[r] = (struct cuda_ask){ .kind = r == 0 ? CUDA_ASK_SCORE : CUDA_ASK_NONE,
+                                       .id = 77,
+                                       .n_top_logprobs = 5 };
     d.asks[0].logprobs = emulate_take(sizeof(struct cuda_logprobs));
     d.draw.drawn[0] = d.draw.drawn[1] = -7;
     assert_true(cuda_draw_rows(NULL, &d.draw));
-    compute_sampler_score(&sampler, d.draw.logits, N, 77, &want);
+    compute_sampler_score(&sampler, d.draw.logits, N, (struct compute_sampler_id){ 77, 5 }, &want);
     assert_memory_equal(d.asks[0].logprobs, &want, sizeof(want));
     assert_true(d.draw.drawn[0] == -7 && d.draw.drawn[1] == -7);
     emulate_give(d.asks[0].logprobs);

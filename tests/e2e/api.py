@@ -7,6 +7,7 @@ import glob
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -327,6 +328,59 @@ def many_long_prompts_hold_up_nobody(s):
 
 
 @test
+def logprobs_of_prompts(s):
+    """The toy house scores the token at position p with -0.5 - p."""
+    page = post(s.port, COMPLETIONS, body("héllo", max_tokens=4, logprobs=2, echo=True))[2]
+    choice, logprobs = page["choices"][0], page["choices"][0]["logprobs"]
+    assert choice["text"].startswith("héllo") and len(choice["text"]) > 5
+    assert logprobs["token_logprobs"] == [None] + [-0.5 - p for p in range(1, 7)] + [-0.25] * 4, logprobs
+    assert logprobs["top_logprobs"][0] is None and all(len(top) in (2, 3) for top in logprobs["top_logprobs"][1:])
+    assert logprobs["text_offset"][:8] == [0, 0, 1, 1, 2, 3, 4, 5], logprobs
+    assert logprobs["tokens"][:3] == ["<s>", "h", "bytes:\\xc3"]
+    _, events = stream(s.port, COMPLETIONS, body("héllo", max_tokens=4, logprobs=2, echo=True))
+    chunks = [e["choices"][0]["logprobs"] for e in events[:-1] if e["choices"] and e["choices"][0]["logprobs"]]
+    for key in logprobs:
+        assert sum((chunk[key] for chunk in chunks), []) == logprobs[key], key
+    page = post(s.port, COMPLETIONS, body("ab", max_tokens=0, logprobs=0, echo=True))[2]
+    assert page["choices"][0]["text"] == "ab" and page["usage"]["completion_tokens"] == 0
+    assert page["choices"][0]["logprobs"]["token_logprobs"] == [None, -1.5, -2.5]
+    page = post(s.port, COMPLETIONS, body([[97, 98, 99], [100]], max_tokens=2, prompt_logprobs=1, n=2))[2]
+    shown = [choice["prompt_logprobs"] for choice in page["choices"]]
+    b = str(ord("b"))
+    assert shown[0] == shown[1] and shown[2] == shown[3] == [None]
+    assert shown[0][0] is None and shown[0][1] == {b: {"logprob": -1.5, "rank": 1, "decoded_token": "b"}}, shown
+    page = post(s.port, CHAT, chat("x", max_tokens=2, prompt_logprobs=0))[2]
+    assert page["prompt_logprobs"][0] is None and len(page["prompt_logprobs"]) == page["usage"]["prompt_tokens"]
+    assert all(len(score) == 1 for score in page["prompt_logprobs"][1:])
+
+
+@test
+def endpoints_are_documented(s):
+    page = json.loads(ask(s.port, "GET", "/openapi.json")[2])
+    schemas = page["components"]["schemas"]
+    assert page["openapi"].startswith("3.1") and len(page["paths"]) > 25
+    for path, methods in page["paths"].items():
+        for method, operation in methods.items():
+            assert operation["summary"] and "default" in operation["responses"]
+            for content in re.findall(r'"#/components/schemas/(\w+)"', json.dumps(operation)):
+                assert content in schemas, (path, content)
+            status = ask(s.port, "OPTIONS", path.replace("{id}", "toy"))
+            assert status[0] == 204, (path, status)
+
+
+@test
+def models_are_described(s):
+    info = json.loads(ask(s.port, "GET", "/tokenizer_info?model=toy")[2])
+    assert info["bos_token"] == "<s>" and info["eos_token"] and info["model_max_length"] > 0 and "chat_template" in info
+    props = json.loads(ask(s.port, "GET", "/props?x=1&model=toy")[2])
+    assert props["model_alias"] == "toy" and props["default_generation_settings"]["n_ctx"] == info["model_max_length"]
+    assert props["chat_template"] == info["chat_template"] and props["bos_token"] == "<s>"
+    for path in "/props", "/tokenizer_info":
+        assert ask(s.port, "GET", path + "?model=none")[0] == 404
+        assert ask(s.port, "GET", path + "?model=%zz")[0] == 404
+
+
+@test
 def logprobs_of_completions(s):
     page = post(s.port, COMPLETIONS, body("x", max_tokens=12, logprobs=3))[2]
     logprobs = page["choices"][0]["logprobs"]
@@ -345,7 +399,6 @@ def logprobs_of_completions(s):
     page = post(s.port, COMPLETIONS, body("q [n=50]", max_tokens=50, logprobs=0, stop=[whole[6:8]]))[2]
     kept = "".join(t for t in page["choices"][0]["logprobs"]["tokens"] if not t.startswith("bytes:"))
     assert whole[6:8] not in kept
-    assert error_of(s.port, COMPLETIONS, body("x", echo=True, logprobs=1))[1]["param"] == "logprobs"
 
 
 BAD_FIELDS = [
@@ -360,7 +413,7 @@ BAD_FIELDS = [
     ({"stream": "yes"}, "stream"), ({"stream_options": {"include_usage": True}}, "stream_options"), ({"seed": 1.5}, "seed"),
     ({"priority": 99999}, "priority"), ({"prompt": 5}, "prompt"), ({"prompt": []}, "prompt"), ({"prompt": [[]]}, "prompt"),
     ({"prompt": ["a", 5]}, "prompt"), ({"prompt": [1, "a"]}, "prompt"), ({"prompt": [999]}, "prompt"), ({"prompt": [-1]}, "prompt"),
-    ({"prompt": ["a"] * 129}, "prompt"), ({"model": 5}, "model"), ({"suffix": "x"}, "suffix"), ({"prompt_logprobs": 1}, "prompt_logprobs"),
+    ({"prompt": ["a"] * 129}, "prompt"), ({"model": 5}, "model"), ({"suffix": "x"}, "suffix"), ({"prompt_logprobs": 21}, "prompt_logprobs"), ({"prompt_logprobs": 1, "stream": True}, "prompt_logprobs"),
     ({"guided_json": {"contains": {}}}, "guided_json"), ({"guided_regex": "(a"}, "guided_regex"), ({"guided_choice": []}, "guided_choice"),
     ({"guided_grammar": "a"}, "guided_grammar"), ({"structured_outputs": {"structural_tag": "a"}}, "structured_outputs"),
     ({"logits_processors": ["x"]}, "logits_processors"), ({"use_beam_search": True}, "use_beam_search"),
@@ -440,10 +493,21 @@ def models_and_names(s):
 def wrong_paths(s):
     for path, said in (("/v1/chat/completion", "there is nothing at /v1/chat/completion, did you mean /v1/chat/completions?"),
                        ("/v1/v1/chat/completions", "there is nothing at /v1/v1/chat/completions, did you mean /v1/chat/completions?"),
-                       ("/", "there is nothing at /"), ("/v1", "there is nothing at /v1"), ("//", "there is nothing at /"),
+                       ("/v1", "there is nothing at /v1"),
                        ("/v1/embeddings", "/v1/embeddings is not supported: text is generated by /v1/chat/completions and /v1/completions")):
         status, error = error_of(s.port, path, body())
         assert status == 404 and error["code"] == "not_found" and error["message"] == said, error
+
+
+@test
+def the_page_is_there_without_a_key(s):
+    for path, type in (("/", "text/html"), ("//", "text/html"), ("/board.js", "text/javascript"), ("/page.css", "text/css")):
+        status, head, text = ask(s.port, "GET", path)
+        assert status == 200 and head["content-type"].startswith(type) and len(text) > 500, (status, head)
+        assert "default-src 'none'" in head["content-security-policy"] and head["x-content-type-options"] == "nosniff"
+        assert ask(s.port, "HEAD", path)[0] == 200
+        status, head, _ = ask(s.port, "POST", path, body())
+        assert status == 405 and head["allow"] == "GET, HEAD, OPTIONS", (status, head)
 
 
 @test

@@ -16,7 +16,7 @@ import urllib.request
 
 SHOAL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 TALE, CEE = os.path.join(ROOT, "models", "tale.gguf"), os.path.join(ROOT, "models", "cee.gguf")
-VERBS = ["serve", "node", "gateway", "manager", "cluster", "deploy", "undeploy", "drain", "cordon", "uncordon", "run", "profile", "ps", "ls", "load", "unload", "show", "config", "demo", "completion", "version"]
+VERBS = ["serve", "node", "gateway", "manager", "cluster", "deploy", "undeploy", "drain", "cordon", "uncordon", "pause", "unpause", "pin", "unpin", "top", "fetch", "run", "profile", "ps", "ls", "load", "unload", "show", "config", "demo", "completion", "version"]
 SECONDS = 120
 TESTS = []
 

@@ -1,25 +1,28 @@
 """The fault table: a cluster with etcd answers without pause while each part of it is killed, stopped or emptied in turn.
 
-usage: faults.py SHOAL MODELS_FOLDER [RUNS of each fault, 3]
-It prints a row for each fault and fails when a request was lost, or an answer differs from the undisturbed one. Requests at a gateway that
+usage: faults.py SHOAL MODELS_FOLDER [RUNS of each slow fault, 3] [HITS of each quick one, 20]
+A quick fault is repeated under one load until it has hit its state often enough: a node counts as hit in prefill or decode when its own
+report showed running requests just before, and a move when it was not over at that moment. It prints a row for each fault and fails when a request was lost, or an answer differs from the undisturbed one. Requests at a gateway that
 dies end with it: clients see the connection close and ask again elsewhere, so they are not counted.
 """
 import os
+import random
 import signal
+import subprocess
 import sys
 import time
 
-from fleet import Fleet, Load, bodies_of, expected_texts
-from serve_shared import paths, until
+from fleet import LEASE_S, Fleet, Load, bodies_of, expected_texts
+from serve_shared import body_of, paths, until
 
 FAILOVER_S = 8
 
 
 class Table:
-    def __init__(self, fleet, texts, n_runs):
-        self.fleet, self.texts, self.n_runs, self.is_bad = fleet, texts, n_runs, False
+    def __init__(self, fleet, texts, n_runs, n_hits):
+        self.fleet, self.texts, self.n_runs, self.n_hits, self.is_bad = fleet, texts, n_runs, n_hits, False
         self.failovers = []
-        print("| fault | state | runs | requests | lost | differing | worst pause (s) | note |\n|---|---|---|---|---|---|---|---|", flush=True)
+        print("| fault | state | runs | hits | requests | lost | differing | worst pause (s) | note |\n|---|---|---|---|---|---|---|---|---|", flush=True)
 
     def row(self, fault, state, f, spared=None):
         """f breaks and mends the fleet; `spared` tells which gateways are asked (all)."""
@@ -43,7 +46,30 @@ class Table:
             note = f"another manager led after {max(spans):.1f} s at most"
             self.is_bad = self.is_bad or max(spans) > FAILOVER_S
         self.is_bad = self.is_bad or n_lost + n_different > 0 or n_requests == 0
-        print(f"| {fault} | {state} | {self.n_runs} | {n_requests} | {n_lost} | {n_different} | {worst_s:.1f} | {note} |", flush=True)
+        print(f"| {fault} | {state} | {self.n_runs} | {self.n_runs} | {n_requests} | {n_lost} | {n_different} | {worst_s:.1f} | {note} |", flush=True)
+
+
+    def many(self, fault, state, f, texts=None, is_pinned=False):
+        """f breaks and mends the fleet once, and returns whether the state was hit."""
+        n_runs = n_hits = 0
+        loads = [Load(gateway, texts or self.texts, 4) for gateway in self.fleet.gateways]
+        time.sleep(0.5)
+        while n_hits < self.n_hits and n_runs < 4 * self.n_hits:
+            n_hits += f(self.fleet)
+            n_runs += 1
+            until(lambda: n_members(self.fleet) == len(self.fleet.all()))
+            if not is_pinned:
+                self.fleet.until_loaded()
+        for load in loads:
+            load.finish()
+        n_requests, n_lost, n_different = (sum(getattr(load, name) for load in loads) for name in ("n_requests", "n_lost", "n_different"))
+        worst_s = max(load.worst_s for load in loads)
+        self.is_bad = self.is_bad or n_lost + n_different > 0 or n_requests == 0 or n_hits < self.n_hits
+        print(f"| {fault} | {state} | {n_runs} | {n_hits} | {n_requests} | {n_lost} | {n_different} | {worst_s:.1f} | |", flush=True)
+
+
+def n_members(fleet):
+    return len([key for key in fleet.etcd.keys() if key.startswith("members/")])
 
 
 def next_leader(fleet, old, epoch):
@@ -81,13 +107,100 @@ def kill_node(fleet):
     fleet.nodes[0] = fleet.nodes[0].again()
 
 
-def kill_node_that_loads(fleet):
-    fleet.nodes[0].kill()
-    for _ in range(3):
-        fleet.nodes[0] = fleet.nodes[0].again()
-        until(lambda: "obeys the manager" in fleet.nodes[0].log(), pause=0.001)
-        fleet.nodes[0].kill()
-    fleet.nodes[0] = fleet.nodes[0].again()
+def kill_busy_node(fleet):
+    """Whether the node had running requests by its own report."""
+    i = random.randrange(len(fleet.nodes))
+    node = fleet.nodes[i]
+    n_running = sum(model["requests_running"] for model in node.state()["data"])
+    node.kill()
+    fleet.nodes[i] = node.again()
+    return n_running > 0
+
+
+def kill_loading_node(fleet):
+    """Whether no model was ready when it died, although it obeyed the manager, which orders loads at once."""
+    i = random.randrange(len(fleet.nodes))
+    fleet.nodes[i].kill()
+    node = fleet.nodes[i] = fleet.nodes[i].again()
+    until(lambda: "obeys the manager" in node.log(), pause=0.001)
+    node.kill()
+    is_hit = node.log().count(" is ready after") < len(fleet.models)
+    fleet.nodes[i] = node.again()
+    return is_hit
+
+
+def pinned_node(fleet):
+    address = fleet.etcd.keys().get("desired/pins/tale")
+    return next((node for node in fleet.nodes if address_of(node) == address), None)
+
+
+def copies_at(fleet):
+    """Which nodes have the model, as a gateway sees them."""
+    places = [m["engines"] for m in fleet.gateways[-1].state()["data"] if m["id"] == "tale"][0]
+    return {part["device"].split(" ")[0] for part in places if part["status"]["value"] == "loaded"}
+
+
+def until_moved(fleet):
+    until(lambda: copies_at(fleet) == {address_of(pinned_node(fleet))})
+
+
+def kill_in_move(victim):
+    """Pins a model to another node and kills one part. Whether the move was not over, as a gateway saw it just before."""
+    def kill(fleet):
+        source = pinned_node(fleet)
+        to = random.choice([node for node in fleet.nodes if node is not source])
+        role = {"leader": until(fleet.leader), "target": to, "source": source}[victim]
+        verb(fleet, "pin", "tale", address_of(to))
+        time.sleep(random.uniform(0, 0.05))
+        is_hit = copies_at(fleet) != {address_of(to)}
+        role.kill()
+        roles = fleet.managers if victim == "leader" else fleet.nodes
+        roles[roles.index(role)] = role.again()
+        until(fleet.leader)
+        until_moved(fleet)
+        return is_hit
+    return kill
+
+
+def kill_node_in_election(fleet):
+    """A node dies while no manager leads."""
+    old, epoch = until(fleet.leader), fleet.epoch()
+    old.kill()
+    time.sleep(random.uniform(0, LEASE_S))
+    kill_busy_node(fleet)
+    is_hit = fleet.epoch() == epoch
+    fleet.managers[fleet.managers.index(old)] = old.again()
+    until(lambda: fleet.epoch() > epoch and fleet.leader())
+    return is_hit
+
+
+def kill_candidate(fleet):
+    """The other manager dies while it waits for the dead leader's lease to end; a new one leads after it."""
+    old, epoch = until(fleet.leader), fleet.epoch()
+    other = next(manager for manager in fleet.managers if manager is not old)
+    old.kill()
+    time.sleep(random.uniform(0, LEASE_S))
+    other.kill()
+    is_hit = fleet.epoch() == epoch
+    fleet.managers = [manager.again() for manager in fleet.managers]
+    until(lambda: fleet.epoch() > epoch and fleet.leader())
+    return is_hit
+
+
+def address_of(node):
+    return node.args[node.args.index("--bus-listen") + 1]
+
+
+def verb(fleet, *words):
+    """An operator tries again until the store and the leader are there."""
+    until(lambda: subprocess.run([fleet.shoal, *words, "--store", fleet.etcd.url], capture_output=True, timeout=60, check=False).returncode == 0)
+
+
+def prompts_of(names, n):
+    """Long prompts, which differ from their first token on, and short answers."""
+    rng = random.Random(1)
+    words = ["the", "old", "sea", "and", "he", "said", "it", "was", "a", "long", "way", "to", "go"]
+    return [body_of(names[i % len(names)], " ".join(rng.choice(words) for _ in range(150)), 2) for i in range(n)]
 
 
 def stop_node(fleet):
@@ -147,17 +260,30 @@ def empty_etcd(fleet):
 
 def main():
     shoal, models = os.path.abspath(sys.argv[1]), paths(os.path.abspath(sys.argv[2]))
-    n_runs = int(sys.argv[3]) if len(sys.argv) > 3 else 3
-    with Fleet(shoal, models) as fleet:
+    n_runs, n_hits = (int(sys.argv[i]) if len(sys.argv) > i else usual for i, usual in ((3, 3), (4, 20)))
+    with Fleet(shoal, models, node_args=("--prefix-cache", "false")) as fleet:
         fleet.until_loaded()
         until(fleet.leader)
-        table = Table(fleet, expected_texts(fleet.nodes[0], bodies_of(list(models), 16, 150)), n_runs)
+        table = Table(fleet, expected_texts(fleet.nodes[0], bodies_of(list(models), 16, 150)), n_runs, n_hits)
+        prefills = expected_texts(fleet.nodes[0], prompts_of(list(models), 64))
         second = lambda fleet: fleet.gateways[1:]
         table.row("leader, kill -9", "leading", kill_leader)
         table.row("leader, SIGSTOP", "leading", stop_leader)
         table.row("all managers, kill -9, 6 s", "leading, following", kill_all_managers)
         table.row("node, kill -9", "serving", kill_node)
-        table.row("node, kill -9 three times", "loading", kill_node_that_loads)
+        table.many("node, kill -9", "prefill", kill_busy_node, prefills)
+        table.many("node, kill -9", "decode", kill_busy_node)
+        table.many("node, kill -9", "loading", kill_loading_node)
+        verb(fleet, "pin", "tale", address_of(fleet.nodes[0]))
+        until_moved(fleet)
+        table.many("leader, kill -9", "moving", kill_in_move("leader"), is_pinned=True)
+        table.many("node that a model comes to, kill -9", "moving", kill_in_move("target"), is_pinned=True)
+        table.many("node that a model leaves, kill -9", "moving", kill_in_move("source"), is_pinned=True)
+        verb(fleet, "unpin", "tale")
+        verb(fleet, "deploy", "tale", "--copies", str(len(fleet.nodes)))
+        fleet.until_loaded()
+        table.many("node, kill -9", "electing", kill_node_in_election)
+        table.many("both managers, kill -9", "electing", kill_candidate)
         table.row("node, SIGSTOP 6 s", "serving", stop_node)
         table.row("2 of 3 nodes, kill -9", "serving", kill_two_nodes)
         table.row("gateway, kill -9", "serving", kill_gateway, second)

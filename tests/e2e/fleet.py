@@ -10,6 +10,7 @@ import tempfile
 import time
 import urllib.request
 
+import toy
 from serve_shared import Later, Shoal, Stream, body_of, free_port, until
 
 CORES = sorted(os.sched_getaffinity(0))
@@ -19,6 +20,11 @@ LEASE_S = 5
 
 def has_etcd():
     return os.access(ETCD, os.X_OK)
+
+
+def need_etcd():
+    if not has_etcd():
+        raise toy.Skip("etcd (Debian: etcd-server) is not installed")
 
 
 class Etcd:
@@ -40,7 +46,7 @@ class Etcd:
         until(self.answers)
 
     def call(self, path, body):
-        with urllib.request.urlopen(urllib.request.Request(self.url + path, json.dumps(body).encode()), timeout=5) as reply:
+        with urllib.request.urlopen(urllib.request.Request(self.url + path, json.dumps(body).encode()), timeout=30) as reply:
             return json.load(reply)
 
     def answers(self):
@@ -105,12 +111,12 @@ class Role(Shoal):
 
 
 class Fleet:
-    def __init__(self, shoal, models, *args, n_nodes=3, n_gateways=2, n_managers=2, node_args=(), **more):
+    def __init__(self, shoal, models, *args, n_nodes=3, n_gateways=2, n_managers=2, node_args=(), manager_args=(), **more):
         self.etcd = Etcd()
         self.shoal, self.models = shoal, models
         self.nodes, self.managers, self.gateways = [], [], []
         try:
-            self.managers = [Role(shoal, self.etcd.url, "manager", models, *args, **more) for _ in range(n_managers)]
+            self.managers = [Role(shoal, self.etcd.url, "manager", models, *manager_args[i:i + 2], *args, **more) for i in range(0, 2 * n_managers, 2)]
             for i in range(n_nodes):
                 self.nodes.append(Role(shoal, self.etcd.url, "node", models, "--bus-listen", f"127.0.0.1:{free_port()}", "--devices",
                                        f"cpu:{CORES[i % len(CORES)]}", "--max-batch", "4", *node_args, *args, **more))

@@ -7,16 +7,10 @@ import signal
 import subprocess
 import time
 
-import toy
-from fleet import Fleet, Load, bodies_of, expected_texts, has_etcd, n_loaded
+from fleet import Fleet, Load, bodies_of, expected_texts, n_loaded, need_etcd
 from serve_shared import Later, Stream, body_of, main, paths, test, until
 
 FAILOVER_S = 8
-
-
-def need_etcd():
-    if not has_etcd():
-        raise toy.Skip("etcd (Debian: etcd-server) is not installed")
 
 
 def fail_over(fleet, lose):
@@ -155,6 +149,7 @@ def managed_settings(shoal, models):
             (("manager", *store, *model), "state_dir is missing"),
             (("manager", *store, "--state-dir", "/tmp", "--bus-listen", "127.0.0.1:0", *model), "bus_listen is for nodes"),
             (("manager", "--store", "127.0.0.1:1", "--state-dir", "/tmp", *model), "not an endpoint of etcd"),
+            (("manager", *store, "--state-dir", "/tmp", "--monitor-listen", "0.0.0.0:0", *model), "set admin_key"),
             (("node", *store, "--bus-listen", "127.0.0.1:0", *model), "state_dir is missing"),
             (("serve", *store, *model), "store is for a cluster"),
             (("gateway", *store, "--devices", "cpu", *model), "has no devices"),

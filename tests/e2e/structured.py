@@ -87,6 +87,35 @@ def run(port):
         assert error.get("type") == "invalid_request_error", (fields, error)
 
 
+def post(port, path, body):
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", json.dumps({"model": "tiny", **body}).encode(),
+                                     {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return json.load(answer)
+
+
+def check_other_endpoints(port):
+    """The same structure through /v1/responses and Ollama's endpoints, and calls that must be made."""
+    form = {"type": "json_schema", "name": "x", "schema": SCHEMA}
+    page = post(port, "/v1/responses", {"input": "Once", "text": {"format": form}, "max_output_tokens": 200, "seed": 5})
+    assert page["status"] == "completed" and is_colour(page["output"][0]["content"][0]["text"]), page
+    tool = {"name": "pick", "parameters": SCHEMA}
+    page = post(port, "/v1/responses", {"input": "Once", "tools": [{"type": "function", **tool}], "tool_choice": "required",
+                                        "parallel_tool_calls": False, "max_output_tokens": 200, "seed": 5})
+    call = page["output"][0]
+    assert call["type"] == "function_call" and call["name"] == "pick" and is_colour(call["arguments"]), page
+    page = post(port, "/v1/responses", {"input": [{"type": "function_call_output", "call_id": call["call_id"], "output": "so"}],
+                                        "previous_response_id": page["id"], "max_output_tokens": 5})
+    assert page["usage"]["output_tokens"] <= 5 and page["output"], page
+    for path, body in (("/api/chat", {"messages": [{"role": "user", "content": "Once"}]}), ("/api/generate", {"prompt": "Once"}),
+                       ("/api/generate", {"prompt": "Once", "raw": True})):
+        page = post(port, path, {"format": SCHEMA, "stream": False, "options": {"num_predict": 200, "seed": 5}, **body})
+        assert page["done_reason"] == "stop" and is_colour(page.get("response") or page["message"]["content"]), page
+    page = post(port, "/api/chat", {"format": "json", "stream": False, "messages": [{"role": "user", "content": "Once"}],
+                                    "options": {"num_predict": 40}})
+    assert page["done_reason"] == "length" or isinstance(json.loads(page["message"]["content"]), dict), page
+
+
 def check_duress(port):
     """Long answers that do not fit side by side: they are preempted, and stay the same."""
     fields = [dict(guided_regex="([a-z]{1,9} ){200,240}", max_tokens=480, temperature=1, seed=i) for i in range(16)]
@@ -134,7 +163,7 @@ def main():
     program, root = sys.argv[1:3]
     model = os.path.join(root, "models/tale.gguf")
     print("[ RUN      ] structured_output", flush=True)
-    serve(program, model, checks=[run, check_hostile])
+    serve(program, model, "--default-chat-template", "chatml", checks=[run, check_other_endpoints, check_hostile])
     for more in (), ("--swap-bytes", "8MiB"):
         serve(program, model, "--kv-bytes", "600KiB", "--policy", "db-turn", *more, checks=[check_duress])
     print("[       OK ] structured_output")

@@ -19,6 +19,11 @@ static struct request_body *make(uint32_t n_tokens, uint32_t n_stops, uint32_t n
     return body;
 }
 
+static struct engine_bodies_room room(int32_t n_tokens_max)
+{
+    return (struct engine_bodies_room){ n_tokens_max, 0 };
+}
+
 static void check(struct engine_bodies *bodies, uint32_t handle, const struct request_body *body)
 {
     struct engine_body kept = engine_bodies_at(bodies, handle);
@@ -36,7 +41,7 @@ static void keeps_every_part(void **state)
     struct engine_bodies *bodies = engine_bodies_open(4, 1 << 16);
     struct request_body *body = make(100, 3, 5, 7);
     (void)state;
-    uint32_t handle = engine_bodies_take(bodies, body, 400);
+    uint32_t handle = engine_bodies_take(bodies, body, room(400));
     assert_true(handle != 0);
     check(bodies, handle, body);
     engine_bodies_at(bodies, handle).tokens[399] = 1; /* room for all that may come */
@@ -50,13 +55,14 @@ static void shortage_is_zero(void **state)
     struct engine_bodies *bodies = engine_bodies_open(2, 4096);
     struct request_body *body = make(1, 0, 0, 1);
     (void)state;
-    assert_int_equal(engine_bodies_take(bodies, body, 2000), 0); /* larger than all of it */
-    uint32_t a = engine_bodies_take(bodies, body, 10), b = engine_bodies_take(bodies, body, 10);
+    assert_int_equal(engine_bodies_take(bodies, body, room(2000)), 0); /* larger than all of it */
+    uint32_t a = engine_bodies_take(bodies, body, room(10)),
+             b = engine_bodies_take(bodies, body, room(10));
     assert_true(a != 0 && b != 0 && a != b);
-    assert_int_equal(engine_bodies_take(bodies, body, 10), 0); /* n_max */
+    assert_int_equal(engine_bodies_take(bodies, body, room(10)), 0); /* n_max */
     engine_bodies_put(bodies, a);
     engine_bodies_put(bodies, b);
-    assert_true(engine_bodies_take(bodies, body, 900) != 0); /* halves grew together again */
+    assert_true(engine_bodies_take(bodies, body, room(900)) != 0); /* halves grew together again */
     mem_give(body);
     engine_bodies_close(bodies);
 }
@@ -65,7 +71,7 @@ static void put_twice(void *arg)
 {
     struct engine_bodies *bodies = arg;
     struct request_body *body = make(1, 0, 0, 1);
-    uint32_t handle = engine_bodies_take(bodies, body, 10);
+    uint32_t handle = engine_bodies_take(bodies, body, room(10));
     engine_bodies_put(bodies, handle);
     engine_bodies_put(bodies, handle);
 }
@@ -101,7 +107,7 @@ static void random_takes_and_puts(void **state)
         }
         kept[i] =
             make(1 + rng_below(&rng, 300), rng_below(&rng, 5), rng_below(&rng, 5), rng_u64(&rng));
-        handles[i] = engine_bodies_take(bodies, kept[i], 300 + (int32_t)rng_below(&rng, 600));
+        handles[i] = engine_bodies_take(bodies, kept[i], room(300 + (int32_t)rng_below(&rng, 600)));
         n_short += handles[i] == 0;
         if (handles[i] == 0) {
             mem_give(kept[i]);
@@ -116,7 +122,7 @@ static void random_takes_and_puts(void **state)
             mem_give(kept[i]);
         }
     struct request_body *body = make(1, 0, 0, 1);
-    assert_true(engine_bodies_take(bodies, body, 16000) != 0); /* 65,536 bytes in one piece */
+    assert_true(engine_bodies_take(bodies, body, room(16000)) != 0); /* 65,536 bytes in one piece */
     mem_give(body);
     engine_bodies_close(bodies);
 }

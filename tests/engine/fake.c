@@ -277,7 +277,20 @@ void fake_free(struct fake *f)
     f->device->close(f->device->self);
 }
 
+static unsigned char *host(void *self)
+{
+    struct fake *f = self;
+    return f->host != NULL ? f->host->base : NULL;
+}
+
 struct engine_exec fake_exec(struct fake *f)
 {
-    return (struct engine_exec){ f, attach, begin, cut, poll, wait_fd, next_ns };
+    return (struct engine_exec){ .self = f,
+                                 .attach = attach,
+                                 .begin = begin,
+                                 .cut = cut,
+                                 .poll = poll,
+                                 .wait_fd = wait_fd,
+                                 .next_ns = next_ns,
+                                 .host = host };
 }

@@ -68,6 +68,44 @@ static void test_step(void **state)
     world_close(b->w);
 }
 
+/* (b) where engines only decode: a request that comes late has less time for each token. It has 1
+ * of 11 tokens, and 10 to come; a target of 20 ms gives it 200 ms from its first token on. 60 ms of
+ * them went by for the hand-over and at the door, so 14 ms a token are left. A step of it alone
+ * lasts 10 + 1 + 1 ms (1,000 tokens of context), with another of 500 tokens 13.5 ms. */
+static void test_a_late_request_has_less_time_for_a_step(void **state)
+{
+    (void)state;
+    struct bench *b = bench_new();
+    b->w->config.phase = ROUTE_PHASE_DECODE;
+    b->w->config.tpot_ns = 20 * TIME_NS_PER_MS;
+    int64_t now_ns = b->w->view.now_ns = 10 * TIME_NS_PER_S;
+    uint32_t late = running(b, 989, 11, 1, now_ns - 60 * TIME_NS_PER_MS);
+    uint32_t beside = running(b, 399, 101, 1, now_ns);
+    uint32_t more = running(b, 399, 101, 1, now_ns);
+    route_worker_add(&b->fit, 0, late);
+    assert_int_equal(b->workers[0].target_ns, 14 * TIME_NS_PER_MS);
+    assert_true(route_worker_takes(&b->fit, 0, beside)); /* 10 + 2 + 1.5 <= 14 */
+    route_worker_add(&b->fit, 0, beside);
+    assert_false(route_worker_takes(&b->fit, 0, more)); /* 10 + 3 + 2 > 14 */
+    b->w->config.phase = ROUTE_PHASE_BOTH; /* the paper's: <= 20, and (d) sees what was saved */
+    route_worker_clear(&b->fit, 0);
+    route_worker_add(&b->fit, 0, late);
+    assert_int_equal(b->workers[0].target_ns, 20 * TIME_NS_PER_MS);
+    /* A new request also waits for the step in flight, 11.5 ms. So it has 200 - 60 - 11.5 ms for 10
+     * tokens, 12.85 a token, and 13.5 are too much. */
+    b->w->config.phase = ROUTE_PHASE_DECODE;
+    route_worker_clear(&b->fit, 0);
+    route_worker_add(&b->fit, 0, beside);
+    assert_false(route_worker_takes(&b->fit, 0, late));
+    assert_true(route_worker_takes(&b->fit, 1, late)); /* alone: 12 <= 14 */
+    /* One that is too late even alone binds no other. */
+    route_worker_clear(&b->fit, 1);
+    b->w->requests[late].first_ns = now_ns - 100 * TIME_NS_PER_MS; /* 10 ms a token are left */
+    route_worker_add(&b->fit, 1, late);
+    assert_int_equal(b->workers[1].target_ns, 20 * TIME_NS_PER_MS);
+    world_close(b->w);
+}
+
 /* Targets per token of an hour and beyond: an hour is what counts, and an hour times a whole
  * context still fits. */
 static void test_an_hour_a_token(void **state)
@@ -201,6 +239,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_step),
+        cmocka_unit_test(test_a_late_request_has_less_time_for_a_step),
         cmocka_unit_test(test_an_hour_a_token),
         cmocka_unit_test(test_first_token),
         cmocka_unit_test(test_stall),

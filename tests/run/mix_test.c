@@ -21,6 +21,7 @@
 #include "metrics/trace.h"
 #include "run/executor.h"
 #include "compute/sampler.h"
+#include <math.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -68,6 +69,8 @@ struct asked {
     struct request_body *body;
     int32_t tokens[N_TOKENS_MAX];
     int32_t n_tokens, n_preempted, n_cached;
+    struct token_logprobs scores[N_TOKENS_MAX]; /* of the prompt's tokens [1, n_scores) */
+    int32_t n_scores;
     bool is_over, is_cancelled, is_stopped;
     bool is_home; /* it was returned, since one of its passes failed */
 };
@@ -90,7 +93,7 @@ static bool has_stops;       /* answers have stop ids */
 static bool mixes_classes;   /* a planted fault: the prefix index does not tell classes apart */
 struct tally {
     int64_t n_preempted, n_chunked, n_hits, n_swapped, n_pads, n_invalid, n_side_by_side, n_crashed;
-    int64_t n_chained, n_stopped, n_quotes, n_wrong;
+    int64_t n_chained, n_stopped, n_quotes, n_wrong, n_scored, n_scored_again;
 };
 
 static void model_path(int i, char *path, size_t n)
@@ -98,12 +101,31 @@ static void model_path(int i, char *path, size_t n)
     snprintf(path, n, "%s/tests/golden/data/%s", SOURCE_ROOT, paths[i]);
 }
 
+/* Scores come in order and ahead of the answer. A request that is submitted again gets them again.
+ */
+static void take_scores(struct asked *asked, const struct service_event *event,
+                        const struct token_logprobs *scores)
+{
+    assert_int_equal(event->n_bytes, (int32_t)sizeof *scores * event->n_tokens);
+    assert_true(event->position >= 1 && event->position <= max_i32(asked->n_scores, 1));
+    assert_true(event->position + event->n_tokens <= asked->request.n_prompt);
+    assert_int_equal(asked->n_tokens, asked->request.n_prompt);
+    for (int32_t i = 0; i < event->n_tokens; i++) {
+        if (event->position + i < asked->n_scores)
+            assert_memory_equal(&asked->scores[event->position + i], &scores[i], sizeof *scores);
+        asked->scores[event->position + i] = scores[i];
+    }
+    asked->n_scores = max_i32(asked->n_scores, event->position + event->n_tokens);
+}
+
 static bool emit(void *self, const struct service_event *event, const void *payload)
 {
     struct mix *mix = self;
     struct asked *asked = &mix->asked[event->id - 1];
     assert_false(asked->is_over);
-    if (event->what == SERVICE_TOKENS) {
+    if (event->what == SERVICE_SCORES) {
+        take_scores(asked, event, payload);
+    } else if (event->what == SERVICE_TOKENS) {
         assert_int_equal(event->position, asked->n_tokens);
         memcpy(asked->tokens + asked->n_tokens, payload, sizeof(int32_t) * (size_t)event->n_tokens);
         asked->n_tokens += event->n_tokens;
@@ -295,6 +317,16 @@ static void submit(struct mix *mix, struct asked *asked)
     (void)engine_submit(mix->engine, &asked->request, asked->body, time_now_ns());
 }
 
+/* Its prompt is scored, sometimes without an answer. */
+static void score(struct rng *rng, struct request *request)
+{
+    request->flags |= REQUEST_WANTS_SCORES | REQUEST_NO_PREFIX_HIT;
+    if (rng_below(rng, 3) > 0)
+        return;
+    request->kind = REQUEST_SCORE;
+    request->n_tokens_max = request->n_prompt + 1;
+}
+
 /* Makes a request: greedy or drawn. */
 static bool ask(struct mix *mix, struct rng *rng, int index)
 {
@@ -315,7 +347,8 @@ static bool ask(struct mix *mix, struct rng *rng, int index)
                                                      .repetition_penalty = 1.1F,
                                                      .frequency_penalty = 0.2F,
                                                      .n_tokens_min = has_stops ? 2 : 0,
-                                                     .n_top_logprobs = -1 } };
+                                                     .n_top_logprobs = -1,
+                                                     .n_top_scores = (int32_t)rng_below(rng, 4) } };
     asked->body = body_of(asked, &body);
     for (uint32_t i = 0; i < body.n_stop_ids; i++)
         request_body_stop_ids(asked->body)[i] = (int32_t)rng_below(
@@ -329,6 +362,8 @@ static bool ask(struct mix *mix, struct rng *rng, int index)
                           .arrived_ns = now,
                           .served_ns = now,
                           .deadline_ns = TIME_NEVER };
+    if (rng_below(rng, 6) == 0)
+        score(rng, &asked->request);
     submit(mix, asked);
     return quotes;
 }
@@ -388,6 +423,49 @@ static bool is_next(const struct asked *asked, struct compute_sampler *sampler, 
                  (unsigned long long)asked->request.id, n, asked->request.n_prompt,
                  asked->n_preempted, asked->n_cached);
     return is_equal;
+}
+
+/* Compares a score with an independent softmax of the row's logits, in double. */
+static void check_score(const float *logits, int32_t n, int32_t id,
+                        const struct token_logprobs *score)
+{
+    double best = -INFINITY, sum = 0;
+    for (int32_t i = 0; i < n; i++)
+        best = (double)logits[i] > best ? (double)logits[i] : best;
+    for (int32_t i = 0; i < n; i++)
+        sum += exp((double)logits[i] - best);
+    double base = best + log(sum);
+    assert_true(fabs((double)score->logprob - ((double)logits[id] - base)) < 1e-5);
+    for (int32_t k = 0; k < score->n_top; k++) {
+        int32_t n_better = 0, top = score->top_ids[k];
+        for (int32_t i = 0; i < n; i++)
+            n_better += logits[i] > logits[top] || (logits[i] == logits[top] && i < top);
+        assert_int_equal(n_better, k);
+        assert_true(fabs((double)score->top_logprobs[k] - ((double)logits[top] - base)) < 1e-5);
+    }
+}
+
+/* Compares the scores of its prompt with those of the prompt alone, in one pass, bit for bit. */
+static void check_scores(struct mix *mix, const struct asked *asked,
+                         struct compute_sampler *sampler)
+{
+    struct passes *alone = &mix->alone[asked->request.service];
+    int32_t n_vocabulary = passes_n_vocabulary(alone), n = asked->request.n_prompt;
+    int32_t n_top = asked->body->sampling.n_top_scores;
+    float *logits = mem_take(sizeof(float) * (size_t)n_vocabulary * (size_t)n);
+    passes_run(alone, asked->tokens, 0, n, n, logits);
+    if (!asked->is_cancelled)
+        assert_int_equal(max_i32(asked->n_scores, 1), n);
+    for (int32_t i = 1; i < asked->n_scores; i++) {
+        const float *row = logits + (int64_t)(i - 1) * n_vocabulary;
+        struct token_logprobs want;
+        compute_sampler_score(sampler, row, n_vocabulary,
+                              (struct compute_sampler_id){ asked->tokens[i], n_top }, &want);
+        assert_int_equal(want.n_top, n_top);
+        assert_memory_equal(&asked->scores[i], &want, sizeof want);
+        check_score(row, n_vocabulary, asked->tokens[i], &want);
+    }
+    mem_give(logits);
 }
 
 /* Compares with the model's answer alone: one prompt pass, then token by token, or (is_replayed)
@@ -463,7 +541,14 @@ static void run_mix(const struct schedule_policy *policy, enum kv_kind kind, uin
         const struct asked *asked = &mix->asked[i];
         n_cancelled += asked->is_cancelled;
         tally->n_stopped += asked->is_stopped;
-        if (!asked->is_cancelled && !asked->is_stopped)
+        bool is_scored = (asked->request.flags & REQUEST_WANTS_SCORES) != 0;
+        tally->n_scored += is_scored;
+        tally->n_scored_again += is_scored && asked->n_preempted > 0;
+        if (is_scored && !mixes_classes)
+            check_scores(mix, asked, &sampler);
+        if (asked->request.kind == REQUEST_SCORE)
+            assert_int_equal(asked->n_tokens, asked->request.n_prompt);
+        else if (!asked->is_cancelled && !asked->is_stopped)
             assert_int_equal(asked->n_tokens, asked->request.n_tokens_max);
         tally->n_wrong += !is_as_alone(mix, asked, &sampler, IS_CUDA && i % 8 > 0);
         tally->n_preempted += asked->n_preempted;
@@ -471,8 +556,10 @@ static void run_mix(const struct schedule_policy *policy, enum kv_kind kind, uin
         tally->n_hits += asked->n_cached > 0;
     }
     compute_sampler_free(&sampler);
-    printf("%s, %s: %d requests, %d cancelled\n", policy->name, kv_kind_name(kind), n_requests,
-           n_cancelled);
+    printf("%s, %s: %d requests, %d cancelled; %lld scored so far, %lld of them preempted\n",
+           policy->name, kv_kind_name(kind), n_requests, n_cancelled, (long long)tally->n_scored,
+           (long long)tally->n_scored_again);
+    assert_true(tally->n_scored >= n_requests / 12);
     look_at_reports(mix, tally);
     tally->n_chained += run_executor_chained(mix->executor);
     metrics_trace_close(mix->trace);

@@ -18,7 +18,8 @@ static const char *const paths[N_SERVICES] = { SOURCE_ROOT "/tests/golden/data/l
 
 struct scene {
     struct compute_device *device;
-    bool is_late;      /* its device is the late one */
+    bool is_late; /* its device is the late one */
+    int64_t sleep_bytes;
     int n_reopens_bad; /* tries to open it again that will fail */
     struct run_unit *unit;
     struct service_spec services[N_SERVICES];
@@ -83,6 +84,7 @@ static void open_scene(struct scene *s, int64_t memory_bytes)
         .n_logit_rows_max = 8,
         .kv_dtypes = (const enum dtype[]){ DTYPE_F16, DTYPE_F16, DTYPE_F16, DTYPE_F16 },
         .profile_ns = 20 * TIME_NS_PER_MS,
+        .sleep_bytes = s->sleep_bytes,
     };
     s->unit = run_unit_open(&options);
 }
@@ -408,6 +410,126 @@ static void test_a_lost_device_is_opened_again(void **state)
     close_scene(&s); /* while it is lost */
 }
 
+/* Steps until the engine's own report shows what the model has, or that it has nothing. */
+static const struct engine_report *settled(struct scene *s, int service, bool is_there)
+{
+    while ((run_unit_report(s->unit)->services[service].weights_bytes > 0) != is_there)
+        step(s);
+    return run_unit_report(s->unit);
+}
+
+/* All of the engine's bytes are free while it sleeps, and its answers stay the same. On a device
+ * with memory of its own the weights are copied. */
+static void sleep_and_wake(bool is_late)
+{
+    int32_t before[64] = { 0 };
+    enum service_what what;
+    struct scene s = { .is_late = is_late, .sleep_bytes = 8 << 20 };
+    open_scene(&s, 64 << 20);
+    const int64_t free_bytes = run_unit_report(s.unit)->kv_pool_bytes;
+    load(&s, 1);
+    answer(&s, before, &what);
+    const int64_t weights_bytes = settled(&s, 1, true)->services[1].weights_bytes;
+    for (int round = 1; round <= 3; round++) {
+        int32_t after[64] = { 0 };
+        run_unit_sleep(s.unit, 1);
+        struct service_change change = next_change(&s);
+        assert_int_equal(change.status, SERVICE_UNLOADED);
+        assert_int_equal(change.sleep_bytes, weights_bytes);
+        const struct service_report *row = &settled(&s, 1, false)->services[1];
+        assert_int_equal(row->sleep_bytes, weights_bytes);
+        assert_int_equal(row->activation_bytes + row->kv_used_bytes + row->kv_cached_bytes, 0);
+        while (run_unit_report(s.unit)->kv_pool_bytes < free_bytes)
+            step(&s);
+        load(&s, 1);
+        row = &settled(&s, 1, true)->services[1];
+        assert_int_equal(row->sleep_bytes, 0);
+        assert_int_equal(row->n_wakes, round);
+        answer(&s, after, &what);
+        assert_int_equal(what, SERVICE_ENDED);
+        assert_memory_equal(before, after, sizeof before);
+    }
+    close_scene(&s);
+}
+
+static void test_a_model_sleeps_and_wakes(void **state)
+{
+    (void)state;
+    sleep_and_wake(false);
+    sleep_and_wake(true);
+}
+
+/* A sleeping model is unloaded; a wake is cancelled at any point, by a sleep or by an unload; and
+ * two models sleep one after the other, while a third load waits for their bytes. */
+static void test_sleepers_obey(void **state)
+{
+    (void)state;
+    struct scene s = { .is_late = true, .sleep_bytes = 8 << 20 };
+    open_scene(&s, 64 << 20);
+    load(&s, 1);
+    run_unit_sleep(s.unit, 1);
+    assert_true(next_change(&s).sleep_bytes > 0);
+    for (int i = 0; i < 20; i++) {
+        bool is_unload = i % 4 == 3;
+        run_unit_load(s.unit, 1);
+        for (int k = 0; k < i; k++)
+            step(&s);
+        if (is_unload)
+            run_unit_unload(s.unit, 1, false);
+        else
+            run_unit_sleep(s.unit, 1);
+        struct service_change change = { .status = SERVICE_LOADED };
+        while (change.status != SERVICE_UNLOADED)
+            change = next_change(&s);
+        assert_int_equal(run_unit_report(s.unit)->services[1].sleep_bytes > 0, !is_unload);
+        if (is_unload) {
+            load(&s, 1);
+            run_unit_sleep(s.unit, 1);
+            assert_true(next_change(&s).sleep_bytes > 0);
+        }
+    }
+    run_unit_unload(s.unit, 1, false);
+    assert_int_equal(next_change(&s).sleep_bytes, 0);
+    assert_int_equal(run_unit_report(s.unit)->services[1].sleep_bytes, 0);
+    load(&s, 0);
+    load(&s, 1);
+    run_unit_sleep(s.unit, 0);
+    run_unit_sleep(s.unit, 1);
+    for (int n = 0; n < 2; n++)
+        assert_true(next_change(&s).sleep_bytes > 0);
+    assert_true(run_unit_remove_service(s.unit, 0)); /* with its memory */
+    while (run_unit_presence(s.unit, 0) != RUN_UNIT_NONE)
+        step(&s);
+    close_scene(&s); /* while one sleeps */
+}
+
+/* Host memory of a lost device is gone with it: the model loads from its file. */
+static void test_a_lost_device_wakes_no_model(void **state)
+{
+    (void)state;
+    int32_t before[64] = { 0 }, after[64] = { 0 };
+    enum service_what what;
+    struct scene s = { .is_late = true, .sleep_bytes = 8 << 20 };
+    open_scene(&s, 64 << 20);
+    load(&s, 1);
+    answer(&s, before, &what);
+    load(&s, 0);
+    run_unit_sleep(s.unit, 0);
+    assert_true(next_change(&s).sleep_bytes > 0);
+    late_lose(s.device, 5);
+    answer(&s, after, &what);
+    assert_int_equal(what, SERVICE_RETURNED);
+    for (int n_unloaded = 0; n_unloaded < 2;)
+        n_unloaded += next_change(&s).status == SERVICE_UNLOADED;
+    assert_int_equal(run_unit_report(s.unit)->services[0].sleep_bytes, 0);
+    load(&s, 0);
+    load(&s, 1);
+    assert_int_equal(run_unit_report(s.unit)->services[0].n_wakes, 0);
+    answer(&s, after, &what);
+    assert_memory_equal(before, after, sizeof before);
+    close_scene(&s);
+}
+
 /* Bytes that a device's driver always holds are not available for models. */
 static void test_the_drivers_bytes_are_booked(void **state)
 {
@@ -560,6 +682,9 @@ int main(void)
         cmocka_unit_test(test_a_request_through_it_all),
         cmocka_unit_test(test_a_request_comes_home),
         cmocka_unit_test(test_a_lost_device_is_opened_again),
+        cmocka_unit_test(test_a_model_sleeps_and_wakes),
+        cmocka_unit_test(test_sleepers_obey),
+        cmocka_unit_test(test_a_lost_device_wakes_no_model),
         cmocka_unit_test(test_the_drivers_bytes_are_booked),
         cmocka_unit_test(test_memory_leaves_with_the_model),
         cmocka_unit_test(test_profile),

@@ -593,6 +593,27 @@ static void watch_accesses()
     sigaction(SIGSEGV, &wanted, nullptr);
 }
 
+/* The emulated GPU, as it is before it is opened. EMULATED_GPUS=0: the machine has none. */
+int32_t cuda_driver_count(struct fault *fault)
+{
+    const char *n = getenv("EMULATED_GPUS");
+    if (n == nullptr || strcmp(n, "0") != 0)
+        return 1;
+    (void)fault_set(fault, STATUS_UNSUPPORTED, "this machine has no GPU");
+    return 0;
+}
+
+bool cuda_driver_look(int32_t index, struct cuda_driver_info *info)
+{
+    *info = cuda_driver_info();
+    snprintf(info->name, sizeof info->name, "emulated GPU");
+    snprintf(info->bus, sizeof info->bus, "0000:3B:00.0");
+    info->major = 8;
+    info->n_processors = 13; /* the last fills no unit */
+    info->memory_bytes = (int64_t)g.bytes_max;
+    return index == 0;
+}
+
 enum status cuda_driver_open(int32_t index, struct cuda_driver **out, struct fault *fault)
 {
     guard lock(g.mutex);
@@ -606,12 +627,9 @@ enum status cuda_driver_open(int32_t index, struct cuda_driver **out, struct fau
     }
     *out = new cuda_driver();
     cuda_driver_info *info = &(*out)->info;
-    snprintf(info->name, sizeof info->name, "emulated GPU");
-    info->major = 8;
-    info->n_processors = 13; /* the last fills no unit */
+    (void)cuda_driver_look(index, info);
     info->n_units = 6;
     info->unit_processors = 2;
-    info->memory_bytes = (int64_t)g.bytes_max;
     info->context_bytes = 1 << 20;
     info->granule_bytes = GRANULE;
     return STATUS_OK;

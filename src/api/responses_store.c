@@ -1,0 +1,304 @@
+/* One table of answers. Each call prepares its own statement, so that threads share none. Nothing
+ * that may end a guard (base/mem.h) runs while a statement is open. */
+#include "api/responses_store.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FORMAT = 1, ROUNDS_MAX = 1024, ROW_BYTES = 256 };
+
+struct api_responses_store {
+    sqlite3 *db; /* NULL: nothing is kept */
+    int64_t n_bytes_max;
+    _Atomic int64_t n_bytes;
+    char gateway[RESPONSES_GATEWAY_BYTES];
+};
+
+static const char schema[] =
+    "CREATE TABLE IF NOT EXISTS gateway (name TEXT NOT NULL);"
+    "CREATE TABLE IF NOT EXISTS responses (number INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " id TEXT UNIQUE NOT NULL, previous TEXT, tenant INTEGER NOT NULL, bytes INTEGER NOT NULL,"
+    " items TEXT NOT NULL, response TEXT NOT NULL);"
+    "PRAGMA user_version = 1;";
+
+/* Runs a statement without parameters. Returns its first column, or -1. */
+static int64_t ask_number(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *row = NULL;
+    int64_t number = -1;
+    if (sqlite3_prepare_v2(db, sql, -1, &row, NULL) == SQLITE_OK && sqlite3_step(row) == SQLITE_ROW)
+        number = sqlite3_column_int64(row, 0);
+    sqlite3_finalize(row);
+    return number;
+}
+
+/* Reads the gateway's name, or gives it one. */
+static bool settle_name(struct api_responses_store *responses)
+{
+    sqlite3_stmt *row = NULL;
+    bool has_name = false;
+    if (sqlite3_prepare_v2(responses->db, "SELECT name FROM gateway", -1, &row, NULL) != SQLITE_OK)
+        return false;
+    if (sqlite3_step(row) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(row, 0);
+        has_name = name != NULL && strlen(name) == sizeof(responses->gateway) - 1 &&
+                   strspn(name, "0123456789abcdef") == strlen(name);
+        if (has_name)
+            memcpy(responses->gateway, name, sizeof(responses->gateway));
+    }
+    sqlite3_finalize(row);
+    if (has_name)
+        return true;
+    char sql[96];
+    snprintf(sql, sizeof(sql), "DELETE FROM gateway; INSERT INTO gateway VALUES ('%s')",
+             responses->gateway);
+    return sqlite3_exec(responses->db, sql, NULL, NULL, NULL) == SQLITE_OK;
+}
+
+static enum status open_file(struct api_responses_store *responses, const char *path,
+                             struct fault *fault)
+{
+    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX;
+    const char *name = path != NULL ? path : "memory";
+    int code = sqlite3_open_v2(path != NULL ? path : ":memory:", &responses->db, flags, NULL);
+    int64_t format = -1;
+    if (code == SQLITE_OK) {
+        sqlite3_limit(responses->db, SQLITE_LIMIT_ATTACHED, 0);
+        code = sqlite3_exec(responses->db,
+                            "PRAGMA trusted_schema = OFF; PRAGMA locking_mode = EXCLUSIVE;"
+                            "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;",
+                            NULL, NULL, NULL);
+    }
+    if (code == SQLITE_OK)
+        format = ask_number(responses->db, "PRAGMA user_version");
+    if (code == SQLITE_OK && format != 0 && format != FORMAT)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "responses: %.120s has format %lld, this program writes format %d: name "
+                         "another file",
+                         name, (long long)format, FORMAT);
+    if (code == SQLITE_OK)
+        code = sqlite3_exec(responses->db, schema, NULL, NULL, NULL);
+    if (code == SQLITE_OK && settle_name(responses)) {
+        responses->n_bytes = ask_number(responses->db, "SELECT total(bytes) FROM responses");
+        return STATUS_OK;
+    }
+    return fault_set(fault, STATUS_IO, "responses: %.120s can't be used as a database: %.80s", name,
+                     responses->db != NULL ? sqlite3_errmsg(responses->db) : "no memory");
+}
+
+enum status api_responses_store_open(struct api_responses_store **out, const char *path,
+                                     int64_t n_bytes_max, struct fault *fault)
+{
+    struct api_responses_store *responses = mem_take(sizeof(*responses));
+    responses->n_bytes_max = n_bytes_max;
+    snprintf(responses->gateway, sizeof(responses->gateway), "%08x",
+             (unsigned)(rng_system() & 0xffffffffu));
+    enum status status = n_bytes_max > 0 ? open_file(responses, path, fault) : STATUS_OK;
+    if (status != STATUS_OK) {
+        api_responses_store_close(responses);
+        return status;
+    }
+    *out = responses;
+    return STATUS_OK;
+}
+
+void api_responses_store_close(struct api_responses_store *responses)
+{
+    if (responses == NULL)
+        return;
+    sqlite3_close(responses->db);
+    mem_give(responses);
+}
+
+void api_responses_store_gateway(const struct api_responses_store *responses,
+                                 char out[RESPONSES_GATEWAY_BYTES])
+{
+    memcpy(out, responses->gateway, RESPONSES_GATEWAY_BYTES);
+}
+
+bool api_responses_store_may_keep(const struct api_responses_store *responses, size_t n_bytes)
+{
+    return responses->db != NULL && (int64_t)n_bytes + ROW_BYTES <= responses->n_bytes_max / 4;
+}
+
+/* Removes the oldest answers until the rest is within the bound. */
+static void evict(struct api_responses_store *responses)
+{
+    static const char sql[] = "DELETE FROM responses WHERE number = (SELECT min(number) FROM "
+                              "responses) RETURNING bytes";
+    while (responses->n_bytes > responses->n_bytes_max) {
+        int64_t n = ask_number(responses->db, sql);
+        if (n < 0)
+            return;
+        responses->n_bytes -= n;
+    }
+}
+
+void api_responses_store_keep(struct api_responses_store *responses,
+                              const struct api_responses_store_row *row)
+{
+    static const char sql[] = "INSERT INTO responses (id, previous, tenant, bytes, items, response)"
+                              " VALUES (?, ?, ?, ?, ?, ?)";
+    sqlite3_stmt *insert = NULL;
+    size_t n_items = strlen(row->items), n = n_items + row->response.n + ROW_BYTES;
+    if (!api_responses_store_may_keep(responses, n - ROW_BYTES))
+        return;
+    int code = sqlite3_prepare_v2(responses->db, sql, -1, &insert, NULL);
+    if (code == SQLITE_OK) {
+        sqlite3_bind_text(insert, 1, row->id, -1, SQLITE_STATIC);
+        sqlite3_bind_text(insert, 2, row->previous, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(insert, 3, (int64_t)row->tenant);
+        sqlite3_bind_int64(insert, 4, (int64_t)n);
+        sqlite3_bind_text(insert, 5, row->items, (int)n_items, SQLITE_STATIC);
+        sqlite3_bind_text(insert, 6, row->response.at, (int)row->response.n, SQLITE_STATIC);
+        code = sqlite3_step(insert);
+    }
+    sqlite3_finalize(insert);
+    if (code != SQLITE_DONE) {
+        log_line(LOG_ERROR, "api", "%s can't be kept: %s", row->id, sqlite3_errstr(code));
+        return;
+    }
+    responses->n_bytes += (int64_t)n;
+    evict(responses);
+}
+
+struct found {
+    struct str items, response, previous;
+};
+
+static void free_found(struct found *found)
+{
+    str_free(&found->items);
+    str_free(&found->response);
+    str_free(&found->previous);
+}
+
+static void refuse(const struct api_responses_store *responses, const char *id,
+                   struct api_error *error)
+{
+    size_t n_prefix = strlen("resp_");
+    bool is_ours = strncmp(id, "resp_", n_prefix) == 0 &&
+                   strncmp(id + n_prefix, responses->gateway, strlen(responses->gateway)) == 0;
+    api_error_set(error, ERROR_NO_ROUTE, "previous_response_id",
+                  is_ours ? "there is no response %.60s: it was not stored, was deleted, or left "
+                            "when the storage was full; send its items in input"
+                          : "there is no response %.60s here: another gateway, or an earlier "
+                            "process, gave this id; ask it, or send the items in input",
+                  id);
+}
+
+/* Copies a column. Returns false when there is no memory. */
+static bool copy_column(sqlite3_stmt *row, int column, struct str *out)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+    size_t n = text != NULL ? (size_t)sqlite3_column_bytes(row, column) : 0;
+    if (!str_try_reserve(out, n + 1))
+        return false;
+    str_add(out, text != NULL ? text : "", n);
+    return true;
+}
+
+/* Finds an answer. Returns false with the error set and nothing to free. */
+static bool find(struct api_responses_store *responses, const char *id, uint64_t tenant,
+                 struct found *found, struct api_error *error)
+{
+    static const char sql[] =
+        "SELECT items, response, previous FROM responses WHERE id = ? AND tenant = ?";
+    sqlite3_stmt *row = NULL;
+    bool has_memory = true, is_there = false;
+    *found = (struct found){ 0 };
+    if (responses->db != NULL &&
+        sqlite3_prepare_v2(responses->db, sql, -1, &row, NULL) == SQLITE_OK) {
+        sqlite3_bind_text(row, 1, id, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(row, 2, (int64_t)tenant);
+        is_there = sqlite3_step(row) == SQLITE_ROW;
+        has_memory = !is_there ||
+                     (copy_column(row, 0, &found->items) && copy_column(row, 1, &found->response) &&
+                      copy_column(row, 2, &found->previous));
+    }
+    sqlite3_finalize(row);
+    if (!has_memory)
+        api_error_set(error, ERROR_CROWDED, NULL,
+                      "there is no memory for the stored response now, try again later");
+    else if (!is_there)
+        refuse(responses, id, error);
+    if (error->is_set)
+        free_found(found);
+    return !error->is_set;
+}
+
+bool api_responses_store_show(struct api_responses_store *responses, const char *id,
+                              uint64_t tenant, struct str *out, struct api_error *error)
+{
+    struct found found;
+    if (!find(responses, id, tenant, &found, error))
+        return false;
+    str_add(out, found.response.at, found.response.n);
+    free_found(&found);
+    return true;
+}
+
+bool api_responses_store_forget(struct api_responses_store *responses, const char *id,
+                                uint64_t tenant, struct api_error *error)
+{
+    static const char sql[] = "DELETE FROM responses WHERE id = ? AND tenant = ? RETURNING bytes";
+    sqlite3_stmt *row = NULL;
+    int64_t n = -1;
+    if (responses->db != NULL &&
+        sqlite3_prepare_v2(responses->db, sql, -1, &row, NULL) == SQLITE_OK) {
+        sqlite3_bind_text(row, 1, id, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(row, 2, (int64_t)tenant);
+        if (sqlite3_step(row) == SQLITE_ROW)
+            n = sqlite3_column_int64(row, 0);
+    }
+    sqlite3_finalize(row);
+    if (n < 0)
+        refuse(responses, id, error);
+    else
+        responses->n_bytes -= n;
+    return n >= 0;
+}
+
+/* Adds the items of one answer as an array to the rounds. */
+static void add_round(const struct found *found, const char *id, json_t *rounds,
+                      struct api_error *error)
+{
+    json_t *items = json_loadb(found->items.at, found->items.n, 0, NULL);
+    json_t *response = json_loadb(found->response.at, found->response.n, 0, NULL);
+    const json_t *output = json_object_get(response, "output");
+    if (!json_is_array(items) || !json_is_array(output))
+        api_error_set(error, ERROR_HOUSE, NULL, "the stored response %.60s can't be read", id);
+    else
+        json_array_extend(items, (json_t *)(uintptr_t)output);
+    json_array_append_new(rounds, items != NULL ? items : json_array());
+    json_decref(response);
+}
+
+bool api_responses_store_replay(struct api_responses_store *responses, const char *id,
+                                uint64_t tenant, json_t *items, struct api_error *error)
+{
+    json_t *rounds = json_array();
+    struct str next;
+    str_init(&next);
+    str_add_text(&next, id);
+    while (next.n > 0 && !error->is_set) {
+        struct found found;
+        if (json_array_size(rounds) == ROUNDS_MAX)
+            api_error_set(error, ERROR_TOO_LARGE, "previous_response_id",
+                          "%.60s goes on from more than %d responses", id, ROUNDS_MAX);
+        else if (find(responses, next.at, tenant, &found, error)) {
+            add_round(&found, next.at, rounds, error);
+            str_clear(&next);
+            str_add(&next, found.previous.at, found.previous.n);
+            free_found(&found);
+        }
+    }
+    for (size_t i = json_array_size(rounds); i-- > 0 && !error->is_set;)
+        json_array_extend(items, json_array_get(rounds, i));
+    json_decref(rounds);
+    str_free(&next);
+    return !error->is_set;
+}

@@ -1,0 +1,42 @@
+/* Keeps answers of /v1/responses, so that later requests can go on from them: an SQLite database in
+ * a file or in memory, bounded in bytes. The oldest answers leave first.
+ *
+ * All functions may be called from any thread, since the database serializes them. A tenant finds
+ * its own answers alone. */
+#pragma once
+#include "api/error.h"
+#include "base/status.h"
+#include <jansson.h>
+
+enum { RESPONSES_GATEWAY_BYTES = 9, RESPONSES_ID_BYTES = 48 };
+
+struct api_responses_store;
+/* Opens the store in a file that no other process uses; a NULL path means memory. With 0 bytes it
+ * keeps nothing. */
+enum status api_responses_store_open(struct api_responses_store **out, const char *path,
+                                     int64_t n_bytes_max, struct fault *fault) MUST_USE;
+void api_responses_store_close(struct api_responses_store *responses); /* NULL is fine */
+/* Writes this gateway's name, eight hexadecimal digits. Each id of an answer begins with them; they
+ * stay the same as long as the file does. */
+void api_responses_store_gateway(const struct api_responses_store *responses,
+                                 char out[RESPONSES_GATEWAY_BYTES]);
+/* Returns whether an answer with this many bytes is kept: at most a quarter of the bound. */
+bool api_responses_store_may_keep(const struct api_responses_store *responses, size_t n_bytes);
+
+struct api_responses_store_row {
+    const char *id, *previous; /* previous: the answer that it goes on from; NULL: none */
+    uint64_t tenant;
+    const char *items;    /* the request's own input, a JSON array */
+    struct view response; /* the answer, a JSON object with its output */
+};
+/* Keeps an answer and removes the oldest ones beyond the bound. A failure is logged. */
+void api_responses_store_keep(struct api_responses_store *responses,
+                              const struct api_responses_store_row *row);
+/* Appends the answer's JSON object. Returns false with the error set. */
+bool api_responses_store_show(struct api_responses_store *responses, const char *id,
+                              uint64_t tenant, struct str *out, struct api_error *error);
+bool api_responses_store_forget(struct api_responses_store *responses, const char *id,
+                                uint64_t tenant, struct api_error *error);
+/* Appends the inputs and outputs of the answer and of all that it went on from, in their order. */
+bool api_responses_store_replay(struct api_responses_store *responses, const char *id,
+                                uint64_t tenant, json_t *items, struct api_error *error);

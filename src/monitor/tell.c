@@ -1,0 +1,161 @@
+/* Tells what the monitor knows. */
+#include "monitor/tell.h"
+
+static void tell_mean(struct json_out *json, const char *key, const struct monitor_mean *mean)
+{
+    json_out_key(json, key);
+    json_out_open(json, '{');
+    json_out_key_i64(json, "n", mean->n);
+    json_out_key_f64(json, "mean", mean->mean);
+    json_out_key_f64(json, "deviation", mean->deviation);
+    json_out_close(json, '}');
+}
+
+static void tell_perf(struct json_out *json, const struct perf *perf)
+{
+    json_out_key(json, "profile");
+    if (perf->c1_ps + perf->k1_ps == 0) {
+        json_out_null(json);
+        return;
+    }
+    json_out_open(json, '{');
+    json_out_key_f64(json, "prefill_ms", (double)perf->c1_ps * 1e-9);
+    json_out_key_f64(json, "prefill_ms_per_token", (double)perf->k1_ps * 1e-9);
+    json_out_key_f64(json, "decode_ms", (double)perf->c3_ps[0] * 1e-9);
+    json_out_key_f64(json, "decode_ms_per_request", (double)perf->c2_ps[0] * 1e-9);
+    json_out_key_f64(json, "decode_ms_per_context_token", (double)perf->k2_ps[0] * 1e-9);
+    json_out_key_f64(json, "prefill_scale", (double)perf->prefill_scale);
+    json_out_key_f64(json, "decode_scale", (double)perf->decode_scale);
+    json_out_close(json, '}');
+}
+
+static void tell_service(struct json_out *json, const char *name, const struct monitor_reading *r)
+{
+    json_out_open(json, '{');
+    json_out_key_text(json, "name", name);
+    json_out_key_f64(json, "rate_per_s", r->rate);
+    json_out_key_i64(json, "n_done", r->n_done);
+    json_out_key_i64(json, "n_failed", r->n_failed);
+    json_out_key_f64(json, "attainment", r->attainment);
+    tell_mean(json, "prompt_tokens", &r->prompt);
+    tell_mean(json, "output_tokens", &r->output);
+    tell_mean(json, "ttft_s", &r->ttft_s);
+    tell_mean(json, "tpot_s", &r->tpot_s);
+    tell_mean(json, "latency_s", &r->latency_s);
+    json_out_key_f64(json, "latency_s_max", r->latency_s_max);
+    tell_mean(json, "normalized_latency", &r->normalized);
+    tell_perf(json, &r->perf);
+    json_out_close(json, '}');
+}
+
+static void tell_engine(struct json_out *json, const char *name,
+                        const struct monitor_engine_reading *r)
+{
+    json_out_open(json, '{');
+    json_out_key_text(json, "name", name);
+    json_out_key_i64(json, "n_seen", r->n_seen);
+    json_out_key_f64(json, "utilisation", r->utilisation);
+    json_out_key_i64(json, "memory_bytes", (int64_t)r->memory_bytes);
+    json_out_key_i64(json, "weights_bytes", (int64_t)r->weights_bytes);
+    json_out_key_i64(json, "kv_used_bytes", (int64_t)r->kv_bytes);
+    json_out_close(json, '}');
+}
+
+void monitor_tell_json(struct monitor_gather *g, const struct monitor_names *names, int64_t now_ns,
+                       struct json_out *json)
+{
+    struct monitor_reading service = { 0 };
+    struct monitor_engine_reading engine;
+    json_out_key(json, "services");
+    json_out_open(json, '[');
+    for (int32_t s = 0; s < g->window.n_services; s++) {
+        monitor_read(&g->window, s, now_ns, &service);
+        tell_service(json, names->service(names->self, s), &service);
+    }
+    json_out_close(json, ']');
+    json_out_key_f64(json, "window_s", service.window_s);
+    json_out_key(json, "engines");
+    json_out_open(json, '[');
+    for (int32_t e = 0; e < g->n_engines; e++) {
+        const char *name = names->engine(names->self, e);
+        if (name == NULL)
+            continue;
+        monitor_gather_read_engine(g, e, now_ns, &engine);
+        if (engine.n_seen > 0)
+            tell_engine(json, name, &engine);
+    }
+    json_out_close(json, ']');
+    json_out_key_i64(json, "engines_wanted_by_routers", monitor_gather_n_wanted(g, now_ns));
+}
+
+/* ---- Metrics. ---- */
+
+static void head(struct str *out, const char *name, const char *help)
+{
+    str_printf(out, "# HELP shoal_monitor_%s %s\n# TYPE shoal_monitor_%s gauge\n", name, help,
+               name);
+}
+
+#define READING(field) offsetof(struct monitor_reading, field)
+static const struct {
+    const char *name, *help;
+    size_t offset;
+} rows[] = {
+    { "rate", "Arrivals per second over the window.", READING(rate) },
+    { "attainment", "Part of the ended requests that met their targets.", READING(attainment) },
+    { "prompt_tokens_mean", "Mean prompt length.", READING(prompt.mean) },
+    { "prompt_tokens_deviation", "Its standard deviation.", READING(prompt.deviation) },
+    { "output_tokens_mean", "Mean answer length.", READING(output.mean) },
+    { "output_tokens_deviation", "Its standard deviation.", READING(output.deviation) },
+    { "ttft_seconds", "Mean time to the first token.", READING(ttft_s.mean) },
+    { "tpot_seconds", "Mean time per further token.", READING(tpot_s.mean) },
+    { "latency_seconds", "Mean time to the last token.", READING(latency_s.mean) },
+};
+
+static void tell_engines(struct monitor_gather *g, const struct monitor_names *names,
+                         int64_t now_ns, struct str *out)
+{
+    struct monitor_engine_reading r;
+    head(out, "engine_utilisation", "Part of the window that the engine computed.");
+    for (int32_t e = 0; e < g->n_engines; e++) {
+        const char *name = names->engine(names->self, e);
+        if (name == NULL)
+            continue;
+        monitor_gather_read_engine(g, e, now_ns, &r);
+        if (r.n_seen > 0)
+            str_printf(out, "shoal_monitor_engine_utilisation{engine=\"%s\"} %.6g\n", name,
+                       r.utilisation);
+    }
+    head(out, "engine_bytes", "Memory of the engine over the window, by kind.");
+    for (int32_t e = 0; e < g->n_engines; e++) {
+        const char *name = names->engine(names->self, e);
+        if (name == NULL)
+            continue;
+        monitor_gather_read_engine(g, e, now_ns, &r);
+        if (r.n_seen > 0)
+            str_printf(out,
+                       "shoal_monitor_engine_bytes{engine=\"%s\",kind=\"memory\"} %.0f\n"
+                       "shoal_monitor_engine_bytes{engine=\"%s\",kind=\"weights\"} %.0f\n"
+                       "shoal_monitor_engine_bytes{engine=\"%s\",kind=\"kv\"} %.0f\n",
+                       name, r.memory_bytes, name, r.weights_bytes, name, r.kv_bytes);
+    }
+}
+
+void monitor_tell_metrics(struct monitor_gather *g, const struct monitor_names *names,
+                          int64_t now_ns, struct str *out)
+{
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        head(out, rows[i].name, rows[i].help);
+        for (int32_t s = 0; s < g->window.n_services; s++) {
+            struct monitor_reading r;
+            monitor_read(&g->window, s, now_ns, &r);
+            str_printf(out, "shoal_monitor_%s{model=\"%s\"} %.6g\n", rows[i].name,
+                       names->service(names->self, s),
+                       *(const double *)(const void *)((const char *)&r + rows[i].offset));
+        }
+    }
+    tell_engines(g, names, now_ns, out);
+    head(out, "engines_wanted_by_routers", "Engines that the gateways' routers want in all.");
+    str_printf(out, "shoal_monitor_engines_wanted_by_routers %d\n",
+               monitor_gather_n_wanted(g, now_ns));
+}

@@ -1,0 +1,211 @@
+/* Rows travel through a ring. The thread reads as many as there are, adds them in one transaction,
+ * and drops them when it is committed. If that fails, it tries the same rows again after a second;
+ * meanwhile the ring may become full, and the table keeps what is new.
+ *
+ * The journal is a write-ahead log, so the file is sound whenever a process is killed. */
+#include "usage/file.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/ring.h"
+#include "base/team.h"
+#include "base/time.h"
+#include "base/wake.h"
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { RING_BYTES = 1 << 20, BATCH_ROWS = 512, BUSY_MS = 2000 };
+static const int64_t AGAIN_NS = TIME_NS_PER_S;
+
+struct usage_file {
+    sqlite3 *db;
+    sqlite3_stmt *insert;
+    struct ring *ring;
+    struct wake wake;
+    struct thread *thread;
+    _Atomic bool is_over;
+    bool is_told; /* that rows can't be written */
+    char path[512];
+};
+
+/* ---- The writing thread. ---- */
+
+static bool insert(struct usage_file *f, const struct usage_row *row)
+{
+    sqlite3_stmt *s = f->insert;
+    const struct usage_counts *c = &row->counts;
+    const int64_t numbers[] = { c->n_requests, c->n_in, c->n_out, c->n_cached, c->device_ns };
+    sqlite3_reset(s);
+    sqlite3_bind_int(s, 1, row->day);
+    sqlite3_bind_text(s, 2, row->tenant, -1, SQLITE_STATIC);
+    sqlite3_bind_text(s, 3, row->key, -1, SQLITE_STATIC);
+    for (int i = 0; i < (int)COUNT_OF(numbers); i++)
+        sqlite3_bind_int64(s, 4 + i, numbers[i]);
+    bool is_done = sqlite3_step(s) == SQLITE_DONE;
+    sqlite3_reset(s);
+    return is_done;
+}
+
+static bool do_sql(struct usage_file *f, const char *sql)
+{
+    return sqlite3_exec(f->db, sql, NULL, NULL, NULL) == SQLITE_OK;
+}
+
+static bool write_rows(struct usage_file *f, const struct usage_row *rows, int n)
+{
+    bool is_well = do_sql(f, "BEGIN IMMEDIATE");
+    for (int i = 0; i < n && is_well; i++)
+        is_well = insert(f, &rows[i]);
+    is_well = is_well && do_sql(f, "COMMIT");
+    if (!is_well) {
+        if (!f->is_told)
+            log_line(LOG_ERROR, "usage", "%s can't be written, and is tried again: %s", f->path,
+                     sqlite3_errmsg(f->db));
+        f->is_told = true;
+        (void)do_sql(f, "ROLLBACK");
+        return false;
+    }
+    if (f->is_told)
+        log_line(LOG_INFO, "usage", "%s is written again", f->path);
+    f->is_told = false;
+    return true;
+}
+
+/* Copies rows out of the ring. */
+static int read_rows(struct usage_file *f, struct usage_row *rows)
+{
+    const void *record;
+    size_t n_bytes;
+    int n = 0;
+    while (n < BATCH_ROWS && ring_peek(f->ring, &record, &n_bytes)) {
+        CHECK(n_bytes == sizeof *rows);
+        memcpy(&rows[n++], record, sizeof *rows);
+        ring_pop(f->ring);
+    }
+    return n;
+}
+
+static void run(void *self)
+{
+    struct usage_file *f = self;
+    struct usage_row *rows = mem_take(sizeof *rows * BATCH_ROWS);
+    int n = 0;
+    for (;;) {
+        bool is_over = f->is_over; /* read ahead of the ring, which nothing is put into after it */
+        wake_clear(&f->wake);
+        if (n == 0)
+            n = read_rows(f, rows);
+        bool is_written = n > 0 && write_rows(f, rows, n);
+        if (is_written)
+            n = 0;
+        if (is_over && (!is_written || ring_is_empty(f->ring)))
+            break;
+        if (!is_written)
+            wake_wait(&f->wake, n > 0 ? AGAIN_NS : -1);
+    }
+    mem_give(rows);
+}
+
+/* ---- Opening. ---- */
+
+static const char schema[] =
+    "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
+    "CREATE TABLE IF NOT EXISTS usage (day INTEGER NOT NULL, tenant TEXT NOT NULL, key TEXT NOT "
+    "NULL, requests INTEGER NOT NULL, tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, "
+    "tokens_cached INTEGER NOT NULL, device_ns INTEGER NOT NULL, PRIMARY KEY (day, tenant, key)) "
+    "WITHOUT ROWID;";
+static const char upsert[] =
+    "INSERT INTO usage VALUES (?,?,?,?,?,?,?,?) ON CONFLICT (day, tenant, key) DO UPDATE SET "
+    "requests = requests + excluded.requests, tokens_in = tokens_in + excluded.tokens_in, "
+    "tokens_out = tokens_out + excluded.tokens_out, "
+    "tokens_cached = tokens_cached + excluded.tokens_cached, "
+    "device_ns = device_ns + excluded.device_ns";
+
+/* Copies a column's text, cut to the room. */
+static void copy_text(sqlite3_stmt *s, int column, char *to, size_t n_max)
+{
+    const unsigned char *text = sqlite3_column_text(s, column);
+    snprintf(to, n_max, "%s", text != NULL ? (const char *)text : "");
+}
+
+static int64_t count_at(sqlite3_stmt *s, int column)
+{
+    return max_i64(sqlite3_column_int64(s, column), 0);
+}
+
+static bool load(struct usage_file *f, const struct usage_file_options *options)
+{
+    sqlite3_stmt *s;
+    int code;
+    if (sqlite3_prepare_v2(f->db, "SELECT * FROM usage ORDER BY day DESC", -1, &s, NULL) !=
+        SQLITE_OK)
+        return false;
+    bool fits = sqlite3_column_count(s) == 8;
+    for (int n = 0; (code = sqlite3_step(s)) == SQLITE_ROW && fits && n < USAGE_ROWS_MAX / 2; n++) {
+        struct usage_row row = { .day = sqlite3_column_int(s, 0),
+                                 .counts = { count_at(s, 3), count_at(s, 4), count_at(s, 5),
+                                             count_at(s, 6), count_at(s, 7) } };
+        copy_text(s, 1, row.tenant, sizeof row.tenant);
+        copy_text(s, 2, row.key, sizeof row.key);
+        options->take(options->take_self, &row);
+    }
+    (void)sqlite3_finalize(s);
+    return fits && (code == SQLITE_DONE || code == SQLITE_ROW);
+}
+
+static bool prepare(struct usage_file *f, const struct usage_file_options *options)
+{
+    char old[80];
+    int32_t today = (int32_t)(time_unix_ns() / TIME_NS_PER_S / 86400);
+    snprintf(old, sizeof old, "DELETE FROM usage WHERE day < %d", today - options->n_days_max + 1);
+    (void)sqlite3_busy_timeout(f->db, BUSY_MS);
+    return do_sql(f, schema) && do_sql(f, old) &&
+           sqlite3_prepare_v2(f->db, upsert, -1, &f->insert, NULL) == SQLITE_OK && load(f, options);
+}
+
+enum status usage_file_open(struct usage_file **out, const struct usage_file_options *options,
+                            struct fault *fault)
+{
+    struct usage_file *f = mem_take(sizeof *f);
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW;
+    snprintf(f->path, sizeof f->path, "%s", options->path);
+    if (sqlite3_open_v2(options->path, &f->db, flags, NULL) != SQLITE_OK || !prepare(f, options)) {
+        enum status status = fault_set(fault, STATUS_BAD_INPUT, "usage: %.200s: %.120s", f->path,
+                                       sqlite3_errmsg(f->db));
+        (void)sqlite3_finalize(f->insert);
+        (void)sqlite3_close(f->db);
+        mem_give(f);
+        return status;
+    }
+    f->ring = mem_take(ring_bytes(RING_BYTES));
+    ring_init(f->ring, RING_BYTES);
+    wake_open(&f->wake);
+    f->thread = thread_start("usage", run, f);
+    *out = f;
+    return STATUS_OK;
+}
+
+bool usage_file_put(struct usage_file *f, const struct usage_row *row)
+{
+    return ring_put(f->ring, row, sizeof *row, NULL, 0);
+}
+
+void usage_file_wake(struct usage_file *f)
+{
+    wake_up(&f->wake);
+}
+
+void usage_file_close(struct usage_file *f)
+{
+    if (f == NULL)
+        return;
+    f->is_over = true;
+    wake_up(&f->wake);
+    thread_join(f->thread);
+    wake_close(&f->wake);
+    (void)sqlite3_finalize(f->insert);
+    (void)sqlite3_close(f->db);
+    mem_give(f->ring);
+    mem_give(f);
+}

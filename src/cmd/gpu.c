@@ -57,7 +57,8 @@ enum status gpu_open(struct device_spec *spec, const struct device_spec *lanes, 
     int32_t shares[LIMIT_LANES];
     const struct cuda_options options = { .index = spec->cores[0],
                                           .n_lanes = n_lanes,
-                                          .shares = n_lanes > 1 ? shares : NULL };
+                                          .shares = n_lanes > 1 ? shares : NULL,
+                                          .is_strict = spec->is_strict };
     for (int i = 1; i < n_lanes; i++)
         shares[i - 1] = lanes[i].n_cores;
     struct fault own = { "" };

@@ -156,6 +156,7 @@ static enum status open_device(struct house *house, int e, int64_t memory_bytes,
     bool wants_usual =
         config->n_lanes == 0 && (is_gpu(house, e) || place->device_spec.n_cores >= n_usual);
     place->device_spec.memory_bytes = memory_bytes;
+    place->device_spec.is_strict = strcmp(config->arithmetic, "strict") == 0;
     char texts[LIMIT_LANES][8];
     const char *shares[LIMIT_LANES];
     int n_shares = shares_of(house, e, texts, shares);

@@ -53,9 +53,10 @@
 
 /* The numbers of arithmetics. Every change of bits gets a new one. */
 enum {
-    COMPUTE_ARITHMETIC_CPU = 1,       /* the one above */
-    COMPUTE_ARITHMETIC_CPU_TILES = 2, /* with matrices of F16 and BF16 as in matrix units */
-    COMPUTE_ARITHMETIC_CUDA = 3,      /* src/cuda/kernels.h states it */
+    COMPUTE_ARITHMETIC_CPU = 1,         /* the one above */
+    COMPUTE_ARITHMETIC_CPU_TILES = 2,   /* with matrices of F16 and BF16 as in matrix units */
+    COMPUTE_ARITHMETIC_CUDA = 3,        /* src/cuda/kernels.h states it */
+    COMPUTE_ARITHMETIC_CUDA_STRICT = 4, /* of its class of generated rows, for all rows */
 };
 
 enum compute_op_kind {

@@ -211,6 +211,9 @@ enum status config_check(const struct config *config, struct fault *fault)
         return fault_set(fault, STATUS_BAD_INPUT,
                          "log_level is \"%.40s\", expected debug, info, warn or error",
                          config->log_level);
+    if (strcmp(config->arithmetic, "default") != 0 && strcmp(config->arithmetic, "strict") != 0)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "arithmetic: \"%.64s\" is neither default nor strict", config->arithmetic);
     if (strcmp(config->engine_kind, "threads") != 0 &&
         strcmp(config->engine_kind, "processes") != 0)
         return fault_set(fault, STATUS_BAD_INPUT,

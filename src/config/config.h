@@ -63,7 +63,8 @@ struct config {
     int64_t monitor_ns; /* of its window */
     int64_t replan_ns;  /* the first interval between plans */
     const char *preset, *policy, *router, *predictor, *kv, *kv_type, *log_level, *log_engine,
-        *trace, *planner, *placement, *engine_kind, *default_chat_template, *template_time;
+        *trace, *planner, *placement, *engine_kind, *arithmetic, *default_chat_template,
+        *template_time;
     const char *devices[LIMIT_DEVICES];
     int n_devices;
     const char *lanes[LIMIT_LANES - 1];  /* shares of an engine's cores */

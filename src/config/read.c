@@ -27,6 +27,7 @@ void config_init(struct config *config)
         .replan_ns = 600 * TIME_NS_PER_S,
         .log_level = "info",
         .engine_kind = "threads",
+        .arithmetic = "default",
         .n_requests_max = 4096,
         .n_batch_max = 64,
         .n_batch_tokens_max = 512,

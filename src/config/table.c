@@ -220,6 +220,10 @@ static const struct config_key global_keys[] = {
     { "steady", CONFIG_COUNT, GLOBAL(steady), 0, 100000,
       "a batch takes at least this percentage of its profile's time, to measure on a machine of "
       "unsteady speed; 0: off" },
+    { "arithmetic", CONFIG_TEXT, GLOBAL(arithmetic), 0, 0,
+      "default, or strict: GPUs compute prompts as they compute answers, so that blocks of answers "
+      "are reused in prompts; prompts take longer. CPUs always do so",
+      CONFIG_TEXT_WORD },
     { "prefix_cache", CONFIG_BOOL, GLOBAL(has_prefix_cache), 0, 0,
       "the KV of equal beginnings of prompts is computed once" },
     { "strict", CONFIG_BOOL, GLOBAL(is_strict), 0, 0, "requests with unknown fields are refused" },

@@ -10,6 +10,7 @@ struct device_spec {
     enum device_kind kind;
     int32_t n_cores;                 /* CUDA: 1, or the share of a lane */
     int32_t cores[DEVICE_CORES_MAX]; /* ascending operating system numbers; CUDA: the GPU's */
+    bool is_strict;                  /* all rows are computed in one class */
     int64_t memory_bytes;            /* what Shoal may use of its memory; 0 = decide at start */
 };
 /* Parses the text of a device. n_cores_max is the number of cores of the machine, for "cpu" alone

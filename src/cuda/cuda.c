@@ -222,7 +222,8 @@ static enum status open_lanes(struct cuda *cuda, const struct cuda_options *opti
                                                 .index = i,
                                                 .first_unit = next,
                                                 .n_units = n_units[i],
-                                                .has_graphs = !options->is_plain };
+                                                .has_graphs = !options->is_plain,
+                                                .is_strict = options->is_strict };
         status = cuda_lane_open(&cuda->lanes[i], &lane, fault);
         next += n_units[i];
         cuda->face.lanes[i] = &cuda->lanes[i].face;
@@ -250,8 +251,8 @@ enum status cuda_open(const struct cuda_options *options, struct compute_device 
     cuda->face = (struct compute_device){
         .self = cuda,
         .name = "cuda",
-        .arithmetic = COMPUTE_ARITHMETIC_CUDA,
-        .has_row_classes = true,
+        .arithmetic = options->is_strict ? COMPUTE_ARITHMETIC_CUDA_STRICT : COMPUTE_ARITHMETIC_CUDA,
+        .has_row_classes = !options->is_strict,
         .n_ranks = 1,
         .context_bytes = cuda_driver_describe(cuda->driver)->context_bytes +
                          options->n_lanes * inputs_bytes(cuda->driver),
@@ -275,9 +276,10 @@ enum status cuda_open(const struct cuda_options *options, struct compute_device 
     cuda_driver_enter(cuda->driver);
     status = cuda_load_open(&cuda->load, cuda->driver, fault);
     if (status == STATUS_OK) {
-        cuda->load.blas = cuda_blas_open(cuda->driver);
+        /* cuBLASLt computes prompt rows alone, and a strict device has none. */
+        cuda->load.blas = options->is_strict ? NULL : cuda_blas_open(cuda->driver);
+        cuda->face.arithmetic = cuda_blas_arithmetic(cuda->load.blas, cuda->face.arithmetic);
         cuda->face.copy_bytes_per_s = cuda_load_rate(&cuda->load);
-        cuda->face.arithmetic = cuda_blas_arithmetic(cuda->load.blas, COMPUTE_ARITHMETIC_CUDA);
         status = open_lanes(cuda, options, fault);
         if (status == STATUS_OK) {
             *out = &cuda->face;

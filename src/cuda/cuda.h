@@ -12,6 +12,9 @@ struct cuda_options {
     /* (n_lanes - 1) shares of the other lanes. Each gets processors of its own, in proportion.
      * NULL: each has the whole GPU, too. */
     const int32_t *shares;
+    /* Prompt rows are computed in the class of generated rows. So a block may be reused wherever
+     * its tokens are the same, and prompts take longer. */
+    bool is_strict;
     bool is_plain; /* decode steps are not recorded as graphs, but launched kernel by kernel */
 };
 /* STATUS_UNSUPPORTED with a sentence when there is no such GPU. */

@@ -30,6 +30,7 @@ struct cuda_lane {
     struct wake has_work, has_flight; /* or the lane closes; has_work: masks came, too */
     struct thread *submits, *ends;
     _Atomic bool is_closing;
+    bool is_strict;  /* one class of rows */
     bool has_graphs; /* decode steps are recorded and replayed */
     int64_t last_end_ns;
 };

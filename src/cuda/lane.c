@@ -212,7 +212,8 @@ enum status cuda_lane_open(struct cuda_lane *lane, const struct cuda_lane_option
     struct cuda_driver *driver = options->driver;
     *lane = (struct cuda_lane){ .driver = driver,
                                 .load = options->load,
-                                .has_graphs = options->has_graphs };
+                                .has_graphs = options->has_graphs,
+                                .is_strict = options->is_strict };
     enum status status = cuda_inputs_open_device(driver, &lane->inputs, fault);
     for (int i = 0; i < CUDA_LANE_FLIGHTS; i++) {
         lane->flights[i].inputs.driver = driver;

@@ -13,7 +13,7 @@ struct cuda_lane_options {
     struct cuda_load *load;
     int index;
     int32_t first_unit, n_units; /* its partition; n_units == 0: all processors */
-    bool has_graphs;
+    bool has_graphs, is_strict;
 };
 enum status cuda_lane_open(struct cuda_lane *lane, const struct cuda_lane_options *options,
                            struct fault *fault) MUST_USE;

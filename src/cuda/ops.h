@@ -13,8 +13,9 @@ struct cuda_ops { /* one pass */
     const struct compute_pass *pass;
     const struct compute_program *program;
     struct cuda_workspace *workspace;
-    struct cuda_blas *blas; /* NULL: our kernels compute all products */
+    struct cuda_blas *blas;       /* NULL: our kernels compute all products */
     int32_t n_rows, n_logit_rows; /* of the pass, and rows behind them that nothing reads */
+    bool is_strict;               /* all rows are computed as generated ones */
     bool is_step;                 /* a decode step, whose graph has these numbers of rows */
     const int32_t *ids, *positions, *logit_rows; /* in GPU memory */
     struct cuda_batch batch;

@@ -63,23 +63,24 @@ static struct cuda_sequence *add_sequences(struct cuda_ops *ops, struct cuda_inp
     return sequences;
 }
 
-/* Rows that fill up a batch are generated ones. */
-static uint8_t class_of(const struct compute_pass *pass, int32_t row)
+/* Rows that fill up a batch are generated ones. So is each row of a strict device. */
+static uint8_t class_of(const struct cuda_ops *ops, int32_t row)
 {
-    bool is_generated = row >= pass->n_rows ||
+    const struct compute_pass *pass = ops->pass;
+    bool is_generated = ops->is_strict || row >= pass->n_rows ||
                         (pass->classes != NULL && pass->classes[row] == COMPUTE_ROW_GENERATED);
     return is_generated ? CUDA_CLASS_FEW : CUDA_CLASS_MANY;
 }
 
-static uint8_t class_of_logits(const struct compute_pass *pass, int32_t i)
+static uint8_t class_of_logits(const struct cuda_ops *ops, int32_t i)
 {
-    return class_of(pass, i < pass->n_logit_rows ? pass->logit_rows[i] : pass->n_rows);
+    const struct compute_pass *pass = ops->pass;
+    return class_of(ops, i < pass->n_logit_rows ? pass->logit_rows[i] : pass->n_rows);
 }
 
 /* The rows of each class: of the pass, or of those whose logits are wanted. */
 static void add_split(struct cuda_ops *ops, struct cuda_inputs *inputs, bool is_logit_rows)
 {
-    const struct compute_pass *pass = ops->pass;
     struct cuda_split *split = &ops->splits[is_logit_rows];
     int32_t n = is_logit_rows ? ops->n_logit_rows : ops->n_rows;
     const void *device;
@@ -92,29 +93,30 @@ static void add_split(struct cuda_ops *ops, struct cuda_inputs *inputs, bool is_
         split->host[c] = rows + at;
         split->n[c] = at;
         for (int32_t i = 0; i < n; i++)
-            if ((is_logit_rows ? class_of_logits(pass, i) : class_of(pass, i)) == c)
+            if ((is_logit_rows ? class_of_logits(ops, i) : class_of(ops, i)) == c)
                 rows[at++] = i;
         split->n[c] = at - split->n[c];
     }
 }
 
 /* How many rows from `row` on a tile takes: prompt rows of the sequence that ends at `end`. */
-static int32_t tile_rows(const struct compute_pass *pass, int32_t row, int32_t end)
+static int32_t tile_rows(const struct cuda_ops *ops, int32_t row, int32_t end)
 {
     int32_t n = 0;
-    while (n < CUDA_TILE_QUERIES && row + n < end && class_of(pass, row + n) == CUDA_CLASS_MANY)
+    while (n < CUDA_TILE_QUERIES && row + n < end && class_of(ops, row + n) == CUDA_CLASS_MANY)
         n++;
     return n;
 }
 
 /* Writes the tiles of all prompt rows, or counts them (to is NULL). */
-static int32_t cut_tiles(const struct compute_pass *pass, struct cuda_tile *to)
+static int32_t cut_tiles(const struct cuda_ops *ops, struct cuda_tile *to)
 {
+    const struct compute_pass *pass = ops->pass;
     int32_t n_tiles = 0;
     for (int32_t i = 0; i < pass->n_sequences; i++) {
         int32_t row = pass->sequences[i].first_row, end = row + pass->sequences[i].n_rows;
         while (row < end) {
-            int32_t n = tile_rows(pass, row, end);
+            int32_t n = tile_rows(ops, row, end);
             if (n > 0 && to != NULL)
                 to[n_tiles] = (struct cuda_tile){ row, n };
             n_tiles += n > 0;
@@ -127,10 +129,10 @@ static int32_t cut_tiles(const struct compute_pass *pass, struct cuda_tile *to)
 static void add_tiles(struct cuda_ops *ops, struct cuda_inputs *inputs)
 {
     const void *device;
-    ops->n_tiles = cut_tiles(ops->pass, NULL);
+    ops->n_tiles = cut_tiles(ops, NULL);
     struct cuda_tile *tiles = cuda_inputs_room(inputs, ops->n_tiles, sizeof(*tiles), &device);
     if (tiles != NULL)
-        (void)cut_tiles(ops->pass, tiles);
+        (void)cut_tiles(ops, tiles);
     ops->tiles = device;
 }
 
@@ -297,6 +299,7 @@ bool cuda_pass_submit(struct cuda_lane *lane, struct cuda_flight *flight,
                             .n_rows = pass->n_rows,
                             .n_logit_rows = pass->n_logit_rows,
                             .cache = cache_of(&pass->kv),
+                            .is_strict = lane->is_strict,
                             .n_processors = lane->face.n_members };
     CHECK(pass->n_rows <= w->face.sizes.n_rows && pass->n_logit_rows <= w->face.sizes.n_logit_rows);
     if (pass->n_rows == 0)

@@ -42,6 +42,8 @@ bool api_guided_may_have(struct view body)
                                          "\"ebnf\"",
                                          "\"tool_choice\"",
                                          "\"output_config\"",
+                                         "\"format\"",
+                                         "\"previous_response_id\"",
                                          "\\u00" }; /* an escaped name may be any of them */
     for (size_t i = 0; i < COUNT_OF(names) && body.n > 0; i++)
         if (memmem(body.at, body.n, names[i], strlen(names[i])) != NULL)

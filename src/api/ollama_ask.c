@@ -177,6 +177,12 @@ static void read_calls(struct reader *reader, const json_t *from, json_t *messag
         const char *id = api_chat_json_text(call, "id");
         char own_id[16];
         snprintf(own_id, sizeof(own_id), "call%05d", (int)(reader->n_calls++ % 100000));
+        if (json_array_size(reader->pending) == PENDING_MAX) {
+            api_error_set(reader->error, ERROR_INVALID, "messages",
+                          "messages[%zu].tool_calls: more than %d calls have no result",
+                          reader->index, PENDING_MAX);
+            break;
+        }
         if (name == NULL || (arguments != NULL && !json_is_object(arguments))) {
             api_error_set(reader->error, ERROR_INVALID, "messages",
                           "messages[%zu].tool_calls[%zu]: a call needs function.name and "
@@ -207,10 +213,12 @@ static void match_result(struct reader *reader, const json_t *from, json_t *mess
 {
     const char *name = api_chat_json_text(from, "tool_name");
     const char *id = api_chat_json_text(from, "tool_call_id");
-    size_t at = 0, n = json_array_size(reader->pending);
+    size_t n = json_array_size(reader->pending), at = n;
     if (name == NULL)
         name = api_chat_json_text(from, "name");
-    for (size_t i = n; i-- > 0;) {
+    if (id == NULL && name == NULL)
+        at = 0;
+    for (size_t i = 0; i < n && at == n; i++) {
         const json_t *call = json_array_get(reader->pending, i);
         const char *own_name = api_chat_json_text(call, "name");
         const char *own_id = api_chat_json_text(call, "id");

@@ -140,14 +140,13 @@ static void read_reasoning(struct reader *reader, const json_t *item)
         return;
     json_t *parts = read_texts(reader, content, "content");
     json_t *message = open_assistant(reader, "reasoning_content");
-    json_t *whole = json_string("");
-    for (size_t i = 0; i < json_array_size(parts); i++) {
-        const char *text = api_chat_json_text(json_array_get(parts, i), "text");
-        json_t *longer = json_sprintf("%s%s", json_string_value(whole), text);
-        json_decref(whole);
-        whole = longer;
-    }
-    json_object_set_new(message, "reasoning_content", whole);
+    struct str whole;
+    str_init(&whole);
+    str_add_text(&whole, "");
+    for (size_t i = 0; i < json_array_size(parts); i++)
+        str_add_text(&whole, api_chat_json_text(json_array_get(parts, i), "text"));
+    json_object_set_new(message, "reasoning_content", json_string(whole.at));
+    str_free(&whole);
     json_decref(parts);
 }
 

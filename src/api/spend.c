@@ -50,10 +50,11 @@ static void identify(const struct api *api, const struct api_http_exchange *x,
     else if (api->options.api_key == NULL || !api_headers_has_key(&x->head, api->options.api_key))
         return;
     api_headers_keys(&x->head, sent);
-    int which = 0;
+    int which = x->tenant != 0;
     for (int i = 0; i < api->tenants.n_keys && x->tenant != 0; i++)
-        if (hash_equal_const_time(&api->tenants.keys[i].digest, &sent[1], sizeof sent[1]))
-            which = 1;
+        if (api->tenants.keys[i].tenant == x->tenant &&
+            hash_equal_const_time(&api->tenants.keys[i].digest, &sent[0], sizeof sent[0]))
+            which = 0;
     if (x->tenant == 0) {
         const char *key = api->options.api_key;
         struct hash128 own = hash_secure("", 0, key, strlen(key));

@@ -47,6 +47,7 @@ void api_tally_call(const struct api_call *call, uint8_t why)
                             .service = model != NULL ? model->service : METRICS_NO_SERVICE,
                             .why = why,
                         });
+    api_spend_end(call->api, &call->spend, &(struct usage_counts){ .n_requests = 1 });
 }
 
 void api_tally_refused(struct api *api, const struct api_error *error)

@@ -258,6 +258,10 @@ static void fetch(void *arg)
         (void)flock(fd, LOCK_SH);
         job->out->fd = fd;
     } else {
+        /* Bytes that were reserved and did not come are the disk's again. */
+        if (t.n_whole > t.n_there)
+            (void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, t.n_there,
+                            t.n_whole - t.n_there);
         if (t.n_there == 0)
             (void)unlink(job->part);
         close(fd);

@@ -101,7 +101,10 @@ static enum status make(const char *folder, int part_fd, int64_t wanted, int64_t
     for (int k = 0; k < n; k++)
         sum += is_there && entries[k].inode == part.st_ino ? 0 : entries[k].n_bytes;
     int64_t disk_need = max_i64(wanted - own, 0) + DISK_LEFT_BYTES;
-    for (; i < n && ((n_bytes_max > 0 && sum > n_bytes_max) || disk_bytes(folder) < disk_need); i++)
+    /* A file that can never fit takes no other's place. */
+    bool may_fit = (n_bytes_max == 0 || wanted <= n_bytes_max) &&
+                   disk_bytes(folder) >= disk_need - (sum - wanted);
+    for (; may_fit && i < n && ((n_bytes_max > 0 && sum > n_bytes_max) || disk_bytes(folder) < disk_need); i++)
         if (!(is_there && entries[i].inode == part.st_ino) && evict(folder, &entries[i]))
             sum -= entries[i].n_bytes;
     mem_give(entries);

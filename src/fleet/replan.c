@@ -53,6 +53,7 @@ void fleet_replan_open(struct fleet_replan *r, const struct config *config,
     if (r->epoll_fd < 0)
         base_refuse("the system watches no more descriptors");
     r->last = mem_take(sizeof *r->last);
+    r->given = mem_take(sizeof *r->given);
     replace_config_init(&r->replace);
     r->replace.settle_ns = SETTLE_NS;
     r->replace.first_ns = config->replan_ns;
@@ -78,6 +79,7 @@ void fleet_replan_close(struct fleet_replan *r)
         return; /* it was never opened */
     drop_job(r);
     mem_give(r->last);
+    mem_give(r->given);
     r->last = NULL;
     close(r->epoll_fd);
 }
@@ -267,6 +269,7 @@ static void start(struct fleet_replan *r, const struct cluster_manager *manager,
         drop_job(r);
         return;
     }
+    memcpy(r->given, r->job, sizeof *r->given);
     const struct process_child_options options = { .role = "planner",
                                                    .name = "planner",
                                                    .fds = { r->job_fd },
@@ -309,7 +312,8 @@ static void begin_move(struct fleet_replan *r, struct cluster_manager *manager)
 static void take_result(struct fleet_replan *r, struct cluster_manager *manager, int64_t now_ns)
 {
     struct live_job *last = r->last;
-    memcpy(last, r->job, sizeof *last);
+    memcpy(last, r->given, sizeof *last);
+    last->result = r->job->result;
     memcpy(r->last_engines, r->engines, sizeof r->last_engines);
     struct live_result *result = &last->result;
     r->last_ns = now_ns;

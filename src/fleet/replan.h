@@ -33,6 +33,7 @@ struct fleet_replan {
     int epoll_fd, job_fd;
     struct live_job *job;  /* shared with the child while it plans */
     struct live_job *last; /* the last one with a result; n_services 0: there is none */
+    struct live_job *given; /* the job as this process gave it */
     int32_t engines[LIVE_ENGINES_MAX], services[LIMIT_MODELS]; /* of the job: the manager's */
     int32_t last_engines[LIVE_ENGINES_MAX];
     int64_t interval_ns, next_ns, deadline_ns, last_ns, stall_ns;

@@ -133,25 +133,37 @@ static int32_t first_bin(const struct live_job *job)
     return 0;
 }
 
+static int64_t count(const struct live_job *job, int32_t first)
+{
+    int64_t n = 0;
+    for (int32_t s = 0; s < job->n_services; s++)
+        for (int32_t bin = first; bin < job->n_bins; bin++)
+            n += job->services[s].n_arrived[bin];
+    return n;
+}
+
+/* A window with too many requests becomes a shorter one with the same rates. */
 static void draw_window(struct desk *d)
 {
     const struct live_job *job = d->job;
     struct place_request *requests = pile_take(&d->pile, LIVE_REQUESTS_MAX * sizeof *requests);
     struct rng rng;
     int32_t n = 0, first = first_bin(job);
+    int64_t n_all = max_i64(count(job, first), 1), n_kept = min_i64(n_all, LIVE_REQUESTS_MAX);
+    int64_t bin_ns = (int64_t)((double)job->bin_ns * (double)n_kept / (double)n_all);
     for (int32_t s = 0; s < job->n_services; s++) {
         const struct live_service *service = &job->services[s];
         rng_init(&rng, job->settings.seed, (uint64_t)s);
         for (int32_t bin = first; bin < job->n_bins; bin++)
-            for (int64_t i = 0; i < service->n_arrived[bin] && n < LIVE_REQUESTS_MAX; i++) {
-                double at = (bin - first + rng_unit(&rng)) * (double)job->bin_ns;
+            for (int64_t i = 0; i < service->n_arrived[bin] * n_kept / n_all; i++) {
+                double at = (bin - first + rng_unit(&rng)) * (double)bin_ns;
                 int32_t n_prompt = length_of(&service->prompt, &rng);
                 requests[n++] = (struct place_request){ (int64_t)at, s, n_prompt,
                                                         length_of(&service->output, &rng) };
             }
     }
     qsort(requests, (size_t)n, sizeof *requests, by_arrival);
-    d->problem.window = (struct place_window){ requests, n, (job->n_bins - first) * job->bin_ns };
+    d->problem.window = (struct place_window){ requests, n, (job->n_bins - first) * bin_ns };
     d->job->result.n_requests = n;
 }
 

@@ -114,6 +114,8 @@ static void join_engine(struct run_unit *unit)
             run_executor_put_model(unit->executor, job->service, &s->model, &job->fault);
         if (status != STATUS_OK) {
             run_unit_loader_close(unit, s);
+            s->is_asleep = false; /* the weights that slept are gone too */
+            s->sleep_bytes = 0;
             fail_job(unit, status);
             return;
         }
@@ -210,6 +212,7 @@ static void take_emptied(struct run_unit *unit, const struct engine_host_answer 
         s->state = UNIT_DOZING;
         return;
     }
+    s->sleep_bytes = 0; /* a sleep that became an unload had booked them */
     run_unit_loader_close(unit, s);
     run_unit_moves_ask_closed(unit, answer->service);
 }

@@ -78,6 +78,19 @@ static enum status options_of(const struct config *config, const struct config_m
     return status;
 }
 
+/* Returns whether a path ends as the parts of a split GGUF do: -00001-of-00003.gguf. */
+static bool is_part(const char *path)
+{
+    static const char form[] = "-ddddd-of-ddddd.gguf";
+    size_t n = strlen(path), n_form = sizeof form - 1;
+    for (size_t i = 0; i < n_form && n >= n_form; i++) {
+        char c = path[n - n_form + i];
+        if (form[i] == 'd' ? c < '0' || c > '9' : c != form[i])
+            return false;
+    }
+    return n >= n_form;
+}
+
 /* A manifest may leave out files of this machine, but not one that is fetched. */
 static enum status check_local(const struct config_model *model, bool is_read, struct fault *fault)
 {
@@ -86,6 +99,10 @@ static enum status check_local(const struct config_model *model, bool is_read, s
     if (!fetch_digest_is_text(model->sha256))
         return fault_set(fault, STATUS_BAD_INPUT,
                          "model %.80s: sha256 has to be 64 hexadecimal digits", model->name);
+    if (is_part(model->path))
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "model %.80s: sha256 is for one file, and %.100s is one of several parts",
+                         model->name, model->path);
     if (file_is_directory(model->path))
         return fault_set(fault, STATUS_UNSUPPORTED,
                          "model %.80s: sha256 is for one file, and %.100s is a directory",

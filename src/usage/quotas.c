@@ -109,7 +109,8 @@ static void turn(struct meter *meter, int64_t unix_s)
     }
 }
 
-/* Returns the meter of a key. A new one has the counts of today's usage. */
+/* Returns the meter of a key. A new one has its share of the counts of today's usage, which all
+ * gateways write. */
 static int32_t meter_of(struct usage_quotas *q, const struct usage *usage, struct usage_who who,
                         int64_t unix_s)
 {
@@ -122,8 +123,8 @@ static int32_t meter_of(struct usage_quotas *q, const struct usage *usage, struc
     struct meter *meter = &q->meters[q->n_meters];
     struct usage_counts today = usage_find(usage, who.tenant, who.key, (int32_t)(unix_s / DAY_S));
     turn(meter, unix_s);
-    meter->n[USAGE_RPD] = today.n_requests;
-    meter->n[USAGE_TPD] = today.n_in + today.n_out;
+    meter->n[USAGE_RPD] = today.n_requests / q->n_gateways;
+    meter->n[USAGE_TPD] = (today.n_in + today.n_out) / q->n_gateways;
     CHECK(map_put(&q->by_key, name, (uint32_t)q->n_meters));
     return q->n_meters++;
 }

@@ -67,10 +67,18 @@ def ollama_calls(s):
     assert page["message"] == {"role": "assistant", "content": "", "tool_calls": [call, call]} and page["done_reason"] == "stop"
     cut = chat(s, messages=say(CALL), tools=TOOLS, options={"num_predict": len(CALL.encode()) - 16})[2]
     assert cut["done_reason"] == "length" and "tool_calls" not in cut["message"] and "Łódź" in cut["message"]["content"]
+    many = [*say("x"), {"role": "assistant", "content": "", "tool_calls": [call] * 1025}]
+    status, _, page = chat(s, messages=many, tools=TOOLS)
+    assert status == 400 and "more than 1024 calls have no result" in json.dumps(page), page
     messages = [*say("x"), {"role": "assistant", "content": "", "tool_calls": [call]}, {"role": "tool", "tool_name": "weather", "content": "sun"}]
     chat_call = {"id": "call00000", "type": "function", "function": {"name": "weather", "arguments": json.dumps(call["function"]["arguments"], ensure_ascii=False)}}
     same = [*say("x"), {"role": "assistant", "content": "", "tool_calls": [chat_call]},
             {"role": "tool", "name": "weather", "tool_call_id": "call00000", "content": "sun"}]
+    stranger = [*messages[:2], {"role": "tool", "tool_call_id": "of another", "content": "sun"}]  # the result of no call
+    same_stranger = [*same[:2], {"role": "tool", "tool_call_id": "of another", "content": "sun"}]
+    ours, theirs = (post(s.port, path, {"model": "toy", "messages": m, "tools": TOOLS, "stream": False})[2]
+                    for path, m in (("/api/chat", stranger), ("/v1/chat/completions", same_stranger)))
+    assert ours["prompt_eval_count"] == theirs["usage"]["prompt_tokens"], (ours, theirs)
     ours = chat(s, messages=messages, tools=TOOLS)[2]["prompt_eval_count"]
     theirs = post(s.port, "/v1/chat/completions", {"model": "toy", "messages": same, "tools": TOOLS})[2]["usage"]["prompt_tokens"]
     assert ours == theirs, (ours, theirs)

@@ -128,7 +128,9 @@ static void take_back_broken(struct cluster_gateway *g, uint32_t at)
 static void take_ticket(struct gateway_entry *entry, const struct service_event *event)
 {
     bool is_kept = event->n_kept > 0 && event->n_kept < entry->request->n_tokens;
-    if (event->why == SERVICE_FULL || event->why == SERVICE_NO_SPACE)
+    bool is_refusal = event->why == SERVICE_FULL || event->why == SERVICE_NO_SPACE ||
+                      (event->why == SERVICE_DRAINING && !is_kept);
+    if (is_refusal)
         return;
     entry->ticket = is_kept ? event->ticket : 0;
     entry->n_kept = is_kept ? event->n_kept : 0;

@@ -335,7 +335,10 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
     for (int32_t i = 0; i < batch->n_items && done->is_failed; i++) {
         e->scratch->n_new[i] = e->scratch->n_computed[i] = 0;
         e->requests[batch->items[i].slot].batch = 0;
-        ends(&e->own[batch->items[i].slot], SERVICE_RETURNED, SERVICE_CRASHED);
+        struct engine_own *own = &e->own[batch->items[i].slot];
+        ends(own, SERVICE_RETURNED, SERVICE_CRASHED);
+        if (own->end_what == SERVICE_RETURNED) /* whatever asked first: its KV is not to be used */
+            own->end_why = SERVICE_CRASHED;
     }
     if (!done->is_failed)
         advance_all(e, flight, done);

@@ -154,7 +154,8 @@ int64_t engine_room_most_tokens(const struct engine *e, int service)
 
 static bool is_here(const struct request *r)
 {
-    return r->state == REQUEST_WAITING || r->state == REQUEST_RUNNING;
+    return r->state == REQUEST_WAITING || r->state == REQUEST_RUNNING ||
+           r->state == REQUEST_ARRIVING;
 }
 
 /* Returns requests that the smaller pool can never hold, since another engine may have room. */

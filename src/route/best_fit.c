@@ -306,7 +306,7 @@ static void saw(void *state, const struct route_view *view, const struct route_e
         route_sent_add(&b->sent, event->engine, event->slot);
         return;
     case ROUTE_ENDED:
-        if (b->config.has_rebalance)
+        if (b->config.has_rebalance && event->why != SERVICE_LEASE_OVER) /* else it goes on */
             note_early(b, view, event);
         route_sent_remove(&b->sent, event->engine, event->slot);
         return;

@@ -104,7 +104,9 @@ static enum status make(const char *folder, int part_fd, int64_t wanted, int64_t
     /* A file that can never fit takes no other's place. */
     bool may_fit = (n_bytes_max == 0 || wanted <= n_bytes_max) &&
                    disk_bytes(folder) >= disk_need - (sum - wanted);
-    for (; may_fit && i < n && ((n_bytes_max > 0 && sum > n_bytes_max) || disk_bytes(folder) < disk_need); i++)
+    for (; may_fit && i < n &&
+           ((n_bytes_max > 0 && sum > n_bytes_max) || disk_bytes(folder) < disk_need);
+         i++)
         if (!(is_there && entries[i].inode == part.st_ino) && evict(folder, &entries[i]))
             sum -= entries[i].n_bytes;
     mem_give(entries);

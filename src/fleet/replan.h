@@ -31,8 +31,8 @@ struct fleet_replan {
     struct process_child child;
     bool is_planning, is_moving;
     int epoll_fd, job_fd;
-    struct live_job *job;  /* shared with the child while it plans */
-    struct live_job *last; /* the last one with a result; n_services 0: there is none */
+    struct live_job *job;   /* shared with the child while it plans */
+    struct live_job *last;  /* the last one with a result; n_services 0: there is none */
     struct live_job *given; /* the job as this process gave it */
     int32_t engines[LIVE_ENGINES_MAX], services[LIMIT_MODELS]; /* of the job: the manager's */
     int32_t last_engines[LIVE_ENGINES_MAX];

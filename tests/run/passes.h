@@ -23,8 +23,8 @@ void passes_close(struct passes *p);
  * the last n_logits rows: (n_logits, n_vocabulary). */
 void passes_run(struct passes *p, const int32_t *ids, int32_t n_before, int32_t n_ids,
                 int32_t n_logits, float *logits);
-/* Computes generated ids in one pass, as a request that is resumed does. Logits of all rows: (n_ids,
- * n_vocabulary). */
+/* Computes generated ids in one pass, as a request that is resumed does. Logits of all rows:
+ * (n_ids, n_vocabulary). */
 void passes_replay(struct passes *p, const int32_t *ids, int32_t n_before, int32_t n_ids,
                    float *logits);
 /* Returns the bits that the model needs for ids, read in windows of n_window ids, each behind a bos

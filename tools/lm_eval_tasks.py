@@ -45,14 +45,32 @@ def serve(program, model):
     raise SystemExit("the server did not start")
 
 
-def greedy(port, context):
-    """What the model says by itself, so that some continuations are greedy ones."""
-    body = {"model": "tiny", "prompt": context, "max_tokens": 3, "temperature": 0, "ignore_eos": True,
-            "add_special_tokens": False}
-    request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/completions", json.dumps(body).encode(),
-                                     {"Content-Type": "application/json"})
+def post(port, path, body):
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", json.dumps(body).encode(), {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=60) as answer:
-        return json.load(answer)["choices"][0]["text"]
+        return json.load(answer)
+
+
+def greedy(port, context):
+    """What the model says by itself; None if its text has other tokens than those drawn, as many texts of random models do."""
+    text = post(port, "/v1/completions", {"model": "tiny", "prompt": context, "max_tokens": 1, "temperature": 0, "ignore_eos": True,
+                                          "add_special_tokens": False})["choices"][0]["text"]
+    before, after = (post(port, "/tokenize", {"model": "tiny", "prompt": words, "add_special_tokens": False})["tokens"]
+                     for words in (context, context + text))
+    return text if text and text.isprintable() and "\ufffd" not in text and after[:-1] == before else None
+
+
+def greedy_questions(port, n=3):
+    """Contexts that the model continues with a text of one token."""
+    found = []
+    for a in "abcdefghijklmnopqrstuvwxyz":
+        for b in ("the", "of", "in", "12", "x(", "\n"):
+            text = greedy(port, f"{a}{b}")
+            if text is not None:
+                found.append((f"{a}{b}", [" a", text]))
+            if len(found) == n:
+                return found
+    raise SystemExit("no context has a greedy continuation of one token")
 
 
 def ask(program, model, out):
@@ -63,8 +81,9 @@ def ask(program, model, out):
     try:
         data = os.path.join(folder, "questions.json")
         with open(data, "w") as f:
-            for context, choices in QUESTIONS:
-                f.write(json.dumps({"context": context, "choices": [*choices, greedy(port, context)]}) + "\n")
+            questions = QUESTIONS + greedy_questions(port)
+            for context, choices in questions:
+                f.write(json.dumps({"context": context, "choices": choices}) + "\n")
         with open(os.path.join(folder, "choice.yaml"), "w") as f:
             f.write(TASK.format(data=data))
         args = {"model": "tiny", "base_url": f"http://127.0.0.1:{port}/v1/completions",
@@ -81,7 +100,7 @@ def ask(program, model, out):
                 [a.values() if isinstance(a, dict) else a for a in sample["arguments"]],
                 [r[0] if isinstance(r[0], (list, tuple)) else r for r in sample["resps"]]):
             rows.append([context, choice, float(value), str(is_greedy) == "True"])
-    assert len(rows) == sum(len(choices) + 1 for _, choices in QUESTIONS), rows
+    assert len(rows) == sum(len(choices) for _, choices in questions), rows
     with open(out, "w") as f:
         json.dump(rows, f)
 

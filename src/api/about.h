@@ -1,5 +1,5 @@
-/* Facts about a model, in the shapes of other servers: its tokenizer (vLLM), its properties (llama-server). With
- * several models the query names one: ?model=NAME. */
+/* Facts about a model, in the shapes of other servers: its tokenizer (vLLM), its properties
+ * (llama-server). With several models the query names one: ?model=NAME. */
 #pragma once
 #include "api/house.h"
 

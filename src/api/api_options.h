@@ -68,7 +68,7 @@ struct api_options {
     const char *const *tenants; /* "NAME=KEY": API keys of tenants, which share no KV blocks */
     int n_tenants;
     const char *usage_path;    /* a file for usage (usage/usage.h); NULL: it is not kept */
-    int32_t n_usage_days;      /* of which usage is kept */
+    int32_t n_usage_days;      /* usage is kept this long */
     const char *const *quotas; /* usage/quotas.h */
     int n_quotas;
     int32_t n_quota_gateways;       /* gateways between which quotas are divided; 0 = 1 */

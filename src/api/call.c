@@ -24,7 +24,6 @@
 enum {
     INLINE_BYTES_MAX = 8 << 10, /* larger bodies are read on a worker: about 2 ms of a core */
     WRITE_BYTES_MAX = 64 << 10, /* of tokens and texts: larger answers are written on a worker */
-    GUIDE_BYTES = 64 << 10,     /* of an engine for the state of a guided answer: about */
     SUBMIT_BYTES_MAX = 1 << 20, /* of prompts, in one turn of the loop: about 2 ms */
 };
 
@@ -434,29 +433,6 @@ static void answer_at_once(struct api_call *call)
     finish_call(call);
 }
 
-/* Charges the party for what engines hold while they guide its answers. Returns false when the call
- * is over. */
-static bool charge_guides(struct api_call *call, const struct api_work *work)
-{
-    struct api_error error = { 0 };
-    int64_t n_bytes = call->prompts.ask.guided.n_bytes + (int64_t)GUIDE_BYTES * call->n_seats;
-    if (call->prompts.ask.guided.kind == 0)
-        return true;
-    if (n_bytes > work->n_bytes_max)
-        api_error_set(&error, n_bytes > work->n_bytes_most ? ERROR_TOO_LARGE : ERROR_CROWDED,
-                      call->prompts.ask.guided.field,
-                      "%s takes %lld MiB while its answers are made, and there is no memory for it "
-                      "now (http_memory)",
-                      call->prompts.ask.guided.field, (long long)(n_bytes >> 20));
-    if (error.is_set) {
-        fail_call(call, &error, api_tally_why(error.kind));
-        return false;
-    }
-    call->guided_bytes = n_bytes;
-    mem_account_charge(&call->party->account, n_bytes);
-    return true;
-}
-
 /* Submits choices, but only a few at a time, so that the streams of other clients do not wait. */
 static void submit_some(struct api_call *call)
 {
@@ -481,9 +457,10 @@ static void start_call(struct api_call *call)
     struct api_error error = { 0 };
     struct api_work work = api_work_for(api, call->party, 0);
     api_submit_rules(call);
-    if (!take_seats(call, call->prompts.n * call->prompts.ask.n) || !charge_guides(call, &work))
+    if (!take_seats(call, call->prompts.n * call->prompts.ask.n))
         return;
-    if (!api_work_run(&work, open_choices, call, &error)) {
+    if (!api_submit_charge(call, &work, &error) ||
+        !api_work_run(&work, open_choices, call, &error)) {
         call->choices = NULL;
         str_init(&call->prefix);
         fail_call(call, &error, api_tally_why(error.kind));

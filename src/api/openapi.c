@@ -2,8 +2,6 @@
  * that most clients send; docs/API.md has all of them. */
 #include "api/openapi.h"
 
-#include "api/routes.h"
-#include "api/work.h"
 #include "base/json_out.h"
 #include <string.h>
 
@@ -13,49 +11,16 @@
 #define NAME                "{\"type\":\"string\",\"minLength\":1}"
 #define COUNT(least, most)  "{\"type\":\"integer\",\"minimum\":" #least ",\"maximum\":" #most "}"
 #define NUMBER(least, most) "{\"type\":\"number\",\"minimum\":" #least ",\"maximum\":" #most "}"
-#define SAMPLING                                                                                                                                                     \
-    "\"model\":" TEXT                                                                                                                                                \
-    ",\"temperature\":" NUMBER(0,                                                                                                                                    \
-                               2) ",\"top_p\":{\"type\":\"number\","                                                                                                 \
-                                  "\"exclusiveMinimum\":0,\"maximum\":1},\"top_k\":" COUNT(-1, 1048576) ",\"min_p\":" NUMBER(0, 1) ",\"frequency_penalty\":" NUMBER( \
-                                      -2,                                                                                                                            \
-                                      2) ",\"presence_penalty\":" NUMBER(-2,                                                                                         \
-                                                                         2) ",\""                                                                                    \
-                                                                            "repetition_"                                                                            \
-                                                                            "penalty\""                                                                              \
-                                                                            ":" NUMBER(0.01, 100) ",\"n\":" COUNT(                                                   \
-                                                                                1,                                                                                   \
-                                                                                128) ",\"seed"                                                                       \
-                                                                                     "\":{"                                                                          \
-                                                                                     "\"type"                                                                        \
-                                                                                     "\":"                                                                           \
-                                                                                     "\"integ"                                                                       \
-                                                                                     "er\"},"                                                                        \
-                                                                                     "\"stop"                                                                        \
-                                                                                     "\":{"                                                                          \
-                                                                                     "\"anyOf"                                                                       \
-                                                                                     "\":"                                                                           \
-                                                                                     "[" NAME ",{"                                                                   \
-                                                                                     "\"type"                                                                        \
-                                                                                     "\":"                                                                           \
-                                                                                     "\"array"                                                                       \
-                                                                                     "\","                                                                           \
-                                                                                     "\"maxIt"                                                                       \
-                                                                                     "ems\":"                                                                        \
-                                                                                     "16,"                                                                           \
-                                                                                     "\"items"                                                                       \
-                                                                                     "\""                                                                            \
-                                                                                     ":" NAME                                                                        \
-                                                                                     "}]},"                                                                          \
-                                                                                     "\"strea"                                                                       \
-                                                                                     "m\""                                                                           \
-                                                                                     ":" FLAG                                                                        \
-                                                                                     ",\"prio"                                                                       \
-                                                                                     "rity\""                                                                        \
-                                                                                     ":" COUNT(                                                                      \
-                                                                                         -32768,                                                                     \
-                                                                                         32767) ",\"response_format\":"                                              \
-                                                                                                "{\"type\":\"object\"}"
+/* clang-format off */
+#define SAMPLING                                                                                   \
+    "\"model\":" TEXT ",\"temperature\":" NUMBER(0, 2) ",\"top_p\":{\"type\":\"number\","          \
+    "\"exclusiveMinimum\":0,\"maximum\":1},\"top_k\":" COUNT(-1, 1048576) ",\"min_p\":"            \
+    NUMBER(0, 1) ",\"frequency_penalty\":" NUMBER(-2, 2) ",\"presence_penalty\":" NUMBER(-2, 2)    \
+    ",\"repetition_penalty\":" NUMBER(0.01, 100) ",\"n\":" COUNT(1, 128)                           \
+    ",\"seed\":{\"type\":\"integer\"},\"stop\":{\"anyOf\":[" NAME ",{\"type\":\"array\","          \
+    "\"maxItems\":16,\"items\":" NAME "}]},\"stream\":" FLAG ",\"priority\":" COUNT(-32768, 32767) \
+    ",\"response_format\":{\"type\":\"object\"}"
+/* clang-format on */
 #define MESSAGES                                                                                   \
     "\"messages\":{\"type\":\"array\",\"minItems\":1,\"items\":{\"type\":\"object\",\"required\":" \
     "[\"role\",\"content\"],\"properties\":{\"role\":{\"enum\":[\"system\",\"developer\","         \
@@ -223,15 +188,12 @@ static void print_path(struct str *out, const struct api_route *routes, int n, i
     str_add_char(out, '}');
 }
 
-static void print(struct api *api, const void *of, struct str *out)
+void api_openapi_print(const struct api_route *routes, int n, const char *version, struct str *out)
 {
-    int n;
-    const struct api_route *routes = api_routes(&n);
     struct json_out json;
-    (void)of;
     str_add_text(out, "{\"openapi\":\"3.1.0\",\"info\":{\"title\":\"Shoal\",\"version\":");
     json_out_init(&json, out);
-    json_out_text(&json, api->options.version);
+    json_out_text(&json, version);
     str_add_text(out, "},\"paths\":{");
     for (int i = 0; i < n; i++)
         print_path(out, routes, n, i);
@@ -242,9 +204,4 @@ static void print(struct api *api, const void *of, struct str *out)
     for (size_t i = 0; i < COUNT_OF(schemas); i++)
         str_printf(out, "%s\"%s\":%s", i > 0 ? "," : "", schemas[i].name, schemas[i].json);
     str_add_text(out, "}}}");
-}
-
-void api_openapi_show(struct api *api, struct api_http_exchange *x)
-{
-    api_work_reply(api, x, "application/json", print, NULL);
 }

@@ -1,5 +1,6 @@
-/* GET /openapi.json: the table of endpoints as an OpenAPI 3.1 document. */
+/* The table of endpoints as an OpenAPI 3.1 document. */
 #pragma once
-#include "api/house.h"
+#include "api/route.h"
 
-void api_openapi_show(struct api *api, struct api_http_exchange *x);
+void api_openapi_print(const struct api_route *routes, int n, const char *version,
+                       struct str *out);

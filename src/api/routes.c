@@ -13,9 +13,12 @@
 #include "api/site.h"
 #include "api/spend.h"
 #include "api/texts.h"
+#include "api/work.h"
 #include "base/near.h"
 #include <stdio.h>
 #include <string.h>
+
+static void show_document(struct api *api, struct api_http_exchange *x);
 
 /* The last ones are for a base URL without /v1, as llama-server has them. */
 static const struct api_route routes[] = {
@@ -65,7 +68,7 @@ static const struct api_route routes[] = {
       NULL, "Object" },
     { HTTP_GET, "/metrics", API_ROUTE_KEY, api_health_metrics, true, "metrics for Prometheus", NULL,
       "Metrics" },
-    { HTTP_GET, "/openapi.json", API_ROUTE_KEY, api_openapi_show, false, "this document", NULL,
+    { HTTP_GET, "/openapi.json", API_ROUTE_KEY, show_document, false, "this document", NULL,
       "Object" },
     { HTTP_GET, "/models", API_ROUTE_KEY, api_mirror_states, false,
       "lists the models with their states", NULL, "List" },
@@ -117,10 +120,15 @@ static const struct api_route routes[] = {
       "puts a model to sleep (NAME/sleep) or wakes it (NAME/wake)", NULL, "Object" },
 };
 
-const struct api_route *api_routes(int *n)
+static void print_document(struct api *api, const void *of, struct str *out)
 {
-    *n = (int)COUNT_OF(routes);
-    return routes;
+    (void)of;
+    api_openapi_print(routes, (int)COUNT_OF(routes), api->options.version, out);
+}
+
+static void show_document(struct api *api, struct api_http_exchange *x)
+{
+    api_work_reply(api, x, "application/json", print_document, NULL);
 }
 
 static bool is_path(const struct api_route *route, struct view path)

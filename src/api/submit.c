@@ -4,6 +4,8 @@
 #include "base/rng.h"
 #include <string.h>
 
+enum { GUIDE_BYTES = 64 << 10 }; /* of an engine for the state of a guided answer: about */
+
 void api_submit_open(struct api_call *call, int32_t index)
 {
     struct api *api = call->api;
@@ -85,4 +87,22 @@ void api_submit_rules(struct api_call *call)
         .include_stop = ask->include_stop,
         .wants_logprobs = ask->wants_logprobs,
     };
+}
+
+bool api_submit_charge(struct api_call *call, const struct api_work *work, struct api_error *error)
+{
+    int64_t n_bytes = call->prompts.ask.guided.n_bytes + (int64_t)GUIDE_BYTES * call->n_seats;
+    if (call->prompts.ask.guided.kind == 0)
+        return true;
+    if (n_bytes > work->n_bytes_max) {
+        api_error_set(error, n_bytes > work->n_bytes_most ? ERROR_TOO_LARGE : ERROR_CROWDED,
+                      call->prompts.ask.guided.field,
+                      "%s takes %lld MiB while its answers are made, and there is no memory for it "
+                      "now (http_memory)",
+                      call->prompts.ask.guided.field, (long long)(n_bytes >> 20));
+        return false;
+    }
+    call->guided_bytes = n_bytes;
+    mem_account_charge(&call->party->account, n_bytes);
+    return true;
 }

@@ -5,6 +5,8 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "cluster/gateway_demand.h"
+#include "cluster/gateway_mail.h"
+#include "cluster/gateway_route.h"
 #include "cluster/gateway_state.h"
 #include "cluster/message.h"
 #include <string.h>

@@ -1,7 +1,9 @@
 /* Handles a gateway's mail: tokens, ends and returns of requests, reports of engines, answers of
  * the manager. */
+#include "cluster/gateway_mail.h"
+
 #include "cluster/gateway_demand.h"
-#include "cluster/gateway_state.h"
+#include "cluster/gateway_route.h"
 
 #include "base/log.h"
 #include "base/mem.h"

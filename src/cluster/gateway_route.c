@@ -1,6 +1,6 @@
 /* A gateway's routing: it holds requests whose model is on no engine, and sends the others as the
  * router decides. */
-#include "cluster/gateway_state.h"
+#include "cluster/gateway_route.h"
 
 #include "base/mem.h"
 #include "base/time.h"

@@ -97,13 +97,13 @@ struct cluster_gateway {
     int64_t wanted_ns[LIMIT_SERVICES];       /* when WANT was last sent */
     int64_t next_age_ns;                     /* when to look for aged requests again */
     struct route_core core;
-    /* Of answers that have begun, while engines of role decode have their service. The first core
-     * has the other requests. */
+    /* Has the answers that have begun, while engines of role decode have their service. The first
+     * core has the other requests. */
     struct route_core decode_core;
     struct route_request *requests; /* by slot, as the router sees them */
     struct perf *perfs;             /* (n_engines, n_services_max) as the engines report */
     struct length_book lengths;
-    struct control_ask asks[GATEWAY_ASKS_MAX]; /* LIST and HEALTH, answered from the mirror */
+    struct control_ask asks[GATEWAY_ASKS_MAX];       /* LIST and HEALTH, answered from the mirror */
     struct control_answer answers[GATEWAY_ASKS_MAX]; /* that came from the manager */
     struct service_change changes[GATEWAY_CHANGES_MAX]; /* a ring: unread ones make room */
     uint32_t first_change, n_changes;
@@ -181,39 +181,9 @@ void gateway_state_predict_again(const struct cluster_gateway *g, struct gateway
 /* Tells the predictor a complete answer, and rates the answer's first prediction. */
 void gateway_state_observe(struct cluster_gateway *g, const struct gateway_entry *entry);
 
-/* ---- Messages of engines (gateway_mail.c). ---- */
+/* ---- gateway_route.c; gateway_route.h has the rest. ---- */
 
-/* Takes mail until it finds an event for the client, whose payload stays on the bus until the next
- * call. */
-bool gateway_mail_take(struct cluster_gateway *g, struct service_event *event,
-                       const void **payload);
-
-/* Keeps the links to the nodes: begins sessions, and takes back what was sent over one that is
- * over. Moves *wake_ns to the time of the next step if that is earlier. */
-void gateway_mail_watch_links(struct cluster_gateway *g, int64_t *wake_ns);
-
-/* ---- What goes to engines (gateway_route.c). ---- */
-
-/* Updates an engine's mirror: after a report, when it was reported full, and after that time. */
-void gateway_route_refresh(struct cluster_gateway *g, int engine);
-/* Ends requests that waited too long, and sends which models are wanted. Returns the time of the
- * next check. */
-int64_t gateway_route_watch_held(struct cluster_gateway *g);
-/* Sends which models are in use although their engines have no request. The router holds requests
- * for them, as for the next slice or until a batch is composed. */
-void gateway_route_say_kept(struct cluster_gateway *g);
 /* Gives a held entry to the routing core of its phase: a new one, or one that returned from its
  * engine. */
 void gateway_route_arrived(struct cluster_gateway *g, uint32_t at);
 void gateway_route_returned(struct cluster_gateway *g, uint32_t at, uint8_t why);
-/* Sends what the routing core chooses. */
-void gateway_route_send(struct cluster_gateway *g);
-/* Tells the manager that the entry's engine has no space for it. With `insists`, even models that
- * are pinned or busy have to make room. */
-void gateway_route_say_no_space(struct cluster_gateway *g, const struct gateway_entry *entry,
-                                bool insists);
-/* Tells the engine to end an entry that was sent to it, now or as soon as the bus has room. */
-void gateway_route_end_sent(struct cluster_gateway *g, struct gateway_entry *entry);
-bool gateway_route_cancel(struct cluster_gateway *g,
-                          const struct gateway_entry *entry); /* false: the bus is full */
-void gateway_route_repeat_cancels(struct cluster_gateway *g);

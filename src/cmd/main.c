@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "process/child.h"
 #include "remote/fetch.h"
+#include "remote/demo.h"
 #include "remote/models.h"
 #include "remote/talk.h"
 #include "remote/top.h"
@@ -64,7 +65,7 @@ static const struct verb verbs[] = {
     { "repro", "[CLAIM | PAPER | all]", "rerun the papers' claims", verbs_repro },
     { "report", "RECORDS.csv... [--html FILE]", "figures and plots of runs, side by side",
       verbs_report },
-    { "demo", "", "two models, one server, two streaming chats at once", verbs_demo },
+    { "demo", "", "two models, one server, two streaming chats at once", remote_demo_run },
     { "replay", "LOG", "plan again what an engine planned, and compare", verbs_replay },
     { "completion", "bash", "a script for the Tab key", verbs_completion },
     { "version", "", "version and instruction set", verbs_version },

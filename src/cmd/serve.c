@@ -79,6 +79,21 @@ static enum status open_house(struct server *server, struct fault *fault)
     return status;
 }
 
+/* Runs the API until it is stopped. */
+static enum status run_api(struct server *server, const struct api_options *options, int *code,
+                           struct fault *fault)
+{
+    enum status status = api_open(&server->api, options, fault);
+    if (status != STATUS_OK)
+        return status;
+    wire_tell_api(server->house, server->api);
+    *code = api_run(server->api);
+    if (config_bus_is_gateway(&server->config))
+        *code = 0; /* an engine that failed is for its node to tell */
+    api_close(server->api);
+    return STATUS_OK;
+}
+
 static enum status serve(struct server *server, int *code, struct fault *fault)
 {
     const struct config *config = &server->config;
@@ -140,14 +155,7 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
         .reload_self = server,
     };
     if (status == STATUS_OK)
-        status = api_open(&server->api, &options, fault);
-    if (status == STATUS_OK) {
-        wire_tell_api(house, server->api);
-        *code = api_run(server->api);
-        if (config_bus_is_gateway(config))
-            *code = 0; /* an engine that failed is for its node to tell */
-        api_close(server->api);
-    }
+        status = run_api(server, &options, code, fault);
     if (!wire_close(house) && *code == 0) {
         fprintf(stderr, "shoal: not all of log_engine or trace could be written\n");
         *code = 1;

@@ -21,7 +21,6 @@ int verbs_plan(int argc, char **argv);
 int verbs_report(int argc, char **argv);
 int verbs_bench(int argc, char **argv);
 int verbs_bench_kernels(int argc, char **argv); /* argv[0] is "kernels" */
-int verbs_demo(int argc, char **argv);
 int verbs_repro(int argc, char **argv);
 int verbs_replay(int argc, char **argv);
 int verbs_completion(int argc, char **argv);

@@ -288,6 +288,14 @@ static enum status reopen_gpu(void *self, struct compute_device **out, struct fa
     return gpu_open(&place->device_spec, place->lanes.devices, place->lanes.n, out, fault);
 }
 
+static void open_kind(struct house *house, int e, const struct run_unit_options *options)
+{
+    if (strcmp(house->config.engine_kind, "processes") == 0)
+        open_process(house, e, options);
+    else
+        open_threads(house, e, options);
+}
+
 static void open_unit(struct house *house, int e)
 {
     const struct config *config = &house->config;
@@ -354,10 +362,7 @@ static void open_unit(struct house *house, int e)
         .sleep_bytes = config->sleep_bytes,
         .steady = (double)config->steady / 100,
     };
-    if (strcmp(config->engine_kind, "processes") == 0)
-        open_process(house, e, &options);
-    else
-        open_threads(house, e, &options);
+    open_kind(house, e, &options);
 }
 
 static void take_services(const struct house *house, struct service_spec *services,

@@ -31,7 +31,7 @@ enum status compute_packed_sleep_begin(struct compute_packed *packed, struct fau
 /* is_copied false: the weights stay as they were. */
 void compute_packed_sleep_end(struct compute_packed *packed, bool is_copied);
 /* Wakes it: takes device memory, to which the caller copies the bytes before the end. tensors: (n)
- * as they were added, of which only types and sizes are read. On a fault it sleeps on. */
+ * as they were added; only their types and sizes are read. On a fault it sleeps on. */
 enum status compute_packed_wake_begin(struct compute_packed *packed, struct fault *fault) MUST_USE;
 enum status compute_packed_wake_end(struct compute_packed *packed,
                                     const struct tensor *const *tensors, bool is_copied,

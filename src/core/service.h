@@ -51,7 +51,7 @@ struct service_event {
     int32_t n_bytes;   /* of the payload that follows */
     int64_t device_ns; /* its share of the time of its batches, by rows, since it was submitted */
     int64_t served_ns; /* the request's, so that it keeps its age elsewhere; 0: unknown */
-    /* Of RETURNED: the engine keeps the KV of the first n_kept positions for the next submission,
+    /* RETURNED: the engine keeps the KV of the first n_kept positions for the next submission,
      * which names this ticket. 0: it keeps none. */
     uint64_t ticket;
     int32_t n_kept, unused;

@@ -5,6 +5,7 @@
 #include "engine/room.h"
 #include "engine/scores.h"
 #include "engine/state.h"
+#include "engine/stats.h"
 #include "engine/swap.h"
 #include "engine/waits.h"
 

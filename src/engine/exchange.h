@@ -14,7 +14,7 @@
 
 struct exchange;
 
-/* What travels with each block. All of it is checked by the receiver. */
+/* The stamp travels with each block. The receiver checks all of it. */
 struct exchange_stamp {
     uint64_t session;        /* the source engine's life */
     uint64_t serial;         /* of the offer in that life */

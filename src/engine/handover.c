@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "engine/exchange.h"
 #include "engine/copies.h"
+#include "engine/stats.h"
 #include <string.h>
 
 struct keep {        /* KV in the host tier whose request is over here */

@@ -2,6 +2,7 @@
 #include "engine/handover.h"
 #include "engine/room.h"
 #include "engine/state.h"
+#include "engine/stats.h"
 #include "engine/swap.h"
 
 #include <string.h>

@@ -2,6 +2,7 @@
 #include "engine/handover.h"
 #include "engine/pads.h"
 #include "engine/state.h"
+#include "engine/stats.h"
 #include "schedule/quota.h"
 
 #include <string.h>

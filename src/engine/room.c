@@ -11,6 +11,7 @@
 #include "engine/room.h"
 
 #include "engine/handover.h"
+#include "engine/stats.h"
 
 #include "base/time.h"
 #include <string.h>

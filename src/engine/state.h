@@ -72,15 +72,6 @@ struct engine_queue { /* the waiting requests of one service; the view has the l
     uint32_t last;
 };
 
-struct engine_stats { /* of one service */
-    int64_t n_arrived, n_finished, n_preempted, n_exceeded, n_forced;
-    int64_t n_swapped, n_batches, n_batch_rows;
-    int64_t n_kept, n_handed, n_handed_lost;
-    double solo_ns, solo_variance, n_prompt, n_output;
-    int64_t n_arrived_tick;
-    double rate_per_s;
-};
-
 enum engine_room_state {
     ENGINE_ROOM_NONE,
     ENGINE_ROOM_WANTED, /* the pool shrinks for it */
@@ -114,7 +105,7 @@ struct engine {
     void *policy_state;
     struct schedule_service *services; /* (n_services) what the view shows */
     uint16_t *busy;                    /* (n_services) what the view shows; behind them */
-    struct engine_stats *stats;        /* (n_services) */
+    struct engine_stats *stats;        /* (n_services) stats.h */
     struct engine_queue *queues;       /* (n_services) */
     uint32_t *running;                 /* (n_services, n_requests_max) */
 
@@ -201,9 +192,3 @@ uint8_t engine_step_place(const struct engine *engine, int32_t lane);
 void engine_step_show_lane(struct engine *engine, int32_t lane);
 struct engine_flight *engine_step_free_flight(struct engine *engine); /* NULL: all are in flight */
 void engine_step_cut(struct engine *engine, unsigned until); /* holds that end so; 0: all */
-/* stats.c: figures that the policies use. */
-void engine_stats_init(struct engine *engine, int service, const struct perf *perf);
-void engine_stats_arrived(struct engine *engine, const struct request *request);
-void engine_stats_finished(struct engine *engine, const struct request *request);
-void engine_stats_tick(struct engine *engine, int64_t now_ns); /* rates, once a second */
-int64_t engine_stats_remaining_ns(const struct engine *engine, int service);

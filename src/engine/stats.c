@@ -6,6 +6,7 @@
  *
  * Arrival rates are averages over whole seconds of virtual or real time, so they depend on when
  * requests come, not on how often the engine looks. */
+#include "engine/stats.h"
 #include "engine/state.h"
 
 #include "base/num.h"

@@ -9,6 +9,7 @@
 #include "engine/log.h"
 #include "engine/room.h"
 #include "engine/state.h"
+#include "engine/stats.h"
 #include "engine/swap.h"
 #include "kv/host.h"
 

@@ -9,6 +9,7 @@
 
 #include "engine/copies.h"
 #include "engine/handover.h"
+#include "engine/stats.h"
 #include "kv/host.h"
 
 #include "metrics/trace.h"

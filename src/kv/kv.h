@@ -62,8 +62,7 @@ void kv_set_arithmetic(struct kv *kv, int service, uint64_t arithmetic);
 enum kv_kind kv_kind(const struct kv *kv);
 int64_t kv_unit_bytes(const struct kv *kv);
 /* The pool knows units and offsets, never an address. The executor has the memory, one range of
- * kv_range_bytes (with what is set aside), and lends it; the pool tells it which parts are in
- * use. */
+ * kv_range_bytes (with what is set aside), and lends it. The pool names the parts in use. */
 struct kv_memory {
     void *self;
     /* Backs all of [from, to) with memory. Returns false when there is too little. */

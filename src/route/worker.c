@@ -58,7 +58,7 @@ struct route_worker_part route_worker_part(const struct route_fit *fit, int32_t 
     const struct route_request *r = &fit->view->requests[slot];
     const struct perf *perf = route_sent_perf(fit->view, engine, r->service);
     int32_t n_new = r->n_tokens - r->n_prompt;
-    /* What is admitted grows, and in a pool that only decodes it has no time saved for that. */
+    /* An admitted request grows, and a pool that only decodes has saved no time for that. */
     double gamma = config->phase == ROUTE_PHASE_DECODE && config->gamma < 1 ? 1 : config->gamma;
     int32_t n_expected = (int32_t)num_floor(gamma * (double)route_sent_predicted(fit->view, r));
     struct route_worker_part part = { .n_eff = r->n_prompt + max_i32(n_new, n_expected) };

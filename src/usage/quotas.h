@@ -24,10 +24,10 @@ bool usage_quotas_read(struct usage_quota *quota, const char *text, struct fault
 struct usage_quotas;
 struct usage_quotas *usage_quotas_open(int32_t n_gateways);
 void usage_quotas_close(struct usage_quotas *quotas);
-/* Replaces the quotas; malformed ones are left out. What was counted stays. */
+/* Replaces the quotas; malformed ones are left out. The counts stay. */
 void usage_quotas_set(struct usage_quotas *quotas, const char *const *texts, int n);
 
-/* What a client is told: of requests and of tokens, the bound that has the least left. */
+/* A client is told this: for requests and for tokens, the bound that has the least left. */
 struct usage_allowance {
     struct {
         int64_t most, left;        /* most 0: not bounded */

@@ -2,8 +2,8 @@
  *
  * The counts live in a table that one thread owns. Once a second it hands what is new to a thread
  * that adds it to an SQLite file in one transaction. So the owner never waits for a disk, a process
- * that is killed loses the last two seconds, and several processes may share a file. What can't be
- * written stays in memory, added up, until it can. */
+ * that is killed loses the last two seconds, and several processes may share a file. Counts that
+ * can't be written stay in memory, added up, until they can. */
 #pragma once
 #include "base/status.h"
 #include "usage/row.h"

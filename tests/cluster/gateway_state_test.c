@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "cluster/gateway.h"
+#include "cluster/gateway_route.h"
 #include "cluster/gateway_state.h"
 #include "cluster/message.h"
 

@@ -389,7 +389,7 @@ static void test_sizes_of_messages(void **state)
 {
     (void)state;
     assert_true(cluster_message_report_bytes(LIMIT_SERVICES) <= MESSAGE_BYTES_MAX);
-    assert_true(cluster_message_report_bytes(16) <= 6 << 10);
+    assert_true(cluster_message_report_bytes(16) <= 7 << 10);
     assert_true(sizeof(struct message_event) + sizeof(int32_t) <= 160);
     assert_true(sizeof(struct message_submit) +
                     request_body_bytes(LIMIT_CONTEXT, LIMIT_STOP_IDS, LIMIT_BIASES) <=

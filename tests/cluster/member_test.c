@@ -21,8 +21,11 @@ static void open_world(struct world *w, double loss)
     *w = (struct world){ .model = store_model_open(&options), .now_ns = TIME_NS_PER_S };
     w->store = store_model_client(w->model);
     w->other = store_model_client(w->model);
-    cluster_member_open(&w->member, w->store, "/s/members/node/a:1",
-                        "{\"engines\":2,\"version\":\"x\",\"bus\":10}", 5, 3);
+    struct str value;
+    str_init(&value);
+    cluster_members_write_node(&value, 2, "x");
+    cluster_member_open(&w->member, w->store, "/s/members/node/a:1", value.at, 5, 3);
+    str_free(&value);
     cluster_members_open(&w->members, "/s/");
     w->store->watch(w->store->self, "/s/");
     w->other->watch(w->other->self, "/s/");

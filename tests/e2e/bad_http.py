@@ -270,7 +270,7 @@ def routes_and_methods(port):
     for line, status in ((b"GET /nothing HTTP/1.1", 404), (b"GET /v1/completions HTTP/1.1", 405), (b"BREW /livez HTTP/1.1", 405),
                          (b"POST /v1/models HTTP/1.1", 405), (b"OPTIONS * HTTP/1.1", 404), (b"GET /v1/models/no HTTP/1.1", 404),
                          (b"GET /v1/models/%zz HTTP/1.1", 404), (b"GET /v1/models/%00 HTTP/1.1", 404),
-                         (b"DELETE / HTTP/1.1", 404)):
+                         (b"DELETE / HTTP/1.1", 405), (b"DELETE /nothing HTTP/1.1", 404)):
         got, _ = raw(port, get(b"Host: localhost", b"Connection: close", line=line))
         if line.startswith(b"OPTIONS"):
             assert status_of(got) == 204 and b"content-length" not in got.lower(), got

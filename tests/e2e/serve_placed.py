@@ -184,5 +184,29 @@ def placed_refuses_what_does_not_fit(shoal, models):
     refused("is to be loaded at start and needs", None, "--memory", "5MiB")
 
 
+def total(server, name):
+    """The sum of a metric over its labels."""
+    return sum(float(line.rsplit(" ", 1)[1]) for line in server.get("/metrics")[2].splitlines() if line.startswith(name + "{"))
+
+
+@test
+def prompts_and_answers_have_engines_of_their_own(shoal, models):
+    """Engines of role prefill hand the KV of each request to engines of role decode: the answers are those of one engine."""
+    if not has_cores():
+        return
+    text = "engines:\n  - {device: cpu-avx2, role: prefill, services: [tale, cee]}\n  - {device: cpu-avx2, role: decode, services: [tale, cee]}\n"
+    with Shoal(shoal, "--planner", "none", models=paths(models)) as server:
+        alone = answers(server, 12)
+    with Shoal(shoal, "--placement", file_of(folder_new(), text), "--swap-bytes", "64MiB", models=paths(models)) as server:
+        assert answers(server, 12) == alone
+        until(lambda: total(server, "shoal_kv_handed_over_total") >= 20)
+        assert total(server, "shoal_kv_handed_over_lost_total") == 0
+    for more, part in ((("--swap-bytes", "0"), "swap_bytes"), (("--swap-bytes", "64MiB", "--engines", "processes"), "engines: threads")):
+        done = subprocess.run([shoal, "serve", "--placement", file_of(folder_new(), text), *more, *(w for n, p in paths(models).items() for w in
+                                                                                                ("--model", f"{n}={p}"))],
+                              capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode != 0 and part in done.stdout + done.stderr, (more, done)
+
+
 if __name__ == "__main__":
     main()

@@ -2,6 +2,7 @@
 #include "../test.h"
 #include "base/time.h"
 #include "engine/state.h"
+#include "engine/stats.h"
 #include "world.h"
 
 static void solo_times_are_learned(void **state)

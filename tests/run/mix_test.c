@@ -4,6 +4,7 @@
  *
  * Every answer must be, token for token, the model's answer when it runs alone, with the same
  * seed. */
+#include "asked.h"
 #include "duress.h"
 #include "late.h"
 #include "pairs.h"
@@ -21,7 +22,6 @@
 #include "metrics/trace.h"
 #include "run/executor.h"
 #include "compute/sampler.h"
-#include <math.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -55,7 +55,7 @@ static int64_t pool_bytes_usual = 56 << 10;
 #define IS_CUDA 0
 #endif
 static int n_requests = N_REQUESTS;
-enum { N_MODELS = 2, N_TOKENS_MAX = 160, N_LIVE_MAX = 60, N_SEQS = 24, N_ROWS = 96 };
+enum { N_MODELS = 2, N_TOKENS_MAX = ASKED_TOKENS_MAX, N_LIVE_MAX = 60, N_SEQS = 24, N_ROWS = 96 };
 /* On a GPU the types that it is used with: their kernels differ most between the two classes. */
 #if IS_CUDA
 static const char *const paths[N_MODELS] = { "llama3_bf16", "gguf/qwen3.gguf" };
@@ -64,16 +64,6 @@ static const char *const paths[N_MODELS] = { "llama3", "qwen3_moe" };
 #endif
 static const enum dtype kv_dtypes[N_MODELS] = { DTYPE_F16, DTYPE_Q8_0 };
 
-struct asked {
-    struct request request;
-    struct request_body *body;
-    int32_t tokens[N_TOKENS_MAX];
-    int32_t n_tokens, n_preempted, n_cached;
-    struct token_logprobs scores[N_TOKENS_MAX]; /* of the prompt's tokens [1, n_scores) */
-    int32_t n_scores;
-    bool is_over, is_cancelled, is_stopped;
-    bool is_home; /* it was returned, since one of its passes failed */
-};
 struct mix {
     struct passes alone[N_MODELS];
     struct compute_device *device;
@@ -101,30 +91,13 @@ static void model_path(int i, char *path, size_t n)
     snprintf(path, n, "%s/tests/golden/data/%s", SOURCE_ROOT, paths[i]);
 }
 
-/* Scores come in order and ahead of the answer. A request that is submitted again gets them again.
- */
-static void take_scores(struct asked *asked, const struct service_event *event,
-                        const struct token_logprobs *scores)
-{
-    assert_int_equal(event->n_bytes, (int32_t)sizeof *scores * event->n_tokens);
-    assert_true(event->position >= 1 && event->position <= max_i32(asked->n_scores, 1));
-    assert_true(event->position + event->n_tokens <= asked->request.n_prompt);
-    assert_int_equal(asked->n_tokens, asked->request.n_prompt);
-    for (int32_t i = 0; i < event->n_tokens; i++) {
-        if (event->position + i < asked->n_scores)
-            assert_memory_equal(&asked->scores[event->position + i], &scores[i], sizeof *scores);
-        asked->scores[event->position + i] = scores[i];
-    }
-    asked->n_scores = max_i32(asked->n_scores, event->position + event->n_tokens);
-}
-
 static bool emit(void *self, const struct service_event *event, const void *payload)
 {
     struct mix *mix = self;
     struct asked *asked = &mix->asked[event->id - 1];
     assert_false(asked->is_over);
     if (event->what == SERVICE_SCORES) {
-        take_scores(asked, event, payload);
+        asked_take_scores(asked, event, payload);
     } else if (event->what == SERVICE_TOKENS) {
         assert_int_equal(event->position, asked->n_tokens);
         memcpy(asked->tokens + asked->n_tokens, payload, sizeof(int32_t) * (size_t)event->n_tokens);
@@ -405,94 +378,17 @@ static void drive(struct mix *mix, struct engine_exec *exec)
     poll(&fd, 1, 1);
 }
 
-/* Fails, or returns false, unless the token at position n is the one that follows from the
- * logits. */
-static bool is_next(const struct asked *asked, struct compute_sampler *sampler, float *logits,
-                    int32_t n, int32_t n_vocabulary)
-{
-    const struct compute_sampler_row draw = { asked->body, asked->tokens, asked->request.n_prompt,
-                                              n };
-    int32_t token = compute_sampler_draw(sampler, &draw, logits, n_vocabulary, NULL);
-    bool is_stop = n - asked->request.n_prompt >= asked->body->sampling.n_tokens_min &&
-                   request_body_stops(asked->body, token);
-    bool is_equal =
-        token == asked->tokens[n] &&
-        (asked->is_cancelled || is_stop == (asked->is_stopped && n == asked->n_tokens - 1));
-    if (!is_equal && !mixes_classes)
-        fail_msg("request %llu differs at position %d (prompt %d, %d preemptions, %d cached)",
-                 (unsigned long long)asked->request.id, n, asked->request.n_prompt,
-                 asked->n_preempted, asked->n_cached);
-    return is_equal;
-}
-
-/* Compares a score with an independent softmax of the row's logits, in double. */
-static void check_score(const float *logits, int32_t n, int32_t id,
-                        const struct token_logprobs *score)
-{
-    double best = -INFINITY, sum = 0;
-    for (int32_t i = 0; i < n; i++)
-        best = (double)logits[i] > best ? (double)logits[i] : best;
-    for (int32_t i = 0; i < n; i++)
-        sum += exp((double)logits[i] - best);
-    double base = best + log(sum);
-    assert_true(fabs((double)score->logprob - ((double)logits[id] - base)) < 1e-5);
-    for (int32_t k = 0; k < score->n_top; k++) {
-        int32_t n_better = 0, top = score->top_ids[k];
-        for (int32_t i = 0; i < n; i++)
-            n_better += logits[i] > logits[top] || (logits[i] == logits[top] && i < top);
-        assert_int_equal(n_better, k);
-        assert_true(fabs((double)score->top_logprobs[k] - ((double)logits[top] - base)) < 1e-5);
-    }
-}
-
-/* Compares the scores of its prompt with those of the prompt alone, in one pass, bit for bit. */
-static void check_scores(struct mix *mix, const struct asked *asked,
-                         struct compute_sampler *sampler)
-{
-    struct passes *alone = &mix->alone[asked->request.service];
-    int32_t n_vocabulary = passes_n_vocabulary(alone), n = asked->request.n_prompt;
-    int32_t n_top = asked->body->sampling.n_top_scores;
-    float *logits = mem_take(sizeof(float) * (size_t)n_vocabulary * (size_t)n);
-    passes_run(alone, asked->tokens, 0, n, n, logits);
-    if (!asked->is_cancelled)
-        assert_int_equal(max_i32(asked->n_scores, 1), n);
-    for (int32_t i = 1; i < asked->n_scores; i++) {
-        const float *row = logits + (int64_t)(i - 1) * n_vocabulary;
-        struct token_logprobs want;
-        compute_sampler_score(sampler, row, n_vocabulary,
-                              (struct compute_sampler_id){ asked->tokens[i], n_top }, &want);
-        assert_int_equal(want.n_top, n_top);
-        assert_memory_equal(&asked->scores[i], &want, sizeof want);
-        check_score(row, n_vocabulary, asked->tokens[i], &want);
-    }
-    mem_give(logits);
-}
-
-/* Compares with the model's answer alone: one prompt pass, then token by token, or (is_replayed)
- * with one pass of all tokens of the answer. By induction that shows the same, if a row's bits do
- * not depend on the number of rows, which tests/cuda/pass_test.c checks. Returns whether it is
- * equal. */
+/* Fails, or returns false when classes are mixed, unless the answer is the model's answer alone. */
 static bool is_as_alone(struct mix *mix, const struct asked *asked, struct compute_sampler *sampler,
                         bool is_replayed)
 {
     struct passes *alone = &mix->alone[asked->request.service];
-    int32_t n_vocabulary = passes_n_vocabulary(alone), n_prompt = asked->request.n_prompt;
-    float *logits = mem_take(sizeof(float) * (size_t)n_vocabulary * N_TOKENS_MAX);
-    const int32_t *prompt = request_body_tokens(asked->body);
-    assert_memory_equal(prompt, asked->tokens, sizeof(int32_t) * (size_t)n_prompt);
-    passes_run(alone, prompt, 0, n_prompt, 1, logits);
-    if (is_replayed && asked->n_tokens > n_prompt)
-        passes_replay(alone, asked->tokens + n_prompt, n_prompt, asked->n_tokens - n_prompt,
-                      logits + n_vocabulary);
-    bool is_equal = true;
-    for (int32_t n = n_prompt; n < asked->n_tokens && is_equal; n++) {
-        float *row = is_replayed ? logits + (n - n_prompt) * n_vocabulary : logits;
-        is_equal = is_next(asked, sampler, row, n, n_vocabulary);
-        if (!is_replayed)
-            passes_run(alone, &asked->tokens[n], n, 1, 1, logits);
-    }
-    mem_give(logits);
-    return is_equal;
+    int32_t n = asked_differs(asked, alone, sampler, is_replayed);
+    if (n >= 0 && !mixes_classes)
+        fail_msg("request %llu differs at position %d (prompt %d, %d preemptions, %d cached)",
+                 (unsigned long long)asked->request.id, n, asked->request.n_prompt,
+                 asked->n_preempted, asked->n_cached);
+    return n < 0;
 }
 
 static void look_at_reports(struct mix *mix, struct tally *tally)
@@ -545,7 +441,7 @@ static void run_mix(const struct schedule_policy *policy, enum kv_kind kind, uin
         tally->n_scored += is_scored;
         tally->n_scored_again += is_scored && asked->n_preempted > 0;
         if (is_scored && !mixes_classes)
-            check_scores(mix, asked, &sampler);
+            asked_check_scores(asked, &mix->alone[asked->request.service], &sampler);
         if (asked->request.kind == REQUEST_SCORE)
             assert_int_equal(asked->n_tokens, asked->request.n_prompt);
         else if (!asked->is_cancelled && !asked->is_stopped)

@@ -1,8 +1,9 @@
 /* shoal demo starts a server with the two demo models, sends both a question at once, prints
  * answers and figures, and stops it. */
+#include "remote/demo.h"
+
 #include "base/json_out.h"
 #include "base/time.h"
-#include "cmd/verbs.h"
 #include "config/options.h"
 #include "loadgen/client.h"
 #include <arpa/inet.h>
@@ -204,7 +205,7 @@ static int ask_both(const struct client_options *client)
     return ok ? 0 : 1;
 }
 
-int verbs_demo(int argc, char **argv)
+int remote_demo_run(int argc, char **argv)
 {
     const char *folder = NULL, *plain[1];
     const struct options_extra extras[] = { { "models", "the folder of tale.gguf and cee.gguf",

@@ -3,7 +3,7 @@
 usage: planted.py SOURCE_ROOT BUILD_ROOT [number...]
 
 A fault is a piece of a kernel's source and what replaces it. The mutated file is compiled with the command of the real one
-and linked in its place. The programs whose names end in _race look for missing barriers.
+and linked in its place. The same build without the fault must pass, so that it is the fault that fails. The programs whose names end in _race look for missing barriers.
 """
 import json
 import os
@@ -118,10 +118,16 @@ class Build:
 def main():
     build = Build(sys.argv[1], sys.argv[2])
     chosen = [int(n) for n in sys.argv[3:]] or range(len(FAULTS))
-    n_missed = 0
+    n_missed, passing = 0, set()
     for n in chosen:
         fault = FAULTS[n]
         place = f"{build.build}/tests/cuda/planted/{n}"
+        pair = (fault[1], fault[4])
+        if pair not in passing:
+            whole = run([build.plant(fault[:3] + (fault[2], fault[4]), place)], place)
+            if whole.returncode != 0:
+                raise SystemExit(f"planted.py: {pair}: fails without a fault\n{whole.stdout}{whole.stderr}")
+            passing.add(pair)
         program = build.plant(fault, place)
         result = run([program], place)
         is_found = result.returncode != 0

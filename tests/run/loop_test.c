@@ -3,7 +3,10 @@
  * anew. With one class (arithmetic: strict, and CPUs) all of it is found. The answers are those of
  * requests that find nothing, in both modes.
  *
- * The test prints what each mode finds. */
+ * The test prints what each mode finds.
+ *
+ * A second test counts what a hundred decode steps allocate, and how often the host waits for the
+ * GPU. */
 #include "late.h"
 #include "passes.h"
 #include "test.h"
@@ -14,14 +17,57 @@
 #include "cpu/cpu.h"
 #ifdef TEST_CUDA
 #include "cuda/cuda.h"
+#ifndef TEST_GPU
+#include "emulate/control.h"
+#endif
 #endif
 #include "engine/engine.h"
 #include "run/executor.h"
 #include <poll.h>
+#include <stdatomic.h>
+
+#if defined(TEST_CUDA) && !defined(TEST_GPU)
+#define IS_EMULATED 1
+#endif
 
 enum { N_FIRST = 40, N_RESULT = 26, N_ANSWER = 43, N_TURNS_MAX = 20 };
 enum { N_TOKENS_MAX = N_FIRST + N_TURNS_MAX * (N_RESULT + N_ANSWER), N_ROWS = 64 };
 static int n_turns = N_TURNS_MAX;
+
+/* Counts what mem.h takes from the system, in all threads. */
+static _Atomic int64_t n_taken;
+int __real_posix_memalign(void **p, size_t align, size_t n_bytes);
+int __wrap_posix_memalign(void **p, size_t align, size_t n_bytes);
+int __wrap_posix_memalign(void **p, size_t align, size_t n_bytes)
+{
+    atomic_fetch_add(&n_taken, 1);
+    return __real_posix_memalign(p, align, n_bytes);
+}
+
+#ifdef IS_EMULATED
+/* Counts at two moments of an answer: when from_steps decode steps were replayed since the GPU was
+ * opened, and when N_STEPS more were. */
+enum { N_WARM = 24, N_STEPS = 100 };
+static struct counted {
+    int64_t n_taken;
+    struct emulate_counts gpu;
+} counted[2];
+static int n_counted = 2;
+static uint64_t count_at;
+
+static void look(void)
+{
+    struct emulate_counts now = emulate_count();
+    if (n_counted == 2 || now.n_replays < count_at)
+        return;
+    counted[n_counted++] = (struct counted){ atomic_load(&n_taken), now };
+    count_at = now.n_replays + N_STEPS;
+}
+#else
+static void look(void)
+{
+}
+#endif
 
 struct loop {
     struct compute_device *device;
@@ -31,7 +77,7 @@ struct loop {
     struct service_spec service;
     struct kv_layout layout;
     int32_t tokens[N_TOKENS_MAX]; /* of the conversation */
-    int32_t n_tokens, n_cached;
+    int32_t n_tokens, n_cached, n_answer;
     uint64_t n_asked;
     bool is_over;
 };
@@ -95,6 +141,7 @@ static void open_loop(struct loop *loop, struct compute_device *device)
     struct fault fault;
     double waste;
     memset(loop, 0, sizeof *loop);
+    loop->n_answer = N_ANSWER;
     loop->device = device;
     assert_int_equal(weights_open(&weights, SOURCE_ROOT "/tests/golden/data/llama3_bf16", &fault),
                      STATUS_OK);
@@ -132,7 +179,7 @@ static void answer(struct loop *loop, uint32_t flags)
     const struct request request = { .id = ++loop->n_asked,
                                      .n_prompt = loop->n_tokens,
                                      .n_tokens = loop->n_tokens,
-                                     .n_tokens_max = loop->n_tokens + N_ANSWER,
+                                     .n_tokens_max = loop->n_tokens + loop->n_answer,
                                      .flags = flags,
                                      .deadline_ns = TIME_NEVER };
     loop->is_over = false;
@@ -141,6 +188,7 @@ static void answer(struct loop *loop, uint32_t flags)
         struct pollfd fd = { .fd = exec.wait_fd(exec.self), .events = POLLIN };
         if (engine_step(loop->engine, time_now_ns()) > time_now_ns())
             poll(&fd, 1, 1);
+        look();
     }
     mem_give(body);
 }
@@ -205,11 +253,50 @@ static void answers_are_found_in_one_class(void **state)
     assert_true(two.n_cached > 0 && two.n_cached < one.n_cached);
 }
 
+#ifdef IS_EMULATED
+/* Behind the first steps, whose kernels are recorded as a graph, 100 more take no memory of the
+ * host or the GPU and pin none. The host waits once for each. */
+static void a_step_allocates_nothing(void **state)
+{
+    struct loop loop;
+    (void)state;
+    open_loop(&loop, open_device(true));
+    for (; loop.n_tokens < N_FIRST; loop.n_tokens++)
+        loop.tokens[loop.n_tokens] = loop.n_tokens;
+    loop.n_answer = N_WARM + N_STEPS + 40;
+    n_counted = 0;
+    count_at = emulate_count().n_replays + N_WARM;
+    answer(&loop, 0);
+    assert_int_equal(n_counted, 2);
+    const struct emulate_counts from = counted[0].gpu, to = counted[1].gpu;
+    printf("%d steps: %d waits, %d captures, %d maps, %d pins, %d opens, %d takes\n",
+           (int)(to.n_replays - from.n_replays), (int)(to.n_waits - from.n_waits),
+           (int)(to.n_captures - from.n_captures), (int)(to.n_maps - from.n_maps),
+           (int)(to.n_pins - from.n_pins), (int)(to.n_opens - from.n_opens),
+           (int)(counted[1].n_taken - counted[0].n_taken));
+    assert_true(counted[0].n_taken > 0 && from.n_maps > 0 && from.n_pins > 0 && from.n_opens > 0);
+    assert_int_equal(counted[1].n_taken, counted[0].n_taken);
+    assert_int_equal(to.n_maps, from.n_maps);
+    assert_int_equal(to.n_pins, from.n_pins);
+    assert_int_equal(to.n_opens, from.n_opens);
+    assert_int_equal(to.n_captures, from.n_captures);
+    /* Steps are in flight at both ends. */
+    uint64_t n_steps = to.n_replays - from.n_replays;
+    assert_in_range(to.n_waits - from.n_waits, n_steps - 2, n_steps + 2);
+    close_loop(&loop);
+}
+#endif
+
 int main(void)
 {
-#if defined(TEST_CUDA) && !defined(TEST_GPU)
+#ifdef IS_EMULATED
     n_turns = getenv("TEST_LONG") != NULL ? N_TURNS_MAX : 3;
 #endif
-    const struct CMUnitTest tests[] = { cmocka_unit_test(answers_are_found_in_one_class) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(answers_are_found_in_one_class),
+#ifdef IS_EMULATED
+        cmocka_unit_test(a_step_allocates_nothing),
+#endif
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,6 +38,9 @@ void emulate_give(void *p);
 struct emulate_counts {
     uint64_t n_launches, n_blocks, n_threads, n_switches, n_warp_ops;
     uint64_t n_captures, n_replays; /* of graphs */
+    uint64_t n_maps, n_pins;        /* of device and host memory */
+    uint64_t n_opens;               /* of streams and events */
+    uint64_t n_waits;               /* of the host for the GPU */
 };
 struct emulate_counts emulate_count(void);
 

@@ -196,6 +196,7 @@ bool cuda_driver_map(struct cuda_driver *, unsigned char *at, int64_t n_bytes)
     guard lock(g.mutex);
     const extent e = { at, (size_t)n_bytes };
     check_capture("map");
+    counts.n_maps++;
     if (n_bytes <= 0 || n_bytes % (int64_t)GRANULE != 0 || (uintptr_t)at % GRANULE != 0 ||
         !has(g.ranges, at, e.n_bytes))
         complain("map: not granules of a reserved range");
@@ -234,6 +235,7 @@ bool cuda_driver_pin(struct cuda_driver *, void *p, int64_t n_bytes)
 {
     guard lock(g.mutex);
     check_capture("pin");
+    counts.n_pins++;
     if (p == nullptr || n_bytes <= 0)
         complain("pin: no memory");
     if (g.is_lost)
@@ -468,6 +470,7 @@ void cuda_driver_partition_close(struct cuda_driver *driver, struct cuda_partiti
 struct cuda_stream *cuda_driver_stream_open(struct cuda_driver *, struct cuda_partition *partition)
 {
     guard lock(g.mutex);
+    counts.n_opens++;
     check_capture("stream_open");
     if (g.is_lost)
         return nullptr;
@@ -491,6 +494,7 @@ struct cuda_event *cuda_driver_event_open(struct cuda_driver *driver)
 {
     guard lock(g.mutex);
     check_capture("event_open");
+    counts.n_opens++;
     if (g.is_lost)
         return nullptr;
     driver->n_events++;
@@ -523,6 +527,10 @@ bool cuda_driver_follow(struct cuda_driver *, struct cuda_stream *stream, struct
 bool cuda_driver_wait(struct cuda_driver *, struct cuda_event *event)
 {
     const uint64_t ticket = event->n_recorded;
+    {
+        guard lock(g.mutex);
+        counts.n_waits++;
+    }
     return run_until([&] { return event->n_over >= ticket; });
 }
 

@@ -367,6 +367,7 @@ static bool answer(void *self, struct control_answer *out)
     memmove(house->asks, house->asks + 1, sizeof(asked) * (size_t)--house->n_asks);
     *out = (struct control_answer){ .id = asked.id, .is_healthy = true };
     struct service_report *report = &house->engine.services[asked.service];
+    bool is_leave = asked.kind == CONTROL_UNLOAD || asked.kind == CONTROL_SLEEP;
     if (asked.kind == CONTROL_LIST) {
         house->engine.n_requests = house->n_live;
         house->engine.now_ns = time_now_ns();
@@ -375,9 +376,9 @@ static bool answer(void *self, struct control_answer *out)
     } else if (asked.kind == CONTROL_LOAD && report->status == SERVICE_UNLOADED) {
         report->status = SERVICE_LOADING;
         house->load_end_ns[asked.service] = time_now_ns() + 300 * TIME_NS_PER_MS;
-    } else if (asked.kind == CONTROL_UNLOAD && has_requests(house, asked.service)) {
+    } else if (is_leave && has_requests(house, asked.service)) {
         out->status = fault_set(&out->fault, STATUS_BUSY, "it has requests");
-    } else if (asked.kind == CONTROL_UNLOAD) {
+    } else if (is_leave) { /* it has no host memory to sleep in */
         report->status = SERVICE_UNLOADED;
     } else if (asked.kind == CONTROL_DRAIN) {
         out->status = fault_set(&out->fault, STATUS_UNSUPPORTED, "toy: no drains");

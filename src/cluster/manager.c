@@ -141,6 +141,17 @@ static void order_out(struct cluster_manager *m, int e, const struct manager_ask
         manager_orders_out(m, is_sleep ? MESSAGE_SLEEP : MESSAGE_UNLOAD, e, ask->service, "asked");
 }
 
+/* Returns whether a router holds requests for the model. Sleeps that come again and again would
+ * otherwise keep it from them for ever. */
+static bool is_awaited(const struct cluster_manager *m, int service)
+{
+    const struct manager_want *want = &m->wants[service];
+    bool is_held = set_has(&m->wanted, service) && want->is_for_requests;
+    for (int e = 0; e < m->nodes.n_engines; e++)
+        is_held = is_held || manager_room_place(m, e, service)->held_until_ns > m->now_ns;
+    return is_held;
+}
+
 /* A model is busy by reports that were made after the call. So a client that has all its answers
  * may unload at once. */
 static void judge_unload(struct cluster_manager *m, struct manager_ask *ask)
@@ -156,10 +167,11 @@ static void judge_unload(struct cluster_manager *m, struct manager_ask *ask)
         is_busy = true;
         is_known = is_known && m->reports[e].now_ns > ask->asked_ns;
     }
-    if (is_busy && !is_known && m->now_ns < ask->asked_ns + REPORT_NS_MAX)
+    bool is_held = ask->kind == CONTROL_SLEEP && is_awaited(m, service);
+    if (((is_busy && !is_known) || is_held) && m->now_ns < ask->asked_ns + REPORT_NS_MAX)
         return; /* judged again at the next step */
     ask->is_judged = true;
-    if (is_busy) {
+    if (is_busy || is_held) {
         manager_orders_refuse(m, service, ask->kind, STATUS_BUSY, BUSY_SENTENCE);
     } else if (!is_there) {
         manager_orders_answer(m, service, ask->kind, STATUS_OK, NULL);

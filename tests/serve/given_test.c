@@ -77,7 +77,7 @@ static void shares_and_quotas_are_read(void **state)
     check("engines:\n  - {device: cpu-avx2, tp: 2, shares: [a]}\n", "1 to 100");
     check("engines:\n  - {device: cpu-avx2, tp: 2, quotas: [\"a=x\"]}\n", "bytes, as chat=2GiB");
     check("engines:\n  - {device: cpu-avx2, tp: 2, lanes: [\"1\", \"1\"]}\n",
-          "chain, lanes, scale and role are for shoal sim alone");
+          "chain, lanes and scale are for shoal sim alone");
 }
 
 static void no_engine_lies_in_two_sockets(void **state)
@@ -106,9 +106,9 @@ static void what_does_not_fit_is_said(void **state)
           "the model a is on none of its engines");
     check("engines:\n  - {count: 2, device: cpu-avx2, memory: 4GiB}\n",
           "its engines want 7372 MiB, and this server may have 2048 MiB");
-    check("engines:\n  - {device: cpu-avx2, role: decode}\n", "role are for shoal sim alone");
+    check("engines:\n  - {device: cpu-avx2, role: decode}\n", "set swap_bytes");
     check("engines:\n  - {chain: [cpu-avx2, cpu-avx2], device: cpu-avx2}\n",
-          "chain, lanes, scale and role");
+          "chain, lanes and scale");
     check("nodes:\n  - {device: a100}\n", "has no `engines:`");
     check("engines: 7\n", "engines");
     check("engines:\n  - {count: 65535, device: cpu-avx2}\n", "has 0 left");

@@ -72,9 +72,9 @@ static const char *sample_of(const struct config_key *key)
 
 static bool is_live(const char *name)
 {
-    static const char *const live[] = { "api_key",        "api_key_file", "admin_key",
-                                        "admin_key_file", "tenants",      "keyless",
-                                        "log_level",      "log_json",     "model_dirs" };
+    static const char *const live[] = { "api_key",    "api_key_file", "admin_key", "admin_key_file",
+                                        "tenants",    "keyless",      "log_level", "log_json",
+                                        "model_dirs", "quotas" };
     for (size_t i = 0; i < COUNT_OF(live); i++)
         if (strcmp(live[i], name) == 0)
             return true;

@@ -98,7 +98,7 @@ static void a_day_outlives_the_process_and_gateways_share(void **state)
     struct scene s;
     (void)state;
     open_scene(&s, "acme=rpd:10", 4);
-    usage_add(s.usage, "acme", "k1", NOON_S / 86400, &(struct usage_counts){ .n_requests = 2 });
+    usage_add(s.usage, "acme", "k1", NOON_S / 86400, &(struct usage_counts){ .n_requests = 8 });
     assert_true(enter(&s, "acme", "k1", NOON_S));
     assert_int_equal(s.allowance.of[0].most, 3); /* a fourth, rounded up */
     assert_false(enter(&s, "acme", "k1", NOON_S));

@@ -147,8 +147,11 @@ static bool is_awaited(const struct cluster_manager *m, int service)
 {
     const struct manager_want *want = &m->wants[service];
     bool is_held = set_has(&m->wanted, service) && want->is_for_requests;
-    for (int e = 0; e < m->nodes.n_engines; e++)
-        is_held = is_held || manager_room_place(m, e, service)->held_until_ns > m->now_ns;
+    for (int e = 0; e < m->nodes.n_engines; e++) {
+        const struct manager_place *place = manager_room_place(m, e, service);
+        is_held = is_held || place->held_until_ns > m->now_ns ||
+                  place->fresh_until_ns > m->now_ns; /* they are on their way to it */
+    }
     return is_held;
 }
 

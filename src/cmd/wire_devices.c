@@ -63,7 +63,9 @@ void wire_describe_engine(void *self, int engine, struct json_out *json)
     json_out_key_i64(json, "gpu_memory_bytes", facts->memory_bytes);
     const struct nvml_reading reading = nvml_read(house->nvml, engine);
     for (int i = 0; i < NVML_FIGURES; i++) {
-        if (reading.has[i] && figures[i].key != NULL)
+        if (reading.has[i] && i == NVML_MEMORY_USED) /* all of its digits */
+            json_out_key_i64(json, figures[i].key, (int64_t)reading.of[i]);
+        else if (reading.has[i] && figures[i].key != NULL)
             json_out_key_f64(json, figures[i].key, reading.of[i]);
     }
 }

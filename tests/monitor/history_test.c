@@ -79,8 +79,9 @@ static void test_round_trip(void **state)
     (void)state;
     struct monitor_history *h = open_it(1 << 22, 1000);
     const struct monitor_history_window w = window("tale", 5000, 100);
-    const struct perf perf = { 1, 2, 3, 4, { 5, 6 }, { 7, 8 }, { 9, 10 }, 11, 1.25F, 0.75F };
+    static const struct perf perf = { 1, 2, 3, 4, { 5, 6 }, { 7, 8 }, { 9, 10 }, 11, 1.25F, 0.75F };
     struct perf back;
+    memset(&back, 0, sizeof back); /* bytes between its fields, too */
     assert_true(add(h, &w, 1));
     assert_true(add(h, &w, 1)); /* replaced, not added */
     monitor_history_add_profile(h, "tale", 5000, &perf);

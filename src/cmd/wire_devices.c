@@ -42,8 +42,7 @@ static const struct {
     const char *key, *metric, *help;
 } figures[NVML_FIGURES] = {
     { NULL, "shoal_gpu_memory_total_bytes", "Memory of the GPU." },
-    { "gpu_memory_used_bytes", "shoal_gpu_memory_used_bytes",
-      "Memory of the GPU that processes use." },
+    { "gpu_memory_used_bytes", "shoal_gpu_memory_used_bytes", "Memory of the GPU in use." },
     { "gpu_power_watts", "shoal_gpu_power_watts", "Power that the GPU draws." },
     { "gpu_utilisation", "shoal_gpu_utilisation",
       "Share of the last period in which the GPU ran a kernel, 0 to 1." },

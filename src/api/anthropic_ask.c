@@ -43,7 +43,7 @@ static json_t *read_texts(const json_t *content, const char *where, struct api_e
 static void read_result(struct reader *reader, const json_t *block)
 {
     const char *id = api_chat_json_text(block, "tool_use_id");
-    json_t *content = json_object_get(block, "content"), *message = api_chat_json_message("tool");
+    json_t *content = json_object_get(block, "content");
     if (id == NULL)
         api_error_set(reader->error, ERROR_INVALID, "messages",
                       "messages[%zu]: a tool_result needs its tool_use_id", reader->index);
@@ -59,14 +59,7 @@ static void read_result(struct reader *reader, const json_t *block)
         json_decref(parts);
         parts = first;
     }
-    json_object_set_new(message, "tool_call_id", json_string(id != NULL ? id : ""));
-    json_t *name = id != NULL ? json_object_get(reader->names, id) : NULL;
-    if (name != NULL)
-        json_object_set(message, "name", name);
-    api_chat_json_set_content(message, parts);
-    if (json_is_null(json_object_get(message, "content")))
-        json_object_set_new(message, "content", json_string(""));
-    json_array_append_new(reader->messages, message);
+    json_array_append_new(reader->messages, api_chat_json_result(reader->names, id, parts));
 }
 
 static void read_use(struct reader *reader, const json_t *block, json_t *calls)

@@ -69,6 +69,19 @@ void api_chat_json_add_tool(json_t *tools, json_t *name, json_t *description, js
     json_array_append_new(tools, row);
 }
 
+json_t *api_chat_json_result(const json_t *names, const char *id, json_t *parts)
+{
+    json_t *message = api_chat_json_message("tool");
+    json_object_set_new(message, "tool_call_id", json_string(id != NULL ? id : ""));
+    json_t *name = id != NULL ? json_object_get(names, id) : NULL;
+    if (name != NULL)
+        json_object_set(message, "name", name);
+    api_chat_json_set_content(message, parts);
+    if (json_is_null(json_object_get(message, "content")))
+        json_object_set_new(message, "content", json_string(""));
+    return message;
+}
+
 json_t *api_chat_json_choice(json_t *name)
 {
     json_t *function = json_object(), *named = json_object();

@@ -17,6 +17,9 @@ void api_chat_json_set_content(json_t *message, json_t *parts);
 void api_chat_json_add_call(json_t *calls, const char *id, const char *name, const char *arguments);
 /* Appends a function that is offered; description and parameters may be NULL. */
 void api_chat_json_add_tool(json_t *tools, json_t *name, json_t *description, json_t *parameters);
+/* Makes the message of a tool's result. Takes the parts over; names has each call's function, and
+ * id may be NULL. */
+json_t *api_chat_json_result(const json_t *names, const char *id, json_t *parts);
 json_t *api_chat_json_choice(json_t *name); /* tool_choice that names this function */
 /* Copies fields from one body to another; each row has the name there and the name here. */
 void api_chat_json_copy(const json_t *body, json_t *chat, const char *const (*names)[2], size_t n);

@@ -57,7 +57,7 @@ struct api {
     struct ssl_ctx_st *tls; /* for new connections; NULL: plain HTTP */
     struct api_workers *workers;
     struct metrics *metrics;
-    struct api_catalog *catalog;        /* the newest */
+    struct api_catalog *catalog; /* the newest */
     struct api_responses_store *responses;
     uint64_t counter;                   /* low bits of request ids */
     char request_id[128];               /* X-Request-Id of the exchange that is being answered */

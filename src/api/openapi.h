@@ -2,5 +2,4 @@
 #pragma once
 #include "api/route.h"
 
-void api_openapi_print(const struct api_route *routes, int n, const char *version,
-                       struct str *out);
+void api_openapi_print(const struct api_route *routes, int n, const char *version, struct str *out);

@@ -8,10 +8,11 @@
 #include <string.h>
 
 enum {
-    TOKEN_BYTES_MAX = 1024,       /* no token has more text than this */
-    ECHO_BYTES_MAX = 8 << 20,     /* of prompts, in all choices of an answer: sent at once */
-    LOGPROB_BYTES = 48,           /* of a token or alternative in the answer: about */
-    LOGPROBS_BYTES_MAX = 1 << 29, /* of all choices of an answer, kept and written */
+    TOKEN_BYTES_MAX = 1024,              /* no token has more text than this */
+    ECHO_BYTES_MAX = 8 << 20,            /* of prompts, in all choices of an answer: sent at once */
+    LOGPROB_BYTES = 48,                  /* of a token or alternative in the answer: about */
+    LOGPROBS_BYTES_MAX = 1 << 29,        /* of all choices of an answer, kept and written */
+    STREAMED_SCORES_BYTES_MAX = 1 << 20, /* of prompts: a stream has them in one event */
 };
 
 static char *reverse(struct view text)
@@ -274,13 +275,15 @@ static bool settle_logprobs(struct api_prompts *prompts, const struct mem_accoun
                                           LOGPROB_BYTES * (1 + ask->sampling.n_top_scores);
     for (int32_t i = 0; i < prompts->n; i++)
         n_prompts += (int64_t)prompts->of[i].n * ask->n;
-    if (ask->wants_scores && n_prompts * n_each_score > n_bytes_max)
+    int64_t n_scores_max =
+        ask->streams ? min_i64(n_bytes_max, STREAMED_SCORES_BYTES_MAX) : n_bytes_max;
+    if (ask->wants_scores && n_prompts * n_each_score > n_scores_max)
         api_error_set(&prompts->error, ERROR_TOO_LARGE,
                       ask->shows_scores ? "prompt_logprobs" : "logprobs",
                       "logprobs of %lld tokens of prompts with %d alternatives each are too much "
-                      "for one answer: at most %lld tokens, in all choices, may have so many",
+                      "for one answer: at most %lld tokens, in all choices%s, may have so many",
                       (long long)n_prompts, ask->sampling.n_top_scores,
-                      (long long)(n_bytes_max / n_each_score));
+                      (long long)(n_scores_max / n_each_score), ask->streams ? " of a stream" : "");
     if (ask->wants_logprobs && n_tokens * n_each > n_bytes_max)
         api_error_set(&prompts->error, ERROR_TOO_LARGE, "max_tokens",
                       "logprobs of up to %lld tokens with %d alternatives each are too much for "

@@ -117,18 +117,10 @@ static void read_output(struct reader *reader, const json_t *item)
     const char *id = api_chat_json_text(item, "call_id");
     close_assistant(reader);
     json_t *parts = read_texts(reader, json_object_get(item, "output"), "output");
-    json_t *message = api_chat_json_message("tool");
     if (id == NULL)
         api_error_set(reader->error, ERROR_INVALID, "input",
                       "input[%zu]: a function_call_output needs its call_id", reader->index);
-    json_object_set_new(message, "tool_call_id", json_string(id != NULL ? id : ""));
-    json_t *name = id != NULL ? json_object_get(reader->names, id) : NULL;
-    if (name != NULL)
-        json_object_set(message, "name", name);
-    api_chat_json_set_content(message, parts);
-    if (json_is_null(json_object_get(message, "content")))
-        json_object_set_new(message, "content", json_string(""));
-    json_array_append_new(reader->messages, message);
+    json_array_append_new(reader->messages, api_chat_json_result(reader->names, id, parts));
 }
 
 /* Only the reasoning itself goes on: a summary is no reasoning, and nothing here could read it

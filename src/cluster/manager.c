@@ -80,11 +80,14 @@ static void take_sleepless(struct cluster_manager *m, const struct service_chang
         is_asked = is_asked || (m->asks[i].service == change->service &&
                                 m->asks[i].kind == CONTROL_SLEEP && !m->asks[i].is_answered);
     manager_room_place(m, change->engine, change->service)->is_asked_out = false;
-    if (is_asked)
+    if (is_asked) {
         manager_orders_answer(m, change->service, CONTROL_SLEEP, STATUS_TOO_LARGE, &change->fault);
-    else
+        set_remove(&m->wanted, change->service);
+        manager_orders_answer(m, change->service, CONTROL_LOAD, STATUS_OK, NULL);
+    } else {
         manager_orders_out(m, MESSAGE_UNLOAD, change->engine, change->service,
                            "host memory has no room for it to sleep");
+    }
 }
 
 /* Callers that wanted it out are satisfied. */
@@ -185,6 +188,17 @@ static void judge_unload(struct cluster_manager *m, struct manager_ask *ask)
     }
 }
 
+/* Returns whether an engine has the model and was not told to let it go. */
+static bool stays_anywhere(const struct cluster_manager *m, int service)
+{
+    for (int e = 0; e < m->nodes.n_engines; e++) {
+        const struct manager_place *place = manager_room_place(m, e, service);
+        if (place->status == SERVICE_LOADED && !place->is_asked_out)
+            return true;
+    }
+    return false;
+}
+
 static void take_ask(struct cluster_manager *m, const struct message_ask *message, int service)
 {
     if (message->kind == CONTROL_DRAIN) {
@@ -203,7 +217,7 @@ static void take_ask(struct cluster_manager *m, const struct message_ask *messag
                               "can't sleep, since this server has no sleep_bytes: unload it");
     } else if (message->kind == CONTROL_UNLOAD || message->kind == CONTROL_SLEEP) {
         judge_unload(m, &m->asks[m->n_asks - 1]);
-    } else if (manager_orders_is_loaded_anywhere(m, service)) {
+    } else if (stays_anywhere(m, service)) {
         manager_orders_answer(m, service, CONTROL_LOAD, STATUS_OK, NULL);
     } else if (set_has(&m->dismissed, service)) {
         manager_orders_refuse(m, service, CONTROL_LOAD, STATUS_CANCELLED, MANAGER_ORDERS_GONE);

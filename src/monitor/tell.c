@@ -112,33 +112,35 @@ static const struct {
     { "latency_seconds", "Mean time to the last token.", READING(latency_s.mean) },
 };
 
+/* Returns the name of an engine and reads it; NULL when no report of it came. */
+static const char *read_engine(struct monitor_gather *g, const struct monitor_names *names,
+                               int32_t e, int64_t now_ns, struct monitor_engine_reading *r)
+{
+    const char *name = names->engine(names->self, e);
+    if (name == NULL)
+        return NULL;
+    monitor_gather_read_engine(g, e, now_ns, r);
+    return r->n_seen > 0 ? name : NULL;
+}
+
 static void tell_engines(struct monitor_gather *g, const struct monitor_names *names,
                          int64_t now_ns, struct str *out)
 {
     struct monitor_engine_reading r;
+    const char *name;
     head(out, "engine_utilisation", "Part of the window that the engine computed.");
-    for (int32_t e = 0; e < g->n_engines; e++) {
-        const char *name = names->engine(names->self, e);
-        if (name == NULL)
-            continue;
-        monitor_gather_read_engine(g, e, now_ns, &r);
-        if (r.n_seen > 0)
+    for (int32_t e = 0; e < g->n_engines; e++)
+        if ((name = read_engine(g, names, e, now_ns, &r)) != NULL)
             str_printf(out, "shoal_monitor_engine_utilisation{engine=\"%s\"} %.6g\n", name,
                        r.utilisation);
-    }
     head(out, "engine_bytes", "Memory of the engine over the window, by kind.");
-    for (int32_t e = 0; e < g->n_engines; e++) {
-        const char *name = names->engine(names->self, e);
-        if (name == NULL)
-            continue;
-        monitor_gather_read_engine(g, e, now_ns, &r);
-        if (r.n_seen > 0)
+    for (int32_t e = 0; e < g->n_engines; e++)
+        if ((name = read_engine(g, names, e, now_ns, &r)) != NULL)
             str_printf(out,
                        "shoal_monitor_engine_bytes{engine=\"%s\",kind=\"memory\"} %.0f\n"
                        "shoal_monitor_engine_bytes{engine=\"%s\",kind=\"weights\"} %.0f\n"
                        "shoal_monitor_engine_bytes{engine=\"%s\",kind=\"kv\"} %.0f\n",
                        name, r.memory_bytes, name, r.weights_bytes, name, r.kv_bytes);
-    }
 }
 
 void monitor_tell_metrics(struct monitor_gather *g, const struct monitor_names *names,

@@ -512,6 +512,35 @@ static void test_a_load_waits_for_the_unload_before_it(void **state)
     scene_close(s);
 }
 
+/* A load right behind an unload is not answered by the model that is about to leave. */
+static void test_a_load_behind_an_unload_brings_it_back(void **state)
+{
+    (void)state;
+    struct scene *s = mem_take(sizeof *s);
+    uint64_t answers = 0;
+    s->services[0].engines = (struct set){ { 1 } };
+    s->services[0].keep_alive_ns = 3600 * TIME_NS_PER_S;
+    scene_open(s, 1000);
+    scene_step(s, TIME_NS_PER_MS);
+    scene_ask(s, 1, CONTROL_LOAD, 0);
+    assert_int_equal(step_alone(s, &answers), 0);
+    assert_int_equal(take_order(s), MESSAGE_LOAD);
+    scene_say(s, 0, 0, SERVICE_LOADED, STATUS_OK);
+    assert_int_equal(step_alone(s, &answers), 1);
+    scene_ask(s, 2, CONTROL_UNLOAD, 0);
+    scene_ask(s, 3, CONTROL_LOAD, 0);
+    assert_int_equal(step_alone(s, &answers), 0);
+    assert_int_equal(take_order(s), MESSAGE_UNLOAD);
+    scene_say(s, 0, 0, SERVICE_DRAINING_OUT, STATUS_OK);
+    scene_say(s, 0, 0, SERVICE_UNLOADED, STATUS_OK);
+    assert_int_equal(step_alone(s, &answers), 1);
+    assert_int_equal(take_order(s), MESSAGE_LOAD);
+    scene_say(s, 0, 0, SERVICE_LOADED, STATUS_OK);
+    assert_int_equal(step_alone(s, &answers), 1);
+    assert_int_equal(answers, 1 + 2 + 3);
+    scene_close(s);
+}
+
 static void steps(struct scene *s, int n)
 {
     for (int i = 0; i < n; i++)
@@ -581,6 +610,7 @@ int main(void)
         cmocka_unit_test(test_copies_evict_nobody),
         cmocka_unit_test(test_a_load_that_is_called_off_is_answered),
         cmocka_unit_test(test_a_load_waits_for_the_unload_before_it),
+        cmocka_unit_test(test_a_load_behind_an_unload_brings_it_back),
         cmocka_unit_test(test_short_requests_keep_it_alive),
         cmocka_unit_test(test_taking_turns),
         cmocka_unit_test(test_held_requests_keep_their_model),

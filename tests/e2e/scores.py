@@ -4,12 +4,11 @@ prompt. They stay the same in chunks of any size, beside other requests, behind 
 after preemptions."""
 import json
 import os
-import re
-import subprocess
 import sys
 import threading
-import time
 import urllib.request
+
+from serve_shared import Shoal
 
 
 def call(port, **fields):
@@ -87,20 +86,8 @@ def check_same(port, known):
 
 
 def serve(program, model, *options, check):
-    server = subprocess.Popen([program, "serve", "--listen", "127.0.0.1:0", "--model", f"tiny={model}", *options],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    try:
-        port = None
-        for line in server.stdout:
-            if match := re.search(r"\(port (\d+)\)", line):
-                port = int(match[1])
-                break
-        threading.Thread(target=server.stdout.read, daemon=True).start()
-        time.sleep(0.2)
-        check(port)
-    finally:
-        server.terminate()
-        assert server.wait() == 0
+    with Shoal(program, *options, models={"tiny": model}) as server:
+        check(server.port)
 
 
 def main():

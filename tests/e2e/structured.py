@@ -4,12 +4,13 @@ answers that validate by eye."""
 import json
 import os
 import re
-import subprocess
 import sys
 import threading
 import time
 import urllib.error
 import urllib.request
+
+from serve_shared import Shoal
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 1, "maximum": 50},
                                            "b": {"enum": ["red", "green"]}},
@@ -142,21 +143,9 @@ def check_duress(port):
 
 
 def serve(program, model, *options, checks):
-    server = subprocess.Popen([program, "serve", "--listen", "127.0.0.1:0", "--model", f"tiny={model}", *options],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    try:
-        port = None
-        for line in server.stdout:
-            if match := re.search(r"\(port (\d+)\)", line):
-                port = int(match[1])
-                break
-        threading.Thread(target=server.stdout.read, daemon=True).start()
-        time.sleep(0.2)
+    with Shoal(program, *options, models={"tiny": model}) as server:
         for check in checks:
-            check(port)
-    finally:
-        server.terminate()
-        server.wait()
+            check(server.port)
 
 
 def main():

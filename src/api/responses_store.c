@@ -182,11 +182,11 @@ static void refuse(const struct api_responses_store *responses, const char *id,
     size_t n_prefix = strlen("resp_");
     bool is_ours = strncmp(id, "resp_", n_prefix) == 0 &&
                    strncmp(id + n_prefix, responses->gateway, strlen(responses->gateway)) == 0;
-    api_error_set(error, ERROR_NO_ROUTE, "previous_response_id",
+    api_error_set(error, ERROR_NO_ROUTE, NULL,
                   is_ours ? "there is no response %.60s: it was not stored, was deleted, or left "
-                            "when the storage was full; send its items in input"
+                            "when the storage was full. To go on from it, send its items in input"
                           : "there is no response %.60s here: another gateway, or an earlier "
-                            "process, gave this id; ask it, or send the items in input",
+                            "process, gave this id. Ask it, or send the items in input to go on",
                   id);
 }
 
@@ -294,6 +294,8 @@ bool api_responses_store_replay(struct api_responses_store *responses, const cha
             str_clear(&next);
             str_add(&next, found.previous.at, found.previous.n);
             free_found(&found);
+        } else {
+            snprintf(error->param, sizeof error->param, "previous_response_id");
         }
     }
     for (size_t i = json_array_size(rounds); i-- > 0 && !error->is_set;)

@@ -66,7 +66,7 @@ static enum status pin(void *self, uint16_t service, int engine, struct fault *f
     enum status status = check_alone(house, engine >= 0 ? "pin" : "unpin", fault);
     if (status == STATUS_OK && house->n_engines == 0)
         status = fault_set(fault, STATUS_UNSUPPORTED,
-                           "a gateway has no engines: pin the model at its node");
+                           "a gateway has no engines: pin or unpin the model at its node");
     if (status == STATUS_OK && engine >= house->n_engines)
         status = fault_set(fault, STATUS_BAD_INPUT, "engine: there is no engine %d, only 0 to %d",
                            engine, house->n_engines - 1);

@@ -132,7 +132,9 @@ static enum status check_numbers(const struct model_spec *spec, struct fault *fa
         return fault_set(fault, STATUS_BAD_INPUT, "model: the embedding scale is %g",
                          (double)spec->embedding_scale);
     if (!is_within(spec->logit_scale, 1e-6f, 1e6f))
-        return fault_set(fault, STATUS_BAD_INPUT, "model: the scale of logits is %g",
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "model: the scale of logits is %g, expected 1e-6 to 1e6: the file is "
+                         "damaged, or not supported",
                          (double)spec->logit_scale);
     if (spec->score_divisor != 0 && !is_within(spec->score_divisor, 1e-3f, 1e6f))
         return fault_set(fault, STATUS_BAD_INPUT, "model: the divisor of scores is %g",

@@ -1,9 +1,8 @@
 /* The exchange: where the engines of a process hand the KV of a request over to each other.
  *
- *   source:    (copied to its host tier) --offer--> OFFERED --acknowledged--> TAKEN --withdraw-->
- * gone
- *                                                      +--10 s, lost, closed--withdraw---------->
- * gone receiver:  (room is reserved) --pull block 0, 1, ...--> acknowledge
+ *   source:    (copied out) --offer--> OFFERED --acknowledged--> TAKEN --withdraw--> gone
+ *                                         |-----10 s, lost, closed-----withdraw--> gone
+ *   receiver:  (room is reserved) --pull block 0, 1, ...--> acknowledge
  *
  * The source owns the memory and frees it; a withdrawal waits for a copy in progress. The receiver
  * checks every block by its stamp and uses nothing that does not match: engine/handover.h. All

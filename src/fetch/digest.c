@@ -88,8 +88,9 @@ enum status fetch_digest_check_file(const char *path, const char *sha256, struct
         return fault_set(fault, STATUS_IO, "%.150s can't be read to its end", path);
     if (strcasecmp(text, sha256) == 0)
         return STATUS_OK;
-    return fault_set(fault, STATUS_BAD_INPUT,
-                     "%.100s is another file: its SHA-256 is %.16s..., "
-                     "and %.16s... is configured",
-                     path, text, sha256);
+    return fault_set(
+        fault, STATUS_BAD_INPUT,
+        "%.100s has the SHA-256 %.16s..., but %.16s... is configured: replace the file, or "
+        "correct sha256",
+        path, text, sha256);
 }

@@ -140,9 +140,12 @@ enum status fetch_room_make(const char *folder, int part_fd, int64_t n_there, in
             close(lock);
         return status;
     }
-    enum status status = n_bytes > INT64_MAX / 4 - n_there
-                             ? fault_set(fault, STATUS_TOO_LARGE, "the file is absurdly long")
-                             : make(folder, part_fd, n_there + n_bytes, n_bytes_max, fault);
+    enum status status =
+        n_bytes > INT64_MAX / 4 - n_there
+            ? fault_set(fault, STATUS_TOO_LARGE,
+                        "the store announces %lld bytes, which no file has: check the address",
+                        (long long)n_bytes)
+            : make(folder, part_fd, n_there + n_bytes, n_bytes_max, fault);
     /* Without support of the file system, room is only counted. */
     if (status == STATUS_OK && n_bytes > 0 &&
         fallocate(part_fd, FALLOC_FL_KEEP_SIZE, n_there, n_bytes) != 0 && errno == ENOSPC)

@@ -1,9 +1,8 @@
 /* Live re-placement: while a manager leads, a child process plans on the last window, and the
  * manager moves copies where that pays.
  *
- *   WAITING --the interval is over--> PLANNING --install, and `replacement: on`--> MOVING -->
- * WAITING
- *                                        |-----anything else, killed after 60 s--> WAITING
+ *   WAITING --interval is over--> PLANNING --install, `replacement: on`--> MOVING --> WAITING
+ *                                    |-----anything else, killed after 60 s--> WAITING
  *
  * Equation 8 of SeaLLM sets the interval (place/replace.h), live/plan.h is the plan, and
  * cluster/manager_move.h the move. With `replacement: advise` the same happens without the move;

@@ -374,7 +374,9 @@ static int talk(struct chat *chat)
         }
         json_t *said = json_pack("{ss,ss}", "role", "user", "content", turn.at);
         if (said == NULL) {
-            fprintf(stderr, "shoal: this is not UTF-8\n");
+            fprintf(
+                stderr,
+                "shoal: the message is not UTF-8 and was not sent: set the terminal to UTF-8\n");
             is_ok = false;
             continue;
         }

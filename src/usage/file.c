@@ -171,8 +171,10 @@ enum status usage_file_open(struct usage_file **out, const struct usage_file_opt
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW;
     snprintf(f->path, sizeof f->path, "%s", options->path);
     if (sqlite3_open_v2(options->path, &f->db, flags, NULL) != SQLITE_OK || !prepare(f, options)) {
-        enum status status = fault_set(fault, STATUS_BAD_INPUT, "usage: %.200s: %.120s", f->path,
-                                       sqlite3_errmsg(f->db));
+        enum status status =
+            fault_set(fault, STATUS_BAD_INPUT,
+                      "usage_file: %.200s can't be used as a database: %.80s: name another file",
+                      f->path, sqlite3_errmsg(f->db));
         (void)sqlite3_finalize(f->insert);
         (void)sqlite3_close(f->db);
         mem_give(f);

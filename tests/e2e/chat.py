@@ -134,7 +134,7 @@ def faults_are_one_sentence(shoal, _):
     assert code == 1 and "is shoal serve running?" in wrong, wrong
     with stub({"content": "yes"}) as port:
         code, _, wrong = talk(shoal, port, b"\xff\n", "m")
-        assert code == 1 and "this is not UTF-8" in wrong, wrong
+        assert code == 1 and "not UTF-8 and was not sent" in wrong, wrong
         code, _, wrong = talk(shoal, port, "x\n", b"\xff")
         assert code == 1 and "name or the system text is not UTF-8" in wrong, wrong
         assert Stub.asked == []

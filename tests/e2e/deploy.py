@@ -97,7 +97,7 @@ def deploy_units():
             unit.read_string(text)
             service = unit["Service"]
             words = service["ExecStart"].split()
-            assert words[0] == "/usr/local/bin/shoal" and words[1] == role and words[2] == f"/etc/shoal/{role}.yaml", words
+            assert words[0] == "/usr/bin/shoal" and words[1] == role and words[2] == f"/etc/shoal/{role}.yaml", words
             assert os.path.exists(os.path.join(DEPLOY, "machines", os.path.basename(words[2]))), words
             help_text = run(SHOAL, role, "--help").stdout
             assert all(re.search(rf"{word.split('=')[0]}\b", help_text) for word in words[3:]), words
@@ -106,7 +106,7 @@ def deploy_units():
             for key in ("state_dir", "model_cache"):
                 assert key not in state or state[key].startswith(f"/var/lib/{service['StateDirectory']}/"), (role, key)
             with open(os.path.join(folder, f"shoal-{role}.service"), "w", encoding="utf-8") as file:
-                file.write(text.replace("/usr/local/bin/shoal", SHOAL))
+                file.write(text.replace("/usr/bin/shoal", SHOAL))
         if shutil.which("systemd-analyze") is None:
             raise toy.Skip("systemd-analyze is not installed")
         done = run("systemd-analyze", "verify", "--man=no", *(os.path.join(folder, name) for name in names))
@@ -129,7 +129,7 @@ def check_pod(name, spec, config_map):
     assert spec["selector"]["matchLabels"].items() <= labels.items(), name
     container = pod["containers"][0]
     role, path = container["args"][0], container["args"][1]
-    assert container["command"] == ["/usr/local/bin/shoal"] and role in ROLES and name == f"shoal-{role}", container
+    assert container["command"] == ["/usr/bin/shoal"] and role in ROLES and name == f"shoal-{role}", container
     volumes = {v["name"] for v in pod["volumes"]} | {c["metadata"]["name"] for c in spec.get("volumeClaimTemplates", [])}
     mounts = {m["mountPath"]: m["name"] for m in container["volumeMounts"]}
     assert set(mounts.values()) == volumes, (name, mounts, volumes)

@@ -214,6 +214,11 @@ enum status config_check(const struct config *config, struct fault *fault)
     if (strcmp(config->arithmetic, "default") != 0 && strcmp(config->arithmetic, "strict") != 0)
         return fault_set(fault, STATUS_BAD_INPUT,
                          "arithmetic: \"%.64s\" is neither default nor strict", config->arithmetic);
+    if (strcmp(config->replacement, "off") != 0 && strcmp(config->replacement, "advise") != 0 &&
+        strcmp(config->replacement, "on") != 0)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "replacement is \"%.40s\", expected off, advise or on",
+                         config->replacement);
     if (strcmp(config->engine_kind, "threads") != 0 &&
         strcmp(config->engine_kind, "processes") != 0)
         return fault_set(fault, STATUS_BAD_INPUT,

@@ -5,6 +5,7 @@
 #include "fleet/monitor.h"
 #include "fleet/replan.h"
 #include "live/plan.h"
+#include "metrics/print.h"
 
 static const char *const modes[] = { "off", "advise", "on" };
 
@@ -117,10 +118,13 @@ void fleet_replan_metrics(const struct fleet_replan *r, struct str *out)
                    "shoal_replan_normalized_latency{placement=\"planned\"} %.6g\n",
                    r->last->result.kept.normalized_latency,
                    r->last->result.planned.normalized_latency);
-    str_printf(out, "# HELP shoal_engines_wanted Engines that the model wants (Aladdin, Equation "
-                    "7).\n# TYPE shoal_engines_wanted gauge\n");
-    for (int s = 0; s < r->models->n; s++)
-        if (r->wants[s].n_wanted >= 0)
-            str_printf(out, "shoal_engines_wanted{model=\"%s\"} %d\n", r->models->services[s].name,
-                       r->wants[s].n_wanted);
+    metrics_print_name(out, "shoal_engines_wanted",
+                       "Engines that the model wants (Aladdin, Equation 7).", "gauge");
+    for (int s = 0; s < r->models->n; s++) {
+        if (r->wants[s].n_wanted < 0)
+            continue;
+        str_add_text(out, "shoal_engines_wanted");
+        metrics_print_label(out, '{', "model", r->models->services[s].name);
+        str_printf(out, "} %d\n", r->wants[s].n_wanted);
+    }
 }

@@ -23,7 +23,6 @@ struct live_service {
     struct perf perf;
     struct monitor_mean prompt, output; /* tokens */
     int64_t n_arrived[MONITOR_BINS];    /* oldest bin first */
-    int32_t n_running;                  /* requests at engines now */
 };
 struct live_engine {      /* one device; only those that may be planned for are in the job */
     int64_t memory_bytes; /* for models that are planned and their KV */

@@ -435,11 +435,3 @@ bool monitor_history_profile(struct monitor_history *h, const char *service, str
     (void)sqlite3_finalize(statement);
     return is_found;
 }
-
-int64_t monitor_history_n_rows(struct monitor_history *h)
-{
-    if (h->db == NULL)
-        return 0;
-    return number(h, "SELECT (SELECT count(*) FROM windows) + (SELECT count(*) FROM engines) + "
-                     "(SELECT count(*) FROM profiles)");
-}

@@ -58,5 +58,3 @@ void monitor_history_read(struct monitor_history *history, int64_t since_ms,
 /* Reads the last profile of a service. Returns false when there is none. */
 bool monitor_history_profile(struct monitor_history *history, const char *service,
                              struct perf *out);
-/* Returns the rows of all tables. */
-int64_t monitor_history_n_rows(struct monitor_history *history);

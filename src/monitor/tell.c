@@ -1,6 +1,8 @@
 /* Tells what the monitor knows. */
 #include "monitor/tell.h"
 
+#include "metrics/print.h"
+
 static void tell_mean(struct json_out *json, const char *key, const struct monitor_mean *mean)
 {
     json_out_key(json, key);
@@ -90,26 +92,23 @@ void monitor_tell_json(struct monitor_gather *g, const struct monitor_names *nam
 
 /* ---- Metrics. ---- */
 
-static void head(struct str *out, const char *name, const char *help)
-{
-    str_printf(out, "# HELP shoal_monitor_%s %s\n# TYPE shoal_monitor_%s gauge\n", name, help,
-               name);
-}
-
 #define READING(field) offsetof(struct monitor_reading, field)
 static const struct {
     const char *name, *help;
     size_t offset;
 } rows[] = {
-    { "rate", "Arrivals per second over the window.", READING(rate) },
-    { "attainment", "Part of the ended requests that met their targets.", READING(attainment) },
-    { "prompt_tokens_mean", "Mean prompt length.", READING(prompt.mean) },
-    { "prompt_tokens_deviation", "Its standard deviation.", READING(prompt.deviation) },
-    { "output_tokens_mean", "Mean answer length.", READING(output.mean) },
-    { "output_tokens_deviation", "Its standard deviation.", READING(output.deviation) },
-    { "ttft_seconds", "Mean time to the first token.", READING(ttft_s.mean) },
-    { "tpot_seconds", "Mean time per further token.", READING(tpot_s.mean) },
-    { "latency_seconds", "Mean time to the last token.", READING(latency_s.mean) },
+    { "shoal_monitor_rate", "Arrivals per second over the window.", READING(rate) },
+    { "shoal_monitor_attainment", "Part of the ended requests that met their targets.",
+      READING(attainment) },
+    { "shoal_monitor_prompt_tokens_mean", "Mean prompt length.", READING(prompt.mean) },
+    { "shoal_monitor_prompt_tokens_deviation", "Its standard deviation.",
+      READING(prompt.deviation) },
+    { "shoal_monitor_output_tokens_mean", "Mean answer length.", READING(output.mean) },
+    { "shoal_monitor_output_tokens_deviation", "Its standard deviation.",
+      READING(output.deviation) },
+    { "shoal_monitor_ttft_seconds", "Mean time to the first token.", READING(ttft_s.mean) },
+    { "shoal_monitor_tpot_seconds", "Mean time per further token.", READING(tpot_s.mean) },
+    { "shoal_monitor_latency_seconds", "Mean time to the last token.", READING(latency_s.mean) },
 };
 
 /* Returns the name of an engine and reads it; NULL when no report of it came. */
@@ -123,41 +122,56 @@ static const char *read_engine(struct monitor_gather *g, const struct monitor_na
     return r->n_seen > 0 ? name : NULL;
 }
 
+static void tell_bytes(struct str *out, const char *name, const char *kind, double bytes)
+{
+    str_add_text(out, "shoal_monitor_engine_bytes");
+    metrics_print_label(out, '{', "engine", name);
+    metrics_print_label(out, ',', "kind", kind);
+    str_printf(out, "} %.0f\n", bytes);
+}
+
 static void tell_engines(struct monitor_gather *g, const struct monitor_names *names,
                          int64_t now_ns, struct str *out)
 {
     struct monitor_engine_reading r;
     const char *name;
-    head(out, "engine_utilisation", "Part of the window that the engine computed.");
-    for (int32_t e = 0; e < g->n_engines; e++)
-        if ((name = read_engine(g, names, e, now_ns, &r)) != NULL)
-            str_printf(out, "shoal_monitor_engine_utilisation{engine=\"%s\"} %.6g\n", name,
-                       r.utilisation);
-    head(out, "engine_bytes", "Memory of the engine over the window, by kind.");
-    for (int32_t e = 0; e < g->n_engines; e++)
-        if ((name = read_engine(g, names, e, now_ns, &r)) != NULL)
-            str_printf(out,
-                       "shoal_monitor_engine_bytes{engine=\"%s\",kind=\"memory\"} %.0f\n"
-                       "shoal_monitor_engine_bytes{engine=\"%s\",kind=\"weights\"} %.0f\n"
-                       "shoal_monitor_engine_bytes{engine=\"%s\",kind=\"kv\"} %.0f\n",
-                       name, r.memory_bytes, name, r.weights_bytes, name, r.kv_bytes);
+    metrics_print_name(out, "shoal_monitor_engine_utilisation",
+                       "Part of the window that the engine computed.", "gauge");
+    for (int32_t e = 0; e < g->n_engines; e++) {
+        if ((name = read_engine(g, names, e, now_ns, &r)) == NULL)
+            continue;
+        str_add_text(out, "shoal_monitor_engine_utilisation");
+        metrics_print_label(out, '{', "engine", name);
+        str_printf(out, "} %.6g\n", r.utilisation);
+    }
+    metrics_print_name(out, "shoal_monitor_engine_bytes",
+                       "Memory of the engine over the window, by kind.", "gauge");
+    for (int32_t e = 0; e < g->n_engines; e++) {
+        if ((name = read_engine(g, names, e, now_ns, &r)) == NULL)
+            continue;
+        tell_bytes(out, name, "memory", r.memory_bytes);
+        tell_bytes(out, name, "weights", r.weights_bytes);
+        tell_bytes(out, name, "kv", r.kv_bytes);
+    }
 }
 
 void monitor_tell_metrics(struct monitor_gather *g, const struct monitor_names *names,
                           int64_t now_ns, struct str *out)
 {
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        head(out, rows[i].name, rows[i].help);
+        metrics_print_name(out, rows[i].name, rows[i].help, "gauge");
         for (int32_t s = 0; s < g->window.n_services; s++) {
             struct monitor_reading r;
             monitor_read(&g->window, s, now_ns, &r);
-            str_printf(out, "shoal_monitor_%s{model=\"%s\"} %.6g\n", rows[i].name,
-                       names->service(names->self, s),
+            str_add_text(out, rows[i].name);
+            metrics_print_label(out, '{', "model", names->service(names->self, s));
+            str_printf(out, "} %.6g\n",
                        *(const double *)(const void *)((const char *)&r + rows[i].offset));
         }
     }
     tell_engines(g, names, now_ns, out);
-    head(out, "engines_wanted_by_routers", "Engines that the gateways' routers want in all.");
+    metrics_print_name(out, "shoal_monitor_engines_wanted_by_routers",
+                       "Engines that the gateways' routers want in all.", "gauge");
     str_printf(out, "shoal_monitor_engines_wanted_by_routers %d\n",
                monitor_gather_n_wanted(g, now_ns));
 }

@@ -25,7 +25,7 @@ done
 
 inside apt-get update -q >>build/package.log
 inside apt-get install -y -q --no-install-recommends /shoal-0.1.0.deb >>build/package.log 2>&1 || { tail -5 build/package.log; fail "no installation"; }
-inside shoal version | grep -q '^shoal 0.1.0'
+inside shoal version | grep -q "^$(build/shoal version | head -1 | cut -d' ' -f1,2)"
 wanted "folder of models" "$(inside stat -c '%U %a' /var/lib/shoal/models)" "shoal 750"
 wanted "configuration" "$(inside stat -c '%U:%G %a' /etc/shoal/shoal.yaml)" "root:shoal 640"
 inside bash -c '. /usr/share/bash-completion/completions/shoal && complete -p shoal' >/dev/null

@@ -4,6 +4,7 @@ prompt. They stay the same in chunks of any size, beside other requests, behind 
 after preemptions."""
 import json
 import os
+import re
 import sys
 import threading
 import urllib.request
@@ -41,9 +42,9 @@ def at_once(jobs):
     return results
 
 
-def scores_of(port, ids, **fields):
+def scores_of(port, ids, n_tokens=1, **fields):
     """[(the token's log probability, {id: log probability})], from the second on."""
-    page = call(port, prompt=ids, max_tokens=1, prompt_logprobs=5, **fields)
+    page = call(port, prompt=ids, max_tokens=n_tokens, prompt_logprobs=5, **fields)
     rows = page["choices"][0]["prompt_logprobs"]
     assert len(rows) == len(ids) and rows[0] is None
     assert page["usage"]["prompt_tokens_details"]["cached_tokens"] == 0, page["usage"]
@@ -55,26 +56,33 @@ def scores_of(port, ids, **fields):
             for token, row in zip(ids[1:], rows[1:])]
 
 
-def check_answers(port):
+def check_answers(port, seed):
     """The tokens of an answer get the log probabilities with which they were drawn."""
     prompt = "Once upon a time there was a little"
-    page = call(port, prompt=prompt, max_tokens=60, logprobs=3, ignore_eos=True)
+    page = call(port, prompt=prompt, max_tokens=60, logprobs=3, ignore_eos=True, seed=seed)
     choice = page["choices"][0]
     again = call(port, prompt=prompt + choice["text"], max_tokens=0, logprobs=3, echo=True)
     n_prompt = page["usage"]["prompt_tokens"]
     echoed = again["choices"][0]["logprobs"]
     if echoed["tokens"][n_prompt:] != choice["logprobs"]["tokens"]:
-        print("the text has other tokens", flush=True)
-        return 0
+        return 0  # the text has other tokens
     assert echoed["token_logprobs"][n_prompt:] == choice["logprobs"]["token_logprobs"]
     assert echoed["top_logprobs"][n_prompt:] == choice["logprobs"]["top_logprobs"]
     assert again["choices"][0]["text"] == prompt + choice["text"]
     return 1
 
 
-def check_same(port, known):
+def check_some_answers(port):
+    assert sum(check_answers(port, seed) for seed in range(8)) > 0, "no answer had the same tokens as a prompt"
+
+
+def prompts_of(port):
     text = "The fox and the crow lived in a dark forest. One day they met a lion near the river. " * 6
-    prompts = [ids_of(port, text[i:])[:90 + 10 * i] for i in range(8)]
+    return [ids_of(port, text[i:])[:90 + 10 * i] for i in range(8)]
+
+
+def check_same(port, known):
+    prompts = prompts_of(port)
     alone = [scores_of(port, ids) for ids in prompts]
     call(port, prompt=prompts[0], max_tokens=3)  # its blocks are cached, and are not used
     known.append(alone)
@@ -83,6 +91,20 @@ def check_same(port, known):
     for _ in range(3):
         together = at_once([(lambda ids=ids: scores_of(port, ids)) for ids in prompts] + filler)
         assert together[:len(prompts)] == alone
+
+
+def check_preempted(port, known):
+    """Prompts with long answers that do not fit side by side have the scores that they have alone."""
+    asks = [lambda ids=ids: scores_of(port, ids, 300, ignore_eos=True) for ids in prompts_of(port)] * 2
+    n = 0
+    for _ in range(10):  # until some met
+        assert at_once(asks) == known[0] * 2
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
+            n = sum(map(int, re.findall(r"^vllm:num_preemptions_total.* (\d+)$", answer.read().decode(), re.M)))
+        if n > 5:
+            break
+    print(f"{n} preemptions", flush=True)
+    assert n > 5, n
 
 
 def serve(program, model, *options, check):
@@ -95,9 +117,10 @@ def main():
     model = os.path.join(root, "models/tale.gguf")
     known = []
     print("[ RUN      ] scores_of_prompts", flush=True)
-    serve(program, model, check=lambda port: (check_same(port, known), check_answers(port)))
-    for options in (("--chunk-tokens", "16", "--policy", "db-turn", "--kv-bytes", "600KiB"),
-                    ("--max-batch", "2"), ("--engines", "processes")):
+    serve(program, model, check=lambda port: (check_same(port, known), check_some_answers(port)))
+    serve(program, model, "--chunk-tokens", "16", "--policy", "db-turn", "--kv-bytes", "600KiB",
+          check=lambda port: (check_same(port, known), check_preempted(port, known)))
+    for options in ("--max-batch", "2"), ("--engines", "processes"):
         serve(program, model, *options, check=lambda port: check_same(port, known))
     print("[       OK ] scores_of_prompts")
 

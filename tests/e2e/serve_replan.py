@@ -36,13 +36,20 @@ class Shifted:
 
     def __enter__(self):
         fleet = self.fleet.__enter__()
+        try:
+            self.prepare(fleet)
+        except BaseException as fault:
+            self.fleet.__exit__(type(fault), fault, None)
+            raise
+        return self
+
+    def prepare(self, fleet):
         until(lambda: "placement" in fleet.etcd.keys())
         expected = {name: expected_texts(fleet.gateways[0], bodies_of([name], 6, n)) for name, n in (("tale", 60), ("cee", 100))}
         do(fleet, "deploy", "tale", "--copies", "2")
         until(lambda: self.copies() == (2, 1))
         do(fleet, "deploy", "tale", "--copies", "0")
         self.loads = [Load(gateway, expected["cee"], 6) for gateway in fleet.gateways] + [Load(fleet.gateways[0], expected["tale"], 1)]
-        return self
 
     def __exit__(self, *error):
         self.fleet.__exit__(*error)
@@ -67,7 +74,7 @@ def replan_moves(shoal, models):
     """The manager moves a copy to the model with the traffic, and every answer is whole and the same."""
     need_etcd()
     with Shifted(shoal, models, "on") as it:
-        until(lambda: it.copies() == (1, 2), seconds=60)
+        until(lambda: it.copies() == (1, 2))
         until(lambda: (it.plan().get("last_move") or "").startswith("done"))
         time.sleep(2)
         assert it.copies() == (1, 2)
@@ -80,7 +87,7 @@ def replan_advises(shoal, models):
     """By default the manager says what it would move, and moves nothing; it says how many engines each model wants."""
     need_etcd()
     with Shifted(shoal, models, "advise") as it:
-        page = until(lambda: it.plan() if (it.plan().get("plan") or {}).get("verdict") == "install" else None, seconds=60)
+        page = until(lambda: it.plan() if (it.plan().get("plan") or {}).get("verdict") == "install" else None)
         moves = page["plan"]["moves"]
         assert page["replacement"] == "advise" and any("cee" in move["loads"] for move in moves), page
         assert page["plan"]["planned"]["normalized_latency"] < page["plan"]["kept"]["normalized_latency"], page
@@ -96,7 +103,7 @@ def replan_advises(shoal, models):
 
 def until_move(it):
     """The manager that begins a move, at the moment of its beginning."""
-    return until(lambda: next((m for m in it.fleet.managers if "a move begins" in m.log()), None), seconds=60, pause=0.002)
+    return until(lambda: next((m for m in it.fleet.managers if "a move begins" in m.log()), None), pause=0.002)
 
 
 @test
@@ -106,7 +113,7 @@ def replan_manager_dies(shoal, models):
     with Shifted(shoal, models, "on", n_managers=2) as it:
         until_move(it).kill()
         assert min(it.copies()) >= 1
-        until(lambda: it.copies()[1] >= 2, seconds=60)
+        until(lambda: it.copies()[1] >= 2)
         it.finish()
 
 
@@ -122,7 +129,7 @@ def replan_node_dies(shoal, models):
         until(lambda: "the move is" in manager.log())
         print(*(line for line in manager.log().splitlines() if "the move" in line))
         it.fleet.nodes[i] = it.fleet.nodes[i].again()
-        until(lambda: it.copies()[1] >= 2 and it.copies()[0] >= 1, seconds=60)
+        until(lambda: it.copies()[1] >= 2 and it.copies()[0] >= 1)
         it.finish()
 
 

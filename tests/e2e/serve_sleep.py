@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 
-from serve_shared import Shoal, main, paths, test, until
+from serve_shared import Later, Shoal, main, paths, test, until
 
 SLEEP = ("--sleep-bytes", "64MiB", "--profile", "0", "--memory", "256MiB")
 DEVICES = [("--devices", "cpu:0")] + ([("--devices", "cuda:0")] if len(sys.argv) > 3 else [])
@@ -85,14 +85,13 @@ def sleep_under_load_loses_nothing(shoal, models):
                     status, _, page = server.post("/models/tale/sleep", {})
                     assert status in (200, 409), page  # 409: it has requests
                     n_slept[0] += status == 200
-            threads = [threading.Thread(target=ask, args=(i,)) for i in range(2)]
-            lulling = threading.Thread(target=lull)
-            for thread in [*threads, lulling]:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            is_over.set()
-            lulling.join()
+            threads, lulling = [Later(ask, i) for i in range(2)], Later(lull)
+            try:
+                for thread in threads:
+                    thread.result()
+            finally:
+                is_over.set()
+            lulling.result()
             assert [texts.get(i) for i in range(n)] == [expected[i % 3] for i in range(n)], texts
             assert n_slept[0] > 0
 

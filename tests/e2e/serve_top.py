@@ -111,7 +111,7 @@ class Terminal:
         def look():
             self.read(0.05)
             return what(self.screen.lines())
-        return until(look, 30)
+        return until(look)
 
     def end(self):
         """Its exit code, after the terminal is seen to be as it was."""

@@ -3,6 +3,7 @@
 #include "grammar/cache.h"
 #include "test.h"
 
+#include "base/num.h"
 #include "base/time.h"
 #include <stdio.h>
 #include <string.h>
@@ -28,13 +29,14 @@ static void refusals_are_remembered(void **state)
     enum status status = take(cache, costly, &first);
     int64_t first_ns = time_now_ns() - begin_ns;
     assert_true(status != STATUS_OK && first.text[0] != '\0');
-    begin_ns = time_now_ns();
+    int64_t again_ns = INT64_MAX; /* the least: other work may keep the core meanwhile */
     for (int i = 0; i < 20; i++) {
         memset(&again, 0, sizeof again);
+        begin_ns = time_now_ns();
         assert_int_equal(take(cache, costly, &again), status);
+        again_ns = min_i64(again_ns, time_now_ns() - begin_ns);
         assert_string_equal(again.text, first.text);
     }
-    int64_t again_ns = (time_now_ns() - begin_ns) / 20;
     printf("refused in %.3f ms, again in %.3f ms\n", (double)first_ns / 1e6,
            (double)again_ns / 1e6);
     assert_true(again_ns * 5 < first_ns);

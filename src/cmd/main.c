@@ -9,6 +9,7 @@
 #include "process/child.h"
 #include "remote/fetch.h"
 #include "remote/demo.h"
+#include "remote/live.h"
 #include "remote/models.h"
 #include "remote/talk.h"
 #include "remote/top.h"
@@ -40,7 +41,7 @@ static const struct verb verbs[] = {
     { "pin", "NAME PLACE", "keep a model at one node or engine alone", remote_wishes_pin },
     { "unpin", "NAME", "let a pinned model be anywhere again", remote_wishes_unpin },
     { "chat", "[MODEL]", "talk with a model of a running server", remote_talk_run },
-    { "monitor", "HOST:PORT", "what a cluster's manager measures", verbs_monitor },
+    { "monitor", "HOST:PORT", "what a cluster's manager measures", remote_live_monitor },
     { "ps", "", "the models of a running server: memory, requests", remote_models_ps },
     { "top", "", "a running server as it works: engines, models, rates, events", remote_top_run },
     { "ls", "", "the models that a running server knows", remote_models_ls },

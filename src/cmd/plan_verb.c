@@ -2,6 +2,7 @@
 #include "cmd/plan_layers.h"
 #include "cmd/verbs.h"
 #include "config/registry.h"
+#include "remote/live.h"
 #include "report/plan.h"
 #include "report/workers.h"
 #include "scenario/desk.h"
@@ -461,7 +462,7 @@ int verbs_plan(int argc, char **argv)
     char live[] = "shoal plan --live";
     if (argc > 1 && strcmp(argv[1], "--live") == 0) {
         argv[1] = live;
-        return verbs_plan_live(argc - 1, argv + 1);
+        return remote_live_plan(argc - 1, argv + 1);
     }
     struct plan_ask *ask = mem_take(sizeof(*ask));
     int code = !open_ask(ask, argc, argv) ? 2

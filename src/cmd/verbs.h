@@ -11,8 +11,6 @@ int verbs_node(int argc, char **argv);
 int verbs_gateway(int argc, char **argv);
 int verbs_manager(int argc, char **argv);
 int verbs_run(int argc, char **argv);
-int verbs_monitor(int argc, char **argv);
-int verbs_plan_live(int argc, char **argv); /* shoal plan --live */
 int verbs_profile(int argc, char **argv);
 int verbs_show(int argc, char **argv);
 int verbs_config(int argc, char **argv);

@@ -9,7 +9,9 @@
 bool remote_call_parse(struct remote *remote, const char *doc, enum remote_takes takes, int argc,
                        char **argv)
 {
-    const int n_plain_wanted = takes == REMOTE_TAKES_PLACE ? 2 : takes == REMOTE_TAKES_NAME;
+    const bool has_address = takes == REMOTE_TAKES_ADDRESS;
+    const int n_plain_wanted =
+        takes == REMOTE_TAKES_PLACE ? 2 : takes == REMOTE_TAKES_NAME || has_address;
     const char *insecure = NULL, *flag = NULL;
     const bool has_flag = takes == REMOTE_TAKES_WIDE || takes == REMOTE_TAKES_ONCE;
     const struct options_extra extras[] = {
@@ -31,14 +33,15 @@ bool remote_call_parse(struct remote *remote, const char *doc, enum remote_takes
         .doc = doc,
         .arguments = takes == REMOTE_TAKES_PLACE  ? "NAME PLACE"
                      : takes == REMOTE_TAKES_NAME ? "NAME"
+                     : has_address                ? "HOST:PORT"
                                                   : "",
         .has_config = remote->config != NULL,
         .keys = "cluster store store_ca store_cert store_key",
         .is_json = takes == REMOTE_TAKES_ONCE ? NULL : &remote->is_json,
         .n_min = n_plain_wanted,
         .n_max = n_plain_wanted,
-        .extras = extras,
-        .n_extras = (int)COUNT_OF(extras) - (has_flag ? 0 : 1),
+        .extras = extras + has_address, /* without --server */
+        .n_extras = (int)COUNT_OF(extras) - has_address - !has_flag,
     };
     struct fault fault;
     int n_plain;
@@ -50,6 +53,8 @@ bool remote_call_parse(struct remote *remote, const char *doc, enum remote_takes
                                    .key = admin_key ? admin_key : getenv("SHOAL_API_KEY") } };
     if (!config_options_parse(&verb, argc, argv, remote->config, remote->words, &n_plain))
         return false;
+    if (has_address)
+        remote->client.server = remote->words[0];
     remote->client.is_insecure = insecure != NULL;
     remote->has_flag = flag != NULL;
     if (client_check(&remote->client, &fault) == STATUS_OK)

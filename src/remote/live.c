@@ -1,63 +1,8 @@
 /* shoal monitor and shoal plan --live: what a manager measures, and what it would move. */
-#include "cmd/verbs.h"
-#include "config/options.h"
-#include "loadgen/client.h"
-#include <jansson.h>
+#include "remote/live.h"
+
+#include "remote/call.h"
 #include <stdio.h>
-#include <stdlib.h>
-
-struct live {
-    struct client_options client;
-    bool is_json;
-};
-
-static bool parse(struct live *live, const char *doc, int argc, char **argv)
-{
-    const char *insecure = NULL;
-    const struct options_extra extras[] = {
-        { "key", "the key to show: $SHOAL_ADMIN_KEY", &live->client.key, true },
-        { "cacert", "trust the authorities of this PEM file, over https", &live->client.cacert,
-          true },
-        { "insecure", "trust any certificate, over https", &insecure, false },
-    };
-    const struct options_verb verb = { .doc = doc,
-                                       .arguments = "HOST:PORT",
-                                       .is_json = &live->is_json,
-                                       .n_min = 1,
-                                       .n_max = 1,
-                                       .extras = extras,
-                                       .n_extras = (int)COUNT_OF(extras) };
-    struct fault fault;
-    int n_plain;
-    *live = (struct live){ .client = { .key = getenv("SHOAL_ADMIN_KEY") } };
-    if (!config_options_parse(&verb, argc, argv, NULL, &live->client.server, &n_plain))
-        return false;
-    live->client.is_insecure = insecure != NULL;
-    if (client_check(&live->client, &fault) == STATUS_OK)
-        return true;
-    fprintf(stderr, "shoal: %s\n", fault.text);
-    return false;
-}
-
-/* Returns NULL, after printing the sentence, when the call failed. */
-static json_t *call(const struct live *live, const char *path, struct str *answer)
-{
-    struct fault fault;
-    int http_status;
-    str_init(answer);
-    if (client_call(&live->client, path, NULL, &http_status, answer, &fault) != STATUS_OK) {
-        fprintf(stderr, "shoal: %s\n", fault.text);
-        return NULL;
-    }
-    json_t *root = json_loads(answer->at ? answer->at : "", 0, NULL);
-    if (http_status == 200 && root)
-        return root;
-    const char *message =
-        json_string_value(json_object_get(json_object_get(root, "error"), "message"));
-    fprintf(stderr, "shoal: %s\n", message ? message : "the answer is not JSON");
-    json_decref(root);
-    return NULL;
-}
 
 static double number(const json_t *object, const char *key)
 {
@@ -141,12 +86,12 @@ static void print_plan(const json_t *root)
 static int show(const char *doc, const char *path, void (*print)(const json_t *root), int argc,
                 char **argv)
 {
-    struct live live;
+    struct remote remote = { .config = NULL };
     struct str answer;
-    if (!parse(&live, doc, argc, argv))
+    if (!remote_call_parse(&remote, doc, REMOTE_TAKES_ADDRESS, argc, argv))
         return 2;
-    json_t *root = call(&live, path, &answer);
-    if (root && live.is_json)
+    json_t *root = remote_call_ask(&remote, path, NULL, &answer);
+    if (root && remote.is_json)
         printf("%s\n", answer.at);
     else if (root)
         print(root);
@@ -156,7 +101,7 @@ static int show(const char *doc, const char *path, void (*print)(const json_t *r
     return is_fine ? 0 : 1;
 }
 
-int verbs_monitor(int argc, char **argv)
+int remote_live_monitor(int argc, char **argv)
 {
     return show("Prints what the leading manager of a cluster measures: rates, lengths, latencies "
                 "and attainment of each model, and the use of each engine. HOST:PORT is the "
@@ -164,7 +109,7 @@ int verbs_monitor(int argc, char **argv)
                 "/monitor", print_monitor, argc, argv);
 }
 
-int verbs_plan_live(int argc, char **argv)
+int remote_live_plan(int argc, char **argv)
 {
     return show("Prints what the leading manager of a cluster would move and why, and how many "
                 "engines each model wants. HOST:PORT is the manager's monitor_listen.",

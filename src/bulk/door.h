@@ -1,0 +1,50 @@
+/* A process's door for bulk data: KV of requests, and model files. It has a thread of its own, so
+ * that neither engines nor messages wait for it.
+ *
+ *   engine's thread --pulls--> door ==TCP==> door of another node --> its exchange
+ *   engine's process: engine's thread --> door --socket--> door of its parent ==TCP==> ...
+ *
+ * The door of a process with engines answers from its exchange. A parent of engines that are
+ * processes passes questions on to them, and theirs to other doors. A ticket's place was learned
+ * with the request, so that no engine's process names an address. Strangers reach the node's own
+ * engines and no further.
+ *
+ *   dialled:   FREE --wanted--> CONNECTING --> HELLO --hello came--> UP --broken, 60 s idle--> FREE
+ *   accepted:  FREE --accepted--> (CONNECTING: TLS) --> HELLO --> UP --broken, 120 s idle--> FREE
+ *
+ * Whatever breaks, each question gets an answer: GONE. Memory is bounded: the bytes of answers that
+ * one connection is owed, and those of all, have limits, beyond which the answer is LATER. */
+#pragma once
+#include "base/status.h"
+#include "cluster/message.h"
+#include "cluster/tcp_tls.h"
+
+struct bulk_door;
+struct bulk_pulls;
+struct exchange;
+
+struct bulk_door_options {
+    struct exchange *exchange;  /* has the engines' offers; NULL: children have them */
+    struct bulk_pulls *pulls;   /* what the engines of this process ask for; NULL: nothing */
+    int parent_fd;              /* of a child: the door's until it closes. -1: it is no child */
+    const char *listen_host;    /* NULL: it has no network */
+    uint16_t listen_port;       /* 0: any that is free */
+    const char *advertise_host; /* under which others reach it; NULL: listen_host */
+    uint16_t advertise_port;    /* 0: the one that it listens at */
+    /* NULL: plain, between loopback addresses alone. Its names are those of the other nodes, for
+     * both directions. */
+    const struct cluster_tcp_tls *tls;
+};
+/* NULL after a fault. */
+struct bulk_door *bulk_door_open(const struct bulk_door_options *options, struct fault *fault);
+void bulk_door_close(struct bulk_door *door);
+/* Where others find it; its engine is 0. */
+struct cluster_place bulk_door_place(const struct bulk_door *door);
+
+/* ---- From any thread. ---- */
+
+/* Remembers where a ticket's KV is; the oldest of many are forgotten. */
+void bulk_door_learn(struct bulk_door *door, uint64_t ticket, const struct cluster_place *place);
+/* Makes the connection with a new process of this engine, instead of an earlier one. Returns the
+ * descriptor for the process, which the caller closes; -1: the system has none. */
+int bulk_door_take_child(struct bulk_door *door, int engine);

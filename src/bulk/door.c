@@ -107,6 +107,11 @@ struct cluster_place bulk_door_place(const struct bulk_door *door)
     return door->place;
 }
 
+uint16_t bulk_door_port(const struct bulk_door *door)
+{
+    return door->port;
+}
+
 void bulk_door_learn(struct bulk_door *door, uint64_t ticket, const struct cluster_place *place)
 {
     if (ticket == 0)
@@ -192,6 +197,7 @@ static enum status listen_at(struct bulk_door *door, struct fault *fault)
         !bulk_place_of((const struct sockaddr *)&at, &own))
         return fault_set(fault, STATUS_IO, "bulk_listen: %.100s port %u: %s", o->listen_host,
                          o->listen_port, evutil_socket_error_to_string(EVUTIL_SOCKET_ERROR()));
+    door->port = own.port;
     door->place = advertised;
     door->place.port = o->advertise_port != 0 ? o->advertise_port : own.port;
     return STATUS_OK;

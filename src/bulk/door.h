@@ -40,6 +40,7 @@ struct bulk_door *bulk_door_open(const struct bulk_door_options *options, struct
 void bulk_door_close(struct bulk_door *door);
 /* Where others find it; its engine is 0. */
 struct cluster_place bulk_door_place(const struct bulk_door *door);
+uint16_t bulk_door_port(const struct bulk_door *door); /* at which it listens; 0: it does not */
 
 /* ---- From any thread. ---- */
 

@@ -49,6 +49,7 @@ struct bulk_relay {  /* a question that was passed on, until its answer */
 struct bulk_door {
     struct bulk_door_options options;
     struct cluster_place place;
+    uint16_t port; /* at which it listens */
     struct ssl_ctx_st *tls;
     char **names; /* (n_names) of the certificates that are known */
     int n_names;

@@ -15,30 +15,14 @@
  * Whatever breaks, each question gets an answer: GONE. Memory is bounded: the bytes of answers that
  * one connection is owed, and those of all, have limits, beyond which the answer is LATER. */
 #pragma once
-#include "base/status.h"
+#include "bulk/options.h"
 #include "cluster/message.h"
-#include "cluster/tcp_tls.h"
 
 struct bulk_door;
-struct bulk_pulls;
-struct exchange;
-
-struct bulk_door_options {
-    struct exchange *exchange;  /* has the engines' offers; NULL: children have them */
-    struct bulk_pulls *pulls;   /* what the engines of this process ask for; NULL: nothing */
-    int parent_fd;              /* of a child: the door's until it closes. -1: it is no child */
-    const char *listen_host;    /* NULL: it has no network */
-    uint16_t listen_port;       /* 0: any that is free */
-    const char *advertise_host; /* under which others reach it; NULL: listen_host */
-    uint16_t advertise_port;    /* 0: the one that it listens at */
-    /* NULL: plain, between loopback addresses alone. Its names are those of the other nodes, for
-     * both directions. */
-    const struct cluster_tcp_tls *tls;
-};
 /* NULL after a fault. */
 struct bulk_door *bulk_door_open(const struct bulk_door_options *options, struct fault *fault);
 void bulk_door_close(struct bulk_door *door);
-/* Where others find it; its engine is 0. */
+/* Returns the place that others are told; its engine is 0. */
 struct cluster_place bulk_door_place(const struct bulk_door *door);
 uint16_t bulk_door_port(const struct bulk_door *door); /* at which it listens; 0: it does not */
 

@@ -1,5 +1,5 @@
-/* What the engines of this process pull from elsewhere: the way from their threads to the door's
- * thread (bulk/door.h), and back.
+/* Blocks that the engines of this process pull from elsewhere: the way from their threads to the
+ * door's thread (bulk/door.h), and back.
  *
  *   slot of a block:  EMPTY --pulled--> WANTED --asked by the door--> ASKED --came--> HERE
  * --copied--> EMPTY
@@ -7,8 +7,8 @@
  * GONE
  *
  * An engine asks for its blocks in order. A few of the next ones are asked for with each, so that
- * the network does not wait for the engine. Tickets and bytes are bounded. What is beyond is LATER,
- * which the engine bounds in turn. */
+ * the network does not wait for the engine. Tickets and bytes are bounded. The answer to
+ * more is LATER, whose time the engine bounds in turn. */
 #pragma once
 #include "base/wake.h"
 #include "engine/exchange.h"

@@ -3,8 +3,9 @@
 #pragma once
 #include "base/map.h"
 #include "base/wake.h"
-#include "bulk/door.h"
 #include "bulk/frame.h"
+#include "bulk/options.h"
+#include "cluster/message.h"
 
 struct bufferevent;
 struct event;

@@ -72,7 +72,7 @@ struct message_head {
     uint32_t number;  /* its place in the session, from 0, in each direction separately */
     uint32_t zero;    /* so that no byte is undefined */
 };
-/* Where KV is kept: the bulk door of a node (bulk/door.h), and the engine behind it. */
+/* The place of kept KV: the bulk door of a node (bulk/door.h), and the engine behind it. */
 struct cluster_place {
     uint8_t host[16]; /* IPv6; IPv4 is mapped into it */
     uint16_t port;    /* 0: the node has no door for others */

@@ -4,9 +4,9 @@
 
 struct cable_faults {      /* per connection; 0: never */
     int64_t delay_ns;      /* of each piece */
-    int64_t corrupt_bytes; /* the bits of one byte in so many change */
-    int64_t cut_bytes;     /* the connection ends after so many */
-    int64_t stall_bytes;   /* and it is silent after so many */
+    int64_t corrupt_bytes; /* one byte in this many changes */
+    int64_t cut_bytes;     /* the connection ends after this many */
+    int64_t stall_bytes;   /* it is silent after this many */
 };
 struct cable;
 struct cable *cable_open(const struct cable_faults *faults);

@@ -62,8 +62,8 @@ def make(shoal, models):
     call(shoal, "sim", "--workload", "sea16", "--requests", "600", "--compare", POLICIES, "--seeds", "2", "--html", at("many.html"))
     call(shoal, "sim", "--workload", "sea16", "--requests", "600", "--policy", "fcfs", "--csv", at("other.csv"))
     call(shoal, "report", at("one.csv"), at("other.csv"), "--html", at("report.html"))
-    call(shoal, "plan", "4x8xa800", "sea16:rate=20", "--html", at("plan.html"))
-    call(shoal, "plan", "2x8xa100", "sea16", "--planner", "default,machine,muxserve", "--html", at("planners.html"))
+    call(shoal, "plan", "4x8xa800", "sea16", "--planner", "muxserve", "--html", at("plan.html"))
+    call(shoal, "plan", "2x8xa100", "sea16", "--planner", "machine,muxserve", "--html", at("planners.html"))
     call(shoal, "bench", "kernels", "--model", os.path.join(models, "tale.gguf"), "--tries", "1", "--rounds", "1", "--html", at("kernels.html"))
     return {"one": ["NL", "normalized latency", "MET is the part", "all"], "many": ["scls-cb less default", "2 seeds"], "report": ["other.csv", "requests/s"],
             "plan": ["weights GiB", "expected:"], "planners": ["planning s", "machine"], "kernels": ["bound by", "memory", "attention"]}
@@ -89,7 +89,7 @@ def pages_are_whole_at_each_width_and_colour(shoal, models):
 PLANTED = {
     "covered": "const t = document.querySelector('svg text'); t.after(t.cloneNode(true));",
     "outside": "document.querySelector('svg text').setAttribute('transform', 'translate(-900,0)');",
-    "pixels wide": "document.body.style.width = '3000px';",
+    "pixels wide": "document.body.style.minWidth = '3000px';",
     "a legend lies": "document.querySelector('.legend').style.marginLeft = '-300px';",
     "a table is cut": "document.querySelector('.wide').style.overflowX = 'hidden'; document.querySelector('table').style.minWidth = '3000px';",
     "can't be read": "document.querySelector('p').style.color = 'rgb(240, 240, 240)';",

@@ -138,7 +138,7 @@ static void watch_nodes(struct cluster_elected *w)
         cluster_manager_plan_lose(w->manager, lost, false);
     for (int i = 0; i < w->options.peers->n; i++) {
         struct node_seen *seen = &w->nodes[i];
-        bool has_lease = cluster_peers_is_member(w->options.peers, members, i),
+        bool has_lease = w->options.peers->of[i].is_member,
              has_session = cluster_lead_has_session(w->lead, i);
         enum cluster_members_wish wish =
             cluster_members_wish(members, w->options.peers->of[i].address);

@@ -15,6 +15,7 @@ struct cluster_peer {
     char address[CLUSTER_PEER_ADDRESS_BYTES]; /* HOST:PORT; "": it is free */
     int n_engines;                            /* of the node; its place may have room for more */
     bool is_static;
+    bool is_member;  /* of the static list, or in the store: it may be planned for */
     int64_t changed; /* of its entry in the store */
 };
 struct cluster_peers {
@@ -22,6 +23,7 @@ struct cluster_peers {
     struct cluster_peer *of;       /* (n) */
     int n;
     uint64_t n_changes; /* of the members that the places follow */
+    int n_left_out;     /* members that wait for a place */
     /* The connections, set by the owner. aim: the place's connection is to the node at
      * of[place].address from now on, and is dialled at once. */
     bool (*is_up)(void *self, uint16_t address);
@@ -37,7 +39,3 @@ void cluster_peers_close(struct cluster_peers *peers);
 void cluster_peers_follow(struct cluster_peers *peers, const struct cluster_members *members);
 /* Returns the place of the node at this address, or -1. */
 int cluster_peers_find(const struct cluster_peers *peers, const char *address);
-/* Returns whether the node of this place may be planned for: it is of the static list, or a
- * member. */
-bool cluster_peers_is_member(const struct cluster_peers *peers,
-                             const struct cluster_members *members, int place);

@@ -72,7 +72,7 @@ static enum status know_nodes(struct fleet_bus *bus, const struct config *config
         struct cluster_peer *peer = &bus->peers.of[i];
         snprintf(peer->address, sizeof peer->address, "%s:%d", places[i].host, places[i].port);
         peer->n_engines = bus->peers.nodes[i].n_engines = places[i].n_engines;
-        peer->is_static = true;
+        peer->is_static = peer->is_member = true;
     }
     for (int i = 0; i < bus->peers.n; i++) {
         bool is_static = i < config->n_nodes;

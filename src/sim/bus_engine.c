@@ -195,6 +195,11 @@ static void load(void *self, int service)
 static void unload(void *self, int service, bool even_busy)
 {
     struct sim_bus_engine *e = self;
+    if (set_has(&e->wanted, service) && !set_has(&e->there, service)) { /* the load is cancelled */
+        set_remove(&e->wanted, service);
+        tell(e, service, SERVICE_UNLOADED, STATUS_CANCELLED);
+        return;
+    }
     if (!set_has(&e->there, service) || set_has(&e->leaving, service))
         return;
     if (!even_busy && engine_is_service_busy(engine_of(e), own_of(e, service))) {
@@ -227,6 +232,9 @@ static int64_t move_models(struct sim_bus_engine *e)
             set_add(&e->there, service);
             e->has_mail = e->has_mail || !engine_is_idle(engine_of(e));
             tell(e, service, SERVICE_LOADED, STATUS_OK);
+        } else if (set_is_empty(&e->leaving)) { /* a model that was to leave stays */
+            set_remove(&e->wanted, service);
+            tell(e, service, SERVICE_UNLOADED, STATUS_BUSY);
         }
     }
     while ((service = set_next(&e->leaving, service + 1, n)) >= 0) {

@@ -65,7 +65,7 @@ struct store_model {
     struct rng rng;
     struct content now, saved;
     bool is_stopped;
-    int64_t now_ns;
+    int64_t now_ns, due_ns;  /* of the last step; of the next one */
     struct client **clients; /* (n_clients) */
     int n_clients;
 };
@@ -367,6 +367,7 @@ static void begin(void *self, struct store_call *call)
     f->made_ns = m->now_ns + delay(m);
     f->end_ns = f->is_lost ? m->now_ns + call->timeout_ns : f->made_ns + delay(m);
     c->flights[c->n_flights++] = f;
+    m->due_ns = min_i64(m->due_ns, min_i64(f->made_ns, f->end_ns));
 }
 
 static void forget(void *self, struct store_call *call)
@@ -382,6 +383,7 @@ static void watch(void *self, const char *prefix)
     struct client *c = self;
     snprintf(c->prefix, sizeof(c->prefix), "%s", prefix);
     c->is_watching = c->wants_list = true;
+    c->model->due_ns = c->model->now_ns;
 }
 
 /* Points the client's entries at content that stays until its next poll, and takes it over. */
@@ -510,11 +512,14 @@ static void step_client(struct client *c, int64_t *next_ns)
             f->end_ns = max_i64(f->end_ns, f->made_ns + f->done.timeout_ns);
         if (f->end_ns <= m->now_ns && !f->is_made)
             f->is_lost = true;
-        *next_ns = min_i64(*next_ns, f->is_made ? f->end_ns : min_i64(f->made_ns, f->end_ns));
+        if (!f->is_made && f->made_ns > m->now_ns)
+            *next_ns = min_i64(*next_ns, f->made_ns);
+        if (f->end_ns > m->now_ns) /* else it is told by the next poll */
+            *next_ns = min_i64(*next_ns, f->end_ns);
     }
     if (c->is_watching && c->wants_list && is_there)
         list_anew(c);
-    if (c->n_news > 0)
+    if (c->n_news > 0 && c->news[0].at_ns > m->now_ns)
         *next_ns = min_i64(*next_ns, c->news[0].at_ns);
 }
 
@@ -530,7 +535,24 @@ int64_t store_model_step(struct store_model *m, int64_t now_ns)
             step_client(m->clients[i], &next_ns);
     for (int i = 0; i < m->now.n_leases && !m->is_stopped; i++)
         next_ns = min_i64(next_ns, m->now.leases[i].end_ns);
-    return max_i64(next_ns, now_ns + 1);
+    m->due_ns = max_i64(next_ns, now_ns + 1);
+    return m->due_ns;
+}
+
+int64_t store_model_due_ns(const struct store_model *m)
+{
+    return m->due_ns;
+}
+
+bool store_model_has_news(const struct store *client)
+{
+    const struct client *c = client->self;
+    int64_t now_ns = c->model->now_ns;
+    bool is_away = c->is_cut || c->model->is_stopped, has_call = false;
+    for (int i = 0; i < c->n_flights; i++)
+        has_call = has_call || c->flights[i]->end_ns <= now_ns;
+    return has_call || (is_away && c->is_watching && !c->is_silent) ||
+           (!is_away && c->n_news > 0 && c->news[0].at_ns <= now_ns);
 }
 
 /* ---- Faults. ---- */
@@ -539,6 +561,7 @@ void store_model_cut(struct store *client, bool is_cut)
 {
     struct client *c = client->self;
     c->is_cut = is_cut;
+    c->model->due_ns = c->model->now_ns;
 }
 
 void store_model_lose(struct store_model *m, double loss)
@@ -549,11 +572,13 @@ void store_model_lose(struct store_model *m, double loss)
 void store_model_stop(struct store_model *m)
 {
     m->is_stopped = true;
+    m->due_ns = m->now_ns;
 }
 
 void store_model_start(struct store_model *m)
 {
     m->is_stopped = false;
+    m->due_ns = m->now_ns;
     for (int i = 0; i < m->now.n_leases; i++)
         m->now.leases[i].end_ns = m->now_ns + m->now.leases[i].ttl_ns;
 }
@@ -588,6 +613,7 @@ void store_model_compact(struct store_model *m)
 {
     for (int i = 0; i < m->n_clients; i++)
         m->clients[i]->wants_list = m->clients[i]->is_watching;
+    m->due_ns = m->now_ns;
 }
 
 void store_model_slow(struct store *client, int64_t news_ns)
@@ -620,6 +646,7 @@ void store_model_put(struct store_model *m, const char *key, const char *value)
                                          .value = view_text(value != NULL ? value : "") };
     int at = find_at(&m->now, key);
     m->now.revision++;
+    m->due_ns = m->now_ns;
     if (value != NULL)
         put(m, &change);
     else if (at >= 0)

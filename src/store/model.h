@@ -18,6 +18,10 @@ struct store *store_model_client(struct store_model *model);
 
 /* Moves time on: leases end, messages arrive. Returns when something happens next. */
 int64_t store_model_step(struct store_model *model, int64_t now_ns);
+/* Returns when the next step is due, calls since the last one included. */
+int64_t store_model_due_ns(const struct store_model *model);
+/* Returns whether the client's poll has something to tell. */
+bool store_model_has_news(const struct store *client);
 
 /* Faults. */
 void store_model_cut(struct store *client, bool is_cut); /* no call and no news comes through */

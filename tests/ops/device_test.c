@@ -597,7 +597,7 @@ static void check_shapes(struct scene *s, const struct scene *plain)
     } known[] = { { { .n_kv_groups = 1 }, "unlike caches" },
                   { { .n_attentions = 1 }, "sinks" },
                   { { .n_adapters = 1 }, "LoRA" },
-                  { { .output = COMPUTE_OUTPUT_POOLED }, "pooled rows" },
+                  { { .output = COMPUTE_OUTPUT_VECTORS }, "encoders" },
                   { { .sums_over_ranks = true }, "ranks" } };
     (void)plain;
     for (size_t i = 0; i < COUNT_OF(known); i++) {

@@ -7,6 +7,8 @@
 #pragma once
 #include "api/call_state.h"
 
+/* Answers a request of this family. */
+void api_call_take(struct api *api, struct api_http_exchange *x, const struct api_family *family);
 /* POST /v1/chat/completions and /v1/completions. */
 void api_call_chat(struct api *api, struct api_http_exchange *x);
 void api_call_completion(struct api *api, struct api_http_exchange *x);

@@ -124,6 +124,15 @@ static void name_card(struct weights_card *card, const char *path)
         snprintf(card->name, sizeof(card->name), "%.*s", (int)(end - start), path + start);
 }
 
+/* Models whose files say nothing: the last position of a decoder, the mean of an encoder. */
+static void settle_pooling(struct model_spec *spec)
+{
+    if (spec->is_pooling_given)
+        return;
+    spec->pooling = spec->is_encoder ? POOLING_MEAN : POOLING_LAST;
+    spec->is_normalized = true;
+}
+
 enum status weights_open(struct weights **out, const char *path, struct fault *fault)
 {
     struct weights *weights = mem_take(sizeof(*weights));
@@ -136,6 +145,7 @@ enum status weights_open(struct weights **out, const char *path, struct fault *f
         return status;
     }
     name_card(&weights->card, path);
+    settle_pooling(&weights->spec);
     *out = weights;
     return STATUS_OK;
 }

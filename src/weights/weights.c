@@ -11,6 +11,7 @@
 #include "weights/gguf_spec.h"
 #include "weights/hf_bias.h"
 #include "weights/hf_card.h"
+#include "weights/hf_encoder.h"
 #include "weights/hf_keys.h"
 #include "weights/hf_rope.h"
 #include "weights/hf_spec.h"
@@ -96,6 +97,8 @@ static enum status open_hf(struct weights *weights, const char *path, struct fau
         status = weights_json_open(&config, config_path, CONFIG_BYTES_MAX, "config.json", fault);
     if (status == STATUS_OK)
         status = weights_hf_spec(config.nodes, &weights->spec, &architecture, fault);
+    if (status == STATUS_OK)
+        status = weights_hf_pooling(path, &weights->spec, fault);
     if (status == STATUS_OK)
         status = bind_hf(weights, path, config.nodes, architecture, fault);
     if (status == STATUS_OK)
@@ -243,6 +246,9 @@ static uint64_t hash_layers(const struct model_spec *spec, uint64_t hash)
         hash = hash_fast(bits, sizeof(bits), hash).low;
     if (is_unrotated)
         hash = hash_fast(spec->is_unrotated_layer, sizeof(spec->is_unrotated_layer), hash).low;
+    const int32_t vector[] = { spec->pooling, spec->is_normalized, spec->n_types, spec->n_labels };
+    if (spec->is_encoder || spec->pooling != POOLING_LAST || !spec->is_normalized)
+        hash = hash_fast(vector, sizeof(vector), hash).low;
     if (spec->logit_scale != 1.0f)
         hash = hash_fast(&spec->logit_scale, sizeof(spec->logit_scale), hash).low;
     return hash;

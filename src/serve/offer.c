@@ -110,7 +110,9 @@ static void describe_api_model(struct serve_offer *offer, int number, const stru
         .path = model->path,
         .format = card->format,
         .engines = offer->service.engines,
-        .kv_type = model->kv_type != NULL ? model->kv_type : config->kv_type,
+        .kv_type = card->spec.is_encoder    ? "f32"
+                   : model->kv_type != NULL ? model->kv_type
+                                            : config->kv_type,
     };
 }
 

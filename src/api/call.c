@@ -5,7 +5,6 @@
 #include "api/guided.h"
 #include "api/headers.h"
 #include "api/mirror_state.h"
-#include "api/ollama.h"
 #include "api/reply.h"
 #include "api/responses.h"
 #include "api/responses_store.h"
@@ -656,16 +655,6 @@ void api_call_messages(struct api *api, struct api_http_exchange *x)
 void api_call_responses(struct api *api, struct api_http_exchange *x)
 {
     api_call_take(api, x, &api_responses_family);
-}
-
-void api_call_ollama_chat(struct api *api, struct api_http_exchange *x)
-{
-    api_call_take(api, x, &api_ollama_chats);
-}
-
-void api_call_ollama_text(struct api *api, struct api_http_exchange *x)
-{
-    api_call_take(api, x, &api_ollama_texts);
 }
 
 void api_call_submit(struct api *api)

@@ -57,8 +57,8 @@ static void write_openai(struct api_call *call, struct str *out)
     for (int32_t i = 0; i < call->n_choices; i++) {
         struct api_choice *choice = &call->choices[i];
         int32_t n = finish(call, choice, false);
-        str_printf(out, "%s{\"object\":\"embedding\",\"index\":%d,\"embedding\":",
-                   i > 0 ? "," : "", i);
+        str_printf(out, "%s{\"object\":\"embedding\",\"index\":%d,\"embedding\":", i > 0 ? "," : "",
+                   i);
         if (embed_of(call)->is_base64) {
             str_add_char(out, '"');
             api_vectors_base64(choice->vector, n, out);

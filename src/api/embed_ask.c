@@ -106,8 +106,8 @@ static void need_texts(const struct api_ask *ask, int32_t first, const char *fie
 {
     for (int32_t i = first; i < ask->n_prompts; i++)
         if (ask->prompts[i].ids != NULL)
-            api_error_set(error, ERROR_INVALID, field,
-                          "%s must be a string or an array of strings", field);
+            api_error_set(error, ERROR_INVALID, field, "%s must be a string or an array of strings",
+                          field);
 }
 
 static void read_ollama(struct api_ask *ask, const struct api_fields *fields,
@@ -159,9 +159,8 @@ static void add_texts(struct api_ask *ask, const struct api_fields *fields, cons
     bool is_one = takes_one && text_of(value) != NULL;
     size_t n = is_one ? 1 : json_array_size(value);
     if (n == 0 || n > LIMIT_INPUTS) {
-        api_error_set(fields->error, ERROR_INVALID, field,
-                      "%s must be %san array of 1 to %d texts", field,
-                      takes_one ? "a string, or " : "", LIMIT_INPUTS);
+        api_error_set(fields->error, ERROR_INVALID, field, "%s must be %san array of 1 to %d texts",
+                      field, takes_one ? "a string, or " : "", LIMIT_INPUTS);
         return;
     }
     for (size_t i = 0; i < n; i++) {

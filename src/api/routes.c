@@ -8,6 +8,7 @@
 #include "api/lifecycle.h"
 #include "api/mirror.h"
 #include "api/models.h"
+#include "api/ollama.h"
 #include "api/ollama_models.h"
 #include "api/openapi.h"
 #include "api/responses_routes.h"
@@ -99,9 +100,9 @@ static const struct api_route routes[] = {
       "keeps a model on one engine", "PinRequest", "Object" },
     { HTTP_POST, "/models/unpin", API_ROUTE_ADMIN, api_lifecycle_unpin, false,
       "lets a pinned model leave", "NameRequest", "Object" },
-    { HTTP_POST, "/api/chat", API_ROUTE_KEY, api_call_ollama_chat, false,
+    { HTTP_POST, "/api/chat", API_ROUTE_KEY, api_ollama_chat, false,
       "generates an answer to a chat, as Ollama does", "OllamaChatRequest", "Lines" },
-    { HTTP_POST, "/api/generate", API_ROUTE_KEY, api_call_ollama_text, false,
+    { HTTP_POST, "/api/generate", API_ROUTE_KEY, api_ollama_text, false,
       "continues a text, as Ollama does", "OllamaTextRequest", "Lines" },
     { HTTP_POST, "/api/embed", API_ROUTE_KEY, api_embed_ollama, false,
       "makes embeddings of texts, as Ollama does", "OllamaEmbedRequest", "OllamaEmbeddings" },

@@ -35,6 +35,8 @@ static const struct weights_key rows[] = {
     READ(NULL, "bos_token_id"),
     READ(NULL, "eos_token_id"),
     READ(NULL, "pad_token_id"),
+    READ(NULL, "architectures"),
+    READ(NULL, "id2label"),
     /* Sizes and numbers. */
     READ(ROPED " opt gpt2"
                " " BERTS,
@@ -125,8 +127,6 @@ static const struct weights_key rows[] = {
     READ("chatglm", "rope_ratio"),
     READ("chatglm", "add_qkv_bias"),
     READ(BERTS, "type_vocab_size"),
-    READ(BERTS, "architectures"),
-    READ(BERTS, "id2label"),
     FIXED(BERTS, "position_embedding_type", "absolute|null"),
     FIXED(BERTS, "is_decoder", "false|null"),
     /* Keys of the families themselves that change the mathematics. */
@@ -197,7 +197,6 @@ static const struct weights_key rows[] = {
     INERT(NULL, "_attn_implementation"),
     INERT(NULL, "_attn_implementation_autoset"),
     INERT(NULL, "_commit_hash"),
-    INERT(NULL, "architectures"),
     INERT(NULL, "attention_dropout"),
     INERT(NULL, "attn_implementation"),
     INERT(NULL, "auto_map"),
@@ -217,9 +216,8 @@ static const struct weights_key rows[] = {
     INERT(NULL, "forced_bos_token_id"),
     INERT(NULL, "forced_eos_token_id"),
     INERT(NULL, "gradient_checkpointing"),
-    INERT(NULL, "id2label"),
     INERT(NULL, "initializer_range"),
-    INERT(NULL, "is_decoder"),
+    INERT(DENSE " " MIXED, "is_decoder"),
     INERT(NULL, "label2id"),
     INERT(NULL, "length_penalty"),
     INERT(NULL, "max_length"),

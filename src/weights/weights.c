@@ -11,7 +11,7 @@
 #include "weights/gguf_spec.h"
 #include "weights/hf_bias.h"
 #include "weights/hf_card.h"
-#include "weights/hf_encoder.h"
+#include "weights/hf_pooling.h"
 #include "weights/hf_keys.h"
 #include "weights/hf_rope.h"
 #include "weights/hf_spec.h"

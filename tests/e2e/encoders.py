@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Encoders and cross-encoders on the real server: their vectors and scores are those of transformers, and stay the
-same beside other requests, whatever the chunks. What such models refuse."""
+same beside other requests, whatever the chunks. Requests that such models refuse."""
 import json
 import os
 import sys

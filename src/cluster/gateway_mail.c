@@ -134,6 +134,7 @@ static void take_ticket(struct gateway_entry *entry, const struct service_event 
         return;
     entry->ticket = is_kept ? event->ticket : 0;
     entry->n_kept = is_kept ? event->n_kept : 0;
+    entry->kept_engine = entry->engine;
 }
 
 /* RETURNED: the request waits here for a place again; a cancelled one ends. */
@@ -279,6 +280,7 @@ static void take_report(struct cluster_gateway *g, int engine, const struct mess
 {
     struct engine_report *report = &g->reports[engine];
     cluster_message_read_report(m, &g->roster, report, g->heard_ns);
+    g->places[engine] = m->place;
     gateway_route_refresh(g, engine);
     g->core.is_dirty = g->decode_core.is_dirty = true;
 }

@@ -53,6 +53,7 @@ void api_guide_make(struct api_guide *guide, struct api_ask *ask, const struct a
     const struct api_guided *guided = offers ? &guide->offered : &ask->guided;
     struct grammar_thought thought = { .n_max = ask->thinking.n_max,
                                        .kind = (enum grammar_kind)guided->kind,
+                                       .jumps = guide->jumps && guided->kind != GRAMMAR_NONE,
                                        .text = guided->text };
     check_bound(&ask->thinking, style, grammars != NULL, error);
     if (prompt != NULL)
@@ -60,7 +61,8 @@ void api_guide_make(struct api_guide *guide, struct api_ask *ask, const struct a
     guide->may_think = thought.close.n > 0;
     guide->kind = guided->kind;
     guide->text = guided->text;
-    if (thought.close.n == 0 || (thought.n_max < 0 && thought.kind == GRAMMAR_NONE))
+    bool has_thoughts = thought.close.n > 0 && (thought.n_max >= 0 || thought.kind != GRAMMAR_NONE);
+    if (!has_thoughts && !thought.jumps)
         return;
     struct str text;
     str_init(&text);

@@ -7,6 +7,7 @@ struct api_guide {
     int kind; /* enum grammar_kind; 0: the answer is free */
     struct view text;
     bool may_think;            /* ahead of the answer */
+    bool jumps;                /* grammar_thought.jumps; set before it is made */
     struct api_guided offered; /* calls that the answer may hold, from the format's opening on */
 };
 /* Makes the guide. prompt: the rendered chat; NULL: a completion. Sets the error when a bound of

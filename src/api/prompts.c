@@ -398,6 +398,7 @@ bool api_prompts_make(struct api_prompts *prompts, const struct api_family *fami
     }
     collect_stop_ids(prompts);
     ask->thinking.is_wish = family->takes_any_budget;
+    prompts->guide.jumps = options->jumps_forward;
     api_guided_check(&ask->guided, prompts->model, options->grammars, prompts->n_stop_ids,
                      &prompts->error);
     if (prompts->error.is_set)

@@ -106,6 +106,10 @@ bool grammar_state_is_complete(const struct grammar_state *state);
 /* Returns whether the text may go on with at least one more byte. */
 bool grammar_state_goes_on(const struct grammar_state *state);
 
+/* Returns how many of the next bytes can't be other ones, at most n_max, and writes them. Escapes
+ * of the same characters are no other bytes. 0 where the text may end. */
+size_t grammar_state_forced(struct grammar_state *state, char *out, size_t n_max);
+
 /* Masks of one vocabulary that were made before, for one thread. A mask depends on the state
  * alone, so a cache changes no result. */
 struct grammar_masks;

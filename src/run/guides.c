@@ -6,7 +6,7 @@
 #include "text/tokenizer.h"
 #include <string.h>
 
-enum { MASKS_KEPT = 256, MARK_BYTES_MAX = 64, MARK_IDS_MAX = 64 };
+enum { MASKS_KEPT = 256, MARK_BYTES_MAX = 64, MARK_IDS_MAX = 64, FORCED_BYTES_MAX = 128 };
 
 /* START --(opening mark)--> THINKING --(closing mark)--> ANSWER
  *   \-----(other text)-------------------------------------^    */
@@ -17,6 +17,7 @@ struct guide {
     uint32_t epoch;
     int32_t n_taken;               /* tokens of the request, with its prompt */
     bool is_broken;                /* its grammar can't be used here */
+    bool jumps;                    /* what the grammar forces is spelled as the tokenizer would */
     bool is_dead;                  /* the text left its grammar */
     const struct grammar *grammar; /* of the answer; NULL: it is free */
     struct grammar_state *state;
@@ -172,6 +173,7 @@ static void begin(struct run_guides *g, struct guide *guide, const struct reques
                                                             &guide->grammar, &fault) != STATUS_OK);
     if (guide->grammar != NULL)
         guide->state = grammar_state_open(guide->grammar);
+    guide->jumps = !guide->is_broken && thought.jumps && guide->grammar != NULL;
     if (guide->is_broken)
         log_line(LOG_WARN, "grammar", "a request fails, since its grammar can't be used here: %s",
                  g->cache != NULL ? fault.text : "this engine has none");
@@ -313,6 +315,66 @@ static bool fill_answer(struct run_guides *g, struct guide *guide, const struct 
     return is_any;
 }
 
+/* Encodes forced bytes behind a text. Returns their first token if the text keeps its own tokens,
+ * and if another token follows: the last one may yet become a longer one. Otherwise -1. */
+static int32_t first_behind(const struct tokenizer *tokenizer, struct view before,
+                            struct view forced)
+{
+    int32_t ids[MARK_BYTES_MAX + 2 * FORCED_BYTES_MAX], own[2 * MARK_BYTES_MAX];
+    char text[MARK_BYTES_MAX + FORCED_BYTES_MAX];
+    if (before.n == 0 || before.n > MARK_BYTES_MAX)
+        return -1;
+    memcpy(text, before.at, before.n);
+    memcpy(text + before.n, forced.at, forced.n);
+    int32_t n_own = tokenizer_encode(tokenizer, before, 0, own, COUNT_OF(own));
+    int32_t n =
+        tokenizer_encode(tokenizer, view_of(text, before.n + forced.n), 0, ids, COUNT_OF(ids));
+    if (n_own < 1 || n < n_own + 2 || memcmp(ids, own, sizeof(*ids) * (size_t)n_own) != 0)
+        return -1;
+    return ids[n_own];
+}
+
+/* Returns the token with which the tokenizer would go on where the grammar forces bytes; -1: there
+ * is none. It depends on the tokens alone. */
+static int32_t spell(struct run_guides *g, struct guide *guide, const struct request *request,
+                     const struct compute_ask *ask)
+{
+    const struct tokenizer *tokenizer = g->services[request->service].tokenizer;
+    char forced[FORCED_BYTES_MAX];
+    if (!guide->jumps || guide->is_broken || guide->is_dead || guide->phase != ANSWER)
+        return -1;
+    size_t n = grammar_state_forced(guide->state, forced, sizeof(forced));
+    if (n < 2)
+        return -1;
+    struct view last = tokenizer_piece(tokenizer, ask->tokens[ask->n_tokens - 1], false);
+    int32_t id = first_behind(tokenizer, last, view_of(forced, n));
+    if (id < 0)
+        id = first_behind(tokenizer, view_text("\n"), view_of(forced, n));
+    if (id < 0 || id >= g->services[request->service].n_vocabulary)
+        return -1;
+    struct view piece = tokenizer_piece(tokenizer, id, false);
+    return piece.n > 0 && piece.n <= n && memcmp(piece.at, forced, piece.n) == 0 ? id : -1;
+}
+
+int32_t run_guides_jump(struct run_guides *g, const struct request *requests, uint32_t slot,
+                        const struct compute_ask *ask, int32_t *tokens, int32_t n_max)
+{
+    const struct request *request = &requests[slot];
+    struct guide *guide = guide_of(g, slot);
+    struct compute_ask at = *ask;
+    int32_t n = 0;
+    if (guide->id != request->id || guide->epoch != request->epoch || !guide->jumps)
+        return 0;
+    for (; n < n_max; n++) {
+        follow(g, guide, request, &at);
+        int32_t id = spell(g, guide, request, &at);
+        if (id < 0)
+            break;
+        tokens[at.n_tokens++] = id;
+    }
+    return n;
+}
+
 bool run_guides_fill(struct run_guides *g, const struct request *requests, uint32_t slot,
                      const struct compute_ask *ask, uint32_t *mask)
 {
@@ -327,6 +389,12 @@ bool run_guides_fill(struct run_guides *g, const struct request *requests, uint3
     if (!guide->is_broken && is_over) {
         memset(mask, 0, 4 * (size_t)n_words);
         allow(mask, guide->close_ids[guide->n_thought - guide->n_thought_max]);
+        return true;
+    }
+    int32_t forced = spell(g, guide, request, ask);
+    if (forced >= 0) {
+        memset(mask, 0, 4 * (size_t)n_words);
+        allow(mask, forced);
         return true;
     }
     bool is_free = !guide->is_broken && (guide->phase == THINKING || guide->grammar == NULL);

@@ -119,6 +119,23 @@ void run_lane_cut(struct run_lane *lane)
         leave_batch(lane);
 }
 
+/* Appends the tokens that a grammar forces behind the drawn one. Returns how many. */
+static int32_t jump(const struct run_lane *lane, const struct batch *batch, int32_t i,
+                    const struct compute_ask *ask, int32_t *tokens)
+{
+    const struct request *r = &lane->shared->view.requests[batch->items[i].slot];
+    struct compute_ask behind = *ask;
+    int32_t n_max = r->n_tokens_max - ask->n_tokens - 1;
+    if ((r->flags & REQUEST_GUIDED) == 0 || (r->flags & REQUEST_WANTS_LOGPROBS) != 0 ||
+        !batch_is_plain(batch) || request_body_stops(ask->body, tokens[ask->n_tokens]))
+        return 0;
+    if (r->n_lease > 0)
+        n_max = min_i32(n_max, r->n_lease - 1);
+    behind.n_tokens++;
+    return run_guides_jump(lane->shared->guides, lane->shared->view.requests, batch->items[i].slot,
+                           &behind, tokens, n_max);
+}
+
 /* Reads the draws of a pass. */
 static void read_pass(struct run_lane *lane, struct run_lane_slot *slot)
 {
@@ -137,7 +154,7 @@ static void read_pass(struct run_lane *lane, struct run_lane_slot *slot)
             continue;
         }
         body.tokens[request->n_tokens + slot->round] = pass->drawn[row];
-        result->n_new[i] = slot->round + 1;
+        result->n_new[i] = slot->round + 1 + jump(lane, batch, i, &slot->asks[row], body.tokens);
         if (result->logprobs[i] != NULL)
             result->done.logprobs = result->logprobs;
         if (is_chain(lane) && request_body_stops(body.head, pass->drawn[row]))

@@ -44,14 +44,19 @@ struct tenant { /* of a unit */
     const struct perf *full;        /* on all of the device */
     const struct perf_share *table; /* what a part of it costs */
     double share, batch;            /* of the device; decodes at once */
-    double prompt_s, step_s;        /* of one request in a full batch; on its share, alone */
-    double capacity;                /* the part of its rate that the unit can serve */
 };
 
-/* Returns the seconds of one prompt when batches are full, on this share of the device. */
-static double prompt_s(const struct tenant *t, double share)
+/* Returns a / b, at most part_none. */
+static double ratio(double a, double b)
 {
-    int64_t n = max_i64((int64_t)t->service->n_prompt, 1), b = max_i64(PROMPT_TOKENS / n, 1);
+    return b > a / part_none ? a / b : part_none;
+}
+
+/* Returns the seconds of a batch of b prompts on this share of the device, per prompt. */
+static double prompt_s(const struct tenant *t, double share, int64_t b)
+{
+    int64_t n = max_i64((int64_t)t->service->n_prompt, 1);
+    b = max_i64(min_i64(b, PROMPT_TOKENS / n), 1);
     const struct perf_load load = { .n_new = (int32_t)(b * n), .n_new_squared = b * n * n };
     struct perf part;
     perf_at_share(t->full, t->table, share, &part);
@@ -77,36 +82,42 @@ static struct perf_job decodes_of(const struct tenant *t)
  * of its rates.
  *
  * Eq. 3 is tpt = b / (sum of t_p + t_d l_o): prompts of all services run one after the other, then
- * decodes of all side by side. Let u be the device time of a second's prompts, A the decode steps
- * per second of a service while no prompt runs, and B those beside a prompt, where only the lane
- * that is left serves, in turn. A divides by the contention of decodes side by side. At x times the
- * rates W the service needs x W l_o <= b ((1 - x u) A + x u B). */
+ * decodes of all side by side. An engine takes prompts as they arrive: let u be the device time
+ * that a second's prompts take one by one, and v in full batches. A is the decode steps per second
+ * of a service while no prompt runs, divided by the contention of decodes side by side. B is those
+ * beside a prompt, where only the lane that is left serves, in turn. At x times the rates W the
+ * service needs x W l_o <= b ((1 - x u) A + x u B) while x u < 1, then x W l_o <= b B, and
+ * x v <= 1. */
 static double throughput_of(struct tenant *tenants, int32_t n, double bytes_per_s, double *headroom)
 {
     struct perf_job jobs[PLACE_MEMBERS_MAX] = { 0 };
-    double factors[PLACE_MEMBERS_MAX], least = 1, busy = 0, turn_s = 0, total = 0;
+    double factors[PLACE_MEMBERS_MAX], least = 1, u = 0, v = 0, turn_s = 0, total = 0;
     for (int32_t i = 0; i < n; i++)
         least = tenants[i].share < least ? tenants[i].share : least;
     double left = SHARES / 100.0 - least;
+    left = left < 1 ? left : 1;
     *headroom = n > 0 ? part_none : 0;
     for (int32_t i = 0; i < n; i++) {
         struct tenant *t = &tenants[i];
         jobs[i] = decodes_of(t);
-        t->step_s = (double)jobs[i].ps * 1e-12;
-        busy += t->service->rate_per_s * prompt_s(t, left < 1 ? left : 1);
-        turn_s += t->share <= least ? t->step_s : 0;
+        u += t->service->rate_per_s * prompt_s(t, left, 1);
+        v += t->service->rate_per_s * prompt_s(t, left, PROMPT_TOKENS);
+        turn_s += t->share <= least ? (double)jobs[i].ps * 1e-12 : 0;
     }
     perf_contention(jobs, n, bytes_per_s, factors);
     for (int32_t i = 0; i < n; i++) {
         struct tenant *t = &tenants[i];
-        double rate = t->service->rate_per_s, alone = t->batch / (t->step_s * factors[i]);
+        double rate = t->service->rate_per_s, need = rate * t->service->n_output;
+        double alone = t->batch / ((double)jobs[i].ps * 1e-12 * factors[i]);
         double beside = t->share <= least ? t->batch / turn_s : 0;
-        double need = rate * t->service->n_output + busy * (alone - beside);
-        t->capacity = need > alone / part_none ? alone / need : part_none;
-        if (busy * t->capacity > 1)
-            t->capacity = 1 / busy;
-        total += rate * (t->capacity < 1 ? t->capacity : 1);
-        *headroom = t->capacity < *headroom ? t->capacity : *headroom;
+        double x = ratio(alone, need + u * (alone - beside));
+        if (x * u > 1) {
+            double full = ratio(beside, need);
+            full = full < ratio(1, v) ? full : ratio(1, v);
+            x = full > 1 / u ? full : 1 / u;
+        }
+        total += rate * (x < 1 ? x : 1);
+        *headroom = x < *headroom ? x : *headroom;
     }
     return total;
 }

@@ -101,15 +101,12 @@ static bool is_available(const struct mux *mux, const struct schedule_plan *plan
     return sum <= SCHEDULE_SHARES_MAX;
 }
 
-/* Returns the lane for prompts if services have shares, which is the last one
- * (schedule_lanes_of_shares); -1: they have none. */
+/* Returns the lane that prompts have to themselves beside lanes of shares; -1: there is none. */
 static int32_t lane_of_prompts(const struct schedule_view *view)
 {
-    for (int32_t k = 0; k < schedule_n_busy(view) && view->n_lanes > 1; k++) {
-        float share = view->services[schedule_busy(view, k)].share;
-        if (share > 0 && share < 1)
-            return view->n_lanes - 1;
-    }
+    for (int32_t i = 1; i < view->n_lanes; i++)
+        if (view->lanes[i].is_for_prompts)
+            return i;
     return -1;
 }
 
@@ -134,10 +131,12 @@ static int32_t lane_of_share(const struct mux *mux, const struct schedule_plan *
     float most = 0;
     int32_t best = -1;
     for (int32_t i = 1; i < view->n_lanes; i++)
-        most = view->lanes[i].share > most ? view->lanes[i].share : most;
+        if (!view->lanes[i].is_for_prompts && view->lanes[i].share > most)
+            most = view->lanes[i].share;
     wanted = wanted < most ? wanted : most;
     for (int32_t i = 1; i < view->n_lanes; i++)
-        if (view->lanes[i].share >= wanted - 0.001F && is_available(mux, plan, view, i) &&
+        if (!view->lanes[i].is_for_prompts && view->lanes[i].share >= wanted - 0.001F &&
+            is_available(mux, plan, view, i) &&
             (best < 0 || view->lanes[i].share < view->lanes[best].share))
             best = i;
     return best;
@@ -153,7 +152,7 @@ static int32_t find_lane(const struct mux *mux, const struct schedule_plan *plan
         return 0;
     for (int32_t i = 1; i < view->n_lanes; i++) {
         float share = view->lanes[i].share;
-        if (is_available(mux, plan, view, i) &&
+        if ((is_prefill || !view->lanes[i].is_for_prompts) && is_available(mux, plan, view, i) &&
             (best < 0 ||
              (is_prefill ? share > view->lanes[best].share : share < view->lanes[best].share)))
             best = i;
@@ -235,8 +234,8 @@ static int32_t count_decodes(const struct mux *mux, const struct schedule_view *
     return n;
 }
 
-/* One prefill batch or none. Sets *kept to the lane that prompts wait for, if services have shares
- * and decodes occupy it. */
+/* One prefill batch or none. Sets *kept to the prompts' own lane while prompts wait for it, because
+ * decodes occupy its part of the device. */
 static enum schedule_filled plan_prefill(struct schedule_fill *fill, const struct mux *mux,
                                          bool is_alone, int32_t *kept)
 {

@@ -113,12 +113,12 @@ static void capacity_by_hand(void **state)
     assert_true(expected * s->rate_per_s * prompt_s < 1);
     assert_true(headroom > 0.999 * expected && headroom < 1.001 * expected);
     assert_true(served == s->rate_per_s);
-    small.kinds[0].memory_bytes = 80 * SMALL_GIB;
+    small.kinds[0].memory_bytes = 24 * SMALL_GIB;
     place_group_add(&group, 1);
     group.members[1].share_percent = 60;
     for (int i = 0; i < 2; i++) {
         (void)place_muxserve_throughput(&small.problem, &group, &alone[i]);
-        small.kinds[0].bytes_per_s /= 4;
+        small.kinds[0].bytes_per_s /= 16;
     }
     assert_true(alone[1] < 0.9 * alone[0]);
     small_close(&small);

@@ -10,7 +10,8 @@
 const struct papers_system papers_seallm_placed_vllm = { "vllm", "fcfs", "", NULL, "even" },
                            papers_seallm_placed_alpa = { "alpaserve", "temporal", "", NULL,
                                                          "alpaserve" },
-                           papers_seallm_placed_mux = { "muxserve", "adbs", "", NULL, "muxserve" },
+                           papers_seallm_placed_mux = { "muxserve", "adbs", "kv: head-wise\n", NULL,
+                                                        "muxserve" },
                            papers_seallm_placed_sea = { "seallm", "db-turn", "", NULL, "seallm" },
                            papers_seallm_placed_ours = { "default", "default", "", NULL,
                                                          "default" };

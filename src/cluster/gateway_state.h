@@ -50,7 +50,8 @@ struct gateway_entry {
     struct gateway_prompt *prompt; /* NULL: the entry is unused */
     int32_t *generated;            /* (n_tokens - n_prompt) */
     int32_t n_generated_room;
-    int32_t n_scores; /* of the prompt's first tokens, the first included; 0: none yet */
+    int32_t n_scores; /* of the prompt's first tokens, the first included; 0: none yet. EMBED: the
+                         floats of its vector */
     uint16_t engine;
     bool is_decoding; /* it is held in, or was sent by, decode_core */
     int32_t n_kept;   /* positions of its KV that the ticket names; 0 = none */

@@ -474,6 +474,11 @@ int64_t cluster_node_step(struct cluster_node *node, int64_t now_ns)
     return min_i64(wake, node->next_report_ns);
 }
 
+uint32_t cluster_node_n_requests(const struct cluster_node *node)
+{
+    return node->lives.n_max - node->lives.n_free;
+}
+
 void cluster_node_pass(struct cluster_node *node, int64_t span_ns)
 {
     node->next_report_ns += span_ns;

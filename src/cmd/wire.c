@@ -405,7 +405,7 @@ static enum status open_among_others(struct house *house, struct fault *fault)
         return status;
     for (int s = 0; s < house->n_services; s++) /* where a model lies is for the nodes to say */
         house->offers[s].service.engines = (struct set){ { 0 } };
-    open_gateway(house, cluster_tcp_bus_port(bus->tcp), bus->nodes, bus->n_nodes,
+    open_gateway(house, cluster_tcp_bus_port(bus->tcp), bus->peers.nodes, bus->peers.n,
                  CLUSTER_GATEWAY_NO_MANAGER);
     return STATUS_OK;
 }

@@ -73,7 +73,7 @@ struct house {
     const char *device_names[LIMIT_DEVICES];
     struct grammar_cache *grammars; /* of the API's workers and the engines */
     struct fleet_bus others;        /* the bus to other machines */
-    struct fleet_store store;
+    struct cluster_membership store;
     struct store_fence fence; /* of a node with a store: the managers that it obeyed */
     struct cluster_local_bus *bus;
     struct cluster_gateway *gateway;

@@ -94,7 +94,7 @@ struct config {
     int64_t drain_ns, stall_ns, hold_ns, n_held_max, keep_alive_ns, profile_ns, report_ns, steady;
     int64_t log_engine_bytes, swap_bytes, sleep_bytes, responses_bytes;
     int64_t ttft_ms, tpot_ms, e2e_ms;
-    bool has_prefix_cache, is_strict, log_json, is_partial, is_keyless;
+    bool has_prefix_cache, is_strict, jumps_forward, log_json, is_partial, is_keyless;
     int n_models;
     struct config_model models[LIMIT_MODELS];
     struct config_engine engines[LIMIT_DEVICES];

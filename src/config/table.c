@@ -236,6 +236,10 @@ static const struct config_key global_keys[] = {
       CONFIG_TEXT_WORD },
     { "prefix_cache", CONFIG_BOOL, GLOBAL(has_prefix_cache), 0, 0,
       "the KV of equal beginnings of prompts is computed once" },
+    { "jump_forward", CONFIG_BOOL, GLOBAL(jumps_forward), 0, 0,
+      "text that a structured output leaves no choice in is spelled by the tokenizer and not "
+      "drawn, "
+      "which takes fewer passes" },
     { "strict", CONFIG_BOOL, GLOBAL(is_strict), 0, 0, "requests with unknown fields are refused" },
     { "default_chat_template", CONFIG_TEXT, GLOBAL(default_chat_template), 0, 0,
       "chat template of models that have none: a file, a template's text, or chatml; absent: they "

@@ -13,7 +13,13 @@
 
 enum { CONFIG_ALIASES = 8, CONFIG_BYTES_MAX = 1 << 20, CONFIG_TENANTS = 256 };
 enum { CONFIG_THRESHOLDS = 40, CONFIG_PROXIES = 16, CONFIG_MODEL_DIRS = 16 };
-enum { CONFIG_NODES = 256, CONFIG_BUS_NAMES = 64, CONFIG_STORES = 16, CONFIG_SLOTS = 256 };
+enum {
+    CONFIG_NODES = 256,
+    CONFIG_BUS_NAMES = 64,
+    CONFIG_STORES = 16,
+    CONFIG_SLOTS = 256,
+    CONFIG_PEERS = 64
+};
 enum { CONFIG_HTTP_BYTES_MIN = 16 << 20 };
 enum { CONFIG_ROUTER_THRESHOLDS = 40, CONFIG_KEYS_MAX = 128 };
 
@@ -56,6 +62,8 @@ struct config {
     const char *bulk_listen, *bulk_advertise;
     const char *bulk_names[CONFIG_BUS_NAMES]; /* in certificates of nodes */
     int n_bulk_names;
+    const char *model_peers[CONFIG_PEERS]; /* HOST:PORT of other nodes' doors */
+    int n_model_peers;
     const char *nodes[CONFIG_NODES]; /* "HOST:PORT" or "HOST:PORT=ENGINES" */
     int n_nodes;
     const char *store[CONFIG_STORES]; /* etcd's endpoints */

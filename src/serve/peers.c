@@ -1,7 +1,7 @@
-/* Joins what is fetched with the clients of doors. */
+/* Joins what is fetched with the readers of doors. */
 #include "serve/peers.h"
 
-#include "bulk/client.h"
+#include "bulk/reader.h"
 #include "config/bus.h"
 #include <stdio.h>
 #include <string.h>
@@ -15,13 +15,13 @@ static enum status open_peer(void *self, int peer, void **client, struct fault *
                                          .names = (const char *const *)config->bulk_names,
                                          .n_names = config->n_bulk_names };
     struct config_place at;
-    struct bulk_client *out = NULL;
+    struct bulk_reader *out = NULL;
     enum status status =
         config_bus_read_place("model_peers", config->model_peers[peer], &at, fault);
     if (status == STATUS_OK)
-        status = bulk_client_open(
+        status = bulk_reader_open(
             &out,
-            &(struct bulk_client_options){ .host = at.host,
+            &(struct bulk_reader_options){ .host = at.host,
                                            .port = at.port,
                                            .tls = config->bus_cert != NULL ? &tls : NULL,
                                            .stall_ns = config->model_stall_ns },
@@ -42,11 +42,11 @@ static void read_sha256(const char *text, uint8_t out[32])
 
 static enum status read_piece(void *client, struct fetch_piece *piece, struct fault *fault)
 {
-    struct bulk_client_piece part = { .offset = piece->offset,
+    struct bulk_reader_piece part = { .offset = piece->offset,
                                       .to = piece->to,
                                       .n_max = piece->n_max };
     read_sha256(piece->sha256, part.sha256);
-    enum status status = bulk_client_read(client, &part, fault);
+    enum status status = bulk_reader_read(client, &part, fault);
     piece->n = part.n;
     piece->n_whole = part.n_whole;
     return status;
@@ -54,7 +54,7 @@ static enum status read_piece(void *client, struct fetch_piece *piece, struct fa
 
 static void close_peer(void *client)
 {
-    bulk_client_close(client);
+    bulk_reader_close(client);
 }
 
 struct fetch_peers serve_peers(const struct config *config)

@@ -44,8 +44,8 @@ class Peer(Shoal):
 
 
 class Cable:
-    """A port that leads to a door. Of what comes from the door: cut ends a connection after this many bytes, corrupt changes one byte behind
-    this many. n_cuts: connections that are cut at most."""
+    """A port that leads to a door. A connection ends when `cut` bytes came from the door (n_cuts connections at most), or the byte behind
+    `corrupt` bytes changes."""
 
     def __init__(self, port, cut=None, corrupt=None, n_cuts=1):
         self.listener = socket.create_server(("127.0.0.1", 0))

@@ -1,5 +1,5 @@
 /* Questions about files over a socket that blocks. */
-#include "bulk/client.h"
+#include "bulk/reader.h"
 
 #include "base/mem.h"
 #include "base/time.h"
@@ -14,14 +14,14 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-struct bulk_client {
+struct bulk_reader {
     int fd;
     struct ssl_ctx_st *context;
     struct ssl_st *tls; /* NULL: it is plain */
     uint64_t n_serials;
 };
 
-static bool put(struct bulk_client *c, const void *bytes, size_t n)
+static bool put(struct bulk_reader *c, const void *bytes, size_t n)
 {
     const char *at = bytes;
     while (n > 0) {
@@ -35,7 +35,7 @@ static bool put(struct bulk_client *c, const void *bytes, size_t n)
     return true;
 }
 
-static bool take(struct bulk_client *c, void *bytes, size_t n)
+static bool take(struct bulk_reader *c, void *bytes, size_t n)
 {
     char *at = bytes;
     while (n > 0) {
@@ -58,7 +58,7 @@ static enum status lost(const char *what, struct fault *fault)
                      is_silent ? "the node is silent" : "the connection ended");
 }
 
-static enum status dial(struct bulk_client *c, const struct bulk_client_options *o,
+static enum status dial(struct bulk_reader *c, const struct bulk_reader_options *o,
                         struct fault *fault)
 {
     struct cluster_place place;
@@ -81,7 +81,7 @@ static enum status dial(struct bulk_client *c, const struct bulk_client_options 
     return STATUS_OK;
 }
 
-static enum status begin_tls(struct bulk_client *c, const struct bulk_client_options *o,
+static enum status begin_tls(struct bulk_reader *c, const struct bulk_reader_options *o,
                              struct fault *fault)
 {
     c->context = cluster_tcp_tls_open(o->tls, fault);
@@ -97,7 +97,7 @@ static enum status begin_tls(struct bulk_client *c, const struct bulk_client_opt
     return STATUS_OK;
 }
 
-static enum status greet(struct bulk_client *c, struct fault *fault)
+static enum status greet(struct bulk_reader *c, struct fault *fault)
 {
     unsigned char own[BULK_HELLO_BYTES], other[BULK_HELLO_BYTES];
     bulk_frame_hello(own);
@@ -109,10 +109,10 @@ static enum status greet(struct bulk_client *c, struct fault *fault)
                            "it does not speak this version of Shoal's bulk connection");
 }
 
-enum status bulk_client_open(struct bulk_client **out, const struct bulk_client_options *options,
+enum status bulk_reader_open(struct bulk_reader **out, const struct bulk_reader_options *options,
                              struct fault *fault)
 {
-    struct bulk_client *c = mem_take(sizeof *c);
+    struct bulk_reader *c = mem_take(sizeof *c);
     c->fd = -1;
     enum status status = dial(c, options, fault);
     if (status == STATUS_OK && options->tls != NULL)
@@ -121,11 +121,11 @@ enum status bulk_client_open(struct bulk_client **out, const struct bulk_client_
         status = greet(c, fault);
     *out = status == STATUS_OK ? c : NULL;
     if (status != STATUS_OK)
-        bulk_client_close(c);
+        bulk_reader_close(c);
     return status;
 }
 
-void bulk_client_close(struct bulk_client *c)
+void bulk_reader_close(struct bulk_reader *c)
 {
     SSL_free(c->tls);
     cluster_tcp_tls_close(c->context);
@@ -141,7 +141,7 @@ static bool is_answer(const struct bulk_head *head, const struct bulk_head *ask)
            (head->n == 0 || head->offset - ask->offset >= head->n);
 }
 
-enum status bulk_client_read(struct bulk_client *c, struct bulk_client_piece *piece,
+enum status bulk_reader_read(struct bulk_reader *c, struct bulk_reader_piece *piece,
                              struct fault *fault)
 {
     const struct bulk_head ask = { .kind = BULK_ASK,

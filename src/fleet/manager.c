@@ -7,10 +7,12 @@
 #include "base/time.h"
 #include "cluster/lead.h"
 #include "cluster/manager.h"
+#include "cluster/manager_move.h"
 #include "cluster/manager_plan.h"
 #include "cluster/tcp_bus.h"
 #include "fleet/bus.h"
 #include "fleet/endpoint.h"
+#include "fleet/follow.h"
 #include "fleet/models.h"
 #include "fleet/monitor.h"
 #include "fleet/replan.h"
@@ -25,6 +27,7 @@ static const int64_t VANISH_NS = 10 * TIME_NS_PER_S;
 static const int64_t PLACEMENT_NS = TIME_NS_PER_S; /* between writes at least */
 static const int64_t LOOK_NS = TIME_NS_PER_S;      /* for what an operator adopted */
 static const int64_t ASK_NS = 2 * TIME_NS_PER_S;
+static const int64_t LEAVE_NS = 3 * TIME_NS_PER_S; /* for requests of a model that is undeployed */
 static const int64_t TURN_NS = 100 * TIME_NS_PER_MS;
 
 struct node_seen {
@@ -36,6 +39,7 @@ struct fleet_manager {
     struct fleet_models models;
     struct fleet_bus bus;
     struct fleet_store store;
+    struct fleet_follow follow; /* of the models that operators deploy */
     struct store_leader *candidate;
     struct store_fence memory; /* of the cluster's life, on disk */
     struct fleet_monitor monitor;
@@ -86,14 +90,15 @@ static void begin_reign(struct fleet_manager *w)
                                                      .gateway = CLUSTER_LEAD_NO_GATEWAY,
                                                      .nodes = w->bus.nodes,
                                                      .n_nodes = w->bus.n_nodes,
-                                                     .n_services = w->models.n,
                                                      .n_services_max = LIMIT_MODELS,
-                                                     .services = w->models.services,
-                                                     .need_bytes = w->models.need_bytes,
                                                      .hears_demand = hear_demand,
                                                      .self = w,
                                                      .kept_bytes = w->models.kept_bytes };
     w->manager = cluster_manager_open(&manager);
+    for (int s = 0; s < w->models.n; s++)
+        if (fleet_models_is_there(&w->models, s))
+            cluster_manager_add_service(w->manager, s, &w->models.services[s],
+                                        w->models.need_bytes[s]);
     fleet_monitor_begin(&w->monitor, w->now_ns);
     fleet_replan_begin(&w->replan, w->now_ns);
     w->begun_ns = w->now_ns;
@@ -101,7 +106,7 @@ static void begin_reign(struct fleet_manager *w)
     w->n_before = 0;
     w->has_begun = false;
     memset(w->wishes, 0, sizeof w->wishes);
-    for (int s = 0; s < w->models.n; s++)
+    for (int s = 0; s < LIMIT_MODELS; s++)
         w->wishes[s].pin_engine = -1;
     w->n_changes = 0;
     str_clear(&w->written);
@@ -224,6 +229,8 @@ static void follow_wishes(struct fleet_manager *w)
         return;
     w->n_changes = members->n_changes;
     for (int s = 0; s < w->models.n; s++) {
+        if (!fleet_models_is_there(&w->models, s))
+            continue;
         const struct cluster_members_model_wish wish =
             cluster_members_model(members, w->models.services[s].name);
         follow_wish(w, s, &wish);
@@ -237,6 +244,30 @@ static const char *name_of(const void *self, int node)
     return ((const struct fleet_manager *)self)->bus.slots[node].address;
 }
 
+/* Tells which models there are, which operators deployed, and which could not be loaded. */
+static void print_model(struct fleet_manager *w, int s)
+{
+    const char *name = w->models.services[s].name, *why;
+    struct cluster_members_refused broken = { .cause = STATUS_BAD_INPUT };
+    bool is_nowhere;
+    if (!fleet_models_is_there(&w->models, s))
+        return;
+    str_printf(&w->placement, "model %s\n", name);
+    if (w->models.offers[s].is_defined)
+        str_printf(&w->placement, "deployed %s\n", name);
+    is_nowhere = cluster_manager_plan_is_broken(w->manager, s, &broken.cause, &why);
+    if (!is_nowhere && w->models.offers[s].is_defined) {
+        broken.cause = STATUS_BAD_INPUT;
+        why = cluster_members_why_refused(&w->store.members, name);
+        is_nowhere = why != NULL;
+    }
+    if (!is_nowhere)
+        return;
+    snprintf(broken.name, sizeof broken.name, "%s", name);
+    snprintf(broken.why, sizeof broken.why, "%.199s", why);
+    cluster_members_write_broken(&w->placement, &broken);
+}
+
 /* Writes where models are, if that has changed, guarded by the leader's key and the nonce. */
 static void write_placement(struct fleet_manager *w)
 {
@@ -247,7 +278,7 @@ static void write_placement(struct fleet_manager *w)
     str_printf(&w->placement, "epoch %llu\n",
                (unsigned long long)store_leader_stamp(w->candidate).epoch);
     for (int s = 0; s < w->models.n; s++)
-        str_printf(&w->placement, "model %s\n", w->models.services[s].name);
+        print_model(w, s);
     cluster_manager_plan_print(w->manager, name_of, w, &w->placement);
     struct view now = view_of(w->placement.at, w->placement.n);
     if (view_equal(now, view_of(w->written.at != NULL ? w->written.at : "", w->written.n)))
@@ -270,12 +301,80 @@ static void write_placement(struct fleet_manager *w)
 static void take_news(void *self, const struct store_news *news, int64_t now_ns)
 {
     struct fleet_manager *w = self;
+    fleet_follow_take(&w->follow, news);
     if (store_leader_take(w->candidate, news, now_ns) || news->kind != STORE_NEWS_CALL ||
         news->call != &w->call)
         return;
     w->is_writing = false;
     if (w->call.end != STORE_DONE || !w->call.is_made)
         str_clear(&w->written); /* it is written again, if this manager still leads */
+}
+
+/* ---- Models that operators deploy. ---- */
+
+static bool is_opening(void *self)
+{
+    return fleet_models_is_opening(&((struct fleet_manager *)self)->models);
+}
+
+static enum status join(void *self, const struct config_model *model, uint16_t life, int replaced,
+                        struct fault *fault)
+{
+    return fleet_models_begin(&((struct fleet_manager *)self)->models, model, life, replaced,
+                              fault);
+}
+
+static void leave(void *self, int service)
+{
+    fleet_models_leave(&((struct fleet_manager *)self)->models, service);
+}
+
+static void take_in(struct fleet_manager *w, int service)
+{
+    fleet_monitor_forget(&w->monitor, service);
+    fleet_replan_forget(&w->replan, service);
+    w->wishes[service] = (struct cluster_members_model_wish){ .pin_engine = -1 };
+    w->n_changes = 0; /* operators may want it already */
+    if (w->manager == NULL)
+        return;
+    cluster_manager_move_abandon(w->manager, "a model was deployed");
+    cluster_manager_add_service(w->manager, service, &w->models.services[service],
+                                w->models.need_bytes[service]);
+}
+
+/* Its entry in the store says which models it can't use, and why. */
+static void tell_refused(struct fleet_manager *w)
+{
+    struct cluster_members_refused refused[CLUSTER_MEMBER_REFUSED_MAX];
+    struct str value;
+    if (!w->follow.has_refusals)
+        return;
+    w->follow.has_refusals = false;
+    str_init(&value);
+    cluster_members_write_node(&value, 0, "", refused, fleet_follow_refused(&w->follow, refused));
+    cluster_member_set(&w->store.member, value.at);
+    str_free(&value);
+}
+
+static int64_t step_models(struct fleet_manager *w)
+{
+    const struct fleet_follow_port port = { .self = w,
+                                            .config = &w->config,
+                                            .offers = w->models.offers,
+                                            .leave_ns = LEAVE_NS,
+                                            .is_busy = is_opening,
+                                            .join = join,
+                                            .leave = leave };
+    int service;
+    if (fleet_models_end(&w->models, &service)) {
+        if (service >= 0)
+            take_in(w, service);
+        fleet_follow_joined(&w->follow, w->models.status, &w->models.fault, w->now_ns);
+    }
+    int64_t wake_ns = fleet_follow_step(&w->follow, &port, w->now_ns);
+    tell_refused(w);
+    fleet_models_step(&w->models, w->manager);
+    return wake_ns;
 }
 
 /* ---- Its step. ---- */
@@ -355,6 +454,7 @@ int64_t fleet_manager_step(struct fleet_manager *w)
         wake_ns = min_i64(wake_ns, step_reign(w));
     else
         ask_nodes(w);
+    wake_ns = min_i64(wake_ns, step_models(w));
     wake_ns = min_i64(wake_ns, w->now_ns + TURN_NS);
     return time_now_ns() + max_i64(wake_ns - time_boot_ns(), 0);
 }
@@ -447,6 +547,8 @@ static enum status open_all(struct fleet_manager *w, struct fault *fault)
     if (status == STATUS_OK)
         status = fleet_store_open(&w->store, &w->config, "manager", name, "{}", fault);
     if (status == STATUS_OK)
+        fleet_follow_open(&w->follow, w->store.prefix);
+    if (status == STATUS_OK)
         status = open_candidate(w, fault);
     if (status == STATUS_OK)
         status = open_endpoint(w, fault);
@@ -482,6 +584,7 @@ void fleet_manager_close(struct fleet_manager *w)
     if (w->candidate != NULL)
         store_leader_close(w->candidate);
     fleet_store_close(&w->store);
+    fleet_follow_close(&w->follow);
     fleet_bus_close(&w->bus);
     fleet_models_close(&w->models);
     str_free(&w->placement);

@@ -53,7 +53,7 @@ struct restoring {
 static int service_of(const struct fleet_models *models, const char *name)
 {
     for (int s = 0; s < models->n; s++)
-        if (strcmp(models->services[s].name, name) == 0)
+        if (fleet_models_is_there(models, s) && strcmp(models->services[s].name, name) == 0)
             return s;
     return -1;
 }
@@ -85,13 +85,14 @@ void fleet_monitor_begin(struct fleet_monitor *m, int64_t now_ns)
     bool goes_on = r.first_ms < INT64_MAX && r.last_ms + 60000 >= r.unix_ms;
     if (goes_on)
         begin_ns -= (r.unix_ms - r.first_ms) * MS;
-    monitor_gather_open(&m->gather, m->models->n, m->bus->n_engines, m->bin_ns, begin_ns);
+    monitor_gather_open(&m->gather, LIMIT_MODELS, m->bus->n_engines, m->bin_ns, begin_ns);
     r.is_counting = false;
     if (goes_on)
         monitor_history_read(m->history, since_ms, restore, &r);
     for (int s = 0; s < m->models->n && m->history != NULL; s++)
-        (void)monitor_history_profile(m->history, m->models->services[s].name,
-                                      &m->gather.services[s].perf);
+        if (fleet_models_is_there(m->models, s))
+            (void)monitor_history_profile(m->history, m->models->services[s].name,
+                                          &m->gather.services[s].perf);
     m->leads = true;
     m->n_written = goes_on ? m->gather.window.bin + 1 : 0;
     m->gather.engine_bin = m->gather.window.bin;
@@ -116,11 +117,18 @@ void fleet_monitor_heard(struct fleet_monitor *m, int service, const struct mess
         monitor_gather_heard(&m->gather, service, &heard, now_ns);
 }
 
+void fleet_monitor_forget(struct fleet_monitor *m, int service)
+{
+    if (m->leads)
+        monitor_gather_forget(&m->gather, service);
+}
+
 /* ---- Names. ---- */
 
 static const char *service_name(const void *self, int32_t service)
 {
-    return ((const struct fleet_monitor *)self)->models->services[service].name;
+    const struct fleet_models *models = ((const struct fleet_monitor *)self)->models;
+    return fleet_models_is_there(models, service) ? models->services[service].name : NULL;
 }
 
 static const char *engine_name(const void *self, int32_t engine)
@@ -150,7 +158,7 @@ static bool write_bins(struct fleet_monitor *m, int64_t from, int64_t to, int64_
 {
     const struct monitor *window = &m->gather.window;
     int64_t unix_ns = time_unix_ns();
-    int n_bins = (int)(to - from), n_services = window->n_services;
+    int n_bins = (int)(to - from), n_services = m->models->n;
     struct monitor_history_rows rows = { 0 };
     struct monitor_history_window *windows =
         mem_take(sizeof *windows * (size_t)max_i32(n_bins * n_services, 1));
@@ -160,6 +168,8 @@ static bool write_bins(struct fleet_monitor *m, int64_t from, int64_t to, int64_
         int64_t begin_ns = window->begin_ns + bin * window->bin_ns;
         int64_t begin_ms = (unix_ns - (now_ns - begin_ns)) / MS, span_ms = window->bin_ns / MS;
         for (int s = 0; s < n_services; s++) {
+            if (!fleet_models_is_there(m->models, s))
+                continue;
             struct monitor_history_window *row = &windows[rows.n_windows++];
             row->begin_ms = begin_ms;
             row->span_ms = span_ms;
@@ -196,7 +206,8 @@ static void keep(struct fleet_monitor *m, int64_t now_ns)
         (void)write_bins(m, oldest, bin, now_ns); /* the file is new: all that is known */
     m->n_written = bin;
     for (int s = 0; s < m->models->n; s++)
-        if (m->gather.services[s].perf.c1_ps + m->gather.services[s].perf.k1_ps > 0)
+        if (fleet_models_is_there(m->models, s) &&
+            m->gather.services[s].perf.c1_ps + m->gather.services[s].perf.k1_ps > 0)
             monitor_history_add_profile(m->history, m->models->services[s].name,
                                         time_unix_ns() / MS, &m->gather.services[s].perf);
     if (m->tidied_ns + TIDY_NS > now_ns)

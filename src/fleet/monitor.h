@@ -27,6 +27,8 @@ void fleet_monitor_close(struct fleet_monitor *monitor);
  * goes on with it. */
 void fleet_monitor_begin(struct fleet_monitor *monitor, int64_t now_ns);
 void fleet_monitor_end(struct fleet_monitor *monitor);
+/* Begins with nothing for a service that has just joined. */
+void fleet_monitor_forget(struct fleet_monitor *monitor, int service);
 void fleet_monitor_heard(struct fleet_monitor *monitor, int service,
                          const struct message_demand *message, int64_t now_ns);
 /* Takes the engines' last reports once a second, and writes bins that are over. */

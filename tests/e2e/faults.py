@@ -8,11 +8,10 @@ dies end with it: clients see the connection close and ask again elsewhere, so t
 import os
 import random
 import signal
-import subprocess
 import sys
 import time
 
-from fleet import LEASE_S, Fleet, Load, bodies_of, expected_texts
+from fleet import LEASE_S, Fleet, Load, address_of, bodies_of, expected_texts, insist
 from serve_shared import body_of, paths, until
 
 FAILOVER_S = 8
@@ -150,7 +149,7 @@ def kill_in_move(victim):
         source = pinned_node(fleet)
         to = random.choice([node for node in fleet.nodes if node is not source])
         role = {"leader": until(fleet.leader), "target": to, "source": source}[victim]
-        verb(fleet, "pin", "tale", address_of(to))
+        insist(fleet, "pin", "tale", address_of(to))
         time.sleep(random.uniform(0, 0.05))
         is_hit = copies_at(fleet) != {address_of(to)}
         role.kill()
@@ -185,15 +184,6 @@ def kill_candidate(fleet):
     fleet.managers = [manager.again() for manager in fleet.managers]
     until(lambda: fleet.epoch() > epoch and fleet.leader())
     return is_hit
-
-
-def address_of(node):
-    return node.args[node.args.index("--bus-listen") + 1]
-
-
-def verb(fleet, *words):
-    """An operator tries again until the store and the leader are there."""
-    until(lambda: subprocess.run([fleet.shoal, *words, "--store", fleet.etcd.url], capture_output=True, timeout=60, check=False).returncode == 0)
 
 
 def prompts_of(names, n):
@@ -274,13 +264,13 @@ def main():
         table.many("node, kill -9", "prefill", kill_busy_node, prefills)
         table.many("node, kill -9", "decode", kill_busy_node)
         table.many("node, kill -9", "loading", kill_loading_node)
-        verb(fleet, "pin", "tale", address_of(fleet.nodes[0]))
+        insist(fleet, "pin", "tale", address_of(fleet.nodes[0]))
         until_moved(fleet)
         table.many("leader, kill -9", "moving", kill_in_move("leader"), is_pinned=True)
         table.many("node that a model comes to, kill -9", "moving", kill_in_move("target"), is_pinned=True)
         table.many("node that a model leaves, kill -9", "moving", kill_in_move("source"), is_pinned=True)
-        verb(fleet, "unpin", "tale")
-        verb(fleet, "deploy", "tale", "--copies", str(len(fleet.nodes)))
+        insist(fleet, "unpin", "tale")
+        insist(fleet, "deploy", "tale", "--copies", str(len(fleet.nodes)))
         fleet.until_loaded()
         table.many("node, kill -9", "electing", kill_node_in_election)
         table.many("both managers, kill -9", "electing", kill_candidate)

@@ -57,11 +57,16 @@ class Etcd:
 
     def keys(self, prefix="/shoal/shoal/"):
         def text(data):
-            return base64.b64decode(data).decode()
+            return base64.b64decode(data).decode(errors="replace")
         def code(data):
             return base64.b64encode(data.encode()).decode()
         got = self.call("/v3/kv/range", {"key": code(prefix), "range_end": code(prefix[:-1] + chr(ord(prefix[-1]) + 1))})
         return {text(kv["key"])[len(prefix):]: text(kv.get("value", "")) for kv in got.get("kvs", [])}
+
+    def put(self, key, value, prefix="/shoal/shoal/"):
+        def code(data):
+            return base64.b64encode(data if isinstance(data, bytes) else data.encode()).decode()
+        self.call("/v3/kv/put", {"key": code(prefix + key), "value": code(value)})
 
     def signal(self, number):
         self.process.send_signal(number)
@@ -158,6 +163,36 @@ class Fleet:
         """Every gateway sees this many engines with each model, or one on each node."""
         wanted = n_copies or len(self.nodes)
         until(lambda: all(n_loaded(g, name) >= wanted for g in self.gateways for name in self.models))
+
+
+def address_of(node):
+    return node.args[node.args.index("--bus-listen") + 1]
+
+
+def verb(fleet, *words):
+    """An operator's `shoal WORDS` on the store, as it ended."""
+    return subprocess.run([fleet.shoal, *words, "--store", fleet.etcd.url], capture_output=True, text=True, timeout=60, check=False)
+
+
+def do(fleet, *words):
+    """Returns what the verb prints. The verb has to succeed."""
+    done = verb(fleet, *words)
+    assert done.returncode == 0, (words, done.stderr)
+    return done.stdout
+
+
+def insist(fleet, *words):
+    """An operator tries again until the store and the leader are there."""
+    until(lambda: verb(fleet, *words).returncode == 0)
+
+
+def page_of(port, path):
+    """A page of a manager's own endpoint; empty while it has none."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as reply:
+            return json.load(reply)
+    except OSError:
+        return {}
 
 
 def n_loaded(server, name):

@@ -106,20 +106,28 @@ static void put(struct fleet_follow *f, const struct store_entry *entry)
     d->again_ns = 0;
 }
 
+/* Takes the nonce of the store's life; another one than before ends the history. */
+static void take_nonce(struct fleet_follow *f, struct view value)
+{
+    char nonce[sizeof f->nonce];
+    snprintf(nonce, sizeof nonce, "%.*s", (int)min_i64((int64_t)value.n, sizeof nonce - 1),
+             value.at);
+    bool is_other = f->nonce[0] != '\0' && strcmp(nonce, f->nonce) != 0;
+    for (int i = 0; i < f->n && is_other; i++)
+        f->of[i].is_shown = false;
+    snprintf(f->nonce, sizeof f->nonce, "%s", nonce);
+}
+
 static void take_list(struct fleet_follow *f, const struct store_news *news)
 {
-    char nonce[sizeof f->nonce] = "";
+    struct view nonce = view_text("");
     for (int i = 0; i < news->n_entries; i++)
         if (is_nonce(f, news->entries[i].key))
-            snprintf(nonce, sizeof nonce, "%.*s",
-                     (int)min_i64((int64_t)news->entries[i].value.n, sizeof nonce - 1),
-                     news->entries[i].value.at);
-    bool is_same = f->nonce[0] == '\0' || strcmp(nonce, f->nonce) == 0;
-    snprintf(f->nonce, sizeof f->nonce, "%s", nonce);
+            nonce = news->entries[i].value;
+    take_nonce(f, nonce);
     for (int i = 0; i < f->n; i++) {
         struct fleet_definition *d = &f->of[i];
-        d->gone_ns = is_same && d->is_shown && d->gone_ns == 0 ? -1 : d->gone_ns;
-        d->is_shown = d->is_shown && is_same;
+        d->gone_ns = d->is_shown && d->gone_ns == 0 ? -1 : d->gone_ns;
     }
     for (int i = 0; i < news->n_entries; i++)
         put(f, &news->entries[i]);
@@ -135,6 +143,8 @@ void fleet_follow_take(struct fleet_follow *f, const struct store_news *news)
         take_list(f, news);
         break;
     case STORE_NEWS_PUT:
+        if (is_nonce(f, news->entries[0].key))
+            take_nonce(f, news->entries[0].value);
         put(f, &news->entries[0]);
         break;
     case STORE_NEWS_DELETED:

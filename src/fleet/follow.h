@@ -15,7 +15,7 @@
 struct fleet_definition;
 struct fleet_follow {
     char prefix[STORE_KEY_BYTES];
-    char nonce[64];              /* of the last list */
+    char nonce[64];              /* of the store's life; "": none is known */
     struct fleet_definition *of; /* (n) at most LIMIT_MODELS */
     int n;
     bool has_news, has_refusals; /* has_refusals: their list has changed */

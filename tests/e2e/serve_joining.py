@@ -57,8 +57,8 @@ def joining_and_leaving(shoal, models):
         for i, role in enumerate(fleet.nodes):
             role.kill()
             fleet.nodes[i] = role.again()
-        fleet.gateways[1].kill()
         loads[1].finish()
+        fleet.gateways[1].kill()
         fleet.gateways[1] = fleet.gateways[1].again()
         fleet.managers[0].kill()
         fleet.managers[0] = fleet.managers[0].again()
@@ -72,7 +72,8 @@ def joining_and_leaving(shoal, models):
         assert not [key for key in fleet.etcd.keys() if key.endswith("/cee")], fleet.etcd.keys()
         assert "knows no model" in verb(fleet, "deploy", "cee").stderr
         loads[0].finish()
-        assert loads[0].n_requests > 3 and loads[0].n_lost == 0 and loads[0].n_different == 0, vars(loads[0])
+        for load in loads:
+            assert load.n_requests > 3 and load.n_lost == 0 and load.n_different == 0, vars(load)
 
 
 def check_other_life(fleet, file, expected):

@@ -214,6 +214,26 @@ static void test_lost_history_takes_nothing(void **state)
     close_world(w);
 }
 
+/* The first manager writes the nonce after the first lists. */
+static void test_the_nonce_comes_later(void **state)
+{
+    struct world *w = open_world();
+    (void)state;
+    list(w, "", NULL);
+    tell(w, STORE_NEWS_PUT, "/s/nonce", "n1");
+    put_m(w, A);
+    end_join(w, STATUS_OK);
+    list(w, "", NULL); /* emptied */
+    step(w, 60 * S);
+    assert_int_equal(w->n_leaves, 0);
+    put_m(w, A);
+    tell(w, STORE_NEWS_PUT, "/s/nonce", "n2");
+    list(w, "n2", NULL);
+    step(w, 60 * S);
+    assert_int_equal(w->n_leaves, 1);
+    close_world(w);
+}
+
 /* One change at a time, and no more models than there are places. */
 static void test_many(void **state)
 {
@@ -242,6 +262,7 @@ int main(void)
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_it_joins_changes_and_leaves),
                                         cmocka_unit_test(test_a_refusal_is_told_and_tried_again),
                                         cmocka_unit_test(test_lost_history_takes_nothing),
+                                        cmocka_unit_test(test_the_nonce_comes_later),
                                         cmocka_unit_test(test_many) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

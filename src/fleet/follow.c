@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const int64_t AGAIN_NS = 30 * TIME_NS_PER_S; /* after a refusal */
+static const int64_t AGAIN_NS = 30 * TIME_NS_PER_S;  /* after a refusal */
+static const int64_t TURN_NS = 100 * TIME_NS_PER_MS; /* while another change is under way */
 
 struct fleet_definition {
     char name[LIMIT_NAME_BYTES];
@@ -197,9 +198,33 @@ static void accept(struct fleet_follow *f, struct fleet_definition *d)
     d->is_refused = false;
 }
 
-/* Joins the model under its definition's life, and the one that it replaces leaves. Returns
- * whether a change has begun. */
-static bool join(struct fleet_follow *f, const struct fleet_follow_port *port,
+/* Returns whether an earlier model of this name and life is still leaving. Its name on the bus is
+ * that of the definition, so the two can't be there together. */
+static bool is_leaving(const struct fleet_follow_port *port, const char *name, uint16_t life)
+{
+    bool is = false;
+    for (int s = 0; s < LIMIT_MODELS; s++) {
+        const struct serve_offer *offer = &port->offers[s];
+        is = is || (offer->state >= OFFER_LEAVING && offer->service.life == life &&
+                    strcmp(offer->model.name, name) == 0);
+    }
+    return is;
+}
+
+/* Begins to join the model; service s, which it replaces, leaves then. */
+static enum status begin(const struct fleet_follow_port *port, struct config *config, uint16_t life,
+                         int s, struct fault *fault)
+{
+    struct config_model *model = &config->models[0];
+    enum status status = STATUS_OK;
+    if (!fetch_is_url(model->path))
+        status = serve_path_resolve(port->config, model->path, &config->pile, &model->path, fault);
+    model->is_preloaded = false;
+    return status == STATUS_OK ? port->join(port->self, model, life, s, fault) : status;
+}
+
+/* Joins the model under its definition's life, if it is not there. */
+static void join(struct fleet_follow *f, const struct fleet_follow_port *port,
                  struct fleet_definition *d, int64_t now_ns)
 {
     struct fault fault = { "" };
@@ -209,33 +234,25 @@ static bool join(struct fleet_follow *f, const struct fleet_follow_port *port,
     const struct serve_offer *offer = s >= 0 ? &port->offers[s] : NULL;
     enum status status =
         fleet_definition_read(d->name, view_of(d->value, d->n_bytes), &config, &life, &fault);
+    d->again_ns = TIME_NEVER;
     if (status == STATUS_OK && offer != NULL && offer->is_defined && offer->service.life == life) {
         accept(f, d);
-        d->again_ns = TIME_NEVER; /* it is there */
+    } else if (status == STATUS_OK && is_leaving(port, d->name, life)) {
+        d->again_ns = now_ns + TURN_NS;
     } else if (status == STATUS_OK && offer != NULL && !offer->is_defined) {
         status = fault_set(&fault, STATUS_BAD_INPUT,
                            "this process's configuration has a model of that name");
     } else if (status == STATUS_OK) {
-        struct config_model *model = &config->models[0];
-        if (!fetch_is_url(model->path))
-            status =
-                serve_path_resolve(port->config, model->path, &config->pile, &model->path, &fault);
-        model->is_preloaded = false;
-        if (status == STATUS_OK)
-            status = port->join(port->self, model, life, s, &fault);
-        if (status == STATUS_OK) {
-            f->joining = config;
-            snprintf(f->joining_name, sizeof f->joining_name, "%s", d->name);
-            d->again_ns = TIME_NEVER;
-            return true;
-        }
+        status = begin(port, config, life, s, &fault);
+        f->joining = status == STATUS_OK ? config : NULL;
+        snprintf(f->joining_name, sizeof f->joining_name, "%s", d->name);
     }
-    if (config != NULL)
+    if (config != NULL && f->joining != config) {
         config_free(config);
-    mem_give(config);
+        mem_give(config);
+    }
     if (status != STATUS_OK)
         refuse(f, d, status, fault.text, now_ns);
-    return false;
 }
 
 void fleet_follow_joined(struct fleet_follow *f, enum status status, const struct fault *fault,
@@ -284,9 +301,9 @@ int64_t fleet_follow_step(struct fleet_follow *f, const struct fleet_follow_port
         struct fleet_definition *d = &f->of[i];
         bool is_free = f->joining == NULL && !port->is_busy(port->self);
         if (d->gone_ns == 0 && d->again_ns <= now_ns && is_free)
-            (void)join(f, port, d, now_ns);
+            join(f, port, d, now_ns);
         else if (d->gone_ns == 0 && d->again_ns <= now_ns)
-            f->again_ns = min_i64(f->again_ns, now_ns + TIME_NS_PER_S / 10); /* its turn comes */
+            f->again_ns = min_i64(f->again_ns, now_ns + TURN_NS);
         if (d->again_ns > now_ns)
             f->again_ns = min_i64(f->again_ns, d->again_ns);
         if (d->gone_ns > 0)

@@ -583,10 +583,10 @@ void fleet_manager_close(struct fleet_manager *w)
     fleet_monitor_close(&w->monitor);
     if (w->candidate != NULL)
         store_leader_close(w->candidate);
+    fleet_models_close(&w->models); /* waits for the thread that reads what `follow` holds */
     fleet_store_close(&w->store);
     fleet_follow_close(&w->follow);
     fleet_bus_close(&w->bus);
-    fleet_models_close(&w->models);
     str_free(&w->placement);
     str_free(&w->written);
     mem_give(w);

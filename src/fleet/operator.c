@@ -172,6 +172,14 @@ static struct view definition_of(const struct cluster_operator *o, const struct 
     return value_of(o, all, key);
 }
 
+static int64_t life_of(struct view definition)
+{
+    json_t *root = json_loadb(definition.at, definition.n, 0, NULL);
+    int64_t life = json_integer_value(json_object_get(root, "life"));
+    json_decref(root);
+    return life;
+}
+
 /* Writes the definition of a new model. The same definition again changes nothing, and another one
  * replaces the model. */
 static enum status define(struct cluster_operator *o, const char *copies, struct fault *fault)
@@ -189,6 +197,8 @@ static enum status define(struct cluster_operator *o, const char *copies, struct
                          "model %.80s is in the manager's configuration: change it there, or "
                          "deploy under another name",
                          o->word);
+    while (old.at != NULL && life == life_of(old))
+        life = (uint16_t)(life % UINT16_MAX + 1); /* another model than the one that it replaces */
     str_init(&value);
     status = fleet_definition_write(&value, o->word, &o->definition, life, fault);
     bool is_same = status == STATUS_OK && old.at != NULL &&

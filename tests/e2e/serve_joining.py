@@ -7,7 +7,7 @@ import json
 import time
 
 from fleet import Fleet, Load, bodies_of, do, expected_texts, n_loaded, need_etcd, page_of, verb
-from serve_shared import Shoal, body_of, free_port, main, paths, test, until
+from serve_shared import Later, Shoal, Stream, body_of, free_port, main, paths, test, until
 
 
 def sha256_of(path):
@@ -126,6 +126,35 @@ def joining_is_checked(shoal, models):
         assert "is not a JSON object" in do(fleet, "cluster", "status"), do(fleet, "cluster", "status")
         do(fleet, "deploy", "cee", "--path", file)  # a good one joins beside them
         until(lambda: names(gateway) == ["cee", "tale"] and n_loaded(gateway, "cee") == 1)
+
+
+@test
+def joining_in_a_hurry(shoal, models):
+    """A store that takes the same definition out and in again while requests keep the model busy: no process ends, and all of them end well."""
+    need_etcd()
+    with Fleet(shoal, None, config=config_of(models), n_nodes=1, n_gateways=1, n_managers=1) as fleet:
+        gateway = fleet.gateways[0]
+        until(lambda: "placement" in fleet.etcd.keys())
+        value = json.dumps({"life": 5, "path": paths(models)["cee"]})
+        fleet.etcd.put("desired/definitions/cee", value)
+        until(lambda: names(gateway) == ["cee", "tale"])
+        texts = expected_texts(gateway, bodies_of(["cee"], 2, 450))
+        for pause in (0, 0.2, 3.2, 5):
+            streams = [Later(Stream(gateway, json.loads(body)).begin().finish) for body in texts]
+            fleet.etcd.delete("desired/definitions/cee")
+            until(lambda: names(gateway) == ["tale"], pause=0.001)
+            time.sleep(pause)
+            fleet.etcd.put("desired/definitions/cee", value)
+            for stream in streams:
+                stream.result()
+            until(lambda: names(gateway) == ["cee", "tale"] and not is_unknown(gateway, "cee"))
+        assert [gateway.complete(**arguments(body))["choices"][0]["text"] for body in texts] == list(texts.values())
+        assert all(role.process.poll() is None for role in fleet.all())
+
+
+def arguments(text):
+    body = json.loads(text)
+    return {"n_tokens": body.pop("max_tokens"), **body}
 
 
 @test

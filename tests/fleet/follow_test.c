@@ -134,8 +134,11 @@ static void test_it_joins_changes_and_leaves(void **state)
     assert_int_equal(w->n_joins, 1); /* the same says nothing new */
     put_m(w, B);
     assert_true(w->joining == 1 && w->replaced == 0);
-    put_m(w, A); /* and another one while it joins */
+    put_m(w, A); /* and the first one again while it joins */
     end_join(w, STATUS_OK);
+    assert_int_equal(w->joining, -1); /* it waits for itself to leave */
+    w->offers[0] = (struct serve_offer){ 0 };
+    step(w, S);
     assert_true(w->joining == 2 && w->replaced == 1);
     end_join(w, STATUS_OK);
     tell(w, STORE_NEWS_DELETED, "/s/desired/definitions/m", "");
@@ -143,7 +146,11 @@ static void test_it_joins_changes_and_leaves(void **state)
     assert_int_equal(w->n_leaves, 0); /* requests that others accepted may come */
     step(w, 2 * S);
     assert_true(w->n_leaves == 1 && w->offers[2].state == OFFER_LEAVING);
-    put_m(w, A); /* it comes back while the earlier one leaves */
+    put_m(w, A); /* it comes back in the same life while the earlier one leaves */
+    step(w, 10 * S);
+    assert_int_equal(w->joining, -1);
+    w->offers[2] = (struct serve_offer){ 0 };
+    step(w, S);
     assert_true(w->joining == 3 && w->replaced == -1);
     tell(w, STORE_NEWS_DELETED, "/s/desired/definitions/m", "");
     step(w, 4 * S);
@@ -206,6 +213,7 @@ static void test_lost_history_takes_nothing(void **state)
     tell(w, STORE_NEWS_DELETED, "/s/desired/definitions/m", "");
     step(w, 4 * S);
     assert_int_equal(w->n_leaves, 1);
+    w->offers[0] = (struct serve_offer){ 0 };
     put_m(w, A);
     end_join(w, STATUS_OK);
     list(w, "n2", NULL); /* deleted while the watch was broken */

@@ -321,6 +321,7 @@ int fleet_follow_refused(const struct fleet_follow *f,
         if (!d->is_refused)
             continue;
         snprintf(out[n].name, sizeof out[n].name, "%s", d->name);
+        utf8_tame(out[n].name); /* a hostile name may have controls, which take six bytes in JSON */
         snprintf(out[n].why, sizeof out[n].why, "%s", d->why);
         out[n++].cause = d->cause;
     }

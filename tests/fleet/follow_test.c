@@ -2,6 +2,8 @@
  * are refused and leave, and no loss of history takes one away. */
 #include "fleet/follow.h"
 
+#include "cluster/member.h"
+
 #include "base/mem.h"
 #include "base/time.h"
 #include "test.h"
@@ -192,6 +194,32 @@ static void test_a_refusal_is_told_and_tried_again(void **state)
     close_world(w);
 }
 
+/* Names from the store may have any bytes. What a member tells of them fits into its entry. */
+static void test_hostile_names(void **state)
+{
+    struct cluster_members_refused refused[CLUSTER_MEMBER_REFUSED_MAX];
+    struct world *w = open_world();
+    struct str value;
+    (void)state;
+    for (int i = 0; i < CLUSTER_MEMBER_REFUSED_MAX; i++) {
+        static const char bytes[] = "\x01\"\xff\x7f";
+        char key[STORE_KEY_BYTES] = "/s/desired/definitions/";
+        size_t n = strlen(key);
+        memset(key + n, bytes[i], LIMIT_NAME_BYTES - 1);
+        key[n + LIMIT_NAME_BYTES - 1] = '\0';
+        tell(w, STORE_NEWS_PUT, key, "{\"life\":1,\"path\":\"/a\",\"\\\"\\\"\\\"\":1}");
+    }
+    str_init(&value);
+    int n = fleet_follow_refused(&w->follow, refused);
+    assert_int_equal(n, CLUSTER_MEMBER_REFUSED_MAX);
+    for (int i = 0; i < n; i++)
+        memset(refused[i].why, '"', sizeof refused[i].why - 1);
+    cluster_members_write_node(&value, LIMIT_DEVICES, "0.1.0", refused, n);
+    assert_true(value.n < CLUSTER_MEMBER_VALUE_BYTES);
+    str_free(&value);
+    close_world(w);
+}
+
 /* Only a deletion that was seen, or a list of the same history without it, takes a model away. */
 static void test_lost_history_takes_nothing(void **state)
 {
@@ -271,6 +299,7 @@ int main(void)
                                         cmocka_unit_test(test_a_refusal_is_told_and_tried_again),
                                         cmocka_unit_test(test_lost_history_takes_nothing),
                                         cmocka_unit_test(test_the_nonce_comes_later),
+                                        cmocka_unit_test(test_hostile_names),
                                         cmocka_unit_test(test_many) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

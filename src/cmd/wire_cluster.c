@@ -124,8 +124,8 @@ int64_t wire_cluster_step(struct house *house, int64_t now_ns)
                                               .is_busy = is_changing,
                                               .join = join,
                                               .leave = leave };
-    int64_t wake_ns = fleet_store_step(&house->store, boot_ns, take_news, house);
-    fleet_bus_follow(&house->others, &house->store.members);
+    int64_t wake_ns = cluster_membership_step(&house->store, boot_ns, take_news, house);
+    cluster_peers_follow(&house->others.peers, &house->store.members);
     int64_t follow_ns = fleet_follow_step(&house->follow, &models, now_ns);
     tell_refused(house);
     wire_wishes_step(house);

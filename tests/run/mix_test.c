@@ -80,10 +80,11 @@ struct mix {
 };
 static uint32_t fail_one_of; /* passes and copies; 0: none fails */
 static bool has_stops;       /* answers have stop ids */
+static uint8_t speculation = SPECULATION_LOOKUP;
 static bool mixes_classes;   /* a planted fault: the prefix index does not tell classes apart */
 struct tally {
     int64_t n_preempted, n_chunked, n_hits, n_swapped, n_pads, n_invalid, n_side_by_side, n_crashed;
-    int64_t n_chained, n_stopped, n_quotes, n_wrong, n_scored, n_scored_again;
+    int64_t n_chained, n_stopped, n_quotes, n_wrong, n_scored, n_scored_again, n_drafted, n_accepted;
 };
 
 static void model_path(int i, char *path, size_t n)
@@ -185,6 +186,7 @@ static void open_mix(struct mix *mix, const struct schedule_policy *policy, enum
         shapes[i] = (struct kv_shape){ model_spec_kv_bytes_per_token(spec, kv_dtypes[i]),
                                        spec->n_layers * spec->n_kv_heads };
         mix->services[i].n_context_max = N_TOKENS_MAX;
+        mix->services[i].speculation = speculation;
         snprintf(mix->services[i].name, sizeof mix->services[i].name, "%s", paths[i]);
     }
     int64_t unit = kv_choose(kind, N_MODELS, shapes, 1 << 13, mix->layouts, &waste);
@@ -312,13 +314,14 @@ static bool ask(struct mix *mix, struct rng *rng, int index)
     if (!quotes)
         write_prompt(mix, rng, asked,
                      load.prompt_least + (int32_t)rng_below(rng, (uint32_t)load.prompt_most));
+    bool repeats = rng_below(rng, 3) == 0; /* itself, so that many drafts are accepted */
     const struct request_body body = { .n_stop_ids = has_stops ? N_STOP_IDS : 0,
                                        .seed = rng_u64(rng),
                                        .sampling = { .temperature =
                                                          rng_below(rng, 2) == 0 ? 0.0F : 0.9F,
                                                      .top_p = 0.95F,
-                                                     .repetition_penalty = 1.1F,
-                                                     .frequency_penalty = 0.2F,
+                                                     .repetition_penalty = repeats ? 0.7F : 1.1F,
+                                                     .frequency_penalty = repeats ? -0.3F : 0.2F,
                                                      .n_tokens_min = has_stops ? 2 : 0,
                                                      .n_top_logprobs = -1,
                                                      .n_top_scores = (int32_t)rng_below(rng, 4) } };
@@ -398,6 +401,8 @@ static void look_at_reports(struct mix *mix, struct tally *tally)
     int64_t n_thrown = 0;
     for (int i = 0; i < N_MODELS; i++) {
         tally->n_swapped += report->services[i].n_swapped;
+        tally->n_drafted += report->services[i].n_drafted;
+        tally->n_accepted += report->services[i].n_accepted;
         tally->n_pads += report->services[i].n_pad_tokens;
         tally->n_invalid += report->services[i].n_invalid_tokens;
         n_thrown += report->services[i].n_pad_tokens + report->services[i].n_invalid_tokens;
@@ -457,6 +462,8 @@ static void run_mix(const struct schedule_policy *policy, enum kv_kind kind, uin
            (long long)tally->n_scored_again);
     assert_true(tally->n_scored >= n_requests / 12);
     look_at_reports(mix, tally);
+    printf("%lld drafts so far, %lld accepted\n", (long long)tally->n_drafted,
+           (long long)tally->n_accepted);
     tally->n_chained += run_executor_chained(mix->executor);
     metrics_trace_close(mix->trace);
     if (mix->trace != NULL) {
@@ -511,6 +518,8 @@ static void test_same_tokens(void **state)
            (long long)t.n_chained);
     assert_true(t.n_chained >= least.n_plenty || !IS_CUDA);
     assert_true(is_plenty(&t) || late_is_wanted());
+    assert_true((t.n_accepted >= least.n_plenty && t.n_drafted - t.n_accepted >= least.n_plenty) ||
+                IS_CUDA);
 }
 
 static bool is_duress_enough(const struct tally *t)

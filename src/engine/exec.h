@@ -23,7 +23,7 @@ struct engine_exec_done {
     int32_t n_steps; /* rounds done */
     int64_t begin_ns, end_ns;
     const int32_t *n_new; /* per item: number of drawn tokens, 0 or more; they follow the known
-                                       tokens in the body. Of an item with drafts: one, and one more
+                                       tokens in the body. An item with drafts has one, and one more
                                        for each draft that equals the token drawn before it */
     const struct token_logprobs *const
         *logprobs; /* per item: n_new of them, or NULL if not wanted; NULL when none are */

@@ -187,7 +187,7 @@ static void begin_pass(struct run_filling *f)
     };
 }
 
-/* Returns whether n rows, of which each draws a token, fit into this pass. An empty pass has room
+/* Returns whether n rows that draw a token each fit into this pass. An empty pass has room
  * for a request's drafts. */
 static bool has_room(const struct run_filling *f, int32_t n)
 {

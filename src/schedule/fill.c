@@ -435,6 +435,16 @@ static void fill_parts(struct schedule_fill *fill, int service, unsigned parts, 
         fill_running(fill, service, true, must, 0);
 }
 
+/* Each draft is a row, and takes a seat that is left. */
+static void add_drafts(struct schedule_fill *fill)
+{
+    int32_t n_seats = seats_left(fill);
+    int32_t n_rows = fill->batch->n_items - fill->n_prompts + fill->n_new;
+    if (fill->counts_decodes)
+        n_seats = min_i32(n_seats, fill->config->n_batch_tokens_max - n_rows);
+    schedule_drafts_add(fill->view, &fill->budget, fill->batch, n_seats);
+}
+
 enum schedule_filled schedule_fill_serve(struct schedule_fill *fill, int service, unsigned parts,
                                          uint32_t must)
 {
@@ -455,7 +465,7 @@ enum schedule_filled schedule_fill_serve(struct schedule_fill *fill, int service
         return FILLED_NOTHING;
     }
     if (fill->view->n_drafts != NULL)
-        schedule_drafts_add(fill);
+        add_drafts(fill);
     plan->n_batches++;
     plan->n_items += fill->batch->n_items;
     plan->n_preempts = 0;

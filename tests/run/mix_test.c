@@ -81,9 +81,8 @@ struct mix {
 };
 static uint32_t fail_one_of; /* passes and copies; 0: none fails */
 static bool has_stops;       /* answers have stop ids */
-static uint8_t speculation = SPECULATION_LOOKUP;
-static bool is_generous;   /* a planted fault: a refused draft is accepted */
-static bool mixes_classes; /* a planted fault: the prefix index does not tell classes apart */
+static bool is_generous;     /* a planted fault: a refused draft is accepted */
+static bool mixes_classes;   /* a planted fault: the prefix index does not tell classes apart */
 struct tally {
     int64_t n_preempted, n_chunked, n_hits, n_swapped, n_pads, n_invalid, n_side_by_side, n_crashed;
     int64_t n_chained, n_stopped, n_quotes, n_wrong, n_scored, n_scored_again, n_drafted,
@@ -164,6 +163,13 @@ static void open_device(struct mix *mix, struct compute_device *device, bool has
         late_fail(mix->device, fail_one_of);
 }
 
+static void describe(struct service_spec *service, const char *path)
+{
+    service->n_context_max = N_TOKENS_MAX;
+    service->speculation = SPECULATION_LOOKUP;
+    snprintf(service->name, sizeof service->name, "%s", path);
+}
+
 static void open_mix(struct mix *mix, const struct schedule_policy *policy, enum kv_kind kind,
                      int64_t pool_bytes, struct compute_device *(*backend)(void))
 {
@@ -188,9 +194,7 @@ static void open_mix(struct mix *mix, const struct schedule_policy *policy, enum
         const struct model_spec *spec = weights_spec(weights);
         shapes[i] = (struct kv_shape){ model_spec_kv_bytes_per_token(spec, kv_dtypes[i]),
                                        spec->n_layers * spec->n_kv_heads };
-        mix->services[i].n_context_max = N_TOKENS_MAX;
-        mix->services[i].speculation = speculation;
-        snprintf(mix->services[i].name, sizeof mix->services[i].name, "%s", paths[i]);
+        describe(&mix->services[i], paths[i]);
     }
     int64_t unit = kv_choose(kind, N_MODELS, shapes, 1 << 13, mix->layouts, &waste);
     const struct run_lane_options executor = { mix->device, N_ROWS + N_SEQS, N_SEQS };
@@ -615,10 +619,8 @@ static void test_a_wrong_draft_is_noticed(void **state)
     assert_true(t.n_wrong >= 10);
 }
 
-/* tests/ops/device_test.c has a GPU that fails. */
-
-/* One of 29 passes and copies fails. Their requests are returned, are submitted again and give the
- * same tokens. */
+/* One of 29 passes and copies fails (tests/ops/device_test.c has a GPU that fails). Their requests
+ * are returned, are submitted again and give the same tokens. */
 static void test_same_tokens_when_passes_fail(void **state)
 {
     struct tally t = { 0 };

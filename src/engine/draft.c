@@ -140,7 +140,8 @@ void engine_draft_plan(struct engine *e)
     e->view.n_drafts = NULL;
     for (int32_t i = 0; i < e->view.n_busy && e->drafts != NULL; i++) {
         int service = e->busy[i];
-        if (e->specs[service].speculation == SPECULATION_OFF || e->services[service].n_running == 0)
+        if (e->specs[service].speculation == SPECULATION_OFF || e->specs[service].is_encoder ||
+            e->services[service].n_running == 0)
             continue;
         choose(e, service);
         e->view.n_drafts = e->n_drafts;

@@ -142,7 +142,7 @@ static void survey(struct engine *e, struct engine_flight *flight, const struct 
     int64_t n_context = 0;
     uint32_t id = e->next_batch;
     uint16_t service = batch->service;
-    bool is_decode = batch_is_plain(batch);
+    bool is_decode = batch_is_plain(batch), is_whole = e->specs[service].is_encoder;
     int n_needs = 0, n_starts = 0;
     for (int32_t i = 0; i < n_items; i++) {
         uint32_t slot = batch->items[i].slot;
@@ -151,6 +151,8 @@ static void survey(struct engine *e, struct engine_flight *flight, const struct 
         int32_t n_known = r->n_tokens, lacking = n_known - r->n_computed, n_covered;
         CHECK(r->batch == 0 && r->service == service && lacking > 0 && n_tokens > 0);
         const int32_t n_draft = batch->items[i].n_draft;
+        if (is_whole) /* whatever the policy's chunks */
+            n_tokens = lacking;
         if (n_draft > 0) {
             n_covered = r->n_computed + engine_exec_progress_of(r, &batch->items[i], 1).n_computed;
             engine_draft_write(e, slot, n_draft);

@@ -6,6 +6,7 @@
 #include "cluster/gateway.h"
 #include "cluster/manager.h"
 #include "cluster/node.h"
+#include "fleet/bulk.h"
 #include "fleet/bus.h"
 #include "cmd/wire_change.h"
 #include "fleet/store.h"
@@ -66,7 +67,7 @@ struct house {
     int n_engines;
     struct process_weights *weights; /* of engines that are processes */
     struct nvml *nvml;               /* by engine; NULL: no GPU, or no library */
-    struct exchange *exchange;       /* of KV between engines that are threads; NULL: none */
+    struct fleet_bulk bulk;          /* of KV and files, to other engines and nodes */
     struct recorders recorders;
     char device_texts[LIMIT_DEVICES][64];
     const char *device_names[LIMIT_DEVICES];

@@ -53,6 +53,9 @@ struct config {
     const char *bus_listen, *bus_cert, *bus_key, *bus_ca;
     const char *bus_names[CONFIG_BUS_NAMES]; /* in certificates of gateways */
     int n_bus_names;
+    const char *bulk_listen, *bulk_advertise;
+    const char *bulk_names[CONFIG_BUS_NAMES]; /* in certificates of nodes */
+    int n_bulk_names;
     const char *nodes[CONFIG_NODES]; /* "HOST:PORT" or "HOST:PORT=ENGINES" */
     int n_nodes;
     const char *store[CONFIG_STORES]; /* etcd's endpoints */
@@ -91,7 +94,7 @@ struct config {
     int64_t drain_ns, stall_ns, hold_ns, n_held_max, keep_alive_ns, profile_ns, report_ns, steady;
     int64_t log_engine_bytes, swap_bytes, sleep_bytes, responses_bytes;
     int64_t ttft_ms, tpot_ms, e2e_ms;
-    bool has_prefix_cache, is_strict, log_json, is_partial, is_keyless;
+    bool has_prefix_cache, is_strict, jumps_forward, log_json, is_partial, is_keyless;
     int n_models;
     struct config_model models[LIMIT_MODELS];
     struct config_engine engines[LIMIT_DEVICES];

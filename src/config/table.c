@@ -74,6 +74,16 @@ static const struct config_key global_keys[] = {
     { "bus_advertise", CONFIG_TEXT, GLOBAL(bus_advertise), 0, 0,
       "HOST:PORT under which others reach this node's bus_listen; absent: bus_listen itself",
       CONFIG_TEXT_WORD },
+    { "bulk_listen", CONFIG_TEXT, GLOBAL(bulk_listen), 0, 0,
+      "address and port at which other nodes get KV and model files from this node; absent: none "
+      "may connect",
+      CONFIG_TEXT_ADDRESS },
+    { "bulk_advertise", CONFIG_TEXT, GLOBAL(bulk_advertise), 0, 0,
+      "HOST:PORT under which other nodes reach bulk_listen; absent: bulk_listen itself",
+      CONFIG_TEXT_WORD },
+    { "bulk_names", CONFIG_TEXTS, offsetof(struct config, bulk_names),
+      offsetof(struct config, n_bulk_names), 0, CONFIG_BUS_NAMES,
+      "names in the certificates of the other nodes", CONFIG_TEXT_WORD },
     { "store", CONFIG_TEXTS, offsetof(struct config, store), offsetof(struct config, n_store), 0,
       CONFIG_STORES,
       "etcd's endpoints, http://HOST:PORT or https://HOST:PORT: nodes, gateways and managers meet "
@@ -226,6 +236,10 @@ static const struct config_key global_keys[] = {
       CONFIG_TEXT_WORD },
     { "prefix_cache", CONFIG_BOOL, GLOBAL(has_prefix_cache), 0, 0,
       "the KV of equal beginnings of prompts is computed once" },
+    { "jump_forward", CONFIG_BOOL, GLOBAL(jumps_forward), 0, 0,
+      "text that a structured output leaves no choice in is spelled by the tokenizer and not "
+      "drawn, "
+      "which takes fewer passes" },
     { "strict", CONFIG_BOOL, GLOBAL(is_strict), 0, 0, "requests with unknown fields are refused" },
     { "default_chat_template", CONFIG_TEXT, GLOBAL(default_chat_template), 0, 0,
       "chat template of models that have none: a file, a template's text, or chatml; absent: they "

@@ -119,6 +119,23 @@ void run_lane_cut(struct run_lane *lane)
         leave_batch(lane);
 }
 
+/* Appends the tokens that a grammar forces behind the drawn one. Returns how many. */
+static int32_t jump(const struct run_lane *lane, const struct batch *batch, int32_t i,
+                    const struct compute_ask *ask, int32_t *tokens)
+{
+    const struct request *r = &lane->shared->view.requests[batch->items[i].slot];
+    struct compute_ask behind = *ask;
+    int32_t n_max = r->n_tokens_max - ask->n_tokens - 1;
+    if ((r->flags & REQUEST_GUIDED) == 0 || (r->flags & REQUEST_WANTS_LOGPROBS) != 0 ||
+        !batch_is_plain(batch) || request_body_stops(ask->body, tokens[ask->n_tokens]))
+        return 0;
+    if (r->n_lease > 0)
+        n_max = min_i32(n_max, r->n_lease - 1);
+    behind.n_tokens++;
+    return run_guides_jump(lane->shared->guides, lane->shared->view.requests, batch->items[i].slot,
+                           &behind, tokens, n_max);
+}
+
 /* Reads the draws of a pass. */
 static void read_pass(struct run_lane *lane, struct run_lane_slot *slot)
 {
@@ -129,13 +146,15 @@ static void read_pass(struct run_lane *lane, struct run_lane_slot *slot)
         int32_t i = slot->item_of_logit[row];
         const struct request *request = &lane->shared->view.requests[batch->items[i].slot];
         struct engine_body body = engine_bodies_at(lane->shared->view.bodies, request->body);
+        if (slot->asks[row].kind == COMPUTE_ASK_VECTOR)
+            continue;
         if (slot->asks[row].kind == COMPUTE_ASK_SCORE) {
             engine_scores_put(body.scores, pass->positions[pass->logit_rows[row]] + 1,
                               &slot->scores[row]);
             continue;
         }
         body.tokens[request->n_tokens + slot->round] = pass->drawn[row];
-        result->n_new[i] = slot->round + 1;
+        result->n_new[i] = slot->round + 1 + jump(lane, batch, i, &slot->asks[row], body.tokens);
         if (result->logprobs[i] != NULL)
             result->done.logprobs = result->logprobs;
         if (is_chain(lane) && request_body_stops(body.head, pass->drawn[row]))
@@ -282,6 +301,7 @@ static void open_slot(struct run_lane_slot *slot, const struct run_lane_options 
     slot->asks = mem_take(sizeof *slot->asks * n_logits);
     slot->scores = mem_take(sizeof *slot->scores * n_logits);
     slot->sequences = mem_take(sizeof *slot->sequences * RUN_ROWS_SEQUENCES_MAX);
+    slot->vectors = mem_take(sizeof *slot->vectors * RUN_ROWS_SEQUENCES_MAX);
     slot->parts = mem_take(sizeof *slot->parts * RUN_ROWS_PARTS_MAX);
 }
 
@@ -289,7 +309,8 @@ static void close_slot(struct run_lane_slot *slot)
 {
     void *const owned[] = { slot->ids,           slot->positions, slot->classes, slot->logit_rows,
                             slot->item_of_logit, slot->drawn,     slot->asks,    slot->sequences,
-                            slot->parts,         slot->pad_table, slot->masks,   slot->scores };
+                            slot->parts,         slot->pad_table, slot->masks,   slot->scores,
+                            slot->vectors };
     for (size_t i = 0; i < COUNT_OF(owned); i++)
         mem_give(owned[i]);
 }

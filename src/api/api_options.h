@@ -22,6 +22,11 @@ struct api_model {              /* one service as clients see it */
     int n_aliases;
     uint16_t service;
     int32_t n_context_max, n_vocabulary;
+    int32_t n_vector;    /* floats of a text's embedding */
+    int32_t n_labels;    /* 1: a cross-encoder, which scores pairs of texts; else 0 */
+    bool is_encoder;     /* it makes embeddings or scores alone */
+    bool is_normalized;  /* embeddings have the length 1 */
+    const char *pooling; /* "mean", ... */
     const struct tokenizer *tokenizer;
     const struct chat_template *chat_template; /* NULL: chat is refused for it */
     const char *chat_fault;   /* why its template is unusable; NULL: it has none, or it is usable */

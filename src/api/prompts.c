@@ -2,6 +2,7 @@
  * arithmetic. */
 #include "api/prompts.h"
 #include "api/choice.h"
+#include "api/embed_ask.h"
 #include "api/fields.h"
 #include "base/mem.h"
 #include "text/tokenizer.h"
@@ -12,6 +13,7 @@ enum {
     ECHO_BYTES_MAX = 8 << 20,            /* of prompts, in all choices of an answer: sent at once */
     LOGPROB_BYTES = 48,                  /* of a token or alternative in the answer: about */
     LOGPROBS_BYTES_MAX = 1 << 29,        /* of all choices of an answer, kept and written */
+    VECTOR_BYTES = 20,                   /* of a float of an embedding, kept and as JSON: about */
     STREAMED_SCORES_BYTES_MAX = 1 << 20, /* of prompts: a stream has them in one event */
 };
 
@@ -116,7 +118,8 @@ bool api_prompts_may_fit(const struct api_model *model, struct view text, const 
 
 static const char *prompt_field(const struct api_prompts *prompts)
 {
-    return prompts->ask.kind == ASK_CHAT ? "messages" : "prompt";
+    enum api_ask_kind kind = prompts->ask.kind;
+    return kind == ASK_CHAT ? "messages" : kind == ASK_EMBED ? "input" : "prompt";
 }
 
 /* Makes room for the body of a prompt of at most n tokens, and fills in all except the tokens. */
@@ -183,7 +186,8 @@ static bool encode(struct api_prompts *prompts, struct view text, int32_t index)
     }
     if (n == 0) { /* an empty prompt is just the first token, if the model has one */
         if (model->bos_id < 0) {
-            api_error_set(&prompts->error, ERROR_INVALID, "prompt", "the prompt has no tokens");
+            api_error_set(&prompts->error, ERROR_INVALID, prompt_field(prompts),
+                          "the %s has no tokens", prompt_field(prompts));
             return false;
         }
         ids[n++] = model->bos_id;
@@ -350,6 +354,87 @@ static bool make_completion(struct api_prompts *prompts, struct grammar_cache *g
     return true;
 }
 
+/* Encodes pairs of texts for a model that scores them. */
+static bool make_pairs(struct api_prompts *prompts)
+{
+    const struct api_ask *ask = &prompts->ask;
+    const struct api_model *model = prompts->model;
+    int32_t n_first = api_embed_of(ask)->n_first;
+    prompts->n = api_embed_n_pairs(ask);
+    prompts->of = pile_take(&prompts->ask.pile, sizeof(prompts->of[0]) * (size_t)prompts->n);
+    for (int32_t i = 0; i < prompts->n; i++) {
+        struct view first = ask->prompts[n_first > 1 ? i : 0].text;
+        struct view second = ask->prompts[n_first + i].text;
+        if (!api_prompts_may_fit(model, first, "pair", &prompts->error) ||
+            !api_prompts_may_fit(model, second, "pair", &prompts->error))
+            return false;
+        size_t n_most = tokenizer_ids_max(model->tokenizer, first.n) +
+                        tokenizer_ids_max(model->tokenizer, second.n);
+        int32_t n_max =
+            n_most < (size_t)model->n_context_max ? (int32_t)n_most : model->n_context_max;
+        int32_t n_of_first = 0;
+        struct request_body *body = take_body(prompts, n_max);
+        int32_t n = tokenizer_encode_pair(model->tokenizer, (struct view[2]){ first, second },
+                                          request_body_tokens(body), n_max, &n_of_first);
+        if (n == TOKENIZER_NO_PAIRS)
+            api_error_set(&prompts->error, ERROR_INVALID, "model",
+                          "the tokenizer of the model \"%.100s\" has no form for a pair of texts",
+                          model->name);
+        else if (n == TOKENIZER_TOO_COSTLY)
+            api_prompts_refuse_costly(model, "pair", &prompts->error);
+        else if (n < 0)
+            api_prompts_refuse_longer(model, "pair", &prompts->error);
+        if (n < 0)
+            return false;
+        body->n_first = (uint32_t)n_of_first;
+        finish_body(prompts, i, body, n);
+    }
+    return true;
+}
+
+/* Bounds the vectors of an answer, as they are kept and as JSON. */
+static bool settle_vectors(struct api_prompts *prompts, const struct mem_account *account)
+{
+    int64_t n_bytes_max = LOGPROBS_BYTES_MAX;
+    if (account != NULL && account->n_bytes_max > 0)
+        n_bytes_max = min_i64(n_bytes_max, account->n_bytes_max / 4);
+    int64_t n_floats = (int64_t)prompts->n * prompts->model->n_vector;
+    if (n_floats * VECTOR_BYTES > n_bytes_max)
+        api_error_set(&prompts->error, ERROR_TOO_LARGE, "input",
+                      "embeddings of %d texts with %d numbers each are too much for one answer: at "
+                      "most %lld texts fit",
+                      prompts->n, prompts->model->n_vector,
+                      (long long)(n_bytes_max / VECTOR_BYTES / prompts->model->n_vector));
+    return !prompts->error.is_set;
+}
+
+/* Checks that the model does what is asked. */
+static bool check_does(struct api_prompts *prompts)
+{
+    const struct api_ask *ask = &prompts->ask;
+    const struct api_model *model = prompts->model;
+    const struct api_embed *embed = ask->kind == ASK_EMBED ? api_embed_of(ask) : NULL;
+    if (embed == NULL && model->is_encoder)
+        api_error_set(&prompts->error, ERROR_INVALID, "model",
+                      "the model \"%.200s\" is an encoder, which generates no text: send texts to "
+                      "%s",
+                      model->name,
+                      model->n_labels > 0 ? "/v1/rerank or /v1/score" : "/v1/embeddings");
+    else if (embed != NULL && model->n_vector == 0)
+        api_error_set(&prompts->error, ERROR_INVALID, "model",
+                      "the model \"%.200s\" makes no embeddings", model->name);
+    else if (embed != NULL && model->n_labels > 0 && embed->n_first == 0)
+        api_error_set(&prompts->error, ERROR_INVALID, "model",
+                      "the model \"%.200s\" scores pairs of texts and makes no embeddings: send "
+                      "them to /v1/rerank or /v1/score",
+                      model->name);
+    else if (embed != NULL && embed->dimensions > model->n_vector)
+        api_error_set(&prompts->error, ERROR_INVALID, "dimensions",
+                      "dimensions is %d, and an embedding of the model \"%.200s\" has %d",
+                      embed->dimensions, model->name, model->n_vector);
+    return !prompts->error.is_set;
+}
+
 static void collect_stop_ids(struct api_prompts *prompts)
 {
     const struct api_ask *ask = &prompts->ask;
@@ -371,6 +456,8 @@ bool api_prompts_read(struct api_ask *ask, const struct api_family *family, stru
     enum api_ask_kind kind =
         object != NULL && family->kind_of != NULL ? family->kind_of(object) : family->kind;
     bool is_read = api_ask_read(ask, kind, chat, is_strict, error);
+    if (is_read && family->read != NULL)
+        is_read = family->read(ask, &(struct api_fields){ object, error }, is_strict);
     if (is_read && family->keep != NULL)
         family->keep(ask, object);
     json_decref(object);
@@ -396,6 +483,11 @@ bool api_prompts_make(struct api_prompts *prompts, const struct api_family *fami
                       LIMIT_STOP_IDS - prompts->model->n_eog, ask->n_stop_ids);
         return false;
     }
+    if (!check_does(prompts))
+        return false;
+    if (ask->kind == ASK_EMBED)
+        return (prompts->model->n_labels > 0 ? make_pairs(prompts) : make_completion(prompts)) &&
+               settle_lengths(prompts) && settle_vectors(prompts, options->account);
     collect_stop_ids(prompts);
     ask->thinking.is_wish = family->takes_any_budget;
     prompts->guide.jumps = options->jumps_forward;

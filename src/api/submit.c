@@ -38,7 +38,9 @@ static struct request request_of(const struct api_choice *choice)
         .priority = (int16_t)(ask->has_priority ? ask->priority : call->prompts.model->priority),
         .tenant = api_tenants_hash(&call->api->tenants, call->tenant),
         .state = REQUEST_WAITING,
-        .kind = call->prompts.n_tokens_max > 0 ? REQUEST_GENERATE : REQUEST_SCORE,
+        .kind = call->kind == ASK_EMBED          ? REQUEST_EMBED
+                : call->prompts.n_tokens_max > 0 ? REQUEST_GENERATE
+                                                 : REQUEST_SCORE,
         .n_prompt = choice->n_prompt,
         .n_tokens = choice->n_prompt,
         .n_tokens_max = choice->n_prompt + max_i32(call->prompts.n_tokens_max, 1),

@@ -134,6 +134,7 @@ static void take_ticket(struct gateway_entry *entry, const struct service_event 
         return;
     entry->ticket = is_kept ? event->ticket : 0;
     entry->n_kept = is_kept ? event->n_kept : 0;
+    entry->kept_engine = entry->engine;
 }
 
 /* RETURNED: the request waits here for a place again; a cancelled one ends. */
@@ -187,6 +188,30 @@ static bool take_scores(struct cluster_gateway *g, uint32_t handle,
     return end > n_known;
 }
 
+/* Takes floats of a vector, in the same way. */
+static bool take_vector(struct cluster_gateway *g, uint32_t handle,
+                        const struct service_event *event)
+{
+    struct gateway_entry *entry = &g->entries[slots_index(handle)];
+    int32_t n_known = entry->n_scores, end = event->position + event->n_tokens;
+    if (entry->asked.kind != REQUEST_EMBED || event->position > n_known ||
+        end > g->services[entry->asked.service].n_vector) {
+        take_back_broken(g, slots_index(handle));
+        return false;
+    }
+    entry->n_scores = max_i32(n_known, end);
+    return end > n_known;
+}
+
+/* Returns whether a part of the vector is missing ahead of this event. */
+static bool lacks_vector(const struct cluster_gateway *g, const struct gateway_entry *entry,
+                         const struct service_event *event)
+{
+    return entry->asked.kind == REQUEST_EMBED && event->what == SERVICE_ENDED &&
+           event->why == SERVICE_LENGTH &&
+           entry->n_scores < g->services[entry->asked.service].n_vector;
+}
+
 /* Returns whether scores are missing ahead of this event. */
 static bool lacks_scores(const struct gateway_entry *entry, const struct service_event *event)
 {
@@ -209,14 +234,16 @@ static bool take_event(struct cluster_gateway *g, int node, const struct message
     if (entry->state != GATEWAY_SENT || event->epoch != entry->request->epoch ||
         g->nodes.of_engine[entry->engine] != node)
         return false;
-    if (event->what == SERVICE_SCORES) {
+    if (event->what == SERVICE_SCORES || event->what == SERVICE_VECTOR) {
         *out = *event;
         out->engine = entry->engine;
         out->epoch = entry->door_epoch;
         out->device_ns += entry->device_ns;
-        return take_scores(g, handle, event);
+        return event->what == SERVICE_SCORES ? take_scores(g, handle, event)
+                                             : take_vector(g, handle, event);
     }
-    if (event->position > entry->request->n_tokens || lacks_scores(entry, event)) {
+    if (event->position > entry->request->n_tokens || lacks_scores(entry, event) ||
+        lacks_vector(g, entry, event)) {
         take_back_broken(g, slots_index(handle));
         return false;
     }
@@ -253,6 +280,7 @@ static void take_report(struct cluster_gateway *g, int engine, const struct mess
 {
     struct engine_report *report = &g->reports[engine];
     cluster_message_read_report(m, &g->roster, report, g->heard_ns);
+    g->places[engine] = m->place;
     gateway_route_refresh(g, engine);
     g->core.is_dirty = g->decode_core.is_dirty = true;
 }

@@ -20,6 +20,15 @@ static const char BUSY_SENTENCE[] = "has requests: a busy model is not unloaded"
 
 /* ---- Mail. ---- */
 
+/* Callers that wanted it out are satisfied. */
+static void answer_out(struct cluster_manager *m, int service)
+{
+    if (manager_orders_is_loaded_anywhere(m, service))
+        return;
+    manager_orders_answer(m, service, CONTROL_UNLOAD, STATUS_OK, NULL);
+    manager_orders_answer(m, service, CONTROL_SLEEP, STATUS_OK, NULL);
+}
+
 static void take_report(struct cluster_manager *m, int e, const struct message_report *message)
 {
     struct set listed = m->reports[e].listed; /* what is not any more is news, too */
@@ -46,6 +55,12 @@ static void take_report(struct cluster_manager *m, int e, const struct message_r
         place->is_asleep = report->sleep_bytes > 0;
         if (report->weights_bytes > 0)
             m->need_bytes[s] = report->weights_bytes + report->activation_bytes;
+        /* An engine says nothing to an unload of a model that it does not have. A node that
+         * started anew gets such an order, if the manager knew only what it had before. */
+        if (place->is_asked_out && report->status == SERVICE_UNLOADED) {
+            place->is_asked_out = false;
+            answer_out(m, s);
+        }
     }
 }
 
@@ -88,15 +103,6 @@ static void take_sleepless(struct cluster_manager *m, const struct service_chang
         manager_orders_out(m, MESSAGE_UNLOAD, change->engine, change->service,
                            "host memory has no room for it to sleep");
     }
-}
-
-/* Callers that wanted it out are satisfied. */
-static void answer_out(struct cluster_manager *m, int service)
-{
-    if (manager_orders_is_loaded_anywhere(m, service))
-        return;
-    manager_orders_answer(m, service, CONTROL_UNLOAD, STATUS_OK, NULL);
-    manager_orders_answer(m, service, CONTROL_SLEEP, STATUS_OK, NULL);
 }
 
 static void take_change(struct cluster_manager *m, const struct service_change *change)

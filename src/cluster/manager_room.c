@@ -30,6 +30,23 @@ static bool is_idle(const struct cluster_manager *m, const struct manager_place 
            place->held_until_ns <= m->now_ns && place->idle_since_ns <= heard_ns;
 }
 
+/* Returns whether the copy on this engine is one of those that operators want. A model that has
+ * more loaded copies than that can give one of them. */
+static bool is_kept_here(const struct cluster_manager *m, int engine, int service)
+{
+    int n_others = 0, n_wanted = m->n_copies[service];
+    if (!manager_room_is_kept(m, service))
+        return false;
+    if (m->pins[service].is_set)
+        return true;
+    for (int e = 0; e < m->nodes.n_engines && n_others < n_wanted; e++) {
+        const struct manager_place *place = manager_room_place(m, e, service);
+        n_others += e != engine && place->status == SERVICE_LOADED && !place->is_asked_out &&
+                    !m->of_engines[e].is_unplanned;
+    }
+    return n_others < n_wanted;
+}
+
 int32_t manager_room_list(const struct cluster_manager *m, int engine, struct residency_model *out,
                           int64_t *free_bytes)
 {
@@ -49,8 +66,8 @@ int32_t manager_room_list(const struct cluster_manager *m, int engine, struct re
         out[n++] = (struct residency_model){
             .service = (uint16_t)s,
             .n_bytes = n_bytes,
-            /* Models that operators want stay, as pinned ones do. */
-            .keep_alive_ns = manager_room_is_kept(m, s) ? -1 : m->services[s].keep_alive_ns,
+            /* Copies that operators want stay, as pinned models do. */
+            .keep_alive_ns = is_kept_here(m, engine, s) ? -1 : m->services[s].keep_alive_ns,
             .idle_since_ns = is_idle(m, place) ? place->idle_since_ns : TIME_NEVER
         };
     }

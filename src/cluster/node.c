@@ -174,6 +174,8 @@ static bool let_in(struct cluster_node *node, struct node_link *from,
     cluster_message_request_of_spans(&request, node->now_ns);
     request.service = (uint16_t)service;
     request.cohort = cohort_here(node, from, request.cohort);
+    if (request.ticket != 0 && node->options.learn != NULL)
+        node->options.learn(node->options.learn_self, request.ticket, &m->place);
     if (!node->options.fits(engine->report(engine->self), &request) ||
         !node_lives_add(&node->lives, &life))
         return false;
@@ -421,6 +423,8 @@ static bool send_report(struct cluster_node *node, int e)
     struct message_report *message = &node->report;
     message->head = cluster_message_head(MESSAGE_REPORT, node->options.port.address, 0);
     message->head.engine = (uint16_t)e;
+    message->place = node->options.place;
+    message->place.engine = (uint16_t)e;
     size_t n_bytes = cluster_message_write_report(report, &node->roster, message, node->now_ns);
     /* A report without room is just late, and the next one has newer data. */
     (void)tell_manager(node, message, n_bytes);
@@ -468,6 +472,11 @@ int64_t cluster_node_step(struct cluster_node *node, int64_t now_ns)
     if (!have_all)
         node->next_report_ns = min_i64(node->next_report_ns, now_ns + TIME_NS_PER_MS);
     return min_i64(wake, node->next_report_ns);
+}
+
+uint32_t cluster_node_n_requests(const struct cluster_node *node)
+{
+    return node->lives.n_max - node->lives.n_free;
 }
 
 void cluster_node_pass(struct cluster_node *node, int64_t span_ns)

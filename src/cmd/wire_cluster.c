@@ -40,8 +40,8 @@ int64_t wire_cluster_step(struct house *house, int64_t now_ns)
     if (house->store.store == NULL)
         return TIME_NEVER;
     int64_t boot_ns = time_boot_ns();
-    int64_t wake_ns = fleet_store_step(&house->store, boot_ns, NULL, NULL);
-    fleet_bus_follow(&house->others, &house->store.members);
+    int64_t wake_ns = cluster_membership_step(&house->store, boot_ns, NULL, NULL);
+    cluster_peers_follow(&house->others.peers, &house->store.members);
     wire_wishes_step(house);
     return wake_ns == TIME_NEVER ? TIME_NEVER : now_ns + max_i64(wake_ns - boot_ns, 0);
 }

@@ -161,6 +161,10 @@ static enum status check_policies(const struct config *config, struct fault *fau
         if (route_config_set(&route, config->router_thresholds[i], fault) != STATUS_OK)
             return STATUS_BAD_INPUT;
     }
+    if (route.phase != ROUTE_PHASE_BOTH)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "router_thresholds: a server's phases follow from the roles of the "
+                         "placement's engines; remove \"phase\" and give roles");
     struct length_config lengths;
     length_config_init(&lengths);
     const struct length_predictor *predictor =

@@ -53,6 +53,9 @@ struct config {
     const char *bus_listen, *bus_cert, *bus_key, *bus_ca;
     const char *bus_names[CONFIG_BUS_NAMES]; /* in certificates of gateways */
     int n_bus_names;
+    const char *bulk_listen, *bulk_advertise;
+    const char *bulk_names[CONFIG_BUS_NAMES]; /* in certificates of nodes */
+    int n_bulk_names;
     const char *nodes[CONFIG_NODES]; /* "HOST:PORT" or "HOST:PORT=ENGINES" */
     int n_nodes;
     const char *store[CONFIG_STORES]; /* etcd's endpoints */

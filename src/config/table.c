@@ -74,6 +74,16 @@ static const struct config_key global_keys[] = {
     { "bus_advertise", CONFIG_TEXT, GLOBAL(bus_advertise), 0, 0,
       "HOST:PORT under which others reach this node's bus_listen; absent: bus_listen itself",
       CONFIG_TEXT_WORD },
+    { "bulk_listen", CONFIG_TEXT, GLOBAL(bulk_listen), 0, 0,
+      "address and port at which other nodes get KV and model files from this node; absent: none "
+      "may connect",
+      CONFIG_TEXT_ADDRESS },
+    { "bulk_advertise", CONFIG_TEXT, GLOBAL(bulk_advertise), 0, 0,
+      "HOST:PORT under which other nodes reach bulk_listen; absent: bulk_listen itself",
+      CONFIG_TEXT_WORD },
+    { "bulk_names", CONFIG_TEXTS, offsetof(struct config, bulk_names),
+      offsetof(struct config, n_bulk_names), 0, CONFIG_BUS_NAMES,
+      "names in the certificates of the other nodes", CONFIG_TEXT_WORD },
     { "store", CONFIG_TEXTS, offsetof(struct config, store), offsetof(struct config, n_store), 0,
       CONFIG_STORES,
       "etcd's endpoints, http://HOST:PORT or https://HOST:PORT: nodes, gateways and managers meet "

@@ -14,6 +14,9 @@ struct service_spec {
     uint16_t life;         /* tells it from an earlier one with the same name and identity */
     int32_t n_context_max; /* tokens of prompt and answer; 0 = the model's own */
     int32_t priority;      /* default of its requests */
+    int32_t n_vector;      /* floats of a text's embedding; 0: it makes none */
+    bool pools_mean;       /* it is the mean over all positions of the text */
+    bool is_encoder;       /* it makes embeddings alone, of texts that are computed in one pass */
     struct service_slo slo;
     int64_t kv_bytes_min, kv_bytes_max; /* of the pool; 0 = none / all */
     int64_t keep_alive_ns; /* idle time before it may be unloaded by itself; negative = pinned */

@@ -7,6 +7,7 @@
 #include "engine/state.h"
 #include "engine/stats.h"
 #include "engine/swap.h"
+#include "engine/vector.h"
 #include "engine/waits.h"
 
 #include "base/log.h"
@@ -64,10 +65,14 @@ static void keep_logprobs(struct engine *e, uint32_t slot, const struct token_lo
     own->n_logprobs = (uint8_t)n_new;
 }
 
-/* Counts the scores that the executor has written: of the tokens behind all computed ones. */
+/* Counts the scores that the executor has written, of the tokens behind all computed ones, and the
+ * positions in its vector. */
 static void note_scores(struct engine *e, const struct request *r)
 {
-    struct engine_scores *scores = engine_bodies_at(e->bodies, r->body).scores;
+    struct engine_body body = engine_bodies_at(e->bodies, r->body);
+    struct engine_scores *scores = body.scores;
+    if (body.vector != NULL)
+        body.vector->n_known = max_i32(body.vector->n_known, r->n_computed);
     if (scores != NULL)
         scores->n_known = max_i32(scores->n_known, min_i32(r->n_computed + 1, r->n_prompt));
 }

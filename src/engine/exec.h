@@ -59,6 +59,8 @@ struct engine_exec {
      */
     unsigned char *(*host)(void *self);
     bool has_row_classes; /* as the device: see compute_device */
+    bool has_vectors;     /* the same */
+    int32_t n_rows_max;   /* rows of one pass */
 };
 
 /* ---- The meaning of n_rounds, in one place for engine and executors. ----

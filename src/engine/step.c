@@ -131,7 +131,7 @@ static void survey(struct engine *e, struct engine_flight *flight, const struct 
     int64_t n_context = 0;
     uint32_t id = e->next_batch;
     uint16_t service = batch->service;
-    bool is_decode = batch_is_plain(batch);
+    bool is_decode = batch_is_plain(batch), is_whole = e->specs[service].is_encoder;
     int n_needs = 0, n_starts = 0;
     for (int32_t i = 0; i < n_items; i++) {
         uint32_t slot = batch->items[i].slot;
@@ -139,6 +139,8 @@ static void survey(struct engine *e, struct engine_flight *flight, const struct 
         struct request *r = &requests[slot];
         int32_t n_known = r->n_tokens, lacking = n_known - r->n_computed, n_covered;
         CHECK(r->batch == 0 && r->service == service && lacking > 0 && n_tokens > 0);
+        if (is_whole) /* whatever the policy's chunks */
+            n_tokens = lacking;
         if (lacking == 1 && r->n_lease == 0 && r->kind == REQUEST_GENERATE) {
             n_tokens = 1;
             n_covered = n_known - 1 + min_i32(n_rounds, r->n_tokens_max - n_known);

@@ -128,12 +128,12 @@ static const char *engine_name(const void *self, int32_t engine)
     static char name[FLEET_BUS_NODE_NAMES + 16];
     const struct fleet_bus *bus = ((const struct fleet_monitor *)self)->bus;
     int first = 0;
-    for (int i = 0; i < bus->n_nodes; i++) {
-        if (engine < first + bus->nodes[i].n_engines) {
-            snprintf(name, sizeof name, "%s/%d", bus->slots[i].address, engine - first);
-            return bus->slots[i].address[0] != '\0' ? name : NULL;
+    for (int i = 0; i < bus->peers.n; i++) {
+        if (engine < first + bus->peers.nodes[i].n_engines) {
+            snprintf(name, sizeof name, "%s/%d", bus->peers.of[i].address, engine - first);
+            return bus->peers.of[i].address[0] != '\0' ? name : NULL;
         }
-        first += bus->nodes[i].n_engines;
+        first += bus->peers.nodes[i].n_engines;
     }
     return NULL;
 }

@@ -146,6 +146,8 @@ static void read_pass(struct run_lane *lane, struct run_lane_slot *slot)
         int32_t i = slot->item_of_logit[row];
         const struct request *request = &lane->shared->view.requests[batch->items[i].slot];
         struct engine_body body = engine_bodies_at(lane->shared->view.bodies, request->body);
+        if (slot->asks[row].kind == COMPUTE_ASK_VECTOR)
+            continue;
         if (slot->asks[row].kind == COMPUTE_ASK_SCORE) {
             engine_scores_put(body.scores, pass->positions[pass->logit_rows[row]] + 1,
                               &slot->scores[row]);
@@ -299,6 +301,7 @@ static void open_slot(struct run_lane_slot *slot, const struct run_lane_options 
     slot->asks = mem_take(sizeof *slot->asks * n_logits);
     slot->scores = mem_take(sizeof *slot->scores * n_logits);
     slot->sequences = mem_take(sizeof *slot->sequences * RUN_ROWS_SEQUENCES_MAX);
+    slot->vectors = mem_take(sizeof *slot->vectors * RUN_ROWS_SEQUENCES_MAX);
     slot->parts = mem_take(sizeof *slot->parts * RUN_ROWS_PARTS_MAX);
 }
 
@@ -306,7 +309,8 @@ static void close_slot(struct run_lane_slot *slot)
 {
     void *const owned[] = { slot->ids,           slot->positions, slot->classes, slot->logit_rows,
                             slot->item_of_logit, slot->drawn,     slot->asks,    slot->sequences,
-                            slot->parts,         slot->pad_table, slot->masks,   slot->scores };
+                            slot->parts,         slot->pad_table, slot->masks,   slot->scores,
+                            slot->vectors };
     for (size_t i = 0; i < COUNT_OF(owned); i++)
         mem_give(owned[i]);
 }

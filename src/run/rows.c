@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "engine/bodies.h"
 #include "engine/scores.h"
+#include "engine/vector.h"
 #include "kv/host.h"
 #include "run/pads.h"
 
@@ -100,6 +101,11 @@ static bool is_scored(const struct run_filling *f, int32_t i)
            NULL;
 }
 
+static bool is_embedded(const struct run_filling *f, int32_t i)
+{
+    return f->lane->shared->view.requests[f->batch->items[i].slot].kind == REQUEST_EMBED;
+}
+
 /* Adds the asks for the scores of prompt tokens behind the last n rows of the pass, which are item
  * i's from position n_before on. */
 static void ask_scores(struct run_filling *f, int32_t i, int32_t n_before, int32_t n)
@@ -122,6 +128,60 @@ static void ask_scores(struct run_filling *f, int32_t i, int32_t n_before, int32
     }
 }
 
+/* Marks row `row` of the pass as one that counts in a vector. */
+static void keep_row(struct run_filling *f, int32_t i, int32_t row)
+{
+    struct run_lane_slot *slot = f->slot;
+    slot->logit_rows[slot->pass.n_logit_rows] = row;
+    slot->item_of_logit[slot->pass.n_logit_rows] = i;
+    slot->asks[slot->pass.n_logit_rows++] = (struct compute_ask){ .kind = COMPUTE_ASK_VECTOR };
+}
+
+/* Returns whether vectors are made of rows of the stream itself, and not of logit rows. */
+static bool pools_stream(const struct model_spec *spec)
+{
+    return spec->is_encoder && spec->n_labels == 0;
+}
+
+/* Adds what the last n rows of the pass give to the vector of item i, whose positions from n_before
+ * on they are. */
+static void ask_vector(struct run_filling *f, int32_t i, int32_t n_before, int32_t n)
+{
+    const struct model_spec *spec = weights_spec(f->model->weights);
+    const struct request *request = &f->lane->shared->view.requests[f->batch->items[i].slot];
+    struct run_lane_slot *slot = f->slot;
+    struct compute_pass *pass = &slot->pass;
+    struct engine_vector *vector =
+        engine_bodies_at(f->lane->shared->view.bodies, request->body).vector;
+    int32_t from = 0, to = request->n_prompt; /* positions that it is made of */
+    if (spec->pooling == POOLING_FIRST)
+        to = 1;
+    else if (spec->pooling == POOLING_LAST)
+        from = to - 1;
+    from = max_i32(max_i32(from, n_before), vector->n_known); /* a preempted one has some */
+    to = min_i32(to, n_before + n);
+    if (from >= to)
+        return;
+    int32_t first = pass->n_rows - n + from - n_before;
+    int32_t first_logit = pass->n_logit_rows;
+    for (int32_t k = 0; k < to - from && !pools_stream(spec); k++)
+        keep_row(f, i, first + k);
+    slot->vectors[pass->n_vectors++] = (struct compute_vector){
+        .first = pools_stream(spec) ? first : first_logit, .n = to - from, .sum = vector->sum
+    };
+}
+
+/* Gives the tokens of a pair's second text the places of the second type. */
+static void set_types(struct run_filling *f, const struct request *request, int32_t n)
+{
+    const struct model_spec *spec = weights_spec(f->model->weights);
+    int32_t n_first =
+        (int32_t)engine_bodies_at(f->lane->shared->view.bodies, request->body).head->n_first;
+    int32_t *positions = f->slot->positions + f->slot->pass.n_rows - n;
+    for (int32_t k = n_first; n_first > 0 && spec->n_types > 1 && k < n; k++)
+        positions[k] += spec->n_positions_max + spec->position_offset;
+}
+
 /* Adds rows [at, at + n) of the computed ones of item i. */
 static void add_item(struct run_filling *f, int32_t i, int32_t at, int32_t n)
 {
@@ -141,6 +201,10 @@ static void add_item(struct run_filling *f, int32_t i, int32_t at, int32_t n)
         f->slot->classes[first_row + k] = COMPUTE_ROW_GENERATED;
     if (is_scored(f, i))
         ask_scores(f, i, n_before, n);
+    if (request->kind == REQUEST_EMBED) {
+        set_types(f, request, n);
+        ask_vector(f, i, n_before, n);
+    }
     if (n_before + n == request->n_tokens + f->slot->round && request->kind == REQUEST_GENERATE)
         ask_token(f, i, request);
 }
@@ -167,6 +231,7 @@ static void begin_pass(struct run_filling *f)
         .logit_rows = slot->logit_rows,
         .asks = slot->asks,
         .drawn = slot->drawn,
+        .vectors = slot->vectors,
         .kv = { .memory = lane->shared->pool,
                 .unit_bytes = (uint64_t)kv_unit_bytes(kv),
                 .block_bytes = (uint64_t)layout->block_bytes,
@@ -188,7 +253,13 @@ static int32_t add_some(struct run_filling *f, struct run_part part, int32_t at)
         return 0;
     if (part.item < 0)
         return run_pads_add(f, part.n_before + at, n);
-    if (is_scored(f, part.item))
+    const struct model_spec *spec = weights_spec(f->model->weights);
+    if (spec->is_encoder && n < part.n_rows) { /* a text is computed whole */
+        CHECK(at == 0 && f->slot->pass.n_rows > 0);
+        return 0;
+    }
+    bool is_mean = spec->pooling == POOLING_MEAN && !pools_stream(spec);
+    if (is_scored(f, part.item) || (is_mean && is_embedded(f, part.item)))
         n = min_i32(n, f->lane->options.n_logit_rows_max - f->slot->pass.n_logit_rows);
     add_item(f, part.item, at, n);
     return n;

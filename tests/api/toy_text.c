@@ -26,6 +26,17 @@ int32_t tokenizer_n_tokens(const struct tokenizer *tokenizer)
     return TOY_N_TOKENS;
 }
 
+int32_t tokenizer_encode_pair(const struct tokenizer *tokenizer, const struct view texts[2],
+                              int32_t *ids, int32_t n_max, int32_t *n_first)
+{
+    (void)tokenizer;
+    (void)texts;
+    (void)ids;
+    (void)n_max;
+    *n_first = 0;
+    return TOKENIZER_NO_PAIRS;
+}
+
 int32_t tokenizer_encode(const struct tokenizer *tokenizer, struct view text, unsigned flags,
                          int32_t *ids, int32_t n_max)
 {

@@ -80,6 +80,7 @@ struct api_options {
     const char *cors_origin;        /* NULL = CORS off */
     const char *tls_cert, *tls_key; /* NULL = plain HTTP */
     bool is_strict;                 /* unknown fields are errors */
+    bool jumps_forward;             /* grammar_thought.jumps of structured output */
     int32_t n_requests_max;         /* bounded queue: more are answered 429 */
     int32_t n_connections_max;
     /* The account of all memory for clients, with http_memory as its limit. NULL: that memory is

@@ -422,6 +422,7 @@ static void read_messages(struct api_ask *ask, const struct api_fields *fields)
     for (size_t i = 0; i < n && !fields->error->is_set; i++)
         read_message(ask, json_array_get(value, i), i, fields->error);
     read_kwargs(ask, fields);
+    api_thinking_read(&ask->thinking, fields);
     api_tools_read(&ask->tools, fields, &ask->pile);
     if (fields->error->is_set || !ask->continue_final_message)
         return;

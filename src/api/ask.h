@@ -5,6 +5,7 @@
 #pragma once
 #include "api/error.h"
 #include "api/guided.h"
+#include "api/thinking.h"
 #include "api/tools.h"
 #include "base/pile.h"
 #include "core/request.h"
@@ -42,6 +43,7 @@ struct api_ask {
     int32_t stop_ids[LIMIT_STOP_IDS];
     struct logit_bias *biases;
     struct api_guided guided;
+    struct api_thinking thinking;
     const void *kept; /* what the family keeps for its answer, in the pile; NULL: nothing */
 };
 struct api_fields;

@@ -19,7 +19,8 @@ struct api_family {
     const char *stream_type; /* content type of a stream */
     const char *ping;        /* sent on a stream that is quiet */
     bool is_stored;          /* its id says which gateway has the answer */
-    bool clamps_length; /* an answer ends with the context, however many tokens were asked for */
+    bool clamps_length;    /* an answer ends with the context, however many tokens were asked for */
+    bool takes_any_budget; /* of reasoning, also for models without reasoning */
     /* Makes the body of a chat or a completion of the family's own, which it does not change.
      * Returns NULL with the error set. NULL: the body is read as it is. */
     json_t *(*translate)(const json_t *body, const struct api_past *past, struct api_error *error);

@@ -129,12 +129,12 @@ static struct request_body *take_body(struct api_prompts *prompts, int32_t n)
     uint32_t n_stop_ids = (uint32_t)prompts->n_stop_ids, n_biases = (uint32_t)ask->n_biases;
     struct request_body *body =
         pile_take(&prompts->bodies, request_body_bytes((uint32_t)n, n_stop_ids, n_biases) +
-                                        ask->guided.text.n + sizeof(uint32_t));
+                                        prompts->guide.text.n + sizeof(uint32_t));
     *body = (struct request_body){ .n_stop_ids = n_stop_ids,
                                    .n_biases = n_biases,
                                    .sampling = ask->sampling,
-                                   .grammar_kind = (uint32_t)ask->guided.kind,
-                                   .n_grammar = (uint32_t)ask->guided.text.n };
+                                   .grammar_kind = (uint32_t)prompts->guide.kind,
+                                   .n_grammar = (uint32_t)prompts->guide.text.n };
     return body;
 }
 
@@ -152,7 +152,7 @@ static void finish_body(struct api_prompts *prompts, int32_t index, struct reque
     char *grammar = request_body_grammar(body);
     memset(grammar, 0, (size_t)((char *)body + body->n_bytes - grammar));
     if (body->n_grammar > 0)
-        memcpy(grammar, ask->guided.text.at, body->n_grammar);
+        memcpy(grammar, prompts->guide.text.at, body->n_grammar);
     prompts->of[index] = (struct api_prompt){ .n = n, .body = body };
     if (ask->wants_scores) { /* the body is given back once it is submitted */
         int32_t *ids = pile_take(&prompts->ask.pile, sizeof *ids * (size_t)n);
@@ -303,20 +303,21 @@ static void settle_parser(struct api_prompts *prompts, struct view prompt)
     const struct api_ask *ask = &prompts->ask;
     struct calls_style style = prompts->model->style;
     bool is_split = !ask->tools.is_raw && !ask->continue_final_message;
-    if (!is_split || ask->guided.kind != 0) /* its structure begins with the answer */
+    if (!is_split || (ask->guided.kind != 0 && !prompts->guide.may_think))
         style.think_open = style.think_close = NULL;
-    if (ask->tools.is_needed) /* guided.c asks for this form */
+    if (ask->guided.kind != 0) /* guided.c asks for this form of calls */
         style.format = calls_format_find("generic");
-    prompts->is_parsed = style.format != NULL && (ask->guided.kind == 0 || ask->tools.is_needed) &&
-                         (ask->tools.calls.n > 0 || style.think_open != NULL ||
-                          (is_split && style.format->kind == CALLS_HARMONY));
+    prompts->is_parsed =
+        style.format != NULL && (ask->tools.calls.n > 0 || style.think_open != NULL ||
+                                 (is_split && style.format->kind == CALLS_HARMONY));
     if (prompts->is_parsed)
         calls_parser_init(&prompts->parser, &style,
                           ask->tools.calls.n > 0 ? &ask->tools.calls : NULL,
                           calls_parser_starts_in_reasoning(&style, prompt));
+    prompts->parser.keeps_space = ask->guided.kind != 0;
 }
 
-static bool make_chat(struct api_prompts *prompts)
+static bool make_chat(struct api_prompts *prompts, struct grammar_cache *grammars)
 {
     struct str text;
     str_init(&text);
@@ -324,9 +325,12 @@ static bool make_chat(struct api_prompts *prompts)
     prompts->of = pile_take(&prompts->ask.pile, sizeof(prompts->of[0]));
     bool is_ok = api_prompts_render(&prompts->ask, prompts->model, &text, &prompts->error);
     struct view prompt = view_of(text.at != NULL ? text.at : "", text.n);
-    is_ok = is_ok && encode(prompts, prompt, 0);
-    if (is_ok)
+    if (is_ok) {
+        api_guide_make(&prompts->guide, &prompts->ask, prompts->model, &prompt, grammars,
+                       &prompts->error);
         settle_parser(prompts, prompt);
+        is_ok = !prompts->error.is_set && encode(prompts, prompt, 0);
+    }
     str_free(&text);
     return is_ok;
 }
@@ -335,6 +339,7 @@ static bool make_completion(struct api_prompts *prompts)
 {
     struct api_ask *ask = &prompts->ask;
     prompts->n = ask->n_prompts;
+    api_guide_make(&prompts->guide, ask, prompts->model, NULL, NULL, &prompts->error);
     prompts->of = pile_take(&ask->pile, sizeof(prompts->of[0]) * (size_t)prompts->n);
     for (int32_t i = 0; i < prompts->n; i++) {
         const struct api_ask_prompt *prompt = &ask->prompts[i];
@@ -481,14 +486,18 @@ bool api_prompts_make(struct api_prompts *prompts, const struct api_family *fami
     if (!check_does(prompts))
         return false;
     if (ask->kind == ASK_EMBED)
-        return (prompts->model->n_labels > 0 ? make_pairs(prompts) : make_completion(prompts)) &&
+        return (prompts->model->n_labels > 0 ? make_pairs(prompts)
+                                             : make_completion(prompts, options->grammars)) &&
                settle_lengths(prompts) && settle_vectors(prompts, options->account);
     collect_stop_ids(prompts);
+    ask->thinking.is_wish = family->takes_any_budget;
+    prompts->guide.jumps = options->jumps_forward;
     api_guided_check(&ask->guided, prompts->model, options->grammars, prompts->n_stop_ids,
                      &prompts->error);
     if (prompts->error.is_set)
         return false;
-    return (ask->kind == ASK_CHAT ? make_chat(prompts) : make_completion(prompts)) &&
+    return (ask->kind == ASK_CHAT ? make_chat(prompts, options->grammars)
+                                  : make_completion(prompts)) &&
            settle_lengths(prompts) && settle_echo(prompts) &&
            settle_logprobs(prompts, options->account);
 }

@@ -62,5 +62,7 @@ void cluster_node_add_service(struct cluster_node *node, int service,
                               const struct service_spec *spec);
 void cluster_node_remove_service(struct cluster_node *node, int service);
 int64_t cluster_node_step(struct cluster_node *node, int64_t now_ns); /* next wake */
+/* Returns the number of requests that it accepted and that its engines have not ended yet. */
+uint32_t cluster_node_n_requests(const struct cluster_node *node);
 /* Skips the next reports of this time span. */
 void cluster_node_pass(struct cluster_node *node, int64_t span_ns);

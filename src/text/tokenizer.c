@@ -491,6 +491,15 @@ struct view tokenizer_piece(const struct tokenizer *t, int32_t id, bool show_spe
     return tokenizer_shows(t, id, show_special) ? t->decoder.pieces[id] : view_of("", 0);
 }
 
+void tokenizer_add_piece(const void *tokenizer, int32_t id, struct str *out)
+{
+    const struct tokenizer *t = tokenizer;
+    struct view piece = tokenizer_piece(t, id, true);
+    if (piece.n > 0 && !tokenizer_shows(t, id, false))
+        str_add(out, "\xFF", 1);
+    str_add(out, piece.at, piece.n);
+}
+
 const struct text_decoder *tokenizer_decoder(const struct tokenizer *t)
 {
     return &t->decoder;

@@ -39,6 +39,9 @@ size_t tokenizer_ids_max(const struct tokenizer *tokenizer, size_t n_bytes);
 /* Returns the bytes of one token in running text. They are empty for tokens that are not shown
  * unless show_special. */
 struct view tokenizer_piece(const struct tokenizer *tokenizer, int32_t id, bool show_special);
+/* Appends the bytes of a token as grammars see it. A special token has the byte 0xFF ahead of its
+ * text, so that it can't be taken for text. tokenizer: a struct tokenizer. */
+void tokenizer_add_piece(const void *tokenizer, int32_t id, struct str *out);
 /* Returns whether the id is a token that is shown in text. */
 bool tokenizer_shows(const struct tokenizer *tokenizer, int32_t id, bool show_special);
 const struct text_decoder *tokenizer_decoder(const struct tokenizer *tokenizer);

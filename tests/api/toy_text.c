@@ -76,6 +76,14 @@ struct view tokenizer_piece(const struct tokenizer *tokenizer, int32_t id, bool 
     return view_text(specials[id - TOY_BOS]);
 }
 
+void tokenizer_add_piece(const void *tokenizer, int32_t id, struct str *out)
+{
+    struct view piece = tokenizer_piece(tokenizer, id, true);
+    if (id >= TOY_BOS)
+        str_add(out, "\xFF", 1);
+    str_add(out, piece.at, piece.n);
+}
+
 size_t tokenizer_ids_max(const struct tokenizer *tokenizer, size_t n_bytes)
 {
     (void)tokenizer;

@@ -346,11 +346,11 @@ static bool make_chat(struct api_prompts *prompts, struct grammar_cache *grammar
     return is_ok;
 }
 
-static bool make_completion(struct api_prompts *prompts)
+static bool make_completion(struct api_prompts *prompts, struct grammar_cache *grammars)
 {
     struct api_ask *ask = &prompts->ask;
     prompts->n = ask->n_prompts;
-    api_guide_make(&prompts->guide, ask, prompts->model, NULL, NULL, &prompts->error);
+    api_guide_make(&prompts->guide, ask, prompts->model, NULL, grammars, &prompts->error);
     prompts->of = pile_take(&ask->pile, sizeof(prompts->of[0]) * (size_t)prompts->n);
     for (int32_t i = 0; i < prompts->n; i++) {
         const struct api_ask_prompt *prompt = &ask->prompts[i];
@@ -507,7 +507,7 @@ bool api_prompts_make(struct api_prompts *prompts, const struct api_family *fami
     if (prompts->error.is_set)
         return false;
     return (ask->kind == ASK_CHAT ? make_chat(prompts, options->grammars)
-                                  : make_completion(prompts)) &&
+                                  : make_completion(prompts, options->grammars)) &&
            settle_lengths(prompts) && settle_echo(prompts) &&
            settle_logprobs(prompts, options->account);
 }

@@ -23,9 +23,8 @@ struct cluster_elected_options {
     struct cluster_membership *membership; /* open */
     struct store_fence *memory;            /* of the cluster's life */
     int n_services, n_services_max;
-    const struct service_spec
-        *services;             /* (n_services_max) of which n_services are there at first */
-    const int64_t *need_bytes; /* as in cluster/manager_options.h */
+    const struct service_spec *services; /* (n_services_max); n_services at first */
+    const int64_t *need_bytes;           /* as in cluster/manager_options.h */
     int64_t kept_bytes;
     const char *name; /* for people, in the leader's key */
     struct store_id id;

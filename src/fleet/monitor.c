@@ -57,8 +57,8 @@ static bool counts(const struct fleet_monitor *m, const struct monitor_history_w
     return row->begin_ms + row->span_ms <= unix_ms && service_of(m->models, row->service) >= 0;
 }
 
-/* Begins the window anew with the rows of the file. What was gathered since the question is lost,
- * and gateways' next sums are bases. */
+/* Begins the window anew with the rows of the file. Sums that came since the question are
+ * lost, and gateways' next sums are bases. */
 static void restore_windows(struct fleet_monitor *m, const struct monitor_keeper_known *known,
                             int64_t now_ns)
 {
@@ -216,7 +216,7 @@ static bool write_bin(struct fleet_monitor *m, int64_t bin, int64_t now_ns)
     return is_kept;
 }
 
-/* Gives bins that are over to the keeper. What it has no room for is tried again. */
+/* Gives bins that are over to the keeper. A bin that it has no room for is tried again. */
 static void keep(struct fleet_monitor *m, int64_t now_ns)
 {
     int64_t bin = m->gather.window.bin, oldest = max_i64(0, bin - MONITOR_BINS + 1);

@@ -194,7 +194,8 @@ static void test_a_refusal_is_told_and_tried_again(void **state)
     close_world(w);
 }
 
-/* Names from the store may have any bytes. What a member tells of them fits into its entry. */
+/* Names from the store may have any bytes. The list of refused models fits into a
+ * member's entry. */
 static void test_hostile_names(void **state)
 {
     struct cluster_members_refused refused[CLUSTER_MEMBER_REFUSED_MAX];

@@ -497,7 +497,8 @@ bool api_prompts_make(struct api_prompts *prompts, const struct api_family *fami
     if (!check_does(prompts))
         return false;
     if (ask->kind == ASK_EMBED)
-        return (prompts->model->n_labels > 0 ? make_pairs(prompts) : make_completion(prompts)) &&
+        return (prompts->model->n_labels > 0 ? make_pairs(prompts)
+                                             : make_completion(prompts, options->grammars)) &&
                settle_lengths(prompts) && settle_vectors(prompts, options->account);
     collect_stop_ids(prompts);
     ask->thinking.is_wish = family->takes_any_budget;

@@ -462,8 +462,8 @@ def sim_figures_follow_from_records(shoal, models):
     """Every figure that records can have, once more from the file alone."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "r.csv")
-        page = as_json(shoal, "--workload", "codefuse:rate=3", "--requests", "600", "--engines", "3", "--preset", "scls", "--csv",
-                       path)
+        page = as_json(shoal, "--workload", "codefuse:rate=3", "--requests", "600", "--engines", "3", "--preset", "scls",
+                       "--router-thresholds", "interval_ns_min=3000", "--csv", path)
         rows = [{k: int(v) for k, v in r.items() if k not in ("service", "why")}
                 for r in csv.DictReader(open(path, newline="", encoding="utf-8"))]
     total = {k: sum(r[k] for r in rows) for k in rows[0]}

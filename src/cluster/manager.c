@@ -16,7 +16,7 @@ static const int64_t REPORT_NS_MAX =
     5 * TIME_NS_PER_S; /* without a newer report for this long, the last one counts */
 static const int64_t HELD_NS = 300 * TIME_NS_PER_MS; /* a gateway silent for this long holds
                                                         nothing for a loaded model */
-/* With more engines than this, reports alone are followed by a plan no more often than every */
+/* With more engines than this, reports and changes are followed by a plan at most every PLAN_NS. */
 enum { MANY_ENGINES = 64 };
 static const int64_t PLAN_NS = 10 * TIME_NS_PER_MS;
 static const char BUSY_SENTENCE[] = "has requests: a busy model is not unloaded";
@@ -371,12 +371,13 @@ static void take_mail(struct cluster_manager *m)
         int n_engines = node >= 0 ? m->nodes.of[node].n_engines : m->nodes.n_engines;
         if (!cluster_message_is_valid(message, n_bytes, n_engines))
             log_line(LOG_WARN, "manager", "dropped a malformed message of %zu bytes", n_bytes);
-        else if (node >= 0 && head->kind == MESSAGE_REPORT)
-            take_from_node(m, node, head);
         else if (node >= 0)
-            m->has_news = true, take_from_node(m, node, head);
+            take_from_node(m, node, head);
         else
-            m->has_news = true, take_from_gateway(m, head);
+            take_from_gateway(m, head);
+        m->has_news = m->has_news || node < 0 ||
+                      (n_bytes >= sizeof *head &&
+                       (head->kind == MESSAGE_WANT || head->kind == MESSAGE_SPACE));
         port->pop(port->self, port->address);
     }
 }
@@ -459,7 +460,7 @@ static void send_out_dismissed(struct cluster_manager *m)
     }
 }
 
-/* Returns whether a plan may wait, since only reports came. */
+/* Returns whether a plan may wait, since only reports and changes came. */
 static bool may_wait(const struct cluster_manager *m)
 {
     return m->nodes.n_engines > MANY_ENGINES && !m->has_news && m->now_ns < m->wake_ns &&

@@ -85,7 +85,7 @@ struct cluster_manager {
     int n_asks;
     int64_t now_ns;
     /* Planning looks at every engine. With many of them, it does not follow each report. */
-    bool has_news; /* a message that is no report came since it planned last */
+    bool has_news; /* a wish came since it planned last */
     int64_t planned_ns, wake_ns;
 };
 

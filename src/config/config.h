@@ -12,10 +12,10 @@
 #include "core/service_spec.h"
 
 enum { CONFIG_ALIASES = 8, CONFIG_BYTES_MAX = 1 << 20, CONFIG_TENANTS = 256 };
-enum { CONFIG_THRESHOLDS = 40, CONFIG_PROXIES = 16, CONFIG_MODEL_DIRS = 16 };
+enum { CONFIG_THRESHOLDS = 40, CONFIG_PROXIES = 16, CONFIG_PEERS = 16, CONFIG_MODEL_DIRS = 16 };
 enum { CONFIG_NODES = 256, CONFIG_BUS_NAMES = 64, CONFIG_STORES = 16, CONFIG_SLOTS = 256 };
 enum { CONFIG_HTTP_BYTES_MIN = 16 << 20 };
-enum { CONFIG_ROUTER_THRESHOLDS = 40, CONFIG_KEYS_MAX = 96 };
+enum { CONFIG_ROUTER_THRESHOLDS = 40, CONFIG_KEYS_MAX = 128 };
 
 struct config_model {
     char name[LIMIT_NAME_BYTES];
@@ -84,6 +84,8 @@ struct config {
     int n_model_dirs;
     const char *proxies[CONFIG_PROXIES]; /* "ADDRESS" or "ADDRESS/BITS" */
     int n_proxies;
+    const char *responses_peers[CONFIG_PEERS]; /* api/responses_peers.h */
+    int n_responses_peers;
     const char *thresholds[CONFIG_THRESHOLDS]; /* of the scheduler: "lease_tokens=64" */
     int n_thresholds;
     const char *router_thresholds[CONFIG_ROUTER_THRESHOLDS]; /* "n_slice=64" */

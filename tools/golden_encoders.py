@@ -50,15 +50,32 @@ def bytes_bpe():
     return t
 
 
+def unigram():
+    specials = ["<s>", "<pad>", "</s>", "<unk>"]
+    pieces = ["▁the", "▁fox", "▁crow", "▁", "er", "ing"] + [chr(c) for c in range(33, 127)]
+    vocabulary = [(word, 0.0) for word in specials] + [(piece, -2.0 - 0.01 * i) for i, piece in enumerate(pieces)]
+    t = tokenizers.Tokenizer(tokenizers.models.Unigram(vocabulary + [("<mask>", 0.0)], unk_id=3))
+    t.normalizer = tokenizers.normalizers.NFKC()
+    t.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
+    t.decoder = tokenizers.decoders.Metaspace()
+    t.add_special_tokens(specials + ["<mask>"])
+    t.post_processor = tokenizers.processors.TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
+    return t
+
+
 BERT = (T.BertConfig, wordpiece, dict(max_position_embeddings=128, pad_token_id=0))
 ROBERTA = (T.RobertaConfig, bytes_bpe, dict(max_position_embeddings=450, pad_token_id=1, bos_token_id=0, eos_token_id=2,
                                             type_vocab_size=1))
+XLM = (T.XLMRobertaConfig, unigram, ROBERTA[2])
 # class, family, pooling (None: the files say nothing), whether vectors are normalised, seed
 MODELS = {
     "bert_mean": (T.BertModel, BERT, "mean", True, 1),
     "bert_cls": (T.BertForMaskedLM, BERT, "cls", False, 2),
     "bert_cross": (T.BertForSequenceClassification, BERT, None, False, 3),
     "roberta": (T.RobertaModel, ROBERTA, None, True, 4),
+    "xlm_roberta": (T.XLMRobertaModel, XLM, "cls", True, 6),
+    "xlm_roberta_cross": (T.XLMRobertaForSequenceClassification, XLM, None, False, 7),
     "roberta_cross": (T.RobertaForSequenceClassification, ROBERTA, None, False, 5),
 }
 

@@ -415,7 +415,10 @@ static bool take_seats(struct api_call *call, int32_t n)
     struct api_error error = { 0 };
     int32_t n_most = api_seats_most(call->api);
     if (n > n_most) /* then a retry would not help */
-        api_error_set(&error, ERROR_TOO_LARGE, call->prompts.ask.n > 1 ? "n" : "prompt",
+        api_error_set(&error, ERROR_TOO_LARGE,
+                      call->prompts.ask.n > 1   ? "n"
+                      : call->kind == ASK_EMBED ? "input"
+                                                : "prompt",
                       "the request asks for %d answers, this server admits %d at once", n, n_most);
     else if (api_seats_take(call->api, call->party, n - 1, &error))
         call->n_seats = n;

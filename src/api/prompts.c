@@ -118,8 +118,19 @@ bool api_prompts_may_fit(const struct api_model *model, struct view text, const 
 
 static const char *prompt_field(const struct api_prompts *prompts)
 {
-    enum api_ask_kind kind = prompts->ask.kind;
-    return kind == ASK_CHAT ? "messages" : kind == ASK_EMBED ? "input" : "prompt";
+    const struct api_ask *ask = &prompts->ask;
+    if (ask->kind != ASK_EMBED)
+        return ask->kind == ASK_CHAT ? "messages" : "prompt";
+    switch (api_embed_of(ask)->form) {
+    case EMBED_RERANK:
+        return "documents";
+    case EMBED_SCORE:
+        return "text_2";
+    case EMBED_OLLAMA_ONE:
+        return "prompt";
+    default:
+        return "input";
+    }
 }
 
 /* Makes room for the body of a prompt of at most n tokens, and fills in all except the tokens. */
@@ -335,11 +346,11 @@ static bool make_chat(struct api_prompts *prompts, struct grammar_cache *grammar
     return is_ok;
 }
 
-static bool make_completion(struct api_prompts *prompts)
+static bool make_completion(struct api_prompts *prompts, struct grammar_cache *grammars)
 {
     struct api_ask *ask = &prompts->ask;
     prompts->n = ask->n_prompts;
-    api_guide_make(&prompts->guide, ask, prompts->model, NULL, NULL, &prompts->error);
+    api_guide_make(&prompts->guide, ask, prompts->model, NULL, grammars, &prompts->error);
     prompts->of = pile_take(&ask->pile, sizeof(prompts->of[0]) * (size_t)prompts->n);
     for (int32_t i = 0; i < prompts->n; i++) {
         const struct api_ask_prompt *prompt = &ask->prompts[i];
@@ -400,7 +411,7 @@ static bool settle_vectors(struct api_prompts *prompts, const struct mem_account
         n_bytes_max = min_i64(n_bytes_max, account->n_bytes_max / 4);
     int64_t n_floats = (int64_t)prompts->n * prompts->model->n_vector;
     if (n_floats * VECTOR_BYTES > n_bytes_max)
-        api_error_set(&prompts->error, ERROR_TOO_LARGE, "input",
+        api_error_set(&prompts->error, ERROR_TOO_LARGE, prompt_field(prompts),
                       "embeddings of %d texts with %d numbers each are too much for one answer: at "
                       "most %lld texts fit",
                       prompts->n, prompts->model->n_vector,
@@ -486,7 +497,8 @@ bool api_prompts_make(struct api_prompts *prompts, const struct api_family *fami
     if (!check_does(prompts))
         return false;
     if (ask->kind == ASK_EMBED)
-        return (prompts->model->n_labels > 0 ? make_pairs(prompts) : make_completion(prompts)) &&
+        return (prompts->model->n_labels > 0 ? make_pairs(prompts)
+                                             : make_completion(prompts, options->grammars)) &&
                settle_lengths(prompts) && settle_vectors(prompts, options->account);
     collect_stop_ids(prompts);
     ask->thinking.is_wish = family->takes_any_budget;
@@ -496,7 +508,7 @@ bool api_prompts_make(struct api_prompts *prompts, const struct api_family *fami
     if (prompts->error.is_set)
         return false;
     return (ask->kind == ASK_CHAT ? make_chat(prompts, options->grammars)
-                                  : make_completion(prompts)) &&
+                                  : make_completion(prompts, options->grammars)) &&
            settle_lengths(prompts) && settle_echo(prompts) &&
            settle_logprobs(prompts, options->account);
 }

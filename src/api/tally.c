@@ -29,6 +29,8 @@ void api_tally_end(const struct api_choice *choice, uint8_t why)
                             .slo = { call->slo.ttft_ns, call->slo.tpot_ns, call->slo.e2e_ns },
                         });
     bool is_served = has_first || why == SERVICE_LENGTH;
+    if (call->kind == ASK_EMBED && why == SERVICE_LENGTH)
+        metrics_add_tokens(call->api->metrics, call->prompts.model->service, choice->n_prompt, 0);
     api_spend_end(call->api, &call->spend,
                   &(struct usage_counts){
                       .n_requests = choice->index == 0,

@@ -44,6 +44,41 @@ struct cluster_elected {
     int64_t written_ns;
 };
 
+/* ---- Services. ---- */
+
+static bool is_there(const struct cluster_elected *w, int s, bool *is_deployed)
+{
+    *is_deployed = false;
+    return w->options.sees == NULL || w->options.sees(w->options.self, s, is_deployed);
+}
+
+static void forget_wish(struct cluster_elected *w, int s)
+{
+    w->wishes[s] = (struct cluster_members_model_wish){ .pin_engine = -1 };
+}
+
+void cluster_elected_add_service(struct cluster_elected *w, int s)
+{
+    CHECK(s >= 0 && s < w->options.n_services_max);
+    w->options.n_services = max_i32(w->options.n_services, s + 1);
+    forget_wish(w, s);
+    w->n_changes = 0; /* operators may want it already */
+    if (w->manager != NULL)
+        cluster_manager_add_service(w->manager, s, &w->options.services[s],
+                                    w->options.need_bytes[s]);
+}
+
+static void add_services(struct cluster_elected *w)
+{
+    bool is_deployed;
+    for (int s = 0; s < w->options.n_services; s++) {
+        forget_wish(w, s);
+        if (is_there(w, s, &is_deployed))
+            cluster_manager_add_service(w->manager, s, &w->options.services[s],
+                                        w->options.need_bytes[s]);
+    }
+}
+
 /* ---- Leading. ---- */
 
 static bool may_act(void *self)
@@ -67,23 +102,18 @@ static void begin_reign(struct cluster_elected *w)
                                                      .gateway = CLUSTER_LEAD_NO_GATEWAY,
                                                      .nodes = w->options.peers->nodes,
                                                      .n_nodes = w->options.peers->n,
-                                                     .n_services = w->options.n_services,
                                                      .n_services_max = w->options.n_services_max,
-                                                     .services = w->options.services,
-                                                     .need_bytes = w->options.need_bytes,
                                                      .hears_demand = w->options.hears_demand,
                                                      .self = w->options.self,
                                                      .kept_bytes = w->options.kept_bytes };
     w->manager = cluster_manager_open(&manager);
+    add_services(w);
     if (w->options.begins != NULL)
         w->options.begins(w->options.self);
     w->begun_ns = w->now_ns;
     w->nodes = mem_take(sizeof *w->nodes * (size_t)w->options.peers->n);
     w->n_before = 0;
     w->has_begun = false;
-    memset(w->wishes, 0, sizeof w->wishes);
-    for (int s = 0; s < w->options.n_services; s++)
-        w->wishes[s].pin_engine = -1;
     w->n_changes = 0;
     str_clear(&w->written);
     if (store_fence_check(w->options.memory, &stamp) != STORE_OBEY)
@@ -192,7 +222,10 @@ static void follow_wishes(struct cluster_elected *w)
     if (w->n_changes == members->n_changes)
         return;
     w->n_changes = members->n_changes;
+    bool is_deployed;
     for (int s = 0; s < w->options.n_services; s++) {
+        if (!is_there(w, s, &is_deployed))
+            continue;
         const struct cluster_members_model_wish wish =
             cluster_members_model(members, w->options.services[s].name);
         follow_wish(w, s, &wish);
@@ -206,6 +239,29 @@ static const char *name_of(const void *self, int node)
     return ((const struct cluster_elected *)self)->options.peers->of[node].address;
 }
 
+/* Tells which models there are, which operators deployed, and which could not be loaded. */
+static void print_model(struct cluster_elected *w, int s)
+{
+    const char *name = w->options.services[s].name, *why;
+    struct cluster_members_refused broken;
+    bool is_deployed;
+    if (!is_there(w, s, &is_deployed))
+        return;
+    str_printf(&w->placement, "model %s\n", name);
+    if (is_deployed)
+        str_printf(&w->placement, "deployed %s\n", name);
+    if (!cluster_manager_plan_is_broken(w->manager, s, &broken.cause, &why)) {
+        broken.cause = STATUS_BAD_INPUT;
+        why =
+            is_deployed ? cluster_members_why_refused(&w->options.membership->members, name) : NULL;
+    }
+    if (why == NULL)
+        return;
+    snprintf(broken.name, sizeof broken.name, "%s", name);
+    snprintf(broken.why, sizeof broken.why, "%.199s", why);
+    cluster_members_write_broken(&w->placement, &broken);
+}
+
 /* Writes where models are, if that has changed, guarded by the leader's key and the nonce. */
 static void write_placement(struct cluster_elected *w)
 {
@@ -215,7 +271,7 @@ static void write_placement(struct cluster_elected *w)
     str_printf(&w->placement, "epoch %llu\n",
                (unsigned long long)store_leader_stamp(w->candidate).epoch);
     for (int s = 0; s < w->options.n_services; s++)
-        str_printf(&w->placement, "model %s\n", w->options.services[s].name);
+        print_model(w, s);
     cluster_manager_plan_print(w->manager, name_of, w, &w->placement);
     struct view now = view_of(w->placement.at, w->placement.n);
     if (view_equal(now, view_of(w->written.at != NULL ? w->written.at : "", w->written.n)))
@@ -239,6 +295,8 @@ static void write_placement(struct cluster_elected *w)
 static void take_news(void *self, const struct store_news *news, int64_t now_ns)
 {
     struct cluster_elected *w = self;
+    if (w->options.hears_news != NULL)
+        w->options.hears_news(w->options.self, news);
     if (store_leader_take(w->candidate, news, now_ns) || news->kind != STORE_NEWS_CALL ||
         news->call != &w->call)
         return;
@@ -328,8 +386,9 @@ int64_t cluster_elected_step(struct cluster_elected *w, int64_t now_ns)
 struct cluster_elected *cluster_elected_open(const struct cluster_elected_options *options)
 {
     struct cluster_elected *w = mem_take(sizeof *w);
-    CHECK(options->n_services <= LIMIT_MODELS);
+    CHECK(options->n_services <= LIMIT_MODELS && options->n_services_max <= LIMIT_MODELS);
     w->options = *options;
+    w->options.n_services_max = max_i32(options->n_services_max, options->n_services);
     str_init(&w->placement);
     str_init(&w->written);
     const struct store_leader_options candidate = { .store = options->membership->store,

@@ -23,7 +23,7 @@ struct cluster_elected_options {
     struct cluster_membership *membership; /* open */
     struct store_fence *memory;            /* of the cluster's life */
     int n_services, n_services_max;
-    const struct service_spec *services; /* (n_services) */
+    const struct service_spec *services; /* (n_services_max); n_services at first */
     const int64_t *need_bytes;           /* as in cluster/manager_options.h */
     int64_t kept_bytes;
     const char *name; /* for people, in the leader's key */
@@ -31,6 +31,10 @@ struct cluster_elected_options {
     int64_t ttl_s;
     uint64_t seed;
     int64_t (*clock)(void *self); /* time_boot_ns, or virtual time: asked before each order */
+    /* Whether the service is there, and was deployed by a definition. NULL: all are there, and none
+     * was. */
+    bool (*sees)(void *self, int service, bool *is_deployed);
+    void (*hears_news)(void *self, const struct store_news *news); /* NULL: it is not told */
     /* A reign begins before the first message of a node is taken, and ends when the manager is
      * still there. NULL: nothing is told. */
     void (*begins)(void *self);
@@ -41,6 +45,8 @@ struct cluster_elected_options {
 struct cluster_elected;
 struct cluster_elected *cluster_elected_open(const struct cluster_elected_options *options);
 void cluster_elected_close(struct cluster_elected *elected);
+/* The service of this number is there now, after another one or none had the number. */
+void cluster_elected_add_service(struct cluster_elected *elected, int service);
 /* Goes on, the membership included; returns the next wake, of the same clock. */
 int64_t cluster_elected_step(struct cluster_elected *elected, int64_t now_ns);
 

@@ -410,6 +410,12 @@ void cluster_gateway_add_service(struct cluster_gateway *g, int s, const struct 
     }
 }
 
+uint32_t cluster_gateway_take_broken(struct cluster_gateway *g, int service, enum status cause,
+                                     const char *why)
+{
+    return gateway_mail_end_held(g, service, cause, why);
+}
+
 uint32_t cluster_gateway_n_requests_of(const struct cluster_gateway *g, int service)
 {
     return g->n_entries[service];

@@ -311,21 +311,24 @@ static void take_node_change(struct cluster_gateway *g, int engine, const struct
     note_change(g, &change);
 }
 
-/* A model could not be loaded, so requests that are held for it and have no other place end.
- * Clients see the arithmetic of what never fits, but not the faults of a file. */
+uint32_t gateway_mail_end_held(struct cluster_gateway *g, int service, enum status cause,
+                               const char *why)
+{
+    bool never_fits = cause == STATUS_TOO_LARGE;
+    uint32_t n = 0;
+    for (; g->n_places[service] == 0 && g->core.services[service].n_held > 0; n++)
+        gateway_state_finish(g, g->core.services[service].first_held,
+                             never_fits ? SERVICE_TOO_LARGE : SERVICE_LOAD_FAILED,
+                             never_fits ? why : NULL);
+    return n;
+}
+
 static void take_change(struct cluster_gateway *g, const struct message_change *m)
 {
     struct service_change said;
-    const struct service_change *change = &said;
-    if (!cluster_message_read_change(m, &g->roster, &said))
-        return; /* of a service that has left */
-    if (change->status != SERVICE_BROKEN || g->n_places[change->service] > 0)
-        return;
-    bool never_fits = change->cause == STATUS_TOO_LARGE;
-    while (g->core.services[change->service].n_held > 0)
-        gateway_state_finish(g, g->core.services[change->service].first_held,
-                             never_fits ? SERVICE_TOO_LARGE : SERVICE_LOAD_FAILED,
-                             never_fits ? change->fault.text : NULL);
+    if (!cluster_message_read_change(m, &g->roster, &said) || said.status != SERVICE_BROKEN)
+        return; /* or of a service that has left */
+    (void)gateway_mail_end_held(g, said.service, (enum status)said.cause, said.fault.text);
 }
 
 static void take_answer(struct cluster_gateway *g, const struct message_answer *m)

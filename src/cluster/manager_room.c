@@ -186,7 +186,8 @@ static struct manager_choice choose(const struct cluster_manager *m, int service
             continue;
         is_any = true;
         /* How that ends is heard first. */
-        if (place->is_asked_out || m->of_engines[e].awaited_until_ns > m->now_ns) {
+        if (place->is_asked_out || place->avoid_until_ns > m->now_ns ||
+            m->of_engines[e].awaited_until_ns > m->now_ns) {
             best.never = false;
             continue;
         }
@@ -213,6 +214,19 @@ struct manager_choice manager_room_choose(const struct cluster_manager *m, int s
     return choice.engine >= 0 || choice.never || !is_its_turn(m, service)
                ? choice
                : choose(m, service, true);
+}
+
+bool manager_room_has_hope(const struct cluster_manager *m, int service)
+{
+    for (int e = 0; e < m->nodes.n_engines; e++) {
+        bool is_open = manager_room_may_serve(m, e, service) && m->of_engines[e].has_report &&
+                       !m->of_engines[e].is_unplanned &&
+                       manager_room_place(m, e, service)->avoid_until_ns <= m->now_ns;
+        if (is_open &&
+            m->need_bytes[service] <= manager_room_bytes(m, e) - manager_room_pinned_bytes(m, e))
+            return true;
+    }
+    return false;
 }
 
 int64_t manager_room_pinned_bytes(const struct cluster_manager *m, int engine)

@@ -220,12 +220,30 @@ static bool refuse_message(struct cluster_node *node, struct cluster_link *link,
     return post_event(node, link, engine, &failed, why);
 }
 
+/* Tells the leading manager what came of its order when this node does not have the model: it can't
+ * load it (yet), and it has nothing to unload. */
+static void say_lacking(struct cluster_node *node, const struct message_head *head)
+{
+    struct service_change change = { .engine = head->engine, .status = SERVICE_UNLOADED };
+    if (head->kind == MESSAGE_LOAD) {
+        change.status = SERVICE_BROKEN;
+        change.cause = STATUS_BUSY;
+        (void)fault_set(&change.fault, STATUS_BUSY, "the node does not have the model yet");
+    }
+    struct message_change message =
+        cluster_message_change(node->options.port.address, head->service, &change);
+    if (!node_lead_send(&node->lead, &message, sizeof message))
+        node_lead_end(&node->lead); /* no order is in progress after it */
+}
+
 static void obey(struct cluster_node *node, const struct message_head *head)
 {
     struct cluster_engine *engine = &node->engines[head->engine].face;
     int service = cluster_roster_find(&node->roster, head->service);
-    if (head->kind != MESSAGE_DRAIN && service < 0)
-        return; /* it has left, or never was here */
+    if (head->kind != MESSAGE_DRAIN && service < 0) {
+        say_lacking(node, head); /* it has left, or is not here yet */
+        return;
+    }
     node->engines[head->engine].due_ns = 0;
     switch (head->kind) {
     case MESSAGE_LOAD:

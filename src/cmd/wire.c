@@ -581,6 +581,7 @@ bool wire_close(struct house *house)
     if (house->bus)
         cluster_local_bus_close(house->bus);
     fleet_store_close(&house->store);
+    fleet_follow_close(&house->follow);
     fleet_bus_close(&house->others);
     for (int e = 0; e < house->n_engines; e++) {
         wire_unit_close(&house->engines[e].unit, &house->engines[e].device);
@@ -610,7 +611,7 @@ int64_t wire_step(struct house *house, int64_t now_ns)
     for (int i = 0; i < STEP_ROUNDS_MAX; i++) {
         wake = min_i64(store_wake, cluster_gateway_step(house->gateway, now_ns));
         if (!house->node)
-            return wake; /* a gateway alone */
+            break; /* a gateway alone */
         wake = min_i64(wake, cluster_node_step(house->node, now_ns));
         wake = min_i64(wake, cluster_manager_step(house->manager, now_ns));
         if (!cluster_local_bus_has_mail(house->bus, PORT_NODE) &&

@@ -9,6 +9,7 @@
 #include "fleet/bulk.h"
 #include "fleet/bus.h"
 #include "cmd/wire_change.h"
+#include "fleet/follow.h"
 #include "fleet/store.h"
 #include "config/chosen.h"
 #include "cmd/gpu.h"
@@ -74,6 +75,8 @@ struct house {
     struct grammar_cache *grammars; /* of the API's workers and the engines */
     struct fleet_bus others;        /* the bus to other machines */
     struct cluster_membership store;
+    struct fleet_follow follow; /* of the models that the store defines */
+    int64_t broken_told_ns;
     struct store_fence fence; /* of a node with a store: the managers that it obeyed */
     struct cluster_local_bus *bus;
     struct cluster_gateway *gateway;

@@ -19,10 +19,10 @@ enum { CONFIG_ROUTER_THRESHOLDS = 40, CONFIG_KEYS_MAX = 128 };
 
 struct config_model {
     char name[LIMIT_NAME_BYTES];
-    const char *path, *profile; /* profile: NULL = measured when it is loaded */
-    const char *sha256;         /* of the file; NULL = it is not checked */
-    const char *kv_type;        /* NULL = the global one */
-    const char *chat_template;  /* a file, a text, chatml or a name; NULL = the model's own */
+    const char *path, *profile;        /* profile: NULL = measured when it is loaded */
+    const char *sha256;                /* of the file; NULL = it is not checked */
+    const char *kv_type, *speculation; /* NULL = the global one */
+    const char *chat_template; /* a file, a text, chatml or a name; NULL = the model's own */
     const char *aliases[CONFIG_ALIASES];
     int n_aliases;
     int64_t n_context; /* 0 = the model's own */
@@ -65,9 +65,9 @@ struct config {
     const char *monitor_listen, *replacement;
     int64_t monitor_ns; /* of its window */
     int64_t replan_ns;  /* the first interval between plans */
-    const char *preset, *policy, *router, *predictor, *kv, *kv_type, *log_level, *log_engine,
-        *trace, *planner, *placement, *engine_kind, *arithmetic, *default_chat_template,
-        *template_time;
+    const char *preset, *policy, *router, *predictor, *kv, *kv_type, *speculation, *log_level,
+        *log_engine, *trace, *planner, *placement, *engine_kind, *arithmetic,
+        *default_chat_template, *template_time;
     const char *devices[LIMIT_DEVICES];
     int n_devices;
     const char *lanes[LIMIT_LANES - 1];  /* shares of an engine's cores */

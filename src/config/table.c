@@ -152,6 +152,11 @@ static const struct config_key global_keys[] = {
       CONFIG_TEXT_WORD, CONFIG_REGISTRY_POOLS },
     { "kv_type", CONFIG_TEXT, GLOBAL(kv_type), 0, 0,
       "type of cached keys and values: f16, f32, q8_0 (half of f16)", CONFIG_TEXT_WORD },
+    { "speculation", CONFIG_TEXT, GLOBAL(speculation), 0, 0,
+      "drafts of an answer's next tokens, which change no token: off, lookup (what followed the "
+      "same "
+      "tokens before)",
+      CONFIG_TEXT_WORD },
     { "log_level", CONFIG_TEXT, GLOBAL(log_level), 0, 0,
       "least level of log lines: debug, info, warn, error", CONFIG_TEXT_WORD },
     { "log_json", CONFIG_BOOL, GLOBAL(log_json), 0, 0, "log lines are JSON" },
@@ -292,6 +297,8 @@ static const struct config_key model_keys[] = {
       "target for the time of a whole answer, in ms; 0: none" },
     { "kv_type", CONFIG_TEXT, MODEL(kv_type), 0, 0,
       "type of its cached keys and values; absent: the global one", CONFIG_TEXT_WORD },
+    { "speculation", CONFIG_TEXT, MODEL(speculation), 0, 0,
+      "drafts of its answers' next tokens: off, lookup; absent: the global one", CONFIG_TEXT_WORD },
     { "kv.min", CONFIG_BYTES, MODEL(kv_bytes_min), 0, 1024 * TIB,
       "bytes of the pool that are reserved for it" },
     { "kv.max", CONFIG_BYTES, MODEL(kv_bytes_max), 0, 1024 * TIB,

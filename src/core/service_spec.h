@@ -8,10 +8,17 @@ _Static_assert((int)LIMIT_SERVICES <= (int)SET_MAX, "sets hold them");
 struct service_slo {
     int64_t ttft_ns, tpot_ns, e2e_ns; /* 0 = none */
 };
+/* How drafts of an answer's next tokens are found. No draft changes a token (engine/draft.h). */
+enum service_speculation {
+    SPECULATION_OFF,
+    SPECULATION_LOOKUP, /* n-grams of the prompt and the answer */
+    SPECULATION_KINDS
+};
 struct service_spec {
     char name[LIMIT_NAME_BYTES];
     uint64_t identity;     /* hash of the model file and the settings that its tokens depend on */
     uint16_t life;         /* tells it from an earlier one with the same name and identity */
+    uint8_t speculation;   /* enum service_speculation */
     int32_t n_context_max; /* tokens of prompt and answer; 0 = the model's own */
     int32_t priority;      /* default of its requests */
     int32_t n_vector;      /* floats of a text's embedding; 0: it makes none */

@@ -1,5 +1,6 @@
 /* Commits a batch that ended: counters advance, stop rules are tested, and blocks and slots of
  * ended requests become free. */
+#include "engine/draft.h"
 #include "engine/handover.h"
 #include "engine/pads.h"
 #include "engine/room.h"
@@ -77,6 +78,17 @@ static void note_scores(struct engine *e, const struct request *r)
         scores->n_known = max_i32(scores->n_known, min_i32(r->n_computed + 1, r->n_prompt));
 }
 
+/* Measures drafts by the tokens that have come, and counts those that were verified. */
+static void learn(struct engine *e, const struct batch_item *item, int32_t n_new)
+{
+    const struct request *r = &e->requests[item->slot];
+    struct engine_stats *stats = &e->stats[r->service];
+    engine_draft_learn(e, item->slot, r->n_tokens - n_new, n_new);
+    stats->n_drafts += item->n_draft > 0;
+    stats->n_drafted += item->n_draft;
+    stats->n_accepted += item->n_draft > 0 ? n_new - 1 : 0;
+}
+
 /* Applies the executor's answer for one item, after checks against what the rounds allow. */
 static void advance(struct engine *e, const struct engine_flight *flight, int32_t i,
                     const struct engine_exec_done *done)
@@ -84,7 +96,7 @@ static void advance(struct engine *e, const struct engine_flight *flight, int32_
     const struct batch_item *item = &flight->batch.items[i];
     struct request *r = &e->requests[item->slot];
     struct engine_own *own = &e->own[item->slot];
-    struct engine_progress progress = engine_exec_progress(r, item->n_tokens, done->n_steps);
+    struct engine_progress progress = engine_exec_progress_of(r, item, done->n_steps);
     bool is_stopped;
     int32_t n_jumped = engine_exec_jumped(r, progress, done->n_new[i]);
     CHECK(r->batch == flight->batch.id && done->n_new[i] >= 0 &&
@@ -109,7 +121,9 @@ static void advance(struct engine *e, const struct engine_flight *flight, int32_
         keep_logprobs(e, flight->batch.items[i].slot, done->logprobs[i], n_new);
     if (e->bodies != NULL)
         note_scores(e, r);
-    if (is_stopped && flight->n_rounds > 1)
+    if (e->drafts != NULL && n_new > 0 && e->specs[r->service].speculation != SPECULATION_OFF)
+        learn(e, item, n_new);
+    if ((is_stopped && flight->n_rounds > 1) || (item->n_draft > 0 && n_unused > 0))
         kv_trim(e->kv, item->slot, r->n_computed);
     if (was_prompt)
         engine_queue_publish(e, item->slot);

@@ -2,6 +2,7 @@
  * batches in commit.c.
  *
  * All memory is taken here at open, sized by the options; nothing is allocated afterwards. */
+#include "engine/draft.h"
 #include "engine/handover.h"
 #include "engine/log.h"
 #include "engine/pads.h"
@@ -209,6 +210,7 @@ struct engine *engine_open(const struct engine_options *options)
     e->options.config = &e->config;
     const struct engine_exec_view view = { e->requests, e->bodies, e->kv };
     e->options.exec.attach(e->options.exec.self, &view);
+    engine_draft_open(e);
     engine_swap_open(e);
     engine_handover_open(e);
     if (e->handover != NULL)
@@ -226,6 +228,7 @@ void engine_close(struct engine *e)
                             e->own,        e->seen,     e->waiting_nodes,    e->deadline_nodes,
                             e->n_planned,  e->payload,  e->flights[0].items, e->policy_state,
                             e->models,     e->away,     e->wanted_bytes,     e->kept };
+    engine_draft_close(e);
     engine_handover_close(e);
     engine_scratch_close(e->own_scratch);
     kv_close(e->kv);

@@ -179,6 +179,7 @@ void engine_log_opened(const struct engine *e)
     opened.has_prefix_cache = !o->has_prefix_cache ? 0 : o->exec.has_row_classes ? 2 : 1;
     opened.is_virtual = o->is_virtual;
     opened.kv_kind = o->kv_kind;
+    opened.n_rows_max = o->exec.has_vectors ? o->exec.n_rows_max : 0;
     engine_log_add(o->log, &opened, sizeof(opened));
     engine_log_add(o->log, e->specs, (size_t)o->n_services * sizeof(*e->specs));
     for (int i = 0; i < o->n_services; i++)

@@ -18,7 +18,7 @@
 #include "engine/exec.h"
 #include "schedule/policy.h"
 
-enum { ENGINE_LOG_VERSION = 7, ENGINE_LOG_RECORD_MAX = 1 << 26 };
+enum { ENGINE_LOG_VERSION = 8, ENGINE_LOG_RECORD_MAX = 1 << 26 };
 
 enum engine_log_kind {
     ENGINE_LOG_OPENED, /* struct engine_log_opened, specs, layouts, lanes, config */
@@ -52,6 +52,8 @@ struct engine_log_opened {
     uint32_t kv_kind;                     /* enum kv_kind */
     int32_t n_services_max;
     struct kv_bounds kv_bounds;
+    int32_t n_rows_max; /* of a pass, if the device makes vectors; otherwise 0 */
+    int32_t unused;
 };
 _Static_assert(sizeof(struct engine_log_opened) % 8 == 0, "what follows is aligned");
 struct engine_log_word {

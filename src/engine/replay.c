@@ -99,7 +99,7 @@ static bool take_tokens(struct replay *p, const struct engine_flight *flight,
     for (int32_t i = 0; i < head->n_items; i++) {
         const struct batch_item *item = &flight->batch.items[i];
         const struct request *r = &e->requests[item->slot];
-        struct engine_progress progress = engine_exec_progress(r, item->n_tokens, head->n_steps);
+        struct engine_progress progress = engine_exec_progress_of(r, item, head->n_steps);
         int32_t n_new = words[i];
         int32_t n_jumped = engine_exec_jumped(r, progress, n_new);
         if (n_new < 0 || n_new - n_jumped > progress.n_new || (n_new > 0) != (progress.n_new > 0))
@@ -273,7 +273,8 @@ static void set_options(struct replay *p, const struct engine_log_opened *o)
         .has_no_memory = true,
         .config = &p->config,
         .exec = { p, attach, begin, cut, poll, wait_fd, next_ns,
-                  .has_row_classes = o->has_prefix_cache == 2 },
+                  .has_row_classes = o->has_prefix_cache == 2, .has_vectors = o->n_rows_max > 0,
+                  .n_rows_max = o->n_rows_max },
         .emit = emit,
         .emit_self = p,
         .planned = planned,

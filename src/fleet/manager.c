@@ -5,10 +5,12 @@
 #include "base/rng.h"
 #include "base/time.h"
 #include "cluster/elected.h"
+#include "cluster/manager_move.h"
 #include "cluster/manager_plan.h"
 #include "cluster/tcp_bus.h"
 #include "fleet/bus.h"
 #include "fleet/endpoint.h"
+#include "fleet/follow.h"
 #include "fleet/models.h"
 #include "fleet/monitor.h"
 #include "fleet/replan.h"
@@ -17,13 +19,16 @@
 #include <string.h>
 #include <unistd.h>
 
+static const int64_t LEAVE_NS = 3 * TIME_NS_PER_S; /* for requests of a model that is undeployed */
+
 struct fleet_manager {
     struct config config;
     struct fleet_models models;
     struct fleet_bus bus;
     struct cluster_membership membership;
     struct cluster_elected *elected;
-    struct store_fence memory; /* of the cluster's life, on disk */
+    struct fleet_follow follow; /* of the models that operators deploy */
+    struct store_fence memory;  /* of the cluster's life, on disk */
     struct fleet_monitor monitor;
     struct fleet_replan replan;
     struct fleet_endpoint *endpoint; /* NULL: none is configured */
@@ -58,6 +63,83 @@ static void end_reign(void *self)
     fleet_monitor_end(&w->monitor);
 }
 
+/* ---- Models that operators deploy. ---- */
+
+static bool is_opening(void *self)
+{
+    return fleet_models_is_opening(&((struct fleet_manager *)self)->models);
+}
+
+static enum status join(void *self, const struct config_model *model, uint16_t life, int replaced,
+                        struct fault *fault)
+{
+    return fleet_models_begin(&((struct fleet_manager *)self)->models, model, life, replaced,
+                              fault);
+}
+
+static void leave(void *self, int service)
+{
+    fleet_models_leave(&((struct fleet_manager *)self)->models, service);
+}
+
+static void take_in(struct fleet_manager *w, int service)
+{
+    fleet_monitor_forget(&w->monitor, service);
+    fleet_replan_forget(&w->replan, service);
+    if (cluster_elected_manager(w->elected) != NULL)
+        cluster_manager_move_abandon(cluster_elected_manager(w->elected), "a model was deployed");
+    cluster_elected_add_service(w->elected, service);
+}
+
+/* Its entry in the store says which models it can't use, and why. */
+static void tell_refused(struct fleet_manager *w)
+{
+    struct cluster_members_refused refused[CLUSTER_MEMBER_REFUSED_MAX];
+    struct str value;
+    if (!w->follow.has_refusals)
+        return;
+    w->follow.has_refusals = false;
+    str_init(&value);
+    cluster_members_write_node(&value, 0, "", refused, fleet_follow_refused(&w->follow, refused));
+    cluster_member_set(&w->membership.member, value.at);
+    str_free(&value);
+}
+
+static int64_t step_models(struct fleet_manager *w)
+{
+    const struct fleet_follow_port port = { .self = w,
+                                            .config = &w->config,
+                                            .offers = w->models.offers,
+                                            .leave_ns = LEAVE_NS,
+                                            .is_busy = is_opening,
+                                            .join = join,
+                                            .leave = leave };
+    int service;
+    if (fleet_models_end(&w->models, &service)) {
+        if (service >= 0)
+            take_in(w, service);
+        fleet_follow_joined(&w->follow, w->models.status, &w->models.fault, w->now_ns);
+    }
+    int64_t wake_ns = fleet_follow_step(&w->follow, &port, w->now_ns);
+    tell_refused(w);
+    fleet_models_step(&w->models, cluster_elected_manager(w->elected));
+    return wake_ns;
+}
+
+static bool sees(void *self, int service, bool *is_deployed)
+{
+    const struct fleet_manager *w = self;
+    *is_deployed = w->models.offers[service].is_defined;
+    return fleet_models_is_there(&w->models, service);
+}
+
+static void hear_news(void *self, const struct store_news *news)
+{
+    fleet_follow_take(&((struct fleet_manager *)self)->follow, news);
+}
+
+/* ---- Its step. ---- */
+
 int64_t fleet_manager_step(struct fleet_manager *w)
 {
     w->now_ns = time_boot_ns();
@@ -69,6 +151,7 @@ int64_t fleet_manager_step(struct fleet_manager *w)
         fleet_monitor_step(&w->monitor, reports, n_engines, w->now_ns);
         fleet_replan_step(&w->replan, manager, cluster_elected_is_still(w->elected), w->now_ns);
     }
+    wake_ns = min_i64(wake_ns, step_models(w));
     return time_now_ns() + max_i64(wake_ns - time_boot_ns(), 0);
 }
 
@@ -152,6 +235,8 @@ static enum status open_elected(struct fleet_manager *w, struct fault *fault)
                                                          w->config.store_lease_ns / TIME_NS_PER_S,
                                                      .seed = rng_system(),
                                                      .clock = clock_of,
+                                                     .sees = sees,
+                                                     .hears_news = hear_news,
                                                      .begins = begin_reign,
                                                      .ends = end_reign,
                                                      .hears_demand = hear_demand,
@@ -169,6 +254,8 @@ static enum status open_all(struct fleet_manager *w, struct fault *fault)
     snprintf(name, sizeof name, "%016llx", (unsigned long long)rng_system());
     if (status == STATUS_OK)
         status = fleet_store_open(&w->membership, &w->config, "manager", name, "{}", fault);
+    if (status == STATUS_OK)
+        fleet_follow_open(&w->follow, w->membership.prefix);
     if (status == STATUS_OK)
         status = open_elected(w, fault);
     if (status == STATUS_OK)
@@ -200,9 +287,10 @@ void fleet_manager_close(struct fleet_manager *w)
     fleet_endpoint_close(w->endpoint);
     fleet_replan_close(&w->replan);
     fleet_monitor_close(&w->monitor);
+    fleet_models_close(&w->models); /* waits for the thread that reads what `follow` holds */
     fleet_store_close(&w->membership);
+    fleet_follow_close(&w->follow);
     fleet_bus_close(&w->bus);
-    fleet_models_close(&w->models);
     mem_give(w);
 }
 

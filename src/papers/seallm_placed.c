@@ -225,6 +225,13 @@ void papers_seallm_placed_fig6_judge(struct papers *repro)
                 repro, &sweep,
                 (struct papers_duel){ &papers_seallm_placed_sea, fig6_all[i], figures[f], f == 2 },
                 words[f][i], papers[f][i]);
+    static const char *const stays[] = { "NL, SeaLLM that stays : vLLM",
+                                         "NL, SeaLLM that stays : AlpaServe",
+                                         "NL, SeaLLM that stays : MuxServe" };
+    for (int i = 0; i < 3; i++)
+        papers_sweep_judge(repro, &sweep,
+                           (struct papers_duel){ &sea_stays, fig6_all[i], papers_nl, false },
+                           stays[i], papers[0][i]);
     papers_sweep_judge(
         repro, &sweep,
         (struct papers_duel){ &papers_seallm_placed_sea, &sea_stays, papers_nl, false },

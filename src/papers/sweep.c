@@ -192,7 +192,7 @@ void papers_sweep_judge(struct papers *repro, const struct papers_sweep *sweep,
         str_printf(&text, "; 95%%: %.2f..%.2f, %.2f..%.2f; surely better at %d, worse at %d",
                    r.least_in[0], r.least_in[1], r.most_in[0], r.most_in[1], r.n_surely_better,
                    r.n_surely_worse);
-    papers_judge(repro, r.n_better == r.n && r.n > 0, what, paper, "%s", text.at);
+    papers_judge(repro, r.n_better > 0 && r.n_worse == 0, what, paper, "%s", text.at);
     if (r.most < PAPERS_SIZE_PART * papers_sweep_size(paper))
         papers_by_direction(repro);
     str_free(&text);

@@ -66,7 +66,7 @@ struct papers_ratios papers_sweep_compare(const struct papers *repro,
                                           struct papers_duel duel);
 /* Returns the first number of the paper's words that an x follows, as in "up to 1.8x"; 0: none. */
 double papers_sweep_size(const char *paper);
-/* Judges in one line whether `better` is better everywhere; a tie is no win. If the paper's words
- * have a size ("up to 1.8x") that ours is far from, it holds by direction. */
+/* Judges in one line whether `better` is better somewhere and worse nowhere; a tie is no win. If
+ * the paper's words have a size ("up to 1.8x") that ours is far from, it holds by direction. */
 void papers_sweep_judge(struct papers *repro, const struct papers_sweep *sweep,
                         struct papers_duel duel, const char *what, const char *paper);

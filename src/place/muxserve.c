@@ -1,12 +1,12 @@
 /* MuxServe's placement (Algorithms 1 and 2, Eq. 3: docs/ALGORITHMS.md 2.2 to 2.4).
  *
  * Candidates: for every service and degree the smallest share of a device on which decoding, with
- * prompts at full share, meets its rate. If no share does, the one with the most throughput. Mesh
+ * prompts on what is left, meets its rate. If no share does, the one with the most throughput. Mesh
  * groups: every node is cut into powers of two. All combinations over the nodes of one kind are
  * tried, or COMBINATIONS_MAX of them evenly apart. Services go in order of rate times work, each to
- * the mesh where the throughput of the unit grows most; among equals to the smaller mesh. A mesh
- * has 100 points of shares, and 20 more. The combination with the most throughput wins; among
- * equals the one with the most headroom (D-11). One copy each. */
+ * the mesh where the throughput of the unit grows most; among equals to the one with more headroom
+ * then. A mesh has 100 points of shares, and 20 more. The combination with the most throughput
+ * wins; among equals the one with the most headroom (D-11). One copy each. */
 #include "place/ground.h"
 #include "place/planners.h"
 
@@ -104,7 +104,10 @@ static double throughput_of(struct tenant *tenants, int32_t n, double bytes_per_
         v += t->service->rate_per_s * prompt_s(t, left, PROMPT_TOKENS);
         turn_s += t->share <= least ? (double)jobs[i].ps * 1e-12 : 0;
     }
-    perf_contention(jobs, n, bytes_per_s, factors);
+    for (int32_t i = 0; i < n; i++)
+        factors[i] = 1;
+    if (bytes_per_s > 0) /* else the device's memory is not known */
+        perf_contention(jobs, n, bytes_per_s, factors);
     for (int32_t i = 0; i < n; i++) {
         struct tenant *t = &tenants[i];
         double rate = t->service->rate_per_s, need = rate * t->service->n_output;
@@ -204,8 +207,8 @@ static bool is_twin(const struct mux *mux, const struct place_group *a, const st
            place_group_kind(mux->problem, a) == place_group_kind(mux->problem, b);
 }
 
-/* Places a service where the unit's throughput grows most; among equals on the smaller mesh. Empty
- * meshes of one kind and size are evaluated once. */
+/* Places a service where the unit's throughput grows most; among equals where more headroom is
+ * left. Empty meshes of one kind and size are evaluated once. */
 static bool place_one(struct mux *mux, int32_t service)
 {
     struct place_plan *plan = &mux->trial;
@@ -465,12 +468,13 @@ const struct place_planner place_muxserve = {
     .source = "MuxServe, Algorithms 1 and 2, D-11, D-12",
     .summary = "mesh groups by throughput, services side by side in shares of the device",
     .optimises =
-        "throughput by Eq. 3. A service gets the smallest share of a device that meets its "
-        "rate. All mesh groups are tried (beyond 2,000, mixtures of two cuts of a node). "
-        "Services are taken by rate times work, and each goes where the throughput of its unit "
-        "grows most. There is one copy of each, and shares have at most 120 points",
+        "throughput by Eq. 3, corrected (D-21). A service gets the smallest share of a device that "
+        "meets its rate. All mesh groups are tried (beyond 2,000, mixtures of two cuts of a "
+        "node). Services are taken by rate times work, and each goes where the throughput of its "
+        "unit grows most, then where most headroom is left. There is one copy of each, and shares "
+        "have at most 120 points",
     .cost = "arithmetic only",
-    .fails = "latency is no goal, so a unit that meets the mean rate is full in a burst. There are "
+    .fails = "latency is no goal, and bursts are not counted. There are "
              "no copies, so a service that needs more than one mesh is not served",
     .n_members_max = PLACE_MEMBERS_MAX,
     .plan = plan,

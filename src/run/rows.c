@@ -67,27 +67,31 @@ static const uint32_t *add_mask(struct run_filling *f)
     return slot->masks + slot->n_mask_words * (size_t)slot->pass.n_logit_rows;
 }
 
-/* Adds the ask of the last added row, for an item that catches up with it. */
-static void ask_token(struct run_filling *f, int32_t i, const struct request *request)
+/* Adds the ask of one of the last rows of item i, which has caught up with it: n_more rows follow
+ * it. It is behind as many drafts as `draft` says. */
+static void ask_token(struct run_filling *f, int32_t i, int32_t draft, int32_t n_more)
 {
     struct run_lane_slot *slot = f->slot;
     struct compute_pass *pass = &slot->pass;
+    const struct request *request = &f->lane->shared->view.requests[f->batch->items[i].slot];
     struct engine_body body = engine_bodies_at(f->lane->shared->view.bodies, request->body);
     struct token_logprobs *logprobs = NULL;
     if (request->flags & REQUEST_WANTS_LOGPROBS)
-        f->result->logprobs[i] = logprobs = &f->result->store[f->result->n_asked];
+        logprobs = &f->result->store[f->result->n_asked];
+    if (draft == 0)
+        f->result->logprobs[i] = logprobs; /* those of its drafts follow */
     bool is_unknown = is_last_unknown(f);
     const uint32_t *mask = request->flags & REQUEST_GUIDED ? add_mask(f) : NULL;
-    CHECK(mask == NULL || !is_unknown);
-    CHECK(request->n_tokens + slot->round < request->n_tokens_max);
-    slot->logit_rows[pass->n_logit_rows] = pass->n_rows - 1;
+    CHECK(mask == NULL || (!is_unknown && f->batch->items[i].n_draft == 0));
+    CHECK(request->n_tokens + slot->round + draft < request->n_tokens_max);
+    slot->logit_rows[pass->n_logit_rows] = pass->n_rows - 1 - n_more;
     slot->item_of_logit[pass->n_logit_rows] = i;
     slot->asks[pass->n_logit_rows++] =
         (struct compute_ask){ .kind = COMPUTE_ASK_TOKEN,
                               .body = body.head,
                               .tokens = body.tokens,
                               .n_prompt = request->n_prompt,
-                              .n_tokens = request->n_tokens + slot->round - is_unknown,
+                              .n_tokens = request->n_tokens + slot->round + draft - is_unknown,
                               .follows = is_unknown ? compute_drawn(i) : 0,
                               .mask = mask,
                               .logprobs = logprobs };
@@ -205,8 +209,11 @@ static void add_item(struct run_filling *f, int32_t i, int32_t at, int32_t n)
         set_types(f, request, n);
         ask_vector(f, i, n_before, n);
     }
-    if (n_before + n == request->n_tokens + f->slot->round && request->kind == REQUEST_GENERATE)
-        ask_token(f, i, request);
+    if (n_before + n != request->n_tokens + f->slot->round + item->n_draft ||
+        request->kind != REQUEST_GENERATE)
+        return;
+    for (int32_t draft = 0; draft <= item->n_draft; draft++)
+        ask_token(f, i, draft, item->n_draft - draft);
 }
 
 /* ---- A pass, a copy. ---- */
@@ -245,6 +252,17 @@ static void begin_pass(struct run_filling *f)
     };
 }
 
+/* Returns whether n rows that draw a token each fit into this pass. An empty pass has room
+ * for a request's drafts. */
+static bool has_room(const struct run_filling *f, int32_t n)
+{
+    const struct compute_pass *pass = &f->slot->pass;
+    bool has = n <= f->lane->options.n_rows_max - pass->n_rows &&
+               n <= f->lane->options.n_logit_rows_max - pass->n_logit_rows;
+    CHECK(has || pass->n_rows > 0);
+    return has;
+}
+
 /* Adds some rows of a part. Returns 0 when the pass is full. */
 static int32_t add_some(struct run_filling *f, struct run_part part, int32_t at)
 {
@@ -253,6 +271,8 @@ static int32_t add_some(struct run_filling *f, struct run_part part, int32_t at)
         return 0;
     if (part.item < 0)
         return run_pads_add(f, part.n_before + at, n);
+    if (f->batch->items[part.item].n_draft > 0 && !has_room(f, part.n_rows))
+        return 0; /* its rows stay together, since drafts are accepted one by one */
     const struct model_spec *spec = weights_spec(f->model->weights);
     if (spec->is_encoder && n < part.n_rows) { /* a text is computed whole */
         CHECK(at == 0 && f->slot->pass.n_rows > 0);

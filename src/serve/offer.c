@@ -57,6 +57,7 @@ static void describe_service(struct serve_offer *offer, const struct config *con
         model->keep_alive_ns == CONFIG_UNSET ? config->keep_alive_ns : model->keep_alive_ns;
     offer->service = (struct service_spec){
         .life = life,
+        .speculation = (uint8_t)chosen_speculation(config, model),
         .n_context_max = (int32_t)n_context,
         .priority = (int32_t)model->priority,
         .n_vector = model_spec_vector(spec),

@@ -15,6 +15,9 @@
 
 enum { ROUNDS_MAX = 1000000 };
 #define REPORT_NS (100 * TIME_NS_PER_MS)
+/* Without a token or an end for this long, and for several repairs, nothing will ever end: each
+ * session with the node ends before its requests get on. */
+#define STALL_NS (10 * 60 * TIME_NS_PER_S)
 
 static void wrong(struct sim_bus *bus, const char *what)
 {
@@ -229,6 +232,7 @@ static void go(struct sim_bus *bus, uint32_t index, const struct service_event *
 static void hear(struct sim_bus *bus, const struct service_event *event, const void *payload)
 {
     struct sim *sim = &bus->host.sim;
+    bus->heard_ns = sim->clock_ns;
     uint32_t index = (uint32_t)(event->id & ((1u << SIM_LIVE_BITS) - 1));
     struct sim_client *client = &sim->clients[index];
     struct route_request *r = sim_request(sim, client);
@@ -399,6 +403,19 @@ static void pass_rest(struct sim_bus *bus)
     bus->rest.is_one = false;
 }
 
+/* Ends a run in which requests wait and none gets on any more. */
+static void check_stall(struct sim_bus *bus)
+{
+    const struct sim *sim = &bus->host.sim;
+    const struct sim_faults *f = &bus->channels.faults;
+    int64_t repair_ns = max_i64(f->restart_ns, max_i64(f->break_for_ns, f->cut_for_ns));
+    if (sim->n_free_clients == sim->n_clients_max)
+        bus->heard_ns = sim->clock_ns; /* no request waits */
+    if (sim->clock_ns - bus->heard_ns > STALL_NS + 10 * repair_ns)
+        wrong(bus, "faults that let no request get on: each session with the node ends too soon, "
+                   "so lower drop, or raise break");
+}
+
 /* Does everything of the next instant. Returns false when nothing is left, or when the run ends
  * before. */
 static bool advance(struct sim_bus *bus)
@@ -432,6 +449,7 @@ static bool advance(struct sim_bus *bus)
         sim_events_remove_first(&sim->events);
     }
     settle(bus);
+    check_stall(bus);
     return true;
 }
 

@@ -26,6 +26,7 @@ struct sim_bus {
     struct cluster_node *node;
     struct service door;
     int64_t gateway_ns, manager_ns, node_ns; /* when each wants to be called again */
-    struct sim_bus_rest rest;                /* after the last instant */
-    bool passes_rest; /* nothing is drawn for a message, and no step is checked */
+    int64_t heard_ns;         /* a client heard of a token or an end, or none waited */
+    struct sim_bus_rest rest; /* after the last instant */
+    bool passes_rest;         /* nothing is drawn for a message, and no step is checked */
 };

@@ -207,7 +207,7 @@ static const struct weights_key rows[] = {
     /* Keys without influence on what these architectures compute. */
     INERT(NULL, "vocab_size"),
     INERT(NULL, "tensor_data_layout"),
-    INERT(NULL, "pooling_type"),
+    READ(NULL, "pooling_type"),
     INERT(NULL, "classifier.output_labels"),
     INERT(NULL, "classifier.pooling_type"),
     INERT(NULL, "decoder_start_token_id"),

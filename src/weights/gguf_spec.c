@@ -264,6 +264,25 @@ static enum status read_scales(const struct reader *r, struct model_spec *spec)
     return model_spec_scale_residual(spec, residual != 0 ? residual : 1.0f, r->fault);
 }
 
+/* Reads how vectors of texts are made: llama.cpp's 1 is the mean, 2 the first position, 3 the last
+ * one. Without the key, and with 0, nothing is said. */
+static enum status read_pooling(const struct reader *r, struct model_spec *spec)
+{
+    static const enum pooling_kind kinds[] = { POOLING_LAST, POOLING_MEAN, POOLING_FIRST,
+                                               POOLING_LAST };
+    int64_t kind = 0;
+    enum status status = read_size(r, "pooling_type", &kind);
+    if (status == STATUS_OK && kind >= (int64_t)COUNT_OF(kinds))
+        return fault_set(r->fault, STATUS_UNSUPPORTED,
+                         "%s: %s.pooling_type is %lld, expected 0 to 3 (none, mean, first, last)",
+                         r->gguf->label, r->architecture, (long long)kind);
+    if (status != STATUS_OK || kind == 0)
+        return status;
+    spec->pooling = kinds[kind];
+    spec->is_pooling_given = spec->is_normalized = true;
+    return STATUS_OK;
+}
+
 /* Reads the context before stretching; 0 means the model's own. */
 static enum status read_original(const struct reader *r, struct model_spec *spec)
 {
@@ -459,6 +478,8 @@ enum status weights_gguf_spec(const struct weights_gguf *gguf, struct model_spec
         status = read_epsilon(&r, spec);
     if (status == STATUS_OK)
         status = read_scales(&r, spec);
+    if (status == STATUS_OK)
+        status = read_pooling(&r, spec);
     if (status == STATUS_OK)
         status = read_tensors(&r, spec, row);
     if (status != STATUS_OK)

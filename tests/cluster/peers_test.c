@@ -52,7 +52,7 @@ static void tell(struct world *w, enum store_news_kind kind, const char *address
     struct str value;
     str_init(&value);
     snprintf(key, sizeof key, "/shoal/t/members/node/%s", address);
-    cluster_members_write_node(&value, n_engines, "t");
+    cluster_members_write_node(&value, n_engines, "t", NULL, 0);
     const struct store_entry entry = { key, view_of(value.at, value.n), 1, ++w->revision };
     const struct store_news news = { .kind = kind, .n_entries = 1, .entries = &entry };
     cluster_members_take(&w->members, &news);

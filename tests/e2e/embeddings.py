@@ -12,7 +12,8 @@ import urllib.error
 import urllib.request
 
 from scores import at_once, call as complete, ids_of, prompts_of
-from serve_shared import Shoal
+from serve_cluster import cluster, requests_of
+from serve_shared import Later, Shoal, until
 
 
 def post(port, path, **body):
@@ -153,6 +154,17 @@ def serve(program, models, *options, check):
         check(server.port)
 
 
+def check_cluster(program, models, known):
+    """Over TCP the vectors are the same, also of texts whose node is killed."""
+    with cluster(program, models) as (gateway, nodes):
+        check_same(gateway.port, known)
+        prompts = prompts_of(gateway.port)
+        asks = [Later(embed, gateway.port, ids) for ids in prompts * 30]
+        until(lambda: requests_of(nodes[0]) > 0, pause=0.002)
+        nodes[0].kill()
+        assert [ask.result()[0] for ask in asks] == known[0] * 30
+
+
 def main():
     program, root = sys.argv[1:3]
     models = {"tiny": os.path.join(root, "models/tale.gguf")}
@@ -164,6 +176,7 @@ def main():
           check=lambda port: (check_same(port, known), check_preempted(port, known)))
     for options in ("--max-batch", "2"), ("--engines", "processes"):
         serve(program, models, *options, check=lambda port: check_same(port, known))
+    check_cluster(program, models, known)
     print("[       OK ] embeddings_of_a_decoder")
 
 

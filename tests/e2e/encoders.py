@@ -11,7 +11,7 @@ from scores import at_once
 from serve_shared import Shoal
 
 BOUND = 1e-4  # of the largest number
-NAMES = ["bert_mean", "bert_cls", "bert_cross", "roberta", "roberta_cross"]
+NAMES = ["bert_mean", "bert_cls", "bert_cross", "roberta", "roberta_cross", "xlm_roberta", "xlm_roberta_cross"]
 
 
 def data_of(root, name):

@@ -47,7 +47,7 @@ static void join(struct world_process *p)
     char name[32];
     struct fault fault;
     str_init(&value);
-    cluster_members_write_node(&value, p->world->options.n_engines, "sim");
+    cluster_members_write_node(&value, p->world->options.n_engines, "sim", NULL, 0);
     snprintf(name, sizeof name, "%s%d.%d", kinds[p->kind], p->index, (int)p->n_lives);
     const struct cluster_membership_options options = {
         .store = p->store,

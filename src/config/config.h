@@ -18,7 +18,8 @@ enum {
     CONFIG_BUS_NAMES = 64,
     CONFIG_STORES = 16,
     CONFIG_SLOTS = 256,
-    CONFIG_PEERS = 64
+    CONFIG_PEERS = 64,
+    CONFIG_RESPONSES_PEERS = 16
 };
 enum { CONFIG_HTTP_BYTES_MIN = 16 << 20 };
 enum { CONFIG_ROUTER_THRESHOLDS = 40, CONFIG_KEYS_MAX = 128 };
@@ -92,6 +93,8 @@ struct config {
     int n_model_dirs;
     const char *proxies[CONFIG_PROXIES]; /* "ADDRESS" or "ADDRESS/BITS" */
     int n_proxies;
+    const char *responses_peers[CONFIG_RESPONSES_PEERS]; /* api/responses_peers.h */
+    int n_responses_peers;
     const char *thresholds[CONFIG_THRESHOLDS]; /* of the scheduler: "lease_tokens=64" */
     int n_thresholds;
     const char *router_thresholds[CONFIG_ROUTER_THRESHOLDS]; /* "n_slice=64" */

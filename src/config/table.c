@@ -224,6 +224,11 @@ static const struct config_key global_keys[] = {
     { "responses", CONFIG_TEXT, GLOBAL(responses), 0, 0,
       "file that keeps the answers of /v1/responses; absent: they are kept in memory",
       CONFIG_TEXT_PATH },
+    { "responses_peers", CONFIG_TEXTS, offsetof(struct config, responses_peers),
+      offsetof(struct config, n_responses_peers), 0, CONFIG_RESPONSES_PEERS,
+      "other gateways, http(s)://HOST:PORT each, whose answers of /v1/responses requests may go on "
+      "from. They are asked with the client's own key",
+      CONFIG_TEXT_WORD },
     { "responses_bytes", CONFIG_BYTES, GLOBAL(responses_bytes), 0, TIB,
       "most bytes of these answers, the oldest of which leave first; 0: none is kept" },
     { "drain", CONFIG_DURATION, GLOBAL(drain_ns), 0, DAY,

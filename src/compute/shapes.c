@@ -8,9 +8,12 @@ enum status compute_shapes_check(const struct compute_shapes *shapes, const char
         bool is_there;
         const char *name;
     } all[] = {
-        { shapes->n_kv_groups > 0, "layers with unlike caches" },
-        { shapes->n_attentions > 0, "attention with sinks, a soft cap or no causal mask" },
         { shapes->experts.n_experts > 0 && !has_experts, "routed experts" },
+        { shapes->n_kv_groups > 0, "layers with unlike caches" },
+        { shapes->n_attentions > 0, "attention without a causal mask" },
+        { shapes->has_sinks && !has_experts, "attention with sinks" },
+        { shapes->has_caps && !has_experts, "soft caps of scores or logits" },
+        { shapes->has_clamped_gates && !has_experts, "clamped gates" },
         { shapes->n_adapters > 0, "LoRA adapters" },
         { shapes->output != COMPUTE_OUTPUT_LOGITS, "pooled rows" },
         { shapes->sums_over_ranks, "sums over several ranks" },

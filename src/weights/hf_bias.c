@@ -24,6 +24,12 @@ static const struct rule {
     unsigned matrices;
 } rules[] = {
     { "llama qwen3 gemma gemma3_text olmoe qwen3_moe", "attention_bias", false, QKV | O },
+    { "gpt_oss", "attention_bias", true, QKV | O },
+    { "granitemoe granitemoeshared", "attention_bias", false, QKV | O },
+    { "granitemoe granitemoeshared glm4_moe", NULL, false, GATE | UP | DOWN },
+    { "glm4_moe", "attention_bias", false, QKV },
+    { "glm4_moe", NULL, false, O },
+    { "gpt_oss", NULL, false, GATE | UP | DOWN },
     { "granite olmo2 cohere cohere2 smollm3", "attention_bias", false, QKV | O },
     { "glm glm4", "attention_bias", true, QKV },
     { "glm glm4", NULL, false, O | GATE | UP | DOWN },

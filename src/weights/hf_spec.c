@@ -37,6 +37,11 @@ static const struct family {
     { "qwen2_moe", KEYS_WITH("shared_expert_intermediate_size"), "hidden_act", 1e-6f, 16, 0, 0,
       false },
     { "qwen3_moe", KEYS_WITH(NULL), "hidden_act", 1e-6f, 4, 0, 0, false },
+    { "gpt_oss", KEYS_WITH(NULL), NULL, 1e-5f, 8, 64, 0, false },
+    { "granitemoe", KEYS_WITH(NULL), "hidden_act", 1e-6f, 0, 0, 0, false },
+    { "granitemoeshared", KEYS_WITH("shared_intermediate_size"), "hidden_act", 1e-6f, 0, 0, 0,
+      false },
+    { "glm4_moe", KEYS_WITH(NULL), "hidden_act", 1e-5f, 8, 0, 0, false },
     { "phi3", LLAMA_KEYS, "hidden_act", 1e-5f, 0, 0, 0, false },
     { "gemma", LLAMA_KEYS, "hidden_act", 1e-6f, 16, 256, 0, true },
     { "gemma3_text", LLAMA_KEYS, "hidden_activation", 1e-6f, 4, 256, 0, true },
@@ -191,6 +196,10 @@ static enum status read_act(const struct reader *r, struct model_spec *spec)
         { "relu", ACT_RELU },
     };
     const char *name = NULL;
+    if (spec->act == ACT_SWIGLU_CLAMPED) {
+        spec->act_limit = 7.0f;
+        return weights_json_f32(&r->from, "swiglu_limit", &spec->act_limit);
+    }
     if (r->family->act == NULL)
         return STATUS_OK;
     enum status status = weights_json_text(&r->from, r->family->act, &name);
@@ -302,6 +311,7 @@ enum status weights_hf_spec(const struct weights_json_node *config, struct model
         .has_post_norms = row->has_post_norms,
         .has_no_pre_norms = row->has_no_pre_norms,
         .is_parallel = row->is_parallel,
+        .has_sinks = row->has_sinks,
         .embedding_scale = 1.0f,
         .logit_scale = 1.0f,
     };

@@ -8,6 +8,7 @@
 The library merges experts into one tensor. The published files' names and forms are written here.
 """
 import json
+import random
 
 import gguf.quants
 import numpy as np
@@ -20,6 +21,8 @@ import golden_expected
 import golden_gguf
 import golden_gguf_archs as archs
 import golden_models
+import model_cases
+import model_gguf
 
 VOCAB = 256
 SMALL = dict(vocab_size=VOCAB, hidden_size=64, num_hidden_layers=3, num_attention_heads=4,
@@ -58,17 +61,30 @@ MODELS = {
         num_experts_per_tok=3, n_shared_experts=2, n_group=3, topk_group=2,
         routed_scaling_factor=1.5, first_k_dense_replace=1, use_qk_norm=True,
         attention_bias=True))),
+    # Layers 0 and 2 see 16 tokens. The caps are low enough to matter.
+    "gemma2": (T.Gemma2Config, T.Gemma2ForCausalLM, own(dict(
+        head_dim=32, intermediate_size=48, sliding_window=16, attn_logit_softcapping=2.5,
+        final_logit_softcapping=15.0, query_pre_attn_scalar=32, tie_word_embeddings=True))),
+    # Layer 3 sees all positions and is stretched.
+    "olmo3": (T.Olmo3Config, T.Olmo3ForCausalLM, own(dict(
+        num_hidden_layers=4, intermediate_size=48, sliding_window=16, rope_parameters=dict(
+            rope_type="yarn", rope_theta=500000.0, factor=4.0,
+            original_max_position_embeddings=64)))),
     # Layer 1 has no experts.
     "qwen3_moe_sparse": (T.Qwen3MoeConfig, T.Qwen3MoeForCausalLM, own(dict(
         head_dim=16, intermediate_size=48, moe_intermediate_size=32, num_experts=5,
         num_experts_per_tok=2, norm_topk_prob=True, mlp_only_layers=[1]))),
 }
 SEEDS = {"gpt_oss": 300, "granitemoe": 301, "granitemoeshared": 302, "glm4_moe": 303,
-         "qwen3_moe_sparse": 304}
+         "qwen3_moe_sparse": 304, "gemma2": 305, "olmo3": 306}
 
 
 def make(name, seed):
     config_class, model_class, keys = MODELS[name]
+    if name == "olmo3":  # the library's form
+        keys = dict(keys)
+        scaling = dict(keys.pop("rope_parameters"))
+        keys |= {"rope_theta": scaling.pop("rope_theta"), "rope_scaling": scaling}
     model = model_class(config_class(**keys, attn_implementation="eager"))
     golden_expected.randomize(model, seed)
     dice = torch.Generator().manual_seed(seed)
@@ -120,6 +136,40 @@ def published(name, weights):
         else:
             out[key] = w
     return out
+
+
+# Families that are there in another form already, as llama.cpp computes them: the tanh form of GELU,
+# no window but that of Cohere 2, whose fourth layer has none and does not rotate.
+DENSE = {
+    "starcoder2": dict(num_hidden_layers=2, intermediate_size=48),
+    "gpt_neox": dict(num_hidden_layers=2, intermediate_size=48, hidden_act="gelu_new"),
+    "falcon": dict(num_hidden_layers=2, new_decoder_architecture=True, num_kv_heads=2,
+                   ffn_hidden_size=48, activation="gelu_new"),
+    "cohere": dict(num_hidden_layers=2, intermediate_size=48, logit_scale=0.25,
+                   tie_word_embeddings=True),
+    "cohere2": dict(num_hidden_layers=4, intermediate_size=48, logit_scale=0.25,
+                    sliding_window=16, tie_word_embeddings=True),
+    "smollm3": dict(num_hidden_layers=4, intermediate_size=48, hidden_size=32),
+}
+DENSE_SEEDS = {"starcoder2": 307, "gpt_neox": 308, "falcon": 309, "cohere2": 310, "smollm3": 311,
+               "cohere": 312}
+
+
+def save_dense(out, name):
+    config_class, model_class = model_cases.FAMILIES[name]
+    case = model_cases.Case(name, random.Random(0))
+    case.config = {k: v for k, v in (own({"hidden_size": 32}) | DENSE[name]).items()
+                   if name not in ("gpt_neox", "falcon") or k != "num_key_value_heads"}
+    case.config["model_type"] = name
+
+    def attempt(seed):
+        config = config_class.from_dict(dict(case.config), attn_implementation="eager")
+        model = golden_expected.randomize(model_class(config), seed)
+        path = out / "gguf" / f"{name}.gguf"
+        assert model_gguf.write(path, case, model, random.Random(0)), name
+        return model, None
+    _, answer = golden_expected.search(attempt, VOCAB, DENSE_SEEDS[name])
+    golden_expected.save(out / "gguf" / f"{name}.expected.json", answer)
 
 
 def save_plain(out, name):
@@ -212,7 +262,22 @@ def glm4_moe_gguf(model):
     return pairs, stacked(model, table, config.num_hidden_layers) + extra
 
 
-GGUF = {"granitemoe": granitemoe_gguf, "granitemoeshared": granitemoe_gguf,
+def gemma2_gguf(model):
+    config, name = model.config, "gemma2"
+    table = ENDS + archs.GEMMA3 + archs.QKV + archs.GATED
+    pairs = common(name, config) | {
+        f"{name}.attention.key_length": config.head_dim,
+        f"{name}.attention.value_length": config.head_dim,
+        f"{name}.attention.sliding_window": config.sliding_window,
+        f"{name}.attn_logit_softcapping": config.attn_logit_softcapping,
+        f"{name}.final_logit_softcapping": config.final_logit_softcapping}
+    whole = stacked(model, [row for row in table if row[0] != "output.weight"],
+                    config.num_hidden_layers,
+                    lambda stored, values: values + 1 if "norm" in stored else values)
+    return pairs, whole
+
+
+GGUF = {"gemma2": gemma2_gguf, "granitemoe": granitemoe_gguf, "granitemoeshared": granitemoe_gguf,
         "glm4_moe": glm4_moe_gguf}
 
 
@@ -342,3 +407,5 @@ def models(out):
     for name in MODELS:
         if name != "gpt_oss":
             save_plain(out, name)
+    for name in DENSE:
+        save_dense(out, name)

@@ -619,6 +619,21 @@ static enum status bind_all(struct binder *b, const struct weights_name *row)
     return STATUS_OK;
 }
 
+/* falcon in GGUF: of two norms the second is attention's. */
+static void swap_norms(const struct model_spec *spec, struct model_weights *model)
+{
+    for (int32_t i = 0; i < spec->n_layers; i++) {
+        struct layer_weights *w = &model->layers[i];
+        struct tensor norm = w->attention_norm, bias = w->attention_norm_bias;
+        if (w->ffn_norm.data == NULL)
+            continue;
+        w->attention_norm = w->ffn_norm;
+        w->attention_norm_bias = w->ffn_norm_bias;
+        w->ffn_norm = norm;
+        w->ffn_norm_bias = bias;
+    }
+}
+
 enum status weights_bind(const struct weights_architecture *architecture, bool is_hf,
                          const struct model_spec *spec, struct weights_catalog *catalog,
                          struct model_weights *model, struct fault *fault)
@@ -635,6 +650,8 @@ enum status weights_bind(const struct weights_architecture *architecture, bool i
         if (status != STATUS_OK)
             return status;
     }
+    if (!is_hf && strcmp(architecture->name, "falcon") == 0)
+        swap_norms(spec, model);
     if (spec->is_tied)
         model->output = model->token_embedding;
     enum status status = check_all_used(&b);

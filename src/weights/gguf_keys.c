@@ -10,12 +10,16 @@
 #define FIXED WEIGHTS_FIXED
 #define INERT WEIGHTS_INERT
 
-#define MIXED "mixtral olmoe qwen2moe qwen3moe gpt-oss granitemoe glm4moe"
-#define PLAIN "internlm2 glm4"
-#define DENSE "llama qwen2 qwen3 phi3 gemma gemma3 gpt2 chatglm granite olmo2 " PLAIN
-#define ROPED "llama qwen2 qwen3 phi3 gemma gemma3 chatglm granite olmo2 " PLAIN " " MIXED
+#define MIXED   "mixtral olmoe qwen2moe qwen3moe gpt-oss granitemoe glm4moe"
+#define LAYERED "starcoder2 stablelm phi2 gptneox falcon command-r cohere2" /* layer norms */
+#define PLAIN   "internlm2 glm4 smollm3 gemma2 " LAYERED
+#define DENSE   "llama qwen2 qwen3 phi3 gemma gemma3 gpt2 chatglm granite olmo2 " PLAIN
+#define ROPED   "llama qwen2 qwen3 phi3 gemma gemma3 chatglm granite olmo2 " PLAIN " " MIXED
 /* All but granite, and all but gemma3. */
 #define NOT_GLM DENSE " mixtral olmoe qwen2moe qwen3moe gpt-oss granitemoe"
+#define NOT_GEMMA2                                                                                 \
+    "llama qwen2 qwen3 phi3 gemma gemma3 gpt2 chatglm granite olmo2 internlm2 glm4 "               \
+    "smollm3 " LAYERED " " MIXED
 #define UNSCALED                                                                                   \
     "llama qwen2 qwen3 phi3 gemma gemma3 gpt2 chatglm olmo2 " PLAIN " mixtral olmoe qwen2moe "     \
     "qwen3moe gpt-oss glm4moe"
@@ -30,10 +34,14 @@ static const struct weights_key rows[] = {
     READ(NULL, "attention.head_count_kv"),
     READ(NULL, "attention.key_length"),
     READ(NULL, "attention.value_length"),
-    READ(ROPED, "attention.layer_norm_rms_epsilon"),
-    READ("gpt2", "attention.layer_norm_epsilon"),
-    INERT(ROPED, "attention.layer_norm_epsilon"),
-    INERT("gpt2", "attention.layer_norm_rms_epsilon"),
+    READ("llama qwen2 qwen3 phi3 gemma gemma3 chatglm granite olmo2 internlm2 glm4 smollm3 "
+         "gemma2 " MIXED,
+         "attention.layer_norm_rms_epsilon"),
+    READ("gpt2 " LAYERED, "attention.layer_norm_epsilon"),
+    INERT("llama qwen2 qwen3 phi3 gemma gemma3 chatglm granite olmo2 internlm2 glm4 smollm3 "
+          "gemma2 " MIXED,
+          "attention.layer_norm_epsilon"),
+    INERT("gpt2 " LAYERED, "attention.layer_norm_rms_epsilon"),
     READ(ROPED, "rope.dimension_count"),
     READ(ROPED, "rope.freq_base"),
     READ(ROPED, "rope.scale_linear"),
@@ -45,7 +53,7 @@ static const struct weights_key rows[] = {
     READ(MIXED, "expert_used_count"),
     READ("qwen2moe qwen3moe gpt-oss glm4moe", "expert_feed_forward_length"),
     READ("qwen2moe granitemoe", "expert_shared_feed_forward_length"),
-    READ("gemma3 gpt-oss", "attention.sliding_window"),
+    READ("gemma3 gpt-oss gemma2 cohere2", "attention.sliding_window"),
     READ("gemma3", "attention.sliding_window_pattern"),
     READ("gemma3", "rope.freq_base_swa"),
     READ("gemma3", "attention.key_length_swa"),
@@ -69,8 +77,10 @@ static const struct weights_key rows[] = {
           "0|1"), /* llama.cpp scales them always */
     FIXED(NOT_GLM, "expert_weights_scale", "0|1"),
     READ("glm4moe", "expert_weights_scale"),
-    FIXED(NULL, "final_logit_softcapping", "0"),
-    FIXED(NULL, "attn_logit_softcapping", "0"),
+    FIXED(NOT_GEMMA2, "final_logit_softcapping", "0"),
+    FIXED(NOT_GEMMA2, "attn_logit_softcapping", "0"),
+    READ("gemma2", "final_logit_softcapping"),
+    READ("gemma2", "attn_logit_softcapping"),
     FIXED(NOT_GLM, "nextn_predict_layers", "0"),
     READ("glm4moe", "nextn_predict_layers"),
     FIXED(ROPED, "rope.scaling.yarn_beta_fast", "32"),
@@ -81,12 +91,16 @@ static const struct weights_key rows[] = {
     FIXED(ROPED, "rope.scaling.alpha", "0"),
     FIXED(ROPED, "rope.dimension_sections", "0"),
     FIXED(NULL, "attention.rope_pattern", "1"),
-    FIXED("llama qwen2 qwen3 phi3 chatglm granite olmo2 " PLAIN " " MIXED, "hidden_activation",
-          "silu"),
-    FIXED("gemma gemma3", "hidden_activation", "gelu_pytorch_tanh"),
+    FIXED("llama qwen2 qwen3 phi3 chatglm granite olmo2 internlm2 glm4 smollm3 stablelm "
+          "command-r cohere2 " MIXED,
+          "hidden_activation", "silu"),
+    FIXED("gemma gemma2 gemma3", "hidden_activation", "gelu_pytorch_tanh"),
     FIXED("gpt2", "hidden_activation", "gelu_new"),
-    FIXED(UNSCALED, "logit_scale", "0|1"),
-    READ("granite granitemoe", "logit_scale"),
+    FIXED("llama qwen2 qwen3 phi3 gemma gemma3 gpt2 chatglm olmo2 internlm2 glm4 smollm3 gemma2 "
+          "starcoder2 stablelm phi2 gptneox falcon mixtral olmoe qwen2moe qwen3moe gpt-oss "
+          "glm4moe",
+          "logit_scale", "0|1"),
+    READ("granite granitemoe command-r cohere2", "logit_scale"),
     FIXED(UNSCALED, "residual_scale", "0|1"),
     READ("granite granitemoe", "residual_scale"),
     FIXED(UNSCALED, "embedding_scale", "0|1"),
@@ -95,7 +109,11 @@ static const struct weights_key rows[] = {
     FIXED(NULL, "attention.value_scale", "0|1"),
     FIXED(UNSCALED, "attention.scale", "0"),
     READ("granite granitemoe", "attention.scale"),
-    FIXED(NULL, "use_parallel_residual", "0"),
+    FIXED("llama qwen2 qwen3 phi3 gemma gemma3 gpt2 chatglm granite olmo2 internlm2 glm4 smollm3 "
+          "gemma2 starcoder2 phi2 falcon command-r cohere2 " MIXED,
+          "use_parallel_residual", "0"),
+    READ("gptneox", "use_parallel_residual"),
+    INERT("stablelm", "use_parallel_residual"), /* a norm of the feed-forward determines it */
     FIXED(NULL, "attention.max_alibi_bias", "0"),
     FIXED(NULL, "attention.clamp_kqv", "0"),
     /* Keys of other architectures. A value other than "off" is refused, because it would be for one
@@ -232,7 +250,8 @@ static const struct weights_key rows[] = {
           "rope.scaling.finetuned"),
     FIXED("granite granitemoe", "rope.scaling.finetuned", "1"), /* false: no rotation */
     FIXED("olmo2", "attention.sliding_window", "0"),            /* OLMo 3 */
-    INERT("llama qwen2 qwen3 phi3 gemma gpt2 chatglm granite " PLAIN
+    INERT("llama qwen2 qwen3 phi3 gemma gpt2 chatglm granite internlm2 glm4 smollm3 starcoder2 "
+          "stablelm phi2 gptneox falcon command-r"
           " mixtral olmoe qwen2moe qwen3moe granitemoe glm4moe",
           "attention.sliding_window"), /* llama.cpp has no window there */
     INERT(ALIKE, "attention.sliding_window_pattern"),

@@ -256,25 +256,38 @@ static enum status check_heads_alike(const struct reader *r, const struct model_
     return STATUS_OK;
 }
 
-/* gemma3: layers with a window, which rotate by a base of their own, and layers without. gpt-oss:
- * each second layer has the window. llama.cpp gives a window to no other architecture that is
+/* Sets the windows of families in which every so-many-th layer has none: gpt-oss and gemma2 (2),
+ * cohere2 (4), whose full layers do not rotate. */
+static void set_turns(struct model_spec *spec, int32_t every)
+{
+    model_spec_set_full(spec, every);
+    for (int32_t i = 0; i < spec->n_layers && i < LIMIT_LAYERS && is_one_of(spec, "cohere2"); i++)
+        spec->is_unrotated_layer[i] = spec->is_full_layer[i];
+}
+
+/* gemma3: layers with a window, which rotate by a base of their own, and layers without. Others:
+ * see set_turns. llama.cpp gives a window to no other architecture that is
  * loaded here, even if the file has one. */
 static enum status read_turns(const struct reader *r, struct model_spec *spec)
 {
     int64_t window = 0;
-    bool is_gemma3 = is_one_of(spec, "gemma3");
-    if (!is_gemma3 && !is_one_of(spec, "gpt-oss"))
+    bool is_gemma3 = is_one_of(spec, "gemma3"), is_gemma2 = is_one_of(spec, "gemma2");
+    if (!is_gemma3 && !is_gemma2 && !is_one_of(spec, "gpt-oss cohere2"))
         return STATUS_OK;
+    window = is_gemma2 ? 4096 : 0;
     enum status status = read_size(r, "attention.sliding_window", &window);
     if (status == STATUS_OK && is_gemma3)
         status = check_heads_alike(r, spec);
+    if (status == STATUS_OK && window == 0 && is_one_of(spec, "cohere2"))
+        return fault_set(r->fault, STATUS_BAD_INPUT, "%s: %s.attention.sliding_window is missing",
+                         r->gguf->label, r->architecture);
     if (status != STATUS_OK || window == 0)
         return status;
     spec->window = (int32_t)window;
     spec->rope_base_full = spec->rope_base;
     spec->rope_scaling_full = spec->rope_scaling;
     if (!is_gemma3) {
-        model_spec_set_full(spec, 2);
+        set_turns(spec, is_one_of(spec, "cohere2") ? 4 : 2);
         return STATUS_OK;
     }
     spec->rope_base = 10000.0f;
@@ -283,13 +296,42 @@ static enum status read_turns(const struct reader *r, struct model_spec *spec)
     return status != STATUS_OK ? status : read_pattern(r, spec);
 }
 
-/* gemma3: sets the divisor of scores, which the file does not have. */
+/* gemma2, gemma3: sets the divisor of scores, which the file does not have. */
 static void set_scores(struct model_spec *spec)
 {
-    enum { LAYERS_27B = 62 };
-    if (strcmp(spec->architecture, "gemma3") == 0)
+    bool is_gemma2 = is_one_of(spec, "gemma2");
+    int32_t layers_27b = is_gemma2 ? 46 : 62;
+    if (is_gemma2 || is_one_of(spec, "gemma3"))
         spec->score_divisor =
-            (float)(spec->n_layers == LAYERS_27B ? spec->width / spec->n_heads : spec->head_dim);
+            (float)(spec->n_layers == layers_27b ? spec->width / spec->n_heads : spec->head_dim);
+}
+
+/* Reads what only some dense families have, as llama.cpp does. */
+static enum status read_dense(const struct reader *r, struct model_spec *spec)
+{
+    enum status status = STATUS_OK;
+    spec->act = spec->act == ACT_GELU_ERF ? ACT_GELU_TANH : spec->act;
+    if (is_one_of(spec, "gemma2")) {
+        spec->score_cap = 50.0f;
+        spec->logit_cap = 30.0f;
+        status = read_float(r, "attn_logit_softcapping", &spec->score_cap);
+        if (status == STATUS_OK)
+            status = read_float(r, "final_logit_softcapping", &spec->logit_cap);
+    }
+    if (is_one_of(spec, "command-r cohere2")) {
+        status = read_float(r, "logit_scale", &spec->logit_scale);
+        spec->logit_scale = spec->logit_scale != 0 ? spec->logit_scale : 1.0f;
+    }
+    if (is_one_of(spec, "falcon"))
+        spec->is_parallel = true;
+    if (is_one_of(spec, "gptneox")) {
+        spec->is_parallel = true;
+        status = read_bool(r, "use_parallel_residual", &spec->is_parallel);
+    }
+    for (int32_t i = 3; is_one_of(spec, "smollm3") && i < spec->n_layers && i < LIMIT_LAYERS;
+         i += 4)
+        spec->is_unrotated_layer[i] = true;
+    return status;
 }
 
 /* granite: reads the scales, as llama.cpp does; 0 means none. */
@@ -447,6 +489,9 @@ static enum status read_tensors(const struct reader *r, struct model_spec *spec,
     if (is_one_of(spec, "glm4moe"))
         spec->has_qk_norm =
             weights_bind_entry(architecture, false, WEIGHTS_Q_NORM, catalog) != NULL;
+    if (is_one_of(spec, "stablelm")) /* as llama.cpp does it, whatever the key says */
+        spec->is_parallel =
+            weights_bind_entry(architecture, false, WEIGHTS_FFN_NORM, catalog) == NULL;
     return weights_catalog_count(catalog, &spec->n_parameters, r->fault);
 }
 
@@ -522,6 +567,8 @@ enum status weights_gguf_spec(const struct weights_gguf *gguf, struct model_spec
         status = read_epsilon(&r, spec);
     if (status == STATUS_OK)
         status = read_scales(&r, spec);
+    if (status == STATUS_OK)
+        status = read_dense(&r, spec);
     if (status == STATUS_OK)
         status = read_tensors(&r, spec, row);
     if (status != STATUS_OK)

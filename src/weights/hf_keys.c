@@ -8,13 +8,13 @@
 #define FIXED WEIGHTS_FIXED
 #define INERT WEIGHTS_INERT
 
-#define GEMMAS   "gemma gemma3_text"
+#define GEMMAS   "gemma gemma2 gemma3_text"
 #define GRANITES "granitemoe granitemoeshared"
 #define MIXED    "mixtral olmoe qwen2_moe qwen3_moe gpt_oss " GRANITES " glm4_moe"
-#define FIRST    "llama mistral qwen2 qwen3 phi3 gemma gemma3_text"
+#define FIRST    "llama mistral qwen2 qwen3 phi3 gemma gemma2 gemma3_text"
 #define COHERES  "cohere cohere2"
 #define COUNTED  "gpt_neox stablelm falcon" /* the head dimension is the width per head */
-#define OTHERS   "internlm2 olmo2 glm glm4 starcoder2 phi"
+#define OTHERS   "internlm2 olmo2 olmo3 glm glm4 starcoder2 phi"
 #define LATER    "granite smollm3 " COHERES " " COUNTED " " OTHERS
 #define DENSE    FIRST " gpt2 opt chatglm " LATER
 #define ROPED    FIRST " " LATER " " MIXED
@@ -22,6 +22,8 @@
 #define PLAIN_MIXED "mixtral olmoe qwen2_moe qwen3_moe gpt_oss glm4_moe"
 #define NOT_GRANITE                                                                                \
     FIRST " gpt2 opt chatglm smollm3 " COHERES " " COUNTED " " OTHERS " " PLAIN_MIXED
+#define NOT_GEMMA2                                                                                 \
+    "llama mistral qwen2 qwen3 phi3 gemma gemma3_text gpt2 opt chatglm " LATER " " MIXED
 #define NOT_COHERE  FIRST " gpt2 opt chatglm smollm3 granite " COUNTED " " OTHERS " " MIXED
 #define NOT_SMOLLM3 FIRST " gpt2 opt chatglm granite " COHERES " " COUNTED " " OTHERS " " MIXED
 #define NOT_COUNTED FIRST " gpt2 opt chatglm smollm3 granite " COHERES " " OTHERS " " MIXED
@@ -82,13 +84,14 @@ static const struct weights_key rows[] = {
     READ("gpt_neox", "rotary_emb_base"),
     READ("cohere2", "sliding_window_pattern"),
     READ("cohere2", "_sliding_window_pattern"),
-    READ("gemma3_text", "hidden_activation"),
-    READ("gemma3_text", "query_pre_attn_scalar"),
+    READ("gemma2 gemma3_text", "hidden_activation"),
+    READ("gemma2 gemma3_text", "query_pre_attn_scalar"),
+    READ("gemma2", "final_logit_softcapping"),
+    READ("gemma2", "attn_logit_softcapping"),
     READ("gemma3_text", "rope_local_base_freq"),
     READ("gemma3_text", "sliding_window_pattern"),
     READ("llama qwen3 qwen3_moe olmoe gpt_oss glm4_moe " GRANITES
-         "  granite olmo2 cohere cohere2 smollm3 glm glm4 "
-         "gpt_neox " GEMMAS,
+         "  granite olmo2 cohere cohere2 smollm3 olmo3 glm glm4 gpt_neox " GEMMAS,
          "attention_bias"),
     READ("llama granite smollm3", "mlp_bias"),
     READ("mistral phi3 qwen2 qwen3", "use_sliding_window"),
@@ -157,7 +160,8 @@ static const struct weights_key rows[] = {
     FIXED("chatglm", "rope_parameters", "null|{}"),
     FIXED("phi3 qwen2 mistral qwen2_moe mixtral starcoder2 stablelm falcon internlm2",
           "attention_bias", "false|null"),
-    FIXED("phi3 qwen2 qwen3 mistral olmo2 cohere cohere2 glm glm4 starcoder2 stablelm phi gpt_neox "
+    FIXED("phi3 qwen2 qwen3 mistral olmo2 olmo3 cohere cohere2 glm glm4 starcoder2 stablelm phi "
+          "gpt_neox "
           "falcon internlm2 " MIXED " " GEMMAS,
           "mlp_bias", "false|null"),
     FIXED("smollm3", "use_sliding_window", "false|null"),
@@ -169,8 +173,8 @@ static const struct weights_key rows[] = {
     /* Keys of related families (Gemma 2, Granite, Cohere, MiniCPM, OLMo, Falcon, Llama 4, mixtures
      * of experts). The classes of these families would ignore them, so such a file is for another
      * family. */
-    FIXED(NULL, "final_logit_softcapping", "null"),
-    FIXED(NULL, "attn_logit_softcapping", "null"),
+    FIXED(NOT_GEMMA2, "final_logit_softcapping", "null"),
+    FIXED(NOT_GEMMA2, "attn_logit_softcapping", "null"),
     FIXED("llama mistral qwen2 qwen3 phi3 gemma " LATER " " MIXED, "query_pre_attn_scalar", "null"),
     FIXED(NOT_GRANITE, "logits_scaling", "1|null"),
     FIXED(NOT_COHERE, "logit_scale", "1|null"),
@@ -267,7 +271,10 @@ static const struct weights_key rows[] = {
     INERT("starcoder2", "residual_dropout"),
     INERT("starcoder2", "embedding_dropout"),
     INERT("cohere2", "cache_implementation"),
-    FIXED("gpt_oss", "sliding_window_pattern", "2|null"),
+    FIXED("gpt_oss gemma2", "sliding_window_pattern", "2|null"),
+    FIXED("olmo3", "sliding_window_pattern", "4|null"),
+    INERT("gemma2", "hidden_act"), /* the library uses hidden_activation */
+    INERT("gemma2", "cache_implementation"),
     INERT("gpt_oss", "experts_per_token"), /* other names, which the library ignores */
     INERT("gpt_oss", "initial_context_length"),
     INERT(MIXED, "output_router_logits"),

@@ -201,7 +201,7 @@ static const struct weights_json_node *scaling_of(const struct weights_json_node
     return scaling != NULL && !is_empty ? scaling : weights_json_find(config, "rope_parameters");
 }
 
-/* gemma3: layers with full attention have a base and a scaling of their own. */
+/* gemma3, olmo3: layers with full attention have a base and a scaling of their own. */
 static enum status read_two_ropes(const struct weights_json_from *config, struct model_spec *spec)
 {
     const struct weights_json_node *rope = weights_json_find(config->object, "rope_parameters");
@@ -215,18 +215,21 @@ static enum status read_two_ropes(const struct weights_json_from *config, struct
                               "config.json: sliding_attention", config->fault },
                             spec,
                             true };
-    spec->rope_base = 1e4f;
-    spec->rope_base_full = 1e6f;
+    bool is_olmo3 = is_family(spec, "olmo3");
+    spec->rope_base = is_olmo3 ? 5e5f : 1e4f;
+    spec->rope_base_full = is_olmo3 ? 5e5f : 1e6f;
     if (nested != NULL && old != NULL)
         return fault_set(config->fault, STATUS_UNSUPPORTED,
                          "config.json: rope_scaling and rope_parameters are both there, which is "
-                         "not supported for gemma3");
+                         "not supported for %s",
+                         spec->architecture);
     if (weights_json_find(old, "type") != NULL && weights_json_find(old, "rope_type") == NULL)
         return fault_set(config->fault, STATUS_UNSUPPORTED,
-                         "config.json: rope_scaling has a type, but no rope_type, and gemma3 "
-                         "reads only rope_type");
+                         "config.json: rope_scaling has a type, but no rope_type, and %s reads "
+                         "only rope_type",
+                         spec->architecture);
     enum status status = weights_json_f32(config, "rope_theta", &spec->rope_base_full);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && !is_olmo3)
         status = weights_json_f32(config, "rope_local_base_freq", &spec->rope_base);
     if (status == STATUS_OK)
         status = weights_json_f32(&full.from, "rope_theta", &spec->rope_base_full);
@@ -352,7 +355,7 @@ enum status weights_hf_rope(const struct weights_json_from *config, struct model
     if (is_family(spec, "chatglm"))
         return read_ratio(config, spec);
     enum status status = read_partial(config, spec);
-    if (status != STATUS_OK || is_family(spec, "gemma3"))
+    if (status != STATUS_OK || is_family(spec, "gemma3") || is_family(spec, "olmo3"))
         return status != STATUS_OK ? status : read_two_ropes(config, spec);
     struct source source = { config,
                              { scaling_of(config->object), "config.json: rope scaling",

@@ -3,7 +3,7 @@
     tools/golden.py [--out DIR] [PART...]   writes the parts (default all) below DIR
     tools/golden.py --check [PART...]       makes them again in a temporary folder and compares
 
-Parts: quants gguf archs models dense tokenizers templates, and with the packages of
+Parts: quants gguf archs models dense encoders tokenizers templates, and with the packages of
 requirements-newest.txt: newer. Files are compared byte by byte, except
 expected.json: its numbers may differ by 1e-6 of max_abs_logit, and versions may differ.
 """
@@ -16,6 +16,7 @@ import tempfile
 import torch
 import transformers as T
 
+import golden_encoders
 import golden_gguf
 import golden_gguf_archs
 import golden_gguf_dense
@@ -41,6 +42,7 @@ PARTS = {
     "models": golden_models.models,
     "dense": lambda out: golden_gguf_dense.models(out, STORED),
     "newer": newer,
+    "encoders": lambda out: golden_encoders.models(out / "encoders"),
     "tokenizers": lambda out: tokenizer_golden.make(out / "tokenizers"),
     "templates": lambda out: template_golden.make(out / "templates.json"),
 }

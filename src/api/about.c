@@ -8,32 +8,13 @@
 #include "text/tokenizer.h"
 #include <string.h>
 
-/* Finds `model` in the query. Returns false when its value is malformed; *name stays empty when it
- * is absent. */
-static bool read_name(struct view query, char name[LIMIT_NAME_BYTES])
-{
-    static const char key[] = "model=";
-    name[0] = '\0';
-    while (query.n > 0) {
-        const char *end = memchr(query.at, '&', query.n);
-        size_t n = end != NULL ? (size_t)(end - query.at) : query.n;
-        struct view part = view_of(query.at, n);
-        if (view_starts(part, key))
-            return api_http_parse_percent(view_of(part.at + strlen(key), part.n - strlen(key)),
-                                          name, LIMIT_NAME_BYTES);
-        size_t n_skipped = end != NULL ? n + 1 : n;
-        query = view_of(query.at + n_skipped, query.n - n_skipped);
-    }
-    return true;
-}
-
 static void answer(struct api *api, struct api_http_exchange *x,
                    void (*print)(struct api *api, const void *of, struct str *out))
 {
     char name[LIMIT_NAME_BYTES];
     struct api_error error = { 0 };
     const struct api_model *model = NULL;
-    if (!read_name(x->head.query, name))
+    if (api_http_parse_query(x->head.query, "model", name, sizeof name) == API_HTTP_QUERY_BAD)
         api_error_set(&error, ERROR_NO_MODEL, "model",
                       "the model's name in the query is malformed");
     else

@@ -253,6 +253,7 @@ const struct api_family api_anthropic_messages = {
     .stream_type = "text/event-stream; charset=utf-8",
     .ping = "event: ping\ndata: {\"type\": \"ping\"}\n\n",
     .clamps_length = true,
+    .takes_any_budget = true,
     .translate = api_anthropic_ask,
     .chunk = write_chunk,
     .last = write_last,

@@ -314,6 +314,9 @@ json_t *api_anthropic_ask_count(const json_t *body, const struct api_past *past,
         !api_chat_json_is_type(thinking, "enabled") && !api_chat_json_is_type(thinking, "disabled"))
         api_error_set(error, ERROR_INVALID, "thinking",
                       "thinking.type must be \"enabled\", \"adaptive\" or \"disabled\"");
+    const json_t *budget = json_object_get(thinking, "budget_tokens");
+    if (budget != NULL && api_chat_json_is_type(thinking, "enabled"))
+        json_object_set(chat, "thinking_budget", (json_t *)(uintptr_t)budget);
     if (!api_chat_json_is_type(thinking, "adaptive"))
         json_object_set_new(chat, "enable_thinking",
                             json_boolean(api_chat_json_is_type(thinking, "enabled")));

@@ -22,6 +22,11 @@ struct api_model {              /* one service as clients see it */
     int n_aliases;
     uint16_t service;
     int32_t n_context_max, n_vocabulary;
+    int32_t n_vector;    /* floats of a text's embedding */
+    int32_t n_labels;    /* 1: a cross-encoder, which scores pairs of texts; else 0 */
+    bool is_encoder;     /* it makes embeddings or scores alone */
+    bool is_normalized;  /* embeddings have the length 1 */
+    const char *pooling; /* "mean", ... */
     const struct tokenizer *tokenizer;
     const struct chat_template *chat_template; /* NULL: chat is refused for it */
     const char *chat_fault;   /* why its template is unusable; NULL: it has none, or it is usable */
@@ -75,6 +80,7 @@ struct api_options {
     const char *cors_origin;        /* NULL = CORS off */
     const char *tls_cert, *tls_key; /* NULL = plain HTTP */
     bool is_strict;                 /* unknown fields are errors */
+    bool jumps_forward;             /* grammar_thought.jumps of structured output */
     int32_t n_requests_max;         /* bounded queue: more are answered 429 */
     int32_t n_connections_max;
     /* The account of all memory for clients, with http_memory as its limit. NULL: that memory is

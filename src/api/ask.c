@@ -225,13 +225,13 @@ static void read_stream_options(struct api_ask *ask, const struct api_fields *fi
 }
 
 /* Reads the token ids of one prompt. */
-static bool read_ids(struct api_ask *ask, const json_t *array, struct api_ask_prompt *prompt,
-                     struct api_error *error)
+static bool read_ids(struct api_ask *ask, const json_t *array, const char *name,
+                     struct api_ask_prompt *prompt, struct api_error *error)
 {
     size_t n = json_array_size(array);
     if (n == 0 || n > LIMIT_CONTEXT) {
-        api_error_set(error, n == 0 ? ERROR_INVALID : ERROR_CONTEXT, "prompt",
-                      "prompt must hold 1 to %d token ids, got %zu", LIMIT_CONTEXT, n);
+        api_error_set(error, n == 0 ? ERROR_INVALID : ERROR_CONTEXT, name,
+                      "%s must hold 1 to %d token ids, got %zu", name, LIMIT_CONTEXT, n);
         return false;
     }
     int32_t *ids = pile_take(&ask->pile, sizeof(*ids) * n);
@@ -239,7 +239,7 @@ static bool read_ids(struct api_ask *ask, const json_t *array, struct api_ask_pr
         int64_t id = -1;
         if (!api_fields_is_whole(json_array_get(array, i), &id) || id < 0 ||
             id >= LIMIT_VOCABULARY) {
-            api_error_set(error, ERROR_INVALID, "prompt", "prompt: item %zu is not a token id", i);
+            api_error_set(error, ERROR_INVALID, name, "%s: item %zu is not a token id", name, i);
             return false;
         }
         ids[i] = (int32_t)id;
@@ -249,18 +249,20 @@ static bool read_ids(struct api_ask *ask, const json_t *array, struct api_ask_pr
     return true;
 }
 
-static void read_prompt(struct api_ask *ask, const struct api_fields *fields)
+void api_ask_read_prompts(struct api_ask *ask, const struct api_fields *fields, const char *name,
+                          size_t n_max)
 {
-    const json_t *value = api_fields_find(fields, "prompt"), *first = json_array_get(value, 0);
+    const json_t *value = api_fields_find(fields, name), *first = json_array_get(value, 0);
     bool is_list = json_is_string(first) || json_is_array(first);
     size_t n = is_list ? json_array_size(value) : 1;
     if (!json_is_string(value) && first == NULL)
-        api_error_set(fields->error, ERROR_INVALID, "prompt",
-                      "prompt must be a string, an array of strings, of token ids or of arrays of "
-                      "token ids");
-    if (n > LIMIT_PROMPTS)
-        api_error_set(fields->error, ERROR_INVALID, "prompt", "at most %d prompts, got %zu",
-                      LIMIT_PROMPTS, n);
+        api_error_set(fields->error, ERROR_INVALID, name,
+                      "%s must be a string, an array of strings, of token ids or of arrays of "
+                      "token ids",
+                      name);
+    if (n > n_max)
+        api_error_set(fields->error, ERROR_INVALID, name, "at most %zu %ss, got %zu", n_max, name,
+                      n);
     if (fields->error->is_set)
         return;
     ask->prompts = pile_take(&ask->pile, sizeof(*ask->prompts) * n);
@@ -270,9 +272,9 @@ static void read_prompt(struct api_ask *ask, const struct api_fields *fields)
         if (json_is_string(item))
             prompt->text = keep_text(ask, item);
         else if (!json_is_array(item))
-            api_error_set(fields->error, ERROR_INVALID, "prompt",
-                          "prompt: item %zu is neither a string nor an array", i);
-        else if (!read_ids(ask, item, prompt, fields->error))
+            api_error_set(fields->error, ERROR_INVALID, name,
+                          "%s: item %zu is neither a string nor an array", name, i);
+        else if (!read_ids(ask, item, name, prompt, fields->error))
             return;
     }
 }
@@ -420,6 +422,7 @@ static void read_messages(struct api_ask *ask, const struct api_fields *fields)
     for (size_t i = 0; i < n && !fields->error->is_set; i++)
         read_message(ask, json_array_get(value, i), i, fields->error);
     read_kwargs(ask, fields);
+    api_thinking_read(&ask->thinking, fields);
     api_tools_read(&ask->tools, fields, &ask->pile);
     if (fields->error->is_set || !ask->continue_final_message)
         return;
@@ -448,7 +451,7 @@ bool api_ask_read(struct api_ask *ask, enum api_ask_kind kind, void *object, boo
         .n = 1,
         .n_tokens_max = -1,
         .add_generation_prompt = true,
-        .add_special_tokens = kind == ASK_COMPLETION,
+        .add_special_tokens = kind != ASK_CHAT,
         .skips_special = true,
         .sampling = { .temperature = 1, .top_p = 1, .repetition_penalty = 1 },
     };
@@ -458,6 +461,11 @@ bool api_ask_read(struct api_ask *ask, enum api_ask_kind kind, void *object, boo
     struct api_fields fields = { object, error };
     const char *model = api_fields_text(&fields, "model");
     ask->model = model != NULL ? pile_text(&ask->pile, model, strlen(model)) : NULL;
+    if (kind == ASK_EMBED) {
+        ask->n_tokens_max = 0;
+        json_decref(object);
+        return !error->is_set;
+    }
     api_refused_check(&fields, kind == ASK_CHAT, is_strict);
     read_numbers(ask, &fields);
     read_lengths(ask, &fields);
@@ -471,7 +479,7 @@ bool api_ask_read(struct api_ask *ask, enum api_ask_kind kind, void *object, boo
     if (kind == ASK_CHAT)
         read_messages(ask, &fields);
     else
-        read_prompt(ask, &fields);
+        api_ask_read_prompts(ask, &fields, "prompt", LIMIT_PROMPTS);
     api_guided_read(&ask->guided, &ask->pile, &fields);
     if (ask->tools.is_needed && !error->is_set)
         api_guided_need_calls(&ask->guided, &ask->pile, &ask->tools, &fields);
@@ -512,7 +520,7 @@ bool api_ask_check(const struct api_ask *ask, int32_t n_vocabulary, struct api_e
     for (int32_t p = 0; p < ask->n_prompts && field == NULL; p++)
         for (int32_t i = 0; i < ask->prompts[p].n_ids && field == NULL; i++)
             if ((bad = ask->prompts[p].ids[i]) >= n_vocabulary)
-                field = "prompt";
+                field = ask->kind == ASK_EMBED ? "input" : "prompt";
     if (field != NULL)
         api_error_set(error, ERROR_INVALID, field,
                       "%s: token id %d is outside of the vocabulary (0 to %d)", field, bad,

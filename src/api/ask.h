@@ -5,12 +5,13 @@
 #pragma once
 #include "api/error.h"
 #include "api/guided.h"
+#include "api/thinking.h"
 #include "api/tools.h"
 #include "base/pile.h"
 #include "core/request.h"
 #include "template/chat.h"
 
-enum api_ask_kind { ASK_CHAT, ASK_COMPLETION };
+enum api_ask_kind { ASK_CHAT, ASK_COMPLETION, ASK_EMBED };
 enum { ASK_VALUES_MAX = 2 << 20 }; /* JSON values of a body: each takes some 50 bytes */
 
 struct api_ask_prompt { /* of a completion: text or ids */
@@ -23,7 +24,7 @@ struct api_ask {
     struct pile pile;
     const char *model; /* NULL: absent */
     int32_t n_prompts;
-    struct api_ask_prompt *prompts; /* ASK_COMPLETION */
+    struct api_ask_prompt *prompts; /* ASK_COMPLETION, ASK_EMBED */
     int32_t n_messages;
     struct chat_message *messages; /* ASK_CHAT */
     const char *kwargs_json;
@@ -42,9 +43,15 @@ struct api_ask {
     int32_t stop_ids[LIMIT_STOP_IDS];
     struct logit_bias *biases;
     struct api_guided guided;
+    struct api_thinking thinking;
     const void *kept; /* what the family keeps for its answer, in the pile; NULL: nothing */
 };
-/* Returns false with the error set. The caller frees the ask in either case. */
+struct api_fields;
+/* Reads a text, or an array of up to n_max texts, of token ids or of arrays of these. */
+void api_ask_read_prompts(struct api_ask *ask, const struct api_fields *fields, const char *name,
+                          size_t n_max);
+/* Returns false with the error set. The caller frees the ask in either case. An ask of the kind
+ * ASK_EMBED gets the model alone: its family reads the rest. */
 bool api_ask_read(struct api_ask *ask, enum api_ask_kind kind, void *object, bool is_strict,
                   struct api_error *error); /* object: a json_t, given back by this */
 bool api_ask_parse(struct api_ask *ask, enum api_ask_kind kind, struct view body, bool is_strict,

@@ -5,7 +5,6 @@
 #include "api/guided.h"
 #include "api/headers.h"
 #include "api/mirror_state.h"
-#include "api/ollama.h"
 #include "api/reply.h"
 #include "api/responses.h"
 #include "api/responses_store.h"
@@ -13,6 +12,7 @@
 #include "api/seats.h"
 #include "api/submit.h"
 #include "api/tally.h"
+#include "api/vectors.h"
 #include "api/wishes.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -176,7 +176,8 @@ static bool is_large(const struct api_call *call)
     for (int32_t i = 0; i < call->n_choices; i++)
         n_bytes += call->choices[i].text.n +
                    (call->choices[i].n_tokens + (size_t)call->choices[i].n_scores) *
-                       sizeof(struct api_token);
+                       sizeof(struct api_token) +
+                   (size_t)call->choices[i].n_vector * 4 * sizeof(float); /* as JSON, about */
     return n_bytes > WRITE_BYTES_MAX;
 }
 
@@ -340,6 +341,16 @@ static void take_scores(struct api_choice *choice, const struct service_event *e
         starve(choice->call);
 }
 
+static void take_vector(struct api_choice *choice, const struct service_event *event,
+                        const void *payload)
+{
+    enum api_vectors taken = api_vectors_take(choice, event, payload);
+    if (taken == API_VECTORS_LOST)
+        house_error(choice->call, "a part of an embedding was lost on its way");
+    else if (taken == API_VECTORS_STARVED)
+        starve(choice->call);
+}
+
 static void end_by_error(struct api_choice *choice, const struct service_event *event,
                          const char *payload)
 {
@@ -359,8 +370,8 @@ static void take_end(struct api_choice *choice, const struct service_event *even
         end_by_error(choice, event, payload);
         return;
     }
-    if (api_scores_lack(choice)) {
-        house_error(call, "scores were lost on their way");
+    if (api_scores_lack(choice) || api_vectors_lack(choice)) {
+        house_error(call, "a part of the answer was lost on its way");
         return;
     }
     api_choice_end(choice, event->why == SERVICE_STOPPED ? "stop" : "length");
@@ -378,6 +389,8 @@ void api_call_event(struct api *api, const struct service_event *event, const vo
         (void)take_tokens(choice, event, payload);
     else if (event->what == SERVICE_SCORES)
         take_scores(choice, event, payload);
+    else if (event->what == SERVICE_VECTOR)
+        take_vector(choice, event, payload);
     else if (event->what == SERVICE_ENDED)
         take_end(choice, event, payload);
     else if (event->what == SERVICE_RETURNED) /* the gateway resumes it when it can */
@@ -416,7 +429,8 @@ static void open_choices(void *arg)
     call->choices = mem_take(sizeof(*call->choices) * (size_t)n);
     for (int32_t i = 0; i < n; i++)
         api_submit_open(call, i);
-    api_reply_prefix(call);
+    if (call->kind != ASK_EMBED)
+        api_reply_prefix(call);
     call->n_choices = call->n_open = n;
 }
 
@@ -467,7 +481,8 @@ static void start_call(struct api_call *call)
         return;
     }
     call->wrote_ns = time_now_ns();
-    if (call->prompts.n_tokens_max == 0 && !call->prompts.ask.wants_scores) {
+    if (call->kind != ASK_EMBED && call->prompts.n_tokens_max == 0 &&
+        !call->prompts.ask.wants_scores) {
         answer_at_once(call);
         return;
     }
@@ -601,7 +616,7 @@ static struct api_call *admit(struct api *api, struct api_http_exchange *x,
     return call;
 }
 
-static void take_call(struct api *api, struct api_http_exchange *x, const struct api_family *family)
+void api_call_take(struct api *api, struct api_http_exchange *x, const struct api_family *family)
 {
     struct api_error error = { 0 };
     struct api_call *call = admit(api, x, family, &error);
@@ -624,32 +639,22 @@ static void take_call(struct api *api, struct api_http_exchange *x, const struct
 
 void api_call_chat(struct api *api, struct api_http_exchange *x)
 {
-    take_call(api, x, &api_reply_chats);
+    api_call_take(api, x, &api_reply_chats);
 }
 
 void api_call_completion(struct api *api, struct api_http_exchange *x)
 {
-    take_call(api, x, &api_reply_completions);
+    api_call_take(api, x, &api_reply_completions);
 }
 
 void api_call_messages(struct api *api, struct api_http_exchange *x)
 {
-    take_call(api, x, &api_anthropic_messages);
+    api_call_take(api, x, &api_anthropic_messages);
 }
 
 void api_call_responses(struct api *api, struct api_http_exchange *x)
 {
-    take_call(api, x, &api_responses_family);
-}
-
-void api_call_ollama_chat(struct api *api, struct api_http_exchange *x)
-{
-    take_call(api, x, &api_ollama_chats);
-}
-
-void api_call_ollama_text(struct api *api, struct api_http_exchange *x)
-{
-    take_call(api, x, &api_ollama_texts);
+    api_call_take(api, x, &api_responses_family);
 }
 
 void api_call_submit(struct api *api)

@@ -19,6 +19,7 @@ void api_choice_free(struct api_choice *choice)
     str_free(&choice->text);
     mem_give(choice->tokens);
     mem_give(choice->scores);
+    mem_give(choice->vector);
 }
 
 bool api_choice_add_scores(struct api_choice *choice, int32_t position, int32_t n,

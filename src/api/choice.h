@@ -45,7 +45,9 @@ struct api_choice {
     int64_t first_ns, last_ns;
     struct token_logprobs *scores; /* (n_prompt - 1) of a scored prompt, from its second token on */
     int32_t n_scores;              /* known ones */
-    int64_t n_echoed;              /* code points of an echoed prompt that is scored */
+    float *vector;                 /* (n_vector known ones) of the text, for ASK_EMBED */
+    int32_t n_vector;
+    int64_t n_echoed; /* code points of an echoed prompt that is scored */
 };
 struct api_choice_rules { /* the same for all choices of a call */
     const struct api_stops *stops;

@@ -6,7 +6,10 @@
 #include "text/tokenizer.h"
 #include <string.h>
 
-enum { NEEDED_CALLS_MAX = 16 }; /* in one answer that must have some */
+enum {
+    NEEDED_CALLS_MAX = 16, /* in one answer that must have some; in a section of others */
+    TEXT_BYTES_MAX = LIMIT_GRAMMAR_BYTES - 256, /* of a text, so that a head fits before it */
+};
 
 /* How a field's value becomes the text of a grammar. */
 enum form { FORM_SCHEMA, FORM_TEXT, FORM_CHOICE, FORM_NOTATION };
@@ -41,6 +44,7 @@ bool api_guided_may_have(struct view body)
                                          "\"regex\"",
                                          "\"ebnf\"",
                                          "\"tool_choice\"",
+                                         "\"tools\"",
                                          "\"output_config\"",
                                          "\"format\"",
                                          "\"previous_response_id\"",
@@ -64,9 +68,9 @@ static void set(struct api_guided *guided, struct api_error *error, const char *
         api_error_set(error, ERROR_INVALID, field,
                       "%s and %s exclude each other: an answer has one structure", field,
                       guided->field);
-    else if (text.n > LIMIT_GRAMMAR_BYTES)
+    else if (text.n > TEXT_BYTES_MAX)
         api_error_set(error, ERROR_TOO_LARGE, field, "%s holds %zu bytes, and at most %d are taken",
-                      field, text.n, LIMIT_GRAMMAR_BYTES);
+                      field, text.n, TEXT_BYTES_MAX);
     guided->kind = kind;
     guided->field = field;
     guided->text = text;
@@ -196,6 +200,41 @@ static struct view arguments_text(struct reader *r, const json_t *schema)
     return text;
 }
 
+/* Returns the part of a call's form up to a sign, with the function's name in it. */
+static struct view form_text(struct reader *r, struct view form, struct view name)
+{
+    struct str text;
+    str_init(&text);
+    for (size_t i = 0; i < form.n; i++)
+        if (form.at[i] == CALLS_NAME_SIGN[0])
+            str_add(&text, name.at, name.n);
+        else
+            str_add_char(&text, form.at[i]);
+    struct view kept = view_of(pile_text(r->pile, text.at, text.n), text.n);
+    str_free(&text);
+    return kept;
+}
+
+/* Lists a call for each tool that may be called, in a form with signs (calls/format.h). */
+static void list_calls(struct reader *r, const struct api_tools *tools, const json_t *list,
+                       const char *form, struct grammar_calls *all)
+{
+    struct grammar_call *calls = pile_take(r->pile, sizeof(*calls) * (size_t)tools->calls.n);
+    const char *args = strchr(form, CALLS_ARGS_SIGN[0]);
+    for (int32_t i = 0; i < tools->calls.n; i++) {
+        const json_t *function = json_object_get(json_array_get(list, (size_t)i), "function");
+        struct view name = tools->calls.of[i].name;
+        if (tools->chosen >= 0 && tools->chosen != i)
+            continue;
+        calls[all->n_calls++] = (struct grammar_call){
+            .prefix = form_text(r, view_of(form, (size_t)(args - form)), name),
+            .schema = arguments_text(r, json_object_get(function, "parameters")),
+            .suffix = form_text(r, view_text(args + 1), name),
+        };
+    }
+    all->calls = calls;
+}
+
 /* Makes the grammar of an answer that must call tools: an array of calls in the generic form, since
  * that has JSON Schemas at the place of the arguments. */
 void api_guided_need_calls(struct api_guided *guided, struct pile *pile,
@@ -203,30 +242,13 @@ void api_guided_need_calls(struct api_guided *guided, struct pile *pile,
 {
     struct reader r = { guided, pile };
     static const char *const name = "tool_choice";
-    const json_t *list = api_fields_find(fields, "tools");
-    struct grammar_call *calls = pile_take(pile, sizeof(*calls) * (size_t)tools->calls.n);
     struct grammar_calls all = { .before = view_text("["),
                                  .between = view_text(", "),
                                  .after = view_text("]"),
-                                 .calls = calls,
                                  .n_min = 1,
                                  .n_max = tools->is_serial ? 1 : NEEDED_CALLS_MAX };
-    for (int32_t i = 0; i < tools->calls.n; i++) {
-        const json_t *function = json_object_get(json_array_get(list, (size_t)i), "function");
-        const json_t *schema = json_object_get(function, "parameters");
-        struct view tool = tools->calls.of[i].name;
-        struct str prefix;
-        if (tools->chosen >= 0 && tools->chosen != i)
-            continue;
-        str_init(&prefix);
-        str_printf(&prefix, "{\"name\": \"%.*s\", \"arguments\": ", (int)tool.n, tool.at);
-        calls[all.n_calls++] = (struct grammar_call){
-            .prefix = view_of(pile_text(pile, prefix.at, prefix.n), prefix.n),
-            .schema = arguments_text(&r, schema),
-            .suffix = view_text("}"),
-        };
-        str_free(&prefix);
-    }
+    list_calls(&r, tools, api_fields_find(fields, "tools"),
+               "{\"name\": \"" CALLS_NAME_SIGN "\", \"arguments\": " CALLS_ARGS_SIGN "}", &all);
     struct str text;
     str_init(&text);
     if (grammar_calls_write(&all, &text))
@@ -237,15 +259,69 @@ void api_guided_need_calls(struct api_guided *guided, struct pile *pile,
     str_free(&text);
 }
 
-static struct view piece_of(const void *tokenizer, int32_t id)
+/* Sets the grammar, if it compiles. */
+static bool try_calls(struct reader *r, const struct grammar_calls *all,
+                      struct grammar_cache *grammars)
 {
-    return tokenizer_piece(tokenizer, id, false);
+    const struct grammar *grammar;
+    struct str text;
+    str_init(&text);
+    bool is_made = grammar_calls_write(all, &text) && text.n <= TEXT_BYTES_MAX &&
+                   grammar_cache_take(grammars, GRAMMAR_CALLS, view_of(text.at, text.n), &grammar,
+                                      NULL) == STATUS_OK;
+    if (is_made) {
+        *r->guided = (struct api_guided){
+            .kind = GRAMMAR_CALLS,
+            .text = view_of(pile_text(r->pile, text.at, text.n), text.n),
+            .field = "tools",
+            .n_bytes = (int64_t)grammar_bytes(grammar),
+        };
+        grammar_cache_put(grammars, grammar);
+    }
+    str_free(&text);
+    return is_made;
+}
+
+void api_guided_offer_calls(struct api_guided *guided, struct pile *pile,
+                            const struct api_tools *tools, const struct api_model *model,
+                            struct grammar_cache *grammars)
+{
+    const struct calls_written *written = &model->style.format->written;
+    const struct grammar_pieces pieces = { model->tokenizer, model->n_vocabulary,
+                                           tokenizer_add_piece };
+    const struct grammar *grammar;
+    struct reader r = { guided, pile };
+    if (grammars == NULL || written->trigger == NULL)
+        return;
+    struct grammar_calls all = { .trigger = view_text(written->trigger),
+                                 .before = view_text(written->before),
+                                 .between = view_text(written->between),
+                                 .after = view_text(written->after),
+                                 .n_min = 1,
+                                 .n_max = written->is_single ? 1 : NEEDED_CALLS_MAX };
+    json_t *list = json_loads(tools->json, JSON_DECODE_ANY, NULL);
+    list_calls(&r, tools, list, written->call, &all);
+    json_decref(list);
+    if (!try_calls(&r, &all, grammars)) {
+        for (int32_t i = 0; i < all.n_calls; i++) { /* a schema beyond our grammars is left out */
+            struct grammar_call *call = (struct grammar_call *)(uintptr_t)&all.calls[i];
+            if (call->schema.n > 0 && grammar_cache_take(grammars, GRAMMAR_SCHEMA, call->schema,
+                                                         &grammar, NULL) != STATUS_OK)
+                call->schema = view_of("", 0);
+            else if (call->schema.n > 0)
+                grammar_cache_put(grammars, grammar);
+        }
+        (void)try_calls(&r, &all, grammars);
+    }
+    if (guided->kind != GRAMMAR_NONE)
+        (void)grammar_cache_vocabulary(grammars, &pieces);
 }
 
 void api_guided_check(struct api_guided *guided, const struct api_model *model,
                       struct grammar_cache *grammars, int32_t n_stop_ids, struct api_error *error)
 {
-    const struct grammar_pieces pieces = { model->tokenizer, model->n_vocabulary, piece_of };
+    const struct grammar_pieces pieces = { model->tokenizer, model->n_vocabulary,
+                                           tokenizer_add_piece };
     const struct grammar *grammar;
     struct fault fault;
     if (guided->kind == GRAMMAR_NONE)

@@ -19,6 +19,12 @@ void api_guided_read(struct api_guided *guided, struct pile *pile, const struct 
 /* Makes the grammar of an answer that must call tools. */
 void api_guided_need_calls(struct api_guided *guided, struct pile *pile,
                            const struct api_tools *tools, const struct api_fields *fields);
+/* Makes the grammar of an answer that may call the tools that it is offered: free text, and calls
+ * from the format's opening on. A tool whose schema is beyond our grammars takes any object.
+ * `guided` stays empty for a format that is not constrained, and for tools that are too many. */
+void api_guided_offer_calls(struct api_guided *guided, struct pile *pile,
+                            const struct api_tools *tools, const struct api_model *model,
+                            struct grammar_cache *grammars);
 /* Compiles the grammar and prepares the model's vocabulary, so that engines find both. Sets the
  * error when the grammar is refused, or no token may end the answer. May run on any thread. */
 void api_guided_check(struct api_guided *guided, const struct api_model *model,

@@ -390,3 +390,22 @@ enum api_http_chunks_said api_http_parse_chunks(struct api_http_chunks *chunks, 
     *n_taken = at;
     return HTTP_CHUNKS_MORE;
 }
+
+enum api_http_query api_http_parse_query(struct view query, const char *name, char *out,
+                                         size_t n_max)
+{
+    size_t n_name = strlen(name);
+    out[0] = '\0';
+    while (query.n > 0) {
+        const char *end = memchr(query.at, '&', query.n);
+        struct view part = view_of(query.at, end != NULL ? (size_t)(end - query.at) : query.n);
+        if (view_starts(part, name) && part.n > n_name && part.at[n_name] == '=') {
+            struct view value = view_of(part.at + n_name + 1, part.n - n_name - 1);
+            return api_http_parse_percent(value, out, n_max) ? API_HTTP_QUERY_FOUND
+                                                             : API_HTTP_QUERY_BAD;
+        }
+        size_t n_skipped = end != NULL ? part.n + 1 : part.n;
+        query = view_of(query.at + n_skipped, query.n - n_skipped);
+    }
+    return API_HTTP_QUERY_ABSENT;
+}

@@ -57,3 +57,8 @@ enum api_http_chunks_said { HTTP_CHUNKS_MORE, HTTP_CHUNKS_DONE, HTTP_CHUNKS_BAD 
  * done or malformed. */
 enum api_http_chunks_said api_http_parse_chunks(struct api_http_chunks *chunks, struct view bytes,
                                                 struct str *out, size_t *n_taken);
+/* Finds a parameter of a query string, percent-decoded; the first one of its name counts. BAD: its
+ * value is malformed, or has n_max bytes or more. */
+enum api_http_query { API_HTTP_QUERY_ABSENT, API_HTTP_QUERY_FOUND, API_HTTP_QUERY_BAD };
+enum api_http_query api_http_parse_query(struct view query, const char *name, char *out,
+                                         size_t n_max);

@@ -303,9 +303,10 @@ void api_lifecycle_unpin(struct api *api, struct api_http_exchange *x)
 void api_lifecycle_sleep(struct api *api, struct api_http_exchange *x)
 {
     struct api_error error = { 0 };
-    struct view level = x->head.query;
-    bool is_deep = view_equal_text(level, "level=2");
-    if (level.n > 0 && !is_deep && !view_equal_text(level, "level=1")) {
+    char level[8];
+    enum api_http_query found = api_http_parse_query(x->head.query, "level", level, sizeof level);
+    bool is_deep = strcmp(level, "2") == 0;
+    if (found != API_HTTP_QUERY_ABSENT && !is_deep && strcmp(level, "1") != 0) {
         api_error_set(&error, ERROR_INVALID, "level",
                       "expected level=1 (weights stay in host memory) or level=2 (they do not)");
         api_refuse(x, &error);

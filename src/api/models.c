@@ -56,6 +56,14 @@ static void print_card(const struct api *api, struct json_out *json, const struc
     json_out_key_i64(json, "max_model_len", model->n_context_max);
     if (model->kv_type != NULL)
         json_out_key_text(json, "kv_type", model->kv_type);
+    json_out_key_text(json, "task",
+                      model->n_labels > 0 ? "score"
+                      : model->is_encoder ? "embed"
+                                          : "generate");
+    if (model->n_vector > 0 && model->n_labels == 0) {
+        json_out_key_i64(json, "embedding_dimensions", model->n_vector);
+        json_out_key_text(json, "pooling", model->pooling);
+    }
     print_aliases(json, model);
     print_devices(api, json, model);
     json_out_close(json, '}');

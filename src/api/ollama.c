@@ -1,6 +1,7 @@
 /* Each line of a stream carries what can be shown now; the last one carries the figures alone. A
  * call of a function is shown when it is whole, since its arguments are an object. */
 #include "api/ollama.h"
+#include "api/call.h"
 #include "api/ollama_ask.h"
 #include "api/ollama_models.h"
 #include "api/reply.h"
@@ -8,6 +9,8 @@
 #include "base/json_out.h"
 #include "base/time.h"
 #include <string.h>
+
+static const struct api_family chats;
 
 struct line { /* what a line shows */
     struct str text, thoughts;
@@ -82,7 +85,7 @@ static void print_text(const char *key, const struct str *text, struct json_out 
 /* Prints the members that show the answer. */
 static void print_shown(const struct api_call *call, const struct line *line, struct json_out *json)
 {
-    bool is_chat = call->family == &api_ollama_chats;
+    bool is_chat = call->family == &chats;
     if (is_chat) {
         json_out_key(json, "message");
         json_out_open(json, '{');
@@ -185,9 +188,19 @@ static void write_error(struct api_call *call, const struct api_error *error, st
     .clamps_length = true, .chunk = write_chunk, .last = write_last, .whole = write_whole,         \
     .fail = write_error
 
-const struct api_family api_ollama_chats = { .kind = ASK_CHAT,
-                                             .translate = api_ollama_ask_chat,
-                                             WRITERS };
-const struct api_family api_ollama_texts = {
+static const struct api_family chats = { .kind = ASK_CHAT,
+                                         .translate = api_ollama_ask_chat,
+                                         WRITERS };
+static const struct api_family texts = {
     .kind = ASK_CHAT, .kind_of = api_ollama_ask_kind, .translate = api_ollama_ask_generate, WRITERS
 };
+
+void api_ollama_chat(struct api *api, struct api_http_exchange *x)
+{
+    api_call_take(api, x, &chats);
+}
+
+void api_ollama_text(struct api *api, struct api_http_exchange *x)
+{
+    api_call_take(api, x, &texts);
+}

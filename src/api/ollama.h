@@ -2,4 +2,5 @@
 #pragma once
 #include "api/call_state.h"
 
-extern const struct api_family api_ollama_chats, api_ollama_texts;
+void api_ollama_chat(struct api *api, struct api_http_exchange *x); /* POST /api/chat */
+void api_ollama_text(struct api *api, struct api_http_exchange *x); /* POST /api/generate */

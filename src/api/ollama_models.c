@@ -117,7 +117,10 @@ static void print_capabilities(const struct api_model *model, struct json_out *j
     bool is_chat = model->chat_template != NULL;
     json_out_key(json, "capabilities");
     json_out_open(json, '[');
-    json_out_text(json, "completion");
+    if (!model->is_encoder)
+        json_out_text(json, "completion");
+    if (model->n_vector > 0 && model->n_labels == 0)
+        json_out_text(json, "embedding");
     if (is_chat && model->style.format != NULL)
         json_out_text(json, "tools");
     if (is_chat && model->style.think_open != NULL)

@@ -2,6 +2,7 @@
  * arithmetic. */
 #include "api/prompts.h"
 #include "api/choice.h"
+#include "api/embed_ask.h"
 #include "api/fields.h"
 #include "base/mem.h"
 #include "text/tokenizer.h"
@@ -12,6 +13,7 @@ enum {
     ECHO_BYTES_MAX = 8 << 20,            /* of prompts, in all choices of an answer: sent at once */
     LOGPROB_BYTES = 48,                  /* of a token or alternative in the answer: about */
     LOGPROBS_BYTES_MAX = 1 << 29,        /* of all choices of an answer, kept and written */
+    VECTOR_BYTES = 20,                   /* of a float of an embedding, kept and as JSON: about */
     STREAMED_SCORES_BYTES_MAX = 1 << 20, /* of prompts: a stream has them in one event */
 };
 
@@ -116,7 +118,8 @@ bool api_prompts_may_fit(const struct api_model *model, struct view text, const 
 
 static const char *prompt_field(const struct api_prompts *prompts)
 {
-    return prompts->ask.kind == ASK_CHAT ? "messages" : "prompt";
+    enum api_ask_kind kind = prompts->ask.kind;
+    return kind == ASK_CHAT ? "messages" : kind == ASK_EMBED ? "input" : "prompt";
 }
 
 /* Makes room for the body of a prompt of at most n tokens, and fills in all except the tokens. */
@@ -126,12 +129,12 @@ static struct request_body *take_body(struct api_prompts *prompts, int32_t n)
     uint32_t n_stop_ids = (uint32_t)prompts->n_stop_ids, n_biases = (uint32_t)ask->n_biases;
     struct request_body *body =
         pile_take(&prompts->bodies, request_body_bytes((uint32_t)n, n_stop_ids, n_biases) +
-                                        ask->guided.text.n + sizeof(uint32_t));
+                                        prompts->guide.text.n + sizeof(uint32_t));
     *body = (struct request_body){ .n_stop_ids = n_stop_ids,
                                    .n_biases = n_biases,
                                    .sampling = ask->sampling,
-                                   .grammar_kind = (uint32_t)ask->guided.kind,
-                                   .n_grammar = (uint32_t)ask->guided.text.n };
+                                   .grammar_kind = (uint32_t)prompts->guide.kind,
+                                   .n_grammar = (uint32_t)prompts->guide.text.n };
     return body;
 }
 
@@ -149,7 +152,7 @@ static void finish_body(struct api_prompts *prompts, int32_t index, struct reque
     char *grammar = request_body_grammar(body);
     memset(grammar, 0, (size_t)((char *)body + body->n_bytes - grammar));
     if (body->n_grammar > 0)
-        memcpy(grammar, ask->guided.text.at, body->n_grammar);
+        memcpy(grammar, prompts->guide.text.at, body->n_grammar);
     prompts->of[index] = (struct api_prompt){ .n = n, .body = body };
     if (ask->wants_scores) { /* the body is given back once it is submitted */
         int32_t *ids = pile_take(&prompts->ask.pile, sizeof *ids * (size_t)n);
@@ -183,7 +186,8 @@ static bool encode(struct api_prompts *prompts, struct view text, int32_t index)
     }
     if (n == 0) { /* an empty prompt is just the first token, if the model has one */
         if (model->bos_id < 0) {
-            api_error_set(&prompts->error, ERROR_INVALID, "prompt", "the prompt has no tokens");
+            api_error_set(&prompts->error, ERROR_INVALID, prompt_field(prompts),
+                          "the %s has no tokens", prompt_field(prompts));
             return false;
         }
         ids[n++] = model->bos_id;
@@ -299,20 +303,21 @@ static void settle_parser(struct api_prompts *prompts, struct view prompt)
     const struct api_ask *ask = &prompts->ask;
     struct calls_style style = prompts->model->style;
     bool is_split = !ask->tools.is_raw && !ask->continue_final_message;
-    if (!is_split || ask->guided.kind != 0) /* its structure begins with the answer */
+    if (!is_split || (ask->guided.kind != 0 && !prompts->guide.may_think))
         style.think_open = style.think_close = NULL;
-    if (ask->tools.is_needed) /* guided.c asks for this form */
+    if (ask->guided.kind != 0) /* guided.c asks for this form of calls */
         style.format = calls_format_find("generic");
-    prompts->is_parsed = style.format != NULL && (ask->guided.kind == 0 || ask->tools.is_needed) &&
-                         (ask->tools.calls.n > 0 || style.think_open != NULL ||
-                          (is_split && style.format->kind == CALLS_HARMONY));
+    prompts->is_parsed =
+        style.format != NULL && (ask->tools.calls.n > 0 || style.think_open != NULL ||
+                                 (is_split && style.format->kind == CALLS_HARMONY));
     if (prompts->is_parsed)
         calls_parser_init(&prompts->parser, &style,
                           ask->tools.calls.n > 0 ? &ask->tools.calls : NULL,
                           calls_parser_starts_in_reasoning(&style, prompt));
+    prompts->parser.keeps_space = ask->guided.kind != 0;
 }
 
-static bool make_chat(struct api_prompts *prompts)
+static bool make_chat(struct api_prompts *prompts, struct grammar_cache *grammars)
 {
     struct str text;
     str_init(&text);
@@ -320,17 +325,21 @@ static bool make_chat(struct api_prompts *prompts)
     prompts->of = pile_take(&prompts->ask.pile, sizeof(prompts->of[0]));
     bool is_ok = api_prompts_render(&prompts->ask, prompts->model, &text, &prompts->error);
     struct view prompt = view_of(text.at != NULL ? text.at : "", text.n);
-    is_ok = is_ok && encode(prompts, prompt, 0);
-    if (is_ok)
+    if (is_ok) {
+        api_guide_make(&prompts->guide, &prompts->ask, prompts->model, &prompt, grammars,
+                       &prompts->error);
         settle_parser(prompts, prompt);
+        is_ok = !prompts->error.is_set && encode(prompts, prompt, 0);
+    }
     str_free(&text);
     return is_ok;
 }
 
-static bool make_completion(struct api_prompts *prompts)
+static bool make_completion(struct api_prompts *prompts, struct grammar_cache *grammars)
 {
     struct api_ask *ask = &prompts->ask;
     prompts->n = ask->n_prompts;
+    api_guide_make(&prompts->guide, ask, prompts->model, NULL, grammars, &prompts->error);
     prompts->of = pile_take(&ask->pile, sizeof(prompts->of[0]) * (size_t)prompts->n);
     for (int32_t i = 0; i < prompts->n; i++) {
         const struct api_ask_prompt *prompt = &ask->prompts[i];
@@ -343,6 +352,87 @@ static bool make_completion(struct api_prompts *prompts)
         finish_body(prompts, i, body, prompt->n_ids);
     }
     return true;
+}
+
+/* Encodes pairs of texts for a model that scores them. */
+static bool make_pairs(struct api_prompts *prompts)
+{
+    const struct api_ask *ask = &prompts->ask;
+    const struct api_model *model = prompts->model;
+    int32_t n_first = api_embed_of(ask)->n_first;
+    prompts->n = api_embed_n_pairs(ask);
+    prompts->of = pile_take(&prompts->ask.pile, sizeof(prompts->of[0]) * (size_t)prompts->n);
+    for (int32_t i = 0; i < prompts->n; i++) {
+        struct view first = ask->prompts[n_first > 1 ? i : 0].text;
+        struct view second = ask->prompts[n_first + i].text;
+        if (!api_prompts_may_fit(model, first, "pair", &prompts->error) ||
+            !api_prompts_may_fit(model, second, "pair", &prompts->error))
+            return false;
+        size_t n_most = tokenizer_ids_max(model->tokenizer, first.n) +
+                        tokenizer_ids_max(model->tokenizer, second.n);
+        int32_t n_max =
+            n_most < (size_t)model->n_context_max ? (int32_t)n_most : model->n_context_max;
+        int32_t n_of_first = 0;
+        struct request_body *body = take_body(prompts, n_max);
+        int32_t n = tokenizer_encode_pair(model->tokenizer, (struct view[2]){ first, second },
+                                          request_body_tokens(body), n_max, &n_of_first);
+        if (n == TOKENIZER_NO_PAIRS)
+            api_error_set(&prompts->error, ERROR_INVALID, "model",
+                          "the tokenizer of the model \"%.100s\" has no form for a pair of texts",
+                          model->name);
+        else if (n == TOKENIZER_TOO_COSTLY)
+            api_prompts_refuse_costly(model, "pair", &prompts->error);
+        else if (n < 0)
+            api_prompts_refuse_longer(model, "pair", &prompts->error);
+        if (n < 0)
+            return false;
+        body->n_first = (uint32_t)n_of_first;
+        finish_body(prompts, i, body, n);
+    }
+    return true;
+}
+
+/* Bounds the vectors of an answer, as they are kept and as JSON. */
+static bool settle_vectors(struct api_prompts *prompts, const struct mem_account *account)
+{
+    int64_t n_bytes_max = LOGPROBS_BYTES_MAX;
+    if (account != NULL && account->n_bytes_max > 0)
+        n_bytes_max = min_i64(n_bytes_max, account->n_bytes_max / 4);
+    int64_t n_floats = (int64_t)prompts->n * prompts->model->n_vector;
+    if (n_floats * VECTOR_BYTES > n_bytes_max)
+        api_error_set(&prompts->error, ERROR_TOO_LARGE, "input",
+                      "embeddings of %d texts with %d numbers each are too much for one answer: at "
+                      "most %lld texts fit",
+                      prompts->n, prompts->model->n_vector,
+                      (long long)(n_bytes_max / VECTOR_BYTES / prompts->model->n_vector));
+    return !prompts->error.is_set;
+}
+
+/* Checks that the model does what is asked. */
+static bool check_does(struct api_prompts *prompts)
+{
+    const struct api_ask *ask = &prompts->ask;
+    const struct api_model *model = prompts->model;
+    const struct api_embed *embed = ask->kind == ASK_EMBED ? api_embed_of(ask) : NULL;
+    if (embed == NULL && model->is_encoder)
+        api_error_set(&prompts->error, ERROR_INVALID, "model",
+                      "the model \"%.200s\" is an encoder, which generates no text: send texts to "
+                      "%s",
+                      model->name,
+                      model->n_labels > 0 ? "/v1/rerank or /v1/score" : "/v1/embeddings");
+    else if (embed != NULL && model->n_vector == 0)
+        api_error_set(&prompts->error, ERROR_INVALID, "model",
+                      "the model \"%.200s\" makes no embeddings", model->name);
+    else if (embed != NULL && model->n_labels > 0 && embed->n_first == 0)
+        api_error_set(&prompts->error, ERROR_INVALID, "model",
+                      "the model \"%.200s\" scores pairs of texts and makes no embeddings: send "
+                      "them to /v1/rerank or /v1/score",
+                      model->name);
+    else if (embed != NULL && embed->dimensions > model->n_vector)
+        api_error_set(&prompts->error, ERROR_INVALID, "dimensions",
+                      "dimensions is %d, and an embedding of the model \"%.200s\" has %d",
+                      embed->dimensions, model->name, model->n_vector);
+    return !prompts->error.is_set;
 }
 
 static void collect_stop_ids(struct api_prompts *prompts)
@@ -366,6 +456,8 @@ bool api_prompts_read(struct api_ask *ask, const struct api_family *family, stru
     enum api_ask_kind kind =
         object != NULL && family->kind_of != NULL ? family->kind_of(object) : family->kind;
     bool is_read = api_ask_read(ask, kind, chat, is_strict, error);
+    if (is_read && family->read != NULL)
+        is_read = family->read(ask, &(struct api_fields){ object, error }, is_strict);
     if (is_read && family->keep != NULL)
         family->keep(ask, object);
     json_decref(object);
@@ -391,12 +483,21 @@ bool api_prompts_make(struct api_prompts *prompts, const struct api_family *fami
                       LIMIT_STOP_IDS - prompts->model->n_eog, ask->n_stop_ids);
         return false;
     }
+    if (!check_does(prompts))
+        return false;
+    if (ask->kind == ASK_EMBED)
+        return (prompts->model->n_labels > 0 ? make_pairs(prompts)
+                                             : make_completion(prompts, options->grammars)) &&
+               settle_lengths(prompts) && settle_vectors(prompts, options->account);
     collect_stop_ids(prompts);
+    ask->thinking.is_wish = family->takes_any_budget;
+    prompts->guide.jumps = options->jumps_forward;
     api_guided_check(&ask->guided, prompts->model, options->grammars, prompts->n_stop_ids,
                      &prompts->error);
     if (prompts->error.is_set)
         return false;
-    return (ask->kind == ASK_CHAT ? make_chat(prompts) : make_completion(prompts)) &&
+    return (ask->kind == ASK_CHAT ? make_chat(prompts, options->grammars)
+                                  : make_completion(prompts, options->grammars)) &&
            settle_lengths(prompts) && settle_echo(prompts) &&
            settle_logprobs(prompts, options->account);
 }

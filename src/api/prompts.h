@@ -6,6 +6,7 @@
 #include "api/ask.h"
 #include "api/catalog.h"
 #include "api/family.h"
+#include "api/guide.h"
 #include "calls/parser.h"
 
 struct api_prompts {
@@ -26,6 +27,7 @@ struct api_prompts {
     int32_t n_tokens_max;       /* generated tokens of each choice */
     bool is_parsed;             /* answers may hold reasoning or calls */
     struct calls_parser parser; /* of each choice, as it begins */
+    struct api_guide guide;     /* of all answers */
 };
 /* Returns false with the error set. The caller uses api_prompts_free in either case. The models of
  * the catalog outlive the prompts. */

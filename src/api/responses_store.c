@@ -1,17 +1,35 @@
 /* One table of answers. Each call prepares its own statement, so that threads share none. Nothing
- * that may end a guard (base/mem.h) runs while a statement is open. */
+ * that may end a guard (base/mem.h) runs while a statement is open, or a lock is held.
+ *
+ * Answers wait in a list for the writing thread. A read first writes what waits, so that it finds
+ * all that was kept before. */
 #include "api/responses_store.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "base/team.h"
+#include "base/wake.h"
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { FORMAT = 1, ROUNDS_MAX = 1024, ROW_BYTES = 256 };
 
+struct waiting { /* an answer that is not written yet; its texts follow it, each ending with 0 */
+    struct waiting *next;
+    uint64_t tenant;
+    size_t n_bytes; /* as the bound counts them */
+    const char *id, *previous, *items, *response;
+};
 struct api_responses_store {
     sqlite3 *db; /* NULL: nothing is kept */
+    struct thread *thread;
+    struct wake wake;
+    _Atomic bool is_over;
+    struct lock *writing; /* held while waiting answers are written */
+    struct lock *lock;    /* of the list */
+    struct waiting *first, *last;
+    int64_t n_waiting_bytes;
     int64_t n_bytes_max;
     _Atomic int64_t n_bytes;
     char gateway[RESPONSES_GATEWAY_BYTES];
@@ -89,6 +107,92 @@ static enum status open_file(struct api_responses_store *responses, const char *
                      responses->db != NULL ? sqlite3_errmsg(responses->db) : "no memory");
 }
 
+/* ---- The writer. ---- */
+
+/* Removes the oldest answers until the rest is within the bound. */
+static void evict(struct api_responses_store *responses)
+{
+    static const char sql[] = "DELETE FROM responses WHERE number = (SELECT min(number) FROM "
+                              "responses) RETURNING bytes";
+    while (responses->n_bytes > responses->n_bytes_max) {
+        int64_t n = ask_number(responses->db, sql);
+        if (n < 0)
+            return;
+        responses->n_bytes -= n;
+    }
+}
+
+static bool insert(struct api_responses_store *responses, const struct waiting *row)
+{
+    static const char sql[] = "INSERT INTO responses (id, previous, tenant, bytes, items, response)"
+                              " VALUES (?, ?, ?, ?, ?, ?)";
+    sqlite3_stmt *insert = NULL;
+    int code = sqlite3_prepare_v2(responses->db, sql, -1, &insert, NULL);
+    if (code == SQLITE_OK) {
+        sqlite3_bind_text(insert, 1, row->id, -1, SQLITE_STATIC);
+        sqlite3_bind_text(insert, 2, row->previous, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(insert, 3, (int64_t)row->tenant);
+        sqlite3_bind_int64(insert, 4, (int64_t)row->n_bytes);
+        sqlite3_bind_text(insert, 5, row->items, -1, SQLITE_STATIC);
+        sqlite3_bind_text(insert, 6, row->response, -1, SQLITE_STATIC);
+        code = sqlite3_step(insert);
+    }
+    sqlite3_finalize(insert);
+    if (code != SQLITE_DONE)
+        log_line(LOG_ERROR, "api", "%s can't be kept: %s", row->id, sqlite3_errstr(code));
+    return code == SQLITE_DONE;
+}
+
+static struct waiting *take_first(struct api_responses_store *responses)
+{
+    lock_take(responses->lock);
+    struct waiting *row = responses->first;
+    if (row != NULL)
+        responses->first = row->next;
+    if (responses->first == NULL)
+        responses->last = NULL;
+    lock_put(responses->lock);
+    return row;
+}
+
+/* Writes all that waits now. On return another thread's writes have ended too. */
+static void write_waiting(struct api_responses_store *responses)
+{
+    struct waiting *row;
+    lock_take(responses->writing);
+    while ((row = take_first(responses)) != NULL) {
+        if (insert(responses, row))
+            responses->n_bytes += (int64_t)row->n_bytes;
+        evict(responses);
+        lock_take(responses->lock);
+        responses->n_waiting_bytes -= (int64_t)row->n_bytes;
+        lock_put(responses->lock);
+        mem_give(row);
+    }
+    lock_put(responses->writing);
+}
+
+static void run(void *self)
+{
+    struct api_responses_store *responses = self;
+    for (bool is_over = false; !is_over;) {
+        wake_wait(&responses->wake, -1);
+        is_over = responses->is_over; /* read ahead of the list */
+        wake_clear(&responses->wake);
+        write_waiting(responses);
+    }
+}
+
+/* Copies a text behind the others, and ends it. */
+static const char *put_text(char **to, const char *text, size_t n)
+{
+    const char *at = *to;
+    memcpy(*to, text, n);
+    (*to)[n] = '\0';
+    *to += n + 1;
+    return at;
+}
+
 enum status api_responses_store_open(struct api_responses_store **out, const char *path,
                                      int64_t n_bytes_max, struct fault *fault)
 {
@@ -98,8 +202,15 @@ enum status api_responses_store_open(struct api_responses_store **out, const cha
              (unsigned)(rng_system() & 0xffffffffu));
     enum status status = n_bytes_max > 0 ? open_file(responses, path, fault) : STATUS_OK;
     if (status != STATUS_OK) {
-        api_responses_store_close(responses);
+        sqlite3_close(responses->db);
+        mem_give(responses);
         return status;
+    }
+    if (responses->db != NULL) {
+        responses->writing = lock_open();
+        responses->lock = lock_open();
+        wake_open(&responses->wake);
+        responses->thread = thread_start("responses", run, responses);
     }
     *out = responses;
     return STATUS_OK;
@@ -109,6 +220,14 @@ void api_responses_store_close(struct api_responses_store *responses)
 {
     if (responses == NULL)
         return;
+    if (responses->thread != NULL) {
+        responses->is_over = true;
+        wake_up(&responses->wake);
+        thread_join(responses->thread);
+        wake_close(&responses->wake);
+        lock_close(responses->writing);
+        lock_close(responses->lock);
+    }
     sqlite3_close(responses->db);
     mem_give(responses);
 }
@@ -124,45 +243,44 @@ bool api_responses_store_may_keep(const struct api_responses_store *responses, s
     return responses->db != NULL && (int64_t)n_bytes + ROW_BYTES <= responses->n_bytes_max / 4;
 }
 
-/* Removes the oldest answers until the rest is within the bound. */
-static void evict(struct api_responses_store *responses)
-{
-    static const char sql[] = "DELETE FROM responses WHERE number = (SELECT min(number) FROM "
-                              "responses) RETURNING bytes";
-    while (responses->n_bytes > responses->n_bytes_max) {
-        int64_t n = ask_number(responses->db, sql);
-        if (n < 0)
-            return;
-        responses->n_bytes -= n;
-    }
-}
-
 void api_responses_store_keep(struct api_responses_store *responses,
                               const struct api_responses_store_row *row)
 {
-    static const char sql[] = "INSERT INTO responses (id, previous, tenant, bytes, items, response)"
-                              " VALUES (?, ?, ?, ?, ?, ?)";
-    sqlite3_stmt *insert = NULL;
-    size_t n_items = strlen(row->items), n = n_items + row->response.n + ROW_BYTES;
+    size_t n_id = strlen(row->id), n_items = strlen(row->items), n_response = row->response.n;
+    size_t n_previous = row->previous != NULL ? strlen(row->previous) : 0;
+    size_t n = n_items + n_response + ROW_BYTES;
     if (!api_responses_store_may_keep(responses, n - ROW_BYTES))
         return;
-    int code = sqlite3_prepare_v2(responses->db, sql, -1, &insert, NULL);
-    if (code == SQLITE_OK) {
-        sqlite3_bind_text(insert, 1, row->id, -1, SQLITE_STATIC);
-        sqlite3_bind_text(insert, 2, row->previous, -1, SQLITE_STATIC);
-        sqlite3_bind_int64(insert, 3, (int64_t)row->tenant);
-        sqlite3_bind_int64(insert, 4, (int64_t)n);
-        sqlite3_bind_text(insert, 5, row->items, (int)n_items, SQLITE_STATIC);
-        sqlite3_bind_text(insert, 6, row->response.at, (int)row->response.n, SQLITE_STATIC);
-        code = sqlite3_step(insert);
-    }
-    sqlite3_finalize(insert);
-    if (code != SQLITE_DONE) {
-        log_line(LOG_ERROR, "api", "%s can't be kept: %s", row->id, sqlite3_errstr(code));
+    lock_take(responses->lock);
+    bool fits = responses->n_waiting_bytes + (int64_t)n <= responses->n_bytes_max / 2;
+    responses->n_waiting_bytes += fits ? (int64_t)n : 0;
+    lock_put(responses->lock);
+    struct mem_account *before = mem_account_use(NULL); /* it outlives the request */
+    struct waiting *copy =
+        fits ? mem_try(sizeof *copy + n_id + n_previous + n_items + n_response + 4) : NULL;
+    (void)mem_account_use(before);
+    if (copy == NULL) {
+        log_line(LOG_ERROR, "api", "%s can't be kept: %s", row->id,
+                 fits ? "there is no memory" : "too many answers wait to be written");
+        lock_take(responses->lock);
+        responses->n_waiting_bytes -= fits ? (int64_t)n : 0;
+        lock_put(responses->lock);
         return;
     }
-    responses->n_bytes += (int64_t)n;
-    evict(responses);
+    char *to = (char *)(copy + 1);
+    *copy = (struct waiting){ .tenant = row->tenant, .n_bytes = n };
+    copy->id = put_text(&to, row->id, n_id);
+    copy->previous = row->previous != NULL ? put_text(&to, row->previous, n_previous) : NULL;
+    copy->items = put_text(&to, row->items, n_items);
+    copy->response = put_text(&to, row->response.at, n_response);
+    lock_take(responses->lock);
+    if (responses->last != NULL)
+        responses->last->next = copy;
+    else
+        responses->first = copy;
+    responses->last = copy;
+    lock_put(responses->lock);
+    wake_up(&responses->wake);
 }
 
 struct found {
@@ -210,6 +328,8 @@ static bool find(struct api_responses_store *responses, const char *id, uint64_t
     sqlite3_stmt *row = NULL;
     bool has_memory = true, is_there = false;
     *found = (struct found){ 0 };
+    if (responses->db != NULL)
+        write_waiting(responses);
     if (responses->db != NULL &&
         sqlite3_prepare_v2(responses->db, sql, -1, &row, NULL) == SQLITE_OK) {
         sqlite3_bind_text(row, 1, id, -1, SQLITE_STATIC);
@@ -247,6 +367,8 @@ bool api_responses_store_forget(struct api_responses_store *responses, const cha
     static const char sql[] = "DELETE FROM responses WHERE id = ? AND tenant = ? RETURNING bytes";
     sqlite3_stmt *row = NULL;
     int64_t n = -1;
+    if (responses->db != NULL)
+        write_waiting(responses);
     if (responses->db != NULL &&
         sqlite3_prepare_v2(responses->db, sql, -1, &row, NULL) == SQLITE_OK) {
         sqlite3_bind_text(row, 1, id, -1, SQLITE_STATIC);

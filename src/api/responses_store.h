@@ -1,8 +1,9 @@
 /* Keeps answers of /v1/responses, so that later requests can go on from them: an SQLite database in
  * a file or in memory, bounded in bytes. The oldest answers leave first.
  *
- * All functions may be called from any thread, since the database serializes them. A tenant finds
- * its own answers alone. */
+ * A thread of its own writes what is kept. All functions may be called from any thread; those that
+ * read or delete may wait for the disk, so that the I/O thread leaves them to workers. A read finds
+ * all that was kept before it. A tenant finds its own answers alone. */
 #pragma once
 #include "api/error.h"
 #include "base/status.h"
@@ -29,7 +30,8 @@ struct api_responses_store_row {
     const char *items;    /* the request's own input, a JSON array */
     struct view response; /* the answer, a JSON object with its output */
 };
-/* Keeps an answer and removes the oldest ones beyond the bound. A failure is logged. */
+/* Hands an answer to the writer, which removes the oldest ones beyond the bound. It never waits. An
+ * answer is not kept, and that is logged, when too much waits to be written. */
 void api_responses_store_keep(struct api_responses_store *responses,
                               const struct api_responses_store_row *row);
 /* Appends the answer's JSON object. Returns false with the error set. */

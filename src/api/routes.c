@@ -3,10 +3,12 @@
 
 #include "api/about.h"
 #include "api/call.h"
+#include "api/embed.h"
 #include "api/health.h"
 #include "api/lifecycle.h"
 #include "api/mirror.h"
 #include "api/models.h"
+#include "api/ollama.h"
 #include "api/ollama_models.h"
 #include "api/openapi.h"
 #include "api/responses_routes.h"
@@ -36,6 +38,12 @@ static const struct api_route routes[] = {
       "shows a stored response", NULL, "Response" },
     { HTTP_DELETE, "/v1/responses/*", API_ROUTE_KEY, api_responses_routes_delete, false,
       "deletes a stored response", NULL, "Object" },
+    { HTTP_POST, "/v1/embeddings", API_ROUTE_KEY, api_embed_openai, false,
+      "makes embeddings of texts", "EmbeddingsRequest", "Embeddings" },
+    { HTTP_POST, "/v1/rerank", API_ROUTE_KEY, api_embed_rerank, false,
+      "orders documents by their relevance to a query", "RerankRequest", "Ranking" },
+    { HTTP_POST, "/v1/score", API_ROUTE_KEY, api_embed_score, false, "scores pairs of texts",
+      "ScoreRequest", "Scores" },
     { HTTP_GET, "/v1/models", API_ROUTE_KEY, api_models_list, false, "lists the models", NULL,
       "List" },
     { HTTP_GET, "/v1/models/*", API_ROUTE_KEY, api_models_show, false, "describes a model", NULL,
@@ -92,10 +100,14 @@ static const struct api_route routes[] = {
       "keeps a model on one engine", "PinRequest", "Object" },
     { HTTP_POST, "/models/unpin", API_ROUTE_ADMIN, api_lifecycle_unpin, false,
       "lets a pinned model leave", "NameRequest", "Object" },
-    { HTTP_POST, "/api/chat", API_ROUTE_KEY, api_call_ollama_chat, false,
+    { HTTP_POST, "/api/chat", API_ROUTE_KEY, api_ollama_chat, false,
       "generates an answer to a chat, as Ollama does", "OllamaChatRequest", "Lines" },
-    { HTTP_POST, "/api/generate", API_ROUTE_KEY, api_call_ollama_text, false,
+    { HTTP_POST, "/api/generate", API_ROUTE_KEY, api_ollama_text, false,
       "continues a text, as Ollama does", "OllamaTextRequest", "Lines" },
+    { HTTP_POST, "/api/embed", API_ROUTE_KEY, api_embed_ollama, false,
+      "makes embeddings of texts, as Ollama does", "OllamaEmbedRequest", "OllamaEmbeddings" },
+    { HTTP_POST, "/api/embeddings", API_ROUTE_KEY, api_embed_ollama_one, false,
+      "makes the embedding of a text, as Ollama does", "OllamaTextRequest", "Object" },
     { HTTP_GET, "/api/tags", API_ROUTE_KEY, api_ollama_models_tags, false,
       "lists the models as Ollama does", NULL, "Object" },
     { HTTP_POST, "/api/show", API_ROUTE_KEY, api_ollama_models_show, false,
@@ -114,6 +126,14 @@ static const struct api_route routes[] = {
       "generates an answer to a chat", "ChatRequest", "ChatAnswer" },
     { HTTP_POST, "/completions", API_ROUTE_KEY, api_call_completion, false, "continues texts",
       "CompletionRequest", "CompletionAnswer" },
+    { HTTP_POST, "/embeddings", API_ROUTE_KEY, api_embed_openai, false, "makes embeddings of texts",
+      "EmbeddingsRequest", "Embeddings" },
+    { HTTP_POST, "/rerank", API_ROUTE_KEY, api_embed_rerank, false,
+      "orders documents by their relevance to a query", "RerankRequest", "Ranking" },
+    { HTTP_POST, "/v2/rerank", API_ROUTE_KEY, api_embed_rerank, false,
+      "orders documents by their relevance to a query", "RerankRequest", "Ranking" },
+    { HTTP_POST, "/score", API_ROUTE_KEY, api_embed_score, false, "scores pairs of texts",
+      "ScoreRequest", "Scores" },
     { HTTP_GET, "/models/*", API_ROUTE_KEY, api_models_show, false, "describes a model", NULL,
       "Model" },
     { HTTP_POST, "/models/*", API_ROUTE_ADMIN, api_lifecycle_named, false,
@@ -143,10 +163,8 @@ static bool is_path(const struct api_route *route, struct view path)
  * the client would otherwise search for a typing error. */
 static bool is_unsupported(struct view path)
 {
-    static const char *const paths[] = { "/v1/embeddings",  "/v1/audio/",  "/v1/images/",
-                                         "/v1/moderations", "/v1/rerank",  "/v1/score",
-                                         "/v1/files",       "/v1/batches", "/api/embed",
-                                         "/api/pull" };
+    static const char *const paths[] = { "/v1/audio/", "/v1/images/", "/v1/moderations",
+                                         "/v1/files",  "/v1/batches", "/api/pull" };
     for (size_t i = 0; i < COUNT_OF(paths); i++)
         if (view_starts(path, paths[i]))
             return true;

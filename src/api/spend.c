@@ -163,19 +163,13 @@ static void print_usage(struct api *api, const void *of, struct str *out)
 
 void api_spend_show(struct api *api, struct api_http_exchange *x)
 {
-    static const char key[] = "days=";
-    struct view query = x->head.query;
     struct api_error error = { 0 };
     char text[16];
     int64_t n_days = DAYS_SHOWN;
-    if (view_starts(query, key)) {
-        snprintf(text, sizeof text, "%.*s", (int)min_i64((int64_t)(query.n - strlen(key)), 15),
-                 query.at + strlen(key));
-        if (!parse_i64(text, &n_days) || n_days < 1 || n_days > 10000)
-            api_error_set(&error, ERROR_INVALID, "days", "days must be a number from 1 to 10000");
-    } else if (query.n > 0) {
-        api_error_set(&error, ERROR_INVALID, "days", "the query may only have days=N");
-    }
+    enum api_http_query found = api_http_parse_query(x->head.query, "days", text, sizeof text);
+    if (found != API_HTTP_QUERY_ABSENT &&
+        (found == API_HTTP_QUERY_BAD || !parse_i64(text, &n_days) || n_days < 1 || n_days > 10000))
+        api_error_set(&error, ERROR_INVALID, "days", "days must be a number from 1 to 10000");
     if (error.is_set) {
         api_refuse(x, &error);
         return;

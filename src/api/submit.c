@@ -38,7 +38,9 @@ static struct request request_of(const struct api_choice *choice)
         .priority = (int16_t)(ask->has_priority ? ask->priority : call->prompts.model->priority),
         .tenant = api_tenants_hash(&call->api->tenants, call->tenant),
         .state = REQUEST_WAITING,
-        .kind = call->prompts.n_tokens_max > 0 ? REQUEST_GENERATE : REQUEST_SCORE,
+        .kind = call->kind == ASK_EMBED          ? REQUEST_EMBED
+                : call->prompts.n_tokens_max > 0 ? REQUEST_GENERATE
+                                                 : REQUEST_SCORE,
         .n_prompt = choice->n_prompt,
         .n_tokens = choice->n_prompt,
         .n_tokens_max = choice->n_prompt + max_i32(call->prompts.n_tokens_max, 1),
@@ -48,7 +50,7 @@ static struct request request_of(const struct api_choice *choice)
         .flags = (ask->ignores_eos ? REQUEST_IGNORE_EOS : 0u) |
                  (ask->wants_logprobs ? REQUEST_WANTS_LOGPROBS : 0u) |
                  (ask->wants_scores ? REQUEST_WANTS_SCORES | REQUEST_NO_PREFIX_HIT : 0u) |
-                 (ask->guided.kind != 0 ? REQUEST_GUIDED : 0u),
+                 (call->prompts.guide.kind != 0 ? REQUEST_GUIDED : 0u),
     };
 }
 
@@ -91,15 +93,18 @@ void api_submit_rules(struct api_call *call)
 
 bool api_submit_charge(struct api_call *call, const struct api_work *work, struct api_error *error)
 {
-    int64_t n_bytes = call->prompts.ask.guided.n_bytes + (int64_t)GUIDE_BYTES * call->n_seats;
-    if (call->prompts.ask.guided.kind == 0)
+    const struct api_guided *guided = call->prompts.ask.guided.kind != 0
+                                          ? &call->prompts.ask.guided
+                                          : &call->prompts.guide.offered;
+    int64_t n_bytes = guided->n_bytes + (int64_t)GUIDE_BYTES * call->n_seats;
+    if (guided->kind == 0)
         return true;
     if (n_bytes > work->n_bytes_max) {
         api_error_set(error, n_bytes > work->n_bytes_most ? ERROR_TOO_LARGE : ERROR_CROWDED,
-                      call->prompts.ask.guided.field,
+                      guided->field,
                       "%s takes %lld MiB while its answers are made, and there is no memory for it "
                       "now (http_memory)",
-                      call->prompts.ask.guided.field, (long long)(n_bytes >> 20));
+                      guided->field, (long long)(n_bytes >> 20));
         return false;
     }
     call->guided_bytes = n_bytes;

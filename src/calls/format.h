@@ -10,6 +10,16 @@ enum calls_kind {
     CALLS_PYTHON,  /* [name(key=value), ...] */
     CALLS_HARMONY, /* messages with channels, as gpt-oss writes them */
 };
+/* How a section of calls is written, as constrained decoding needs it: literal text with signs.
+ *   \1 white space, perhaps      \2 stands before a mark       \3 the name of the function
+ *   \4 its arguments as JSON     \5 one to three digits        \6 nine letters or digits */
+#define CALLS_NAME_SIGN "\3"
+#define CALLS_ARGS_SIGN "\4"
+struct calls_written {
+    const char *trigger; /* what begins a section; NULL: calls of this format are not constrained */
+    const char *before, *call, *between, *after;
+    bool is_single; /* a section has one call */
+};
 struct calls_format {
     const char *name;
     enum calls_kind kind;
@@ -32,6 +42,7 @@ struct calls_format {
     const char *value_close;
     bool is_typed;  /* behind param_end comes true or false, for text or JSON, then "> */
     bool has_lines; /* a value stands on lines of its own: one line end on each side is not its */
+    struct calls_written written;
     const char *noise[2]; /* marks around plain answers, which are not shown */
 };
 struct calls_style { /* how one model writes */

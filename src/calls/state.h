@@ -15,11 +15,12 @@ struct calls_sink {
     void *self;
     void (*take)(void *self, enum calls_event event, struct view bytes);
 };
-struct calls_parser { /* private, except two; calls_parser_init sets it, and it needs no free */
+struct calls_parser { /* private, except three; calls_parser_init sets it, and it needs no free */
     struct calls_style style;
     const struct calls_tools *tools; /* NULL: calls are not looked for */
     int32_t n_calls;                 /* that were told */
     int32_t n_whole;                 /* of them, those with complete arguments */
+    bool keeps_space;                /* white space around the text is part of it */
     uint8_t state, n_nested;
     bool in_array, has_text, has_thought;
     bool is_told, is_over;         /* the call under way: its name, its arguments were told */

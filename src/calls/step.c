@@ -113,7 +113,7 @@ void calls_step_emit_words(struct calls_parser *p, const struct calls_input *in,
 {
     bool is_thought = event == CALLS_EVENT_REASONING;
     bool has_before = is_thought ? p->has_thought : p->has_text;
-    bool trims = is_thought || p->has_thought || p->n_calls > 0;
+    bool trims = is_thought || (!p->keeps_space && (p->has_thought || p->n_calls > 0));
     size_t from = p->at;
     if (!has_before && trims)
         while (from < to && calls_step_is_white(in->text.at[from]))

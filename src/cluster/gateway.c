@@ -371,6 +371,7 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
     g->over = g->aside = (struct gateway_list){ GATEWAY_NONE, GATEWAY_NONE, 0 };
     g->shown = GATEWAY_NONE;
     g->reports = mem_take(sizeof *g->reports * n_engines);
+    g->places = mem_take(sizeof *g->places * n_engines);
     g->demand = gateway_demand_open((int)n_services);
     g->perfs = mem_take(sizeof *g->perfs * n_engines * n_services);
     open_core(g, &g->core, g->options.has_no_mixed ? ROUTE_PHASE_PREFILL : ROUTE_PHASE_BOTH);
@@ -407,6 +408,12 @@ void cluster_gateway_add_service(struct cluster_gateway *g, int s, const struct 
         g->perfs[e * g->options.n_services_max + s] = (struct perf){ 0 };
         g->reports[e].n_services = max_i32(g->reports[e].n_services, s + 1);
     }
+}
+
+uint32_t cluster_gateway_take_broken(struct cluster_gateway *g, int service, enum status cause,
+                                     const char *why)
+{
+    return gateway_mail_end_held(g, service, cause, why);
 }
 
 uint32_t cluster_gateway_n_requests_of(const struct cluster_gateway *g, int service)
@@ -461,6 +468,7 @@ void cluster_gateway_close(struct cluster_gateway *g)
     mem_give(g->full);
     length_book_close(&g->lengths);
     mem_give(g->reports);
+    mem_give(g->places);
     gateway_demand_close(g->demand);
     mem_give(g->requests);
     mem_give(g->deadline_nodes);

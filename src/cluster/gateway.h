@@ -25,6 +25,11 @@ void cluster_gateway_add_service(struct cluster_gateway *gateway, int service,
 /* Removes a service. Returns false when it still has requests, including those whose end was not
  * reported yet. */
 bool cluster_gateway_remove_service(struct cluster_gateway *gateway, int service);
+/* A model could not be loaded on any engine. Requests that are held for it and have no other place
+ * end: with the sentence when it never fits (TOO_LARGE), otherwise as LOAD_FAILED, since clients
+ * don't see faults of files. Returns how many ended. */
+uint32_t cluster_gateway_take_broken(struct cluster_gateway *gateway, int service,
+                                     enum status cause, const char *why);
 uint32_t cluster_gateway_n_requests_of(const struct cluster_gateway *gateway, int service);
 /* Sets the time at which the service's next takes mail; spans in messages count from it. Without
  * this call it is the time of the last step. */

@@ -134,6 +134,7 @@ static void take_ticket(struct gateway_entry *entry, const struct service_event 
         return;
     entry->ticket = is_kept ? event->ticket : 0;
     entry->n_kept = is_kept ? event->n_kept : 0;
+    entry->kept_engine = entry->engine;
 }
 
 /* RETURNED: the request waits here for a place again; a cancelled one ends. */
@@ -187,6 +188,30 @@ static bool take_scores(struct cluster_gateway *g, uint32_t handle,
     return end > n_known;
 }
 
+/* Takes floats of a vector, in the same way. */
+static bool take_vector(struct cluster_gateway *g, uint32_t handle,
+                        const struct service_event *event)
+{
+    struct gateway_entry *entry = &g->entries[slots_index(handle)];
+    int32_t n_known = entry->n_scores, end = event->position + event->n_tokens;
+    if (entry->asked.kind != REQUEST_EMBED || event->position > n_known ||
+        end > g->services[entry->asked.service].n_vector) {
+        take_back_broken(g, slots_index(handle));
+        return false;
+    }
+    entry->n_scores = max_i32(n_known, end);
+    return end > n_known;
+}
+
+/* Returns whether a part of the vector is missing ahead of this event. */
+static bool lacks_vector(const struct cluster_gateway *g, const struct gateway_entry *entry,
+                         const struct service_event *event)
+{
+    return entry->asked.kind == REQUEST_EMBED && event->what == SERVICE_ENDED &&
+           event->why == SERVICE_LENGTH &&
+           entry->n_scores < g->services[entry->asked.service].n_vector;
+}
+
 /* Returns whether scores are missing ahead of this event. */
 static bool lacks_scores(const struct gateway_entry *entry, const struct service_event *event)
 {
@@ -209,14 +234,16 @@ static bool take_event(struct cluster_gateway *g, int node, const struct message
     if (entry->state != GATEWAY_SENT || event->epoch != entry->request->epoch ||
         g->nodes.of_engine[entry->engine] != node)
         return false;
-    if (event->what == SERVICE_SCORES) {
+    if (event->what == SERVICE_SCORES || event->what == SERVICE_VECTOR) {
         *out = *event;
         out->engine = entry->engine;
         out->epoch = entry->door_epoch;
         out->device_ns += entry->device_ns;
-        return take_scores(g, handle, event);
+        return event->what == SERVICE_SCORES ? take_scores(g, handle, event)
+                                             : take_vector(g, handle, event);
     }
-    if (event->position > entry->request->n_tokens || lacks_scores(entry, event)) {
+    if (event->position > entry->request->n_tokens || lacks_scores(entry, event) ||
+        lacks_vector(g, entry, event)) {
         take_back_broken(g, slots_index(handle));
         return false;
     }
@@ -253,6 +280,7 @@ static void take_report(struct cluster_gateway *g, int engine, const struct mess
 {
     struct engine_report *report = &g->reports[engine];
     cluster_message_read_report(m, &g->roster, report, g->heard_ns);
+    g->places[engine] = m->place;
     gateway_route_refresh(g, engine);
     g->core.is_dirty = g->decode_core.is_dirty = true;
 }
@@ -283,21 +311,24 @@ static void take_node_change(struct cluster_gateway *g, int engine, const struct
     note_change(g, &change);
 }
 
-/* A model could not be loaded, so requests that are held for it and have no other place end.
- * Clients see the arithmetic of what never fits, but not the faults of a file. */
+uint32_t gateway_mail_end_held(struct cluster_gateway *g, int service, enum status cause,
+                               const char *why)
+{
+    bool never_fits = cause == STATUS_TOO_LARGE;
+    uint32_t n = 0;
+    for (; g->n_places[service] == 0 && g->core.services[service].n_held > 0; n++)
+        gateway_state_finish(g, g->core.services[service].first_held,
+                             never_fits ? SERVICE_TOO_LARGE : SERVICE_LOAD_FAILED,
+                             never_fits ? why : NULL);
+    return n;
+}
+
 static void take_change(struct cluster_gateway *g, const struct message_change *m)
 {
     struct service_change said;
-    const struct service_change *change = &said;
-    if (!cluster_message_read_change(m, &g->roster, &said))
-        return; /* of a service that has left */
-    if (change->status != SERVICE_BROKEN || g->n_places[change->service] > 0)
-        return;
-    bool never_fits = change->cause == STATUS_TOO_LARGE;
-    while (g->core.services[change->service].n_held > 0)
-        gateway_state_finish(g, g->core.services[change->service].first_held,
-                             never_fits ? SERVICE_TOO_LARGE : SERVICE_LOAD_FAILED,
-                             never_fits ? change->fault.text : NULL);
+    if (!cluster_message_read_change(m, &g->roster, &said) || said.status != SERVICE_BROKEN)
+        return; /* or of a service that has left */
+    (void)gateway_mail_end_held(g, said.service, (enum status)said.cause, said.fault.text);
 }
 
 static void take_answer(struct cluster_gateway *g, const struct message_answer *m)

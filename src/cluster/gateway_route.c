@@ -55,6 +55,8 @@ static bool send_entry(struct cluster_gateway *g, const struct route_choice *cho
     request->n_cohort = choice->n_cohort;
     request->n_lease = lease_of(g, choice);
     request->ticket = entry->ticket;
+    if (entry->ticket != 0)
+        submit.message.place = g->places[entry->kept_engine];
     request->n_host = entry->n_kept;
     cluster_message_request_to_spans(request, g->now_ns);
     bool is_sent = cluster_link_send(link_to(g, choice->engine), &submit, sizeof submit, body.at,

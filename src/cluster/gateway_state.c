@@ -298,6 +298,8 @@ void gateway_state_predict_again(const struct cluster_gateway *g, struct gateway
 
 void gateway_state_observe(struct cluster_gateway *g, const struct gateway_entry *entry)
 {
+    if (entry->asked.kind != REQUEST_GENERATE) /* its length says nothing of others */
+        return;
     struct length_query query = query_of(entry);
     int32_t n_output = query.n_generated;
     query.n_generated = 0;

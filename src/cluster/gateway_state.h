@@ -50,11 +50,13 @@ struct gateway_entry {
     struct gateway_prompt *prompt; /* NULL: the entry is unused */
     int32_t *generated;            /* (n_tokens - n_prompt) */
     int32_t n_generated_room;
-    int32_t n_scores; /* of the prompt's first tokens, the first included; 0: none yet */
+    int32_t n_scores; /* of the prompt's first tokens, the first included; 0: none yet. EMBED: the
+                         floats of its vector */
     uint16_t engine;
     bool is_decoding; /* it is held in, or was sent by, decode_core */
     int32_t n_kept;   /* positions of its KV that the ticket names; 0 = none */
     uint64_t ticket;
+    uint16_t kept_engine;      /* that has them */
     int32_t n_first_predicted; /* request->n_predicted follows what was outrun */
     uint32_t door_epoch;       /* of the submission to us; our own submissions count on from it */
     bool wants_cancel;         /* CANCEL could not be sent yet */
@@ -85,6 +87,7 @@ struct cluster_gateway {
     struct tree deadlines;                     /* of the held and aside ones that have a deadline */
     struct tree_node *deadline_nodes;
     struct engine_report *reports;
+    struct cluster_place *places; /* (nodes.n_engines) of KV that they keep, as reported */
     int64_t begin_ns; /* its first step, from which the engines' time to report counts */
     struct gateway_engine {
         int64_t full_until_ns; /* after RETURNED(FULL or CRASHED): nothing is sent to it before */

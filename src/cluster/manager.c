@@ -16,9 +16,19 @@ static const int64_t REPORT_NS_MAX =
     5 * TIME_NS_PER_S; /* without a newer report for this long, the last one counts */
 static const int64_t HELD_NS = 300 * TIME_NS_PER_MS; /* a gateway silent for this long holds
                                                         nothing for a loaded model */
+static const int64_t LACKING_NS = TIME_NS_PER_S; /* until a node without the model is asked again */
 static const char BUSY_SENTENCE[] = "has requests: a busy model is not unloaded";
 
 /* ---- Mail. ---- */
+
+/* Callers that wanted it out are satisfied. */
+static void answer_out(struct cluster_manager *m, int service)
+{
+    if (manager_orders_is_loaded_anywhere(m, service))
+        return;
+    manager_orders_answer(m, service, CONTROL_UNLOAD, STATUS_OK, NULL);
+    manager_orders_answer(m, service, CONTROL_SLEEP, STATUS_OK, NULL);
+}
 
 static void take_report(struct cluster_manager *m, int e, const struct message_report *message)
 {
@@ -46,6 +56,12 @@ static void take_report(struct cluster_manager *m, int e, const struct message_r
         place->is_asleep = report->sleep_bytes > 0;
         if (report->weights_bytes > 0)
             m->need_bytes[s] = report->weights_bytes + report->activation_bytes;
+        /* An engine says nothing to an unload of a model that it does not have. A node that
+         * started anew gets such an order, if the manager knew only what it had before. */
+        if (place->is_asked_out && report->status == SERVICE_UNLOADED) {
+            place->is_asked_out = false;
+            answer_out(m, s);
+        }
     }
 }
 
@@ -90,13 +106,19 @@ static void take_sleepless(struct cluster_manager *m, const struct service_chang
     }
 }
 
-/* Callers that wanted it out are satisfied. */
-static void answer_out(struct cluster_manager *m, int service)
+/* A load failed. Another engine is tried at once, since the fault may be this one's alone: a
+ * damaged file, or too little memory. When none is left, waiting gateways learn why. */
+static void take_broken(struct cluster_manager *m, const struct service_change *change)
 {
-    if (manager_orders_is_loaded_anywhere(m, service))
-        return;
-    manager_orders_answer(m, service, CONTROL_UNLOAD, STATUS_OK, NULL);
-    manager_orders_answer(m, service, CONTROL_SLEEP, STATUS_OK, NULL);
+    struct manager_place *place = manager_room_place(m, change->engine, change->service);
+    bool is_lacking = change->cause == STATUS_BUSY; /* its node does not have the model yet */
+    place->is_asked_out = false;
+    place->avoid_until_ns =
+        m->now_ns + (is_lacking ? LACKING_NS : SERVICE_LOAD_AGAIN_S * TIME_NS_PER_S);
+    if (!is_lacking && !manager_room_is_anywhere(m, change->service) &&
+        !manager_room_has_hope(m, change->service))
+        manager_orders_note_broken(m, change->service, (enum status)change->cause, &change->fault);
+    answer_out(m, change->service);
 }
 
 static void take_change(struct cluster_manager *m, const struct service_change *change)
@@ -119,10 +141,7 @@ static void take_change(struct cluster_manager *m, const struct service_change *
         take_loaded(m, place, service, (enum status)change->cause);
         break;
     case SERVICE_BROKEN:
-        place->is_asked_out = false;
-        if (!manager_room_is_anywhere(m, service)) /* else that place will do */
-            manager_orders_note_broken(m, service, (enum status)change->cause, &change->fault);
-        answer_out(m, service);
+        take_broken(m, change);
         break;
     default:
         place->is_asked_out = false;
@@ -498,6 +517,10 @@ void cluster_manager_add_service(struct cluster_manager *m, int s, const struct 
     m->services[s] = *spec;
     m->need_bytes[s] = need_bytes;
     m->wants[s] = (struct manager_want){ .until_ns = TIME_NEVER };
+    m->n_copies[s] = 0;
+    m->pins[s] = (struct manager_pin){ 0 };
+    set_remove(&m->paused, s);
+    set_remove(&m->news, s);
     m->any_expires = m->any_expires || spec->keep_alive_ns >= 0;
     if (spec->is_loaded_at_start && !m->options.is_silent)
         manager_orders_want(m, s);

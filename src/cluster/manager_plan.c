@@ -219,6 +219,15 @@ void cluster_manager_plan_freeze(struct cluster_manager *m, bool is_frozen)
     m->is_frozen = is_frozen;
 }
 
+bool cluster_manager_plan_is_broken(const struct cluster_manager *m, int service,
+                                    enum status *cause, const char **why)
+{
+    const struct manager_want *want = &m->wants[service];
+    *cause = want->cause;
+    *why = want->fault.text;
+    return want->broken_until_ns > m->now_ns && !manager_room_is_anywhere(m, service);
+}
+
 void cluster_manager_plan_print(const struct cluster_manager *m,
                                 const char *(*name_of)(const void *self, int node),
                                 const void *self, struct str *out)

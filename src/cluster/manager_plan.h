@@ -1,6 +1,6 @@
 /* A manager of many nodes: the wishes of operators, nodes that drain, and nodes that went. */
 #pragma once
-#include "base/base.h"
+#include "base/status.h"
 
 struct cluster_manager;
 struct engine_report;
@@ -36,6 +36,10 @@ void cluster_manager_plan_freeze(struct cluster_manager *manager, bool is_frozen
 void cluster_manager_plan_print(const struct cluster_manager *manager,
                                 const char *(*name_of)(const void *self, int node),
                                 const void *self, struct str *out);
+/* Returns whether the last load of the model failed on all engines that could take it, within
+ * SERVICE_LOAD_AGAIN_S, so that it is nowhere. *why: the manager's, valid until its next step. */
+bool cluster_manager_plan_is_broken(const struct cluster_manager *manager, int service,
+                                    enum status *cause, const char **why);
 /* For the manager's step: drains nodes, and brings in the copies that operators want. Returns the
  * next wake. */
 int64_t manager_plan_step(struct cluster_manager *m);

@@ -30,6 +30,23 @@ static bool is_idle(const struct cluster_manager *m, const struct manager_place 
            place->held_until_ns <= m->now_ns && place->idle_since_ns <= heard_ns;
 }
 
+/* Returns whether the copy on this engine is one of those that operators want. A model that has
+ * more loaded copies than that can give one of them. */
+static bool is_kept_here(const struct cluster_manager *m, int engine, int service)
+{
+    int n_others = 0, n_wanted = m->n_copies[service];
+    if (!manager_room_is_kept(m, service))
+        return false;
+    if (m->pins[service].is_set)
+        return true;
+    for (int e = 0; e < m->nodes.n_engines && n_others < n_wanted; e++) {
+        const struct manager_place *place = manager_room_place(m, e, service);
+        n_others += e != engine && place->status == SERVICE_LOADED && !place->is_asked_out &&
+                    !m->of_engines[e].is_unplanned;
+    }
+    return n_others < n_wanted;
+}
+
 int32_t manager_room_list(const struct cluster_manager *m, int engine, struct residency_model *out,
                           int64_t *free_bytes)
 {
@@ -49,8 +66,8 @@ int32_t manager_room_list(const struct cluster_manager *m, int engine, struct re
         out[n++] = (struct residency_model){
             .service = (uint16_t)s,
             .n_bytes = n_bytes,
-            /* Models that operators want stay, as pinned ones do. */
-            .keep_alive_ns = manager_room_is_kept(m, s) ? -1 : m->services[s].keep_alive_ns,
+            /* Copies that operators want stay, as pinned models do. */
+            .keep_alive_ns = is_kept_here(m, engine, s) ? -1 : m->services[s].keep_alive_ns,
             .idle_since_ns = is_idle(m, place) ? place->idle_since_ns : TIME_NEVER
         };
     }
@@ -169,7 +186,8 @@ static struct manager_choice choose(const struct cluster_manager *m, int service
             continue;
         is_any = true;
         /* How that ends is heard first. */
-        if (place->is_asked_out || m->of_engines[e].awaited_until_ns > m->now_ns) {
+        if (place->is_asked_out || place->avoid_until_ns > m->now_ns ||
+            m->of_engines[e].awaited_until_ns > m->now_ns) {
             best.never = false;
             continue;
         }
@@ -196,6 +214,19 @@ struct manager_choice manager_room_choose(const struct cluster_manager *m, int s
     return choice.engine >= 0 || choice.never || !is_its_turn(m, service)
                ? choice
                : choose(m, service, true);
+}
+
+bool manager_room_has_hope(const struct cluster_manager *m, int service)
+{
+    for (int e = 0; e < m->nodes.n_engines; e++) {
+        bool is_open = manager_room_may_serve(m, e, service) && m->of_engines[e].has_report &&
+                       !m->of_engines[e].is_unplanned &&
+                       manager_room_place(m, e, service)->avoid_until_ns <= m->now_ns;
+        if (is_open &&
+            m->need_bytes[service] <= manager_room_bytes(m, e) - manager_room_pinned_bytes(m, e))
+            return true;
+    }
+    return false;
 }
 
 int64_t manager_room_pinned_bytes(const struct cluster_manager *m, int engine)

@@ -17,11 +17,12 @@ static const int64_t MANAGER_WANT_NS = TIME_NS_PER_S;
 struct manager_place { /* a service on an engine */
     uint8_t status;    /* of the last report */
     bool is_asked_in, is_asked_out;
-    bool is_asleep;        /* unloaded, with its packed weights in host memory */
-    int64_t ordered_ns;    /* when its load was ordered, */
-    int64_t loaded_ns;     /* and when it was there */
-    int64_t idle_since_ns; /* TIME_NEVER while it has requests */
-    int64_t n_arrived;     /* requests that it ever got, by the last report */
+    bool is_asleep;         /* unloaded, with its packed weights in host memory */
+    int64_t avoid_until_ns; /* its last load here failed, so that other engines are tried before */
+    int64_t ordered_ns;     /* when its load was ordered, */
+    int64_t loaded_ns;      /* and when it was there */
+    int64_t idle_since_ns;  /* TIME_NEVER while it has requests */
+    int64_t n_arrived;      /* requests that it ever got, by the last report */
     int64_t
         fresh_until_ns; /* loaded for requests that are on their way to it, so not evicted before */
     int64_t held_until_ns; /* a gateway holds requests for it, as between two slices: not evicted
@@ -136,5 +137,8 @@ struct manager_choice {
  * ones. So it waits for one such turn, and for one more for each model that waited before it, at
  * most. */
 struct manager_choice manager_room_choose(const struct cluster_manager *m, int service);
+/* Returns whether an engine that is not avoided has the bytes for the model beside those that stay,
+ * so that it may take the model now or later. */
+bool manager_room_has_hope(const struct cluster_manager *m, int service);
 /* Bytes of models that stay on the engine. */
 int64_t manager_room_pinned_bytes(const struct cluster_manager *m, int engine);

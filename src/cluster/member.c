@@ -17,6 +17,18 @@ void cluster_member_open(struct cluster_member *member, struct store *store, con
     snprintf(member->value, sizeof member->value, "%s", value);
 }
 
+void cluster_member_set(struct cluster_member *member, const char *value)
+{
+    CHECK(strlen(value) < sizeof member->value);
+    const char *last = member->has_changed ? member->next_value : member->value;
+    if (strcmp(last, value) == 0)
+        return;
+    snprintf(member->next_value, sizeof member->next_value, "%s", value);
+    member->has_changed = true; /* not `value`: a call in flight may point to it */
+    if (member->state == CLUSTER_MEMBER_THERE)
+        member->again_ns = 0;
+}
+
 void cluster_member_close(struct cluster_member *member)
 {
     if (member->is_calling)
@@ -47,8 +59,13 @@ static void take_call(struct cluster_member *member, int64_t now_ns)
         if (is_done && member->state == CLUSTER_MEMBER_LEASED) {
             member->state = CLUSTER_MEMBER_THERE;
             member->again_ns = now_ns + member->ttl_s * TIME_NS_PER_S / 3;
+        } else if (is_done) {
+            member->again_ns = now_ns; /* another value of the same lease, which is kept next */
         } else if (call->end == STORE_REFUSED) {
             member->state = CLUSTER_MEMBER_NONE; /* the lease is gone */
+        } else if (member->state == CLUSTER_MEMBER_THERE && !member->has_changed) {
+            (void)memcpy(member->next_value, member->value, sizeof member->next_value);
+            member->has_changed = true;
         }
         break;
     default:
@@ -102,7 +119,10 @@ static void next_call(struct cluster_member *member)
         member->lease = (int64_t)(rng_at(member->seed, 2, member->n_leases++) >> 1) | 1;
         call->kind = STORE_GRANT;
         call->ttl_s = member->ttl_s;
-    } else if (member->state == CLUSTER_MEMBER_LEASED) {
+    } else if (member->state == CLUSTER_MEMBER_LEASED || member->has_changed) {
+        if (member->has_changed)
+            (void)memcpy(member->value, member->next_value, sizeof member->value);
+        member->has_changed = false;
         call->kind = STORE_CHANGE;
         call->n_changes = 1;
         call->changes[0] = (struct store_change){ .key = member->key,

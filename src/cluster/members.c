@@ -23,6 +23,7 @@ void cluster_members_close(struct cluster_members *m)
     mem_give(m->nodes);
     mem_give(m->node_wishes);
     mem_give(m->model_wishes);
+    mem_give(m->broken);
     *m = (struct cluster_members){ 0 };
 }
 
@@ -59,7 +60,8 @@ enum cluster_members_wish cluster_members_wish(const struct cluster_members *m, 
 
 /* ---- Values. ---- */
 
-void cluster_members_write_node(struct str *out, int32_t n_engines, const char *version)
+void cluster_members_write_node(struct str *out, int32_t n_engines, const char *version,
+                                const struct cluster_members_refused *refused, int n_refused)
 {
     struct json_out json;
     json_out_init(&json, out);
@@ -67,19 +69,115 @@ void cluster_members_write_node(struct str *out, int32_t n_engines, const char *
     json_out_key_i64(&json, "engines", n_engines);
     json_out_key_text(&json, "version", version);
     json_out_key_i64(&json, "bus", MESSAGE_VERSION);
+    if (n_refused > 0) {
+        json_out_key(&json, "refused");
+        json_out_open(&json, '{');
+        for (int i = 0; i < min_i32(n_refused, CLUSTER_MEMBER_REFUSED_MAX); i++)
+            json_out_key_text(&json, refused[i].name, refused[i].why);
+        json_out_close(&json, '}');
+    }
     json_out_close(&json, '}');
 }
 
-/* Returns how many engines the value says, or -1. */
-static int32_t read_engines(struct view value)
+/* Copies the text, which fits or is cut, as one line of UTF-8. */
+static void copy_text(char *out, size_t n_max, struct view text)
+{
+    size_t n = text.n < n_max - 1 ? text.n : n_max - 1;
+    memcpy(out, text.at, n);
+    out[n] = '\0';
+    utf8_tame(out);
+}
+
+static void read_refused(struct cluster_members_node *node, json_t *refused)
+{
+    const char *name;
+    json_t *why;
+    node->n_refused = 0;
+    json_object_foreach(refused, name, why) {
+        struct cluster_members_refused *row = &node->refused[node->n_refused];
+        if (node->n_refused == CLUSTER_MEMBER_REFUSED_MAX || strlen(name) >= LIMIT_NAME_BYTES ||
+            !json_is_string(why))
+            continue;
+        snprintf(row->name, sizeof row->name, "%s", name);
+        copy_text(row->why, sizeof row->why,
+                  view_of(json_string_value(why), json_string_length(why)));
+        row->cause = STATUS_BAD_INPUT;
+        node->n_refused++;
+    }
+}
+
+/* Reads engines and refused models. Returns false when the value can't be used. */
+static bool read_node(struct view value, struct cluster_members_node *out)
 {
     json_t *root = json_loadb(value.at, value.n, 0, NULL);
     const json_t *engines = json_object_get(root, "engines");
     const json_t *bus = json_object_get(root, "bus");
     json_int_t n = json_is_integer(engines) ? json_integer_value(engines) : -1;
     bool is_ours = json_is_integer(bus) && json_integer_value(bus) == MESSAGE_VERSION;
+    if (is_ours)
+        read_refused(out, json_object_get(root, "refused"));
     json_decref(root);
-    return is_ours && n >= 1 && n <= LIMIT_DEVICES ? (int32_t)n : -1;
+    out->n_engines = (int32_t)n;
+    return is_ours && n >= 1 && n <= LIMIT_DEVICES;
+}
+
+void cluster_members_write_broken(struct str *out, const struct cluster_members_refused *broken)
+{
+    char why[CLUSTER_MEMBER_WHY_BYTES];
+    copy_text(why, sizeof why, view_text(broken->why));
+    str_printf(out, "broken %d %s\t%s\n", (int)broken->cause, broken->name, why);
+}
+
+/* Reads "CAUSE NAME<tab>WHY". */
+static bool read_broken(struct view line, struct cluster_members_refused *out)
+{
+    const char *blank = memchr(line.at, ' ', line.n), *end = line.at + line.n;
+    const char *tab = memchr(line.at, '\t', line.n);
+    char cause[8];
+    int64_t n;
+    if (blank == NULL || tab == NULL || tab < blank || blank - line.at >= (int)sizeof cause ||
+        tab - blank - 1 < 1 || tab - blank - 1 >= LIMIT_NAME_BYTES)
+        return false;
+    copy_text(cause, sizeof cause, view_of(line.at, (size_t)(blank - line.at)));
+    copy_text(out->name, sizeof out->name, view_of(blank + 1, (size_t)(tab - blank - 1)));
+    copy_text(out->why, sizeof out->why, view_of(tab + 1, (size_t)(end - tab - 1)));
+    if (!parse_i64(cause, &n) || n < STATUS_BAD_INPUT || n > STATUS_IO)
+        return false;
+    out->cause = (enum status)n;
+    return true;
+}
+
+static void read_placement(struct cluster_members *m, struct view value)
+{
+    static const char word[] = "broken ";
+    m->n_broken = 0;
+    for (size_t at = 0, n; at < value.n && m->n_broken < LIMIT_SERVICES; at += n + 1) {
+        const char *end = memchr(value.at + at, '\n', value.n - at);
+        n = end != NULL ? (size_t)(end - value.at) - at : value.n - at;
+        struct view line = view_of(value.at + at, n);
+        struct cluster_members_refused row;
+        if (!view_starts(line, word) ||
+            !read_broken(view_of(line.at + sizeof word - 1, n - (sizeof word - 1)), &row))
+            continue;
+        size_t n_rows = (size_t)m->n_broken;
+        m->broken = mem_grow(m->broken, n_rows * sizeof row, (n_rows + 1) * sizeof row);
+        m->broken[m->n_broken++] = row;
+    }
+}
+
+const char *cluster_members_why_refused(const struct cluster_members *m, const char *name)
+{
+    const char *why = NULL;
+    for (int i = 0; i < m->n_nodes; i++) {
+        const struct cluster_members_node *node = &m->nodes[i];
+        int k = 0;
+        while (k < node->n_refused && strcmp(node->refused[k].name, name) != 0)
+            k++;
+        if (k == node->n_refused)
+            return NULL;
+        why = node->refused[k].why;
+    }
+    return why;
 }
 
 /* ---- Changes. ---- */
@@ -87,9 +185,9 @@ static int32_t read_engines(struct view value)
 static void put_node(struct cluster_members *m, const char *address,
                      const struct store_entry *entry)
 {
-    int32_t n_engines = read_engines(entry->value);
+    struct cluster_members_node seen = { .changed = entry->changed };
     int at = cluster_members_find(m, address);
-    if (n_engines < 0 || strlen(address) >= CLUSTER_MEMBER_ADDRESS_BYTES ||
+    if (!read_node(entry->value, &seen) || strlen(address) >= CLUSTER_MEMBER_ADDRESS_BYTES ||
         (at < 0 && m->n_nodes == LIMIT_NODES)) {
         log_line(LOG_WARN, "cluster",
                  "node %.100s is not used: its entry in the store is of another version of Shoal, "
@@ -101,10 +199,9 @@ static void put_node(struct cluster_members *m, const char *address,
         size_t n = (size_t)m->n_nodes;
         m->nodes = mem_grow(m->nodes, n * sizeof *m->nodes, (n + 1) * sizeof *m->nodes);
         at = m->n_nodes++;
-        snprintf(m->nodes[at].address, sizeof m->nodes[at].address, "%s", address);
     }
-    m->nodes[at].n_engines = n_engines;
-    m->nodes[at].changed = entry->changed;
+    snprintf(seen.address, sizeof seen.address, "%s", address);
+    m->nodes[at] = seen;
 }
 
 static void put_node_wish(struct cluster_members *m, const char *address, struct view value)
@@ -223,6 +320,8 @@ static void put(struct cluster_members *m, const struct store_entry *entry)
         put_node(m, name, entry);
     else if ((name = name_in(m, "desired/nodes/", entry->key)) != NULL)
         put_node_wish(m, name, entry->value);
+    else if ((name = name_in(m, "placement", entry->key)) != NULL && name[0] == '\0')
+        read_placement(m, entry->value);
     else
         take_model_wish(m, entry->key, entry->value);
 }
@@ -238,6 +337,8 @@ static void delete_key(struct cluster_members *m, const char *key)
     } else if ((name = name_in(m, "desired/nodes/", key)) != NULL) {
         if ((at = find_node_wish(m, name)) >= 0)
             m->node_wishes[at] = m->node_wishes[--m->n_node_wishes];
+    } else if ((name = name_in(m, "placement", key)) != NULL && name[0] == '\0') {
+        m->n_broken = 0;
     } else {
         take_model_wish(m, key, view_of("", 0));
     }
@@ -247,7 +348,7 @@ void cluster_members_take(struct cluster_members *m, const struct store_news *ne
 {
     switch (news->kind) {
     case STORE_NEWS_LISTED:
-        m->n_nodes = m->n_node_wishes = m->n_model_wishes = 0;
+        m->n_nodes = m->n_node_wishes = m->n_model_wishes = m->n_broken = 0;
         m->n_changes++;
         m->is_listed = m->is_live = true;
         for (int i = 0; i < news->n_entries; i++)

@@ -6,6 +6,8 @@
  *   PREFIX desired/paused/NAME      "yes": it takes no new requests
  *   PREFIX desired/pins/NAME        "HOST:PORT" or "HOST:PORT ENGINE": it is there and nowhere else
  *   PREFIX desired/nodes/HOST:PORT  "cordon" nothing is loaded there, "drain" and models leave
+ *   PREFIX placement                of its lines, "broken CAUSE NAME<tab>WHY": no engine could load
+ * it
  *
  * Values come from outside: a node without a readable value, or with more engines than a machine
  * may have, is not among the members, and a wish that cannot be read is none. */
@@ -13,11 +15,24 @@
 #include "core/limits.h"
 #include "store/store.h"
 
-enum { CLUSTER_MEMBER_ADDRESS_BYTES = 224 };
+enum {
+    CLUSTER_MEMBER_ADDRESS_BYTES = 224,
+    CLUSTER_MEMBER_REFUSED_MAX = 4,
+    CLUSTER_MEMBER_WHY_BYTES = 200
+};
+/* A model that can't be used, and the reason: at a member whose list it is in, or, by the leading
+ * manager, anywhere. */
+struct cluster_members_refused {
+    char name[LIMIT_NAME_BYTES];
+    enum status cause;
+    char why[CLUSTER_MEMBER_WHY_BYTES];
+};
 struct cluster_members_node {
     char address[CLUSTER_MEMBER_ADDRESS_BYTES]; /* HOST:PORT of its bus */
     int32_t n_engines;
     int64_t changed; /* the revision of its entry: a node that joins again has another one */
+    int n_refused;
+    struct cluster_members_refused refused[CLUSTER_MEMBER_REFUSED_MAX]; /* deployed models */
 };
 enum cluster_members_wish { CLUSTER_WISH_NONE, CLUSTER_WISH_CORDON, CLUSTER_WISH_DRAIN };
 struct cluster_members_node_wish {
@@ -35,10 +50,11 @@ struct cluster_members {
     char prefix[STORE_KEY_BYTES];
     bool is_listed, is_live; /* is_live: what is known is current */
     uint64_t n_changes;      /* counts changes of what follows */
-    int n_nodes, n_node_wishes, n_model_wishes;
+    int n_nodes, n_node_wishes, n_model_wishes, n_broken;
     struct cluster_members_node *nodes; /* (n_nodes) and so on */
     struct cluster_members_node_wish *node_wishes;
     struct cluster_members_model_wish *model_wishes;
+    struct cluster_members_refused *broken; /* (n_broken) models that no engine could load */
 };
 /* prefix: "/shoal/NAME/", of at most STORE_KEY_BYTES - 16 bytes. */
 void cluster_members_open(struct cluster_members *members, const char *prefix);
@@ -52,5 +68,11 @@ enum cluster_members_wish cluster_members_wish(const struct cluster_members *mem
 /* Returns what operators want of this model; a wish without effect if they want nothing. */
 struct cluster_members_model_wish cluster_members_model(const struct cluster_members *members,
                                                         const char *name);
-/* Writes a node's value. */
-void cluster_members_write_node(struct str *out, int32_t n_engines, const char *version);
+/* Returns why no node has this deployed model; NULL: a node has it or will, or there is none. */
+const char *cluster_members_why_refused(const struct cluster_members *members, const char *name);
+/* Writes a member's value. refused: (n_refused) deployed models that it can't use; the first
+ * CLUSTER_MEMBER_REFUSED_MAX are named. */
+void cluster_members_write_node(struct str *out, int32_t n_engines, const char *version,
+                                const struct cluster_members_refused *refused, int n_refused);
+/* Writes the placement's line of a model that no engine could load. */
+void cluster_members_write_broken(struct str *out, const struct cluster_members_refused *broken);

@@ -78,7 +78,7 @@ static bool is_valid_submit(const struct message_submit *m, size_t n_bytes)
     size_t body_bytes = n_bytes - sizeof *m;
     const struct request_body *body = (const void *)(m + 1);
     if (m->request.service != 0 || m->request.variant != 0 ||
-        !request_body_is_valid(body, body_bytes, LIMIT_VOCABULARY))
+        m->place.zero != 0 || !request_body_is_valid(body, body_bytes, LIMIT_VOCABULARY))
         return false;
     return is_span(m->request.arrived_ns) && is_span(m->request.first_ns) &&
            is_span(m->request.served_ns) &&
@@ -98,7 +98,7 @@ static bool is_valid_event(const struct message_event *m, size_t n_bytes)
 static bool is_valid_report(const struct message_report *m, size_t n_bytes)
 {
     const struct engine_report *r = &m->report;
-    return set_is_empty(&r->listed) && report_is_valid(r, LIMIT_SERVICES) &&
+    return m->place.zero == 0 && set_is_empty(&r->listed) && report_is_valid(r, LIMIT_SERVICES) &&
            n_bytes == cluster_message_report_bytes(r->n_services);
 }
 

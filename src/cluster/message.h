@@ -34,7 +34,7 @@
 #include "monitor/monitor.h"
 #include "store/fence.h"
 
-enum { MESSAGE_VERSION = 12 };
+enum { MESSAGE_VERSION = 13 };
 /* The bytes of the longest message: a SUBMIT with the longest possible prompt. */
 #define MESSAGE_BYTES_MAX ((size_t)5 << 20)
 enum message_kind {
@@ -72,9 +72,17 @@ struct message_head {
     uint32_t number;  /* its place in the session, from 0, in each direction separately */
     uint32_t zero;    /* so that no byte is undefined */
 };
+/* The place of kept KV: the bulk door of a node (bulk/door.h), and the engine behind it. */
+struct cluster_place {
+    uint8_t host[16]; /* IPv6; IPv4 is mapped into it */
+    uint16_t port;    /* 0: the node has no door for others */
+    uint16_t engine;  /* of the node */
+    uint32_t zero;
+};
 struct message_submit { /* then the request_body */
     struct message_head head;
-    uint64_t adapter; /* its name; 0: none */
+    uint64_t adapter;           /* its name; 0: none */
+    struct cluster_place place; /* of the offer that the request's ticket names */
     /* Its times are spans: see cluster_message_request_to_spans. Its service and variant are 0,
      * since the names above count. Its cohort is the session's. */
     struct request request;
@@ -88,6 +96,7 @@ struct message_event { /* then the payload */
  * repeated report does no harm. */
 struct message_report {
     struct message_head head;
+    struct cluster_place place; /* where KV that this engine offers is kept */
     struct engine_report report;
     uint64_t names[LIMIT_SERVICES]; /* room; the names follow the last row */
 };

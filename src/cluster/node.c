@@ -174,6 +174,8 @@ static bool let_in(struct cluster_node *node, struct node_link *from,
     cluster_message_request_of_spans(&request, node->now_ns);
     request.service = (uint16_t)service;
     request.cohort = cohort_here(node, from, request.cohort);
+    if (request.ticket != 0 && node->options.learn != NULL)
+        node->options.learn(node->options.learn_self, request.ticket, &m->place);
     if (!node->options.fits(engine->report(engine->self), &request) ||
         !node_lives_add(&node->lives, &life))
         return false;
@@ -218,12 +220,30 @@ static bool refuse_message(struct cluster_node *node, struct cluster_link *link,
     return post_event(node, link, engine, &failed, why);
 }
 
+/* Tells the leading manager what came of its order when this node does not have the model: it can't
+ * load it (yet), and it has nothing to unload. */
+static void say_lacking(struct cluster_node *node, const struct message_head *head)
+{
+    struct service_change change = { .engine = head->engine, .status = SERVICE_UNLOADED };
+    if (head->kind == MESSAGE_LOAD) {
+        change.status = SERVICE_BROKEN;
+        change.cause = STATUS_BUSY;
+        (void)fault_set(&change.fault, STATUS_BUSY, "the node does not have the model yet");
+    }
+    struct message_change message =
+        cluster_message_change(node->options.port.address, head->service, &change);
+    if (!node_lead_send(&node->lead, &message, sizeof message))
+        node_lead_end(&node->lead); /* no order is in progress after it */
+}
+
 static void obey(struct cluster_node *node, const struct message_head *head)
 {
     struct cluster_engine *engine = &node->engines[head->engine].face;
     int service = cluster_roster_find(&node->roster, head->service);
-    if (head->kind != MESSAGE_DRAIN && service < 0)
-        return; /* it has left, or never was here */
+    if (head->kind != MESSAGE_DRAIN && service < 0) {
+        say_lacking(node, head); /* it has left, or is not here yet */
+        return;
+    }
     node->engines[head->engine].due_ns = 0;
     switch (head->kind) {
     case MESSAGE_LOAD:
@@ -421,6 +441,8 @@ static bool send_report(struct cluster_node *node, int e)
     struct message_report *message = &node->report;
     message->head = cluster_message_head(MESSAGE_REPORT, node->options.port.address, 0);
     message->head.engine = (uint16_t)e;
+    message->place = node->options.place;
+    message->place.engine = (uint16_t)e;
     size_t n_bytes = cluster_message_write_report(report, &node->roster, message, node->now_ns);
     /* A report without room is just late, and the next one has newer data. */
     (void)tell_manager(node, message, n_bytes);
@@ -468,6 +490,11 @@ int64_t cluster_node_step(struct cluster_node *node, int64_t now_ns)
     if (!have_all)
         node->next_report_ns = min_i64(node->next_report_ns, now_ns + TIME_NS_PER_MS);
     return min_i64(wake, node->next_report_ns);
+}
+
+uint32_t cluster_node_n_requests(const struct cluster_node *node)
+{
+    return node->lives.n_max - node->lives.n_free;
 }
 
 void cluster_node_pass(struct cluster_node *node, int64_t span_ns)

@@ -5,6 +5,7 @@
  * one gets changes and reports from then on. */
 #pragma once
 #include "cluster/bus.h"
+#include "cluster/message.h"
 #include "core/report.h"
 #include "core/service.h"
 #include "core/service_spec.h"
@@ -46,6 +47,11 @@ struct cluster_node_options {
     bool is_passive;
     /* The router's fits, called with the engine's own report before a request is accepted. */
     bool (*fits)(const struct engine_report *report, const struct request *request);
+    struct cluster_place place; /* of the node's bulk door */
+    /* Called with the place of a submitted request's KV, before the engine gets the request. NULL:
+     * engines find it without. */
+    void (*learn)(void *self, uint64_t ticket, const struct cluster_place *place);
+    void *learn_self;
 };
 struct cluster_node *cluster_node_open(const struct cluster_node_options *options);
 void cluster_node_close(struct cluster_node *node);
@@ -56,5 +62,7 @@ void cluster_node_add_service(struct cluster_node *node, int service,
                               const struct service_spec *spec);
 void cluster_node_remove_service(struct cluster_node *node, int service);
 int64_t cluster_node_step(struct cluster_node *node, int64_t now_ns); /* next wake */
+/* Returns the number of requests that it accepted and that its engines have not ended yet. */
+uint32_t cluster_node_n_requests(const struct cluster_node *node);
 /* Skips the next reports of this time span. */
 void cluster_node_pass(struct cluster_node *node, int64_t span_ns);

@@ -16,7 +16,7 @@ bool node_lead_is_for(const struct node_lead *lead, const struct message_head *h
     return head->kind == MESSAGE_LEAD || head->from == lead->link.peer;
 }
 
-static void end(struct node_lead *lead)
+void node_lead_end(struct node_lead *lead)
 {
     log_line(LOG_WARN, "node", "the session with the leading manager is over (epoch %llu)",
              (unsigned long long)lead->stamp.epoch);
@@ -57,7 +57,7 @@ static void take_lead(struct node_lead *lead, const struct message_lead *message
         return;
     }
     if (lead->link.session != 0)
-        end(lead);
+        node_lead_end(lead);
     lead->stamp = message->stamp;
     lead->n_refused = 0;
     lead->link.peer = head->from;
@@ -82,7 +82,7 @@ bool node_lead_take(struct node_lead *lead, const struct message_head *head, int
     if (verdict == CLUSTER_LINK_PAST)
         return false;
     if (verdict == CLUSTER_LINK_MISSING || head->kind == MESSAGE_CLOSED) {
-        end(lead);
+        node_lead_end(lead);
         return false;
     }
     return is_order(head) && head->epoch == (uint32_t)lead->stamp.epoch;
@@ -110,5 +110,5 @@ void node_lead_pass_on(struct node_lead *lead, const struct message_head *head, 
 void node_lead_step(struct node_lead *lead, int64_t now_ns, int64_t *wake_ns)
 {
     if (lead->link.session != 0 && !cluster_link_step(&lead->link, now_ns, wake_ns))
-        end(lead);
+        node_lead_end(lead);
 }

@@ -27,4 +27,6 @@ bool node_lead_take(struct node_lead *lead, const struct message_head *head, int
 bool node_lead_send(struct node_lead *lead, void *message, size_t n_bytes);
 /* Passes on a gateway's WANT, SPACE or DEMAND, if there is a session and room. */
 void node_lead_pass_on(struct node_lead *lead, const struct message_head *head, size_t n_bytes);
+/* Ends the session. The manager begins another one, in which no earlier order is in progress. */
+void node_lead_end(struct node_lead *lead);
 void node_lead_step(struct node_lead *lead, int64_t now_ns, int64_t *wake_ns);

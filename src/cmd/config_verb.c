@@ -90,7 +90,6 @@ static void check_models(struct check *check)
     int n_wrong = check->n_wrong, n_absent = 0;
     for (int i = 0; i < config->n_models; i++) {
         const struct config_model *model = &config->models[i];
-        enum dtype kv_dtype = chosen_kv_dtype(config, model);
         struct weights *weights;
         struct model_card card;
         struct predict_profile profile;
@@ -113,7 +112,7 @@ static void check_models(struct check *check)
             check->n_wrong++;
             continue;
         }
-        shapes[i] = serve_kv_shape(&card.spec, kv_dtype);
+        shapes[i] = serve_kv_shape(&card.spec, serve_kv_dtype(config, model, &card.spec));
         model_card_close(&card);
         predict_profile_free(&profile);
         weights_close(weights);

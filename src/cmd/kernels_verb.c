@@ -220,23 +220,28 @@ static enum status show(const struct run *run, struct fault *fault)
     const struct roofline_report report = { &run->machine, run->models, run->n_models,
                                             run->peers,    o->peers.n,  &run->kernels };
     enum status status = STATUS_OK;
-    struct str text;
+    struct str text, html, page;
+    struct doc doc;
     str_init(&text);
+    str_init(&html);
+    str_init(&page);
+    doc_init(&doc, o->is_json ? NULL : &text, &html);
+    roofline_print(&report, &doc);
     if (o->is_json)
         roofline_json(&report, &text);
-    else
-        roofline_print(&report, &text);
     fputs(text.at, stdout);
-    str_clear(&text);
     if (o->html != NULL) {
-        roofline_page(&report, &text);
-        status = file_write(o->html, text.at, text.n, fault);
+        roofline_page(&report, &html, &page);
+        status = file_write(o->html, page.at, page.n, fault);
     }
     str_clear(&text);
     if (o->out != NULL && status == STATUS_OK) {
         roofline_json(&report, &text);
         status = file_write(o->out, text.at, text.n, fault);
     }
+    doc_free(&doc);
+    str_free(&page);
+    str_free(&html);
     str_free(&text);
     return status;
 }

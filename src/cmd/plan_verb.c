@@ -326,24 +326,27 @@ static bool save_scenario(const struct plan_run *run)
 static bool tell(const struct plan_run *run, const struct report_plan *report, bool compares)
 {
     const struct scenario *scenario = &run->ask->scenario;
-    struct str text, page;
+    struct str text, html;
+    struct doc doc;
     bool is_fine = true;
     str_init(&text);
-    str_init(&page);
+    str_init(&html);
+    doc_init(&doc, scenario->is_json ? NULL : &text, &html);
+    doc_page_open(&html, compares ? "Shoal: planners side by side" : "Shoal: a plan");
+    if (compares)
+        report_plan_compare(report, &doc);
+    else
+        report_plan_print(report, &doc);
+    doc_page_close(&html);
     if (scenario->is_json)
         report_plan_json(report, &text);
-    else if (compares)
-        report_plan_compare(report, &text);
-    else
-        report_plan_text(report, &text);
     fputs(text.at, stdout);
-    if (scenario->html != NULL) {
-        report_plan_page(report, scenario->is_json ? "" : text.at, &page);
-        is_fine = save(scenario->html, &page);
-    }
+    if (scenario->html != NULL)
+        is_fine = save(scenario->html, &html);
     if (run->ask->out != NULL)
         is_fine = save_scenario(run) && is_fine;
-    str_free(&page);
+    doc_free(&doc);
+    str_free(&html);
     str_free(&text);
     return is_fine;
 }

@@ -52,35 +52,38 @@ static bool load(struct report *report)
     return true;
 }
 
-static void print(const struct report *report, struct str *out)
+static void print_json(const struct report *report, struct str *out)
 {
     struct json_out json;
     json_out_init(&json, out);
-    if (report->is_json)
-        json_out_open(&json, '[');
+    json_out_open(&json, '[');
     for (int i = 0; i < report->n; i++) {
         const struct score_sheet sheet = { &report->sets[i], &report->options, report->scores[i],
                                            NULL };
-        if (report->is_json) {
-            json_out_open(&json, '{');
-            json_out_key_text(&json, "file", report->paths[i]);
-            metrics_score_print_json(&sheet, &json);
-            json_out_close(&json, '}');
-            continue;
-        }
-        str_printf(out, "%s%s\n", i > 0 ? "\n" : "", report->paths[i]);
+        json_out_open(&json, '{');
+        json_out_key_text(&json, "file", report->paths[i]);
+        metrics_score_print_json(&sheet, &json);
+        json_out_close(&json, '}');
+    }
+    json_out_close(&json, ']');
+    str_add_char(out, '\n');
+}
+
+static void print(const struct report *report, struct doc *out)
+{
+    for (int i = 0; i < report->n; i++) {
+        const struct score_sheet sheet = { &report->sets[i], &report->options, report->scores[i],
+                                           NULL };
+        if (i > 0)
+            doc_gap(out);
+        doc_head(out, "%s", report->paths[i]);
         metrics_score_print_table(&sheet, out);
         metrics_score_print_attainment(&sheet, out);
-        str_printf(out, "records %016llx\n",
-                   (unsigned long long)metrics_record_hash(&report->sets[i]));
-    }
-    if (report->is_json) {
-        json_out_close(&json, ']');
-        str_add_char(out, '\n');
+        doc_say(out, "records %016llx", (unsigned long long)metrics_record_hash(&report->sets[i]));
     }
 }
 
-static bool save(const struct report *report, const char *text)
+static bool save(const struct report *report, const struct str *html)
 {
     struct plot_run runs[PLOT_RUNS_MAX];
     struct fault fault;
@@ -88,8 +91,7 @@ static bool save(const struct report *report, const char *text)
     for (int i = 0; i < report->n; i++)
         runs[i] = (struct plot_run){ report->paths[i], &report->sets[i], report->scores[i] };
     str_init(&page);
-    metrics_plot_page("Shoal: runs side by side", report->is_json ? "" : text, runs, report->n,
-                      &page);
+    metrics_plot_page("Shoal: runs side by side", html, runs, report->n, &page);
     enum status status = file_write(report->html, page.at, page.n, &fault);
     str_free(&page);
     return status == STATUS_OK || complain(&fault);
@@ -113,14 +115,21 @@ int verbs_report(int argc, char **argv)
                                  COUNT_OF(rows),
                                  1,
                                  PLOT_RUNS_MAX };
-    struct str out;
+    struct str out, html;
+    struct doc doc;
     int code = 2;
     str_init(&out);
+    str_init(&html);
     if (flags_parse(&flags, argc, argv, report.paths, &report.n) && load(&report)) {
-        print(&report, &out);
+        doc_init(&doc, report.is_json ? NULL : &out, &html);
+        print(&report, &doc);
+        doc_free(&doc);
+        if (report.is_json)
+            print_json(&report, &out);
         fputs(out.at, stdout);
-        code = report.html == NULL || save(&report, out.at) ? 0 : 1;
+        code = report.html == NULL || save(&report, &html) ? 0 : 1;
     }
+    str_free(&html);
     str_free(&out);
     for (int i = 0; i < report.n; i++) {
         metrics_record_set_free(&report.sets[i]);

@@ -307,8 +307,8 @@ int verbs_run(int argc, char **argv)
         .arguments = "MODEL PROMPT",
         .has_config = true,
         .keys = "chunk_tokens default_chat_template devices kv kv_bytes kv_type log_engine "
-                "log_engine_bytes log_json log_level max_batch_tokens memory profile template_time "
-                "trace",
+                "log_engine_bytes log_json log_level max_batch_tokens memory profile speculation "
+                "template_time trace",
         .is_json = &is_json,
         .n_min = 2,
         .n_max = 2,

@@ -124,6 +124,7 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
         .tls_cert = config->tls_cert,
         .tls_key = config->tls_key,
         .is_strict = config->is_strict,
+        .jumps_forward = config->jumps_forward,
         .n_requests_max = (int32_t)config->n_requests_max,
         .n_connections_max = (int32_t)config->n_connections_max,
         .account = &server->account,

@@ -78,8 +78,8 @@ static enum status check_name(const struct server *server, const char *name, str
     if (wire_find_model(server->house, name, &is_by_path) < 0 || !is_by_path)
         return STATUS_OK;
     return fault_set(fault, STATUS_BAD_INPUT,
-                     "model %.80s: a model that was added by its path has this name: remove that "
-                     "first (POST /models/unload with remove)",
+                     "model %.80s: a model that was added by its path (POST /models/load) or by "
+                     "`shoal deploy` has this name: remove that first",
                      name);
 }
 

@@ -125,6 +125,18 @@ static void print_template(const struct weights_card *card)
                i + 1 == card->n_templates ? "\n" : "");
 }
 
+static void print_vectors(const struct model_spec *s)
+{
+    static const char *const poolings[] = { "last position", "mean of the positions",
+                                            "first position" };
+    if (s->n_labels > 0)
+        printf("task             scores pairs of texts\n");
+    else
+        printf("task             %s\nembeddings       %d numbers, %s%s\n",
+               s->is_encoder ? "embeds texts" : "generates text", s->width, poolings[s->pooling],
+               s->is_normalized ? ", normalised" : "");
+}
+
 static void print_text(const struct weights *w, const struct need *need)
 {
     const struct model_spec *s = weights_spec(w);
@@ -151,6 +163,7 @@ static void print_text(const struct weights *w, const struct need *need)
         printf(", stretched %g times by YaRN", (double)s->rope_scaling.factor);
     printf("\n");
     printf("vocabulary       %d tokens, %s\n", s->n_vocabulary, tokenizer_names[card->tokenizer]);
+    print_vectors(s);
     print_template(card);
     printf("weights          %.1f MiB in the file, %.1f MiB in memory\n",
            (double)weights_file_bytes(w) * mib, (double)need->packed_bytes * mib);
@@ -159,7 +172,8 @@ static void print_text(const struct weights *w, const struct need *need)
     if (need->device != NULL)
         printf("device           %s, %s, %.1f GiB\n", need->device, need->gpu.name,
                (double)need->gpu.memory_bytes * 0x1p-30);
-    print_kv(s, card->name);
+    if (!s->is_encoder)
+        print_kv(s, card->name);
     print_unknown(weights_unknown_keys(w));
     printf("hash             %016llx\n", (unsigned long long)weights_hash(w));
 }
@@ -207,6 +221,10 @@ static void print_json(const struct weights *w, const struct need *need)
     json_out_key_i64(&json, "window", s->window);
     json_out_key_i64(&json, "full_layers", s->n_full_layers);
     json_out_key_i64(&json, "vocabulary", s->n_vocabulary);
+    json_out_key_text(&json, "task",
+                      s->n_labels > 0 ? "score"
+                      : s->is_encoder ? "embed"
+                                      : "generate");
     json_out_key_i64(&json, "file_bytes", weights_file_bytes(w));
     json_out_key_i64(&json, "weights_bytes", need->packed_bytes);
     json_out_key_i64(&json, "activation_bytes", need->peak_bytes);

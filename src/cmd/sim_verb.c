@@ -135,7 +135,8 @@ static bool save_series(const struct scenario *scenario, const struct scenario_c
 }
 
 /* Writes the page of the first case of each label. */
-static bool save_page(const struct plan *plan, const struct scenario_case *cases, const char *text)
+static bool save_page(const struct plan *plan, const struct scenario_case *cases,
+                      const struct str *report)
 {
     struct plot_run runs[PLOT_RUNS_MAX];
     struct fault fault;
@@ -146,7 +147,7 @@ static bool save_page(const struct plan *plan, const struct scenario_case *cases
         runs[i] = (struct plot_run){ plan->labels[i], &c->set, c->scores };
     }
     str_init(&page);
-    metrics_plot_page("Shoal: simulated", plan->scenario->is_json ? "" : text, runs, n, &page);
+    metrics_plot_page("Shoal: simulated", report, runs, n, &page);
     enum status status = file_write(plan->scenario->html, page.at, page.n, &fault);
     str_free(&page);
     return status == STATUS_OK || complain(&fault);
@@ -159,17 +160,20 @@ static bool tell(const struct plan *plan, struct scenario_case *cases, size_t n)
     const struct report_sim_grid grid = { cases,          plan->labels,  plan->rates,
                                           plan->n_labels, plan->n_rates, plan->n_seeds };
     struct fault fault;
-    struct str out;
+    struct str out, html;
+    struct doc doc;
     bool is_fine = true;
     str_init(&out);
+    str_init(&html);
+    doc_init(&doc, scenario->is_json ? NULL : &out, &html);
+    if (n == 1)
+        report_sim_one(cases, &doc);
+    else
+        report_sim_grid(&grid, &doc);
     if (n == 1 && scenario->is_json)
         report_sim_one_json(cases, &out);
-    else if (n == 1)
-        report_sim_one(cases, &out);
     else if (scenario->is_json)
         report_sim_grid_json(&grid, &out);
-    else
-        report_sim_grid(&grid, &out);
     fputs(out.at, stdout);
     for (size_t i = 0; i < n && is_fine; i++) {
         if (cases[i].csv != NULL &&
@@ -179,7 +183,9 @@ static bool tell(const struct plan *plan, struct scenario_case *cases, size_t n)
             is_fine = save_series(scenario, &cases[i]) && is_fine;
     }
     if (scenario->html != NULL)
-        is_fine = save_page(plan, cases, out.at) && is_fine;
+        is_fine = save_page(plan, cases, &html) && is_fine;
+    doc_free(&doc);
+    str_free(&html);
     str_free(&out);
     scenario_cases_close(cases, n);
     mem_give(cases);

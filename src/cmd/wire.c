@@ -13,7 +13,6 @@
 #include "cmd/wire_join.h"
 #include "config/bus.h"
 #include "cpu/cpu.h"
-#include "engine/exchange.h"
 #include "metrics/trace.h"
 #include "place/residency.h"
 #include "report/lengths.h"
@@ -26,7 +25,6 @@
 enum { PORT_GATEWAY, PORT_MANAGER, PORT_NODE, PORTS };
 enum {
     ENGINE_REQUESTS_MAX = 2048,
-    EXCHANGE_OFFERS = 64, /* of each engine */
     STEP_ROUNDS_MAX = 64,
     PAD_TOKENS = 512,
     GRAMMAR_CACHE_BYTES = 64 << 20
@@ -247,16 +245,6 @@ static void watch(struct house *house, int fd)
         base_refuse("the system watches no more descriptors: %s", strerror(errno));
 }
 
-/* The way of KV from engine to engine. Logs of engines do not have what came over it. */
-static void open_exchange(struct house *house)
-{
-    const struct config *config = &house->config;
-    if (house->n_engines > 0 && config->swap_bytes > 0 && config->log_engine == NULL &&
-        strcmp(config->engine_kind, "threads") == 0)
-        house->exchange = exchange_open(&(struct exchange_options){
-            .seed = rng_system(), .n_offers_max = EXCHANGE_OFFERS * (uint32_t)house->n_engines });
-}
-
 static void open_threads(struct house *house, int e, const struct run_unit_options *options)
 {
     struct run_unit *unit = house->engines[e].unit.threads = run_unit_open(options);
@@ -279,7 +267,8 @@ static void open_process(struct house *house, int e, const struct run_unit_optio
                                                           .device = device,
                                                           .weights = is_cpu ? house->weights : NULL,
                                                           .epoll_fd = house->epoll_fd,
-                                                          .stall_ns = house->config.stall_ns });
+                                                          .stall_ns = house->config.stall_ns,
+                                                          .door = house->bulk.child_door });
 }
 
 static enum status reopen_gpu(void *self, struct compute_device **out, struct fault *fault)
@@ -329,7 +318,7 @@ static void open_unit(struct house *house, int e)
                               .n_lanes = place->lanes.n,
                               .lanes = place->lanes.shares,
                               .swap_bytes = config->swap_bytes,
-                              .exchange = house->exchange,
+                              .exchange = house->bulk.exchange,
                               .role = config->engines[e].role,
                               .pad_tokens = house->chosen.policy->pads_batches ? PAD_TOKENS : 0,
                               .n_services = house->n_services,
@@ -416,7 +405,7 @@ static enum status open_among_others(struct house *house, struct fault *fault)
         return status;
     for (int s = 0; s < house->n_services; s++) /* where a model lies is for the nodes to say */
         house->offers[s].service.engines = (struct set){ { 0 } };
-    open_gateway(house, cluster_tcp_bus_port(bus->tcp), bus->nodes, bus->n_nodes,
+    open_gateway(house, cluster_tcp_bus_port(bus->tcp), bus->peers.nodes, bus->peers.n,
                  CLUSTER_GATEWAY_NO_MANAGER);
     return STATUS_OK;
 }
@@ -459,6 +448,9 @@ static enum status open_cluster(struct house *house, struct fault *fault)
         .engines = engines,
         .report_ns = house->config.report_ns,
         .fits = house->chosen.router->fits,
+        .place = fleet_bulk_place(&house->bulk),
+        .learn = fleet_bulk_learn,
+        .learn_self = &house->bulk,
     };
     const struct cluster_manager_options manager = {
         .port = cluster_local_bus_port(house->bus, PORT_MANAGER),
@@ -518,6 +510,8 @@ enum status wire_open(struct house **out, const struct config *config, struct fa
         status = check_bytes(house, fault);
     if (status == STATUS_OK)
         status = recorders_open(&house->recorders, config, house->n_engines, fault);
+    if (status == STATUS_OK)
+        status = fleet_bulk_open(&house->bulk, config, house->n_engines, fault);
     if (status != STATUS_OK) {
         (void)wire_close(house);
         return status;
@@ -529,7 +523,6 @@ enum status wire_open(struct house **out, const struct config *config, struct fa
                     strerror(errno));
     wake_open(&house->kick);
     watch(house, house->kick.fd);
-    open_exchange(house);
     for (int e = 0; e < house->n_engines; e++)
         open_unit(house, e);
     status = config_bus_is_gateway(config) ? open_among_others(house, fault)
@@ -588,13 +581,14 @@ bool wire_close(struct house *house)
     if (house->bus)
         cluster_local_bus_close(house->bus);
     fleet_store_close(&house->store);
+    fleet_follow_close(&house->follow);
     fleet_bus_close(&house->others);
     for (int e = 0; e < house->n_engines; e++) {
         wire_unit_close(&house->engines[e].unit, &house->engines[e].device);
         if (house->engines[e].device != NULL) /* else it was lost */
             house->engines[e].device->close(house->engines[e].device->self);
     }
-    exchange_close(house->exchange);
+    fleet_bulk_close(&house->bulk);
     process_weights_close(house->weights);
     wire_devices_close(house);
     bool is_recorded = recorders_close(&house->recorders);
@@ -617,7 +611,7 @@ int64_t wire_step(struct house *house, int64_t now_ns)
     for (int i = 0; i < STEP_ROUNDS_MAX; i++) {
         wake = min_i64(store_wake, cluster_gateway_step(house->gateway, now_ns));
         if (!house->node)
-            return wake; /* a gateway alone */
+            break; /* a gateway alone */
         wake = min_i64(wake, cluster_node_step(house->node, now_ns));
         wake = min_i64(wake, cluster_manager_step(house->manager, now_ns));
         if (!cluster_local_bus_has_mail(house->bus, PORT_NODE) &&

@@ -11,6 +11,7 @@ struct wire_change {
                                   then leaves */
     int n_removes;
     bool is_by_path; /* an operator adds them, so no configuration has them */
+    uint16_t life;   /* of the only added model, as the store defines it; 0: it is no store's */
     /* Called when everything else is ready. If it returns a fault, nothing changes. */
     enum status (*settle)(void *self, struct fault *fault);
     /* Reports the result; called from wire_step. service: of the first added model. */

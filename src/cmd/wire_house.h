@@ -6,8 +6,10 @@
 #include "cluster/gateway.h"
 #include "cluster/manager.h"
 #include "cluster/node.h"
+#include "fleet/bulk.h"
 #include "fleet/bus.h"
 #include "cmd/wire_change.h"
+#include "fleet/follow.h"
 #include "fleet/store.h"
 #include "config/chosen.h"
 #include "cmd/gpu.h"
@@ -66,13 +68,15 @@ struct house {
     int n_engines;
     struct process_weights *weights; /* of engines that are processes */
     struct nvml *nvml;               /* by engine; NULL: no GPU, or no library */
-    struct exchange *exchange;       /* of KV between engines that are threads; NULL: none */
+    struct fleet_bulk bulk;          /* of KV and files, to other engines and nodes */
     struct recorders recorders;
     char device_texts[LIMIT_DEVICES][64];
     const char *device_names[LIMIT_DEVICES];
     struct grammar_cache *grammars; /* of the API's workers and the engines */
     struct fleet_bus others;        /* the bus to other machines */
-    struct fleet_store store;
+    struct cluster_membership store;
+    struct fleet_follow follow; /* of the models that the store defines */
+    int64_t broken_told_ns;
     struct store_fence fence; /* of a node with a store: the managers that it obeyed */
     struct cluster_local_bus *bus;
     struct cluster_gateway *gateway;

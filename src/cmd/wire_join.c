@@ -26,7 +26,7 @@ int wire_find_model(const struct house *house, const char *name, bool *is_by_pat
         const struct serve_offer *offer = &house->offers[s];
         if (offer->state != OFFER_THERE || !serve_offer_has_name(offer, name))
             continue;
-        *is_by_path = offer->is_by_path;
+        *is_by_path = offer->is_by_path || offer->is_defined;
         return s;
     }
     return -1;
@@ -81,9 +81,10 @@ static void open_models(void *arg)
     struct serve_offer_options options = wire_house_offer_options(house, join->change.is_by_path);
     for (int i = 0; i < join->change.n_adds && join->status == STATUS_OK; i++) {
         int s = join->offers[i];
-        options.life = new_life(house);
+        options.life = join->change.life > 0 ? join->change.life : new_life(house);
         join->status =
             serve_offer_open(&house->offers[s], s, &join->models[i], &options, &join->fault);
+        house->offers[s].is_defined = join->status == STATUS_OK && join->change.life > 0;
         join->n_opened += join->status == STATUS_OK;
     }
     atomic_store(&join->is_opened, true);
@@ -108,6 +109,8 @@ static enum status check_context(const struct house *house, const struct serve_o
 static enum status check_offer(const struct house *house, struct serve_offer *offer,
                                struct fault *fault)
 {
+    if (house->n_engines == 0)
+        return STATUS_OK; /* a gateway */
     enum status status = check_context(house, offer, fault);
     if (status == STATUS_OK)
         status = serve_kv_join(&house->kv, &house->config, &offer->model, &offer->shape,
@@ -131,9 +134,10 @@ enum status wire_change(struct house *house, const struct wire_change *change, s
 {
     struct wire_join *join = &house->join;
     int n = 0;
-    if (house->n_engines == 0)
+    if (house->n_engines == 0 && change->life == 0)
         return fault_set(fault, STATUS_UNSUPPORTED,
-                         "a gateway's models are those that it started with: restart it");
+                         "a gateway's models are those that it started with, and those that "
+                         "`shoal deploy` brings in: restart it, or deploy the model");
     if (wire_is_changing(house))
         return fault_set(fault, STATUS_BUSY,
                          "another change of the models is under way: try again soon");
@@ -256,9 +260,13 @@ static void commit(struct house *house)
         struct serve_offer *offer = &house->offers[s];
         for (int e = 0; e < house->n_engines; e++)
             wire_unit_admit_service(&house->engines[e].unit, s);
-        cluster_node_add_service(house->node, s, &offer->service);
+        if (house->node == NULL)
+            offer->service.engines = (struct set){ { 0 } }; /* any node's */
         cluster_gateway_add_service(house->gateway, s, &offer->service);
-        cluster_manager_add_service(house->manager, s, &offer->service, offer->need_bytes);
+        if (house->node != NULL) {
+            cluster_node_add_service(house->node, s, &offer->service);
+            cluster_manager_add_service(house->manager, s, &offer->service, offer->need_bytes);
+        }
         wire_wishes_forget(house, s);
         offer->state = OFFER_THERE;
         log_line(LOG_INFO, "serve", "model %s is there: %s", offer->service.name,
@@ -324,14 +332,16 @@ static void step_leaving(struct house *house, int s)
     case OFFER_LEAVING:
         if (is_used || cluster_gateway_n_requests_of(house->gateway, s) > 0)
             return;
-        cluster_manager_dismiss_service(house->manager, s);
+        if (house->manager != NULL)
+            cluster_manager_dismiss_service(house->manager, s);
         offer->state = OFFER_GOING;
         return;
     case OFFER_GOING:
-        if (!cluster_manager_remove_service(house->manager, s))
+        if (house->manager != NULL && !cluster_manager_remove_service(house->manager, s))
             return;
         CHECK(cluster_gateway_remove_service(house->gateway, s));
-        cluster_node_remove_service(house->node, s);
+        if (house->node != NULL)
+            cluster_node_remove_service(house->node, s);
         offer->state = OFFER_REMOVING;
         return;
     default:

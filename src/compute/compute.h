@@ -78,7 +78,9 @@ enum compute_op_kind {
                        n positions (0: all), itself included; scale on the scores, then cap;
                        weight: sinks (n_heads) */
     COMPUTE_TAKE_ROWS, /* dst = the rows of src in pass->logit_rows */
-    COMPUTE_LOGITS,    /* logits = src . weight^T + bias, then cap */
+    COMPUTE_LOGITS,    /* logits = src . weight^T + bias, then cap; left out if no row of the pass
+                          asks for them */
+    COMPUTE_VECTORS,   /* adds rows of src to the pass's sums: compute_vector */
     /* A mixture of experts. Registers of expert rows have a row for each expert that a row uses. */
     COMPUTE_ROUTE,   /* chooses the experts of all rows by their logits src (n_experts), for the
                         operations up to the next one of this kind; weight: bias of the choice */
@@ -93,6 +95,8 @@ enum compute_flag {
     COMPUTE_NORM_LAYER = 2, /* NORM: layer norm, else RMS */
     COMPUTE_HAS_ACT = 4,    /* MATMUL: apply act after the bias */
     COMPUTE_ROPE_PAIRS = 8, /* ROPE: pairs, else halves */
+    COMPUTE_SEES_ALL = 16,  /* ATTEND: rows see all positions of their sequence up to its last row
+                               in the pass */
 };
 struct compute_op {
     uint8_t kind, act;             /* enum act_kind */

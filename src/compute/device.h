@@ -39,6 +39,7 @@ struct compute_device {
     int32_t n_ranks;       /* processors that share each sum, which changes bits. 1: none */
     bool has_row_classes;  /* generated rows have other bits than prompt rows */
     bool has_experts;      /* it runs programs with experts, sinks, caps and clamped gates */
+    bool has_vectors;      /* it runs VECTORS, and attention that sees all */
     int64_t context_bytes; /* of device memory that the driver and its libraries always hold */
     int n_lanes;
     struct compute_lane *lanes[LIMIT_LANES];

@@ -77,9 +77,10 @@ static inline int32_t compute_drawn(int32_t r)
 enum compute_row_class { COMPUTE_ROW_PROMPT, COMPUTE_ROW_GENERATED };
 
 enum compute_ask_kind {
-    COMPUTE_ASK_NONE,  /* logits alone, for a pass that has room for them */
-    COMPUTE_ASK_TOKEN, /* draws the token behind the history */
-    COMPUTE_ASK_SCORE, /* computes the log probability of `id`, such as a prompt's next token */
+    COMPUTE_ASK_NONE,   /* logits alone, for a pass that has room for them */
+    COMPUTE_ASK_TOKEN,  /* draws the token behind the history */
+    COMPUTE_ASK_SCORE,  /* computes the log probability of `id`, such as a prompt's next token */
+    COMPUTE_ASK_VECTOR, /* no logits: the row belongs to one of the pass's vectors */
 };
 /* The ask of one row of logits. A request with drafts has several rows, each with a longer
  * history. */
@@ -96,6 +97,13 @@ struct compute_ask {
     struct token_logprobs *logprobs; /* out: for the drawn or given id and the most likely ones */
 };
 
+/* Adds rows [first, first + n) of the source of VECTORS to a sum, one by one and upwards. So the
+ * sum does not depend on the passes that its rows came in. */
+struct compute_vector {
+    int32_t first, n;
+    float *sum; /* (width of the source) host memory; no other work touches it meanwhile */
+};
+
 struct compute_workspace; /* see compute/device.h */
 struct compute_pass {
     struct compute_work work;
@@ -109,9 +117,11 @@ struct compute_pass {
     const struct compute_sequence *sequences;
     struct compute_kv kv;
     int32_t n_logit_rows;
-    const int32_t *logit_rows;      /* (n_logit_rows) rows that need logits */
-    const struct compute_ask *asks; /* (n_logit_rows); NULL: all are NONE */
-    int32_t *drawn;                 /* (n_logit_rows) out: ids, for TOKEN */
+    const int32_t *logit_rows;            /* (n_logit_rows) rows that need logits */
+    const struct compute_ask *asks;       /* (n_logit_rows); NULL: all are NONE */
+    int32_t *drawn;                       /* (n_logit_rows) out: ids, for TOKEN */
+    int32_t n_vectors;                    /* 0, unless the device has vectors */
+    const struct compute_vector *vectors; /* (n_vectors) */
     bool has_late_masks; /* the masks are written after begin: compute_device.masks tells when */
     /* (n_logit_rows, n_vocabulary) out, as computed when nothing is drawn: for tests and
      * measurements. NULL: logits stay on the device. */
@@ -119,3 +129,11 @@ struct compute_pass {
     struct compute_pass_shapes shapes; /* none: all zero */
     _Atomic bool has_masks;            /* the device's */
 };
+/* Returns whether a row of the pass needs logits. */
+static inline bool compute_pass_wants_logits(const struct compute_pass *pass)
+{
+    for (int32_t row = 0; row < pass->n_logit_rows && pass->asks != NULL; row++)
+        if (pass->asks[row].kind != COMPUTE_ASK_VECTOR)
+            return true;
+    return pass->asks == NULL && pass->n_logit_rows > 0;
+}

@@ -168,7 +168,8 @@ static enum status workspace_open(void *self, struct compute_lane *lane,
     const struct compute_memory_options options = { .n_bytes = memory_bytes(program, sizes) };
     struct compute_memory *memory;
     (void)lane;
-    enum status status = compute_shapes_check(&program->shapes, "reference", true, fault);
+    enum status status = compute_shapes_check(&program->shapes, "reference",
+                                              (struct compute_shapes_known){ true, true }, fault);
     if (status == STATUS_OK)
         status = compute_host_open(self, &options, &memory, fault);
     if (status != STATUS_OK)
@@ -296,6 +297,7 @@ struct compute_device *compute_reference_open(uint32_t arithmetic)
         .arithmetic = arithmetic,
         .n_ranks = 1,
         .has_experts = true,
+        .has_vectors = true,
         .n_lanes = 1,
         .lanes = { &r->lane },
         .memory_open = compute_host_open,

@@ -178,6 +178,8 @@ static float act_of(int act, float x)
         return vmath_gelu_tanh(x);
     case ACT_GELU_ERF:
         return vmath_gelu_erf(x);
+    case ACT_TANH:
+        return vmath_tanh(x);
     default:
         return vmath_relu(x);
     }
@@ -207,6 +209,8 @@ static void matmul_row(const struct state *s, const struct compute_op *op, const
 static void run_matmul(const struct state *s, const struct compute_op *op)
 {
     bool is_logits = op->kind == COMPUTE_LOGITS;
+    if (is_logits && !compute_pass_wants_logits(s->pass))
+        return;
     for (int32_t row = 0; row < rows_of(s, op->src); row++)
         matmul_row(s, op, row_at(s, op->src, row),
                    is_logits ? s->logits + (int64_t)row * s->program->n_vocabulary
@@ -495,6 +499,8 @@ static void run_attend(const struct state *s, const struct compute_op *op)
                                   op->cap,
                                   row_at(s, op->src, row) + at,
                                   sinks != NULL ? sinks->floats + head : NULL };
+                if (op->flags & COMPUTE_SEES_ALL)
+                    h.last = sequence->n_before + sequence->n_rows - 1;
                 if (op->n > 0)
                     h.first = max_i32(0, last - op->n + 1);
                 attend_head(s, &h, row_at(s, op->dst, row) + at);
@@ -509,6 +515,16 @@ static void run_take_rows(const struct state *s, const struct compute_op *op)
                (size_t)s->program->widths[op->dst] * sizeof(float));
 }
 
+static void run_vectors(const struct state *s, const struct compute_op *op)
+{
+    for (int32_t i = 0; i < s->pass->n_vectors; i++) {
+        const struct compute_vector *vector = &s->pass->vectors[i];
+        for (int32_t r = 0; r < vector->n; r++)
+            for (int32_t k = 0; k < s->program->widths[op->src]; k++)
+                vector->sum[k] += row_at(s, op->src, vector->first + r)[k];
+    }
+}
+
 void compute_reference_ops_run(const struct compute_program *program,
                                const struct compute_pass *pass, unsigned char *workspace,
                                float *logits)
@@ -521,7 +537,7 @@ void compute_reference_ops_run(const struct compute_program *program,
         [COMPUTE_TAKE_ROWS] = run_take_rows, [COMPUTE_LOGITS] = run_matmul,
         [COMPUTE_ROUTE] = run_route,         [COMPUTE_SPREAD] = run_spread,
         [COMPUTE_EXPERTS] = run_experts,     [COMPUTE_COMBINE] = run_combine,
-        [COMPUTE_SCALE] = run_scale,
+        [COMPUTE_SCALE] = run_scale,         [COMPUTE_VECTORS] = run_vectors,
     };
     struct state s = { program, pass, workspace, NULL, logits, NULL, NULL };
     s.scratch = (float *)(void *)workspace + floats_before(&s, program->n_registers);

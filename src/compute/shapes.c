@@ -2,20 +2,20 @@
 #include "compute/shapes.h"
 
 enum status compute_shapes_check(const struct compute_shapes *shapes, const char *device,
-                                 bool has_experts, struct fault *fault)
+                                 struct compute_shapes_known known, struct fault *fault)
 {
     const struct {
         bool is_there;
         const char *name;
     } all[] = {
-        { shapes->experts.n_experts > 0 && !has_experts, "routed experts" },
+        { shapes->experts.n_experts > 0 && !known.has_experts, "routed experts" },
         { shapes->n_kv_groups > 0, "layers with unlike caches" },
-        { shapes->n_attentions > 0, "attention without a causal mask" },
-        { shapes->has_sinks && !has_experts, "attention with sinks" },
-        { shapes->has_caps && !has_experts, "soft caps of scores or logits" },
-        { shapes->has_clamped_gates && !has_experts, "clamped gates" },
+        { shapes->has_sinks && !known.has_experts, "attention with sinks" },
+        { shapes->has_caps && !known.has_experts, "soft caps of scores or logits" },
+        { shapes->has_clamped_gates && !known.has_experts, "clamped gates" },
         { shapes->n_adapters > 0, "LoRA adapters" },
-        { shapes->output != COMPUTE_OUTPUT_LOGITS, "pooled rows" },
+        { shapes->output == COMPUTE_OUTPUT_VECTORS && !known.has_vectors,
+          "encoders (vectors of texts): use the CPU for this model" },
         { shapes->sums_over_ranks, "sums over several ranks" },
     };
     for (size_t i = 0; i < COUNT_OF(all); i++)

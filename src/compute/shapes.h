@@ -16,9 +16,6 @@ struct compute_kv_group {
     int64_t state_bytes; /* of a sequence, independent of its length (recurrent layers); 0: none */
     enum dtype dtype;
 };
-struct compute_attention { /* of one layer */
-    bool is_non_causal;    /* rows of a pass see all rows of their sequence in it */
-};
 /* A mixture of experts: a row uses n_used of n_experts feed-forwards, in each layer that routes. */
 struct compute_experts {
     int32_t n_experts, n_used;       /* 0, 0: none */
@@ -32,28 +29,27 @@ struct compute_adapter {
     int32_t weight, down, up; /* indices of weights: (n_inner, n_in), (n_out, n_inner) */
     float scale;
 };
-enum compute_output { COMPUTE_OUTPUT_LOGITS, COMPUTE_OUTPUT_POOLED };
-enum compute_pooling { COMPUTE_POOL_MEAN, COMPUTE_POOL_LAST, COMPUTE_POOL_FIRST };
+enum compute_output { COMPUTE_OUTPUT_LOGITS, COMPUTE_OUTPUT_VECTORS };
 
 struct compute_shapes { /* of a program */
     int n_kv_groups;
     const struct compute_kv_group *kv_groups;
-    int n_attentions; /* one a layer */
-    const struct compute_attention *attentions;
     struct compute_experts experts;
     bool has_sinks; /* operations have what their names say */
     bool has_caps;
     bool has_clamped_gates;
     int n_adapters;
     const struct compute_adapter *adapters;
-    enum compute_output output; /* POOLED: a row of width floats per sequence, no logits */
-    enum compute_pooling pooling;
-    bool sums_over_ranks; /* each residual is a sum over the device's ranks */
+    enum compute_output output; /* VECTORS: an encoder, which has no logits */
+    bool sums_over_ranks;       /* each residual is a sum over the device's ranks */
 };
 /* Returns STATUS_UNSUPPORTED with the name of the first shape that is set and that the device
  * lacks. */
+struct compute_shapes_known { /* by the device */
+    bool has_experts, has_vectors;
+};
 enum status compute_shapes_check(const struct compute_shapes *shapes, const char *device,
-                                 bool has_experts, struct fault *fault) MUST_USE;
+                                 struct compute_shapes_known known, struct fault *fault) MUST_USE;
 
 struct compute_memory;
 struct compute_rows_at { /* rows of floats in a memory object */

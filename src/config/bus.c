@@ -72,11 +72,38 @@ static enum status check_store(const struct config *config, struct fault *fault)
     return config_bus_read_place("bus_advertise", config->bus_advertise, &place, fault);
 }
 
+static enum status check_bulk(const struct config *config, struct fault *fault)
+{
+    struct config_place at, shown;
+    if (config->bulk_listen == NULL && (config->bulk_advertise != NULL || config->n_bulk_names > 0))
+        return fault_set(fault, STATUS_BAD_INPUT, "%s needs bulk_listen",
+                         config->bulk_advertise != NULL ? "bulk_advertise" : "bulk_names");
+    if (config->bulk_listen == NULL)
+        return STATUS_OK;
+    if (config->bus_listen == NULL)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "bulk_listen is for nodes, and bus_listen makes this process one");
+    if (config->bus_cert != NULL && config->n_bulk_names == 0)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "bulk_names is empty: list the names in the other nodes' certificates");
+    enum status status = config_bus_read_place("bulk_listen", config->bulk_listen, &at, fault);
+    if (status == STATUS_OK && config->bulk_advertise != NULL)
+        return config_bus_read_place("bulk_advertise", config->bulk_advertise, &shown, fault);
+    if (status == STATUS_OK && (strcmp(at.host, "0.0.0.0") == 0 || strcmp(at.host, "::") == 0))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "bulk_advertise is missing: bulk_listen is %s, so say under which "
+                         "HOST:PORT other nodes reach this one",
+                         at.host);
+    return status;
+}
+
 enum status config_bus_check(const struct config *config, struct fault *fault)
 {
     struct config_place place;
     int n_files = (config->bus_cert != NULL) + (config->bus_key != NULL) + (config->bus_ca != NULL);
     enum status status = check_store(config, fault);
+    if (status == STATUS_OK)
+        status = check_bulk(config, fault);
     if (status != STATUS_OK)
         return status;
     if (n_files != 0 && n_files != 3)

@@ -52,6 +52,12 @@ static bool is_kv_type(const char *name)
     return chosen_kv_dtype_find(name, &dtype);
 }
 
+static bool is_speculation(const char *name)
+{
+    enum service_speculation kind;
+    return chosen_speculation_find(name, &kind);
+}
+
 static enum status check_model(const struct config *config, int index, struct fault *fault)
 {
     const struct config_model *model = &config->models[index];
@@ -69,6 +75,10 @@ static enum status check_model(const struct config *config, int index, struct fa
         return fault_set(fault, STATUS_BAD_INPUT,
                          "model %s: kv_type is \"%.40s\", expected f16, f32 or q8_0", model->name,
                          model->kv_type);
+    if (model->speculation != NULL && !is_speculation(model->speculation))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "model %s: speculation is \"%.40s\", expected off or lookup", model->name,
+                         model->speculation);
     if (model->kv_bytes_max > 0 && model->kv_bytes_min > model->kv_bytes_max)
         return fault_set(fault, STATUS_BAD_INPUT, "model %s: kv.min is larger than kv.max",
                          model->name);
@@ -161,6 +171,10 @@ static enum status check_policies(const struct config *config, struct fault *fau
         if (route_config_set(&route, config->router_thresholds[i], fault) != STATUS_OK)
             return STATUS_BAD_INPUT;
     }
+    if (route.phase != ROUTE_PHASE_BOTH)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "router_thresholds: a server's phases follow from the roles of the "
+                         "placement's engines; remove \"phase\" and give roles");
     struct length_config lengths;
     length_config_init(&lengths);
     const struct length_predictor *predictor =
@@ -232,6 +246,9 @@ enum status config_check(const struct config *config, struct fault *fault)
     if (!is_kv_type(config->kv_type))
         return fault_set(fault, STATUS_BAD_INPUT, "kv_type is \"%.40s\", expected f16, f32 or q8_0",
                          config->kv_type);
+    if (!is_speculation(config->speculation))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "speculation is \"%.40s\", expected off or lookup", config->speculation);
     if (config->template_time != NULL && !chat_time_is_valid(config->template_time))
         return fault_set(fault, STATUS_BAD_INPUT,
                          "template_time is \"%.40s\", expected a date such as 2026-01-31 or "

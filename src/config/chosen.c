@@ -66,6 +66,28 @@ enum dtype chosen_kv_dtype(const struct config *config, const struct config_mode
     return dtype;
 }
 
+bool chosen_speculation_find(const char *name, enum service_speculation *kind)
+{
+    static const char *const names[SPECULATION_KINDS] = {
+        [SPECULATION_OFF] = "off", [SPECULATION_LOOKUP] = "lookup"
+    };
+    for (int i = 0; i < SPECULATION_KINDS; i++)
+        if (strcmp(name, names[i]) == 0) {
+            *kind = (enum service_speculation)i;
+            return true;
+        }
+    return false;
+}
+
+enum service_speculation chosen_speculation(const struct config *config,
+                                            const struct config_model *model)
+{
+    enum service_speculation kind = SPECULATION_OFF;
+    CHECK(chosen_speculation_find(
+        model->speculation != NULL ? model->speculation : config->speculation, &kind));
+    return kind;
+}
+
 struct model_template_options chosen_template(const struct config *config,
                                               const struct config_model *model)
 {

@@ -22,6 +22,10 @@ struct chosen {
 void chosen_of(const struct config *config, struct chosen *out);
 /* Returns the type in which the model's keys and values are cached: its own, or the one for all. */
 enum dtype chosen_kv_dtype(const struct config *config, const struct config_model *model);
+enum service_speculation chosen_speculation(const struct config *config,
+                                            const struct config_model *model);
+/* Finds a kind by its name in the configuration. */
+bool chosen_speculation_find(const char *name, enum service_speculation *kind);
 /* Returns the chat template options in the model's settings. */
 struct model_template_options chosen_template(const struct config *config,
                                               const struct config_model *model);

@@ -15,14 +15,14 @@ enum { CONFIG_ALIASES = 8, CONFIG_BYTES_MAX = 1 << 20, CONFIG_TENANTS = 256 };
 enum { CONFIG_THRESHOLDS = 40, CONFIG_PROXIES = 16, CONFIG_MODEL_DIRS = 16 };
 enum { CONFIG_NODES = 256, CONFIG_BUS_NAMES = 64, CONFIG_STORES = 16, CONFIG_SLOTS = 256 };
 enum { CONFIG_HTTP_BYTES_MIN = 16 << 20 };
-enum { CONFIG_ROUTER_THRESHOLDS = 40, CONFIG_KEYS_MAX = 96 };
+enum { CONFIG_ROUTER_THRESHOLDS = 40, CONFIG_KEYS_MAX = 128 };
 
 struct config_model {
     char name[LIMIT_NAME_BYTES];
-    const char *path, *profile; /* profile: NULL = measured when it is loaded */
-    const char *sha256;         /* of the file; NULL = it is not checked */
-    const char *kv_type;        /* NULL = the global one */
-    const char *chat_template;  /* a file, a text, chatml or a name; NULL = the model's own */
+    const char *path, *profile;        /* profile: NULL = measured when it is loaded */
+    const char *sha256;                /* of the file; NULL = it is not checked */
+    const char *kv_type, *speculation; /* NULL = the global one */
+    const char *chat_template; /* a file, a text, chatml or a name; NULL = the model's own */
     const char *aliases[CONFIG_ALIASES];
     int n_aliases;
     int64_t n_context; /* 0 = the model's own */
@@ -53,6 +53,9 @@ struct config {
     const char *bus_listen, *bus_cert, *bus_key, *bus_ca;
     const char *bus_names[CONFIG_BUS_NAMES]; /* in certificates of gateways */
     int n_bus_names;
+    const char *bulk_listen, *bulk_advertise;
+    const char *bulk_names[CONFIG_BUS_NAMES]; /* in certificates of nodes */
+    int n_bulk_names;
     const char *nodes[CONFIG_NODES]; /* "HOST:PORT" or "HOST:PORT=ENGINES" */
     int n_nodes;
     const char *store[CONFIG_STORES]; /* etcd's endpoints */
@@ -62,9 +65,9 @@ struct config {
     const char *monitor_listen, *replacement;
     int64_t monitor_ns; /* of its window */
     int64_t replan_ns;  /* the first interval between plans */
-    const char *preset, *policy, *router, *predictor, *kv, *kv_type, *log_level, *log_engine,
-        *trace, *planner, *placement, *engine_kind, *arithmetic, *default_chat_template,
-        *template_time;
+    const char *preset, *policy, *router, *predictor, *kv, *kv_type, *speculation, *log_level,
+        *log_engine, *trace, *planner, *placement, *engine_kind, *arithmetic,
+        *default_chat_template, *template_time;
     const char *devices[LIMIT_DEVICES];
     int n_devices;
     const char *lanes[LIMIT_LANES - 1];  /* shares of an engine's cores */
@@ -91,7 +94,7 @@ struct config {
     int64_t drain_ns, stall_ns, hold_ns, n_held_max, keep_alive_ns, profile_ns, report_ns, steady;
     int64_t log_engine_bytes, swap_bytes, sleep_bytes, responses_bytes;
     int64_t ttft_ms, tpot_ms, e2e_ms;
-    bool has_prefix_cache, is_strict, log_json, is_partial, is_keyless;
+    bool has_prefix_cache, is_strict, jumps_forward, log_json, is_partial, is_keyless;
     int n_models;
     struct config_model models[LIMIT_MODELS];
     struct config_engine engines[LIMIT_DEVICES];

@@ -18,6 +18,7 @@ void config_init(struct config *config)
         .listen = "127.0.0.1:7411",
         .preset = "default",
         .kv_type = "f16",
+        .speculation = "off",
         .cluster = "shoal",
         .store_lease_ns = 5 * TIME_NS_PER_S,
         .n_node_slots = 16,

@@ -74,6 +74,16 @@ static const struct config_key global_keys[] = {
     { "bus_advertise", CONFIG_TEXT, GLOBAL(bus_advertise), 0, 0,
       "HOST:PORT under which others reach this node's bus_listen; absent: bus_listen itself",
       CONFIG_TEXT_WORD },
+    { "bulk_listen", CONFIG_TEXT, GLOBAL(bulk_listen), 0, 0,
+      "address and port at which other nodes get KV and model files from this node; absent: none "
+      "may connect",
+      CONFIG_TEXT_ADDRESS },
+    { "bulk_advertise", CONFIG_TEXT, GLOBAL(bulk_advertise), 0, 0,
+      "HOST:PORT under which other nodes reach bulk_listen; absent: bulk_listen itself",
+      CONFIG_TEXT_WORD },
+    { "bulk_names", CONFIG_TEXTS, offsetof(struct config, bulk_names),
+      offsetof(struct config, n_bulk_names), 0, CONFIG_BUS_NAMES,
+      "names in the certificates of the other nodes", CONFIG_TEXT_WORD },
     { "store", CONFIG_TEXTS, offsetof(struct config, store), offsetof(struct config, n_store), 0,
       CONFIG_STORES,
       "etcd's endpoints, http://HOST:PORT or https://HOST:PORT: nodes, gateways and managers meet "
@@ -142,6 +152,11 @@ static const struct config_key global_keys[] = {
       CONFIG_TEXT_WORD, CONFIG_REGISTRY_POOLS },
     { "kv_type", CONFIG_TEXT, GLOBAL(kv_type), 0, 0,
       "type of cached keys and values: f16, f32, q8_0 (half of f16)", CONFIG_TEXT_WORD },
+    { "speculation", CONFIG_TEXT, GLOBAL(speculation), 0, 0,
+      "drafts of an answer's next tokens, which change no token: off, lookup (what followed the "
+      "same "
+      "tokens before)",
+      CONFIG_TEXT_WORD },
     { "log_level", CONFIG_TEXT, GLOBAL(log_level), 0, 0,
       "least level of log lines: debug, info, warn, error", CONFIG_TEXT_WORD },
     { "log_json", CONFIG_BOOL, GLOBAL(log_json), 0, 0, "log lines are JSON" },
@@ -226,6 +241,10 @@ static const struct config_key global_keys[] = {
       CONFIG_TEXT_WORD },
     { "prefix_cache", CONFIG_BOOL, GLOBAL(has_prefix_cache), 0, 0,
       "the KV of equal beginnings of prompts is computed once" },
+    { "jump_forward", CONFIG_BOOL, GLOBAL(jumps_forward), 0, 0,
+      "text that a structured output leaves no choice in is spelled by the tokenizer and not "
+      "drawn, "
+      "which takes fewer passes" },
     { "strict", CONFIG_BOOL, GLOBAL(is_strict), 0, 0, "requests with unknown fields are refused" },
     { "default_chat_template", CONFIG_TEXT, GLOBAL(default_chat_template), 0, 0,
       "chat template of models that have none: a file, a template's text, or chatml; absent: they "
@@ -273,6 +292,8 @@ static const struct config_key model_keys[] = {
       "target for the time of a whole answer, in ms; 0: none" },
     { "kv_type", CONFIG_TEXT, MODEL(kv_type), 0, 0,
       "type of its cached keys and values; absent: the global one", CONFIG_TEXT_WORD },
+    { "speculation", CONFIG_TEXT, MODEL(speculation), 0, 0,
+      "drafts of its answers' next tokens: off, lookup; absent: the global one", CONFIG_TEXT_WORD },
     { "kv.min", CONFIG_BYTES, MODEL(kv_bytes_min), 0, 1024 * TIB,
       "bytes of the pool that are reserved for it" },
     { "kv.max", CONFIG_BYTES, MODEL(kv_bytes_max), 0, 1024 * TIB,

@@ -8,8 +8,8 @@ enum batch_kind { BATCH_COMPUTE, BATCH_COPY_OUT, BATCH_COPY_IN };
 
 struct batch_item {
     uint32_t slot;    /* index of the request in the engine's table */
-    int32_t n_tokens; /* tokens to compute now: 1 for a decode, more to catch up */
-    int32_t n_draft;  /* guesses to verify among n_tokens; 0 for now */
+    int32_t n_tokens; /* rows to compute now: 1 for a decode, more to catch up or with drafts */
+    int32_t n_draft;  /* drafts to verify among n_tokens, of a decode: n_tokens is 1 + n_draft */
 };
 struct batch {
     uint32_t id; /* given by the engine when it starts */

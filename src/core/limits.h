@@ -23,6 +23,8 @@ enum {
     LIMIT_TOP_LOGPROBS = 20,
     LIMIT_CHOICES = 128,     /* n of a completion */
     LIMIT_PROMPTS = 128,     /* prompts of one completion call */
+    LIMIT_INPUTS = 2048,     /* texts of one call that embeds or ranks them */
+    LIMIT_VECTOR = 1 << 16,  /* floats of an embedding: the widest model */
     LIMIT_CONTEXT = 1 << 20, /* positions that a model may claim */
     LIMIT_TPOT_MS = 3600000, /* target per token, low enough that LIMIT_CONTEXT times it fits into
                                 int64 nanoseconds */

@@ -181,6 +181,12 @@ static enum status check_numbers(const struct model_spec *spec, struct fault *fa
                          "model: the scale of logits is %g, expected 1e-6 to 1e6: the file is "
                          "damaged, or not supported",
                          (double)spec->logit_scale);
+    if (spec->n_types < 0 || spec->n_types > 16 || spec->n_labels < 0 || spec->n_labels > 1)
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "model: %d token types and %d labels, expected at most 16 and 1",
+                         spec->n_types, spec->n_labels);
+    if (spec->n_types > 0 && spec->position != POSITION_LEARNED)
+        return fault_set(fault, STATUS_UNSUPPORTED, "model: token types need a table of positions");
     if (spec->score_divisor != 0 && !is_within(spec->score_divisor, 1e-3f, 1e6f))
         return fault_set(fault, STATUS_BAD_INPUT, "model: the divisor of scores is %g",
                          (double)spec->score_divisor);

@@ -12,8 +12,11 @@ enum act_kind {
     ACT_GELU_TANH,
     ACT_GELU_ERF,
     ACT_RELU,
+    ACT_TANH,
     ACT_SWIGLU_CLAMPED, /* with a gate only (gpt-oss): see vmath_swiglu_clamped */
 };
+/* Which rows of a text its embedding is made of. */
+enum pooling_kind { POOLING_LAST, POOLING_MEAN, POOLING_FIRST };
 enum position_kind {
     POSITION_ROPE_HALVES, /* rotates (x[i], x[i + n/2]): Hugging Face's llama, qwen */
     POSITION_ROPE_PAIRS,  /* rotates (x[2i], x[2i + 1]): GGUF's llama, ChatGLM2 */
@@ -84,6 +87,14 @@ struct model_spec {
     bool has_no_pre_norms; /* attention and feed-forward read the residual stream itself (OLMo 2) */
     bool is_parallel; /* the feed-forward reads the layer's input, as attention does; without a norm
                          of its own it reads attention's (Phi-2, Cohere) */
+    bool norms_sums;  /* the stream itself is normed, after attention and feed-forward were added
+                         (BERT) */
+    bool has_embedding_norm; /* the stream is normed once before the first layer (BERT) */
+    bool is_encoder; /* each position sees the whole text, and the model makes vectors alone */
+    int32_t n_types; /* of tokens: the table of positions has one part for each (BERT); 0: none */
+    enum pooling_kind pooling;
+    bool is_pooling_given, is_normalized; /* the files say so; its vectors have the length 1 */
+    int32_t n_labels;    /* a vector has a score for each, instead of the hidden state; 0: none */
     float score_divisor; /* scores are divided by its square root; 0 means the head dimension */
     float score_cap;     /* scores become cap * tanh(score / cap); 0: none (Gemma 2) */
     float logit_cap;     /* the same for logits */
@@ -110,6 +121,11 @@ struct model_spec {
     struct kv_group kv_groups[LIMIT_KV_GROUPS];
 };
 
+/* Returns the floats of a text's vector. */
+static inline int32_t model_spec_vector(const struct model_spec *spec)
+{
+    return spec->n_labels > 0 ? spec->n_labels : spec->width;
+}
 /* Returns how many positions a token sees in this layer, itself included; 0 = all. */
 static inline int32_t model_spec_window(const struct model_spec *spec, int32_t layer)
 {

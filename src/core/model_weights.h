@@ -26,9 +26,13 @@ struct layer_weights {
 };
 struct model_weights {
     struct tensor token_embedding, position_embedding;
+    struct tensor embedding_norm, embedding_norm_bias; /* of spec.has_embedding_norm */
     struct tensor output_norm, output_norm_bias;
     struct tensor output, output_bias; /* output is the embedding when spec.is_tied */
+    struct tensor pooler,
+        pooler_bias; /* (width, width), with spec.n_labels: tanh of it is scored */
+    struct tensor labels, labels_bias; /* (n_labels, width) */
     struct tensor rope_factors;   /* (n_rope_dims / 2) divisors of the frequencies (GGUF llama-3,
-                                     phi3), may be absent */
+                                phi3), may be absent */
     struct layer_weights *layers; /* spec.n_layers */
 };

@@ -37,7 +37,8 @@ static bool is_valid_row(const struct service_report *row)
                              row->n_swapped,        row->n_pad_tokens,   row->n_invalid_tokens,
                              row->n_static_batches, row->n_static_seats, row->n_static_early,
                              row->n_batches,        row->n_batch_rows,   row->n_exceeded,
-                             row->n_forced,         row->n_arrived };
+                             row->n_forced,         row->n_arrived,      row->n_drafts,
+                             row->n_drafted,        row->n_accepted };
     return row->status <= SERVICE_BROKEN && row->progress_percent <= 100 &&
            are_within(bytes, COUNT_OF(bytes), BYTES_BITS) &&
            are_within(sums, COUNT_OF(sums), SUM_BITS) &&

@@ -42,6 +42,9 @@ struct service_report {
     int64_t n_batches, n_batch_rows;          /* rounds computed, and requests in them */
     int64_t n_static_early; /* static batches whose members all ended before their leases (SCLS,
                                Fig. 14b) */
+    int64_t n_drafts;       /* rounds of a request that verified drafts, */
+    int64_t n_drafted;      /* drafts in them, */
+    int64_t n_accepted;     /* and those that were accepted */
     int64_t n_exceeded;     /* requests that generated more than was predicted */
     int64_t n_forced;       /* batches that went before all others because a request starved */
     int64_t n_kept;         /* requests whose KV was offered to other engines, */

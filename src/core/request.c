@@ -41,7 +41,7 @@ bool request_body_is_valid(const struct request_body *body, size_t n_bytes, int3
         return false;
     if (body->n_tokens == 0 || body->n_tokens > LIMIT_CONTEXT ||
         body->n_stop_ids > LIMIT_STOP_IDS || body->n_biases > LIMIT_BIASES ||
-        body->n_grammar > LIMIT_GRAMMAR_BYTES)
+        body->n_grammar > LIMIT_GRAMMAR_BYTES || body->n_first > body->n_tokens)
         return false;
     if (request_body_whole_bytes(body) != n_bytes)
         return false;

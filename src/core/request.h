@@ -21,7 +21,11 @@ enum request_state {
     REQUEST_ARRIVING, /* its KV is on the way from another engine: engine/handover.h */
     REQUEST_LEAVING,  /* it is over here, and its KV is copied out for another engine */
 };
-enum request_kind { REQUEST_GENERATE, REQUEST_EMBED, REQUEST_SCORE };
+enum request_kind {
+    REQUEST_GENERATE,
+    REQUEST_EMBED, /* its answer is the vector of its prompt, and nothing is drawn */
+    REQUEST_SCORE, /* nothing is drawn */
+};
 enum request_flag {
     REQUEST_IGNORE_EOS = 1,
     REQUEST_WANTS_LOGPROBS = 2,
@@ -101,6 +105,8 @@ struct request_body {
     /* The grammar of its answer (grammar/grammar.h): kind 0 is none, n_grammar is the text's
      * bytes. */
     uint32_t grammar_kind, n_grammar;
+    uint32_t n_first; /* EMBED of a pair of texts: tokens of the first one; 0: a single text */
+    uint32_t unused;
 };
 static inline size_t request_body_bytes(uint32_t n_tokens, uint32_t n_stop_ids, uint32_t n_biases)
 {

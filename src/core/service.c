@@ -56,11 +56,14 @@ static bool are_logprobs(const struct service_event *event, const void *payload)
 
 bool service_event_is_valid(const struct service_event *e, const void *payload, size_t n_bytes)
 {
-    if (e->what > SERVICE_SCORES || e->why >= SERVICE_WHY_N || e->n_bytes < 0 || e->n_tokens < 0 ||
+    if (e->what > SERVICE_VECTOR || e->why >= SERVICE_WHY_N || e->n_bytes < 0 || e->n_tokens < 0 ||
         e->position < 0 || e->device_ns < 0 || (size_t)e->n_bytes != n_bytes)
         return false;
     if (e->what == SERVICE_SCORES)
         return e->n_tokens > 0 && are_logprobs(e, payload);
+    if (e->what == SERVICE_VECTOR)
+        return e->n_tokens > 0 && e->position <= LIMIT_VECTOR &&
+               (size_t)e->n_tokens * sizeof(float) == n_bytes;
     return e->what != SERVICE_TOKENS ||
            ((size_t)e->n_tokens * sizeof(int32_t) <= (size_t)e->n_bytes &&
             are_logprobs(e, payload));

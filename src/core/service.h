@@ -10,7 +10,13 @@
 #include "core/pads.h"
 #include "core/request.h"
 
-enum service_what { SERVICE_TOKENS, SERVICE_RETURNED, SERVICE_ENDED, SERVICE_SCORES };
+enum service_what {
+    SERVICE_TOKENS,
+    SERVICE_RETURNED,
+    SERVICE_ENDED,
+    SERVICE_SCORES,
+    SERVICE_VECTOR
+};
 enum service_why {
     SERVICE_WHY_NONE,
     /* of ENDED */
@@ -60,7 +66,9 @@ struct service_event {
  * when the request wants logprobs.
  * The payload of SCORES is one struct token_logprobs for each prompt token from `position` on,
  * given the tokens before it. The first prompt token has none. They are sent in order, ahead of
- * TOKENS. */
+ * TOKENS.
+ * The payload of VECTOR is float[n_tokens]: the floats of an embedding from `position` on. They are
+ * sent in order, ahead of ENDED. */
 struct token_logprobs {
     float logprob; /* of the drawn token, in the raw distribution without sampling filters (softmax
                       of the logits) */

@@ -8,12 +8,22 @@ _Static_assert((int)LIMIT_SERVICES <= (int)SET_MAX, "sets hold them");
 struct service_slo {
     int64_t ttft_ns, tpot_ns, e2e_ns; /* 0 = none */
 };
+/* How drafts of an answer's next tokens are found. No draft changes a token (engine/draft.h). */
+enum service_speculation {
+    SPECULATION_OFF,
+    SPECULATION_LOOKUP, /* n-grams of the prompt and the answer */
+    SPECULATION_KINDS
+};
 struct service_spec {
     char name[LIMIT_NAME_BYTES];
     uint64_t identity;     /* hash of the model file and the settings that its tokens depend on */
     uint16_t life;         /* tells it from an earlier one with the same name and identity */
+    uint8_t speculation;   /* enum service_speculation */
     int32_t n_context_max; /* tokens of prompt and answer; 0 = the model's own */
     int32_t priority;      /* default of its requests */
+    int32_t n_vector;      /* floats of a text's embedding; 0: it makes none */
+    bool pools_mean;       /* it is the mean over all positions of the text */
+    bool is_encoder;       /* it makes embeddings alone, of texts that are computed in one pass */
     struct service_slo slo;
     int64_t kv_bytes_min, kv_bytes_max; /* of the pool; 0 = none / all */
     int64_t keep_alive_ns; /* idle time before it may be unloaded by itself; negative = pinned */

@@ -50,6 +50,8 @@ enum step_behavior {
     BEHAVIOR_MERGED_WITH_NEXT,
     BEHAVIOR_CONTIGUOUS,
 };
+/* A pair of texts: A, the ids behind a text, perhaps again, then B and the ids behind it. */
+enum tokenizer_pair { PAIR_NONE, PAIR_ONCE, PAIR_TWICE };
 enum step_scheme { SCHEME_ALWAYS, SCHEME_FIRST, SCHEME_NEVER };
 
 struct tokenizer_step {
@@ -88,6 +90,7 @@ struct tokenizer_steps {
     /* Ids that are put before and behind every text when special ones are requested. */
     int32_t n_before, n_behind;
     const int32_t *before, *behind;
+    enum tokenizer_pair pair; /* NONE: no form is known */
     /* The model: which tokens are its own (added ones may not be), and how it takes words apart. */
     const uint8_t *is_model; /* (n_tokens) */
     int32_t n_merges;

@@ -340,6 +340,8 @@ static void begin_tile(struct work *w)
     const struct tile *tile = &w->tile;
     for (int32_t r = 0; r < tile->n_rows; r++) {
         w->last[r] = tile->sequence->n_before + tile->first_row + r;
+        if (w->op->flags & COMPUTE_SEES_ALL)
+            w->last[r] = tile->sequence->n_before + tile->sequence->n_rows - 1;
         w->first[r] = first_seen(w->op, w->last[r]);
         for (int32_t kv = 0; kv < tile->n_kv; kv++)
             for (int32_t head = 0; head < tile->n_heads; head++) {

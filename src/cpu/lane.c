@@ -48,7 +48,8 @@ enum status cpu_lane_workspace_open(struct cpu_lane *lane, const struct compute_
 {
     const struct compute_memory_options options = { .n_bytes = memory_bytes(lane, program, sizes) };
     struct compute_memory *memory;
-    enum status status = compute_shapes_check(&program->shapes, lane->kernels->name, true, fault);
+    enum status status = compute_shapes_check(&program->shapes, lane->kernels->name,
+                                              (struct compute_shapes_known){ true, true }, fault);
     if (status == STATUS_OK)
         status = compute_host_open(NULL, &options, &memory, fault);
     if (status != STATUS_OK)

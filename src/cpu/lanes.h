@@ -24,6 +24,10 @@ static inline void lanes_act(int act, float *x, int32_t n)
         for (int32_t i = 0; i < n; i++)
             x[i] = vmath_gelu_erf(x[i]);
         return;
+    case ACT_TANH:
+        for (int32_t i = 0; i < n; i++)
+            x[i] = vmath_tanh(x[i]);
+        return;
     default:
         for (int32_t i = 0; i < n; i++)
             x[i] = vmath_relu(x[i]);

@@ -121,9 +121,11 @@ static bool is_matrix(const struct compute_op *op)
     return op->kind == COMPUTE_MATMUL || op->kind == COMPUTE_LOGITS || op->kind == COMPUTE_EXPERTS;
 }
 
-static bool reads(const struct compute_op *op, int reg)
+static bool reads(const struct member *m, const struct compute_op *op, int reg)
 {
     switch (op->kind) {
+    case COMPUTE_VECTORS:
+        return m->p->pass->n_vectors > 0 && op->src == reg;
     case COMPUTE_EMBED:
         return false;
     case COMPUTE_HEAD_NORM:
@@ -141,10 +143,10 @@ static bool reads(const struct compute_op *op, int reg)
 }
 
 /* Returns whether the operation replaces the register, so that its old content does not matter. */
-static bool replaces(const struct compute_op *op, int reg)
+static bool replaces(const struct member *m, const struct compute_op *op, int reg)
 {
     return op->dst == reg && op->kind != COMPUTE_KV_STORE && op->kind != COMPUTE_LOGITS &&
-           op->kind != COMPUTE_ROUTE && !reads(op, reg);
+           op->kind != COMPUTE_ROUTE && op->kind != COMPUTE_VECTORS && !reads(m, op, reg);
 }
 
 static bool is_matrix_of(const struct compute_op *op, int reg)
@@ -162,7 +164,7 @@ static struct cpu_result result_of(struct member *m, const struct compute_op *op
     if (next < end && is_matrix_of(next, op->dst))
         result.as = cpu_matmul_wants(m->p, next);
     for (; next < end && result.as != CPU_ROWS_FLOATS && is_matrix_of(next, op->dst) &&
-           !replaces(next, op->dst);
+           !replaces(m, next, op->dst);
          next++) {
         enum cpu_rows_as as = cpu_matmul_wants(m->p, next);
         if (serves(as, result.as))
@@ -170,10 +172,10 @@ static struct cpu_result result_of(struct member *m, const struct compute_op *op
         else if (!serves(result.as, as))
             break;
     }
-    while (next < end && !reads(next, op->dst) && !replaces(next, op->dst))
+    while (next < end && !reads(m, next, op->dst) && !replaces(m, next, op->dst))
         next++;
     result.is_kept = result.as == CPU_ROWS_FLOATS || op->flags & COMPUTE_ADD_TO ||
-                     (next < end && reads(next, op->dst));
+                     (next < end && reads(m, next, op->dst));
     return result;
 }
 
@@ -261,15 +263,35 @@ static void route(struct member *m, const struct compute_op *op)
         cpu_experts_sort(m->p);
 }
 
+/* Adds rows to sums: a member takes every n-th of them. */
+static void add_vectors(struct member *m, const struct compute_op *op)
+{
+    const struct compute_pass *pass = m->p->pass;
+    if (pass->n_vectors == 0)
+        return;
+    TOUCH(m, READS(op->src, SPLIT));
+    for (int32_t i = m->rank; i < pass->n_vectors; i += m->n) {
+        const struct compute_vector *vector = &pass->vectors[i];
+        for (int32_t r = 0; r < vector->n; r++)
+            m->p->kernels->add(cpu_pass_row(m->p, op->src, vector->first + r), vector->sum,
+                               m->p->program->widths[op->src]);
+    }
+}
+
 void cpu_pass_work(void *arg, int rank, int n)
 {
     struct member m = { .p = arg, .rank = rank, .n = n, .prepared = -1 };
     const struct compute_program *program = m.p->program;
+    bool wants_logits = compute_pass_wants_logits(m.p->pass);
     TOUCH(&m, WRITES(TABLE, BY_ROWS));
     cpu_rows_table(m.p, cpu_pass_share(m.p->pass->n_rows, rank, n));
     for (int i = 0; i < program->n_ops; i++) {
         const struct compute_op *op = &program->ops[i];
-        if (is_matrix(op)) {
+        if (op->kind == COMPUTE_VECTORS) {
+            add_vectors(&m, op);
+        } else if (op->kind == COMPUTE_LOGITS && !wants_logits) {
+            continue;
+        } else if (is_matrix(op)) {
             matmul(&m, op, i);
         } else if (op->kind == COMPUTE_ROUTE) {
             route(&m, op);

@@ -3,8 +3,8 @@
  * Memory is cut into grains of 256 bytes. A body gets the smallest power of two of grains that
  * holds it. A block of order k starts at a multiple of 2^k grains, and its buddy differs in bit k.
  * Layout of a body: struct kept, then the record without its tokens (struct request_body with
- * n_tokens = 0, stop ids, biases, grammar), then int32_t tokens[n_tokens_max], then scores. A
- * handle is the first grain + 1.
+ * n_tokens = 0, stop ids, biases, grammar), then int32_t tokens[n_tokens_max], then scores, then
+ * the vector. A handle is the first grain + 1.
  *
  * engine_bodies_at reads nothing but the body itself, so the executor's thread may call it for
  * requests in flight while the engine takes and puts others.
@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "engine/scores.h"
+#include "engine/vector.h"
 #include <string.h>
 
 #define GRAIN_BYTES ((int64_t)256)
@@ -22,6 +23,8 @@
 struct kept {
     uint32_t tokens_at; /* bytes from the start of the block */
     uint32_t scores_at; /* 0: none */
+    uint32_t vector_at; /* 0: none */
+    uint32_t unused;    /* what follows is aligned to 8 bytes */
 };
 struct engine_bodies {
     unsigned char *memory;
@@ -124,10 +127,15 @@ static size_t scores_at_of(const struct request_body *body, struct engine_bodies
     return align_up_u64(tokens_at_of(body) + 4 * (size_t)room.n_tokens_max, 8);
 }
 
+static size_t vector_at_of(const struct request_body *body, struct engine_bodies_room room)
+{
+    int64_t n_bytes = engine_scores_bytes(room.n_scored, body->sampling.n_top_scores);
+    return align_up_u64(scores_at_of(body, room) + (uint64_t)n_bytes, 8);
+}
+
 int64_t engine_bodies_bytes(const struct request_body *body, struct engine_bodies_room room)
 {
-    return (int64_t)scores_at_of(body, room) +
-           engine_scores_bytes(room.n_scored, body->sampling.n_top_scores);
+    return (int64_t)vector_at_of(body, room) + engine_vector_bytes(room.n_vector);
 }
 
 int64_t engine_bodies_bytes_max(const struct engine_bodies *b)
@@ -156,6 +164,11 @@ uint32_t engine_bodies_take(struct engine_bodies *b, const struct request_body *
     if (room.n_scored > 0) {
         kept.scores_at = (uint32_t)scores_at_of(body, room);
         engine_scores_init((void *)(at + kept.scores_at), body->sampling.n_top_scores);
+    }
+    if (room.n_vector > 0) {
+        kept.vector_at = (uint32_t)vector_at_of(body, room);
+        memset(at + kept.vector_at, 0, (size_t)engine_vector_bytes(room.n_vector));
+        ((struct engine_vector *)(void *)(at + kept.vector_at))->n = room.n_vector;
     }
     struct request_body head = *body;
     head.n_tokens = 0;
@@ -194,5 +207,6 @@ struct engine_body engine_bodies_at(const struct engine_bodies *b, uint32_t hand
         .head = (const void *)(at + sizeof(*kept)),
         .tokens = (void *)(at + kept->tokens_at),
         .scores = kept->scores_at > 0 ? (void *)(at + kept->scores_at) : NULL,
+        .vector = kept->vector_at > 0 ? (void *)(at + kept->vector_at) : NULL,
     };
 }

@@ -11,6 +11,7 @@ struct engine_body {
     const struct request_body *head; /* sampling, seed, stop ids, biases; with n_tokens = 0 */
     int32_t *tokens;                 /* (n_tokens_max) prompt and generated */
     struct engine_scores *scores;    /* scores.h; NULL: its prompt is not scored */
+    struct engine_vector *vector;    /* vector.h; NULL: it has none */
 };
 struct engine_bodies;
 
@@ -19,9 +20,10 @@ void engine_bodies_close(struct engine_bodies *bodies);
 struct engine_bodies_room {
     int32_t n_tokens_max;
     int32_t n_scored; /* tokens of a prompt that is scored, otherwise 0 */
+    int32_t n_vector; /* floats of its vector; 0: it has none */
 };
-/* Copies the record and makes room for tokens and scores. Returns a handle, 0 when there is no
- * room. */
+/* Copies the record and makes room for tokens, scores and vector. Returns a handle, 0 when there is
+ * no room. */
 uint32_t engine_bodies_take(struct engine_bodies *bodies, const struct request_body *body,
                             struct engine_bodies_room room);
 /* Returns the bytes that it would take, and the most bytes that any body can get. */

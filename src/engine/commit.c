@@ -1,5 +1,6 @@
 /* Commits a batch that ended: counters advance, stop rules are tested, and blocks and slots of
  * ended requests become free. */
+#include "engine/draft.h"
 #include "engine/handover.h"
 #include "engine/pads.h"
 #include "engine/room.h"
@@ -7,6 +8,7 @@
 #include "engine/state.h"
 #include "engine/stats.h"
 #include "engine/swap.h"
+#include "engine/vector.h"
 #include "engine/waits.h"
 
 #include "base/log.h"
@@ -64,12 +66,27 @@ static void keep_logprobs(struct engine *e, uint32_t slot, const struct token_lo
     own->n_logprobs = (uint8_t)n_new;
 }
 
-/* Counts the scores that the executor has written: of the tokens behind all computed ones. */
+/* Counts the scores that the executor has written, of the tokens behind all computed ones, and the
+ * positions in its vector. */
 static void note_scores(struct engine *e, const struct request *r)
 {
-    struct engine_scores *scores = engine_bodies_at(e->bodies, r->body).scores;
+    struct engine_body body = engine_bodies_at(e->bodies, r->body);
+    struct engine_scores *scores = body.scores;
+    if (body.vector != NULL)
+        body.vector->n_known = max_i32(body.vector->n_known, r->n_computed);
     if (scores != NULL)
         scores->n_known = max_i32(scores->n_known, min_i32(r->n_computed + 1, r->n_prompt));
+}
+
+/* Measures drafts by the tokens that have come, and counts those that were verified. */
+static void learn(struct engine *e, const struct batch_item *item, int32_t n_new)
+{
+    const struct request *r = &e->requests[item->slot];
+    struct engine_stats *stats = &e->stats[r->service];
+    engine_draft_learn(e, item->slot, r->n_tokens - n_new, n_new);
+    stats->n_drafts += item->n_draft > 0;
+    stats->n_drafted += item->n_draft;
+    stats->n_accepted += item->n_draft > 0 ? n_new - 1 : 0;
 }
 
 /* Applies the executor's answer for one item, after checks against what the rounds allow. */
@@ -79,13 +96,16 @@ static void advance(struct engine *e, const struct engine_flight *flight, int32_
     const struct batch_item *item = &flight->batch.items[i];
     struct request *r = &e->requests[item->slot];
     struct engine_own *own = &e->own[item->slot];
-    struct engine_progress progress = engine_exec_progress(r, item->n_tokens, done->n_steps);
+    struct engine_progress progress = engine_exec_progress_of(r, item, done->n_steps);
     bool is_stopped;
-    CHECK(r->batch == flight->batch.id && done->n_new[i] >= 0 && done->n_new[i] <= progress.n_new &&
+    int32_t n_jumped = engine_exec_jumped(r, progress, done->n_new[i]);
+    CHECK(r->batch == flight->batch.id && done->n_new[i] >= 0 &&
+          done->n_new[i] - n_jumped <= progress.n_new &&
           (done->n_new[i] > 0) == (progress.n_new > 0));
     bool is_broken = done->is_broken != NULL && done->is_broken[i];
     int32_t n_new = count_until_stop(e, r, is_broken ? 0 : done->n_new[i], &is_stopped);
-    int32_t n_unused = progress.n_new - n_new; /* drawn after the end, or not at all */
+    /* drawn after the end, or not at all */
+    int32_t n_unused = progress.n_new - min_i32(n_new, progress.n_new);
     bool was_prompt = r->n_tokens - r->n_computed > 1;
     e->scratch->n_new[i] = n_new;
     e->scratch->n_computed[i] = progress.n_computed - n_unused;
@@ -101,7 +121,9 @@ static void advance(struct engine *e, const struct engine_flight *flight, int32_
         keep_logprobs(e, flight->batch.items[i].slot, done->logprobs[i], n_new);
     if (e->bodies != NULL)
         note_scores(e, r);
-    if (is_stopped && flight->n_rounds > 1)
+    if (e->drafts != NULL && n_new > 0 && e->specs[r->service].speculation != SPECULATION_OFF)
+        learn(e, item, n_new);
+    if ((is_stopped && flight->n_rounds > 1) || (item->n_draft > 0 && n_unused > 0))
         kv_trim(e->kv, item->slot, r->n_computed);
     if (was_prompt)
         engine_queue_publish(e, item->slot);

@@ -121,24 +121,46 @@ static void copy(struct entry *entry, int32_t i, struct exchange_stamp *stamp, v
     memcpy(to, from, n_bytes);
 }
 
-enum exchange_said exchange_pull(struct exchange *x, uint64_t ticket, int32_t i,
-                                 struct exchange_stamp *stamp, void *to, int64_t n_bytes)
+/* *is_here: the exchange has the offer. */
+static enum exchange_said pull_here(struct exchange *x, uint64_t ticket, int32_t i,
+                                    struct exchange_stamp *stamp, void *to, bool *is_here)
 {
     enum exchange_said said = EXCHANGE_GONE;
     lock_take(x->lock);
     struct entry *entry = find(x, ticket);
+    *is_here = entry != NULL;
     if (entry != NULL && !entry->is_taken && i >= 0 && i < entry->offer.view.n_blocks &&
-        n_bytes == entry->offer.stamp.block_bytes) {
+        stamp->block_bytes == entry->offer.stamp.block_bytes) {
         copy(entry, i, stamp, to);
         said = EXCHANGE_BLOCK;
     }
     lock_put(x->lock);
+    return said;
+}
+
+enum exchange_said exchange_pull_here(struct exchange *x, uint64_t ticket, int32_t i,
+                                      struct exchange_stamp *stamp, void *to, int64_t n_bytes)
+{
+    bool is_here;
+    stamp->block_bytes = n_bytes;
+    return pull_here(x, ticket, i, stamp, to, &is_here);
+}
+
+enum exchange_said exchange_pull(struct exchange *x, uint64_t ticket, int32_t i,
+                                 struct exchange_stamp *stamp, void *to, int64_t n_bytes)
+{
+    const struct exchange_remote *remote = &x->options.remote;
+    bool is_here;
+    stamp->block_bytes = n_bytes;
+    enum exchange_said said = pull_here(x, ticket, i, stamp, to, &is_here);
+    if (!is_here && remote->pull != NULL)
+        said = remote->pull(remote->self, ticket, i, stamp, to, n_bytes);
     if (said == EXCHANGE_BLOCK && x->options.pass != NULL)
         said = x->options.pass(x->options.pass_self, stamp, to, n_bytes);
     return said;
 }
 
-void exchange_acknowledge(struct exchange *x, uint64_t ticket)
+bool exchange_acknowledge_here(struct exchange *x, uint64_t ticket)
 {
     lock_take(x->lock);
     struct entry *entry = find(x, ticket);
@@ -148,4 +170,12 @@ void exchange_acknowledge(struct exchange *x, uint64_t ticket)
             entry->offer.wake(entry->offer.wake_self);
     }
     lock_put(x->lock);
+    return entry != NULL;
+}
+
+void exchange_acknowledge(struct exchange *x, uint64_t ticket)
+{
+    const struct exchange_remote *remote = &x->options.remote;
+    if (!exchange_acknowledge_here(x, ticket) && remote->pull != NULL)
+        remote->acknowledge(remote->self, ticket);
 }

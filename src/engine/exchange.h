@@ -1,4 +1,5 @@
-/* The exchange: where the engines of a process hand the KV of a request over to each other.
+/* The exchange: where engines hand the KV of a request over to each other. It has the offers of the
+ * engines of one process; a ticket that it does not know is asked for through its remote.
  *
  *   source:    (copied out) --offer--> OFFERED --acknowledged--> TAKEN --withdraw--> gone
  *                                         |-----10 s, lost, closed-----withdraw--> gone
@@ -37,6 +38,14 @@ enum exchange_said {
     EXCHANGE_LATER, /* try again */
     EXCHANGE_GONE   /* it was withdrawn, or never was */
 };
+/* The way to the offers of other processes and machines: bulk/pulls.h. Its functions do as those of
+ * the exchange, and never wait. */
+struct exchange_remote {
+    void *self;
+    enum exchange_said (*pull)(void *self, uint64_t ticket, int32_t i, struct exchange_stamp *stamp,
+                               void *to, int64_t n_bytes);
+    void (*acknowledge)(void *self, uint64_t ticket);
+};
 struct exchange_options {
     uint64_t seed; /* of tickets */
     uint32_t n_offers_max;
@@ -44,6 +53,7 @@ struct exchange_options {
      * Only for tests. */
     enum exchange_said (*pass)(void *self, struct exchange_stamp *stamp, void *bytes, int64_t n);
     void *pass_self;
+    struct exchange_remote remote; /* pull NULL: there is none */
 };
 struct exchange *exchange_open(const struct exchange_options *options);
 void exchange_close(struct exchange *exchange); /* all is withdrawn by now */
@@ -69,4 +79,9 @@ uint64_t exchange_ticket(const struct exchange_stamp *stamp);
 /* Copies block i, of n_bytes, to `to`. Blocks are asked for from 0 on; i may repeat or restart. */
 enum exchange_said exchange_pull(struct exchange *exchange, uint64_t ticket, int32_t i,
                                  struct exchange_stamp *stamp, void *to, int64_t n_bytes);
+/* The same, of the offers of this process alone, for a receiver elsewhere. */
+enum exchange_said exchange_pull_here(struct exchange *exchange, uint64_t ticket, int32_t i,
+                                      struct exchange_stamp *stamp, void *to, int64_t n_bytes);
 void exchange_acknowledge(struct exchange *exchange, uint64_t ticket); /* the source may free it */
+/* The same, of the offers of this process alone. Returns whether it has such an offer. */
+bool exchange_acknowledge_here(struct exchange *exchange, uint64_t ticket);

@@ -30,6 +30,16 @@ int32_t engine_exec_rounds(const struct request *request, int32_t n_item_tokens)
     return request->kind != REQUEST_GENERATE ? n_catch_up : n_catch_up + n_left(request) - 1;
 }
 
+/* Adds a decode and its drafts: each of their rows costs as much as another decode. */
+static void add_drafts(struct perf_load *load, const struct request *request,
+                       const struct batch_item *item)
+{
+    int64_t n_context = request->n_computed + 1;
+    load->n_decodes += 1 + item->n_draft;
+    load->n_decode_context += (1 + item->n_draft) * n_context;
+    load->n_context_most = max_i64(load->n_context_most, n_context + item->n_draft);
+}
+
 struct perf_load engine_exec_load(const struct batch *batch, const struct request *requests)
 {
     struct perf_load load = { 0 };
@@ -39,7 +49,9 @@ struct perf_load engine_exec_load(const struct batch *batch, const struct reques
         const struct batch_item *item = &batch->items[i];
         const struct request *request = &requests[item->slot];
         int64_t n = min_i32(item->n_tokens, request->n_tokens - request->n_computed);
-        if (n == 1 && request->n_computed >= request->n_prompt) {
+        if (item->n_draft > 0) {
+            add_drafts(&load, request, item);
+        } else if (n == 1 && request->n_computed >= request->n_prompt) {
             load.n_decodes++;
             load.n_decode_context += request->n_computed + 1;
             load.n_context_most = max_i64(load.n_context_most, request->n_computed + 1);

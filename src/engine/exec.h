@@ -22,8 +22,11 @@ struct engine_exec_done {
     uint32_t batch;
     int32_t n_steps; /* rounds done */
     int64_t begin_ns, end_ns;
-    const int32_t *n_new; /* per item: number of drawn tokens, 0 or more; they follow the known
-                                       tokens in the body */
+    const int32_t *n_new; /* per item: number of new tokens, 0 or more; they follow the known
+                                       tokens in the body. All were drawn, except for those that
+                                       a grammar forces (engine_exec_jumped). An item with drafts
+                                       has one, and one more for each draft that equals the token
+                                       drawn before it */
     const struct token_logprobs *const
         *logprobs; /* per item: n_new of them, or NULL if not wanted; NULL when none are */
     /* Per item: its answer can't follow its grammar. Its drawn token does not count, and it ends as
@@ -58,13 +61,19 @@ struct engine_exec {
      */
     unsigned char *(*host)(void *self);
     bool has_row_classes; /* as the device: see compute_device */
+    bool has_vectors;     /* the same */
+    int32_t n_rows_max;   /* rows of one pass */
 };
 
 /* ---- The meaning of n_rounds, in one place for engine and executors. ----
  *
  * A round computes item.n_tokens positions of each item, or what it lacks when that is less (so the
  * rounds after catching up compute one token each). A token is drawn whenever all known tokens are
- * computed; drawing stops at n_tokens_max or at the end of the lease. */
+ * computed; drawing stops at n_tokens_max or at the end of the lease.
+ *
+ * An item with drafts has one round, in which the executor finds the drafts behind the known tokens
+ * in the body. It draws behind each row. The round then counts as several rounds of a decode: as
+ * many as there are tokens drawn up to the first draft that differs. */
 struct engine_progress {
     int32_t n_computed; /* positions computed */
     int32_t n_new;      /* tokens drawn */
@@ -81,6 +90,27 @@ static inline struct engine_progress engine_exec_progress(const struct request *
         return (struct engine_progress){ n, n };
     }
     return engine_exec_progress_of_rounds(request, n_item_tokens, n_rounds);
+}
+/* Returns the progress of an item, at most: its drafts may be refused. */
+static inline struct engine_progress engine_exec_progress_of(const struct request *request,
+                                                             const struct batch_item *item,
+                                                             int32_t n_rounds)
+{
+    if (item->n_draft > 0)
+        return engine_exec_progress(request, 1, 1 + item->n_draft);
+    return engine_exec_progress(request, item->n_tokens, n_rounds);
+}
+/* Returns how many of an item's n_new tokens were appended behind the drawn ones, without draws,
+ * since the grammar of the request forces them: behind the single round of a plain batch. */
+static inline int32_t engine_exec_jumped(const struct request *request,
+                                         struct engine_progress progress, int32_t n_new)
+{
+    int32_t n = n_new - progress.n_new, n_left = request->n_tokens_max - request->n_tokens;
+    if (n <= 0 || progress.n_new != 1 || (request->flags & REQUEST_GUIDED) == 0 ||
+        (request->flags & REQUEST_WANTS_LOGPROBS) != 0 || n_new > n_left ||
+        (request->n_lease > 0 && n_new > request->n_lease))
+        return 0;
+    return n;
 }
 /* Returns the rounds until the request draws its last token: n_tokens_max or the end of its
  * lease. */

@@ -2,6 +2,7 @@
  * batches in commit.c.
  *
  * All memory is taken here at open, sized by the options; nothing is allocated afterwards. */
+#include "engine/draft.h"
 #include "engine/handover.h"
 #include "engine/log.h"
 #include "engine/pads.h"
@@ -209,6 +210,7 @@ struct engine *engine_open(const struct engine_options *options)
     e->options.config = &e->config;
     const struct engine_exec_view view = { e->requests, e->bodies, e->kv };
     e->options.exec.attach(e->options.exec.self, &view);
+    engine_draft_open(e);
     engine_swap_open(e);
     engine_handover_open(e);
     if (e->handover != NULL)
@@ -226,6 +228,7 @@ void engine_close(struct engine *e)
                             e->own,        e->seen,     e->waiting_nodes,    e->deadline_nodes,
                             e->n_planned,  e->payload,  e->flights[0].items, e->policy_state,
                             e->models,     e->away,     e->wanted_bytes,     e->kept };
+    engine_draft_close(e);
     engine_handover_close(e);
     engine_scratch_close(e->own_scratch);
     kv_close(e->kv);
@@ -239,9 +242,37 @@ void engine_close(struct engine *e)
 
 /* ---- Mail. ---- */
 
-static struct engine_bodies_room room_of(const struct request *request)
+static struct engine_bodies_room room_of(const struct engine *e, const struct request *request)
 {
-    return (struct engine_bodies_room){ request->n_tokens_max, request_n_scored(request) };
+    int32_t n_vector = e->specs[request->service].n_vector;
+    return (struct engine_bodies_room){ request->n_tokens_max, request_n_scored(request),
+                                        request->kind == REQUEST_EMBED ? n_vector : 0 };
+}
+
+/* Returns whether the service does what is asked, with a sentence if it does not. */
+static bool serves_kind(const struct engine *e, const struct request *request, char text[256])
+{
+    const struct service_spec *spec = &e->specs[request->service];
+    const struct engine_exec *exec = &e->options.exec;
+    *text = '\0';
+    if (request->kind == REQUEST_EMBED && spec->n_vector == 0)
+        snprintf(text, 256, "%s makes no embeddings", spec->name);
+    else if (request->kind == REQUEST_EMBED && !exec->has_vectors)
+        snprintf(text, 256,
+                 "the device of engine %d makes no embeddings: let %s be served by a CPU",
+                 e->options.id, spec->name);
+    else if (request->kind != REQUEST_EMBED && spec->is_encoder)
+        snprintf(text, 256, "%s is an encoder, which makes embeddings and generates nothing",
+                 spec->name);
+    else if (spec->is_encoder && request->n_prompt > exec->n_rows_max)
+        snprintf(text, 256,
+                 "%s computes a text in one pass, which may have %d tokens here, and this text has "
+                 "%d: raise batch_tokens",
+                 spec->name, exec->n_rows_max, request->n_prompt);
+    else if (request->kind == REQUEST_EMBED && request->n_tokens != request->n_prompt)
+        snprintf(text, 256, "the text has %d tokens, and its record says %d", request->n_tokens,
+                 request->n_prompt);
+    return *text == '\0';
 }
 
 /* Returns why this request can never be served here, with a sentence; NONE when it can. fits: it
@@ -265,6 +296,8 @@ static enum service_why never_why(const struct engine *e, const struct request *
                  body == NULL ? 0 : body->n_tokens, request->n_tokens);
         return SERVICE_FAILED;
     }
+    if (!e->options.is_virtual && !serves_kind(e, request, text))
+        return SERVICE_FAILED;
     /* Nothing is drawn for a prompt that is only scored. */
     if (request->n_tokens_max - (request->kind != REQUEST_GENERATE) > context) {
         snprintf(text, 256, "prompt and answer may have %d tokens, %s allows %d",
@@ -278,7 +311,7 @@ static enum service_why never_why(const struct engine *e, const struct request *
                  request->n_tokens_max, spec->name, (long long)n_tokens_most);
         return SERVICE_TOO_LARGE;
     }
-    int64_t n_bytes = e->bodies ? engine_bodies_bytes(body, room_of(request)) : 0;
+    int64_t n_bytes = e->bodies ? engine_bodies_bytes(body, room_of(e, request)) : 0;
     if (e->bodies && n_bytes > engine_bodies_bytes_max(e->bodies)) {
         snprintf(
             text, 256,
@@ -302,6 +335,9 @@ static void record(struct engine *e, uint32_t slot, const struct request *reques
     r->flags &= ~(uint32_t)REQUEST_CANCELLED;
     if ((r->flags & REQUEST_WANTS_SCORES) != 0 && request_n_scored(r) == 0) /* it has them */
         r->flags &= ~(uint32_t)(REQUEST_WANTS_SCORES | REQUEST_NO_PREFIX_HIT);
+    if (r->kind == REQUEST_EMBED &&
+        (e->specs[r->service].pools_mean || e->specs[r->service].is_encoder))
+        r->flags |= REQUEST_NO_PREFIX_HIT;
     if (r->served_ns < r->arrived_ns || r->served_ns > e->view.now_ns)
         r->served_ns = r->arrived_ns; /* it was never served, or a clock is wrong */
     e->own[slot] = (struct engine_own){ .n_said = r->n_tokens };
@@ -341,7 +377,7 @@ bool engine_submit(struct engine *e, const struct request *request, const struct
     if (!fits) /* other models' weights have its room, so it waits at the gateway */
         return engine_say_refusal(e, request, SERVICE_RETURNED, SERVICE_NO_SPACE, NULL);
     if (e->bodies && e->n_free_slots > 0 && earlier == ENGINE_IDS_NONE)
-        handle = engine_bodies_take(e->bodies, body, room_of(request));
+        handle = engine_bodies_take(e->bodies, body, room_of(e, request));
     if (e->n_free_slots == 0 || earlier != ENGINE_IDS_NONE || (e->bodies && handle == 0))
         return engine_say_refusal(e, request, SERVICE_RETURNED, SERVICE_FULL, NULL);
     e->view.now_ns = max_i64(e->view.now_ns, now_ns);

@@ -18,7 +18,7 @@
 #include "engine/exec.h"
 #include "schedule/policy.h"
 
-enum { ENGINE_LOG_VERSION = 7, ENGINE_LOG_RECORD_MAX = 1 << 26 };
+enum { ENGINE_LOG_VERSION = 8, ENGINE_LOG_RECORD_MAX = 1 << 26 };
 
 enum engine_log_kind {
     ENGINE_LOG_OPENED, /* struct engine_log_opened, specs, layouts, lanes, config */

@@ -1,4 +1,5 @@
 /* Moves requests through an engine: slots, waiting lists, running arrays. See state.h. */
+#include "engine/draft.h"
 #include "engine/handover.h"
 #include "engine/room.h"
 #include "engine/state.h"
@@ -198,6 +199,7 @@ void engine_queue_start(struct engine *e, uint32_t slot)
     CHECK(r->state == REQUEST_WAITING);
     running_of(e, r->service)[e->services[r->service].n_running++] = slot;
     leave_waiting(e, slot);
+    engine_draft_forget(e, slot);
     if (r->n_preempted == 0 && r->n_host == 0) /* what has come from elsewhere is no hit */
         r->n_cached = min_i32(r->n_computed, r->n_prompt);
     if (r->queue_us == 0)

@@ -99,9 +99,10 @@ static bool take_tokens(struct replay *p, const struct engine_flight *flight,
     for (int32_t i = 0; i < head->n_items; i++) {
         const struct batch_item *item = &flight->batch.items[i];
         const struct request *r = &e->requests[item->slot];
-        struct engine_progress progress = engine_exec_progress(r, item->n_tokens, head->n_steps);
+        struct engine_progress progress = engine_exec_progress_of(r, item, head->n_steps);
         int32_t n_new = words[i];
-        if (n_new < 0 || n_new > progress.n_new || (n_new > 0) != (progress.n_new > 0))
+        int32_t n_jumped = engine_exec_jumped(r, progress, n_new);
+        if (n_new < 0 || n_new - n_jumped > progress.n_new || (n_new > 0) != (progress.n_new > 0))
             return false;
         bool wants_logprobs = head->has_logprobs && (r->flags & REQUEST_WANTS_LOGPROBS) != 0;
         p->n_new[i] = n_new;

@@ -98,7 +98,8 @@ const char *engine_replay_check_service(const struct engine_log_opened *o,
         !engine_replay_check_bytes(spec->kv_bytes_min) ||
         !engine_replay_check_bytes(spec->kv_bytes_max) ||
         !engine_replay_check_bytes(spec->kv_quota_bytes) || spec->share_percent < 0 ||
-        spec->share_percent > 100 || spec->n_context_max < 0)
+        spec->share_percent > 100 || spec->n_context_max < 0 ||
+        spec->speculation >= SPECULATION_KINDS)
         return "a service that can't be";
     return NULL;
 }

@@ -10,6 +10,7 @@
 #include "engine/pads.h"
 #include "engine/scores.h"
 #include "engine/state.h"
+#include "engine/vector.h"
 
 #include <string.h>
 
@@ -102,6 +103,32 @@ static bool say_scores(struct engine *e, uint32_t slot)
     return true;
 }
 
+/* Sends the vector of a text that is done. Returns false when the next event has no room. */
+static bool say_vector(struct engine *e, uint32_t slot)
+{
+    const struct request *r = &e->requests[slot];
+    bool is_done = r->state == REQUEST_ENDED && e->own[slot].end_what == SERVICE_ENDED &&
+                   e->own[slot].end_why == SERVICE_LENGTH;
+    if (!is_done || e->bodies == NULL || r->kind != REQUEST_EMBED)
+        return true;
+    struct engine_vector *vector = engine_bodies_at(e->bodies, r->body).vector;
+    float divisor = e->specs[r->service].pools_mean ? (float)r->n_prompt : 1.0f;
+    float *said = (void *)e->payload;
+    while (vector != NULL && vector->n_said < vector->n) {
+        struct service_event event = event_at(e, slot);
+        event.what = SERVICE_VECTOR;
+        event.position = vector->n_said;
+        event.n_tokens = min_i32(vector->n - vector->n_said, ENGINE_VECTOR_SAID_MAX);
+        event.n_bytes = event.n_tokens * (int32_t)sizeof(float);
+        for (int32_t i = 0; i < event.n_tokens; i++)
+            said[i] = vector->sum[event.position + i] / divisor;
+        if (!emit(e, &event, said))
+            return false;
+        vector->n_said += event.n_tokens;
+    }
+    return true;
+}
+
 /* Returns false when the next of its events has no room. */
 static bool say_all(struct engine *e, uint32_t slot)
 {
@@ -109,7 +136,10 @@ static bool say_all(struct engine *e, uint32_t slot)
     struct engine_own *own = &e->own[slot];
     const void *payload = e->options.tells_waits ? &e->seen[slot].waits : NULL;
     int32_t n_bytes = payload != NULL ? (int32_t)sizeof(struct engine_waits) : 0;
-    if (!say_scores(e, slot))
+    _Static_assert(ENGINE_VECTOR_SAID_MAX * sizeof(float) <=
+                       ENGINE_SCORES_SAID_MAX * sizeof(struct token_logprobs),
+                   "the scratch holds them");
+    if (!say_scores(e, slot) || !say_vector(e, slot))
         return false;
     if (own->n_said < r->n_tokens) {
         struct service_event event = event_at(e, slot);

@@ -9,6 +9,8 @@ struct request;
 struct engine_stats { /* of one service */
     int64_t n_arrived, n_finished, n_preempted, n_exceeded, n_forced;
     int64_t n_swapped, n_batches, n_batch_rows;
+    int64_t n_drafts, n_drafted, n_accepted;
+    int32_t n_draft_hits, n_draft_trials; /* of all its requests, recently: draft.h */
     int64_t n_kept, n_handed, n_handed_lost;
     double solo_ns, solo_variance, n_prompt, n_output;
     int64_t n_arrived_tick;

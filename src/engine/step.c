@@ -5,6 +5,7 @@
  * preempts only, the policy is called again at once. Batches of one lane go to the executor in one
  * begin; a hold (n_rounds >
  * 1) goes on until its rounds are done or something cuts it. */
+#include "engine/draft.h"
 #include "engine/handover.h"
 #include "engine/log.h"
 #include "engine/room.h"
@@ -60,7 +61,7 @@ static int64_t blocks_lacking(const struct engine *e, const struct batch *batch,
     for (int32_t i = 0; i < batch->n_items; i++) {
         const struct batch_item *item = &batch->items[i];
         const struct request *r = &e->requests[item->slot];
-        struct engine_progress progress = engine_exec_progress(r, item->n_tokens, n_rounds);
+        struct engine_progress progress = engine_exec_progress_of(r, item, n_rounds);
         int64_t n_blocks = e->n_table_blocks[item->slot];
         int32_t n_tokens = r->n_computed + progress.n_computed;
         if (n_tokens > n_blocks * block_tokens)
@@ -101,6 +102,14 @@ static int rounds_to_finish(const struct engine *e, const struct batch *batch, i
     return n_rounds;
 }
 
+static bool has_drafts(const struct batch *batch)
+{
+    for (int32_t i = 0; i < batch->n_items; i++)
+        if (batch->items[i].n_draft > 0)
+            return true;
+    return false;
+}
+
 /* Returns how many rounds of the plan this lane may hold: as many as the plan, the ends of requests
  * and the blocks allow. */
 static int rounds_of(struct engine *e, const struct schedule_plan *plan, uint16_t lane)
@@ -108,6 +117,8 @@ static int rounds_of(struct engine *e, const struct schedule_plan *plan, uint16_
     int n_rounds = plan->n_rounds;
     for (int32_t i = 0; i < plan->n_batches && n_rounds > 1; i++) {
         const struct batch *batch = &plan->batches[i];
+        if (batch->lane == lane && has_drafts(batch))
+            return 1;
         if (batch->lane == lane && (plan->until & UNTIL_FINISH) != 0)
             n_rounds = rounds_to_finish(e, batch, n_rounds);
         for (int32_t k = 0; k < batch->n_items && batch->lane == lane && e->bodies; k++)
@@ -131,7 +142,7 @@ static void survey(struct engine *e, struct engine_flight *flight, const struct 
     int64_t n_context = 0;
     uint32_t id = e->next_batch;
     uint16_t service = batch->service;
-    bool is_decode = batch_is_plain(batch);
+    bool is_decode = batch_is_plain(batch), is_whole = e->specs[service].is_encoder;
     int n_needs = 0, n_starts = 0;
     for (int32_t i = 0; i < n_items; i++) {
         uint32_t slot = batch->items[i].slot;
@@ -139,7 +150,14 @@ static void survey(struct engine *e, struct engine_flight *flight, const struct 
         struct request *r = &requests[slot];
         int32_t n_known = r->n_tokens, lacking = n_known - r->n_computed, n_covered;
         CHECK(r->batch == 0 && r->service == service && lacking > 0 && n_tokens > 0);
-        if (lacking == 1 && r->n_lease == 0 && r->kind == REQUEST_GENERATE) {
+        const int32_t n_draft = batch->items[i].n_draft;
+        if (is_whole) /* whatever the policy's chunks */
+            n_tokens = lacking;
+        if (n_draft > 0) {
+            n_covered = r->n_computed + engine_exec_progress_of(r, &batch->items[i], 1).n_computed;
+            engine_draft_write(e, slot, n_draft);
+            is_decode = false;
+        } else if (lacking == 1 && r->n_lease == 0 && r->kind == REQUEST_GENERATE) {
             n_tokens = 1;
             n_covered = n_known - 1 + min_i32(n_rounds, r->n_tokens_max - n_known);
             is_decode &= n_known > r->n_prompt;
@@ -150,7 +168,7 @@ static void survey(struct engine *e, struct engine_flight *flight, const struct 
         }
         n_context += n_known;
         r->batch = id;
-        items[i] = (struct batch_item){ slot, n_tokens, 0 };
+        items[i] = (struct batch_item){ slot, n_tokens, n_draft };
         if (r->state != REQUEST_RUNNING)
             e->scratch->starts[n_starts++] = slot;
         if (n_covered > (int64_t)n_table_blocks[slot] * block_tokens)
@@ -377,6 +395,7 @@ static void plan(struct engine *e)
         p->is_forced = false;
         if (e->options.has_prefix_cache)
             match_front(e);
+        engine_draft_plan(e);
         e->view.swap_bytes_free = kv_host_free_bytes(e->kv);
         e->options.policy->plan(e->policy_state, &e->view, p);
         if (e->options.log != NULL)

@@ -22,21 +22,43 @@ static void name_engines(struct fleet_bus *bus, int node, const char *address)
 {
     int first = 0;
     for (int i = 0; i < node; i++)
-        first += bus->nodes[i].n_engines;
-    for (int k = 0; k < bus->nodes[node].n_engines; k++)
+        first += bus->peers.nodes[i].n_engines;
+    for (int k = 0; k < bus->peers.nodes[node].n_engines; k++)
         snprintf(bus->names[first + k], sizeof bus->names[first + k], "%.200s engine %d", address,
                  k);
 }
 
-static void take_slots(struct fleet_bus *bus, const struct config *config)
+static bool is_up(void *self, uint16_t address)
+{
+    return cluster_tcp_bus_is_up(((struct fleet_bus *)self)->tcp, address);
+}
+
+/* Dials the node that has this place now, after its host was resolved again. */
+static void aim(void *self, int i)
+{
+    struct fleet_bus *bus = self;
+    const char *address = bus->peers.of[i].address;
+    struct config_place place;
+    struct fault fault;
+    enum status status = config_bus_read_place("members", address, &place, &fault);
+    if (status == STATUS_OK)
+        status = cluster_tcp_bus_aim(bus->tcp, bus->peers.nodes[i].address, place.host, place.port,
+                                     &fault);
+    if (status != STATUS_OK)
+        log_line(LOG_WARN, "bus", "node %.100s of the store is not used: %s", address, fault.text);
+    name_engines(bus, i, address);
+}
+
+static void take_places(struct fleet_bus *bus, const struct config *config)
 {
     int n_slots = config->n_store > 0 ? (int)config->n_node_slots : 0;
-    bus->n_nodes = config->n_nodes + n_slots;
-    bus->nodes = mem_take(sizeof *bus->nodes * (size_t)bus->n_nodes);
-    bus->slots = mem_take(sizeof *bus->slots * (size_t)bus->n_nodes);
-    for (int i = 0; i < bus->n_nodes; i++)
-        bus->nodes[i] = (struct cluster_node_at){ (uint16_t)(FIRST_ADDRESS + i),
-                                                  (int32_t)config->n_node_engines };
+    cluster_peers_open(&bus->peers, config->n_nodes + n_slots);
+    bus->peers.is_up = is_up;
+    bus->peers.aim = aim;
+    bus->peers.self = bus;
+    for (int i = 0; i < bus->peers.n; i++)
+        bus->peers.nodes[i] = (struct cluster_node_at){ (uint16_t)(FIRST_ADDRESS + i),
+                                                        (int32_t)config->n_node_engines };
 }
 
 static enum status know_nodes(struct fleet_bus *bus, const struct config *config,
@@ -47,94 +69,29 @@ static enum status know_nodes(struct fleet_bus *bus, const struct config *config
         enum status status = config_bus_read_place("nodes", config->nodes[i], &places[i], fault);
         if (status != STATUS_OK)
             return status;
-        struct fleet_bus_slot *slot = &bus->slots[i];
-        snprintf(slot->address, sizeof slot->address, "%s:%d", places[i].host, places[i].port);
-        slot->n_engines = bus->nodes[i].n_engines = places[i].n_engines;
-        slot->is_static = true;
+        struct cluster_peer *peer = &bus->peers.of[i];
+        snprintf(peer->address, sizeof peer->address, "%s:%d", places[i].host, places[i].port);
+        peer->n_engines = bus->peers.nodes[i].n_engines = places[i].n_engines;
+        peer->is_static = peer->is_member = true;
     }
-    for (int i = 0; i < bus->n_nodes; i++) {
+    for (int i = 0; i < bus->peers.n; i++) {
         bool is_static = i < config->n_nodes;
-        peers[i] = (struct cluster_tcp_peer){ .address = bus->nodes[i].address };
+        peers[i] = (struct cluster_tcp_peer){ .address = bus->peers.nodes[i].address };
         if (is_static)
             peers[i] = (struct cluster_tcp_peer){ places[i].host, places[i].port, peers[i].address,
                                                   places[i].host };
-        bus->n_engines += bus->nodes[i].n_engines;
+        bus->n_engines += bus->peers.nodes[i].n_engines;
     }
     bus->names = mem_take(sizeof *bus->names * (size_t)bus->n_engines);
     bus->name_texts = mem_take(sizeof *bus->name_texts * (size_t)bus->n_engines);
     for (int e = 0; e < bus->n_engines; e++)
         bus->name_texts[e] = bus->names[e];
-    for (int i = 0; i < bus->n_nodes; i++)
-        name_engines(bus, i, bus->slots[i].address);
+    for (int i = 0; i < bus->peers.n; i++)
+        name_engines(bus, i, bus->peers.of[i].address);
     return STATUS_OK;
 }
 
-/* ---- Nodes of the store. ---- */
-
-static int find_slot(const struct fleet_bus *bus, const char *address)
-{
-    for (int i = 0; i < bus->n_nodes; i++)
-        if (strcmp(bus->slots[i].address, address) == 0)
-            return i;
-    return -1;
-}
-
-/* Returns a place without a node, or one whose node is neither a member nor connected. */
-static int free_slot(const struct fleet_bus *bus, const struct cluster_members *members)
-{
-    int gone = -1;
-    for (int i = 0; i < bus->n_nodes; i++) {
-        const struct fleet_bus_slot *slot = &bus->slots[i];
-        if (slot->address[0] == '\0')
-            return i;
-        if (!slot->is_static && cluster_members_find(members, slot->address) < 0 &&
-            !cluster_tcp_bus_is_up(bus->tcp, bus->nodes[i].address))
-            gone = i;
-    }
-    return gone;
-}
-
-static void take_in(struct fleet_bus *bus, int i, const struct cluster_members_node *node)
-{
-    struct fleet_bus_slot *slot = &bus->slots[i];
-    struct config_place place;
-    struct fault fault;
-    snprintf(slot->address, sizeof slot->address, "%s", node->address);
-    enum status status = config_bus_read_place("members", node->address, &place, &fault);
-    if (status == STATUS_OK)
-        status =
-            cluster_tcp_bus_aim(bus->tcp, bus->nodes[i].address, place.host, place.port, &fault);
-    if (status != STATUS_OK)
-        log_line(LOG_WARN, "bus", "node %.100s of the store is not used: %s", node->address,
-                 fault.text);
-    name_engines(bus, i, slot->address);
-}
-
-void fleet_bus_follow(struct fleet_bus *bus, const struct cluster_members *members)
-{
-    if (bus->slots == NULL || bus->n_changes == members->n_changes)
-        return;
-    bus->n_changes = members->n_changes;
-    for (int k = 0; k < members->n_nodes; k++) {
-        const struct cluster_members_node *node = &members->nodes[k];
-        int i = find_slot(bus, node->address);
-        bool is_new = i < 0;
-        if (is_new)
-            i = free_slot(bus, members);
-        if (i < 0 || node->n_engines > bus->nodes[i].n_engines) {
-            log_line(LOG_WARN, "bus", "node %.100s with %d engines has no place here: raise %s",
-                     node->address, (int)node->n_engines, i < 0 ? "node_slots" : "node_engines");
-            continue;
-        }
-        struct fleet_bus_slot *slot = &bus->slots[i];
-        bool is_back = slot->changed != node->changed &&
-                       !cluster_tcp_bus_is_up(bus->tcp, bus->nodes[i].address);
-        slot->n_engines = node->n_engines;
-        slot->changed = node->changed;
-        if (is_new || is_back)
-            take_in(bus, i, node);
-    }
-}
+/* ---- Opening. ---- */
 
 enum status fleet_bus_own_address(const struct fleet_bus *bus, const struct config *config,
                                   char out[FLEET_BUS_NODE_NAMES], struct fault *fault)
@@ -200,12 +157,12 @@ static enum status open_node(struct fleet_bus *bus, const struct config *config,
 static enum status open_gateway(struct fleet_bus *bus, const struct config *config,
                                 struct fault *fault)
 {
-    take_slots(bus, config);
+    take_places(bus, config);
     struct config_place *places = mem_take(sizeof *places * (size_t)config->n_nodes);
-    struct cluster_tcp_peer *peers = mem_take(sizeof *peers * (size_t)bus->n_nodes);
+    struct cluster_tcp_peer *peers = mem_take(sizeof *peers * (size_t)bus->peers.n);
     struct cluster_tcp_bus_options options = { .address = OWN_ADDRESS,
                                                .peers = peers,
-                                               .n_peers = bus->n_nodes };
+                                               .n_peers = bus->peers.n };
     enum status status = know_nodes(bus, config, places, peers, fault);
     if (status == STATUS_OK)
         status = open_tcp(bus, config, &options, fault);
@@ -232,8 +189,7 @@ void fleet_bus_close(struct fleet_bus *bus)
         (void)event_base_loop(bus->base, EVLOOP_NONBLOCK); /* buffers are freed from the loop */
         event_base_free(bus->base);
     }
-    mem_give(bus->nodes);
-    mem_give(bus->slots);
+    cluster_peers_close(&bus->peers);
     mem_give(bus->names);
     mem_give(bus->name_texts);
 }

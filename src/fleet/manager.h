@@ -1,12 +1,5 @@
-/* A manager of many nodes: candidate in the election, and, while it leads, the one that decides
- * which node has which model.
- *
- *   FOLLOWING --elected--> LEADING: sessions with all nodes, then plans --leads no longer-->
- * FOLLOWING
- *
- * A leader knows nothing of an earlier one. It waits for the first report of each node that is a
- * member, 3 s at most, before it orders anything. When more than half of the nodes vanish within
- * 10 s, it changes nothing until half of them are back. */
+/* `shoal manager`: the elected manager of cluster/elected.h with etcd, the TCP bus, a monitor, live
+ * plans and an endpoint. */
 #pragma once
 #include "config/config.h"
 

@@ -15,13 +15,13 @@
 static const int64_t FILE_BYTES = INT64_C(64) << 20;
 static const int64_t FILE_ROWS = 200000;
 static const int64_t SEE_NS = TIME_NS_PER_S;
+static const int64_t ANSWER_NS = 5 * TIME_NS_PER_S; /* later, the window begins with nothing */
 static const int64_t TIDY_NS = 600 * TIME_NS_PER_S;
 static const int64_t MS = TIME_NS_PER_MS;
 
 void fleet_monitor_open(struct fleet_monitor *m, const struct config *config,
                         const struct fleet_models *models, const struct fleet_bus *bus)
 {
-    struct fault fault;
     struct str path;
     *m = (struct fleet_monitor){ .models = models,
                                  .bus = bus,
@@ -29,72 +29,97 @@ void fleet_monitor_open(struct fleet_monitor *m, const struct config *config,
     str_init(&path);
     str_printf(&path, "%s/monitor.db", config->state_dir);
     const struct monitor_history_options options = { path.at, FILE_BYTES, FILE_ROWS };
-    if (monitor_history_open(&m->history, &options, &fault) != STATUS_OK)
-        log_line(LOG_ERROR, "monitor", "%s; the monitor goes on without it", fault.text);
+    m->keeper = monitor_keeper_open(&options);
     str_free(&path);
 }
 
 void fleet_monitor_close(struct fleet_monitor *m)
 {
     fleet_monitor_end(m);
-    monitor_history_close(m->history);
-    m->history = NULL;
+    monitor_keeper_close(m->keeper);
+    m->keeper = NULL;
 }
 
 /* ---- What was known before. ---- */
 
-struct restoring {
-    struct fleet_monitor *m;
-    int64_t now_ns, unix_ms; /* the same time */
-    int64_t first_ms, last_ms;
-    bool is_counting; /* times alone */
-};
-
 static int service_of(const struct fleet_models *models, const char *name)
 {
     for (int s = 0; s < models->n; s++)
-        if (strcmp(models->services[s].name, name) == 0)
+        if (fleet_models_is_there(models, s) && strcmp(models->services[s].name, name) == 0)
             return s;
     return -1;
 }
 
-static void restore(void *self, const struct monitor_history_window *row)
+/* A row whose end lies ahead is of a clock that was ahead. */
+static bool counts(const struct fleet_monitor *m, const struct monitor_history_window *row,
+                   int64_t unix_ms)
 {
-    struct restoring *r = self;
-    int service = service_of(r->m->models, row->service);
-    if (row->begin_ms + row->span_ms > r->unix_ms || service < 0)
-        return; /* of a clock that was ahead */
-    r->first_ms = min_i64(r->first_ms, row->begin_ms);
-    r->last_ms = max_i64(r->last_ms, row->begin_ms + row->span_ms);
-    if (!r->is_counting)
-        monitor_add(&r->m->gather.window, service, r->now_ns - (r->unix_ms - row->begin_ms) * MS,
-                    &row->bin);
+    return row->begin_ms + row->span_ms <= unix_ms && service_of(m->models, row->service) >= 0;
+}
+
+/* Begins the window anew with the rows of the file. What was gathered since the question is lost,
+ * and gateways' next sums are bases. */
+static void restore_windows(struct fleet_monitor *m, const struct monitor_keeper_known *known,
+                            int64_t now_ns)
+{
+    int64_t unix_ms = time_unix_ns() / MS, first_ms = INT64_MAX, last_ms = 0;
+    int64_t n_arrived[LIMIT_MODELS];
+    for (int i = 0; i < known->n_windows; i++) {
+        const struct monitor_history_window *row = &known->windows[i];
+        if (!counts(m, row, unix_ms))
+            continue;
+        first_ms = min_i64(first_ms, row->begin_ms);
+        last_ms = max_i64(last_ms, row->begin_ms + row->span_ms);
+    }
+    if (first_ms == INT64_MAX || last_ms + 60000 < unix_ms)
+        return;
+    memcpy(n_arrived, m->gather.n_arrived, sizeof n_arrived);
+    monitor_gather_close(&m->gather);
+    monitor_gather_open(&m->gather, LIMIT_MODELS, m->bus->n_engines, m->bin_ns,
+                        now_ns - (unix_ms - first_ms) * MS);
+    memcpy(m->gather.n_arrived, n_arrived, sizeof n_arrived);
+    for (int i = 0; i < known->n_windows; i++) {
+        const struct monitor_history_window *row = &known->windows[i];
+        if (counts(m, row, unix_ms))
+            monitor_add(&m->gather.window, service_of(m->models, row->service),
+                        now_ns - (unix_ms - row->begin_ms) * MS, &row->bin);
+    }
+    m->n_written = m->gather.window.bin + 1;
+    m->gather.engine_bin = m->gather.window.bin;
+}
+
+static void restore(struct fleet_monitor *m, int64_t now_ns)
+{
+    struct monitor_keeper_known *known = monitor_keeper_take(m->keeper);
+    bool is_late = m->asked_ns + ANSWER_NS <= now_ns;
+    if (known != NULL && known->number == m->n_asked && !is_late) {
+        restore_windows(m, known, now_ns);
+        for (int i = 0; i < known->n_profiles; i++) {
+            int s = service_of(m->models, known->profiles[i].service);
+            if (s >= 0)
+                monitor_profile(&m->gather.window, s, &known->profiles[i].perf);
+        }
+        m->asked_ns = 0;
+    } else if (is_late) {
+        m->asked_ns = 0;
+    }
+    monitor_keeper_give(known);
 }
 
 void fleet_monitor_begin(struct fleet_monitor *m, int64_t now_ns)
 {
-    int64_t span_ns = (MONITOR_BINS - 1) * m->bin_ns, begin_ns = now_ns;
-    struct restoring r = { .m = m,
-                           .now_ns = now_ns,
-                           .unix_ms = time_unix_ns() / MS,
-                           .first_ms = INT64_MAX,
-                           .is_counting = true };
-    int64_t since_ms = r.unix_ms - span_ns / MS;
-    if (m->history != NULL)
-        monitor_history_read(m->history, since_ms, restore, &r);
-    bool goes_on = r.first_ms < INT64_MAX && r.last_ms + 60000 >= r.unix_ms;
-    if (goes_on)
-        begin_ns -= (r.unix_ms - r.first_ms) * MS;
-    monitor_gather_open(&m->gather, m->models->n, m->bus->n_engines, m->bin_ns, begin_ns);
-    r.is_counting = false;
-    if (goes_on)
-        monitor_history_read(m->history, since_ms, restore, &r);
-    for (int s = 0; s < m->models->n && m->history != NULL; s++)
-        (void)monitor_history_profile(m->history, m->models->services[s].name,
-                                      &m->gather.services[s].perf);
+    char names[LIMIT_MODELS][LIMIT_NAME_BYTES];
+    int64_t span_ns = (MONITOR_BINS - 1) * m->bin_ns;
+    int n = 0;
+    for (int s = 0; s < m->models->n; s++)
+        if (fleet_models_is_there(m->models, s))
+            memcpy(names[n++], m->models->services[s].name, sizeof names[0]);
+    monitor_gather_open(&m->gather, LIMIT_MODELS, m->bus->n_engines, m->bin_ns, now_ns);
+    bool is_asked = monitor_keeper_ask(m->keeper, ++m->n_asked, (time_unix_ns() - span_ns) / MS,
+                                       (const char(*)[LIMIT_NAME_BYTES])names, n);
+    m->asked_ns = is_asked ? now_ns : 0;
     m->leads = true;
-    m->n_written = goes_on ? m->gather.window.bin + 1 : 0;
-    m->gather.engine_bin = m->gather.window.bin;
+    m->n_written = 0;
     m->seen_ns = m->tidied_ns = now_ns;
 }
 
@@ -116,11 +141,18 @@ void fleet_monitor_heard(struct fleet_monitor *m, int service, const struct mess
         monitor_gather_heard(&m->gather, service, &heard, now_ns);
 }
 
+void fleet_monitor_forget(struct fleet_monitor *m, int service)
+{
+    if (m->leads)
+        monitor_gather_forget(&m->gather, service);
+}
+
 /* ---- Names. ---- */
 
 static const char *service_name(const void *self, int32_t service)
 {
-    return ((const struct fleet_monitor *)self)->models->services[service].name;
+    const struct fleet_models *models = ((const struct fleet_monitor *)self)->models;
+    return fleet_models_is_there(models, service) ? models->services[service].name : NULL;
 }
 
 static const char *engine_name(const void *self, int32_t engine)
@@ -128,12 +160,12 @@ static const char *engine_name(const void *self, int32_t engine)
     static char name[FLEET_BUS_NODE_NAMES + 16];
     const struct fleet_bus *bus = ((const struct fleet_monitor *)self)->bus;
     int first = 0;
-    for (int i = 0; i < bus->n_nodes; i++) {
-        if (engine < first + bus->nodes[i].n_engines) {
-            snprintf(name, sizeof name, "%s/%d", bus->slots[i].address, engine - first);
-            return bus->slots[i].address[0] != '\0' ? name : NULL;
+    for (int i = 0; i < bus->peers.n; i++) {
+        if (engine < first + bus->peers.nodes[i].n_engines) {
+            snprintf(name, sizeof name, "%s/%d", bus->peers.of[i].address, engine - first);
+            return bus->peers.of[i].address[0] != '\0' ? name : NULL;
         }
-        first += bus->nodes[i].n_engines;
+        first += bus->peers.nodes[i].n_engines;
     }
     return NULL;
 }
@@ -145,64 +177,65 @@ struct monitor_names fleet_monitor_names(const struct fleet_monitor *m)
 
 /* ---- Its step. ---- */
 
-/* Writes the bins [from, to) of the window, which are over. */
-static bool write_bins(struct fleet_monitor *m, int64_t from, int64_t to, int64_t now_ns)
+/* Writes a bin of the window, which is over. Returns false when the keeper has no room for it. */
+static bool write_bin(struct fleet_monitor *m, int64_t bin, int64_t now_ns)
 {
     const struct monitor *window = &m->gather.window;
-    int64_t unix_ns = time_unix_ns();
-    int n_bins = (int)(to - from), n_services = window->n_services;
+    int64_t unix_ns = time_unix_ns(), begin_ns = window->begin_ns + bin * window->bin_ns;
+    int64_t begin_ms = (unix_ns - (now_ns - begin_ns)) / MS, span_ms = window->bin_ns / MS;
     struct monitor_history_rows rows = { 0 };
     struct monitor_history_window *windows =
-        mem_take(sizeof *windows * (size_t)max_i32(n_bins * n_services, 1));
+        mem_take(sizeof *windows * (size_t)max_i32(m->models->n, 1));
     struct monitor_history_engine *engines =
-        mem_take(sizeof *engines * (size_t)max_i32(n_bins * m->gather.n_engines, 1));
-    for (int64_t bin = from; bin < to; bin++) {
-        int64_t begin_ns = window->begin_ns + bin * window->bin_ns;
-        int64_t begin_ms = (unix_ns - (now_ns - begin_ns)) / MS, span_ms = window->bin_ns / MS;
-        for (int s = 0; s < n_services; s++) {
-            struct monitor_history_window *row = &windows[rows.n_windows++];
-            row->begin_ms = begin_ms;
-            row->span_ms = span_ms;
-            row->bin = window->services[s].bins[bin % MONITOR_BINS];
-            snprintf(row->service, sizeof row->service, "%s", m->models->services[s].name);
-        }
-        for (int e = 0; e < m->gather.n_engines; e++) {
-            const struct monitor_engine_bin *seen = &m->gather.engines[e].bins[bin % MONITOR_BINS];
-            const char *name = engine_name(m, e);
-            if (seen->n_seen == 0 || name == NULL)
-                continue;
-            struct monitor_history_engine *row = &engines[rows.n_engines++];
-            *row = (struct monitor_history_engine){ .begin_ms = begin_ms,
-                                                    .span_ms = span_ms,
-                                                    .bin = *seen };
-            snprintf(row->engine, sizeof row->engine, "%.255s", name);
-        }
+        mem_take(sizeof *engines * (size_t)max_i32(m->gather.n_engines, 1));
+    for (int s = 0; s < m->models->n; s++) {
+        if (!fleet_models_is_there(m->models, s))
+            continue;
+        struct monitor_history_window *row = &windows[rows.n_windows++];
+        row->begin_ms = begin_ms;
+        row->span_ms = span_ms;
+        row->bin = window->services[s].bins[bin % MONITOR_BINS];
+        snprintf(row->service, sizeof row->service, "%s", m->models->services[s].name);
+    }
+    for (int e = 0; e < m->gather.n_engines; e++) {
+        const struct monitor_engine_bin *seen = &m->gather.engines[e].bins[bin % MONITOR_BINS];
+        const char *name = engine_name(m, e);
+        if (seen->n_seen == 0 || name == NULL)
+            continue;
+        struct monitor_history_engine *row = &engines[rows.n_engines++];
+        *row = (struct monitor_history_engine){ .begin_ms = begin_ms,
+                                                .span_ms = span_ms,
+                                                .bin = *seen };
+        snprintf(row->engine, sizeof row->engine, "%.255s", name);
     }
     rows.windows = windows;
     rows.engines = engines;
-    bool is_kept = monitor_history_add(m->history, &rows);
+    bool is_kept = monitor_keeper_add(m->keeper, &rows);
     mem_give(windows);
     mem_give(engines);
     return is_kept;
 }
 
+/* Gives bins that are over to the keeper. What it has no room for is tried again. */
 static void keep(struct fleet_monitor *m, int64_t now_ns)
 {
-    int64_t bin = m->gather.window.bin;
-    if (bin <= m->n_written || m->history == NULL)
+    int64_t bin = m->gather.window.bin, oldest = max_i64(0, bin - MONITOR_BINS + 1);
+    if (monitor_keeper_is_new(m->keeper)) /* the file lacks what was written before */
+        m->n_written = oldest;
+    if (bin <= m->n_written)
         return;
-    int64_t oldest = max_i64(0, bin - MONITOR_BINS + 1);
-    if (!write_bins(m, max_i64(m->n_written, oldest), bin, now_ns))
-        (void)write_bins(m, oldest, bin, now_ns); /* the file is new: all that is known */
-    m->n_written = bin;
+    m->n_written = max_i64(m->n_written, oldest);
+    while (m->n_written < bin && write_bin(m, m->n_written, now_ns))
+        m->n_written++;
     for (int s = 0; s < m->models->n; s++)
-        if (m->gather.services[s].perf.c1_ps + m->gather.services[s].perf.k1_ps > 0)
-            monitor_history_add_profile(m->history, m->models->services[s].name,
-                                        time_unix_ns() / MS, &m->gather.services[s].perf);
+        if (fleet_models_is_there(m->models, s) &&
+            m->gather.services[s].perf.c1_ps + m->gather.services[s].perf.k1_ps > 0)
+            monitor_keeper_add_profile(m->keeper, m->models->services[s].name, time_unix_ns() / MS,
+                                       &m->gather.services[s].perf);
     if (m->tidied_ns + TIDY_NS > now_ns)
         return;
     m->tidied_ns = now_ns;
-    monitor_history_tidy(m->history, time_unix_ns() / MS);
+    monitor_keeper_tidy(m->keeper, time_unix_ns() / MS);
 }
 
 void fleet_monitor_step(struct fleet_monitor *m, const struct engine_report *reports, int n_engines,
@@ -212,10 +245,13 @@ void fleet_monitor_step(struct fleet_monitor *m, const struct engine_report *rep
     if (!m->leads || m->seen_ns + SEE_NS > now_ns)
         return;
     m->seen_ns = now_ns;
+    if (m->asked_ns > 0)
+        restore(m, now_ns);
     for (int e = 0; e < n_engines; e++)
         if (reports[e].now_ns > 0)
             monitor_gather_saw(&m->gather, e, &reports[e], m->models->n, now_ns);
     if (m->models->n > 0)
         monitor_read(&m->gather.window, 0, now_ns, &reading); /* opens the bin of now */
-    keep(m, now_ns);
+    if (m->asked_ns == 0)
+        keep(m, now_ns);
 }

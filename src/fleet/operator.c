@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/time.h"
+#include "fleet/definition.h"
 #include "fleet/demo.h"
 #include "fleet/store.h"
 #include "config/options.h"
@@ -25,7 +26,8 @@ struct cluster_operator {
     struct store *store;
     char prefix[FLEET_STORE_PREFIX_BYTES];
     const char *word, *copies;
-    const char *place;             /* of a pin: HOST:PORT or HOST:PORT:ENGINE */
+    struct fleet_definition_words definition; /* of `shoal deploy` */
+    const char *place;                        /* of a pin: HOST:PORT or HOST:PORT:ENGINE */
     int64_t leader_at;             /* the revision at which the leader's key was made; 0: none */
     struct store_condition member; /* a node's entry has to be the same; no key: none has to */
     char member_key[STORE_KEY_BYTES];
@@ -82,21 +84,32 @@ static struct view value_of(const struct cluster_operator *o, const struct store
     return entry != NULL ? entry->value : view_of(NULL, 0);
 }
 
-/* Changes a wish, if the leader is the one of the last list. BUSY: it is not, so list again. */
-static enum status put(struct cluster_operator *o, const char *folder, const char *value,
-                       bool is_delete, struct fault *fault)
+struct wish {
+    const char *folder, *value; /* of the key PREFIX folder word; NULL: it is deleted */
+};
+
+/* Changes wishes together, if the leader is the one of the last list. BUSY: it is not, so list
+ * again. */
+static enum status put_all(struct cluster_operator *o, const struct wish *wishes, int n,
+                           struct fault *fault)
 {
-    char key[STORE_KEY_BYTES], leader[STORE_KEY_BYTES];
-    struct store_call change = { .kind = STORE_CHANGE, .n_changes = 1, .n_conditions = 1 };
+    char keys_of[STORE_CHANGES_MAX][STORE_KEY_BYTES], leader[STORE_KEY_BYTES];
+    struct store_call change = { .kind = STORE_CHANGE, .n_changes = n, .n_conditions = 1 };
+    CHECK(n <= STORE_CHANGES_MAX);
     snprintf(leader, sizeof leader, "%sleader", o->prefix);
     change.conditions[0] =
         (struct store_condition){ STORE_CREATED_AT, leader, o->leader_at, { 0 } };
     if (o->member.key != NULL)
         change.conditions[change.n_conditions++] = o->member;
-    if (snprintf(key, sizeof key, "%s%s%s", o->prefix, folder, o->word) >= (int)sizeof key)
-        return fault_set(fault, STATUS_TOO_LARGE, "\"%.60s...\" is too long", o->word);
-    change.changes[0] =
-        (struct store_change){ .key = key, .value = view_text(value), .is_delete = is_delete };
+    for (int i = 0; i < n; i++) {
+        const char *value = wishes[i].value;
+        if (snprintf(keys_of[i], sizeof keys_of[i], "%s%s%s", o->prefix, wishes[i].folder,
+                     o->word) >= (int)sizeof keys_of[i])
+            return fault_set(fault, STATUS_TOO_LARGE, "\"%.60s...\" is too long", o->word);
+        change.changes[i] = (struct store_change){ .key = keys_of[i],
+                                                   .value = view_text(value != NULL ? value : ""),
+                                                   .is_delete = value == NULL };
+    }
     enum status status = call(o, &change, fault);
     if (status == STATUS_OK && !change.is_made)
         status = fault_set(fault, STATUS_BUSY,
@@ -104,31 +117,101 @@ static enum status put(struct cluster_operator *o, const char *folder, const cha
     return status;
 }
 
+static enum status put(struct cluster_operator *o, const char *folder, const char *value,
+                       struct fault *fault)
+{
+    return put_all(o, &(struct wish){ folder, value }, 1, fault);
+}
+
 /* ---- Models. ---- */
 
-/* The leading manager lists the models that it knows, a line "model NAME" each. */
+/* The leading manager lists the models that it knows, each in a line "model NAME", and those that
+ * were deployed by a definition in a line "deployed NAME", too. */
+static bool is_listed(const struct cluster_operator *o, struct view placement, const char *kind)
+{
+    struct str line;
+    str_init(&line);
+    str_printf(&line, "\n%s %s\n", kind, o->word);
+    bool is_there = memmem(placement.at, placement.n, line.at, line.n) != NULL;
+    str_free(&line);
+    return is_there;
+}
+
+/* Reads the placement. Fails when there is none yet. */
+static enum status read_placement(struct cluster_operator *o, struct store_call *all,
+                                  struct view *out, struct fault *fault)
+{
+    enum status status = list(o, all, fault);
+    if (status != STATUS_OK)
+        return status;
+    *out = value_of(o, all, "placement");
+    if (out->at != NULL)
+        return STATUS_OK;
+    return fault_set(fault, STATUS_NOT_FOUND,
+                     "cluster %.60s has no placement yet: start a manager first",
+                     o->config.cluster);
+}
+
 static enum status check_model(struct cluster_operator *o, struct fault *fault)
 {
     struct store_call all;
-    struct str line;
-    enum status status = list(o, &all, fault);
+    struct view placement;
+    enum status status = read_placement(o, &all, &placement, fault);
+    if (status != STATUS_OK || is_listed(o, placement, "model"))
+        return status;
+    return fault_set(fault, STATUS_NOT_FOUND,
+                     "the leading manager knows no model \"%.80s\": a new model needs --path or "
+                     "--url at `shoal deploy`",
+                     o->word);
+}
+
+static struct view definition_of(const struct cluster_operator *o, const struct store_call *all)
+{
+    char key[STORE_KEY_BYTES];
+    snprintf(key, sizeof key, FLEET_DEFINITION_FOLDER "%.200s", o->word);
+    return value_of(o, all, key);
+}
+
+static int64_t life_of(struct view definition)
+{
+    json_t *root = json_loadb(definition.at, definition.n, 0, NULL);
+    int64_t life = json_integer_value(json_object_get(root, "life"));
+    json_decref(root);
+    return life;
+}
+
+/* Writes the definition of a new model. The same definition again changes nothing, and another one
+ * replaces the model. */
+static enum status define(struct cluster_operator *o, const char *copies, struct fault *fault)
+{
+    struct store_call all;
+    struct view placement;
+    struct str value;
+    uint16_t life = (uint16_t)(rng_system() % UINT16_MAX + 1);
+    enum status status = read_placement(o, &all, &placement, fault);
     if (status != STATUS_OK)
         return status;
-    struct view placement = value_of(o, &all, "placement");
-    if (placement.at == NULL)
-        return fault_set(fault, STATUS_NOT_FOUND,
-                         "cluster %.60s has no placement yet: start a manager first",
-                         o->config.cluster);
-    str_init(&line);
-    str_printf(&line, "\nmodel %s\n", o->word);
-    bool is_there = memmem(placement.at, placement.n, line.at, line.n) != NULL;
-    str_free(&line);
-    if (is_there)
-        return STATUS_OK;
-    return fault_set(fault, STATUS_NOT_FOUND,
-                     "the leading manager knows no model \"%.80s\": add it to the models of "
-                     "managers, gateways and nodes first",
-                     o->word);
+    struct view old = definition_of(o, &all);
+    if (old.at == NULL && is_listed(o, placement, "model") && !is_listed(o, placement, "deployed"))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "model %.80s is in the manager's configuration: change it there, or "
+                         "deploy under another name",
+                         o->word);
+    while (old.at != NULL && life == life_of(old))
+        life = (uint16_t)(life % UINT16_MAX + 1); /* another model than the one that it replaces */
+    str_init(&value);
+    status = fleet_definition_write(&value, o->word, &o->definition, life, fault);
+    bool is_same = status == STATUS_OK && old.at != NULL &&
+                   fleet_definition_is_equal(old, view_of(value.at, value.n));
+    if (is_same)
+        status = put(o, "desired/models/", copies, fault);
+    else if (status == STATUS_OK)
+        status = put_all(o,
+                         (const struct wish[]){ { FLEET_DEFINITION_FOLDER, value.at },
+                                                { "desired/models/", copies } },
+                         2, fault);
+    str_free(&value);
+    return status;
 }
 
 static enum status deploy(struct cluster_operator *o, struct fault *fault)
@@ -138,21 +221,42 @@ static enum status deploy(struct cluster_operator *o, struct fault *fault)
     if (o->copies != NULL && (!parse_i64(o->copies, &n) || n < 0 || n > LIMIT_ENGINES))
         return fault_set(fault, STATUS_BAD_INPUT, "--copies is \"%.40s\", expected 0 to %d",
                          o->copies, (int)LIMIT_ENGINES);
-    enum status status = check_model(o, fault);
     snprintf(value, sizeof value, "%lld", (long long)n);
-    return status == STATUS_OK ? put(o, "desired/models/", value, false, fault) : status;
+    if (fleet_definition_is_given(&o->definition))
+        return define(o, value, fault);
+    enum status status = check_model(o, fault);
+    return status == STATUS_OK ? put(o, "desired/models/", value, fault) : status;
 }
 
+/* A model that was deployed by a definition goes for good, with all wishes on it. After a store
+ * lost its history, processes may still have a model whose definition is gone. Then it is written
+ * first, since they obey only a deletion that they see. */
 static enum status undeploy(struct cluster_operator *o, struct fault *fault)
 {
-    enum status status = check_model(o, fault);
-    return status == STATUS_OK ? put(o, "desired/models/", "-1", false, fault) : status;
+    static const struct wish none[] = { { FLEET_DEFINITION_FOLDER, NULL },
+                                        { "desired/models/", NULL },
+                                        { "desired/paused/", NULL },
+                                        { "desired/pins/", NULL } };
+    struct store_call all;
+    struct view placement;
+    enum status status = read_placement(o, &all, &placement, fault);
+    if (status != STATUS_OK)
+        return status;
+    bool is_defined = definition_of(o, &all).at != NULL;
+    bool is_deployed = is_listed(o, placement, "deployed");
+    if (!is_defined && is_deployed)
+        status = put(o, FLEET_DEFINITION_FOLDER, "{}", fault);
+    if (status == STATUS_OK && (is_defined || is_deployed))
+        return put_all(o, none, COUNT_OF(none), fault);
+    if (status == STATUS_OK)
+        status = check_model(o, fault);
+    return status == STATUS_OK ? put(o, "desired/models/", "-1", fault) : status;
 }
 
 static enum status pause_model(struct cluster_operator *o, struct fault *fault)
 {
     enum status status = check_model(o, fault);
-    return status == STATUS_OK ? put(o, "desired/paused/", "yes", false, fault) : status;
+    return status == STATUS_OK ? put(o, "desired/paused/", "yes", fault) : status;
 }
 
 /* Ends a wish on a model, also on one that no manager knows any more. */
@@ -160,7 +264,7 @@ static enum status end_wish(struct cluster_operator *o, const char *folder, stru
 {
     struct store_call all;
     enum status status = list(o, &all, fault);
-    return status == STATUS_OK ? put(o, folder, "", true, fault) : status;
+    return status == STATUS_OK ? put(o, folder, NULL, fault) : status;
 }
 
 static enum status unpause_model(struct cluster_operator *o, struct fault *fault)
@@ -230,7 +334,7 @@ static enum status pin(struct cluster_operator *o, struct fault *fault)
     snprintf(value, sizeof value, "%s", node);
     if (engine >= 0)
         snprintf(value, sizeof value, "%s %lld", node, (long long)engine);
-    return put(o, "desired/pins/", value, false, fault);
+    return put(o, "desired/pins/", value, fault);
 }
 
 /* ---- Nodes. ---- */
@@ -272,7 +376,7 @@ static enum status wish_node(struct cluster_operator *o, const char *wish, struc
             "model %.*s is pinned to node %.80s: `shoal unpin` it, or pin it elsewhere, "
             "first",
             (int)min_i64((int64_t)model.n, 80), model.at, o->word);
-    return put(o, "desired/nodes/", wish, false, fault);
+    return put(o, "desired/nodes/", wish, fault);
 }
 
 static enum status cordon(struct cluster_operator *o, struct fault *fault)
@@ -439,7 +543,16 @@ static int run_word(const char *doc, const char *arguments, int argc, char **arg
     struct cluster_operator *o = mem_take(sizeof *o);
     const struct options_extra extras[] = {
         { "copies", "at least so many engines have it in memory (1); 0: as requests want",
-          &o->copies, true }
+          &o->copies, true },
+        { "path", "of a new model: its file on each machine, in one of its model_dirs",
+          &o->definition.path, true },
+        { "url", "of a new model: the http:// or https:// address of its file", &o->definition.url,
+          true },
+        { "sha256", "of the new model's file, 64 hexadecimal digits; needed with --url",
+          &o->definition.sha256, true },
+        { "ctx", "of a new model: tokens of prompt and answer", &o->definition.context, true },
+        { "kv-type", "of a new model: type of its cached keys and values", &o->definition.kv_type,
+          true }
     };
     const struct options_verb verb = { .doc = doc,
                                        .arguments = arguments,
@@ -448,7 +561,7 @@ static int run_word(const char *doc, const char *arguments, int argc, char **arg
                                        .n_min = 1,
                                        .n_max = 1,
                                        .extras = extras,
-                                       .n_extras = act == deploy };
+                                       .n_extras = act == deploy ? (int)COUNT_OF(extras) : 0 };
     int code = run(&verb, argc, argv, act, o);
     mem_give(o);
     return code;
@@ -457,14 +570,16 @@ static int run_word(const char *doc, const char *arguments, int argc, char **arg
 int fleet_operator_deploy(int argc, char **argv)
 {
     return run_word("Keeps a model in memory on so many engines of the cluster, whatever requests "
-                    "want. It undoes `shoal undeploy`.",
+                    "want. It undoes `shoal undeploy`. With --path or --url it brings in a new "
+                    "model, which managers, gateways and nodes take in while they run.",
                     "NAME", argc, argv, deploy);
 }
 
 int fleet_operator_undeploy(int argc, char **argv)
 {
     return run_word("Takes a model out of memory on all nodes of the cluster as soon as it has no "
-                    "requests, and keeps it out until `shoal deploy`.",
+                    "requests, and keeps it out until `shoal deploy`. A model that `shoal deploy` "
+                    "brought in is removed, so that its name is unknown.",
                     "NAME", argc, argv, undeploy);
 }
 

@@ -84,6 +84,13 @@ void fleet_replan_close(struct fleet_replan *r)
     close(r->epoll_fd);
 }
 
+static void forget_want(struct fleet_replan *r, int service)
+{
+    scale_init(&r->scales[service]);
+    r->wants[service] = (struct live_want){ .n_wanted = -1 };
+    r->arrived[service] = 0;
+}
+
 void fleet_replan_begin(struct fleet_replan *r, int64_t now_ns)
 {
     r->interval_ns = r->replace.first_ns;
@@ -91,11 +98,15 @@ void fleet_replan_begin(struct fleet_replan *r, int64_t now_ns)
     r->has_foretold = r->is_moving = false;
     r->last->n_services = 0;
     r->said[0] = r->moved[0] = '\0';
-    for (int s = 0; s < LIMIT_MODELS; s++) {
-        scale_init(&r->scales[s]);
-        r->wants[s] = (struct live_want){ .n_wanted = -1 };
-        r->arrived[s] = 0;
-    }
+    for (int s = 0; s < LIMIT_MODELS; s++)
+        forget_want(r, s);
+}
+
+void fleet_replan_forget(struct fleet_replan *r, int service)
+{
+    if (r->is_planning)
+        drop_job(r);
+    forget_want(r, service);
 }
 
 void fleet_replan_end(struct fleet_replan *r)
@@ -140,8 +151,8 @@ static void add_services(struct fleet_replan *r, const struct cluster_manager *m
         monitor_read(window, s, now_ns, &reading);
         from = max_i64(0, window->bin - MONITOR_BINS + 1);
         to = max_i64(window->bin, from + 1); /* bins that are over */
-        if (reading.prompt.n == 0 || !has_profile(&reading.perf) ||
-            cluster_manager_move_is_fixed(manager, s))
+        if (!fleet_models_is_there(r->models, s) || reading.prompt.n == 0 ||
+            !has_profile(&reading.perf) || cluster_manager_move_is_fixed(manager, s))
             continue;
         r->services[job->n_services] = s;
         struct live_service *service = &job->services[job->n_services++];
@@ -421,6 +432,8 @@ static void count_wants(struct fleet_replan *r, const struct cluster_manager *ma
     }
     for (int s = 0; s < r->models->n; s++) {
         struct monitor_reading reading;
+        if (!fleet_models_is_there(r->models, s))
+            continue;
         monitor_read(&gather->window, s, now_ns, &reading);
         struct live_want_ask ask = { .reading = &reading,
                                      .size = size_of(r, reports, n_engines, s),

@@ -54,6 +54,8 @@ void fleet_replan_open(struct fleet_replan *replan, const struct config *config,
 void fleet_replan_close(struct fleet_replan *replan);
 void fleet_replan_begin(struct fleet_replan *replan, int64_t now_ns); /* it leads from here on */
 void fleet_replan_end(struct fleet_replan *replan);
+/* Begins with nothing for a service that has just joined. A plan that is being made is dropped. */
+void fleet_replan_forget(struct fleet_replan *replan, int service);
 /* is_still: the manager may change nothing now; a move under way is abandoned. */
 void fleet_replan_step(struct fleet_replan *replan, struct cluster_manager *manager, bool is_still,
                        int64_t now_ns);

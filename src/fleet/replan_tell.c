@@ -76,6 +76,8 @@ void fleet_replan_tell(const struct fleet_replan *r, int64_t now_ns, struct json
     json_out_open(json, '[');
     for (int s = 0; s < r->models->n; s++) {
         const struct live_want *want = &r->wants[s];
+        if (!fleet_models_is_there(r->models, s))
+            continue;
         json_out_open(json, '{');
         json_out_key_text(json, "model", r->models->services[s].name);
         json_out_key_i64(json, "copies", r->copies[s]);
@@ -121,7 +123,7 @@ void fleet_replan_metrics(const struct fleet_replan *r, struct str *out)
     metrics_print_name(out, "shoal_engines_wanted",
                        "Engines that the model wants (Aladdin, Equation 7).", "gauge");
     for (int s = 0; s < r->models->n; s++) {
-        if (r->wants[s].n_wanted < 0)
+        if (r->wants[s].n_wanted < 0 || !fleet_models_is_there(r->models, s))
             continue;
         str_add_text(out, "shoal_engines_wanted");
         metrics_print_label(out, '{', "model", r->models->services[s].name);

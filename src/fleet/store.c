@@ -36,51 +36,33 @@ enum status fleet_store_open_fence(const struct config *config, const char *file
     return store_fence_open(out, path, fault);
 }
 
-enum status fleet_store_open(struct fleet_store *s, const struct config *config, const char *kind,
-                             const char *name, const char *value, struct fault *fault)
+enum status fleet_store_open(struct cluster_membership *m, const struct config *config,
+                             const char *kind, const char *name, const char *value,
+                             struct fault *fault)
 {
-    char key[STORE_KEY_BYTES];
+    char prefix[FLEET_STORE_PREFIX_BYTES];
+    struct cluster_membership_options options = { .prefix = prefix,
+                                                  .kind = kind,
+                                                  .name = name,
+                                                  .value = value,
+                                                  .ttl_s = config->store_lease_ns / TIME_NS_PER_S,
+                                                  .seed = rng_system() };
     if (config->n_store == 0)
         return STATUS_OK;
-    enum status status = fleet_store_open_client(config, &s->store, s->prefix, fault);
-    if (status != STATUS_OK)
-        return status;
-    int n = snprintf(key, sizeof key, "%smembers/%s/%s", s->prefix, kind, name);
-    if (n >= (int)sizeof key) {
-        s->store->close(s->store->self);
-        s->store = NULL;
-        return fault_set(fault, STATUS_BAD_INPUT, "the name %.60s... of this %s is too long", name,
-                         kind);
+    enum status status = fleet_store_open_client(config, &options.store, prefix, fault);
+    if (status == STATUS_OK) {
+        status = cluster_membership_open(m, &options, fault);
+        if (status != STATUS_OK)
+            options.store->close(options.store->self);
     }
-    cluster_members_open(&s->members, s->prefix);
-    cluster_member_open(&s->member, s->store, key, value, config->store_lease_ns / TIME_NS_PER_S,
-                        rng_system());
-    s->store->watch(s->store->self, s->prefix);
-    return STATUS_OK;
+    return status;
 }
 
-void fleet_store_close(struct fleet_store *s)
+void fleet_store_close(struct cluster_membership *m)
 {
-    if (s->store == NULL)
+    struct store *store = m->store;
+    if (store == NULL)
         return;
-    cluster_member_close(&s->member);
-    cluster_members_close(&s->members);
-    s->store->close(s->store->self);
-    s->store = NULL;
-}
-
-int64_t fleet_store_step(struct fleet_store *s, int64_t now_ns,
-                         void (*also)(void *self, const struct store_news *news, int64_t now_ns),
-                         void *self)
-{
-    struct store_news news;
-    if (s->store == NULL)
-        return TIME_NEVER;
-    while (s->store->poll(s->store->self, &news)) {
-        bool is_own = cluster_member_take(&s->member, &news, now_ns);
-        cluster_members_take(&s->members, &news);
-        if (also != NULL && !is_own)
-            also(self, &news, now_ns);
-    }
-    return cluster_member_step(&s->member, now_ns);
+    cluster_membership_close(m);
+    store->close(store->self);
 }

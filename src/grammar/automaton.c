@@ -233,6 +233,9 @@ static bool follow(struct automaton *a, uint32_t from, const struct automaton_th
     case OP_REPEAT:
         repeat(a, from, t);
         return false;
+    case OP_FREE:
+        push(a, from, &(struct automaton_thread){ .pc = p->frees[node->x].end, .frame = t->frame });
+        return true;
     case OP_RAW:
         if (t->b == 0 && p->dfas[node->x]->tags[t->a] >= 0) {
             next.pc = node->next;

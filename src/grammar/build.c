@@ -126,6 +126,29 @@ uint32_t build_array(struct build *b, struct program_array array, uint32_t next)
     return build_literal(b, view_of("[", 1), first);
 }
 
+uint32_t build_free(struct build *b, struct view trigger, uint32_t next)
+{
+    struct program *p = b->program;
+    uint32_t *borders = pile_take(&p->pile, sizeof(*borders) * (trigger.n + 1));
+    if (trigger.n == 0) {
+        build_refuse(b, STATUS_BAD_INPUT, "the trigger of the calls is empty");
+        return 0;
+    }
+    for (uint32_t i = 1, k = 0; i < trigger.n; i++) {
+        while (k > 0 && trigger.at[i] != trigger.at[k])
+            k = borders[k - 1];
+        k += trigger.at[i] == trigger.at[k];
+        borders[i] = k;
+    }
+    p->frees = grow(b, p->frees, p->n_frees, &b->n_frees_max, sizeof(*p->frees));
+    p->frees[p->n_frees] = (struct program_free){
+        .trigger = view_of(pile_text(&p->pile, trigger.at, trigger.n), trigger.n),
+        .borders = borders,
+        .end = b->return_node,
+    };
+    return build_node(b, OP_FREE, next, p->n_frees++);
+}
+
 uint32_t build_call(struct build *b, uint32_t rule, uint32_t next)
 {
     return build_node(b, OP_CALL, next, rule);

@@ -10,7 +10,7 @@ struct build {
     struct fault *fault;
     bool is_bad; /* the fault is set, all else is a waste of time */
     uint32_t n_nodes_max, n_rules_max, n_dfas_max, n_texts_max, n_repeats_max, n_objects_max,
-        n_arrays_max;
+        n_arrays_max, n_frees_max;
     struct dfa *all;      /* the automaton of all texts */
     uint32_t return_node; /* one RETURN for all rules */
 };
@@ -25,6 +25,9 @@ uint32_t build_raw(struct build *build, struct dfa *dfa, uint32_t next);
 uint32_t build_text(struct build *build, struct program_text text, uint32_t next); /* with quotes */
 uint32_t build_object(struct build *build, struct program_object object, uint32_t next);
 uint32_t build_array(struct build *build, struct program_array array, uint32_t next);
+/* Text of any bytes, up to the trigger's first occurrence, which is part of it. It may also end
+ * anywhere. */
+uint32_t build_free(struct build *build, struct view trigger, uint32_t next);
 uint32_t build_call(struct build *build, uint32_t rule, uint32_t next);
 uint32_t build_either(struct build *build, const uint32_t *firsts, uint32_t n);
 /* An expression, whose rules are the program's. */

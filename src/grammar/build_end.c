@@ -59,6 +59,7 @@ static uint16_t height_of(const struct program *p, const struct program_node *no
     case OP_CALL:
         return larger(add(p->heights[node->x], 1), next);
     case OP_RETURN:
+    case OP_FREE: /* it may end at once */
     case OP_DONE:
         return 0;
     case OP_REPEAT:
@@ -216,6 +217,7 @@ static bool is_empty(const struct program *p, const struct program_node *node, c
     case OP_CALL:
         return rules[node->x] && nodes[node->next];
     case OP_RETURN:
+    case OP_FREE:
         return true;
     case OP_REPEAT:
         return (p->repeats[node->x].min == 0 || rules[p->repeats[node->x].rule]) &&

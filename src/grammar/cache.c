@@ -210,9 +210,17 @@ const struct grammar_vocabulary *grammar_cache_vocabulary(struct grammar_cache *
     struct mem_account *before = mem_account_use(NULL);
     struct guard *guard = mem_guard_use(NULL);
     struct view *all = mem_take(sizeof(*all) * ((size_t)pieces->n + 1));
-    for (int32_t id = 0; id < pieces->n; id++)
-        all[id] = pieces->piece(pieces->tokenizer, id);
+    struct str bytes;
+    str_init(&bytes);
+    for (int32_t id = 0; id < pieces->n; id++) {
+        size_t from = bytes.n;
+        pieces->add(pieces->tokenizer, id, &bytes);
+        all[id].n = bytes.n - from;
+    }
+    for (size_t id = 0, from = 0; id < (size_t)pieces->n; from += all[id++].n)
+        all[id].at = bytes.at + from;
     struct grammar_vocabulary *made = grammar_vocabulary_open(all, pieces->n);
+    str_free(&bytes);
     mem_give(all);
     (void)mem_guard_use(guard);
     (void)mem_account_use(before);

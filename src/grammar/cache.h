@@ -19,8 +19,8 @@ void grammar_cache_put(struct grammar_cache *cache, const struct grammar *gramma
 /* The pieces of a tokenizer, which is named by its address. */
 struct grammar_pieces {
     const void *tokenizer;
-    int32_t n; /* of the model's vocabulary */
-    struct view (*piece)(const void *tokenizer, int32_t id);
+    int32_t n;                                                       /* of the model's vocabulary */
+    void (*add)(const void *tokenizer, int32_t id, struct str *out); /* appends a token's bytes */
 };
 /* Finds or prepares the vocabulary of a tokenizer. It stays until it is forgotten. */
 const struct grammar_vocabulary *grammar_cache_vocabulary(struct grammar_cache *cache,

@@ -1,9 +1,14 @@
 /* Writes and reads the text of kind GRAMMAR_CALLS. */
 #include "grammar/calls.h"
-#include "grammar/expr.h"
+#include "grammar/pattern.h"
 #include "grammar/schema.h"
 
 enum { CALLS_MAX = 1024, COUNT_MAX = 1024 };
+
+struct reader {
+    struct build *build;
+    uint32_t space, digits, id; /* rules of what the control bytes stand for */
+};
 
 static json_t *text_of(struct view text)
 {
@@ -52,9 +57,41 @@ static struct view piece(const json_t *whole, const char *name)
                    json_string_length(value));
 }
 
-/* Returns a rule that is one call: any of the list. */
-static uint32_t call_rule(struct build *b, const json_t *list)
+/* Returns a rule of a regular expression. */
+static uint32_t pattern_rule(struct build *b, const char *pattern)
 {
+    struct dfa *dfa;
+    struct fault fault;
+    CHECK(pattern_dfa(&b->program->pile, view_text(pattern), true, &dfa, &fault) == STATUS_OK);
+    uint32_t rule = build_rule(b), first = build_raw(b, dfa, b->return_node);
+    b->program->rules[rule] = first;
+    return rule;
+}
+
+/* Returns the nodes of literal bytes and of what the control bytes among them stand for. */
+static uint32_t words_node(struct reader *r, struct view words, uint32_t next)
+{
+    struct build *b = r->build;
+    for (size_t i = words.n; i-- > 0 && !b->is_bad;) {
+        char c = words.at[i];
+        if (c == GRAMMAR_SPACE[0])
+            next = build_call(b, r->space, next);
+        else if (c == GRAMMAR_DIGITS[0])
+            next = build_call(b, r->digits, next);
+        else if (c == GRAMMAR_ID[0])
+            next = build_call(b, r->id, next);
+        else if (c == GRAMMAR_MARK[0])
+            next = build_node(b, OP_SPLIT, build_literal(b, view_of("\xFF", 1), next), next);
+        else
+            next = build_literal(b, view_of(&c, 1), next);
+    }
+    return next;
+}
+
+/* Returns a rule that is one call: any of the list. */
+static uint32_t call_rule(struct reader *r, const json_t *list)
+{
+    struct build *b = r->build;
     uint32_t rule = build_rule(b), *firsts = pile_take(&b->program->pile, 4 * (CALLS_MAX + 1)),
              n = 0;
     json_t *one;
@@ -66,8 +103,8 @@ static uint32_t call_rule(struct build *b, const json_t *list)
         uint32_t value = text.n > 0 ? schema_read(b, text) : 0;
         if (text.n == 0)
             build_refuse(b, STATUS_BAD_INPUT, "call %zu has no schema", i);
-        uint32_t node = build_literal(b, piece(one, "suffix"), b->return_node);
-        node = build_literal(b, piece(one, "prefix"), build_call(b, value, node));
+        uint32_t node = words_node(r, piece(one, "suffix"), b->return_node);
+        node = words_node(r, piece(one, "prefix"), build_call(b, value, node));
         firsts[n++] = node;
     }
     if (n == 0)
@@ -78,41 +115,33 @@ static uint32_t call_rule(struct build *b, const json_t *list)
 }
 
 /* Returns the nodes of min to max calls, joined by `between`. */
-static uint32_t calls_node(struct build *b, uint32_t rule, struct view between, const int64_t n[2],
+static uint32_t calls_node(struct reader *r, uint32_t rule, struct view between, const int64_t n[2],
                            uint32_t next)
 {
+    struct build *b = r->build;
     uint32_t at = next;
     for (int64_t i = n[1]; i > 1 && !b->is_bad; i--) {
-        uint32_t more = build_literal(b, between, build_call(b, rule, at));
+        uint32_t more = words_node(r, between, build_call(b, rule, at));
         at = i > n[0] ? build_node(b, OP_SPLIT, more, next) : more;
     }
     at = build_call(b, rule, at);
     return n[0] == 0 ? build_node(b, OP_SPLIT, at, next) : at;
 }
 
-/* Returns the nodes of free text: it ends anywhere, or goes on at `next` behind the trigger, which
- * is nowhere else in it. */
-static uint32_t trigger_node(struct build *b, struct view trigger, uint32_t next)
+/* Reads the whole, with the rules of the control bytes. */
+static void read_whole(struct build *b, const json_t *whole, const int64_t n[2])
 {
-    struct pile *pile = &b->program->pile;
-    struct dfa *with = expr_dfa(pile, expr_text(pile, trigger), true);
-    if (with == NULL || trigger.n == 0) {
-        build_refuse(b, STATUS_TOO_LARGE, "the trigger of the calls is too long");
-        return 0;
-    }
-    struct dfa *without = expr_dfa(pile, expr_text(pile, trigger), true);
-    for (uint32_t i = 0; i < with->n_states; i++) { /* text that ends with its first trigger */
-        bool is_end = with->tags[i] >= 0;
-        for (uint32_t c = 0; c < with->n_classes && is_end; c++)
-            with->to[i * with->n_classes + c] = DFA_NONE;
-        without->tags[i] = is_end ? -1 : 0;
-        for (uint32_t c = 0; c < with->n_classes && is_end; c++)
-            without->to[i * with->n_classes + c] = DFA_NONE;
-    }
-    dfa_trim(with);
-    dfa_trim(without);
-    uint32_t ends = build_raw(b, without, b->return_node);
-    return build_node(b, OP_SPLIT, build_raw(b, with, next), ends);
+    struct reader r = { b, pattern_rule(b, "( |\\n{1,2}[ \\t]{0,32})?"),
+                        pattern_rule(b, "[0-9]{1,3}"), pattern_rule(b, "[0-9A-Za-z]{9}") };
+    struct view trigger = piece(whole, "trigger");
+    uint32_t free = trigger.n > 0 ? build_free(b, trigger, 0) : 0;
+    uint32_t rule = call_rule(&r, json_object_get(whole, "calls"));
+    uint32_t at = words_node(&r, piece(whole, "after"), trigger.n > 0 ? free : b->return_node);
+    at = calls_node(&r, rule, piece(whole, "between"), n, at);
+    at = words_node(&r, piece(whole, "before"), at);
+    if (trigger.n > 0)
+        b->program->nodes[free].next = at;
+    b->program->rules[0] = trigger.n > 0 ? free : at;
 }
 
 void calls_read(struct build *b, struct view text)
@@ -122,14 +151,7 @@ void calls_read(struct build *b, struct view text)
     const int64_t n[2] = { json_integer_value(min), json_integer_value(max) };
     if (whole == NULL || n[0] < 0 || n[1] < 1 || n[0] > n[1] || n[1] > COUNT_MAX)
         build_refuse(b, STATUS_BAD_INPUT, "the text of the calls is broken");
-    if (!b->is_bad) {
-        uint32_t rule = call_rule(b, json_object_get(whole, "calls"));
-        uint32_t at = build_literal(b, piece(whole, "after"), b->return_node);
-        at = calls_node(b, rule, piece(whole, "between"), n, at);
-        at = build_literal(b, piece(whole, "before"), at);
-        if (piece(whole, "trigger").n > 0)
-            at = trigger_node(b, piece(whole, "trigger"), at);
-        b->program->rules[0] = at;
-    }
+    if (!b->is_bad)
+        read_whole(b, whole, n);
     json_decref(whole);
 }

@@ -182,7 +182,10 @@ static void fill_part(struct grammar_masks *m, struct automaton *a, uint32_t thr
     bool is_free, is_any = take_is_any(a, &a->threads[thread], v->n_codes + 1, &is_free);
     struct walk w = { m, a, is_any ? &v->mixed : &v->all, take_ids, is_any ? take_mixed : NULL };
     if (!is_any) {
+        bool is_in_free = a->program->nodes[a->threads[thread].pc].op == OP_FREE;
         memset(m->part, 0, 4 * (size_t)v->n_words);
+        if (is_in_free)
+            memcpy(m->part, v->blank, 4 * (size_t)v->n_words);
         walk_all(&w, thread, thread + 1);
         return;
     }

@@ -117,6 +117,11 @@ void grammar_close(struct grammar *grammar)
     mem_give(grammar);
 }
 
+bool grammar_is_offer(const struct grammar *grammar)
+{
+    return grammar->program.n_frees > 0;
+}
+
 size_t grammar_bytes(const struct grammar *grammar)
 {
     return sizeof(*grammar) + grammar->program.pile.n_bytes;

@@ -10,6 +10,7 @@
  *   RETURN   goes back to the callers           REPEAT  calls a rule min to max times
  *   OBJECT_FIRST KEY COLON VALUE NEXT MORE      an object behind its { : six nodes in this order
  *   ARRAY_FIRST NEXT MORE                       an array behind its [ : three nodes
+ *   FREE     takes any bytes up to a trigger, or ends
  *   DONE     the text is complete
  *
  * White space in JSON: behind { [ , : and in front of } ] there may be one space, or a line feed
@@ -46,6 +47,7 @@ enum program_op {
     OP_ARRAY_FIRST,
     OP_ARRAY_NEXT,
     OP_ARRAY_MORE,
+    OP_FREE,
     OP_DONE,
 };
 struct program_node {
@@ -88,6 +90,11 @@ struct program_array {
     uint32_t rest;    /* of all later ones; PROGRAM_MANY: there are none */
     uint32_t min, max;
 };
+struct program_free {
+    struct view trigger;
+    const uint32_t *borders; /* (trigger.n) of each prefix: its longest proper border (KMP) */
+    uint32_t end;            /* the node RETURN: free text may end anywhere */
+};
 struct program {
     struct pile pile;
     uint64_t hash; /* of kind and text */
@@ -96,10 +103,11 @@ struct program {
     struct program_node *nodes;
     uint32_t *rules;   /* (n_rules) first node; rule 0 is the root */
     uint16_t *heights; /* (n_rules) */
-    uint32_t n_dfas, n_texts, n_repeats, n_objects, n_arrays;
+    uint32_t n_dfas, n_texts, n_repeats, n_objects, n_arrays, n_frees;
     struct dfa **dfas; /* RAW */
     struct program_text *texts;
     struct program_repeat *repeats;
     struct program_object *objects;
     struct program_array *arrays;
+    struct program_free *frees;
 };

@@ -395,6 +395,22 @@ static bool take_raw(const struct program *p, const struct automaton_thread *t, 
     return taken == TAKEN_PART || (taken == TAKEN_CODE && take_code(&aim, code, &out->a));
 }
 
+/* Takes any byte; t->a is how much of the trigger the text ends with. */
+static bool take_free(const struct program *p, const struct automaton_thread *t, uint8_t byte,
+                      struct automaton_thread *out)
+{
+    const struct program_node *node = &p->nodes[t->pc];
+    const struct program_free *f = &p->frees[node->x];
+    uint32_t n = t->a;
+    while (n > 0 && (uint8_t)f->trigger.at[n] != byte)
+        n = f->borders[n - 1];
+    n += (uint8_t)f->trigger.at[n] == byte;
+    out->a = n;
+    if (n == f->trigger.n)
+        *out = (struct automaton_thread){ .pc = node->next, .frame = t->frame };
+    return true;
+}
+
 bool take_byte(const struct automaton *automaton, const struct automaton_thread *t, uint8_t byte,
                struct automaton_thread *out)
 {
@@ -409,6 +425,8 @@ bool take_byte(const struct automaton *automaton, const struct automaton_thread 
         return take_raw(p, t, byte, out);
     case OP_TEXT:
         return take_text(p, t, byte, out);
+    case OP_FREE:
+        return take_free(p, t, byte, out);
     case OP_OBJECT_KEY:
         return take_key(automaton, t, byte, out);
     case OP_OBJECT_COLON:

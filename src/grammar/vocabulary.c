@@ -60,10 +60,13 @@ struct grammar_vocabulary *grammar_vocabulary_open(const struct view *pieces, in
     v->n = n;
     v->n_words = (n + 31) / 32;
     v->plain = mem_take(4 * ((size_t)v->n_words + 1));
+    v->blank = mem_take(4 * ((size_t)v->n_words + 1));
     for (int32_t id = 0; id < n; id++) {
         struct view piece = pieces[id];
-        if (piece.n == 0)
+        if (piece.n == 0) {
+            v->blank[id / 32] |= UINT32_C(1) << id % 32;
             continue;
+        }
         all[n_all++] = (struct trie_entry){ piece, id };
         size_t n_plain = plain_part(piece, &n_codes);
         v->n_codes = n_codes > v->n_codes ? n_codes : v->n_codes;
@@ -92,6 +95,7 @@ void grammar_vocabulary_close(struct grammar_vocabulary *v)
     trie_close(&v->mixed);
     trie_close(&v->tails);
     mem_give(v->plain);
+    mem_give(v->blank);
     mem_give(v->tails_of);
     mem_give(v->tail_first);
     mem_give(v->by_tail);
@@ -101,7 +105,7 @@ void grammar_vocabulary_close(struct grammar_vocabulary *v)
 size_t grammar_vocabulary_bytes(const struct grammar_vocabulary *v)
 {
     return trie_bytes(&v->all) + trie_bytes(&v->mixed) + trie_bytes(&v->tails) +
-           4 * ((size_t)v->n_words + 2 * (size_t)v->mixed.n_entries + v->n_tails);
+           4 * (2 * (size_t)v->n_words + 2 * (size_t)v->mixed.n_entries + v->n_tails);
 }
 
 int32_t grammar_vocabulary_n(const struct grammar_vocabulary *v)

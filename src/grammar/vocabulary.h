@@ -12,6 +12,7 @@ struct grammar_vocabulary {
     int32_t n, n_words; /* tokens; words of a mask */
     uint32_t n_codes;   /* the most code points of a plain part */
     uint32_t *plain;    /* (n_words) tokens without tail */
+    uint32_t *blank;    /* (n_words) tokens without bytes, which only free text has */
     struct trie all;    /* the tokens */
     struct trie mixed;  /* tokens with a tail; its ids are tokens */
     uint32_t *tails_of; /* (mixed.n_entries) the tail of each, an entry of `tails` */

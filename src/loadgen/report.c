@@ -39,19 +39,19 @@ static size_t gather(const struct loadgen_call *calls, size_t n, struct sentence
 }
 
 static void print_wrong(const struct loadgen_call *calls, const size_t *ids, size_t n,
-                        const char *when, struct str *out)
+                        const char *when, struct doc *out)
 {
     struct sentence sentences[SENTENCES_MAX];
     size_t n_sentences, n_wrong = gather(calls, n, sentences, &n_sentences);
     if (n_wrong == 0) {
-        str_printf(out, "%s: every one of %zu answers was right\n", when, n);
+        doc_say(out, "%s: every one of %zu answers was right", when, n);
         return;
     }
-    str_printf(out, "%s: %zu of %zu answers were WRONG\n", when, n_wrong, n);
+    doc_say(out, "%s: %zu of %zu answers were WRONG", when, n_wrong, n);
     for (size_t s = 0; s < n_sentences; s++) {
         size_t first = sentences[s].first;
-        str_printf(out, "  %zu times (first in request %zu): %s\n", sentences[s].n,
-                   ids != NULL ? ids[first] : first, sentences[s].text);
+        doc_say(out, "  %zu times (first in request %zu): %s", sentences[s].n,
+                ids != NULL ? ids[first] : first, sentences[s].text);
     }
 }
 
@@ -72,46 +72,44 @@ static void wrong_json(const struct loadgen_call *calls, size_t n, struct json_o
     json_out_close(json, ']');
 }
 
-static void print_solos(const struct loadgen *bench, struct str *out)
+static void print_solos(const struct loadgen *bench, struct doc *out)
 {
     for (int32_t s = 0; s < bench->set.n_services; s++) {
         const struct loadgen_solo *solo = &bench->solos[s];
         if (solo->is_known)
-            str_printf(out,
-                       "alone, %s: TTFT %.4g ms + %.4g ms per prompt token, then %.4g ms per token "
-                       "(%d requests, off by %.1f%%)\n",
-                       bench->set.names[s], solo->ttft_s * 1e3, solo->ttft_per_token_s * 1e3,
-                       solo->tpot_s * 1e3, solo->n, 100 * solo->error);
+            doc_say(out,
+                    "alone, %s: TTFT %.4g ms + %.4g ms per prompt token, then %.4g ms per token "
+                    "(%d requests, off by %.1f%%)",
+                    bench->set.names[s], solo->ttft_s * 1e3, solo->ttft_per_token_s * 1e3,
+                    solo->tpot_s * 1e3, solo->n, 100 * solo->error);
     }
 }
 
-static void print_text(const struct loadgen *bench, const struct score_sheet *sheet,
-                       struct str *out)
+static void print_doc(const struct loadgen *bench, const struct score_sheet *sheet, struct doc *out)
 {
     const struct score *all = &sheet->scores[bench->set.n_services];
     metrics_score_print_table(sheet, out);
     metrics_score_print_attainment(sheet, out);
     print_solos(bench, out);
-    str_printf(out,
-               "this client: %s loop, at most %zu at once; sent late by %.3f ms in the mean, "
-               "p99 %.3f ms, max %.3f ms\n",
-               bench->options.n_at_once > 0 ? "closed" : "open", bench->n_now_max,
-               all->late_s.mean * 1e3, all->late_s.p99 * 1e3, all->late_s.max * 1e3);
+    doc_say(out,
+            "this client: %s loop, at most %zu at once; sent late by %.3f ms in the mean, "
+            "p99 %.3f ms, max %.3f ms",
+            bench->options.n_at_once > 0 ? "closed" : "open", bench->n_now_max,
+            all->late_s.mean * 1e3, all->late_s.p99 * 1e3, all->late_s.max * 1e3);
     if (bench->n_calls < bench->n_calls_wanted)
-        str_printf(
-            out,
-            "ENDED EARLY: after %zu of %zu requests the server was gone (%d connections in a "
-            "row could not be made); all figures are of those %zu\n",
-            bench->n_calls, bench->n_calls_wanted, LOADGEN_REFUSED_MAX, bench->n_calls);
+        doc_say(out,
+                "ENDED EARLY: after %zu of %zu requests the server was gone (%d connections in a "
+                "row could not be made); all figures are of those %zu",
+                bench->n_calls, bench->n_calls_wanted, LOADGEN_REFUSED_MAX, bench->n_calls);
     if (bench->n_inexact > 0)
-        str_printf(out, "%zu prompts may not have exactly the tokens of the workload\n",
-                   bench->n_inexact);
+        doc_say(out, "%zu prompts may not have exactly the tokens of the workload",
+                bench->n_inexact);
     if (bench->n_solo_calls > 0)
         print_wrong(bench->solos_done, bench->solo_calls, bench->n_solo_calls, "alone", out);
     print_wrong(bench->calls, NULL, bench->n_calls, "under load", out);
     if (bench->options.checks)
-        str_printf(out, "%zu answers under load differ from those alone\n", bench->n_differing);
-    str_printf(out, "records %016llx\n", (unsigned long long)metrics_record_hash(&bench->set));
+        doc_say(out, "%zu answers under load differ from those alone", bench->n_differing);
+    doc_say(out, "records %016llx", (unsigned long long)metrics_record_hash(&bench->set));
 }
 
 static void print_json(const struct loadgen *bench, const struct score_sheet *sheet,
@@ -136,7 +134,7 @@ static void print_json(const struct loadgen *bench, const struct score_sheet *sh
     str_add_char(out, '\n');
 }
 
-static bool save(const struct loadgen *bench, const struct score *scores, const char *text)
+static bool save(const struct loadgen *bench, const struct score *scores, const struct str *report)
 {
     const struct plot_run run = { bench->options.client.server, &bench->set, scores };
     struct fault fault;
@@ -146,7 +144,7 @@ static bool save(const struct loadgen *bench, const struct score *scores, const 
     if (bench->options.csv != NULL)
         status = metrics_record_save(&bench->set, bench->options.csv, &fault);
     if (status == STATUS_OK && bench->options.html != NULL) {
-        metrics_plot_page("Shoal: measured", bench->options.is_json ? "" : text, &run, 1, &page);
+        metrics_plot_page("Shoal: measured", report, &run, 1, &page);
         status = file_write(bench->options.html, page.at, page.n, &fault);
     }
     str_free(&page);
@@ -165,18 +163,22 @@ bool loadgen_report(struct loadgen *bench)
     struct score *scores = mem_take(((size_t)bench->set.n_services + 1) * sizeof(*scores));
     struct score_sheet sheet = { &bench->set, &options, scores, &bench->gaps };
     struct sentence sentences[SENTENCES_MAX];
-    struct str out;
+    struct str out, html;
+    struct doc doc;
     size_t n;
     bool is_right = gather(bench->calls, bench->n_calls, sentences, &n) == 0 &&
                     gather(bench->solos_done, bench->n_solo_calls, sentences, &n) == 0;
     str_init(&out);
+    str_init(&html);
+    doc_init(&doc, bench->options.is_json ? NULL : &out, &html);
     metrics_score(&bench->set, &options, scores);
+    print_doc(bench, &sheet, &doc);
     if (bench->options.is_json)
         print_json(bench, &sheet, &out);
-    else
-        print_text(bench, &sheet, &out);
     fputs(out.at, stdout);
-    is_right = save(bench, scores, out.at) && is_right;
+    is_right = save(bench, scores, &html) && is_right;
+    doc_free(&doc);
+    str_free(&html);
     str_free(&out);
     mem_give(scores);
     return is_right;

@@ -1,36 +1,13 @@
 /* Charts as SVG: axes with round numbers, lines of few points, bars. */
 #include "metrics/plot.h"
 
+#include "base/doc.h"
 #include "base/num.h"
-#include <string.h>
 
-enum { WIDTH = 560, HEIGHT = 320, LEFT = 64, RIGHT = 16, TOP = 36, BOTTOM = 44, TICKS = 6 };
+enum { WIDTH = 480, HEIGHT = 300, LEFT = 62, RIGHT = 18, TOP = 10, BOTTOM = 44, TICKS = 6 };
 enum { PLOT_WIDTH = WIDTH - LEFT - RIGHT, PLOT_HEIGHT = HEIGHT - TOP - BOTTOM };
-
-static const char *const colours[PLOT_RUNS_MAX] = { "#2a6fdb", "#d9480f", "#2b8a3e", "#ae3ec9",
-                                                    "#c92a2a", "#0b7285", "#e67700", "#495057" };
-
-static void add_escaped(struct str *out, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        switch (*text) {
-        case '<':
-            str_add_text(out, "&lt;");
-            break;
-        case '>':
-            str_add_text(out, "&gt;");
-            break;
-        case '&':
-            str_add_text(out, "&amp;");
-            break;
-        case '"':
-            str_add_text(out, "&quot;");
-            break;
-        default:
-            str_add_char(out, *text);
-        }
-    }
-}
+enum { HOVERS = 48 }; /* points of a line that tell their values */
+enum { BARS_LEFT = 190, BARS_WIDTH = WIDTH - BARS_LEFT - RIGHT, NAME_CHARS = 28 };
 
 static double log10_of(double x)
 {
@@ -97,34 +74,43 @@ static void draw_axis(struct str *out, const struct axis *axis, bool is_x)
     }
 }
 
-static void open_chart(struct str *out, const char *title, const char *x_label, const char *y_label)
+static void open_figure(struct str *out, const char *title, int height)
 {
-    str_printf(out, "<svg viewBox=\"0 0 %d %d\" role=\"img\"><title>", WIDTH, HEIGHT);
-    add_escaped(out, title);
-    str_printf(out, "</title><text class=\"t\" x=\"%d\" y=\"18\">", LEFT);
-    add_escaped(out, title);
-    str_printf(out, "</text><text x=\"%d\" y=\"%d\" text-anchor=\"middle\">", LEFT + PLOT_WIDTH / 2,
-               HEIGHT - 8);
-    add_escaped(out, x_label);
+    str_add_text(out, "<figure><figcaption>");
+    doc_escape(out, title);
     str_printf(out,
-               "</text><text transform=\"translate(14,%d) rotate(-90)\" "
-               "text-anchor=\"middle\">",
-               TOP + PLOT_HEIGHT / 2);
-    add_escaped(out, y_label);
-    str_add_text(out, "</text>\n");
+               "</figcaption><div class=\"plot\"><svg viewBox=\"0 0 %d %d\" role=\"img\" "
+               "aria-label=\"",
+               WIDTH, height);
+    doc_escape(out, title);
+    str_add_text(out, "\">\n");
 }
 
-static void draw_names(struct str *out, const char *const *names, int n)
+/* Closes the picture. The names stand beside it, so that they hide no line. */
+static void close_figure(struct str *out, const char *const *names, int n)
 {
+    str_add_text(out, "</svg>");
+    if (n > 1)
+        str_add_text(out, "<ul class=\"legend\">");
     for (int i = 0; i < n && n > 1; i++) {
-        int y = TOP + 6 + 16 * i;
-        str_printf(out,
-                   "<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"4\" fill=\"%s\"/><text x=\"%d\" "
-                   "y=\"%d\">",
-                   LEFT + 8, y, colours[i % PLOT_RUNS_MAX], LEFT + 24, y + 6);
-        add_escaped(out, names[i]);
-        str_add_text(out, "</text>\n");
+        str_printf(out, "<li><i class=\"c%d\"></i>", i);
+        doc_escape(out, names[i]);
+        str_add_text(out, "</li>");
     }
+    str_printf(out, "%s</div></figure>\n", n > 1 ? "</ul>" : "");
+}
+
+static void draw_labels(struct str *out, const char *x_label, const char *y_label)
+{
+    str_printf(out, "<text class=\"s\" x=\"%d\" y=\"%d\" text-anchor=\"middle\">",
+               LEFT + PLOT_WIDTH / 2, HEIGHT - 8);
+    doc_escape(out, x_label);
+    str_printf(out,
+               "</text><text class=\"s\" transform=\"translate(14,%d) rotate(-90)\" "
+               "text-anchor=\"middle\">",
+               TOP + PLOT_HEIGHT / 2);
+    doc_escape(out, y_label);
+    str_add_text(out, "</text>\n");
 }
 
 /* Finds the bounds of the chart's data. Returns false when there is none. */
@@ -146,63 +132,145 @@ static bool bounds(const struct plot_chart *chart, double x[2], double *y_high)
     return is_any;
 }
 
-void metrics_plot_chart(const struct plot_chart *chart, struct str *out)
+struct frame { /* of a chart */
+    const struct plot_chart *chart;
+    struct axis x, y;
+};
+
+static double x_at(const struct frame *frame, double x)
+{
+    return LEFT + place(&frame->x, x) * PLOT_WIDTH;
+}
+
+static double y_at(const struct frame *frame, double y)
+{
+    return TOP + (1 - place(&frame->y, y)) * PLOT_HEIGHT;
+}
+
+static bool is_drawn(const struct frame *frame, const struct plot_line *line, size_t i)
+{
+    return !frame->chart->is_log_x || line->x[i] > 0;
+}
+
+static void draw_line(struct str *out, const struct frame *frame, int l)
+{
+    const struct plot_line *line = &frame->chart->lines[l];
+    str_printf(out, "<polyline class=\"c%d\" points=\"", l);
+    for (size_t i = 0; i < line->n; i++)
+        if (is_drawn(frame, line, i))
+            str_printf(out, "%.1f,%.1f ", x_at(frame, line->x[i]), y_at(frame, line->y[i]));
+    str_add_text(out, "\"/>\n");
+}
+
+/* Draws points that tell their values; only the one under the pointer is visible. */
+static void draw_hovers(struct str *out, const struct frame *frame, int l)
+{
+    const struct plot_line *line = &frame->chart->lines[l];
+    size_t step = line->n / HOVERS + 1;
+    for (size_t i = 0; i < line->n; i += step) {
+        if (!is_drawn(frame, line, i))
+            continue;
+        str_printf(out, "<circle class=\"h c%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"6\"><title>", l,
+                   x_at(frame, line->x[i]), y_at(frame, line->y[i]));
+        doc_escape(out, line->name);
+        str_printf(out, ": %.4g ", line->x[i]);
+        doc_escape(out, frame->chart->x_label);
+        str_printf(out, ", %.4g ", line->y[i]);
+        doc_escape(out, frame->chart->y_label);
+        str_add_text(out, "</title></circle>\n");
+    }
+}
+
+void metrics_plot_chart(const struct plot_chart *chart, struct str *html)
 {
     double x[2] = { 0, 1 }, y_high = 0;
-    struct axis x_axis = { .is_log = chart->is_log_x }, y_axis = { .is_log = false };
+    struct frame frame = { chart, { .is_log = chart->is_log_x }, { .is_log = false } };
     const char *names[PLOT_RUNS_MAX];
     CHECK(chart->n_lines <= PLOT_RUNS_MAX);
     if (!bounds(chart, x, &y_high))
         return;
-    make_axis(&x_axis, x[0], x[1]);
-    make_axis(&y_axis, 0, y_high);
-    open_chart(out, chart->title, chart->x_label, chart->y_label);
-    draw_axis(out, &x_axis, true);
-    draw_axis(out, &y_axis, false);
+    make_axis(&frame.x, x[0], x[1]);
+    make_axis(&frame.y, 0, y_high);
+    open_figure(html, chart->title, HEIGHT);
+    draw_labels(html, chart->x_label, chart->y_label);
+    draw_axis(html, &frame.x, true);
+    draw_axis(html, &frame.y, false);
     for (int l = 0; l < chart->n_lines; l++) {
-        const struct plot_line *line = &chart->lines[l];
-        names[l] = line->name;
-        str_printf(out, "<polyline stroke=\"%s\" points=\"", colours[l]);
-        for (size_t i = 0; i < line->n; i++)
-            if (!chart->is_log_x || line->x[i] > 0)
-                str_printf(out, "%.1f,%.1f ", LEFT + place(&x_axis, line->x[i]) * PLOT_WIDTH,
-                           TOP + (1 - place(&y_axis, line->y[i])) * PLOT_HEIGHT);
-        str_add_text(out, "\"/>\n");
+        names[l] = chart->lines[l].name;
+        draw_line(html, &frame, l);
     }
-    draw_names(out, names, chart->n_lines);
-    str_add_text(out, "</svg>\n");
+    for (int l = 0; l < chart->n_lines; l++)
+        draw_hovers(html, &frame, l);
+    close_figure(html, names, chart->n_lines);
 }
 
-void metrics_plot_bars(const struct plot_bars *bars, struct str *out)
+/* ---- Bars. ---- */
+
+static int bar_height(const struct plot_bars *bars)
+{
+    return bars->n_names == 1 ? 12 : bars->n_names <= 3 ? 8 : 5;
+}
+
+/* Writes a group's name left of its bars. A long one is cut; the pointer shows the whole. */
+static void draw_group_name(struct str *out, const char *name, double y)
+{
+    str_printf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">", BARS_LEFT - 8, y);
+    doc_escape_short(out, name, NAME_CHARS);
+    str_add_text(out, "<title>");
+    doc_escape(out, name);
+    str_add_text(out, "</title></text>\n");
+}
+
+static void draw_bars_axis(struct str *out, const struct axis *axis, int bottom)
+{
+    double step = round_step(axis->high);
+    for (int i = 0; i * step <= axis->high * (1 + 1e-9); i++) {
+        double x = BARS_LEFT + i * step / axis->high * BARS_WIDTH;
+        str_printf(
+            out,
+            "<line class=\"g\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\"/><text x=\"%.1f\" "
+            "y=\"%d\" text-anchor=\"middle\">%g</text>\n",
+            x, TOP, x, bottom, x, bottom + 16, i * step);
+    }
+}
+
+/* Draws the bars of a group, from y on. */
+static void draw_group(struct str *out, const struct plot_bars *bars, int g, double y,
+                       const struct axis *axis)
+{
+    int height = bar_height(bars);
+    draw_group_name(out, bars->groups[g], y + 0.5 * height * bars->n_names + 4);
+    for (int b = 0; b < bars->n_names; b++) {
+        double value = bars->values[g * bars->n_names + b];
+        str_printf(out,
+                   "<rect class=\"c%d\" x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"><title>",
+                   b, BARS_LEFT, y + b * height, place(axis, value) * BARS_WIDTH, height - 1);
+        doc_escape(out, bars->groups[g]);
+        if (bars->n_names > 1) {
+            str_add_text(out, ", ");
+            doc_escape(out, bars->names[b]);
+        }
+        str_printf(out, ": %.4g</title></rect>\n", value);
+    }
+}
+
+void metrics_plot_bars(const struct plot_bars *bars, struct str *html)
 {
     double high = 0;
     struct axis axis = { .is_log = false };
+    int group = bar_height(bars) * bars->n_names + 8, bottom = TOP + group * bars->n_groups;
     for (int i = 0; i < bars->n_groups * bars->n_names; i++)
         high = bars->values[i] > high ? bars->values[i] : high;
     if (bars->n_groups == 0 || bars->n_names == 0)
         return;
-    make_axis(&axis, 0, high * (1 + 18.0 * bars->n_names / PLOT_HEIGHT)); /* room for the names */
-    open_chart(out, bars->title, "", bars->y_label);
-    draw_axis(out, &axis, false);
-    double group = (double)PLOT_WIDTH / bars->n_groups, width = 0.8 * group / bars->n_names;
-    for (int g = 0; g < bars->n_groups; g++) {
-        for (int b = 0; b < bars->n_names; b++) {
-            double value = bars->values[g * bars->n_names + b];
-            double height = place(&axis, value) * PLOT_HEIGHT;
-            str_printf(out,
-                       "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
-                       "fill=\"%s\"><title>",
-                       LEFT + g * group + 0.1 * group + b * width, TOP + PLOT_HEIGHT - height,
-                       width, height, colours[b % PLOT_RUNS_MAX]);
-            add_escaped(out, bars->groups[g]);
-            str_printf(out, ": %.4g</title></rect>\n", value);
-        }
-        str_printf(out, "<text text-anchor=\"middle\" transform=\"translate(%.1f,%d)%s\">",
-                   LEFT + (g + 0.5) * group, TOP + PLOT_HEIGHT + 14,
-                   bars->n_groups > 4 ? " rotate(-20) scale(0.7)" : "");
-        add_escaped(out, bars->groups[g]);
-        str_add_text(out, "</text>\n");
-    }
-    draw_names(out, bars->names, bars->n_names);
-    str_add_text(out, "</svg>\n");
+    make_axis(&axis, 0, high);
+    open_figure(html, bars->title, bottom + BOTTOM);
+    draw_bars_axis(html, &axis, bottom);
+    for (int g = 0; g < bars->n_groups; g++)
+        draw_group(html, bars, g, TOP + g * group + 4, &axis);
+    str_printf(html, "<text class=\"s\" x=\"%d\" y=\"%d\" text-anchor=\"middle\">",
+               BARS_LEFT + BARS_WIDTH / 2, bottom + BOTTOM - 8);
+    doc_escape(html, bars->x_label);
+    str_add_text(html, "</text>\n");
+    close_figure(html, bars->names, bars->n_names);
 }

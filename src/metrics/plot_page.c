@@ -1,21 +1,13 @@
 /* The page: its charts, and the data of the runs that they show. */
 #include "metrics/plot.h"
 
+#include "base/doc.h"
 #include "base/mem.h"
 #include "metrics/series.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum { CDF_POINTS = 400, GROUPS_MAX = 64 };
-
-static const char head[] =
-    "<style>body{font:15px/1.45 system-ui,sans-serif;margin:24px auto;max-width:1180px;"
-    "padding:0 16px;color:#1b1f24;background:#fff}h1{font-size:20px}pre{overflow-x:auto;"
-    "font-size:12px}div{display:grid;grid-template-columns:repeat(auto-fit,minmax(420px,1fr));"
-    "gap:12px}svg{width:100%}svg text{font:11px system-ui,sans-serif;fill:currentColor}"
-    "svg .t{font-weight:600;font-size:13px}.g{stroke:currentColor;stroke-opacity:.13}"
-    "polyline{fill:none;stroke-width:1.8}@media(prefers-color-scheme:dark){body{"
-    "background:#15181c;color:#dfe3e8}}</style>";
 
 static int compare(const void *a, const void *b)
 {
@@ -138,37 +130,21 @@ static void add_bars(const struct plot_run *runs, int n, bool is_met, const char
     metrics_plot_bars(&bars, out);
 }
 
-static void add_text(struct str *out, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        if (*text == '<')
-            str_add_text(out, "&lt;");
-        else if (*text == '&')
-            str_add_text(out, "&amp;");
-        else
-            str_add_char(out, *text);
-    }
-}
-
-void metrics_plot_page(const char *title, const char *text, const struct plot_run *runs, int n,
-                       struct str *out)
+void metrics_plot_page(const char *title, const struct str *report, const struct plot_run *runs,
+                       int n, struct str *html)
 {
     CHECK(n >= 1 && n <= PLOT_RUNS_MAX);
-    str_add_text(out, "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta "
-                      "name=\"viewport\" content=\"width=device-width\"><title>");
-    add_text(out, title);
-    str_printf(out, "</title>%s</head><body><h1>", head);
-    add_text(out, title);
-    str_add_text(out, "</h1><pre>");
-    add_text(out, text);
-    str_add_text(out, "</pre><div>\n");
-    add_cdf(runs, n, ROW_LATENCY, "Latency", "seconds", out);
-    add_cdf(runs, n, ROW_TTFT, "Time to first token", "seconds", out);
-    add_cdf(runs, n, ROW_TPOT, "Time per token after the first", "seconds", out);
-    add_cdf(runs, n, ROW_NORMALIZED, "Normalized latency", "latency / mean solo time", out);
-    add_bars(runs, n, false, "Normalized latency per service", "NL", out);
-    add_bars(runs, n, true, "SLO attainment per service", "%", out);
-    add_series(runs, n, false, "Waiting for a first token", "requests", out);
-    add_series(runs, n, true, "Generated", "tokens/s", out);
-    str_add_text(out, "</div></body></html>\n");
+    doc_page_open(html, title);
+    str_add(html, report->at, report->n);
+    str_add_text(html, "<div class=\"charts\">\n");
+    add_cdf(runs, n, ROW_LATENCY, "Latency", "seconds", html);
+    add_cdf(runs, n, ROW_TTFT, "Time to first token", "seconds", html);
+    add_cdf(runs, n, ROW_TPOT, "Time per token after the first", "seconds", html);
+    add_cdf(runs, n, ROW_NORMALIZED, "Normalized latency (NL)", "times the solo latency", html);
+    add_bars(runs, n, false, "Normalized latency per service", "NL, mean", html);
+    add_bars(runs, n, true, "SLO attainment per service", "% of requests that meet it", html);
+    add_series(runs, n, false, "Waiting for a first token", "requests", html);
+    add_series(runs, n, true, "Generated", "tokens/s", html);
+    str_add_text(html, "</div>\n");
+    doc_page_close(html);
 }

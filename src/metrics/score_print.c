@@ -4,17 +4,49 @@
 #include <stdio.h>
 #include <string.h>
 
-static void print_line(const struct score *s, const char *name, int width, struct str *out)
+static const struct doc_column columns[] = {
+    { "SERVICE", "service", NULL, true },
+    { "REQUESTS", "requests", "requests that arrived and that no client cancelled", false },
+    { "MISSED", "missed", "requests that did not end normally, or not at all", false },
+    { "MEAN s", "latency s", "seconds from arrival to the last token, mean", false },
+    { "P50 s", "p50 s", "the latency that half of the requests do not exceed", false },
+    { "P95 s", "p95 s", "the latency that 95% of the requests do not exceed", false },
+    { "P99 s", "p99 s", "the latency that 99% of the requests do not exceed", false },
+    { "TTFT s", "TTFT s", "time to first token: seconds from arrival to it, mean", false },
+    { "P99 s", "TTFT p99 s", "the time to first token that 99% do not exceed", false },
+    { "TPOT ms", "TPOT ms", "time per token after the first, mean", false },
+    { "P99 ms", "TPOT p99 ms", "the time per token that 99% do not exceed", false },
+    { "NL", "NL",
+      "normalized latency: latency divided by the mean latency that the service's "
+      "requests have alone on the engine. 1 is as fast as alone; the mean is shown",
+      false },
+    { "MET", "MET",
+      "SLO attainment: the part of the requests that meet the rule. Missed "
+      "requests do not",
+      false },
+    { "REQ/S", "requests/s", "requests done, per second from the first arrival to the last end",
+      false },
+    { "TOKENS/S", "tokens/s", "tokens generated, per second of the same time", false },
+    { "SERVED", "served", "requests done, per second, as a part of the rate at which they arrived",
+      false },
+};
+
+static void print_line(const struct score *s, const char *name, struct doc *out)
 {
-    str_printf(out,
-               "%-*.*s %8llu %6llu %9.4g %9.4g %9.4g %9.4g %9.4g %9.4g %8.3f %8.3f %7.2f "
-               "%6.1f%%",
-               width, width, name, (unsigned long long)s->n_offered,
-               (unsigned long long)s->n_missed, s->latency_s.mean, s->latency_s.p50,
-               s->latency_s.p95, s->latency_s.p99, s->ttft_s.mean, s->ttft_s.p99,
-               s->tpot_s.mean * 1e3, s->tpot_s.p99 * 1e3, s->normalized.mean, 100 * s->met);
-    str_printf(out, " %8.4g %9.5g %6.1f%%\n", s->requests_per_s, s->tokens_per_s,
-               100 * s->served_fraction);
+    const double figures[] = { s->latency_s.mean, s->latency_s.p50, s->latency_s.p95,
+                               s->latency_s.p99,  s->ttft_s.mean,   s->ttft_s.p99 };
+    doc_cell(out, "%s", name);
+    doc_cell(out, "%llu", (unsigned long long)s->n_offered);
+    doc_cell(out, "%llu", (unsigned long long)s->n_missed);
+    for (size_t i = 0; i < COUNT_OF(figures); i++)
+        doc_cell(out, "%.4g", figures[i]);
+    doc_cell(out, "%.3f", s->tpot_s.mean * 1e3);
+    doc_cell(out, "%.3f", s->tpot_s.p99 * 1e3);
+    doc_cell(out, "%.2f", s->normalized.mean);
+    doc_cell(out, "%.1f%%", 100 * s->met);
+    doc_cell(out, "%.4g", s->requests_per_s);
+    doc_cell(out, "%.5g", s->tokens_per_s);
+    doc_cell(out, "%.1f%%", 100 * s->served_fraction);
 }
 
 static double part(uint64_t n, uint64_t of)
@@ -22,55 +54,58 @@ static double part(uint64_t n, uint64_t of)
     return of > 0 ? (double)n / (double)of : 0;
 }
 
-static void print_totals(const struct score_sheet *sheet, struct str *out)
+static void print_totals(const struct score_sheet *sheet, struct doc *out)
 {
     const struct record_set *set = sheet->set;
     const struct score *all = &sheet->scores[set->n_services];
-    str_printf(out,
-               "\nmakespan %.6g s; %llu prompt tokens (%llu cached), %llu tokens, %llu pad, %llu "
-               "invalid; %.6g padded tokens/s\n",
-               all->makespan_s, (unsigned long long)all->n_prompt_tokens,
-               (unsigned long long)all->n_cached_tokens, (unsigned long long)all->n_tokens,
-               (unsigned long long)all->n_pad_tokens, (unsigned long long)all->n_invalid_tokens,
-               all->padded_tokens_per_s);
-    str_printf(out,
-               "goodput %.6g requests/s; %.3g slices a request, %.4g%% of them back early; %llu "
-               "preemptions, %llu by swap; %llu exceeded their prediction, %llu cancelled\n",
-               all->goodput_per_s, all->slices_mean, 100 * part(all->n_early, all->n_slices),
-               (unsigned long long)all->n_preempted, (unsigned long long)all->n_swapped,
-               (unsigned long long)all->n_exceeded, (unsigned long long)all->n_cancelled);
+    doc_say(out,
+            "makespan %.6g s; %llu prompt tokens (%llu cached), %llu tokens, %llu pad, %llu "
+            "invalid; %.6g padded tokens/s",
+            all->makespan_s, (unsigned long long)all->n_prompt_tokens,
+            (unsigned long long)all->n_cached_tokens, (unsigned long long)all->n_tokens,
+            (unsigned long long)all->n_pad_tokens, (unsigned long long)all->n_invalid_tokens,
+            all->padded_tokens_per_s);
+    doc_say(out,
+            "goodput %.6g requests/s; %.3g slices a request, %.4g%% of them back early; %llu "
+            "preemptions, %llu by swap; %llu exceeded their prediction, %llu cancelled",
+            all->goodput_per_s, all->slices_mean, 100 * part(all->n_early, all->n_slices),
+            (unsigned long long)all->n_preempted, (unsigned long long)all->n_swapped,
+            (unsigned long long)all->n_exceeded, (unsigned long long)all->n_cancelled);
     if (all->n_batches > 0)
-        str_printf(out, "a request's batches had %.4g requests in the mean\n",
-                   part(all->n_batch_rows, all->n_batches));
-    str_printf(out,
-               "served, weighted by rate %.6g requests/s (as MuxServe's notebook %.6g); least "
-               "served service %.1f%%; engines' completion off by %.4g s\n",
-               metrics_score_weighted(sheet->scores, set->n_services),
-               metrics_score_weighted_notebook(sheet->scores, set->n_services),
-               100 * all->served_fraction, metrics_score_completion_deviation_s(set));
+        doc_say(out, "a request's batches had %.4g requests in the mean",
+                part(all->n_batch_rows, all->n_batches));
+    doc_say(out,
+            "served, weighted by rate %.6g requests/s (as MuxServe's notebook %.6g); least "
+            "served service %.1f%%; engines' completion off by %.4g s",
+            metrics_score_weighted(sheet->scores, set->n_services),
+            metrics_score_weighted_notebook(sheet->scores, set->n_services),
+            100 * all->served_fraction, metrics_score_completion_deviation_s(set));
 }
 
-void metrics_score_print_table(const struct score_sheet *sheet, struct str *out)
+void metrics_score_print_table(const struct score_sheet *sheet, struct doc *out)
 {
     const struct record_set *set = sheet->set;
-    int width = 8;
+    const struct score_rule *rule = &sheet->options->rule;
+    doc_part(out, "MET is the part of the requests that meet %s",
+             metrics_score_kind_name(rule->kind));
+    if (rule->kind < SCORE_ALADDIN)
+        doc_part(out, " x%g", rule->scale);
+    doc_end(out);
+    doc_gap(out);
+    doc_table(out, columns, COUNT_OF(columns));
     for (int32_t i = 0; i < set->n_services; i++)
-        width = max_i32(width, min_i32((int32_t)strlen(set->names[i]), 28));
-    str_printf(out, "%-*s %8s %6s %9s %9s %9s %9s %9s %9s %8s %8s %7s %7s %8s %9s %7s\n", width,
-               "SERVICE", "REQUESTS", "MISSED", "MEAN s", "P50 s", "P95 s", "P99 s", "TTFT s",
-               "P99 s", "TPOT ms", "P99 ms", "NL", "MET", "REQ/S", "TOKENS/S", "SERVED");
-    for (int32_t i = 0; i < set->n_services; i++)
-        print_line(&sheet->scores[i], set->names[i], width, out);
+        print_line(&sheet->scores[i], set->names[i], out);
     if (set->n_services != 1)
-        print_line(&sheet->scores[set->n_services], "all", width, out);
+        print_line(&sheet->scores[set->n_services], "all", out);
+    doc_table_end(out);
+    doc_gap(out);
     print_totals(sheet, out);
     if (sheet->gaps != NULL && sheet->gaps->n > 0)
-        str_printf(out,
-                   "waits between pieces of answers: mean %.4g ms, p50 %.4g, p99 %.4g, max "
-                   "%.4g\n",
-                   hist_mean(sheet->gaps) * 1e-6, (double)hist_quantile(sheet->gaps, 0.5) * 1e-6,
-                   (double)hist_quantile(sheet->gaps, 0.99) * 1e-6,
-                   (double)sheet->gaps->max * 1e-6);
+        doc_say(out,
+                "waits between pieces of answers: mean %.4g ms, p50 %.4g, p99 %.4g, max "
+                "%.4g",
+                hist_mean(sheet->gaps) * 1e-6, (double)hist_quantile(sheet->gaps, 0.5) * 1e-6,
+                (double)hist_quantile(sheet->gaps, 0.99) * 1e-6, (double)sheet->gaps->max * 1e-6);
 }
 
 static void spread_json(struct json_out *json, const char *name, const struct score_spread *s)
@@ -165,18 +200,19 @@ static double attained(const struct score_sheet *sheet, const struct score_rule 
     return metrics_score_attainment(sheet->set, sheet->options, rule, -1);
 }
 
-void metrics_score_print_attainment(const struct score_sheet *sheet, struct str *out)
+void metrics_score_print_attainment(const struct score_sheet *sheet, struct doc *out)
 {
     struct score_rule rules[SCORE_KIND_N];
     int n = rules_of(sheet, rules);
     for (int i = 0; i < n; i++) {
-        str_printf(out, "%s%s",
-                   i > 0 ? ", " : "SLO attainment: ", metrics_score_kind_name(rules[i].kind));
+        doc_part(out, "%s%s",
+                 i > 0 ? ", " : "SLO attainment: ", metrics_score_kind_name(rules[i].kind));
         if (rules[i].scale > 0)
-            str_printf(out, " x%.3g", rules[i].scale);
-        str_printf(out, " %.2f%%", 100 * attained(sheet, &rules[i]));
+            doc_part(out, " x%.3g", rules[i].scale);
+        doc_part(out, " %.2f%%", 100 * attained(sheet, &rules[i]));
     }
-    str_add_text(out, n > 0 ? "\n" : "");
+    if (n > 0)
+        doc_end(out);
 }
 
 static void attainment_json(const struct score_sheet *sheet, struct json_out *json)

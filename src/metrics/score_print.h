@@ -1,6 +1,7 @@
 /* Scores for users and programs: a table, and JSON with the names of vLLM's benchmark when it has
  * one. */
 #pragma once
+#include "base/doc.h"
 #include "base/hist.h"
 #include "base/json_out.h"
 #include "metrics/score.h"
@@ -12,8 +13,8 @@ struct score_sheet { /* the parts of one printout */
     const struct hist *gaps;    /* all waits between pieces of answers, ns; NULL = not measured */
 };
 /* Prints a line per service and one for all, then the figures of the run. */
-void metrics_score_print_table(const struct score_sheet *sheet, struct str *out);
+void metrics_score_print_table(const struct score_sheet *sheet, struct doc *out);
 /* Prints members of json's open object: the run's figures, and "services": [...]. */
 void metrics_score_print_json(const struct score_sheet *sheet, struct json_out *json);
 /* Prints attainment by every rule that these records can answer, at the papers' scales. */
-void metrics_score_print_attainment(const struct score_sheet *sheet, struct str *out);
+void metrics_score_print_attainment(const struct score_sheet *sheet, struct doc *out);

@@ -74,6 +74,19 @@ void monitor_gather_heard(struct monitor_gather *g, int32_t service,
     gateway->bases[service] = *heard->sums;
 }
 
+void monitor_gather_forget(struct monitor_gather *g, int32_t service)
+{
+    g->services[service] = (struct monitor_service){ 0 };
+    g->n_arrived[service] = 0;
+    for (int i = 0; i < MONITOR_GATEWAYS_MAX; i++) {
+        struct monitor_gateway *gateway = &g->gateways[i];
+        if (gateway->numbers == NULL)
+            continue;
+        gateway->numbers[service] = 0;
+        gateway->bases[service] = (struct monitor_bin){ 0 };
+    }
+}
+
 int32_t monitor_gather_n_wanted(const struct monitor_gather *g, int64_t now_ns)
 {
     int32_t n = 0;

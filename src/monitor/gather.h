@@ -47,6 +47,9 @@ void monitor_gather_open(struct monitor_gather *gather, int32_t n_services, int3
                          int64_t bin_ns, int64_t now_ns);
 void monitor_gather_close(struct monitor_gather *gather);
 
+/* Forgets a service, whose number another one gets. */
+void monitor_gather_forget(struct monitor_gather *gather, int32_t service);
+
 struct monitor_heard { /* a gateway's message of one service */
     uint64_t life, number;
     int32_t n_engines_wanted;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { VERSION = 1, PAGE_BYTES = 4096, TABLES = 3 };
+enum { VERSION = 1, PAGE_BYTES = 4096, TABLES = 3, BUSY_MS = 2000 };
 static const int64_t FINE_MS = 6 * 3600 * INT64_C(1000);
 static const int64_t HOUR_MS = 3600 * INT64_C(1000);
 
@@ -71,8 +71,9 @@ struct monitor_history {
     char *path;
     sqlite3 *db;
     sqlite3_stmt *insert[TABLES];
-    bool is_lost; /* the file has to be replaced */
-    bool is_told; /* that rows can't be written */
+    bool is_lost;   /* the file has to be replaced */
+    bool is_told;   /* that rows can't be written */
+    bool is_locked; /* by another process, when it was used last */
 };
 
 /* ---- The file. ---- */
@@ -81,6 +82,7 @@ static bool do_sql(struct monitor_history *h, const char *sql)
 {
     int code = sqlite3_exec(h->db, sql, NULL, NULL, NULL);
     int primary = code & 0xff;
+    h->is_locked = primary == SQLITE_BUSY || primary == SQLITE_LOCKED;
     if (primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB || primary == SQLITE_IOERR)
         h->is_lost = true;
     return code == SQLITE_OK;
@@ -90,10 +92,10 @@ static int64_t number(struct monitor_history *h, const char *sql)
 {
     sqlite3_stmt *statement;
     int64_t value = -1;
-    if (sqlite3_prepare_v2(h->db, sql, -1, &statement, NULL) != SQLITE_OK)
-        return -1;
-    if (sqlite3_step(statement) == SQLITE_ROW)
+    int code = sqlite3_prepare_v2(h->db, sql, -1, &statement, NULL);
+    if (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW)
         value = sqlite3_column_int64(statement, 0);
+    h->is_locked = (code & 0xff) == SQLITE_BUSY;
     (void)sqlite3_finalize(statement);
     return value;
 }
@@ -161,9 +163,10 @@ static void close_file(struct monitor_history *h)
 static bool open_file(struct monitor_history *h)
 {
     char sql[160];
-    h->is_lost = false;
+    h->is_lost = h->is_locked = false;
     if (sqlite3_open(h->path, &h->db) != SQLITE_OK)
         return false;
+    (void)sqlite3_busy_timeout(h->db, BUSY_MS);
     snprintf(sql, sizeof sql,
              "PRAGMA page_size = %d; PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;"
              "PRAGMA max_page_count = %lld;",
@@ -171,6 +174,8 @@ static bool open_file(struct monitor_history *h)
     if (!do_sql(h, sql))
         return false;
     int64_t version = number(h, "PRAGMA user_version");
+    if (h->is_locked)
+        return false;
     if (version == 0 && number(h, "SELECT count(*) FROM sqlite_master") == 0)
         return make_tables(h) && prepare(h);
     return version == VERSION &&
@@ -212,7 +217,10 @@ enum status monitor_history_open(struct monitor_history **out,
     struct monitor_history *h = mem_take(sizeof *h);
     h->options = *options;
     h->path = mem_copy_text(options->path);
-    if (!open_file(h) && !renew(h, "is damaged, or of another version")) {
+    bool is_open = open_file(h);
+    if (!is_open && h->is_locked)
+        close_file(h);
+    else if (!is_open && !renew(h, "is damaged, or of another version")) {
         enum status status = fault_set(fault, STATUS_IO, "%.200s can't be written", options->path);
         monitor_history_close(h);
         return status;
@@ -284,7 +292,7 @@ static int put_all(struct monitor_history *h, const struct monitor_history_rows 
 {
     int code = SQLITE_DONE;
     if (!do_sql(h, "BEGIN"))
-        return SQLITE_BUSY;
+        return h->is_lost ? SQLITE_IOERR : SQLITE_BUSY;
     for (int i = 0; i < rows->n_windows && code == SQLITE_DONE; i++)
         code = put(h, WINDOWS, rows->windows[i].service,
                    (const int64_t[2]){ rows->windows[i].begin_ms, rows->windows[i].span_ms },
@@ -295,8 +303,10 @@ static int put_all(struct monitor_history *h, const struct monitor_history_rows 
                    &rows->engines[i].bin);
     if (code == SQLITE_DONE && do_sql(h, "COMMIT"))
         return SQLITE_DONE;
+    if (code == SQLITE_DONE)
+        code = h->is_locked ? SQLITE_BUSY : SQLITE_FULL;
     (void)do_sql(h, "ROLLBACK");
-    return code == SQLITE_DONE ? SQLITE_FULL : code;
+    return code;
 }
 
 static void drop_tenth(struct monitor_history *h)
@@ -305,22 +315,42 @@ static void drop_tenth(struct monitor_history *h)
     drop_oldest(h, ENGINES, number(h, "SELECT count(*) / 10 + 1 FROM engines"));
 }
 
-bool monitor_history_add(struct monitor_history *h, const struct monitor_history_rows *rows)
+/* Opens a file that was locked. Returns false while it still is. */
+static bool open_again(struct monitor_history *h)
 {
-    if (!is_there(h))
-        return !renew(h, h->db == NULL ? "is missing" : h->is_lost ? "is damaged" : "was removed");
+    if (h->db != NULL || !h->is_locked)
+        return true;
+    if (open_file(h))
+        return true;
+    close_file(h);
+    return !h->is_locked; /* else it is damaged, or can't be made */
+}
+
+enum monitor_history_end monitor_history_add(struct monitor_history *h,
+                                             const struct monitor_history_rows *rows)
+{
+    if (!open_again(h))
+        return MONITOR_HISTORY_LOCKED;
+    if (!is_there(h)) {
+        (void)renew(h, h->db == NULL ? "is missing" : h->is_lost ? "is damaged" : "was removed");
+        return MONITOR_HISTORY_NEW;
+    }
     int code = put_all(h, rows);
+    if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
+        return MONITOR_HISTORY_LOCKED;
     if (code == SQLITE_FULL) {
         drop_tenth(h);
         code = put_all(h, rows);
     }
-    if (h->is_lost)
-        return !renew(h, "is damaged");
+    if (h->is_lost) {
+        (void)renew(h, "is damaged");
+        return MONITOR_HISTORY_NEW;
+    }
     if (code != SQLITE_DONE && !h->is_told)
         log_line(LOG_WARN, "monitor", "%s: a window is not kept: %s", h->path,
                  sqlite3_errstr(code));
     h->is_told = code != SQLITE_DONE;
-    return true;
+    return MONITOR_HISTORY_DONE;
 }
 
 void monitor_history_add_profile(struct monitor_history *h, const char *service, int64_t seen_ms,

@@ -22,7 +22,8 @@ struct monitor_history_options {
     int64_t bytes_max; /* of the file; its log may be as large again */
     int64_t rows_max;  /* of each table */
 };
-/* Opens or makes the file. Fails when the folder can't be written to. */
+/* Opens or makes the file. Fails when the folder can't be written to. A file that another process
+ * has locked is left alone, and opened by a later write. */
 enum status monitor_history_open(struct monitor_history **out,
                                  const struct monitor_history_options *options,
                                  struct fault *fault) MUST_USE;
@@ -43,9 +44,14 @@ struct monitor_history_rows {
     const struct monitor_history_engine *engines; /* (n_engines) */
     int n_windows, n_engines;
 };
-/* Writes rows; a row of the same name and begin is replaced. Returns false when the file had to be
- * replaced: it is empty now, and the rows are not in it. Then the caller writes all that it has. */
-bool monitor_history_add(struct monitor_history *history, const struct monitor_history_rows *rows);
+enum monitor_history_end {
+    MONITOR_HISTORY_DONE,   /* or the file had no room, which the log tells */
+    MONITOR_HISTORY_NEW,    /* it had to be replaced, and has no rows: write all that is known */
+    MONITOR_HISTORY_LOCKED, /* another process holds it: nothing is written, try again */
+};
+/* Writes rows; a row of the same name and begin is replaced. Waits 2 s for a lock. */
+enum monitor_history_end monitor_history_add(struct monitor_history *history,
+                                             const struct monitor_history_rows *rows);
 void monitor_history_add_profile(struct monitor_history *history, const char *service,
                                  int64_t seen_ms, const struct perf *perf);
 /* Merges and drops rows as the bounds ask. */

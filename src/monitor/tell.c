@@ -71,8 +71,10 @@ void monitor_tell_json(struct monitor_gather *g, const struct monitor_names *nam
     json_out_key(json, "services");
     json_out_open(json, '[');
     for (int32_t s = 0; s < g->window.n_services; s++) {
+        const char *name = names->service(names->self, s);
         monitor_read(&g->window, s, now_ns, &service);
-        tell_service(json, names->service(names->self, s), &service);
+        if (name != NULL)
+            tell_service(json, name, &service);
     }
     json_out_close(json, ']');
     json_out_key_f64(json, "window_s", service.window_s);
@@ -162,9 +164,12 @@ void monitor_tell_metrics(struct monitor_gather *g, const struct monitor_names *
         metrics_print_name(out, rows[i].name, rows[i].help, "gauge");
         for (int32_t s = 0; s < g->window.n_services; s++) {
             struct monitor_reading r;
+            const char *name = names->service(names->self, s);
+            if (name == NULL)
+                continue;
             monitor_read(&g->window, s, now_ns, &r);
             str_add_text(out, rows[i].name);
-            metrics_print_label(out, '{', "model", names->service(names->self, s));
+            metrics_print_label(out, '{', "model", name);
             str_printf(out, "} %.6g\n",
                        *(const double *)(const void *)((const char *)&r + rows[i].offset));
         }

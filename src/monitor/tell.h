@@ -4,8 +4,8 @@
 #include "monitor/gather.h"
 
 struct monitor_names {
-    const char *(*service)(const void *self, int32_t service);
-    const char *(*engine)(const void *self, int32_t engine); /* NULL: the engine is not there */
+    const char *(*service)(const void *self, int32_t service); /* NULL: the number is free */
+    const char *(*engine)(const void *self, int32_t engine);   /* NULL: the engine is not there */
     const void *self;
 };
 /* Writes the members "window_s", "services" and "engines" into an open object. */

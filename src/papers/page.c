@@ -25,9 +25,10 @@ void papers_page_print(const struct papers_page *page, struct str *out)
     for (int i = 0; i < page->n_rows; i++) {
         const struct papers_row *row = &page->rows[i];
         str_printf(out, "  %-44s paper: %-28s ours: %s%s\n", row->what, row->paper, row->ours,
-                   !row->is_judged ? ""
-                   : row->holds    ? "  [holds]"
-                                   : "  [DOES NOT HOLD]");
+                   !row->is_judged        ? ""
+                   : !row->holds          ? "  [DOES NOT HOLD]"
+                   : row->is_by_direction ? "  [holds by direction]"
+                                          : "  [holds]");
     }
     for (int i = 0; i < page->n_differs; i++)
         str_printf(out, "  differs: %s\n", page->differs[i]);
@@ -56,6 +57,8 @@ void papers_page_print_json(const struct papers_page *page, struct str *out)
         json_out_key_text(&json, "ours", row->ours);
         if (row->is_judged)
             json_out_key_bool(&json, "holds", row->holds);
+        if (row->is_judged && row->holds)
+            json_out_key_bool(&json, "by_direction", row->is_by_direction);
         json_out_close(&json, '}');
     }
     json_out_close(&json, ']');

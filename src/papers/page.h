@@ -3,11 +3,12 @@
 #include "base/str.h"
 #include "papers/register.h"
 
-enum { PAPERS_TEXT_MAX = 200, PAPERS_ROWS_MAX = 128 };
+enum { PAPERS_TEXT_MAX = 240, PAPERS_ROWS_MAX = 128 };
 struct papers_row {
     const char *what, *paper;
     char ours[PAPERS_TEXT_MAX];
     bool is_judged, holds;
+    bool is_by_direction; /* if it holds: in its direction, not in its size */
 };
 struct papers_page {
     const struct papers_claim *claim;

@@ -296,6 +296,11 @@ double papers_served(const struct score *score)
     return score->served_per_s;
 }
 
+double papers_offered(const struct score *score)
+{
+    return score->offered_per_s;
+}
+
 double papers_least_served(const struct score *score)
 {
     return score->served_fraction;
@@ -331,6 +336,12 @@ void papers_judge(struct papers *repro, bool holds, const char *what, const char
     va_start(args, ours);
     vsnprintf(row->ours, sizeof(row->ours), ours, args);
     va_end(args);
+}
+
+void papers_by_direction(struct papers *repro)
+{
+    CHECK(repro->page.n_rows > 0);
+    repro->page.rows[repro->page.n_rows - 1].is_by_direction = true;
 }
 
 void papers_note(struct papers *repro, const char *what, const char *paper, const char *ours, ...)

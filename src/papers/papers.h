@@ -73,6 +73,7 @@ double papers_attained(const struct score *score);     /* fraction that meets th
 double papers_p99(const struct score *score);          /* of latency, s */
 double papers_p99_tpot(const struct score *score);     /* of the time per token, s */
 double papers_served(const struct score *score);       /* requests a second */
+double papers_offered(const struct score *score);      /* requests a second that came */
 double papers_least_served(const struct score *score); /* fraction, of the service with the least */
 /* Returns the weighted throughput of a key, sum(rate X) / sum(rate), as a mean over seeds. */
 double papers_weighted(const struct papers *repro, const char *key);
@@ -81,6 +82,8 @@ double papers_weighted(const struct papers *repro, const char *key);
  * printf-like. */
 void papers_judge(struct papers *repro, bool holds, const char *what, const char *paper,
                   const char *ours, ...) PRINTF_LIKE(5, 6);
+/* Says of the last line that its claim, if it holds, does so by direction and not in its size. */
+void papers_by_direction(struct papers *repro);
 /* A line that is shown and not judged. */
 void papers_note(struct papers *repro, const char *what, const char *paper, const char *ours, ...)
     PRINTF_LIKE(4, 5);

@@ -47,8 +47,8 @@ struct papers_claim {            /* a row */
         "an iteration's time by tensor parallelism", \
         "LLaMA-2-13B on 1 to 8 A800, eight requests of 64 to 4096 tokens") \
     ROW(seallm_placed_fig6, "seallm-fig6p", "SeaLLM", "Figure 6", \
-        "as seallm-fig6, each with its own planner", \
-        "sixteen services on 32 A800; 2 to 50 requests/s") \
+        "as seallm-fig6, each with its own planner; SeaLLM plans again", \
+        "sixteen services on 32 A800; 2 to 50 requests/s, five minutes") \
     ROW(seallm_placed_fig8, "seallm-fig8p", "SeaLLM", "Figure 8", \
         "its placement replaced by dedicated devices (-P)", \
         "as seallm-fig6p") \
@@ -66,13 +66,13 @@ struct papers_claim {            /* a row */
         "sixteen services on 16, 32 and 64 devices") \
     ROW(muxserve_fig9a, "muxserve-fig9a", "MuxServe", "Figure 9a", \
         "ADBS against round robin and FCFS, lengths 2:1:1", \
-        "three models on four A100: the rates, twice the rates, and a short pool") \
+        "three models on four A100: the rates, ShareGPT's lengths, twice the rates, a short pool") \
     ROW(muxserve_fig9b, "muxserve-fig9b", "MuxServe", "Figure 9b", \
         "ADBS against round robin and FCFS, lengths 4:1", \
-        "two models on four A100: the rates, twice the rates, and a short pool") \
+        "two models on four A100: the rates, ShareGPT's lengths, twice the rates, a short pool") \
     ROW(muxserve_placed_fig5, "muxserve-fig5", "MuxServe", "Figure 5", \
         "throughput and attainment of 19 models", \
-        "19 models on 32 A100; five skews, rates times 1 to 2.5") \
+        "19 models on 32 A100; five skews, rates times 0.5 to 2.5") \
     ROW(muxserve_placed_fig6, "muxserve-fig6", "MuxServe", "Figure 6", \
         "how unequal the rates of 19 models are", \
         "19 models on 32 A100; five skews, one minute") \
@@ -117,7 +117,7 @@ struct papers_claim {            /* a row */
         "13B on A100; 5, 10 and 20 requests/s") \
     ROW(aladdin_workers_fig12, "aladdin-fig12", "Aladdin", "Figure 12", \
         "GPUs needed, decode pool", \
-        "13B on A100 that only decode; 5, 10 and 20 requests/s") \
+        "13B on A100 that only decode, behind others for prompts; 5, 10 and 20 requests/s") \
     ROW(aladdin_pools_eq7, "aladdin-eq7", "Aladdin", "Equation 7", \
         "workers by the rate", \
         "13B on A100; 2 to 30 requests/s") \
@@ -174,7 +174,7 @@ struct papers_claim {            /* a row */
         "three queries on one engine; three forms of the cost") \
     ROW(uellm_fig4, "uellm-fig4", "UELLM", "Figures 4a, 4b", \
         "ODBS, SLO-DBS and SLO-ODBS against FIFO", \
-        "100 to 300 queries at once on one engine") \
+        "100 to 300 queries at once on one engine; three forms of the cost, three predictors") \
     ROW(uellm_layers_fig1, "uellm-fig1", "UELLM", "Figure 1", \
         "devices and batch sizes", \
         "ChatGLM2-6B on 1 to 4 cards; batches of 1 to 128") \

@@ -37,9 +37,9 @@ static const char dedicated[] = ALONE(CHAT("1-opt-6.7b")) ALONE(CHAT("2-llama-2-
 
 static const struct papers_system vllm = { "vllm", "fcfs", "", dedicated, NULL },
                                   alpa = { "alpaserve", "temporal", "", shared, NULL },
-                                  mux = { "muxserve", "adbs", "", shared, NULL },
-                                  mux_one = { "muxserve-one-lane", "adbs", "lanes: 1\n", shared,
-                                              NULL },
+                                  mux = { "muxserve", "adbs", "kv: head-wise\n", shared, NULL },
+                                  mux_one = { "muxserve-one-lane", "adbs",
+                                              "lanes: 1\nkv: head-wise\n", shared, NULL },
                                   mux_fixed = { "muxserve-fixed", "adbs",
                                                 "thresholds: [has_fixed_parts=1]\n", shared, NULL },
                                   sea = { "seallm", "db-turn", "", shared, NULL },

@@ -10,12 +10,16 @@
 const struct papers_system papers_seallm_placed_vllm = { "vllm", "fcfs", "", NULL, "even" },
                            papers_seallm_placed_alpa = { "alpaserve", "temporal", "", NULL,
                                                          "alpaserve" },
-                           papers_seallm_placed_mux = { "muxserve", "adbs", "", NULL, "muxserve" },
+                           papers_seallm_placed_mux = { "muxserve", "adbs", "kv: head-wise\n", NULL,
+                                                        "muxserve" },
                            papers_seallm_placed_sea = { "seallm", "db-turn", "", NULL, "seallm" },
                            papers_seallm_placed_ours = { "default", "default", "", NULL,
                                                          "default" };
 static const struct papers_system sea_p = { "seallm-p", "db-turn", "", NULL, "even" },
-                                  sea_a = { "seallm-a", "db-turn", "", NULL, "seallm" };
+                                  sea_a = { "seallm-a", "db-turn", "", NULL, "seallm" },
+                                  sea_stays = { "seallm-stays", "db-turn", "", NULL, "seallm" },
+                                  ours_1 = { "default-one-lane", "default", "lanes: 1\n", NULL,
+                                             "default" };
 
 void papers_seallm_placed_setting(double rate, struct str *yaml)
 {
@@ -59,6 +63,33 @@ void papers_seallm_placed_differs(struct papers *repro)
                           "rate of the knee is ours");
 }
 
+/* Runs a system whose models move ("on") or stay ("off"). Both begin with the plan for the first
+ * requests of the run itself. */
+static enum status run_moving(struct papers *repro, const struct papers_sweep *sweep,
+                              const struct papers_system *system, const char *moves,
+                              struct fault *fault)
+{
+    enum status status = STATUS_OK;
+    for (int i = 0; i < sweep->n && status == STATUS_OK; i++) {
+        char key[PAPERS_KEY_MAX];
+        struct str yaml;
+        papers_sweep_key(sweep, system, i, key);
+        str_init(&yaml);
+        sweep->setting(sweep, sweep->at[i], &yaml);
+        str_printf(&yaml,
+                   "duration: %ds\n"
+                   "nodes: [{count: %d, device: %s, devices: 8}]\n"
+                   "planner: %s\n"
+                   "replace: [%s, first_ns=%d, n_window=%d]\n",
+                   sweep->duration_s, sweep->n_nodes(sweep, sweep->at[i]), sweep->device,
+                   system->planner, papers_swapped(repro, moves),
+                   sweep->duration_s < 600 ? 60000 : 120000, papers_is_quick(repro) ? 500 : 5000);
+        status = papers_simulate(repro, key, system->policy, yaml.at, fault);
+        str_free(&yaml);
+    }
+    return status;
+}
+
 /* ---- Figures 6 and 8. ---- */
 
 static struct papers_sweep rates_of(const struct papers *repro)
@@ -92,16 +123,22 @@ static void judge_ours(struct papers *repro, const struct papers_sweep *sweep)
 {
     static const struct {
         const struct papers_system *rival;
-        const char *what;
-    } rows[] = { { &papers_seallm_placed_vllm, "NL, our default : vLLM" },
-                 { &papers_seallm_placed_alpa, "NL, our default : AlpaServe" },
-                 { &papers_seallm_placed_mux, "NL, our default : MuxServe" },
-                 { &papers_seallm_placed_sea, "NL, our default : SeaLLM" } };
-    for (size_t i = 0; i < COUNT_OF(rows); i++)
-        papers_sweep_judge(
-            repro, sweep,
-            (struct papers_duel){ &papers_seallm_placed_ours, rows[i].rival, papers_nl, false },
-            rows[i].what, "-");
+        const char *what, *with_one;
+    } rows[] = {
+        { &papers_seallm_placed_vllm, "NL, our default : vLLM", "NL, default, one lane : vLLM" },
+        { &papers_seallm_placed_alpa, "NL, our default : AlpaServe",
+          "NL, default, one lane : AlpaServe" },
+        { &papers_seallm_placed_mux, "NL, our default : MuxServe",
+          "NL, default, one lane : MuxServe" },
+        { &papers_seallm_placed_sea, "NL, our default : SeaLLM", "NL, default, one lane : SeaLLM" }
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct papers_duel duel = { &papers_seallm_placed_ours, rows[i].rival, papers_nl, false };
+        papers_sweep_judge(repro, sweep, duel, rows[i].what, "-");
+        duel.better = &ours_1;
+        if (papers_sweep_has(repro, sweep, &ours_1, 0))
+            papers_sweep_judge(repro, sweep, duel, rows[i].with_one, "-");
+    }
 }
 
 static void judge_promise(struct papers *repro, const struct papers_sweep *sweep)
@@ -120,20 +157,55 @@ static void judge_promise(struct papers *repro, const struct papers_sweep *sweep
                  "NL up to %.2f, attainment from %.1f%%; up to %g/s", top_nl, 100 * low_slo, last);
 }
 
-static const struct papers_system *const fig6_all[] = {
-    &papers_seallm_placed_vllm, &papers_seallm_placed_alpa, &papers_seallm_placed_mux,
-    &papers_seallm_placed_sea, &papers_seallm_placed_ours
-};
+static void note_moves(struct papers *repro, const struct papers_sweep *sweep)
+{
+    struct str text;
+    str_init(&text);
+    for (int i = 0; i < sweep->n; i++) {
+        char key[PAPERS_KEY_MAX];
+        int64_t n_plans = 0, n_moves = 0;
+        papers_sweep_key(sweep, &papers_seallm_placed_sea, i, key);
+        for (int seed = 0; seed < papers_n_seeds(repro); seed++) {
+            n_plans += papers_case(repro, key, seed)->report.replace.n_plans;
+            n_moves += papers_case(repro, key, seed)->report.replace.n_moves;
+        }
+        str_printf(&text, "%s%g: %lld of %lld", i > 0 ? ", " : "", sweep->at[i], (long long)n_moves,
+                   (long long)n_plans);
+    }
+    papers_note(repro, papers_seallm_placed_sea.key, "plans installed, all seeds", "%s", text.at);
+    str_free(&text);
+}
+
+static const struct papers_system *const fig6_all[] = { &papers_seallm_placed_vllm,
+                                                        &papers_seallm_placed_alpa,
+                                                        &papers_seallm_placed_mux,
+                                                        &papers_seallm_placed_sea,
+                                                        &sea_stays,
+                                                        &papers_seallm_placed_ours,
+                                                        &ours_1 };
+
+/* Long enough for re-placement: SeaLLM plans again after a minute. */
+static struct papers_sweep fig6_sweep(const struct papers *repro)
+{
+    struct papers_sweep sweep = rates_of(repro);
+    sweep.duration_s = papers_is_quick(repro) ? 120 : 300;
+    return sweep;
+}
 
 enum status papers_seallm_placed_fig6_run(struct papers *repro, struct fault *fault)
 {
-    const struct papers_sweep sweep = rates_of(repro);
-    return papers_sweep_run(repro, &sweep, fig6_all, COUNT_OF(fig6_all), fault);
+    const struct papers_sweep sweep = fig6_sweep(repro);
+    enum status status = STATUS_OK;
+    for (size_t s = 0; s < COUNT_OF(fig6_all) && status == STATUS_OK; s++)
+        status = fig6_all[s] == &papers_seallm_placed_sea
+                     ? run_moving(repro, &sweep, fig6_all[s], "on", fault)
+                     : papers_sweep_run(repro, &sweep, &fig6_all[s], 1, fault);
+    return status;
 }
 
 void papers_seallm_placed_fig6_judge(struct papers *repro)
 {
-    const struct papers_sweep sweep = rates_of(repro);
+    const struct papers_sweep sweep = fig6_sweep(repro);
     static const char *const words[3][3] = {
         { "NL, SeaLLM : vLLM", "NL, SeaLLM : AlpaServe", "NL, SeaLLM : MuxServe" },
         { "p99, SeaLLM : vLLM", "p99, SeaLLM : AlpaServe", "p99, SeaLLM : MuxServe" },
@@ -153,9 +225,25 @@ void papers_seallm_placed_fig6_judge(struct papers *repro)
                 repro, &sweep,
                 (struct papers_duel){ &papers_seallm_placed_sea, fig6_all[i], figures[f], f == 2 },
                 words[f][i], papers[f][i]);
+    static const char *const stays[] = { "NL, SeaLLM that stays : vLLM",
+                                         "NL, SeaLLM that stays : AlpaServe",
+                                         "NL, SeaLLM that stays : MuxServe" };
+    for (int i = 0; i < 3; i++)
+        papers_sweep_judge(repro, &sweep,
+                           (struct papers_duel){ &sea_stays, fig6_all[i], papers_nl, false },
+                           stays[i], papers[0][i]);
+    papers_sweep_judge(
+        repro, &sweep,
+        (struct papers_duel){ &papers_seallm_placed_sea, &sea_stays, papers_nl, false },
+        "NL, SeaLLM : its first plan, which stays", "-");
+    note_moves(repro, &sweep);
     judge_ours(repro, &sweep);
     judge_promise(repro, &sweep);
     papers_seallm_placed_differs(repro);
+    papers_differs(repro,
+                   "SeaLLM's models move, as the paper has them: it begins with the plan for "
+                   "the run's own first requests and plans again after a minute, for five "
+                   "minutes of arrivals; the others' plans stay");
 }
 
 static const struct papers_system *const fig8_all[] = { &papers_seallm_placed_sea, &sea_p };
@@ -188,51 +276,6 @@ static void of_lasting_bursts(const struct papers_sweep *sweep, double at, struc
     bool is_short = sweep->duration_s < 1800;
     str_printf(yaml, "workload: \"sea16:seed=2,rate=%g,on=%s,off-rate=0.25\"\npredictor: mean\n",
                at, is_short ? "3m,off=6m" : "10m,off=20m");
-}
-
-/* moves: "on" or "off". Both begin with the plan for the first requests of the run itself. */
-static enum status run_moving(struct papers *repro, const struct papers_sweep *sweep,
-                              const struct papers_system *system, const char *moves,
-                              struct fault *fault)
-{
-    enum status status = STATUS_OK;
-    for (int i = 0; i < sweep->n && status == STATUS_OK; i++) {
-        char key[PAPERS_KEY_MAX];
-        struct str yaml;
-        papers_sweep_key(sweep, system, i, key);
-        str_init(&yaml);
-        sweep->setting(sweep, sweep->at[i], &yaml);
-        str_printf(&yaml,
-                   "duration: %ds\n"
-                   "nodes: [{count: %d, device: %s, devices: 8}]\n"
-                   "planner: %s\n"
-                   "replace: [%s, first_ns=120000, n_window=%d]\n",
-                   sweep->duration_s, sweep->n_nodes(sweep, sweep->at[i]), sweep->device,
-                   system->planner, papers_swapped(repro, moves),
-                   papers_is_quick(repro) ? 500 : 5000);
-        status = papers_simulate(repro, key, system->policy, yaml.at, fault);
-        str_free(&yaml);
-    }
-    return status;
-}
-
-static void note_moves(struct papers *repro, const struct papers_sweep *sweep)
-{
-    struct str text;
-    str_init(&text);
-    for (int i = 0; i < sweep->n; i++) {
-        char key[PAPERS_KEY_MAX];
-        int64_t n_plans = 0, n_moves = 0;
-        papers_sweep_key(sweep, &papers_seallm_placed_sea, i, key);
-        for (int seed = 0; seed < papers_n_seeds(repro); seed++) {
-            n_plans += papers_case(repro, key, seed)->report.replace.n_plans;
-            n_moves += papers_case(repro, key, seed)->report.replace.n_moves;
-        }
-        str_printf(&text, "%s%g: %lld of %lld", i > 0 ? ", " : "", sweep->at[i], (long long)n_moves,
-                   (long long)n_plans);
-    }
-    papers_note(repro, papers_seallm_placed_sea.key, "plans installed, all seeds", "%s", text.at);
-    str_free(&text);
 }
 
 static enum status run_both(struct papers *repro, const struct papers_sweep *sweep,

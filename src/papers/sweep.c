@@ -1,7 +1,10 @@
 /* Sweeps: simulate, show, compare. */
 #include "papers/sweep.h"
 
+#include "base/num.h"
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 void papers_sweep_key(const struct papers_sweep *sweep, const struct papers_system *system, int i,
                       char key[PAPERS_KEY_MAX])
@@ -28,11 +31,11 @@ static enum status run_one(struct papers *repro, const struct papers_sweep *swee
     sweep->setting(sweep, sweep->at[i], &setting);
     str_printf(&setting, "duration: %ds\n", sweep->duration_s);
     if (system->planner != NULL) {
-        str_printf(&setting, "nodes: [{count: %d, device: %s, devices: 8}]\n",
+        str_printf(&setting, "%snodes: [{count: %d, device: %s, devices: 8}]\n", system->more,
                    sweep->n_nodes(sweep, sweep->at[i]), sweep->device);
         const struct papers_place_ask ask = { system->planner, system->policy, setting.at };
         bool is_placed;
-        status = papers_simulate_placed(repro, key, &ask, system->more, &is_placed, fault);
+        status = papers_simulate_placed(repro, key, &ask, "", &is_placed, fault);
     } else {
         str_printf(&setting, "%sdevice: %s\nengines:\n%s", system->more, sweep->device,
                    system->engines);
@@ -82,37 +85,115 @@ void papers_sweep_show(struct papers *repro, const struct papers_sweep *sweep,
     }
 }
 
+/* Returns how many times better one figure is than the other. */
+static double ratio_of(const struct papers_duel *duel, double better, double worse)
+{
+    double low = duel->more_is_better ? worse : better,
+           high = duel->more_is_better ? better : worse;
+    return low > 0 ? high / low : high > 0 ? 1e9 : 1;
+}
+
+/* Returns Student's t for 95% on two sides with this many seeds. Beyond ten, that of ten. */
+static double student_t(int n_seeds)
+{
+    static const double t[] = { 12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262 };
+    return t[(n_seeds < 10 ? n_seeds : 10) - 2];
+}
+
+/* Sets the 95% interval of the ratio over paired seeds, from the logarithms of their ratios. One
+ * seed has no interval, so it is everything. */
+static void interval_of(const struct papers *repro, const char *keys[2],
+                        const struct papers_duel *duel, double interval[2])
+{
+    int n = papers_n_seeds(repro);
+    double sum = 0, squares = 0;
+    interval[0] = 0;
+    interval[1] = 1e9;
+    for (int seed = 0; seed < n; seed++) {
+        double x = num_log(ratio_of(duel, duel->figure(papers_score(repro, keys[0], seed)),
+                                    duel->figure(papers_score(repro, keys[1], seed))) +
+                           1e-12);
+        sum += x;
+        squares += x * x;
+    }
+    if (n < 2)
+        return;
+    double mean = sum / n, variance = (squares - n * mean * mean) / (n - 1);
+    double wide = student_t(n) * num_sqrt((variance > 0 ? variance : 0) / n);
+    interval[0] = num_exp(mean - wide);
+    interval[1] = num_exp(mean + wide < 20 ? mean + wide : 20);
+}
+
+static void add_point(struct papers_ratios *r, double at, double ratio, const double interval[2])
+{
+    r->n_better += ratio > 1 + PAPERS_EVEN;
+    r->n_worse += ratio < 1 - PAPERS_EVEN;
+    r->n_surely_better += ratio > 1 + PAPERS_EVEN && interval[0] > 1;
+    r->n_surely_worse += ratio < 1 - PAPERS_EVEN && interval[1] < 1;
+    if (r->n == 0 || ratio > r->most) {
+        r->most = ratio;
+        r->most_at = at;
+        memcpy(r->most_in, interval, sizeof(r->most_in));
+    }
+    if (r->n == 0 || ratio < r->least) {
+        r->least = ratio;
+        r->least_at = at;
+        memcpy(r->least_in, interval, sizeof(r->least_in));
+    }
+    r->n++;
+}
+
 struct papers_ratios papers_sweep_compare(const struct papers *repro,
                                           const struct papers_sweep *sweep, struct papers_duel duel)
 {
     struct papers_ratios r = { 0 };
     for (int i = 0; i < sweep->n; i++) {
+        char better[PAPERS_KEY_MAX], worse[PAPERS_KEY_MAX];
+        const char *keys[2] = { better, worse };
+        double interval[2];
         if (!papers_sweep_has(repro, sweep, duel.better, i) ||
             !papers_sweep_has(repro, sweep, duel.worse, i))
             continue;
-        double a = papers_sweep_mean(repro, sweep, duel.better, i, duel.figure);
-        double b = papers_sweep_mean(repro, sweep, duel.worse, i, duel.figure);
-        double low = duel.more_is_better ? b : a, high = duel.more_is_better ? a : b;
-        double ratio = low > 0 ? high / low : high > 0 ? 1e9 : 1;
-        r.n_better += ratio >= 1;
-        if (r.n == 0 || ratio > r.most) {
-            r.most = ratio;
-            r.most_at = sweep->at[i];
-        }
-        if (r.n == 0 || ratio < r.least) {
-            r.least = ratio;
-            r.least_at = sweep->at[i];
-        }
-        r.n++;
+        papers_sweep_key(sweep, duel.better, i, better);
+        papers_sweep_key(sweep, duel.worse, i, worse);
+        interval_of(repro, keys, &duel, interval);
+        add_point(&r, sweep->at[i],
+                  ratio_of(&duel, papers_mean(repro, better, duel.figure),
+                           papers_mean(repro, worse, duel.figure)),
+                  interval);
     }
     return r;
+}
+
+double papers_sweep_size(const char *paper)
+{
+    for (const char *c = paper; *c != '\0'; c++) {
+        char *end;
+        if (*c < '0' || *c > '9')
+            continue;
+        double size = strtod(c, &end);
+        if (*end == 'x')
+            return size;
+        c = end - 1;
+    }
+    return 0;
 }
 
 void papers_sweep_judge(struct papers *repro, const struct papers_sweep *sweep,
                         struct papers_duel duel, const char *what, const char *paper)
 {
     struct papers_ratios r = papers_sweep_compare(repro, sweep, duel);
-    papers_judge(repro, r.n_better == r.n && r.n > 0, what, paper,
-                 "%.2fx to %.2fx (at %s %g, %g); better at %d of %d", r.least, r.most, sweep->word,
-                 r.least_at, r.most_at, r.n_better, r.n);
+    struct str text;
+    str_init(&text);
+    str_printf(&text, "%.2fx to %.2fx (at %s %g, %g); better at %d, even at %d, worse at %d",
+               r.least, r.most, sweep->word, r.least_at, r.most_at, r.n_better,
+               r.n - r.n_better - r.n_worse, r.n_worse);
+    if (papers_n_seeds(repro) > 1)
+        str_printf(&text, "; 95%%: %.2f..%.2f, %.2f..%.2f; surely better at %d, worse at %d",
+                   r.least_in[0], r.least_in[1], r.most_in[0], r.most_in[1], r.n_surely_better,
+                   r.n_surely_worse);
+    papers_judge(repro, r.n_better > 0 && r.n_worse == 0, what, paper, "%s", text.at);
+    if (r.most < PAPERS_SIZE_PART * papers_sweep_size(paper))
+        papers_by_direction(repro);
+    str_free(&text);
 }

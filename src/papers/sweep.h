@@ -5,7 +5,7 @@
 enum { PAPERS_POINTS_MAX = 8 };
 struct papers_system {
     const char *key, *policy;
-    const char *more;    /* lines that only its scenario has; "" */
+    const char *more;    /* lines that only its scenario has, which its planner sees too; "" */
     const char *engines; /* its placement by hand; NULL: */
     const char *planner; /* the planner on the nodes of the sweep's setting */
 };
@@ -45,10 +45,16 @@ void papers_sweep_show(struct papers *repro, const struct papers_sweep *sweep,
                        const struct papers_system *const *systems, size_t n,
                        struct papers_shown shown);
 
+/* Figures that differ by less than this part are even, and no win. */
+#define PAPERS_EVEN 0.005
+/* A gain below this part of the paper's holds by its direction alone. */
+#define PAPERS_SIZE_PART 0.8
 struct papers_ratios { /* how many times better one system is than another; 1 = equal */
     double most, least;
-    double most_at, least_at; /* places on the axis */
-    int n_better, n;          /* n: points that both were run at */
+    double most_at, least_at;            /* places on the axis */
+    double most_in[2], least_in[2];      /* 95% intervals over paired seeds there */
+    int n_better, n_worse, n;            /* n: points that both were run at */
+    int n_surely_better, n_surely_worse; /* whose interval is on one side of 1 */
 };
 struct papers_duel {
     const struct papers_system *better, *worse;
@@ -58,6 +64,9 @@ struct papers_duel {
 struct papers_ratios papers_sweep_compare(const struct papers *repro,
                                           const struct papers_sweep *sweep,
                                           struct papers_duel duel);
-/* Judges in one line whether `better` is better, or the same, everywhere. */
+/* Returns the first number of the paper's words that an x follows, as in "up to 1.8x"; 0: none. */
+double papers_sweep_size(const char *paper);
+/* Judges in one line whether `better` is better somewhere and worse nowhere; a tie is no win. If
+ * the paper's words have a size ("up to 1.8x") that ours is far from, it holds by direction. */
 void papers_sweep_judge(struct papers *repro, const struct papers_sweep *sweep,
                         struct papers_duel duel, const char *what, const char *paper);

@@ -11,8 +11,9 @@ struct papers_uellm_queries { /* of one trial */
 };
 /* Simulates n queries with Alpaca's lengths, to draw them. */
 enum status papers_uellm_draw(struct papers *repro, int n, int trial, struct fault *fault) MUST_USE;
-/* Sets the queries that were drawn, with the SLO file's ranges, 90 to 250 s. */
-void papers_uellm_drawn(const struct papers *repro, int n, int trial,
+/* Sets the queries that were drawn. SLOs are of the repository's ranges, 90 to 250 s; if wide, of
+ * the paper's, 1 to 350 s. */
+void papers_uellm_drawn(const struct papers *repro, int n, int trial, bool is_wide,
                         struct papers_uellm_queries *q);
 /* Writes queries begin .. end - 1 as a trace with the service q. */
 enum status papers_uellm_write(const struct papers_uellm_queries *q, int begin, int end,

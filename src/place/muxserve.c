@@ -1,12 +1,12 @@
 /* MuxServe's placement (Algorithms 1 and 2, Eq. 3: docs/ALGORITHMS.md 2.2 to 2.4).
  *
  * Candidates: for every service and degree the smallest share of a device on which decoding, with
- * prompts at full share, meets its rate. If no share does, the one with the most throughput. Mesh
+ * prompts on what is left, meets its rate. If no share does, the one with the most throughput. Mesh
  * groups: every node is cut into powers of two. All combinations over the nodes of one kind are
  * tried, or COMBINATIONS_MAX of them evenly apart. Services go in order of rate times work, each to
- * the mesh where the throughput of the unit grows most; among equals to the smaller mesh. A mesh
- * has 100 points of shares, and 20 more. The combination with the most throughput wins; among
- * equals the one with the most headroom (D-11). One copy each. */
+ * the mesh where the throughput of the unit grows most; among equals to the one with more headroom
+ * then. A mesh has 100 points of shares, and 20 more. The combination with the most throughput
+ * wins; among equals the one with the most headroom (D-11). One copy each. */
 #include "place/ground.h"
 #include "place/planners.h"
 
@@ -16,14 +16,15 @@
 enum {
     COMBINATIONS_MAX = 2000,
     BATCH_MAX = 256,
-    SHARES = 120, /* points of a mesh; 20 of the 100 are used twice */
+    PROMPT_TOKENS = 2048, /* of a batch */
+    SHARES = 120,         /* points of a mesh; 20 of the 100 are used twice */
     SHARE_MIN = 30,
     SHARE_MAX = 90,
 };
-struct candidate { /* of a service on a degree and kind */
+static const double part_none = 1e9; /* of a rate of 0 */
+struct candidate {                   /* of a service on a degree and kind */
     int32_t share_percent;
-    double throughput; /* alone, at most its rate */
-    bool meets;
+    double headroom; /* alone: the part of its rate that it can serve */
 };
 struct mux {
     const struct place_desk *desk;
@@ -38,82 +39,90 @@ struct mux {
 
 /* ---- Eq. 3. ---- */
 
-static double step_s(const struct perf *perf, double b, double context)
-{
-    const struct perf_load load = { .n_decodes = (int32_t)b,
-                                    .n_decode_context = (int64_t)(b * context) };
-    return (double)perf_step_ps(perf, &load) * 1e-12;
-}
-
-static double prompts_s(const struct perf *perf, double b, double tokens)
-{
-    int64_t n = max_i64((int64_t)tokens, 1);
-    const struct perf_load load = { .n_new = (int32_t)(b * (double)n),
-                                    .n_new_squared = (int64_t)b * n * n };
-    return (double)perf_step_ps(perf, &load) * 1e-12;
-}
-
 struct tenant { /* of a unit */
     const struct place_service *service;
-    struct perf full, part;  /* on all of the device, on its share */
-    double batch, batch_max; /* at once; KV allows */
-    double throughput;
+    const struct perf *full;        /* on all of the device */
+    const struct perf_share *table; /* what a part of it costs */
+    double share, batch;            /* of the device; decodes at once */
 };
 
-static bool falls_short(const struct tenant *t)
+/* Returns a / b, at most part_none. */
+static double ratio(double a, double b)
 {
-    double rate = t->service->rate_per_s, tenth = 0.1 * t->throughput;
-    return t->throughput + (tenth < 0.5 ? tenth : 0.5) < rate;
+    return b > a / part_none ? a / b : part_none;
 }
 
-/* Evaluates tpt = min(b / (sum of t_p + t_d l_o), W) for all at these batches. Returns the sum of
- * W-weighted throughputs. */
-static double measure(struct tenant *tenants, int32_t n)
+/* Returns the seconds of a batch of b prompts on this share of the device, per prompt. */
+static double prompt_s(const struct tenant *t, double share, int64_t b)
 {
-    double prompts = 0, total = 0;
+    int64_t n = max_i64((int64_t)t->service->n_prompt, 1);
+    b = max_i64(min_i64(b, PROMPT_TOKENS / n), 1);
+    const struct perf_load load = { .n_new = (int32_t)(b * n), .n_new_squared = b * n * n };
+    struct perf part;
+    perf_at_share(t->full, t->table, share, &part);
+    return (double)perf_step_ps(&part, &load) * 1e-12 / (double)b;
+}
+
+/* Sets the job of its decodes, alone on its share. */
+static struct perf_job decodes_of(const struct tenant *t)
+{
+    const struct place_service *s = t->service;
+    double context = s->n_prompt + s->n_output / 2;
+    const struct perf_load load = { .n_decodes = (int32_t)t->batch,
+                                    .n_decode_context = (int64_t)(t->batch * context) };
+    struct perf part;
+    perf_at_share(t->full, t->table, t->share, &part);
+    return (struct perf_job){ .ps = perf_step_ps(&part, &load),
+                              .bytes = perf_step_bytes(&load, s->size.weights_bytes,
+                                                       s->size.kv_bytes_per_token),
+                              .share = t->share };
+}
+
+/* Returns the sum of min(tpt, W) of a unit. headroom: the largest x such that it serves x times all
+ * of its rates.
+ *
+ * Eq. 3 is tpt = b / (sum of t_p + t_d l_o): prompts of all services run one after the other, then
+ * decodes of all side by side. An engine takes prompts as they arrive: let u be the device time
+ * that a second's prompts take one by one, and v in full batches. A is the decode steps per second
+ * of a service while no prompt runs, divided by the contention of decodes side by side. B is those
+ * beside a prompt, where only the lane that is left serves, in turn. At x times the rates W the
+ * service needs x W l_o <= b ((1 - x u) A + x u B) while x u < 1, then x W l_o <= b B, and
+ * x v <= 1. */
+static double throughput_of(struct tenant *tenants, int32_t n, double bytes_per_s, double *headroom)
+{
+    struct perf_job jobs[PLACE_MEMBERS_MAX] = { 0 };
+    double factors[PLACE_MEMBERS_MAX], least = 1, u = 0, v = 0, turn_s = 0, total = 0;
     for (int32_t i = 0; i < n; i++)
-        prompts += prompts_s(&tenants[i].full, tenants[i].batch, tenants[i].service->n_prompt);
+        least = tenants[i].share < least ? tenants[i].share : least;
+    double left = SHARES / 100.0 - least;
+    left = left < 1 ? left : 1;
+    *headroom = n > 0 ? part_none : 0;
     for (int32_t i = 0; i < n; i++) {
         struct tenant *t = &tenants[i];
-        const struct place_service *s = t->service;
-        double decode_s = step_s(&t->part, t->batch, s->n_prompt + s->n_output / 2);
-        double throughput = t->batch / (prompts + decode_s * s->n_output);
-        t->throughput = throughput < s->rate_per_s ? throughput : s->rate_per_s;
-        total += t->throughput;
+        jobs[i] = decodes_of(t);
+        u += t->service->rate_per_s * prompt_s(t, left, 1);
+        v += t->service->rate_per_s * prompt_s(t, left, PROMPT_TOKENS);
+        turn_s += t->share <= least ? (double)jobs[i].ps * 1e-12 : 0;
+    }
+    for (int32_t i = 0; i < n; i++)
+        factors[i] = 1;
+    if (bytes_per_s > 0) /* else the device's memory is not known */
+        perf_contention(jobs, n, bytes_per_s, factors);
+    for (int32_t i = 0; i < n; i++) {
+        struct tenant *t = &tenants[i];
+        double rate = t->service->rate_per_s, need = rate * t->service->n_output;
+        double alone = t->batch / ((double)jobs[i].ps * 1e-12 * factors[i]);
+        double beside = t->share <= least ? t->batch / turn_s : 0;
+        double x = ratio(alone, need + u * (alone - beside));
+        if (x * u > 1) {
+            double full = ratio(beside, need);
+            full = full < ratio(1, v) ? full : ratio(1, v);
+            x = full > 1 / u ? full : 1 / u;
+        }
+        total += rate * (x < 1 ? x : 1);
+        *headroom = x < *headroom ? x : *headroom;
     }
     return total;
-}
-
-/* Grows the batch of the service that is furthest below its rate, until none can grow or needs
- * to. */
-static double throughput_of(struct tenant *tenants, int32_t n, double *headroom)
-{
-    double best = 0;
-    *headroom = 0;
-    for (;;) {
-        double total = measure(tenants, n), least = 1;
-        struct tenant *next = NULL;
-        double lowest = 0;
-        for (int32_t i = 0; i < n; i++) {
-            struct tenant *t = &tenants[i];
-            double part = t->service->rate_per_s > 0 ? t->throughput / t->service->rate_per_s : 1;
-            least = part < least ? part : least;
-            if (falls_short(t) && t->batch < t->batch_max && (next == NULL || part < lowest)) {
-                next = t;
-                lowest = part;
-            }
-        }
-        if (total > best) {
-            best = total;
-            *headroom = least;
-        }
-        if (next == NULL)
-            return best;
-        /* The batch grows in steps of an eighth, because the estimate is smooth and units are
-         * evaluated by the million. */
-        double more = num_floor(next->batch / 8) + 1;
-        next->batch = next->batch + more < next->batch_max ? next->batch + more : next->batch_max;
-    }
 }
 
 static const struct candidate *candidate_of(const struct mux *mux, int32_t service, int32_t kind,
@@ -123,17 +132,22 @@ static const struct candidate *candidate_of(const struct mux *mux, int32_t servi
                             place_degree_index(n_devices)];
 }
 
-static void fill_tenant(const struct place_problem *problem, int32_t service, int32_t kind,
-                        int32_t n_devices, int32_t share_percent, struct tenant *t)
+static struct tenant tenant_of(const struct place_problem *problem, int32_t service, int32_t kind,
+                               int32_t n_devices, int32_t share_percent)
 {
     const struct place_service *s = &problem->services[service];
-    const struct perf_share *table = perf_share_of(s->size.weights_bytes / n_devices, n_devices);
-    *t = (struct tenant){ .service = s, .batch = 1, .batch_max = BATCH_MAX };
-    t->full = *place_problem_perf(problem, service, kind, n_devices);
-    perf_at_share(&t->full, table, share_percent / 100.0, &t->part);
+    return (struct tenant){ .service = s,
+                            .full = place_problem_perf(problem, service, kind, n_devices),
+                            .table = perf_share_of(s->size.weights_bytes / n_devices, n_devices),
+                            .share = share_percent / 100.0 };
 }
 
-/* KV is split by rate times bytes per token (D-12 adds the lengths). */
+static double batch_in(double n)
+{
+    return n < 1 ? 1 : n < BATCH_MAX ? num_floor(n) : BATCH_MAX;
+}
+
+/* KV is split by rate times bytes of a request (D-12). */
 double place_muxserve_throughput(const struct place_problem *problem,
                                  const struct place_group *group, double *headroom)
 {
@@ -141,16 +155,16 @@ double place_muxserve_throughput(const struct place_problem *problem,
     double shares = 0, kv = (double)place_group_kv_bytes(problem, group);
     int32_t kind = place_group_kind(problem, group);
     for (int32_t i = 0; i < group->n_members; i++) {
-        fill_tenant(problem, group->members[i].service, kind, group->n_devices,
-                    group->members[i].share_percent, &tenants[i]);
+        tenants[i] = tenant_of(problem, group->members[i].service, kind, group->n_devices,
+                               group->members[i].share_percent);
         const struct place_service *s = tenants[i].service;
         shares += s->rate_per_s * (s->n_prompt + s->n_output) * (double)s->size.kv_bytes_per_token;
     }
-    for (int32_t i = 0; i < group->n_members && shares > 0; i++) {
-        double most = num_floor(kv * tenants[i].service->rate_per_s / shares);
-        tenants[i].batch_max = most < 1 ? 1 : most < BATCH_MAX ? most : BATCH_MAX;
-    }
-    return throughput_of(tenants, group->n_members, headroom);
+    for (int32_t i = 0; i < group->n_members; i++)
+        tenants[i].batch =
+            batch_in(shares > 0 ? kv * tenants[i].service->rate_per_s / shares : BATCH_MAX);
+    return throughput_of(tenants, group->n_members,
+                         problem->kinds[kind].bytes_per_s * group->n_devices, headroom);
 }
 
 /* ---- Algorithm 2. ---- */
@@ -158,19 +172,20 @@ double place_muxserve_throughput(const struct place_problem *problem,
 static struct candidate find_candidate(const struct mux *mux, int32_t service, int32_t kind,
                                        int32_t n_devices)
 {
+    const struct place_kind *of = &mux->problem->kinds[kind];
     struct candidate best = { .share_percent = 0 };
-    for (int32_t share = SHARE_MIN; share <= SHARE_MAX && !best.meets; share += 10) {
-        struct tenant t;
-        double headroom;
-        fill_tenant(mux->problem, service, kind, n_devices, share, &t);
+    for (int32_t share = SHARE_MIN; share <= SHARE_MAX; share += 10) {
+        struct tenant t = tenant_of(mux->problem, service, kind, n_devices, share);
         const struct place_service *s = t.service;
-        double kv = (double)(mux->problem->kinds[kind].memory_bytes * n_devices -
+        double kv = (double)(of->memory_bytes * n_devices -
                              place_problem_model_bytes(mux->problem, service));
-        double most = kv / ((s->n_prompt + s->n_output) * (double)s->size.kv_bytes_per_token);
-        t.batch_max = most < 1 ? 1 : most < BATCH_MAX ? num_floor(most) : BATCH_MAX;
-        (void)throughput_of(&t, 1, &headroom);
-        if (best.share_percent == 0 || t.throughput > best.throughput || !falls_short(&t))
-            best = (struct candidate){ share, t.throughput, !falls_short(&t) };
+        double headroom;
+        t.batch = batch_in(kv / ((s->n_prompt + s->n_output) * (double)s->size.kv_bytes_per_token));
+        (void)throughput_of(&t, 1, of->bytes_per_s * n_devices, &headroom);
+        if (best.share_percent == 0 || headroom > best.headroom)
+            best = (struct candidate){ share, headroom };
+        if (headroom >= 1)
+            break;
     }
     return best;
 }
@@ -192,8 +207,8 @@ static bool is_twin(const struct mux *mux, const struct place_group *a, const st
            place_group_kind(mux->problem, a) == place_group_kind(mux->problem, b);
 }
 
-/* Places a service where the unit's throughput grows most; among equals on the smaller mesh. Empty
- * meshes of one kind and size are evaluated once. */
+/* Places a service where the unit's throughput grows most; among equals where more headroom is
+ * left. Empty meshes of one kind and size are evaluated once. */
 static bool place_one(struct mux *mux, int32_t service)
 {
     struct place_plan *plan = &mux->trial;
@@ -211,9 +226,8 @@ static bool place_one(struct mux *mux, int32_t service)
         with.members[with.n_members - 1].share_percent =
             candidate_of(mux, service, kind, with.n_devices)->share_percent;
         double headroom, grown = place_muxserve_throughput(mux->problem, &with, &headroom);
-        double delta = grown - mux->units[g];
-        if (best >= 0 && (delta < most || (delta <= most && plan->groups[g].n_devices >=
-                                                                plan->groups[best].n_devices)))
+        double delta = grown - mux->units[g], same = 1e-9 * (1 + most);
+        if (best >= 0 && (delta < most - same || (delta <= most + same && headroom <= room)))
             continue;
         best = g;
         most = delta;
@@ -233,7 +247,7 @@ static bool place_one(struct mux *mux, int32_t service)
 
 static void try_meshes(struct mux *mux)
 {
-    double throughput = 0, headroom = 1;
+    double throughput = 0, headroom = part_none;
     int32_t n_placed = 0;
     memset(mux->units, 0, (size_t)mux->problem->n_devices * sizeof(*mux->units));
     for (int32_t k = 0; k < mux->problem->n_services; k++)
@@ -246,8 +260,9 @@ static void try_meshes(struct mux *mux)
     }
     bool is_better = n_placed > mux->best_n_placed;
     if (n_placed == mux->best_n_placed)
-        is_better = throughput > mux->best_throughput ||
-                    (throughput >= mux->best_throughput && headroom > mux->best_headroom);
+        is_better =
+            throughput > mux->best_throughput * (1 + 1e-9) ||
+            (throughput >= mux->best_throughput * (1 - 1e-9) && headroom > mux->best_headroom);
     if (!is_better)
         return;
     place_plan_copy(&mux->best, &mux->trial);
@@ -453,12 +468,13 @@ const struct place_planner place_muxserve = {
     .source = "MuxServe, Algorithms 1 and 2, D-11, D-12",
     .summary = "mesh groups by throughput, services side by side in shares of the device",
     .optimises =
-        "throughput by Eq. 3. A service gets the smallest share of a device that meets its "
-        "rate. All mesh groups are tried (beyond 2,000, mixtures of two cuts of a node). "
-        "Services are taken by rate times work, and each goes where the throughput of its unit "
-        "grows most. There is one copy of each, and shares have at most 120 points",
+        "throughput by Eq. 3, corrected (D-21). A service gets the smallest share of a device that "
+        "meets its rate. All mesh groups are tried (beyond 2,000, mixtures of two cuts of a "
+        "node). Services are taken by rate times work, and each goes where the throughput of its "
+        "unit grows most, then where most headroom is left. There is one copy of each, and shares "
+        "have at most 120 points",
     .cost = "arithmetic only",
-    .fails = "latency is no goal, so a unit that meets the mean rate is full in a burst. There are "
+    .fails = "latency is no goal, and bursts are not counted. There are "
              "no copies, so a service that needs more than one mesh is not served",
     .n_members_max = PLACE_MEMBERS_MAX,
     .plan = plan,

@@ -15,7 +15,8 @@ static const double alpha = 1e-4, slow_max = 0.99;
 static double need(const struct place_walk *walk, int32_t service)
 {
     const struct place_service_score *score = &walk->score.services[service];
-    double slow = score->n_done > 0 ? alpha * score->normalized : 0;
+    double solo_s = walk->problem->services[service].solo_s;
+    double slow = solo_s > 0 ? alpha * score->latency_s / solo_s : 0; /* of answered requests */
     return (double)(score->n - score->n_met) + (slow < slow_max ? slow : slow_max);
 }
 

@@ -20,7 +20,7 @@
 #include "base/wake.h"
 #include "core/limits.h"
 
-enum { PROCESS_CHANNEL_MARKS = 2 };
+enum { PROCESS_CHANNEL_MARKS = 2, PROCESS_CHANNEL_FDS = 4 };
 struct process_channel_head {
     uint64_t magic, options_bytes;
     uint64_t down_bytes, up_bytes, events_bytes; /* capacities of the rings */
@@ -47,7 +47,7 @@ enum status process_channel_open(struct process_channel *channel, size_t options
                                  uint64_t down_bytes, uint64_t up_bytes, uint64_t events_bytes,
                                  struct fault *fault) MUST_USE;
 /* The child's side: fd is the memfd, and its other descriptors follow it in this order: down wake,
- * up wake, socket. */
+ * up wake, socket; behind them, with process_options.has_exchange, that of its bulk door. */
 enum status process_channel_join(struct process_channel *channel, int fd,
                                  struct fault *fault) MUST_USE;
 void process_channel_close(struct process_channel *channel);

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include <sys/types.h>
 
-enum { PROCESS_CHILD_FDS = 3, PROCESS_CHILD_FDS_MAX = 4, PROCESS_CHILD_LINE_BYTES = 1024 };
+enum { PROCESS_CHILD_FDS = 3, PROCESS_CHILD_FDS_MAX = 5, PROCESS_CHILD_LINE_BYTES = 1024 };
 #define PROCESS_CHILD_VERB "process" /* argv: shoal process ROLE NAME PARENT'S-PID */
 
 struct process_child {

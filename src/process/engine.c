@@ -2,7 +2,11 @@
 #include "process/engine.h"
 
 #include "base/mem.h"
+#include "base/rng.h"
 #include "base/time.h"
+#include "bulk/door.h"
+#include "bulk/pulls.h"
+#include "engine/exchange.h"
 #include "process/channel.h"
 #include "process/child.h"
 #include "process/record.h"
@@ -14,6 +18,8 @@
 
 static const int64_t BEAT_NS = 200 * TIME_NS_PER_MS, FULL_NS = TIME_NS_PER_MS;
 
+enum { OFFERS_MAX = 64 };
+
 enum want_phase { WANT_NONE, WANT_ASKED, WANT_SENT, WANT_GIVEN, WANT_DROPPED };
 
 struct process_engine {
@@ -22,6 +28,9 @@ struct process_engine {
     struct run_unit *unit;
     struct service service;
     struct process_options_read options;
+    struct bulk_pulls *pulls; /* with the two below: of KV from and to elsewhere; NULL: none */
+    struct exchange *exchange;
+    struct bulk_door *door;
     enum run_unit_presence presence[LIMIT_MODELS];
     bool is_full, has_put;
     struct service_change change;
@@ -312,13 +321,39 @@ static enum status reopen(void *self, struct compute_device **out, struct fault 
     return p->open_device(&options->device, out, fault);
 }
 
+/* The way of KV to other engines: through the parent. */
+static enum status open_exchange(struct process_engine *p, struct fault *fault)
+{
+    const struct process_options *options = p->channel.options;
+    if (!options->has_exchange)
+        return STATUS_OK;
+    p->pulls = bulk_pulls_open();
+    p->exchange = exchange_open(&(struct exchange_options){
+        .seed = rng_system(), .n_offers_max = OFFERS_MAX, .remote = bulk_pulls_remote(p->pulls) });
+    p->door = bulk_door_open(
+        &(struct bulk_door_options){ .exchange = p->exchange,
+                                     .pulls = p->pulls,
+                                     .parent_fd = PROCESS_CHILD_FDS + PROCESS_CHANNEL_FDS },
+        fault);
+    return p->door != NULL ? STATUS_OK : STATUS_IO;
+}
+
+static void close_exchange(struct process_engine *p)
+{
+    bulk_door_close(p->door);
+    exchange_close(p->exchange);
+    bulk_pulls_close(p->pulls);
+}
+
 static enum status open_unit(struct process_engine *p, process_engine_open_device *open_device,
                              struct fault *fault)
 {
     const struct process_options *options = p->channel.options;
     struct compute_device *device;
     p->open_device = open_device;
-    enum status status = open_device(&options->device, &device, fault);
+    enum status status = open_exchange(p, fault);
+    if (status == STATUS_OK)
+        status = open_device(&options->device, &device, fault);
     if (status != STATUS_OK)
         return status;
     process_options_read(&p->options, options);
@@ -328,6 +363,7 @@ static enum status open_unit(struct process_engine *p, process_engine_open_devic
     unit->reopen_self = p;
     unit->host.events = p->channel.events;
     unit->host.events_wake = &p->channel.up_wake;
+    unit->host.engine.exchange = p->exchange;
     unit->host.engine.planned = planned;
     unit->host.engine.planned_self = p;
     wake_open(&p->want.asked);
@@ -360,6 +396,7 @@ int process_engine_run(process_engine_open_device *open_device)
     struct compute_device *device = run_unit_close(p->unit);
     if (device != NULL) /* else it was lost */
         device->close(device->self);
+    close_exchange(p);
     wake_close(&p->want.asked);
     wake_close(&p->want.given);
     process_channel_close(&p->channel);

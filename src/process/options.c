@@ -27,6 +27,7 @@ void process_options_write(struct process_options *out, const struct run_unit_op
     out->engine.config = NULL;
     out->engine.log = NULL;
     out->engine.trace = NULL;
+    out->engine.exchange = NULL;
 }
 
 bool process_options_write_service(struct process_service *out, const struct run_unit_joins *joins)

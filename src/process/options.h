@@ -29,7 +29,9 @@ struct process_options {
     struct schedule_config schedule;
     struct schedule_lane lanes[LIMIT_LANES];
     struct process_device device;
-    bool is_lent; /* weights come from the parent */
+    bool is_lent;      /* weights come from the parent */
+    bool has_exchange; /* requests come and go with their KV, over the descriptor behind the
+                          channel's */
     int32_t n_services;
     struct process_service services[]; /* (n_services) */
 };

@@ -230,6 +230,7 @@ struct process_unit *process_unit_make(const struct process_unit_options *option
     u->event_record = mem_take(PROCESS_UNIT_RECORD_BYTES);
     process_options_write(u->flat, from, &options->device);
     u->flat->is_lent = options->weights != NULL;
+    u->flat->has_exchange = options->door != NULL;
     u->flat->n_services = u->n_services = engine->n_services;
     for (int s = 0; s < u->n_services; s++) {
         const struct run_unit_joins joins = { .service = &engine->services[s],

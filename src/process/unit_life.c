@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "bulk/door.h"
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,6 +50,25 @@ static void write_options(struct process_unit *u)
     }
 }
 
+static enum status start_child(struct process_unit *u, struct fault *fault)
+{
+    const struct process_channel *c = &u->channel;
+    int bulk_fd = u->options.door != NULL ? bulk_door_take_child(u->options.door, u->id) : -1;
+    const struct process_child_options child = {
+        .role = "engine",
+        .name = u->name,
+        .fds = { c->fd, c->down_wake.fd, c->up_wake.fd, c->child_socket, bulk_fd },
+        .n_fds = PROCESS_CHANNEL_FDS + (u->options.door != NULL),
+        .epoll_fd = u->options.epoll_fd,
+    };
+    if (u->options.door != NULL && bulk_fd < 0)
+        return fault_set(fault, STATUS_IO, "the system has no descriptors for another process");
+    enum status status = process_child_start(&u->child, &child, fault);
+    if (bulk_fd >= 0)
+        close(bulk_fd);
+    return status;
+}
+
 void process_unit_life_start(struct process_unit *u, int64_t now_ns)
 {
     struct fault fault;
@@ -63,15 +83,7 @@ void process_unit_life_start(struct process_unit *u, int64_t now_ns)
                                               RING_BYTES_LEAST, &fault);
     if (status == STATUS_OK) {
         write_options(u);
-        const struct process_channel *c = &u->channel;
-        const struct process_child_options child = {
-            .role = "engine",
-            .name = u->name,
-            .fds = { c->fd, c->down_wake.fd, c->up_wake.fd, c->child_socket },
-            .n_fds = 4,
-            .epoll_fd = u->options.epoll_fd,
-        };
-        status = process_child_start(&u->child, &child, &fault);
+        status = start_child(u, &fault);
     }
     if (status != STATUS_OK && !u->has_run)
         base_refuse("%s: %s", u->name, fault.text);

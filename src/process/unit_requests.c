@@ -40,6 +40,8 @@ bool process_unit_requests_add(struct process_unit *u, const struct request *req
         .n_tokens_max = request->n_tokens_max,
         .n_scored = request_n_scored(request),
         .n_scores = 1,
+        .n_vector =
+            request->kind == REQUEST_EMBED ? u->flat->services[request->service].spec.n_vector : 0,
         .service = request->service,
         .is_there = true,
         .has_logprobs = (request->flags & REQUEST_WANTS_LOGPROBS) != 0,
@@ -103,6 +105,15 @@ static bool are_scores(const struct process_unit *u, struct process_unit_request
     return true;
 }
 
+/* Are these the next floats of its embedding? Then they are counted. */
+static bool is_vector(struct process_unit_request *r, const struct service_event *event)
+{
+    if (event->position != r->n_floats || event->n_tokens > r->n_vector - r->n_floats)
+        return false;
+    r->n_floats += event->n_tokens;
+    return true;
+}
+
 bool process_unit_requests_take(struct process_unit *u, const struct service_event *event,
                                 const void *payload)
 {
@@ -111,6 +122,8 @@ bool process_unit_requests_take(struct process_unit *u, const struct service_eve
         return false;
     if (event->what == SERVICE_SCORES)
         return are_scores(u, r, event, payload);
+    if (event->what == SERVICE_VECTOR)
+        return is_vector(r, event);
     if (event->position != r->n_tokens)
         return false;
     if (event->what == SERVICE_TOKENS) {

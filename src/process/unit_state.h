@@ -14,6 +14,7 @@ struct process_unit_request { /* submitted, and neither ended nor returned */
     uint64_t id;
     uint32_t epoch;
     int32_t n_tokens, n_tokens_max; /* known: prompt and generated */
+    int32_t n_vector, n_floats;     /* of its embedding, and those that came so far */
     int32_t n_scored, n_scores;     /* prompt tokens that are scored, and those that were so far */
     uint16_t service;
     bool is_there, has_logprobs;

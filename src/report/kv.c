@@ -39,28 +39,28 @@ void report_kv_of(const struct scenario_case *c, struct report_kv *out)
         out->table_bytes = entry_s * sizeof(uint32_t) / ((double)c->report.end_ns * 1e-9);
 }
 
-void report_kv_print(const struct scenario_case *c, struct str *out)
+void report_kv_print(const struct scenario_case *c, struct doc *out)
 {
     struct report_kv kv;
     int32_t least = 0, most = 0;
     report_kv_of(c, &kv);
-    str_printf(out, "KV: %s pools of %lld-byte units; block tables of %.4g bytes in the mean\n",
-               kv_kind_name(c->kv), (long long)c->unit_bytes, kv.table_bytes);
+    doc_say(out, "KV: %s pools of %lld-byte units; block tables of %.4g bytes in the mean",
+            kv_kind_name(c->kv), (long long)c->unit_bytes, kv.table_bytes);
     if (c->set.n_services < 2)
         return;
-    str_add_text(out, "part of it (R):");
+    doc_part(out, "part of it (R):");
     for (int32_t s = 0; s < c->set.n_services; s++) {
         least = kv.services[s].r < kv.services[least].r ? s : least;
         most = kv.services[s].r > kv.services[most].r ? s : most;
         if (c->set.n_services <= PRINTED_MAX)
-            str_printf(out, "%s %s %.1f%% (%.2f)", s > 0 ? "," : "", c->set.names[s],
-                       100 * kv.services[s].share, kv.services[s].r);
+            doc_part(out, "%s %s %.1f%% (%.2f)", s > 0 ? "," : "", c->set.names[s],
+                     100 * kv.services[s].share, kv.services[s].r);
     }
     if (c->set.n_services > PRINTED_MAX)
-        str_printf(out, " from %s %.1f%% (%.2f) to %s %.1f%% (%.2f)", c->set.names[least],
-                   100 * kv.services[least].share, kv.services[least].r, c->set.names[most],
-                   100 * kv.services[most].share, kv.services[most].r);
-    str_add_char(out, '\n');
+        doc_part(out, " from %s %.1f%% (%.2f) to %s %.1f%% (%.2f)", c->set.names[least],
+                 100 * kv.services[least].share, kv.services[least].r, c->set.names[most],
+                 100 * kv.services[most].share, kv.services[most].r);
+    doc_end(out);
 }
 
 void report_kv_json(const struct scenario_case *c, struct json_out *json)

@@ -2,6 +2,7 @@
  * their tables. It uses the records alone, so the result does not depend on how many rounds plans
  * hold. */
 #pragma once
+#include "base/doc.h"
 #include "base/json_out.h"
 #include "scenario/cases.h"
 
@@ -13,5 +14,5 @@ struct report_kv {
     double table_bytes; /* of all requests' block tables, on average over the run */
 };
 void report_kv_of(const struct scenario_case *c, struct report_kv *out);
-void report_kv_print(const struct scenario_case *c, struct str *out);
+void report_kv_print(const struct scenario_case *c, struct doc *out);
 void report_kv_json(const struct scenario_case *c, struct json_out *json); /* a key "kv" */

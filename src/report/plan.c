@@ -18,6 +18,7 @@ static char letter_of(int32_t group)
     return letters[group % (int32_t)(sizeof(letters) - 1)];
 }
 
+/* In text only; a page has the picture. */
 static void draw_node(const struct report_plan *report, int32_t node, struct str *out)
 {
     const struct place_problem *p = &report->of->problem;
@@ -46,43 +47,76 @@ void report_plan_lanes(const struct place_group *group, struct str *out)
         str_printf(out, "%s%d", i == 0 ? "; lanes " : ":", division->parts[i]);
 }
 
-static void print_engine(const struct report_plan *report, int32_t g, struct str *out)
+static const struct doc_column engine_columns[] = {
+    { "ENGINE", "engine", NULL, true },
+    { "DEVICES", "devices", NULL, true },
+    { "WEIGHTS GiB", "weights GiB", "memory of the models' weights", false },
+    { "KV GiB", "KV GiB", "memory of keys and values, shared by the engine's models", false },
+    { "SERVICES", "services",
+      "the models on it, with their share of the engine where that is less "
+      "than all of it",
+      true },
+};
+
+static void print_engine(const struct report_plan *report, int32_t g, struct doc *out)
 {
     const struct place_problem *p = &report->of->problem;
     const struct place_group *group = &report->options[0].plan.groups[g];
     int64_t kv = place_group_kv_bytes(p, group);
     int32_t first = group->first_device - p->nodes[group->node].first_device;
-    char where[48];
-    snprintf(where, sizeof(where), "node %d: %d-%d", group->node, first,
-             first + group->n_devices - 1);
-    if (group->n_devices == 1)
-        snprintf(where, sizeof(where), "node %d: %d", group->node, first);
-    str_printf(out, "  %c %-18s %9.1f %8.1f  ", letter_of(g), where,
-               gib(place_group_memory(p, group) - kv), gib(kv));
+    struct str lanes;
+    doc_cell(out, "%c", letter_of(g));
+    doc_part(out, "node %d: %d", group->node, first);
+    if (group->n_devices > 1)
+        doc_part(out, "-%d", first + group->n_devices - 1);
+    doc_end(out);
+    doc_cell(out, "%.1f", gib(place_group_memory(p, group) - kv));
+    doc_cell(out, "%.1f", gib(kv));
     for (int32_t m = 0; m < group->n_members; m++) {
         const struct place_member *member = &group->members[m];
         const char *model = report->of->models[member->service];
-        str_printf(out, "%s%s", m > 0 ? ", " : "", p->services[member->service].name);
+        doc_part(out, "%s%s", m > 0 ? ", " : "", p->services[member->service].name);
         if (model != NULL && strstr(p->services[member->service].name, model) == NULL)
-            str_printf(out, " (%s)", model);
+            doc_part(out, " (%s)", model);
         if (member->share_percent < 100)
-            str_printf(out, " %d%%", member->share_percent);
+            doc_part(out, " %d%%", member->share_percent);
         if (member->kv_bytes > 0)
-            str_printf(out, " %.1f GiB KV", gib(member->kv_bytes));
+            doc_part(out, " %.1f GiB KV", gib(member->kv_bytes));
     }
-    report_plan_lanes(group, out);
-    str_add_char(out, '\n');
+    str_init(&lanes);
+    report_plan_lanes(group, &lanes);
+    doc_cell(out, "%s", lanes.at != NULL ? lanes.at : "");
+    str_free(&lanes);
 }
 
 /* ---- Services. ---- */
 
-/* Prints a figure of latency, or a dash for a service that never ran. */
-static void print_latency(double value, bool has_run, int width, int n_digits, struct str *out)
+static const struct doc_column service_columns[] = {
+    { "SERVICE", "service", NULL, true },
+    { "RATE/S", "rate/s", "requests that arrive per second", false },
+    { "SOLO S", "alone s", "mean latency of its requests alone on an engine", false },
+    { "COPIES", "copies", "engines that have it", false },
+    { "IN TIME", "in time", "the part of its requests that meet their target", false },
+    { "NORM", "NL",
+      "normalized latency: mean latency divided by the one alone. A dash: it has no "
+      "engine",
+      false },
+    { "MEAN S", "latency s", "mean latency of the requests that were answered", false },
+};
+
+/* Writes a figure of latency, or a dash for a service that never ran. */
+static void add_latency(double value, bool has_run, int n_digits, struct doc *out)
 {
     if (has_run)
-        str_printf(out, "%*.*f", width, n_digits, value);
+        doc_part(out, "%.*f", n_digits, value);
     else
-        str_printf(out, "%*s", width, "-");
+        doc_part(out, "-");
+}
+
+static void latency_cell(double value, bool has_run, int n_digits, struct doc *out)
+{
+    add_latency(value, has_run, n_digits, out);
+    doc_end(out);
 }
 
 static void latency_json(struct json_out *json, const char *key, double value, bool has_run)
@@ -94,35 +128,36 @@ static void latency_json(struct json_out *json, const char *key, double value, b
         json_out_null(json);
 }
 
-static void print_service(const struct report_plan *report, int32_t s, struct str *out)
+static void print_service(const struct report_plan *report, int32_t s, struct doc *out)
 {
     const struct place_problem *p = &report->of->problem;
     const struct plan_option *best = &report->options[0];
     const struct place_service_score *score = &best->planned.services[s];
     double n = (double)max_i64(score->n, 1);
     int32_t n_copies = place_plan_copies(&best->plan, s);
-    str_printf(out, "  %-28.28s %8.3g %7.3g %7d %8.1f%% ", p->services[s].name,
-               p->services[s].rate_per_s, p->services[s].solo_s, n_copies,
-               score->n > 0 ? 100 * (double)score->n_met / n : 100.0);
-    print_latency(score->normalized / n, n_copies > 0, 8, 2, out);
-    str_add_char(out, ' ');
-    print_latency(score->latency_s / (double)max_i64(score->n_done, 1), n_copies > 0, 9, 2, out);
-    str_add_char(out, '\n');
+    doc_cell(out, "%s", p->services[s].name);
+    doc_cell(out, "%.3g", p->services[s].rate_per_s);
+    doc_cell(out, "%.3g", p->services[s].solo_s);
+    doc_cell(out, "%d", n_copies);
+    doc_cell(out, "%.1f%%", score->n > 0 ? 100 * (double)score->n_met / n : 100.0);
+    latency_cell(score->normalized / n, n_copies > 0, 2, out);
+    latency_cell(score->latency_s / (double)max_i64(score->n_done, 1), n_copies > 0, 2, out);
 }
 
-static void print_score(const struct place_score *score, const struct place_problem *p,
-                        struct str *out)
+/* Ends the sentence that names the plan. */
+static void end_score(const struct place_score *score, const struct place_problem *p,
+                      struct doc *out)
 {
     bool has_run = score->n_placed > 0;
-    str_printf(out, "%.1f%% in time (%d of %d services reach %.0f%%), normalized latency ",
-               100 * score->attainment, score->n_met, p->n_services, 100 * p->limits.attainment);
-    print_latency(score->normalized, has_run, 0, 2, out);
-    str_printf(out, ", p99 ");
-    print_latency(score->p99_s, has_run, 0, 1, out);
-    str_printf(out, " s, %d devices", score->n_devices);
+    doc_part(out, "%.1f%% in time (%d of %d services reach %.0f%%), normalized latency ",
+             100 * score->attainment, score->n_met, p->n_services, 100 * p->limits.attainment);
+    add_latency(score->normalized, has_run, 2, out);
+    doc_part(out, ", p99 ");
+    add_latency(score->p99_s, has_run, 1, out);
+    doc_part(out, " s, %d devices", score->n_devices);
     if (score->cost_per_hour > 0)
-        str_printf(out, ", %.2f an hour", score->cost_per_hour);
-    str_add_char(out, '\n');
+        doc_part(out, ", %.2f an hour", score->cost_per_hour);
+    doc_end(out);
 }
 
 enum { WHY_BYTES = 120 };
@@ -138,79 +173,102 @@ static bool weigh(const struct report_plan *report, const struct plan_option *op
     return is_better;
 }
 
-static void print_rivals(const struct report_plan *report, struct str *out)
+static void print_rivals(const struct report_plan *report, struct doc *out)
 {
     char why[WHY_BYTES];
     if (report->n > 1) {
         const struct plan_option *next = &report->options[1];
         bool is_better = weigh(report, next, why);
-        str_printf(out, "\n%s: %s; it %s by %s\n           ", is_better ? "better" : "runner-up",
-                   next->label, is_better ? "wins" : "lost", why);
-        print_score(&next->planned, &report->of->problem, out);
+        doc_part(out, "%s: %s; it %s by %s: ", is_better ? "better" : "runner-up", next->label,
+                 is_better ? "wins" : "lost", why);
+        end_score(&next->planned, &report->of->problem, out);
     }
     for (size_t i = 0; i < COUNT_OF(report->changes); i++) {
         if (!report->changes[i].is_known)
             continue;
-        str_printf(out, "%s: ", report->changes[i].what);
-        print_score(&report->changes[i].score, &report->of->problem, out);
+        doc_part(out, "%s: ", report->changes[i].what);
+        end_score(&report->changes[i].score, &report->of->problem, out);
     }
 }
 
-void report_plan_text(const struct report_plan *report, struct str *out)
+void report_plan_print(const struct report_plan *report, struct doc *out)
 {
     const struct place_problem *p = &report->of->problem;
     const struct plan_option *best = &report->options[0];
-    str_printf(out,
-               "%d devices on %d nodes, %d services; planned by %s on %d requests of %.1f s, "
-               "judged under %s\n\n",
-               p->n_devices, p->n_nodes, p->n_services, best->label, p->window.n,
-               (double)p->window.span_ns * 1e-9, report->preset);
-    for (int32_t i = 0; i < p->n_nodes; i++)
-        draw_node(report, i, out);
-    str_printf(out, "\n  ENGINE               WEIGHTS       KV  SERVICES            (GiB)\n");
+    doc_say(out,
+            "%d devices on %d nodes, %d services; planned by %s on %d requests of %.1f s, "
+            "judged under %s",
+            p->n_devices, p->n_nodes, p->n_services, best->label, p->window.n,
+            (double)p->window.span_ns * 1e-9, report->preset);
+    doc_gap(out);
+    for (int32_t i = 0; i < p->n_nodes && out->text != NULL; i++)
+        draw_node(report, i, out->text);
+    if (out->html != NULL)
+        report_plan_draw(report, out->html);
+    doc_gap(out);
+    doc_table(out, engine_columns, COUNT_OF(engine_columns));
     for (int32_t g = 0; g < best->plan.n_groups; g++)
         print_engine(report, g, out);
-    str_printf(out, "\n  %-28s %8s %7s %7s %9s %8s %9s\n", "SERVICE", "RATE/S", "SOLO S", "COPIES",
-               "IN TIME", "NORM", "MEAN S");
+    doc_table_end(out);
+    doc_gap(out);
+    doc_table(out, service_columns, COUNT_OF(service_columns));
     for (int32_t s = 0; s < p->n_services; s++)
         print_service(report, s, out);
+    doc_table_end(out);
     for (int32_t i = 0; i < best->plan.n_refused; i++)
-        str_printf(out, "not placed: %s: %s\n", p->services[best->plan.refused[i].service].name,
-                   best->plan.refused[i].why);
-    str_printf(out, "\nexpected:  ");
-    print_score(&best->planned, p, out);
+        doc_say(out, "not placed: %s: %s", p->services[best->plan.refused[i].service].name,
+                best->plan.refused[i].why);
+    doc_gap(out);
+    doc_part(out, "expected: ");
+    end_score(&best->planned, p, out);
     if (report->of->after.n > 0) {
-        str_printf(out, "afterwards: ");
-        print_score(&best->after, p, out);
+        doc_part(out, "afterwards: ");
+        end_score(&best->after, p, out);
     }
     print_rivals(report, out);
 }
 
-void report_plan_compare(const struct report_plan *report, struct str *out)
+static const struct doc_column planner_columns[] = {
+    { "PLANNER", "planner", NULL, true },
+    { "PLACED", "placed", "services that have an engine, of all", true },
+    { "SERVICES", "services in time", "services whose requests are in time often enough", true },
+    { "IN TIME", "in time", "the part of the requests that meet their target", false },
+    { "NORM", "NL", "normalized latency: latency divided by the one alone, mean", false },
+    { "P99 S", "p99 s", "the latency that 99% of the requests do not exceed", false },
+    { "DEVICES", "devices", "devices that the plan uses", false },
+    { "PLAN S", "planning s", "how long the planner took", false },
+    { "IN TIME (planned on)", NULL, "the same on the requests that the planner knew", false },
+    { "NORM (planned on)", "NL (planned on)", NULL, false },
+};
+
+void report_plan_compare(const struct report_plan *report, struct doc *out)
 {
     const struct place_problem *p = &report->of->problem;
     bool has_after = report->of->after.n > 0;
-    str_printf(out, "%d devices, %d services; judged under %s on the %s (%d requests)\n\n",
-               p->n_devices, p->n_services, report->preset,
-               has_after ? "window after the one planned on" : "window planned on: no other came",
-               has_after ? report->of->after.n : p->window.n);
-    str_printf(out, "%-12s %7s %8s %9s %9s %9s %8s %7s | %9s %8s   (planned on)\n", "PLANNER",
-               "PLACED", "SERVICES", "IN TIME", "NORM", "P99 S", "DEVICES", "PLAN S", "IN TIME",
-               "NORM");
+    doc_say(out, "%d devices, %d services; judged under %s on the %s (%d requests)", p->n_devices,
+            p->n_services, report->preset,
+            has_after ? "window after the one planned on" : "window planned on: no other came",
+            has_after ? report->of->after.n : p->window.n);
+    doc_gap(out);
+    if (out->html != NULL)
+        report_plan_draw(report, out->html);
+    doc_table(out, planner_columns, COUNT_OF(planner_columns));
     for (int i = 0; i < report->n; i++) {
         const struct plan_option *o = &report->options[i];
         const struct place_score *score = has_after ? &o->after : &o->planned;
         bool has_run = score->n_placed > 0;
-        str_printf(out, "%-12s %3d/%-3d %4d/%-3d %8.2f%% ", o->label, score->n_placed,
-                   p->n_services, score->n_met, p->n_services, 100 * score->attainment);
-        print_latency(score->normalized, has_run, 9, 3, out);
-        str_add_char(out, ' ');
-        print_latency(score->p99_s, has_run, 9, 2, out);
-        str_printf(out, " %8d %7.2f | %8.2f%% ", score->n_devices, o->plan_s,
-                   100 * o->planned.attainment);
-        print_latency(o->planned.normalized, has_run, 8, 3, out);
-        str_add_char(out, '\n');
+        doc_cell(out, "%s", o->label);
+        doc_cell(out, "%d/%d", score->n_placed, p->n_services);
+        doc_cell(out, "%d/%d", score->n_met, p->n_services);
+        doc_cell(out, "%.2f%%", 100 * score->attainment);
+        latency_cell(score->normalized, has_run, 3, out);
+        latency_cell(score->p99_s, has_run, 2, out);
+        doc_cell(out, "%d", score->n_devices);
+        doc_cell(out, "%.2f", o->plan_s);
+        doc_cell(out, "%.2f%%", 100 * o->planned.attainment);
+        latency_cell(o->planned.normalized, has_run, 3, out);
     }
+    doc_table_end(out);
 }
 
 /* ---- JSON. ---- */

@@ -1,7 +1,7 @@
 /* Writes the output of `shoal plan`: text with a drawing of the nodes, JSON, and a page with the
  * plan as SVG. */
 #pragma once
-#include "base/str.h"
+#include "base/doc.h"
 #include "scenario/desk.h"
 
 struct report_plan_change { /* what another cluster would give */
@@ -16,11 +16,11 @@ struct report_plan {
     struct report_plan_change changes[2];
     const char *preset; /* policies that it was judged under */
 };
-void report_plan_text(const struct report_plan *report, struct str *out);
+void report_plan_print(const struct report_plan *report, struct doc *out);
 /* Compares planners: on the window that they planned on and on the one after. */
-void report_plan_compare(const struct report_plan *report, struct str *out);
+void report_plan_compare(const struct report_plan *report, struct doc *out);
 /* Writes "; lanes 1:1:1", or nothing if the policy divides the engine. */
 void report_plan_lanes(const struct place_group *group, struct str *out);
 void report_plan_json(const struct report_plan *report, struct str *out);
-/* Writes one self-contained page: the plan as a drawing, then the text. */
-void report_plan_page(const struct report_plan *report, const char *text, struct str *out);
+/* Draws the plan as SVG: a row of devices per node, a box per engine, with its models. */
+void report_plan_draw(const struct report_plan *report, struct str *html);

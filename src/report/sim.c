@@ -59,102 +59,99 @@ static double per_move(double sum, int64_t n)
     return n > 0 ? sum / (double)n : 0;
 }
 
-static void print_moves(const struct sim_replan_report *r, struct str *out)
+static void print_moves(const struct sim_replan_report *r, struct doc *out)
 {
     if (r->n_plans == 0)
         return;
-    str_printf(
-        out,
-        "planned anew %lld times: %lld moves, %lld the same plan, %lld without gain, %lld "
-        "that would cost more than they gain, %lld with less room; every %.4g s in the end\n",
-        (long long)r->n_plans, (long long)r->n_moves, (long long)r->n_verdicts[REPLACE_SAME],
-        (long long)r->n_verdicts[REPLACE_NO_GAIN], (long long)r->n_verdicts[REPLACE_NOT_WORTH],
-        (long long)r->n_worse, (double)r->interval_ns * 1e-9);
+    doc_say(out,
+            "planned anew %lld times: %lld moves, %lld the same plan, %lld without gain, %lld "
+            "that would cost more than they gain, %lld with less room; every %.4g s in the end",
+            (long long)r->n_plans, (long long)r->n_moves, (long long)r->n_verdicts[REPLACE_SAME],
+            (long long)r->n_verdicts[REPLACE_NO_GAIN], (long long)r->n_verdicts[REPLACE_NOT_WORTH],
+            (long long)r->n_worse, (double)r->interval_ns * 1e-9);
     if (r->n_moves == 0)
         return;
-    str_printf(out,
-               "moves: %.4g GB loaded, %.4g GB of them fetched from disks before; %lld requests "
-               "sent back; devices away %.4g s, services nowhere %.4g s in all\n",
-               (double)r->loaded_bytes * 1e-9, (double)r->fetched_bytes * 1e-9,
-               (long long)r->n_returned, (double)r->away_ns * 1e-9,
-               (double)r->unavailable_ns * 1e-9);
-    str_printf(out,
-               "a move's gain in the mean: promised %.2f%% of normalized latency, %.2f points of "
-               "attainment; got %.2f%%, %.2f (of %lld moves)\n",
-               100 * per_move(r->promised_latency, r->n_moves),
-               100 * per_move(r->promised_attainment, r->n_moves),
-               100 * per_move(r->got_latency, r->n_judged),
-               100 * per_move(r->got_attainment, r->n_judged), (long long)r->n_judged);
+    doc_say(out,
+            "moves: %.4g GB loaded, %.4g GB of them fetched from disks before; %lld requests "
+            "sent back; devices away %.4g s, services nowhere %.4g s in all",
+            (double)r->loaded_bytes * 1e-9, (double)r->fetched_bytes * 1e-9,
+            (long long)r->n_returned, (double)r->away_ns * 1e-9, (double)r->unavailable_ns * 1e-9);
+    doc_say(out,
+            "a move's gain in the mean: promised %.2f%% of normalized latency, %.2f points of "
+            "attainment; got %.2f%%, %.2f (of %lld moves)",
+            100 * per_move(r->promised_latency, r->n_moves),
+            100 * per_move(r->promised_attainment, r->n_moves),
+            100 * per_move(r->got_latency, r->n_judged),
+            100 * per_move(r->got_attainment, r->n_judged), (long long)r->n_judged);
 }
 
-static void print_chains(const struct sim_chains_report *r, struct str *out)
+static void print_chains(const struct sim_chains_report *r, struct doc *out)
 {
     const int64_t *n = r->n_reruns;
     if (n[WATCH_LEFT] + n[WATCH_JOINED] + n[WATCH_KV] == 0)
         return;
-    str_printf(out,
-               "maps of layers: a device left %lld times, one joined %lld times, KV was short %lld "
-               "times, weighed again %lld times; %lld other maps, %lld the same, %lld not worth "
-               "the move, %lld without any\n",
-               (long long)n[WATCH_LEFT], (long long)n[WATCH_JOINED], (long long)n[WATCH_KV],
-               (long long)n[WATCH_NOTHING], (long long)r->n_maps, (long long)r->n_same,
-               (long long)r->n_kept, (long long)r->n_none);
-    str_printf(out,
-               "chains: %.4g GB loaded, %lld requests sent back, %.4g s in which one served "
-               "nothing\n",
-               (double)r->loaded_bytes * 1e-9, (long long)r->n_returned, (double)r->away_ns * 1e-9);
+    doc_say(out,
+            "maps of layers: a device left %lld times, one joined %lld times, KV was short %lld "
+            "times, weighed again %lld times; %lld other maps, %lld the same, %lld not worth "
+            "the move, %lld without any",
+            (long long)n[WATCH_LEFT], (long long)n[WATCH_JOINED], (long long)n[WATCH_KV],
+            (long long)n[WATCH_NOTHING], (long long)r->n_maps, (long long)r->n_same,
+            (long long)r->n_kept, (long long)r->n_none);
+    doc_say(out,
+            "chains: %.4g GB loaded, %lld requests sent back, %.4g s in which one served "
+            "nothing",
+            (double)r->loaded_bytes * 1e-9, (long long)r->n_returned, (double)r->away_ns * 1e-9);
     if (r->n_crashes > 0)
-        str_printf(out, "devices of a map that crashed: %lld, with %lld requests on their way\n",
-                   (long long)r->n_crashes, (long long)r->n_crashed);
+        doc_say(out, "devices of a map that crashed: %lld, with %lld requests on their way",
+                (long long)r->n_crashes, (long long)r->n_crashed);
 }
 
-static void print_work(const struct scenario_case *c, struct str *out)
+static void print_work(const struct scenario_case *c, struct doc *out)
 {
     const struct work work = work_of(c);
-    str_printf(out,
-               "devices %lld, busy %.2f%% of the time; %lld batches of %.4g requests, each gave "
-               "%.4g tokens in the mean; at most %lld held at the door\n",
-               (long long)c->world.n_devices, 100 * busy_of(c), (long long)c->report.n_rounds,
-               work.batch_size,
-               c->report.n_rounds > 0
-                   ? (double)c->scores[c->set.n_services].n_tokens / (double)c->report.n_rounds
-                   : 0,
-               (long long)c->report.n_held_max);
+    doc_say(out,
+            "devices %lld, busy %.2f%% of the time; %lld batches of %.4g requests, each gave "
+            "%.4g tokens in the mean; at most %lld held at the door",
+            (long long)c->world.n_devices, 100 * busy_of(c), (long long)c->report.n_rounds,
+            work.batch_size,
+            c->report.n_rounds > 0
+                ? (double)c->scores[c->set.n_services].n_tokens / (double)c->report.n_rounds
+                : 0,
+            (long long)c->report.n_held_max);
     if (c->report.n_started + c->report.n_stopped > 0)
-        str_printf(out, "workers started %lld, stopped %lld; devices %.4g in the mean\n",
-                   (long long)c->report.n_started, (long long)c->report.n_stopped, devices_of(c));
+        doc_say(out, "workers started %lld, stopped %lld; devices %.4g in the mean",
+                (long long)c->report.n_started, (long long)c->report.n_stopped, devices_of(c));
     print_moves(&c->report.replace, out);
     print_chains(&c->report.chains, out);
     if (c->report.n_handed > 0)
-        str_printf(out, "handed over to decode engines: %lld requests with %.4g GB of KV\n",
-                   (long long)c->report.n_handed, (double)c->report.handed_bytes * 1e-9);
+        doc_say(out, "handed over to decode engines: %lld requests with %.4g GB of KV",
+                (long long)c->report.n_handed, (double)c->report.handed_bytes * 1e-9);
     if (work.n_forced + c->report.n_forced > 0)
-        str_printf(out,
-                   "forced: %lld batches for requests that starved, %lld requests sent to engines "
-                   "that will miss a target\n",
-                   (long long)work.n_forced, (long long)c->report.n_forced);
+        doc_say(out,
+                "forced: %lld batches for requests that starved, %lld requests sent to engines "
+                "that will miss a target",
+                (long long)work.n_forced, (long long)c->report.n_forced);
     if (c->report.n_static_batches > 0)
-        str_printf(out, "static batches %lld of %.4g requests, %.2f%% came back early\n",
-                   (long long)c->report.n_static_batches, work.static_size,
-                   100 * work.static_early);
+        doc_say(out, "static batches %lld of %.4g requests, %.2f%% came back early",
+                (long long)c->report.n_static_batches, work.static_size, 100 * work.static_early);
     const struct sim_faults_report *bus = &c->report.bus;
     if (bus->n_messages > 0)
-        str_printf(out,
-                   "bus: %lld messages, %.4g MB; %lld sent again, %lld arrived twice, %lld found "
-                   "it full; %lld crashes, %lld requests came back from them\n",
-                   (long long)bus->n_messages, (double)bus->n_bytes * 1e-6, (long long)bus->n_lost,
-                   (long long)bus->n_twice, (long long)bus->n_refused, (long long)bus->n_crashes,
-                   (long long)bus->n_crashed);
+        doc_say(out,
+                "bus: %lld messages, %.4g MB; %lld sent again, %lld arrived twice, %lld found "
+                "it full; %lld crashes, %lld requests came back from them",
+                (long long)bus->n_messages, (double)bus->n_bytes * 1e-6, (long long)bus->n_lost,
+                (long long)bus->n_twice, (long long)bus->n_refused, (long long)bus->n_crashes,
+                (long long)bus->n_crashed);
     if (bus->n_dropped + bus->n_holes > 0)
-        str_printf(out,
-                   "lost for good: %lld messages in %lld breaks and between, %lld pieces of "
-                   "answers\n",
-                   (long long)bus->n_dropped, (long long)bus->n_breaks, (long long)bus->n_holes);
+        doc_say(out,
+                "lost for good: %lld messages in %lld breaks and between, %lld pieces of "
+                "answers",
+                (long long)bus->n_dropped, (long long)bus->n_breaks, (long long)bus->n_holes);
     if (work.peak.is_known)
-        str_printf(out,
-                   "achieved of the devices' peak: %.3f%% of arithmetic, %.3f%% of memory "
-                   "bandwidth\n",
-                   100 * work.peak.compute, 100 * work.peak.memory);
+        doc_say(out,
+                "achieved of the devices' peak: %.3f%% of arithmetic, %.3f%% of memory "
+                "bandwidth",
+                100 * work.peak.compute, 100 * work.peak.memory);
 }
 
 /* Returns whether the service has first predictions that may be wrong. */
@@ -163,31 +160,33 @@ static bool has_lengths(const struct scenario_case *c, int32_t service)
     return c->report.services[service].lengths.n > 0 && strcmp(c->predictor, "oracle") != 0;
 }
 
-static void print_lengths(const struct scenario_case *c, struct str *out)
+static void print_lengths(const struct scenario_case *c, struct doc *out)
 {
+    struct str line;
+    str_init(&line);
     for (int32_t s = 0; s < c->report.n_services; s++) {
         if (!has_lengths(c, s))
             continue;
-        str_add_text(out, "lengths predicted, ");
-        length_calibration_print(&c->report.services[s].lengths, c->set.names[s], out);
+        str_clear(&line);
+        length_calibration_print(&c->report.services[s].lengths, c->set.names[s], &line);
+        doc_say(out, "lengths predicted, %.*s", (int)strcspn(line.at, "\n"), line.at);
     }
+    str_free(&line);
 }
 
-void report_sim_one(const struct scenario_case *c, struct str *out)
+void report_sim_one(const struct scenario_case *c, struct doc *out)
 {
     const struct score_options options = { .services = c->world.scores, .rule = c->rule };
     const struct score_sheet sheet = { &c->set, &options, c->scores, NULL };
     scenario_world_print(&c->world, out);
-    str_printf(out, "%s: policy %s, router %s, predictor %s, seed %llu; MET is %s", c->label,
-               c->report.policy, c->report.router, c->predictor, (unsigned long long)c->report.seed,
-               metrics_score_kind_name(c->rule.kind));
-    str_printf(out, c->rule.kind < SCORE_ALADDIN ? " x%g\n\n" : "\n\n", c->rule.scale);
+    doc_say(out, "%s: policy %s, router %s, predictor %s, seed %llu", c->label, c->report.policy,
+            c->report.router, c->predictor, (unsigned long long)c->report.seed);
     metrics_score_print_table(&sheet, out);
     metrics_score_print_attainment(&sheet, out);
     print_work(c, out);
     print_lengths(c, out);
     report_kv_print(c, out);
-    str_printf(out, "records %016llx\n", (unsigned long long)c->hash);
+    doc_say(out, "records %016llx", (unsigned long long)c->hash);
 }
 
 static void work_json(const struct scenario_case *c, struct json_out *json)
@@ -344,14 +343,12 @@ void report_sim_one_json(const struct scenario_case *c, struct str *out)
 
 enum figure { NL, LATENCY, TTFT_P99, MET, SERVED, N_FIGURES };
 static const struct {
-    const char *name, *key;
+    const char *key;
     bool is_relative; /* differences are relative to the first label's value */
 } figures[N_FIGURES] = {
-    [NL] = { "NL", "normalized_latency", true },
-    [LATENCY] = { "LATENCY s", "mean_e2el_s", true },
-    [TTFT_P99] = { "P99 TTFT s", "p99_ttft_s", true },
-    [MET] = { "MET", "slo_attainment", false },
-    [SERVED] = { "SERVED", "served_fraction", false },
+    [NL] = { "normalized_latency", true },   [LATENCY] = { "mean_e2el_s", true },
+    [TTFT_P99] = { "p99_ttft_s", true },     [MET] = { "slo_attainment", false },
+    [SERVED] = { "served_fraction", false },
 };
 
 static double value_of(const struct scenario_case *c, enum figure figure)
@@ -408,35 +405,74 @@ static uint64_t hash_of(const struct report_sim_grid *grid, int rate, int label)
     return hash;
 }
 
-void report_sim_grid(const struct report_sim_grid *grid, struct str *out)
+static const struct doc_column grid_columns[] = {
+    { "RATE", "rate", "the rate of arrivals, as a multiple of the workload's", false },
+    { "POLICY", "policy", NULL, true },
+    { "NL", "NL",
+      "normalized latency: latency divided by the mean latency that the service's "
+      "requests have alone on the engine, mean over requests",
+      false },
+    { "LATENCY s", "latency s", "seconds from arrival to the last token, mean", false },
+    { "P99 TTFT s", "TTFT p99 s", "the time to first token that 99% do not exceed", false },
+    { "MET", "MET", "SLO attainment: the part of the requests that meet the rule of the run",
+      false },
+    { "SERVED", "served",
+      "requests done, per second, as a part of the rate at which they arrived; "
+      "of the service that has the least",
+      false },
+    { "RECORDS", "records", "a hash of all records: equal runs have equal ones", true },
+};
+
+/* A figure's cell: its mean, and the interval if there are seeds for one. */
+static void level_cell(struct interval i, int n_seeds, struct doc *out)
+{
+    doc_part(out, "%.4g", i.mean);
+    if (n_seeds > 1)
+        doc_part(out, " -/+ %.2g", i.high - i.mean);
+    doc_end(out);
+}
+
+static void difference_cell(struct interval i, int n_seeds, struct doc *out)
+{
+    if (n_seeds > 1)
+        doc_cell(out, "[%+.2f%%, %+.2f%%]", 100 * i.low, 100 * i.high);
+    else
+        doc_cell(out, "%+.2f%%", 100 * i.mean);
+}
+
+static void print_rate(const struct report_sim_grid *grid, int r, struct doc *out)
+{
+    for (int l = 0; l < grid->n_labels; l++) {
+        doc_cell(out, "%.4g", grid->rates[r]);
+        doc_cell(out, "%s", grid->labels[l]);
+        for (int f = 0; f < N_FIGURES; f++)
+            level_cell(level(grid, r, l, (enum figure)f), grid->n_seeds, out);
+        doc_cell(out, "%016llx", (unsigned long long)hash_of(grid, r, l));
+    }
+    for (int l = 1; l < grid->n_labels; l++) {
+        doc_cell(out, "%s", "");
+        doc_cell(out, "%s less %s", grid->labels[l], grid->labels[0]);
+        for (int f = 0; f < N_FIGURES; f++)
+            difference_cell(difference(grid, r, l, (enum figure)f), grid->n_seeds, out);
+        doc_cell(out, "%s", "");
+    }
+}
+
+void report_sim_grid(const struct report_sim_grid *grid, struct doc *out)
 {
     scenario_world_print(&grid->cases[0].world, out);
-    str_printf(out,
-               "%d seed%s; -/+ and [low, high]: Student's 95%% intervals over seeds; "
-               "differences are paired by seed with %s\n\n",
-               grid->n_seeds, grid->n_seeds == 1 ? "" : "s", grid->labels[0]);
-    str_printf(out, "%8s %-16s", "RATE", "POLICY");
-    for (int f = 0; f < N_FIGURES; f++)
-        str_printf(out, " %19s", figures[f].name);
-    str_printf(out, "  RECORDS\n");
-    for (int r = 0; r < grid->n_rates; r++) {
-        for (int l = 0; l < grid->n_labels; l++) {
-            str_printf(out, "%8.4g %-16.16s", grid->rates[r], grid->labels[l]);
-            for (int f = 0; f < N_FIGURES; f++) {
-                struct interval i = level(grid, r, l, (enum figure)f);
-                str_printf(out, " %9.4g -/+ %5.2g", i.mean, i.high - i.mean);
-            }
-            str_printf(out, "  %016llx\n", (unsigned long long)hash_of(grid, r, l));
-        }
-        for (int l = 1; l < grid->n_labels; l++) {
-            str_printf(out, "%8s %-16.16s", "", grid->labels[l]);
-            for (int f = 0; f < N_FIGURES; f++) {
-                struct interval i = difference(grid, r, l, (enum figure)f);
-                str_printf(out, " [%+7.2f%%,%+7.2f%%]", 100 * i.low, 100 * i.high);
-            }
-            str_printf(out, "  less %s\n", grid->labels[0]);
-        }
-    }
+    if (grid->n_seeds > 1)
+        doc_say(out,
+                "%d seeds; -/+ and [low, high]: Student's 95%% intervals over seeds; differences "
+                "are paired by seed with %s",
+                grid->n_seeds, grid->labels[0]);
+    else
+        doc_say(out, "1 seed, so that no interval is known");
+    doc_gap(out);
+    doc_table(out, grid_columns, COUNT_OF(grid_columns));
+    for (int r = 0; r < grid->n_rates; r++)
+        print_rate(grid, r, out);
+    doc_table_end(out);
 }
 
 static void bounds_json(struct json_out *json, struct interval i)

@@ -21,17 +21,36 @@ const char *roofline_point_name(const struct roofline_point *point, char text[64
     return text;
 }
 
-static void print_machine(const struct roofline_machine *m, struct str *out)
+static const struct doc_column machine_columns[] = {
+    { "MACHINE", "machine", NULL, true },
+    { "1 CORE", "1 core", NULL, false },
+    { "ALL CORES", "all cores", NULL, false },
+    { "UNIT", "unit", NULL, true },
+    { "HOW", "how", NULL, true },
+};
+
+static void print_machine(const struct roofline_machine *m, struct doc *out)
 {
     const int64_t sizes[] = { m->sizes.l2, m->sizes.l3, m->sizes.memory };
-    str_printf(out, "machine, %s, 1 core / %d cores\n", cpu_isa_name(cpu_isa_best()),
-               m->device.n_cores);
-    for (int i = 0; i < 3; i++)
-        str_printf(out, "  read %-15s %8.1f / %8.1f GB/s (of %.2f MiB)\n", level_names[i],
-                   m->read[i][0] * 1e-9, m->read[i][1] * 1e-9, (double)sizes[i] / 1048576);
-    for (int i = 0; i < CPU_LIMIT_N; i++)
-        str_printf(out, "  %-20s %8.1f / %8.1f Gop/s (%s)\n", limit_names[i], m->peak[i][0] * 1e-9,
-                   m->peak[i][1] * 1e-9, cpu_limits_instructions((enum cpu_limit)i));
+    doc_say(out, "machine: %s, %d cores", cpu_isa_name(cpu_isa_best()), m->device.n_cores);
+    doc_gap(out);
+    doc_table(out, machine_columns, COUNT_OF(machine_columns));
+    for (int i = 0; i < 3; i++) {
+        doc_cell(out, "read %s", level_names[i]);
+        doc_cell(out, "%.1f", m->read[i][0] * 1e-9);
+        doc_cell(out, "%.1f", m->read[i][1] * 1e-9);
+        doc_cell(out, "GB/s");
+        doc_cell(out, "of %.2f MiB", (double)sizes[i] / 1048576);
+    }
+    for (int i = 0; i < CPU_LIMIT_N; i++) {
+        doc_cell(out, "%s", limit_names[i]);
+        doc_cell(out, "%.1f", m->peak[i][0] * 1e-9);
+        doc_cell(out, "%.1f", m->peak[i][1] * 1e-9);
+        doc_cell(out, "Gop/s");
+        doc_cell(out, "%s", cpu_limits_instructions((enum cpu_limit)i));
+    }
+    doc_table_end(out);
+    doc_gap(out);
 }
 
 /* Returns the share of others that makes a row doubtful. */
@@ -40,87 +59,148 @@ static double others_of(const struct roofline_row *row)
     return roofline_work_median(row->others, row->n_rounds);
 }
 
+static const char *name_of(const struct roofline_peer *peer)
+{
+    return peer->is_ik ? "ik_llama.cpp" : "llama.cpp";
+}
+
+/* The columns of a table of rows: ours, two for each peer, the ratio. */
+enum { OWN_COLUMNS = 7, COLUMNS_MAX = OWN_COLUMNS + 2 * ROOFLINE_PEERS + 1 };
+struct columns {
+    struct doc_column of[COLUMNS_MAX];
+    int n;
+};
+struct printed {
+    const struct roofline_report *report;
+    struct columns rows, attentions;
+    struct doc *out;
+};
+
+static void make_columns(const struct roofline_report *r, bool is_attention, struct columns *to)
+{
+    static const struct doc_column own[OWN_COLUMNS] = {
+        { "BATCH", "batch", "a prompt of so many tokens, or so many requests at a context", true },
+        { "TOKENS/S", "tokens/s", NULL, false },
+        { "GB/S", "GB/s", "of the file's weights and the cache", false },
+        { "GOP/S", "Gop/s", NULL, false },
+        { "LIMIT", "limit",
+          "the part that was reached of what bytes at this footprint's bandwidth and arithmetic at "
+          "its own peak allow, both measured before and after each row",
+          false },
+        { "BOUND BY", "bound by", NULL, true },
+        { "OTHER", "other", "cores that other programs used meanwhile; over 0.06 a row is doubtful",
+          false },
+    };
+    memcpy(to->of, own, sizeof(own));
+    to->n = OWN_COLUMNS;
+    if (is_attention) {
+        to->of[0] =
+            (struct doc_column){ "ATTENTION", "attention", "so many requests x context", true };
+        to->of[1] = (struct doc_column){ "MS", "ms", NULL, false };
+        for (int i = 2; i < OWN_COLUMNS; i++)
+            to->of[i].why = NULL; /* the other table says it */
+    }
+    for (int i = 0; i < r->n_peers; i++) {
+        to->of[to->n++] = (struct doc_column){ name_of(&r->peers[i]), NULL, NULL, false };
+        to->of[to->n++] = (struct doc_column){ "FLAGS", "flags", NULL, true };
+    }
+    if (r->n_peers > 0)
+        to->of[to->n++] =
+            (struct doc_column){ "RATIO", NULL,
+                                 "ours over the faster peer's, the median of the rounds", false };
+}
+
 static void print_peers(const struct roofline_report *r, const struct roofline_row *row,
-                        struct str *out)
+                        struct doc *out)
 {
     for (int i = 0; i < r->n_peers; i++) {
         int variant;
         double rate;
         if (!roofline_peer_best(row, i, &variant, &rate)) {
-            str_printf(out, " | %-30s", "-");
+            doc_cell(out, "-");
+            doc_cell(out, "%s", "");
             continue;
         }
         struct str flags;
         str_init(&flags);
         roofline_peer_flags(&r->peers[i], variant, row->point.n_sequences > 1, &flags);
-        str_printf(out, " | %9.2f %-20s", rate, flags.at);
+        doc_cell(out, "%.2f", rate);
+        doc_cell(out, "%s", flags.at != NULL ? flags.at : "");
         str_free(&flags);
     }
+    if (r->n_peers == 0)
+        return;
     int peer = -1;
     double ratio = roofline_ratio(row, r->n_peers, &peer);
     if (ratio > 0)
-        str_printf(out, " | %5.2f P", ratio);
+        doc_part(out, "%.2f", ratio);
+    doc_end(out);
 }
 
 static void print_row(const struct roofline_report *r, const struct roofline_row *row,
-                      struct str *out)
+                      struct doc *out)
 {
     char name[64];
     const struct roofline_limit *limit = &row->limit;
     double s = roofline_work_median(row->ours, row->n_rounds);
     bool is_bytes = limit->bytes / row->read > limit->arithmetic_s;
-    str_printf(out, "  %-22s", roofline_point_name(&row->point, name));
+    doc_cell(out, "%s", roofline_point_name(&row->point, name));
     if (row->point.kind != ROOFLINE_ATTENTION)
-        str_printf(out, " %9.2f", roofline_work_tokens(&row->point) / s);
+        doc_cell(out, "%.2f", roofline_work_tokens(&row->point) / s);
     else
-        str_printf(out, " %9.3f", s * 1e3);
-    str_printf(out, " %7.2f %8.1f %4.0f%% %-10s %5.2f", limit->bytes / s * 1e-9,
-               limit->ops / s * 1e-9, 100 * roofline_work_median(row->fractions, row->n_rounds),
-               is_bytes ? "bytes" : "arithmetic", others_of(row));
+        doc_cell(out, "%.3f", s * 1e3);
+    doc_cell(out, "%.2f", limit->bytes / s * 1e-9);
+    doc_cell(out, "%.1f", limit->ops / s * 1e-9);
+    doc_cell(out, "%.0f%%", 100 * roofline_work_median(row->fractions, row->n_rounds));
+    doc_cell(out, "%s", is_bytes ? "bytes" : "arithmetic");
+    doc_cell(out, "%.2f", others_of(row));
     print_peers(r, row, out);
-    str_add_char(out, '\n');
 }
 
-static void print_model(const struct roofline_report *r, const struct roofline_model *m,
-                        struct str *out)
+static void print_rows(const struct printed *p, const struct columns *columns,
+                       const struct roofline_row *rows, int n)
 {
-    str_printf(out, "\n%s: file %.1f MiB, packed %.1f MiB in %.2f s\n", m->name,
-               (double)m->file_bytes / 1048576, (double)m->packed_bytes / 1048576, m->pack_s);
-    if (m->n_rows > 0)
-        str_printf(out, "  %-22s %9s %7s %8s %5s %-10s %5s", "", "tokens/s", "GB/s", "Gop/s",
-                   "limit", "bound by", "other");
-    for (int i = 0; i < r->n_peers && m->n_rows > 0; i++)
-        str_printf(out, " | %-30s", r->peers[i].is_ik ? "ik_llama.cpp" : "llama.cpp");
-    str_add_char(out, '\n');
-    for (int i = 0; i < m->n_rows; i++)
-        print_row(r, &m->rows[i], out);
-    if (m->n_attentions > 0)
-        str_printf(out, "  %-22s %9s %7s %8s %5s\n", "batch x context", "ms", "GB/s", "Gop/s",
-                   "limit");
-    for (int i = 0; i < m->n_attentions; i++)
-        print_row(r, &m->attentions[i], out);
+    if (n == 0)
+        return;
+    doc_table(p->out, columns->of, columns->n);
+    for (int i = 0; i < n; i++)
+        print_row(p->report, &rows[i], p->out);
+    doc_table_end(p->out);
+    doc_gap(p->out);
+}
+
+static void print_model(const struct printed *p, const struct roofline_model *m)
+{
+    doc_head(p->out, "%s: file %.1f MiB, packed %.1f MiB in %.2f s", m->name,
+             (double)m->file_bytes / 1048576, (double)m->packed_bytes / 1048576, m->pack_s);
+    print_rows(p, &p->rows, m->rows, m->n_rows);
+    print_rows(p, &p->attentions, m->attentions, m->n_attentions);
     for (int i = 0; i < m->n_left_out; i++) {
         char name[64];
-        str_printf(out, "  %-22s left out: %s\n", roofline_point_name(&m->left_out[i].point, name),
-                   m->left_out[i].why);
+        doc_say(p->out, "%s left out: %s", roofline_point_name(&m->left_out[i].point, name),
+                m->left_out[i].why);
     }
     for (int i = 0; i < m->n_failed; i++)
-        str_printf(out, "  %s\n", m->failed[i]);
+        doc_say(p->out, "%s", m->failed[i]);
 }
 
-void roofline_print(const struct roofline_report *r, struct str *out)
+void roofline_print(const struct roofline_report *r, struct doc *out)
 {
+    struct printed p = { .report = r, .out = out };
+    make_columns(r, false, &p.rows);
+    make_columns(r, true, &p.attentions);
     print_machine(r->machine, out);
     for (int i = 0; i < r->n_peers; i++)
-        str_printf(
-            out, "peer %s, commit %s: %s\n", r->peers[i].is_ik ? "ik_llama.cpp" : "llama.cpp",
-            r->peers[i].commit[0] != '\0' ? r->peers[i].commit : "unknown", r->peers[i].bench);
+        doc_say(out, "peer %s, commit %s: %s", name_of(&r->peers[i]),
+                r->peers[i].commit[0] != '\0' ? r->peers[i].commit : "unknown", r->peers[i].bench);
     for (int i = 0; i < r->n_models; i++)
-        print_model(r, &r->models[i], out);
-    str_add_text(out, "\nGB/s: of the file's weights and the cache; limit: the part that was "
-                      "reached of what bytes at this footprint's bandwidth and arithmetic at its "
-                      "own peak allow, both measured before and after each row; other: cores that "
-                      "other programs used meanwhile (over 0.06: doubtful)\n");
+        print_model(&p, &r->models[i]);
+    if (out->text != NULL)
+        str_add_text(out->text,
+                     "GB/S: of the file's weights and the cache; LIMIT: the part that was reached "
+                     "of what bytes at this footprint's bandwidth and arithmetic at its own peak "
+                     "allow, both measured before and after each row; OTHER: cores that other "
+                     "programs used meanwhile (over 0.06: doubtful)\n");
 }
 
 /* ---- JSON. ---- */

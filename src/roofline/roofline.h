@@ -4,7 +4,7 @@
  * show the results. Rounds alternate between ours and each peer, and ratios are of the same
  * round. */
 #pragma once
-#include "base/str.h"
+#include "base/doc.h"
 #include "roofline/work.h"
 #include "run/model.h"
 
@@ -132,8 +132,10 @@ struct roofline_report {
     int n_peers;
     const struct roofline_options *options;
 };
-void roofline_print(const struct roofline_report *report, struct str *out);
+void roofline_print(const struct roofline_report *report, struct doc *out);
 void roofline_json(const struct roofline_report *report, struct str *out);
-/* Writes a page with the roofline: the limits as lines, each row as a point. */
-void roofline_page(const struct roofline_report *report, struct str *out);
+/* Writes a page: the roofline, with the limits as lines and each row as a point, then what was
+ * printed as HTML. */
+void roofline_page(const struct roofline_report *report, const struct str *printed,
+                   struct str *html);
 const char *roofline_point_name(const struct roofline_point *point, char text[64]);

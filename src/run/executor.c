@@ -15,6 +15,7 @@ struct run_executor {
     struct wake done_wake;
     struct pace engine_pace; /* for the engine's thread */
     char name[16];
+    int32_t n_rows_max; /* of a pass */
     int n_lanes;
     struct run_lane *lanes; /* (n_lanes) */
 };
@@ -176,13 +177,16 @@ struct engine_exec run_executor_exec(struct run_executor *executor)
                                  .next_ns = next_ns,
                                  .arithmetic = arithmetic,
                                  .host = host,
-                                 .has_row_classes = executor->device->has_row_classes };
+                                 .has_row_classes = executor->device->has_row_classes,
+                                 .has_vectors = executor->device->has_vectors,
+                                 .n_rows_max = executor->n_rows_max };
 }
 
 struct run_executor *run_executor_open(const struct run_lane_options *options)
 {
     struct run_executor *x = mem_take(sizeof *x);
     x->device = options->device;
+    x->n_rows_max = options->n_rows_max;
     x->n_lanes = options->device->n_lanes;
     x->lanes = mem_take((size_t)x->n_lanes * sizeof *x->lanes);
     wake_open(&x->done_wake);

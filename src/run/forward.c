@@ -24,7 +24,9 @@ static int list_add(struct tensor_list *list, const struct tensor *tensor)
 }
 
 struct around_index {
-    int token_embedding, position_embedding, output_norm, output_norm_bias, output, output_bias;
+    int token_embedding, position_embedding, embedding_norm, embedding_norm_bias;
+    int output_norm, output_norm_bias, output, output_bias;
+    int pooler, pooler_bias, labels, labels_bias;
 };
 struct layer_index {
     int attention_norm, attention_norm_bias, q, k, v, q_bias, k_bias, v_bias, q_norm, k_norm, o,
@@ -43,11 +45,17 @@ static struct around_index index_around(const struct model_spec *spec,
     struct around_index at = {
         .token_embedding = list_add(list, &weights->token_embedding),
         .position_embedding = list_add(list, &weights->position_embedding),
+        .embedding_norm = list_add(list, &weights->embedding_norm),
+        .embedding_norm_bias = list_add(list, &weights->embedding_norm_bias),
         .output_norm = list_add(list, &weights->output_norm),
         .output_norm_bias = list_add(list, &weights->output_norm_bias),
     };
     at.output = spec->is_tied ? at.token_embedding : list_add(list, &weights->output);
     at.output_bias = list_add(list, &weights->output_bias);
+    at.pooler = list_add(list, &weights->pooler);
+    at.pooler_bias = list_add(list, &weights->pooler_bias);
+    at.labels = list_add(list, &weights->labels);
+    at.labels_bias = list_add(list, &weights->labels_bias);
     return at;
 }
 
@@ -115,7 +123,7 @@ static struct layer_index index_layer(const struct model_spec *spec, const struc
 
 int run_forward_tensors_max(const struct model_spec *spec)
 {
-    enum { AROUND = 8, PER_LAYER = 27 };
+    enum { AROUND = 14, PER_LAYER = 27 };
     return AROUND + spec->n_layers * (PER_LAYER + 6 * spec->experts.n_experts);
 }
 
@@ -230,6 +238,7 @@ static void emit_attention(struct op_list *list, const struct model_spec *spec,
     attend->scale = (float)(1.0 / num_sqrt(divisor));
     attend->cap = spec->score_cap;
     attend->weight = at->sinks;
+    attend->flags = spec->is_encoder ? COMPUTE_SEES_ALL : 0;
 }
 
 static struct compute_op *emit_experts(struct op_list *list, int dst, int src, int weight, int bias)
@@ -303,13 +312,33 @@ static void emit_layer(struct op_list *list, const struct model_spec *spec,
     if (spec->is_parallel && at->ffn_norm >= 0)
         input = emit_input(list, spec, at->ffn_norm, at->ffn_norm_bias);
     emit_residual(list, spec, FORWARD_A, at->o, at->o_bias, at->attention_post_norm);
+    if (spec->norms_sums)
+        emit_norm(list, spec, FORWARD_X, FORWARD_X, at->attention_norm, at->attention_norm_bias);
     if (!spec->is_parallel)
         input = emit_input(list, spec, at->ffn_norm, at->ffn_norm_bias);
     emit_ffn(list, spec, at, input);
+    if (spec->norms_sums)
+        emit_norm(list, spec, FORWARD_X, FORWARD_X, at->ffn_norm, at->ffn_norm_bias);
+}
+
+/* Emits what follows the layers of an encoder: the vector is made of rows of the stream, or of the
+ * label's score of one row. */
+static void emit_vector(struct op_list *list, const struct model_spec *spec,
+                        const struct around_index *at)
+{
+    if (spec->n_labels == 0) {
+        emit(list, COMPUTE_VECTORS, FORWARD_X, FORWARD_X);
+        return;
+    }
+    emit(list, COMPUTE_TAKE_ROWS, FORWARD_LAST, FORWARD_X);
+    emit_matmul(list, FORWARD_LAST_N, FORWARD_LAST, at->pooler, at->pooler_bias, COMPUTE_HAS_ACT)
+        ->act = ACT_TANH;
+    emit_matmul(list, FORWARD_LABELS, FORWARD_LAST_N, at->labels, at->labels_bias, 0);
+    emit(list, COMPUTE_VECTORS, FORWARD_LABELS, FORWARD_LABELS);
 }
 
 int run_forward_compile(const struct model_spec *spec, const struct model_weights *weights,
-                        struct compute_op *ops)
+                        bool has_vectors, struct compute_op *ops)
 {
     struct tensor_list tensors = { NULL, 0, 0 };
     struct around_index at = index_around(spec, weights, &tensors);
@@ -320,10 +349,16 @@ int run_forward_compile(const struct model_spec *spec, const struct model_weight
     embed->weight2 = at.position_embedding;
     embed->n = spec->position_offset;
     embed->scale = spec->embedding_scale;
+    if (spec->has_embedding_norm)
+        emit_norm(&list, spec, FORWARD_X, FORWARD_X, at.embedding_norm, at.embedding_norm_bias);
     for (int32_t i = 0; i < spec->n_layers; i++) {
         struct layer_index layer = index_layer(spec, &weights->layers[i], &tensors);
         list.layer = (uint16_t)i;
         emit_layer(&list, spec, &layer);
+    }
+    if (spec->is_encoder) {
+        emit_vector(&list, spec, &at);
+        return list.n;
     }
     emit(&list, COMPUTE_TAKE_ROWS, FORWARD_LAST, FORWARD_X);
     emit_norm(&list, spec, FORWARD_LAST_N, FORWARD_LAST, at.output_norm, at.output_norm_bias);
@@ -331,6 +366,8 @@ int run_forward_compile(const struct model_spec *spec, const struct model_weight
     logits->weight = at.output;
     logits->bias = at.output_bias;
     logits->cap = spec->logit_cap;
+    if (has_vectors)
+        emit(&list, COMPUTE_VECTORS, FORWARD_LAST_N, FORWARD_LAST_N);
     CHECK(list.n <= FORWARD_OPS_PER_LAYER * spec->n_layers + FORWARD_OPS_AROUND);
     return list.n;
 }
@@ -346,6 +383,11 @@ int run_forward_registers(const struct model_spec *spec, struct forward_register
     widths[FORWARD_K] = widths[FORWARD_V] = spec->n_kv_heads * spec->head_dim;
     widths[FORWARD_G] = max_i32(spec->ffn_width, 1);
     widths[FORWARD_U] = spec->is_gated ? widths[FORWARD_G] : 1;
+    if (spec->n_labels > 0) {
+        widths[FORWARD_LABELS] = spec->n_labels;
+        out->is_logit_rows[FORWARD_LABELS] = true;
+        return FORWARD_LABELS + 1;
+    }
     if (spec->experts.n_experts == 0)
         return FORWARD_PLAIN;
     widths[FORWARD_ROUTER] = spec->experts.n_experts;

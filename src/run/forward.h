@@ -18,6 +18,7 @@ enum forward_register {
     FORWARD_LAST,   /* rows that need logits (width) */
     FORWARD_LAST_N, /* normed (width) */
     FORWARD_PLAIN,  /* models without experts have those before */
+    FORWARD_LABELS = FORWARD_PLAIN, /* scores of labels, without experts (n_labels) */
     FORWARD_ROUTER = FORWARD_PLAIN, /* logits of the router (n_experts) */
     FORWARD_SHARE, /* of the feed-forward that all tokens use, ahead of the sigmoid (1) */
     FORWARD_E,     /* expert rows: normed (width) */
@@ -36,9 +37,10 @@ int run_forward_tensors_max(const struct model_spec *spec);
  * writes. Returns how many there are (at most n_max). */
 int run_forward_tensors(const struct model_spec *spec, const struct model_weights *weights,
                         const struct tensor **out, int n_max);
-/* Fills ops (room for FORWARD_OPS_PER_LAYER * n_layers + FORWARD_OPS_AROUND). Returns how many. */
+/* Fills ops (room for FORWARD_OPS_PER_LAYER * n_layers + FORWARD_OPS_AROUND). Returns how many.
+ * has_vectors: the device makes vectors of a decoder's last rows, too. */
 int run_forward_compile(const struct model_spec *spec, const struct model_weights *weights,
-                        struct compute_op *ops);
+                        bool has_vectors, struct compute_op *ops);
 /* The registers of the program. Returns how many there are. */
 struct forward_registers {
     int32_t widths[FORWARD_REGISTERS];

@@ -26,3 +26,8 @@ void run_guides_prepare(struct grammar_cache *cache, const struct tokenizer *tok
  * grammar; then some id is allowed, since a pass needs one. */
 bool run_guides_fill(struct run_guides *guides, const struct request *requests, uint32_t slot,
                      const struct compute_ask *ask, uint32_t *mask);
+/* Appends tokens of bytes that the grammar forces behind those of the ask, whose tokens these are:
+ * exactly the tokens that draws would give, since masks allow no other ones there. Returns how
+ * many, at most n_max. 0 unless the request's body asks for it. */
+int32_t run_guides_jump(struct run_guides *guides, const struct request *requests, uint32_t slot,
+                        const struct compute_ask *ask, int32_t *tokens, int32_t n_max);

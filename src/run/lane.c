@@ -119,6 +119,34 @@ void run_lane_cut(struct run_lane *lane)
         leave_batch(lane);
 }
 
+/* Returns whether the row follows a draft that differs from the token drawn there, or a row that
+ * does. The token before it was read already, since the rows of an item are in order. */
+static bool is_refused(const struct request *request, int32_t n_new, const int32_t *tokens,
+                       const struct compute_pass *pass, int32_t row)
+{
+    int32_t at = pass->positions[pass->logit_rows[row]], id = pass->ids[pass->logit_rows[row]];
+    if (at < request->n_tokens || id < 0) /* no draft: a known token, or one of a chain */
+        return false;
+    return at >= request->n_tokens + n_new || tokens[at] != id;
+}
+
+/* Appends the tokens that a grammar forces behind the drawn one. Returns how many. */
+static int32_t jump(const struct run_lane *lane, const struct batch *batch, int32_t i,
+                    const struct compute_ask *ask, int32_t *tokens)
+{
+    const struct request *r = &lane->shared->view.requests[batch->items[i].slot];
+    struct compute_ask behind = *ask;
+    int32_t n_max = r->n_tokens_max - ask->n_tokens - 1;
+    if ((r->flags & REQUEST_GUIDED) == 0 || (r->flags & REQUEST_WANTS_LOGPROBS) != 0 ||
+        !batch_is_plain(batch) || request_body_stops(ask->body, tokens[ask->n_tokens]))
+        return 0;
+    if (r->n_lease > 0)
+        n_max = min_i32(n_max, r->n_lease - 1);
+    behind.n_tokens++;
+    return run_guides_jump(lane->shared->guides, lane->shared->view.requests, batch->items[i].slot,
+                           &behind, tokens, n_max);
+}
+
 /* Reads the draws of a pass. */
 static void read_pass(struct run_lane *lane, struct run_lane_slot *slot)
 {
@@ -129,13 +157,19 @@ static void read_pass(struct run_lane *lane, struct run_lane_slot *slot)
         int32_t i = slot->item_of_logit[row];
         const struct request *request = &lane->shared->view.requests[batch->items[i].slot];
         struct engine_body body = engine_bodies_at(lane->shared->view.bodies, request->body);
+        if (slot->asks[row].kind == COMPUTE_ASK_VECTOR)
+            continue;
         if (slot->asks[row].kind == COMPUTE_ASK_SCORE) {
             engine_scores_put(body.scores, pass->positions[pass->logit_rows[row]] + 1,
                               &slot->scores[row]);
             continue;
         }
-        body.tokens[request->n_tokens + slot->round] = pass->drawn[row];
-        result->n_new[i] = slot->round + 1;
+        int32_t at = pass->positions[pass->logit_rows[row]] + 1;
+        if (is_refused(request, result->n_new[i], body.tokens, pass, row))
+            continue;
+        body.tokens[at] = pass->drawn[row];
+        result->n_new[i] =
+            at + 1 - request->n_tokens + jump(lane, batch, i, &slot->asks[row], body.tokens);
         if (result->logprobs[i] != NULL)
             result->done.logprobs = result->logprobs;
         if (is_chain(lane) && request_body_stops(body.head, pass->drawn[row]))
@@ -210,12 +244,22 @@ static int32_t chain_of(const struct run_lane *lane, const struct batch *batches
         return 1;
     for (int32_t i = 0; i < batch->n_items && n_rounds > 1; i++) {
         const struct request *r = &lane->shared->view.requests[batch->items[i].slot];
-        if (r->kind != REQUEST_GENERATE || r->n_tokens - r->n_computed != 1 ||
+        if (batch->items[i].n_draft > 0 || r->kind != REQUEST_GENERATE ||
+            r->n_tokens - r->n_computed != 1 ||
             (r->flags & (REQUEST_WANTS_LOGPROBS | REQUEST_GUIDED)) != 0)
             return 1;
         n_rounds = min_i32(n_rounds, engine_exec_rounds(r, 1));
     }
     return n_rounds;
+}
+
+/* Returns the most tokens that a round of the batch may draw. */
+static int32_t n_draws_of(const struct batch *batch)
+{
+    int32_t n = batch->n_items;
+    for (int32_t i = 0; i < batch->n_items; i++)
+        n += batch->items[i].n_draft;
+    return n;
 }
 
 void run_lane_begin(struct run_lane *lane, const struct batch *batches, int n_batches, int n_rounds)
@@ -231,7 +275,7 @@ void run_lane_begin(struct run_lane *lane, const struct batch *batches, int n_ba
         const struct batch *batch = &batches[i];
         struct run_lane_result *result = &lane->results[i];
         CHECK(batch->n_items <= LIMIT_BATCH_ITEMS && batch->lane == lane->index);
-        CHECK(batch->kind != BATCH_COMPUTE || batch->n_items <= lane->options.n_logit_rows_max);
+        CHECK(batch->kind != BATCH_COMPUTE || n_draws_of(batch) <= lane->options.n_logit_rows_max);
         lane->job.batches[i] = *batch;
         lane->job.batches[i].items = lane->job.items[i];
         memcpy(lane->job.items[i], batch->items,
@@ -282,6 +326,7 @@ static void open_slot(struct run_lane_slot *slot, const struct run_lane_options 
     slot->asks = mem_take(sizeof *slot->asks * n_logits);
     slot->scores = mem_take(sizeof *slot->scores * n_logits);
     slot->sequences = mem_take(sizeof *slot->sequences * RUN_ROWS_SEQUENCES_MAX);
+    slot->vectors = mem_take(sizeof *slot->vectors * RUN_ROWS_SEQUENCES_MAX);
     slot->parts = mem_take(sizeof *slot->parts * RUN_ROWS_PARTS_MAX);
 }
 
@@ -289,7 +334,8 @@ static void close_slot(struct run_lane_slot *slot)
 {
     void *const owned[] = { slot->ids,           slot->positions, slot->classes, slot->logit_rows,
                             slot->item_of_logit, slot->drawn,     slot->asks,    slot->sequences,
-                            slot->parts,         slot->pad_table, slot->masks,   slot->scores };
+                            slot->parts,         slot->pad_table, slot->masks,   slot->scores,
+                            slot->vectors };
     for (size_t i = 0; i < COUNT_OF(owned); i++)
         mem_give(owned[i]);
 }

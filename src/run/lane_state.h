@@ -51,6 +51,7 @@ struct run_lane_slot {
     struct compute_ask *asks;
     struct token_logprobs *scores; /* (n_logit_rows_max) of prompt tokens */
     struct compute_sequence *sequences;
+    struct compute_vector *vectors; /* as many */
     struct copy_part *parts;
     uint32_t *pad_table; /* pads.c: block tables of this pass' pads, one behind the other */
     size_t n_pad_table_max;

@@ -17,6 +17,7 @@ static struct compute_shapes shapes_of(const struct model_spec *spec)
         .has_sinks = spec->has_sinks,
         .has_caps = spec->score_cap > 0 || spec->logit_cap > 0,
         .has_clamped_gates = spec->act == ACT_SWIGLU_CLAMPED,
+        .output = spec->is_encoder ? COMPUTE_OUTPUT_VECTORS : COMPUTE_OUTPUT_LOGITS,
     };
 }
 
@@ -32,7 +33,7 @@ static void build_program(struct run_model *model)
     model->inverse_frequencies = mem_take(sizeof(float) * (size_t)(n_ropes * n_frequencies + 1));
     int n_registers = run_forward_registers(spec, model->registers);
     model->program = (struct compute_program){
-        .n_ops = run_forward_compile(spec, tensors, model->ops),
+        .n_ops = run_forward_compile(spec, tensors, model->device->has_vectors, model->ops),
         .ops = model->ops,
         .n_registers = n_registers,
         .widths = model->registers->widths,
@@ -120,7 +121,9 @@ enum status run_model_open(struct run_model *model, struct weights *weights,
                                  .kv_dtype = options->kv_dtype };
     const struct compute_device *device = options->device;
     const struct compute_shapes shapes = shapes_of(weights_spec(weights));
-    enum status status = compute_shapes_check(&shapes, device->name, device->has_experts, fault);
+    enum status status = compute_shapes_check(
+        &shapes, device->name,
+        (struct compute_shapes_known){ device->has_experts, device->has_vectors }, fault);
     if (status == STATUS_OK)
         status = pack_all(model, tensors, n, options, fault);
     mem_give(tensors);

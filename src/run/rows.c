@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "engine/bodies.h"
 #include "engine/scores.h"
+#include "engine/vector.h"
 #include "kv/host.h"
 #include "run/pads.h"
 
@@ -66,27 +67,31 @@ static const uint32_t *add_mask(struct run_filling *f)
     return slot->masks + slot->n_mask_words * (size_t)slot->pass.n_logit_rows;
 }
 
-/* Adds the ask of the last added row, for an item that catches up with it. */
-static void ask_token(struct run_filling *f, int32_t i, const struct request *request)
+/* Adds the ask of one of the last rows of item i, which has caught up with it: n_more rows follow
+ * it. It is behind as many drafts as `draft` says. */
+static void ask_token(struct run_filling *f, int32_t i, int32_t draft, int32_t n_more)
 {
     struct run_lane_slot *slot = f->slot;
     struct compute_pass *pass = &slot->pass;
+    const struct request *request = &f->lane->shared->view.requests[f->batch->items[i].slot];
     struct engine_body body = engine_bodies_at(f->lane->shared->view.bodies, request->body);
     struct token_logprobs *logprobs = NULL;
     if (request->flags & REQUEST_WANTS_LOGPROBS)
-        f->result->logprobs[i] = logprobs = &f->result->store[f->result->n_asked];
+        logprobs = &f->result->store[f->result->n_asked];
+    if (draft == 0)
+        f->result->logprobs[i] = logprobs; /* those of its drafts follow */
     bool is_unknown = is_last_unknown(f);
     const uint32_t *mask = request->flags & REQUEST_GUIDED ? add_mask(f) : NULL;
-    CHECK(mask == NULL || !is_unknown);
-    CHECK(request->n_tokens + slot->round < request->n_tokens_max);
-    slot->logit_rows[pass->n_logit_rows] = pass->n_rows - 1;
+    CHECK(mask == NULL || (!is_unknown && f->batch->items[i].n_draft == 0));
+    CHECK(request->n_tokens + slot->round + draft < request->n_tokens_max);
+    slot->logit_rows[pass->n_logit_rows] = pass->n_rows - 1 - n_more;
     slot->item_of_logit[pass->n_logit_rows] = i;
     slot->asks[pass->n_logit_rows++] =
         (struct compute_ask){ .kind = COMPUTE_ASK_TOKEN,
                               .body = body.head,
                               .tokens = body.tokens,
                               .n_prompt = request->n_prompt,
-                              .n_tokens = request->n_tokens + slot->round - is_unknown,
+                              .n_tokens = request->n_tokens + slot->round + draft - is_unknown,
                               .follows = is_unknown ? compute_drawn(i) : 0,
                               .mask = mask,
                               .logprobs = logprobs };
@@ -98,6 +103,11 @@ static bool is_scored(const struct run_filling *f, int32_t i)
     const struct engine_exec_view *view = &f->lane->shared->view;
     return engine_bodies_at(view->bodies, view->requests[f->batch->items[i].slot].body).scores !=
            NULL;
+}
+
+static bool is_embedded(const struct run_filling *f, int32_t i)
+{
+    return f->lane->shared->view.requests[f->batch->items[i].slot].kind == REQUEST_EMBED;
 }
 
 /* Adds the asks for the scores of prompt tokens behind the last n rows of the pass, which are item
@@ -122,6 +132,60 @@ static void ask_scores(struct run_filling *f, int32_t i, int32_t n_before, int32
     }
 }
 
+/* Marks row `row` of the pass as one that counts in a vector. */
+static void keep_row(struct run_filling *f, int32_t i, int32_t row)
+{
+    struct run_lane_slot *slot = f->slot;
+    slot->logit_rows[slot->pass.n_logit_rows] = row;
+    slot->item_of_logit[slot->pass.n_logit_rows] = i;
+    slot->asks[slot->pass.n_logit_rows++] = (struct compute_ask){ .kind = COMPUTE_ASK_VECTOR };
+}
+
+/* Returns whether vectors are made of rows of the stream itself, and not of logit rows. */
+static bool pools_stream(const struct model_spec *spec)
+{
+    return spec->is_encoder && spec->n_labels == 0;
+}
+
+/* Adds what the last n rows of the pass give to the vector of item i, whose positions from n_before
+ * on they are. */
+static void ask_vector(struct run_filling *f, int32_t i, int32_t n_before, int32_t n)
+{
+    const struct model_spec *spec = weights_spec(f->model->weights);
+    const struct request *request = &f->lane->shared->view.requests[f->batch->items[i].slot];
+    struct run_lane_slot *slot = f->slot;
+    struct compute_pass *pass = &slot->pass;
+    struct engine_vector *vector =
+        engine_bodies_at(f->lane->shared->view.bodies, request->body).vector;
+    int32_t from = 0, to = request->n_prompt; /* positions that it is made of */
+    if (spec->pooling == POOLING_FIRST)
+        to = 1;
+    else if (spec->pooling == POOLING_LAST)
+        from = to - 1;
+    from = max_i32(max_i32(from, n_before), vector->n_known); /* a preempted one has some */
+    to = min_i32(to, n_before + n);
+    if (from >= to)
+        return;
+    int32_t first = pass->n_rows - n + from - n_before;
+    int32_t first_logit = pass->n_logit_rows;
+    for (int32_t k = 0; k < to - from && !pools_stream(spec); k++)
+        keep_row(f, i, first + k);
+    slot->vectors[pass->n_vectors++] = (struct compute_vector){
+        .first = pools_stream(spec) ? first : first_logit, .n = to - from, .sum = vector->sum
+    };
+}
+
+/* Gives the tokens of a pair's second text the places of the second type. */
+static void set_types(struct run_filling *f, const struct request *request, int32_t n)
+{
+    const struct model_spec *spec = weights_spec(f->model->weights);
+    int32_t n_first =
+        (int32_t)engine_bodies_at(f->lane->shared->view.bodies, request->body).head->n_first;
+    int32_t *positions = f->slot->positions + f->slot->pass.n_rows - n;
+    for (int32_t k = n_first; n_first > 0 && spec->n_types > 1 && k < n; k++)
+        positions[k] += spec->n_positions_max + spec->position_offset;
+}
+
 /* Adds rows [at, at + n) of the computed ones of item i. */
 static void add_item(struct run_filling *f, int32_t i, int32_t at, int32_t n)
 {
@@ -141,8 +205,15 @@ static void add_item(struct run_filling *f, int32_t i, int32_t at, int32_t n)
         f->slot->classes[first_row + k] = COMPUTE_ROW_GENERATED;
     if (is_scored(f, i))
         ask_scores(f, i, n_before, n);
-    if (n_before + n == request->n_tokens + f->slot->round && request->kind == REQUEST_GENERATE)
-        ask_token(f, i, request);
+    if (request->kind == REQUEST_EMBED) {
+        set_types(f, request, n);
+        ask_vector(f, i, n_before, n);
+    }
+    if (n_before + n != request->n_tokens + f->slot->round + item->n_draft ||
+        request->kind != REQUEST_GENERATE)
+        return;
+    for (int32_t draft = 0; draft <= item->n_draft; draft++)
+        ask_token(f, i, draft, item->n_draft - draft);
 }
 
 /* ---- A pass, a copy. ---- */
@@ -167,6 +238,7 @@ static void begin_pass(struct run_filling *f)
         .logit_rows = slot->logit_rows,
         .asks = slot->asks,
         .drawn = slot->drawn,
+        .vectors = slot->vectors,
         .kv = { .memory = lane->shared->pool,
                 .unit_bytes = (uint64_t)kv_unit_bytes(kv),
                 .block_bytes = (uint64_t)layout->block_bytes,
@@ -180,6 +252,17 @@ static void begin_pass(struct run_filling *f)
     };
 }
 
+/* Returns whether n rows that draw a token each fit into this pass. An empty pass has room
+ * for a request's drafts. */
+static bool has_room(const struct run_filling *f, int32_t n)
+{
+    const struct compute_pass *pass = &f->slot->pass;
+    bool has = n <= f->lane->options.n_rows_max - pass->n_rows &&
+               n <= f->lane->options.n_logit_rows_max - pass->n_logit_rows;
+    CHECK(has || pass->n_rows > 0);
+    return has;
+}
+
 /* Adds some rows of a part. Returns 0 when the pass is full. */
 static int32_t add_some(struct run_filling *f, struct run_part part, int32_t at)
 {
@@ -188,7 +271,15 @@ static int32_t add_some(struct run_filling *f, struct run_part part, int32_t at)
         return 0;
     if (part.item < 0)
         return run_pads_add(f, part.n_before + at, n);
-    if (is_scored(f, part.item))
+    if (f->batch->items[part.item].n_draft > 0 && !has_room(f, part.n_rows))
+        return 0; /* its rows stay together, since drafts are accepted one by one */
+    const struct model_spec *spec = weights_spec(f->model->weights);
+    if (spec->is_encoder && n < part.n_rows) { /* a text is computed whole */
+        CHECK(at == 0 && f->slot->pass.n_rows > 0);
+        return 0;
+    }
+    bool is_mean = spec->pooling == POOLING_MEAN && !pools_stream(spec);
+    if (is_scored(f, part.item) || (is_mean && is_embedded(f, part.item)))
         n = min_i32(n, f->lane->options.n_logit_rows_max - f->slot->pass.n_logit_rows);
     add_item(f, part.item, at, n);
     return n;

@@ -646,39 +646,3 @@ void scenario_world_close(struct scenario_world *world)
         scenario_chain_free(&world->chains[g]);
     mem_give(world->chains);
 }
-
-static void print_service(const struct scenario_world *world, int32_t i, struct str *out)
-{
-    str_printf(out, " %s (", world->services[i].name);
-    if (world->costs[i] != NULL)
-        str_printf(out, "tables)");
-    else if (world->profile_hashes[i] != 0)
-        str_printf(out, "profile %016llx)", (unsigned long long)world->profile_hashes[i]);
-    else
-        str_printf(out, "%s)", world->models[i] != NULL ? world->models[i]->name : "own numbers");
-}
-
-void scenario_world_print(const struct scenario_world *world, struct str *out)
-{
-    for (int32_t e = 0; e < world->n_engines;) {
-        const struct sim_engine_spec *engine = &world->engines[e];
-        int32_t n = 1;
-        if (set_is_empty(&engine->services)) { /* a group that does not exist */
-            e++;
-            continue;
-        }
-        while (e + n < world->n_engines &&
-               set_equals(&world->engines[e + n].services, &engine->services) &&
-               world->engines[e + n].perfs == engine->perfs &&
-               world->engines[e + n].role == engine->role)
-            n++;
-        static const char *const roles[] = { "", ", prefill", ", decode" };
-        str_printf(out, "engines %d to %d, %.1f GiB each%s:", e, e + n - 1,
-                   (double)engine->memory_bytes * 0x1p-30, roles[engine->role]);
-        for (int32_t i = 0; i < world->workload.n_services; i++)
-            if (set_has(&engine->services, i))
-                print_service(world, i, out);
-        str_add_char(out, '\n');
-        e += n;
-    }
-}

@@ -1,6 +1,7 @@
 /* A scenario made concrete for one seed and rate: workload, services with their performance models,
  * and engines with their services. */
 #pragma once
+#include "base/doc.h"
 #include "metrics/score.h"
 #include "place/scale.h"
 #include "predict/costs.h"
@@ -61,4 +62,4 @@ enum status scenario_world_check(struct scenario_world *const *worlds, int n_wor
                                  const struct scenario *scenario, struct fault *fault) MUST_USE;
 void scenario_world_close(struct scenario_world *world);
 /* Prints which services are where, a line per kind of engine. */
-void scenario_world_print(const struct scenario_world *world, struct str *out);
+void scenario_world_print(const struct scenario_world *world, struct doc *out);

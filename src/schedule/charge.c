@@ -39,6 +39,15 @@ static void charge_decodes(struct schedule_rank *slot, const struct perf *perf, 
     }
 }
 
+/* Returns the time of n rows beside a decode: of drafts that were refused. */
+static int64_t rows_ps(const struct perf *perf, int64_t context, int64_t n)
+{
+    const struct perf_load one = { .n_decodes = 1, .n_decode_context = context };
+    const struct perf_load all = { .n_decodes = (int32_t)n + 1,
+                                   .n_decode_context = (n + 1) * context };
+    return max_i64(perf_step_ps(perf, &all) - perf_step_ps(perf, &one), 0);
+}
+
 static void charge_item(struct schedule_ranks *ranks, const struct schedule_view *view,
                         const struct schedule_event *event, int32_t i,
                         const struct schedule_price *price)
@@ -64,6 +73,9 @@ static void charge_item(struct schedule_ranks *ranks, const struct schedule_view
         n_known++;
     }
     charge_decodes(slot, &service->perf, n_known, n_decodes, fresh_ps);
+    int64_t n_refused = event->batch->items[i].n_draft + 1 - event->n_new[i];
+    if (event->batch->items[i].n_draft > 0 && event->n_new[i] > 0 && n_refused > 0)
+        charge(slot, rows_ps(&service->perf, n_known, n_refused), fresh_ps);
 }
 
 void schedule_charge_batch(struct schedule_ranks *ranks, const struct schedule_view *view,
@@ -89,7 +101,8 @@ void schedule_charge_batch(struct schedule_ranks *ranks, const struct schedule_v
         }
         int64_t step_ps = price.first_ps + price.slope_ps * (r->n_tokens - 1);
         if (is_plain && event->n_new[i] == 1 && event->n_computed[i] == 1 &&
-            r->n_computed > r->n_prompt && step_ps < own->budget_ps) {
+            batch->items[i].n_draft == 0 && r->n_computed > r->n_prompt &&
+            step_ps < own->budget_ps) {
             /* Nearly always. */
             own->spent_ps += step_ps;
             own->attained_ps += step_ps;

@@ -1,6 +1,15 @@
 /* Checks that a plan is legal. Debug builds, tests and the simulator check every plan. */
 #include "schedule/static.h"
 
+/* Only a running decode has drafts, as the view shows; each is a row more. */
+static bool has_drafts(const struct schedule_view *view, const struct batch_item *item)
+{
+    const struct request *r = &view->requests[item->slot];
+    return view->n_drafts != NULL && r->state == REQUEST_RUNNING && schedule_lacking(r) == 1 &&
+           item->n_draft > 0 && item->n_draft <= view->n_drafts[item->slot] &&
+           item->n_tokens == 1 + item->n_draft;
+}
+
 static const char *check_item(const struct schedule_view *view, const struct schedule_plan *plan,
                               const struct batch *batch, int32_t i)
 {
@@ -12,10 +21,10 @@ static const char *check_item(const struct schedule_view *view, const struct sch
         return "a request in flight";
     if (r->service != batch->service)
         return "a request of another service";
-    if (item->n_tokens < 1 || item->n_tokens > schedule_lacking(r))
+    if (item->n_draft != 0 && !has_drafts(view, item))
+        return "drafts that the request does not have";
+    if (item->n_tokens < 1 || item->n_tokens - item->n_draft > schedule_lacking(r))
         return "tokens that the request does not lack";
-    if (item->n_draft < 0 || item->n_draft >= item->n_tokens)
-        return "more drafts than tokens";
     for (int32_t k = 0; k < plan->n_preempts; k++)
         if (plan->preempts[k] == item->slot)
             return "a request both run and preempted";

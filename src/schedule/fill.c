@@ -1,6 +1,7 @@
 /* Fills a batch within its limits and the pool's budget. See fill.h. */
 #include "schedule/fill.h"
 #include "base/time.h"
+#include "schedule/drafts.h"
 #include "schedule/pipeline.h"
 #include <string.h>
 
@@ -13,6 +14,8 @@ int64_t schedule_positions(const struct request *request, const struct batch_ite
     if (request->n_lease > 0)
         left = min_i64(left, request->n_lease);
     int64_t lacking = schedule_lacking(request);
+    if (item->n_draft > 0)
+        return request->n_tokens + item->n_draft;
     if (lacking == 1)
         return request->n_tokens + max_i64(min_i64(n_rounds, left), 1) - 1;
     int64_t computed = min_i64((int64_t)item->n_tokens * n_rounds, lacking);
@@ -432,6 +435,16 @@ static void fill_parts(struct schedule_fill *fill, int service, unsigned parts, 
         fill_running(fill, service, true, must, 0);
 }
 
+/* Each draft is a row, and takes a seat that is left. */
+static void add_drafts(struct schedule_fill *fill)
+{
+    int32_t n_seats = seats_left(fill);
+    int32_t n_rows = fill->batch->n_items - fill->n_prompts + fill->n_new;
+    if (fill->counts_decodes)
+        n_seats = min_i32(n_seats, fill->config->n_batch_tokens_max - n_rows);
+    schedule_drafts_add(fill->view, &fill->budget, fill->batch, n_seats);
+}
+
 enum schedule_filled schedule_fill_serve(struct schedule_fill *fill, int service, unsigned parts,
                                          uint32_t must)
 {
@@ -451,6 +464,8 @@ enum schedule_filled schedule_fill_serve(struct schedule_fill *fill, int service
             give_back(fill, service);
         return FILLED_NOTHING;
     }
+    if (fill->view->n_drafts != NULL)
+        add_drafts(fill);
     plan->n_batches++;
     plan->n_items += fill->batch->n_items;
     plan->n_preempts = 0;

@@ -3,7 +3,7 @@
 #include "base/time.h"
 
 /* Returns whether the batch has all live requests of the open services, every one of them
- * decoding. */
+ * decoding without drafts. */
 static bool is_alone(const struct schedule_fill *fill)
 {
     const struct batch *batch = fill->batch;
@@ -16,7 +16,8 @@ static bool is_alone(const struct schedule_fill *fill)
     }
     for (int32_t i = 0; i < batch->n_items; i++) {
         const struct request *r = &fill->view->requests[batch->items[i].slot];
-        if (schedule_lacking(r) != 1 || r->state != REQUEST_RUNNING || r->kind != REQUEST_GENERATE)
+        if (batch->items[i].n_draft > 0 || schedule_lacking(r) != 1 ||
+            r->state != REQUEST_RUNNING || r->kind != REQUEST_GENERATE)
             return false;
     }
     return fill->view->n_in_flight == 0;

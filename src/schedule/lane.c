@@ -18,7 +18,7 @@ int32_t schedule_lanes_of_shares(const int32_t *share_percent, int n_services,
     if (n == 1)
         return 0;
     float left = 1.2F - least;
-    lanes[n++] = (struct schedule_lane){ .share = left < 1 ? left : 0.99F };
+    lanes[n++] = (struct schedule_lane){ .share = left < 1 ? left : 0.99F, .is_for_prompts = true };
     for (int32_t i = 0; i < n; i++)
         for (int32_t k = 0; k < n; k++)
             if (i != k &&

@@ -101,6 +101,28 @@ static bool is_available(const struct mux *mux, const struct schedule_plan *plan
     return sum <= SCHEDULE_SHARES_MAX;
 }
 
+/* Returns the lane that prompts have to themselves beside lanes of shares; -1: there is none. */
+static int32_t lane_of_prompts(const struct schedule_view *view)
+{
+    for (int32_t i = 1; i < view->n_lanes; i++)
+        if (view->lanes[i].is_for_prompts)
+            return i;
+    return -1;
+}
+
+/* Returns whether a job on `lane` leaves enough of the device for one on `kept`, beside the jobs in
+ * flight and in the plan. */
+static bool leaves(const struct schedule_plan *plan, const struct schedule_view *view, int32_t lane,
+                   int32_t kept)
+{
+    float sum = view->lanes[lane].share + view->lanes[kept].share;
+    for (int32_t i = 0; i < plan->n_batches; i++)
+        sum += view->lanes[plan->batches[i].lane].share;
+    for (int32_t i = 0; i < view->n_lanes; i++)
+        sum += view->lane_is_busy[i] ? view->lanes[i].share : 0;
+    return lane != kept && sum <= SCHEDULE_SHARES_MAX;
+}
+
 /* Returns the lane for decodes of a service with a share: the smallest free one of at least that
  * share, or of at least the largest if none is that large. -1: none is free. */
 static int32_t lane_of_share(const struct mux *mux, const struct schedule_plan *plan,
@@ -109,10 +131,12 @@ static int32_t lane_of_share(const struct mux *mux, const struct schedule_plan *
     float most = 0;
     int32_t best = -1;
     for (int32_t i = 1; i < view->n_lanes; i++)
-        most = view->lanes[i].share > most ? view->lanes[i].share : most;
+        if (!view->lanes[i].is_for_prompts && view->lanes[i].share > most)
+            most = view->lanes[i].share;
     wanted = wanted < most ? wanted : most;
     for (int32_t i = 1; i < view->n_lanes; i++)
-        if (view->lanes[i].share >= wanted - 0.001F && is_available(mux, plan, view, i) &&
+        if (!view->lanes[i].is_for_prompts && view->lanes[i].share >= wanted - 0.001F &&
+            is_available(mux, plan, view, i) &&
             (best < 0 || view->lanes[i].share < view->lanes[best].share))
             best = i;
     return best;
@@ -128,7 +152,7 @@ static int32_t find_lane(const struct mux *mux, const struct schedule_plan *plan
         return 0;
     for (int32_t i = 1; i < view->n_lanes; i++) {
         float share = view->lanes[i].share;
-        if (is_available(mux, plan, view, i) &&
+        if ((is_prefill || !view->lanes[i].is_for_prompts) && is_available(mux, plan, view, i) &&
             (best < 0 ||
              (is_prefill ? share > view->lanes[best].share : share < view->lanes[best].share)))
             best = i;
@@ -210,12 +234,17 @@ static int32_t count_decodes(const struct mux *mux, const struct schedule_view *
     return n;
 }
 
-/* One prefill batch or none. */
+/* One prefill batch or none. Sets *kept to the prompts' own lane while prompts wait for it, because
+ * decodes occupy its part of the device. */
 static enum schedule_filled plan_prefill(struct schedule_fill *fill, const struct mux *mux,
-                                         bool is_alone)
+                                         bool is_alone, int32_t *kept)
 {
     const struct schedule_view *view = fill->view;
-    int32_t lane = find_lane(mux, fill->plan, view, true, is_alone);
+    int32_t own = lane_of_prompts(view), lane = find_lane(mux, fill->plan, view, true, is_alone);
+    if (own >= 0 && lane != 0) {
+        lane = is_available(mux, fill->plan, view, own) ? own : -1;
+        *kept = lane < 0 && has_prompts(view) ? own : -1;
+    }
     struct asked asked;
     list_services(mux, view, true, &asked);
     for (int i = 0; i < schedule_n_busy(view) && lane >= 0; i++) {
@@ -233,8 +262,9 @@ static enum schedule_filled plan_prefill(struct schedule_fill *fill, const struc
     return FILLED_NOTHING;
 }
 
+/* kept: a lane that decodes leave free, or -1. */
 static enum schedule_filled plan_decodes(struct schedule_fill *fill, const struct mux *mux,
-                                         bool is_alone)
+                                         bool is_alone, int32_t kept)
 {
     const struct schedule_view *view = fill->view;
     struct asked asked;
@@ -249,7 +279,7 @@ static enum schedule_filled plan_decodes(struct schedule_fill *fill, const struc
         float share = view->services[service].share;
         if (share > 0 && lane > 0)
             lane = lane_of_share(mux, fill->plan, view, share);
-        if (lane < 0)
+        if (lane < 0 || (kept >= 0 && !leaves(fill->plan, view, lane, kept)))
             continue;
         unsigned parts =
             mux->n_prefills == 0 && fill->plan->n_batches == 0 ? FILL_RUNNING : FILL_DECODES;
@@ -274,9 +304,10 @@ void schedule_mux_plan(const void *state, const struct schedule_view *view,
     bool wants_prefill = mux->n_prefills == 0 && has_prompts(view);
     bool is_alone = mux->n_jobs == 0 && !mux->config.has_fixed_parts &&
                     wants_prefill + count_decodes(mux, view) <= 1;
-    if (mux->n_prefills == 0 && plan_prefill(&fill, mux, is_alone) == FILLED_PREEMPTS)
+    int32_t kept = -1;
+    if (mux->n_prefills == 0 && plan_prefill(&fill, mux, is_alone, &kept) == FILLED_PREEMPTS)
         return;
-    if (plan_decodes(&fill, mux, is_alone) == FILLED_PREEMPTS)
+    if (plan_decodes(&fill, mux, is_alone, kept) == FILLED_PREEMPTS)
         return;
     if (plan->n_batches == 1 && mux->n_jobs == 0) { /* it is alone after all */
         if (!mux->config.has_fixed_parts)

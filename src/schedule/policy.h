@@ -35,9 +35,10 @@ struct schedule_service {
 };
 /* A share of the device that the executor built beforehand. Lane 0 is all of it. */
 struct schedule_lane {
-    float share;        /* (0, 1] of its compute */
-    uint16_t conflicts; /* bit per other lane that must be idle while this one runs; symmetric */
-    uint16_t n_gpus;    /* it is a part of each of this many GPUs; 0 = of cores */
+    float share;         /* (0, 1] of its compute */
+    uint16_t conflicts;  /* bit per other lane that must be idle while this one runs; symmetric */
+    uint16_t n_gpus;     /* it is a part of each of this many GPUs; 0 = of cores */
+    bool is_for_prompts; /* beside lanes of services' shares: prompts run on it and no other */
 };
 struct schedule_view {
     int64_t now_ns;
@@ -57,7 +58,10 @@ struct schedule_view {
         *requests; /* by slot; request.batch != 0: in flight, not to be planned or preempted */
     const struct kv_budget *kv;
     const int32_t *n_table_blocks; /* by slot: blocks in its table */
-    const bool *lane_is_busy;      /* (n_lanes) */
+    /* (n_requests_max) by slot: drafts of a running decode that are worth a row each. A batch may
+     * verify fewer. NULL: there are none. */
+    const uint8_t *n_drafts;
+    const bool *lane_is_busy; /* (n_lanes) */
     int32_t n_deep; /* pipelines: a lane is busy when this many are in flight; 0, 1 = no pipeline */
     double deep_part;     /* part of a step that its slowest stage takes */
     uint32_t n_in_flight; /* requests in flight: their commit will free something */

@@ -98,7 +98,7 @@ static enum status take_cores(struct cores *cores, int32_t n, struct serve_engin
                                 n_free >= n ? ", but no socket has as many" : "");
 }
 
-/* KV goes from engine to engine through host memory, inside of one process. */
+/* KV goes from engine to engine through host memory. */
 static enum status read_role(const struct config *config, const struct scenario_group *group,
                              enum engine_role *role, struct fault *fault)
 {
@@ -110,10 +110,10 @@ static enum status read_role(const struct config *config, const struct scenario_
                          "placement: engines of the role %s hand KV over through host memory: set "
                          "swap_bytes",
                          group->role);
-    if (strcmp(config->engine_kind, "threads") != 0 || config->log_engine != NULL)
+    if (config->log_engine != NULL)
         return fault_set(fault, STATUS_UNSUPPORTED,
-                         "placement: the role %s needs engines: threads, and no log_engine: KV is "
-                         "handed over inside of a process, and logs do not have it",
+                         "placement: engines of the role %s hand KV over, which log_engine can't "
+                         "record: remove log_engine",
                          group->role);
     return STATUS_OK;
 }

@@ -1,6 +1,8 @@
 /* Computes the least pool that has a block of every model. */
 #include "serve/kv.h"
 
+#include "config/chosen.h"
+
 #include "base/log.h"
 
 enum { KV_MAX_UNITS = 64 };
@@ -54,6 +56,12 @@ enum status serve_kv_check(const struct config *config, enum kv_kind kind,
     return fault_set(fault, STATUS_TOO_LARGE,
                      "kv_bytes is %lld, and model %.80s needs %lld at least to answer anything",
                      (long long)config->kv_bytes, config->models[largest].name, (long long)most);
+}
+
+enum dtype serve_kv_dtype(const struct config *config, const struct config_model *model,
+                          const struct model_spec *spec)
+{
+    return spec->is_encoder ? DTYPE_F32 : chosen_kv_dtype(config, model);
 }
 
 struct kv_shape serve_kv_shape(const struct model_spec *spec, enum dtype dtype)

@@ -16,6 +16,10 @@ int64_t serve_kv_units(const struct config *config, enum kv_kind kind,
                        const struct kv_layout *layouts, int64_t unit_bytes, int model);
 /* Returns a token's KV in all layers of the model. */
 struct kv_shape serve_kv_shape(const struct model_spec *spec, enum dtype dtype);
+/* Returns the type of the model's keys and values: the configured one, and F32 for an encoder,
+ * whose keys and values live as long as a pass. */
+enum dtype serve_kv_dtype(const struct config *config, const struct config_model *model,
+                          const struct model_spec *spec);
 /* Chooses the unit of a pool of pool_bytes, and each configured model's cut (shapes: one each).
  * Checks that kv_bytes, and kv.max of each model, allow a block of every model. The unit follows
  * from the bytes, so that other models may join later. For the present models it only makes sure

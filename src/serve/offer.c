@@ -57,8 +57,12 @@ static void describe_service(struct serve_offer *offer, const struct config *con
         model->keep_alive_ns == CONFIG_UNSET ? config->keep_alive_ns : model->keep_alive_ns;
     offer->service = (struct service_spec){
         .life = life,
+        .speculation = (uint8_t)chosen_speculation(config, model),
         .n_context_max = (int32_t)n_context,
         .priority = (int32_t)model->priority,
+        .n_vector = model_spec_vector(spec),
+        .pools_mean = spec->pooling == POOLING_MEAN,
+        .is_encoder = spec->is_encoder,
         .slo = { (model->ttft_ms >= 0 ? model->ttft_ms : config->ttft_ms) * TIME_NS_PER_MS,
                  (model->tpot_ms >= 0 ? model->tpot_ms : config->tpot_ms) * TIME_NS_PER_MS,
                  (model->e2e_ms >= 0 ? model->e2e_ms : config->e2e_ms) * TIME_NS_PER_MS },
@@ -75,6 +79,9 @@ static void describe_service(struct serve_offer *offer, const struct config *con
 
 static void describe_api_model(struct serve_offer *offer, int number, const struct config *config)
 {
+    static const char *const poolings[] = {
+        [POOLING_LAST] = "last", [POOLING_MEAN] = "mean", [POOLING_FIRST] = "cls"
+    };
     const struct config_model *model = &offer->model;
     const struct model_card *card = &offer->card;
     offer->api = (struct api_model){
@@ -84,6 +91,11 @@ static void describe_api_model(struct serve_offer *offer, int number, const stru
         .service = (uint16_t)number,
         .n_context_max = offer->service.n_context_max,
         .n_vocabulary = card->spec.n_vocabulary,
+        .n_vector = offer->service.n_vector,
+        .n_labels = card->spec.n_labels,
+        .is_encoder = card->spec.is_encoder,
+        .is_normalized = card->spec.is_normalized,
+        .pooling = poolings[card->spec.pooling],
         .tokenizer = card->tokenizer,
         .chat_template = card->chat_template,
         .chat_fault = card->chat_fault.text[0] != '\0' ? card->chat_fault.text : NULL,
@@ -99,7 +111,9 @@ static void describe_api_model(struct serve_offer *offer, int number, const stru
         .path = model->path,
         .format = card->format,
         .engines = offer->service.engines,
-        .kv_type = model->kv_type != NULL ? model->kv_type : config->kv_type,
+        .kv_type = card->spec.is_encoder    ? "f32"
+                   : model->kv_type != NULL ? model->kv_type
+                                            : config->kv_type,
     };
 }
 
@@ -120,7 +134,6 @@ enum status serve_offer_open(struct serve_offer *offer, int number,
     pile_init(&offer->pile);
     keep_model(offer, model);
     offer->is_by_path = options->is_by_path;
-    offer->kv_dtype = chosen_kv_dtype(config, &offer->model);
     const char *configured = offer->model.path;
     enum status status = serve_file_open(&offer->file, config, &offer->model, fault);
     if (status == STATUS_OK) {
@@ -135,6 +148,7 @@ enum status serve_offer_open(struct serve_offer *offer, int number,
         return status;
     }
     offer->is_open = true;
+    offer->kv_dtype = serve_kv_dtype(config, &offer->model, &offer->card.spec);
     describe_service(offer, config, options->life);
     offer->service.identity = identity_of(offer, weights);
     describe_api_model(offer, number, config);

@@ -29,6 +29,7 @@ struct serve_offer {
     enum serve_offer_state state; /* the caller's: opening does not touch it */
     bool is_open;                 /* its file was read */
     bool is_by_path;              /* an operator added it, so no configuration has it */
+    bool is_defined;              /* an operator deployed it, so the cluster's store has it */
     struct pile pile;             /* of the model's texts */
     struct serve_file file;       /* while it is open */
     struct config_model model;    /* as it is configured */

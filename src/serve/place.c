@@ -1,5 +1,6 @@
 /* Makes a planner's problem of this machine, and devices of the plan. */
 #include "serve/place.h"
+#include "serve/kv.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -70,7 +71,7 @@ static enum status open_model(struct problem_at_hand *at, int i, struct compute_
     model->size.activation_bytes = run_model_peak_bytes(
         weights, device, (int32_t)(n_rows + config->n_batch_max), (int32_t)config->n_batch_max);
     weights_close(weights);
-    enum dtype kv_dtype = chosen_kv_dtype(config, from);
+    enum dtype kv_dtype = serve_kv_dtype(config, from, &model->spec);
     status = model_spec_check_kv(&model->spec, from->name, kv_dtype, fault);
     if (status != STATUS_OK)
         return status;

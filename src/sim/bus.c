@@ -15,11 +15,60 @@
 
 enum { ROUNDS_MAX = 1000000 };
 #define REPORT_NS (100 * TIME_NS_PER_MS)
+/* Without a token or an end for this long, and for several repairs, nothing will ever end: each
+ * session with the node ends before its requests get on. */
+#define STALL_NS (10 * 60 * TIME_NS_PER_S)
 
 static void wrong(struct sim_bus *bus, const char *what)
 {
-    if (bus->sim.report->wrong == NULL)
-        bus->sim.report->wrong = what;
+    if (bus->host.sim.report->wrong == NULL)
+        bus->host.sim.report->wrong = what;
+}
+
+/* ---- What the engines ask for. ---- */
+
+/* Returns the client of a request, or NULL when its place has another client now. */
+static struct sim_bus_client *client_of(struct sim_bus *bus, uint64_t id)
+{
+    uint32_t index = (uint32_t)(id & ((1u << SIM_LIVE_BITS) - 1));
+    const struct sim_client *client = &bus->host.sim.clients[index];
+    bool is_same = client->is_live && sim_request(&bus->host.sim, client)->id == id;
+    return is_same ? &bus->clients[index] : NULL;
+}
+
+static bool fill(void *self, const struct request *request, const struct request_body *from,
+                 int32_t *tokens)
+{
+    const struct sim_bus_client *client = client_of(self, request->id);
+    size_t n_known = sizeof(int32_t) * (size_t)request->n_tokens;
+    if (client == NULL) { /* a late copy for a client that has left */
+        memset(tokens, 0, sizeof(int32_t) * (size_t)request->n_tokens_max);
+        memcpy(tokens, request_body_tokens(from), n_known);
+        return true;
+    }
+    memcpy(tokens, client->tokens, sizeof(int32_t) * (size_t)request->n_tokens_max);
+    return memcmp(tokens, request_body_tokens(from), n_known) == 0;
+}
+
+static void taken(void *self, int32_t engine, const struct request *request)
+{
+    struct sim_bus *bus = self;
+    struct sim_bus_client *client = client_of(bus, request->id);
+    if (client == NULL || client->epoch >= request->epoch)
+        return;
+    client->epoch = request->epoch;
+    client->n_slices++;
+    bus->host.sim.clients[client - bus->clients].engine = (uint16_t)engine;
+}
+
+/* Adds the engine's counts of a finished submission. */
+static void ended(void *self, const struct service_event *event)
+{
+    struct sim_bus *bus = self;
+    struct sim_bus_client *own = client_of(bus, event->id);
+    if (own == NULL || own->epoch != event->epoch)
+        return;
+    sim_tell(&bus->host.sim, &bus->host.sim.clients[own - bus->clients], event);
 }
 
 /* ---- Opening. ---- */
@@ -43,7 +92,7 @@ static void make_specs(const struct sim_options *o, struct service_spec *specs, 
 
 static void open_actors(struct sim_bus *bus)
 {
-    const struct sim_options *o = bus->sim.options;
+    const struct sim_options *o = bus->host.sim.options;
     const struct route_policy *router = o->router != NULL ? o->router : route_find("least");
     struct service_spec *specs = mem_take((size_t)o->n_services * sizeof(*specs));
     struct cluster_engine *faces = mem_take((size_t)o->n_engines * sizeof(*faces));
@@ -53,7 +102,7 @@ static void open_actors(struct sim_bus *bus)
     route_config_init(&config);
     make_specs(o, specs, need_bytes);
     for (int32_t e = 0; e < o->n_engines; e++)
-        faces[e] = sim_bus_engine_face(&bus->engines[e]);
+        faces[e] = sim_bus_engine_face(&bus->host.engines[e]);
     bus->gateway = cluster_gateway_open(&(struct cluster_gateway_options){
         .port = sim_channels_port(&bus->channels, SIM_BUS_GATEWAY),
         .nodes = &node,
@@ -62,7 +111,7 @@ static void open_actors(struct sim_bus *bus)
         .seed = o->workload->seed,
         .n_services = o->n_services,
         .services = specs,
-        .n_requests_max = bus->sim.n_clients_max,
+        .n_requests_max = bus->host.sim.n_clients_max,
         .router = router,
         .router_config = o->router_config != NULL ? o->router_config : &config,
         .predictor = o->predictor,
@@ -81,9 +130,9 @@ static void open_actors(struct sim_bus *bus)
                                         .n_engines = o->n_engines,
                                         .n_services = o->n_services,
                                         .services = specs,
-                                        .n_requests_max = bus->sim.n_clients_max,
+                                        .n_requests_max = bus->host.sim.n_clients_max,
                                         .engines = faces,
-                                        .report_ns = bus->report_ns,
+                                        .report_ns = bus->host.report_ns,
                                         .is_passive = true,
                                         .fits = router->fits });
     bus->door = cluster_gateway_service(bus->gateway);
@@ -108,11 +157,15 @@ static int64_t longest_message(const struct sim_options *o)
 
 static void open_all(struct sim_bus *bus, const struct sim_options *o, struct sim_report *report)
 {
-    struct sim *sim = &bus->sim;
+    struct sim *sim = &bus->host.sim;
     CHECK(o->n_engines <= LIMIT_ENGINES);
     *sim = (struct sim){ .options = o, .report = report };
-    bus->faults = o->faults;
-    bus->report_ns = o->faults->report_ns > 0 ? o->faults->report_ns : REPORT_NS;
+    bus->host.faults = o->faults;
+    bus->host.fill = fill;
+    bus->host.taken = taken;
+    bus->host.ended = ended;
+    bus->host.self = bus;
+    bus->host.report_ns = o->faults->report_ns > 0 ? o->faults->report_ns : REPORT_NS;
     sim_report_open(sim);
     open_clients(sim);
     bus->clients = mem_take(sim->n_clients_max * sizeof(*bus->clients));
@@ -125,10 +178,10 @@ static void open_all(struct sim_bus *bus, const struct sim_options *o, struct si
     sim_channels_open(&bus->channels, &faults, o->workload->seed, &sim->clock_ns, &report->bus);
     sim_channels_link(&bus->channels, SIM_BUS_GATEWAY, SIM_BUS_NODE);
     sim_engines_open(sim, sim_bus_engine_emit);
-    bus->engines = mem_take((size_t)o->n_engines * sizeof(*bus->engines));
-    bus->own = mem_take(sizeof(*bus->own));
+    bus->host.engines = mem_take((size_t)o->n_engines * sizeof(*bus->host.engines));
+    bus->host.own = mem_take(sizeof(*bus->host.own));
     for (int32_t e = 0; e < o->n_engines; e++)
-        sim_bus_engine_open(bus, e);
+        sim_bus_engine_open(&bus->host, e);
     open_actors(bus);
     sim_lengths_open(sim);
     sim_events_init(&sim->events, 1024);
@@ -138,12 +191,12 @@ static void open_all(struct sim_bus *bus, const struct sim_options *o, struct si
 
 static void close_all(struct sim_bus *bus)
 {
-    struct sim *sim = &bus->sim;
+    struct sim *sim = &bus->host.sim;
     cluster_gateway_close(bus->gateway);
     cluster_manager_close(bus->manager);
     cluster_node_close(bus->node);
     for (int32_t e = 0; e < sim->options->n_engines; e++)
-        sim_bus_engine_close(&bus->engines[e]);
+        sim_bus_engine_close(&bus->host.engines[e]);
     for (uint32_t i = 0; i < sim->n_clients_max; i++)
         mem_give(bus->clients[i].tokens);
     sim_engines_close(sim);
@@ -155,8 +208,8 @@ static void close_all(struct sim_bus *bus)
     mem_give(sim->told);
     mem_give(sim->requests);
     mem_give(sim->body);
-    mem_give(bus->engines);
-    mem_give(bus->own);
+    mem_give(bus->host.engines);
+    mem_give(bus->host.own);
     mem_give(bus->clients);
 }
 
@@ -164,7 +217,7 @@ static void close_all(struct sim_bus *bus)
 
 static void go(struct sim_bus *bus, uint32_t index, const struct service_event *event)
 {
-    struct sim *sim = &bus->sim;
+    struct sim *sim = &bus->host.sim;
     struct sim_client *client = &sim->clients[index];
     sim_request(sim, client)->epoch = (uint32_t)max_i32(bus->clients[index].n_slices - 1, 0);
     sim_lengths_observe(sim, client, event);
@@ -178,7 +231,8 @@ static void go(struct sim_bus *bus, uint32_t index, const struct service_event *
 
 static void hear(struct sim_bus *bus, const struct service_event *event, const void *payload)
 {
-    struct sim *sim = &bus->sim;
+    struct sim *sim = &bus->host.sim;
+    bus->heard_ns = sim->clock_ns;
     uint32_t index = (uint32_t)(event->id & ((1u << SIM_LIVE_BITS) - 1));
     struct sim_client *client = &sim->clients[index];
     struct route_request *r = sim_request(sim, client);
@@ -200,7 +254,7 @@ static void hear(struct sim_bus *bus, const struct service_event *event, const v
 
 static void arrive(struct sim_bus *bus, const struct workload_ask *ask)
 {
-    struct sim *sim = &bus->sim;
+    struct sim *sim = &bus->host.sim;
     uint32_t index = sim_client_take(sim);
     struct sim_client *client = &sim->clients[index];
     struct route_request *r = sim_request(sim, client);
@@ -241,9 +295,9 @@ static void arrive(struct sim_bus *bus, const struct workload_ask *ask)
 
 static void cancel(struct sim_bus *bus, uint64_t id)
 {
-    if (sim_bus_client_of(bus, id) == NULL)
+    if (client_of(bus, id) == NULL)
         return; /* it was over before its client lost patience */
-    bus->sim.clients[id & ((1u << SIM_LIVE_BITS) - 1)].is_cancelled = true;
+    bus->host.sim.clients[id & ((1u << SIM_LIVE_BITS) - 1)].is_cancelled = true;
     bus->door.cancel(bus->door.self, id, 0);
 }
 
@@ -251,19 +305,19 @@ static void cancel(struct sim_bus *bus, uint64_t id)
 
 static bool has_mail(struct sim_bus *bus, uint16_t address)
 {
-    return sim_channels_next_ns(&bus->channels, address) <= bus->sim.clock_ns;
+    return sim_channels_next_ns(&bus->channels, address) <= bus->host.sim.clock_ns;
 }
 
 static bool step_gateway(struct sim_bus *bus)
 {
     struct service_event event;
     const void *payload;
-    int64_t now_ns = bus->sim.clock_ns;
+    int64_t now_ns = bus->host.sim.clock_ns;
     if (!has_mail(bus, SIM_BUS_GATEWAY) && bus->gateway_ns > now_ns &&
         !cluster_gateway_is_dirty(bus->gateway))
         return false;
     cluster_gateway_hears_at(bus->gateway, now_ns);
-    while (bus->sim.report->wrong == NULL && bus->door.next(bus->door.self, &event, &payload))
+    while (bus->host.sim.report->wrong == NULL && bus->door.next(bus->door.self, &event, &payload))
         hear(bus, &event, payload);
     bus->gateway_ns = cluster_gateway_step(bus->gateway, now_ns);
     return true;
@@ -271,24 +325,24 @@ static bool step_gateway(struct sim_bus *bus)
 
 static bool step_node(struct sim_bus *bus)
 {
-    if (!has_mail(bus, SIM_BUS_NODE) && bus->node_ns > bus->sim.clock_ns)
+    if (!has_mail(bus, SIM_BUS_NODE) && bus->node_ns > bus->host.sim.clock_ns)
         return false;
-    bus->node_ns = cluster_node_step(bus->node, bus->sim.clock_ns);
+    bus->node_ns = cluster_node_step(bus->node, bus->host.sim.clock_ns);
     return true;
 }
 
 static bool step_manager(struct sim_bus *bus)
 {
-    if (!has_mail(bus, SIM_BUS_MANAGER) && bus->manager_ns > bus->sim.clock_ns)
+    if (!has_mail(bus, SIM_BUS_MANAGER) && bus->manager_ns > bus->host.sim.clock_ns)
         return false;
-    bus->manager_ns = cluster_manager_step(bus->manager, bus->sim.clock_ns);
+    bus->manager_ns = cluster_manager_step(bus->manager, bus->host.sim.clock_ns);
     return true;
 }
 
 /* Runs until no part has work left at this instant. */
 static void settle(struct sim_bus *bus)
 {
-    for (int i = 0; bus->sim.report->wrong == NULL; i++) {
+    for (int i = 0; bus->host.sim.report->wrong == NULL; i++) {
         bool is_busy = step_gateway(bus);
         is_busy = step_node(bus) || is_busy;
         is_busy = step_manager(bus) || is_busy;
@@ -304,13 +358,13 @@ static void settle(struct sim_bus *bus)
 /* Returns whether no client has a request and no message is in flight. */
 static bool rests(struct sim_bus *bus)
 {
-    bool is_rest = bus->sim.n_free_clients == bus->sim.n_clients_max &&
+    bool is_rest = bus->host.sim.n_free_clients == bus->host.sim.n_clients_max &&
                    cluster_gateway_n_requests(bus->gateway) == 0 && bus->gateway_ns == TIME_NEVER &&
-                   bus->manager_ns == TIME_NEVER && bus->node_ns > bus->sim.clock_ns;
+                   bus->manager_ns == TIME_NEVER && bus->node_ns > bus->host.sim.clock_ns;
     for (uint16_t end = SIM_BUS_GATEWAY; end <= SIM_BUS_NODE && is_rest; end++)
         is_rest = sim_channels_next_ns(&bus->channels, end) == TIME_NEVER;
-    for (int32_t e = 0; e < bus->sim.options->n_engines && is_rest; e++)
-        is_rest = sim_bus_engine_rests(&bus->engines[e]);
+    for (int32_t e = 0; e < bus->host.sim.options->n_engines && is_rest; e++)
+        is_rest = sim_bus_engine_rests(&bus->host.engines[e]);
     return is_rest;
 }
 
@@ -329,31 +383,44 @@ static int64_t next_of_clients(struct sim *sim)
  * counted. */
 static void pass_rest(struct sim_bus *bus)
 {
-    struct sim *sim = &bus->sim;
+    struct sim *sim = &bus->host.sim;
     struct sim_faults_report *counts = &sim->report->bus;
     const struct sim_bus_rest last = bus->rest;
     int64_t until_ns = next_of_clients(sim);
     bus->rest = (struct sim_bus_rest){ rests(bus), sim->clock_ns, counts->n_messages,
                                        counts->n_bytes, sim->n_over };
     if (!last.is_one || !bus->rest.is_one || bus->rest.n_over != last.n_over ||
-        bus->rest.at_ns - last.at_ns != bus->report_ns || until_ns == TIME_NEVER ||
+        bus->rest.at_ns - last.at_ns != bus->host.report_ns || until_ns == TIME_NEVER ||
         until_ns <= bus->node_ns)
         return;
-    int64_t n = (until_ns - 1 - bus->node_ns) / bus->report_ns;
+    int64_t n = (until_ns - 1 - bus->node_ns) / bus->host.report_ns;
     int64_t n_messages = n * (counts->n_messages - last.n_messages);
-    cluster_node_pass(bus->node, n * bus->report_ns);
-    bus->node_ns += n * bus->report_ns;
+    cluster_node_pass(bus->node, n * bus->host.report_ns);
+    bus->node_ns += n * bus->host.report_ns;
     bus->channels.n_sent += (uint64_t)n_messages;
     counts->n_messages += n_messages;
     counts->n_bytes += n * (counts->n_bytes - last.n_bytes);
     bus->rest.is_one = false;
 }
 
+/* Ends a run in which requests wait and none gets on any more. */
+static void check_stall(struct sim_bus *bus)
+{
+    const struct sim *sim = &bus->host.sim;
+    const struct sim_faults *f = &bus->channels.faults;
+    int64_t repair_ns = max_i64(f->restart_ns, max_i64(f->break_for_ns, f->cut_for_ns));
+    if (sim->n_free_clients == sim->n_clients_max)
+        bus->heard_ns = sim->clock_ns; /* no request waits */
+    if (sim->clock_ns - bus->heard_ns > STALL_NS + 10 * repair_ns)
+        wrong(bus, "faults that let no request get on: each session with the node ends too soon, "
+                   "so lower drop, or raise break");
+}
+
 /* Does everything of the next instant. Returns false when nothing is left, or when the run ends
  * before. */
 static bool advance(struct sim_bus *bus)
 {
-    struct sim *sim = &bus->sim;
+    struct sim *sim = &bus->host.sim;
     if (bus->passes_rest)
         pass_rest(bus);
     const struct sim_event *cancelled = sim_events_first(&sim->events);
@@ -382,6 +449,7 @@ static bool advance(struct sim_bus *bus)
         sim_events_remove_first(&sim->events);
     }
     settle(bus);
+    check_stall(bus);
     return true;
 }
 
@@ -389,15 +457,15 @@ static bool advance(struct sim_bus *bus)
 
 static bool is_quiet(const struct sim_bus *bus)
 {
-    for (int32_t e = 0; e < bus->sim.options->n_engines; e++)
-        if (!engine_is_idle(bus->sim.engines[e].engine) || bus->engines[e].n_changes > 0)
+    for (int32_t e = 0; e < bus->host.sim.options->n_engines; e++)
+        if (!engine_is_idle(bus->host.sim.engines[e].engine) || bus->host.engines[e].n_changes > 0)
             return false;
     return true;
 }
 
 static void check_end(struct sim_bus *bus)
 {
-    struct sim *sim = &bus->sim;
+    struct sim *sim = &bus->host.sim;
     if (sim->n_over != sim->stream.next || sim->n_free_clients != sim->n_clients_max ||
         cluster_gateway_n_requests(bus->gateway) != 0)
         wrong(bus, "a request that was lost");
@@ -413,12 +481,12 @@ static void check_end(struct sim_bus *bus)
 void sim_bus_run(const struct sim_options *options, struct sim_report *report)
 {
     struct sim_bus *bus = mem_take(sizeof(*bus));
-    struct sim *sim = &bus->sim;
+    struct sim *sim = &bus->host.sim;
     open_all(bus, options, report);
     while (report->wrong == NULL && (sim->has_ask || sim->n_over < sim->stream.next) &&
            advance(bus)) {}
     int64_t end_ns = sim->clock_ns;
-    bus->is_over = true;
+    bus->host.is_over = true;
     while (report->wrong == NULL && !sim->is_cut && !is_quiet(bus) && advance(bus)) {}
     settle(bus);
     if (report->wrong == NULL && !sim->is_cut)

@@ -1,6 +1,6 @@
 /* An engine as its node sees it: the real one behind a ring. Its models take time to load, and
  * after a crash it starts anew. */
-#include "sim/bus.h"
+#include "sim/bus_engine.h"
 
 #include "base/mem.h"
 #include "base/rng.h"
@@ -13,31 +13,23 @@ enum { DICE_HOLE = 127, DICE_CRASH = 128 }; /* crashes: and one for every engine
 
 static struct engine *engine_of(const struct sim_bus_engine *e)
 {
-    return e->bus->sim.engines[e->index].engine;
+    return e->host->sim.engines[e->index].engine;
 }
 
 static int64_t now_of(const struct sim_bus_engine *e)
 {
-    return e->bus->sim.clock_ns;
+    return e->host->sim.clock_ns;
 }
 
 static int n_services_of(const struct sim_bus_engine *e)
 {
-    return e->bus->sim.options->n_services;
+    return e->host->sim.options->n_services;
 }
 
 /* Returns the engine's own number of one of its services. */
 static int own_of(const struct sim_bus_engine *e, int service)
 {
-    return sim_engine_own(&e->bus->sim.engines[e->index], n_services_of(e), service);
-}
-
-struct sim_bus_client *sim_bus_client_of(struct sim_bus *bus, uint64_t id)
-{
-    uint32_t index = (uint32_t)(id & ((1u << SIM_LIVE_BITS) - 1));
-    const struct sim_client *client = &bus->sim.clients[index];
-    bool is_same = client->is_live && sim_request(&bus->sim, client)->id == id;
-    return is_same ? &bus->clients[index] : NULL;
+    return sim_engine_own(&e->host->sim.engines[e->index], n_services_of(e), service);
 }
 
 /* ---- Requests that lie here. ---- */
@@ -52,32 +44,23 @@ static void end_life(struct sim_bus_engine *e, uint64_t id, uint32_t epoch)
     e->free_lives[e->n_free_lives++] = at;
 }
 
-/* Adds the engine's counts of a finished submission. */
-static void add_counts(struct sim_bus *bus, const struct service_event *event)
-{
-    struct sim_bus_client *own = sim_bus_client_of(bus, event->id);
-    if (own == NULL || own->epoch != event->epoch)
-        return;
-    sim_tell(&bus->sim, &bus->sim.clients[own - bus->clients], event);
-}
-
 /* Returns whether this piece of an answer is lost before the node gets it. */
 static bool is_hole(struct sim_bus_engine *e, const struct service_event *event)
 {
-    double part = e->bus->faults->hole;
-    if (part == 0 || event->what != SERVICE_TOKENS || e->bus->is_over)
+    double part = e->host->faults->hole;
+    if (part == 0 || event->what != SERVICE_TOKENS || e->host->is_over)
         return false;
-    uint64_t bits = rng_at(e->bus->sim.options->workload->seed, DICE_HOLE, e->n_emitted++);
+    uint64_t bits = rng_at(e->host->sim.options->workload->seed, DICE_HOLE, e->n_emitted++);
     bool is_one = (double)(bits >> 32) * 0x1p-32 < part;
-    e->bus->sim.report->bus.n_holes += is_one;
+    e->host->sim.report->bus.n_holes += is_one;
     return is_one;
 }
 
 bool sim_bus_engine_emit(void *self, const struct service_event *event, const void *payload)
 {
     const struct sim_engine *engine = self;
-    struct sim_bus *bus = (struct sim_bus *)(void *)engine->sim;
-    struct sim_bus_engine *e = &bus->engines[engine->index];
+    struct sim_bus_host *host = (struct sim_bus_host *)(void *)engine->sim;
+    struct sim_bus_engine *e = &host->engines[engine->index];
     if (is_hole(e, event)) {
         uint32_t at = map_find(&e->by_id, event->id);
         if (at != MAP_NONE)
@@ -92,56 +75,34 @@ bool sim_bus_engine_emit(void *self, const struct service_event *event, const vo
             e->lives[at].n_tokens = event->position + event->n_tokens;
         return true;
     }
-    add_counts(bus, event);
+    host->ended(host->self, event);
     end_life(e, event->id, event->epoch);
     return true;
 }
 
-/* Makes the body of all tokens that it will ever have. The tokens of the message must be its
- * beginning. */
-static bool make_body(struct sim_bus_engine *e, const struct request *request,
-                      const struct request_body *from)
-{
-    struct sim_bus *bus = e->bus;
-    const struct sim_bus_client *client = sim_bus_client_of(bus, request->id);
-    struct request_body *body = bus->sim.body;
-    size_t n_known = sizeof(int32_t) * (size_t)request->n_tokens;
-    *body = (struct request_body){ .n_tokens = (uint32_t)request->n_tokens_max };
-    int32_t *tokens = request_body_tokens(body);
-    if (client == NULL) { /* a late copy for a client that has left */
-        memset(tokens, 0, sizeof(int32_t) * (size_t)request->n_tokens_max);
-        memcpy(tokens, request_body_tokens(from), n_known);
-        return true;
-    }
-    memcpy(tokens, client->tokens, sizeof(int32_t) * (size_t)request->n_tokens_max);
-    return memcmp(tokens, request_body_tokens(from), n_known) == 0;
-}
-
-static bool submit(void *self, const struct request *request, const struct request_body *body)
+static bool submit(void *self, const struct request *request, const struct request_body *from)
 {
     struct sim_bus_engine *e = self;
-    struct sim_bus *bus = e->bus;
+    struct sim_bus_host *host = e->host;
+    struct request_body *body = host->sim.body;
     if (e->up_ns > 0 || e->n_free_lives == 0)
         return false;
-    if (!make_body(e, request, body) && bus->sim.report->wrong == NULL)
-        bus->sim.report->wrong = "a request that came to an engine with other tokens";
+    *body = (struct request_body){ .n_tokens = (uint32_t)request->n_tokens_max };
+    if (!host->fill(host->self, request, from, request_body_tokens(body)) &&
+        host->sim.report->wrong == NULL)
+        host->sim.report->wrong = "a request that came to an engine with other tokens";
     bool is_known = map_find(&e->by_id, request->id) != MAP_NONE;
     if (!is_known) {
         uint32_t at = e->free_lives[--e->n_free_lives];
         e->lives[at] =
             (struct sim_bus_life){ request->id, request->epoch, request->n_tokens, true };
         CHECK(map_put(&e->by_id, request->id, at));
-    }
-    struct sim_bus_client *client = sim_bus_client_of(bus, request->id);
-    if (client != NULL && client->epoch < request->epoch && !is_known) {
-        client->epoch = request->epoch;
-        client->n_slices++;
-        bus->sim.clients[client - bus->clients].engine = (uint16_t)e->index;
+        host->taken(host->self, e->index, request);
     }
     e->has_mail = true;
     struct request own = *request;
     own.service = (uint16_t)own_of(e, request->service);
-    if (engine_submit(engine_of(e), &own, bus->sim.body, now_of(e)))
+    if (engine_submit(engine_of(e), &own, body, now_of(e)))
         return true;
     if (!is_known)
         end_life(e, request->id, request->epoch);
@@ -188,7 +149,7 @@ static int wait_fd(void *self)
 static void tell(struct sim_bus_engine *e, int service, enum service_status status,
                  enum status cause)
 {
-    const struct sim_service *s = &e->bus->sim.options->services[service];
+    const struct sim_service *s = &e->host->sim.options->services[service];
     CHECK(e->n_changes < e->n_changes_max);
     e->changes[(e->first_change + e->n_changes++) % e->n_changes_max] =
         (struct service_change){ .engine = (uint16_t)e->index,
@@ -212,8 +173,8 @@ static bool next_change(void *self, struct service_change *change)
 
 static void begin_load(struct sim_bus_engine *e, int service)
 {
-    int64_t rate = e->bus->faults->load_bytes_per_s;
-    double n_bytes = (double)e->bus->sim.options->services[service].size.weights_bytes;
+    int64_t rate = e->host->faults->load_bytes_per_s;
+    double n_bytes = (double)e->host->sim.options->services[service].size.weights_bytes;
     e->ready_ns[service] = now_of(e);
     if (rate > 0)
         e->ready_ns[service] += (int64_t)(n_bytes / (double)rate * 1e9);
@@ -234,6 +195,11 @@ static void load(void *self, int service)
 static void unload(void *self, int service, bool even_busy)
 {
     struct sim_bus_engine *e = self;
+    if (set_has(&e->wanted, service) && !set_has(&e->there, service)) { /* the load is cancelled */
+        set_remove(&e->wanted, service);
+        tell(e, service, SERVICE_UNLOADED, STATUS_CANCELLED);
+        return;
+    }
     if (!set_has(&e->there, service) || set_has(&e->leaving, service))
         return;
     if (!even_busy && engine_is_service_busy(engine_of(e), own_of(e, service))) {
@@ -262,10 +228,13 @@ static int64_t move_models(struct sim_bus_engine *e)
             continue;
         if (e->ready_ns[service] > now_of(e)) {
             wake_ns = min_i64(wake_ns, e->ready_ns[service]);
-        } else if (sim_engines_load(&e->bus->sim, e->index, service)) {
+        } else if (sim_engines_load(&e->host->sim, e->index, service)) {
             set_add(&e->there, service);
             e->has_mail = e->has_mail || !engine_is_idle(engine_of(e));
             tell(e, service, SERVICE_LOADED, STATUS_OK);
+        } else if (set_is_empty(&e->leaving)) { /* a model that was to leave stays */
+            set_remove(&e->wanted, service);
+            tell(e, service, SERVICE_UNLOADED, STATUS_BUSY);
         }
     }
     while ((service = set_next(&e->leaving, service + 1, n)) >= 0) {
@@ -283,9 +252,9 @@ static int64_t move_models(struct sim_bus_engine *e)
 
 static void draw_crash(struct sim_bus_engine *e)
 {
-    struct rng rng = { e->bus->sim.options->workload->seed, DICE_CRASH + (uint64_t)e->index,
+    struct rng rng = { e->host->sim.options->workload->seed, DICE_CRASH + (uint64_t)e->index,
                        e->n_crashes << 8 };
-    int64_t mean_ns = e->bus->faults->crash_ns;
+    int64_t mean_ns = e->host->faults->crash_ns;
     e->crash_ns = TIME_NEVER;
     if (mean_ns > 0)
         e->crash_ns = now_of(e) + 1 + (int64_t)(rng_exponential(&rng) * (double)mean_ns);
@@ -295,8 +264,8 @@ static void draw_crash(struct sim_bus_engine *e)
  * up_ns. */
 static void crash(struct sim_bus_engine *e)
 {
-    struct sim *sim = &e->bus->sim;
-    const struct sim_faults *f = e->bus->faults;
+    struct sim *sim = &e->host->sim;
+    const struct sim_faults *f = e->host->faults;
     sim_model_exec_stop(sim->engines[e->index].exec);
     (void)engine_step(engine_of(e), now_of(e)); /* emits what was drawn until now */
     memmove(e->returned, e->returned + e->n_told,
@@ -342,11 +311,11 @@ static void come_up(struct sim_bus_engine *e)
 /* Reports the engine's state, with our numbers of its services. */
 static void report_engine(struct sim_bus_engine *e)
 {
-    const struct sim_engine *engine = &e->bus->sim.engines[e->index];
-    const struct engine_report *own = e->bus->own;
+    const struct sim_engine *engine = &e->host->sim.engines[e->index];
+    const struct engine_report *own = e->host->own;
     struct engine_report *report = &e->report;
     struct set gone = report->listed;
-    engine_report(engine->engine, e->bus->own, now_of(e));
+    engine_report(engine->engine, e->host->own, now_of(e));
     memcpy(report, own, engine_report_bytes(0));
     report->n_services = n_services_of(e);
     report->listed = (struct set){ { 0 } };
@@ -374,15 +343,15 @@ static void refresh(struct sim_bus_engine *e)
 static int64_t step(void *self, int64_t now_ns)
 {
     struct sim_bus_engine *e = self;
-    struct sim *sim = &e->bus->sim;
+    struct sim *sim = &e->host->sim;
     /* Returned requests of an earlier crash are reported first, so that there is room for the next
      * ones. */
-    if (e->up_ns == 0 && e->crash_ns <= now_ns && e->n_told == e->n_returned && !e->bus->is_over)
+    if (e->up_ns == 0 && e->crash_ns <= now_ns && e->n_told == e->n_returned && !e->host->is_over)
         crash(e);
     if (e->up_ns > 0 && e->up_ns <= now_ns)
         come_up(e);
     if (e->up_ns > 0) {
-        if (e->report_ns < 0 || now_ns - e->report_ns >= e->bus->report_ns)
+        if (e->report_ns < 0 || now_ns - e->report_ns >= e->host->report_ns)
             refresh(e);
         return e->up_ns;
     }
@@ -394,10 +363,10 @@ static int64_t step(void *self, int64_t now_ns)
         if (sim->options->checks_steps)
             sim_check_step(sim, &sim->engines[e->index]);
     }
-    if (e->report_ns < 0 || now_ns - e->report_ns >= e->bus->report_ns)
+    if (e->report_ns < 0 || now_ns - e->report_ns >= e->host->report_ns)
         refresh(e);
     e->report.n_requests = (int32_t)(sim->options->n_requests_max - e->n_free_lives);
-    if (!e->bus->is_over)
+    if (!e->host->is_over)
         wake_ns = min_i64(wake_ns, max_i64(e->crash_ns, now_ns + 1));
     return min_i64(wake_ns, e->wake_ns);
 }
@@ -410,6 +379,11 @@ bool sim_bus_engine_rests(const struct sim_bus_engine *e)
            e->report_ns >= 0 && e->n_changes == 0 && e->n_told == e->n_returned &&
            engine_is_idle(engine_of(e)) && !ring_peek(e->events, &record, &n_bytes) &&
            set_equals(&e->wanted, &e->there) && set_is_empty(&e->leaving);
+}
+
+bool sim_bus_engine_is_down(const struct sim_bus_engine *e)
+{
+    return e->up_ns > 0;
 }
 
 static const struct engine_report *report(void *self)
@@ -429,11 +403,11 @@ struct cluster_engine sim_bus_engine_face(struct sim_bus_engine *e)
                                     .report = report };
 }
 
-void sim_bus_engine_open(struct sim_bus *bus, int32_t index)
+void sim_bus_engine_open(struct sim_bus_host *host, int32_t index)
 {
-    struct sim_bus_engine *e = &bus->engines[index];
-    uint32_t n = bus->sim.options->n_requests_max;
-    e->bus = bus;
+    struct sim_bus_engine *e = &host->engines[index];
+    uint32_t n = host->sim.options->n_requests_max;
+    e->host = host;
     e->index = index;
     e->wake_ns = TIME_NEVER;
     e->events = mem_take(ring_bytes(EVENTS_BYTES));

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define SIM_UNIT_BYTES_MAX (16 << 20)
+#define TABLE_BYTES_PER_S  25e9 /* PCIe 4.0 x16 */
 
 /* Sets the measured time of a lane with this many whole cores. Its engine expects that time is
  * inverse to the cores. */
@@ -125,6 +126,25 @@ static const struct perf *perf_of(const struct sim_options *o, const struct sim_
     return own != NULL && own->perfs != NULL ? &own->perfs[service] : &o->services[service].perf;
 }
 
+/* Returns the times of a service on an engine. A head-wise pool has a table entry for each head of
+ * each layer of a block, and a step takes the tables of its requests from the host
+ * (docs/ALGORITHMS.md 6.11). Kernels that gather small blocks are not charged. */
+static struct perf perf_with_tables(const struct sim *sim, const struct sim_engine_spec *own,
+                                    int32_t service)
+{
+    const struct kv_layout *layout = &sim->layouts[service];
+    struct perf perf = *perf_of(sim->options, own, service);
+    if (sim->options->kv != KV_HEADS || layout->block_tokens <= 0)
+        return perf;
+    int32_t n_devices = own != NULL ? max_i32(own->n_devices, 1) : 1; /* each takes its heads' */
+    double entries = (double)layout->units_per_block / (layout->block_tokens * n_devices);
+    int64_t token_ps = (int64_t)(entries * sizeof(uint32_t) * 1e12 / TABLE_BYTES_PER_S + 0.5);
+    perf.k1_ps += token_ps;
+    perf.k2_ps[0] += token_ps;
+    perf.k2_ps[1] += token_ps;
+    return perf;
+}
+
 static void fill_spec(const struct sim_options *o, const struct sim_engine_spec *own, int32_t index,
                       struct service_spec *spec)
 {
@@ -223,7 +243,7 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
     const struct schedule_config config = config_of(o);
     number_services(sim, own, e);
     for (int32_t i = 0; i < e->n_services; i++) {
-        perfs[i] = *perf_of(o, own, e->ours[i]);
+        perfs[i] = perf_with_tables(sim, own, e->ours[i]);
         layouts[i] = sim->layouts[e->ours[i]];
         fill_spec(o, own, e->ours[i], &specs[i]);
     }
@@ -291,7 +311,8 @@ void sim_engines_ready(struct sim *sim, int32_t index, int32_t service)
     const struct sim_engine_spec *own = sim_engines_spec(sim, index);
     bool has_perfs = own != NULL && own->perfs != NULL;
     int32_t place = e->own[service];
-    engine_open_service(e->engine, place, perf_of(o, own, service), sim->clock_ns);
+    const struct perf perf = perf_with_tables(sim, own, service);
+    engine_open_service(e->engine, place, &perf, sim->clock_ns);
     if (own != NULL && own->truths != NULL && own->truths[service].step_ps != NULL)
         sim_model_exec_set_truth(e->exec, place, own->truths[service]);
     else if (s->truth != NULL && !has_perfs)

@@ -88,6 +88,19 @@ static bool is_adopted(struct store_fence *fence, struct store_id nonce)
     return true;
 }
 
+/* Returns whether an operator adopted another life in the file since it was read, and takes over
+ * what it says then. */
+static bool is_adopted_over(struct store_fence *fence)
+{
+    struct store_fence there;
+    if (fence->path[0] == '\0' || store_fence_open(&there, fence->path, NULL) != STATUS_OK ||
+        store_id_is_none(there.kept.nonce) ||
+        store_id_equal(there.kept.nonce, fence->kept.nonce))
+        return false;
+    fence->kept = there.kept;
+    return true;
+}
+
 enum store_verdict store_fence_check(struct store_fence *fence, const struct store_stamp *stamp)
 {
     const struct store_stamp *kept = &fence->kept;
@@ -100,6 +113,11 @@ enum store_verdict store_fence_check(struct store_fence *fence, const struct sto
         return STORE_OLD_EPOCH;
     if (stamp->epoch == kept->epoch)
         return store_id_equal(kept->manager, stamp->manager) ? STORE_OBEY : STORE_SAME_EPOCH;
+    /* A late message of the old life must not undo what an operator adopted. */
+    if (is_adopted_over(fence) && !store_id_equal(kept->nonce, stamp->nonce))
+        return STORE_OTHER_LIFE;
+    if (stamp->epoch <= kept->epoch)
+        return STORE_OLD_EPOCH;
     return keep(fence, stamp, NULL) == STATUS_OK ? STORE_OBEY : STORE_CANNOT_REMEMBER;
 }
 

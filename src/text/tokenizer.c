@@ -35,6 +35,7 @@ struct tokenizer {
     uint8_t *is_hidden; /* (n_tokens) shown only with special tokens */
     const int32_t *before, *behind;
     int32_t n_before, n_behind;
+    enum tokenizer_pair pair;
     bool is_byte_level;
 };
 
@@ -204,6 +205,7 @@ static void copy_ends(struct tokenizer *t, const struct tokenizer_steps *steps)
     t->behind = ids + n_before;
     t->n_before = steps->n_before;
     t->n_behind = steps->n_behind;
+    t->pair = steps->pair;
 }
 
 static enum status open_parts(struct tokenizer *t, const struct tokenizer_options *options,
@@ -447,6 +449,31 @@ int32_t tokenizer_encode(const struct tokenizer *t, struct view text, unsigned f
     return is_too_long || e.ids.n > e.ids.n_max ? TOKENIZER_TOO_MANY : (int32_t)e.ids.n;
 }
 
+/* Appends the ids behind a text. */
+static int32_t add_behind(const struct tokenizer *t, int32_t *ids, int32_t n, int32_t n_max)
+{
+    if (n < 0 || t->n_behind > n_max - n)
+        return n < 0 ? n : TOKENIZER_TOO_MANY;
+    memcpy(ids + n, t->behind, sizeof(*ids) * (size_t)t->n_behind);
+    return n + t->n_behind;
+}
+
+int32_t tokenizer_encode_pair(const struct tokenizer *t, const struct view texts[2], int32_t *ids,
+                              int32_t n_max, int32_t *n_first)
+{
+    if (t->pair == PAIR_NONE)
+        return TOKENIZER_NO_PAIRS;
+    int32_t n =
+        tokenizer_encode(t, texts[0], TOKENIZER_ADD_SPECIAL | TOKENIZER_PARSE_SPECIAL, ids, n_max);
+    if (t->pair == PAIR_TWICE)
+        n = add_behind(t, ids, n, n_max);
+    *n_first = n;
+    if (n < 0)
+        return n;
+    int32_t more = tokenizer_encode(t, texts[1], TOKENIZER_PARSE_SPECIAL, ids + n, n_max - n);
+    return add_behind(t, ids, more < 0 ? more : n + more, n_max);
+}
+
 size_t tokenizer_ids_max(const struct tokenizer *t, size_t n_bytes)
 {
     size_t growth = t->normalizer.growth * t->splitter.growth;
@@ -462,6 +489,15 @@ bool tokenizer_shows(const struct tokenizer *t, int32_t id, bool show_special)
 struct view tokenizer_piece(const struct tokenizer *t, int32_t id, bool show_special)
 {
     return tokenizer_shows(t, id, show_special) ? t->decoder.pieces[id] : view_of("", 0);
+}
+
+void tokenizer_add_piece(const void *tokenizer, int32_t id, struct str *out)
+{
+    const struct tokenizer *t = tokenizer;
+    struct view piece = tokenizer_piece(t, id, true);
+    if (piece.n > 0 && !tokenizer_shows(t, id, false))
+        str_add(out, "\xFF", 1);
+    str_add(out, piece.at, piece.n);
 }
 
 const struct text_decoder *tokenizer_decoder(const struct tokenizer *t)

@@ -26,14 +26,22 @@ enum tokenizer_flag {
 enum {
     TOKENIZER_TOO_MANY = -1,   /* more than n_max ids would be needed */
     TOKENIZER_TOO_COSTLY = -2, /* the model's regular expressions take too many steps for it */
+    TOKENIZER_NO_PAIRS = -3,   /* the model's files have no form for a pair of texts */
 };
 int32_t tokenizer_encode(const struct tokenizer *tokenizer, struct view text, unsigned flags,
                          int32_t *ids, int32_t n_max);
+/* Encodes a pair of texts with special tokens. Returns the same, and how many ids belong to the
+ * first text, with what follows it. Special tokens written out in the texts become their ids. */
+int32_t tokenizer_encode_pair(const struct tokenizer *tokenizer, const struct view texts[2],
+                              int32_t *ids, int32_t n_max, int32_t *n_first);
 /* Returns the most ids that a text of n_bytes may become. */
 size_t tokenizer_ids_max(const struct tokenizer *tokenizer, size_t n_bytes);
 /* Returns the bytes of one token in running text. They are empty for tokens that are not shown
  * unless show_special. */
 struct view tokenizer_piece(const struct tokenizer *tokenizer, int32_t id, bool show_special);
+/* Appends the bytes of a token as grammars see it. A special token has the byte 0xFF ahead of its
+ * text, so that it can't be taken for text. tokenizer: a struct tokenizer. */
+void tokenizer_add_piece(const void *tokenizer, int32_t id, struct str *out);
 /* Returns whether the id is a token that is shown in text. */
 bool tokenizer_shows(const struct tokenizer *tokenizer, int32_t id, bool show_special);
 const struct text_decoder *tokenizer_decoder(const struct tokenizer *tokenizer);

@@ -7,24 +7,20 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/ring.h"
-#include "base/team.h"
 #include "base/time.h"
-#include "base/wake.h"
+#include "base/writer.h"
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { RING_BYTES = 1 << 20, BATCH_ROWS = 512, BUSY_MS = 2000 };
-static const int64_t AGAIN_NS = TIME_NS_PER_S;
 
 struct usage_file {
     sqlite3 *db;
     sqlite3_stmt *insert;
-    struct ring *ring;
-    struct wake wake;
-    struct thread *thread;
-    _Atomic bool is_over;
+    struct writer *writer;
+    struct usage_row *rows; /* (n_rows) of the thread: taken out of the ring, and not written yet */
+    int n_rows;
     bool is_told; /* that rows can't be written */
     char path[512];
 };
@@ -72,39 +68,27 @@ static bool write_rows(struct usage_file *f, const struct usage_row *rows, int n
     return true;
 }
 
-/* Copies rows out of the ring. */
-static int read_rows(struct usage_file *f, struct usage_row *rows)
+/* Copies rows out of the ring, unless there are some that were not written. */
+static void read_rows(struct usage_file *f, struct ring *ring)
 {
     const void *record;
     size_t n_bytes;
-    int n = 0;
-    while (n < BATCH_ROWS && ring_peek(f->ring, &record, &n_bytes)) {
-        CHECK(n_bytes == sizeof *rows);
-        memcpy(&rows[n++], record, sizeof *rows);
-        ring_pop(f->ring);
+    for (bool is_full = f->n_rows > 0; !is_full && ring_peek(ring, &record, &n_bytes);
+         is_full = f->n_rows == BATCH_ROWS) {
+        CHECK(n_bytes == sizeof *f->rows);
+        memcpy(&f->rows[f->n_rows++], record, sizeof *f->rows);
+        ring_pop(ring);
     }
-    return n;
 }
 
-static void run(void *self)
+static bool write_some(void *self, struct ring *ring)
 {
     struct usage_file *f = self;
-    struct usage_row *rows = mem_take(sizeof *rows * BATCH_ROWS);
-    int n = 0;
-    for (;;) {
-        bool is_over = f->is_over; /* read ahead of the ring, which nothing is put into after it */
-        wake_clear(&f->wake);
-        if (n == 0)
-            n = read_rows(f, rows);
-        bool is_written = n > 0 && write_rows(f, rows, n);
-        if (is_written)
-            n = 0;
-        if (is_over && (!is_written || ring_is_empty(f->ring)))
-            break;
-        if (!is_written)
-            wake_wait(&f->wake, n > 0 ? AGAIN_NS : -1);
-    }
-    mem_give(rows);
+    read_rows(f, ring);
+    if (f->n_rows > 0 && !write_rows(f, f->rows, f->n_rows))
+        return false;
+    f->n_rows = 0;
+    return true;
 }
 
 /* ---- Opening. ---- */
@@ -180,34 +164,30 @@ enum status usage_file_open(struct usage_file **out, const struct usage_file_opt
         mem_give(f);
         return status;
     }
-    f->ring = mem_take(ring_bytes(RING_BYTES));
-    ring_init(f->ring, RING_BYTES);
-    wake_open(&f->wake);
-    f->thread = thread_start("usage", run, f);
+    f->rows = mem_take(sizeof *f->rows * BATCH_ROWS);
+    f->writer = writer_start(&(struct writer_options){
+        .name = "usage", .ring_bytes = RING_BYTES, .write = write_some, .self = f });
     *out = f;
     return STATUS_OK;
 }
 
 bool usage_file_put(struct usage_file *f, const struct usage_row *row)
 {
-    return ring_put(f->ring, row, sizeof *row, NULL, 0);
+    return writer_put(f->writer, row, sizeof *row, NULL, 0);
 }
 
 void usage_file_wake(struct usage_file *f)
 {
-    wake_up(&f->wake);
+    writer_wake(f->writer);
 }
 
 void usage_file_close(struct usage_file *f)
 {
     if (f == NULL)
         return;
-    f->is_over = true;
-    wake_up(&f->wake);
-    thread_join(f->thread);
-    wake_close(&f->wake);
+    writer_end(f->writer);
     (void)sqlite3_finalize(f->insert);
     (void)sqlite3_close(f->db);
-    mem_give(f->ring);
+    mem_give(f->rows);
     mem_give(f);
 }

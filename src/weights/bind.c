@@ -26,6 +26,8 @@ enum extent {
     EXPERTS,
     EXPERT_FFN,
     EXPERT_FFN_TWICE,
+    TYPES,
+    LABELS,
 };
 
 #define MODEL(field)  offsetof(struct model_weights, field)
@@ -38,6 +40,13 @@ static const struct {
 } roles[WEIGHTS_ROLE_N] = {
     [WEIGHTS_TOKEN_EMBEDDING] = { MODEL(token_embedding), VOCABULARY, WIDTH },
     [WEIGHTS_POSITION_EMBEDDING] = { MODEL(position_embedding), POSITIONS, WIDTH },
+    [WEIGHTS_TYPE_EMBEDDING] = { 0, TYPES, WIDTH },
+    [WEIGHTS_EMBEDDING_NORM] = { MODEL(embedding_norm), ONE, WIDTH },
+    [WEIGHTS_EMBEDDING_NORM_BIAS] = { MODEL(embedding_norm_bias), ONE, WIDTH },
+    [WEIGHTS_POOLER] = { MODEL(pooler), WIDTH, WIDTH },
+    [WEIGHTS_POOLER_BIAS] = { MODEL(pooler_bias), ONE, WIDTH },
+    [WEIGHTS_LABELS] = { MODEL(labels), LABELS, WIDTH },
+    [WEIGHTS_LABELS_BIAS] = { MODEL(labels_bias), ONE, LABELS },
     [WEIGHTS_OUTPUT_NORM] = { MODEL(output_norm), ONE, WIDTH },
     [WEIGHTS_OUTPUT_NORM_BIAS] = { MODEL(output_norm_bias), ONE, WIDTH },
     [WEIGHTS_OUTPUT] = { MODEL(output), VOCABULARY, WIDTH },
@@ -146,6 +155,10 @@ static int64_t size_of(const struct binder *b, uint8_t extent)
         return spec->experts.width;
     case EXPERT_FFN_TWICE:
         return 2 * (int64_t)spec->experts.width;
+    case TYPES:
+        return spec->n_types;
+    case LABELS:
+        return spec->n_labels;
     }
     return 0;
 }
@@ -252,6 +265,38 @@ static enum status check_shape(struct binder *b, const struct weights_entry *ent
         snprintf(expected, sizeof(expected), "(%lld, %lld)", (long long)outer, (long long)inner);
     return fault_set(b->fault, STATUS_BAD_INPUT, "%s: tensor %s has shape %s, expected %s",
                      b->catalog->label, entry->name, found, expected);
+}
+
+static float matrix_element(const struct tensor *matrix, int32_t row, int32_t column)
+{
+    struct tensor vector = *matrix;
+    vector.data = (const unsigned char *)matrix->data + row * matrix->row_bytes;
+    return weights_cut_element(&vector, column);
+}
+
+/* Replaces the table of positions by one that has a part for each type of tokens: the sums of both
+ * embeddings. It is in the catalog's pile. */
+static enum status add_types(struct binder *b, const struct weights_entry *entry,
+                             const struct tensor *types)
+{
+    struct tensor *positions = &b->model->position_embedding;
+    if (positions->data == NULL || dtype_info(positions->dtype)->n_block != 1 ||
+        dtype_info(types->dtype)->n_block != 1)
+        return fault_set(b->fault, STATUS_UNSUPPORTED,
+                         "%s: tensor %s and the table of positions are read in F32, F16 and BF16 "
+                         "alone",
+                         b->catalog->label, entry->name);
+    int32_t n = positions->n_rows, width = positions->n_columns;
+    struct tensor sums = { .dtype = DTYPE_F32, .n_rows = n * types->n_rows, .n_columns = width };
+    sums.row_bytes = dtype_row_bytes(DTYPE_F32, width);
+    float *values =
+        pile_take(b->catalog->pile, (size_t)sums.n_rows * (size_t)width * sizeof(*values));
+    sums.data = values;
+    for (int32_t row = 0; row < sums.n_rows; row++)
+        for (int32_t k = 0; k < width; k++)
+            *values++ = matrix_element(positions, row % n, k) + matrix_element(types, row / n, k);
+    *positions = sums;
+    return STATUS_OK;
 }
 
 /* Separates queries, keys and values that lie by KV heads. */
@@ -388,6 +433,8 @@ static enum status place(struct binder *b, const struct weights_entry *entry, ui
     bool is_factors = role == WEIGHTS_ROPE_FACTORS || role == WEIGHTS_ROPE_FACTORS_LONG;
     struct tensor whole = weights_catalog_tensor(entry);
     CHECK(whole.data != NULL); /* its shape was compared with a checked spec */
+    if (role == WEIGHTS_TYPE_EMBEDDING)
+        return add_types(b, entry, &whole);
     bool is_vector = roles[role].rows == ONE;
     size_t i = 0;
     while (i < COUNT_OF(fused) && fused[i].role != role)
@@ -542,6 +589,10 @@ static enum status check_layers(const struct binder *b)
             !spec->has_no_pre_norms && !has_norm ? "norm ahead of attention"
             : !spec->has_no_pre_norms && !spec->is_parallel && !has_ffn_norm
                 ? "norm ahead of the feed-forward"
+            : spec->norms_sums &&
+                    (!has_norm || !has_ffn_norm || w->attention_norm_bias.data == NULL ||
+                     w->ffn_norm_bias.data == NULL)
+                ? "norm behind attention or the feed-forward"
             : model_spec_has_experts(spec, i) &&
                     (w->experts[0].gate.data == NULL || w->experts[0].up.data == NULL ||
                      w->experts[0].down.data == NULL)
@@ -559,6 +610,26 @@ static enum status check_layers(const struct binder *b)
                              "%s: a tensor is missing: layer %d has no %s", b->catalog->label, i,
                              missing);
     }
+    return STATUS_OK;
+}
+
+/* Checks an encoder's norm of embeddings and its head. The head of a model that makes embeddings is
+ * not used. */
+static enum status check_encoder(const struct binder *b)
+{
+    struct model_weights *model = b->model;
+    bool has_norm = model->embedding_norm.data != NULL && model->embedding_norm_bias.data != NULL;
+    bool has_head = model->pooler.data != NULL && model->pooler_bias.data != NULL &&
+                    model->labels.data != NULL && model->labels_bias.data != NULL;
+    if (b->spec->has_embedding_norm && !has_norm)
+        return fault_set(b->fault, STATUS_BAD_INPUT,
+                         "%s: a tensor is missing: there is no norm of the embeddings",
+                         b->catalog->label);
+    if (b->spec->n_labels > 0 && !has_head)
+        return fault_set(b->fault, STATUS_BAD_INPUT, "%s: a tensor of the classifier is missing",
+                         b->catalog->label);
+    if (b->spec->n_labels == 0)
+        model->pooler = model->pooler_bias = (struct tensor){ 0 };
     return STATUS_OK;
 }
 
@@ -657,5 +728,7 @@ enum status weights_bind(const struct weights_architecture *architecture, bool i
     enum status status = check_all_used(&b);
     if (status == STATUS_OK)
         status = check_layers(&b);
+    if (status == STATUS_OK)
+        status = check_encoder(&b);
     return status != STATUS_OK ? status : scale_logits(&b);
 }

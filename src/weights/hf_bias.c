@@ -49,6 +49,7 @@ static const struct rule {
     { "qwen2 qwen2_moe", NULL, false, O | GATE | UP | DOWN },
     { "qwen3 gemma gemma2 gemma3_text olmoe qwen3_moe", NULL, false, GATE | UP | DOWN },
     { "gpt2", NULL, true, QKV | O | UP | DOWN },
+    { "bert roberta xlm-roberta", NULL, true, QKV | O | UP | DOWN },
     { "opt", "enable_bias", true, QKV | O | UP | DOWN },
     { "chatglm", "add_qkv_bias", false, QKV },
     { "chatglm", NULL, false, O | GATE | UP | DOWN },

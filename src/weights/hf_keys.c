@@ -11,6 +11,7 @@
 #define GEMMAS   "gemma gemma2 gemma3_text"
 #define GRANITES "granitemoe granitemoeshared"
 #define MIXED    "mixtral olmoe qwen2_moe qwen3_moe gpt_oss " GRANITES " glm4_moe"
+#define BERTS    "bert roberta xlm-roberta"
 #define FIRST    "llama mistral qwen2 qwen3 phi3 gemma gemma2 gemma3_text"
 #define COHERES  "cohere cohere2"
 #define COUNTED  "gpt_neox stablelm falcon" /* the head dimension is the width per head */
@@ -23,7 +24,8 @@
 #define NOT_GRANITE                                                                                \
     FIRST " gpt2 opt chatglm smollm3 " COHERES " " COUNTED " " OTHERS " " PLAIN_MIXED
 #define NOT_GEMMA2                                                                                 \
-    "llama mistral qwen2 qwen3 phi3 gemma gemma3_text gpt2 opt chatglm " LATER " " MIXED
+    "llama mistral qwen2 qwen3 phi3 gemma gemma3_text gpt2 opt chatglm " LATER " " MIXED " " BERTS
+
 #define NOT_COHERE  FIRST " gpt2 opt chatglm smollm3 granite " COUNTED " " OTHERS " " MIXED
 #define NOT_SMOLLM3 FIRST " gpt2 opt chatglm granite " COHERES " " COUNTED " " OTHERS " " MIXED
 #define NOT_COUNTED FIRST " gpt2 opt chatglm smollm3 granite " COHERES " " OTHERS " " MIXED
@@ -39,14 +41,26 @@ static const struct weights_key rows[] = {
     READ(NULL, "bos_token_id"),
     READ(NULL, "eos_token_id"),
     READ(NULL, "pad_token_id"),
+    READ(NULL, "architectures"),
+    READ(NULL, "id2label"),
     /* Sizes and numbers. */
-    READ(ROPED " opt gpt2", "num_hidden_layers"),
-    READ(ROPED " opt gpt2 chatglm", "hidden_size"),
-    READ(ROPED " opt gpt2 chatglm", "num_attention_heads"),
-    READ(ROPED " opt gpt2", "max_position_embeddings"),
-    READ(ROPED " opt gpt2", "vocab_size"),
+    READ(ROPED " opt gpt2"
+               " " BERTS,
+         "num_hidden_layers"),
+    READ(ROPED " opt gpt2 chatglm"
+               " " BERTS,
+         "hidden_size"),
+    READ(ROPED " opt gpt2 chatglm"
+               " " BERTS,
+         "num_attention_heads"),
+    READ(ROPED " opt gpt2"
+               " " BERTS,
+         "max_position_embeddings"),
+    READ(ROPED " opt gpt2"
+               " " BERTS,
+         "vocab_size"),
     READ(ROPED, "num_key_value_heads"),
-    READ(ROPED, "intermediate_size"),
+    READ(ROPED " " BERTS, "intermediate_size"),
     READ(ROPED, "rms_norm_eps"),
     READ(FIRST " granite smollm3 " COHERES " " OTHERS " " MIXED, "head_dim"),
     FIXED(COUNTED, "head_dim", "null"),
@@ -56,7 +70,7 @@ static const struct weights_key rows[] = {
     READ(ROPED, "partial_rotary_factor"),
     READ(ROPED, "original_max_position_embeddings"),
     READ("llama mistral qwen2 qwen3 phi3 gemma " LATER
-         " mixtral olmoe qwen2_moe qwen3_moe glm4_moe " GRANITES,
+         " mixtral olmoe qwen2_moe qwen3_moe glm4_moe " GRANITES " " BERTS,
          "hidden_act"),
     INERT("gpt_oss", "hidden_act"), /* its gate is another one */
     READ("granite " GRANITES, "embedding_multiplier"),
@@ -76,7 +90,7 @@ static const struct weights_key rows[] = {
     READ("falcon internlm2", "bias"),
     READ("smollm3", "no_rope_layers"),
     READ("smollm3", "no_rope_layer_interval"),
-    READ("stablelm phi gpt_neox cohere cohere2", "layer_norm_eps"),
+    READ("stablelm phi gpt_neox cohere cohere2 " BERTS, "layer_norm_eps"),
     READ("starcoder2", "norm_epsilon"),
     READ("starcoder2", "use_bias"),
     READ("stablelm", "use_qkv_bias"),
@@ -137,6 +151,9 @@ static const struct weights_key rows[] = {
     READ("chatglm", "layernorm_epsilon"),
     READ("chatglm", "rope_ratio"),
     READ("chatglm", "add_qkv_bias"),
+    READ(BERTS, "type_vocab_size"),
+    FIXED(BERTS, "position_embedding_type", "absolute|null"),
+    FIXED(BERTS, "is_decoder", "false|null"),
     /* Keys of the families themselves that change the mathematics. */
     FIXED(NULL, "is_causal", "true"),
     FIXED(NULL, "use_bidirectional_attention", "false|null"),
@@ -185,7 +202,7 @@ static const struct weights_key rows[] = {
     FIXED(NULL, "scale_depth", "null"),
     FIXED(NULL, "dim_model_base", "null"),
     FIXED(NULL, "clip_qkv", "null"),
-    FIXED(DENSE " mixtral olmoe qwen2_moe qwen3_moe gpt_oss " GRANITES, "use_qk_norm",
+    FIXED(DENSE " mixtral olmoe qwen2_moe qwen3_moe gpt_oss " GRANITES " " BERTS, "use_qk_norm",
           "false|null"),
     FIXED(NULL, "qk_layernorm", "false|null"),
     FIXED(NULL, "alibi", "false|null"),
@@ -198,8 +215,8 @@ static const struct weights_key rows[] = {
     FIXED(NULL, "kv_sharing_modes", "null"),
     FIXED(DENSE " mixtral gpt_oss glm4_moe " GRANITES, "num_experts", "0|null"),
     FIXED(DENSE " olmoe qwen2_moe qwen3_moe glm4_moe", "num_local_experts", "0|null"),
-    FIXED(DENSE " mixtral olmoe qwen2_moe qwen3_moe gpt_oss " GRANITES, "n_routed_experts",
-          "0|null"),
+    FIXED(DENSE " mixtral olmoe qwen2_moe qwen3_moe gpt_oss " GRANITES " " BERTS,
+          "n_routed_experts", "0|null"),
     FIXED(NULL, "quantization", "null"), /* MLX */
     FIXED(NULL, "vision_config", "null"),
     FIXED(NULL, "audio_config", "null"),
@@ -207,7 +224,6 @@ static const struct weights_key rows[] = {
     INERT(NULL, "_attn_implementation"),
     INERT(NULL, "_attn_implementation_autoset"),
     INERT(NULL, "_commit_hash"),
-    INERT(NULL, "architectures"),
     INERT(NULL, "attention_dropout"),
     INERT(NULL, "attn_implementation"),
     INERT(NULL, "auto_map"),
@@ -227,9 +243,8 @@ static const struct weights_key rows[] = {
     INERT(NULL, "forced_bos_token_id"),
     INERT(NULL, "forced_eos_token_id"),
     INERT(NULL, "gradient_checkpointing"),
-    INERT(NULL, "id2label"),
     INERT(NULL, "initializer_range"),
-    INERT(NULL, "is_decoder"),
+    INERT(DENSE " " MIXED, "is_decoder"),
     INERT(NULL, "label2id"),
     INERT(NULL, "length_penalty"),
     INERT(NULL, "max_length"),
@@ -268,6 +283,10 @@ static const struct weights_key rows[] = {
     INERT(NULL, "use_cache"),
     INERT("llama mistral qwen2 qwen3 internlm2", "pretraining_tp"),
     INERT("stablelm phi gpt_neox falcon", "hidden_dropout"),
+    INERT(BERTS, "hidden_dropout_prob"),
+    INERT(BERTS, "attention_probs_dropout_prob"),
+    INERT(BERTS, "classifier_activation"),
+    INERT(BERTS, "sentence_transformers"),
     INERT("starcoder2", "residual_dropout"),
     INERT("starcoder2", "embedding_dropout"),
     INERT("cohere2", "cache_implementation"),
@@ -333,6 +352,8 @@ static bool is_allowed(const struct weights_json_node *value, const char *only)
     case WEIGHTS_JSON_TRUE:
         weights_json_print(value, text, sizeof(text));
         return weights_keys_hold(only, '|', view_text(text));
+    case WEIGHTS_JSON_TEXT:
+        return weights_keys_hold(only, '|', view_of(value->text, value->n));
     default:
         return false;
     }

@@ -2,6 +2,7 @@
  * transformers library gives it. */
 #include "weights/hf_spec.h"
 #include "weights/hf_dense.h"
+#include "weights/hf_encoder.h"
 #include "weights/hf_experts.h"
 #include "weights/hf_keys.h"
 #include "weights/hf_rope.h"
@@ -67,6 +68,12 @@ static const struct family {
       "layer_norm_epsilon", "activation_function", 1e-5f, 0, 0, 0, true },
     { "opt", "num_hidden_layers", "hidden_size", "num_attention_heads", NULL, "ffn_dim",
       "max_position_embeddings", "vocab_size", NULL, "activation_function", 1e-5f, 0, 0, 2, true },
+    { "bert", KEYS(NULL, "intermediate_size", "layer_norm_eps"), "hidden_act", 1e-12f, 0, 0, 0,
+      true },
+    { "roberta", KEYS(NULL, "intermediate_size", "layer_norm_eps"), "hidden_act", 1e-12f, 0, 0, 0,
+      true },
+    { "xlm-roberta", KEYS(NULL, "intermediate_size", "layer_norm_eps"), "hidden_act", 1e-12f, 0, 0,
+      0, true },
     { "chatglm", "num_layers", "hidden_size", "num_attention_heads", "multi_query_group_num",
       "ffn_hidden_size", "seq_length", "padded_vocab_size", "layernorm_epsilon", NULL, 1e-5f, 1,
       128, 0, false },
@@ -271,6 +278,11 @@ static enum status read_dense(const struct reader *r, struct model_spec *spec)
     return weights_hf_dense(&r->from, spec);
 }
 
+static enum status read_encoder(const struct reader *r, struct model_spec *spec)
+{
+    return weights_hf_encoder(&r->from, spec);
+}
+
 static enum status read_rest(const struct reader *r, struct model_spec *spec)
 {
     spec->norm_epsilon = r->family->epsilon_usual;
@@ -339,7 +351,7 @@ enum status weights_hf_spec(const struct weights_json_node *config, struct model
     snprintf(spec->architecture, sizeof(spec->architecture), "%s", row->name);
     enum status (*const steps[])(const struct reader *, struct model_spec *) = {
         read_sizes, read_heads,  read_experts, read_act,   read_window,
-        read_rope,  read_scores, read_rest,    read_dense,
+        read_rope,  read_scores, read_rest,    read_dense, read_encoder,
     };
     for (size_t i = 0; i < COUNT_OF(steps) && status == STATUS_OK; i++)
         status = steps[i](&r, spec);

@@ -1,6 +1,7 @@
 /* The table of architectures and of tensor names, one row set per architecture and format. */
 #include "weights/names.h"
 #include "weights/names_dense.h"
+#include "weights/names_encoder.h"
 #include "weights/names_experts.h"
 #include <string.h>
 
@@ -385,6 +386,14 @@ static const struct weights_architecture architectures[] = {
       GGUF(gguf_gpt2), HF("transformer.", "", hf_gpt2) },
     { "opt", "opt", NORM_LAYER, ACT_RELU, false, false, POSITION_LEARNED, POSITION_LEARNED,
       GGUF(NULL), HF("model.decoder.", "decoder.", hf_opt) },
+    { "bert", "bert", NORM_LAYER, ACT_GELU_ERF, false, false, POSITION_LEARNED, POSITION_LEARNED,
+      GGUF(NULL), HF("bert.", "", weights_names_encoder_hf_bert), .has_no_pre_norms = true },
+    { "roberta", "roberta", NORM_LAYER, ACT_GELU_ERF, false, false, POSITION_LEARNED,
+      POSITION_LEARNED, GGUF(NULL), HF("roberta.", "", weights_names_encoder_hf_roberta),
+      .has_no_pre_norms = true },
+    { "xlm-roberta", "xlm-roberta", NORM_LAYER, ACT_GELU_ERF, false, false, POSITION_LEARNED,
+      POSITION_LEARNED, GGUF(NULL), HF("roberta.", "", weights_names_encoder_hf_roberta),
+      .has_no_pre_norms = true },
     { "chatglm", "chatglm", NORM_RMS, ACT_SILU, true, false, POSITION_ROPE_PAIRS,
       POSITION_ROPE_PAIRS, GGUF(gguf_chatglm), HF("transformer.", "", hf_chatglm) },
 };

@@ -70,6 +70,67 @@ static enum status read_special(struct reader *r, const struct weights_json_node
     return status;
 }
 
+/* Returns whether the items from `item` on are the ids behind a text, each of this type. Moves item
+ * and n behind them. */
+static bool skip_behind(struct reader *r, const struct weights_json_node **item, uint32_t *n,
+                        int64_t type)
+{
+    int32_t i = 0;
+    while (i<r->steps->n_behind && * n> 0) {
+        const struct weights_json_node *special = weights_json_find(*item, "SpecialToken");
+        const struct weights_json_node *name = weights_json_find(special, "id");
+        const struct weights_json_node *kind = weights_json_find(special, "type_id");
+        int64_t found = -1, id = -1;
+        if (name == NULL || name->kind != WEIGHTS_JSON_TEXT || kind == NULL ||
+            !weights_json_to_i64(kind, &found) || found != type)
+            return false;
+        const struct weights_json_node *ids =
+            weights_json_find(weights_json_find(r->tokens, name->text), "ids");
+        if (ids == NULL || ids->n != 1 || !weights_json_to_i64(ids + 1, &id) ||
+            id != r->ids[r->steps->n_before + i])
+            return false;
+        *item = weights_json_next(*item);
+        --*n;
+        i++;
+    }
+    return i == r->steps->n_behind;
+}
+
+static bool skip_text(const struct weights_json_node **item, uint32_t *n, const char *text,
+                      int64_t type)
+{
+    const struct weights_json_node *sequence = *n > 0 ? weights_json_find(*item, "Sequence") : NULL;
+    const struct weights_json_node *kind = weights_json_find(sequence, "type_id");
+    int64_t found = -1;
+    if (!weights_json_is_text(weights_json_find(sequence, "id"), text) || kind == NULL ||
+        !weights_json_to_i64(kind, &found) || found != type)
+        return false;
+    *item = weights_json_next(*item);
+    --*n;
+    return true;
+}
+
+/* Recognises the two usual forms of a pair: BERT's, whose second text has the type 1, and
+ * RoBERTa's. */
+static enum tokenizer_pair pair_of(struct reader *r, const struct weights_json_node *pair)
+{
+    if (pair == NULL || pair->kind != WEIGHTS_JSON_ARRAY || r->steps->n_behind == 0)
+        return PAIR_NONE;
+    for (enum tokenizer_pair form = PAIR_ONCE; form <= PAIR_TWICE; form++) {
+        const struct weights_json_node *item = pair + 1;
+        uint32_t n = pair->n;
+        int64_t second = form == PAIR_ONCE;
+        for (int32_t i = 0; i < r->steps->n_before && n > 0; i++, n--)
+            item = weights_json_next(item);
+        bool fits = skip_text(&item, &n, "A", 0) && skip_behind(r, &item, &n, 0) &&
+                    (form == PAIR_ONCE || skip_behind(r, &item, &n, 0)) &&
+                    skip_text(&item, &n, "B", second) && skip_behind(r, &item, &n, second);
+        if (fits && n == 0)
+            return form;
+    }
+    return PAIR_NONE;
+}
+
 static enum status read_template(struct reader *r, const struct weights_json_node *node)
 {
     const char *type = "TemplateProcessing";
@@ -92,6 +153,7 @@ static enum status read_template(struct reader *r, const struct weights_json_nod
         if (status != STATUS_OK)
             return status;
     }
+    r->steps->pair = pair_of(r, weights_json_find(node, "pair"));
     return r->has_text ? STATUS_OK : refuse(r, type, "leaves out the text");
 }
 
@@ -107,6 +169,8 @@ static enum status read_processor(struct reader *r, const struct weights_json_no
     if (r->is_done)
         return refuse(r, type, "behind another one that adds tokens is not supported");
     r->is_done = true;
+    if (is_pair)
+        r->steps->pair = strcmp(type, "BertProcessing") == 0 ? PAIR_ONCE : PAIR_TWICE;
     return is_pair ? read_pair(r, node, type) : read_template(r, node);
 }
 

@@ -11,6 +11,7 @@
 #include "weights/gguf_spec.h"
 #include "weights/hf_bias.h"
 #include "weights/hf_card.h"
+#include "weights/hf_pooling.h"
 #include "weights/hf_keys.h"
 #include "weights/hf_rope.h"
 #include "weights/hf_spec.h"
@@ -97,6 +98,8 @@ static enum status open_hf(struct weights *weights, const char *path, struct fau
     if (status == STATUS_OK)
         status = weights_hf_spec(config.nodes, &weights->spec, &architecture, fault);
     if (status == STATUS_OK)
+        status = weights_hf_pooling(path, &weights->spec, fault);
+    if (status == STATUS_OK)
         status = bind_hf(weights, path, config.nodes, architecture, fault);
     if (status == STATUS_OK)
         status = weights_hf_card_open(&weights->hf_card, path, config.nodes,
@@ -124,6 +127,15 @@ static void name_card(struct weights_card *card, const char *path)
         snprintf(card->name, sizeof(card->name), "%.*s", (int)(end - start), path + start);
 }
 
+/* Models whose files say nothing: the last position of a decoder, the mean of an encoder. */
+static void settle_pooling(struct model_spec *spec)
+{
+    if (spec->is_pooling_given)
+        return;
+    spec->pooling = spec->is_encoder ? POOLING_MEAN : POOLING_LAST;
+    spec->is_normalized = true;
+}
+
 enum status weights_open(struct weights **out, const char *path, struct fault *fault)
 {
     struct weights *weights = mem_take(sizeof(*weights));
@@ -136,6 +148,7 @@ enum status weights_open(struct weights **out, const char *path, struct fault *f
         return status;
     }
     name_card(&weights->card, path);
+    settle_pooling(&weights->spec);
     *out = weights;
     return STATUS_OK;
 }
@@ -245,6 +258,9 @@ static uint64_t hash_layers(const struct model_spec *spec, uint64_t hash)
         hash = hash_fast(caps, sizeof(caps), hash).low;
     if (spec->n_dense_layers > 0)
         hash = hash_fast(spec->is_dense_layer, sizeof(spec->is_dense_layer), hash).low;
+    const int32_t vector[] = { spec->pooling, spec->is_normalized, spec->n_types, spec->n_labels };
+    if (spec->is_encoder || spec->pooling != POOLING_LAST || !spec->is_normalized)
+        hash = hash_fast(vector, sizeof(vector), hash).low;
     if (spec->logit_scale != 1.0f)
         hash = hash_fast(&spec->logit_scale, sizeof(spec->logit_scale), hash).low;
     return hash;

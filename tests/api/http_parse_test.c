@@ -113,12 +113,40 @@ static void test_percent(void **state)
         assert_false(api_http_parse_percent(view_text(bad[i]), out, sizeof(out)));
 }
 
+static void queries_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *query, *value;
+        enum api_http_query found;
+    } rows[] = {
+        { "", "", API_HTTP_QUERY_ABSENT },
+        { "a", "", API_HTTP_QUERY_ABSENT },
+        { "a=1", "1", API_HTTP_QUERY_FOUND },
+        { "xa=2&a=1&a=3", "1", API_HTTP_QUERY_FOUND },
+        { "ab=1&b=a=1", "", API_HTTP_QUERY_ABSENT },
+        { "&&a=&b", "", API_HTTP_QUERY_FOUND },
+        { "a=%2Fx%20y", "/x y", API_HTTP_QUERY_FOUND },
+        { "a=%zz", "", API_HTTP_QUERY_BAD },
+        { "a=%00", "", API_HTTP_QUERY_BAD },
+        { "a=12345678", "", API_HTTP_QUERY_BAD },
+        { "a=1234567", "1234567", API_HTTP_QUERY_FOUND },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        char out[8];
+        assert_int_equal(api_http_parse_query(view_text(rows[i].query), "a", out, sizeof out),
+                         rows[i].found);
+        if (rows[i].found != API_HTTP_QUERY_BAD)
+            assert_string_equal(out, rows[i].value);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_heads),   cmocka_unit_test(test_what_a_head_says),
-        cmocka_unit_test(test_extent),  cmocka_unit_test(test_chunks_at_every_split),
-        cmocka_unit_test(test_percent),
+        cmocka_unit_test(queries_are_read),           cmocka_unit_test(test_heads),
+        cmocka_unit_test(test_what_a_head_says),      cmocka_unit_test(test_extent),
+        cmocka_unit_test(test_chunks_at_every_split), cmocka_unit_test(test_percent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

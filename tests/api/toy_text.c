@@ -26,6 +26,17 @@ int32_t tokenizer_n_tokens(const struct tokenizer *tokenizer)
     return TOY_N_TOKENS;
 }
 
+int32_t tokenizer_encode_pair(const struct tokenizer *tokenizer, const struct view texts[2],
+                              int32_t *ids, int32_t n_max, int32_t *n_first)
+{
+    (void)tokenizer;
+    (void)texts;
+    (void)ids;
+    (void)n_max;
+    *n_first = 0;
+    return TOKENIZER_NO_PAIRS;
+}
+
 int32_t tokenizer_encode(const struct tokenizer *tokenizer, struct view text, unsigned flags,
                          int32_t *ids, int32_t n_max)
 {
@@ -63,6 +74,14 @@ struct view tokenizer_piece(const struct tokenizer *tokenizer, int32_t id, bool 
     if (!show_special || id < 0 || id >= TOY_N_TOKENS)
         return view_of("", 0);
     return view_text(specials[id - TOY_BOS]);
+}
+
+void tokenizer_add_piece(const void *tokenizer, int32_t id, struct str *out)
+{
+    struct view piece = tokenizer_piece(tokenizer, id, true);
+    if (id >= TOY_BOS)
+        str_add(out, "\xFF", 1);
+    str_add(out, piece.at, piece.n);
 }
 
 size_t tokenizer_ids_max(const struct tokenizer *tokenizer, size_t n_bytes)

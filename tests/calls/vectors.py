@@ -7,22 +7,12 @@ import os
 import subprocess
 import sys
 
+from vectors_shared import ROWS, lines as lines_of
+
 EXE, ROOT = sys.argv[1:3]
 DATA = os.path.join(ROOT, "..", "shared", "data", "structured")
-# The name of each row of the table by the name of the vectors' format; the others have the same name in both.
-ROWS = {"qwen2.5": "hermes", "qwen3": "hermes", "granite4": "hermes", "hermes_indented": "hermes", "llama3_json_semicolon": "llama3_json",
-        "llama3_python_tag": "llama3_json", "mistral_nemo": "mistral", "mistral_7b_v0.3": "mistral", "mistral_small_3.2": "mistral_call_id",
-        "mistral_devstral": "mistral_args", "mistral_ministral3": "mistral_args", "deepseek_r1": "deepseek_v3", "glm4.5": "glm",
-        "glm4.7": "glm", "qwen3.5": "qwen3_coder", "nemotron3": "qwen3_coder", "nemotron_nano_v2": "nemotron", "lfm2.5": "lfm2",
-        "gpt_oss_history": "harmony", "gpt_oss_model": "harmony", "llama3_pythonic_dq": "llama3_pythonic",
-        "llama3_pythonic_sq": "llama3_pythonic", "phi4_mini_functools": "functools", "granite3.3": "granite"}
 THOUGHTS = {"seed_oss": ("<seed:think>", "</seed:think>"), "command_r7b": ("<|START_THINKING|>", "<|END_THINKING|>"),
             "mistral_ministral3": ("[THINK]", "[/THINK]")}
-
-
-def lines(name):
-    with open(os.path.join(DATA, name), encoding="utf-8", newline="\n") as f:
-        return [json.loads(line) for line in f.read().split("\n") if line]
 
 
 def tell(rows):
@@ -75,7 +65,7 @@ def is_right(row, told):
 
 def run_formats():
     # gemma4 is not supported; the other row says that it begins in reasoning, and has none
-    rows = [r for r in lines("tool_formats.jsonl") if r["format"] != "gemma4" and r["id"] != "given/nemotron_nano_v2/plain_text"]
+    rows = [r for r in lines_of(DATA, "tool_formats.jsonl") if r["format"] != "gemma4" and r["id"] != "given/nemotron_nano_v2/plain_text"]
     with open(os.path.join(DATA, "tool_formats_tools.json"), encoding="utf-8") as f:
         tools = json.load(f)
     asked = []
@@ -118,7 +108,7 @@ def render(form, calls):
 
 def run_calls():
     rows, asked = [], []
-    for row in lines("bfcl_calls.jsonl"):
+    for row in lines_of(DATA, "bfcl_calls.jsonl"):
         for form in ("hermes", "mistral", "llama3_json", "mistral_args", "llama3_pythonic", "qwen3_coder"):
             keys = [k for c in row["calls"] for k in c["arguments"]]
             if form == "llama3_pythonic" and not all(k.isidentifier() for k in keys):

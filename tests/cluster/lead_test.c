@@ -178,6 +178,29 @@ static void test_one_copy_and_more(void **state)
     close_world(w);
 }
 
+/* One node does not have a model yet: the other one gets it, and the first one later, too. When the
+ * node drops a model that the manager just orders out, the manager learns that it is gone. */
+static void test_a_node_lacks_a_model(void **state)
+{
+    struct world *w = open_world();
+    (void)state;
+    cluster_node_remove_service(w->nodes[0].node, 1);
+    open_manager(w, 0, 1, 1);
+    struct cluster_manager *manager = w->managers[0].manager;
+    run(w, TIME_NS_PER_S);
+    cluster_manager_plan_model(manager, 1, 2);
+    run(w, 4 * TIME_NS_PER_S);
+    assert_true(!has(w, 0, 1) && has(w, 1, 1));
+    cluster_node_add_service(w->nodes[0].node, 1, &w->services[1]);
+    run(w, 2 * TIME_NS_PER_S);
+    assert_int_equal(n_copies(w, 1), 2);
+    cluster_manager_dismiss_service(manager, 1);
+    cluster_node_remove_service(w->nodes[0].node, 1);
+    run(w, 2 * TIME_NS_PER_S);
+    assert_true(cluster_manager_remove_service(manager, 1));
+    close_world(w);
+}
+
 /* A gateway's WANT goes through its nodes, and brings one copy, although both pass it on. */
 static void test_a_wish_comes_through_nodes(void **state)
 {
@@ -351,6 +374,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_copy_and_more),
+        cmocka_unit_test(test_a_node_lacks_a_model),
         cmocka_unit_test(test_a_wish_comes_through_nodes),
         cmocka_unit_test(test_a_deposed_manager_is_not_obeyed),
         cmocka_unit_test(test_another_life),

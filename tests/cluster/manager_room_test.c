@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/time.h"
+#include "cluster/manager_plan.h"
 #include "manager_scene.h"
 
 /* Seconds until `service` is loaded on engine 0, whose other model never rests; -1: not in 100 s.
@@ -87,12 +88,68 @@ static void test_all_have_their_turns(void **state)
     scene_close(s);
 }
 
+/* Operators want one copy of each model, and the first two have taken both engines. The third gets
+ * the place of a copy that is one too many, and no last copy leaves for it. */
+static void test_surplus_copies_make_room(void **state)
+{
+    (void)state;
+    struct scene *s = mem_take(sizeof *s);
+    for (int i = 0; i < N_SERVICES; i++)
+        s->services[i].keep_alive_ns = 3600 * TIME_NS_PER_S;
+    scene_open(s, 900); /* two models on each engine */
+    for (int i = 0; i < 2; i++) {
+        cluster_manager_plan_model(s->manager, i, N_ENGINES);
+        for (int k = 0; k < 20; k++)
+            scene_step(s, 100 * TIME_NS_PER_MS);
+    }
+    for (int e = 0; e < N_ENGINES; e++)
+        assert_true(s->n_loads[e][0] == 1 && s->n_loads[e][1] == 1);
+    for (int i = 0; i < N_SERVICES; i++)
+        cluster_manager_plan_model(s->manager, i, 1);
+    for (int k = 0; k < 100; k++)
+        scene_step(s, 100 * TIME_NS_PER_MS);
+    assert_int_equal(s->n_loads[0][2] + s->n_loads[1][2], 1);
+    int n_out = 0;
+    for (int i = 0; i < 2; i++)
+        n_out += s->n_unloads[0][i] + s->n_unloads[1][i] + s->n_ousted[i];
+    assert_int_equal(n_out, 1);
+    scene_close(s);
+}
+
+/* A node started anew and has nothing. The manager's unload went to what it had before, so no
+ * answer comes. The next report tells, and the model's place counts again. */
+static void test_an_unload_without_an_answer(void **state)
+{
+    (void)state;
+    struct scene *s = open_small(3600 * TIME_NS_PER_S);
+    s->is_deaf = true; /* to unloads */
+    cluster_manager_plan_model(s->manager, 0, -1);
+    s->reports[0].services[0].n_running = 0;
+    for (int i = 0; i < 5; i++)
+        scene_step(s, 100 * TIME_NS_PER_MS);
+    assert_int_equal(s->n_unloads[0][0], 1);
+    s->reports[0].services[0] = (struct service_report){ 0 }; /* it has started anew */
+    scene_step(s, 100 * TIME_NS_PER_MS);
+    s->is_deaf = false;
+    cluster_manager_plan_model(s->manager, 0, 1);
+    for (int i = 0; i < 20; i++)
+        scene_step(s, 100 * TIME_NS_PER_MS);
+    assert_int_equal(s->reports[0].services[0].status, SERVICE_LOADED);
+    cluster_manager_plan_model(s->manager, 0, -1);
+    for (int i = 0; i < 20; i++)
+        scene_step(s, 100 * TIME_NS_PER_MS);
+    assert_int_equal(s->n_unloads[0][0], 2);
+    scene_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_model_is_kept_out),
         cmocka_unit_test(test_a_turn_is_long_beside_loading),
         cmocka_unit_test(test_all_have_their_turns),
+        cmocka_unit_test(test_surplus_copies_make_room),
+        cmocka_unit_test(test_an_unload_without_an_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,8 +112,9 @@ void scene_step(struct scene *s, int64_t span_ns)
         } else if (head->kind == MESSAGE_UNLOAD) {
             s->n_unloads[head->engine][service]++;
             bool is_busy = s->reports[head->engine].services[service].n_running > 0;
-            scene_say(s, head->engine, service, is_busy ? SERVICE_LOADED : SERVICE_UNLOADED,
-                      is_busy ? STATUS_BUSY : STATUS_OK);
+            if (!s->is_deaf)
+                scene_say(s, head->engine, service, is_busy ? SERVICE_LOADED : SERVICE_UNLOADED,
+                          is_busy ? STATUS_BUSY : STATUS_OK);
         } else if (head->kind == MESSAGE_OUST) {
             s->n_ousted[service]++;
             s->reports[head->engine].services[service].n_running = 0;

@@ -14,6 +14,7 @@ struct scene {
     struct engine_report reports[N_ENGINES];
     int64_t now_ns;
     int n_loads[N_ENGINES][N_SERVICES], n_unloads[N_ENGINES][N_SERVICES], n_ousted[N_SERVICES];
+    bool is_deaf;                                         /* it obeys no unload */
     int n_broken;                                         /* loads that fail before one succeeds */
     int64_t load_takes_ns, due_ns[N_ENGINES][N_SERVICES]; /* 0: nothing comes */
 };

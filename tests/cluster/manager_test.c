@@ -268,26 +268,88 @@ static void test_wants_expire(void **state)
     scene_close(s);
 }
 
-/* A load that failed is tried again when its time has come, however often it is asked for
- * meanwhile. */
-static void test_a_failed_load_is_tried_again(void **state)
+static struct scene *open_wanting(int n_broken)
 {
-    (void)state;
     struct scene *s = mem_take(sizeof *s);
     for (int i = 0; i < N_SERVICES; i++)
         s->services[i].keep_alive_ns = 3600 * TIME_NS_PER_S;
     scene_open(s, 1000);
-    s->n_broken = 1;
-    for (int i = 0; i < 50; i++) {
+    s->n_broken = n_broken;
+    return s;
+}
+
+static void want_for(struct scene *s, int n_tenths)
+{
+    for (int i = 0; i < n_tenths; i++) {
         scene_want(s, 0);
         scene_step(s, 100 * TIME_NS_PER_MS);
     }
-    assert_int_equal(s->n_loads[0][0] + s->n_loads[1][0], 1);
-    for (int i = 0; i < 80; i++) {
-        scene_want(s, 0);
+}
+
+/* A load that failed is tried on the other engine at once. When it failed on both, it is tried
+ * again when its time has come, however often it is asked for meanwhile. */
+static void test_a_failed_load_is_tried_again(void **state)
+{
+    enum status cause;
+    const char *why;
+    (void)state;
+    struct scene *s = open_wanting(1);
+    want_for(s, 50);
+    assert_true(s->n_loads[0][0] == 1 && s->n_loads[1][0] == 1);
+    assert_false(cluster_manager_plan_is_broken(s->manager, 0, &cause, &why));
+    scene_close(s);
+    s = open_wanting(2);
+    want_for(s, 50);
+    assert_true(s->n_loads[0][0] == 1 && s->n_loads[1][0] == 1);
+    assert_true(cluster_manager_plan_is_broken(s->manager, 0, &cause, &why));
+    want_for(s, 80);
+    assert_int_equal(s->n_loads[0][0] + s->n_loads[1][0], 3);
+    assert_false(cluster_manager_plan_is_broken(s->manager, 0, &cause, &why));
+    scene_close(s);
+}
+
+/* Copies that an operator wants are not ordered again and again on an engine that can't load. */
+static void test_an_engine_that_fails_is_left_alone(void **state)
+{
+    (void)state;
+    struct scene *s = open_wanting(1);
+    cluster_manager_plan_model(s->manager, 0, 2);
+    for (int i = 0; i < 50; i++)
         scene_step(s, 100 * TIME_NS_PER_MS);
+    assert_true(s->n_loads[0][0] == 1 && s->n_loads[1][0] == 1); /* one is there, one failed */
+    for (int i = 0; i < 80; i++)
+        scene_step(s, 100 * TIME_NS_PER_MS);
+    assert_int_equal(s->n_loads[0][0] + s->n_loads[1][0], 3);
+    scene_close(s);
+}
+
+/* The engine that was told to load answers that its node does not have the model. */
+static void say_lacking(struct scene *s)
+{
+    int e = s->due_ns[0][0] > 0 ? 0 : 1;
+    s->due_ns[e][0] = 0;
+    scene_say(s, e, 0, SERVICE_BROKEN, STATUS_BUSY);
+}
+
+/* A node that does not have the model yet is asked again after a second, and nothing is broken. */
+static void test_a_node_lacks_the_model(void **state)
+{
+    static const struct {
+        int n_tenths, n_loads;
+    } spans[] = { { 1, 1 }, { 1, 2 }, { 12, 3 }, { 1, 4 } };
+    enum status cause;
+    const char *why;
+    (void)state;
+    struct scene *s = open_wanting(0);
+    s->load_takes_ns = 3600 * TIME_NS_PER_S; /* the engines say nothing by themselves */
+    for (size_t i = 0; i < COUNT_OF(spans); i++) {
+        want_for(s, spans[i].n_tenths);
+        assert_int_equal(s->n_loads[0][0] + s->n_loads[1][0], spans[i].n_loads);
+        say_lacking(s);
+        assert_false(cluster_manager_plan_is_broken(s->manager, 0, &cause, &why));
     }
-    assert_int_equal(s->n_loads[0][0] + s->n_loads[1][0], 2);
+    want_for(s, 5);
+    assert_int_equal(s->n_loads[0][0] + s->n_loads[1][0], 4);
     scene_close(s);
 }
 
@@ -619,6 +681,8 @@ int main(void)
         cmocka_unit_test(test_what_an_engine_keeps_is_not_promised),
         cmocka_unit_test(test_wants_expire),
         cmocka_unit_test(test_a_failed_load_is_tried_again),
+        cmocka_unit_test(test_an_engine_that_fails_is_left_alone),
+        cmocka_unit_test(test_a_node_lacks_the_model),
         cmocka_unit_test(test_an_unload_ends_with_a_failed_load),
         cmocka_unit_test(test_everyone_is_answered),
         cmocka_unit_test(test_a_busy_model_stays),

@@ -23,7 +23,7 @@ static void open_world(struct world *w, double loss)
     w->other = store_model_client(w->model);
     struct str value;
     str_init(&value);
-    cluster_members_write_node(&value, 2, "x");
+    cluster_members_write_node(&value, 2, "x", NULL, 0);
     cluster_member_open(&w->member, w->store, "/s/members/node/a:1", value.at, 5, 3);
     str_free(&value);
     cluster_members_open(&w->members, "/s/");
@@ -56,6 +56,34 @@ static void close_world(struct world *w)
     w->store->close(w->store->self);
     w->other->close(w->other->self);
     store_model_close(w->model);
+}
+
+/* A process changes what its entry says, also while the store loses calls. */
+static void test_its_value_changes(void **state)
+{
+    static const struct cluster_members_refused refused = { .name = "x", .why = "no file" };
+    struct world w;
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        struct str value;
+        str_init(&value);
+        open_world(&w, i == 0 ? 0 : 0.3);
+        run(&w, i * TIME_NS_PER_S / 2);
+        assert_null(cluster_members_why_refused(&w.members, "x"));
+        cluster_members_write_node(&value, 3, "x", &refused, 1);
+        cluster_member_set(&w.member, value.at);
+        run(&w, 10 * TIME_NS_PER_S);
+        assert_true(is_there(&w) && w.members.nodes[0].n_engines == 3);
+        assert_string_equal(cluster_members_why_refused(&w.members, "x"), "no file");
+        str_clear(&value);
+        cluster_members_write_node(&value, 2, "x", NULL, 0);
+        cluster_member_set(&w.member, value.at);
+        run(&w, 10 * TIME_NS_PER_S);
+        assert_true(is_there(&w) && w.members.nodes[0].n_engines == 2);
+        assert_null(cluster_members_why_refused(&w.members, "x"));
+        str_free(&value);
+        close_world(&w);
+    }
 }
 
 static void test_it_stays(void **state)
@@ -108,6 +136,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_it_stays),
+        cmocka_unit_test(test_its_value_changes),
         cmocka_unit_test(test_it_comes_through_losses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

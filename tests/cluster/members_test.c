@@ -32,7 +32,7 @@ static void test_nodes(void **state)
     (void)state;
     cluster_members_open(&m, "/s/");
     str_init(&value);
-    cluster_members_write_node(&value, 3, "1.2");
+    cluster_members_write_node(&value, 3, "1.2", NULL, 0);
     put(&m, "/s/members/node/a:1", value.at);
     assert_int_equal(cluster_members_find(&m, "a:1"), 0);
     assert_int_equal(m.nodes[0].n_engines, 3);
@@ -108,6 +108,70 @@ static void test_wishes(void **state)
     cluster_members_close(&m);
 }
 
+/* The placement's lines of models that no engine could load; other lines say nothing here. */
+static void test_broken(void **state)
+{
+    static const struct cluster_members_refused rows[] = {
+        { "a model", STATUS_TOO_LARGE, "needs 5 MiB\nand more" }, { "b", STATUS_IO, "" }
+    };
+    struct cluster_members m;
+    struct str value;
+    (void)state;
+    cluster_members_open(&m, "/s/");
+    str_init(&value);
+    str_printf(&value, "epoch 3\nmodel b\n");
+    cluster_members_write_broken(&value, &rows[0]);
+    str_printf(&value, "broken\nbroken 4\nbroken 4 x\nbroken x y\tz\nbroken 99 y\tz\n"
+                       "broken 4 \tz\nbroken -1 y\tz\nbroken 44444444444444444444 y\tz\n"
+                       "a:1 0 broken 4 y\tz\n");
+    str_printf(&value, "broken 4 %0200d\tz\n", 0); /* no model has so long a name */
+    cluster_members_write_broken(&value, &rows[1]);
+    put(&m, "/s/placement", value.at);
+    assert_int_equal(m.n_broken, 2);
+    assert_string_equal(m.broken[0].name, "a model");
+    assert_int_equal(m.broken[0].cause, STATUS_TOO_LARGE);
+    assert_string_equal(m.broken[0].why, "needs 5 MiB and more");
+    assert_true(m.broken[1].cause == STATUS_IO && m.broken[1].why[0] == '\0');
+    put(&m, "/s/placements", "broken 4 x\ty\n");
+    put(&m, "/s/placement", "broken 4 x\ty"); /* cut short */
+    assert_int_equal(m.n_broken, 1);
+    delete_key(&m, "/s/placement");
+    assert_int_equal(m.n_broken, 0);
+    str_free(&value);
+    cluster_members_close(&m);
+}
+
+/* What nodes refuse. A model is refused when all of them refuse it. */
+static void test_refused(void **state)
+{
+    static const struct cluster_members_refused both[] = { { .name = "x", .why = "no \"file\"" },
+                                                           { .name = "y", .why = "no room" } };
+    struct cluster_members m;
+    struct str value;
+    (void)state;
+    cluster_members_open(&m, "/s/");
+    str_init(&value);
+    assert_null(cluster_members_why_refused(&m, "x"));
+    cluster_members_write_node(&value, 1, "1", both, 2);
+    put(&m, "/s/members/node/a:1", value.at);
+    assert_string_equal(cluster_members_why_refused(&m, "x"), "no \"file\"");
+    str_clear(&value);
+    cluster_members_write_node(&value, 1, "1", both + 1, 1);
+    put(&m, "/s/members/node/b:1", value.at);
+    assert_null(cluster_members_why_refused(&m, "x"));
+    assert_string_equal(cluster_members_why_refused(&m, "y"), "no room");
+    str_clear(&value);
+    str_printf(&value,
+               "{\"engines\":1,\"bus\":%d,\"refused\":{\"1\":3,\"2\":\"\",\"3\":\"\",\"4\":"
+               "\"\",\"5\":\"\",\"6\":\"\"}}",
+               (int)MESSAGE_VERSION);
+    put(&m, "/s/members/node/a:1", value.at);
+    assert_int_equal(m.nodes[0].n_refused, CLUSTER_MEMBER_REFUSED_MAX);
+    assert_int_equal(m.nodes[0].n_engines, 1);
+    str_free(&value);
+    cluster_members_close(&m);
+}
+
 /* Each key of a model is a wish of its own: to end one leaves the others. */
 static void test_paused_and_pinned(void **state)
 {
@@ -147,6 +211,8 @@ static void test_paused_and_pinned(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_nodes), cmocka_unit_test(test_wishes),
+                                        cmocka_unit_test(test_broken),
+                                        cmocka_unit_test(test_refused),
                                         cmocka_unit_test(test_paused_and_pinned) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,6 +58,10 @@ static void config_check_knows_policies(void **state)
     check("predictor: quantile:0.95\n", NULL);
     check("kv_type: q8\n", "kv_type is \"q8\", expected f16, f32 or q8_0");
     check("models: {a: {path: x, kv_type: q8_0}}\n", NULL);
+    check("speculation: eagle\n", "speculation is \"eagle\", expected off or lookup");
+    check("models: {a: {path: x, speculation: lookup}}\n", NULL);
+    check("models: {a: {path: x, speculation: mtp}}\n",
+          "model a: speculation is \"mtp\", expected off or lookup");
     check("models: {a: {path: x, kv_type: f8}}\n",
           "model a: kv_type is \"f8\", expected f16, f32 or q8_0");
     check("log_level: loud\n", "log_level is \"loud\", expected debug, info, warn or error");

@@ -55,6 +55,24 @@ static void a_model_may_have_its_own_type_of_kv(void **state)
     config_free(&config);
 }
 
+static void a_model_may_have_its_own_speculation(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "speculation: lookup\nmodels: {a: {path: x}, b: {path: y, speculation: off}}\n";
+    struct config config;
+    struct fault fault;
+    config_init(&config);
+    const struct config_model usual = { .path = "x" };
+    assert_int_equal(chosen_speculation(&config, &usual), SPECULATION_OFF);
+    assert_int_equal(config_parse(&config, "t", text, strlen(text), &fault), STATUS_OK);
+    assert_int_equal(chosen_speculation(&config, &config.models[0]), SPECULATION_LOOKUP);
+    assert_int_equal(chosen_speculation(&config, &config.models[1]), SPECULATION_OFF);
+    assert_int_equal(config_set(&config, "speculation", "off", &fault), STATUS_OK);
+    assert_int_equal(chosen_speculation(&config, &config.models[0]), SPECULATION_OFF);
+    config_free(&config);
+}
+
 static void a_model_may_have_its_own_template(void **state)
 {
     (void)state;
@@ -90,6 +108,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(presets_and_what_replaces_them),
         cmocka_unit_test(a_model_may_have_its_own_type_of_kv),
+        cmocka_unit_test(a_model_may_have_its_own_speculation),
         cmocka_unit_test(a_model_may_have_its_own_template),
         cmocka_unit_test(batches_are_bounded),
     };

@@ -280,7 +280,7 @@ def routes_and_methods(port):
     for path, methods in ((b"/v1/completions", b"POST, OPTIONS"), (b"/v1/models", b"GET, HEAD, OPTIONS"), (b"/ping", b"GET, HEAD, POST, OPTIONS")):
         got, _ = raw(port, get(b"Host: localhost", b"Connection: close", line=b"DELETE " + path + b" HTTP/1.1"))
         assert status_of(got) == 405 and b"\r\nAllow: " + methods + b"\r\n" in got, got
-    for path in (b"/v1/embeddings", b"/v1/rerank", b"/v1/audio/speech", b"/api/embed"):
+    for path in (b"/v1/audio/speech", b"/v1/images/generations", b"/api/pull"):
         got, _ = raw(port, get(b"Host: localhost", b"Connection: close", line=b"POST " + path + b" HTTP/1.1"))
         assert status_of(got) == 404 and path + b" is not supported" in got, got
     got, _ = raw(port, get(b"Host: localhost", b"Connection: close", line=b"HEAD /livez HTTP/1.1"))

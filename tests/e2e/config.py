@@ -174,8 +174,8 @@ def config_what_several_keys_say(both):
     plain = {key: value for key, value in good.items() if key != "placement"}
     for more in ({"models": {}}, {"api_key": "both"}, {"admin_key": "both"}, {"tenants": ["a"]}, {"tenants": ["a=b", "c=b"]}, {"listen": "nowhere"},
                  {"listen": "127.0.0.1:99999"}, {"trace": both.at("log")}, {"policy": "best"}, {"router": "best"}, {"predictor": "oracle"},
-                 {"preset": "none"}, {"planner": "none at all"}, {"kv": "none"}, {"kv_type": "q8"}, {"log_level": "loud"}, {"devices": ["cuda:x"]},
-                 {"devices": ["cpu", "cpu"]}, {"devices": ["cpu:0-"]}, {"lanes": ["0"]}, {"thresholds": ["lease_tokens=0"]}, {"router_thresholds": ["x=1"]},
+                 {"preset": "none"}, {"planner": "none at all"}, {"kv": "none"}, {"kv_type": "q8"}, {"speculation": "yes"}, {"log_level": "loud"}, {"devices": ["cuda:x"]},
+                 {"devices": ["cpu", "cpu"]}, {"devices": ["cpu:0-"]}, {"lanes": ["0"]}, {"thresholds": ["lease_tokens=0"]}, {"router_thresholds": ["x=1"]}, {"router_thresholds": ["phase=decode"]},
                  {"kv_bytes": 1}, {"cors_origin": "https://a/"}, {"cors_origin": "http://a\r\nX: y"},
                  {"models": {"tale": tale, "cee": {"path": both.cee, "aliases": ["tale"]}}}, {"models": {"a\nb": tale}}, {"models": {"tale": {}}},
                  {"models": {"tale": {**tale, "ctx": 100000}}}, {"models": {"tale": {**tale, "kv": {"min": 5, "max": 4}}}},

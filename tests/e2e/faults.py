@@ -1,28 +1,40 @@
-"""The fault table: a cluster with etcd answers without pause while each part of it is killed, stopped or emptied in turn.
+"""The fault table: a cluster with etcd answers without pause while each part of it, or a link between two, is broken in turn.
 
-usage: faults.py SHOAL MODELS_FOLDER [RUNS of each slow fault, 3] [HITS of each quick one, 20]
+usage: faults.py SHOAL MODELS_FOLDER [RUNS of each slow fault, 3] [HITS of each quick one, 20] [ROW ...]
+ROW: a pattern of the shell for names of faults, as 'link*'; without one all rows run. `list` prints the names.
 A quick fault is repeated under one load until it has hit its state often enough: a node counts as hit in prefill or decode when its own
-report showed running requests just before, and a move when it was not over at that moment. It prints a row for each fault and fails when a request was lost, or an answer differs from the undisturbed one. Requests at a gateway that
-dies end with it: clients see the connection close and ask again elsewhere, so they are not counted.
+report showed running requests just before, and a move when it was not over at that moment. It prints a row for each fault and fails when a
+request was lost, or an answer differs from the undisturbed one. Requests at a gateway that dies end with it: clients see the connection
+close and ask again elsewhere, so they are not counted.
 """
+import contextlib
+import fnmatch
 import os
 import random
 import signal
-import subprocess
 import sys
 import time
 
-from fleet import LEASE_S, Fleet, Load, bodies_of, expected_texts
+import faults_more
+from fleet import LEASE_S, Fleet, Load, address_of, bodies_of, expected_texts, insist, need_etcd
 from serve_shared import body_of, paths, until
+import toy
 
 FAILOVER_S = 8
 
 
 class Table:
-    def __init__(self, fleet, texts, n_runs, n_hits):
-        self.fleet, self.texts, self.n_runs, self.n_hits, self.is_bad = fleet, texts, n_runs, n_hits, False
-        self.failovers = []
+    def __init__(self, n_runs, n_hits):
+        self.n_runs, self.n_hits, self.is_bad = n_runs, n_hits, False
+        self.fleet = self.texts = self.prefills = None
         print("| fault | state | runs | hits | requests | lost | differing | worst pause (s) | note |\n|---|---|---|---|---|---|---|---|---|", flush=True)
+
+    def take(self, fleet):
+        """The rows that follow are of this fleet."""
+        until(fleet.leader)
+        self.fleet = fleet
+        self.texts = expected_texts(fleet.nodes[0], bodies_of(list(fleet.models), 16, 150))
+        self.prefills = expected_texts(fleet.nodes[0], prompts_of(list(fleet.models), 64))
 
     def row(self, fault, state, f, spared=None):
         """f breaks and mends the fleet; `spared` tells which gateways are asked (all)."""
@@ -49,10 +61,10 @@ class Table:
         print(f"| {fault} | {state} | {self.n_runs} | {self.n_runs} | {n_requests} | {n_lost} | {n_different} | {worst_s:.1f} | {note} |", flush=True)
 
 
-    def many(self, fault, state, f, texts=None, is_pinned=False):
-        """f breaks and mends the fleet once, and returns whether the state was hit."""
+    def many(self, fault, state, f, are_prompts=False, is_pinned=False):
+        """f breaks and mends the fleet once, and returns whether the state was hit. are_prompts: long ones, with short answers."""
         n_runs = n_hits = 0
-        loads = [Load(gateway, texts or self.texts, 4) for gateway in self.fleet.gateways]
+        loads = [Load(gateway, self.prefills if are_prompts else self.texts, 4) for gateway in self.fleet.gateways]
         time.sleep(0.5)
         while n_hits < self.n_hits and n_runs < 4 * self.n_hits:
             n_hits += f(self.fleet)
@@ -150,7 +162,7 @@ def kill_in_move(victim):
         source = pinned_node(fleet)
         to = random.choice([node for node in fleet.nodes if node is not source])
         role = {"leader": until(fleet.leader), "target": to, "source": source}[victim]
-        verb(fleet, "pin", "tale", address_of(to))
+        insist(fleet, "pin", "tale", address_of(to))
         time.sleep(random.uniform(0, 0.05))
         is_hit = copies_at(fleet) != {address_of(to)}
         role.kill()
@@ -185,15 +197,6 @@ def kill_candidate(fleet):
     fleet.managers = [manager.again() for manager in fleet.managers]
     until(lambda: fleet.epoch() > epoch and fleet.leader())
     return is_hit
-
-
-def address_of(node):
-    return node.args[node.args.index("--bus-listen") + 1]
-
-
-def verb(fleet, *words):
-    """An operator tries again until the store and the leader are there."""
-    until(lambda: subprocess.run([fleet.shoal, *words, "--store", fleet.etcd.url], capture_output=True, timeout=60, check=False).returncode == 0)
 
 
 def prompts_of(names, n):
@@ -258,40 +261,70 @@ def empty_etcd(fleet):
     return "adopted after 3 s"
 
 
-def main():
-    shoal, models = os.path.abspath(sys.argv[1]), paths(os.path.abspath(sys.argv[2]))
-    n_runs, n_hits = (int(sys.argv[i]) if len(sys.argv) > i else usual for i, usual in ((3, 3), (4, 20)))
+def second(fleet):
+    return fleet.gateways[1:]
+
+
+@contextlib.contextmanager
+def plain(shoal, models):
     with Fleet(shoal, models, node_args=("--prefix-cache", "false")) as fleet:
         fleet.until_loaded()
-        until(fleet.leader)
-        table = Table(fleet, expected_texts(fleet.nodes[0], bodies_of(list(models), 16, 150)), n_runs, n_hits)
-        prefills = expected_texts(fleet.nodes[0], prompts_of(list(models), 64))
-        second = lambda fleet: fleet.gateways[1:]
-        table.row("leader, kill -9", "leading", kill_leader)
-        table.row("leader, SIGSTOP", "leading", stop_leader)
-        table.row("all managers, kill -9, 6 s", "leading, following", kill_all_managers)
-        table.row("node, kill -9", "serving", kill_node)
-        table.many("node, kill -9", "prefill", kill_busy_node, prefills)
-        table.many("node, kill -9", "decode", kill_busy_node)
-        table.many("node, kill -9", "loading", kill_loading_node)
-        verb(fleet, "pin", "tale", address_of(fleet.nodes[0]))
+        yield fleet
+
+
+@contextlib.contextmanager
+def pinned(shoal, models):
+    with plain(shoal, models) as fleet:
+        insist(fleet, "pin", "tale", address_of(fleet.nodes[0]))
         until_moved(fleet)
-        table.many("leader, kill -9", "moving", kill_in_move("leader"), is_pinned=True)
-        table.many("node that a model comes to, kill -9", "moving", kill_in_move("target"), is_pinned=True)
-        table.many("node that a model leaves, kill -9", "moving", kill_in_move("source"), is_pinned=True)
-        verb(fleet, "unpin", "tale")
-        verb(fleet, "deploy", "tale", "--copies", str(len(fleet.nodes)))
-        fleet.until_loaded()
-        table.many("node, kill -9", "electing", kill_node_in_election)
-        table.many("both managers, kill -9", "electing", kill_candidate)
-        table.row("node, SIGSTOP 6 s", "serving", stop_node)
-        table.row("2 of 3 nodes, kill -9", "serving", kill_two_nodes)
-        table.row("gateway, kill -9", "serving", kill_gateway, second)
-        table.row("gateway, SIGSTOP 6 s", "serving", stop_gateway, second)
-        table.row("etcd, kill -9, 8 s", "serving", kill_etcd)
-        table.row("etcd, SIGSTOP 8 s", "serving", stop_etcd)
-        table.row("etcd and a manager, kill -9", "electing", kill_etcd_and_leader)
-        table.row("etcd, emptied", "serving", empty_etcd)
+        yield fleet
+
+
+# Its setting, whether it is quick, fault, state, what it does, and more.
+ROWS = [
+    (plain, False, "leader, kill -9", "leading", kill_leader, {}),
+    (plain, False, "leader, SIGSTOP", "leading", stop_leader, {}),
+    (plain, False, "all managers, kill -9, 6 s", "leading, following", kill_all_managers, {}),
+    (plain, False, "node, kill -9", "serving", kill_node, {}),
+    (plain, True, "node, kill -9", "prefill", kill_busy_node, {"are_prompts": True}),
+    (plain, True, "node, kill -9", "decode", kill_busy_node, {}),
+    (plain, True, "node, kill -9", "loading", kill_loading_node, {}),
+    (plain, True, "node, kill -9", "electing", kill_node_in_election, {}),
+    (plain, True, "both managers, kill -9", "electing", kill_candidate, {}),
+    (plain, False, "node, SIGSTOP 6 s", "serving", stop_node, {}),
+    (plain, False, "2 of 3 nodes, kill -9", "serving", kill_two_nodes, {}),
+    (plain, False, "gateway, kill -9", "serving", kill_gateway, {"spared": second}),
+    (plain, False, "gateway, SIGSTOP 6 s", "serving", stop_gateway, {"spared": second}),
+    (plain, False, "etcd, kill -9, 8 s", "serving", kill_etcd, {}),
+    (plain, False, "etcd, SIGSTOP 8 s", "serving", stop_etcd, {}),
+    (plain, False, "etcd and a manager, kill -9", "electing", kill_etcd_and_leader, {}),
+    (plain, False, "etcd, emptied", "serving", empty_etcd, {}),
+    (pinned, True, "leader, kill -9", "moving", kill_in_move("leader"), {"is_pinned": True}),
+    (pinned, True, "node that a model comes to, kill -9", "moving", kill_in_move("target"), {"is_pinned": True}),
+    (pinned, True, "node that a model leaves, kill -9", "moving", kill_in_move("source"), {"is_pinned": True}),
+] + faults_more.ROWS
+
+
+def main():
+    words = sys.argv[3:]
+    numbers = [int(word) for word in words if word.isdigit()]
+    patterns = [word for word in words if not word.isdigit()] or ["*"]
+    if patterns == ["list"]:
+        print(*dict.fromkeys(row[2] for row in ROWS), sep="\n")
+        return
+    chosen = [row for row in ROWS if any(fnmatch.fnmatch(row[2], pattern) for pattern in patterns)]
+    assert chosen, f"no row is named {patterns}: `list` prints the names"
+    need_etcd()
+    shoal, models = os.path.abspath(sys.argv[1]), paths(os.path.abspath(sys.argv[2]))
+    table = Table(numbers[0] if numbers else 3, numbers[1] if len(numbers) > 1 else 20)
+    for setting in dict.fromkeys(row[0] for row in chosen):
+        try:
+            with setting(shoal, models) as fleet:
+                table.take(fleet)
+                for _, is_quick, fault, state, f, more in (row for row in chosen if row[0] is setting):
+                    (table.many if is_quick else table.row)(fault, state, f, **more)
+        except toy.Skip as reason:
+            print(f"SKIPPED, all rows of {setting.__name__}: {reason}", flush=True)
     sys.exit(1 if table.is_bad else 0)
 
 

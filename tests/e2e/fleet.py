@@ -30,20 +30,23 @@ def need_etcd():
 class Etcd:
     """One etcd with a folder and ports of its own. It runs without fsync, since no machine dies here."""
 
-    def __init__(self):
+    def __init__(self, name="s", peer=None, peers=None):
+        """peers: the whole --initial-cluster of several servers; then none of them waits for an answer here."""
         self.folder = tempfile.mkdtemp(prefix="shoal-etcd-")
-        self.port, self.peer, self.process = free_port(), free_port(), None
+        self.name, self.port, self.peer, self.process = name, free_port(), peer or free_port(), None
         self.url = f"http://127.0.0.1:{self.port}"
-        self.start()
+        self.peers = peers or f"{name}=http://127.0.0.1:{self.peer}"
+        self.start(is_waited_for=peers is None)
 
-    def start(self):
+    def start(self, is_waited_for=True):
         peer = f"http://127.0.0.1:{self.peer}"
         self.process = subprocess.Popen(
-            [ETCD, "--name=s", "--data-dir", f"{self.folder}/data", "--listen-client-urls", self.url, "--advertise-client-urls", self.url,
-             "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"s={peer}", "--unsafe-no-fsync",
+            [ETCD, "--name", self.name, "--data-dir", f"{self.folder}/data", "--listen-client-urls", self.url, "--advertise-client-urls", self.url,
+             "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", self.peers, "--unsafe-no-fsync",
              "--logger=zap", "--log-level=error", "--experimental-watch-progress-notify-interval", "1s"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-        until(self.answers)
+        if is_waited_for:
+            until(self.answers)
 
     def call(self, path, body):
         with urllib.request.urlopen(urllib.request.Request(self.url + path, json.dumps(body).encode()), timeout=30) as reply:
@@ -57,11 +60,19 @@ class Etcd:
 
     def keys(self, prefix="/shoal/shoal/"):
         def text(data):
-            return base64.b64decode(data).decode()
+            return base64.b64decode(data).decode(errors="replace")
         def code(data):
             return base64.b64encode(data.encode()).decode()
         got = self.call("/v3/kv/range", {"key": code(prefix), "range_end": code(prefix[:-1] + chr(ord(prefix[-1]) + 1))})
         return {text(kv["key"])[len(prefix):]: text(kv.get("value", "")) for kv in got.get("kvs", [])}
+
+    def put(self, key, value, prefix="/shoal/shoal/"):
+        def code(data):
+            return base64.b64encode(data if isinstance(data, bytes) else data.encode()).decode()
+        self.call("/v3/kv/put", {"key": code(prefix + key), "value": code(value)})
+
+    def delete(self, key, prefix="/shoal/shoal/"):
+        self.call("/v3/kv/deleterange", {"key": base64.b64encode((prefix + key).encode()).decode()})
 
     def signal(self, number):
         self.process.send_signal(number)
@@ -79,6 +90,57 @@ class Etcd:
     def close(self):
         self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Etcds:
+    """Three servers of one etcd. Calls go to the first that answers."""
+
+    def __init__(self):
+        ports = [free_port() for _ in range(3)]
+        peers = ",".join(f"s{i}=http://127.0.0.1:{port}" for i, port in enumerate(ports))
+        self.all = [Etcd(f"s{i}", port, peers) for i, port in enumerate(ports)]
+        self.url = " ".join(one.url for one in self.all)
+        until(lambda: all(one.answers() for one in self.all))
+
+    def one(self):
+        return until(lambda: next((one for one in self.all if one.process.poll() is None and one.answers()), None))
+
+    def keys(self):
+        return self.one().keys()
+
+    def put(self, key, value):
+        self.one().put(key, value)
+
+    def control(self, *words):
+        subprocess.run(["etcdctl", *words], check=True, timeout=60, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                       env={**os.environ, "ETCDCTL_API": "3"})
+
+    def save(self):
+        """A snapshot of all keys."""
+        self.control("--endpoints", self.one().url, "snapshot", "save", f"{self.all[0].folder}/snapshot")
+
+    def kill(self):
+        for one in self.all:
+            one.kill()
+
+    def start(self):
+        for one in self.all:
+            if one.process.poll() is not None:
+                one.start(is_waited_for=False)
+        until(lambda: all(one.answers() for one in self.all))
+
+    def roll_back(self):
+        """All servers begin anew with the snapshot."""
+        self.kill()
+        for one in self.all:
+            shutil.rmtree(f"{one.folder}/data")
+            self.control("snapshot", "restore", f"{self.all[0].folder}/snapshot", "--name", one.name, "--data-dir", f"{one.folder}/data",
+                         "--initial-cluster", one.peers, "--initial-advertise-peer-urls", f"http://127.0.0.1:{one.peer}")
+        self.start()
+
+    def close(self):
+        for one in self.all:
+            one.close()
 
 
 class Role(Shoal):
@@ -111,16 +173,22 @@ class Role(Shoal):
 
 
 class Fleet:
-    def __init__(self, shoal, models, *args, n_nodes=3, n_gateways=2, n_managers=2, node_args=(), manager_args=(), **more):
-        self.etcd = Etcd()
-        self.shoal, self.models = shoal, models
+    def __init__(self, shoal, models, *args, n_nodes=3, n_gateways=2, n_managers=2, node_args=(), manager_args=(), links=None, etcd=None, states=None,
+                 files=None, **more):
+        """links: all connections of the bus and to etcd go over it. states: makes the state_dir of a node or manager. files: of each node's models."""
+        self.etcd = etcd or Etcd()
+        self.shoal, self.models, self.links = shoal, models, links
+        store = f"http://127.0.0.1:{links.open(self.etcd.port)}" if links else self.etcd.url
         self.nodes, self.managers, self.gateways = [], [], []
         try:
-            self.managers = [Role(shoal, self.etcd.url, "manager", models, *manager_args[i:i + 2], *args, **more) for i in range(0, 2 * n_managers, 2)]
+            self.managers = [Role(shoal, store, "manager", models, *manager_args[i:i + 2], *args, state=states and states(), **more)
+                             for i in range(0, 2 * n_managers, 2)]
             for i in range(n_nodes):
-                self.nodes.append(Role(shoal, self.etcd.url, "node", models, "--bus-listen", f"127.0.0.1:{free_port()}", "--devices",
-                                       f"cpu:{CORES[i % len(CORES)]}", "--max-batch", "4", *node_args, *args, **more))
-            self.gateways = [Role(shoal, self.etcd.url, "gateway", models, *args, **more) for _ in range(n_gateways)]
+                port = free_port()
+                place = ("--bus-advertise", f"127.0.0.1:{links.open(port)}") if links else ()
+                self.nodes.append(Role(shoal, store, "node", files(i) if files else models, "--bus-listen", f"127.0.0.1:{port}", *place, "--devices",
+                                       f"cpu:{CORES[i % len(CORES)]}", "--max-batch", "4", *node_args, *args, state=states and states(), **more))
+            self.gateways = [Role(shoal, store, "gateway", models, *args, **more) for _ in range(n_gateways)]
         except BaseException:
             self.close()
             raise
@@ -142,6 +210,8 @@ class Fleet:
             role.end()
             shutil.rmtree(role.state_dir, ignore_errors=True)
         self.etcd.close()
+        if self.links:
+            self.links.close()
 
     def leader(self):
         """The manager that the store names and that says so itself, or None."""
@@ -158,6 +228,40 @@ class Fleet:
         """Every gateway sees this many engines with each model, or one on each node."""
         wanted = n_copies or len(self.nodes)
         until(lambda: all(n_loaded(g, name) >= wanted for g in self.gateways for name in self.models))
+
+
+def word_of(role, key):
+    return role.args[role.args.index(key) + 1]
+
+
+def address_of(node):
+    return word_of(node, "--bus-advertise" if "--bus-advertise" in node.args else "--bus-listen")
+
+
+def verb(fleet, *words):
+    """An operator's `shoal WORDS` on the store, as it ended."""
+    return subprocess.run([fleet.shoal, *words, "--store", fleet.etcd.url], capture_output=True, text=True, timeout=60, check=False)
+
+
+def do(fleet, *words):
+    """Returns what the verb prints. The verb has to succeed."""
+    done = verb(fleet, *words)
+    assert done.returncode == 0, (words, done.stderr)
+    return done.stdout
+
+
+def insist(fleet, *words):
+    """An operator tries again until the store and the leader are there."""
+    until(lambda: verb(fleet, *words).returncode == 0)
+
+
+def page_of(port, path):
+    """A page of a manager's own endpoint; empty while it has none."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as reply:
+            return json.load(reply)
+    except OSError:
+        return {}
 
 
 def n_loaded(server, name):

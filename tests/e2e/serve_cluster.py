@@ -202,4 +202,5 @@ def cluster_settings(shoal, models):
         assert done.returncode == 2 and len(sentences) == 1 and part in sentences[0], (words, done.returncode, done.stderr)
 
 
-main()
+if __name__ == "__main__":
+    main()

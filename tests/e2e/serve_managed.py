@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from fleet import Fleet, Load, bodies_of, expected_texts, n_loaded, need_etcd
+from fleet import Fleet, Load, address_of, bodies_of, do, expected_texts, n_loaded, need_etcd, verb
 from serve_shared import Later, Stream, body_of, main, paths, test, until
 
 FAILOVER_S = 8
@@ -48,22 +48,8 @@ def managed_nothing_is_lost(shoal, models):
         assert failover_s < FAILOVER_S, failover_s
 
 
-def address_of(node):
-    return node.args[node.args.index("--bus-listen") + 1]
-
-
-def shoal_verb(fleet, *words):
-    return subprocess.run([fleet.shoal, *words, "--store", fleet.etcd.url], capture_output=True, text=True, timeout=60, check=False)
-
-
 def copies(fleet):
     return [n_loaded(node, "tale") for node in fleet.nodes]
-
-
-def do(fleet, *words):
-    done = shoal_verb(fleet, *words)
-    assert done.returncode == 0, (words, done.stderr)
-    return done.stdout
 
 
 @test
@@ -100,7 +86,7 @@ def managed_operators(shoal, models):
         assert f"desired/nodes/{addresses[2]}: drain" in page and "placement: epoch 1" in page, page
         for words, part in ((("deploy", "tail"), "knows no model"), (("drain", "127.0.0.1:1"), "has no node"),
                             (("deploy", "tale", "--copies", "x"), "expected 0 to")):
-            done = shoal_verb(fleet, *words)
+            done = verb(fleet, *words)
             assert done.returncode != 0 and part in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
         check_adopt(fleet, gateway, text)
 
@@ -112,7 +98,7 @@ def check_adopt(fleet, gateway, text):
     until(lambda: "cluster adopt" in manager.log())
     until(lambda: len([k for k in fleet.etcd.keys() if k.startswith("members/")]) == 5)
     assert gateway.text("tale", "And he", 8) == text
-    done = shoal_verb(fleet, "deploy", "tale")
+    done = verb(fleet, "deploy", "tale")
     assert "no placement yet" in done.stderr, done.stderr
     do(fleet, "cluster", "adopt", "--state-dir", manager.state_dir)
     until(lambda: "leader" in fleet.etcd.keys())

@@ -198,10 +198,11 @@ def prompts_and_answers_have_engines_of_their_own(shoal, models):
     text = "engines:\n  - {device: cpu-avx2, role: prefill, services: [tale, cee]}\n  - {device: cpu-avx2, role: decode, services: [tale, cee]}\n"
     with Shoal(shoal, "--planner", "none", models=paths(models)) as server:
         alone = answers(server, 12)
-    with Shoal(shoal, "--placement", file_of(folder_new(), text), "--swap-bytes", "64MiB", models=paths(models)) as server:
-        assert answers(server, 12) == alone
-        until(lambda: total(server, "shoal_kv_handed_over_total") >= 4)  # on a busy machine some are late, and computed again
-    for more, part in ((("--swap-bytes", "0"), "swap_bytes"), (("--swap-bytes", "64MiB", "--engines", "processes"), "engines: threads")):
+    for kind in ("threads", "processes"):
+        with Shoal(shoal, "--placement", file_of(folder_new(), text), "--swap-bytes", "64MiB", "--engines", kind, models=paths(models)) as server:
+            assert answers(server, 12) == alone
+            until(lambda: total(server, "shoal_kv_handed_over_total") >= 4)  # on a busy machine some are late, and computed again
+    for more, part in ((("--swap-bytes", "0"), "swap_bytes"), (("--swap-bytes", "64MiB", "--log-engine", "/dev/null"), "log_engine")):
         done = subprocess.run([shoal, "serve", "--placement", file_of(folder_new(), text), *more, *(w for n, p in paths(models).items() for w in
                                                                                                 ("--model", f"{n}={p}"))],
                               capture_output=True, text=True, timeout=60, check=False)

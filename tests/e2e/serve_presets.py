@@ -146,15 +146,17 @@ def preempt_in_a_tight_pool(shoal, models, kv_type, ways):
             seen = ps_agrees(server, PREEMPT=1)
             print(f"# {kv_type} {more}: {seen}")
             assert more or seen["SWAP"] == 0, seen
+            drafted, accepted = (counted(server, f"vllm:spec_decode_num_{kind}_tokens_total") for kind in ("draft", "accepted"))
+            assert (drafted >= accepted > 0) if "lookup" in more else drafted == 0, (more, drafted, accepted)
     return token_bytes
 
 
 @test
 def presets_preempt_in_a_tight_pool(shoal, models):
     """Room for three answers of eight: some are preempted, by recompute and by swap, and continue with the same
-    tokens."""
+    tokens. Drafts change none of them."""
     swap = ("--swap-bytes", "64MiB")
-    f16 = preempt_in_a_tight_pool(shoal, models, "f16", ((), swap))
+    f16 = preempt_in_a_tight_pool(shoal, models, "f16", ((), swap, ("--speculation", "lookup")))
     q8_0 = preempt_in_a_tight_pool(shoal, models, "q8_0", (swap,))
     assert 0.5 < q8_0 / f16 < 0.56, (f16, q8_0)
 

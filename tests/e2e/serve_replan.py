@@ -2,26 +2,11 @@
 
 usage: serve_replan.py SHOAL MODELS_FOLDER
 """
-import json
 import subprocess
 import time
-import urllib.error
-import urllib.request
 
-from fleet import Fleet, Load, bodies_of, expected_texts, n_loaded, need_etcd
+from fleet import Fleet, Load, bodies_of, do, expected_texts, n_loaded, need_etcd, page_of
 from serve_shared import free_port, main, paths, test, until
-
-
-def get(port, path):
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as reply:
-            return json.load(reply)
-    except (urllib.error.URLError, ConnectionError):
-        return {}
-
-
-def do(fleet, *words):
-    subprocess.run([fleet.shoal, *words, "--store", fleet.etcd.url], check=True, timeout=60, stdout=subprocess.DEVNULL)
 
 
 class Shifted:
@@ -60,7 +45,7 @@ class Shifted:
 
     def plan(self):
         """The page of the leading manager, or nothing while none leads."""
-        return next((page for page in (get(port, "/plan") for port in self.ports) if page), {})
+        return next((page for page in (page_of(port, "/plan") for port in self.ports) if page), {})
 
     def finish(self):
         for load in self.loads:

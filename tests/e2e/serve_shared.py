@@ -207,7 +207,9 @@ class Stream:
 
     @property
     def status(self):
-        return int(self.got.split(b" ", 2)[1])
+        """0: the connection was closed before it."""
+        words = self.got.split(b" ", 2)
+        return int(words[1]) if len(words) > 1 else 0
 
     @property
     def events(self):

@@ -4,9 +4,8 @@ usage: serve_wishes.py SHOAL MODELS_FOLDER
 """
 import json
 import os
-import subprocess
 
-from fleet import Fleet, has_etcd, n_loaded
+from fleet import Fleet, address_of, do, has_etcd, n_loaded, verb
 from serve_shared import Later, Shoal, Stream, body_of, main, paths, test, until
 import toy
 
@@ -82,20 +81,6 @@ def wishes_pin(shoal, models):
         for body, part in (({"model": "tale"}, "engine is missing"), ({"model": "tale", "engine": 2}, "no engine 2"), ({"model": "tale", "engine": -1}, "engine")):
             status, _, page = server.post("/models/pin", body)
             assert status == 400 and part in json.dumps(page), (body, status, page)
-
-
-def address_of(node):
-    return node.args[node.args.index("--bus-listen") + 1]
-
-
-def verb(fleet, *words):
-    return subprocess.run([fleet.shoal, *words, "--store", fleet.etcd.url], capture_output=True, text=True, timeout=60, check=False)
-
-
-def do(fleet, *words):
-    done = verb(fleet, *words)
-    assert done.returncode == 0, (words, done.stderr)
-    return done.stdout
 
 
 @test

@@ -144,7 +144,7 @@ engines:
         slow = as_json(shoal, path, "--kv-bandwidth", "1e9")
         assert "none that decodes" in sim(shoal, other, wants=2)
         assert "no role" in sim(shoal, path, "--bus", wants=2)
-        assert ", prefill" in sim(shoal, path) and "handed over" in sim(shoal, path)
+        assert "prefill" in sim(shoal, path) and "handed over" in sim(shoal, path)
     assert page["completed"] == 1500 and page["records_hash"] == steps["records_hash"]
     assert page["handed_requests"] > 1400 and page["handed_bytes"] > 1e11
     # 1.2 GB of KV in the mean: 1 s more of the way, and nothing else

@@ -74,6 +74,24 @@ static void load_tells_decodes_from_prompts(void **state)
     assert_int_equal(load.n_new_context, 20 * 32 + 32);
 }
 
+/* A draft costs as much as another decode, and may count as a round more. */
+static void drafts_are_rows_of_a_decode(void **state)
+{
+    struct request r = { .n_prompt = 10, .n_tokens = 15, .n_computed = 14, .n_tokens_max = 30 };
+    struct batch_item item = { 0, 4, 3 };
+    struct batch batch = { .n_items = 1, .items = &item };
+    struct perf_load load = engine_exec_load(&batch, &r);
+    struct engine_progress progress = engine_exec_progress_of(&r, &item, 1);
+    (void)state;
+    assert_int_equal(load.n_decodes, 4);
+    assert_int_equal(load.n_decode_context, 4 * 15);
+    assert_int_equal(load.n_new, 0);
+    assert_int_equal(progress.n_new, 4);
+    assert_int_equal(progress.n_computed, 4);
+    r.n_lease = 2;
+    assert_int_equal(engine_exec_progress_of(&r, &item, 1).n_new, 2);
+}
+
 /* The load of each round is that of the records as they would be then. */
 static void load_of_later_rounds(void **state)
 {
@@ -111,6 +129,7 @@ int main(void)
         cmocka_unit_test(closed_form_is_the_sum_of_rounds),
         cmocka_unit_test(lease_ends_drawing),
         cmocka_unit_test(load_tells_decodes_from_prompts),
+        cmocka_unit_test(drafts_are_rows_of_a_decode),
         cmocka_unit_test(load_of_later_rounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,6 +26,8 @@ static int32_t draw(const struct request_body *body, int32_t n_prompt, int32_t p
                     uint64_t state)
 {
     uint64_t dice = mix(state, mix(body->seed, (uint64_t)position));
+    if (body->seed % 2 == 0 && dice % 6 > 0) /* it often repeats itself */
+        dice = mix(body->seed, (uint64_t)position % 5);
     int32_t n_generated = position + 1 - n_prompt;
     while (n_generated <= body->sampling.n_tokens_min &&
            is_stop(body, (int32_t)(dice % FAKE_VOCABULARY)))
@@ -79,17 +81,21 @@ static void compute(struct fake *f, const struct batch *batch, int32_t i, int n_
     const struct batch_item *item = &batch->items[i];
     const struct request *r = &f->view.requests[item->slot];
     struct engine_body body = engine_bodies_at(f->view.bodies, r->body);
-    struct engine_progress progress = engine_exec_progress(r, item->n_tokens, n_rounds);
+    struct engine_progress progress = engine_exec_progress_of(r, item, n_rounds);
     int32_t n_tokens = r->n_tokens;
+    int32_t drafts[LIMIT_BATCH_ITEMS];
+    memcpy(drafts, body.tokens + n_tokens, (size_t)item->n_draft * sizeof(*drafts));
+    bool is_refused = false;
     uint64_t state =
         r->n_computed > 0 ? *state_at(f, batch->service, item->slot, r->n_computed - 1) : 0;
     f->n_chunks += progress.n_new == 0;
-    f->n_new[i] = progress.n_new;
     f->logprobs_at[i] = f->logprobs[i];
     for (int32_t p = r->n_computed; p < r->n_computed + progress.n_computed; p++) {
-        state = mix(state, (uint64_t)body.tokens[p]);
+        int32_t draft = item->n_draft > 0 && p >= r->n_tokens ? drafts[p - r->n_tokens] : -1;
+        is_refused |= draft >= 0 && draft != body.tokens[p];
+        state = mix(state, (uint64_t)(is_refused ? draft : body.tokens[p]));
         *state_at(f, batch->service, item->slot, p) = state;
-        if (p + 1 == n_tokens && progress.n_new > 0) {
+        if (p + 1 == n_tokens && progress.n_new > 0 && !is_refused) {
             int32_t k = n_tokens - r->n_tokens;
             body.tokens[n_tokens] = draw(body.head, r->n_prompt, n_tokens, state);
             if (k < 4)
@@ -97,7 +103,10 @@ static void compute(struct fake *f, const struct batch *batch, int32_t i, int n_
             n_tokens++;
         }
     }
-    CHECK(n_tokens == r->n_tokens + progress.n_new);
+    f->n_new[i] = n_tokens - r->n_tokens;
+    f->n_drafted += item->n_draft;
+    f->n_accepted += item->n_draft > 0 ? f->n_new[i] - 1 : 0;
+    CHECK(f->n_new[i] == progress.n_new || is_refused);
 }
 
 /* ---- The contract. ---- */

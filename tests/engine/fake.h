@@ -35,6 +35,7 @@ struct fake {
     const struct token_logprobs *logprobs_at[LIMIT_BATCH_ITEMS];
     int64_t n_told, n_begun, n_failed, n_chunks, n_cuts, n_rounds_saved, n_side_by_side, n_copied;
     int64_t n_failed_in; /* copies in */
+    int64_t n_drafted, n_accepted;
 };
 void fake_init(struct fake *fake, const int64_t *clock_ns, int64_t step_ns);
 void fake_free(struct fake *fake);

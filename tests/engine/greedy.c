@@ -45,6 +45,14 @@ static bool add_running(const struct schedule_config *config, const struct sched
         if (r->batch != 0)
             continue;
         int32_t n = min_i32(r->n_tokens - r->n_computed, config->chunk_tokens);
+        int32_t n_draft = v->n_drafts != NULL ? v->n_drafts[s->running[i]] : 0;
+        if (n_draft > 0 &&
+            kv_budget_take(budget, batch->service,
+                           blocks_for(v, budget, s->running[i], r->n_computed + 1 + n_draft))) {
+            add(plan, batch, s->running[i], 1 + n_draft);
+            batch->items[batch->n_items - 1].n_draft = n_draft;
+            continue;
+        }
         if (kv_budget_take(budget, batch->service,
                            blocks_for(v, budget, s->running[i], r->n_computed + n)))
             add(plan, batch, s->running[i], n);

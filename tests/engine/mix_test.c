@@ -12,7 +12,7 @@
 
 struct tally {
     int64_t n_requests, n_preempted, n_chunks, n_hits, n_cancelled, n_crashed, n_lease, n_deadline;
-    int64_t n_side_by_side, n_rounds_saved, n_cuts, n_full, n_copied;
+    int64_t n_side_by_side, n_rounds_saved, n_cuts, n_full, n_copied, n_drafted, n_accepted;
 };
 
 static void make_options(struct rng *rng, const struct schedule_policy *policy,
@@ -32,6 +32,7 @@ static void make_options(struct rng *rng, const struct schedule_policy *policy,
     if (policy == schedule_find("adbs") || policy == schedule_find("mux-rr"))
         o->n_lanes = 3; /* two parts beside the whole */
     o->n_rounds_max = rng_below(rng, 2) == 0 ? 1 : 4096;
+    o->speculation = rng_below(rng, 4) > 0 ? SPECULATION_LOOKUP : SPECULATION_OFF;
 }
 
 static void ask_one(struct world *w, struct rng *rng, uint32_t index)
@@ -115,6 +116,8 @@ static void run_mix(uint64_t seed, const struct schedule_policy *policy, struct 
     tally->n_rounds_saved += w.fake.n_rounds_saved;
     tally->n_cuts += w.fake.n_cuts;
     tally->n_copied += w.fake.n_copied;
+    tally->n_drafted += w.fake.n_drafted;
+    tally->n_accepted += w.fake.n_accepted;
     world_close(&w);
 }
 
@@ -122,12 +125,12 @@ static void print(const char *name, const struct tally *t)
 {
     printf("%s: %lld requests, %lld preemptions, %lld chunks, %lld prefix hits, %lld cancelled, "
            "%lld deadlines, %lld crashes, %lld leases over, %lld full, %lld side by side, %lld "
-           "rounds held, %lld cuts, %lld back from the host\n",
+           "rounds held, %lld cuts, %lld back from the host, %lld drafts, %lld accepted\n",
            name, (long long)t->n_requests, (long long)t->n_preempted, (long long)t->n_chunks,
            (long long)t->n_hits, (long long)t->n_cancelled, (long long)t->n_deadline,
            (long long)t->n_crashed, (long long)t->n_lease, (long long)t->n_full,
            (long long)t->n_side_by_side, (long long)t->n_rounds_saved, (long long)t->n_cuts,
-           (long long)t->n_copied);
+           (long long)t->n_copied, (long long)t->n_drafted, (long long)t->n_accepted);
 }
 
 static void same_tokens_under_the_tests_policy(void **state)
@@ -142,6 +145,7 @@ static void same_tokens_under_the_tests_policy(void **state)
     assert_true(tally.n_cancelled > 50 && tally.n_crashed > 50 && tally.n_lease > 50);
     assert_true(tally.n_deadline > 20 && tally.n_full > 20 && tally.n_copied > 200);
     assert_true(tally.n_side_by_side > 300 && tally.n_rounds_saved > 50 && tally.n_cuts > 10);
+    assert_true(tally.n_accepted > 1000 && tally.n_drafted - tally.n_accepted > 500);
 }
 
 static void same_tokens_under_every_policy(void **state)
@@ -150,7 +154,7 @@ static void same_tokens_under_every_policy(void **state)
     const struct schedule_policy *const *policies = schedule_all(&n_policies);
     uint64_t seed = test_seed(1000);
     (void)state;
-    int64_t n_preempted = 0, n_chunks = 0; /* some policies do neither */
+    int64_t n_preempted = 0, n_chunks = 0, n_accepted = 0; /* some policies do neither */
     assert_true(n_policies > 0);
     for (int p = 0; p < n_policies; p++) {
         struct tally tally = { 0 };
@@ -160,8 +164,10 @@ static void same_tokens_under_every_policy(void **state)
         assert_true(tally.n_requests >= 500 && tally.n_hits >= 100);
         n_preempted += tally.n_preempted;
         n_chunks += tally.n_chunks;
+        n_accepted += tally.n_accepted;
     }
     assert_true(n_preempted >= 20 * n_policies && n_chunks >= 150 * n_policies);
+    assert_true(n_accepted >= 200 * n_policies);
 }
 
 int main(void)

@@ -5,12 +5,15 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/time.h"
+#include "engine/draft.h"
 #include "engine/replay.h"
 #include "engine/replay_check.h"
 #include "greedy.h"
 #include "world.h"
 
 #include <unistd.h>
+
+static int64_t n_accepted; /* drafts, in all runs so far */
 
 static void path_of(char *path, size_t n)
 {
@@ -31,6 +34,7 @@ static void make_options(struct rng *rng, const struct schedule_policy *policy,
     o->swap_bytes = rng_below(rng, 2) == 0 ? 0 : 2000 + rng_below(rng, 20000);
     o->chunk_tokens = 8 + (int32_t)rng_below(rng, 32);
     o->n_rounds_max = rng_below(rng, 2) == 0 ? 1 : 4096;
+    o->speculation = rng_below(rng, 3) > 0 ? SPECULATION_LOOKUP : SPECULATION_OFF;
 }
 
 static void ask_one(struct world *w, struct rng *rng, uint32_t index)
@@ -94,6 +98,7 @@ static char *record(uint64_t seed, const struct schedule_policy *policy, size_t 
     assert_int_equal(engine_log_open(&o.log, path, 1 << 28, &fault), STATUS_OK);
     world_open(&w, &o);
     run_world(&w, &rng);
+    n_accepted += w.fake.n_accepted;
     world_close(&w);
     engine_log_close(o.log);
     assert_int_equal(file_read(path, 1 << 28, &content, n, &fault), STATUS_OK);
@@ -131,6 +136,7 @@ static void every_policy_replays_equal(void **state)
                (long long)sum.n_mails, (long long)sum.n_steps, (long long)sum.n_plans);
         assert_true(sum.n_plans > 200 && sum.n_steps > 200); /* slices are few and long */
     }
+    assert_true(n_accepted > 500 * n_policies);
 }
 
 /* The same log under another threshold, or another policy, is another history. */
@@ -174,7 +180,7 @@ static void hear(void *self, const struct engine_replay_batch *b)
     assert_true(b->planned_ns <= b->begin_ns && b->begin_ns <= b->end_ns &&
                 b->end_ns <= b->heard_ns && b->heard_ns >= told->last_ns);
     assert_true(b->is_copy || b->load.n_new + b->load.n_decodes > 0);
-    assert_true(b->is_padded || b->load.n_decodes <= b->n_items);
+    assert_true(b->is_padded || b->load.n_decodes <= b->n_items * (1 + ENGINE_DRAFTS_MAX));
     assert_true(b->load.n_decodes == 0 ||
                 b->load.n_context_most * b->load.n_decodes >= b->load.n_decode_context);
     told->last_ns = b->heard_ns;

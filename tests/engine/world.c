@@ -110,8 +110,10 @@ void world_open(struct world *w, const struct world_options *o)
     config.n_batch_tokens_max = 512;
     config.n_rounds_max = o->n_rounds_max;
     int64_t unit_bytes = kv_choose_layout(o->n_services, o->bytes_per_token, 4096, layouts, &waste);
-    for (int i = 0; i < o->n_services; i++)
+    for (int i = 0; i < o->n_services; i++) {
         snprintf(specs[i].name, sizeof(specs[i].name), "model-%d", i);
+        specs[i].speculation = o->speculation;
+    }
     w->engine = engine_open(&(struct engine_options){
         .memory_bytes = o->pool_bytes,
         .body_bytes = o->body_bytes,

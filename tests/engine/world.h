@@ -15,6 +15,7 @@ struct world_options {
     int32_t n_tokens_max;
     int64_t pool_bytes, body_bytes, swap_bytes;
     int32_t chunk_tokens, n_seqs_max;
+    uint8_t speculation;                 /* of its services */
     bool has_prefix_cache, stays_closed; /* stays_closed: no service is opened */
     struct engine_log *log;              /* NULL = none */
     int64_t bytes_per_token[WORLD_SERVICES_MAX];

@@ -16,7 +16,7 @@ static void all_charts_of_two_runs(void **state)
     struct score scores[2][3];
     struct plot_run runs[2];
     const struct score_options options = { .rule = { .kind = SCORE_SEALLM_SOLO, .scale = 5 } };
-    struct str out;
+    struct str out, report;
     (void)state;
     for (int i = 0; i < 2; i++) {
         assert_int_equal(metrics_record_service(&sets[i], view_text("<s>")), 0);
@@ -36,12 +36,17 @@ static void all_charts_of_two_runs(void **state)
         runs[i] = (struct plot_run){ i == 0 ? "one" : "two", &sets[i], scores[i] };
     }
     str_init(&out);
-    metrics_plot_page("T<itle", "a < b & c", runs, 2, &out);
+    str_init(&report);
+    str_add_text(&report, "<p>a report</p>");
+    metrics_plot_page("T<itle", &report, runs, 2, &out);
+    str_free(&report);
     assert_int_equal(count(out.at, "<svg"), 8);
     assert_int_equal(count(out.at, "</svg>"), 8);
     assert_int_equal(count(out.at, "<polyline"), 12);
-    assert_true(count(out.at, ">one</text>") == 8 && count(out.at, ">two</text>") == 8);
-    assert_non_null(strstr(out.at, "a &lt; b &amp; c"));
+    assert_true(count(out.at, "</i>one</li>") == 8 && count(out.at, "</i>two</li>") == 8);
+    assert_true(count(out.at, "<title>one: ") > 100 && count(out.at, "<title>two: ") > 100);
+    assert_non_null(strstr(out.at, "<p>a report</p>"));
+    assert_non_null(strstr(out.at, "T&#60;itle"));
     assert_null(strstr(out.at, "<s>"));
     assert_null(strstr(out.at, "http"));
     assert_null(strstr(out.at, "<script"));

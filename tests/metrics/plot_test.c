@@ -14,12 +14,12 @@ static void points_stay_inside(void **state)
         str_init(&out);
         metrics_plot_chart(&chart, &out);
         assert_null(strstr(out.at, "a<b>"));
-        assert_non_null(strstr(out.at, "a&lt;b&gt;&amp;&quot;"));
+        assert_non_null(strstr(out.at, "a&#60;b&#62;&#38;&#34;"));
         for (const char *at = out.at; (at = strstr(at, "points=\"")) != NULL;) {
             double px, py;
             int n;
             for (at += 8; sscanf(at, "%lf,%lf %n", &px, &py, &n) == 2; at += n) {
-                assert_true(px >= 64 && px <= 544.1 && py >= 35.9 && py <= 276.1);
+                assert_true(px >= 61.9 && px <= 462.1 && py >= 9.9 && py <= 256.1);
                 n_points++;
             }
         }
@@ -46,21 +46,21 @@ static void nothing_is_drawn_of_nothing(void **state)
     str_free(&out);
 }
 
-static void bars_are_as_high_as_their_values(void **state)
+static void bars_are_as_long_as_their_values(void **state)
 {
     const char *const groups[] = { "g", "h" }, *const names[] = { "n" };
     const double values[] = { 4, 2 };
     const struct plot_bars bars = { "t", "y", groups, names, values, 2, 1 };
     struct str out;
-    double high, low;
+    double longer, shorter;
     (void)state;
     str_init(&out);
     metrics_plot_bars(&bars, &out);
-    const char *at = strstr(out.at, "height=\"");
-    assert_true(at != NULL && sscanf(at, "height=\"%lf", &high) == 1);
-    at = strstr(at + 1, "height=\"");
-    assert_true(at != NULL && sscanf(at, "height=\"%lf", &low) == 1);
-    assert_true(high > 1.99 * low && high < 2.01 * low);
+    const char *at = strstr(out.at, " width=\"");
+    assert_true(at != NULL && sscanf(at, " width=\"%lf", &longer) == 1);
+    at = strstr(at + 1, " width=\"");
+    assert_true(at != NULL && sscanf(at, " width=\"%lf", &shorter) == 1);
+    assert_true(longer > 1.99 * shorter && longer < 2.01 * shorter);
     str_free(&out);
 }
 
@@ -69,7 +69,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(points_stay_inside),
         cmocka_unit_test(nothing_is_drawn_of_nothing),
-        cmocka_unit_test(bars_are_as_high_as_their_values),
+        cmocka_unit_test(bars_are_as_long_as_their_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

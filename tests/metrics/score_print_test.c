@@ -3,6 +3,29 @@
 #include "metrics/score_print.h"
 #include <jansson.h>
 
+static void check_text(const struct score_sheet *sheet)
+{
+    struct str text;
+    struct doc doc;
+    str_init(&text);
+    doc_init(&doc, &text, NULL);
+    metrics_score_print_table(sheet, &doc);
+    metrics_score_print_attainment(sheet, &doc);
+    doc_free(&doc);
+    assert_non_null(strstr(text.at, "meet seallm-solo x5\n"));
+    assert_non_null(strstr(text.at, "\nalpha "));
+    assert_non_null(strstr(text.at, "\nbeta "));
+    assert_non_null(strstr(text.at, "\nall "));
+    assert_non_null(strstr(text.at, "waits between pieces of answers: mean 1 ms"));
+    assert_non_null(strstr(text.at, "4 slices a request, 25% of them back early; 4 preemptions, 2 "
+                                    "by swap; 0 exceeded"));
+    assert_non_null(strstr(text.at, "a request's batches had 2 requests in the mean"));
+    assert_non_null(strstr(text.at, "SLO attainment: seallm-solo x5 100.00%, seallm-mean x5 "
+                                    "100.00%, muxserve x8 0.00%, aladdin 50.00%, uellm 50.00%, "
+                                    "service 50.00%\n"));
+    str_free(&text);
+}
+
 static void both_forms(void **state)
 {
     struct record_set set = { 0 };
@@ -37,20 +60,8 @@ static void both_forms(void **state)
     hist_add(&gaps, 1000000);
     metrics_score(&set, &options, scores);
     const struct score_sheet sheet = { &set, &options, scores, &gaps };
+    check_text(&sheet);
     str_init(&text);
-    metrics_score_print_table(&sheet, &text);
-    metrics_score_print_attainment(&sheet, &text);
-    assert_non_null(strstr(text.at, "\nalpha "));
-    assert_non_null(strstr(text.at, "\nbeta "));
-    assert_non_null(strstr(text.at, "\nall "));
-    assert_non_null(strstr(text.at, "waits between pieces of answers: mean 1 ms"));
-    assert_non_null(strstr(text.at, "4 slices a request, 25% of them back early; 4 preemptions, 2 "
-                                    "by swap; 0 exceeded"));
-    assert_non_null(strstr(text.at, "a request's batches had 2 requests in the mean"));
-    assert_non_null(strstr(text.at, "SLO attainment: seallm-solo x5 100.00%, seallm-mean x5 "
-                                    "100.00%, muxserve x8 0.00%, aladdin 50.00%, uellm 50.00%, "
-                                    "service 50.00%\n"));
-    str_clear(&text);
     json_out_init(&json, &text);
     json_out_open(&json, '{');
     metrics_score_print_json(&sheet, &json);

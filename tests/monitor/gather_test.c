@@ -95,6 +95,30 @@ static void test_many_gateways(void **state)
     monitor_gather_close(&g);
 }
 
+/* Another service that gets the number begins with nothing, and its first sums are a base. */
+static void test_a_number_is_used_again(void **state)
+{
+    (void)state;
+    struct monitor_gather g;
+    struct monitor_bin sums = { 0 };
+    struct monitor_reading r;
+    monitor_gather_open(&g, 2, 1, 10 * S, 0);
+    monitor_bin_arrived(&sums, 10);
+    hear(&g, 1, 1, &sums, S);
+    hear(&g, 1, 2, &sums, S);
+    monitor_gather_forget(&g, 0);
+    monitor_read(&g.window, 0, S, &r);
+    assert_true(r.prompt.n == 0 && g.n_arrived[0] == 0);
+    hear(&g, 1, 3, &sums, 2 * S);
+    monitor_read(&g.window, 0, 2 * S, &r);
+    assert_int_equal(r.prompt.n, 0);
+    monitor_bin_arrived(&sums, 10);
+    hear(&g, 1, 4, &sums, 3 * S);
+    monitor_read(&g.window, 0, 3 * S, &r);
+    assert_int_equal(r.prompt.n, 1);
+    monitor_gather_close(&g);
+}
+
 static void test_wanted(void **state)
 {
     (void)state;
@@ -154,7 +178,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gateways),      cmocka_unit_test(test_sums_that_fall),
         cmocka_unit_test(test_many_gateways), cmocka_unit_test(test_wanted),
-        cmocka_unit_test(test_engines),
+        cmocka_unit_test(test_engines),       cmocka_unit_test(test_a_number_is_used_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

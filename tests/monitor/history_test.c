@@ -45,7 +45,8 @@ static struct monitor_history_window window(const char *service, int64_t begin_m
     return w;
 }
 
-static bool add(struct monitor_history *h, const struct monitor_history_window *w, int n)
+static enum monitor_history_end add(struct monitor_history *h,
+                                    const struct monitor_history_window *w, int n)
 {
     const struct monitor_history_engine engine = { .engine = "a:1 0",
                                                    .begin_ms = w->begin_ms,
@@ -82,8 +83,8 @@ static void test_round_trip(void **state)
     static const struct perf perf = { 1, 2, 3, 4, { 5, 6 }, { 7, 8 }, { 9, 10 }, 11, 1.25F, 0.75F };
     struct perf back;
     memset(&back, 0, sizeof back); /* bytes between its fields, too */
-    assert_true(add(h, &w, 1));
-    assert_true(add(h, &w, 1)); /* replaced, not added */
+    assert_int_equal(add(h, &w, 1), MONITOR_HISTORY_DONE);
+    assert_int_equal(add(h, &w, 1), MONITOR_HISTORY_DONE); /* replaced, not added */
     monitor_history_add_profile(h, "tale", 5000, &perf);
     monitor_history_close(h);
     h = open_it(1 << 22, 1000);
@@ -106,7 +107,7 @@ static void test_bounds(void **state)
     const int64_t hour_ms = 3600000;
     for (int64_t i = 0; i < 3 * 360; i++) {
         const struct monitor_history_window w = window("tale", i * 10000, 100);
-        assert_true(add(h, &w, 1));
+        assert_int_equal(add(h, &w, 1), MONITOR_HISTORY_DONE);
     }
     monitor_history_tidy(h, 9 * hour_ms);
     struct seen seen = read_it(h, 0);
@@ -116,14 +117,14 @@ static void test_bounds(void **state)
     assert_int_equal(seen.all.bin.n_arrived, 3 * 360);
     assert_true(seen.all.bin.prompt.sum == 3 * 36000.0 && seen.first.bin.latency_s_max == 4);
     const struct monitor_history_window late = window("tale", 2 * hour_ms + 500, 100);
-    assert_true(add(h, &late, 1)); /* of an hour that was merged */
+    assert_int_equal(add(h, &late, 1), MONITOR_HISTORY_DONE); /* of an hour that was merged */
     monitor_history_tidy(h, 9 * hour_ms);
     seen = read_it(h, 0);
     assert_int_equal(seen.n, 3);
     assert_int_equal(seen.all.bin.n_arrived, 3 * 360 + 1);
     for (int64_t i = 3; i < 60; i++) {
         const struct monitor_history_window w = window("tale", i * hour_ms, 100);
-        assert_true(add(h, &w, 1));
+        assert_int_equal(add(h, &w, 1), MONITOR_HISTORY_DONE);
     }
     monitor_history_tidy(h, 100 * hour_ms);
     assert_int_equal(read_it(h, 0).n, 20);
@@ -139,7 +140,7 @@ static void test_bytes(void **state)
     struct monitor_history *h = open_it(256 << 10, 1000000);
     for (int64_t i = 0; i < 3000; i++) {
         const struct monitor_history_window w = window("tale", i * 10000, 100);
-        assert_true(add(h, &w, 1));
+        assert_int_equal(add(h, &w, 1), MONITOR_HISTORY_DONE);
     }
     assert_int_equal(read_it(h, 2999 * 10000).n, 1);
     int64_t n = read_it(h, 0).n;
@@ -169,18 +170,18 @@ static void test_loss(void **state)
     } spoils[] = { { 0, 100 }, { 0, 9000 }, { 4096, 4000 }, { 60, 4 } };
     const struct monitor_history_window w = window("tale", 5000, 100);
     struct monitor_history *h = open_it(1 << 22, 1000);
-    assert_true(add(h, &w, 1));
+    assert_int_equal(add(h, &w, 1), MONITOR_HISTORY_DONE);
     assert_int_equal(unlink(path), 0); /* while it is open */
-    assert_false(add(h, &w, 1));
+    assert_int_equal(add(h, &w, 1), MONITOR_HISTORY_NEW);
     assert_int_equal(read_it(h, 0).n, 0);
-    assert_true(add(h, &w, 1));
+    assert_int_equal(add(h, &w, 1), MONITOR_HISTORY_DONE);
     assert_int_equal(read_it(h, 0).n, 1);
     monitor_history_close(h);
     for (size_t i = 0; i < COUNT_OF(spoils); i++) {
         spoil(spoils[i].at, spoils[i].n);
         h = open_it(1 << 22, 1000);
         assert_int_equal(read_it(h, 0).n, 0);
-        assert_true(add(h, &w, 1));
+        assert_int_equal(add(h, &w, 1), MONITOR_HISTORY_DONE);
         assert_int_equal(read_it(h, 0).n, 1);
         monitor_history_close(h);
     }
@@ -198,7 +199,7 @@ static void test_foreign_values(void **state)
     struct monitor_history_window w[2] = { window("tale", 5000, 100), window("other", 5000, 100) };
     w[0].bin.n_arrived = -5;
     w[1].bin.ttft_s.sum = -1;
-    assert_true(add(h, w, 2));
+    assert_int_equal(add(h, w, 2), MONITOR_HISTORY_DONE);
     assert_int_equal(read_it(h, 0).n, 0);
     monitor_history_close(h);
 }

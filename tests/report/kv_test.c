@@ -22,6 +22,7 @@ static void by_hand(void **state)
     char names[2][LIMIT_NAME_BYTES] = { "a", "b" };
     struct report_kv kv;
     struct str text;
+    struct doc doc;
     (void)state;
     c.set = (struct record_set){ .at = records, .n = COUNT_OF(records), .n_services = 2 };
     c.set.names = names;
@@ -38,7 +39,9 @@ static void by_hand(void **state)
     double entries = (1.4375 * 2 + 2.375 * 1) * 4 + 3.3125 * 4 * 2;
     assert_true(kv.table_bytes > 0.4 * entries - 1e-9 && kv.table_bytes < 0.4 * entries + 1e-9);
     str_init(&text);
-    report_kv_print(&c, &text);
+    doc_init(&doc, &text, NULL);
+    report_kv_print(&c, &doc);
+    doc_free(&doc);
     assert_string_equal(text.at,
                         "KV: head-wise pools of 64-byte units; block tables of 19 bytes in the "
                         "mean\npart of it (R): a 40.0% (0.60), b 60.0% (1.80)\n");

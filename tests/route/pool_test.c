@@ -182,6 +182,32 @@ static void test_caps(void **state)
     world_close(w);
 }
 
+/* UELLM's variants by hand: SLOs of 5 and 6 s, lengths of 100 and 200. The whole cost of both in a
+ * batch is 1 (6 + 5) 2 + 1.2 (200 + 100) 2 = 22 + 720. slo-dbs has the first term, odbs the
+ * second. */
+static void test_uellm_weights(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *router;
+        double enough;
+    } cases[] = { { "slo-odbs", 742 }, { "slo-dbs", 22 }, { "odbs", 720 } };
+    for (int i = 0; i < 2 * (int)COUNT_OF(cases); i++) {
+        struct world *w = world_new(2, 1, 256);
+        w->services[0].perf = linear;
+        w->config.cost = ROUTE_COST_TEXT;
+        w->config.cost_max = cases[i / 2].enough - (i % 2 == 0 ? 0 : 0.5);
+        world_open(w, cases[i / 2].router);
+        for (int k = 0; k < 2; k++) {
+            uint32_t slot = world_arrive(w, 0, 10, 100 + 100 * k);
+            w->requests[slot].deadline_ns = w->view.now_ns + (5 + k) * TIME_NS_PER_S;
+        }
+        assert_int_equal(world_send(w), 2);
+        assert_int_equal(w->sent[0].n_cohort, i % 2 == 0 ? 2 : 1);
+        world_close(w);
+    }
+}
+
 /* Those that compose when an engine is idle: a batch for each idle engine, the earliest deadline
  * first. The other requests wait and are composed anew. */
 static void test_idle(void **state)
@@ -392,17 +418,12 @@ static void test_keys_at_their_extremes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_interval),
-        cmocka_unit_test(test_interval_follows_the_load),
-        cmocka_unit_test(test_offload),
-        cmocka_unit_test(test_slices_come_back),
-        cmocka_unit_test(test_sent_in_pieces),
-        cmocka_unit_test(test_caps),
-        cmocka_unit_test(test_idle),
-        cmocka_unit_test(test_s3_doubles),
-        cmocka_unit_test(test_keys_at_their_extremes),
-        cmocka_unit_test(test_lpt_bound),
-        cmocka_unit_test(test_random_lives),
+        cmocka_unit_test(test_interval),       cmocka_unit_test(test_interval_follows_the_load),
+        cmocka_unit_test(test_offload),        cmocka_unit_test(test_slices_come_back),
+        cmocka_unit_test(test_sent_in_pieces), cmocka_unit_test(test_caps),
+        cmocka_unit_test(test_uellm_weights),  cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_s3_doubles),     cmocka_unit_test(test_keys_at_their_extremes),
+        cmocka_unit_test(test_lpt_bound),      cmocka_unit_test(test_random_lives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

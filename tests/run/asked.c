@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include <math.h>
+#include <string.h>
 
 void asked_take_scores(struct asked *asked, const struct service_event *event,
                        const struct token_logprobs *scores)
@@ -95,4 +96,15 @@ int32_t asked_differs(const struct asked *asked, struct passes *alone,
     }
     mem_give(logits);
     return differs;
+}
+
+struct request_body *asked_body(const struct asked *asked, const struct request_body *like)
+{
+    size_t n_bytes = request_body_bytes((uint32_t)asked->n_tokens, like->n_stop_ids, 0);
+    struct request_body *body = mem_take(n_bytes);
+    *body = *like;
+    body->n_bytes = (uint32_t)n_bytes;
+    body->n_tokens = (uint32_t)asked->n_tokens;
+    memcpy(request_body_tokens(body), asked->tokens, sizeof(int32_t) * (size_t)asked->n_tokens);
+    return body;
 }

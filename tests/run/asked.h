@@ -18,6 +18,8 @@ struct asked {
     bool is_over, is_cancelled, is_stopped;
     bool is_home; /* it was returned, since one of its passes failed */
 };
+/* Makes a body of the tokens so far, with the sampling and room for the stop ids of another. */
+struct request_body *asked_body(const struct asked *asked, const struct request_body *like);
 /* Takes the scores of an event. They come in order and ahead of the answer. A request that is
  * submitted again gets them again. */
 void asked_take_scores(struct asked *asked, const struct service_event *event,

@@ -83,7 +83,7 @@ static void each_mistake_is_named(void **state)
     ASSERT_WRONG("a request of another service", w.items[2].slot = 0);
     ASSERT_WRONG("tokens that the request does not lack", w.items[1].n_tokens = 2);
     ASSERT_WRONG("tokens that the request does not lack", w.items[0].n_tokens = 0);
-    ASSERT_WRONG("more drafts than tokens", w.items[0].n_draft = 50);
+    ASSERT_WRONG("drafts that the request does not have", w.items[0].n_draft = 50);
     ASSERT_WRONG("a request twice in a batch", w.items[1] = (w.items[0].n_tokens = 1, w.items[0]));
     ASSERT_WRONG("a batch of a service that is not open", w.services[1].is_open = false);
     ASSERT_WRONG("a batch on a lane that is busy, in conflict or not there", w.batches[1].lane = 2);

@@ -16,16 +16,16 @@ struct world {
     struct request requests[N_SLOTS];
     uint32_t running[3][N_SLOTS];
     int32_t n_table_blocks[N_SLOTS];
-    bool lane_is_busy[3];
-    struct schedule_lane lanes[3];
+    bool lane_is_busy[4];
+    struct schedule_lane lanes[4];
     struct schedule_view view;
     struct batch batches[LIMIT_BATCHES];
     struct batch_item items[LIMIT_BATCH_ITEMS];
     uint32_t preempts[LIMIT_BATCH_ITEMS];
     bool swaps[LIMIT_BATCH_ITEMS];
     struct schedule_plan plan;
-    struct batch flights[3]; /* by lane */
-    struct batch_item flight_items[3];
+    struct batch flights[4]; /* by lane */
+    struct batch_item flight_items[4];
     uint32_t n_slots, next_batch;
 };
 
@@ -33,7 +33,7 @@ struct world {
 static void draw(struct world *w, const char *policy, int64_t n_units)
 {
     memset(w, 0, sizeof(*w));
-    struct schedule_limits limits = { 3, N_SLOTS, 3 };
+    struct schedule_limits limits = { 3, N_SLOTS, 4 };
     schedule_config_init(&w->config);
     w->policy = schedule_find(policy);
     w->state = mem_take(w->policy->state_bytes(&limits));
@@ -228,6 +228,40 @@ static void decodes_keep_to_their_share(void **state)
     mem_give(w.state);
 }
 
+/* Two lanes of 30 points for decodes, and one for prompts: with 90 points it runs beside one of
+ * them, with 95 beside none. */
+static void draw_shares(struct world *w, float prompts, uint16_t conflicts)
+{
+    draw(w, "adbs", 1000);
+    w->lanes[1] = (struct schedule_lane){ 0.3F, conflicts };
+    w->lanes[2] = (struct schedule_lane){ 0.3F, conflicts };
+    w->lanes[3] = (struct schedule_lane){ prompts, conflicts & 8 ? 7 : 1, 0, true };
+    w->lanes[0].conflicts = 14;
+    w->view.n_lanes = 4;
+    w->services[1].share = w->services[2].share = 0.3F;
+    (void)add(w, 1, true, 20);
+    (void)add(w, 2, true, 20);
+    assert_plan(w, "1d1 2d2"); /* and never on the prompts' lane */
+    begin(w);
+    (void)add(w, 0, false, 20);
+    assert_plan(w, ""); /* nor a prompt on a lane of decodes */
+    end(w, 2);
+}
+
+static void prompts_have_a_lane_of_their_own(void **state)
+{
+    (void)state;
+    struct world w;
+    draw_shares(&w, 0.9F, 1);
+    assert_plan(&w, "0p3");
+    mem_give(w.state);
+    draw_shares(&w, 0.95F, 9);
+    assert_plan(&w, ""); /* the prompt waits for points, so decodes do not start again */
+    end(&w, 1);
+    assert_plan(&w, "0p0"); /* alone after all */
+    mem_give(w.state);
+}
+
 static void a_lone_job_takes_the_whole_device(void **state)
 {
     (void)state;
@@ -242,7 +276,7 @@ static void a_lone_job_takes_the_whole_device(void **state)
     draw(&w, "adbs", 1000);
     (void)add(&w, 1, true, 20);
     w.config.has_fixed_parts = true; /* or keeps to its part */
-    w.policy->open(w.state, &(struct schedule_limits){ 3, N_SLOTS, 3 }, &w.config);
+    w.policy->open(w.state, &(struct schedule_limits){ 3, N_SLOTS, 4 }, &w.config);
     w.policy->plan(w.state, &w.view, &w.plan);
     assert_int_equal(w.plan.n_batches, 1);
     assert_int_not_equal(w.plan.batches[0].lane, 0);
@@ -372,6 +406,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prompts_and_decodes_run_side_by_side),
         cmocka_unit_test(decodes_keep_to_their_share),
+        cmocka_unit_test(prompts_have_a_lane_of_their_own),
         cmocka_unit_test(a_lone_job_takes_the_whole_device),
         cmocka_unit_test(a_prompt_without_room_holds_nobody_up),
         cmocka_unit_test(who_is_above_his_quota_waits),

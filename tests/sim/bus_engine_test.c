@@ -82,11 +82,48 @@ static void a_crash_is_a_pause(void **state)
     }
 }
 
+/* A link that is up for a millisecond every four seconds lets no answer through. The run ends and
+ * says so, instead of going on for ever. */
+static void faults_that_let_nothing_through_are_named(void **state)
+{
+    const struct sim_faults f = { .break_ns = TIME_NS_PER_MS };
+    const struct sim_service service = { .name = "lonely",
+                                         .size.kv_bytes_per_token = 100,
+                                         .size.weights_bytes = 500000,
+                                         .perf = { .c1_ps = 20000000000,
+                                                   .c3_ps = { 5000000000, 5000000000 },
+                                                   .b_switch = 9,
+                                                   .prefill_scale = 1,
+                                                   .decode_scale = 1 } };
+    const struct workload_pair pair = { 20, 100 };
+    struct workload workload = { .seed = 7, .n_requests = 1, .n_services = 1 };
+    struct sim_report report;
+    workload.services[0] = (struct workload_traffic){
+        .arrivals = WORKLOAD_ONCE, .n_requests = 1, .pairs = &pair, .n_pairs = 1
+    };
+    const struct sim_options options = { .n_engines = 1,
+                                         .n_lanes = 1,
+                                         .n_services = 1,
+                                         .services = &service,
+                                         .memory_bytes = 1000000,
+                                         .n_requests_max = 8,
+                                         .n_tokens_max = 128,
+                                         .policy = schedule_find("fcfs"),
+                                         .workload = &workload,
+                                         .faults = &f };
+    (void)state;
+    sim_run(&options, &report);
+    assert_non_null(report.wrong);
+    assert_non_null(strstr(report.wrong, "let no request get on"));
+    sim_report_free(&report);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weights_take_their_time),
         cmocka_unit_test(a_crash_is_a_pause),
+        cmocka_unit_test(faults_that_let_nothing_through_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

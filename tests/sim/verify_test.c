@@ -172,7 +172,7 @@ static const struct mistake {
     { "a request of another service", other_service },
     { "tokens that the request does not lack", tokens },
     { "tokens that the request does not lack", no_tokens },
-    { "more drafts than tokens", drafts },
+    { "drafts that the request does not have", drafts },
     { "a request both run and preempted", run_and_preempted },
     { "a request twice in a batch", twice },
     { "a request in two batches", two_batches },

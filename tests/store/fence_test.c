@@ -55,6 +55,24 @@ static void test_older_managers_are_refused(void **state)
     assert_int_equal(check(&fence, other_life, 1, bob), STORE_OBEY);
 }
 
+/* An operator adopts another life on the disk of a node that runs. A late message of the old life
+ * must not undo that, and the new life is obeyed then. */
+static void test_what_was_adopted_stays(void **state)
+{
+    struct store_fence running, operators;
+    (void)state;
+    (void)unlink(path);
+    assert_int_equal(store_fence_open(&running, path, NULL), STATUS_OK);
+    assert_int_equal(check(&running, life, 4, ann), STORE_OBEY);
+    assert_int_equal(store_fence_open(&operators, path, NULL), STATUS_OK);
+    assert_int_equal(store_fence_adopt(&operators, other_life, NULL), STATUS_OK);
+    assert_int_equal(check(&running, life, 4, ann), STORE_OBEY); /* as before, until it changes */
+    assert_int_equal(check(&running, life, 5, bob), STORE_OTHER_LIFE);
+    assert_int_equal(check(&running, other_life, 1, bob), STORE_OBEY);
+    assert_int_equal(store_fence_open(&operators, path, NULL), STATUS_OK);
+    assert_true(store_id_equal(operators.kept.nonce, other_life) && operators.kept.epoch == 1);
+}
+
 static void test_what_cannot_be_remembered_is_not_obeyed(void **state)
 {
     struct store_fence fence;
@@ -103,6 +121,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_older_managers_are_refused),
+        cmocka_unit_test(test_what_was_adopted_stays),
         cmocka_unit_test(test_what_cannot_be_remembered_is_not_obeyed),
         cmocka_unit_test(test_a_damaged_memory_is_refused),
         cmocka_unit_test(test_ids_are_read_as_written),

@@ -74,7 +74,7 @@ static void heeds_every_fixed_key(void **state)
     (void)state;
     static const char *const others[] = { "true", "0.125", "\"x\"", "[1]", "{\"a\":1}", "false" };
     static const char *const all = "llama mistral qwen2 qwen3 phi3 gemma gemma3_text gpt2 opt "
-                                   "chatglm mixtral olmoe qwen2_moe qwen3_moe";
+                                   "chatglm mixtral olmoe qwen2_moe qwen3_moe bert";
     int n_refused = 0;
     for (const struct weights_key *row = weights_hf_keys(); row->name != NULL; row++) {
         const char *families = row->families != NULL ? row->families : all;
@@ -94,7 +94,8 @@ static void heeds_every_fixed_key(void **state)
             for (const char *only = row->only; only != NULL;) {
                 char value[32];
                 size_t n = strcspn(only, "|");
-                snprintf(value, sizeof(value), "%.*s", (int)n, only);
+                const char *quote = view_starts(view_text(only), "absolute") ? "\"" : "";
+                snprintf(value, sizeof(value), "%s%.*s%s", quote, (int)n, only, quote);
                 if (with_key(family, row->name, value, &fault) != STATUS_OK)
                     fail_msg("%s", fault.text);
                 only = only[n] == '|' ? only + n + 1 : NULL;

@@ -1,0 +1,320 @@
+/* Reports as text and as HTML. */
+#include "base/doc.h"
+
+#include "base/mem.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void doc_init(struct doc *doc, struct str *text, struct str *html)
+{
+    *doc = (struct doc){ .text = text, .html = html };
+    str_init(&doc->cell);
+    str_init(&doc->cells);
+}
+
+void doc_free(struct doc *doc)
+{
+    str_free(&doc->cell);
+    str_free(&doc->cells);
+}
+
+static bool begins_character(char c)
+{
+    return ((unsigned char)c & 0xc0) != 0x80; /* in UTF-8 */
+}
+
+void doc_escape_short(struct str *html, const char *text, int n_chars)
+{
+    for (; *text != '\0'; text++) {
+        if (begins_character(*text) && n_chars-- == 0) {
+            str_add_text(html, "..");
+            return;
+        }
+        if (strchr("<>&\"", *text) != NULL)
+            str_printf(html, "&#%d;", *text);
+        else
+            str_add_char(html, (unsigned char)*text >= 0x20 ? *text : ' ');
+    }
+}
+
+void doc_escape(struct str *html, const char *text)
+{
+    doc_escape_short(html, text, INT32_MAX);
+}
+
+/* Adds to the cell, which is also where sentences are made. */
+static void add(struct doc *doc, const char *fmt, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    CHECK(n >= 0);
+    char *part = mem_take((size_t)n + 1);
+    vsnprintf(part, (size_t)n + 1, fmt, args);
+    str_add(&doc->cell, part, (size_t)n);
+    mem_give(part);
+}
+
+static const char *cell_of(const struct doc *doc)
+{
+    return doc->cell.at != NULL ? doc->cell.at : "";
+}
+
+/* Writes the sentence as a line, and in HTML as an element. */
+static void end_line(struct doc *doc, const char *element)
+{
+    if (doc->text != NULL)
+        str_printf(doc->text, "%s\n", cell_of(doc));
+    if (doc->html != NULL) {
+        str_printf(doc->html, "<%s>", element);
+        doc_escape(doc->html, cell_of(doc));
+        str_printf(doc->html, "</%s>\n", element);
+    }
+    str_clear(&doc->cell);
+}
+
+void doc_say(struct doc *doc, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    add(doc, fmt, args);
+    va_end(args);
+    end_line(doc, "p");
+}
+
+void doc_head(struct doc *doc, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    add(doc, fmt, args);
+    va_end(args);
+    end_line(doc, "h2");
+}
+
+void doc_gap(struct doc *doc)
+{
+    if (doc->text != NULL)
+        str_add_char(doc->text, '\n');
+}
+
+/* ---- Tables. ---- */
+
+static int width_of(const char *cell)
+{
+    int n = 0;
+    for (; *cell != '\0'; cell++)
+        n += begins_character(*cell);
+    return n;
+}
+
+static void end_row(struct str *text)
+{
+    while (text->n > 0 && text->at[text->n - 1] == ' ') /* of empty cells */
+        text->at[--text->n] = '\0';
+    str_add_char(text, '\n');
+}
+
+/* Writes the rows that were gathered, when all widths are known. */
+static void write_text_table(struct doc *doc)
+{
+    int *widths = mem_take((size_t)doc->n_columns * sizeof(*widths));
+    const char *end = doc->cells.at + doc->cells.n;
+    int c = 0;
+    memset(widths, 0, (size_t)doc->n_columns * sizeof(*widths));
+    for (const char *cell = doc->cells.at; cell < end; cell += strlen(cell) + 1) {
+        widths[c] = max_i32(widths[c], width_of(cell));
+        c = (c + 1) % doc->n_columns;
+    }
+    for (const char *cell = doc->cells.at; cell < end; cell += strlen(cell) + 1) {
+        int blanks = widths[c] - width_of(cell);
+        bool is_last = c + 1 == doc->n_columns, is_left = doc->columns[c].is_left;
+        str_printf(doc->text, "%s%*s%s%*s", c > 0 ? "  " : "", is_left ? 0 : blanks, "", cell,
+                   is_left && !is_last ? blanks : 0, "");
+        if (is_last)
+            end_row(doc->text);
+        c = (c + 1) % doc->n_columns;
+    }
+    mem_give(widths);
+}
+
+static bool is_left(const struct doc *doc)
+{
+    return doc->columns[doc->at].is_left;
+}
+
+static void add_html_cell(struct doc *doc, const char *cell)
+{
+    const char *element = doc->at == 0 ? "th scope=\"row\"" : "td";
+    if (doc->at == 0)
+        str_add_text(doc->html, "<tr>");
+    str_printf(doc->html, "<%s%s>", element, is_left(doc) ? " class=\"l\"" : "");
+    doc_escape(doc->html, cell);
+    str_add_text(doc->html, doc->at == 0 ? "</th>" : "</td>");
+}
+
+static void add_html_names(struct doc *doc)
+{
+    str_add_text(doc->html, "<div class=\"wide\" tabindex=\"0\"><table><thead><tr>");
+    for (doc->at = 0; doc->at < doc->n_columns; doc->at++) {
+        const struct doc_column *column = &doc->columns[doc->at];
+        str_printf(doc->html, "<th scope=\"col\"%s", is_left(doc) ? " class=\"l\"" : "");
+        if (column->why != NULL) {
+            str_add_text(doc->html, " title=\"");
+            doc_escape(doc->html, column->why);
+            str_add_char(doc->html, '"');
+        }
+        str_add_char(doc->html, '>');
+        doc_escape(doc->html, column->title != NULL ? column->title : column->name);
+        str_add_text(doc->html, "</th>");
+    }
+    str_add_text(doc->html, "</tr></thead><tbody>\n");
+}
+
+void doc_table(struct doc *doc, const struct doc_column *columns, int n)
+{
+    CHECK(doc->columns == NULL && n > 0);
+    doc->columns = columns;
+    doc->n_columns = n;
+    str_clear(&doc->cells);
+    for (int i = 0; i < n; i++)
+        str_add(&doc->cells, columns[i].name, strlen(columns[i].name) + 1);
+    if (doc->html != NULL)
+        add_html_names(doc);
+    doc->at = 0;
+}
+
+static void end_cell(struct doc *doc)
+{
+    str_add(&doc->cells, cell_of(doc), doc->cell.n + 1);
+    if (doc->html != NULL)
+        add_html_cell(doc, cell_of(doc));
+    str_clear(&doc->cell);
+    doc->at = (doc->at + 1) % doc->n_columns;
+    if (doc->at == 0 && doc->html != NULL)
+        str_add_text(doc->html, "</tr>\n");
+}
+
+void doc_cell(struct doc *doc, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    add(doc, fmt, args);
+    va_end(args);
+    end_cell(doc);
+}
+
+void doc_part(struct doc *doc, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    add(doc, fmt, args);
+    va_end(args);
+}
+
+void doc_end(struct doc *doc)
+{
+    if (doc->columns != NULL)
+        end_cell(doc);
+    else
+        end_line(doc, "p");
+}
+
+static void add_meanings(struct doc *doc)
+{
+    str_add_text(doc->html, "<dl>");
+    for (int i = 0; i < doc->n_columns; i++) {
+        const struct doc_column *column = &doc->columns[i];
+        if (column->why == NULL)
+            continue;
+        str_add_text(doc->html, "<div><dt>");
+        doc_escape(doc->html, column->title != NULL ? column->title : column->name);
+        str_add_text(doc->html, "</dt><dd>");
+        doc_escape(doc->html, column->why);
+        str_add_text(doc->html, "</dd></div>\n");
+    }
+    str_add_text(doc->html, "</dl>\n");
+}
+
+void doc_table_end(struct doc *doc)
+{
+    CHECK(doc->at == 0);
+    if (doc->text != NULL)
+        write_text_table(doc);
+    if (doc->html != NULL) {
+        str_add_text(doc->html, "</tbody></table></div>\n");
+        if (doc->told != doc->columns)
+            add_meanings(doc);
+        doc->told = doc->columns;
+    }
+    doc->columns = NULL;
+}
+
+/* ---- Pages. ---- */
+
+/* c0 to c7 are the colours of things that are compared; from c4 on lines are dashed, too. */
+static const char style[] =
+    ":root{color-scheme:light dark;--ink:#1b1f24;--paper:#fff;--soft:#5c6570;--line:#d7dce1;"
+    "--band:#f4f6f8;--c0:#2a6fdb;--c1:#d9480f;--c2:#2b8a3e;--c3:#ae3ec9;--c4:#c92a2a;--c5:#0b7285;"
+    "--c6:#a05a00;--c7:#495057}\n"
+    "@media screen and "
+    "(prefers-color-scheme:dark){:root{--ink:#dfe3e8;--paper:#15181c;--soft:#9aa4af;"
+    "--line:#333a42;--band:#1d2126;--c0:#74a8ff;--c1:#ff8a5c;--c2:#69c77c;--c3:#d98cf0;"
+    "--c4:#ff7b7b;--c5:#4fc3d9;--c6:#e0a040;--c7:#aab3bd}}\n"
+    "body{font:15px/1.5 system-ui,sans-serif;margin:24px auto;max-width:1240px;padding:0 16px;"
+    "color:var(--ink);background:var(--paper)}\n"
+    "h1{font-size:22px}h2{font-size:17px;margin:28px 0 8px;overflow-wrap:anywhere}"
+    "p{margin:6px 0;max-width:100ch;overflow-wrap:anywhere}\n"
+    ".wide{overflow-x:auto;margin:14px 0}table{border-collapse:collapse;font-size:13px;"
+    "font-variant-numeric:tabular-nums}th,td{padding:4px 8px;text-align:right;white-space:nowrap;"
+    "border-bottom:1px solid var(--line)}thead th{color:var(--soft);font-weight:600;"
+    "vertical-align:bottom;white-space:normal}th[title]{cursor:help}tbody tr:nth-child(even) "
+    "*{background:var(--band)}"
+    ".l{text-align:left}td.l{white-space:normal;max-width:70ch}tbody "
+    "th{font-weight:600;position:sticky;left:0;background:var(--paper)}\n"
+    "dl{columns:340px;column-gap:28px;font-size:13px;color:var(--soft);margin:4px 0 18px}"
+    "dl div{break-inside:avoid;padding:1px 0}dt{display:inline;font-weight:600;color:var(--ink)}"
+    "dd{display:inline;margin:0 0 0 6px}\n"
+    ".charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,480px),1fr));"
+    "gap:22px;margin-top:22px}figure{margin:0;min-width:0;break-inside:avoid}figcaption{"
+    "font-weight:600;font-size:14px}.plot{display:flex;flex-wrap:wrap;gap:4px 14px}"
+    ".charts svg{flex:1 1 "
+    "300px;min-width:0;max-width:560px;height:auto}.legend{list-style:none;margin:0;"
+    "padding:8px 0;font-size:13px;flex:0 1 auto;max-width:180px;overflow-wrap:anywhere}"
+    ".legend li{padding-left:20px;text-indent:-20px}.legend i{display:inline-block;width:14px;"
+    "height:4px;margin-right:6px;vertical-align:middle}\n"
+    "svg text{font:12px system-ui,sans-serif;fill:var(--ink)}svg .s{fill:var(--soft)}"
+    ".g{stroke:var(--line)}polyline{fill:none;stroke-width:1.8}"
+    "polyline.c4,polyline.c5,polyline.c6,polyline.c7{stroke-dasharray:7 3}"
+    "circle.h{fill-opacity:0;stroke:none}circle.h:hover{fill-opacity:1}rect:hover{fill-opacity:.7}"
+    "\n"
+    ".c0{fill:var(--c0);stroke:var(--c0)}.c1{fill:var(--c1);stroke:var(--c1)}"
+    ".c2{fill:var(--c2);stroke:var(--c2)}.c3{fill:var(--c3);stroke:var(--c3)}"
+    ".c4{fill:var(--c4);stroke:var(--c4)}.c5{fill:var(--c5);stroke:var(--c5)}"
+    ".c6{fill:var(--c6);stroke:var(--c6)}.c7{fill:var(--c7);stroke:var(--c7)}"
+    "polyline[class]{fill:none}rect[class^=c]{stroke:none}i.c0{background:var(--c0)}"
+    "i.c1{background:var(--c1)}i.c2{background:var(--c2)}i.c3{background:var(--c3)}"
+    "i.c4{background:var(--c4)}i.c5{background:var(--c5)}i.c6{background:var(--c6)}"
+    "i.c7{background:var(--c7)}\n"
+    ".d{fill:none;stroke:var(--line)}.e{stroke:var(--ink);stroke-opacity:.5;fill-opacity:.25}\n"
+    "@page{size:landscape;margin:12mm}@media "
+    "print{body{margin:0;max-width:none;font-size:11px}table,dl{font-size:9px}"
+    "th,td{padding:2px 5px}.wide{overflow:visible}tr{break-inside:avoid}"
+    ".charts{grid-template-columns:1fr 1fr}*{print-color-adjust:exact}}\n";
+
+void doc_page_open(struct str *html, const char *title)
+{
+    str_add_text(html, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+                       "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+                       "<title>");
+    doc_escape(html, title);
+    str_printf(html, "</title>\n<style>\n%s</style></head>\n<body><h1>", style);
+    doc_escape(html, title);
+    str_add_text(html, "</h1>\n");
+}
+
+void doc_page_close(struct str *html)
+{
+    str_add_text(html, "</body></html>\n");
+}

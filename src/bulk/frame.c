@@ -1,0 +1,88 @@
+/* Heads of bulk frames in libevent's buffers. */
+#include "bulk/frame.h"
+
+#include "engine/exchange.h"
+#include <event2/buffer.h>
+#include <string.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records travel as they lie in memory");
+_Static_assert((int)BULK_HERE == (int)EXCHANGE_BLOCK && (int)BULK_LATER == (int)EXCHANGE_LATER &&
+                   (int)BULK_GONE == (int)EXCHANGE_GONE,
+               "both kinds of answers say the same");
+
+static const char MAGIC[8] = { 's', 'h', 'o', 'a', 'l', 'b', 'l', 'k' };
+
+struct hello {
+    char magic[8];
+    uint32_t version, zero;
+};
+_Static_assert(sizeof(struct hello) == BULK_HELLO_BYTES, "a hello has no gaps");
+
+bool bulk_frame_write_hello(struct evbuffer *out)
+{
+    struct hello hello = { .version = BULK_VERSION };
+    memcpy(hello.magic, MAGIC, sizeof hello.magic);
+    return evbuffer_add(out, &hello, sizeof hello) == 0;
+}
+
+enum bulk_found bulk_frame_take_hello(struct evbuffer *in, uint32_t *version)
+{
+    struct hello hello;
+    size_t n = evbuffer_get_length(in);
+    ev_ssize_t n_read = evbuffer_copyout(in, &hello, n < sizeof hello ? n : sizeof hello);
+    size_t n_magic = n < sizeof MAGIC ? n : sizeof MAGIC;
+    if (n_read < 0 || memcmp(hello.magic, MAGIC, n_magic) != 0)
+        return BULK_BAD; /* seen at the first byte that is wrong */
+    if ((size_t)n_read < sizeof hello)
+        return BULK_PARTIAL;
+    *version = hello.version;
+    return evbuffer_drain(in, sizeof hello) == 0 && hello.zero == 0 ? BULK_WHOLE : BULK_BAD;
+}
+
+uint32_t bulk_frame_block_bytes(int64_t n)
+{
+    return (uint32_t)((int64_t)sizeof(struct exchange_stamp) + n);
+}
+
+/* Checks an answer: it has its data, or says that it has none. */
+static bool is_answer(const struct bulk_head *head, int64_t n_max, uint32_t n_whole)
+{
+    if (head->ticket != 0 || head->engine != 0 || head->index < 0 || head->index > BULK_GONE)
+        return false;
+    if (head->index != BULK_HERE)
+        return head->n == 0 && head->n_bytes == 0;
+    return head->n > 0 && head->n <= n_max && head->n_bytes == n_whole;
+}
+
+static bool is_head(const struct bulk_head *head)
+{
+    if (head->zero != 0)
+        return false;
+    switch (head->kind) {
+    case BULK_PULL:
+        return head->n_bytes == 0 && head->ticket != 0 && head->index >= 0 && head->offset == 0 &&
+               head->n > 0 && head->n <= BULK_BLOCK_BYTES_MAX;
+    case BULK_DONE:
+        return head->n_bytes == 0 && head->ticket != 0 && head->index == 0 && head->offset == 0 &&
+               head->n == 0 && head->serial == 0;
+    case BULK_BLOCK:
+        return head->offset == 0 &&
+               is_answer(head, BULK_BLOCK_BYTES_MAX, bulk_frame_block_bytes(head->n));
+    case BULK_ASK:
+        return head->n_bytes == BULK_SHA256_BYTES && head->ticket == 0 && head->index == 0 &&
+               head->engine == 0 && head->offset >= 0 && head->n > 0 &&
+               head->n <= BULK_PART_BYTES_MAX;
+    case BULK_PART:
+        return head->offset >= 0 && is_answer(head, BULK_PART_BYTES_MAX, (uint32_t)head->n);
+    default:
+        return false;
+    }
+}
+
+enum bulk_found bulk_frame_look(struct evbuffer *in, struct bulk_head *head)
+{
+    if (evbuffer_get_length(in) < sizeof *head)
+        return BULK_PARTIAL;
+    bool is_read = evbuffer_copyout(in, head, sizeof *head) == (ev_ssize_t)sizeof *head;
+    return is_read && is_head(head) ? BULK_WHOLE : BULK_BAD;
+}

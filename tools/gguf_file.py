@@ -18,7 +18,8 @@ ALIGNMENT = 32
 
 # Tensor types by name: the number that the file holds.
 TYPES = {"F32": 0, "F16": 1, "Q4_0": 2, "Q4_1": 3, "Q5_0": 6, "Q5_1": 7, "Q8_0": 8, "Q2_K": 10,
-         "Q3_K": 11, "Q4_K": 12, "Q5_K": 13, "Q6_K": 14, "BF16": 30}
+         "Q3_K": 11, "Q4_K": 12, "Q5_K": 13, "Q6_K": 14, "IQ4_NL": 20, "IQ4_XS": 23, "BF16": 30, "TQ1_0": 34,
+         "TQ2_0": 35, "MXFP4": 39}
 
 # Metadata value types.
 U32, I32, F32, BOOL, STRING, ARRAY, U16 = 4, 5, 6, 7, 8, 9, 2

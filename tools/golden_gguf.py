@@ -22,6 +22,8 @@ SIMPLE = {"Q4_0": (32, 18), "Q4_1": (32, 20), "Q5_0": (32, 22), "Q5_1": (32, 24)
 K = {"Q2_K": (256, 84), "Q3_K": (256, 110), "Q4_K": (256, 144), "Q5_K": (256, 176),
      "Q6_K": (256, 210)}
 FLOATS = ("F32", "F16", "BF16")
+LATER = {"IQ4_NL": (32, 18), "IQ4_XS": (256, 136), "TQ1_0": (256, 54), "TQ2_0": (256, 66),
+         "MXFP4": (32, 17)}
 
 # Byte offsets of the float16 scale and minimum in a block, and the ratio minimum / scale that
 # centres random blocks on zero: mean(scale * quant) / mean(minimum), e.g. Q4_K: 31.5 * 7.5 / 31.5.
@@ -29,10 +31,12 @@ SCALES = {"Q4_0": (0, None, 0), "Q4_1": (0, 2, -7.5), "Q5_0": (0, None, 0), "Q5_
           "Q8_0": (0, None, 0), "Q2_K": (80, 82, 1.5), "Q3_K": (108, None, 0), "Q4_K": (0, 2, 7.5),
           "Q5_K": (0, 2, 15.5), "Q6_K": (208, None, 0)}
 
+PLACES = {"IQ4_NL": 0, "IQ4_XS": 0, "TQ1_0": 52, "TQ2_0": 64}  # of the float16 scale in a block
+
 # Seeds of the models that golden_expected.search() found; it starts there.
 SEEDS = {"F32": 100, "F16": 2101, "BF16": 102, "Q4_0": 103, "Q4_1": 104, "Q5_0": 2105,
          "Q5_1": 2106, "Q8_0": 1107, "Q2_K": 108, "Q3_K": 1109, "Q4_K": 110, "Q5_K": 1111,
-         "Q6_K": 112}
+         "Q6_K": 112, "IQ4_NL": 113, "IQ4_XS": 114, "TQ1_0": 115, "TQ2_0": 116, "MXFP4": 117}
 
 
 def ggml_type(name):
@@ -89,10 +93,49 @@ def vectors(out):
         blocks[np.ix_([21], rest)] = 255
         blocks[np.ix_([22], rest)] = 0x80
         save_vector(out, name, blocks.tobytes())
+    later_vectors(out, odd)
     for name in ("F16", "BF16"):
         bits = dice.integers(0, 1 << 16, 4096).astype(np.uint16)
         mask = 0x7C00 if name == "F16" else 0x7F80
         save_vector(out, name, bits[(bits & mask) != mask].tobytes())  # neither Inf nor NaN
+
+
+def random_later(dice, name, n, spread):
+    """n blocks of random bits of a type of LATER. Ternary digits and scales stay in their range."""
+    blocks = dice.integers(0, 256, (n, LATER[name][1]), dtype=np.uint8)
+    if name == "MXFP4":  # values of 3.4 on average
+        exponent = np.log2(spread / 3.4) + dice.uniform(-0.6, 0.6, n)
+        blocks[:, 0] = np.rint(exponent + 127).astype(np.uint8)
+        return blocks
+    at = PLACES[name]
+    if name == "TQ2_0":
+        digits = dice.integers(0, 3, (n, 64, 4))
+        blocks[:, :64] = (digits << np.arange(0, 8, 2)).sum(axis=-1)
+
+    def put(scale):
+        blocks[:, at:at + 2] = scale.astype(np.float16).view(np.uint8).reshape(n, 2)
+
+    put(np.full(n, 2.0 ** -6))
+    unit = dequantize(blocks.tobytes(), name).std() * 2 ** 6
+    put(spread / unit * dice.uniform(0.6, 1.4, n))
+    return blocks
+
+
+def later_vectors(out, odd):
+    """The same for the types that came later. MXFP4's scale is an exponent: all up to 2^96."""
+    dice = np.random.default_rng(12)
+    for name, (n_block, size) in LATER.items():
+        n = 256 if n_block == 32 else 64
+        blocks = dice.integers(0, 256, (n, size), dtype=np.uint8)
+        if name == "MXFP4":
+            blocks[:224, 0] = np.arange(224)
+            blocks[224:, 0] = dice.integers(110, 130, 32)
+        else:
+            at = PLACES[name]
+            scale = np.float16(dice.uniform(0.001, 0.1, n))
+            blocks[:, at:at + 2] = scale.view(np.uint8).reshape(n, 2)
+            blocks[:8, at:at + 2] = odd
+        save_vector(out, name, blocks.tobytes())
 
 
 def save_vector(out, name, data):
@@ -104,7 +147,7 @@ def save_vector(out, name, data):
 
 def config(name):
     """K blocks need rows of 256 values; these models have one layer and their output is tied."""
-    k = name in K
+    k = (K | LATER).get(name, (32,))[0] == 256
     return transformers.LlamaConfig(
         vocab_size=256, hidden_size=256 if k else 64, intermediate_size=256 if k else 96,
         num_hidden_layers=1 if k or name == "F32" else 2, num_attention_heads=4,
@@ -146,6 +189,9 @@ def encode(values, name, dice):
     if name in K:
         n = values.size // K[name][0]
         return random_blocks(dice, name, n, float(values.std())).tobytes()
+    if name in LATER:
+        n = values.size // LATER[name][0]
+        return random_later(dice, name, n, float(values.std())).tobytes()
     if name in FLOATS:
         return gguf_file.encode(values, name)
     return gguf.quants.quantize(values, ggml_type(name)).tobytes()

@@ -1,6 +1,6 @@
 """Golden GGUF files of dense families: the models of golden_models as llama.cpp's names have them.
 
-    OUT/gguf/{granite,olmo2,glm4,internlm2}.gguf in F32
+    OUT/gguf/{granite,olmo2,glm4,internlm2,phi,stablelm}.gguf in F32
 
 The answers are those of the Hugging Face directory, OUT/NAME/expected.json.
 """
@@ -11,7 +11,7 @@ import golden_models
 import model_cases
 import model_gguf
 
-NAMES = ("granite", "olmo2", "glm4", "internlm2")
+NAMES = ("granite", "olmo2", "glm4", "internlm2", "phi", "stablelm")
 
 
 def models(out, stored):

@@ -14,12 +14,53 @@ import golden_gguf
 import golden_gguf_archs as archs
 import model_cases
 
-NAMES = {"mistral": "llama", "gemma3_text": "gemma3"}
+NAMES = {"mistral": "llama", "gemma3_text": "gemma3", "phi": "phi2", "gpt_neox": "gptneox",
+         "cohere": "command-r"}
 A, H = archs.A, archs.H
 EXTRA = [("blk.{i}.attn_output.bias", [A + "o_proj.bias"])]
 EXTRA += [(f"blk.{{i}}.ffn_{x}.bias", [H + f"mlp.{x}_proj.bias"]) for x in ("gate", "up", "down")]
 PLAIN = archs.ENDS + archs.OUTPUT + archs.NORMS + archs.QKV + archs.QKV_BIAS + archs.QK_NORM + archs.GATED
-TABLES = {
+
+
+def both(stored, source):
+    """A weight and, where there is one, a bias."""
+    return [(f"{stored}.{kind}", [f"{source}.{kind}"]) for kind in ("weight", "bias")]
+
+
+LAYER_ENDS = archs.ENDS[:1] + archs.OUTPUT
+FALCON, NEOX = "transformer.h.{i}.", "gpt_neox.layers.{i}."
+LAYER_NORMS = both("blk.{i}.attn_norm", H + "input_layernorm") + both(
+    "blk.{i}.ffn_norm", H + "post_attention_layernorm")
+QKVO = archs.QKV + archs.QKV_BIAS + both("blk.{i}.attn_output", A + "o_proj")
+LAYERED = {
+    "starcoder2": LAYER_ENDS + both("output_norm", "model.norm") + LAYER_NORMS + QKVO + both(
+        "blk.{i}.ffn_up", H + "mlp.c_fc") + both("blk.{i}.ffn_down", H + "mlp.c_proj"),
+    "stablelm": LAYER_ENDS + both("output_norm", "model.norm") + LAYER_NORMS + QKVO +
+    archs.GATED + archs.NORMS[3:],
+    "phi": LAYER_ENDS + [("output.bias", ["lm_head.bias"])] + both(
+        "output_norm", "model.final_layernorm") + LAYER_NORMS + archs.QKV + archs.QKV_BIAS + both(
+        "blk.{i}.attn_output", A + "dense") + both("blk.{i}.ffn_up", H + "mlp.fc1") + both(
+        "blk.{i}.ffn_down", H + "mlp.fc2"),
+    "gpt_neox": [("token_embd.weight", ["gpt_neox.embed_in.weight"]),
+                 ("output.weight", ["embed_out.weight"])] + archs.OUTPUT + both(
+        "output_norm", "gpt_neox.final_layer_norm") + both(
+        "blk.{i}.attn_norm", NEOX + "input_layernorm") + both(
+        "blk.{i}.ffn_norm", NEOX + "post_attention_layernorm") + both(
+        "blk.{i}.attn_qkv", NEOX + "attention.query_key_value") + both(
+        "blk.{i}.attn_output", NEOX + "attention.dense") + both(
+        "blk.{i}.ffn_up", NEOX + "mlp.dense_h_to_4h") + both(
+        "blk.{i}.ffn_down", NEOX + "mlp.dense_4h_to_h"),
+    "falcon": [("token_embd.weight", ["transformer.word_embeddings.weight"])] + archs.OUTPUT + both(
+        "output_norm", "transformer.ln_f") + both("blk.{i}.attn_norm", FALCON + "input_layernorm") +
+    both("blk.{i}.attn_norm", FALCON + "ln_mlp") + both("blk.{i}.attn_norm_2", FALCON + "ln_attn") +
+    [("blk.{i}.attn_qkv.weight", [FALCON + "self_attention.query_key_value.weight"]),
+     ("blk.{i}.attn_output.weight", [FALCON + "self_attention.dense.weight"]),
+     ("blk.{i}.ffn_up.weight", [FALCON + "mlp.dense_h_to_4h.weight"]),
+     ("blk.{i}.ffn_down.weight", [FALCON + "mlp.dense_4h_to_h.weight"])],
+    "cohere": archs.ENDS + LAYER_NORMS[:1] + archs.QKV + archs.NORMS[2:] + archs.GATED,
+}
+LAYERED["cohere2"] = LAYERED["cohere"]
+TABLES = LAYERED | {
     "phi3": archs.ENDS + archs.OUTPUT + archs.NORMS + archs.PHI3,
     "gemma3_text": (archs.ENDS + archs.OUTPUT + archs.GEMMA3 + archs.QKV + archs.QK_NORM +
                     archs.GATED),
@@ -34,9 +75,9 @@ TABLES = {
     "chatglm": archs.ENDS + archs.OUTPUT + archs.NORMS + archs.CHATGLM,
 }
 # Families that are read from safetensors only.
-TOLD = ("granite", "internlm2", "olmo2", "glm4")
+TOLD = ("granite", "internlm2", "olmo2", "glm4", "smollm3", *LAYERED)
 UNTOLD = tuple(f for f in model_cases.LATER if f not in TOLD)
-PERMUTED = ("llama", "granite", "internlm2")
+PERMUTED = ("llama", "granite", "internlm2", "smollm3")
 TANH = ("gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu_accurate")
 
 
@@ -122,8 +163,11 @@ def windows(case, config, name, dice):
                 "gemma3.attention.sliding_window_pattern": has_window,
                 "gemma3.rope.freq_base_swa": float(local)}
     is_used = get(config, "use_sliding_window") is not False and "sliding_window" in case.config
-    if is_used and config.sliding_window is not None and case.family in ("mistral", "phi3", "qwen2", "qwen3"):
+    if is_used and config.sliding_window is not None and case.family in ("mistral", "phi3", "qwen2", "qwen3", "starcoder2"):
         return None
+    if case.family == "cohere2":
+        every = case.config.get("sliding_window_pattern", 4)
+        return {"cohere2.attention.sliding_window": config.sliding_window} if every == 4 else None
     if case.family == "mistral" and "sliding_window" not in case.config:
         return {}  # 4096: wider than these contexts
     if case.family == "olmo2":  # a window makes it an OLMo 3
@@ -131,14 +175,64 @@ def windows(case, config, name, dice):
     return {f"{name}.attention.sliding_window": 5} if dice.random() < 0.5 else {}
 
 
+def is_sayable_layered(case, config):
+    """What llama.cpp has no words for in families with layer norms, and in smollm3."""
+    get_case = case.config.get
+    if case.family == "smollm3":
+        return not {"no_rope_layers", "no_rope_layer_interval"} & set(case.config)
+    if case.family == "falcon":
+        return config.parallel_attn and not config.bias and get_case("num_ln_in_parallel_attn") != 1
+    if case.family.startswith("cohere"):
+        return config.tie_word_embeddings and not get_case("attention_bias")
+    return True
+
+
 def is_sayable(case, config):
-    act = get(config, "hidden_act", "hidden_activation", "activation_function")
-    acts = TANH if case.family in ("gemma", "gemma3_text", "gpt2") else ("silu", "swish")
+    act = get(config, "hidden_act", "hidden_activation", "activation_function", "activation")
+    acts = TANH if case.family in ("gemma", "gemma3_text", "gpt2", "starcoder2", "phi", "gpt_neox",
+                                   "falcon") else ("silu", "swish")
+    if not is_sayable_layered(case, config):
+        return False
     scores = get(config, "query_pre_attn_scalar")
     if case.family.startswith(("gemma", "olmo2")) and get(config, "attention_bias"):
         return False
     return (case.family != "opt" and act in acts and not case.keeps_output and
             (scores is None or scores == head_dim(config)))
+
+
+def layered(case, config, name):
+    """Pairs of families with layer norms."""
+    epsilon = get(config, "layer_norm_eps", "norm_epsilon", "layer_norm_epsilon")
+    part = {"phi": 0.5, "stablelm": 0.25, "gpt_neox": 0.25}.get(case.family, 1.0)
+    part = case.config.get("rotary_pct", case.config.get("partial_rotary_factor", part))
+    pairs = {f"{name}.attention.layer_norm_epsilon": epsilon,
+             f"{name}.rope.dimension_count": int(head_dim(config) * part)}
+    if case.family in ("gpt_neox", "stablelm"):
+        pairs[f"{name}.use_parallel_residual"] = bool(config.use_parallel_residual)
+    if case.family.startswith("cohere"):
+        pairs[f"{name}.logit_scale"] = float(config.logit_scale)
+    if case.family == "falcon":
+        pairs[f"{name}.attention.head_count_kv"] = kv_heads(config)
+        pairs[f"{name}.feed_forward_length"] = config.ffn_hidden_size
+    return pairs
+
+
+def kv_heads(config):
+    """Of a fused matrix."""
+    if config.model_type == "gpt_neox":
+        return config.num_attention_heads
+    if config.new_decoder_architecture:
+        return config.num_kv_heads
+    return 1 if config.multi_query else config.num_attention_heads
+
+
+def separated(values, config):
+    """Rows that lie by KV heads (queries, key, value of each) as queries, then keys, then values."""
+    groups, dim = kv_heads(config), config.hidden_size // config.num_attention_heads
+    queries = config.num_attention_heads // groups
+    parts = values.reshape(groups, queries + 2, dim, *values.shape[1:])
+    cut = (parts[:, :queries], parts[:, queries:-1], parts[:, -1:])
+    return np.concatenate([part.reshape(-1, *values.shape[1:]) for part in cut])
 
 
 def metadata(case, config, name):
@@ -157,6 +251,8 @@ def metadata(case, config, name):
     }
     if name == "gpt2":
         return pairs | {"gpt2.attention.layer_norm_epsilon": config.layer_norm_epsilon}
+    if case.family in LAYERED:
+        return pairs | layered(case, config, name)
     usual = 0.5 if name in ("chatglm", "glm4") else 1.0
     part = usual if name == "chatglm" else case.config.get("partial_rotary_factor", usual)
     if name == "granite":
@@ -172,6 +268,8 @@ def turn(name, stored, values, config):
     """HF's layout of one tensor as GGUF's."""
     if name == "gpt2" and "blk" in stored and values.ndim == 2:
         return values.T
+    if "attn_qkv" in stored and name in ("gptneox", "falcon"):
+        return separated(values, config)
     if name in PERMUTED and (".attn_q." in stored or ".attn_k." in stored):
         n = config.num_attention_heads if ".attn_q." in stored else config.num_key_value_heads
         return golden_gguf.permute(values, n)

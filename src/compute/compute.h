@@ -30,11 +30,16 @@
  *    dot. A value is q * scale, which is exact.
  *  - Rotation: angle = (float)position * inverse frequency, sine and cosine by vmath_sincos, each
  * times the rope's scale, (x c - y s, y c + x s) as (fma(x, c, -(y * s)), fma(y, c, x * s)).
+ *  - A sink is one more logit of a head. Behind the last piece top = max(m, sink), a = exp(m -
+ *    top), sum = fma(sum, a, exp(sink - top)), and o * (a * (1 / sum)) is the result. A cap is cap
+ * * vmath_tanh(x / cap).
  *  - Experts: a softmax over the router's logits (exp(logit - max), summed in 16 partial sums as
- *    above, times 1 / sum) gives each expert's share. A row uses those with the highest logits; of
- *    equal ones the first, and NaN counts as lowest. If shares are scaled to one, each is divided
- *    by the sum of the used ones, added up by ascending expert. COMBINE is acc = fma(share, x, acc)
- *    from 0 by ascending expert, then dst += acc. SCALE is fma(x, 1 / (1 + exp(-gate)), dst).
+ *    above, times 1 / sum) gives each expert's share, or 1 / (1 + exp(-logit)) does. A row uses
+ *    those with the highest logits, or with the highest share + bias; of equal ones the first, and
+ *    NaN counts as lowest. A group counts as the sum of its two highest. If shares are scaled to
+ *    one, each is divided by the sum of the used ones, added up by ascending expert, and 1e-20 for
+ *    sigmoids. At last it is multiplied by the scale, unless that is 1. COMBINE is acc = fma(share,
+ * x, acc) from 0 by ascending expert, then dst += acc. SCALE is fma(x, 1 / (1 + exp(-gate)), dst).
  *  - exp and the activations are the polynomials of compute/vmath.h, the same operations in every
  * instruction set.
  *  - Masked lanes select, never multiply: stale memory may hold NaN.
@@ -66,20 +71,22 @@ enum compute_op_kind {
     COMPUTE_HEAD_NORM, /* in place on dst: RMS norm of each head of n dims with weight (head_dim) */
     COMPUTE_MATMUL,   /* dst = src . weight^T + bias; COMPUTE_HAS_ACT: act(...); COMPUTE_ADD_TO: dst
                          += ... */
-    COMPUTE_GATE,     /* dst = act(src) * src2 */
+    COMPUTE_GATE,     /* dst = act(src) * src2; ACT_SWIGLU_CLAMPED with cap as its limit */
     COMPUTE_ROPE,     /* in place on dst (n heads of head_dim), by one of the program's ropes */
     COMPUTE_KV_STORE, /* keys src, values src2 of every row go into the cache of `layer` */
     COMPUTE_ATTEND, /* dst = attention of queries src over the cache of `layer`, each over the last
-                       n positions (0: all), itself included; scale on the scores */
+                       n positions (0: all), itself included; scale on the scores, then cap;
+                       weight: sinks (n_heads) */
     COMPUTE_TAKE_ROWS, /* dst = the rows of src in pass->logit_rows */
-    COMPUTE_LOGITS,    /* logits = src . weight^T + bias; left out if no row of the pass asks for
-                          them */
+    COMPUTE_LOGITS,    /* logits = src . weight^T + bias, then cap; left out if no row of the pass
+                          asks for them */
     COMPUTE_VECTORS,   /* adds rows of src to the pass's sums: compute_vector */
     /* A mixture of experts. Registers of expert rows have a row for each expert that a row uses. */
     COMPUTE_ROUTE,   /* chooses the experts of all rows by their logits src (n_experts), for the
-                        operations up to the next one of this kind */
+                        operations up to the next one of this kind; weight: bias of the choice */
     COMPUTE_SPREAD,  /* dst (expert rows) = the rows of src */
-    COMPUTE_EXPERTS, /* a MATMUL of expert rows, each by the matrix weight + e of its expert e */
+    COMPUTE_EXPERTS, /* a MATMUL of expert rows, each by the matrix weight + e, and the bias + e if
+                        there is one, of its expert e */
     COMPUTE_COMBINE, /* dst += the expert rows src of each row, each times its share */
     COMPUTE_SCALE,   /* dst += src * sigmoid(src2), whose rows are one number */
 };
@@ -98,6 +105,7 @@ struct compute_op {
     int32_t weight, bias, weight2; /* indices into the program's weights, -1 = none */
     int32_t n; /* heads (HEAD_NORM, ROPE), position offset (EMBED), window (ATTEND) */
     float scale;
+    float cap; /* ATTEND, LOGITS: x becomes cap * tanh(x / cap), 0: none; GATE: the limit */
 };
 
 struct compute_weight; /* bound by a device, in its own layout */

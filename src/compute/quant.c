@@ -18,6 +18,7 @@ static void start(struct quant_block *out, int32_t n, int32_t n_sub, bool has_mi
     out->n = n;
     out->n_sub = n_sub;
     out->has_minimum = has_minimum;
+    out->has_bf16 = false;
     out->m_sign = n == 32 ? 1.0f : -1.0f;
     out->m = 0;
     out->scales[0] = out->minimums[0] = 1;
@@ -184,13 +185,134 @@ static void decode_q6_k(const unsigned char *p, struct quant_block *out)
     out->d = u16_at(p + 208);
 }
 
+const int8_t quant_iq4_values[16] = { -127, -104, -83, -65, -49, -35, -22, -10,
+                                      1,    13,   25,  38,  53,  69,  89,  113 };
+const int8_t quant_mxfp4_values[16] = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 };
+
+static void table_values(const unsigned char *qs, const int8_t table[16], int8_t values[32])
+{
+    for (int j = 0; j < 16; j++) {
+        values[j] = table[qs[j] & 15];
+        values[j + 16] = table[qs[j] >> 4];
+    }
+}
+
+/* | d: half | 16 bytes of nibbles |, value = quant_iq4_values[nibble] */
+static void decode_iq4_nl(const unsigned char *p, struct quant_block *out)
+{
+    start(out, 32, 32, false);
+    out->d = u16_at(p);
+    table_values(p + 2, quant_iq4_values, out->values);
+}
+
+/* Scale i: low 4 bits in nibble i % 2 of byte 4 + i / 2, high 2 bits are bits 2i, 2i + 1 of the
+ * word at 2. */
+void quant_scales_of_iq4(const unsigned char *p, int8_t scales[8])
+{
+    for (int i = 0; i < 8; i++) {
+        int low = p[4 + i / 2] >> (4 * (i % 2)) & 15, high = u16_at(p + 2) >> (2 * i) & 3;
+        scales[i] = (int8_t)((low | high << 4) - 32);
+    }
+}
+
+/* | d: half | high bits of 8 scales: 2 bytes | low bits: 4 bytes | 8 x 16 bytes of nibbles as
+ * IQ4_NL | */
+static void decode_iq4_xs(const unsigned char *p, struct quant_block *out)
+{
+    start(out, 256, 32, false);
+    out->d = u16_at(p);
+    quant_scales_of_iq4(p, out->scales);
+    for (int b = 0; b < 8; b++)
+        table_values(p + 8 + 16 * b, quant_iq4_values, out->values + 32 * b);
+}
+
+uint16_t quant_mxfp4_scale(unsigned char e)
+{
+    enum { TOO_LARGE = 224 };
+    if (e >= TOO_LARGE)
+        return 0x7FC0;
+    return (uint16_t)(e < 2 ? 0x20 << e : (e - 1) << 7);
+}
+
+/* | e: exponent of the scale 2^(e - 127) | 16 bytes of nibbles |, each a sign, two bits of exponent
+ * and one of mantissa */
+static void decode_mxfp4(const unsigned char *p, struct quant_block *out)
+{
+    start(out, 32, 32, false);
+    out->has_bf16 = true;
+    out->d = quant_mxfp4_scale(p[0]);
+    table_values(p + 1, quant_mxfp4_values, out->values);
+}
+
+/* | 48 bytes | 4 bytes | d: half |, minus 1. A byte has five digits to the base of 3, the last
+ * bytes four, as a fraction of 256: digit n is the whole part of 3 * (byte * 3^n mod 256) / 256.
+ * Digit n of the first 32 bytes is elements 32 n.., then that of 16 bytes 160 + 16 n.., then that
+ * of the last four 240 + 4 n... */
+int quant_tq1_0_element(const unsigned char *p, int i)
+{
+    static const uint8_t powers[5] = { 1, 3, 9, 27, 81 };
+    int n = i < 160 ? i / 32 : i < 240 ? (i - 160) / 16 : (i - 240) / 4;
+    int byte = i < 160 ? i % 32 : i < 240 ? 32 + i % 16 : 48 + i % 4;
+    uint8_t rest = (uint8_t)(p[byte] * powers[n]);
+    return rest * 3 >> 8;
+}
+
+static void start_ternary(struct quant_block *out, uint16_t d)
+{
+    start(out, 256, 32, false);
+    out->d = d;
+    memset(out->scales, 1, 8);
+}
+
+static void decode_tq1_0(const unsigned char *p, struct quant_block *out)
+{
+    start_ternary(out, u16_at(p + 52));
+    for (int i = 0; i < 256; i++)
+        out->values[i] = (int8_t)(quant_tq1_0_element(p, i) - 1);
+}
+
+/* | 64 bytes: two bits as Q2_K | d: half |, minus 1 */
+static void decode_tq2_0(const unsigned char *p, struct quant_block *out)
+{
+    start_ternary(out, u16_at(p + 64));
+    for (int i = 0; i < 256; i++)
+        out->values[i] = (int8_t)((p[32 * (i / 128) + i % 32] >> (i % 128 / 32 * 2) & 3) - 1);
+}
+
+void quant_mxfp4_join(const unsigned char blocks[16], unsigned char scale, unsigned char out[17])
+{
+    out[0] = scale;
+    for (int j = 0; j < 16; j++) {
+        int low = blocks[j / 2] >> (4 * (j % 2)) & 15,
+            high = blocks[8 + j / 2] >> (4 * (j % 2)) & 15;
+        out[1 + j] = (unsigned char)(low | high << 4);
+    }
+}
+
+const unsigned char *quant_block_at(const struct tensor *tensor, int32_t row, int32_t i,
+                                    unsigned char *made)
+{
+    const unsigned char *data = tensor->data;
+    data += row * tensor->row_bytes;
+    if (tensor->scales == NULL)
+        return data + (int64_t)i * dtype_info(tensor->dtype)->block_bytes;
+    CHECK(tensor->dtype == DTYPE_MXFP4);
+    quant_mxfp4_join(data + 16 * (int64_t)i, tensor->scales[row * tensor->scale_row_bytes + i],
+                     made);
+    return made;
+}
+
 void quant_block_decode(enum dtype dtype, const void *block, struct quant_block *out)
 {
     static void (*const decoders[DTYPE_N])(const unsigned char *, struct quant_block *) = {
-        [DTYPE_Q8_0] = decode_q8_0, [DTYPE_Q4_0] = decode_q4_0, [DTYPE_Q4_1] = decode_q4_1,
-        [DTYPE_Q5_0] = decode_q5_0, [DTYPE_Q5_1] = decode_q5_1, [DTYPE_Q2_K] = decode_q2_k,
-        [DTYPE_Q3_K] = decode_q3_k, [DTYPE_Q4_K] = decode_q4_k, [DTYPE_Q5_K] = decode_q5_k,
-        [DTYPE_Q6_K] = decode_q6_k,
+        [DTYPE_Q8_0] = decode_q8_0,     [DTYPE_Q4_0] = decode_q4_0,
+        [DTYPE_Q4_1] = decode_q4_1,     [DTYPE_Q5_0] = decode_q5_0,
+        [DTYPE_Q5_1] = decode_q5_1,     [DTYPE_Q2_K] = decode_q2_k,
+        [DTYPE_Q3_K] = decode_q3_k,     [DTYPE_Q4_K] = decode_q4_k,
+        [DTYPE_Q5_K] = decode_q5_k,     [DTYPE_Q6_K] = decode_q6_k,
+        [DTYPE_IQ4_NL] = decode_iq4_nl, [DTYPE_IQ4_XS] = decode_iq4_xs,
+        [DTYPE_MXFP4] = decode_mxfp4,   [DTYPE_TQ1_0] = decode_tq1_0,
+        [DTYPE_TQ2_0] = decode_tq2_0,
     };
     CHECK((int)dtype >= 0 && dtype < DTYPE_N && decoders[dtype] != NULL);
     decoders[dtype](block, out);
@@ -228,14 +350,15 @@ void quant_row_to_float(const struct tensor *tensor, int32_t row, float *out)
     const unsigned char *data = tensor->data;
     if (tensor->is_transposed) {
         CHECK(!info->is_integer);
+        data += (int64_t)row * info->block_bytes * (tensor->is_alternate ? 2 : 1);
         for (int32_t i = 0; i < tensor->n_columns; i++)
-            out[i] = float_at(tensor->dtype,
-                              data + i * tensor->row_bytes + (int64_t)row * info->block_bytes);
+            out[i] = float_at(tensor->dtype, data + i * tensor->row_bytes);
         return;
     }
-    data += row * tensor->row_bytes;
-    for (int32_t i = 0; i < tensor->n_columns; i += info->n_block, data += info->block_bytes)
-        quant_block_to_float(tensor->dtype, data, out + i);
+    unsigned char made[17];
+    for (int32_t i = 0; i < tensor->n_columns / info->n_block; i++)
+        quant_block_to_float(tensor->dtype, quant_block_at(tensor, row, i, made),
+                             out + i * info->n_block);
 }
 
 /* Returns the biggest magnitude of 32 floats as bits. Magnitudes have the order of their bits, with

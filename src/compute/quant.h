@@ -14,6 +14,7 @@ enum { QUANT_BLOCK_MAX = 256, QUANT_SUBS_MAX = 16 };
 struct quant_block {
     int32_t n, n_sub; /* elements of the block, of a sub-block (16 or 32) */
     bool has_minimum;
+    bool has_bf16; /* d is a bfloat16 */
     uint16_t d, m; /* halves */
     int8_t scales[QUANT_SUBS_MAX];
     int8_t minimums[QUANT_SUBS_MAX];
@@ -27,7 +28,8 @@ void quant_scales_of_8(const unsigned char *p, int8_t scales[8], int8_t minimums
 void quant_scales_of_16(const unsigned char *p, int8_t scales[16]);
 static inline float quant_scale(const struct quant_block *block, int32_t sub)
 {
-    return half_to_float(block->d) * (float)block->scales[sub];
+    float d = block->has_bf16 ? bf16_to_float(block->d) : half_to_float(block->d);
+    return d * (float)block->scales[sub];
 }
 static inline float quant_minimum(const struct quant_block *block, int32_t sub)
 {
@@ -35,6 +37,23 @@ static inline float quant_minimum(const struct quant_block *block, int32_t sub)
                ? block->m_sign * (half_to_float(block->m) * (float)block->minimums[sub])
                : 0.0f;
 }
+
+/* What IQ4's nibbles stand for, and MXFP4's, doubled. */
+extern const int8_t quant_iq4_values[16], quant_mxfp4_values[16];
+/* Returns half of MXFP4's scale 2^(e - 127) as a bfloat16, exactly. From 2^97 on it is NaN, since
+ * sums would overflow. */
+uint16_t quant_mxfp4_scale(unsigned char e);
+/* Decodes 8 scales of 6 bits, less 32, of IQ4_XS's block p. */
+void quant_scales_of_iq4(const unsigned char *p, int8_t scales[8]);
+/* Returns element i of TQ1_0's block p: 0, 1 or 2, one more than its value. */
+int quant_tq1_0_element(const unsigned char *p, int i);
+/* Makes a whole block of MXFP4 (GGUF's, 17 bytes) from 16 bytes with neighbours together, and a
+ * scale. */
+void quant_mxfp4_join(const unsigned char blocks[16], unsigned char scale, unsigned char out[17]);
+/* Returns block i of row `row`. It is in the tensor, or made in `made` (17 bytes) if the tensor's
+ * scales lie apart. */
+const unsigned char *quant_block_at(const struct tensor *tensor, int32_t row, int32_t i,
+                                    unsigned char *made);
 
 /* Writes n_columns floats of row `row`. It obeys row_bytes and is_transposed, for every type. */
 void quant_row_to_float(const struct tensor *tensor, int32_t row, float *out);

@@ -61,9 +61,9 @@ static void unpack_integers(const struct tensor *tensor, const struct layout *la
     for (int32_t row = 0; row < tensor->n_rows; row++)
         for (int32_t k = 0; k < tensor->n_columns; k += info->n_block) {
             struct quant_block block;
-            const unsigned char *data = tensor->data;
-            data += row * tensor->row_bytes + (int64_t)(k / info->n_block) * info->block_bytes;
-            quant_block_decode(tensor->dtype, data, &block);
+            unsigned char made[17];
+            quant_block_decode(tensor->dtype, quant_block_at(tensor, row, k / info->n_block, made),
+                               &block);
             memcpy(to + at, block.values, (size_t)block.n);
             for (int32_t i = 0; i < block.n; i += block.n_sub, at += block.n_sub) {
                 scales[at / block.n_sub] = quant_scale(&block, i / block.n_sub);

@@ -200,6 +200,8 @@ static void matmul_row(const struct state *s, const struct compute_op *op, const
             value += b->floats[n];
         if (op->flags & COMPUTE_HAS_ACT)
             value = act_of(op->act, value);
+        if (op->cap > 0)
+            value = vmath_cap(value, op->cap);
         out[n] = op->flags & COMPUTE_ADD_TO ? out[n] + value : value;
     }
 }
@@ -221,7 +223,8 @@ static void run_gate(const struct state *s, const struct compute_op *op)
         float *out = row_at(s, op->dst, row);
         const float *x = row_at(s, op->src, row), *y = row_at(s, op->src2, row);
         for (int32_t i = 0; i < s->program->widths[op->dst]; i++)
-            out[i] = act_of(op->act, x[i]) * y[i];
+            out[i] = op->act == ACT_SWIGLU_CLAMPED ? vmath_swiglu_clamped(x[i], y[i], op->cap)
+                                                   : act_of(op->act, x[i]) * y[i];
     }
 }
 
@@ -249,22 +252,33 @@ static void run_rope(const struct state *s, const struct compute_op *op)
 
 /* ---- Experts. Row r's expert rows are r * n_used, and so on. ---- */
 
+static void softmax(const float *logits, int32_t n, float *shares)
+{
+    float max = logits[0], partial[16] = { 0 };
+    for (int32_t i = 1; i < n; i++)
+        max = logits[i] > max ? logits[i] : max;
+    for (int32_t i = 0; i < n; i++) {
+        shares[i] = vmath_exp(logits[i] - max);
+        partial[i % 16] += shares[i];
+    }
+    float inverse = 1.0f / vmath_fold16(partial);
+    for (int32_t i = 0; i < n; i++)
+        shares[i] *= inverse;
+}
+
 static void run_route(const struct state *s, const struct compute_op *op)
 {
     const struct compute_experts *experts = &s->program->shapes.experts;
+    const struct compute_weight *bias = weight_at(s, op->weight);
     for (int32_t row = 0; row < s->pass->n_rows; row++) {
         const float *logits = row_at(s, op->src, row);
-        float max = logits[0], partial[16] = { 0 }, *e = s->scratch;
-        for (int32_t i = 1; i < experts->n_experts; i++)
-            max = logits[i] > max ? logits[i] : max;
-        for (int32_t i = 0; i < experts->n_experts; i++) {
-            e[i] = vmath_exp(logits[i] - max);
-            partial[i % 16] += e[i];
-        }
-        float inverse = 1.0f / vmath_fold16(partial);
-        for (int32_t i = 0; i < experts->n_experts; i++)
-            e[i] *= inverse;
-        compute_experts_choose(experts, logits, e, s->chosen + row * experts->n_used,
+        float *shares = s->scratch;
+        if (!experts->is_sigmoid)
+            softmax(logits, experts->n_experts, shares);
+        for (int32_t i = 0; i < experts->n_experts && experts->is_sigmoid; i++)
+            shares[i] = 1.0f / (1.0f + vmath_exp(-logits[i]));
+        compute_experts_choose(experts, logits, bias != NULL ? bias->floats : NULL, shares,
+                               s->chosen + row * experts->n_used,
                                s->shares + row * experts->n_used);
     }
 }
@@ -281,6 +295,7 @@ static void run_experts(const struct state *s, const struct compute_op *op)
     for (int32_t i = 0; i < rows_of(s, op->src); i++) {
         struct compute_op own = *op;
         own.weight += s->chosen[i];
+        own.bias += own.bias >= 0 ? s->chosen[i] : 0;
         matmul_row(s, &own, row_at(s, op->src, i), row_at(s, op->dst, i));
     }
 }
@@ -388,8 +403,9 @@ struct head { /* one query head of one row, and its positions */
     const struct compute_sequence *sequence;
     int layer, kv_head;
     int32_t first, last; /* positions that it sees, both included */
-    float scale;
+    float scale, cap;
     const float *q;
+    const float *sink; /* NULL: none */
 };
 
 /* Returns the product of the query with the key of position t. k is a row for scratch. */
@@ -424,6 +440,8 @@ static void attend_piece(const struct state *s, const struct head *h, int32_t pi
     float *p = s->scratch, *k = p + PIECE, partial[16] = { 0 };
     for (int32_t t = from; t <= to; t++) {
         p[t - from] = dot_key(s, h, t, k) * h->scale;
+        if (h->cap > 0)
+            p[t - from] = vmath_cap(p[t - from], h->cap);
         *max = t == from || p[t - from] > *max ? p[t - from] : *max;
     }
     for (int32_t d = 0; d < head_dim; d++)
@@ -452,14 +470,19 @@ static void attend_head(const struct state *s, const struct head *h, float *out)
         sum = vmath_fma(sum2, b, sum * a);
         max = top;
     }
-    float inverse = 1.0f / sum;
+    float by = 1.0f / sum;
+    if (h->sink != NULL) {
+        float top = max > *h->sink ? max : *h->sink, a = vmath_exp(max - top);
+        by = a * (1.0f / vmath_fma(sum, a, vmath_exp(*h->sink - top)));
+    }
     for (int32_t d = 0; d < head_dim; d++)
-        out[d] *= inverse;
+        out[d] *= by;
 }
 
 static void run_attend(const struct state *s, const struct compute_op *op)
 {
     const struct compute_program *program = s->program;
+    const struct compute_weight *sinks = weight_at(s, op->weight);
     int32_t group = program->n_heads / program->n_kv_heads;
     for (int32_t i = 0; i < s->pass->n_sequences; i++) {
         const struct compute_sequence *sequence = &s->pass->sequences[i];
@@ -473,7 +496,9 @@ static void run_attend(const struct state *s, const struct compute_op *op)
                                   0,
                                   last,
                                   op->scale,
-                                  row_at(s, op->src, row) + at };
+                                  op->cap,
+                                  row_at(s, op->src, row) + at,
+                                  sinks != NULL ? sinks->floats + head : NULL };
                 if (op->flags & COMPUTE_SEES_ALL)
                     h.last = sequence->n_before + sequence->n_rows - 1;
                 if (op->n > 0)

@@ -8,9 +8,11 @@ enum status compute_shapes_check(const struct compute_shapes *shapes, const char
         bool is_there;
         const char *name;
     } all[] = {
-        { shapes->n_kv_groups > 0, "layers with unlike caches" },
-        { shapes->n_attentions > 0, "attention with sinks or a soft cap" },
         { shapes->experts.n_experts > 0 && !known.has_experts, "routed experts" },
+        { shapes->n_kv_groups > 0, "layers with unlike caches" },
+        { shapes->has_sinks && !known.has_experts, "attention with sinks" },
+        { shapes->has_caps && !known.has_experts, "soft caps of scores or logits" },
+        { shapes->has_clamped_gates && !known.has_experts, "clamped gates" },
         { shapes->n_adapters > 0, "LoRA adapters" },
         { shapes->output == COMPUTE_OUTPUT_VECTORS && !known.has_vectors,
           "encoders (vectors of texts): use the CPU for this model" },

@@ -1,8 +1,8 @@
 /* Shapes of programs and passes beyond the plain ones. A zeroed record has none.
  *
- * The reference and the CPU devices route rows to experts. Everything else is for future models and
- * services. Each device refuses a program with a shape that it lacks by its name, and fails a pass
- * with one. */
+ * The reference and the CPU devices route rows to experts, and compute sinks, caps and clamped
+ * gates. Everything else is for future models and services. Each device refuses a program with a
+ * shape that it lacks by its name, and fails a pass with one. */
 #pragma once
 #include "base/status.h"
 #include "core/dtype.h"
@@ -16,15 +16,13 @@ struct compute_kv_group {
     int64_t state_bytes; /* of a sequence, independent of its length (recurrent layers); 0: none */
     enum dtype dtype;
 };
-struct compute_attention { /* of one layer */
-    bool has_sinks;        /* a logit per head joins each softmax: */
-    int32_t sinks;         /* index of its weight (n_heads) */
-    float soft_cap;        /* scores become cap * tanh(score / cap); 0: none */
-};
 /* A mixture of experts: a row uses n_used of n_experts feed-forwards, in each layer that routes. */
 struct compute_experts {
-    int32_t n_experts, n_used; /* 0, 0: none */
-    bool is_scaled_to_one;     /* the shares of the chosen ones are divided by their sum */
+    int32_t n_experts, n_used;       /* 0, 0: none */
+    bool is_scaled_to_one;           /* the shares of the chosen ones are divided by their sum */
+    bool is_sigmoid;                 /* shares are sigmoids of logits, not a softmax */
+    int32_t n_groups, n_groups_used; /* experts of the best groups only; 0 or 1: no groups */
+    float scale;                     /* of shares in the end; 0 stands for 1 */
 };
 /* In rows of this adapter, matrix `weight` adds scale * up . (down . row). */
 struct compute_adapter {
@@ -36,9 +34,10 @@ enum compute_output { COMPUTE_OUTPUT_LOGITS, COMPUTE_OUTPUT_VECTORS };
 struct compute_shapes { /* of a program */
     int n_kv_groups;
     const struct compute_kv_group *kv_groups;
-    int n_attentions; /* one a layer */
-    const struct compute_attention *attentions;
     struct compute_experts experts;
+    bool has_sinks; /* operations have what their names say */
+    bool has_caps;
+    bool has_clamped_gates;
     int n_adapters;
     const struct compute_adapter *adapters;
     enum compute_output output; /* VECTORS: an encoder, which has no logits */

@@ -85,10 +85,35 @@ static inline float vmath_gelu_erf(float x)
     return x * (x < 0.0f ? tail : 1.0f - tail);
 }
 
-/* Returns 2 / (1 + e^(-2x)) - 1, whose error near 0 is absolute: about 1e-7. */
+/* Returns tanh x = (1 - e) / (1 + e) with e = e^(-2 |x|), with the sign of x; near 0 the
+ * polynomial of Cephes' tanhf. */
 static inline float vmath_tanh(float x)
 {
-    return vmath_fma(2.0f, 1.0f / (1.0f + vmath_exp(-2.0f * x)), -1.0f);
+    float a = vmath_of_bits(vmath_bits(x) & 0x7FFFFFFFu), s = x * x;
+    float e = vmath_exp(-2.0f * a), big = (1.0f - e) / (1.0f + e);
+    float p = -5.70498872745e-3f;
+    p = vmath_fma(p, s, 2.06390887954e-2f);
+    p = vmath_fma(p, s, -5.37397155531e-2f);
+    p = vmath_fma(p, s, 1.33314422036e-1f);
+    p = vmath_fma(p, s, -3.33332819422e-1f);
+    float small = vmath_fma(p * s, a, a);
+    float y = a < 0.625f ? small : big;
+    return x < 0.0f ? -y : y;
+}
+
+static inline float vmath_cap(float x, float cap)
+{
+    return vmath_tanh(x / cap) * cap;
+}
+
+/* Returns x sigmoid(1.702 x) (y + 1), with x at most the limit and y at most the limit from 0
+ * (gpt-oss). */
+static inline float vmath_swiglu_clamped(float x, float y, float limit)
+{
+    x = x > limit ? limit : x;
+    y = y > limit ? limit : y;
+    y = y < -limit ? -limit : y;
+    return x / (1.0f + vmath_exp(-1.702f * x)) * (y + 1.0f);
 }
 
 static inline float vmath_relu(float x)

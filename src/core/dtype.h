@@ -17,6 +17,11 @@ enum dtype {
     DTYPE_Q4_K,
     DTYPE_Q5_K,
     DTYPE_Q6_K,
+    DTYPE_IQ4_NL,
+    DTYPE_IQ4_XS,
+    DTYPE_MXFP4,
+    DTYPE_TQ1_0,
+    DTYPE_TQ2_0,
     DTYPE_N,
 };
 

@@ -55,12 +55,57 @@ static enum status check_experts(const struct expert_spec *experts, struct fault
                              n < LIMIT_EXPERTS_USED ? n : LIMIT_EXPERTS_USED, fault);
     if (status == STATUS_OK)
         status = check_range("the width of an expert", experts->width, 2, WIDTH_MAX, fault);
-    return status;
+    int32_t n_groups = experts->n_groups;
+    if (status == STATUS_OK && n_groups > 1)
+        status = check_range("the number of groups of experts", n_groups, 2, n / 2, fault);
+    if (status != STATUS_OK || n_groups <= 1)
+        return status;
+    if (n % n_groups != 0)
+        return fault_set(fault, STATUS_BAD_INPUT, "model: %d experts can't be in %d equal groups",
+                         n, n_groups);
+    int32_t size = n / n_groups, least = (experts->n_used + size - 1) / size;
+    return check_range("the number of groups that a token uses", experts->n_groups_used, least,
+                       n_groups, fault);
 }
 
 static bool is_within(float value, float least, float most)
 {
     return isfinite(value) && value >= least && value <= most;
+}
+
+static enum status check_dense(const struct model_spec *spec, struct fault *fault)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < spec->n_layers; i++)
+        n += spec->is_dense_layer[i];
+    if (n != spec->n_dense_layers)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "model: %d layers have no experts, but it counts %d", n,
+                         spec->n_dense_layers);
+    return n == 0 ? STATUS_OK
+                  : check_range("the feed-forward width of layers without experts",
+                                spec->dense_width, 2, WIDTH_MAX, fault);
+}
+
+/* Checks the caps, and the limit of gates. */
+static enum status check_caps(const struct model_spec *spec, struct fault *fault)
+{
+    const struct {
+        const char *what;
+        float value;
+        bool has_to_be;
+    } rows[] = {
+        { "cap of scores", spec->score_cap, false },
+        { "cap of logits", spec->logit_cap, false },
+        { "limit of gates", spec->act_limit, spec->act == ACT_SWIGLU_CLAMPED },
+        { "scale of experts' shares", spec->experts.scale, false },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if ((rows[i].value != 0 || rows[i].has_to_be) && !is_within(rows[i].value, 1e-3f, 1e6f))
+            return fault_set(fault, STATUS_BAD_INPUT,
+                             "model: the %s is %g, expected 0.001 to 1000000", rows[i].what,
+                             (double)rows[i].value);
+    return STATUS_OK;
 }
 
 static enum status check_yarn(const struct rope_scaling *scaling, struct fault *fault)
@@ -209,6 +254,10 @@ enum status model_spec_check(const struct model_spec *spec, struct fault *fault)
     enum status status = check_sizes(spec, fault);
     if (status == STATUS_OK)
         status = check_experts(&spec->experts, fault);
+    if (status == STATUS_OK)
+        status = check_dense(spec, fault);
+    if (status == STATUS_OK)
+        status = check_caps(spec, fault);
     if (status != STATUS_OK)
         return status;
     if (spec->n_heads % spec->n_kv_heads != 0)
@@ -250,5 +299,7 @@ double model_spec_flops_per_token(const struct model_spec *spec)
     double ffn = width * spec->ffn_width * (spec->is_gated ? 3.0 : 2.0);
     const struct expert_spec *experts = &spec->experts;
     ffn += width * (3.0 * experts->n_used * experts->width + experts->n_experts);
-    return 2.0 * spec->n_layers * (attention + ffn);
+    double dense = width * spec->dense_width * 3.0;
+    int32_t n_dense = spec->n_dense_layers;
+    return 2.0 * (spec->n_layers * attention + (spec->n_layers - n_dense) * ffn + n_dense * dense);
 }

@@ -7,7 +7,14 @@
 #include "base/status.h"
 
 enum norm_kind { NORM_RMS, NORM_LAYER };
-enum act_kind { ACT_SILU, ACT_GELU_TANH, ACT_GELU_ERF, ACT_RELU, ACT_TANH };
+enum act_kind {
+    ACT_SILU,
+    ACT_GELU_TANH,
+    ACT_GELU_ERF,
+    ACT_RELU,
+    ACT_TANH,
+    ACT_SWIGLU_CLAMPED, /* with a gate only (gpt-oss): see vmath_swiglu_clamped */
+};
 /* Which rows of a text its embedding is made of. */
 enum pooling_kind { POOLING_LAST, POOLING_MEAN, POOLING_FIRST };
 enum position_kind {
@@ -44,14 +51,20 @@ struct kv_group {
     int32_t window; /* positions that a token sees, itself included; 0 = all */
 };
 
-/* A mixture of experts, in every layer: a token uses the n_used feed-forwards with the highest
- * router logits. Their outputs are added, each times its share. The shares are a softmax over all
- * router logits. */
+/* A mixture of experts, in every layer that is not dense: a token uses the n_used feed-forwards
+ * with the highest router logits. Their outputs are added, each times its share. The shares are a
+ * softmax over all router logits, or their sigmoids. With a bias for the choice (a tensor) the
+ * highest sums of share and bias are chosen. */
 struct expert_spec {
     int32_t n_experts; /* 0: none */
     int32_t n_used;
     int32_t width;         /* of an expert's inner activations */
     bool is_scaled_to_one; /* the shares of those used are divided by their sum */
+    bool is_sigmoid;
+    /* Only experts of the n_groups_used best groups are chosen. A group counts as much as its two
+     * best experts together. 0 or 1: no groups. */
+    int32_t n_groups, n_groups_used;
+    float scale; /* shares are multiplied by it in the end; 0 stands for 1 */
 };
 
 struct model_spec {
@@ -59,8 +72,11 @@ struct model_spec {
     int32_t n_layers, width, n_heads, n_kv_heads, head_dim, n_vocabulary;
     int32_t ffn_width; /* of the feed-forward that all tokens use; 0 if there are only experts */
     struct expert_spec experts;
-    int32_t n_positions_max; /* the context that it was trained for */
-    int32_t window;          /* sliding window, 0 = none */
+    int32_t dense_width; /* of the feed-forward of layers without experts, among others with them */
+    int32_t n_dense_layers;
+    bool is_dense_layer[LIMIT_LAYERS]; /* layers without experts */
+    int32_t n_positions_max;           /* the context that it was trained for */
+    int32_t window;                    /* sliding window, 0 = none */
     enum norm_kind norm;
     float norm_epsilon;
     enum act_kind act;
@@ -80,6 +96,11 @@ struct model_spec {
     bool is_pooling_given, is_normalized; /* the files say so; its vectors have the length 1 */
     int32_t n_labels;    /* a vector has a score for each, instead of the hidden state; 0: none */
     float score_divisor; /* scores are divided by its square root; 0 means the head dimension */
+    float score_cap;     /* scores become cap * tanh(score / cap); 0: none (Gemma 2) */
+    float logit_cap;     /* the same for logits */
+    float act_limit;     /* of ACT_SWIGLU_CLAMPED */
+    int32_t n_ignored_layers; /* of the file, behind the last: they predict further tokens */
+    bool has_sinks;           /* a logit per head joins each softmax of attention (gpt-oss) */
     enum position_kind position;
     int32_t n_rope_dims; /* the first ones of each head; the others are not rotated */
     float rope_base;
@@ -109,6 +130,11 @@ static inline int32_t model_spec_vector(const struct model_spec *spec)
 static inline int32_t model_spec_window(const struct model_spec *spec, int32_t layer)
 {
     return spec->is_full_layer[layer] ? 0 : spec->window;
+}
+/* Returns whether the layer has experts. */
+static inline bool model_spec_has_experts(const struct model_spec *spec, int32_t layer)
+{
+    return spec->experts.n_experts > 0 && !spec->is_dense_layer[layer];
 }
 /* Makes each layer whose number (from 1) is a multiple of `every` see all positions; 0: no layer
  * does. */

@@ -6,6 +6,7 @@
 
 struct expert_weights {
     struct tensor gate, up, down;
+    struct tensor gate_bias, up_bias, down_bias; /* of all experts or of none */
 };
 struct layer_weights {
     struct tensor attention_norm, attention_norm_bias;
@@ -17,7 +18,9 @@ struct layer_weights {
     struct tensor gate, up, gate_bias, up_bias; /* gate absent unless spec.is_gated */
     struct tensor down, down_bias;
     struct tensor attention_post_norm, ffn_post_norm; /* (width), of spec.has_post_norms */
-    struct tensor router;                             /* (n_experts, width) */
+    struct tensor sinks;                              /* (n_heads), of spec.has_sinks */
+    struct tensor router, router_bias;                /* (n_experts, width) */
+    struct tensor choice_bias;      /* (n_experts): added to the shares for the choice alone */
     struct tensor shared_gate;      /* (width): its sigmoid scales the feed-forward of all tokens */
     struct expert_weights *experts; /* (spec.experts.n_experts) */
 };

@@ -256,6 +256,9 @@ MATMUL(q5_0, CPU_FORM_Q5_0)
 MATMUL(q5_1, CPU_FORM_Q5_1)
 MATMUL(q4_k, CPU_FORM_Q4_K)
 MATMUL(q5_k, CPU_FORM_Q5_K)
+MATMUL(iq4_nl, CPU_FORM_IQ4_NL)
+MATMUL(iq4_xs, CPU_FORM_IQ4_XS)
+MATMUL(mxfp4, CPU_FORM_MXFP4)
 
 /* For many rows of integers. Fewer rows use AVX-512's kernels, and so do types with two scales a
  * block, because they would have twice the floats. */
@@ -264,7 +267,8 @@ const struct cpu_kernels cpu_amx_matmul = {
     .matmul_many = {
         [DTYPE_Q8_0] = matmul_q8_0, [DTYPE_Q4_0] = matmul_q4_0, [DTYPE_Q4_1] = matmul_q4_1,
         [DTYPE_Q5_0] = matmul_q5_0, [DTYPE_Q5_1] = matmul_q5_1, [DTYPE_Q4_K] = matmul_q4_k,
-        [DTYPE_Q5_K] = matmul_q5_k,
+        [DTYPE_Q5_K] = matmul_q5_k, [DTYPE_IQ4_NL] = matmul_iq4_nl,
+        [DTYPE_IQ4_XS] = matmul_iq4_xs, [DTYPE_MXFP4] = matmul_mxfp4,
     },
     .group_bytes = sizeof(struct group),
     .group = group,

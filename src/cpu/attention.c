@@ -13,6 +13,7 @@
  * that has to wait waits for one that is running. */
 #include "cpu/pass.h"
 
+#include "compute/vmath.h"
 #include <sched.h>
 #include <string.h>
 
@@ -242,6 +243,9 @@ static void weigh_row(const struct work *w, int32_t base, struct piece *piece, i
     int32_t last = min_i32(w->last[r], base + CPU_PIECE - 1) - base;
     for (int32_t kv = 0; kv < tile->n_kv; kv++) {
         int32_t query = query_of(tile, kv, r, 0);
+        for (int32_t i = query; i < query + tile->n_heads && w->op->cap > 0; i++)
+            w->p->kernels->cap(w->op->cap, w->probabilities + i * CPU_PIECE + first,
+                               last - first + 1);
         for (int32_t i = query; i < query + tile->n_heads; i++)
             piece->sum[i] = w->p->kernels->softmax(w->probabilities + i * CPU_PIECE, first, last,
                                                    &piece->max[i]);
@@ -347,14 +351,28 @@ static void begin_tile(struct work *w)
     }
 }
 
+/* Returns what a query's result is multiplied by in the end. A sink is one more logit of its
+ * head. */
+static float last_factor(const struct work *w, int32_t query, int32_t head)
+{
+    const struct compute_weight *sinks = cpu_pass_weight(w->p, w->op->weight);
+    float max = w->merged->max[query], sum = w->merged->sum[query];
+    if (sinks == NULL)
+        return 1.0f / sum;
+    float sink = sinks->vector[head], top = max > sink ? max : sink, a = vmath_exp(max - top);
+    return a * (1.0f / vmath_fma(sum, a, vmath_exp(sink - top)));
+}
+
 static void end_tile(const struct work *w)
 {
+    int32_t group = w->p->program->n_heads / w->p->program->n_kv_heads;
     const struct tile *tile = &w->tile;
     for (int32_t r = 0; r < tile->n_rows; r++)
         for (int32_t kv = 0; kv < tile->n_kv; kv++)
             for (int32_t head = 0; head < tile->n_heads; head++) {
                 int32_t i = query_of(tile, kv, r, head);
-                w->p->kernels->scale(w->merged->out + i * w->stride, 1.0f / w->merged->sum[i],
+                float by = last_factor(w, i, tile->first_head + kv * group + head);
+                w->p->kernels->scale(w->merged->out + i * w->stride, by,
                                      head_of(w, w->op->dst, r, kv, head), w->p->program->head_dim);
             }
 }

@@ -7,8 +7,8 @@
  * in the end. A lane's share has 16 products of centred values (stored - centre) up to 8 or 16 away
  * from the centre, or 8 products up to 32 away; with q they stay within 32,512. Stored values up to
  * 15 without a centre stay within 30,480. One vpmaddwd then widens the whole sum. The centre's
- * share is subtracted through the sums of q, lane by lane. Signed bytes (Q8_0) are passed as |w|
- * and q with the sign of w: 128 * 127 * 2 = 32,512 just fits, and each pair is widened by
+ * share is subtracted through the sums of q, lane by lane. Signed bytes (Q8_0, IQ4) are passed as
+ * |w| and q with the sign of w: 128 * 127 * 2 = 32,512 just fits, and each pair is widened by
  * itself. */
 #include "compute/quant.h"
 #include "compute/vmath.h"
@@ -67,14 +67,14 @@ INLINE void together(__m256i x[2])
 }
 
 /* Does the same for signed bytes, a block of 32. */
-INLINE void dot_signed(const unsigned char *w, const struct cpu_block *const *x, const int R,
-                       __m256i sums[R_MAX][2])
+INLINE void dot_signed(struct cpu_form form, const unsigned char *w,
+                       const struct cpu_block *const *x, const int R, __m256i sums[R_MAX][2])
 {
     const __m256i ones = _mm256_set1_epi16(1);
     EACH(int k = 0; k < 32; k += 4) {
         __m256i bytes[2], size[2], y[2];
         EACH(int half = 0; half < 2; half++) {
-            bytes[half] = load_bytes(w + 16 * k + 32 * half);
+            bytes[half] = load_four(form, w, k, half);
             size[half] = _mm256_abs_epi8(bytes[half]);
         }
         EACH(int r = 0; r < R; r++) {
@@ -113,8 +113,8 @@ INLINE void sub_block(struct cpu_form form, const struct factors *factors, const
                       __m256 acc[R_MAX][2])
 {
     __m256i sums[R_MAX][2];
-    if (form.n_bits == 8)
-        dot_signed(w, x, R, sums);
+    if (is_signed(form))
+        dot_signed(form, w, x, R, sums);
     else
         dot_unsigned(form, w, x, sub, R, sums);
     EACH(int half = 0; half < 2; half++)
@@ -195,6 +195,10 @@ MATMUL(q5_0, CPU_FORM_Q5_0, 4)
 MATMUL(q5_1, CPU_FORM_Q5_1, 3)
 MATMUL(q2_k, CPU_FORM_Q2_K, 3)
 MATMUL(q4_k, CPU_FORM_Q4_K, 4)
+MATMUL(iq4_nl, CPU_FORM_IQ4_NL, 4)
+MATMUL(iq4_xs, CPU_FORM_IQ4_XS, 4)
+MATMUL(mxfp4, CPU_FORM_MXFP4, 4)
+MATMUL(ternary, CPU_FORM_TQ, 4)
 
 typedef void part_fn(const struct cpu_tile *tile, int32_t row, int32_t panel, int32_t part,
                      int32_t n_parts);
@@ -284,7 +288,9 @@ const struct cpu_kernels cpu_avx2_matmul = {
         [DTYPE_Q8_0] = matmul_q8_0, [DTYPE_Q4_0] = matmul_q4_0, [DTYPE_Q4_1] = matmul_q4_1,
         [DTYPE_Q5_0] = matmul_q5_0, [DTYPE_Q5_1] = matmul_q5_1, [DTYPE_Q2_K] = matmul_q2_k,
         [DTYPE_Q3_K] = matmul_q3_k, [DTYPE_Q4_K] = matmul_q4_k, [DTYPE_Q5_K] = matmul_q5_k,
-        [DTYPE_Q6_K] = matmul_q6_k,
+        [DTYPE_Q6_K] = matmul_q6_k, [DTYPE_IQ4_NL] = matmul_iq4_nl,
+        [DTYPE_IQ4_XS] = matmul_iq4_xs, [DTYPE_MXFP4] = matmul_mxfp4,
+        [DTYPE_TQ1_0] = matmul_ternary, [DTYPE_TQ2_0] = matmul_ternary,
     },
     .quantize = quantize,
 };

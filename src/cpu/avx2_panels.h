@@ -34,13 +34,38 @@ INLINE __m256i move_bits(__m256i bytes, const int from, const int n, const int t
     return _mm256_and_si256(bytes, _mm256_set1_epi8((char)(((1 << n) - 1) << to)));
 }
 
+INLINE __m256 load_bf16(const void *p)
+{
+    __m256i bits = _mm256_cvtepu16_epi32(_mm_loadu_si128(p));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(bits, 16));
+}
+
+/* Returns whether weights are signed bytes: values of up to 127 either way. */
+INLINE bool is_signed(struct cpu_form form)
+{
+    return form.n_bits == 8 || form.table == CPU_TABLE_IQ4;
+}
+
+/* Returns what nibbles stand for, plus the offset. */
+INLINE __m256i from_table(struct cpu_form form, __m256i nibbles)
+{
+    const int8_t *values = form.table == CPU_TABLE_IQ4 ? quant_iq4_values : quant_mxfp4_values;
+    __m128i table = _mm_loadu_si128((const void *)values);
+    table = _mm_add_epi8(table, _mm_set1_epi8((char)form.offset));
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), nibbles);
+}
+
 /* Returns the stored values of outputs 8 half .. 8 half + 7 at k..k + 3 of a block, one byte
  * each. */
 INLINE __m256i load_four(struct cpu_form form, const unsigned char *w, int k, int half)
 {
     const int g = k / 4, low = form.n_bits & 4 ? 4 : 2, high = form.n_bits - low;
     w += 32 * half;
+    if (form.n_bits == 8)
+        return load_bytes(w + 64 * g);
     __m256i value = move_bits(load_bytes(w + 64 * (g % low)), g / low * low, low, 0);
+    if (form.table != CPU_TABLE_NONE)
+        return from_table(form, value);
     if (high == 0)
         return value;
     w += 64 * low;
@@ -68,6 +93,8 @@ INLINE __m256 finite(__m256 scale)
 INLINE struct factors unit_factors(struct cpu_form form, const unsigned char *p)
 {
     struct factors f = { { finite(load_half(p)), finite(load_half(p + 16)) }, { { 0 } } };
+    for (int half = 0; half < 2 && form.has_bf16; half++)
+        f.scale[half] = finite(load_bf16(p + 16 * half));
     for (int half = 0; half < 2 && form.has_minimum; half++) {
         f.minimum[half] = load_half(p + 32 + 16 * half);
         if (form.n_unit == 256)

@@ -194,29 +194,52 @@ INLINE void put_scales(const __m256 scale[2], unsigned char *to)
     }
 }
 
-static void widen_q8_0(const unsigned char *p, int32_t n_columns, unsigned char *to)
+/* Widens a block of signed bytes, packed at w. */
+INLINE void widen_signed_block(struct cpu_form form, const unsigned char *packed,
+                               const __m256 scale[2], unsigned char *to)
 {
     const __m256i ones = _mm256_set1_epi16(1), none = _mm256_setzero_si256();
-    for (int32_t k = 0; k < n_columns; k += 32, p += 544, to += WIDE_SIGNED_BYTES) {
-        __m256i before[2];
-        before[0] = before[1] = _mm256_set1_epi32(CPU_SUM_BITS);
-        EACH(int line = 0; line < 544; line += 64)
-            _mm_prefetch((const char *)p + PREFETCH_BYTES + line, _MM_HINT_T0);
-        EACH(int i = 0; i < 16; i++) {
-            unsigned char *w = to + 192 + 128 * (i / 2) + 32 * (i % 2);
-            __m256i bytes = load_bytes(p + 32 + 32 * i), size = _mm256_abs_epi8(bytes);
-            __m256i sign = _mm256_cmpgt_epi8(none, bytes);
-            _mm256_storeu_si256((void *)w, size);
-            _mm256_storeu_si256((void *)(w + 64),
-                                _mm256_xor_si256(sign, _mm256_set1_epi8((char)0x80)));
-            __m256i pairs = _mm256_maddubs_epi16(_mm256_and_si256(size, sign), _mm256_set1_epi8(1));
-            before[i % 2] = _mm256_add_epi32(before[i % 2], _mm256_madd_epi16(pairs, ones));
+    __m256i before[2];
+    before[0] = before[1] = _mm256_set1_epi32(CPU_SUM_BITS);
+    EACH(int i = 0; i < 16; i++) {
+        unsigned char *w = to + 192 + 128 * (i / 2) + 32 * (i % 2);
+        __m256i bytes = load_four(form, packed, i / 2 * 4, i % 2), size = _mm256_abs_epi8(bytes);
+        __m256i sign = _mm256_cmpgt_epi8(none, bytes);
+        _mm256_storeu_si256((void *)w, size);
+        _mm256_storeu_si256((void *)(w + 64), _mm256_xor_si256(sign, _mm256_set1_epi8((char)0x80)));
+        __m256i pairs = _mm256_maddubs_epi16(_mm256_and_si256(size, sign), _mm256_set1_epi8(1));
+        before[i % 2] = _mm256_add_epi32(before[i % 2], _mm256_madd_epi16(pairs, ones));
+    }
+    put_scales(scale, to);
+    EACH(int half = 0; half < 2; half++)
+        _mm256_storeu_si256((void *)(to + 128 + 32 * half), before[half]);
+}
+
+INLINE void widen_signed(struct cpu_form form, const unsigned char *p, int32_t n_columns,
+                         unsigned char *to)
+{
+    for (int32_t k = 0; k < n_columns; k += form.n_unit) {
+        struct factors unit = unit_factors(form, p);
+        p += cpu_form_head(form);
+        for (int32_t i = 0; i < form.n_unit; i += 32, to += WIDE_SIGNED_BYTES) {
+            const unsigned char *w = p + cpu_form_scales(form);
+            EACH(int line = 0; line <= cpu_form_weights(form); line += 64)
+                _mm_prefetch((const char *)w + PREFETCH_BYTES + line, _MM_HINT_T0);
+            struct factors factors = sub_factors(form, &unit, p, 0);
+            widen_signed_block(form, w, factors.scale, to);
+            p = w + cpu_form_weights(form);
         }
-        put_scales((__m256[2]){ load_half(p), load_half(p + 16) }, to);
-        EACH(int half = 0; half < 2; half++)
-            _mm256_storeu_si256((void *)(to + 128 + 32 * half), before[half]);
     }
 }
+
+#define WIDEN_SIGNED(type, form)                                                                   \
+    static void widen_##type(const unsigned char *panel, int32_t n_columns, unsigned char *wide)   \
+    {                                                                                              \
+        widen_signed(form, panel, n_columns, wide);                                                \
+    }
+WIDEN_SIGNED(q8_0, CPU_FORM_Q8_0)
+WIDEN_SIGNED(iq4_nl, CPU_FORM_IQ4_NL)
+WIDEN_SIGNED(iq4_xs, CPU_FORM_IQ4_XS)
 
 /* Widens the weights of a (sub-)block, packed at w, and the values that their sums start from. */
 INLINE void widen_weights(struct cpu_form form, const unsigned char *w, int sub, unsigned char *to)
@@ -297,6 +320,8 @@ WIDEN(q3_k, CPU_FORM_Q3_K)
 WIDEN(q4_k, CPU_FORM_Q4_K)
 WIDEN(q5_k, CPU_FORM_Q5_K)
 WIDEN(q6_k, CPU_FORM_Q6_K)
+WIDEN(mxfp4, CPU_FORM_MXFP4)
+WIDEN(ternary, CPU_FORM_TQ)
 
 /* Wide panels differ only in the length of a sub-block, in minimums and in the centre. */
 static void wide_signed(const struct cpu_tile *tile)
@@ -332,17 +357,21 @@ const struct cpu_kernels cpu_avx2_wide = {
         [DTYPE_Q4_0] = widen_q4_0, [DTYPE_Q4_1] = widen_q4_1, [DTYPE_Q5_0] = widen_q5_0,
         [DTYPE_Q5_1] = widen_q5_1, [DTYPE_Q2_K] = widen_q2_k,
         [DTYPE_Q3_K] = widen_q3_k, [DTYPE_Q4_K] = widen_q4_k, [DTYPE_Q5_K] = widen_q5_k,
-        [DTYPE_Q6_K] = widen_q6_k,
+        [DTYPE_Q6_K] = widen_q6_k, [DTYPE_IQ4_NL] = widen_iq4_nl,
+        [DTYPE_IQ4_XS] = widen_iq4_xs, [DTYPE_MXFP4] = widen_mxfp4,
+        [DTYPE_TQ1_0] = widen_ternary, [DTYPE_TQ2_0] = widen_ternary,
     },
     .matmul_wide = {
         [DTYPE_Q8_0] = wide_signed, [DTYPE_Q4_0] = wide_32, [DTYPE_Q4_1] = wide_32_minimum,
         [DTYPE_Q5_0] = wide_32, [DTYPE_Q5_1] = wide_32_minimum_centred,
         [DTYPE_Q2_K] = wide_16_minimum, [DTYPE_Q3_K] = wide_16, [DTYPE_Q4_K] = wide_32_minimum,
         [DTYPE_Q5_K] = wide_32_minimum_centred, [DTYPE_Q6_K] = wide_16,
+        [DTYPE_IQ4_NL] = wide_signed, [DTYPE_IQ4_XS] = wide_signed, [DTYPE_MXFP4] = wide_32,
+        [DTYPE_TQ1_0] = wide_32, [DTYPE_TQ2_0] = wide_32,
     },
     /* Wide Q8_0 takes more than twice the memory. Values of 5 bits are slow to assemble for each
      * part of the rows (3 and 6 bits do not gain by it). */
-    .wide_rows_min = { [DTYPE_Q8_0] = 24, [DTYPE_Q5_0] = 10, [DTYPE_Q5_1] = 10, [DTYPE_Q5_K] = 8 },
+    .wide_rows_min = { [DTYPE_Q8_0] = 24, [DTYPE_IQ4_NL] = 24, [DTYPE_IQ4_XS] = 24, [DTYPE_Q5_0] = 10, [DTYPE_Q5_1] = 10, [DTYPE_Q5_K] = 8 },
     .group_bytes = sizeof(struct group),
     .group = group,
 };

@@ -80,6 +80,10 @@ MATMUL(q3_k, CPU_FORM_Q3_K)
 MATMUL(q4_k, CPU_FORM_Q4_K)
 MATMUL(q5_k, CPU_FORM_Q5_K)
 MATMUL(q6_k, CPU_FORM_Q6_K)
+MATMUL(iq4_nl, CPU_FORM_IQ4_NL)
+MATMUL(iq4_xs, CPU_FORM_IQ4_XS)
+MATMUL(mxfp4, CPU_FORM_MXFP4)
+MATMUL(ternary, CPU_FORM_TQ)
 
 /* Wide panels differ only in the length of a sub-block and in minimums. */
 static void wide_32(const struct cpu_tile *tile)
@@ -106,18 +110,23 @@ const struct cpu_kernels cpu_avx512_matmul = {
         [DTYPE_Q8_0] = matmul_q8_0, [DTYPE_Q4_0] = matmul_q4_0, [DTYPE_Q4_1] = matmul_q4_1,
         [DTYPE_Q5_0] = matmul_q5_0, [DTYPE_Q5_1] = matmul_q5_1, [DTYPE_Q2_K] = matmul_q2_k,
         [DTYPE_Q3_K] = matmul_q3_k, [DTYPE_Q4_K] = matmul_q4_k, [DTYPE_Q5_K] = matmul_q5_k,
-        [DTYPE_Q6_K] = matmul_q6_k,
+        [DTYPE_Q6_K] = matmul_q6_k, [DTYPE_IQ4_NL] = matmul_iq4_nl,
+        [DTYPE_IQ4_XS] = matmul_iq4_xs, [DTYPE_MXFP4] = matmul_mxfp4,
+        [DTYPE_TQ1_0] = matmul_ternary, [DTYPE_TQ2_0] = matmul_ternary,
     },
     .widen = {
         [DTYPE_Q8_0] = widen_q8_0, [DTYPE_Q4_0] = widen_q4_0, [DTYPE_Q4_1] = widen_q4_1,
         [DTYPE_Q5_0] = widen_q5_0, [DTYPE_Q5_1] = widen_q5_1, [DTYPE_Q2_K] = widen_q2_k,
         [DTYPE_Q3_K] = widen_q3_k, [DTYPE_Q4_K] = widen_q4_k, [DTYPE_Q5_K] = widen_q5_k,
-        [DTYPE_Q6_K] = widen_q6_k,
+        [DTYPE_Q6_K] = widen_q6_k, [DTYPE_IQ4_NL] = widen_iq4_nl,
+        [DTYPE_IQ4_XS] = widen_iq4_xs, [DTYPE_MXFP4] = widen_mxfp4,
+        [DTYPE_TQ1_0] = widen_ternary, [DTYPE_TQ2_0] = widen_ternary,
     },
     .matmul_wide = {
         [DTYPE_Q8_0] = wide_32, [DTYPE_Q4_0] = wide_32, [DTYPE_Q4_1] = wide_32_minimum,
         [DTYPE_Q5_0] = wide_32, [DTYPE_Q5_1] = wide_32_minimum, [DTYPE_Q2_K] = wide_16_minimum,
         [DTYPE_Q3_K] = wide_16, [DTYPE_Q4_K] = wide_32_minimum, [DTYPE_Q5_K] = wide_32_minimum,
-        [DTYPE_Q6_K] = wide_16,
+        [DTYPE_Q6_K] = wide_16, [DTYPE_IQ4_NL] = wide_32, [DTYPE_IQ4_XS] = wide_32,
+        [DTYPE_MXFP4] = wide_32, [DTYPE_TQ1_0] = wide_32, [DTYPE_TQ2_0] = wide_32,
     },
 };

@@ -10,6 +10,12 @@ INLINE __m512 load_half(const void *p)
     return _mm512_cvtph_ps(_mm256_loadu_si256(p));
 }
 
+INLINE __m512 load_bf16(const void *p)
+{
+    __m512i bits = _mm512_cvtepu16_epi32(_mm256_loadu_si256(p));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(bits, 16));
+}
+
 /* Returns a matrix for vgf2p8affineqb. It moves bits [from, from + n) of each byte to bit `to`,
  * with 0 elsewhere, or, with spread, with the last of them in all bits above. Bit i of a result is
  * the parity of the byte masked by byte 7 - i of the matrix. */
@@ -23,10 +29,30 @@ INLINE __m512i mover(const int from, const int n, const int to, bool spread)
     return _mm512_set1_epi64((int64_t)matrix);
 }
 
+/* Returns what nibbles stand for, plus the centre. */
+INLINE __m512i from_table(struct cpu_form form, __m512i nibbles, const int centre)
+{
+    const int8_t *values = form.table == CPU_TABLE_IQ4 ? quant_iq4_values : quant_mxfp4_values;
+    __m128i table = _mm_loadu_si128((const void *)values);
+    table = _mm_add_epi8(table, _mm_set1_epi8((char)centre));
+    return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), nibbles);
+}
+
+/* Moves bits [from, from + n) of each byte to bit `to`, with 0 elsewhere. */
+INLINE __m512i shifted(__m512i bytes, const int from, const int n, const int to)
+{
+    if (from > to)
+        bytes = _mm512_srli_epi32(bytes, (unsigned)(from - to));
+    if (from < to)
+        bytes = _mm512_slli_epi32(bytes, (unsigned)(to - from));
+    return _mm512_and_si512(bytes, _mm512_set1_epi8((char)(((1 << n) - 1) << to)));
+}
+
 /* Returns weights at k..k + 3 of a packed block, one byte each: value + centre, where centre is 128
  * for unsigned bytes, else 0. For types with a minimum it returns the value, which is never
  * negative. Otherwise a value is the stored one less half of its range. So its top bit determines
- * the sign, and all bits above are its opposite, except bit 7 when 128 is added. */
+ * the sign, and all bits above are its opposite, except bit 7 when 128 is added. Ternary values
+ * are less one instead. */
 INLINE __m512i load_four(struct cpu_form form, const unsigned char *w, int k, const int centre)
 {
     const int g = k / 4, low = form.n_bits & 4 ? 4 : 2, high = form.n_bits - low;
@@ -37,6 +63,11 @@ INLINE __m512i load_four(struct cpu_form form, const unsigned char *w, int k, co
         return centre == 0 ? bytes : _mm512_xor_si512(bytes, _mm512_set1_epi8((char)centre));
     }
     __m512i value = _mm512_loadu_si512(w + 64 * (g % low));
+    if (form.table != CPU_TABLE_NONE)
+        return from_table(form, shifted(value, g / low * low, low, 0), centre);
+    if (has_sign && form.n_bits == 2)
+        return _mm512_add_epi8(shifted(value, g / low * low, low, 0),
+                               _mm512_set1_epi8((char)(centre - form.offset)));
     __m512i move = mover(g / low * low, low, 0, has_sign && high == 0);
     if (high == 0 && has_sign) /* nibbles: the bits to flip must be known when compiled */
         return centre == 128 ? _mm512_gf2p8affine_epi64_epi8(value, move, 0x78)
@@ -52,22 +83,12 @@ INLINE __m512i load_four(struct cpu_form form, const unsigned char *w, int k, co
                     : _mm512_or_si512(value, rest);
 }
 
-/* Moves bits [from, from + n) of each byte to bit `to`, with 0 elsewhere. */
-INLINE __m512i shifted(__m512i bytes, const int from, const int n, const int to)
-{
-    if (from > to)
-        bytes = _mm512_srli_epi32(bytes, (unsigned)(from - to));
-    if (from < to)
-        bytes = _mm512_slli_epi32(bytes, (unsigned)(to - from));
-    return _mm512_and_si512(bytes, _mm512_set1_epi8((char)(((1 << n) - 1) << to)));
-}
-
 /* Computes the same as load_four, by shifts, logic and additions. */
 INLINE __m512i load_four_shifted(struct cpu_form form, const unsigned char *w, int k,
                                  const int centre)
 {
     const int g = k / 4, low = form.n_bits & 4 ? 4 : 2, high = form.n_bits - low;
-    if (form.n_bits == 8)
+    if (form.n_bits == 8 || form.table != CPU_TABLE_NONE)
         return load_four(form, w, k, centre);
     __m512i value = shifted(_mm512_loadu_si512(w + 64 * (g % low)), g / low * low, low, 0);
     if (high > 0) {
@@ -99,7 +120,7 @@ struct factors { /* of a sub-block of 16 outputs */
 /* Loads the halves of a unit. Minimums that are subtracted come negated. */
 INLINE struct factors unit_factors(struct cpu_form form, const unsigned char *p)
 {
-    struct factors f = { load_half(p), _mm512_setzero_ps() };
+    struct factors f = { form.has_bf16 ? load_bf16(p) : load_half(p), _mm512_setzero_ps() };
     if (form.has_minimum)
         f.minimum = load_half(p + 32);
     if (form.has_minimum && form.n_unit == 256)

@@ -45,15 +45,21 @@ void cpu_experts_route(const struct cpu_pass *p, const struct compute_op *op,
                        struct cpu_share share, float *scratch)
 {
     int32_t n = experts_of(p)->n_experts;
+    const struct compute_weight *bias = cpu_pass_weight(p, op->weight);
     CHECK(n <= CPU_PIECE);
     for (int32_t row = share.from; row < share.to; row++) {
         const float *logits = cpu_pass_row(p, op->src, row);
-        float max;
-        memcpy(scratch, logits, (size_t)n * sizeof(*scratch));
-        float sum = p->kernels->softmax(scratch, 0, n - 1, &max);
-        p->kernels->scale(scratch, 1.0f / sum, scratch, n);
-        compute_experts_choose(experts_of(p), logits, scratch, chosen_at(p, row),
-                               shares_at(p, row));
+        if (experts_of(p)->is_sigmoid) {
+            for (int32_t i = 0; i < n; i++)
+                scratch[i] = 1.0f / (1.0f + vmath_exp(-logits[i]));
+        } else {
+            float max;
+            memcpy(scratch, logits, (size_t)n * sizeof(*scratch));
+            float sum = p->kernels->softmax(scratch, 0, n - 1, &max);
+            p->kernels->scale(scratch, 1.0f / sum, scratch, n);
+        }
+        compute_experts_choose(experts_of(p), logits, bias != NULL ? bias->vector : NULL, scratch,
+                               chosen_at(p, row), shares_at(p, row));
     }
 }
 

@@ -49,11 +49,11 @@ static inline void dot(struct cpu_form form, const unsigned char *weights, const
                 sum[o] += cpu_form_value(form, weights + 4 * o + j, k / 4) * q[k + j];
 }
 
-static inline float half_at(const unsigned char *p)
+static inline float half_at(struct cpu_form form, const unsigned char *p)
 {
     uint16_t half;
     memcpy(&half, p, 2);
-    return half_to_float(half);
+    return form.has_bf16 ? bf16_to_float(half) : half_to_float(half);
 }
 
 /* Adds the scaled sums of one block of 32 at p to acc. unit holds the halves. */
@@ -68,8 +68,8 @@ static inline void block(struct cpu_form form, const unsigned char *unit, const 
         dot(form, weights, x->q, sub * form.n_sub, form.n_sub, sum);
         float x_sum = x->scale * (float)sum_q;
         for (int o = 0; o < CPU_PANEL; o++) {
-            float scale = vmath_finite(half_at(unit + 2 * o));
-            float minimum = form.has_minimum ? half_at(unit + 32 + 2 * o) : 0.0f;
+            float scale = vmath_finite(half_at(form, unit + 2 * o));
+            float minimum = form.has_minimum ? half_at(form, unit + 32 + 2 * o) : 0.0f;
             if (form.n_unit == 256) {
                 scale *= (float)(int8_t)p[o];
                 minimum = form.has_minimum ? -(minimum * (float)(int8_t)p[16 + o]) : 0.0f;
@@ -119,6 +119,10 @@ MATMUL(matmul_q3_k, CPU_FORM_Q3_K)
 MATMUL(matmul_q4_k, CPU_FORM_Q4_K)
 MATMUL(matmul_q5_k, CPU_FORM_Q5_K)
 MATMUL(matmul_q6_k, CPU_FORM_Q6_K)
+MATMUL(matmul_iq4_nl, CPU_FORM_IQ4_NL)
+MATMUL(matmul_iq4_xs, CPU_FORM_IQ4_XS)
+MATMUL(matmul_mxfp4, CPU_FORM_MXFP4)
+MATMUL(matmul_ternary, CPU_FORM_TQ)
 
 static void quantize(const float *x, int32_t n, struct cpu_block *blocks)
 {
@@ -201,7 +205,9 @@ const struct cpu_kernels cpu_generic = {
         [DTYPE_Q8_0] = matmul_q8_0, [DTYPE_Q4_0] = matmul_q4_0, [DTYPE_Q4_1] = matmul_q4_1,
         [DTYPE_Q5_0] = matmul_q5_0, [DTYPE_Q5_1] = matmul_q5_1, [DTYPE_Q2_K] = matmul_q2_k,
         [DTYPE_Q3_K] = matmul_q3_k, [DTYPE_Q4_K] = matmul_q4_k, [DTYPE_Q5_K] = matmul_q5_k,
-        [DTYPE_Q6_K] = matmul_q6_k,
+        [DTYPE_Q6_K] = matmul_q6_k, [DTYPE_IQ4_NL] = matmul_iq4_nl,
+        [DTYPE_IQ4_XS] = matmul_iq4_xs, [DTYPE_MXFP4] = matmul_mxfp4,
+        [DTYPE_TQ1_0] = matmul_ternary, [DTYPE_TQ2_0] = matmul_ternary,
     },
     .quantize = quantize,
     .norm = lanes_norm,
@@ -209,6 +215,8 @@ const struct cpu_kernels cpu_generic = {
     .rotate_pairs = lanes_rotate_pairs,
     .act = lanes_act,
     .multiply = lanes_multiply,
+    .cap = lanes_cap,
+    .swiglu_clamped = lanes_swiglu_clamped,
     .add = lanes_add,
     .add_scaled = lanes_add_scaled,
     .scale = lanes_scale,

@@ -122,6 +122,8 @@ static void take(const struct cpu_kernels *from, struct cpu_kernels *to)
     TAKE(rotate_pairs);
     TAKE(act);
     TAKE(multiply);
+    TAKE(cap);
+    TAKE(swiglu_clamped);
     TAKE(add);
     TAKE(add_scaled);
     TAKE(scale);

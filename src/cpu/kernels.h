@@ -86,12 +86,11 @@ struct cpu_tile {
  *                 in types without minimums); scales and minimums are multiplied out.
  *   of AVX2       behind the scales 16 floats: -3 * 2^22 times a scale; before the bytes, which
  *                 are those around the centre, 32 int16: -128 times what a lane adds up of them.
- *   Q8_0 of AVX2  instead 16 int32: CPU_SUM_BITS and the sum of |w| over negative w | per 4 k:
- *                 | 64 bytes |w| | 64 bytes, 0x7F where w is negative, else 0x80
- * At most: */
+ *   Q8_0, IQ4     (AVX2) instead 16 int32: CPU_SUM_BITS and the sum of |w| over negative w | per 4
+ * k: | 64 bytes |w| | 64 bytes, 0x7F where w is negative, else 0x80 At most: */
 static inline size_t cpu_wide_bytes(enum dtype dtype, int32_t n_columns)
 {
-    if (dtype == DTYPE_Q8_0)
+    if (dtype == DTYPE_Q8_0 || dtype == DTYPE_IQ4_NL || dtype == DTYPE_IQ4_XS)
         return (size_t)n_columns / 32 * 1216;
     if (!dtype_info(dtype)->is_integer)
         return (size_t)(n_columns + 31) / 32 * 2048;
@@ -164,10 +163,12 @@ struct cpu_kernels {
     /* table: (n_rope_dims / 2) cosines, then as many sines */
     void (*rotate_halves)(float *x, const float *table, int32_t n_half);
     void (*rotate_pairs)(float *x, const float *table, int32_t n_half);
-    void (*act)(int act, float *x, int32_t n);                      /* in place; enum act_kind */
-    void (*multiply)(const float *x, float *out, int32_t n);        /* out *= x */
-    void (*add)(const float *x, float *out, int32_t n);             /* out += x */
-    void (*scale)(const float *x, float by, float *out, int32_t n); /* out = x * by */
+    void (*act)(int act, float *x, int32_t n);               /* in place; enum act_kind */
+    void (*multiply)(const float *x, float *out, int32_t n); /* out *= x */
+    void (*cap)(float cap, float *x, int32_t n);             /* in place: vmath_cap */
+    void (*swiglu_clamped)(const float *up, float limit, float *x, int32_t n); /* in place */
+    void (*add)(const float *x, float *out, int32_t n);                        /* out += x */
+    void (*scale)(const float *x, float by, float *out, int32_t n);            /* out = x * by */
     void (*add_scaled)(const float *x, float by, float *out, int32_t n); /* out += x * by, fused */
     void (*to_half)(const float *x, int32_t n, uint16_t *out);
     /* probabilities = queries . keys * scale; queries (n_queries, stride), 0 behind head_dim */

@@ -40,6 +40,18 @@ static inline void lanes_multiply(const float *x, float *out, int32_t n)
         out[i] *= x[i];
 }
 
+static inline void lanes_cap(float cap, float *x, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++)
+        x[i] = vmath_cap(x[i], cap);
+}
+
+static inline void lanes_swiglu_clamped(const float *up, float limit, float *x, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++)
+        x[i] = vmath_swiglu_clamped(x[i], up[i], limit);
+}
+
 static inline void lanes_add(const float *x, float *out, int32_t n)
 {
     for (int32_t i = 0; i < n; i++)

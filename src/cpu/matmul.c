@@ -88,6 +88,8 @@ static void finish(const struct cpu_pass *p, const struct compute_op *op, int32_
         p->kernels->add(bias->vector + first, values, n);
     if (op->flags & COMPUTE_HAS_ACT)
         p->kernels->act(op->act, values, n);
+    if (op->cap > 0)
+        p->kernels->cap(op->cap, values, n);
     if (op->flags & COMPUTE_ADD_TO)
         p->kernels->add(values, out, n);
     else
@@ -216,7 +218,7 @@ static bool is_direct(const struct item *item)
     const struct compute_op *op = item->op;
     bool is_able = is_many(item) || is_wide(item) ||
                    (item->p->kernels->walks_whole && item->n_rows > CPU_FEW_ROWS);
-    return is_able && dtype_info(item->weight->dtype)->is_integer && op->bias < 0 &&
+    return is_able && dtype_info(item->weight->dtype)->is_integer && op->bias < 0 && op->cap == 0 &&
            !(op->flags & (COMPUTE_HAS_ACT | COMPUTE_ADD_TO)) &&
            (item->first_panel + item->n_panels) * CPU_PANEL <= item->weight->n_rows;
 }
@@ -312,7 +314,8 @@ void cpu_matmul_experts(const struct cpu_pass *p, const struct compute_op *op, i
                         int rank)
 {
     const struct cpu_experts_order *order = cpu_pass_order(p);
-    struct item item = item_of(p, op, rank);
+    struct compute_op own = *op;
+    struct item item = item_of(p, &own, rank);
     int32_t n_items = (int32_t)div_up_i64(item.weight->n_panels, item.per_item); /* an expert */
     struct cpu_taker taker = { .n_items = order->n * n_items,
                                .part = rank,
@@ -320,6 +323,7 @@ void cpu_matmul_experts(const struct cpu_pass *p, const struct compute_op *op, i
     for (int32_t i = cpu_pass_take(p, op_index, &taker); i >= 0;
          i = cpu_pass_take(p, op_index, &taker)) {
         const struct cpu_expert *expert = &order->experts[i / n_items];
+        own.bias = op->bias + (op->bias >= 0 ? expert->id : 0);
         item.weight = cpu_pass_weight(p, op->weight + expert->id);
         item.first_panel = i % n_items * item.per_item;
         item.n_panels = min_i32(item.per_item, item.weight->n_panels - item.first_panel);

@@ -27,9 +27,17 @@ struct cpu_form cpu_pack_form(enum dtype dtype)
         return CPU_FORM_Q4_K;
     case DTYPE_Q5_K:
         return CPU_FORM_Q5_K;
-    default:
-        CHECK(dtype == DTYPE_Q6_K);
+    case DTYPE_Q6_K:
         return CPU_FORM_Q6_K;
+    case DTYPE_IQ4_NL:
+        return CPU_FORM_IQ4_NL;
+    case DTYPE_IQ4_XS:
+        return CPU_FORM_IQ4_XS;
+    case DTYPE_MXFP4:
+        return CPU_FORM_MXFP4;
+    default:
+        CHECK(dtype == DTYPE_TQ1_0 || dtype == DTYPE_TQ2_0);
+        return CPU_FORM_TQ;
     }
 }
 
@@ -45,7 +53,12 @@ static void put_block(struct cpu_form form, const struct cpu_pack_source *source
                       const unsigned char *from, int o, unsigned char *unit)
 {
     int8_t scales[QUANT_SUBS_MAX], minimums[QUANT_SUBS_MAX];
-    memcpy(unit + 2 * o, from + source->at_d, 2);
+    if (form.has_bf16) {
+        uint16_t d = quant_mxfp4_scale(from[source->at_d]);
+        memcpy(unit + 2 * o, &d, 2);
+    } else {
+        memcpy(unit + 2 * o, from + source->at_d, 2);
+    }
     if (form.has_minimum)
         memcpy(unit + 32 + 2 * o, from + source->at_m, 2);
     if (source->scales != NULL)
@@ -77,13 +90,13 @@ static void pack_integers(const struct job *job, int32_t panel)
     const struct cpu_pack_source *source = cpu_pack_words_source(tensor->dtype);
     struct cpu_form form = cpu_pack_form(tensor->dtype);
     unsigned char *unit = job->panels + (size_t)panel * job->panel_bytes;
-    const unsigned char *from = tensor->data;
-    from += (int64_t)panel * CPU_PANEL * tensor->row_bytes;
     int32_t n = min_i32(CPU_PANEL, tensor->n_rows - panel * CPU_PANEL); /* others' scales stay 0 */
-    for (int32_t k = 0; k < tensor->n_columns; k += info->n_block) {
-        for (int o = 0; o < n; o++)
-            put_block(form, source, from + o * tensor->row_bytes, o, unit);
-        from += info->block_bytes;
+    for (int32_t i = 0; i < tensor->n_columns / info->n_block; i++) {
+        for (int o = 0; o < n; o++) {
+            unsigned char made[17];
+            const unsigned char *from = quant_block_at(tensor, panel * CPU_PANEL + o, i, made);
+            put_block(form, source, from, o, unit);
+        }
         unit += cpu_form_unit_bytes(form);
     }
 }
@@ -107,7 +120,7 @@ static void pack_floats(const struct job *job, int32_t panel)
 {
     const struct tensor *tensor = job->tensor;
     size_t n_bytes = (size_t)dtype_info(tensor->dtype)->block_bytes;
-    size_t row_bytes = (size_t)tensor->row_bytes;
+    size_t row_bytes = (size_t)tensor->row_bytes, step = n_bytes * (tensor->is_alternate ? 2 : 1);
     const unsigned char *from = tensor->data;
     unsigned char *to = job->panels + (size_t)panel * job->panel_bytes;
     if (n_bytes == 2 && !tensor->is_transposed) {
@@ -121,7 +134,7 @@ static void pack_floats(const struct job *job, int32_t panel)
             return;
         for (size_t k = 0; k < (size_t)tensor->n_columns; k++)
             memcpy(to + (k * CPU_PANEL + o) * n_bytes,
-                   tensor->is_transposed ? from + k * row_bytes + row * n_bytes
+                   tensor->is_transposed ? from + k * row_bytes + row * step
                                          : from + row * row_bytes + k * n_bytes,
                    n_bytes);
     }
@@ -222,7 +235,8 @@ static void row_of_block(struct cpu_form form, const unsigned char *unit, const 
     memcpy(&halves[0], unit + 2 * o, 2);
     if (form.has_minimum)
         memcpy(&halves[1], unit + 32 + 2 * o, 2);
-    float d = half_to_float(halves[0]), m = half_to_float(halves[1]);
+    float d = form.has_bf16 ? bf16_to_float(halves[0]) : half_to_float(halves[0]);
+    float m = half_to_float(halves[1]);
     const unsigned char *weights = p + cpu_form_scales(form);
     for (int k = 0; k < 32; k++) {
         float scale = d, minimum = m;

@@ -16,8 +16,12 @@
 #pragma once
 #include "base/team.h"
 #include "compute/pass.h"
+#include "compute/quant.h"
 
 enum { CPU_PANEL = 16 };
+
+/* Values that nibbles stand for, see compute/quant.h. MXFP4's are read with the offset added. */
+enum cpu_table { CPU_TABLE_NONE, CPU_TABLE_IQ4, CPU_TABLE_MXFP4 };
 
 struct cpu_form {
     int32_t n_bits; /* 2 to 6, or 8 */
@@ -25,18 +29,24 @@ struct cpu_form {
     int32_t n_sub;  /* k per scale: 16 or 32 */
     int32_t n_unit; /* 32 or 256 */
     bool has_minimum;
+    enum cpu_table table; /* what nibbles stand for */
+    bool has_bf16;        /* the halves are bfloat16 */
 };
 
-#define CPU_FORM_Q8_0 ((struct cpu_form){ 8, 0, 32, 32, false })
-#define CPU_FORM_Q4_0 ((struct cpu_form){ 4, 8, 32, 32, false })
-#define CPU_FORM_Q4_1 ((struct cpu_form){ 4, 0, 32, 32, true })
-#define CPU_FORM_Q5_0 ((struct cpu_form){ 5, 16, 32, 32, false })
-#define CPU_FORM_Q5_1 ((struct cpu_form){ 5, 0, 32, 32, true })
-#define CPU_FORM_Q2_K ((struct cpu_form){ 2, 0, 16, 256, true })
-#define CPU_FORM_Q3_K ((struct cpu_form){ 3, 4, 16, 256, false })
-#define CPU_FORM_Q4_K ((struct cpu_form){ 4, 0, 32, 256, true })
-#define CPU_FORM_Q5_K ((struct cpu_form){ 5, 0, 32, 256, true })
-#define CPU_FORM_Q6_K ((struct cpu_form){ 6, 32, 16, 256, false })
+#define CPU_FORM_Q8_0   ((struct cpu_form){ 8, 0, 32, 32, false })
+#define CPU_FORM_Q4_0   ((struct cpu_form){ 4, 8, 32, 32, false })
+#define CPU_FORM_Q4_1   ((struct cpu_form){ 4, 0, 32, 32, true })
+#define CPU_FORM_Q5_0   ((struct cpu_form){ 5, 16, 32, 32, false })
+#define CPU_FORM_Q5_1   ((struct cpu_form){ 5, 0, 32, 32, true })
+#define CPU_FORM_Q2_K   ((struct cpu_form){ 2, 0, 16, 256, true })
+#define CPU_FORM_Q3_K   ((struct cpu_form){ 3, 4, 16, 256, false })
+#define CPU_FORM_Q4_K   ((struct cpu_form){ 4, 0, 32, 256, true })
+#define CPU_FORM_Q5_K   ((struct cpu_form){ 5, 0, 32, 256, true })
+#define CPU_FORM_Q6_K   ((struct cpu_form){ 6, 32, 16, 256, false })
+#define CPU_FORM_IQ4_NL ((struct cpu_form){ 4, 0, 32, 32, false, CPU_TABLE_IQ4, false })
+#define CPU_FORM_IQ4_XS ((struct cpu_form){ 4, 0, 32, 256, false, CPU_TABLE_IQ4, false })
+#define CPU_FORM_MXFP4  ((struct cpu_form){ 4, 16, 32, 32, false, CPU_TABLE_MXFP4, true })
+#define CPU_FORM_TQ     ((struct cpu_form){ 2, 1, 32, 256, false }) /* TQ1_0 and TQ2_0 */
 
 /* Return the bytes of the halves at the start of a unit, of the scales at the start of a block, and
  * of the weights of a block. */
@@ -69,6 +79,8 @@ static inline int cpu_form_value(struct cpu_form f, const unsigned char *byte, i
         shift += bits;
         byte += 64 * bits;
     }
+    if (f.table != CPU_TABLE_NONE)
+        return (f.table == CPU_TABLE_IQ4 ? quant_iq4_values : quant_mxfp4_values)[stored];
     return f.n_bits == 8 ? (int8_t)stored : stored - f.offset;
 }
 

@@ -121,6 +121,37 @@ static void words_of_q6_k(const unsigned char *block, int b, uint32_t *out)
     words_of_pairs(block + 128, b, out + 4);
 }
 
+static void words_of_mxfp4(const unsigned char *block, int b, uint32_t *out)
+{
+    words_of_q4_0(block - 1, b, out);
+}
+
+static void words_of_iq4_xs(const unsigned char *block, int b, uint32_t *out)
+{
+    words_of_q4_0(block + 6 + 16 * b, b, out);
+}
+
+static void words_of_tq1_0(const unsigned char *block, int b, uint32_t *out)
+{
+    uint32_t bytes[8] = { 0 };
+    for (int k = 0; k < 32; k++)
+        bytes[k / 4] |= (uint32_t)quant_tq1_0_element(block, 32 * b + k) << (8 * (k % 4));
+    put_pairs(bytes, out);
+}
+
+static void scales_of_iq4_xs(const unsigned char *block, int8_t *scales, int8_t *minimums)
+{
+    (void)minimums;
+    quant_scales_of_iq4(block, scales);
+}
+
+static void scales_of_ternary(const unsigned char *block, int8_t *scales, int8_t *minimums)
+{
+    (void)block;
+    (void)minimums;
+    memset(scales, 1, 8);
+}
+
 static void scales_of_q2_k(const unsigned char *block, int8_t *scales, int8_t *minimums)
 {
     for (int i = 0; i < 16; i++) {
@@ -159,6 +190,11 @@ const struct cpu_pack_source *cpu_pack_words_source(enum dtype dtype)
         [DTYPE_Q4_K] = { 0, 2, words_of_q4_k, scales_of_q4_k },
         [DTYPE_Q5_K] = { 0, 2, words_of_q5_k, scales_of_q4_k },
         [DTYPE_Q6_K] = { 208, -1, words_of_q6_k, scales_of_q6_k },
+        [DTYPE_IQ4_NL] = { 0, -1, words_of_q4_0, NULL },
+        [DTYPE_IQ4_XS] = { 0, -1, words_of_iq4_xs, scales_of_iq4_xs },
+        [DTYPE_MXFP4] = { 0, -1, words_of_mxfp4, NULL },
+        [DTYPE_TQ1_0] = { 52, -1, words_of_tq1_0, scales_of_ternary },
+        [DTYPE_TQ2_0] = { 64, -1, words_of_pairs, scales_of_ternary },
     };
     CHECK(sources[dtype].words != NULL);
     return &sources[dtype];

@@ -140,8 +140,12 @@ void cpu_rows_gate(const struct cpu_pass *p, const struct compute_op *op, struct
             }
             if (out != x)
                 memcpy(out, x, (size_t)n * sizeof(float));
-            p->kernels->act(op->act, out, n);
-            p->kernels->multiply(by, out, n);
+            if (op->act == ACT_SWIGLU_CLAMPED) {
+                p->kernels->swiglu_clamped(by, op->cap, out, n);
+            } else {
+                p->kernels->act(op->act, out, n);
+                p->kernels->multiply(by, out, n);
+            }
             prepare(p, op->dst, row, result.as, out, i, n);
         }
     }

@@ -25,6 +25,10 @@ MATMUL(q3_k, CPU_FORM_Q3_K)
 MATMUL(q4_k, CPU_FORM_Q4_K)
 MATMUL(q5_k, CPU_FORM_Q5_K)
 MATMUL(q6_k, CPU_FORM_Q6_K)
+MATMUL(iq4_nl, CPU_FORM_IQ4_NL)
+MATMUL(iq4_xs, CPU_FORM_IQ4_XS)
+MATMUL(mxfp4, CPU_FORM_MXFP4)
+MATMUL(ternary, CPU_FORM_TQ)
 
 /* Packed panels of AVX-512's table, for more rows. */
 const struct cpu_kernels cpu_zen4_matmul = {
@@ -34,6 +38,8 @@ const struct cpu_kernels cpu_zen4_matmul = {
         [DTYPE_Q8_0] = matmul_q8_0, [DTYPE_Q4_0] = matmul_q4_0, [DTYPE_Q4_1] = matmul_q4_1,
         [DTYPE_Q5_0] = matmul_q5_0, [DTYPE_Q5_1] = matmul_q5_1, [DTYPE_Q2_K] = matmul_q2_k,
         [DTYPE_Q3_K] = matmul_q3_k, [DTYPE_Q4_K] = matmul_q4_k, [DTYPE_Q5_K] = matmul_q5_k,
-        [DTYPE_Q6_K] = matmul_q6_k,
+        [DTYPE_Q6_K] = matmul_q6_k, [DTYPE_IQ4_NL] = matmul_iq4_nl,
+        [DTYPE_IQ4_XS] = matmul_iq4_xs, [DTYPE_MXFP4] = matmul_mxfp4,
+        [DTYPE_TQ1_0] = matmul_ternary, [DTYPE_TQ2_0] = matmul_ternary,
     },
 };

@@ -74,6 +74,8 @@ static inline void cuda_layout_add(struct cuda_layout *layout, int part, int64_t
 static inline struct cuda_layout cuda_layout_of(int32_t type, int64_t n_rows, int64_t n_columns)
 {
     struct cuda_layout layout = { { 0 }, { 0 }, 0 };
+    if (type >= CUDA_TYPES) /* cuda_pack_check refuses it */
+        return layout;
     struct cuda_form form = cuda_form_of(type);
     int64_t n_blocks = n_columns / 32;
     if (n_rows == 1) {

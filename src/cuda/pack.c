@@ -10,12 +10,15 @@ _Static_assert((int)CUDA_F32 == (int)DTYPE_F32 && (int)CUDA_F16 == (int)DTYPE_F1
                    (int)CUDA_Q5_0 == (int)DTYPE_Q5_0 && (int)CUDA_Q5_1 == (int)DTYPE_Q5_1 &&
                    (int)CUDA_Q2_K == (int)DTYPE_Q2_K && (int)CUDA_Q3_K == (int)DTYPE_Q3_K &&
                    (int)CUDA_Q4_K == (int)DTYPE_Q4_K && (int)CUDA_Q5_K == (int)DTYPE_Q5_K &&
-                   (int)CUDA_Q6_K == (int)DTYPE_Q6_K && (int)CUDA_TYPES == (int)DTYPE_N,
-               "enum cuda_type has the numbers of enum dtype");
+                   (int)CUDA_Q6_K == (int)DTYPE_Q6_K && (int)CUDA_TYPES == (int)DTYPE_IQ4_NL,
+               "enum cuda_type has the numbers of the first of enum dtype");
 
 enum status cuda_pack_check(const struct tensor *tensor, struct fault *fault)
 {
     const struct dtype_info *info = dtype_info(tensor->dtype);
+    if ((int)tensor->dtype >= (int)CUDA_TYPES || tensor->scales != NULL || tensor->is_alternate)
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "the device cuda does not compute with matrices of %s", info->name);
     if (tensor->n_rows < 1 || tensor->n_columns < 1 || tensor->n_columns % info->n_block != 0)
         return fault_set(fault, STATUS_BAD_INPUT,
                          "a row of %d elements is not a multiple of %s's blocks of %d",

@@ -32,7 +32,9 @@ struct layer_index {
     int attention_norm, attention_norm_bias, q, k, v, q_bias, k_bias, v_bias, q_norm, k_norm, o,
         o_bias;
     int attention_post_norm, ffn_post_norm;
-    int router, shared_gate, expert_gate, expert_up, expert_down; /* of expert 0 */
+    int sinks, router, router_bias, choice_bias, shared_gate;
+    int expert_gate, expert_up, expert_down; /* of expert 0, and so are the biases */
+    int expert_gate_bias, expert_up_bias, expert_down_bias;
     int ffn_norm, ffn_norm_bias, gate, up, gate_bias, up_bias, down, down_bias;
 };
 
@@ -57,22 +59,35 @@ static struct around_index index_around(const struct model_spec *spec,
     return at;
 }
 
-/* The matrices of one kind are in a row, so that expert e's is e behind that of expert 0. */
+/* The tensors of one kind are in a row, so that expert e's is e behind that of expert 0. */
 static void index_experts(const struct model_spec *spec, const struct layer_weights *w,
                           struct tensor_list *list, struct layer_index *at)
 {
-    int32_t n = spec->experts.n_experts;
+    const struct {
+        size_t at;
+        int *index;
+    } kinds[] = {
+        { offsetof(struct expert_weights, gate), &at->expert_gate },
+        { offsetof(struct expert_weights, up), &at->expert_up },
+        { offsetof(struct expert_weights, down), &at->expert_down },
+        { offsetof(struct expert_weights, gate_bias), &at->expert_gate_bias },
+        { offsetof(struct expert_weights, up_bias), &at->expert_up_bias },
+        { offsetof(struct expert_weights, down_bias), &at->expert_down_bias },
+    };
     at->router = list_add(list, &w->router);
+    at->router_bias = list_add(list, &w->router_bias);
+    at->choice_bias = list_add(list, &w->choice_bias);
     at->shared_gate = list_add(list, &w->shared_gate);
-    at->expert_gate = list->n;
-    for (int32_t e = 0; e < n; e++)
-        (void)list_add(list, &w->experts[e].gate);
-    at->expert_up = list->n;
-    for (int32_t e = 0; e < n; e++)
-        (void)list_add(list, &w->experts[e].up);
-    at->expert_down = list->n;
-    for (int32_t e = 0; e < n; e++)
-        (void)list_add(list, &w->experts[e].down);
+    int32_t n = w->router.data != NULL ? spec->experts.n_experts : 0;
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        *kinds[i].index = -1;
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        for (int32_t e = 0; e < n; e++) {
+            const char *expert = (const char *)&w->experts[e];
+            int index = list_add(list, (const struct tensor *)(const void *)(expert + kinds[i].at));
+            if (e == 0)
+                *kinds[i].index = index;
+        }
 }
 
 static struct layer_index index_layer(const struct model_spec *spec, const struct layer_weights *w,
@@ -101,14 +116,15 @@ static struct layer_index index_layer(const struct model_spec *spec, const struc
     at.down_bias = list_add(list, &w->down_bias);
     at.attention_post_norm = list_add(list, &w->attention_post_norm);
     at.ffn_post_norm = list_add(list, &w->ffn_post_norm);
+    at.sinks = list_add(list, &w->sinks);
     index_experts(spec, w, list, &at);
     return at;
 }
 
 int run_forward_tensors_max(const struct model_spec *spec)
 {
-    enum { AROUND = 14, PER_LAYER = 24 };
-    return AROUND + spec->n_layers * (PER_LAYER + 3 * spec->experts.n_experts);
+    enum { AROUND = 14, PER_LAYER = 27 };
+    return AROUND + spec->n_layers * (PER_LAYER + 6 * spec->experts.n_experts);
 }
 
 int run_forward_tensors(const struct model_spec *spec, const struct model_weights *weights,
@@ -220,29 +236,38 @@ static void emit_attention(struct op_list *list, const struct model_spec *spec,
     struct compute_op *attend = emit(list, COMPUTE_ATTEND, FORWARD_A, FORWARD_Q);
     attend->n = model_spec_window(spec, list->layer);
     attend->scale = (float)(1.0 / num_sqrt(divisor));
+    attend->cap = spec->score_cap;
+    attend->weight = at->sinks;
     attend->flags = spec->is_encoder ? COMPUTE_SEES_ALL : 0;
 }
 
-static struct compute_op *emit_experts(struct op_list *list, int dst, int src, int weight)
+static struct compute_op *emit_experts(struct op_list *list, int dst, int src, int weight, int bias)
 {
     struct compute_op *op = emit(list, COMPUTE_EXPERTS, dst, src);
     op->weight = weight;
+    op->bias = bias;
     return op;
+}
+
+static void emit_gate(struct op_list *list, const struct model_spec *spec, int gate, int up)
+{
+    struct compute_op *op = emit(list, COMPUTE_GATE, gate, gate);
+    op->src2 = (uint16_t)up;
+    op->act = (uint8_t)spec->act;
+    op->cap = spec->act == ACT_SWIGLU_CLAMPED ? spec->act_limit : 0;
 }
 
 /* Emits x += what the experts of each row make of n. */
 static void emit_routed(struct op_list *list, const struct model_spec *spec,
                         const struct layer_index *at)
 {
-    emit_matmul(list, FORWARD_ROUTER, FORWARD_N, at->router, -1, 0);
-    emit(list, COMPUTE_ROUTE, FORWARD_ROUTER, FORWARD_ROUTER);
+    emit_matmul(list, FORWARD_ROUTER, FORWARD_N, at->router, at->router_bias, 0);
+    emit(list, COMPUTE_ROUTE, FORWARD_ROUTER, FORWARD_ROUTER)->weight = at->choice_bias;
     emit(list, COMPUTE_SPREAD, FORWARD_E, FORWARD_N);
-    emit_experts(list, FORWARD_EG, FORWARD_E, at->expert_gate);
-    emit_experts(list, FORWARD_EU, FORWARD_E, at->expert_up);
-    struct compute_op *gate = emit(list, COMPUTE_GATE, FORWARD_EG, FORWARD_EG);
-    gate->src2 = FORWARD_EU;
-    gate->act = (uint8_t)spec->act;
-    emit_experts(list, FORWARD_ED, FORWARD_EG, at->expert_down);
+    emit_experts(list, FORWARD_EG, FORWARD_E, at->expert_gate, at->expert_gate_bias);
+    emit_experts(list, FORWARD_EU, FORWARD_E, at->expert_up, at->expert_up_bias);
+    emit_gate(list, spec, FORWARD_EG, FORWARD_EU);
+    emit_experts(list, FORWARD_ED, FORWARD_EG, at->expert_down, at->expert_down_bias);
     emit(list, COMPUTE_COMBINE, FORWARD_X, FORWARD_ED);
 }
 
@@ -257,24 +282,25 @@ static void emit_shared(struct op_list *list, const struct layer_index *at)
 static void emit_ffn(struct op_list *list, const struct model_spec *spec,
                      const struct layer_index *at, int input)
 {
-    if (spec->experts.n_experts > 0)
+    bool is_mixed = model_spec_has_experts(spec, list->layer);
+    bool is_dense = !is_mixed && spec->experts.n_experts > 0;
+    int gate = is_dense ? FORWARD_DG : FORWARD_G, up = is_dense ? FORWARD_DU : FORWARD_U;
+    if (is_mixed)
         emit_routed(list, spec, at);
-    if (spec->ffn_width == 0)
+    if (is_mixed && spec->ffn_width == 0)
         return;
     if (spec->is_gated) {
-        emit_matmul(list, FORWARD_G, input, at->gate, at->gate_bias, 0);
-        emit_matmul(list, FORWARD_U, input, at->up, at->up_bias, 0);
-        struct compute_op *op = emit(list, COMPUTE_GATE, FORWARD_G, FORWARD_G);
-        op->src2 = FORWARD_U;
-        op->act = (uint8_t)spec->act;
+        emit_matmul(list, gate, input, at->gate, at->gate_bias, 0);
+        emit_matmul(list, up, input, at->up, at->up_bias, 0);
+        emit_gate(list, spec, gate, up);
     } else {
-        emit_matmul(list, FORWARD_G, input, at->up, at->up_bias, COMPUTE_HAS_ACT)->act =
+        emit_matmul(list, gate, input, at->up, at->up_bias, COMPUTE_HAS_ACT)->act =
             (uint8_t)spec->act;
     }
     if (at->shared_gate >= 0)
         emit_shared(list, at);
     else
-        emit_residual(list, spec, FORWARD_G, at->down, at->down_bias, at->ffn_post_norm);
+        emit_residual(list, spec, gate, at->down, at->down_bias, at->ffn_post_norm);
 }
 
 /* A parallel feed-forward is normed before attention's output is added, or shares its norm. */
@@ -339,6 +365,7 @@ int run_forward_compile(const struct model_spec *spec, const struct model_weight
     struct compute_op *logits = emit(&list, COMPUTE_LOGITS, FORWARD_LAST_N, FORWARD_LAST_N);
     logits->weight = at.output;
     logits->bias = at.output_bias;
+    logits->cap = spec->logit_cap;
     if (has_vectors)
         emit(&list, COMPUTE_VECTORS, FORWARD_LAST_N, FORWARD_LAST_N);
     CHECK(list.n <= FORWARD_OPS_PER_LAYER * spec->n_layers + FORWARD_OPS_AROUND);
@@ -366,8 +393,11 @@ int run_forward_registers(const struct model_spec *spec, struct forward_register
     widths[FORWARD_ROUTER] = spec->experts.n_experts;
     widths[FORWARD_SHARE] = 1;
     widths[FORWARD_EG] = widths[FORWARD_EU] = spec->experts.width;
-    for (int i = FORWARD_E; i < FORWARD_REGISTERS; i++)
+    for (int i = FORWARD_E; i < FORWARD_EXPERTS_END; i++)
         out->is_expert_rows[i] = true;
+    if (spec->n_dense_layers == 0)
+        return FORWARD_EXPERTS_END;
+    widths[FORWARD_DG] = widths[FORWARD_DU] = spec->dense_width;
     return FORWARD_REGISTERS;
 }
 

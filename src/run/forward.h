@@ -25,6 +25,9 @@ enum forward_register {
     FORWARD_EG,    /* expert rows: gate (an expert's width) */
     FORWARD_EU,    /* expert rows: up (an expert's width) */
     FORWARD_ED,    /* expert rows: down (width) */
+    FORWARD_EXPERTS_END,
+    FORWARD_DG = FORWARD_EXPERTS_END, /* gate of layers without experts (dense_width) */
+    FORWARD_DU,                       /* up (dense_width) */
     FORWARD_REGISTERS,
 };
 

@@ -5,7 +5,7 @@
  * transposed one (GPT-2's Conv1D) its rows are columns, and a part begins some columns further in.
  * So only types of one element per block may be stored transposed. */
 #include "weights/bind.h"
-#include "base/half.h"
+#include "weights/cut.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -22,8 +22,10 @@ enum extent {
     ROPE,
     QKV,
     FFN_TWICE,
+    HEADS,
     EXPERTS,
     EXPERT_FFN,
+    EXPERT_FFN_TWICE,
     TYPES,
     LABELS,
 };
@@ -76,11 +78,19 @@ static const struct {
     [WEIGHTS_GATE_UP] = { 0, FFN_TWICE, WIDTH },
     [WEIGHTS_ATTENTION_POST_NORM] = { LAYER(attention_post_norm), ONE, WIDTH },
     [WEIGHTS_FFN_POST_NORM] = { LAYER(ffn_post_norm), ONE, WIDTH },
+    [WEIGHTS_SINKS] = { LAYER(sinks), ONE, HEADS },
+    [WEIGHTS_ROUTER_BIAS] = { LAYER(router_bias), ONE, EXPERTS },
+    [WEIGHTS_CHOICE_BIAS] = { LAYER(choice_bias), ONE, EXPERTS },
     [WEIGHTS_ROUTER] = { LAYER(router), EXPERTS, WIDTH },
     [WEIGHTS_SHARED_GATE] = { LAYER(shared_gate), ONE, WIDTH },
     [WEIGHTS_EXPERT_GATE] = { EXPERT(gate), EXPERT_FFN, WIDTH },
     [WEIGHTS_EXPERT_UP] = { EXPERT(up), EXPERT_FFN, WIDTH },
     [WEIGHTS_EXPERT_DOWN] = { EXPERT(down), WIDTH, EXPERT_FFN },
+    [WEIGHTS_EXPERT_GATE_BIAS] = { EXPERT(gate_bias), ONE, EXPERT_FFN },
+    [WEIGHTS_EXPERT_UP_BIAS] = { EXPERT(up_bias), ONE, EXPERT_FFN },
+    [WEIGHTS_EXPERT_DOWN_BIAS] = { EXPERT(down_bias), ONE, WIDTH },
+    [WEIGHTS_EXPERT_GATE_UP] = { 0, EXPERT_FFN_TWICE, WIDTH },
+    [WEIGHTS_EXPERT_GATE_UP_BIAS] = { 0, ONE, EXPERT_FFN_TWICE },
 };
 
 /* Fused roles, with the roles of their parts in order. WEIGHTS_ROLE_N ends a short row. */
@@ -98,10 +108,18 @@ struct binder {
     struct model_weights *model;
     const char *prefix;
     struct fault *fault;
+    int layer; /* that is bound now */
+    bool is_hf;
 };
 
-static int64_t size_of(const struct model_spec *spec, uint8_t extent)
+static int32_t ffn_width(const struct binder *b)
 {
+    return b->spec->is_dense_layer[b->layer] ? b->spec->dense_width : b->spec->ffn_width;
+}
+
+static int64_t size_of(const struct binder *b, uint8_t extent)
+{
+    const struct model_spec *spec = b->spec;
     int64_t q = (int64_t)spec->n_heads * spec->head_dim;
     int64_t kv = (int64_t)spec->n_kv_heads * spec->head_dim;
     switch ((enum extent)extent) {
@@ -118,7 +136,7 @@ static int64_t size_of(const struct model_spec *spec, uint8_t extent)
     case K_NORM:
         return spec->norms_heads_together ? kv : spec->head_dim;
     case FFN:
-        return spec->ffn_width;
+        return ffn_width(b);
     case VOCABULARY:
         return spec->n_vocabulary;
     case POSITIONS:
@@ -128,11 +146,15 @@ static int64_t size_of(const struct model_spec *spec, uint8_t extent)
     case QKV:
         return q + 2 * kv;
     case FFN_TWICE:
-        return 2 * (int64_t)spec->ffn_width;
+        return 2 * (int64_t)ffn_width(b);
+    case HEADS:
+        return spec->n_heads;
     case EXPERTS:
         return spec->experts.n_experts;
     case EXPERT_FFN:
         return spec->experts.width;
+    case EXPERT_FFN_TWICE:
+        return 2 * (int64_t)spec->experts.width;
     case TYPES:
         return spec->n_types;
     case LABELS:
@@ -218,20 +240,23 @@ static enum status check_shape(struct binder *b, const struct weights_entry *ent
 {
     uint8_t role = row->role;
     bool is_transposed = row->flags & WEIGHTS_NAME_TRANSPOSED;
-    int64_t rows = size_of(b->spec, roles[role].rows);
-    int64_t columns = size_of(b->spec, roles[role].columns);
+    int64_t rows = size_of(b, roles[role].rows);
+    int64_t columns = size_of(b, roles[role].columns);
     int64_t inner = is_transposed ? rows : columns, outer = is_transposed ? columns : rows;
     bool is_vector = roles[role].rows == ONE;
-    int n_dims_max = is_vector ? 1 : n_stacked > 1 ? 3 : 2;
-    bool fits = entry->dims[0] == inner && entry->dims[1] == outer && entry->n_dims > 0 &&
-                entry->dims[2] == n_stacked;
+    int n_dims_max = (is_vector ? 1 : 2) + (n_stacked > 1);
+    bool fits = entry->dims[0] == inner && entry->n_dims > 0 &&
+                entry->dims[1] == (is_vector ? n_stacked : outer) &&
+                (is_vector || entry->dims[2] == n_stacked);
     for (int i = n_dims_max; i < CATALOG_DIMS; i++)
         fits = fits && entry->dims[i] == 1;
     if (fits)
         return STATUS_OK;
     char found[96], expected[96];
     weights_catalog_print_dims(entry, found, sizeof(found));
-    if (is_vector)
+    if (is_vector && n_stacked > 1)
+        snprintf(expected, sizeof(expected), "(%d, %lld)", n_stacked, (long long)inner);
+    else if (is_vector)
         snprintf(expected, sizeof(expected), "(%lld)", (long long)inner);
     else if (n_stacked > 1)
         snprintf(expected, sizeof(expected), "(%d, %lld, %lld)", n_stacked, (long long)outer,
@@ -242,70 +267,11 @@ static enum status check_shape(struct binder *b, const struct weights_entry *ent
                      b->catalog->label, entry->name, found, expected);
 }
 
-/* Cuts out the part of n_rows outputs that begins at output `first`. */
-static struct tensor cut(const struct tensor *whole, bool is_vector, int64_t first, int64_t n)
-{
-    struct tensor part = *whole;
-    const unsigned char *data = whole->data;
-    if (is_vector || whole->is_transposed) {
-        data += first * dtype_info(whole->dtype)->block_bytes;
-        if (is_vector)
-            part.row_bytes = dtype_row_bytes(whole->dtype, n);
-    } else {
-        data += first * whole->row_bytes;
-    }
-    if (is_vector)
-        part.n_columns = (int32_t)n;
-    else
-        part.n_rows = (int32_t)n;
-    part.data = data;
-    return part;
-}
-
-static float element(const struct tensor *vector, int32_t i)
-{
-    const unsigned char *at = vector->data;
-    uint16_t half;
-    float value;
-    if (vector->dtype == DTYPE_F32) {
-        memcpy(&value, at + 4 * (size_t)i, sizeof(value));
-        return value;
-    }
-    memcpy(&half, at + 2 * (size_t)i, sizeof(half));
-    return vector->dtype == DTYPE_F16 ? half_to_float(half) : bf16_to_float(half);
-}
-
-/* Returns w for a vector that is stored as w - 1. The result is in the catalog's pile. */
-static struct tensor add_one(struct binder *b, const struct tensor *stored)
-{
-    struct tensor whole = *stored;
-    float *values = pile_take(b->catalog->pile, (size_t)stored->n_columns * sizeof(*values));
-    for (int32_t i = 0; i < stored->n_columns; i++)
-        values[i] = element(stored, i) + 1.0f;
-    whole.dtype = DTYPE_F32;
-    whole.row_bytes = dtype_row_bytes(DTYPE_F32, stored->n_columns);
-    whole.data = values;
-    return whole;
-}
-
-/* Returns a vector times a factor. The result is in the catalog's pile. */
-static struct tensor scaled(struct binder *b, const struct tensor *stored, float factor)
-{
-    struct tensor whole = *stored;
-    float *values = pile_take(b->catalog->pile, (size_t)stored->n_columns * sizeof(*values));
-    for (int32_t i = 0; i < stored->n_columns; i++)
-        values[i] = element(stored, i) * factor;
-    whole.dtype = DTYPE_F32;
-    whole.row_bytes = dtype_row_bytes(DTYPE_F32, stored->n_columns);
-    whole.data = values;
-    return whole;
-}
-
 static float matrix_element(const struct tensor *matrix, int32_t row, int32_t column)
 {
     struct tensor vector = *matrix;
     vector.data = (const unsigned char *)matrix->data + row * matrix->row_bytes;
-    return element(&vector, column);
+    return weights_cut_element(&vector, column);
 }
 
 /* Replaces the table of positions by one that has a part for each type of tokens: the sums of both
@@ -333,38 +299,17 @@ static enum status add_types(struct binder *b, const struct weights_entry *entry
     return STATUS_OK;
 }
 
-/* Copies n heads' rows, which begin at head `first` of each group of the whole and are
- * head_dim rows (of a vector: elements) each. The copy is in the catalog's pile. */
-static struct tensor gather(struct binder *b, const struct tensor *whole, bool is_vector,
-                            int32_t first, int32_t n)
-{
-    const struct model_spec *spec = b->spec;
-    int32_t n_groups = spec->n_kv_heads, n_heads = spec->n_heads / n_groups + 2;
-    size_t row = (size_t)(is_vector ? dtype_info(whole->dtype)->block_bytes : whole->row_bytes);
-    size_t head = (size_t)spec->head_dim * row, n_bytes = (size_t)n * head;
-    unsigned char *copy = pile_take(b->catalog->pile, (size_t)n_groups * n_bytes);
-    for (int32_t g = 0; g < n_groups; g++)
-        memcpy(copy + (size_t)g * n_bytes,
-               (const unsigned char *)whole->data +
-                   ((size_t)g * (size_t)n_heads + (size_t)first) * head,
-               n_bytes);
-    struct tensor part = *whole;
-    int32_t size = n_groups * n * spec->head_dim;
-    part.data = copy;
-    if (is_vector)
-        part.row_bytes = dtype_row_bytes(whole->dtype, size);
-    *(is_vector ? &part.n_columns : &part.n_rows) = size;
-    return part;
-}
-
 /* Separates queries, keys and values that lie by KV heads. */
 static void place_by_heads(struct binder *b, const struct tensor *whole, bool is_vector,
                            const uint8_t parts[3], struct owner owner)
 {
     int32_t n_queries = b->spec->n_heads / b->spec->n_kv_heads;
-    *place_of(b, parts[0], owner) = gather(b, whole, is_vector, 0, n_queries);
-    *place_of(b, parts[1], owner) = gather(b, whole, is_vector, n_queries, 1);
-    *place_of(b, parts[2], owner) = gather(b, whole, is_vector, n_queries + 1, 1);
+    *place_of(b, parts[0], owner) =
+        weights_cut_heads(whole, b->spec, is_vector, 0, n_queries, b->catalog->pile);
+    *place_of(b, parts[1], owner) =
+        weights_cut_heads(whole, b->spec, is_vector, n_queries, 1, b->catalog->pile);
+    *place_of(b, parts[2], owner) =
+        weights_cut_heads(whole, b->spec, is_vector, n_queries + 1, 1, b->catalog->pile);
 }
 
 /* Checks the factors that divide the frequencies. */
@@ -372,7 +317,7 @@ static enum status check_factors(struct binder *b, const struct weights_entry *e
                                  const struct tensor *factors)
 {
     for (int32_t i = 0; i < factors->n_columns; i++) {
-        float factor = element(factors, i);
+        float factor = weights_cut_element(factors, i);
         if (!(factor >= 1e-6f && factor <= 1e6f))
             return fault_set(b->fault, STATUS_BAD_INPUT,
                              "%s: tensor %s holds the factor %g, expected 1e-6 to 1e6",
@@ -381,15 +326,104 @@ static enum status check_factors(struct binder *b, const struct weights_entry *e
     return STATUS_OK;
 }
 
-/* Cuts a tensor that has the matrices of all experts. */
-static void place_experts(struct binder *b, const struct weights_entry *entry, uint8_t role,
-                          struct owner owner)
+/* Places the matrices or the biases of one expert. */
+static void place_expert(struct binder *b, const struct tensor *whole,
+                         const struct weights_name *row, struct owner owner)
+{
+    bool is_bias = row->role == WEIGHTS_EXPERT_GATE_UP_BIAS;
+    if (!is_bias && row->role != WEIGHTS_EXPERT_GATE_UP) {
+        *place_of(b, row->role, owner) = *whole;
+        return;
+    }
+    int64_t n = b->spec->experts.width;
+    for (int part = 0; part < 2; part++) {
+        int role = (is_bias ? WEIGHTS_EXPERT_GATE_BIAS : WEIGHTS_EXPERT_GATE) + part;
+        bool is_alternate = row->flags & WEIGHTS_NAME_ALTERNATE;
+        *place_of(b, (uint8_t)role, owner) =
+            !is_alternate ? weights_cut(whole, is_bias, part * n, n)
+            : is_bias     ? weights_cut_each_second(whole, part, b->catalog->pile)
+                          : weights_cut_alternate(whole, part);
+    }
+}
+
+/* Cuts a tensor that has the matrices, or the biases, of all experts. */
+static enum status place_experts(struct binder *b, const struct weights_entry *entry,
+                                 const struct weights_name *row, struct owner owner)
 {
     struct tensor whole = weights_catalog_tensor(entry);
-    int64_t n = size_of(b->spec, roles[role].rows);
+    bool is_vector = roles[row->role].rows == ONE, is_turned = row->flags & WEIGHTS_NAME_TRANSPOSED;
     CHECK(whole.data != NULL);
-    for (owner.expert = 0; owner.expert < b->spec->experts.n_experts; owner.expert++)
-        *place_of(b, role, owner) = cut(&whole, false, owner.expert * n, n);
+    if ((is_vector || is_turned) && dtype_info(whole.dtype)->n_block != 1)
+        return fault_set(b->fault, STATUS_UNSUPPORTED,
+                         "%s: tensor %s is %s, here F32, F16 or BF16 are read", b->catalog->label,
+                         entry->name, entry->type);
+    int32_t n = whole.n_rows / b->spec->experts.n_experts; /* stored rows of an expert */
+    for (owner.expert = 0; owner.expert < b->spec->experts.n_experts; owner.expert++) {
+        struct tensor own = weights_cut(&whole, false, (int64_t)owner.expert * n, n);
+        own.is_transposed = is_turned;
+        if (is_turned) {
+            own.n_rows = whole.n_columns;
+            own.n_columns = n;
+        }
+        place_expert(b, &own, row, owner);
+    }
+    return STATUS_OK;
+}
+
+/* Refuses a tensor whose shape isn't the expected one. */
+static enum status check_bytes(struct binder *b, const struct weights_entry *entry,
+                               const int64_t expected[CATALOG_DIMS])
+{
+    char found[96];
+    bool fits = strcmp(entry->type, "U8") == 0;
+    for (int i = 0; i < CATALOG_DIMS; i++)
+        fits = fits && entry->dims[i] == expected[i];
+    if (fits)
+        return STATUS_OK;
+    weights_catalog_print_dims(entry, found, sizeof(found));
+    return fault_set(b->fault, STATUS_BAD_INPUT,
+                     "%s: tensor %s is %s of shape %s, expected U8 (%lld, %lld, %lld, %lld)",
+                     b->catalog->label, entry->name, entry->type, found, (long long)expected[3],
+                     (long long)expected[2], (long long)expected[1], (long long)expected[0]);
+}
+
+/* Places the experts of MXFP4: (experts, rows, columns / 32, 16) bytes, and a scale for each 16. */
+static enum status place_blocks(struct binder *b, const struct weights_entry *blocks,
+                                const struct weights_name *row, struct owner owner)
+{
+    char name[CATALOG_NAME_BYTES];
+    size_t n_name = strlen(blocks->name) - strlen("blocks");
+    snprintf(name, sizeof(name), "%.*sscales", (int)n_name, blocks->name);
+    struct weights_entry *scales = weights_catalog_find(b->catalog, name);
+    int64_t rows = size_of(b, roles[row->role].rows),
+            columns = size_of(b, roles[row->role].columns);
+    int32_t n_experts = b->spec->experts.n_experts;
+    if (scales == NULL)
+        return fault_set(b->fault, STATUS_BAD_INPUT, "%s: tensor %s is missing", b->catalog->label,
+                         name);
+    if (columns % 32 != 0)
+        return fault_set(b->fault, STATUS_UNSUPPORTED,
+                         "%s: tensor %s has rows of %lld, not a multiple of MXFP4's 32",
+                         b->catalog->label, blocks->name, (long long)columns);
+    scales->is_used = true;
+    const int64_t dims[] = { 16, columns / 32, rows, n_experts };
+    const int64_t scale_dims[] = { columns / 32, rows, n_experts, 1 };
+    enum status status = check_bytes(b, blocks, dims);
+    if (status == STATUS_OK)
+        status = check_bytes(b, scales, scale_dims);
+    for (; owner.expert < n_experts && status == STATUS_OK; owner.expert++) {
+        const struct tensor whole = {
+            .data = blocks->data + owner.expert * rows * (columns / 2),
+            .dtype = DTYPE_MXFP4,
+            .n_rows = (int32_t)rows,
+            .n_columns = (int32_t)columns,
+            .row_bytes = columns / 2,
+            .scales = scales->data + owner.expert * rows * (columns / 32),
+            .scale_row_bytes = columns / 32,
+        };
+        place_expert(b, &whole, row, owner);
+    }
+    return status;
 }
 
 static enum status place(struct binder *b, const struct weights_entry *entry, uint8_t role,
@@ -419,7 +453,8 @@ static enum status place(struct binder *b, const struct weights_entry *entry, ui
         whole.is_transposed = true;
     }
     if (i == COUNT_OF(fused)) {
-        *place_of(b, role, owner) = is_less ? add_one(b, &whole) : whole;
+        *place_of(b, role, owner) =
+            is_less ? weights_cut_plus_one(&whole, b->catalog->pile) : whole;
         return is_factors ? check_factors(b, entry, &whole) : STATUS_OK;
     }
     if ((flags & WEIGHTS_NAME_BY_HEADS) != 0 && b->spec->n_kv_heads > 1) {
@@ -429,8 +464,8 @@ static enum status place(struct binder *b, const struct weights_entry *entry, ui
     int64_t first = 0;
     for (int part = 0; part < 3 && fused[i].parts[part] != WEIGHTS_ROLE_N; part++) {
         uint8_t part_role = fused[i].parts[part];
-        int64_t n = size_of(b->spec, is_vector ? roles[part_role].columns : roles[part_role].rows);
-        *place_of(b, part_role, owner) = cut(&whole, is_vector, first, n);
+        int64_t n = size_of(b, is_vector ? roles[part_role].columns : roles[part_role].rows);
+        *place_of(b, part_role, owner) = weights_cut(&whole, is_vector, first, n);
         first += n;
     }
     return STATUS_OK;
@@ -502,6 +537,8 @@ static enum status bind_row(struct binder *b, const struct weights_name *row, st
         return has_to_be ? fault_set(b->fault, STATUS_BAD_INPUT, "%s: tensor %s is missing",
                                      b->catalog->label, name)
                          : STATUS_OK;
+    if (row->flags & WEIGHTS_NAME_BLOCKS)
+        return place_blocks(b, entry, row, owner);
     if (entry->dtype == DTYPE_N)
         return fault_set(b->fault, STATUS_UNSUPPORTED,
                          "%s: tensor %s has type %s, which is not supported", b->catalog->label,
@@ -513,14 +550,27 @@ static enum status bind_row(struct binder *b, const struct weights_name *row, st
         status = check_alike(b, entry, row->role, owner.layer);
     if (status != STATUS_OK || !is_stacked)
         return status != STATUS_OK ? status : place(b, entry, row->role, owner, row->flags);
-    place_experts(b, entry, row->role, owner);
-    return STATUS_OK;
+    return place_experts(b, entry, row, owner);
+}
+
+/* Returns whether the tensor belongs to a layer behind the last, which predicts further tokens. */
+static bool is_ignored(const struct binder *b, const char *name)
+{
+    char prefix[CATALOG_NAME_BYTES];
+    for (int32_t i = 0; i < b->spec->n_ignored_layers; i++) {
+        int32_t layer = b->spec->n_layers + i;
+        int n = snprintf(prefix, sizeof(prefix), b->is_hf ? "%slayers.%d." : "%sblk.%d.",
+                         b->is_hf ? b->prefix : "", layer);
+        if (strncmp(name, prefix, (size_t)n) == 0)
+            return true;
+    }
+    return false;
 }
 
 static enum status check_all_used(const struct binder *b)
 {
     for (int32_t i = 0; i < b->catalog->n; i++)
-        if (!b->catalog->at[i].is_used)
+        if (!b->catalog->at[i].is_used && !is_ignored(b, b->catalog->at[i].name))
             return fault_set(b->fault, STATUS_UNSUPPORTED,
                              "%s: tensor %s is not part of the architecture %s", b->catalog->label,
                              b->catalog->at[i].name, b->spec->architecture);
@@ -535,16 +585,26 @@ static enum status check_layers(const struct binder *b)
     for (int32_t i = 0; i < spec->n_layers; i++) {
         const struct layer_weights *w = &b->model->layers[i];
         bool has_norm = w->attention_norm.data != NULL, has_ffn_norm = w->ffn_norm.data != NULL;
-        const char *missing = !spec->has_no_pre_norms && !has_norm ? "norm ahead of attention"
-                              : !spec->has_no_pre_norms && !spec->is_parallel && !has_ffn_norm
-                                  ? "norm ahead of the feed-forward"
-                              : spec->norms_sums && (!has_norm || !has_ffn_norm ||
-                                                     w->attention_norm_bias.data == NULL ||
-                                                     w->ffn_norm_bias.data == NULL)
-                                  ? "norm behind attention or the feed-forward"
-                              : w->q.data == NULL || w->k.data == NULL || w->v.data == NULL
-                                  ? "matrix of queries, keys or values"
-                                  : NULL;
+        const char *missing =
+            !spec->has_no_pre_norms && !has_norm ? "norm ahead of attention"
+            : !spec->has_no_pre_norms && !spec->is_parallel && !has_ffn_norm
+                ? "norm ahead of the feed-forward"
+            : spec->norms_sums &&
+                    (!has_norm || !has_ffn_norm || w->attention_norm_bias.data == NULL ||
+                     w->ffn_norm_bias.data == NULL)
+                ? "norm behind attention or the feed-forward"
+            : model_spec_has_experts(spec, i) &&
+                    (w->experts[0].gate.data == NULL || w->experts[0].up.data == NULL ||
+                     w->experts[0].down.data == NULL)
+                ? "matrix of experts"
+            : w->q.data == NULL || w->k.data == NULL || w->v.data == NULL
+                ? "matrix of queries, keys or values"
+                : NULL;
+        if (missing == NULL && (w->q_norm.data != NULL) != spec->has_qk_norm)
+            return fault_set(b->fault, STATUS_UNSUPPORTED,
+                             "%s: layer %d %s tensors of norms of queries, and the model %s",
+                             b->catalog->label, i, spec->has_qk_norm ? "lacks" : "has",
+                             spec->has_qk_norm ? "uses some" : "uses none");
         if (missing != NULL)
             return fault_set(b->fault, STATUS_BAD_INPUT,
                              "%s: a tensor is missing: layer %d has no %s", b->catalog->label, i,
@@ -585,10 +645,29 @@ static enum status scale_logits(struct binder *b)
                          b->catalog->label, (double)b->spec->logit_scale,
                          model->output_bias.data != NULL ? "a tensor of biases of the output"
                                                          : "a quantized output norm tensor");
-    model->output_norm = scaled(b, &model->output_norm, b->spec->logit_scale);
+    model->output_norm =
+        weights_cut_scaled(&model->output_norm, b->spec->logit_scale, b->catalog->pile);
     if (model->output_norm_bias.data != NULL)
-        model->output_norm_bias = scaled(b, &model->output_norm_bias, b->spec->logit_scale);
+        model->output_norm_bias =
+            weights_cut_scaled(&model->output_norm_bias, b->spec->logit_scale, b->catalog->pile);
     return STATUS_OK;
+}
+
+/* Returns whether a row names tensors of this layer, which may have no experts. */
+static bool is_of_layer(const struct binder *b, const struct weights_name *row, int layer)
+{
+    const struct model_spec *spec = b->spec;
+    uint8_t role = row->role;
+    bool is_dense = spec->experts.n_experts > 0 && spec->is_dense_layer[layer];
+    bool is_ffn = role == WEIGHTS_GATE || role == WEIGHTS_UP || role == WEIGHTS_DOWN ||
+                  role == WEIGHTS_GATE_UP;
+    if (role >= WEIGHTS_ROUTER)
+        return !is_dense;
+    if (!is_ffn || spec->experts.n_experts == 0)
+        return true;
+    if (row->flags & WEIGHTS_NAME_DENSE)
+        return is_dense;
+    return !is_dense && spec->ffn_width > 0;
 }
 
 /* Binds the tensors of all layers and experts that a row names. */
@@ -598,13 +677,32 @@ static enum status bind_all(struct binder *b, const struct weights_name *row)
     int n_experts = n_numbers(row->pattern) > 1 ? b->spec->experts.n_experts : 1;
     bool has_to_be = is_needed(b, row, n_layers);
     struct owner owner;
-    for (owner.layer = 0; owner.layer < n_layers; owner.layer++)
+    for (owner.layer = 0; owner.layer < n_layers; owner.layer++) {
+        b->layer = owner.layer;
+        if (n_numbers(row->pattern) > 0 && !is_of_layer(b, row, owner.layer))
+            continue;
         for (owner.expert = 0; owner.expert < n_experts; owner.expert++) {
             enum status status = bind_row(b, row, owner, has_to_be);
             if (status != STATUS_OK)
                 return status;
         }
+    }
     return STATUS_OK;
+}
+
+/* falcon in GGUF: of two norms the second is attention's. */
+static void swap_norms(const struct model_spec *spec, struct model_weights *model)
+{
+    for (int32_t i = 0; i < spec->n_layers; i++) {
+        struct layer_weights *w = &model->layers[i];
+        struct tensor norm = w->attention_norm, bias = w->attention_norm_bias;
+        if (w->ffn_norm.data == NULL)
+            continue;
+        w->attention_norm = w->ffn_norm;
+        w->attention_norm_bias = w->ffn_norm_bias;
+        w->ffn_norm = norm;
+        w->ffn_norm_bias = bias;
+    }
 }
 
 enum status weights_bind(const struct weights_architecture *architecture, bool is_hf,
@@ -612,7 +710,7 @@ enum status weights_bind(const struct weights_architecture *architecture, bool i
                          struct model_weights *model, struct fault *fault)
 {
     const struct weights_names *names = names_of(architecture, is_hf);
-    struct binder b = { spec, catalog, model, find_prefix(names, catalog), fault };
+    struct binder b = { spec, catalog, model, find_prefix(names, catalog), fault, 0, is_hf };
     *model = (struct model_weights){ 0 };
     model->layers = pile_take(catalog->pile, (size_t)spec->n_layers * sizeof(*model->layers));
     for (int32_t i = 0; i < spec->n_layers && spec->experts.n_experts > 0; i++)
@@ -623,6 +721,8 @@ enum status weights_bind(const struct weights_architecture *architecture, bool i
         if (status != STATUS_OK)
             return status;
     }
+    if (!is_hf && strcmp(architecture->name, "falcon") == 0)
+        swap_norms(spec, model);
     if (spec->is_tied)
         model->output = model->token_embedding;
     enum status status = check_all_used(&b);

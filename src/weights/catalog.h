@@ -15,7 +15,7 @@ struct weights_entry {
     int32_t n_dims;             /* 0 (a scalar) to 4 */
     int64_t dims[CATALOG_DIMS]; /* innermost first, each >= 1, unused ones 1; product < 2^62 */
     const unsigned char *data;
-    uint64_t n_bytes; /* all inside the file; 0 when dtype is DTYPE_N */
+    uint64_t n_bytes; /* all inside the file; 0 when dtype is DTYPE_N, unless it is bytes */
     bool is_used;     /* some role uses it */
 };
 

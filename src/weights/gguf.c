@@ -78,17 +78,17 @@ static const struct {
     enum dtype dtype;
     const char *name;
 } tensor_types[] = {
-    { 0, DTYPE_F32, "F32" },    { 1, DTYPE_F16, "F16" },    { 2, DTYPE_Q4_0, "Q4_0" },
-    { 3, DTYPE_Q4_1, "Q4_1" },  { 6, DTYPE_Q5_0, "Q5_0" },  { 7, DTYPE_Q5_1, "Q5_1" },
-    { 8, DTYPE_Q8_0, "Q8_0" },  { 9, DTYPE_N, "Q8_1" },     { 10, DTYPE_Q2_K, "Q2_K" },
-    { 11, DTYPE_Q3_K, "Q3_K" }, { 12, DTYPE_Q4_K, "Q4_K" }, { 13, DTYPE_Q5_K, "Q5_K" },
-    { 14, DTYPE_Q6_K, "Q6_K" }, { 15, DTYPE_N, "Q8_K" },    { 16, DTYPE_N, "IQ2_XXS" },
-    { 17, DTYPE_N, "IQ2_XS" },  { 18, DTYPE_N, "IQ3_XXS" }, { 19, DTYPE_N, "IQ1_S" },
-    { 20, DTYPE_N, "IQ4_NL" },  { 21, DTYPE_N, "IQ3_S" },   { 22, DTYPE_N, "IQ2_S" },
-    { 23, DTYPE_N, "IQ4_XS" },  { 24, DTYPE_N, "I8" },      { 25, DTYPE_N, "I16" },
-    { 26, DTYPE_N, "I32" },     { 27, DTYPE_N, "I64" },     { 28, DTYPE_N, "F64" },
-    { 29, DTYPE_N, "IQ1_M" },   { 30, DTYPE_BF16, "BF16" }, { 34, DTYPE_N, "TQ1_0" },
-    { 35, DTYPE_N, "TQ2_0" },   { 39, DTYPE_N, "MXFP4" },
+    { 0, DTYPE_F32, "F32" },        { 1, DTYPE_F16, "F16" },      { 2, DTYPE_Q4_0, "Q4_0" },
+    { 3, DTYPE_Q4_1, "Q4_1" },      { 6, DTYPE_Q5_0, "Q5_0" },    { 7, DTYPE_Q5_1, "Q5_1" },
+    { 8, DTYPE_Q8_0, "Q8_0" },      { 9, DTYPE_N, "Q8_1" },       { 10, DTYPE_Q2_K, "Q2_K" },
+    { 11, DTYPE_Q3_K, "Q3_K" },     { 12, DTYPE_Q4_K, "Q4_K" },   { 13, DTYPE_Q5_K, "Q5_K" },
+    { 14, DTYPE_Q6_K, "Q6_K" },     { 15, DTYPE_N, "Q8_K" },      { 16, DTYPE_N, "IQ2_XXS" },
+    { 17, DTYPE_N, "IQ2_XS" },      { 18, DTYPE_N, "IQ3_XXS" },   { 19, DTYPE_N, "IQ1_S" },
+    { 20, DTYPE_IQ4_NL, "IQ4_NL" }, { 21, DTYPE_N, "IQ3_S" },     { 22, DTYPE_N, "IQ2_S" },
+    { 23, DTYPE_IQ4_XS, "IQ4_XS" }, { 24, DTYPE_N, "I8" },        { 25, DTYPE_N, "I16" },
+    { 26, DTYPE_N, "I32" },         { 27, DTYPE_N, "I64" },       { 28, DTYPE_N, "F64" },
+    { 29, DTYPE_N, "IQ1_M" },       { 30, DTYPE_BF16, "BF16" },   { 34, DTYPE_TQ1_0, "TQ1_0" },
+    { 35, DTYPE_TQ2_0, "TQ2_0" },   { 39, DTYPE_MXFP4, "MXFP4" },
 };
 
 static enum status refuse(const struct weights_gguf *gguf, const char *what, struct fault *fault)

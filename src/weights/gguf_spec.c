@@ -2,6 +2,7 @@
 #include "weights/gguf_spec.h"
 #include "weights/bind.h"
 #include "weights/gguf_keys.h"
+#include "weights/keys.h"
 #include "weights/gguf_meta.h"
 #include "base/num.h"
 #include <stdio.h>
@@ -41,6 +42,13 @@ static enum status read_float(const struct reader *r, const char *rest, float *o
     return weights_gguf_meta_f32(r->gguf, key, out, r->fault);
 }
 
+static enum status read_bool(const struct reader *r, const char *rest, bool *out)
+{
+    char key[96];
+    print_key(r, rest, key);
+    return weights_gguf_meta_bool(r->gguf, key, out, r->fault);
+}
+
 static enum status read_sizes(const struct reader *r, struct model_spec *spec)
 {
     int64_t n_layers = ABSENT, width = ABSENT, n_heads = ABSENT, ffn = ABSENT, n_positions = ABSENT;
@@ -68,29 +76,71 @@ static enum status read_sizes(const struct reader *r, struct model_spec *spec)
     return STATUS_OK;
 }
 
+static bool is_one_of(const struct model_spec *spec, const char *architectures)
+{
+    return weights_keys_hold(architectures, ' ', view_text(spec->architecture));
+}
+
 /* Reads sizes of experts. The formulas for absent ones are llama.cpp's. */
 static enum status read_expert_widths(const struct reader *r, struct model_spec *spec)
 {
     struct expert_spec *experts = &spec->experts;
-    bool has_own =
-        strcmp(spec->architecture, "qwen2moe") == 0 || strcmp(spec->architecture, "qwen3moe") == 0;
+    bool has_own = is_one_of(spec, "qwen2moe qwen3moe gpt-oss glm4moe");
     int64_t ffn = spec->ffn_width, width = has_own ? ffn / experts->n_used : ffn;
     enum status status = has_own ? read_size(r, "expert_feed_forward_length", &width) : STATUS_OK;
-    if (strcmp(spec->architecture, "qwen2moe") != 0)
+    if (!is_one_of(spec, "qwen2moe"))
         ffn = 0;
-    else if (status == STATUS_OK)
+    if (status == STATUS_OK && is_one_of(spec, "qwen2moe granitemoe"))
         status = read_size(r, "expert_shared_feed_forward_length", &ffn);
+
     experts->width = (int32_t)width;
     spec->ffn_width = (int32_t)ffn;
     return status;
+}
+
+/* glm4moe: sigmoids, groups, shared experts, dense layers first, and behind the last layers that
+ * predict further tokens. */
+static enum status read_glm(const struct reader *r, struct model_spec *spec, int32_t dense_width)
+{
+    struct expert_spec *experts = &spec->experts;
+    int64_t n_shared = 0, n_dense = 0, n_ignored = 0, n_groups = 0, n_groups_used = 0;
+    const struct {
+        const char *rest;
+        int64_t *out;
+    } rows[] = {
+        { "expert_shared_count", &n_shared },          { "leading_dense_block_count", &n_dense },
+        { "nextn_predict_layers", &n_ignored },        { "expert_group_count", &n_groups },
+        { "expert_group_used_count", &n_groups_used },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        enum status status = read_size(r, rows[i].rest, rows[i].out);
+        if (status != STATUS_OK)
+            return status;
+    }
+    if (n_ignored > 0 && n_ignored >= spec->n_layers)
+        return fault_set(r->fault, STATUS_BAD_INPUT, "%s: %s.nextn_predict_layers is %lld of %d",
+                         r->gguf->label, r->architecture, (long long)n_ignored, spec->n_layers);
+    spec->n_ignored_layers = (int32_t)n_ignored;
+    spec->n_layers -= spec->n_ignored_layers;
+    spec->ffn_width = (int32_t)min_i64(n_shared * experts->width, INT32_MAX);
+    spec->dense_width = n_dense > 0 ? dense_width : 0;
+    for (int32_t i = 0; i < spec->n_layers && i < n_dense && i < LIMIT_LAYERS;
+         i++, spec->n_dense_layers++)
+        spec->is_dense_layer[i] = true;
+    experts->is_sigmoid = true;
+    experts->n_groups = (int32_t)n_groups;
+    experts->n_groups_used = (int32_t)n_groups_used;
+    experts->is_scaled_to_one = false;
+    enum status status = read_float(r, "expert_weights_scale", &experts->scale);
+    return status != STATUS_OK ? status
+                               : read_bool(r, "expert_weights_norm", &experts->is_scaled_to_one);
 }
 
 static enum status read_experts(const struct reader *r, struct model_spec *spec)
 {
     int64_t n_experts = 0, n_used = ABSENT;
     enum status status = read_size(r, "expert_count", &n_experts);
-    bool is_dense =
-        strstr(spec->architecture, "moe") == NULL && strcmp(spec->architecture, "mixtral") != 0;
+    bool is_dense = !is_one_of(spec, "mixtral olmoe qwen2moe qwen3moe gpt-oss granitemoe glm4moe");
     if (status != STATUS_OK || is_dense)
         return status;
     status = read_size(r, "expert_used_count", &n_used);
@@ -103,10 +153,12 @@ static enum status read_experts(const struct reader *r, struct model_spec *spec)
     spec->experts = (struct expert_spec){
         .n_experts = (int32_t)n_experts,
         .n_used = (int32_t)n_used,
-        .is_scaled_to_one = strcmp(spec->architecture, "mixtral") == 0 ||
-                            strcmp(spec->architecture, "qwen3moe") == 0,
+        .is_scaled_to_one = is_one_of(spec, "mixtral qwen3moe gpt-oss granitemoe"),
     };
-    return read_expert_widths(r, spec);
+    int32_t dense_width = spec->ffn_width;
+    status = read_expert_widths(r, spec);
+    return status == STATUS_OK && is_one_of(spec, "glm4moe") ? read_glm(r, spec, dense_width)
+                                                             : status;
 }
 
 static enum status read_epsilon(const struct reader *r, struct model_spec *spec)
@@ -204,34 +256,82 @@ static enum status check_heads_alike(const struct reader *r, const struct model_
     return STATUS_OK;
 }
 
-/* gemma3: layers with a window, which rotate by a base of their own, and layers without. llama.cpp
- * gives a window to no other architecture that is loaded here, even if the file has one. */
+/* Sets the windows of families in which every so-many-th layer has none: gpt-oss and gemma2 (2),
+ * cohere2 (4), whose full layers do not rotate. */
+static void set_turns(struct model_spec *spec, int32_t every)
+{
+    model_spec_set_full(spec, every);
+    for (int32_t i = 0; i < spec->n_layers && i < LIMIT_LAYERS && is_one_of(spec, "cohere2"); i++)
+        spec->is_unrotated_layer[i] = spec->is_full_layer[i];
+}
+
+/* gemma3: layers with a window, which rotate by a base of their own, and layers without. Others:
+ * see set_turns. llama.cpp gives a window to no other architecture that is
+ * loaded here, even if the file has one. */
 static enum status read_turns(const struct reader *r, struct model_spec *spec)
 {
     int64_t window = 0;
-    if (strcmp(spec->architecture, "gemma3") != 0)
+    bool is_gemma3 = is_one_of(spec, "gemma3"), is_gemma2 = is_one_of(spec, "gemma2");
+    if (!is_gemma3 && !is_gemma2 && !is_one_of(spec, "gpt-oss cohere2"))
         return STATUS_OK;
+    window = is_gemma2 ? 4096 : 0;
     enum status status = read_size(r, "attention.sliding_window", &window);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && is_gemma3)
         status = check_heads_alike(r, spec);
+    if (status == STATUS_OK && window == 0 && is_one_of(spec, "cohere2"))
+        return fault_set(r->fault, STATUS_BAD_INPUT, "%s: %s.attention.sliding_window is missing",
+                         r->gguf->label, r->architecture);
     if (status != STATUS_OK || window == 0)
         return status;
     spec->window = (int32_t)window;
     spec->rope_base_full = spec->rope_base;
     spec->rope_scaling_full = spec->rope_scaling;
+    if (!is_gemma3) {
+        set_turns(spec, is_one_of(spec, "cohere2") ? 4 : 2);
+        return STATUS_OK;
+    }
     spec->rope_base = 10000.0f;
     spec->rope_scaling = (struct rope_scaling){ .attention_factor = r->attention_factor };
     status = read_float(r, "rope.freq_base_swa", &spec->rope_base);
     return status != STATUS_OK ? status : read_pattern(r, spec);
 }
 
-/* gemma3: sets the divisor of scores, which the file does not have. */
+/* gemma2, gemma3: sets the divisor of scores, which the file does not have. */
 static void set_scores(struct model_spec *spec)
 {
-    enum { LAYERS_27B = 62 };
-    if (strcmp(spec->architecture, "gemma3") == 0)
+    bool is_gemma2 = is_one_of(spec, "gemma2");
+    int32_t layers_27b = is_gemma2 ? 46 : 62;
+    if (is_gemma2 || is_one_of(spec, "gemma3"))
         spec->score_divisor =
-            (float)(spec->n_layers == LAYERS_27B ? spec->width / spec->n_heads : spec->head_dim);
+            (float)(spec->n_layers == layers_27b ? spec->width / spec->n_heads : spec->head_dim);
+}
+
+/* Reads what only some dense families have, as llama.cpp does. */
+static enum status read_dense(const struct reader *r, struct model_spec *spec)
+{
+    enum status status = STATUS_OK;
+    spec->act = spec->act == ACT_GELU_ERF ? ACT_GELU_TANH : spec->act;
+    if (is_one_of(spec, "gemma2")) {
+        spec->score_cap = 50.0f;
+        spec->logit_cap = 30.0f;
+        status = read_float(r, "attn_logit_softcapping", &spec->score_cap);
+        if (status == STATUS_OK)
+            status = read_float(r, "final_logit_softcapping", &spec->logit_cap);
+    }
+    if (is_one_of(spec, "command-r cohere2")) {
+        status = read_float(r, "logit_scale", &spec->logit_scale);
+        spec->logit_scale = spec->logit_scale != 0 ? spec->logit_scale : 1.0f;
+    }
+    if (is_one_of(spec, "falcon"))
+        spec->is_parallel = true;
+    if (is_one_of(spec, "gptneox")) {
+        spec->is_parallel = true;
+        status = read_bool(r, "use_parallel_residual", &spec->is_parallel);
+    }
+    for (int32_t i = 3; is_one_of(spec, "smollm3") && i < spec->n_layers && i < LIMIT_LAYERS;
+         i += 4)
+        spec->is_unrotated_layer[i] = true;
+    return status;
 }
 
 /* granite: reads the scales, as llama.cpp does; 0 means none. */
@@ -247,7 +347,7 @@ static enum status read_scales(const struct reader *r, struct model_spec *spec)
         { "embedding_scale", &embedding },
         { "attention.scale", &attention },
     };
-    if (strcmp(spec->architecture, "granite") != 0)
+    if (!is_one_of(spec, "granite granitemoe"))
         return STATUS_OK;
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         enum status status = read_float(r, rows[i].rest, rows[i].out);
@@ -405,6 +505,12 @@ static enum status read_tensors(const struct reader *r, struct model_spec *spec,
                          r->gguf->label, (long long)n_vocabulary, LIMIT_VOCABULARY);
     spec->n_vocabulary = (int32_t)n_vocabulary;
     spec->is_tied = weights_bind_entry(architecture, false, WEIGHTS_OUTPUT, catalog) == NULL;
+    if (is_one_of(spec, "glm4moe"))
+        spec->has_qk_norm =
+            weights_bind_entry(architecture, false, WEIGHTS_Q_NORM, catalog) != NULL;
+    if (is_one_of(spec, "stablelm")) /* as llama.cpp does it, whatever the key says */
+        spec->is_parallel =
+            weights_bind_entry(architecture, false, WEIGHTS_FFN_NORM, catalog) == NULL;
     return weights_catalog_count(catalog, &spec->n_parameters, r->fault);
 }
 
@@ -459,6 +565,8 @@ enum status weights_gguf_spec(const struct weights_gguf *gguf, struct model_spec
         .has_post_norms = row->has_post_norms,
         .has_no_pre_norms = row->has_no_pre_norms,
         .is_parallel = row->is_parallel,
+        .has_sinks = row->has_sinks,
+        .act_limit = row->act == ACT_SWIGLU_CLAMPED ? 7.0f : 0, /* as llama.cpp has it */
         .embedding_scale = 1.0f,
         .logit_scale = 1.0f,
     };
@@ -480,6 +588,8 @@ enum status weights_gguf_spec(const struct weights_gguf *gguf, struct model_spec
         status = read_scales(&r, spec);
     if (status == STATUS_OK)
         status = read_pooling(&r, spec);
+    if (status == STATUS_OK)
+        status = read_dense(&r, spec);
     if (status == STATUS_OK)
         status = read_tensors(&r, spec, row);
     if (status != STATUS_OK)

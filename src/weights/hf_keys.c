@@ -8,18 +8,24 @@
 #define FIXED WEIGHTS_FIXED
 #define INERT WEIGHTS_INERT
 
-#define GEMMAS  "gemma gemma3_text"
-#define MIXED   "mixtral olmoe qwen2_moe qwen3_moe"
-#define BERTS   "bert roberta xlm-roberta"
-#define FIRST   "llama mistral qwen2 qwen3 phi3 gemma gemma3_text"
-#define COHERES "cohere cohere2"
-#define COUNTED "gpt_neox stablelm falcon" /* the head dimension is the width per head */
-#define OTHERS  "internlm2 olmo2 glm glm4 starcoder2 phi"
-#define LATER   "granite smollm3 " COHERES " " COUNTED " " OTHERS
-#define DENSE   FIRST " gpt2 opt chatglm " LATER
-#define ROPED   FIRST " " LATER " " MIXED
+#define GEMMAS   "gemma gemma2 gemma3_text"
+#define GRANITES "granitemoe granitemoeshared"
+#define MIXED    "mixtral olmoe qwen2_moe qwen3_moe gpt_oss " GRANITES " glm4_moe"
+#define BERTS    "bert roberta xlm-roberta"
+#define FIRST    "llama mistral qwen2 qwen3 phi3 gemma gemma2 gemma3_text"
+#define COHERES  "cohere cohere2"
+#define COUNTED  "gpt_neox stablelm falcon" /* the head dimension is the width per head */
+#define OTHERS   "internlm2 olmo2 olmo3 glm glm4 starcoder2 phi"
+#define LATER    "granite smollm3 " COHERES " " COUNTED " " OTHERS
+#define DENSE    FIRST " gpt2 opt chatglm " LATER
+#define ROPED    FIRST " " LATER " " MIXED
 /* All families but those that have the key. */
-#define NOT_GRANITE FIRST " gpt2 opt chatglm smollm3 " COHERES " " COUNTED " " OTHERS " " MIXED
+#define PLAIN_MIXED "mixtral olmoe qwen2_moe qwen3_moe gpt_oss glm4_moe"
+#define NOT_GRANITE                                                                                \
+    FIRST " gpt2 opt chatglm smollm3 " COHERES " " COUNTED " " OTHERS " " PLAIN_MIXED
+#define NOT_GEMMA2                                                                                 \
+    "llama mistral qwen2 qwen3 phi3 gemma gemma3_text gpt2 opt chatglm " LATER " " MIXED " " BERTS
+
 #define NOT_COHERE  FIRST " gpt2 opt chatglm smollm3 granite " COUNTED " " OTHERS " " MIXED
 #define NOT_SMOLLM3 FIRST " gpt2 opt chatglm granite " COHERES " " COUNTED " " OTHERS " " MIXED
 #define NOT_COUNTED FIRST " gpt2 opt chatglm smollm3 granite " COHERES " " OTHERS " " MIXED
@@ -63,11 +69,14 @@ static const struct weights_key rows[] = {
     READ(ROPED, "rope_parameters"),
     READ(ROPED, "partial_rotary_factor"),
     READ(ROPED, "original_max_position_embeddings"),
-    READ("llama mistral qwen2 qwen3 phi3 gemma " LATER " " MIXED " " BERTS, "hidden_act"),
-    READ("granite", "embedding_multiplier"),
-    READ("granite", "logits_scaling"),
-    READ("granite", "residual_multiplier"),
-    READ("granite", "attention_multiplier"),
+    READ("llama mistral qwen2 qwen3 phi3 gemma " LATER
+         " mixtral olmoe qwen2_moe qwen3_moe glm4_moe " GRANITES " " BERTS,
+         "hidden_act"),
+    INERT("gpt_oss", "hidden_act"), /* its gate is another one */
+    READ("granite " GRANITES, "embedding_multiplier"),
+    READ("granite " GRANITES, "logits_scaling"),
+    READ("granite " GRANITES, "residual_multiplier"),
+    READ("granite " GRANITES, "attention_multiplier"),
     READ("cohere cohere2", "logit_scale"),
     READ("gpt_neox stablelm", "use_parallel_residual"),
     READ("falcon", "parallel_attn"),
@@ -89,23 +98,39 @@ static const struct weights_key rows[] = {
     READ("gpt_neox", "rotary_emb_base"),
     READ("cohere2", "sliding_window_pattern"),
     READ("cohere2", "_sliding_window_pattern"),
-    READ("gemma3_text", "hidden_activation"),
-    READ("gemma3_text", "query_pre_attn_scalar"),
+    READ("gemma2 gemma3_text", "hidden_activation"),
+    READ("gemma2 gemma3_text", "query_pre_attn_scalar"),
+    READ("gemma2", "final_logit_softcapping"),
+    READ("gemma2", "attn_logit_softcapping"),
     READ("gemma3_text", "rope_local_base_freq"),
     READ("gemma3_text", "sliding_window_pattern"),
-    READ("llama qwen3 qwen3_moe olmoe granite olmo2 cohere cohere2 smollm3 glm glm4 "
-         "gpt_neox " GEMMAS,
+    READ("llama qwen3 qwen3_moe olmoe gpt_oss glm4_moe " GRANITES
+         "  granite olmo2 cohere cohere2 smollm3 olmo3 glm glm4 gpt_neox " GEMMAS,
          "attention_bias"),
     READ("llama granite smollm3", "mlp_bias"),
     READ("mistral phi3 qwen2 qwen3", "use_sliding_window"),
     READ("qwen2 qwen3", "max_window_layers"),
-    READ("mixtral", "num_local_experts"),
+    READ("mixtral gpt_oss " GRANITES, "num_local_experts"),
+    READ("gpt_oss", "swiglu_limit"),
+    FIXED("gpt_oss", "swiglu_alpha", "1.702"),
     READ("olmoe qwen2_moe qwen3_moe", "num_experts"),
     READ(MIXED, "num_experts_per_tok"),
-    READ("qwen2_moe qwen3_moe", "moe_intermediate_size"),
+    READ("qwen2_moe qwen3_moe glm4_moe", "moe_intermediate_size"),
     READ("qwen2_moe", "shared_expert_intermediate_size"),
-    READ("olmoe qwen2_moe qwen3_moe", "norm_topk_prob"),
+    READ("olmoe qwen2_moe qwen3_moe glm4_moe", "norm_topk_prob"),
     READ("qwen2_moe", "qkv_bias"),
+    READ("qwen2_moe qwen3_moe", "decoder_sparse_step"),
+    READ("qwen2_moe qwen3_moe", "mlp_only_layers"),
+    READ("granitemoeshared", "shared_intermediate_size"),
+    READ("glm4_moe", "n_routed_experts"),
+    READ("glm4_moe", "n_shared_experts"),
+    READ("glm4_moe", "n_group"),
+    READ("glm4_moe", "topk_group"),
+    READ("glm4_moe", "first_k_dense_replace"),
+    READ("glm4_moe", "num_nextn_predict_layers"),
+    READ("glm4_moe", "routed_scaling_factor"),
+    READ("glm4_moe", "use_qk_norm"),
+    FIXED("glm4_moe", "num_mtp_layers", "null"), /* another name of num_nextn_predict_layers */
     READ("gpt2", "n_layer"),
     READ("gpt2", "n_embd"),
     READ("gpt2", "n_head"),
@@ -152,21 +177,21 @@ static const struct weights_key rows[] = {
     FIXED("chatglm", "rope_parameters", "null|{}"),
     FIXED("phi3 qwen2 mistral qwen2_moe mixtral starcoder2 stablelm falcon internlm2",
           "attention_bias", "false|null"),
-    FIXED("phi3 qwen2 qwen3 mistral olmo2 cohere cohere2 glm glm4 starcoder2 stablelm phi gpt_neox "
+    FIXED("phi3 qwen2 qwen3 mistral olmo2 olmo3 cohere cohere2 glm glm4 starcoder2 stablelm phi "
+          "gpt_neox "
           "falcon internlm2 " MIXED " " GEMMAS,
           "mlp_bias", "false|null"),
     FIXED("smollm3", "use_sliding_window", "false|null"),
     FIXED("qwen2_moe qwen3_moe", "use_sliding_window", "false|null"),
-    FIXED("qwen2_moe qwen3_moe", "decoder_sparse_step", "1"),
-    FIXED("qwen2_moe qwen3_moe", "mlp_only_layers", "[]|null"),
+
     FIXED("phi3", "lm_head_bias", "false|null"),
     FIXED("phi3", "full_attn_mod", "1|null"),
     FIXED("phi3", "interpolate_factor", "1|null"),
     /* Keys of related families (Gemma 2, Granite, Cohere, MiniCPM, OLMo, Falcon, Llama 4, mixtures
      * of experts). The classes of these families would ignore them, so such a file is for another
      * family. */
-    FIXED(NULL, "final_logit_softcapping", "null"),
-    FIXED(NULL, "attn_logit_softcapping", "null"),
+    FIXED(NOT_GEMMA2, "final_logit_softcapping", "null"),
+    FIXED(NOT_GEMMA2, "attn_logit_softcapping", "null"),
     FIXED("llama mistral qwen2 qwen3 phi3 gemma " LATER " " MIXED, "query_pre_attn_scalar", "null"),
     FIXED(NOT_GRANITE, "logits_scaling", "1|null"),
     FIXED(NOT_COHERE, "logit_scale", "1|null"),
@@ -177,7 +202,8 @@ static const struct weights_key rows[] = {
     FIXED(NULL, "scale_depth", "null"),
     FIXED(NULL, "dim_model_base", "null"),
     FIXED(NULL, "clip_qkv", "null"),
-    FIXED(NULL, "use_qk_norm", "false|null"),
+    FIXED(DENSE " mixtral olmoe qwen2_moe qwen3_moe gpt_oss " GRANITES " " BERTS, "use_qk_norm",
+          "false|null"),
     FIXED(NULL, "qk_layernorm", "false|null"),
     FIXED(NULL, "alibi", "false|null"),
     FIXED(NOT_COUNTED " gpt_neox stablelm", "parallel_attn", "false|null"),
@@ -187,9 +213,10 @@ static const struct weights_key rows[] = {
     FIXED(NOT_SMOLLM3, "no_rope_layer_interval", "0|null"),
     FIXED(NULL, "attention_chunk_size", "null"),
     FIXED(NULL, "kv_sharing_modes", "null"),
-    FIXED(DENSE " mixtral", "num_experts", "0|null"),
-    FIXED(DENSE " olmoe qwen2_moe qwen3_moe", "num_local_experts", "0|null"),
-    FIXED(NULL, "n_routed_experts", "0|null"),
+    FIXED(DENSE " mixtral gpt_oss glm4_moe " GRANITES, "num_experts", "0|null"),
+    FIXED(DENSE " olmoe qwen2_moe qwen3_moe glm4_moe", "num_local_experts", "0|null"),
+    FIXED(DENSE " mixtral olmoe qwen2_moe qwen3_moe gpt_oss " GRANITES " " BERTS,
+          "n_routed_experts", "0|null"),
     FIXED(NULL, "quantization", "null"), /* MLX */
     FIXED(NULL, "vision_config", "null"),
     FIXED(NULL, "audio_config", "null"),
@@ -263,6 +290,12 @@ static const struct weights_key rows[] = {
     INERT("starcoder2", "residual_dropout"),
     INERT("starcoder2", "embedding_dropout"),
     INERT("cohere2", "cache_implementation"),
+    FIXED("gpt_oss gemma2", "sliding_window_pattern", "2|null"),
+    FIXED("olmo3", "sliding_window_pattern", "4|null"),
+    INERT("gemma2", "hidden_act"), /* the library uses hidden_activation */
+    INERT("gemma2", "cache_implementation"),
+    INERT("gpt_oss", "experts_per_token"), /* other names, which the library ignores */
+    INERT("gpt_oss", "initial_context_length"),
     INERT(MIXED, "output_router_logits"),
     INERT(MIXED, "router_aux_loss_coef"),
     INERT("mixtral", "router_jitter_noise"), /* training */
@@ -328,12 +361,14 @@ static bool is_allowed(const struct weights_json_node *value, const char *only)
 
 /* Refuses a quantized checkpoint. The fault names its method, since each method needs other
  * tools. */
-static enum status check_quantized(const struct weights_json_from *config, const char *key)
+static enum status check_quantized(const struct weights_json_from *config, const char *key,
+                                   const char *family)
 {
     const struct weights_json_node *quantized = weights_json_find(config->object, key);
     const struct weights_json_node *method = weights_json_find(quantized, "quant_method");
     char text[96] = "no quant_method";
-    if (quantized == NULL)
+    bool is_mxfp4 = strcmp(family, "gpt_oss") == 0 && weights_json_is_text(method, "mxfp4");
+    if (quantized == NULL || is_mxfp4)
         return STATUS_OK;
     if (method != NULL)
         weights_json_print(method, text, sizeof(text));
@@ -345,9 +380,9 @@ static enum status check_quantized(const struct weights_json_from *config, const
 
 enum status weights_hf_keys_check(const struct weights_json_from *config, const char *family)
 {
-    enum status status = check_quantized(config, "quantization_config");
+    enum status status = check_quantized(config, "quantization_config", family);
     if (status == STATUS_OK)
-        status = check_quantized(config, "compression_config");
+        status = check_quantized(config, "compression_config", family);
     if (status != STATUS_OK)
         return status;
     for (const struct weights_key *row = rows; row->name != NULL; row++) {

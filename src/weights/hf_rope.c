@@ -201,7 +201,7 @@ static const struct weights_json_node *scaling_of(const struct weights_json_node
     return scaling != NULL && !is_empty ? scaling : weights_json_find(config, "rope_parameters");
 }
 
-/* gemma3: layers with full attention have a base and a scaling of their own. */
+/* gemma3, olmo3: layers with full attention have a base and a scaling of their own. */
 static enum status read_two_ropes(const struct weights_json_from *config, struct model_spec *spec)
 {
     const struct weights_json_node *rope = weights_json_find(config->object, "rope_parameters");
@@ -215,18 +215,21 @@ static enum status read_two_ropes(const struct weights_json_from *config, struct
                               "config.json: sliding_attention", config->fault },
                             spec,
                             true };
-    spec->rope_base = 1e4f;
-    spec->rope_base_full = 1e6f;
+    bool is_olmo3 = is_family(spec, "olmo3");
+    spec->rope_base = is_olmo3 ? 5e5f : 1e4f;
+    spec->rope_base_full = is_olmo3 ? 5e5f : 1e6f;
     if (nested != NULL && old != NULL)
         return fault_set(config->fault, STATUS_UNSUPPORTED,
                          "config.json: rope_scaling and rope_parameters are both there, which is "
-                         "not supported for gemma3");
+                         "not supported for %s",
+                         spec->architecture);
     if (weights_json_find(old, "type") != NULL && weights_json_find(old, "rope_type") == NULL)
         return fault_set(config->fault, STATUS_UNSUPPORTED,
-                         "config.json: rope_scaling has a type, but no rope_type, and gemma3 "
-                         "reads only rope_type");
+                         "config.json: rope_scaling has a type, but no rope_type, and %s reads "
+                         "only rope_type",
+                         spec->architecture);
     enum status status = weights_json_f32(config, "rope_theta", &spec->rope_base_full);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && !is_olmo3)
         status = weights_json_f32(config, "rope_local_base_freq", &spec->rope_base);
     if (status == STATUS_OK)
         status = weights_json_f32(&full.from, "rope_theta", &spec->rope_base_full);
@@ -245,7 +248,8 @@ static enum status read_partial(const struct weights_json_from *config, struct m
     struct weights_json_from nested = { scaling_of(config->object), "config.json: rope scaling",
                                         config->fault };
     bool is_neox = is_family(spec, "gptneox");
-    bool is_half = is_family(spec, "glm") || is_family(spec, "glm4") || is_family(spec, "phi2");
+    bool is_half = is_family(spec, "glm") || is_family(spec, "glm4") ||
+                   is_family(spec, "glm4moe") || is_family(spec, "phi2");
     bool is_quarter = is_neox || is_family(spec, "stablelm");
     float partial = is_half ? 0.5f : is_quarter ? 0.25f : 1.0f;
     const char *key = is_neox ? "rotary_pct" : "partial_rotary_factor";
@@ -318,15 +322,40 @@ static enum status read_base(const struct weights_json_from *config, struct mode
     return status;
 }
 
+/* The base without a key, by family. */
+static float usual_base(const struct model_spec *spec)
+{
+    static const struct {
+        const char *family;
+        float base;
+    } rows[] = { { "mixtral", 1e6f }, { "smollm3", 2e6f }, { "gpt-oss", 1.5e5f } };
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (is_family(spec, rows[i].family))
+            return rows[i].base;
+    return 1e4f;
+}
+
+/* gpt_oss: without a key it is stretched 32 times. */
+static void set_gpt_oss(struct model_spec *spec)
+{
+    spec->rope_scaling = (struct rope_scaling){ .kind = ROPE_SCALING_YARN,
+                                                .factor = 32.0f,
+                                                .n_positions_original = 4096,
+                                                .attention_factor = (float)yarn_scale(32.0, 1.0),
+                                                .beta_fast = 32.0f,
+                                                .beta_slow = 1.0f,
+                                                .is_untruncated = true };
+}
+
 enum status weights_hf_rope(const struct weights_json_from *config, struct model_spec *spec)
 {
-    spec->rope_base = is_family(spec, "mixtral") ? 1e6f : is_family(spec, "smollm3") ? 2e6f : 1e4f;
+    spec->rope_base = usual_base(spec);
     if (spec->position == POSITION_LEARNED)
         return STATUS_OK;
     if (is_family(spec, "chatglm"))
         return read_ratio(config, spec);
     enum status status = read_partial(config, spec);
-    if (status != STATUS_OK || is_family(spec, "gemma3"))
+    if (status != STATUS_OK || is_family(spec, "gemma3") || is_family(spec, "olmo3"))
         return status != STATUS_OK ? status : read_two_ropes(config, spec);
     struct source source = { config,
                              { scaling_of(config->object), "config.json: rope scaling",
@@ -340,6 +369,8 @@ enum status weights_hf_rope(const struct weights_json_from *config, struct model
         status = weights_json_f32(&source.from, "rope_theta", &spec->rope_base);
     if (status == STATUS_OK)
         status = read_scaling(&source, &spec->rope_scaling);
+    if (is_family(spec, "gpt-oss") && source.from.object == NULL)
+        set_gpt_oss(spec);
     spec->rope_base_full = spec->rope_base;
     spec->rope_scaling_full = spec->rope_scaling;
     return status;

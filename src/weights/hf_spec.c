@@ -38,13 +38,20 @@ static const struct family {
     { "qwen2_moe", KEYS_WITH("shared_expert_intermediate_size"), "hidden_act", 1e-6f, 16, 0, 0,
       false },
     { "qwen3_moe", KEYS_WITH(NULL), "hidden_act", 1e-6f, 4, 0, 0, false },
+    { "gpt_oss", KEYS_WITH(NULL), NULL, 1e-5f, 8, 64, 0, false },
+    { "granitemoe", KEYS_WITH(NULL), "hidden_act", 1e-6f, 0, 0, 0, false },
+    { "granitemoeshared", KEYS_WITH("shared_intermediate_size"), "hidden_act", 1e-6f, 0, 0, 0,
+      false },
+    { "glm4_moe", KEYS_WITH(NULL), "hidden_act", 1e-5f, 8, 0, 0, false },
     { "phi3", LLAMA_KEYS, "hidden_act", 1e-5f, 0, 0, 0, false },
     { "gemma", LLAMA_KEYS, "hidden_act", 1e-6f, 16, 256, 0, true },
+    { "gemma2", LLAMA_KEYS, "hidden_activation", 1e-6f, 4, 256, 0, true },
     { "gemma3_text", LLAMA_KEYS, "hidden_activation", 1e-6f, 4, 256, 0, true },
     { "granite", LLAMA_KEYS, "hidden_act", 1e-6f, 0, 0, 0, false },
     { "smollm3", LLAMA_KEYS, "hidden_act", 1e-6f, 4, 0, 0, true },
     { "internlm2", LLAMA_KEYS, "hidden_act", 1e-6f, 0, 0, 0, false },
     { "olmo2", LLAMA_KEYS, "hidden_act", 1e-5f, 0, 0, 0, false },
+    { "olmo3", LLAMA_KEYS, "hidden_act", 1e-5f, 0, 0, 0, false },
     { "glm", LLAMA_KEYS, "hidden_act", 1.5625e-7f, 2, 128, 0, false },
     { "glm4", LLAMA_KEYS, "hidden_act", 1.5625e-7f, 2, 128, 0, false },
     { "starcoder2", KEYS("num_key_value_heads", "intermediate_size", "norm_epsilon"), "hidden_act",
@@ -198,6 +205,10 @@ static enum status read_act(const struct reader *r, struct model_spec *spec)
         { "relu", ACT_RELU },
     };
     const char *name = NULL;
+    if (spec->act == ACT_SWIGLU_CLAMPED) {
+        spec->act_limit = 7.0f;
+        return weights_json_f32(&r->from, "swiglu_limit", &spec->act_limit);
+    }
     if (r->family->act == NULL)
         return STATUS_OK;
     enum status status = weights_json_text(&r->from, r->family->act, &name);
@@ -229,13 +240,32 @@ static enum status read_experts(const struct reader *r, struct model_spec *spec)
     return weights_hf_experts(&r->from, spec);
 }
 
-/* gemma3: reads the divisor of scores. */
+/* gemma2: reads a cap, which null removes. */
+static enum status read_cap(const struct reader *r, const char *key, float usual, float *cap)
+{
+    const struct weights_json_node *value = weights_json_member(r->from.object, key);
+    *cap = value == NULL ? usual : 0;
+    enum status status = weights_json_f32(&r->from, key, cap);
+    if (status == STATUS_OK && value != NULL && value->kind != WEIGHTS_JSON_NULL && !(*cap > 0))
+        return fault_set(r->from.fault, STATUS_BAD_INPUT,
+                         "config.json: %s is %g, expected more than 0", key, (double)*cap);
+    return status;
+}
+
+/* gemma2, gemma3: reads the divisor of scores; gemma2: the caps. */
 static enum status read_scores(const struct reader *r, struct model_spec *spec)
 {
-    if (strcmp(spec->architecture, "gemma3") != 0)
+    bool is_gemma2 = strcmp(spec->architecture, "gemma2") == 0;
+    enum status status = STATUS_OK;
+    if (!is_gemma2 && strcmp(spec->architecture, "gemma3") != 0)
         return STATUS_OK;
     spec->score_divisor = 256;
-    enum status status = weights_json_f32(&r->from, "query_pre_attn_scalar", &spec->score_divisor);
+    if (is_gemma2)
+        status = read_cap(r, "attn_logit_softcapping", 50.0f, &spec->score_cap);
+    if (status == STATUS_OK && is_gemma2)
+        status = read_cap(r, "final_logit_softcapping", 30.0f, &spec->logit_cap);
+    if (status == STATUS_OK)
+        status = weights_json_f32(&r->from, "query_pre_attn_scalar", &spec->score_divisor);
     if (status == STATUS_OK && !(spec->score_divisor > 0))
         return fault_set(r->from.fault, STATUS_BAD_INPUT,
                          "config.json: query_pre_attn_scalar is %g, expected more than 0",
@@ -314,6 +344,7 @@ enum status weights_hf_spec(const struct weights_json_node *config, struct model
         .has_post_norms = row->has_post_norms,
         .has_no_pre_norms = row->has_no_pre_norms,
         .is_parallel = row->is_parallel,
+        .has_sinks = row->has_sinks,
         .embedding_scale = 1.0f,
         .logit_scale = 1.0f,
     };

@@ -5,7 +5,8 @@
  *   qwen2, qwen3    if use_sliding_window is true: the layers from max_window_layers on,
  *                   or those that layer_types lists (mixtures of experts: never true)
  *   gemma3          all layers but each sixth, or those that layer_types lists
- *   cohere2         all layers but each fourth, or those that layer_types lists
+ *   gpt_oss, gemma2 all layers but each second, or those that layer_types lists
+ *   cohere2, olmo3  all layers but each fourth, or those that layer_types lists
  *   others          never; a file that demands one is refused, because the library
  *                   applies it to its cache and not to its mask
  */
@@ -21,15 +22,12 @@ static const struct rule {
     bool is_switched; /* needs use_sliding_window */
     int32_t every;    /* each how many-th layer sees all positions, without a list */
 } rules[] = {
-    { "mistral", 4096, false, false },
-    { "phi3", NO_WINDOW, false, false },
-    { "qwen2", 4096, true, true },
-    { "qwen3", 4096, true, true },
-    { "qwen2moe", 4096, true, true },
-    { "qwen3moe", 4096, true, true },
-    { "gemma3", 4096, true, false, 6 },
-    { "cohere2", 4096, true, false, 4 },
-    { "starcoder2", NO_WINDOW, false, false },
+    { "mistral", 4096, false, false },   { "phi3", NO_WINDOW, false, false },
+    { "qwen2", 4096, true, true },       { "qwen3", 4096, true, true },
+    { "qwen2moe", 4096, true, true },    { "qwen3moe", 4096, true, true },
+    { "gemma3", 4096, true, false, 6 },  { "gpt-oss", 128, true, false, 2 },
+    { "gemma2", 4096, true, false, 2 },  { "olmo3", 4096, true, false, 4 },
+    { "cohere2", 4096, true, false, 4 }, { "starcoder2", NO_WINDOW, false, false },
 };
 
 static const struct rule *rule_of(const struct model_spec *spec)

@@ -43,11 +43,19 @@ enum weights_role {
     WEIGHTS_GATE_UP, /* fused: rows of gate, then of up */
     WEIGHTS_ATTENTION_POST_NORM,
     WEIGHTS_FFN_POST_NORM,
-    WEIGHTS_ROUTER,
+    WEIGHTS_SINKS,
+    WEIGHTS_ROUTER, /* from here on of layers with experts */
+    WEIGHTS_ROUTER_BIAS,
+    WEIGHTS_CHOICE_BIAS,
     WEIGHTS_SHARED_GATE,
     WEIGHTS_EXPERT_GATE, /* from here on one per expert, or all experts' in one tensor */
     WEIGHTS_EXPERT_UP,
     WEIGHTS_EXPERT_DOWN,
+    WEIGHTS_EXPERT_GATE_BIAS,
+    WEIGHTS_EXPERT_UP_BIAS,
+    WEIGHTS_EXPERT_DOWN_BIAS,
+    WEIGHTS_EXPERT_GATE_UP, /* fused: rows of gate, then of up */
+    WEIGHTS_EXPERT_GATE_UP_BIAS,
     WEIGHTS_ROLE_N
 };
 
@@ -57,6 +65,9 @@ enum weights_name_flag {
     WEIGHTS_NAME_IGNORED = 4,    /* a buffer that is not read; role means nothing */
     WEIGHTS_NAME_LESS_ONE = 8,   /* a vector stored as w - 1 */
     WEIGHTS_NAME_BY_HEADS = 16,  /* fused by KV heads: each one's queries, its key, its value */
+    WEIGHTS_NAME_ALTERNATE = 32, /* fused, and the rows of gate and up take turns */
+    WEIGHTS_NAME_BLOCKS = 64,    /* "..._blocks" of MXFP4, with "..._scales" beside it */
+    WEIGHTS_NAME_DENSE = 128,    /* of layers without experts, among others with them */
 };
 struct weights_name {
     uint8_t role, flags;

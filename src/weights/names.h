@@ -18,7 +18,7 @@ struct weights_architecture {
     enum position_kind gguf_position, hf_position;
     struct weights_names gguf, hf;
     bool has_post_norms, scales_embedding; /* scales by the square root of the width */
-    bool norms_heads_together, has_no_pre_norms, is_parallel;
+    bool norms_heads_together, has_no_pre_norms, is_parallel, has_sinks;
     const char *gguf_name; /* of an architecture that GGUF files call as another one */
 };
 

@@ -6,6 +6,7 @@ enum {
     OPT = WEIGHTS_NAME_OPTIONAL,
     IGNORED = WEIGHTS_NAME_IGNORED,
     BY_HEADS = WEIGHTS_NAME_BY_HEADS,
+    LESS_1 = WEIGHTS_NAME_LESS_ONE,
 };
 
 #define END                                                                                        \
@@ -198,4 +199,108 @@ const struct weights_name weights_names_dense_gguf_glm4[] = {
     { WEIGHTS_DOWN, 0, "blk.%d.ffn_down.weight" },
     { WEIGHTS_FFN_POST_NORM, 0, "blk.%d.post_ffw_norm.weight" },
     END,
+};
+/* Gemma's norms are stored as w - 1 here. */
+const struct weights_name weights_names_dense_hf_gemma2[] = {
+    HF_EMBEDDING,
+    { WEIGHTS_OUTPUT_NORM, LESS_1, "*norm.weight" },
+    HF_OUTPUT,
+    { WEIGHTS_ATTENTION_NORM, LESS_1, "*layers.%d.input_layernorm.weight" },
+    HF_QKV,
+    HF_O,
+    { WEIGHTS_ATTENTION_POST_NORM, LESS_1, "*layers.%d.post_attention_layernorm.weight" },
+    { WEIGHTS_FFN_NORM, LESS_1, "*layers.%d.pre_feedforward_layernorm.weight" },
+    HF_GATED,
+    { WEIGHTS_FFN_POST_NORM, LESS_1, "*layers.%d.post_feedforward_layernorm.weight" },
+    HF_ROTARY,
+    END,
+};
+
+#define GGUF_O WITH_BIAS(WEIGHTS_O, OPT, "blk.%d.attn_output")
+#define GGUF_ENDS_LAYER                                                                            \
+    { WEIGHTS_TOKEN_EMBEDDING, 0, "token_embd.weight" },                                           \
+        WITH_BIAS(WEIGHTS_OUTPUT_NORM, 0, "output_norm"),                                          \
+    {                                                                                              \
+        WEIGHTS_OUTPUT, OPT, "output.weight"                                                       \
+    }
+#define GGUF_GATED                                                                                 \
+    { WEIGHTS_GATE, 0, "blk.%d.ffn_gate.weight" }, { WEIGHTS_UP, 0, "blk.%d.ffn_up.weight" },      \
+    {                                                                                              \
+        WEIGHTS_DOWN, 0, "blk.%d.ffn_down.weight"                                                  \
+    }
+#define GGUF_UP_DOWN                                                                               \
+    WITH_BIAS(WEIGHTS_UP, OPT, "blk.%d.ffn_up"), WITH_BIAS(WEIGHTS_DOWN, OPT, "blk.%d.ffn_down")
+
+const struct weights_name weights_names_dense_gguf_gemma2[] = {
+    GGUF_ENDS,
+    { WEIGHTS_ATTENTION_NORM, 0, "blk.%d.attn_norm.weight" },
+    GGUF_QKV,
+    { WEIGHTS_O, 0, "blk.%d.attn_output.weight" },
+    { WEIGHTS_ATTENTION_POST_NORM, 0, "blk.%d.post_attention_norm.weight" },
+    { WEIGHTS_FFN_NORM, 0, "blk.%d.ffn_norm.weight" },
+    GGUF_GATED,
+    { WEIGHTS_FFN_POST_NORM, 0, "blk.%d.post_ffw_norm.weight" },
+    END,
+};
+const struct weights_name weights_names_dense_gguf_starcoder2[] = {
+    GGUF_ENDS_LAYER,
+    WITH_BIAS(WEIGHTS_ATTENTION_NORM, 0, "blk.%d.attn_norm"),
+    GGUF_QKV,
+    GGUF_O,
+    WITH_BIAS(WEIGHTS_FFN_NORM, 0, "blk.%d.ffn_norm"),
+    GGUF_UP_DOWN,
+    END,
+};
+const struct weights_name weights_names_dense_gguf_stablelm[] = {
+    GGUF_ENDS_LAYER,
+    WITH_BIAS(WEIGHTS_ATTENTION_NORM, 0, "blk.%d.attn_norm"),
+    GGUF_QKV,
+    { WEIGHTS_O, 0, "blk.%d.attn_output.weight" },
+    { WEIGHTS_FFN_NORM, OPT, "blk.%d.ffn_norm.weight" },
+    { WEIGHTS_FFN_NORM_BIAS, OPT, "blk.%d.ffn_norm.bias" },
+    GGUF_GATED,
+    END,
+};
+/* Queries, keys and values are one matrix, or three. */
+const struct weights_name weights_names_dense_gguf_phi2[] = {
+    GGUF_ENDS_LAYER,
+    { WEIGHTS_OUTPUT_BIAS, 0, "output.bias" },
+    WITH_BIAS(WEIGHTS_ATTENTION_NORM, 0, "blk.%d.attn_norm"),
+    { WEIGHTS_QKV, OPT, "blk.%d.attn_qkv.weight" },
+    { WEIGHTS_QKV_BIAS, OPT, "blk.%d.attn_qkv.bias" },
+    { WEIGHTS_Q, OPT, "blk.%d.attn_q.weight" },
+    { WEIGHTS_K, OPT, "blk.%d.attn_k.weight" },
+    { WEIGHTS_V, OPT, "blk.%d.attn_v.weight" },
+    { WEIGHTS_Q_BIAS, OPT, "blk.%d.attn_q.bias" },
+    { WEIGHTS_K_BIAS, OPT, "blk.%d.attn_k.bias" },
+    { WEIGHTS_V_BIAS, OPT, "blk.%d.attn_v.bias" },
+    GGUF_O,
+    GGUF_UP_DOWN,
+    END,
+};
+const struct weights_name weights_names_dense_gguf_gptneox[] = {
+    GGUF_ENDS_LAYER,
+    WITH_BIAS(WEIGHTS_ATTENTION_NORM, 0, "blk.%d.attn_norm"),
+    WITH_BIAS(WEIGHTS_QKV, OPT, "blk.%d.attn_qkv"),
+    GGUF_O,
+    WITH_BIAS(WEIGHTS_FFN_NORM, 0, "blk.%d.ffn_norm"),
+    GGUF_UP_DOWN,
+    END,
+};
+/* With a second norm, it is attention's, and the first is the feed-forward's: see bind.c. */
+const struct weights_name weights_names_dense_gguf_falcon[] = {
+    GGUF_ENDS_LAYER,
+    WITH_BIAS(WEIGHTS_ATTENTION_NORM, 0, "blk.%d.attn_norm"),
+    { WEIGHTS_FFN_NORM, OPT, "blk.%d.attn_norm_2.weight" },
+    { WEIGHTS_FFN_NORM_BIAS, OPT, "blk.%d.attn_norm_2.bias" },
+    { WEIGHTS_QKV, 0, "blk.%d.attn_qkv.weight" },
+    { WEIGHTS_O, 0, "blk.%d.attn_output.weight" },
+    { WEIGHTS_UP, 0, "blk.%d.ffn_up.weight" },
+    { WEIGHTS_DOWN, 0, "blk.%d.ffn_down.weight" },
+    END,
+};
+const struct weights_name weights_names_dense_gguf_cohere[] = {
+    GGUF_ENDS,  { WEIGHTS_ATTENTION_NORM, 0, "blk.%d.attn_norm.weight" },
+    GGUF_QKV,   { WEIGHTS_O, 0, "blk.%d.attn_output.weight" },
+    GGUF_GATED, END,
 };

@@ -75,6 +75,16 @@ static enum status read_type(const struct part *part, const struct weights_json_
     return STATUS_OK;
 }
 
+/* Checks the size of bytes, which a quantized tensor may be made of. */
+static enum status read_bytes(const struct part *part, struct weights_entry *entry, int64_t n_bytes)
+{
+    int64_t n = entry->dims[0] * entry->dims[1] * entry->dims[2] * entry->dims[3];
+    if (n != n_bytes)
+        return refuse(part, entry->name, "data_offsets don't agree with shape and dtype");
+    entry->n_bytes = (uint64_t)n_bytes;
+    return STATUS_OK;
+}
+
 static enum status read_tensor(const struct part *part, const struct weights_json_node *tensor)
 {
     struct weights_entry entry = { .name = tensor->key };
@@ -94,6 +104,8 @@ static enum status read_tensor(const struct part *part, const struct weights_jso
     entry.data = part->data + begin;
     struct weights_catalog *catalog = &part->set->catalog;
     status = weights_catalog_add(catalog, entry, tensor->key_bytes, part->fault);
+    if (status == STATUS_OK && strcmp(entry.type, "U8") == 0)
+        return read_bytes(part, &catalog->at[catalog->n - 1], end - begin);
     if (status != STATUS_OK || entry.dtype == DTYPE_N)
         return status;
     if (catalog->at[catalog->n - 1].n_bytes != (uint64_t)(end - begin))

@@ -232,7 +232,14 @@ static uint64_t hash_experts(const struct expert_spec *experts, uint64_t hash)
 {
     const int32_t all[] = { experts->n_experts, experts->n_used, experts->width,
                             experts->is_scaled_to_one };
-    return hash_fast(all, sizeof(all), hash).low;
+    hash = hash_fast(all, sizeof(all), hash).low;
+    if (!experts->is_sigmoid && experts->n_groups <= 1 && experts->scale == 0)
+        return hash;
+    char text[96];
+    int n = snprintf(text, sizeof(text), "%d %d %d %a", experts->is_sigmoid, experts->n_groups,
+                     experts->n_groups_used, (double)experts->scale);
+    CHECK(n > 0 && n < (int)sizeof(text));
+    return hash_fast(text, (size_t)n, hash).low;
 }
 
 /* Adds what only some families have, so that the hashes of the others stay. */
@@ -246,6 +253,11 @@ static uint64_t hash_layers(const struct model_spec *spec, uint64_t hash)
         hash = hash_fast(bits, sizeof(bits), hash).low;
     if (is_unrotated)
         hash = hash_fast(spec->is_unrotated_layer, sizeof(spec->is_unrotated_layer), hash).low;
+    const float caps[] = { spec->score_cap, spec->logit_cap, spec->act_limit };
+    if (caps[0] != 0 || caps[1] != 0 || caps[2] != 0)
+        hash = hash_fast(caps, sizeof(caps), hash).low;
+    if (spec->n_dense_layers > 0)
+        hash = hash_fast(spec->is_dense_layer, sizeof(spec->is_dense_layer), hash).low;
     const int32_t vector[] = { spec->pooling, spec->is_normalized, spec->n_types, spec->n_labels };
     if (spec->is_encoder || spec->pooling != POOLING_LAST || !spec->is_normalized)
         hash = hash_fast(vector, sizeof(vector), hash).low;

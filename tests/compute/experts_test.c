@@ -32,8 +32,10 @@ static void check_case(struct rng *rng, bool is_scaled)
                                 : (float)rng_normal(rng);
         shares[i] = (float)rng_unit(rng);
     }
-    const struct compute_experts experts = { n, n_used, is_scaled };
-    compute_experts_choose(&experts, logits, shares, chosen, got);
+    const struct compute_experts experts = { .n_experts = n,
+                                             .n_used = n_used,
+                                             .is_scaled_to_one = is_scaled };
+    compute_experts_choose(&experts, logits, NULL, shares, chosen, got);
     for (int32_t i = 0; i < n_used; i++)
         sum += shares[chosen[i]];
     for (int32_t id = 0; id < n; id++) {
@@ -58,8 +60,35 @@ static void chooses_the_highest(void **state)
         check_case(&rng, i % 2 == 1);
 }
 
+/* As the library's code has it: groups by their two best, then experts by share + bias. */
+static void groups_and_a_bias_determine_the_choice(void **state)
+{
+    const struct compute_experts experts = { .n_experts = 6,
+                                             .n_used = 2,
+                                             .is_scaled_to_one = true,
+                                             .is_sigmoid = true,
+                                             .n_groups = 3,
+                                             .n_groups_used = 1,
+                                             .scale = 2.5f };
+    const float logits[6] = { 9, 9, 9, 9, 9, 9 }; /* they do not matter beside a bias */
+    const float shares[6] = { 0.9f, 0.1f, 0.5f, 0.6f, 0.2f, 0.3f };
+    const float none[6] = { 0 }, bias[6] = { 0, 0, 0, 0, 0.5f, 0.25f };
+    int32_t chosen[2];
+    float got[2];
+    (void)state;
+    compute_experts_choose(&experts, logits, none, shares, chosen, got);
+    assert_int_equal(chosen[0], 2); /* 0.5 + 0.6 is more than 0.9 + 0.1 */
+    assert_int_equal(chosen[1], 3);
+    assert_true(got[0] == 0.5f / (0.5f + 0.6f + 1e-20f) * 2.5f);
+    compute_experts_choose(&experts, logits, bias, shares, chosen, got);
+    assert_int_equal(chosen[0], 4);
+    assert_int_equal(chosen[1], 5);
+    assert_true(got[1] == 0.3f / (0.2f + 0.3f + 1e-20f) * 2.5f); /* shares without their bias */
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(chooses_the_highest) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(chooses_the_highest),
+                                        cmocka_unit_test(groups_and_a_bias_determine_the_choice) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

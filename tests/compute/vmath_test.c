@@ -47,6 +47,28 @@ static void activations_are_close(void **state)
     assert_true(vmath_silu(-200.0f) == 0.0f && vmath_silu(200.0f) == 200.0f);
 }
 
+static void caps_and_clamped_gates_are_close(void **state)
+{
+    (void)state;
+    double tanh_ulps = 0, cap = 0, gate = 0;
+    for (double at = -12; at <= 12; at += 0.00003) {
+        float x = (float)at, y = (float)(at * 0.7 - 1);
+        double d = fmin((double)x, 7), u = fmax(fmin((double)y, 7), -7);
+        tanh_ulps =
+            fmax(tanh_ulps, at == 0 ? 0 : ulps(fabsf(vmath_tanh(x)), tanh(fabs((double)x))));
+        cap = fmax(cap, fabs((double)vmath_cap(x * 9, 50) - 50 * tanh((double)x * 9 / 50)));
+        gate = fmax(gate, fabs((double)vmath_swiglu_clamped(x, y, 7) -
+                               d / (1 + exp(-1.702 * d)) * (u + 1)) /
+                              fmax(fabs(d * u), 1));
+    }
+    printf("tanh: %.2f ulp; cap %.2g, clamped gate %.2g\n", tanh_ulps, cap, gate);
+    assert_true(tanh_ulps < 4 && cap < 2e-5 && gate < 1e-6);
+    assert_true(vmath_tanh(-3e38f) == -1.0f && vmath_tanh(INFINITY) == 1.0f);
+    assert_true(vmath_tanh(0.0f) == 0.0f && isnan(vmath_tanh(NAN)));
+    assert_true(isnan(vmath_swiglu_clamped(NAN, 0, 7)) && isnan(vmath_swiglu_clamped(1, NAN, 7)));
+    assert_true(vmath_swiglu_clamped(-200.0f, 9, 7) == 0.0f);
+}
+
 static void sine_and_cosine_are_rounded_right(void **state)
 {
     (void)state;
@@ -82,6 +104,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exp_is_within_2_ulp),
         cmocka_unit_test(activations_are_close),
+        cmocka_unit_test(caps_and_clamped_gates_are_close),
         cmocka_unit_test(sine_and_cosine_are_rounded_right),
         cmocka_unit_test(sixteen_partial_sums_fold_by_halves),
     };

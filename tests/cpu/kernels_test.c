@@ -39,7 +39,8 @@ static void fill_panels(enum dtype dtype, unsigned char *p, size_t n_bytes, stru
     struct cpu_form form = cpu_pack_form(dtype);
     for (size_t i = 0; i < n_bytes; i += (size_t)cpu_form_unit_bytes(form))
         for (int o = 0; o < cpu_form_head(form) / 2; o++) {
-            uint16_t half = half_from_float((float)(rng_normal(rng) * 0.01));
+            float scale = (float)(rng_normal(rng) * 0.01);
+            uint16_t half = form.has_bf16 ? bf16_from_float(scale) : half_from_float(scale);
             memcpy(p + i + 2 * (size_t)o, &half, 2);
         }
 }
@@ -223,8 +224,9 @@ static void check_matmul(const struct cpu_kernels *kernels, enum dtype dtype, st
 static void check_scales(const struct cpu_kernels *kernels, enum dtype dtype, struct rng *rng)
 {
     static float want[OUT], got[OUT];
-    static const uint16_t strange[] = { 0x7C00, 0xFC00, 0x7E00 }; /* infinite, NaN */
     struct cpu_form form = cpu_pack_form(dtype);
+    const uint16_t strange[] = { form.has_bf16 ? 0x7FC0 : 0x7C00, form.has_bf16 ? 0x20 : 0xFC00,
+                                 form.has_bf16 ? 0x7FC0 : 0x7E00 }; /* infinite, tiny, NaN */
     struct cpu_tile tile = random_tile(dtype, rng);
     unsigned char *panel = (unsigned char *)(uintptr_t)tile.panels;
     for (int o = 0; o < cpu_form_head(form) / 2; o += 5)

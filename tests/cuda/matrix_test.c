@@ -200,7 +200,7 @@ static void few_rows_have_the_stated_bits(void **state)
 {
     static const int32_t n_rows[] = { 1, 2, 3, 4, 5, 8, 9, 17, 64 };
     (void)state;
-    for (int dtype = 0; dtype < DTYPE_N; dtype++)
+    for (int dtype = 0; dtype < (int)CUDA_TYPES; dtype++)
         for (size_t i = 0; i < COUNT_OF(n_rows); i++) {
             if (dtype == DTYPE_F16 || dtype == DTYPE_BF16)
                 continue; /* tensor cores: see below */
@@ -221,7 +221,7 @@ static void few_rows_meet_every_tail(void **state)
     for (size_t i = 0; i < COUNT_OF(n_columns); i++)
         check_bits(DTYPE_F32, (struct shape){ 3, n_columns[i], 15 + (int32_t)i }, CUDA_CLASS_FEW,
                    (struct wanted){ 0 });
-    for (int dtype = DTYPE_Q8_0; dtype < DTYPE_N; dtype++)
+    for (int dtype = DTYPE_Q8_0; dtype < (int)CUDA_TYPES; dtype++)
         for (size_t i = 0; i < COUNT_OF(blocks); i++) {
             int32_t n_block = dtype_info((enum dtype)dtype)->n_block;
             struct shape shape = { 2, blocks[i] * 32, 7 + (int32_t)i };
@@ -244,7 +244,7 @@ static void many_rows_of_integers_have_the_processors_bits(void **state)
         { 64, 256, 31 }, { 65, 288, 33 }, { 129, 64, 8 },
     };
     (void)state;
-    for (int dtype = DTYPE_Q8_0; dtype < DTYPE_N; dtype++)
+    for (int dtype = DTYPE_Q8_0; dtype < (int)CUDA_TYPES; dtype++)
         for (size_t i = 0; i < COUNT_OF(shapes); i++) {
             struct shape shape = shapes[i];
             if (dtype_info((enum dtype)dtype)->n_block == 256)

@@ -41,7 +41,7 @@ static void check_layout(enum dtype dtype, int32_t n_rows, int32_t n_columns)
 static void rows_lie_where_the_layout_says(void **state)
 {
     (void)state;
-    for (int dtype = 0; dtype < DTYPE_N; dtype++) {
+    for (int dtype = 0; dtype < (int)CUDA_TYPES; dtype++) {
         check_layout((enum dtype)dtype, 1, 256);
         check_layout((enum dtype)dtype, 5, 256);
         check_layout((enum dtype)dtype, 3, 768);

@@ -165,7 +165,7 @@ static void every_type_computes_models(void **state)
 {
     uint64_t seed = test_seed(5);
     (void)state;
-    for (int dtype = 0; dtype < DTYPE_N; dtype++) {
+    for (int dtype = 0; dtype < (int)CUDA_TYPES; dtype++) {
         bool is_wide = dtype_info((enum dtype)dtype)->n_block > 32;
         check_sample(is_wide ? &mixture : &llama, (enum dtype)dtype, 23, seed + (uint64_t)dtype);
     }

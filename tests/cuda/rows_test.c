@@ -58,7 +58,7 @@ static void check_embedding(enum dtype dtype, int32_t n_columns, bool is_positio
 static void embedded_rows_are_the_files(void **state)
 {
     (void)state;
-    for (int dtype = 0; dtype < DTYPE_N; dtype++) {
+    for (int dtype = 0; dtype < (int)CUDA_TYPES; dtype++) {
         int32_t n_block = dtype_info((enum dtype)dtype)->n_block;
         check_embedding((enum dtype)dtype, n_block == 1 ? 13 : n_block * 3, false);
         check_embedding((enum dtype)dtype, n_block == 1 ? 260 : 256, true);

@@ -595,7 +595,6 @@ static void check_shapes(struct scene *s, const struct scene *plain)
         struct compute_shapes shapes;
         const char *name;
     } known[] = { { { .n_kv_groups = 1 }, "unlike caches" },
-                  { { .n_attentions = 1 }, "sinks" },
                   { { .n_adapters = 1 }, "LoRA" },
                   { { .output = COMPUTE_OUTPUT_VECTORS }, "encoders" },
                   { { .sums_over_ranks = true }, "ranks" } };

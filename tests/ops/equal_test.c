@@ -179,6 +179,22 @@ static void list_samples(void)
         sandwich->options.is_gated = true;
         sandwich->options.act = ACT_GELU_TANH;
     }
+    /* As gpt-oss and Gemma 2 have it, over pieces too. */
+    static const enum dtype mixed[] = { DTYPE_F32, DTYPE_BF16, DTYPE_Q8_0, DTYPE_MXFP4 };
+    for (size_t i = 0; i < COUNT_OF(mixed); i++) {
+        struct sample *sinks = add_sample(&experts, mixed[i], i == 3 ? 1 : 3, i == 3 ? 300 : 21, 3);
+        sinks->options.has_sinks = sinks->options.has_expert_bias = sinks->options.is_clamped =
+            true;
+        sinks->options.has_bias = i % 2 == 1;
+        sinks->options.n_experts = 6;
+        sinks->options.n_positions = 320;
+        sinks->options.cap = i < 2 ? 1.5f : 0;
+        sinks->options.router = (struct compute_experts){ .is_sigmoid = i < 3,
+                                                          .n_groups = i < 2 ? 2 : 0,
+                                                          .n_groups_used = 1,
+                                                          .scale = i == 0 ? 2.5f : 0 };
+        sinks->options.is_scaled_to_one = i != 1;
+    }
     struct sample *relu = add_sample(&mixture, DTYPE_F16, 2, 20, 2);
     relu->options.act = ACT_RELU;
     relu->options.kv_dtype = DTYPE_F32;

@@ -13,11 +13,12 @@ enum { X, N, Q, K, V, A, G, U, LAST, LAST_N, ROUTER, SHARE, E, EG, EU, ED };
 static void offsets_of_halves(enum dtype dtype, int *d, int *m)
 {
     static const int at[DTYPE_N][2] = {
-        [DTYPE_F32] = { -1, -1 },   [DTYPE_F16] = { -1, -1 }, [DTYPE_BF16] = { -1, -1 },
-        [DTYPE_Q8_0] = { 0, -1 },   [DTYPE_Q4_0] = { 0, -1 }, [DTYPE_Q4_1] = { 0, 2 },
-        [DTYPE_Q5_0] = { 0, -1 },   [DTYPE_Q5_1] = { 0, 2 },  [DTYPE_Q2_K] = { 80, 82 },
-        [DTYPE_Q3_K] = { 108, -1 }, [DTYPE_Q4_K] = { 0, 2 },  [DTYPE_Q5_K] = { 0, 2 },
-        [DTYPE_Q6_K] = { 208, -1 },
+        [DTYPE_F32] = { -1, -1 },   [DTYPE_F16] = { -1, -1 },   [DTYPE_BF16] = { -1, -1 },
+        [DTYPE_Q8_0] = { 0, -1 },   [DTYPE_Q4_0] = { 0, -1 },   [DTYPE_Q4_1] = { 0, 2 },
+        [DTYPE_Q5_0] = { 0, -1 },   [DTYPE_Q5_1] = { 0, 2 },    [DTYPE_Q2_K] = { 80, 82 },
+        [DTYPE_Q3_K] = { 108, -1 }, [DTYPE_Q4_K] = { 0, 2 },    [DTYPE_Q5_K] = { 0, 2 },
+        [DTYPE_Q6_K] = { 208, -1 }, [DTYPE_IQ4_NL] = { 0, -1 }, [DTYPE_IQ4_XS] = { 0, -1 },
+        [DTYPE_MXFP4] = { -1, -1 }, [DTYPE_TQ1_0] = { 52, -1 }, [DTYPE_TQ2_0] = { 64, -1 },
     };
     *d = at[dtype][0];
     *m = at[dtype][1];
@@ -27,6 +28,10 @@ static void offsets_of_halves(enum dtype dtype, int *d, int *m)
 static uint16_t random_half(struct rng *rng, enum dtype dtype)
 {
     double size = dtype_info(dtype)->n_block == 256 ? 0.0002 : 0.004;
+    if (dtype == DTYPE_TQ1_0 || dtype == DTYPE_TQ2_0)
+        size = 0.03;
+    if (dtype == DTYPE_IQ4_NL || dtype == DTYPE_IQ4_XS)
+        size /= 20;
     double sign = dtype_info(dtype)->n_block == 256 || rng_below(rng, 2) == 0 ? 1 : -1;
     return half_from_float((float)(sign * size * (0.2 + rng_unit(rng))));
 }
@@ -40,7 +45,10 @@ static void fill_integers(enum dtype dtype, unsigned char *data, int64_t n_block
         for (int32_t j = 0; j < block_bytes; j++)
             data[j] = (unsigned char)rng_u64(rng);
         uint16_t half = random_half(rng, dtype);
-        memcpy(data + d, &half, 2);
+        if (dtype == DTYPE_MXFP4)
+            data[0] = (unsigned char)(118 + rng_below(rng, 4));
+        else
+            memcpy(data + d, &half, 2);
         half = random_half(rng, dtype);
         if (m >= 0)
             memcpy(data + m, &half, 2);
@@ -164,6 +172,11 @@ static void add_experts(struct toy *toy, int dst, int src, int32_t n_rows, int32
     op->weight = toy->n_tensors;
     for (int32_t e = 0; e < toy->options.n_experts; e++)
         (void)add_tensor(toy, toy->options.dtype, n_rows, n_columns);
+    if (!toy->options.has_expert_bias)
+        return;
+    op->bias = toy->n_tensors;
+    for (int32_t e = 0; e < toy->options.n_experts; e++)
+        (void)add_tensor(toy, DTYPE_F32, 1, n_rows);
 }
 
 /* Adds experts, and a share of the feed-forward beside them. */
@@ -172,13 +185,16 @@ static void add_mixture(struct toy *toy)
     const struct toy_options *o = &toy->options;
     add_norm(toy, N, X);
     add_matmul(toy, COMPUTE_MATMUL, ROUTER, N, o->n_experts, o->width);
-    add_op(toy, COMPUTE_ROUTE, ROUTER, ROUTER, 0);
+    struct compute_op *route = add_op(toy, COMPUTE_ROUTE, ROUTER, ROUTER, 0);
+    if (o->router.is_sigmoid)
+        route->weight = add_tensor(toy, DTYPE_F32, 1, o->n_experts);
     add_op(toy, COMPUTE_SPREAD, E, N, 0);
     add_experts(toy, EG, E, o->ffn, o->width);
     add_experts(toy, EU, E, o->ffn, o->width);
     struct compute_op *gate = add_op(toy, COMPUTE_GATE, EG, EG, 0);
     gate->src2 = EU;
-    gate->act = (uint8_t)o->act;
+    gate->act = (uint8_t)(o->is_clamped ? ACT_SWIGLU_CLAMPED : o->act);
+    gate->cap = o->is_clamped ? 0.4f : 0;
     add_experts(toy, ED, EG, o->width, o->ffn);
     add_op(toy, COMPUTE_COMBINE, X, ED, 0);
     struct compute_op *share = add_op(toy, COMPUTE_MATMUL, SHARE, N, 0);
@@ -201,6 +217,9 @@ static void add_layer(struct toy *toy, int layer)
     struct compute_op *attend = add_op(toy, COMPUTE_ATTEND, A, Q, layer);
     attend->n = is_other ? 0 : o->window;
     attend->scale = 0.3f;
+    attend->cap = o->cap;
+    if (o->has_sinks)
+        attend->weight = add_tensor(toy, DTYPE_F32, 1, o->n_heads);
     add_residual(toy, A, q_width);
     if (o->n_experts > 0)
         add_mixture(toy);
@@ -233,7 +252,7 @@ void toy_init(struct toy *toy, const struct toy_options *options, uint64_t seed)
         add_layer(toy, layer);
     add_op(toy, COMPUTE_TAKE_ROWS, LAST, X, 0);
     add_norm(toy, LAST_N, LAST);
-    add_matmul(toy, COMPUTE_LOGITS, LAST_N, LAST_N, o->n_vocabulary, o->width);
+    add_matmul(toy, COMPUTE_LOGITS, LAST_N, LAST_N, o->n_vocabulary, o->width)->cap = o->cap;
     const int32_t widths[TOY_REGISTERS] = { o->width,
                                             o->width,
                                             o->n_heads * o->head_dim,
@@ -304,6 +323,18 @@ static void make_cache(struct toy_model *model, int32_t block_tokens, bool is_by
     }
 }
 
+static struct compute_shapes toy_shapes(const struct toy_options *o)
+{
+    struct compute_shapes shapes = { .experts = o->router,
+                                     .has_sinks = o->has_sinks,
+                                     .has_caps = o->cap > 0,
+                                     .has_clamped_gates = o->is_clamped };
+    shapes.experts.n_experts = o->n_experts;
+    shapes.experts.n_used = o->n_used;
+    shapes.experts.is_scaled_to_one = o->is_scaled_to_one;
+    return shapes;
+}
+
 struct compute_program toy_program(const struct toy *toy, const struct compute_packed *packed)
 {
     const struct toy_options *o = &toy->options;
@@ -314,7 +345,7 @@ struct compute_program toy_program(const struct toy *toy, const struct compute_p
         .widths = toy->widths,
         .is_logit_rows = toy->is_logit_rows,
         .is_expert_rows = o->n_experts > 0 ? toy->is_expert_rows : NULL,
-        .shapes.experts = { o->n_experts, o->n_used, o->is_scaled_to_one },
+        .shapes = toy_shapes(o),
         .n_weights = packed->n,
         .weights = packed->weights,
         .n_heads = o->n_heads,

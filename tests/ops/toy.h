@@ -14,6 +14,10 @@ struct toy_options {
     bool is_layer_norm, is_gated, has_bias, has_qk_norm, is_pairs, is_learned, is_transposed;
     int32_t n_experts, n_used; /* experts of width ffn beside the feed-forward; 0: none */
     bool is_scaled_to_one;
+    struct compute_experts router; /* its sigmoid (then the choice has a bias), groups and scale */
+    bool has_expert_bias, has_sinks;
+    bool is_clamped; /* the gates of experts */
+    float cap;       /* of scores and logits; 0: none */
     enum act_kind act;
     enum dtype kv_dtype;
 };

@@ -351,7 +351,7 @@ static void add_three(struct build *b)
 static void add_iq(struct build *b)
 {
     uint64_t dims[2] = { BUILD_WIDTH, 8 };
-    build_row(b, "blk.0.attn_k.weight", 20, 2, dims, 0);
+    build_row(b, "blk.0.attn_k.weight", 21, 2, dims, 0);
 }
 static void add_unknown_type(struct build *b)
 {
@@ -380,7 +380,7 @@ static void refuses_by_name(void **state)
         { add_shape, STATUS_BAD_INPUT, "attn_k.weight has shape (7, 16), expected (8, 16)" },
         { add_swapped, STATUS_BAD_INPUT, "has shape (16, 8), expected (8, 16)" },
         { add_three, STATUS_BAD_INPUT, "has shape (2, 4, 16), expected (8, 16)" },
-        { add_iq, STATUS_UNSUPPORTED, "attn_k.weight has type IQ4_NL" },
+        { add_iq, STATUS_UNSUPPORTED, "attn_k.weight has type IQ3_S" },
         { add_unknown_type, STATUS_UNSUPPORTED, "attn_k.weight has type an unknown type" },
         { add_stranger, STATUS_UNSUPPORTED, "ffn_gate_inp.weight is not part of" },
         { add_second_layer, STATUS_UNSUPPORTED, "blk.1.attn_k.weight is not part of" },

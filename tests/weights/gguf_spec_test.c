@@ -284,11 +284,11 @@ static void add_foreign(struct build *b)
     b->n_values = 0;
     build_text(b, "general.architecture", "mamba");
 }
-static void add_gemma2(struct build *b)
+static void add_mistral_name(struct build *b)
 {
     b->values.n = 0;
     b->n_values = 0;
-    build_text(b, "general.architecture", "gemma2");
+    build_text(b, "general.architecture", "mistral");
 }
 static void add_opt(struct build *b)
 {
@@ -322,7 +322,7 @@ static void refuses_by_name(void **state)
         { add_heads, STATUS_BAD_INPUT, "llama.attention.head_count is 0" },
         { add_list, STATUS_BAD_INPUT, "head_count_kv is an array" },
         { add_foreign, STATUS_UNSUPPORTED, "the architecture mamba" },
-        { add_gemma2, STATUS_UNSUPPORTED, "gemma2 is not supported: it caps scores" },
+        { add_mistral_name, STATUS_UNSUPPORTED, "mistral is not supported: GGUF files" },
         { add_opt, STATUS_UNSUPPORTED, "the architecture opt" },
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {

@@ -44,14 +44,15 @@ static const char *start_of(struct view family)
     };
     static char text[1024];
     static const char more[] = ",\"moe_intermediate_size\":32,"
-                               "\"shared_expert_intermediate_size\":64";
+                               "\"shared_expert_intermediate_size\":64,"
+                               "\"shared_intermediate_size\":64";
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         if (view_equal_text(family, rows[i].family))
             return rows[i].text;
     snprintf(text, sizeof(text), "{\"model_type\":\"%.*s\",\"num_key_value_heads\":2," SIZES "%s}",
              (int)family.n, family.at,
-             view_equal_text(family, "qwen2_moe") || view_equal_text(family, "qwen3_moe") ? more
-                                                                                          : "");
+             weights_keys_hold("qwen2_moe qwen3_moe glm4_moe granitemoeshared", ' ', family) ? more
+                                                                                             : "");
     return text;
 }
 

@@ -23,6 +23,8 @@ static enum status spec_of(const char *text, struct model_spec *spec, struct fau
     "{\"model_type\":\"" family "\",\"num_hidden_layers\":2,\"hidden_size\":64,"                   \
     "\"num_attention_heads\":32,\"intermediate_size\":96,\"max_position_embeddings\":256,"         \
     "\"vocab_size\":512" more "}"
+#define MOE(type, more)                                                                            \
+    "{\"model_type\":\"" type "\"," SIZES ",\"moe_intermediate_size\":32" more "}"
 #define GEMMA(more)  "{\"model_type\":\"gemma\",\"num_key_value_heads\":1," SIZES more "}"
 #define GEMMA3(more) "{\"model_type\":\"gemma3_text\",\"num_key_value_heads\":1," SIZES more "}"
 #define OPT(more)                                                                                  \
@@ -212,7 +214,21 @@ static void refuses_by_name(void **state)
           "logits_scaling is 8, and mistral supports only 1" },
         { GPT2(",\"num_hidden_layers\":1"), STATUS_BAD_INPUT,
           "n_layer is 2 and num_hidden_layers is 1" },
-        { "{\"model_type\":\"gemma2\"," SIZES "}", STATUS_UNSUPPORTED, "caps scores and logits" },
+        { "{\"model_type\":\"gemma2\"," SIZES ",\"attn_logit_softcapping\":0}", STATUS_BAD_INPUT,
+          "attn_logit_softcapping is 0" },
+        { MOE("qwen3_moe", ",\"mlp_only_layers\":[2]"), STATUS_BAD_INPUT, "mlp_only_layers" },
+        { MOE("qwen3_moe", ",\"mlp_only_layers\":1"), STATUS_BAD_INPUT, "isn't a list" },
+        { MOE("qwen3_moe", ",\"decoder_sparse_step\":0"), STATUS_BAD_INPUT, "decoder_sparse_step" },
+        { MOE("qwen3_moe", ",\"decoder_sparse_step\":9"), STATUS_UNSUPPORTED,
+          "no layer has experts" },
+        { MOE("glm4_moe", ",\"n_group\":5"), STATUS_BAD_INPUT, "equal groups" },
+        { MOE("glm4_moe", ",\"n_group\":4,\"topk_group\":5"), STATUS_BAD_INPUT, "groups that a" },
+        { MOE("glm4_moe", ",\"n_group\":16,\"topk_group\":1"), STATUS_BAD_INPUT, "groups that a" },
+        { MOE("gpt_oss", ",\"swiglu_limit\":0"), STATUS_BAD_INPUT, "limit of gates is 0" },
+        { MOE("gpt_oss", ",\"quantization_config\":{\"quant_method\":\"awq\"}"), STATUS_UNSUPPORTED,
+          "\"awq\"" },
+        { MOE("qwen3_moe", ",\"quantization_config\":{\"quant_method\":\"mxfp4\"}"),
+          STATUS_UNSUPPORTED, "\"mxfp4\"" },
         { "{\"model_type\":\"gemma3\"," SIZES "}", STATUS_UNSUPPORTED, "gemma3_text" },
         { GEMMA(",\"hidden_act\":\"tanh\""), STATUS_UNSUPPORTED, "hidden_act \"tanh\"" },
         { GEMMA3(",\"use_bidirectional_attention\":true"), STATUS_UNSUPPORTED,

@@ -49,7 +49,7 @@ static int open_file(const struct bulk_files *f, const uint8_t sha256[32])
     name_of(sha256, name);
     for (int i = 0; i < f->n_shared && fd < 0; i++)
         if (strcasecmp(f->shared[i].sha256, name) == 0)
-            fd = open(f->shared[i].path, O_RDONLY | O_CLOEXEC);
+            fd = open(f->shared[i].path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd >= 0 || f->folder == NULL)
         return fd;
     int n = snprintf(path, sizeof path, "%s/%s", f->folder, name);

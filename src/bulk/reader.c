@@ -14,11 +14,15 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+/* A node that drips slower than this is given up. */
+static const int64_t SLOW_BYTES_PER_S = 16 << 10;
+
 struct bulk_reader {
     int fd;
     struct ssl_ctx_st *context;
     struct ssl_st *tls; /* NULL: it is plain */
     uint64_t n_serials;
+    int64_t stall_ns, until_ns; /* until_ns: of the call that waits */
 };
 
 static bool put(struct bulk_reader *c, const void *bytes, size_t n)
@@ -42,7 +46,7 @@ static bool take(struct bulk_reader *c, void *bytes, size_t n)
         int most = (int)min_i64((int64_t)n, 1 << 20);
         ssize_t done =
             c->tls != NULL ? SSL_read(c->tls, at, most) : recv(c->fd, at, (size_t)most, 0);
-        if (done <= 0)
+        if (done <= 0 || time_now_ns() > c->until_ns)
             return false;
         at += done;
         n -= (size_t)done;
@@ -114,6 +118,8 @@ enum status bulk_reader_open(struct bulk_reader **out, const struct bulk_reader_
 {
     struct bulk_reader *c = mem_take(sizeof *c);
     c->fd = -1;
+    c->stall_ns = options->stall_ns;
+    c->until_ns = time_now_ns() + 2 * options->stall_ns;
     enum status status = dial(c, options, fault);
     if (status == STATUS_OK && options->tls != NULL)
         status = begin_tls(c, options, fault);
@@ -150,6 +156,7 @@ enum status bulk_reader_read(struct bulk_reader *c, struct bulk_reader_piece *pi
                                    .n = min_i64(piece->n_max, BULK_PART_BYTES_MAX),
                                    .offset = piece->offset };
     struct bulk_head head;
+    c->until_ns = time_now_ns() + 2 * c->stall_ns + ask.n * (TIME_NS_PER_S / SLOW_BYTES_PER_S);
     if (!put(c, &ask, sizeof ask) || !put(c, piece->sha256, sizeof piece->sha256) ||
         !take(c, &head, sizeof head))
         return lost("a question", fault);

@@ -87,7 +87,9 @@ struct api_options {
      * not bounded. The account outlives the api and the service. */
     struct mem_account *account;
     const char *responses; /* file of the answers of /v1/responses; NULL: they are in memory */
-    int64_t responses_bytes_max;    /* of them; 0: none is kept */
+    int64_t responses_bytes_max;        /* of them; 0: none is kept */
+    const char *const *responses_peers; /* api/responses_peers.h */
+    int n_responses_peers;
     struct grammar_cache *grammars; /* NULL: structured output is refused */
     const struct api_net *proxies;  /* trusted proxies: their X-Forwarded-For names the client */
     int n_proxies;

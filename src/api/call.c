@@ -7,6 +7,7 @@
 #include "api/mirror_state.h"
 #include "api/reply.h"
 #include "api/responses.h"
+#include "api/responses_peers.h"
 #include "api/responses_store.h"
 #include "api/scores.h"
 #include "api/seats.h"
@@ -71,6 +72,7 @@ static void free_call(struct api_call *call)
     api->n_unsent -= call->n_unsent;
     api_prompts_free(&call->prompts);
     api_catalog_put(&api->catalog, call->catalog);
+    str_free(&call->key);
     str_free(&call->body);
     str_free(&call->prefix);
     str_free(&call->answer);
@@ -499,7 +501,10 @@ static void start_call(struct api_call *call)
 static void read_body(void *arg)
 {
     struct api_call *call = arg;
-    const struct api_past past = { call->api->responses, call->tenant_hash };
+    const struct api_responses_peers peers =
+        api_responses_peers_of(&call->api->options, &call->key);
+    const struct api_past past = { call->api->responses, call->tenant_hash,
+                                   peers.n > 0 ? &peers : NULL };
     (void)api_prompts_make(&call->prompts, call->family, view_of(call->body.at, call->body.n),
                            &past, &call->api->options, call->catalog);
 }
@@ -632,6 +637,11 @@ void api_call_take(struct api *api, struct api_http_exchange *x, const struct ap
     api_http_take_body(x, &call->body);
     call->work = api_work_for(api, call->party, call->body.n);
     call->job.rank = call->body.n > API_JOB_LONG_BYTES ? API_JOB_LONG : API_JOB_SHORT;
+    if (family->is_stored &&
+        api_responses_peers_may_help(api->options.n_responses_peers, &call->body)) {
+        call->job.rank = API_JOB_PATIENT;
+        api_headers_key(&x->head, &call->key);
+    }
     bool is_small = call->body.n <= INLINE_BYTES_MAX &&
                     !api_guided_may_have(view_of(call->body.at, call->body.n));
     if (is_small || !api_workers_put(api->workers, &call->job)) {

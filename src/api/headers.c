@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <string.h>
 
+enum { KEY_BYTES_MAX = 900 }; /* of a key that is sent on to other gateways */
+
 static const int64_t SPAN_MS_MAX = INT64_C(7) * 24 * 3600 * 1000;
 
 /* Are these hexadecimal digits of W3C's Trace Context, which allows lower case only? */
@@ -112,14 +114,28 @@ static struct hash128 digest_of(struct view key)
     return hash_secure("", 0, key.at != NULL ? key.at : "", key.n);
 }
 
-void api_headers_keys(const struct api_http_head *head, struct hash128 out[2])
+/* Returns the key of Authorization: Bearer, empty when there is none. */
+static struct view bearer_of(const struct api_http_head *head)
 {
     struct view v = api_http_parse_find(head, "authorization");
     bool is_bearer = v.n > 7 && strncasecmp(v.at, "bearer ", 7) == 0;
     struct view sent = is_bearer ? view_of(v.at + 7, v.n - 7) : view_of("", 0);
     while (sent.n > 0 && sent.at[0] == ' ')
         sent = view_of(sent.at + 1, sent.n - 1);
-    out[0] = digest_of(sent);
+    return sent;
+}
+
+void api_headers_key(const struct api_http_head *head, struct str *out)
+{
+    struct view bearer = bearer_of(head), key = api_http_parse_find(head, "x-api-key");
+    struct view sent = bearer.n > 0 ? bearer : key;
+    if (sent.n > 0 && sent.n <= KEY_BYTES_MAX)
+        str_add(out, sent.at, sent.n);
+}
+
+void api_headers_keys(const struct api_http_head *head, struct hash128 out[2])
+{
+    out[0] = digest_of(bearer_of(head));
     out[1] = digest_of(api_http_parse_find(head, "x-api-key"));
 }
 

@@ -17,6 +17,8 @@ bool api_headers_targets(const struct api_http_head *head, int64_t now_ns, int64
 /* Writes SHA-256 digests of the keys that the request carries: that of Authorization: Bearer and
  * that of x-api-key. An absent key counts as "". */
 void api_headers_keys(const struct api_http_head *head, struct hash128 out[2]);
+/* Appends the key that the request carries; nothing when it has none, or a very long one. */
+void api_headers_key(const struct api_http_head *head, struct str *out);
 /* Returns whether the request carries this key (Authorization: Bearer, or x-api-key). Takes
  * constant time. */
 bool api_headers_has_key(const struct api_http_head *head, const char *key);

@@ -202,7 +202,9 @@ static void read_input(const json_t *body, const struct api_past *past, json_t *
         api_error_set(error, ERROR_INVALID, "previous_response_id",
                       "previous_response_id must be a text");
     if (previous != NULL && past != NULL && !error->is_set)
-        (void)api_responses_store_replay(past->responses, previous, past->tenant, all, error);
+        (void)api_responses_store_replay(
+            past->responses, &(struct api_responses_wanted){ previous, past->tenant, past->peers },
+            all, error);
     if (!error->is_set)
         json_array_extend(all, items);
     if (!error->is_set && json_array_size(all) == 0)

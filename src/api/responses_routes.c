@@ -13,7 +13,7 @@ struct wanted {
     struct api *api;
     struct api_http_exchange *x; /* NULL: the client has left */
     struct api_work work;
-    bool is_delete;
+    bool is_delete, is_round;
     char id[RESPONSES_ID_BYTES];
     uint64_t tenant;
     struct str page;
@@ -25,7 +25,11 @@ static bool read_id(const struct api_http_exchange *x, struct wanted *wanted)
     struct view path = api_path_of(&x->head);
     size_t n_prefix = strlen("/v1/responses/");
     struct view id = view_of(path.at + n_prefix, path.n - n_prefix);
+    static const char round[] = "/round";
+    size_t n_round = sizeof(round) - 1;
     char streams[8];
+    wanted->is_round = id.n > n_round && memcmp(id.at + id.n - n_round, round, n_round) == 0;
+    id.n -= wanted->is_round ? n_round : 0;
     if (id.n >= sizeof(wanted->id) || memchr(id.at, '/', id.n) != NULL)
         api_error_set(&wanted->error, ERROR_NO_ROUTE, NULL,
                       "there is nothing at this path: /v1/responses/{id} shows a response");
@@ -56,11 +60,15 @@ static void forget(struct wanted *wanted)
 static void run(void *arg)
 {
     struct wanted *wanted = arg;
+    struct api_responses_store *store = wanted->api->responses;
     if (wanted->is_delete)
         forget(wanted);
+    else if (wanted->is_round)
+        (void)api_responses_store_round(store, wanted->id, wanted->tenant, &wanted->page,
+                                        &wanted->error);
     else
-        (void)api_responses_store_show(wanted->api->responses, wanted->id, wanted->tenant,
-                                       &wanted->page, &wanted->error);
+        (void)api_responses_store_show(store, wanted->id, wanted->tenant, &wanted->page,
+                                       &wanted->error);
 }
 
 static void work(struct api_job *base)
@@ -99,7 +107,10 @@ static void on_gone(struct api_http_exchange *x)
 static void take(struct api *api, struct api_http_exchange *x, bool is_delete)
 {
     struct wanted read = { .error = { 0 } };
-    if (!read_id(x, &read) || !api_seats_take(api, x->party, 1, &read.error)) {
+    bool is_read = read_id(x, &read);
+    if (is_read && is_delete && read.is_round)
+        api_error_set(&read.error, ERROR_NO_ROUTE, NULL, "only a whole response can be deleted");
+    if (read.error.is_set || !api_seats_take(api, x->party, 1, &read.error)) {
         api_refuse(x, &read.error);
         return;
     }

@@ -4,6 +4,7 @@
  * Answers wait in a list for the writing thread. A read first writes what waits, so that it finds
  * all that was kept before. */
 #include "api/responses_store.h"
+#include "api/responses_peers.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -283,28 +284,22 @@ void api_responses_store_keep(struct api_responses_store *responses,
     wake_up(&responses->wake);
 }
 
-struct found {
-    struct str items, response, previous;
-};
-
-static void free_found(struct found *found)
+static bool is_ours(const struct api_responses_store *responses, const char *id)
 {
-    str_free(&found->items);
-    str_free(&found->response);
-    str_free(&found->previous);
+    size_t n_prefix = strlen("resp_");
+    return strncmp(id, "resp_", n_prefix) == 0 &&
+           strncmp(id + n_prefix, responses->gateway, strlen(responses->gateway)) == 0;
 }
 
 static void refuse(const struct api_responses_store *responses, const char *id,
                    struct api_error *error)
 {
-    size_t n_prefix = strlen("resp_");
-    bool is_ours = strncmp(id, "resp_", n_prefix) == 0 &&
-                   strncmp(id + n_prefix, responses->gateway, strlen(responses->gateway)) == 0;
     api_error_set(error, ERROR_NO_ROUTE, NULL,
-                  is_ours ? "there is no response %.60s: it was not stored, was deleted, or left "
-                            "when the storage was full. To go on from it, send its items in input"
-                          : "there is no response %.60s here: another gateway, or an earlier "
-                            "process, gave this id. Ask it, or send the items in input to go on",
+                  is_ours(responses, id)
+                      ? "there is no response %.60s: it was not stored, was deleted, or left "
+                        "when the storage was full. To go on from it, send its items in input"
+                      : "there is no response %.60s here: another gateway, or an earlier "
+                        "process, gave this id. Ask it, or send the items in input to go on",
                   id);
 }
 
@@ -321,13 +316,13 @@ static bool copy_column(sqlite3_stmt *row, int column, struct str *out)
 
 /* Finds an answer. Returns false with the error set and nothing to free. */
 static bool find(struct api_responses_store *responses, const char *id, uint64_t tenant,
-                 struct found *found, struct api_error *error)
+                 struct api_responses_round *found, struct api_error *error)
 {
     static const char sql[] =
         "SELECT items, response, previous FROM responses WHERE id = ? AND tenant = ?";
     sqlite3_stmt *row = NULL;
     bool has_memory = true, is_there = false;
-    *found = (struct found){ 0 };
+    *found = (struct api_responses_round){ 0 };
     if (responses->db != NULL)
         write_waiting(responses);
     if (responses->db != NULL &&
@@ -346,18 +341,29 @@ static bool find(struct api_responses_store *responses, const char *id, uint64_t
     else if (!is_there)
         refuse(responses, id, error);
     if (error->is_set)
-        free_found(found);
+        api_responses_peers_free(found);
     return !error->is_set;
 }
 
 bool api_responses_store_show(struct api_responses_store *responses, const char *id,
                               uint64_t tenant, struct str *out, struct api_error *error)
 {
-    struct found found;
+    struct api_responses_round found;
     if (!find(responses, id, tenant, &found, error))
         return false;
     str_add(out, found.response.at, found.response.n);
-    free_found(&found);
+    api_responses_peers_free(&found);
+    return true;
+}
+
+bool api_responses_store_round(struct api_responses_store *responses, const char *id,
+                               uint64_t tenant, struct str *out, struct api_error *error)
+{
+    struct api_responses_round found;
+    if (!find(responses, id, tenant, &found, error))
+        return false;
+    api_responses_peers_print(&found, out);
+    api_responses_peers_free(&found);
     return true;
 }
 
@@ -385,7 +391,7 @@ bool api_responses_store_forget(struct api_responses_store *responses, const cha
 }
 
 /* Adds the items of one answer as an array to the rounds. */
-static void add_round(const struct found *found, const char *id, json_t *rounds,
+static void add_round(const struct api_responses_round *found, const char *id, json_t *rounds,
                       struct api_error *error)
 {
     json_t *items = json_loadb(found->items.at, found->items.n, 0, NULL);
@@ -399,25 +405,40 @@ static void add_round(const struct found *found, const char *id, json_t *rounds,
     json_decref(response);
 }
 
-bool api_responses_store_replay(struct api_responses_store *responses, const char *id,
-                                uint64_t tenant, json_t *items, struct api_error *error)
+/* Finds an answer here, or at the gateway that gave its id. */
+static bool find_anywhere(struct api_responses_store *responses, const char *id,
+                          const struct api_responses_wanted *wanted,
+                          struct api_responses_round *found, struct api_error *error)
+{
+    struct api_error here = { 0 }, there = { 0 };
+    if (find(responses, id, wanted->tenant, found, &here))
+        return true;
+    if (here.kind == ERROR_NO_ROUTE && !is_ours(responses, id) && wanted->peers != NULL &&
+        api_responses_peers_find(wanted->peers, id, found, &there))
+        return true;
+    *error = there.is_set ? there : here;
+    snprintf(error->param, sizeof error->param, "previous_response_id");
+    return false;
+}
+
+bool api_responses_store_replay(struct api_responses_store *responses,
+                                const struct api_responses_wanted *wanted, json_t *items,
+                                struct api_error *error)
 {
     json_t *rounds = json_array();
     struct str next;
     str_init(&next);
-    str_add_text(&next, id);
+    str_add_text(&next, wanted->id);
     while (next.n > 0 && !error->is_set) {
-        struct found found;
+        struct api_responses_round found;
         if (json_array_size(rounds) == ROUNDS_MAX)
             api_error_set(error, ERROR_TOO_LARGE, "previous_response_id",
-                          "%.60s goes on from more than %d responses", id, ROUNDS_MAX);
-        else if (find(responses, next.at, tenant, &found, error)) {
+                          "%.60s goes on from more than %d responses", wanted->id, ROUNDS_MAX);
+        else if (find_anywhere(responses, next.at, wanted, &found, error)) {
             add_round(&found, next.at, rounds, error);
             str_clear(&next);
             str_add(&next, found.previous.at, found.previous.n);
-            free_found(&found);
-        } else {
-            snprintf(error->param, sizeof error->param, "previous_response_id");
+            api_responses_peers_free(&found);
         }
     }
     for (size_t i = json_array_size(rounds); i-- > 0 && !error->is_set;)

@@ -9,6 +9,8 @@
 #include "base/status.h"
 #include <jansson.h>
 
+struct api_responses_peers;
+
 enum { RESPONSES_GATEWAY_BYTES = 9, RESPONSES_ID_BYTES = 48 };
 
 struct api_responses_store;
@@ -39,6 +41,15 @@ bool api_responses_store_show(struct api_responses_store *responses, const char 
                               uint64_t tenant, struct str *out, struct api_error *error);
 bool api_responses_store_forget(struct api_responses_store *responses, const char *id,
                                 uint64_t tenant, struct api_error *error);
+/* Appends the answer with its input, as a page for other gateways. */
+bool api_responses_store_round(struct api_responses_store *responses, const char *id,
+                               uint64_t tenant, struct str *out, struct api_error *error);
+struct api_responses_wanted {
+    const char *id;
+    uint64_t tenant;
+    const struct api_responses_peers *peers; /* that may have what is not here; NULL: none */
+};
 /* Appends the inputs and outputs of the answer and of all that it went on from, in their order. */
-bool api_responses_store_replay(struct api_responses_store *responses, const char *id,
-                                uint64_t tenant, json_t *items, struct api_error *error);
+bool api_responses_store_replay(struct api_responses_store *responses,
+                                const struct api_responses_wanted *wanted, json_t *items,
+                                struct api_error *error);

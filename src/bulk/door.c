@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/team.h"
 #include "base/time.h"
+#include "bulk/files.h"
 #include "bulk/pulls.h"
 #include "bulk/state.h"
 #include <event2/buffer.h>
@@ -36,6 +37,12 @@ static void on_wishes(evutil_socket_t fd, short what, void *self)
 {
     (void)fd, (void)what;
     bulk_relay_wishes(self);
+}
+
+static void on_parts(evutil_socket_t fd, short what, void *self)
+{
+    (void)fd, (void)what;
+    bulk_relay_parts(self);
 }
 
 static void take_children(struct bulk_door *door)
@@ -253,6 +260,8 @@ struct bulk_door *bulk_door_open(const struct bulk_door_options *options, struct
     door->commands = watch(door, door->wake.fd, on_command);
     if (options->pulls != NULL)
         door->wishes = watch(door, bulk_pulls_wake_fd(options->pulls), on_wishes);
+    if (options->files != NULL)
+        door->parts = watch(door, bulk_files_wake_fd(options->files), on_parts);
     if (options->parent_fd >= 0)
         bulk_end_join(&door->ends[0], options->parent_fd, "the server");
     door->thread = thread_start("bulk", run, door);
@@ -272,7 +281,7 @@ void bulk_door_close(struct bulk_door *door)
     }
     for (int i = 0; i < BULK_ENDS; i++)
         bulk_end_break(&door->ends[i], NULL);
-    struct event *events[] = { door->tick, door->commands, door->wishes };
+    struct event *events[] = { door->tick, door->commands, door->wishes, door->parts };
     for (size_t i = 0; i < COUNT_OF(events); i++)
         if (events[i] != NULL)
             event_free(events[i]);

@@ -135,6 +135,8 @@ static void on_event(struct bufferevent *events, short what, void *self)
         on_connected(end);
     else if (what & BEV_EVENT_TIMEOUT)
         bulk_end_break(end, "it takes nothing");
+    else if ((what & BEV_EVENT_EOF) && end->kind == BULK_ACCEPTS)
+        bulk_end_break(end, NULL); /* it has what it wanted, or does not want it any more */
     else if (what & (BEV_EVENT_EOF | BEV_EVENT_ERROR))
         bulk_end_break(end, reason != NULL ? reason : "the connection ended");
 }
@@ -172,6 +174,8 @@ static bool open_events(struct bulk_end *end, int fd, const char *text)
     }
     end->begun_ns = end->heard_ns = time_now_ns();
     end->n_pending = 0;
+    end->life++;
+    end->waits_for_part = false;
     end->state = BULK_CONNECTING;
     snprintf(end->text, sizeof end->text, "%s", text);
     bufferevent_setcb(end->events, on_readable, NULL, on_event, end);

@@ -18,11 +18,18 @@ struct hello {
 };
 _Static_assert(sizeof(struct hello) == BULK_HELLO_BYTES, "a hello has no gaps");
 
-bool bulk_frame_write_hello(struct evbuffer *out)
+void bulk_frame_hello(unsigned char out[BULK_HELLO_BYTES])
 {
     struct hello hello = { .version = BULK_VERSION };
     memcpy(hello.magic, MAGIC, sizeof hello.magic);
-    return evbuffer_add(out, &hello, sizeof hello) == 0;
+    memcpy(out, &hello, sizeof hello);
+}
+
+bool bulk_frame_write_hello(struct evbuffer *out)
+{
+    unsigned char hello[BULK_HELLO_BYTES];
+    bulk_frame_hello(hello);
+    return evbuffer_add(out, hello, sizeof hello) == 0;
 }
 
 enum bulk_found bulk_frame_take_hello(struct evbuffer *in, uint32_t *version)
@@ -45,16 +52,16 @@ uint32_t bulk_frame_block_bytes(int64_t n)
 }
 
 /* Checks an answer: it has its data, or says that it has none. */
-static bool is_answer(const struct bulk_head *head, int64_t n_max, uint32_t n_whole)
+static bool is_answer(const struct bulk_head *head, int64_t n_min, int64_t n_max, uint32_t n_whole)
 {
     if (head->ticket != 0 || head->engine != 0 || head->index < 0 || head->index > BULK_GONE)
         return false;
     if (head->index != BULK_HERE)
         return head->n == 0 && head->n_bytes == 0;
-    return head->n > 0 && head->n <= n_max && head->n_bytes == n_whole;
+    return head->n >= n_min && head->n <= n_max && head->n_bytes == n_whole;
 }
 
-static bool is_head(const struct bulk_head *head)
+bool bulk_frame_is_head(const struct bulk_head *head)
 {
     if (head->zero != 0)
         return false;
@@ -67,13 +74,13 @@ static bool is_head(const struct bulk_head *head)
                head->n == 0 && head->serial == 0;
     case BULK_BLOCK:
         return head->offset == 0 &&
-               is_answer(head, BULK_BLOCK_BYTES_MAX, bulk_frame_block_bytes(head->n));
+               is_answer(head, 1, BULK_BLOCK_BYTES_MAX, bulk_frame_block_bytes(head->n));
     case BULK_ASK:
         return head->n_bytes == BULK_SHA256_BYTES && head->ticket == 0 && head->index == 0 &&
                head->engine == 0 && head->offset >= 0 && head->n > 0 &&
                head->n <= BULK_PART_BYTES_MAX;
     case BULK_PART:
-        return head->offset >= 0 && is_answer(head, BULK_PART_BYTES_MAX, (uint32_t)head->n);
+        return head->offset >= 0 && is_answer(head, 0, BULK_PART_BYTES_MAX, (uint32_t)head->n);
     default:
         return false;
     }
@@ -84,5 +91,5 @@ enum bulk_found bulk_frame_look(struct evbuffer *in, struct bulk_head *head)
     if (evbuffer_get_length(in) < sizeof *head)
         return BULK_PARTIAL;
     bool is_read = evbuffer_copyout(in, head, sizeof *head) == (ev_ssize_t)sizeof *head;
-    return is_read && is_head(head) ? BULK_WHOLE : BULK_BAD;
+    return is_read && bulk_frame_is_head(head) ? BULK_WHOLE : BULK_BAD;
 }

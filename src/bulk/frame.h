@@ -8,7 +8,8 @@
  *   BLOCK (index: enum exchange_said)  answers it. Payload of EXCHANGE_BLOCK: the stamp, n bytes
  *   DONE  (ticket, engine)            the offer is not needed any more; it has no answer
  *   ASK   (offset, n)                 asks for a part of a file. Payload: its SHA-256, 32 bytes
- *   PART  (index: enum bulk_said, offset: bytes of the file)  answers it. Payload of HERE: n bytes
+ *   PART  (index: enum bulk_said, offset: bytes of the whole file)  answers it. Payload of HERE:
+ *         n bytes, fewer than were asked for at the file's end alone
  *
  * Both ends may ask. An answer has the serial of its question. Numbers are little-endian. A reader
  * checks the head before it takes memory for the payload: a kind, length or value that no frame has
@@ -43,6 +44,7 @@ enum bulk_found {
     BULK_WHOLE,
     BULK_BAD,
 };
+void bulk_frame_hello(unsigned char out[BULK_HELLO_BYTES]);
 /* Appends a hello. False: there is no memory for it. */
 bool bulk_frame_write_hello(struct evbuffer *out) MUST_USE;
 /* Takes the hello at the front out; *version is the one that the sender has. */
@@ -50,5 +52,7 @@ enum bulk_found bulk_frame_take_hello(struct evbuffer *in, uint32_t *version);
 /* Copies the head at the front, which is checked. WHOLE: the head is there, maybe not its
  * payload. */
 enum bulk_found bulk_frame_look(struct evbuffer *in, struct bulk_head *head);
+/* Returns whether the head is one that a sender writes. */
+bool bulk_frame_is_head(const struct bulk_head *head);
 /* Returns the bytes of the stamp and data that a BLOCK of n bytes has behind its head. */
 uint32_t bulk_frame_block_bytes(int64_t n);

@@ -2,8 +2,10 @@
  * the asker. */
 #include "bulk/state.h"
 
+#include "base/mem.h"
 #include "base/team.h"
 #include "base/time.h"
+#include "bulk/files.h"
 #include "bulk/pulls.h"
 #include "engine/exchange.h"
 #include <event2/buffer.h>
@@ -277,6 +279,68 @@ static enum bulk_taken take_answer(struct bulk_end *end, const struct bulk_head 
     return BULK_TAKEN;
 }
 
+/* ---- Files. ---- */
+
+/* One part at a time for each connection. */
+static enum bulk_taken take_ask(struct bulk_end *end, const struct bulk_head *head)
+{
+    struct bulk_door *door = end->door;
+    struct evbuffer *in = bufferevent_get_input(end->events);
+    struct bulk_files_ask ask = { .end = (int)(end - door->ends),
+                                  .life = end->life,
+                                  .serial = head->serial,
+                                  .offset = head->offset,
+                                  .n = head->n };
+    if (end->kind != BULK_ACCEPTS)
+        return BULK_TAKE_BAD;
+    if (evbuffer_get_length(in) < sizeof *head + sizeof ask.sha256)
+        return BULK_TAKE_MORE;
+    (void)evbuffer_drain(in, sizeof *head);
+    (void)evbuffer_remove(in, ask.sha256, sizeof ask.sha256);
+    if (door->options.files == NULL) {
+        say_without(end, head, BULK_GONE);
+    } else if (end->waits_for_part || !may_owe(end, cost(head->n)) ||
+               !bulk_files_put(door->options.files, &ask)) {
+        say_without(end, head, BULK_LATER);
+    } else {
+        end->waits_for_part = true;
+        end->n_pending += cost(head->n);
+    }
+    return BULK_TAKEN;
+}
+
+static void send_part(struct bulk_door *door, const struct bulk_files_answer *answer)
+{
+    struct bulk_end *end = &door->ends[answer->ask.end];
+    const struct bulk_head question = { .kind = BULK_ASK, .serial = answer->ask.serial };
+    const struct bulk_head head = { .kind = BULK_PART,
+                                    .serial = answer->ask.serial,
+                                    .n_bytes = (uint32_t)answer->n,
+                                    .n = answer->n,
+                                    .offset = answer->n_whole };
+    if (end->state != BULK_UP || end->life != answer->ask.life)
+        return;
+    end->waits_for_part = false;
+    end->n_pending -= cost(answer->ask.n);
+    if (!answer->is_there) {
+        say_without(end, &question, BULK_GONE);
+        return;
+    }
+    struct evbuffer *out = bulk_end_out(end);
+    if (evbuffer_add(out, &head, sizeof head) != 0 ||
+        evbuffer_add(out, answer->bytes, (size_t)answer->n) != 0)
+        bulk_end_break(end, "there is no memory for a frame");
+}
+
+void bulk_relay_parts(struct bulk_door *door)
+{
+    struct bulk_files_answer answer;
+    while (bulk_files_take(door->options.files, &answer)) {
+        send_part(door, &answer);
+        mem_give(answer.bytes);
+    }
+}
+
 enum bulk_taken bulk_relay_take(struct bulk_end *end, const struct bulk_head *head)
 {
     switch (head->kind) {
@@ -289,6 +353,8 @@ enum bulk_taken bulk_relay_take(struct bulk_end *end, const struct bulk_head *he
         return BULK_TAKEN;
     case BULK_BLOCK:
         return take_answer(end, head);
+    case BULK_ASK:
+        return take_ask(end, head);
     default:
         return BULK_TAKE_BAD;
     }

@@ -37,6 +37,8 @@ struct bulk_end { /* a connection */
     struct evbuffer *waiting; /* questions until it is UP */
     int64_t n_pending;        /* bytes of answers that it waits for */
     int64_t begun_ns, heard_ns;
+    uint64_t life;       /* counts the connections at this place */
+    bool waits_for_part; /* of a file */
     char text[96];
 };
 struct bulk_relay {  /* a question that was passed on, until its answer */
@@ -55,7 +57,7 @@ struct bulk_door {
     char **names; /* (n_names) of the certificates that are known */
     int n_names;
     struct event_base *base;
-    struct event *tick, *commands, *wishes;
+    struct event *tick, *commands, *wishes, *parts;
     struct evconnlistener *listener;
     struct bulk_end ends[BULK_ENDS];
     struct bulk_relay relays[BULK_RELAYS];
@@ -96,7 +98,8 @@ enum bulk_taken { BULK_TAKEN, BULK_TAKE_MORE, BULK_TAKE_BAD };
 enum bulk_taken bulk_relay_take(struct bulk_end *end, const struct bulk_head *head);
 /* Asks for what the engines of this process want. */
 void bulk_relay_wishes(struct bulk_door *door);
-void bulk_relay_lose(struct bulk_end *end); /* it broke */
+void bulk_relay_parts(struct bulk_door *door); /* sends what was read of files */
+void bulk_relay_lose(struct bulk_end *end);    /* it broke */
 void bulk_relay_tick(struct bulk_door *door, int64_t now_ns);
 
 /* ---- place.c ---- */

@@ -18,6 +18,7 @@ static const int64_t PLACEMENT_NS = TIME_NS_PER_S; /* between writes at least */
 static const int64_t LOOK_NS = TIME_NS_PER_S;      /* for what an operator adopted */
 static const int64_t ASK_NS = 2 * TIME_NS_PER_S;
 static const int64_t TURN_NS = 100 * TIME_NS_PER_MS;
+static const int64_t WATCH_NS = 10 * TIME_NS_PER_MS; /* between looks at all nodes, at least */
 
 struct node_seen {
     bool is_there; /* member or session */
@@ -41,7 +42,8 @@ struct cluster_elected {
     char placement_key[STORE_KEY_BYTES]; /* of the call */
     struct store_call call;
     bool is_writing;
-    int64_t written_ns;
+    int64_t looked_at_ns; /* of the placement */
+    int64_t watched_ns, lead_wake_ns;
 };
 
 /* ---- Services. ---- */
@@ -115,6 +117,7 @@ static void begin_reign(struct cluster_elected *w)
     w->n_before = 0;
     w->has_begun = false;
     w->n_changes = 0;
+    w->watched_ns = w->lead_wake_ns = 0;
     str_clear(&w->written);
     if (store_fence_check(w->options.memory, &stamp) != STORE_OBEY)
         log_line(LOG_WARN, "manager", "%s: cannot write which cluster it led",
@@ -265,8 +268,9 @@ static void print_model(struct cluster_elected *w, int s)
 /* Writes where models are, if that has changed, guarded by the leader's key and the nonce. */
 static void write_placement(struct cluster_elected *w)
 {
-    if (!w->has_begun || w->is_writing || w->written_ns + PLACEMENT_NS > w->now_ns)
+    if (!w->has_begun || w->is_writing || w->looked_at_ns + PLACEMENT_NS > w->now_ns)
         return;
+    w->looked_at_ns = w->now_ns;
     str_clear(&w->placement);
     str_printf(&w->placement, "epoch %llu\n",
                (unsigned long long)store_leader_stamp(w->candidate).epoch);
@@ -288,7 +292,6 @@ static void write_placement(struct cluster_elected *w)
     w->call.changes[0] = (struct store_change){ .key = w->placement_key,
                                                 .value = view_of(w->written.at, w->written.n) };
     w->is_writing = true;
-    w->written_ns = w->now_ns;
     w->options.membership->store->begin(w->options.membership->store->self, &w->call);
 }
 
@@ -332,14 +335,17 @@ static void keep_life(struct cluster_elected *w)
 static int64_t step_reign(struct cluster_elected *w)
 {
     struct store_stamp kept;
-    int64_t wake_ns = cluster_lead_step(w->lead, w->now_ns);
-    while (cluster_lead_next_refusal(w->lead, &kept))
-        store_leader_heard(w->candidate, &kept);
-    follow_wishes(w);
-    watch_nodes(w);
-    wake_ns = min_i64(wake_ns, cluster_manager_step(w->manager, w->now_ns));
+    if (w->watched_ns + WATCH_NS <= w->now_ns || w->lead_wake_ns <= w->now_ns) {
+        w->watched_ns = w->now_ns;
+        w->lead_wake_ns = cluster_lead_step(w->lead, w->now_ns);
+        while (cluster_lead_next_refusal(w->lead, &kept))
+            store_leader_heard(w->candidate, &kept);
+        follow_wishes(w);
+        watch_nodes(w);
+    }
+    int64_t wake_ns = cluster_manager_step(w->manager, w->now_ns);
     write_placement(w);
-    return wake_ns;
+    return min_i64(wake_ns, w->lead_wake_ns);
 }
 
 /* A candidate keeps its connections, and hears which epochs its nodes obeyed. */

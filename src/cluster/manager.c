@@ -16,6 +16,9 @@ static const int64_t REPORT_NS_MAX =
     5 * TIME_NS_PER_S; /* without a newer report for this long, the last one counts */
 static const int64_t HELD_NS = 300 * TIME_NS_PER_MS; /* a gateway silent for this long holds
                                                         nothing for a loaded model */
+/* With more engines than this, reports and changes are followed by a plan at most every PLAN_NS. */
+enum { MANY_ENGINES = 64 };
+static const int64_t PLAN_NS = 10 * TIME_NS_PER_MS;
 static const int64_t LACKING_NS = TIME_NS_PER_S; /* until a node without the model is asked again */
 static const char BUSY_SENTENCE[] = "has requests: a busy model is not unloaded";
 
@@ -385,6 +388,9 @@ static void take_mail(struct cluster_manager *m)
             take_from_node(m, node, head);
         else
             take_from_gateway(m, head);
+        m->has_news = m->has_news || node < 0 ||
+                      (n_bytes >= sizeof *head &&
+                       (head->kind == MESSAGE_WANT || head->kind == MESSAGE_SPACE));
         port->pop(port->self, port->address);
     }
 }
@@ -467,12 +473,18 @@ static void send_out_dismissed(struct cluster_manager *m)
     }
 }
 
-int64_t cluster_manager_step(struct cluster_manager *m, int64_t now_ns)
+/* Returns whether a plan may wait, since only reports and changes came. */
+static bool may_wait(const struct cluster_manager *m)
 {
-    m->now_ns = now_ns;
-    take_mail(m);
-    if (m->is_frozen)
-        return TIME_NEVER;
+    return m->nodes.n_engines > MANY_ENGINES && !m->has_news && m->now_ns < m->wake_ns &&
+           m->now_ns < m->planned_ns + PLAN_NS;
+}
+
+static int64_t plan(struct cluster_manager *m)
+{
+    int64_t now_ns = m->now_ns;
+    m->has_news = false;
+    m->planned_ns = now_ns;
     send_out_dismissed(m);
     int64_t wake = m->options.is_silent ? TIME_NEVER : unload_expired(m);
     wake = min_i64(wake, manager_plan_step(m));
@@ -489,6 +501,18 @@ int64_t cluster_manager_step(struct cluster_manager *m, int64_t now_ns)
     return min_i64(wake, judge_unloads(m));
 }
 
+int64_t cluster_manager_step(struct cluster_manager *m, int64_t now_ns)
+{
+    m->now_ns = now_ns;
+    take_mail(m);
+    if (m->is_frozen)
+        return TIME_NEVER;
+    if (may_wait(m))
+        return min_i64(m->wake_ns, m->planned_ns + PLAN_NS);
+    m->wake_ns = plan(m);
+    return m->wake_ns;
+}
+
 struct cluster_manager *cluster_manager_open(const struct cluster_manager_options *options)
 {
     struct cluster_manager *m = mem_take(sizeof *m);
@@ -503,6 +527,7 @@ struct cluster_manager *cluster_manager_open(const struct cluster_manager_option
     m->reports = mem_take(sizeof *m->reports * n_engines);
     m->places = mem_take(sizeof *m->places * n_engines * n);
     m->of_engines = mem_take(sizeof *m->of_engines * n_engines);
+    m->drained = mem_take(sizeof *m->drained * (size_t)set_n_words(m->nodes.n));
     for (int s = 0; s < options->n_services; s++)
         cluster_manager_add_service(m, s, &options->services[s], options->need_bytes[s]);
     return m;
@@ -564,5 +589,6 @@ void cluster_manager_close(struct cluster_manager *m)
     mem_give(m->reports);
     mem_give(m->places);
     mem_give(m->of_engines);
+    mem_give(m->drained);
     mem_give(m);
 }

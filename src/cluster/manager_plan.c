@@ -72,9 +72,9 @@ bool cluster_manager_plan_knows(const struct cluster_manager *m, int node, int n
 void cluster_manager_plan_drain(struct cluster_manager *m, int node, bool is_drained)
 {
     if (is_drained)
-        set_add(&m->drained, node);
+        set_words_add(m->drained, node);
     else
-        set_remove(&m->drained, node);
+        set_words_remove(m->drained, node);
 }
 
 /* Returns whether the model is loaded on an engine where models may come. */
@@ -198,7 +198,7 @@ static bool lacks_copies(const struct cluster_manager *m, int s)
 int64_t manager_plan_step(struct cluster_manager *m)
 {
     int64_t wake_ns = TIME_NEVER;
-    for (int i = 0; (i = set_next(&m->drained, i, m->nodes.n)) >= 0; i++) {
+    for (int i = 0; (i = set_words_next(m->drained, i, m->nodes.n)) >= 0; i++) {
         drain(m, i);
         wake_ns = m->now_ns + MANAGER_RETRY_NS;
     }

@@ -76,8 +76,8 @@ struct cluster_manager {
     struct engine_report *reports;
     int32_t n_copies[LIMIT_SERVICES]; /* an operator wants at least as many; 0: as requests do */
     struct manager_pin pins[LIMIT_SERVICES];
-    struct set paused;  /* services that take no new requests */
-    struct set drained; /* nodes below LIMIT_SERVICES whose models leave */
+    struct set paused; /* services that take no new requests */
+    uint64_t *drained; /* a set of the nodes whose models leave */
     bool is_frozen;
     struct set news; /* models that operators deployed and no plan had yet: they are alone if that
                         costs no eviction */
@@ -85,6 +85,9 @@ struct cluster_manager {
     struct manager_ask asks[MANAGER_ASKS_MAX];
     int n_asks;
     int64_t now_ns;
+    /* Planning looks at every engine. With many of them, it does not follow each report. */
+    bool has_news; /* a wish came since it planned last */
+    int64_t planned_ns, wake_ns;
 };
 
 static inline struct manager_place *manager_room_place(const struct cluster_manager *m, int engine,

@@ -1,7 +1,9 @@
 /* Gives nodes their places. */
 #include "cluster/peers.h"
 
+#include "base/hash.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include <stdio.h>
 #include <string.h>
@@ -42,10 +44,25 @@ static int free_place(const struct cluster_peers *peers)
     return gone;
 }
 
-/* Returns false when the node waits for a place. */
-static bool follow(struct cluster_peers *peers, const struct cluster_members_node *node)
+static uint64_t key_of(const char *address)
 {
-    int i = cluster_peers_find(peers, node->address);
+    return hash_fast(address, strlen(address), 0).low;
+}
+
+/* Returns the place of this address, as the map of all places has it, or -1. */
+static int find_in(const struct cluster_peers *peers, const struct map *places, const char *address)
+{
+    uint32_t at = map_find(places, key_of(address));
+    if (at != MAP_NONE && strcmp(peers->of[at].address, address) == 0)
+        return (int)at;
+    return at != MAP_NONE ? cluster_peers_find(peers, address) : -1; /* two with one hash */
+}
+
+/* Returns false when the node waits for a place. */
+static bool follow(struct cluster_peers *peers, struct map *places,
+                   const struct cluster_members_node *node)
+{
+    int i = find_in(peers, places, node->address);
     bool is_new = i < 0;
     if (is_new)
         i = free_place(peers);
@@ -60,23 +77,42 @@ static bool follow(struct cluster_peers *peers, const struct cluster_members_nod
     peer->n_engines = node->n_engines;
     peer->changed = node->changed;
     peer->is_member = true;
-    snprintf(peer->address, sizeof peer->address, "%s", node->address);
+    if (is_new) {
+        snprintf(peer->address, sizeof peer->address, "%s", node->address);
+        (void)map_put(places, key_of(peer->address), (uint32_t)i);
+    }
     if (is_new || is_back)
         peers->aim(peers->self, i);
     return true;
+}
+
+/* Notes which places have a member. */
+static void note_members(struct cluster_peers *peers, const struct map *places,
+                         const struct cluster_members *members)
+{
+    for (int i = 0; i < peers->n; i++)
+        peers->of[i].is_member = peers->of[i].is_static;
+    for (int k = 0; k < members->n_nodes; k++) {
+        int i = find_in(peers, places, members->nodes[k].address);
+        if (i >= 0)
+            peers->of[i].is_member = true;
+    }
 }
 
 /* A node without a place is tried again, since one becomes free when a connection breaks. */
 void cluster_peers_follow(struct cluster_peers *peers, const struct cluster_members *members)
 {
     bool is_news = peers->n_changes != members->n_changes;
+    struct map places;
     if (peers->n == 0 || (!is_news && (peers->n_left_out == 0 || free_place(peers) < 0)))
         return;
     peers->n_changes = members->n_changes;
     peers->n_left_out = 0;
-    for (int i = 0; i < peers->n && is_news; i++)
-        peers->of[i].is_member =
-            peers->of[i].is_static || cluster_members_find(members, peers->of[i].address) >= 0;
+    map_init(&places, 2 * (uint32_t)peers->n); /* a place that is taken over is in it twice */
+    for (int i = 0; i < peers->n; i++)
+        (void)map_put(&places, key_of(peers->of[i].address), (uint32_t)i);
+    note_members(peers, &places, members);
     for (int k = 0; k < members->n_nodes; k++)
-        peers->n_left_out += !follow(peers, &members->nodes[k]);
+        peers->n_left_out += !follow(peers, &places, &members->nodes[k]);
+    map_free(&places);
 }

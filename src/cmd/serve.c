@@ -94,6 +94,14 @@ static enum status run_api(struct server *server, const struct api_options *opti
     return STATUS_OK;
 }
 
+static void close_house(struct house *house, int *code)
+{
+    if (wire_close(house) || *code != 0)
+        return;
+    fprintf(stderr, "shoal: not all of log_engine or trace could be written\n");
+    *code = 1;
+}
+
 static enum status serve(struct server *server, int *code, struct fault *fault)
 {
     const struct config *config = &server->config;
@@ -130,6 +138,8 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
         .account = &server->account,
         .responses = config->responses,
         .responses_bytes_max = config->responses_bytes,
+        .responses_peers = config->responses_peers,
+        .n_responses_peers = config->n_responses_peers,
         .grammars = wire_grammars(house),
         .proxies = proxies,
         .n_proxies = config->n_proxies,
@@ -157,10 +167,7 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
     };
     if (status == STATUS_OK)
         status = run_api(server, &options, code, fault);
-    if (!wire_close(house) && *code == 0) {
-        fprintf(stderr, "shoal: not all of log_engine or trace could be written\n");
-        *code = 1;
-    }
+    close_house(house, code);
     return status;
 }
 

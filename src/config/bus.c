@@ -75,18 +75,25 @@ static enum status check_store(const struct config *config, struct fault *fault)
 static enum status check_bulk(const struct config *config, struct fault *fault)
 {
     struct config_place at, shown;
-    if (config->bulk_listen == NULL && (config->bulk_advertise != NULL || config->n_bulk_names > 0))
-        return fault_set(fault, STATUS_BAD_INPUT, "%s needs bulk_listen",
-                         config->bulk_advertise != NULL ? "bulk_advertise" : "bulk_names");
+    enum status status = STATUS_OK;
+    bool has_any = config->bulk_listen != NULL || config->n_model_peers > 0;
+    if (config->bulk_listen == NULL && config->bulk_advertise != NULL)
+        return fault_set(fault, STATUS_BAD_INPUT, "bulk_advertise needs bulk_listen");
+    if (!has_any && config->n_bulk_names > 0)
+        return fault_set(fault, STATUS_BAD_INPUT, "bulk_names needs bulk_listen or model_peers");
+    if (has_any && config->bus_cert != NULL && config->n_bulk_names == 0)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "bulk_names is empty: list the names in the other nodes' certificates");
+    for (int i = 0; i < config->n_model_peers && status == STATUS_OK; i++)
+        status = config_bus_read_place("model_peers", config->model_peers[i], &at, fault);
+    if (status != STATUS_OK)
+        return status;
     if (config->bulk_listen == NULL)
         return STATUS_OK;
     if (config->bus_listen == NULL)
         return fault_set(fault, STATUS_BAD_INPUT,
                          "bulk_listen is for nodes, and bus_listen makes this process one");
-    if (config->bus_cert != NULL && config->n_bulk_names == 0)
-        return fault_set(fault, STATUS_BAD_INPUT,
-                         "bulk_names is empty: list the names in the other nodes' certificates");
-    enum status status = config_bus_read_place("bulk_listen", config->bulk_listen, &at, fault);
+    status = config_bus_read_place("bulk_listen", config->bulk_listen, &at, fault);
     if (status == STATUS_OK && config->bulk_advertise != NULL)
         return config_bus_read_place("bulk_advertise", config->bulk_advertise, &shown, fault);
     if (status == STATUS_OK && (strcmp(at.host, "0.0.0.0") == 0 || strcmp(at.host, "::") == 0))

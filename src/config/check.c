@@ -210,6 +210,14 @@ static enum status check_http(const struct config *config, struct fault *fault)
         return fault_set(fault, STATUS_BAD_INPUT,
                          "http_memory is %lld bytes, expected at least %d MiB, or 0 for the usual",
                          (long long)config->http_bytes, CONFIG_HTTP_BYTES_MIN >> 20);
+    for (int i = 0; i < config->n_responses_peers && status == STATUS_OK; i++) {
+        const char *url = config->responses_peers[i];
+        const char *host = strstr(url, "://");
+        bool is_http = strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0;
+        if (!is_http || strpbrk(host + 3, "/?#@ ") != NULL || host[3] == '\0')
+            status = fault_set(fault, STATUS_BAD_INPUT,
+                               "responses_peers: \"%.100s\" is not http(s)://HOST:PORT", url);
+    }
     for (int i = 0; i < config->n_proxies && status == STATUS_OK; i++)
         status = api_addresses_read_net(config->proxies[i], &net, fault);
     return status;

@@ -13,7 +13,14 @@
 
 enum { CONFIG_ALIASES = 8, CONFIG_BYTES_MAX = 1 << 20, CONFIG_TENANTS = 256 };
 enum { CONFIG_THRESHOLDS = 40, CONFIG_PROXIES = 16, CONFIG_MODEL_DIRS = 16 };
-enum { CONFIG_NODES = 256, CONFIG_BUS_NAMES = 64, CONFIG_STORES = 16, CONFIG_SLOTS = 256 };
+enum {
+    CONFIG_NODES = 256,
+    CONFIG_BUS_NAMES = 64,
+    CONFIG_STORES = 16,
+    CONFIG_SLOTS = 256,
+    CONFIG_PEERS = 64,
+    CONFIG_RESPONSES_PEERS = 16
+};
 enum { CONFIG_HTTP_BYTES_MIN = 16 << 20 };
 enum { CONFIG_ROUTER_THRESHOLDS = 40, CONFIG_KEYS_MAX = 128 };
 
@@ -56,6 +63,8 @@ struct config {
     const char *bulk_listen, *bulk_advertise;
     const char *bulk_names[CONFIG_BUS_NAMES]; /* in certificates of nodes */
     int n_bulk_names;
+    const char *model_peers[CONFIG_PEERS]; /* HOST:PORT of other nodes' doors */
+    int n_model_peers;
     const char *nodes[CONFIG_NODES]; /* "HOST:PORT" or "HOST:PORT=ENGINES" */
     int n_nodes;
     const char *store[CONFIG_STORES]; /* etcd's endpoints */
@@ -84,6 +93,8 @@ struct config {
     int n_model_dirs;
     const char *proxies[CONFIG_PROXIES]; /* "ADDRESS" or "ADDRESS/BITS" */
     int n_proxies;
+    const char *responses_peers[CONFIG_RESPONSES_PEERS]; /* api/responses_peers.h */
+    int n_responses_peers;
     const char *thresholds[CONFIG_THRESHOLDS]; /* of the scheduler: "lease_tokens=64" */
     int n_thresholds;
     const char *router_thresholds[CONFIG_ROUTER_THRESHOLDS]; /* "n_slice=64" */

@@ -105,13 +105,19 @@ static const struct config_key global_keys[] = {
       "nodes that a gateway or manager can learn of from etcd at once" },
     { "node_engines", CONFIG_COUNT, GLOBAL(n_node_engines), 1, LIMIT_DEVICES,
       "engines that each of these nodes may have" },
+    { "model_peers", CONFIG_TEXTS, offsetof(struct config, model_peers),
+      offsetof(struct config, n_model_peers), 0, CONFIG_PEERS,
+      "HOST:PORT of other nodes' bulk_listen, which are asked for a model's file before its store "
+      "is",
+      CONFIG_TEXT_WORD },
     { "model_cache", CONFIG_TEXT, GLOBAL(model_cache), 0, 0,
       "folder for model files that are fetched; processes may share it", CONFIG_TEXT_PATH },
     { "model_cache_bytes", CONFIG_BYTES, GLOBAL(model_cache_bytes), 0, 1024 * TIB,
       "the most bytes of files in it: those that no process uses and that were used longest ago "
       "leave; 0: as the disk has room" },
     { "model_rate", CONFIG_BYTES, GLOBAL(model_rate_bytes), 0, TIB,
-      "the most bytes that one file is fetched with in a second; 0: no bound" },
+      "the most bytes that one file is fetched with in a second, and that a node gives to others; "
+      "0: no bound" },
     { "model_stall", CONFIG_DURATION, GLOBAL(model_stall_ns), TIME_NS_PER_S, 3600 * TIME_NS_PER_S,
       "a store that is nearly silent for this long (less than 16 KiB a second) is asked again" },
     { "model_ca", CONFIG_TEXT, GLOBAL(model_ca), 0, 0,
@@ -218,6 +224,11 @@ static const struct config_key global_keys[] = {
     { "responses", CONFIG_TEXT, GLOBAL(responses), 0, 0,
       "file that keeps the answers of /v1/responses; absent: they are kept in memory",
       CONFIG_TEXT_PATH },
+    { "responses_peers", CONFIG_TEXTS, offsetof(struct config, responses_peers),
+      offsetof(struct config, n_responses_peers), 0, CONFIG_RESPONSES_PEERS,
+      "other gateways, http(s)://HOST:PORT each, whose answers of /v1/responses requests may go on "
+      "from. They are asked with the client's own key",
+      CONFIG_TEXT_WORD },
     { "responses_bytes", CONFIG_BYTES, GLOBAL(responses_bytes), 0, TIB,
       "most bytes of these answers, the oldest of which leave first; 0: none is kept" },
     { "drain", CONFIG_DURATION, GLOBAL(drain_ns), 0, DAY,
@@ -264,7 +275,7 @@ static const struct config_key global_keys[] = {
 static const struct config_key model_keys[] = {
     { "path", CONFIG_TEXT, MODEL(path), 0, 0,
       "a GGUF file or a Hugging Face directory; or the http:// or https:// address of a GGUF file, "
-      "which is fetched into model_cache",
+      "which is fetched into model_cache; or peer://NAME, a file that only model_peers have",
       CONFIG_TEXT_PATH },
     { "sha256", CONFIG_TEXT, MODEL(sha256), 0, 0,
       "SHA-256 of the file, 64 hexadecimal digits: another file is refused; needed for one that is "

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "base/team.h"
 #include "base/time.h"
+#include "fetch/peers.h"
 #include "fetch/transfer.h"
 #include <ctype.h>
 #include <errno.h>
@@ -32,9 +33,15 @@ struct job {
 
 /* ---- Options. ---- */
 
+static bool is_of_peers(const char *url)
+{
+    return strncasecmp(url, "peer://", 7) == 0;
+}
+
 bool fetch_is_url(const char *path)
 {
-    return strncasecmp(path, "http://", 7) == 0 || strncasecmp(path, "https://", 8) == 0;
+    return strncasecmp(path, "http://", 7) == 0 || strncasecmp(path, "https://", 8) == 0 ||
+           is_of_peers(path);
 }
 
 /* Returns the host and port of an address, for messages: the rest may have secrets. */
@@ -50,8 +57,8 @@ enum status fetch_check(const struct fetch_options *o, struct fault *fault)
     struct view host = host_of(o->url);
     if (!fetch_is_url(o->url) || strlen(o->url) > URL_BYTES_MAX || host.n == 0 || host.n > 100)
         return fault_set(fault, STATUS_BAD_INPUT,
-                         "the address of a model's file is http://HOST/... or https://HOST/..., of "
-                         "%d bytes at most",
+                         "the address of a model's file is http://HOST/..., https://HOST/... or "
+                         "peer://NAME, of %d bytes at most",
                          URL_BYTES_MAX);
     if (memchr(host.at, '@', host.n) != NULL)
         return fault_set(fault, STATUS_BAD_INPUT,
@@ -60,6 +67,9 @@ enum status fetch_check(const struct fetch_options *o, struct fault *fault)
         return fault_set(fault, STATUS_BAD_INPUT,
                          "the file is fetched from %.*s, so sha256 is needed: what it has to be",
                          (int)host.n, host.at);
+    if (is_of_peers(o->url) && (o->peers == NULL || o->peers->n == 0))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "model_peers is empty: list the nodes that may have the file");
     if (!fetch_digest_is_text(o->sha256))
         return fault_set(fault, STATUS_BAD_INPUT, "sha256 has to be 64 hexadecimal digits");
     if (o->folder == NULL)
@@ -153,17 +163,6 @@ static int open_part(struct job *job)
     }
 }
 
-/* Forgets what came. */
-static void restart(struct fetch_transfer *t)
-{
-    t->is_wrong = false;
-    t->n_there = 0;
-    t->n_whole = -1;
-    fetch_digest_restart(&t->digest);
-    if (ftruncate(t->fd, 0) != 0)
-        t->is_final = true;
-}
-
 /* Checks a whole part. Returns false when it is another file. */
 static bool is_right(const struct job *job, struct fetch_transfer *t)
 {
@@ -219,14 +218,26 @@ static enum status run_tries(struct job *job, struct fetch_transfer *t)
         n_failed += !has_moved;
         pause_ns = has_moved ? PAUSE_NS : pause_ns;
         if (is_whole || t->n_whole == -2) {
-            restart(t);
+            fetch_peers_restart(t);
             was_resumed = false;
         }
     }
     if (t->is_wrong)
-        restart(t); /* a wrong part is of no use */
+        fetch_peers_restart(t); /* a wrong part is of no use */
     return fault_set(job->fault, STATUS_IO, "the file could not be fetched from %.60s: %.150s",
                      job->host, t->fault.text);
+}
+
+/* Asks the peers, then the store. */
+static enum status run_sources(struct job *job, struct fetch_transfer *t)
+{
+    if (fetch_peers_run(t, job->sha256))
+        return STATUS_OK;
+    if (!is_of_peers(job->options->url) && !t->is_final)
+        return run_tries(job, t);
+    return fault_set(job->fault, STATUS_IO, "the file could not be fetched from %s: %.150s",
+                     is_of_peers(job->options->url) ? "any of model_peers" : job->host,
+                     t->fault.text);
 }
 
 static void fetch(void *arg)
@@ -242,11 +253,11 @@ static void fetch(void *arg)
     if (fstat(fd, &info) == 0)
         t.n_there = info.st_size;
     if (!fetch_digest_add_file(&t.digest, fd, t.n_there))
-        restart(&t);
+        fetch_peers_restart(&t);
     log_line(LOG_INFO, "fetch", "%.16s... from %s: begins at byte %lld", job->sha256, job->host,
              (long long)t.n_there);
     int64_t begin_ns = time_now_ns(), n_before = t.n_there;
-    job->status = run_tries(job, &t);
+    job->status = run_sources(job, &t);
     if (job->status == STATUS_OK)
         job->status = finish(job, fd);
     if (job->status == STATUS_OK) {

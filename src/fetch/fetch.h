@@ -1,4 +1,5 @@
-/* Brings a file from an HTTP(S) store into a folder on this machine, once, and keeps it there.
+/* Brings a file from other nodes or an HTTP(S) store into a folder on this machine, once, and keeps
+ * it there.
  *
  *   FOLDER/SHA256        a whole file, whose bytes were checked; its time is that of its last use
  *   FOLDER/SHA256.part   the beginning of one, which the next try goes on with (Range)
@@ -7,8 +8,8 @@
  * A part becomes a file by a rename after its SHA-256 was checked and its bytes were written to
  * disk. So a process that is killed leaves a part, and never a wrong file. Any number of processes
  * may share the folder: a lock on the part makes the others wait, and a file that is used is
- * locked, so that no process evicts it. Stores are not trusted: a file has the length that they
- * announce, or it is refused, and length, redirects, silence and tries are bounded. */
+ * locked, so that no process evicts it. Stores and peers are not trusted: a file has the length
+ * that they announce, or it is refused, and length, redirects, silence and tries are bounded. */
 #pragma once
 #include "base/status.h"
 #include "fetch/options.h"
@@ -29,7 +30,7 @@ enum status fetch_find(struct fetch_file *out, const struct fetch_options *optio
                        struct fault *fault) MUST_USE;
 /* Lets the file be evicted. */
 void fetch_release(struct fetch_file *file);
-/* Returns whether a model's path names a store. */
+/* Returns whether a model's path names a store, or peers. */
 bool fetch_is_url(const char *path);
 /* Checks the address and the hash of the options. */
 enum status fetch_check(const struct fetch_options *options, struct fault *fault) MUST_USE;

@@ -24,7 +24,6 @@ struct answer {
     bool has_begun, is_refused;
     int n_headers;
     int64_t range_from, range_whole; /* of Content-Range; -1: none */
-    int64_t synced;
 };
 
 static size_t refuse(struct answer *a, bool is_final)
@@ -99,7 +98,7 @@ static bool begin(struct answer *a)
         return refuse(a, true) > 0;
     }
     t->n_whole = t->n_there + length;
-    a->synced = t->n_there;
+    t->synced = t->n_there;
     if (fetch_room_make(t->options->folder, t->fd, t->n_there, length, t->options->n_bytes_max,
                         &t->fault) != STATUS_OK)
         return refuse(a, true) > 0;
@@ -107,14 +106,25 @@ static bool begin(struct answer *a)
 }
 
 /* Written bytes leave the page cache, which the weights of running models may need. */
-static void sync_some(struct answer *a)
+static void sync_some(struct fetch_transfer *t)
 {
-    struct fetch_transfer *t = a->t;
-    if (t->n_there - a->synced < SYNC_BYTES)
+    if (t->n_there - t->synced < SYNC_BYTES)
         return;
     (void)fdatasync(t->fd);
-    (void)posix_fadvise(t->fd, a->synced, t->n_there - a->synced, POSIX_FADV_DONTNEED);
-    a->synced = t->n_there;
+    (void)posix_fadvise(t->fd, t->synced, t->n_there - t->synced, POSIX_FADV_DONTNEED);
+    t->synced = t->n_there;
+}
+
+bool fetch_transfer_put(struct fetch_transfer *t, const void *bytes, size_t n)
+{
+    if (lseek(t->fd, t->n_there, SEEK_SET) < 0 || !file_put(t->fd, bytes, n)) {
+        fault_set(&t->fault, STATUS_IO, "the part can't be written: %s", strerror(errno));
+        return false;
+    }
+    fetch_digest_add(&t->digest, bytes, n);
+    t->n_there += (int64_t)n;
+    sync_some(t);
+    return true;
 }
 
 static size_t on_body(char *bytes, size_t size, size_t n, void *self)
@@ -131,14 +141,7 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *self)
         fault_set(&t->fault, STATUS_IO, "the store sends more than it announced");
         return refuse(a, true);
     }
-    if (lseek(t->fd, t->n_there, SEEK_SET) < 0 || !file_put(t->fd, bytes, size * n)) {
-        fault_set(&t->fault, STATUS_IO, "the part can't be written: %s", strerror(errno));
-        return refuse(a, true);
-    }
-    fetch_digest_add(&t->digest, bytes, size * n);
-    t->n_there += (int64_t)(size * n);
-    sync_some(a);
-    return size * n;
+    return fetch_transfer_put(t, bytes, size * n) ? size * n : refuse(a, true);
 }
 
 /* ---- The call. ---- */

@@ -4,10 +4,12 @@
 #include "base/log.h"
 #include "base/rng.h"
 #include "bulk/door.h"
+#include "bulk/files.h"
 #include "bulk/pulls.h"
 #include "config/bus.h"
 #include "config/config.h"
 #include "engine/exchange.h"
+#include "fetch/fetch.h"
 #include <string.h>
 
 enum { OFFERS_MAX = 64 }; /* of each engine */
@@ -23,6 +25,7 @@ static enum status open_door(struct fleet_bulk *bulk, const struct config *confi
     struct config_place at, shown;
     struct bulk_door_options options = { .exchange = bulk->exchange,
                                          .pulls = bulk->pulls,
+                                         .files = bulk->files,
                                          .parent_fd = -1,
                                          .tls = config->bus_cert != NULL ? &tls : NULL };
     enum status status = STATUS_OK;
@@ -47,6 +50,21 @@ static enum status open_door(struct fleet_bulk *bulk, const struct config *confi
     return STATUS_OK;
 }
 
+/* Other nodes may have the fetched files, and those of this machine whose SHA-256 was checked. */
+static void open_files(struct fleet_bulk *bulk, const struct config *config)
+{
+    struct bulk_file files[LIMIT_MODELS];
+    struct bulk_files_options options = { .folder = config->model_cache,
+                                          .files = files,
+                                          .n_bytes_per_s = config->model_rate_bytes };
+    for (int i = 0; i < config->n_models; i++) {
+        const struct config_model *model = &config->models[i];
+        if (model->sha256 != NULL && !fetch_is_url(model->path))
+            files[options.n_files++] = (struct bulk_file){ model->path, model->sha256 };
+    }
+    bulk->files = bulk_files_open(&options);
+}
+
 /* Logs of engines do not have the KV that came to them. */
 enum status fleet_bulk_open(struct fleet_bulk *bulk, const struct config *config, int n_engines,
                             struct fault *fault)
@@ -63,6 +81,8 @@ enum status fleet_bulk_open(struct fleet_bulk *bulk, const struct config *config
     }
     if (has_kv && are_threads)
         bulk->exchange = exchange_open(&options);
+    if (has_network)
+        open_files(bulk, config);
     if (!has_network && (are_threads || !has_kv))
         return STATUS_OK;
     enum status status = open_door(bulk, config, fault);
@@ -73,6 +93,7 @@ enum status fleet_bulk_open(struct fleet_bulk *bulk, const struct config *config
 void fleet_bulk_close(struct fleet_bulk *bulk)
 {
     bulk_door_close(bulk->door);
+    bulk_files_close(bulk->files);
     exchange_close(bulk->exchange);
     bulk_pulls_close(bulk->pulls);
     *bulk = (struct fleet_bulk){ .exchange = NULL };

@@ -12,6 +12,7 @@ struct exchange;
 struct fleet_bulk {
     struct exchange *exchange; /* of engines that are threads; NULL: none */
     struct bulk_pulls *pulls;
+    struct bulk_files *files;     /* that other nodes may have; NULL: none */
     struct bulk_door *door;       /* NULL: there is no other process to reach */
     struct bulk_door *child_door; /* the same, for engines that are processes; NULL: they have no KV
                                      to hand over */

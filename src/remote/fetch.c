@@ -7,7 +7,8 @@
 #include <stdio.h>
 
 static const char doc[] =
-    "Fetches a model's file into model_cache, and prints its path. A server that has the same "
+    "Fetches a model's file from a store or other nodes into model_cache, and prints its path. A "
+    "server that has the same "
     "address and sha256 in its configuration finds it there. A call that was interrupted is gone "
     "on with.";
 
@@ -25,7 +26,8 @@ int remote_fetch_run(int argc, char **argv)
         .doc = doc,
         .arguments = "URL",
         .has_config = true,
-        .keys = "model_cache model_cache_bytes model_rate model_stall model_ca model_manifest",
+        .keys = "model_cache model_cache_bytes model_rate model_stall model_ca model_manifest "
+                "model_peers bulk_names bus_cert bus_key bus_ca",
         .n_min = 1,
         .n_max = 1,
         .extras = extras,
@@ -40,8 +42,8 @@ int remote_fetch_run(int argc, char **argv)
         return 2;
     }
     if (status == STATUS_OK && !fetch_is_url(model.path))
-        status = fault_set(&fault, STATUS_BAD_INPUT, "\"%.100s\" is no http:// or https:// address",
-                           model.path);
+        status = fault_set(&fault, STATUS_BAD_INPUT,
+                           "\"%.100s\" is no http://, https:// or peer:// address", model.path);
     if (status == STATUS_OK)
         status = serve_file_open(&file, config, &model, &fault);
     if (status == STATUS_OK) {

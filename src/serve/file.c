@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "fetch/digest.h"
+#include "serve/peers.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -114,6 +115,7 @@ static enum status open_file(struct serve_file *out, const struct config *config
                              const struct config_model *model, bool may_fetch, struct fault *fault)
 {
     char sha256[FETCH_SHA256_TEXT];
+    const struct fetch_peers peers = serve_peers(config);
     struct fetch_options options;
     struct fault inner = { "" };
     *out = (struct serve_file){ .path = model->path, .fetched.fd = -1 };
@@ -121,6 +123,7 @@ static enum status open_file(struct serve_file *out, const struct config *config
         return check_local(model, may_fetch, fault);
     enum status status = options_of(config, model, sha256, &options, &inner);
     bool has_options = status == STATUS_OK;
+    options.peers = &peers;
     if (has_options && may_fetch)
         status = fetch_get(&out->fetched, &options, &inner);
     else if (has_options)

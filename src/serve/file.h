@@ -1,4 +1,5 @@
-/* The file of a model: a path of this machine, or one that is fetched from a store. */
+/* The file of a model: a path of this machine, or one that is fetched from a store or other nodes.
+ */
 #pragma once
 #include "config/config.h"
 #include "fetch/fetch.h"

@@ -40,10 +40,32 @@ def cut(who, where, seconds, way=BOTH):
     return f
 
 
-def all_links(seconds, **fault):
+def lose(fleet):
+    n = fleet.links.n_lost
+    with fleet.links.fault(loss=0.01):
+        time.sleep(20)
+    assert fleet.links.n_lost > n
+    return f"{fleet.links.n_lost - n} packets"
+
+
+def delay(fleet):
+    with fleet.links.fault(delay=0.2):
+        begin = time.monotonic()
+        fleet.gateways[0].text("tale", "And he", 2)
+        assert time.monotonic() - begin > 0.4  # there and back
+        time.sleep(20)
+
+
+def n_over(fleet):
+    return sum(node.log().count("the session with the leading manager is over") for node in fleet.nodes)
+
+
+def cut_leader(way=BOTH):
+    """The nodes lose their manager; it has to lead them again afterwards."""
     def f(fleet):
-        with fleet.links.fault(**fault):
-            time.sleep(seconds)
+        n = n_over(fleet)
+        cut(leader, all_nodes, 10, way)(fleet)
+        until(lambda: n_over(fleet) > n)
     return f
 
 
@@ -89,14 +111,14 @@ LINKS = [
     ("links of all to a node, cut 1 s", cut(everyone, first_node, 1)),
     ("links of all to a node, cut 10 s", cut(everyone, first_node, 10)),
     ("links of all to a node, cut 60 s", cut(everyone, first_node, 60)),
-    ("links of the leader to all nodes, cut 10 s", cut(leader, all_nodes, 10)),
-    ("links of the leader to all nodes, one way cut 10 s", cut(leader, all_nodes, 10, TO)),
-    ("links of all nodes to the leader, one way cut 10 s", cut(leader, all_nodes, 10, FROM)),
+    ("links of the leader to all nodes, cut 10 s", cut_leader()),
+    ("links of the leader to all nodes, one way cut 10 s", cut_leader(TO)),
+    ("links of all nodes to the leader, one way cut 10 s", cut_leader(FROM)),
     ("link of the leader to etcd, cut", cut_leader_from_etcd),
     ("links of all nodes to etcd, cut 10 s", cut(lambda fleet: fleet.nodes, etcd, 10)),
     ("links of all nodes to etcd, cut 60 s", cut(lambda fleet: fleet.nodes, etcd, 60)),
-    ("all links, 1% loss 20 s", all_links(20, loss=0.01)),
-    ("all links, 200 ms delay 20 s", all_links(20, delay=0.2)),
+    ("all links, 1% loss 20 s", lose),
+    ("all links, 200 ms delay 20 s", delay),
 ]
 
 

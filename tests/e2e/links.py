@@ -58,6 +58,7 @@ class Connection:
             for rule in rules:
                 lost = random.random() < 1 - (1 - rule["loss"]) ** (len(data) // PACKET_BYTES + 1)
                 late += rule["delay"] + RETRANSMIT_S * lost
+                self.links.n_lost += lost
             due = max(due, time.monotonic() + late)  # in order
             await queue.put((due, data))
 
@@ -94,6 +95,7 @@ class Connection:
 class Links:
     def __init__(self):
         self.faults, self.servers, self.tasks, self.loop = [], [], set(), asyncio.new_event_loop()
+        self.n_lost = 0  # packets
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
 
@@ -101,10 +103,9 @@ class Links:
         async def accept(reader, writer):
             task = asyncio.current_task()
             self.tasks.add(task)
-            try:
+            with contextlib.suppress(asyncio.CancelledError):
                 await Connection(self, target, writer.get_extra_info("peername")[1]).run(reader, writer)
-            finally:
-                self.tasks.discard(task)
+            self.tasks.discard(task)
         server = await asyncio.start_server(accept, "127.0.0.1", 0)
         self.servers.append(server)
         return server.sockets[0].getsockname()[1]

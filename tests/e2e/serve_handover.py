@@ -87,7 +87,7 @@ def nodes_hand_over(shoal, models):
         with split(shoal, models, kind) as (gateway, source, receiver):
             assert ask_all(gateway, asks) == texts
             until(lambda: receiver.total("handed_over") >= 8)  # on a busy machine some are late, and computed again
-            assert source.total("kept") >= receiver.total("handed_over")
+            until(lambda: source.total("kept") >= receiver.total("handed_over"))  # reports are late, too
             assert ask_all(gateway, asks) == texts
 
 

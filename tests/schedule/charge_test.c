@@ -65,9 +65,9 @@ static void begin(struct world *w)
     schedule_ranks_start(&w->ranks, &w->view, 0, 0);
 }
 
-static void done(struct world *w, int32_t n_computed, int32_t n_new, int32_t n_steps)
+static void done_with(struct world *w, struct batch_item item, int32_t n_computed, int32_t n_new,
+                      int32_t n_steps)
 {
-    struct batch_item item = { 0, 1, 0 };
     struct batch batch = { .n_items = 1, .items = &item };
     w->requests[0].n_computed += n_computed;
     w->requests[0].n_tokens += n_new;
@@ -78,6 +78,32 @@ static void done(struct world *w, int32_t n_computed, int32_t n_new, int32_t n_s
                                                     .n_new = &n_new,
                                                     .n_computed = &n_computed,
                                                     .elapsed_ns = 7 });
+}
+
+static void done(struct world *w, int32_t n_computed, int32_t n_new, int32_t n_steps)
+{
+    done_with(w, (struct batch_item){ 0, 1, 0 }, n_computed, n_new, n_steps);
+}
+
+/* An accepted draft costs a token, and a refused one a row more. */
+static void drafts_are_charged(void **state)
+{
+    (void)state;
+    struct world w;
+    world_open(&w);
+    begin(&w);
+    done(&w, 10, 1, 1);
+    int64_t left = w.ranks.slots[0].budget_ps;
+    done_with(&w, (struct batch_item){ 0, 4, 3 }, 4, 4, 1); /* all accepted */
+    left -= 4 * 520 + 3 * (11 + 12 + 13 + 14);
+    assert_int_equal(w.ranks.slots[0].budget_ps, left);
+    done_with(&w, (struct batch_item){ 0, 4, 3 }, 2, 2, 1); /* two refused */
+    left -= 2 * 520 + 3 * (15 + 16) + 2 * (20 + 3 * 15);
+    assert_int_equal(w.ranks.slots[0].budget_ps, left);
+    done_with(&w, (struct batch_item){ 0, 4, 3 }, 1, 1, 1); /* all refused */
+    left -= 520 + 3 * 17 + 3 * (20 + 3 * 17);
+    assert_int_equal(w.ranks.slots[0].budget_ps, left);
+    mem_give(w.block);
 }
 
 static void work_is_charged_as_if_alone(void **state)
@@ -180,6 +206,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(work_is_charged_as_if_alone),
+        cmocka_unit_test(drafts_are_charged),
         cmocka_unit_test(a_spent_budget_doubles),
         cmocka_unit_test(a_hold_is_charged_as_its_steps),
         cmocka_unit_test(wall_time_is_charged_when_it_is_asked_for),

@@ -1,0 +1,192 @@
+"""Model files from other nodes: resumed after a cut and after kill -9, checked, paced, and peers that are corrupt, gone or without the file.
+
+usage: serve_peers.py SHOAL MODELS_FOLDER
+"""
+import contextlib
+import hashlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+
+from serve_shared import Shoal, free_port, main, paths, test, until
+
+MIB = 1 << 20
+FILE = bytes(hashlib.shake_256(b"a model of a peer").digest(5 * MIB))
+SHA256 = hashlib.sha256(FILE).hexdigest()
+
+
+def sha256_of(path):
+    with open(path, "rb") as f:
+        return hashlib.sha256(f.read()).hexdigest()
+
+
+class Peer(Shoal):
+    """A node with a door, a model whose SHA-256 is known, and more files in its model_cache: {SHA-256 as a name: bytes}."""
+
+    def __init__(self, shoal, models, files=(), more=""):
+        self.bulk, self.cache = free_port(), tempfile.TemporaryDirectory()
+        for name, data in dict(files).items():
+            with open(os.path.join(self.cache.name, name), "wb") as f:
+                f.write(data)
+        tale = paths(models)["tale"]
+        self.bus = free_port()
+        super().__init__(shoal, verb="node", config=f"bus_listen: 127.0.0.1:{self.bus}\nbulk_listen: 127.0.0.1:{self.bulk}\n"
+                         f"model_cache: {self.cache.name}\n{more}models:\n  tale: {{ path: {tale}, sha256: {sha256_of(tale)}, preload: true }}\n")
+
+    @property
+    def place(self):
+        return f"127.0.0.1:{self.bulk}"
+
+
+class Cable:
+    """A port that leads to a door. A connection ends when `cut` bytes came from the door (n_cuts connections at most), or the byte behind
+    `corrupt` bytes changes."""
+
+    def __init__(self, port, cut=None, corrupt=None, n_cuts=1):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port, self.to, self.cut, self.corrupt, self.n_cuts, self.n_bytes = self.listener.getsockname()[1], port, cut, corrupt, n_cuts, 0
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    @property
+    def place(self):
+        return f"127.0.0.1:{self.port}"
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                near, far = self.listener.accept()[0], socket.create_connection(("127.0.0.1", self.to))
+                threading.Thread(target=self.carry, args=(near, far, False), daemon=True).start()
+                threading.Thread(target=self.carry, args=(far, near, True), daemon=True).start()
+
+    def carry(self, source, sink, is_data):
+        n = 0
+        with contextlib.suppress(OSError):
+            while data := source.recv(4096):
+                before, n = n, n + len(data)
+                if is_data and self.corrupt and before <= self.corrupt < n:
+                    data = data[:-1] + bytes([data[-1] ^ 1])
+                if is_data and self.cut and n > self.cut and self.n_cuts > 0:
+                    self.n_cuts -= 1
+                    break
+                sink.sendall(data)
+                self.n_bytes += len(data) if is_data else 0
+        for end in (source, sink):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+
+def words(shoal, folder, *peers, sha256=SHA256, more=()):
+    return [shoal, "fetch", "peer://model.gguf", "--sha256", sha256, "--model-cache", folder, "--model-peers", " ".join(peers), *more]
+
+
+def fetch(shoal, folder, *peers, **more):
+    done = subprocess.run(words(shoal, folder, *peers, **more), capture_output=True, text=True, timeout=120, check=False)
+    return done.returncode, done.stdout.strip(), done.stderr
+
+
+def check_good(done, folder):
+    code, path, said = done
+    assert code == 0 and path == os.path.join(folder, SHA256), done
+    with open(path, "rb") as f:
+        assert f.read() == FILE, said
+    assert sorted(os.listdir(folder)) == [".lock", SHA256], os.listdir(folder)
+    return said
+
+
+@test
+def a_node_gets_its_model_from_another(shoal, models):
+    """The texts are the same, and the file leaves the peer alone once it is there."""
+    tale = paths(models)["tale"]
+    with Peer(shoal, models) as peer, tempfile.TemporaryDirectory() as folder:
+        text = peer.text("tale", "And he", 20)
+        config = f"model_cache: {folder}\nmodel_peers: ['{peer.place}']\nmodels:\n  tale: {{ path: peer://tale.gguf, sha256: {sha256_of(tale)}, preload: true }}\n"
+        with Shoal(shoal, config=config) as server:
+            assert server.text("tale", "And he", 20) == text
+            assert sha256_of(os.path.join(folder, sha256_of(tale))) == sha256_of(tale)
+        assert peer.stop() == 0
+        with Shoal(shoal, config=config) as server:
+            assert server.text("tale", "And he", 20) == text
+
+
+@test
+def a_cut_is_resumed(shoal, models):
+    with Peer(shoal, models, {SHA256: FILE}) as peer, tempfile.TemporaryDirectory() as folder:
+        cable = Cable(peer.bulk, cut=2 * MIB + 100000)
+        said = check_good(fetch(shoal, folder, cable.place), folder)
+        assert cable.n_cuts == 0 and "2097152 bytes are there" in said, said
+        assert cable.n_bytes < len(FILE) + 1.2 * MIB, cable.n_bytes  # one piece twice at most
+
+
+@test
+def a_fetch_that_is_killed_is_resumed(shoal, models):
+    with Peer(shoal, models, {SHA256: FILE}) as peer, tempfile.TemporaryDirectory() as folder:
+        part = os.path.join(folder, SHA256 + ".part")
+        begin = time.monotonic()
+        with subprocess.Popen(words(shoal, folder, peer.place, more=("--model-rate", "2MiB")), stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as process:
+            until(lambda: os.path.exists(part) and os.stat(part).st_blocks > 0 and os.stat(part).st_size >= MIB, pause=0.01)
+            process.send_signal(signal.SIGKILL)
+        assert time.monotonic() - begin > 0.3  # the rate holds: a MiB needs half a second
+        said = check_good(fetch(shoal, folder, peer.place), folder)
+        assert int(re.search(r"begins at byte (\d+)", said).group(1)) >= MIB, said
+
+
+@test
+def corrupt_peers_are_refused(shoal, models):
+    """On the cable, or in the peer's folder: nothing of it is left, and another peer is asked."""
+    bad = FILE[:3 * MIB] + b"x" + FILE[3 * MIB + 1:]
+    with Peer(shoal, models, {SHA256: bad}) as liar, Peer(shoal, models, {SHA256: FILE}) as peer:
+        for place in (liar.place, Cable(peer.bulk, corrupt=1234567).place):
+            with tempfile.TemporaryDirectory() as folder:
+                code, path, said = fetch(shoal, folder, place)
+                assert code == 1 and not path and "another file" in said, (code, path, said)
+                assert [name for name in os.listdir(folder) if name != ".lock"] == [], os.listdir(folder)
+                check_good(fetch(shoal, folder, place, peer.place), folder)
+        with tempfile.TemporaryDirectory() as folder:  # a part of the liar does not spoil the other one's bytes
+            with open(os.path.join(folder, SHA256 + ".part"), "wb") as f:
+                f.write(bad[:4 * MIB])
+            check_good(fetch(shoal, folder, peer.place), folder)
+        with tempfile.TemporaryDirectory() as folder:  # a part that is whole
+            with open(os.path.join(folder, SHA256 + ".part"), "wb") as f:
+                f.write(FILE)
+            check_good(fetch(shoal, folder, peer.place), folder)
+            os.rename(os.path.join(folder, SHA256), os.path.join(folder, SHA256 + ".part"))
+            with open(os.path.join(folder, SHA256 + ".part"), "ab") as f:
+                f.write(b"more")
+            check_good(fetch(shoal, folder, peer.place), folder)
+
+
+@test
+def peers_without_the_file(shoal, models):
+    """None there, none listening, a stranger's port, no room: one sentence each. A file that is not named by a hash is not given."""
+    with Peer(shoal, models) as peer, tempfile.TemporaryDirectory() as folder:
+        for place, part in ((peer.place, "does not have the file"), (f"127.0.0.1:{free_port()}", "refused"),
+                            (f"127.0.0.1:{peer.bus}", "does not speak")):
+            code, path, said = fetch(shoal, folder, place)
+            assert code == 1 and not path and part in said and "model_peers" in said, (code, path, said)
+        code, _, said = fetch(shoal, folder)
+        assert code == 2 and "model_peers is empty" in said, said
+        code, _, said = fetch(shoal, folder, "192.0.2.1:7")
+        assert code != 0 and "loopback" in said, said
+        code, _, said = fetch(shoal, folder, peer.place, sha256=sha256_of(paths(models)["tale"]), more=("--model-cache-bytes", "1MiB"))
+        assert code == 1 and "model_cache" in said, said
+
+
+@test
+def a_node_serves_while_it_gives(shoal, models):
+    """Ten fetches at once, and its answers go on."""
+    with Peer(shoal, models, {SHA256: FILE}) as peer, tempfile.TemporaryDirectory() as folder:
+        folders = [os.path.join(folder, str(i)) for i in range(10)]
+        processes = [subprocess.Popen(words(shoal, f, peer.place), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for f in folders]
+        texts = {peer.text("tale", "And he", 20) for _ in range(10)}
+        assert len(texts) == 1 and all(process.wait(60) == 0 for process in processes)
+        assert all(sha256_of(os.path.join(f, SHA256)) == SHA256 for f in folders)
+
+
+if __name__ == "__main__":
+    main()

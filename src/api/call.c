@@ -211,8 +211,6 @@ static void finish_call(struct api_call *call)
     free_call(call);
 }
 
-/* --- events --- */
-
 static void begin_stream(struct api_call *call)
 {
     api_http_header(call->x, "Cache-Control", "no-cache");
@@ -496,17 +494,15 @@ static void start_call(struct api_call *call)
     submit_some(call);
 }
 
-/* --- arrival --- */
-
 static void read_body(void *arg)
 {
     struct api_call *call = arg;
-    const struct api_responses_peers peers =
-        api_responses_peers_of(&call->api->options, &call->key);
+    const struct api_options *options = &call->api->options;
+    const struct api_responses_peers peers = api_responses_peers_of(options, &call->key);
     const struct api_past past = { call->api->responses, call->tenant_hash,
-                                   peers.n > 0 ? &peers : NULL };
+                                   call->has_peers ? &peers : NULL };
     (void)api_prompts_make(&call->prompts, call->family, view_of(call->body.at, call->body.n),
-                           &past, &call->api->options, call->catalog);
+                           &past, options, call->catalog);
 }
 
 static void read_job(struct api_job *job)
@@ -637,14 +633,15 @@ void api_call_take(struct api *api, struct api_http_exchange *x, const struct ap
     api_http_take_body(x, &call->body);
     call->work = api_work_for(api, call->party, call->body.n);
     call->job.rank = call->body.n > API_JOB_LONG_BYTES ? API_JOB_LONG : API_JOB_SHORT;
-    if (family->is_stored &&
-        api_responses_peers_may_help(api->options.n_responses_peers, &call->body)) {
+    call->has_peers = family->is_stored && api_responses_peers_may_help(api, &call->body);
+    if (call->has_peers) {
         call->job.rank = API_JOB_PATIENT;
         api_headers_key(&x->head, &call->key);
     }
     bool is_small = call->body.n <= INLINE_BYTES_MAX &&
                     !api_guided_may_have(view_of(call->body.at, call->body.n));
     if (is_small || !api_workers_put(api->workers, &call->job)) {
+        call->has_peers = false; /* this thread does not wait for them */
         read_job(&call->job);
         read_done(&call->job);
     }

@@ -13,6 +13,7 @@ struct api_call {
     struct api_spend spend;
     int64_t guided_bytes; /* charged to its party for its grammar, and a state for each answer */
     uint64_t tenant_hash;
+    bool has_peers;              /* it may wait for other gateways */
     struct str key;              /* the client's, for the peers of its stored answers */
     struct api_http_exchange *x; /* NULL: the client has left */
     struct api_call *next, *prev;

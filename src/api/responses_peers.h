@@ -5,6 +5,7 @@
 #pragma once
 #include "api/api_options.h"
 #include "api/error.h"
+#include "api/house.h"
 #include "base/str.h"
 
 struct api_responses_peers {
@@ -23,8 +24,8 @@ struct api_responses_round {
 void api_responses_peers_free(struct api_responses_round *round);
 /* Appends a round as a page for other gateways. */
 void api_responses_peers_print(const struct api_responses_round *round, struct str *out);
-/* Returns whether a body may need one of n peers, so that its reading may wait for them. */
-bool api_responses_peers_may_help(int n, const struct str *body);
+/* Returns whether a body may need the server's peers, so that its reading may wait for them. */
+bool api_responses_peers_may_help(const struct api *api, const struct str *body);
 /* Asks the peers in turn. Returns false when none has it; *error is set only when a peer that may
  * have it fails. It blocks for some seconds at most, so that it belongs on a worker. */
 bool api_responses_peers_find(const struct api_responses_peers *peers, const char *id,

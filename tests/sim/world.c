@@ -116,8 +116,10 @@ static void open_processes(struct world *w)
 struct world *world_open(const struct world_options *options)
 {
     struct world *w = mem_take(sizeof *w);
-    const struct store_model_options store = { options->seed, 4 * TIME_NS_PER_MS,
-                                               options->store_loss };
+    const struct store_model_options store = { .seed = options->seed,
+                                               .delay_ns =
+                                                   options->is_still ? 0 : 4 * TIME_NS_PER_MS,
+                                               .loss = options->store_loss };
     w->options = *options;
     rng_init(&w->rng, options->seed, 20);
     w->now_ns = w->began_ns = 1000 * TIME_NS_PER_S;

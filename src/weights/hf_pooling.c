@@ -1,5 +1,5 @@
-/* The files of sentence-transformers: a list of modules, of which one pools, in a folder of its
- * own. */
+/* Reads the files of sentence-transformers: a list of modules, and the settings of the one that
+ * pools, in a folder of its own. */
 #include "weights/hf_pooling.h"
 #include "base/file.h"
 #include <stdio.h>

@@ -120,7 +120,8 @@ static void check_same(float a[N_TEXTS][WIDTH_MAX], float b[N_TEXTS][WIDTH_MAX],
                          (double)a[t][k]);
 }
 
-/* What the reference makes of a toy, in both arithmetics; computed when it is first needed. */
+/* The reference's sums for a toy, in both arithmetics. They are computed when they are first
+ * needed. */
 struct wanted {
     bool is_known;
     float stream[N_TEXTS][WIDTH_MAX], last[N_TEXTS][WIDTH_MAX];

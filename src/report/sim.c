@@ -406,8 +406,8 @@ static uint64_t hash_of(const struct report_sim_grid *grid, int rate, int label)
 }
 
 static const struct doc_column grid_columns[] = {
-    { "RATE", "rate", "the rate of arrivals, as a multiple of the workload's", false },
     { "POLICY", "policy", NULL, true },
+    { "RATE", "rate", "the rate of arrivals, as a multiple of the workload's", false },
     { "NL", "NL",
       "normalized latency: latency divided by the mean latency that the service's "
       "requests have alone on the engine, mean over requests",
@@ -445,16 +445,16 @@ static void difference_cell(struct interval i, int n_seeds, struct doc *out)
 static void print_rate(const struct report_sim_grid *grid, int r, struct doc *out)
 {
     for (int l = 0; l < grid->n_labels; l++) {
-        doc_cell(out, "%.4g", grid->rates[r]);
         doc_cell(out, "%s", grid->labels[l]);
+        doc_cell(out, "%.4g", grid->rates[r]);
         for (int f = 0; f < N_FIGURES; f++)
             level_cell(level(grid, r, l, (enum figure)f), !figures[f].is_relative, grid->n_seeds,
                        out);
         doc_cell(out, "%016llx", (unsigned long long)hash_of(grid, r, l));
     }
     for (int l = 1; l < grid->n_labels; l++) {
-        doc_cell(out, "%s", "");
         doc_cell(out, "%s less %s", grid->labels[l], grid->labels[0]);
+        doc_cell(out, "%s", "");
         for (int f = 0; f < N_FIGURES; f++)
             difference_cell(difference(grid, r, l, (enum figure)f), grid->n_seeds, out);
         doc_cell(out, "%s", "");

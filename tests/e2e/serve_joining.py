@@ -48,7 +48,7 @@ def joining_and_leaving(shoal, models):
         until(lambda: all(n_loaded(g, "cee") == 1 for g in fleet.gateways))
         assert [[n_loaded(node, name) for name in ("tale", "cee")] for node in fleet.nodes] in ([[0, 1], [1, 0]], [[1, 0], [0, 1]])
         profile = until(lambda: {row["name"]: row for row in page_of(port, "/monitor")["services"]}.get("cee", {}).get("profile"))
-        assert profile["prefill_ms_per_token"] > 0, profile
+        assert profile["decode_ms"] > 0, profile
         assert [g.text("cee", "if (x", 40) for g in fleet.gateways] == [expected, expected]
         assert "cee" in [row["model"] for row in page_of(port, "/plan")["wanted"]]
         do(fleet, "deploy", "cee", "--path", file, "--sha256", sha256_of(file), "--copies", "2")  # the same definition: only copies

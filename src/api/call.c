@@ -498,7 +498,7 @@ static void read_body(void *arg)
 {
     struct api_call *call = arg;
     const struct api_options *options = &call->api->options;
-    const struct api_responses_peers peers = api_responses_peers_of(options, &call->key);
+    struct api_responses_peers peers = api_responses_peers_of(options, &call->key);
     const struct api_past past = { call->api->responses, call->tenant_hash,
                                    call->has_peers ? &peers : NULL };
     (void)api_prompts_make(&call->prompts, call->family, view_of(call->body.at, call->body.n),

@@ -640,11 +640,14 @@ void api_call_take(struct api *api, struct api_http_exchange *x, const struct ap
     }
     bool is_small = call->body.n <= INLINE_BYTES_MAX &&
                     !api_guided_may_have(view_of(call->body.at, call->body.n));
-    if (is_small || !api_workers_put(api->workers, &call->job)) {
-        call->has_peers = false; /* this thread does not wait for them */
+    if (!is_small && api_workers_put(api->workers, &call->job))
+        return;
+    if (call->has_peers) /* this thread does not wait for them */
+        api_error_set(&call->prompts.error, ERROR_CROWDED, NULL,
+                      "too many answers of other gateways are read now, try again later");
+    else
         read_job(&call->job);
-        read_done(&call->job);
-    }
+    read_done(&call->job);
 }
 
 void api_call_chat(struct api *api, struct api_http_exchange *x)

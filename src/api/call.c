@@ -412,11 +412,9 @@ static bool take_seats(struct api_call *call, int32_t n)
 {
     struct api_error error = { 0 };
     int32_t n_most = api_seats_most(call->api);
+    const char *field = call->kind == ASK_EMBED ? "input" : "prompt";
     if (n > n_most) /* then a retry would not help */
-        api_error_set(&error, ERROR_TOO_LARGE,
-                      call->prompts.ask.n > 1   ? "n"
-                      : call->kind == ASK_EMBED ? "input"
-                                                : "prompt",
+        api_error_set(&error, ERROR_TOO_LARGE, call->prompts.ask.n > 1 ? "n" : field,
                       "the request asks for %d answers, this server admits %d at once", n, n_most);
     else if (api_seats_take(call->api, call->party, n - 1, &error))
         call->n_seats = n;
@@ -498,7 +496,7 @@ static void read_body(void *arg)
 {
     struct api_call *call = arg;
     const struct api_options *options = &call->api->options;
-    const struct api_responses_peers peers = api_responses_peers_of(options, &call->key);
+    struct api_responses_peers peers = api_responses_peers_of(options, &call->key);
     const struct api_past past = { call->api->responses, call->tenant_hash,
                                    call->has_peers ? &peers : NULL };
     (void)api_prompts_make(&call->prompts, call->family, view_of(call->body.at, call->body.n),
@@ -640,8 +638,10 @@ void api_call_take(struct api *api, struct api_http_exchange *x, const struct ap
     }
     bool is_small = call->body.n <= INLINE_BYTES_MAX &&
                     !api_guided_may_have(view_of(call->body.at, call->body.n));
-    if (is_small || !api_workers_put(api->workers, &call->job)) {
-        call->has_peers = false; /* this thread does not wait for them */
+    bool is_put = !is_small && api_workers_put(api->workers, &call->job);
+    if (!is_put && call->has_peers) {
+        refuse_full(call); /* this thread does not wait for them */
+    } else if (!is_put) {
         read_job(&call->job);
         read_done(&call->job);
     }

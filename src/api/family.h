@@ -10,9 +10,9 @@ struct api_fields;
 struct api_responses_peers;
 struct api_responses_store;
 struct api_past { /* where a request that goes on from an earlier answer finds it */
-    struct api_responses_store *responses;   /* NULL: nowhere */
-    uint64_t tenant;                         /* the hash of its name */
-    const struct api_responses_peers *peers; /* that keep other answers; NULL: none */
+    struct api_responses_store *responses; /* NULL: nowhere */
+    uint64_t tenant;                       /* the hash of its name */
+    struct api_responses_peers *peers;     /* that keep other answers; NULL: none */
 };
 struct api_family {
     enum api_ask_kind kind;

@@ -2,11 +2,13 @@
 #include "api/responses_peers.h"
 
 #include "base/json_out.h"
+#include "base/time.h"
 #include "fetch/page.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
+static const int64_t ALL_NS_MAX = 15 * TIME_NS_PER_S; /* of all pages of a request */
 enum { PAGE_MS_MAX = 5000, URL_BYTES = 512, KEY_BYTES = 1024 };
 
 struct api_responses_peers api_responses_peers_of(const struct api_options *options,
@@ -17,6 +19,7 @@ struct api_responses_peers api_responses_peers_of(const struct api_options *opti
         .n = options->n_responses_peers,
         .key = key->at != NULL ? key->at : "",
         .n_bytes_max = max_i64(options->responses_bytes_max, 1 << 20),
+        .until_ns = time_now_ns() + ALL_NS_MAX,
     };
 }
 
@@ -83,7 +86,7 @@ static bool is_plain_id(const char *id)
     return n > 0 && n < 64 && strspn(id, "0123456789abcdefghijklmnopqrstuvwxyz_") == n;
 }
 
-bool api_responses_peers_find(const struct api_responses_peers *peers, const char *id,
+bool api_responses_peers_find(struct api_responses_peers *peers, const char *id,
                               struct api_responses_round *round, struct api_error *error)
 {
     char url[URL_BYTES], key[KEY_BYTES];
@@ -92,13 +95,15 @@ bool api_responses_peers_find(const struct api_responses_peers *peers, const cha
     bool is_found = false;
     snprintf(key, sizeof key, "Authorization: Bearer %s", peers->key);
     str_init(&page);
-    for (int i = 0; i < peers->n && !is_found && is_plain_id(id); i++) {
+    for (int k = 0; k < peers->n && !is_found && is_plain_id(id); k++) {
+        int i = (peers->first + k) % peers->n;
+        int64_t left_ms = (peers->until_ns - time_now_ns()) / TIME_NS_PER_MS;
         int n = snprintf(url, sizeof url, "%s/v1/responses/%s/round", peers->urls[i], id);
         const struct fetch_page_options options = {
             .url = url,
             .headers = { "Accept: application/json", peers->key[0] != '\0' ? key : NULL },
             .n_bytes_max = peers->n_bytes_max,
-            .n_ms_max = PAGE_MS_MAX,
+            .n_ms_max = (int32_t)max_i64(min_i64(left_ms, PAGE_MS_MAX), 1),
         };
         int32_t code = 0;
         str_clear(&page);
@@ -107,7 +112,9 @@ bool api_responses_peers_find(const struct api_responses_peers *peers, const cha
         enum status status = fetch_page(&options, &page, &code, &fault);
         *round = (struct api_responses_round){ 0 };
         is_found = status == STATUS_OK && code == 200 && read_page(&page, round);
-        if (!is_found)
+        if (is_found)
+            peers->first = i;
+        else
             api_responses_peers_free(round);
         if (!is_found && code != 404 && !error->is_set)
             api_error_set(error, ERROR_CROWDED, "previous_response_id",

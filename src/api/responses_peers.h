@@ -13,6 +13,8 @@ struct api_responses_peers {
     int n;
     const char *key; /* the client's; empty: it sent none */
     int64_t n_bytes_max;
+    int first;        /* it is asked first, since it had the last answer */
+    int64_t until_ns; /* then no other one is asked */
 };
 /* Returns the peers of a server, as a client with this key may ask them. */
 struct api_responses_peers api_responses_peers_of(const struct api_options *options,
@@ -27,6 +29,7 @@ void api_responses_peers_print(const struct api_responses_round *round, struct s
 /* Returns whether a body may need the server's peers, so that its reading may wait for them. */
 bool api_responses_peers_may_help(const struct api *api, const struct str *body);
 /* Asks the peers in turn. Returns false when none has it; *error is set only when a peer that may
- * have it fails. It blocks for some seconds at most, so that it belongs on a worker. */
-bool api_responses_peers_find(const struct api_responses_peers *peers, const char *id,
+ * have it fails. All calls together block for some seconds at most, so that they belong on a
+ * worker. */
+bool api_responses_peers_find(struct api_responses_peers *peers, const char *id,
                               struct api_responses_round *round, struct api_error *error);

@@ -47,7 +47,7 @@ bool api_responses_store_round(struct api_responses_store *responses, const char
 struct api_responses_wanted {
     const char *id;
     uint64_t tenant;
-    const struct api_responses_peers *peers; /* that may have what is not here; NULL: none */
+    struct api_responses_peers *peers; /* that may have what is not here; NULL: none */
 };
 /* Appends the inputs and outputs of the answer and of all that it went on from, in their order. */
 bool api_responses_store_replay(struct api_responses_store *responses,

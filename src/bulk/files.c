@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 enum { ASKS_MAX = 64 };
+static const int64_t SLICE_NS = 50 * TIME_NS_PER_MS;
 
 struct shared {
     char *path;
@@ -90,6 +91,18 @@ static bool next(struct bulk_files *f, struct bulk_files_answer *answer)
     }
 }
 
+/* Sleeps, in slices, so that a low rate does not hold the closing up. */
+static void sleep_until(struct bulk_files *f, int64_t until_ns)
+{
+    int64_t left_ns;
+    for (bool is_over = false; !is_over && (left_ns = until_ns - time_now_ns()) > 0;) {
+        time_sleep_ns(min_i64(left_ns, SLICE_NS));
+        lock_take(f->lock);
+        is_over = f->is_over;
+        lock_put(f->lock);
+    }
+}
+
 static void run(void *arg)
 {
     struct bulk_files *f = arg;
@@ -106,7 +119,7 @@ static void run(void *arg)
         wake_up(&f->answered);
         if (f->n_bytes_per_s > 0) {
             double due_ns = (double)answer.n / (double)f->n_bytes_per_s * (double)TIME_NS_PER_S;
-            time_sleep_ns(max_i64(begin_ns + (int64_t)due_ns - time_now_ns(), 0));
+            sleep_until(f, begin_ns + (int64_t)due_ns);
         }
     }
 }

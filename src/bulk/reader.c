@@ -140,11 +140,13 @@ void bulk_reader_close(struct bulk_reader *c)
     mem_give(c);
 }
 
-/* An answer to this question, within what was asked for. */
+/* An answer to this question, with all that was asked for, up to the file's end: a node that sends
+ * byte by byte would take forever. */
 static bool is_answer(const struct bulk_head *head, const struct bulk_head *ask)
 {
-    return head->kind == BULK_PART && head->serial == ask->serial && head->n <= ask->n &&
-           (head->n == 0 || head->offset - ask->offset >= head->n);
+    int64_t n = max_i64(min_i64(head->offset - ask->offset, ask->n), 0);
+    return head->kind == BULK_PART && head->serial == ask->serial &&
+           (head->index != BULK_HERE || head->n == n);
 }
 
 enum status bulk_reader_read(struct bulk_reader *c, struct bulk_reader_piece *piece,

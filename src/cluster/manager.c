@@ -246,7 +246,9 @@ static void take_ask(struct cluster_manager *m, const struct message_ask *messag
     } else {
         set_add(&m->wanted, service);
         m->wants[service].until_ns = TIME_NEVER;
-        m->wants[service].broken_until_ns = 0; /* an operator may try again at once */
+        m->wants[service].broken_until_ns = 0;       /* an operator may try again at once, */
+        for (int e = 0; e < m->nodes.n_engines; e++) /* also where the last load failed */
+            manager_room_place(m, e, service)->avoid_until_ns = 0;
     }
 }
 

@@ -178,11 +178,13 @@ static bool is_right(const struct job *job, struct fetch_transfer *t)
     return false;
 }
 
+/* An earlier source may have announced a longer file: what is reserved behind the end is freed. */
 static enum status finish(const struct job *job, int fd)
 {
+    struct stat info;
     int folder = open(job->options->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool is_done =
-        fsync(fd) == 0 && fchmod(fd, 0644) == 0 && rename(job->part, job->out->path) == 0;
+    bool is_done = fstat(fd, &info) == 0 && ftruncate(fd, info.st_size) == 0 && fsync(fd) == 0 &&
+                   fchmod(fd, 0644) == 0 && rename(job->part, job->out->path) == 0;
     int why = errno;
     if (is_done && folder >= 0)
         (void)fsync(folder); /* the name is there after a loss of power, too */

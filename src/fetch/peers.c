@@ -31,8 +31,11 @@ static enum status begin(struct fetch_transfer *t, const struct fetch_piece *pie
         return fault_set(&t->fault, STATUS_BAD_INPUT, "it has a file of another length");
     t->n_whole = piece->n_whole;
     t->synced = t->n_there;
-    return fetch_room_make(t->options->folder, t->fd, t->n_there, t->n_whole - t->n_there,
-                           t->options->n_bytes_max, &t->fault);
+    if (fetch_room_make(t->options->folder, t->fd, t->n_there, t->n_whole - t->n_there,
+                        t->options->n_bytes_max, &t->fault) == STATUS_OK)
+        return STATUS_OK;
+    t->n_whole = -1;
+    return STATUS_UNSUPPORTED; /* the length may be a lie, so other sources are asked, too */
 }
 
 /* Waits until the bytes since begin_ns are within the rate. */

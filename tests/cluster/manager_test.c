@@ -306,6 +306,12 @@ static void test_a_failed_load_is_tried_again(void **state)
     assert_int_equal(s->n_loads[0][0] + s->n_loads[1][0], 3);
     assert_false(cluster_manager_plan_is_broken(s->manager, 0, &cause, &why));
     scene_close(s);
+    s = open_wanting(2);
+    want_for(s, 50);
+    scene_ask(s, 7, CONTROL_LOAD, 0); /* an operator does not wait for that time */
+    want_for(s, 1);
+    assert_int_equal(s->n_loads[0][0] + s->n_loads[1][0], 3);
+    scene_close(s);
 }
 
 /* Copies that an operator wants are not ordered again and again on an engine that can't load. */

@@ -92,12 +92,28 @@ def check_silence(program, model):
         assert [status for status, _ in answers] == [503] * 4 and time.monotonic() - begin < 60, answers
 
 
+def check_chain(program, model):
+    """A conversation of four rounds, all of them behind a silent peer, costs one wait for it."""
+    config = {"models": {"tiny": {"path": model, "ctx": 512}}, "default_chat_template": "chatml"}
+    with Shoal(program, config=json.dumps(config), wait=None) as far:
+        peers = [f"http://127.0.0.1:{silent()}", f"http://127.0.0.1:{far.port}"]
+        with Shoal(program, config=json.dumps({**config, "responses_peers": peers}), wait=None) as server:
+            assert say(server.port, "a", "")[0] == 200
+            previous = None
+            for _ in range(4):
+                previous = say(far.port, "a", "", previous)[1]["id"]
+            begin = time.monotonic()
+            status, page = say(server.port, "a", "", previous)
+            assert status == 200 and time.monotonic() - begin < 9, (page, time.monotonic() - begin)
+
+
 def main():
     program, root = sys.argv[1:3]
     model = os.path.abspath(os.path.join(root, "models/tale.gguf"))
     print("[ RUN      ] responses_of_other_gateways", flush=True)
     check(program, model)
     check_silence(program, model)
+    check_chain(program, model)
     print("[       OK ] responses_of_other_gateways")
     return 0
 

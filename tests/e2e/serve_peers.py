@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
 import threading
@@ -78,6 +79,28 @@ class Cable:
         for end in (source, sink):
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
+
+
+class Liar:
+    """A door that answers a question for `n` bytes from `offset` on with answer(offset, n): bytes and the length of the file, or None: it ends."""
+
+    def __init__(self, answer):
+        self.listener, self.answer = socket.create_server(("127.0.0.1", 0)), answer
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    @property
+    def place(self):
+        return f"127.0.0.1:{self.listener.getsockname()[1]}"
+
+    def accept(self):
+        while True:
+            with contextlib.suppress(OSError, struct.error), self.listener.accept()[0] as end:
+                end.sendall(end.recv(16, socket.MSG_WAITALL))
+                while True:
+                    head = struct.unpack("<IIQQqqiHH", end.recv(80, socket.MSG_WAITALL)[:48])
+                    if (said := self.answer(head[5], head[4])) is None:
+                        break
+                    end.sendall(struct.pack("<IIQQqqiHH", 5, len(said[0]), head[2], 0, len(said[0]), said[1], 0, 0, 0) + said[0])
 
 
 def words(shoal, folder, *peers, sha256=SHA256, more=()):
@@ -159,6 +182,30 @@ def corrupt_peers_are_refused(shoal, models):
             with open(os.path.join(folder, SHA256 + ".part"), "ab") as f:
                 f.write(b"more")
             check_good(fetch(shoal, folder, peer.place), folder)
+
+
+@test
+def liars_do_not_end_a_fetch(shoal, models):
+    """A length that no disk has, a byte at a time, and a file that would be longer: the next peer is asked, and no disk space is left taken."""
+    answers = (lambda at, n: (FILE[at:at + n], 1 << 60), lambda at, n: (FILE[at:at + 1], len(FILE)),
+               lambda at, n: (FILE[at:at + n], len(FILE) + 64 * MIB) if at < MIB else None)
+    with Peer(shoal, models, {SHA256: FILE}) as peer:
+        for answer in answers:
+            with tempfile.TemporaryDirectory() as folder:
+                check_good(fetch(shoal, folder, Liar(answer).place, peer.place), folder)
+                assert os.stat(os.path.join(folder, SHA256)).st_blocks * 512 < len(FILE) + MIB
+
+
+@test
+def a_slow_node_stops_at_once(shoal, models):
+    """A part that takes 16 s at its rate does not hold it up."""
+    with Peer(shoal, models, {SHA256: FILE}, "model_rate: 64KiB\n") as peer, tempfile.TemporaryDirectory() as folder:
+        part = os.path.join(folder, SHA256 + ".part")
+        with subprocess.Popen(words(shoal, folder, peer.place), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            until(lambda: os.path.exists(part) and os.stat(part).st_size >= MIB, pause=0.01)
+            begin = time.monotonic()
+            assert peer.stop() == 0 and time.monotonic() - begin < 8, time.monotonic() - begin
+            process.kill()
 
 
 @test

@@ -401,6 +401,11 @@ static enum status place_blocks(struct binder *b, const struct weights_entry *bl
     if (scales == NULL)
         return fault_set(b->fault, STATUS_BAD_INPUT, "%s: tensor %s is missing", b->catalog->label,
                          name);
+    bool is_fused = row->role == WEIGHTS_EXPERT_GATE_UP;
+    if (place_of(b, is_fused ? WEIGHTS_EXPERT_GATE : row->role, owner)->data != NULL)
+        return fault_set(b->fault, STATUS_UNSUPPORTED,
+                         "%s: tensor %s is there, and the same experts without MXFP4 too",
+                         b->catalog->label, blocks->name);
     if (columns % 32 != 0)
         return fault_set(b->fault, STATUS_UNSUPPORTED,
                          "%s: tensor %s has rows of %lld, not a multiple of MXFP4's 32",
@@ -600,9 +605,11 @@ static enum status check_layers(const struct binder *b)
             : w->q.data == NULL || w->k.data == NULL || w->v.data == NULL
                 ? "matrix of queries, keys or values"
                 : NULL;
-        if (missing == NULL && (w->q_norm.data != NULL) != spec->has_qk_norm)
+        if (missing == NULL && ((w->q_norm.data != NULL) != spec->has_qk_norm ||
+                                (w->k_norm.data != NULL) != spec->has_qk_norm))
             return fault_set(b->fault, STATUS_UNSUPPORTED,
-                             "%s: layer %d %s tensors of norms of queries, and the model %s",
+                             "%s: layer %d %s tensors of norms of queries or keys, and the model "
+                             "%s",
                              b->catalog->label, i, spec->has_qk_norm ? "lacks" : "has",
                              spec->has_qk_norm ? "uses some" : "uses none");
         if (missing != NULL)

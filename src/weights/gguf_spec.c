@@ -278,7 +278,7 @@ static enum status read_turns(const struct reader *r, struct model_spec *spec)
     enum status status = read_size(r, "attention.sliding_window", &window);
     if (status == STATUS_OK && is_gemma3)
         status = check_heads_alike(r, spec);
-    if (status == STATUS_OK && window == 0 && is_one_of(spec, "cohere2"))
+    if (status == STATUS_OK && window == 0 && is_one_of(spec, "cohere2 gpt-oss"))
         return fault_set(r->fault, STATUS_BAD_INPUT, "%s: %s.attention.sliding_window is missing",
                          r->gguf->label, r->architecture);
     if (status != STATUS_OK || window == 0)

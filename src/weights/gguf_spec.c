@@ -361,6 +361,10 @@ static enum status read_scales(const struct reader *r, struct model_spec *spec)
     spec->logit_scale = logits != 0 ? (float)(1.0 / (double)logits) : 1.0f;
     if (attention != 0)
         spec->score_divisor = (float)(1.0 / ((double)attention * (double)attention));
+    if (attention != 0 && spec->score_divisor == 0) /* which would stand for the head dimension */
+        return fault_set(r->fault, STATUS_BAD_INPUT,
+                         "%s: %s.attention.scale is %g, which is too large", r->gguf->label,
+                         r->architecture, (double)attention);
     return model_spec_scale_residual(spec, residual != 0 ? residual : 1.0f, r->fault);
 }
 

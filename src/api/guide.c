@@ -32,7 +32,7 @@ static void find_marks(const struct api_ask *ask, const struct calls_style *styl
 static void check_bound(const struct api_thinking *thinking, const struct calls_style *style,
                         bool has_grammars, struct api_error *error)
 {
-    if (thinking->field != NULL && !has_grammars)
+    if (thinking->field != NULL && !has_grammars && !thinking->is_wish)
         api_error_set(error, ERROR_INVALID, thinking->field,
                       "%s needs engines that are threads: set engines to threads, or leave it out",
                       thinking->field);
@@ -51,7 +51,8 @@ void api_guide_make(struct api_guide *guide, struct api_ask *ask, const struct a
     if (offers && style->format != NULL)
         api_guided_offer_calls(&guide->offered, &ask->pile, &ask->tools, model, grammars);
     const struct api_guided *guided = offers ? &guide->offered : &ask->guided;
-    struct grammar_thought thought = { .n_max = ask->thinking.n_max,
+    bool is_bounded = grammars != NULL || !ask->thinking.is_wish; /* a wish may be ignored */
+    struct grammar_thought thought = { .n_max = is_bounded ? ask->thinking.n_max : -1,
                                        .kind = (enum grammar_kind)guided->kind,
                                        .jumps = guide->jumps && guided->kind != GRAMMAR_NONE,
                                        .text = guided->text };

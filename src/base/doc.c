@@ -154,6 +154,22 @@ static void add_html_cell(struct doc *doc, const char *cell)
     str_add_text(doc->html, doc->at == 0 ? "</th>" : "</td>");
 }
 
+/* Writes a column's title. Seconds at its end do not go to a line of their own. */
+static void add_title(struct doc *doc, const char *title)
+{
+    const char *unit = strrchr(title, ' ');
+    if (unit == NULL || (strcmp(unit, " s") != 0 && strcmp(unit, " ms") != 0)) {
+        doc_escape(doc->html, title);
+        return;
+    }
+    for (const char *at = title; at < unit; at++) {
+        const char character[2] = { *at, '\0' };
+        doc_escape(doc->html, character);
+    }
+    str_add_text(doc->html, "&#160;");
+    doc_escape(doc->html, unit + 1);
+}
+
 static void add_html_names(struct doc *doc)
 {
     str_add_text(doc->html, "<div class=\"wide\" tabindex=\"0\"><table><thead><tr>");
@@ -166,7 +182,7 @@ static void add_html_names(struct doc *doc)
             str_add_char(doc->html, '"');
         }
         str_add_char(doc->html, '>');
-        doc_escape(doc->html, column->title != NULL ? column->title : column->name);
+        add_title(doc, column->title != NULL ? column->title : column->name);
         str_add_text(doc->html, "</th>");
     }
     str_add_text(doc->html, "</tr></thead><tbody>\n");
@@ -266,13 +282,18 @@ static const char style[] =
     "color:var(--ink);background:var(--paper)}\n"
     "h1{font-size:22px}h2{font-size:17px;margin:28px 0 8px;overflow-wrap:anywhere}"
     "p{margin:6px 0;max-width:100ch;overflow-wrap:anywhere}\n"
-    ".wide{overflow-x:auto;margin:14px 0}table{border-collapse:collapse;font-size:13px;"
-    "font-variant-numeric:tabular-nums}th,td{padding:4px 8px;text-align:right;white-space:nowrap;"
-    "border-bottom:1px solid var(--line)}thead th{color:var(--soft);font-weight:600;"
+    ".wide{overflow-x:auto;margin:14px "
+    "0;padding-bottom:7px}table{border-collapse:collapse;font-size:13px;"
+    "font-variant-numeric:tabular-nums}th,td{padding:4px 7px;text-align:right;white-space:nowrap;"
+    "border-bottom:1px solid var(--line)}thead "
+    "th{color:var(--soft);font-weight:600;font-size:.92em;"
     "vertical-align:bottom;white-space:normal}th[title]{cursor:help}tbody tr:nth-child(even) "
     "*{background:var(--band)}"
     ".l{text-align:left}td.l{white-space:normal;max-width:70ch}tbody "
-    "th{font-weight:600;position:sticky;left:0;background:var(--paper)}\n"
+    "th,thead th:first-child{position:sticky;left:0;background:var(--paper)}"
+    "tbody th{font-weight:600}"
+    "@media(max-width:700px){tbody th{font-size:.85em}"
+    "td.l:last-child{min-width:9em}}\n"
     "dl{columns:340px;column-gap:28px;font-size:13px;color:var(--soft);margin:4px 0 18px}"
     "dl div{break-inside:avoid;padding:1px 0}dt{display:inline;font-weight:600;color:var(--ink)}"
     "dd{display:inline;margin:0 0 0 6px}\n"
@@ -296,7 +317,10 @@ static const char style[] =
     "polyline[class]{fill:none}rect[class^=c]{stroke:none}i.c0{background:var(--c0)}"
     "i.c1{background:var(--c1)}i.c2{background:var(--c2)}i.c3{background:var(--c3)}"
     "i.c4{background:var(--c4)}i.c5{background:var(--c5)}i.c6{background:var(--c6)}"
-    "i.c7{background:var(--c7)}\n"
+    "i.c7{background:var(--c7)}"
+    ".legend .c4,.legend .c5,.legend .c6,.legend .c7{"
+    "mask:linear-gradient(90deg,#000 6px,#0000 6px 8px,#000 8px)}"
+    "svg .t{paint-order:stroke;stroke:var(--paper);stroke-width:4px;stroke-linejoin:round}\n"
     ".d{fill:none;stroke:var(--line)}.e{stroke:var(--ink);stroke-opacity:.5;fill-opacity:.25}\n"
     "@page{size:landscape;margin:12mm}@media "
     "print{body{margin:0;max-width:none;font-size:11px}table,dl{font-size:9px}"

@@ -38,7 +38,7 @@ static inline float quant_minimum(const struct quant_block *block, int32_t sub)
                : 0.0f;
 }
 
-/* What IQ4's nibbles stand for, and MXFP4's, doubled. */
+/* The values of IQ4's nibbles, and those of MXFP4's, doubled. */
 extern const int8_t quant_iq4_values[16], quant_mxfp4_values[16];
 /* Returns half of MXFP4's scale 2^(e - 127) as a bfloat16, exactly. From 2^97 on it is NaN, since
  * sums would overflow. */

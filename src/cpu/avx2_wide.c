@@ -371,7 +371,8 @@ const struct cpu_kernels cpu_avx2_wide = {
     },
     /* Wide Q8_0 takes more than twice the memory. Values of 5 bits are slow to assemble for each
      * part of the rows (3 and 6 bits do not gain by it). */
-    .wide_rows_min = { [DTYPE_Q8_0] = 24, [DTYPE_IQ4_NL] = 24, [DTYPE_IQ4_XS] = 24, [DTYPE_Q5_0] = 10, [DTYPE_Q5_1] = 10, [DTYPE_Q5_K] = 8 },
+    .wide_rows_min = { [DTYPE_Q8_0] = 24, [DTYPE_IQ4_NL] = 24, [DTYPE_IQ4_XS] = 24,
+                       [DTYPE_Q5_0] = 10, [DTYPE_Q5_1] = 10, [DTYPE_Q5_K] = 8 },
     .group_bytes = sizeof(struct group),
     .group = group,
 };

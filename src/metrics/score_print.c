@@ -4,6 +4,27 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Ends the sentence with what a rule asks for. */
+static void end_rule(const struct score_rule *rule, struct doc *out)
+{
+    static const char *const scaled[SCORE_KIND_N] = {
+        [SCORE_SEALLM_SOLO] = "the request's own alone",
+        [SCORE_SEALLM_MEAN] = "its service's mean alone",
+        [SCORE_MUXSERVE] = "MuxServe's base for its lengths",
+    };
+    static const char *const targets[SCORE_KIND_N] = {
+        [SCORE_ALADDIN] = "the targets for the first token and for the time per token",
+        [SCORE_UELLM] = "an end within the target, from the run's first arrival on",
+        [SCORE_SERVICE] = "each target that their service has",
+    };
+    if (scaled[rule->kind] != NULL)
+        doc_part(out, " x%g: a latency of at most %g times %s", rule->scale, rule->scale,
+                 scaled[rule->kind]);
+    else if (targets[rule->kind] != NULL)
+        doc_part(out, ": %s", targets[rule->kind]);
+    doc_end(out);
+}
+
 static const struct doc_column columns[] = {
     { "SERVICE", "service", NULL, true },
     { "REQUESTS", "requests", "requests that arrived and that no client cancelled", false },
@@ -88,9 +109,7 @@ void metrics_score_print_table(const struct score_sheet *sheet, struct doc *out)
     const struct score_rule *rule = &sheet->options->rule;
     doc_part(out, "MET is the part of the requests that meet %s",
              metrics_score_kind_name(rule->kind));
-    if (rule->kind < SCORE_ALADDIN)
-        doc_part(out, " x%g", rule->scale);
-    doc_end(out);
+    end_rule(rule, out);
     doc_gap(out);
     doc_table(out, columns, COUNT_OF(columns));
     for (int32_t i = 0; i < set->n_services; i++)

@@ -12,7 +12,7 @@ static double gib(int64_t bytes)
 
 /* ---- The drawing: a line per node, a letter per engine. ---- */
 
-static char letter_of(int32_t group)
+char report_plan_letter(int32_t group)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     return letters[group % (int32_t)(sizeof(letters) - 1)];
@@ -31,7 +31,7 @@ static void draw_node(const struct report_plan *report, int32_t node, struct str
     for (int32_t g = 0; g < plan->n_groups; g++) {
         const struct place_group *group = &plan->groups[g];
         for (int32_t i = 0; i < group->n_devices && group->node == node; i++)
-            cells[group->first_device - n->first_device + i] = letter_of(g);
+            cells[group->first_device - n->first_device + i] = report_plan_letter(g);
     }
     for (int32_t i = 0; i < n_cells; i++) {
         bool is_edge = i + 1 == n_cells || cells[i] != cells[i + 1] || cells[i] == '.';
@@ -65,7 +65,7 @@ static void print_engine(const struct report_plan *report, int32_t g, struct doc
     int64_t kv = place_group_kv_bytes(p, group);
     int32_t first = group->first_device - p->nodes[group->node].first_device;
     struct str lanes;
-    doc_cell(out, "%c", letter_of(g));
+    doc_cell(out, "%c", report_plan_letter(g));
     doc_part(out, "node %d: %d", group->node, first);
     if (group->n_devices > 1)
         doc_part(out, "-%d", first + group->n_devices - 1);
@@ -230,15 +230,17 @@ void report_plan_print(const struct report_plan *report, struct doc *out)
 
 static const struct doc_column planner_columns[] = {
     { "PLANNER", "planner", NULL, true },
-    { "PLACED", "placed", "services that have an engine, of all", true },
-    { "SERVICES", "services in time", "services whose requests are in time often enough", true },
+    { "PLACED", "placed", "services that have an engine, of all", false },
+    { "SERVICES", "services in time", "services whose part in time is as high as asked for",
+      false },
     { "IN TIME", "in time", "the part of the requests that meet their target", false },
     { "NORM", "NL", "normalized latency: latency divided by the one alone, mean", false },
     { "P99 S", "p99 s", "the latency that 99% of the requests do not exceed", false },
     { "DEVICES", "devices", "devices that the plan uses", false },
     { "PLAN S", "planning s", "how long the planner took", false },
-    { "IN TIME (planned on)", NULL, "the same on the requests that the planner knew", false },
-    { "NORM (planned on)", "NL (planned on)", NULL, false },
+    { "IN TIME (planned on)", "in time (planned on)", "on the requests that the planner knew",
+      false },
+    { "NORM (planned on)", "NL (planned on)", "on the requests that the planner knew", false },
 };
 
 void report_plan_compare(const struct report_plan *report, struct doc *out)

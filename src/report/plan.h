@@ -19,6 +19,9 @@ struct report_plan {
 void report_plan_print(const struct report_plan *report, struct doc *out);
 /* Compares planners: on the window that they planned on and on the one after. */
 void report_plan_compare(const struct report_plan *report, struct doc *out);
+/* Returns the letter that names an engine. */
+char report_plan_letter(int32_t group);
+
 /* Writes "; lanes 1:1:1", or nothing if the policy divides the engine. */
 void report_plan_lanes(const struct place_group *group, struct str *out);
 void report_plan_json(const struct report_plan *report, struct str *out);

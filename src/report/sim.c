@@ -406,8 +406,8 @@ static uint64_t hash_of(const struct report_sim_grid *grid, int rate, int label)
 }
 
 static const struct doc_column grid_columns[] = {
-    { "RATE", "rate", "the rate of arrivals, as a multiple of the workload's", false },
     { "POLICY", "policy", NULL, true },
+    { "RATE", "rate", "the rate of arrivals, as a multiple of the workload's", false },
     { "NL", "NL",
       "normalized latency: latency divided by the mean latency that the service's "
       "requests have alone on the engine, mean over requests",
@@ -424,10 +424,12 @@ static const struct doc_column grid_columns[] = {
 };
 
 /* A figure's cell: its mean, and the interval if there are seeds for one. */
-static void level_cell(struct interval i, int n_seeds, struct doc *out)
+static void level_cell(struct interval i, bool is_part, int n_seeds, struct doc *out)
 {
-    doc_part(out, "%.4g", i.mean);
-    if (n_seeds > 1)
+    doc_part(out, is_part ? "%.1f%%" : "%.4g", is_part ? 100 * i.mean : i.mean);
+    if (n_seeds > 1 && is_part)
+        doc_part(out, " -/+ %.1f", 100 * (i.high - i.mean));
+    else if (n_seeds > 1)
         doc_part(out, " -/+ %.2g", i.high - i.mean);
     doc_end(out);
 }
@@ -443,15 +445,16 @@ static void difference_cell(struct interval i, int n_seeds, struct doc *out)
 static void print_rate(const struct report_sim_grid *grid, int r, struct doc *out)
 {
     for (int l = 0; l < grid->n_labels; l++) {
-        doc_cell(out, "%.4g", grid->rates[r]);
         doc_cell(out, "%s", grid->labels[l]);
+        doc_cell(out, "%.4g", grid->rates[r]);
         for (int f = 0; f < N_FIGURES; f++)
-            level_cell(level(grid, r, l, (enum figure)f), grid->n_seeds, out);
+            level_cell(level(grid, r, l, (enum figure)f), !figures[f].is_relative, grid->n_seeds,
+                       out);
         doc_cell(out, "%016llx", (unsigned long long)hash_of(grid, r, l));
     }
     for (int l = 1; l < grid->n_labels; l++) {
-        doc_cell(out, "%s", "");
         doc_cell(out, "%s less %s", grid->labels[l], grid->labels[0]);
+        doc_cell(out, "%s", "");
         for (int f = 0; f < N_FIGURES; f++)
             difference_cell(difference(grid, r, l, (enum figure)f), grid->n_seeds, out);
         doc_cell(out, "%s", "");
@@ -468,6 +471,9 @@ void report_sim_grid(const struct report_sim_grid *grid, struct doc *out)
                 grid->n_seeds, grid->labels[0]);
     else
         doc_say(out, "1 seed, so that no interval is known");
+    if (grid->n_labels > 1)
+        doc_say(out, "differences are in percent of %s, and of MET and SERVED in percentage points",
+                grid->labels[0]);
     doc_gap(out);
     doc_table(out, grid_columns, COUNT_OF(grid_columns));
     for (int r = 0; r < grid->n_rates; r++)

@@ -90,8 +90,10 @@ static void draw_labels(const struct picture *p, const struct labels *labels, co
     for (int i = labels->n - 1; i >= 0; i--) {
         double y = labels->at[i].y - 4;
         y = y > below - LABEL_HEIGHT ? below - LABEL_HEIGHT : y;
-        str_printf(p->out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s, %.0f %s</text>\n",
-                   labels->x, y, labels->anchor, labels->at[i].name, labels->at[i].value, unit);
+        str_printf(
+            p->out,
+            "<text class=\"t\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s, %.0f %s</text>\n",
+            labels->x, y, labels->anchor, labels->at[i].name, labels->at[i].value, unit);
         below = y;
     }
 }

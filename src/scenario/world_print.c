@@ -1,17 +1,20 @@
 /* Prints the engines of a world. */
 #include "predict/device.h"
 #include "scenario/world.h"
+#include <string.h>
 
 static void add_service(const struct scenario_world *world, int32_t i, bool is_first,
                         struct doc *out)
 {
-    doc_part(out, "%s%s (", is_first ? "" : ", ", world->services[i].name);
+    const char *name = world->services[i].name;
+    const char *model = world->models[i] != NULL ? world->models[i]->name : "own numbers";
+    doc_part(out, "%s%s", is_first ? "" : ", ", name);
     if (world->costs[i] != NULL)
-        doc_part(out, "tables)");
+        doc_part(out, " (tables)");
     else if (world->profile_hashes[i] != 0)
-        doc_part(out, "profile %016llx)", (unsigned long long)world->profile_hashes[i]);
-    else
-        doc_part(out, "%s)", world->models[i] != NULL ? world->models[i]->name : "own numbers");
+        doc_part(out, " (profile %016llx)", (unsigned long long)world->profile_hashes[i]);
+    else if (strstr(name, model) == NULL)
+        doc_part(out, " (%s)", model);
 }
 
 static const struct doc_column engine_columns[] = {

@@ -5,6 +5,7 @@
  * transposed one (GPT-2's Conv1D) its rows are columns, and a part begins some columns further in.
  * So only types of one element per block may be stored transposed. */
 #include "weights/bind.h"
+#include "weights/bind_end.h"
 #include "weights/cut.h"
 #include <stdio.h>
 #include <string.h>
@@ -401,11 +402,6 @@ static enum status place_blocks(struct binder *b, const struct weights_entry *bl
     if (scales == NULL)
         return fault_set(b->fault, STATUS_BAD_INPUT, "%s: tensor %s is missing", b->catalog->label,
                          name);
-    bool is_fused = row->role == WEIGHTS_EXPERT_GATE_UP;
-    if (place_of(b, is_fused ? WEIGHTS_EXPERT_GATE : row->role, owner)->data != NULL)
-        return fault_set(b->fault, STATUS_UNSUPPORTED,
-                         "%s: tensor %s is there, and the same experts without MXFP4 too",
-                         b->catalog->label, blocks->name);
     if (columns % 32 != 0)
         return fault_set(b->fault, STATUS_UNSUPPORTED,
                          "%s: tensor %s has rows of %lld, not a multiple of MXFP4's 32",
@@ -608,8 +604,7 @@ static enum status check_layers(const struct binder *b)
         if (missing == NULL && ((w->q_norm.data != NULL) != spec->has_qk_norm ||
                                 (w->k_norm.data != NULL) != spec->has_qk_norm))
             return fault_set(b->fault, STATUS_UNSUPPORTED,
-                             "%s: layer %d %s tensors of norms of queries or keys, and the model "
-                             "%s",
+                             "%s: layer %d %s tensors of norms of queries or keys; the model %s",
                              b->catalog->label, i, spec->has_qk_norm ? "lacks" : "has",
                              spec->has_qk_norm ? "uses some" : "uses none");
         if (missing != NULL)
@@ -637,26 +632,6 @@ static enum status check_encoder(const struct binder *b)
                          b->catalog->label);
     if (b->spec->n_labels == 0)
         model->pooler = model->pooler_bias = (struct tensor){ 0 };
-    return STATUS_OK;
-}
-
-/* Multiplies the output norm by the scale of logits, so that the output matrix stays as it is. */
-static enum status scale_logits(struct binder *b)
-{
-    struct model_weights *model = b->model;
-    if (b->spec->logit_scale == 1.0f)
-        return STATUS_OK;
-    if (model->output_bias.data != NULL || dtype_info(model->output_norm.dtype)->n_block != 1)
-        return fault_set(b->fault, STATUS_UNSUPPORTED,
-                         "%s: logits are scaled by %g, which is not supported beside %s",
-                         b->catalog->label, (double)b->spec->logit_scale,
-                         model->output_bias.data != NULL ? "a tensor of biases of the output"
-                                                         : "a quantized output norm tensor");
-    model->output_norm =
-        weights_cut_scaled(&model->output_norm, b->spec->logit_scale, b->catalog->pile);
-    if (model->output_norm_bias.data != NULL)
-        model->output_norm_bias =
-            weights_cut_scaled(&model->output_norm_bias, b->spec->logit_scale, b->catalog->pile);
     return STATUS_OK;
 }
 
@@ -697,21 +672,6 @@ static enum status bind_all(struct binder *b, const struct weights_name *row)
     return STATUS_OK;
 }
 
-/* falcon in GGUF: of two norms the second is attention's. */
-static void swap_norms(const struct model_spec *spec, struct model_weights *model)
-{
-    for (int32_t i = 0; i < spec->n_layers; i++) {
-        struct layer_weights *w = &model->layers[i];
-        struct tensor norm = w->attention_norm, bias = w->attention_norm_bias;
-        if (w->ffn_norm.data == NULL)
-            continue;
-        w->attention_norm = w->ffn_norm;
-        w->attention_norm_bias = w->ffn_norm_bias;
-        w->ffn_norm = norm;
-        w->ffn_norm_bias = bias;
-    }
-}
-
 enum status weights_bind(const struct weights_architecture *architecture, bool is_hf,
                          const struct model_spec *spec, struct weights_catalog *catalog,
                          struct model_weights *model, struct fault *fault)
@@ -728,14 +688,12 @@ enum status weights_bind(const struct weights_architecture *architecture, bool i
         if (status != STATUS_OK)
             return status;
     }
-    if (!is_hf && strcmp(architecture->name, "falcon") == 0)
-        swap_norms(spec, model);
-    if (spec->is_tied)
-        model->output = model->token_embedding;
+    bool is_falcon = !is_hf && strcmp(architecture->name, "falcon") == 0;
+    weights_bind_end_settle(spec, is_falcon, model);
     enum status status = check_all_used(&b);
     if (status == STATUS_OK)
         status = check_layers(&b);
     if (status == STATUS_OK)
         status = check_encoder(&b);
-    return status != STATUS_OK ? status : scale_logits(&b);
+    return status != STATUS_OK ? status : weights_bind_end_scale(spec, catalog, model, fault);
 }

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "cuda/form.h"
 #include "cuda/cuda.h"
 #include "emulate/control.h"
 #include "ops/toy.h"

@@ -12,7 +12,8 @@ static void check_text(const struct score_sheet *sheet)
     metrics_score_print_table(sheet, &doc);
     metrics_score_print_attainment(sheet, &doc);
     doc_free(&doc);
-    assert_non_null(strstr(text.at, "meet seallm-solo x5\n"));
+    assert_non_null(strstr(text.at, "meet seallm-solo x5: a latency of at most 5 times the "
+                                    "request's own alone\n"));
     assert_non_null(strstr(text.at, "\nalpha "));
     assert_non_null(strstr(text.at, "\nbeta "));
     assert_non_null(strstr(text.at, "\nall "));

@@ -184,14 +184,25 @@ static void takes_the_usual(void **state)
     }
 }
 
+struct refusal {
+    const char *text;
+    enum status status;
+    const char *words;
+};
+
+static void check_refusals(const struct refusal *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct model_spec spec;
+        struct fault fault = { 0 };
+        assert_refused(spec_of(rows[i].text, &spec, &fault), rows[i].status, &fault, rows[i].words);
+    }
+}
+
 static void refuses_by_name(void **state)
 {
     (void)state;
-    static const struct {
-        const char *text;
-        enum status status;
-        const char *words;
-    } rows[] = {
+    static const struct refusal rows[] = {
         { "[]", STATUS_BAD_INPUT, "not an object" },
         { "{}", STATUS_BAD_INPUT, "model_type is missing" },
         { "{\"model_type\":\"mamba\"}", STATUS_UNSUPPORTED, "model_type \"mamba\"" },
@@ -216,23 +227,6 @@ static void refuses_by_name(void **state)
           "n_layer is 2 and num_hidden_layers is 1" },
         { "{\"model_type\":\"gemma2\"," SIZES ",\"attn_logit_softcapping\":0}", STATUS_BAD_INPUT,
           "attn_logit_softcapping is 0" },
-        { MOE("qwen3_moe", ",\"mlp_only_layers\":[2]"), STATUS_BAD_INPUT, "mlp_only_layers" },
-        { MOE("qwen3_moe", ",\"mlp_only_layers\":1"), STATUS_BAD_INPUT, "isn't a list" },
-        { MOE("qwen3_moe", ",\"decoder_sparse_step\":0"), STATUS_BAD_INPUT, "decoder_sparse_step" },
-        { MOE("qwen3_moe", ",\"decoder_sparse_step\":9"), STATUS_UNSUPPORTED,
-          "no layer has experts" },
-        { MOE("glm4_moe", ",\"n_group\":5"), STATUS_BAD_INPUT, "equal groups" },
-        { MOE("glm4_moe", ",\"n_group\":4,\"topk_group\":5"), STATUS_BAD_INPUT, "groups that a" },
-        { MOE("glm4_moe", ",\"n_group\":16,\"topk_group\":1"), STATUS_BAD_INPUT, "groups that a" },
-        { MOE("glm4_moe", ",\"routed_scaling_factor\":0"), STATUS_BAD_INPUT,
-          "routed_scaling_factor is 0" },
-        { MOE("granitemoe", ",\"attention_multiplier\":1e30"), STATUS_BAD_INPUT,
-          "attention_multiplier is 1e+30" },
-        { MOE("gpt_oss", ",\"swiglu_limit\":0"), STATUS_BAD_INPUT, "limit of gates is 0" },
-        { MOE("gpt_oss", ",\"quantization_config\":{\"quant_method\":\"awq\"}"), STATUS_UNSUPPORTED,
-          "\"awq\"" },
-        { MOE("qwen3_moe", ",\"quantization_config\":{\"quant_method\":\"mxfp4\"}"),
-          STATUS_UNSUPPORTED, "\"mxfp4\"" },
         { "{\"model_type\":\"gemma3\"," SIZES "}", STATUS_UNSUPPORTED, "gemma3_text" },
         { GEMMA(",\"hidden_act\":\"tanh\""), STATUS_UNSUPPORTED, "hidden_act \"tanh\"" },
         { GEMMA3(",\"use_bidirectional_attention\":true"), STATUS_UNSUPPORTED,
@@ -254,19 +248,49 @@ static void refuses_by_name(void **state)
         { CHATGLM(",\"rmsnorm\":false"), STATUS_UNSUPPORTED, "rmsnorm is false" },
         { CHATGLM(",\"post_layer_norm\":3"), STATUS_UNSUPPORTED, "post_layer_norm is 3" },
     };
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        struct model_spec spec;
-        struct fault fault = { 0 };
-        assert_refused(spec_of(rows[i].text, &spec, &fault), rows[i].status, &fault, rows[i].words);
-    }
+    check_refusals(rows, COUNT_OF(rows));
+}
+
+static void refuses_mixtures_by_name(void **state)
+{
+    (void)state;
+    static const struct refusal rows[] = {
+        { MOE("qwen3_moe", ",\"mlp_only_layers\":[2]"), STATUS_BAD_INPUT, "mlp_only_layers" },
+        { MOE("qwen3_moe", ",\"mlp_only_layers\":1"), STATUS_BAD_INPUT, "isn't a list" },
+        { MOE("qwen3_moe", ",\"decoder_sparse_step\":0"), STATUS_BAD_INPUT, "decoder_sparse_step" },
+        { MOE("qwen3_moe", ",\"decoder_sparse_step\":9"), STATUS_UNSUPPORTED,
+          "no layer has experts" },
+        { MOE("glm4_moe", ",\"num_key_value_heads\":2,\"n_group\":5"), STATUS_BAD_INPUT,
+          "equal groups" },
+        { MOE("glm4_moe", ",\"num_key_value_heads\":2,\"n_group\":4,\"topk_group\":5"),
+          STATUS_BAD_INPUT, "groups that a" },
+        { MOE("glm4_moe", ",\"num_key_value_heads\":2,\"n_group\":32,\"topk_group\":1"),
+          STATUS_BAD_INPUT, "groups that a" },
+        { MOE("glm4_moe", ",\"routed_scaling_factor\":0"), STATUS_BAD_INPUT,
+          "routed_scaling_factor is 0" },
+        { MOE("granitemoe", ",\"attention_multiplier\":1e30"), STATUS_BAD_INPUT,
+          "attention_multiplier is 1e+30" },
+        { MOE("gpt_oss", ",\"num_key_value_heads\":2,\"swiglu_limit\":0"), STATUS_BAD_INPUT,
+          "limit of gates is 0" },
+        { MOE("gpt_oss",
+              ",\"num_key_value_heads\":2,\"quantization_config\":{\"quant_method\":\"awq\"}"),
+          STATUS_UNSUPPORTED, "\"awq\"" },
+        { MOE("qwen3_moe", ",\"quantization_config\":{\"quant_method\":\"mxfp4\"}"),
+          STATUS_UNSUPPORTED, "\"mxfp4\"" },
+    };
+    check_refusals(rows, COUNT_OF(rows));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_llama),      cmocka_unit_test(takes_the_usual),
-        cmocka_unit_test(reads_the_others), cmocka_unit_test(reads_gemma),
-        cmocka_unit_test(reads_gemma3),     cmocka_unit_test(refuses_by_name),
+        cmocka_unit_test(reads_llama),
+        cmocka_unit_test(takes_the_usual),
+        cmocka_unit_test(reads_the_others),
+        cmocka_unit_test(reads_gemma),
+        cmocka_unit_test(reads_gemma3),
+        cmocka_unit_test(refuses_by_name),
+        cmocka_unit_test(refuses_mixtures_by_name),
     };
     return cmocka_run_group_tests_name("weights/hf_spec", tests, NULL, NULL);
 }

@@ -28,6 +28,14 @@ void api_submit_open(struct api_call *call, int32_t index)
     choice->id = api_next_id(api);
 }
 
+/* Returns whether the text's vector is made of other positions than the last one, which a prefix
+ * hit would leave out. */
+static bool reads_all(const struct api_call *call)
+{
+    const char *pooling = call->prompts.model->pooling;
+    return call->kind == ASK_EMBED && pooling != NULL && strcmp(pooling, "last") != 0;
+}
+
 static struct request request_of(const struct api_choice *choice)
 {
     const struct api_call *call = choice->call;
@@ -50,6 +58,7 @@ static struct request request_of(const struct api_choice *choice)
         .flags = (ask->ignores_eos ? REQUEST_IGNORE_EOS : 0u) |
                  (ask->wants_logprobs ? REQUEST_WANTS_LOGPROBS : 0u) |
                  (ask->wants_scores ? REQUEST_WANTS_SCORES | REQUEST_NO_PREFIX_HIT : 0u) |
+                 (reads_all(call) ? REQUEST_NO_PREFIX_HIT : 0u) |
                  (call->prompts.guide.kind != 0 ? REQUEST_GUIDED : 0u),
     };
 }

@@ -601,9 +601,10 @@ static enum status check_layers(const struct binder *b)
             : w->q.data == NULL || w->k.data == NULL || w->v.data == NULL
                 ? "matrix of queries, keys or values"
                 : NULL;
-        if (missing == NULL && (w->q_norm.data != NULL) != spec->has_qk_norm)
+        if (missing == NULL && ((w->q_norm.data != NULL) != spec->has_qk_norm ||
+                                (w->k_norm.data != NULL) != spec->has_qk_norm))
             return fault_set(b->fault, STATUS_UNSUPPORTED,
-                             "%s: layer %d %s tensors of norms of queries, and the model %s",
+                             "%s: layer %d %s tensors of norms of queries or keys; the model %s",
                              b->catalog->label, i, spec->has_qk_norm ? "lacks" : "has",
                              spec->has_qk_norm ? "uses some" : "uses none");
         if (missing != NULL)

@@ -278,7 +278,7 @@ static enum status read_turns(const struct reader *r, struct model_spec *spec)
     enum status status = read_size(r, "attention.sliding_window", &window);
     if (status == STATUS_OK && is_gemma3)
         status = check_heads_alike(r, spec);
-    if (status == STATUS_OK && window == 0 && is_one_of(spec, "cohere2"))
+    if (status == STATUS_OK && window == 0 && is_one_of(spec, "cohere2 gpt-oss"))
         return fault_set(r->fault, STATUS_BAD_INPUT, "%s: %s.attention.sliding_window is missing",
                          r->gguf->label, r->architecture);
     if (status != STATUS_OK || window == 0)
@@ -361,6 +361,10 @@ static enum status read_scales(const struct reader *r, struct model_spec *spec)
     spec->logit_scale = logits != 0 ? (float)(1.0 / (double)logits) : 1.0f;
     if (attention != 0)
         spec->score_divisor = (float)(1.0 / ((double)attention * (double)attention));
+    if (attention != 0 && spec->score_divisor == 0) /* which would stand for the head dimension */
+        return fault_set(r->fault, STATUS_BAD_INPUT,
+                         "%s: %s.attention.scale is %g, which is too large", r->gguf->label,
+                         r->architecture, (double)attention);
     return model_spec_scale_residual(spec, residual != 0 ? residual : 1.0f, r->fault);
 }
 

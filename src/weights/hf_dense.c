@@ -39,6 +39,10 @@ static enum status read_multipliers(const struct weights_json_from *config, stru
     spec->embedding_scale = embedding;
     spec->logit_scale = (float)(1.0 / (double)logits);
     spec->score_divisor = (float)(1.0 / ((double)attention * (double)attention));
+    if (spec->score_divisor == 0) /* which would stand for the head dimension */
+        return fault_set(config->fault, STATUS_BAD_INPUT,
+                         "config.json: attention_multiplier is %g, which is too large",
+                         (double)attention);
     return model_spec_scale_residual(spec, residual, config->fault);
 }
 

@@ -81,6 +81,10 @@ static enum status read_glm(const struct weights_json_from *config, struct model
         status = weights_json_bool(config, "use_qk_norm", &spec->has_qk_norm);
     if (status != STATUS_OK)
         return status;
+    if (!(experts->scale > 0)) /* 0 would stand for 1 */
+        return fault_set(config->fault, STATUS_BAD_INPUT,
+                         "config.json: routed_scaling_factor is %g, expected more than 0",
+                         (double)experts->scale);
     spec->ffn_width = (int32_t)min_i64(n_shared * experts->width, INT32_MAX);
     spec->n_ignored_layers = (int32_t)n_ignored;
     for (int32_t i = 0; i < spec->n_layers && i < n_dense; i++)

@@ -327,18 +327,31 @@ static bool drop_in(const struct file_map *map, uintptr_t start, size_t n_bytes)
     return true;
 }
 
+static void drop_bytes(const struct weights *weights, const void *data, size_t n_bytes)
+{
+    for (uint32_t i = 0; weights->gguf.maps != NULL && i < weights->gguf.n_parts; i++)
+        if (drop_in(&weights->gguf.maps[i], (uintptr_t)data, n_bytes))
+            return;
+    for (uint32_t i = 0; i < weights->set.n_parts; i++)
+        if (drop_in(&weights->set.maps[i], (uintptr_t)data, n_bytes))
+            return;
+}
+
+/* A matrix whose rows take turns with another one's gives back the pages of both. The other one
+ * may read them again. */
 void weights_drop(const struct weights *weights, const struct tensor *tensor)
 {
+    bool is_apart = tensor->scales != NULL, is_pair = is_apart || tensor->is_alternate;
     int64_t n_stored = tensor->is_transposed ? tensor->n_columns : tensor->n_rows;
     int64_t row =
         dtype_row_bytes(tensor->dtype, tensor->is_transposed ? tensor->n_rows : tensor->n_columns);
-    if (tensor->data == NULL || row != tensor->row_bytes)
+    if (is_apart)
+        row = tensor->n_columns / 2; /* MXFP4's bytes without the scales */
+    if (tensor->data == NULL || n_stored < 1 ||
+        (row != tensor->row_bytes && !(is_pair && 2 * row == tensor->row_bytes)))
         return; /* some columns of each row: it shares its pages */
-    size_t n_bytes = (size_t)(n_stored * row);
-    for (uint32_t i = 0; weights->gguf.maps != NULL && i < weights->gguf.n_parts; i++)
-        if (drop_in(&weights->gguf.maps[i], (uintptr_t)tensor->data, n_bytes))
-            return;
-    for (uint32_t i = 0; i < weights->set.n_parts; i++)
-        if (drop_in(&weights->set.maps[i], (uintptr_t)tensor->data, n_bytes))
-            return;
+    drop_bytes(weights, tensor->data, (size_t)((n_stored - 1) * tensor->row_bytes + row));
+    if (is_apart)
+        drop_bytes(weights, tensor->scales,
+                   (size_t)((n_stored - 1) * tensor->scale_row_bytes + tensor->n_columns / 32));
 }

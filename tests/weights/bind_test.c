@@ -400,6 +400,61 @@ static void refuses_by_name(void **state)
     }
 }
 
+/* Builds a glm4moe of one layer without experts, with or without norms of queries and of keys. */
+static enum status bind_glm(bool has_q_norm, bool has_k_norm, struct fault *fault)
+{
+    static const struct {
+        const char *key;
+        uint32_t value;
+    } keys[] = {
+        { "block_count", 1 },
+        { "embedding_length", 16 },
+        { "feed_forward_length", 24 },
+        { "context_length", 16 },
+        { "attention.head_count", 4 },
+        { "attention.head_count_kv", 2 },
+        { "expert_count", 2 },
+        { "expert_used_count", 1 },
+        { "expert_feed_forward_length", 8 },
+        { "leading_dense_block_count", 1 },
+    };
+    struct build b;
+    struct bound o;
+    char key[64];
+    build_init(&b);
+    build_text(&b, "general.architecture", "glm4moe");
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        snprintf(key, sizeof(key), "glm4moe.%s", keys[i].key);
+        build_u32(&b, key, keys[i].value);
+    }
+    build_f32(&b, "glm4moe.attention.layer_norm_rms_epsilon", 1e-5f);
+    build_tensor(&b, "token_embd.weight", 16, 6);
+    build_tensor(&b, "output_norm.weight", 16, 0);
+    for (size_t i = 0; i < COUNT_OF(layer_rows); i++) {
+        const char *name = layer_rows[i].name;
+        build_layer_row(&b, 0,
+                        strcmp(name, "ffn_norm.weight") == 0 ? "post_attention_norm.weight" : name,
+                        layer_rows[i].n_columns, layer_rows[i].n_rows);
+    }
+    if (has_q_norm)
+        build_layer_row(&b, 0, "attn_q_norm.weight", 4, 0);
+    if (has_k_norm)
+        build_layer_row(&b, 0, "attn_k_norm.weight", 4, 0);
+    enum status status = bind_built(&b, &o, fault);
+    close_bound(&o);
+    return status;
+}
+
+static void has_both_norms_of_heads_or_none(void **state)
+{
+    (void)state;
+    struct fault fault = { 0 };
+    assert_int_equal(bind_glm(true, true, &fault), STATUS_OK);
+    assert_int_equal(bind_glm(false, false, &fault), STATUS_OK);
+    assert_refused(bind_glm(true, false, &fault), STATUS_UNSUPPORTED, &fault, "queries or keys");
+    assert_refused(bind_glm(false, true, &fault), STATUS_UNSUPPORTED, &fault, "queries or keys");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -410,6 +465,7 @@ int main(void)
         cmocka_unit_test(cuts_columns),
         cmocka_unit_test(names_what_is_missing),
         cmocka_unit_test(has_a_bias_in_all_layers_or_in_none),
+        cmocka_unit_test(has_both_norms_of_heads_or_none),
         cmocka_unit_test(refuses_by_name),
     };
     return cmocka_run_group_tests_name("weights/bind", tests, NULL, NULL);

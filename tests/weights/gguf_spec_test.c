@@ -176,6 +176,33 @@ static void reads_gemma3(void **state)
                    "gemma3.final_logit_softcapping");
 }
 
+/* llama.cpp needs the key of the window for these. */
+static void needs_a_window(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "gpt-oss", "cohere2" };
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct build b;
+        struct model_spec spec;
+        struct fault fault = { 0 };
+        char key[96];
+        build_init(&b);
+        build_text(&b, "general.architecture", names[i]);
+        static const char *const keys[] = { "block_count",          "embedding_length",
+                                            "feed_forward_length",  "context_length",
+                                            "attention.head_count", "expert_count",
+                                            "expert_used_count",    "expert_feed_forward_length" };
+        static const uint32_t values[] = { 2, BUILD_WIDTH, BUILD_FFN, 64, 2, 4, 2, 8 };
+        for (size_t k = 0; k < (i == 0 ? COUNT_OF(keys) : 5); k++) {
+            snprintf(key, sizeof(key), "%s.%s", names[i], keys[k]);
+            build_u32(&b, key, values[k]);
+        }
+        build_tensor(&b, "token_embd.weight", BUILD_WIDTH, BUILD_TOKENS);
+        assert_refused(spec_of(&b, &spec, &fault), STATUS_BAD_INPUT, &fault,
+                       "attention.sliding_window is missing");
+    }
+}
+
 static void names_what_is_missing(void **state)
 {
     (void)state;
@@ -344,6 +371,7 @@ int main(void)
         cmocka_unit_test(reads_llama),           cmocka_unit_test(ties_and_scales),
         cmocka_unit_test(scales_as_llama_cpp),   cmocka_unit_test(reads_gemma3),
         cmocka_unit_test(names_what_is_missing), cmocka_unit_test(refuses_by_name),
+        cmocka_unit_test(needs_a_window),
     };
     return cmocka_run_group_tests_name("weights/gguf_spec", tests, NULL, NULL);
 }

@@ -204,6 +204,30 @@ static void what_is_dropped_comes_back(void **state)
     weights_close(NULL);
 }
 
+/* MXFP4's bytes have two parameters each, and its scales are none. Its experts' pages, which gates
+ * and ups share, come back too. */
+static void mxfp4_counts_and_drops(void **state)
+{
+    (void)state;
+    struct weights *floats = open_good(golden("gpt_oss")),
+                   *weights = open_good(golden("gpt_oss_mxfp4"));
+    assert_int_equal(weights_spec(weights)->n_parameters, weights_spec(floats)->n_parameters);
+    struct weights *const both[] = { floats, weights };
+    for (size_t i = 0; i < COUNT_OF(both); i++) {
+        uint64_t hash = weights_hash(both[i]);
+        const struct model_weights *model = weights_model(both[i]);
+        for (int layer = 0; layer < weights_spec(both[i])->n_layers; layer++)
+            for (int e = 0; e < weights_spec(both[i])->experts.n_experts; e++) {
+                const struct expert_weights *expert = &model->layers[layer].experts[e];
+                weights_drop(both[i], &expert->gate);
+                weights_drop(both[i], &expert->up);
+                weights_drop(both[i], &expert->down);
+            }
+        assert_true(weights_hash(both[i]) == hash);
+        weights_close(both[i]);
+    }
+}
+
 static void refuses_paths(void **state)
 {
     (void)state;
@@ -339,10 +363,15 @@ static void opens_known_vocabularies(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opens_golden_directories),   cmocka_unit_test(opens_golden_types),
-        cmocka_unit_test(opens_golden_architectures), cmocka_unit_test(hash_names_the_model),
-        cmocka_unit_test(what_is_dropped_comes_back), cmocka_unit_test(refuses_paths),
-        cmocka_unit_test(opens_large_vocabularies),   cmocka_unit_test(opens_a_trained_model),
+        cmocka_unit_test(opens_golden_directories),
+        cmocka_unit_test(opens_golden_types),
+        cmocka_unit_test(opens_golden_architectures),
+        cmocka_unit_test(hash_names_the_model),
+        cmocka_unit_test(what_is_dropped_comes_back),
+        cmocka_unit_test(mxfp4_counts_and_drops),
+        cmocka_unit_test(refuses_paths),
+        cmocka_unit_test(opens_large_vocabularies),
+        cmocka_unit_test(opens_a_trained_model),
         cmocka_unit_test(opens_known_vocabularies),
     };
     if (argc > 1)

@@ -31,6 +31,8 @@ static void on_tick(evutil_socket_t fd, short what, void *self)
     for (int i = 0; i < BULK_ENDS; i++)
         bulk_end_tick(&door->ends[i], now_ns);
     bulk_relay_tick(door, now_ns);
+    if (door->listener != NULL)
+        (void)evconnlistener_enable(door->listener);
 }
 
 static void on_wishes(evutil_socket_t fd, short what, void *self)
@@ -105,6 +107,13 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
         bulk_end_accept(end, fd, text);
     else
         close(fd);
+}
+
+/* Without descriptors it does not listen, so that its loop does not spin, until the next tick. */
+static void on_accept_error(struct evconnlistener *listener, void *self)
+{
+    (void)self;
+    (void)evconnlistener_disable(listener);
 }
 
 /* ---- From other threads. ---- */
@@ -204,6 +213,7 @@ static enum status listen_at(struct bulk_door *door, struct fault *fault)
         !bulk_place_of((const struct sockaddr *)&at, &own))
         return fault_set(fault, STATUS_IO, "bulk_listen: %.100s port %u: %s", o->listen_host,
                          o->listen_port, evutil_socket_error_to_string(EVUTIL_SOCKET_ERROR()));
+    evconnlistener_set_error_cb(door->listener, on_accept_error);
     door->port = own.port;
     door->place = advertised;
     door->place.port = o->advertise_port != 0 ? o->advertise_port : own.port;

@@ -7,8 +7,8 @@
  * GONE
  *
  * An engine asks for its blocks in order. A few of the next ones are asked for with each, so that
- * the network does not wait for the engine. Tickets and bytes are bounded. The answer to
- * more is LATER, whose time the engine bounds in turn. */
+ * the network does not wait for the engine. Tickets and bytes are bounded. A ticket beyond the
+ * bound is GONE. A block beyond it is LATER, whose time the engine bounds in turn. */
 #pragma once
 #include "base/wake.h"
 #include "engine/exchange.h"

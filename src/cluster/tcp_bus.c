@@ -185,6 +185,8 @@ static void on_tick(evutil_socket_t fd, short what, void *self)
     (void)fd, (void)what;
     for (int i = 0; i < bus->n_ends; i++)
         cluster_tcp_end_tick(&bus->ends[i], now_ns);
+    if (bus->listener != NULL)
+        (void)evconnlistener_enable(bus->listener);
 }
 
 /* Returns a free place, or that of the oldest stranger that has not sent its hello. NULL: all are
@@ -219,6 +221,13 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
         cluster_tcp_end_accept(end, fd, text);
     else
         close(fd);
+}
+
+/* Without descriptors it does not listen, so that its loop does not spin, until the next tick. */
+static void on_accept_error(struct evconnlistener *listener, void *self)
+{
+    (void)self;
+    (void)evconnlistener_disable(listener);
 }
 
 /* ---- Opening and closing. ---- */
@@ -265,10 +274,11 @@ static enum status listen_at(struct cluster_tcp_bus *bus, struct fault *fault)
     bus->listener = evconnlistener_new_bind(
         o->base, on_accept, bus, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_REUSEABLE,
         BACKLOG, (const struct sockaddr *)&at.to, (int)at.n_to);
-    if (bus->listener != NULL)
-        return STATUS_OK;
-    return fault_set(fault, STATUS_IO, "bus: listen: %.100s port %u: %s", o->listen_host,
-                     o->listen_port, evutil_socket_error_to_string(EVUTIL_SOCKET_ERROR()));
+    if (bus->listener == NULL)
+        return fault_set(fault, STATUS_IO, "bus: listen: %.100s port %u: %s", o->listen_host,
+                         o->listen_port, evutil_socket_error_to_string(EVUTIL_SOCKET_ERROR()));
+    evconnlistener_set_error_cb(bus->listener, on_accept_error);
+    return STATUS_OK;
 }
 
 static enum status aim(struct cluster_tcp_bus *bus, struct cluster_tcp_end *end,

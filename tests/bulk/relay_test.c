@@ -10,7 +10,9 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { BLOCK_BYTES = 4096, BLOCKS = 3 };
@@ -209,6 +211,28 @@ static void a_receiver_that_takes_nothing_is_cut(void **state)
     close_all();
 }
 
+/* Without a free descriptor the door does not spin, and it accepts once there is one. */
+static void a_door_without_descriptors_waits(void **state)
+{
+    struct rlimit before, low;
+    (void)state;
+    open_all(true);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const struct sockaddr_in at = loopback(bulk_door_port(s.door));
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    low = before;
+    low.rlim_cur = (rlim_t)fd + 1;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+    clock_t begin = clock();
+    assert_int_equal(connect(fd, (const struct sockaddr *)&at, sizeof at), 0);
+    time_sleep_ns(TIME_NS_PER_S);
+    assert_true(clock() - begin < CLOCKS_PER_SEC / 5);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    greet(fd);
+    close(fd);
+    close_all();
+}
+
 /* ---- A rogue source. ---- */
 
 enum deed { TELLS_TRUTH, SAYS_GONE, ENDS, SAYS_MORE, SAYS_LESS, OTHER_SERIAL, TWICE, ASKS_BACK };
@@ -334,6 +358,7 @@ int main(void)
         cmocka_unit_test(a_receiver_gets_blocks),
         cmocka_unit_test(a_rogue_receiver_is_cut),
         cmocka_unit_test(a_receiver_that_takes_nothing_is_cut),
+        cmocka_unit_test(a_door_without_descriptors_waits),
         cmocka_unit_test(a_rogue_source_is_not_believed),
         cmocka_unit_test(a_silent_source_is_given_up),
         cmocka_unit_test(unknown_places_are_gone),

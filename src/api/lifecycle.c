@@ -78,6 +78,13 @@ static const char *name_of(const struct api_fields *fields)
     return name != NULL ? name : api_fields_text(fields, "name");
 }
 
+/* Returns the model that a body names; NULL: the error is set, and the caller's to answer. */
+static const struct api_model *model_of(struct api *api, const struct api_fields *fields)
+{
+    const char *name = name_of(fields);
+    return fields->error->is_set ? NULL : api_catalog_find(api->catalog, name, fields->error);
+}
+
 static void load(struct api *api, struct api_http_exchange *x, const struct api_fields *fields)
 {
     static const int64_t contexts[] = { 1, LIMIT_CONTEXT };
@@ -114,10 +121,8 @@ static void remove_model(struct api *api, struct api_http_exchange *x,
 static void unload(struct api *api, struct api_http_exchange *x, const struct api_fields *fields)
 {
     bool is_for_good = false;
-    const char *name = name_of(fields);
     api_fields_bool(fields, "remove", &is_for_good);
-    const struct api_model *model =
-        fields->error->is_set ? NULL : api_catalog_find(api->catalog, name, fields->error);
+    const struct api_model *model = model_of(api, fields);
     if (model != NULL && is_for_good)
         remove_model(api, x, model, fields->error);
     else if (model != NULL)
@@ -154,7 +159,7 @@ void api_lifecycle_unload(struct api *api, struct api_http_exchange *x)
 static void ask_named(struct api *api, struct api_http_exchange *x, const struct api_fields *fields,
                       enum control_kind kind)
 {
-    const struct api_model *model = api_catalog_find(api->catalog, name_of(fields), fields->error);
+    const struct api_model *model = model_of(api, fields);
     if (model != NULL)
         api_mirror_ask(api, kind, model->service, x);
 }
@@ -211,10 +216,9 @@ void api_lifecycle_named(struct api *api, struct api_http_exchange *x)
 /* Returns the model that a body names, if this server obeys wishes on it. */
 static const struct api_model *wish_for(struct api *api, const struct api_fields *fields)
 {
-    const char *name = name_of(fields);
     if (api->options.wishes.pause == NULL)
         api_error_set(fields->error, ERROR_INVALID, NULL, "this server cannot pause or pin models");
-    return fields->error->is_set ? NULL : api_catalog_find(api->catalog, name, fields->error);
+    return model_of(api, fields);
 }
 
 static void answer_wish(struct api *api, struct api_http_exchange *x, enum status status,

@@ -2,6 +2,7 @@
 
 usage: serve_sleep.py SHOAL MODELS_FOLDER [PLUGIN]      (PLUGIN: libshoal_cuda.so over the emulated GPU)
 """
+import json
 import os
 import shutil
 import sys
@@ -9,6 +10,7 @@ import tempfile
 import threading
 import time
 
+import toy
 from serve_shared import Later, Shoal, main, paths, test, until
 
 SLEEP = ("--sleep-bytes", "64MiB", "--profile", "0", "--memory", "256MiB")
@@ -40,6 +42,21 @@ class House:
 
     def memory(self, name):
         return self.server.model(name)["memory"]
+
+
+@test
+def routes_outlive_bodies_of_wrong_types(shoal, models):
+    """With one model, which is also that of requests that name none."""
+    bodies = ({"model": [None, None]}, {"model": {}}, {"model": 1, "name": 2}, {"name": [1]}, {"path": 1, "model": 2}, [], "1")
+    with House(shoal, models, *SLEEP) as house:
+        document = json.loads(house.server.get("/openapi.json")[2])
+        routes = [path for path, verbs in document["paths"].items() if "post" in verbs and "{" not in path and path not in ("/sleep", "/wake_up", "/ping")]
+        assert "/models/sleep" in routes and len(routes) > 30, routes
+        for path in routes:
+            for body in bodies:
+                status = toy.ask(house.server.port, "POST", path, body)[0]
+                assert status in (400, 404), (path, body, status)
+        assert house.server.process.poll() is None and house.memory("tale")
 
 
 @test

@@ -4,6 +4,7 @@ every answer has a status, a type and a body that the document allows.
 
     openapi_check.py SHOAL MODEL SCHEMATHESIS"""
 import json
+import os
 import re
 import subprocess
 import sys
@@ -26,11 +27,12 @@ def main():
         url = f"http://127.0.0.1:{match[1]}"
         document = json.load(urllib.request.urlopen(f"{url}/openapi.json"))
         del document["paths"]["/models/sse"]  # whose answer has no end
-        with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
-            json.dump(document, f)
-            f.flush()
-            code = subprocess.run([schemathesis, "run", f.name, "--url", url, "--checks", CHECKS, "--max-examples", "40",
-                                   "--request-timeout", "60", "--seed", "7"]).returncode
+        with tempfile.TemporaryDirectory() as folder:  # it also keeps a cache there
+            path = os.path.join(folder, "openapi.json")
+            with open(path, "w", encoding="utf-8") as f:
+                json.dump(document, f)
+            code = subprocess.run([os.path.abspath(schemathesis), "run", path, "--url", url, "--checks", CHECKS, "--max-examples",
+                                   "40", "--request-timeout", "60", "--seed", "7"], cwd=folder).returncode
         code = code or server.poll()  # the server lives
     finally:
         server.terminate()

@@ -1,5 +1,6 @@
 /* Reports as text and as HTML. */
 #include "base/doc.h"
+#include "base/doc_style.h"
 
 #include "base/mem.h"
 #include <stdarg.h>
@@ -269,71 +270,13 @@ void doc_table_end(struct doc *doc)
 
 /* ---- Pages. ---- */
 
-/* c0 to c7 are the colours of things that are compared; from c4 on lines are dashed, too. */
-static const char style[] =
-    ":root{color-scheme:light dark;--ink:#1b1f24;--paper:#fff;--soft:#5c6570;--line:#d7dce1;"
-    "--band:#f4f6f8;--c0:#2a6fdb;--c1:#d9480f;--c2:#2b8a3e;--c3:#ae3ec9;--c4:#c92a2a;--c5:#0b7285;"
-    "--c6:#a05a00;--c7:#495057}\n"
-    "@media screen and "
-    "(prefers-color-scheme:dark){:root{--ink:#dfe3e8;--paper:#15181c;--soft:#9aa4af;"
-    "--line:#333a42;--band:#1d2126;--c0:#74a8ff;--c1:#ff8a5c;--c2:#69c77c;--c3:#d98cf0;"
-    "--c4:#ff7b7b;--c5:#4fc3d9;--c6:#e0a040;--c7:#aab3bd}}\n"
-    "body{font:15px/1.5 system-ui,sans-serif;margin:24px auto;max-width:1240px;padding:0 16px;"
-    "color:var(--ink);background:var(--paper)}\n"
-    "h1{font-size:22px}h2{font-size:17px;margin:28px 0 8px;overflow-wrap:anywhere}"
-    "p{margin:6px 0;max-width:100ch;overflow-wrap:anywhere}\n"
-    ".wide{overflow-x:auto;margin:14px "
-    "0;padding-bottom:7px}table{border-collapse:collapse;font-size:13px;"
-    "font-variant-numeric:tabular-nums}th,td{padding:4px 7px;text-align:right;white-space:nowrap;"
-    "border-bottom:1px solid var(--line)}thead "
-    "th{color:var(--soft);font-weight:600;font-size:.92em;"
-    "vertical-align:bottom;white-space:normal}th[title]{cursor:help}tbody tr:nth-child(even) "
-    "*{background:var(--band)}"
-    ".l{text-align:left}td.l{white-space:normal;max-width:70ch}tbody "
-    "th,thead th:first-child{position:sticky;left:0;background:var(--paper)}"
-    "tbody th{font-weight:600}"
-    "@media(max-width:700px){tbody th{font-size:.85em}"
-    "td.l:last-child{min-width:9em}}\n"
-    "dl{columns:340px;column-gap:28px;font-size:13px;color:var(--soft);margin:4px 0 18px}"
-    "dl div{break-inside:avoid;padding:1px 0}dt{display:inline;font-weight:600;color:var(--ink)}"
-    "dd{display:inline;margin:0 0 0 6px}\n"
-    ".charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,480px),1fr));"
-    "gap:22px;margin-top:22px}figure{margin:0;min-width:0;break-inside:avoid}figcaption{"
-    "font-weight:600;font-size:14px}.plot{display:flex;flex-wrap:wrap;gap:4px 14px}"
-    ".charts svg{flex:1 1 "
-    "300px;min-width:0;max-width:560px;height:auto}.legend{list-style:none;margin:0;"
-    "padding:8px 0;font-size:13px;flex:0 1 auto;max-width:180px;overflow-wrap:anywhere}"
-    ".legend li{padding-left:20px;text-indent:-20px}.legend i{display:inline-block;width:14px;"
-    "height:4px;margin-right:6px;vertical-align:middle}\n"
-    "svg text{font:12px system-ui,sans-serif;fill:var(--ink)}svg .s{fill:var(--soft)}"
-    ".g{stroke:var(--line)}polyline{fill:none;stroke-width:1.8}"
-    "polyline.c4,polyline.c5,polyline.c6,polyline.c7{stroke-dasharray:7 3}"
-    "circle.h{fill-opacity:0;stroke:none}circle.h:hover{fill-opacity:1}rect:hover{fill-opacity:.7}"
-    "\n"
-    ".c0{fill:var(--c0);stroke:var(--c0)}.c1{fill:var(--c1);stroke:var(--c1)}"
-    ".c2{fill:var(--c2);stroke:var(--c2)}.c3{fill:var(--c3);stroke:var(--c3)}"
-    ".c4{fill:var(--c4);stroke:var(--c4)}.c5{fill:var(--c5);stroke:var(--c5)}"
-    ".c6{fill:var(--c6);stroke:var(--c6)}.c7{fill:var(--c7);stroke:var(--c7)}"
-    "polyline[class]{fill:none}rect[class^=c]{stroke:none}i.c0{background:var(--c0)}"
-    "i.c1{background:var(--c1)}i.c2{background:var(--c2)}i.c3{background:var(--c3)}"
-    "i.c4{background:var(--c4)}i.c5{background:var(--c5)}i.c6{background:var(--c6)}"
-    "i.c7{background:var(--c7)}"
-    ".legend .c4,.legend .c5,.legend .c6,.legend .c7{"
-    "mask:linear-gradient(90deg,#000 6px,#0000 6px 8px,#000 8px)}"
-    "svg .t{paint-order:stroke;stroke:var(--paper);stroke-width:4px;stroke-linejoin:round}\n"
-    ".d{fill:none;stroke:var(--line)}.e{stroke:var(--ink);stroke-opacity:.5;fill-opacity:.25}\n"
-    "@page{size:landscape;margin:12mm}@media "
-    "print{body{margin:0;max-width:none;font-size:11px}table,dl{font-size:9px}"
-    "th,td{padding:2px 5px}.wide{overflow:visible}tr{break-inside:avoid}"
-    ".charts{grid-template-columns:1fr 1fr}*{print-color-adjust:exact}}\n";
-
 void doc_page_open(struct str *html, const char *title)
 {
     str_add_text(html, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
                        "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
                        "<title>");
     doc_escape(html, title);
-    str_printf(html, "</title>\n<style>\n%s</style></head>\n<body><h1>", style);
+    str_printf(html, "</title>\n<style>\n%s</style></head>\n<body><h1>", doc_style);
     doc_escape(html, title);
     str_add_text(html, "</h1>\n");
 }

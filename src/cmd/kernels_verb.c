@@ -225,7 +225,7 @@ static enum status show(const struct run *run, struct fault *fault)
     str_init(&text);
     str_init(&html);
     str_init(&page);
-    doc_init(&doc, o->is_json ? NULL : &text, &html);
+    doc_init(&doc, o->is_json ? NULL : &text, o->html != NULL ? &html : NULL);
     roofline_print(&report, &doc);
     if (o->is_json)
         roofline_json(&report, &text);

@@ -331,7 +331,7 @@ static bool tell(const struct plan_run *run, const struct report_plan *report, b
     bool is_fine = true;
     str_init(&text);
     str_init(&html);
-    doc_init(&doc, scenario->is_json ? NULL : &text, &html);
+    doc_init(&doc, scenario->is_json ? NULL : &text, scenario->html != NULL ? &html : NULL);
     doc_page_open(&html, compares ? "Shoal: planners side by side" : "Shoal: a plan");
     if (compares)
         report_plan_compare(report, &doc);

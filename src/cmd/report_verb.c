@@ -121,7 +121,7 @@ int verbs_report(int argc, char **argv)
     str_init(&out);
     str_init(&html);
     if (flags_parse(&flags, argc, argv, report.paths, &report.n) && load(&report)) {
-        doc_init(&doc, report.is_json ? NULL : &out, &html);
+        doc_init(&doc, report.is_json ? NULL : &out, report.html != NULL ? &html : NULL);
         print(&report, &doc);
         doc_free(&doc);
         if (report.is_json)

@@ -165,7 +165,7 @@ static bool tell(const struct plan *plan, struct scenario_case *cases, size_t n)
     bool is_fine = true;
     str_init(&out);
     str_init(&html);
-    doc_init(&doc, scenario->is_json ? NULL : &out, &html);
+    doc_init(&doc, scenario->is_json ? NULL : &out, scenario->html != NULL ? &html : NULL);
     if (n == 1)
         report_sim_one(cases, &doc);
     else

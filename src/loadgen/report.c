@@ -170,7 +170,8 @@ bool loadgen_report(struct loadgen *bench)
                     gather(bench->solos_done, bench->n_solo_calls, sentences, &n) == 0;
     str_init(&out);
     str_init(&html);
-    doc_init(&doc, bench->options.is_json ? NULL : &out, &html);
+    doc_init(&doc, bench->options.is_json ? NULL : &out,
+             bench->options.html != NULL ? &html : NULL);
     metrics_score(&bench->set, &options, scores);
     print_doc(bench, &sheet, &doc);
     if (bench->options.is_json)

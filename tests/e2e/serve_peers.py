@@ -196,7 +196,7 @@ def peers_without_the_file(shoal, models):
         for place, part in ((peer.place, "does not have the file"), (f"127.0.0.1:{free_port()}", "refused"),
                             (f"127.0.0.1:{peer.bus}", "does not speak")):
             code, path, said = fetch(shoal, folder, place)
-            assert code == 1 and not path and part in said and "model_peers" in said, (code, path, said)
+            assert code == 1 and not path and part in said and "model_peers" in said and f"peer {place}:" in said, (code, path, said)
         code, _, said = fetch(shoal, folder)
         assert code == 2 and "model_peers is empty" in said, said
         code, _, said = fetch(shoal, folder, "192.0.2.1:7")

@@ -4,7 +4,6 @@
 #include "api/ends.h"
 #include "api/guided.h"
 #include "api/headers.h"
-#include "api/mirror_state.h"
 #include "api/reply.h"
 #include "api/responses.h"
 #include "api/responses_peers.h"

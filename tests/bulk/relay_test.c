@@ -281,7 +281,7 @@ static int open_rogue(void)
     return listener;
 }
 
-/* Asks for a block until there is an answer, which has to come within so many seconds. */
+/* Asks for a block until there is an answer, which has to come within n_s_max seconds. */
 static enum exchange_said pull_block(uint64_t ticket, int64_t n_s_max)
 {
     struct exchange_stamp stamp;

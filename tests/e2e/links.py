@@ -140,7 +140,7 @@ class Links:
 
 class Cable:
     """A port that leads to a server's. change(before, data) gets each piece from the server and how many bytes came before it on the connection.
-    What it returns goes on; at None the connection ends."""
+    Its result goes on in place of the piece; at None the connection ends."""
 
     def __init__(self, port, change):
         self.listener = socket.create_server(("127.0.0.1", 0))

@@ -4,7 +4,6 @@
 #include "api/ends.h"
 #include "api/guided.h"
 #include "api/headers.h"
-#include "api/mirror_state.h"
 #include "api/reply.h"
 #include "api/responses.h"
 #include "api/responses_peers.h"
@@ -412,9 +411,9 @@ static bool take_seats(struct api_call *call, int32_t n)
 {
     struct api_error error = { 0 };
     int32_t n_most = api_seats_most(call->api);
-    const char *field = call->kind == ASK_EMBED ? "input" : "prompt";
     if (n > n_most) /* then a retry would not help */
-        api_error_set(&error, ERROR_TOO_LARGE, call->prompts.ask.n > 1 ? "n" : field,
+        api_error_set(&error, ERROR_TOO_LARGE,
+                      call->prompts.ask.n > 1 ? "n" : api_prompts_field(&call->prompts),
                       "the request asks for %d answers, this server admits %d at once", n, n_most);
     else if (api_seats_take(call->api, call->party, n - 1, &error))
         call->n_seats = n;
@@ -631,7 +630,8 @@ void api_call_take(struct api *api, struct api_http_exchange *x, const struct ap
     api_http_take_body(x, &call->body);
     call->work = api_work_for(api, call->party, call->body.n);
     call->job.rank = call->body.n > API_JOB_LONG_BYTES ? API_JOB_LONG : API_JOB_SHORT;
-    call->has_peers = family->is_stored && api_responses_peers_may_help(api, &call->body);
+    bool goes_on = family->is_stored && api_responses_peers_may_go_on(&call->body);
+    call->has_peers = goes_on && api->options.n_responses_peers > 0;
     if (call->has_peers) {
         call->job.rank = API_JOB_PATIENT;
         api_headers_key(&x->head, &call->key);
@@ -639,8 +639,8 @@ void api_call_take(struct api *api, struct api_http_exchange *x, const struct ap
     bool is_small = call->body.n <= INLINE_BYTES_MAX &&
                     !api_guided_may_have(view_of(call->body.at, call->body.n));
     bool is_put = !is_small && api_workers_put(api->workers, &call->job);
-    if (!is_put && call->has_peers) {
-        refuse_full(call); /* this thread does not wait for them */
+    if (!is_put && goes_on) {
+        refuse_full(call); /* this thread waits for no disk and no peer */
     } else if (!is_put) {
         read_job(&call->job);
         read_done(&call->job);

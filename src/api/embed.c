@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/time.h"
-#include <stdio.h>
 #include <stdlib.h>
 
 static const struct api_embed *embed_of(const struct api_call *call)
@@ -17,28 +16,31 @@ static const struct api_embed *embed_of(const struct api_call *call)
     return api_embed_of(&call->prompts.ask);
 }
 
-static void print_text_member(struct str *out, const char *key, const char *text)
+static void print_usage(struct api_call *call, struct json_out *json)
 {
-    struct json_out json;
-    str_printf(out, "\"%s\":", key);
-    json_out_init(&json, out);
-    json_out_text(&json, text);
+    int64_t n = api_reply_sum_up(call).n_prompt;
+    json_out_key(json, "usage");
+    json_out_open(json, '{');
+    json_out_key_i64(json, "prompt_tokens", n);
+    json_out_key_i64(json, "total_tokens", n);
+    json_out_close(json, '}');
 }
 
-static void print_usage(struct api_call *call, struct str *out)
+static void print_floats(const float *vector, int32_t n, struct json_out *json)
 {
-    long long n = (long long)api_reply_sum_up(call).n_prompt;
-    str_printf(out, "\"usage\":{\"prompt_tokens\":%lld,\"total_tokens\":%lld}", n, n);
-}
-
-static void print_floats(const float *vector, int32_t n, struct str *out)
-{
-    struct json_out json;
-    json_out_init(&json, out);
-    json_out_open(&json, '[');
+    json_out_open(json, '[');
     for (int32_t i = 0; i < n; i++)
-        json_out_f64(&json, (double)vector[i]);
-    json_out_close(&json, ']');
+        json_out_f64(json, (double)vector[i]);
+    json_out_close(json, ']');
+}
+
+static void print_base64(const float *vector, int32_t n, struct json_out *json)
+{
+    struct str text;
+    str_init(&text);
+    api_vectors_base64(vector, n, &text);
+    json_out_view(json, view_of(text.at, text.n));
+    str_free(&text);
 }
 
 /* Brings a choice's vector into the form that is shown. Returns its floats. */
@@ -53,28 +55,31 @@ static int32_t finish(struct api_call *call, struct api_choice *choice, bool alw
 
 static void write_openai(struct api_call *call, struct str *out)
 {
-    str_add_text(out, "{\"object\":\"list\",\"data\":[");
+    struct json_out json;
+    json_out_init(&json, out);
+    json_out_open(&json, '{');
+    json_out_key_text(&json, "object", "list");
+    json_out_key(&json, "data");
+    json_out_open(&json, '[');
     for (int32_t i = 0; i < call->n_choices; i++) {
         struct api_choice *choice = &call->choices[i];
         int32_t n = finish(call, choice, false);
-        str_printf(out, "%s{\"object\":\"embedding\",\"index\":%d,\"embedding\":", i > 0 ? "," : "",
-                   i);
-        if (embed_of(call)->is_base64) {
-            str_add_char(out, '"');
-            api_vectors_base64(choice->vector, n, out);
-            str_add_char(out, '"');
-        } else {
-            print_floats(choice->vector, n, out);
-        }
-        str_add_char(out, '}');
+        json_out_open(&json, '{');
+        json_out_key_text(&json, "object", "embedding");
+        json_out_key_i64(&json, "index", i);
+        json_out_key(&json, "embedding");
+        if (embed_of(call)->is_base64)
+            print_base64(choice->vector, n, &json);
+        else
+            print_floats(choice->vector, n, &json);
+        json_out_close(&json, '}');
     }
-    str_add_text(out, "],");
-    print_text_member(out, "id", call->id);
-    str_printf(out, ",\"created\":%lld,", (long long)call->created_unix_s);
-    print_text_member(out, "model", api_reply_model(call));
-    str_add_char(out, ',');
-    print_usage(call, out);
-    str_add_char(out, '}');
+    json_out_close(&json, ']');
+    json_out_key_text(&json, "id", call->id);
+    json_out_key_i64(&json, "created", call->created_unix_s);
+    json_out_key_text(&json, "model", api_reply_model(call));
+    print_usage(call, &json);
+    json_out_close(&json, '}');
 }
 
 /* --- Ollama's, whose vectors have the length 1 --- */
@@ -82,24 +87,29 @@ static void write_openai(struct api_call *call, struct str *out)
 static void write_ollama(struct api_call *call, struct str *out)
 {
     struct api_reply_sums sums = api_reply_sum_up(call);
-    str_add_char(out, '{');
-    print_text_member(out, "model", api_reply_model(call));
-    str_add_text(out, ",\"embeddings\":[");
-    for (int32_t i = 0; i < call->n_choices; i++) {
-        if (i > 0)
-            str_add_char(out, ',');
-        print_floats(call->choices[i].vector, finish(call, &call->choices[i], true), out);
-    }
-    str_printf(out, "],\"total_duration\":%lld,\"load_duration\":%lld,\"prompt_eval_count\":%lld}",
-               (long long)max_i64(time_now_ns() - call->arrived_ns, 0), (long long)sums.queue_ns,
-               (long long)sums.n_prompt);
+    struct json_out json;
+    json_out_init(&json, out);
+    json_out_open(&json, '{');
+    json_out_key_text(&json, "model", api_reply_model(call));
+    json_out_key(&json, "embeddings");
+    json_out_open(&json, '[');
+    for (int32_t i = 0; i < call->n_choices; i++)
+        print_floats(call->choices[i].vector, finish(call, &call->choices[i], true), &json);
+    json_out_close(&json, ']');
+    json_out_key_i64(&json, "total_duration", max_i64(time_now_ns() - call->arrived_ns, 0));
+    json_out_key_i64(&json, "load_duration", sums.queue_ns);
+    json_out_key_i64(&json, "prompt_eval_count", sums.n_prompt);
+    json_out_close(&json, '}');
 }
 
 static void write_ollama_one(struct api_call *call, struct str *out)
 {
-    str_add_text(out, "{\"embedding\":");
-    print_floats(call->choices[0].vector, finish(call, &call->choices[0], false), out);
-    str_add_char(out, '}');
+    struct json_out json;
+    json_out_init(&json, out);
+    json_out_open(&json, '{');
+    json_out_key(&json, "embedding");
+    print_floats(call->choices[0].vector, finish(call, &call->choices[0], false), &json);
+    json_out_close(&json, '}');
 }
 
 /* --- Scores of pairs --- */
@@ -141,43 +151,39 @@ static int compare(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-static void print_number(double value, struct str *out)
-{
-    struct json_out json;
-    json_out_init(&json, out);
-    json_out_f64(&json, value);
-}
-
-static void print_document(const struct api_call *call, int32_t index, struct str *out)
+static void print_document(const struct api_call *call, int32_t index, struct json_out *json)
 {
     const struct api_ask *ask = &call->prompts.ask;
-    struct json_out json;
-    str_add_text(out, ",\"document\":{\"text\":");
-    json_out_init(&json, out);
-    json_out_view(&json, ask->prompts[embed_of(call)->n_first + index].text);
-    str_add_char(out, '}');
+    json_out_key(json, "document");
+    json_out_open(json, '{');
+    json_out_key(json, "text");
+    json_out_view(json, ask->prompts[embed_of(call)->n_first + index].text);
+    json_out_close(json, '}');
 }
 
 static void write_rerank(struct api_call *call, struct str *out)
 {
     int32_t n = api_embed_n_pairs(&call->prompts.ask), n_top = embed_of(call)->n_top;
     struct ranked *ranked = score(call);
+    struct json_out json;
     qsort(ranked, (size_t)n, sizeof(*ranked), compare);
-    str_add_char(out, '{');
-    print_text_member(out, "id", call->id);
-    str_add_char(out, ',');
-    print_text_member(out, "model", api_reply_model(call));
-    str_add_char(out, ',');
-    print_usage(call, out);
-    str_add_text(out, ",\"results\":[");
+    json_out_init(&json, out);
+    json_out_open(&json, '{');
+    json_out_key_text(&json, "id", call->id);
+    json_out_key_text(&json, "model", api_reply_model(call));
+    print_usage(call, &json);
+    json_out_key(&json, "results");
+    json_out_open(&json, '[');
     for (int32_t i = 0; i < (n_top > 0 ? min_i32(n, n_top) : n); i++) {
-        str_printf(out, "%s{\"index\":%d,\"relevance_score\":", i > 0 ? "," : "", ranked[i].index);
-        print_number(ranked[i].score, out);
+        json_out_open(&json, '{');
+        json_out_key_i64(&json, "index", ranked[i].index);
+        json_out_key_f64(&json, "relevance_score", ranked[i].score);
         if (embed_of(call)->has_documents)
-            print_document(call, ranked[i].index, out);
-        str_add_char(out, '}');
+            print_document(call, ranked[i].index, &json);
+        json_out_close(&json, '}');
     }
-    str_add_text(out, "]}");
+    json_out_close(&json, ']');
+    json_out_close(&json, '}');
     mem_give(ranked);
 }
 
@@ -185,19 +191,25 @@ static void write_score(struct api_call *call, struct str *out)
 {
     int32_t n = api_embed_n_pairs(&call->prompts.ask);
     struct ranked *ranked = score(call);
-    str_add_char(out, '{');
-    print_text_member(out, "id", call->id);
-    str_printf(out, ",\"object\":\"list\",\"created\":%lld,", (long long)call->created_unix_s);
-    print_text_member(out, "model", api_reply_model(call));
-    str_add_text(out, ",\"data\":[");
+    struct json_out json;
+    json_out_init(&json, out);
+    json_out_open(&json, '{');
+    json_out_key_text(&json, "id", call->id);
+    json_out_key_text(&json, "object", "list");
+    json_out_key_i64(&json, "created", call->created_unix_s);
+    json_out_key_text(&json, "model", api_reply_model(call));
+    json_out_key(&json, "data");
+    json_out_open(&json, '[');
     for (int32_t i = 0; i < n; i++) {
-        str_printf(out, "%s{\"index\":%d,\"object\":\"score\",\"score\":", i > 0 ? "," : "", i);
-        print_number(ranked[i].score, out);
-        str_add_char(out, '}');
+        json_out_open(&json, '{');
+        json_out_key_i64(&json, "index", i);
+        json_out_key_text(&json, "object", "score");
+        json_out_key_f64(&json, "score", ranked[i].score);
+        json_out_close(&json, '}');
     }
-    str_add_text(out, "],");
-    print_usage(call, out);
-    str_add_char(out, '}');
+    json_out_close(&json, ']');
+    print_usage(call, &json);
+    json_out_close(&json, '}');
     mem_give(ranked);
 }
 

@@ -1,46 +1,39 @@
 /* Reads the texts and what is wanted of them. Fields that would change the answer and are not
  * supported are refused by name. */
 #include "api/embed_ask.h"
+
+#include "api/refused.h"
 #include <string.h>
 
 struct form { /* the fields of a form */
     const char *const *names;
     size_t n;
-    bool takes_ids; /* token ids may stand for a text */
 };
 
-/* Values of these fields that ask for nothing are accepted. */
-static const struct {
-    const char *name, *why;
-} refused[] = {
-    { "truncate_prompt_tokens", "a longer text is refused and never cut" },
-    { "max_chunks_per_doc", "a longer document is refused and never cut" },
-    { "max_tokens_per_doc", "a longer document is refused and never cut" },
-    { "rank_fields", "a document's text is ranked" },
-    { "overlap_tokens", "a longer document is refused and never cut" },
-    { "messages", "send the text as input" },
-    { "chat_template", "send the text as input" },
-    { "instruction", "put it into the text" },
-    { "instruct", "put it into the text" },
-    { "input_type", "put the instruction of that type into the text" },
-    { "task", "put the instruction of that task into the text" },
-    { "late_chunking", NULL },
-    { "embedding_type", "it is called encoding_format here" },
-    { "normalize", "the model's files say whether vectors are normalised" },
-    { "images", NULL },
-    { "mm_processor_kwargs", NULL },
-    { "softmax", NULL },
-    { "activation", NULL },
-    { "use_activation", NULL },
-};
+#define NEVER API_REFUSED_NEVER
+#define EMPTY API_REFUSED_EMPTY
 
-static bool asks_for_nothing(const json_t *value)
-{
-    return value == NULL || json_is_null(value) || json_is_false(value) ||
-           (json_is_string(value) && json_string_length(value) == 0) ||
-           (json_is_array(value) && json_array_size(value) == 0) ||
-           (json_is_object(value) && json_object_size(value) == 0);
-}
+static const struct api_refused refused[] = {
+    { "truncate_prompt_tokens", EMPTY, "a longer text is refused and never cut" },
+    { "max_chunks_per_doc", EMPTY, "a longer document is refused and never cut" },
+    { "max_tokens_per_doc", EMPTY, "a longer document is refused and never cut" },
+    { "rank_fields", EMPTY, "a document's text is ranked" },
+    { "overlap_tokens", EMPTY, "a longer document is refused and never cut" },
+    { "messages", EMPTY, "send the text as input" },
+    { "chat_template", EMPTY, "send the text as input" },
+    { "instruction", EMPTY, "put it into the text" },
+    { "instruct", EMPTY, "put it into the text" },
+    { "input_type", EMPTY, "put the instruction of that type into the text" },
+    { "task", EMPTY, "put the instruction of that task into the text" },
+    { "late_chunking", EMPTY, NULL },
+    { "embedding_type", EMPTY, "it is called encoding_format here" },
+    { "normalize", NEVER, "the model's files say whether vectors are normalised" },
+    { "images", EMPTY, NULL },
+    { "mm_processor_kwargs", EMPTY, NULL },
+    { "softmax", NEVER, NULL },
+    { "activation", NEVER, NULL },
+    { "use_activation", NEVER, NULL },
+};
 
 static bool is_of(const struct form *form, const char *name)
 {
@@ -54,18 +47,13 @@ static struct api_embed *begin(struct api_ask *ask, const struct api_fields *fie
                                const struct form *form, bool is_strict)
 {
     static const char *const common[] = { "model", "user", "priority", "request_id" };
-    const struct form all = { common, COUNT_OF(common), false };
+    const struct form all = { common, COUNT_OF(common) };
     struct api_embed *embed = pile_take(&ask->pile, sizeof(*embed));
     const char *name;
     json_t *value;
     *embed = (struct api_embed){ 0 };
     ask->kept = embed;
-    for (size_t i = 0; i < COUNT_OF(refused); i++)
-        if (!is_of(form, refused[i].name) &&
-            !asks_for_nothing(json_object_get(fields->object, refused[i].name)))
-            api_error_set(fields->error, ERROR_INVALID, refused[i].name, "%s is not supported%s%s",
-                          refused[i].name, refused[i].why != NULL ? ": " : "",
-                          refused[i].why != NULL ? refused[i].why : "");
+    api_refused_refuse(fields, refused, COUNT_OF(refused));
     if (is_strict) {
         json_object_foreach(fields->object, name, value) {
             if (!is_of(form, name) && !is_of(&all, name))
@@ -86,7 +74,7 @@ bool api_embed_ask_openai(struct api_ask *ask, const struct api_fields *fields, 
 {
     static const char *const names[] = { "input", "encoding_format", "dimensions",
                                          "add_special_tokens" };
-    const struct form form = { names, COUNT_OF(names), true };
+    const struct form form = { names, COUNT_OF(names) };
     struct api_embed *embed = begin(ask, fields, &form, is_strict);
     embed->form = EMBED_OPENAI;
     const char *format = api_fields_text(fields, "encoding_format");
@@ -126,7 +114,7 @@ bool api_embed_ask_ollama(struct api_ask *ask, const struct api_fields *fields, 
 {
     static const char *const names[] = { "input", "dimensions", "truncate", "options",
                                          "keep_alive" };
-    const struct form form = { names, COUNT_OF(names), false };
+    const struct form form = { names, COUNT_OF(names) };
     struct api_embed *embed = begin(ask, fields, &form, is_strict);
     embed->form = EMBED_OLLAMA;
     read_dimensions(fields, embed);
@@ -137,7 +125,7 @@ bool api_embed_ask_ollama(struct api_ask *ask, const struct api_fields *fields, 
 bool api_embed_ask_ollama_one(struct api_ask *ask, const struct api_fields *fields, bool is_strict)
 {
     static const char *const names[] = { "prompt", "options", "keep_alive" };
-    const struct form form = { names, COUNT_OF(names), false };
+    const struct form form = { names, COUNT_OF(names) };
     struct api_embed *embed = begin(ask, fields, &form, is_strict);
     embed->form = EMBED_OLLAMA_ONE;
     read_ollama(ask, fields, embed, "prompt");
@@ -198,7 +186,7 @@ static bool read_pairs(struct api_ask *ask, const struct api_fields *fields,
 bool api_embed_ask_rerank(struct api_ask *ask, const struct api_fields *fields, bool is_strict)
 {
     static const char *const names[] = { "query", "documents", "top_n", "return_documents" };
-    const struct form form = { names, COUNT_OF(names), false };
+    const struct form form = { names, COUNT_OF(names) };
     struct api_embed *embed = begin(ask, fields, &form, is_strict);
     embed->form = EMBED_RERANK;
     embed->has_documents = true;
@@ -209,8 +197,8 @@ bool api_embed_ask_rerank(struct api_ask *ask, const struct api_fields *fields, 
 
 bool api_embed_ask_score(struct api_ask *ask, const struct api_fields *fields, bool is_strict)
 {
-    static const char *const names[] = { "text_1", "text_2", "encoding_format" };
-    const struct form form = { names, COUNT_OF(names), false };
+    static const char *const names[] = { "text_1", "text_2" };
+    const struct form form = { names, COUNT_OF(names) };
     struct api_embed *embed = begin(ask, fields, &form, is_strict);
     embed->form = EMBED_SCORE;
     return read_pairs(ask, fields, embed, names);

@@ -282,6 +282,21 @@ static bool try_calls(struct reader *r, const struct grammar_calls *all,
     return is_made;
 }
 
+/* Lets calls take any object whose schema does not compile; grammars NULL: all calls, since their
+ * schemas are too large together. */
+static void leave_schemas_out(struct grammar_calls *all, struct grammar_cache *grammars)
+{
+    const struct grammar *grammar;
+    for (int32_t i = 0; i < all->n_calls; i++) {
+        struct grammar_call *call = (struct grammar_call *)(uintptr_t)&all->calls[i];
+        if (grammars != NULL && call->schema.n > 0 &&
+            grammar_cache_take(grammars, GRAMMAR_SCHEMA, call->schema, &grammar, NULL) == STATUS_OK)
+            grammar_cache_put(grammars, grammar);
+        else
+            call->schema = view_of("", 0);
+    }
+}
+
 void api_guided_offer_calls(struct api_guided *guided, struct pile *pile,
                             const struct api_tools *tools, const struct api_model *model,
                             struct grammar_cache *grammars)
@@ -289,7 +304,6 @@ void api_guided_offer_calls(struct api_guided *guided, struct pile *pile,
     const struct calls_written *written = &model->style.format->written;
     const struct grammar_pieces pieces = { model->tokenizer, model->n_vocabulary,
                                            tokenizer_add_piece };
-    const struct grammar *grammar;
     struct reader r = { guided, pile };
     if (grammars == NULL || written->trigger == NULL)
         return;
@@ -302,16 +316,10 @@ void api_guided_offer_calls(struct api_guided *guided, struct pile *pile,
     json_t *list = json_loads(tools->json, JSON_DECODE_ANY, NULL);
     list_calls(&r, tools, list, written->call, &all);
     json_decref(list);
-    if (!try_calls(&r, &all, grammars)) {
-        for (int32_t i = 0; i < all.n_calls; i++) { /* a schema beyond our grammars is left out */
-            struct grammar_call *call = (struct grammar_call *)(uintptr_t)&all.calls[i];
-            if (call->schema.n > 0 && grammar_cache_take(grammars, GRAMMAR_SCHEMA, call->schema,
-                                                         &grammar, NULL) != STATUS_OK)
-                call->schema = view_of("", 0);
-            else if (call->schema.n > 0)
-                grammar_cache_put(grammars, grammar);
-        }
-        (void)try_calls(&r, &all, grammars);
+    bool is_made = try_calls(&r, &all, grammars);
+    for (int i = 0; i < 2 && !is_made; i++) {
+        leave_schemas_out(&all, i == 0 ? grammars : NULL);
+        is_made = try_calls(&r, &all, grammars);
     }
     if (guided->kind != GRAMMAR_NONE)
         (void)grammar_cache_vocabulary(grammars, &pieces);

@@ -116,7 +116,7 @@ bool api_prompts_may_fit(const struct api_model *model, struct view text, const 
     return false;
 }
 
-static const char *prompt_field(const struct api_prompts *prompts)
+const char *api_prompts_field(const struct api_prompts *prompts)
 {
     const struct api_ask *ask = &prompts->ask;
     if (ask->kind != ASK_EMBED)
@@ -179,7 +179,7 @@ static bool encode(struct api_prompts *prompts, struct view text, int32_t index)
     unsigned flags = TOKENIZER_PARSE_SPECIAL;
     if (prompts->ask.add_special_tokens)
         flags |= TOKENIZER_ADD_SPECIAL;
-    if (!api_prompts_may_fit(model, text, prompt_field(prompts), &prompts->error))
+    if (!api_prompts_may_fit(model, text, api_prompts_field(prompts), &prompts->error))
         return false;
     size_t n_most = tokenizer_ids_max(model->tokenizer, text.n);
     if ((size_t)n_max > n_most)
@@ -188,17 +188,17 @@ static bool encode(struct api_prompts *prompts, struct view text, int32_t index)
     int32_t *ids = request_body_tokens(body);
     int32_t n = tokenizer_encode(model->tokenizer, text, flags, ids, n_max);
     if (n == TOKENIZER_TOO_COSTLY) {
-        api_prompts_refuse_costly(model, prompt_field(prompts), &prompts->error);
+        api_prompts_refuse_costly(model, api_prompts_field(prompts), &prompts->error);
         return false;
     }
     if (n < 0 || n > model->n_context_max) {
-        api_prompts_refuse_longer(model, prompt_field(prompts), &prompts->error);
+        api_prompts_refuse_longer(model, api_prompts_field(prompts), &prompts->error);
         return false;
     }
     if (n == 0) { /* an empty prompt is just the first token, if the model has one */
         if (model->bos_id < 0) {
-            api_error_set(&prompts->error, ERROR_INVALID, prompt_field(prompts),
-                          "the %s has no tokens", prompt_field(prompts));
+            api_error_set(&prompts->error, ERROR_INVALID, api_prompts_field(prompts),
+                          "the %s has no tokens", api_prompts_field(prompts));
             return false;
         }
         ids[n++] = model->bos_id;
@@ -209,7 +209,7 @@ static bool encode(struct api_prompts *prompts, struct view text, int32_t index)
 
 static void refuse_length(struct api_prompts *prompts, int32_t n)
 {
-    const char *field = prompt_field(prompts);
+    const char *field = api_prompts_field(prompts);
     api_error_set(&prompts->error, ERROR_CONTEXT, field,
                   "this model's maximum context length is %d tokens, but %d were requested: %d in "
                   "the %s and %d to generate",
@@ -411,7 +411,7 @@ static bool settle_vectors(struct api_prompts *prompts, const struct mem_account
         n_bytes_max = min_i64(n_bytes_max, account->n_bytes_max / 4);
     int64_t n_floats = (int64_t)prompts->n * prompts->model->n_vector;
     if (n_floats * VECTOR_BYTES > n_bytes_max)
-        api_error_set(&prompts->error, ERROR_TOO_LARGE, prompt_field(prompts),
+        api_error_set(&prompts->error, ERROR_TOO_LARGE, api_prompts_field(prompts),
                       "embeddings of %d texts with %d numbers each are too much for one answer: at "
                       "most %lld texts fit",
                       prompts->n, prompts->model->n_vector,

@@ -49,6 +49,8 @@ bool api_prompts_may_fit(const struct api_model *model, struct view text, const 
                          struct api_error *error);
 void api_prompts_refuse_longer(const struct api_model *model, const char *field,
                                struct api_error *error);
+/* Returns the field of the request that has the texts, for errors. */
+const char *api_prompts_field(const struct api_prompts *prompts);
 /* Renders the messages into out. */
 bool api_prompts_render(const struct api_ask *ask, const struct api_model *model, struct str *out,
                         struct api_error *error);

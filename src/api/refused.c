@@ -2,17 +2,12 @@
 #include "api/refused.h"
 #include <string.h>
 
-/* Values without effect, besides null, as a JSON array. */
-#define NEVER "[]"
-#define EMPTY "[false, \"\", [], {}]"
+#define NEVER API_REFUSED_NEVER
+#define EMPTY API_REFUSED_EMPTY
 #define ZERO  "[0]"
 #define ONE   "[1]"
 
-static const struct refused {
-    const char *name;
-    const char *neutral;
-    const char *why; /* NULL: simply not supported */
-} refused[] = {
+static const struct api_refused refused[] = {
     /* OpenAI's fields, with vLLM's names for the same. */
     { "functions", EMPTY, NULL },
     { "audio", EMPTY, NULL },
@@ -129,7 +124,7 @@ static const struct refused {
     { "parse_tool_calls", EMPTY, NULL },
 };
 /* Fields that only chats have. */
-static const struct refused of_chats[] = {
+static const struct api_refused of_chats[] = {
     { "reasoning", EMPTY, "only chats have reasoning" },
     { "thinking", EMPTY, "only chats have reasoning" },
     { "thinking_budget", "[-1]", "only chats have reasoning" },
@@ -262,9 +257,9 @@ bool api_refused_is_known(const char *name)
     return false;
 }
 
-static void refuse(const struct api_fields *fields, const struct refused *rows, size_t n)
+void api_refused_refuse(const struct api_fields *fields, const struct api_refused *rows, size_t n)
 {
-    for (const struct refused *row = rows; row < rows + n; row++) {
+    for (const struct api_refused *row = rows; row < rows + n; row++) {
         const json_t *value = api_fields_find(fields, row->name);
         if (value != NULL && !is_neutral(value, row->neutral))
             api_error_set(fields->error, ERROR_INVALID, row->name, "%s is not supported%s%s",
@@ -275,9 +270,9 @@ static void refuse(const struct api_fields *fields, const struct refused *rows, 
 
 void api_refused_check(const struct api_fields *fields, bool is_chat, bool is_strict)
 {
-    refuse(fields, refused, COUNT_OF(refused));
+    api_refused_refuse(fields, refused, COUNT_OF(refused));
     if (!is_chat)
-        refuse(fields, of_chats, COUNT_OF(of_chats));
+        api_refused_refuse(fields, of_chats, COUNT_OF(of_chats));
     const json_t *echo = api_fields_find(fields, "echo");
     if (is_chat && echo != NULL && !json_is_false(echo))
         api_error_set(fields->error, ERROR_INVALID, "echo", "echo is not supported for chats");

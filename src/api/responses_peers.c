@@ -23,11 +23,10 @@ struct api_responses_peers api_responses_peers_of(const struct api_options *opti
     };
 }
 
-bool api_responses_peers_may_help(const struct api *api, const struct str *body)
+bool api_responses_peers_may_go_on(const struct str *body)
 {
     static const char previous[] = "previous_response_id";
-    return api->options.n_responses_peers > 0 && body->n > 0 &&
-           memmem(body->at, body->n, previous, sizeof(previous) - 1) != NULL;
+    return body->n > 0 && memmem(body->at, body->n, previous, sizeof(previous) - 1) != NULL;
 }
 
 void api_responses_peers_free(struct api_responses_round *round)

@@ -5,7 +5,6 @@
 #pragma once
 #include "api/api_options.h"
 #include "api/error.h"
-#include "api/house.h"
 #include "base/str.h"
 
 struct api_responses_peers {
@@ -26,8 +25,9 @@ struct api_responses_round {
 void api_responses_peers_free(struct api_responses_round *round);
 /* Appends a round as a page for other gateways. */
 void api_responses_peers_print(const struct api_responses_round *round, struct str *out);
-/* Returns whether a body may need the server's peers, so that its reading may wait for them. */
-bool api_responses_peers_may_help(const struct api *api, const struct str *body);
+/* Returns whether a body may go on from a kept answer, so that its reading may wait for a disk or
+ * for peers. */
+bool api_responses_peers_may_go_on(const struct str *body);
 /* Asks the peers in turn. Returns false when none has it; *error is set only when a peer that may
  * have it fails. All calls together block for some seconds at most, so that they belong on a
  * worker. */

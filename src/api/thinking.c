@@ -20,7 +20,12 @@ static void read_object(struct api_thinking *thinking, const struct api_fields *
     json_object_foreach(value, key, other) {
         const char *type = strcmp(key, "type") == 0 ? json_string_value(other) : NULL;
         bool is_enabled = type != NULL && strcmp(type, "enabled") == 0;
-        if (strcmp(key, member) != 0 && !is_enabled && !json_is_null(other))
+        if (strcmp(key, "type") == 0 && !is_enabled && !json_is_null(other))
+            api_error_set(fields->error, ERROR_INVALID, name,
+                          "%s.type must be \"enabled\" or absent: to turn reasoning off, set "
+                          "enable_thinking to false",
+                          name);
+        else if (strcmp(key, member) != 0 && !is_enabled && !json_is_null(other))
             api_error_set(fields->error, ERROR_INVALID, name,
                           "%s.%.60s is not supported, only %s: reasoning_effort and "
                           "enable_thinking are fields of their own",

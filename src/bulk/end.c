@@ -64,11 +64,12 @@ static void expect_hello(struct bulk_end *end)
 static bool take_hello(struct bulk_end *end)
 {
     uint32_t version;
-    enum bulk_found found = bulk_frame_take_hello(bufferevent_get_input(end->events), &version);
-    if (found == BULK_PARTIAL)
+    enum cluster_frame_found found =
+        bulk_frame_take_hello(bufferevent_get_input(end->events), &version);
+    if (found == CLUSTER_FRAME_PARTIAL)
         return false;
-    if (found == BULK_BAD || version != BULK_VERSION) {
-        bulk_end_break(end, found == BULK_BAD
+    if (found == CLUSTER_FRAME_BAD || version != BULK_VERSION) {
+        bulk_end_break(end, found == CLUSTER_FRAME_BAD
                                 ? "it does not speak Shoal's bulk connection: check the port"
                                 : "it speaks another version of the bulk connection");
         return false;
@@ -89,14 +90,15 @@ static void on_readable(struct bufferevent *events, void *self)
 {
     struct bulk_end *end = self;
     struct bulk_head head;
-    enum bulk_found found = BULK_WHOLE;
+    enum cluster_frame_found found = CLUSTER_FRAME_WHOLE;
     if (end->state == BULK_HELLO && !take_hello(end))
         return;
     while (end->state == BULK_UP && end->events == events) {
         found = bulk_frame_look(bufferevent_get_input(events), &head);
-        if (found == BULK_PARTIAL)
+        if (found == CLUSTER_FRAME_PARTIAL)
             return;
-        enum bulk_taken taken = found == BULK_WHOLE ? bulk_relay_take(end, &head) : BULK_TAKE_BAD;
+        enum bulk_taken taken =
+            found == CLUSTER_FRAME_WHOLE ? bulk_relay_take(end, &head) : BULK_TAKE_BAD;
         if (taken == BULK_TAKE_BAD) {
             bulk_end_break(end, "it sent what is no frame, or no answer to a question");
             return;

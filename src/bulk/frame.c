@@ -32,18 +32,9 @@ bool bulk_frame_write_hello(struct evbuffer *out)
     return evbuffer_add(out, hello, sizeof hello) == 0;
 }
 
-enum bulk_found bulk_frame_take_hello(struct evbuffer *in, uint32_t *version)
+enum cluster_frame_found bulk_frame_take_hello(struct evbuffer *in, uint32_t *version)
 {
-    struct hello hello;
-    size_t n = evbuffer_get_length(in);
-    ev_ssize_t n_read = evbuffer_copyout(in, &hello, n < sizeof hello ? n : sizeof hello);
-    size_t n_magic = n < sizeof MAGIC ? n : sizeof MAGIC;
-    if (n_read < 0 || memcmp(hello.magic, MAGIC, n_magic) != 0)
-        return BULK_BAD; /* seen at the first byte that is wrong */
-    if ((size_t)n_read < sizeof hello)
-        return BULK_PARTIAL;
-    *version = hello.version;
-    return evbuffer_drain(in, sizeof hello) == 0 && hello.zero == 0 ? BULK_WHOLE : BULK_BAD;
+    return cluster_frame_take_hello_of(in, MAGIC, version);
 }
 
 uint32_t bulk_frame_block_bytes(int64_t n)
@@ -86,10 +77,10 @@ bool bulk_frame_is_head(const struct bulk_head *head)
     }
 }
 
-enum bulk_found bulk_frame_look(struct evbuffer *in, struct bulk_head *head)
+enum cluster_frame_found bulk_frame_look(struct evbuffer *in, struct bulk_head *head)
 {
     if (evbuffer_get_length(in) < sizeof *head)
-        return BULK_PARTIAL;
+        return CLUSTER_FRAME_PARTIAL;
     bool is_read = evbuffer_copyout(in, head, sizeof *head) == (ev_ssize_t)sizeof *head;
-    return is_read && bulk_frame_is_head(head) ? BULK_WHOLE : BULK_BAD;
+    return is_read && bulk_frame_is_head(head) ? CLUSTER_FRAME_WHOLE : CLUSTER_FRAME_BAD;
 }

@@ -15,9 +15,8 @@
  * checks the head before it takes memory for the payload: a kind, length or value that no frame has
  * ends the connection, and so does an answer that was not asked for. */
 #pragma once
-#include "base/base.h"
+#include "cluster/frame.h"
 
-struct evbuffer;
 enum { BULK_VERSION = 1, BULK_HELLO_BYTES = 16, BULK_SHA256_BYTES = 32 };
 #define BULK_BLOCK_BYTES_MAX ((int64_t)64 << 20)
 #define BULK_PART_BYTES_MAX  ((int64_t)1 << 20)
@@ -39,19 +38,14 @@ struct bulk_head {
 };
 _Static_assert(sizeof(struct bulk_head) == 48, "a head has no gaps");
 
-enum bulk_found {
-    BULK_PARTIAL, /* more bytes have to come */
-    BULK_WHOLE,
-    BULK_BAD,
-};
 void bulk_frame_hello(unsigned char out[BULK_HELLO_BYTES]);
 /* Appends a hello. False: there is no memory for it. */
 bool bulk_frame_write_hello(struct evbuffer *out) MUST_USE;
 /* Takes the hello at the front out; *version is the one that the sender has. */
-enum bulk_found bulk_frame_take_hello(struct evbuffer *in, uint32_t *version);
+enum cluster_frame_found bulk_frame_take_hello(struct evbuffer *in, uint32_t *version);
 /* Copies the head at the front, which is checked. WHOLE: the head is there, maybe not its
  * payload. */
-enum bulk_found bulk_frame_look(struct evbuffer *in, struct bulk_head *head);
+enum cluster_frame_found bulk_frame_look(struct evbuffer *in, struct bulk_head *head);
 /* Returns whether the head is one that a sender writes. */
 bool bulk_frame_is_head(const struct bulk_head *head);
 /* Returns the bytes of the stamp and data that a BLOCK of n bytes has behind its head. */

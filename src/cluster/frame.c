@@ -43,19 +43,25 @@ bool cluster_frame_write(struct evbuffer *out, const void *part1, size_t n1, con
            evbuffer_add(out, ZEROES, n_frame - sizeof head - n1 - n2) == 0;
 }
 
-enum cluster_frame_found cluster_frame_take_hello(struct evbuffer *in, uint32_t *version)
+enum cluster_frame_found cluster_frame_take_hello_of(struct evbuffer *in, const char magic[8],
+                                                     uint32_t *version)
 {
     struct frame_hello hello;
     size_t n = evbuffer_get_length(in);
     ev_ssize_t n_read = evbuffer_copyout(in, &hello, n < sizeof hello ? n : sizeof hello);
-    size_t n_magic = n < sizeof MAGIC ? n : sizeof MAGIC;
-    if (n_read < 0 || memcmp(hello.magic, MAGIC, n_magic) != 0)
+    size_t n_magic = n < sizeof hello.magic ? n : sizeof hello.magic;
+    if (n_read < 0 || memcmp(hello.magic, magic, n_magic) != 0)
         return CLUSTER_FRAME_BAD; /* seen at the first byte that is wrong */
     if ((size_t)n_read < sizeof hello)
         return CLUSTER_FRAME_PARTIAL;
     *version = hello.version;
     return evbuffer_drain(in, sizeof hello) == 0 && hello.zero == 0 ? CLUSTER_FRAME_WHOLE
                                                                     : CLUSTER_FRAME_BAD;
+}
+
+enum cluster_frame_found cluster_frame_take_hello(struct evbuffer *in, uint32_t *version)
+{
+    return cluster_frame_take_hello_of(in, MAGIC, version);
 }
 
 enum cluster_frame_found cluster_frame_look(struct evbuffer *in, size_t *n_message)

@@ -27,6 +27,9 @@ bool cluster_frame_write(struct evbuffer *out, const void *part1, size_t n1, con
                          size_t n2);
 /* Takes the hello at the front out; *version is the one that the sender has. */
 enum cluster_frame_found cluster_frame_take_hello(struct evbuffer *in, uint32_t *version);
+/* The same, of a stream whose hello has another magic. */
+enum cluster_frame_found cluster_frame_take_hello_of(struct evbuffer *in, const char magic[8],
+                                                     uint32_t *version);
 /* Looks at the front. When a frame is whole, sets *n_message to the length of its message. */
 enum cluster_frame_found cluster_frame_look(struct evbuffer *in, size_t *n_message);
 /* Takes the frame that cluster_frame_look found whole out, and puts its message into memory of

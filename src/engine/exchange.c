@@ -121,7 +121,8 @@ static void copy(struct entry *entry, int32_t i, struct exchange_stamp *stamp, v
     memcpy(to, from, n_bytes);
 }
 
-/* *is_here: the exchange has the offer. */
+/* stamp->block_bytes says how large the caller's blocks are. *is_here: the exchange has the offer.
+ */
 static enum exchange_said pull_here(struct exchange *x, uint64_t ticket, int32_t i,
                                     struct exchange_stamp *stamp, void *to, bool *is_here)
 {

@@ -13,6 +13,7 @@ struct fetch_piece {
 struct fetch_peers {
     void *self;
     int n;
+    const char *const *names; /* (n) for messages */
     enum status (*open)(void *self, int peer, void **client, struct fault *fault);
     /* Sets n and n_whole. NOT_FOUND: the peer does not have the file. BUSY: ask again. */
     enum status (*read)(void *client, struct fetch_piece *piece, struct fault *fault);

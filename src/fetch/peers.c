@@ -115,8 +115,8 @@ static bool try_peer(struct fetch_transfer *t, int peer, const char *sha256, boo
         is_done = status == STATUS_OK && is_right(t, sha256);
         if (is_done)
             break;
-        log_line(LOG_WARN, "fetch", "%.16s... from peer %d: %s: %lld bytes are there", sha256, peer,
-                 t->fault.text, (long long)t->n_there);
+        log_line(LOG_WARN, "fetch", "%.16s... from peer %.100s: %s: %lld bytes are there", sha256,
+                 t->options->peers->names[peer], t->fault.text, (long long)t->n_there);
         bool is_wrong = status == STATUS_OK || status == STATUS_BAD_INPUT;
         *is_over = status == STATUS_TOO_LARGE;
         if (is_wrong) /* an earlier source may be to blame, so this one gets a second try */

@@ -143,7 +143,7 @@ enum status fetch_room_make(const char *folder, int part_fd, int64_t n_there, in
     enum status status =
         n_bytes > INT64_MAX / 4 - n_there
             ? fault_set(fault, STATUS_TOO_LARGE,
-                        "the store announces %lld bytes, which no file has: check the address",
+                        "the source announces %lld bytes, which no file has: check its address",
                         (long long)n_bytes)
             : make(folder, part_fd, n_there + n_bytes, n_bytes_max, fault);
     /* Without support of the file system, room is only counted. */

@@ -59,6 +59,10 @@ static void close_peer(void *client)
 
 struct fetch_peers serve_peers(const struct config *config)
 {
-    return (struct fetch_peers){ (void *)(uintptr_t)config, config->n_model_peers, open_peer,
-                                 read_piece, close_peer };
+    return (struct fetch_peers){ .self = (void *)(uintptr_t)config,
+                                 .n = config->n_model_peers,
+                                 .names = (const char *const *)config->model_peers,
+                                 .open = open_peer,
+                                 .read = read_piece,
+                                 .close = close_peer };
 }

@@ -154,6 +154,19 @@ static void test_sentences(void **state)
           "prompt: item 1 is neither a string nor an array" },
         { ASK_COMPLETION, "{\"prompt\":\"a\",\"stop\":[\"\"]}", "stop",
           "stop must hold strings that are not empty" },
+        { ASK_CHAT,
+          "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"thinking\":{\"type\":"
+          "\"disabled\"}}",
+          "thinking",
+          "thinking.type must be \"enabled\" or absent: to turn reasoning off, set enable_thinking "
+          "to false" },
+        { ASK_CHAT,
+          "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"reasoning\":{\"effort\":\"low\"}"
+          "}",
+          "reasoning",
+          "reasoning.effort is not supported, only max_tokens: reasoning_effort and "
+          "enable_thinking "
+          "are fields of their own" },
         { ASK_CHAT, "{\"messages\":[{\"role\":\"me\"}]}", "messages",
           "messages[0].role must be system, developer, user, assistant or tool" },
         { ASK_CHAT, "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image_url\"}]}]}",

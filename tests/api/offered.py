@@ -94,6 +94,17 @@ def check_forms():
     print(f"{len(FORMS)} formats are constrained, {len(FREE)} are not; {len(rows)} texts")
 
 
+def check_large():
+    """Schemas that are too large together take any object, but the names of the functions still hold."""
+    tools = [{"type": "function", "function": {"name": f"f{i}", "parameters": {
+        "type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "description": "x" * 1000}}} for i in range(300)]
+    for n, calls, is_good in ((2, [("f1", '{"n": 1}')], True), (2, [("f1", '{"m": 1}')], False), (300, [("f299", '{"m": 1}')], True),
+                              (300, [("f300", '{"n": 1}')], False)):
+        text = FORMS["hermes"](calls)
+        told = tell([{"format": "hermes", "tools": tools[:n], "text": text}])[0]
+        assert told["is_constrained"] and (told["n_taken"] == len(text)) == is_good, (n, calls, told)
+
+
 def check_vectors():
     if not os.path.isdir(DATA):
         print("[  SKIPPED ] offered_vectors: no ../shared beside the repository")
@@ -114,7 +125,7 @@ def check_vectors():
 
 
 def main():
-    for name, check in (("offered_forms", check_forms), ("offered_vectors", check_vectors)):
+    for name, check in (("offered_forms", check_forms), ("offered_large", check_large), ("offered_vectors", check_vectors)):
         print(f"[ RUN      ] {name}", flush=True)
         check()
         print(f"[       OK ] {name}", flush=True)

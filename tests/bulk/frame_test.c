@@ -5,16 +5,16 @@
 #include <event2/buffer.h>
 #include <string.h>
 
-static enum bulk_found look(const struct bulk_head *head)
+static enum cluster_frame_found look(const struct bulk_head *head)
 {
     struct evbuffer *in = evbuffer_new();
     struct bulk_head got;
     for (size_t n = 0; n < sizeof *head; n++) { /* byte by byte */
-        assert_int_equal(bulk_frame_look(in, &got), BULK_PARTIAL);
+        assert_int_equal(bulk_frame_look(in, &got), CLUSTER_FRAME_PARTIAL);
         assert_int_equal(evbuffer_add(in, (const char *)head + n, 1), 0);
     }
-    enum bulk_found found = bulk_frame_look(in, &got);
-    if (found == BULK_WHOLE)
+    enum cluster_frame_found found = bulk_frame_look(in, &got);
+    if (found == CLUSTER_FRAME_WHOLE)
         assert_memory_equal(&got, head, sizeof got);
     evbuffer_free(in);
     return found;
@@ -35,7 +35,7 @@ static void heads_are_read(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(good); i++)
-        assert_int_equal(look(&good[i]), BULK_WHOLE);
+        assert_int_equal(look(&good[i]), CLUSTER_FRAME_WHOLE);
 }
 
 static void heads_that_no_sender_writes_are_refused(void **state)
@@ -65,11 +65,11 @@ static void heads_that_no_sender_writes_are_refused(void **state)
         { .kind = BULK_PART, .n = BULK_PART_BYTES_MAX + 1, .n_bytes = BULK_PART_BYTES_MAX + 1 },
     };
     for (size_t i = 0; i < COUNT_OF(bad); i++)
-        assert_int_equal(look(&bad[i]), BULK_BAD);
+        assert_int_equal(look(&bad[i]), CLUSTER_FRAME_BAD);
     for (size_t i = 0; i < COUNT_OF(good); i++) {
         struct bulk_head head = good[i];
         head.zero = 1;
-        assert_int_equal(look(&head), BULK_BAD);
+        assert_int_equal(look(&head), CLUSTER_FRAME_BAD);
     }
 }
 
@@ -79,20 +79,21 @@ static void a_hello_is_seen_at_its_first_wrong_byte(void **state)
     for (size_t wrong = 0; wrong <= BULK_HELLO_BYTES; wrong++) {
         unsigned char bytes[BULK_HELLO_BYTES];
         uint32_t version = 0;
-        enum bulk_found found = BULK_PARTIAL;
+        enum cluster_frame_found found = CLUSTER_FRAME_PARTIAL;
         struct evbuffer *in = evbuffer_new();
         assert_true(bulk_frame_write_hello(in));
         assert_int_equal(evbuffer_remove(in, bytes, sizeof bytes), sizeof bytes);
         if (wrong < sizeof bytes)
             bytes[wrong] ^= 1;
-        for (size_t n = 0; n < sizeof bytes && found == BULK_PARTIAL; n++) {
+        for (size_t n = 0; n < sizeof bytes && found == CLUSTER_FRAME_PARTIAL; n++) {
             assert_int_equal(evbuffer_add(in, &bytes[n], 1), 0);
             found = bulk_frame_take_hello(in, &version);
-            assert_true(found != BULK_BAD || (n >= wrong && (n == wrong || n == 15)));
+            assert_true(found != CLUSTER_FRAME_BAD || (n >= wrong && (n == wrong || n == 15)));
         }
         bool is_version = wrong >= 8 && wrong < 12;
-        assert_int_equal(found, wrong == sizeof bytes || is_version ? BULK_WHOLE : BULK_BAD);
-        assert_true(found == BULK_BAD || (version == BULK_VERSION) == !is_version);
+        assert_int_equal(found, wrong == sizeof bytes || is_version ? CLUSTER_FRAME_WHOLE
+                                                                    : CLUSTER_FRAME_BAD);
+        assert_true(found == CLUSTER_FRAME_BAD || (version == BULK_VERSION) == !is_version);
         evbuffer_free(in);
     }
 }

@@ -265,35 +265,52 @@ static void answer(int fd, enum deed deed)
     }
 }
 
+/* Opens a door that is asked for ticket 1001 at a rogue. Returns the rogue's listener. */
+static int open_rogue(void)
+{
+    struct sockaddr_in at = loopback(0);
+    socklen_t n = sizeof at;
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(listener, (const struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(listener, 4), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &n), 0);
+    open_all(true);
+    struct cluster_place place = bulk_door_place(s.door);
+    place.port = ntohs(at.sin_port);
+    bulk_door_learn(s.door, 1001, &place);
+    return listener;
+}
+
+/* Asks for a block until there is an answer, which has to come within n_s_max seconds. */
+static enum exchange_said pull_block(uint64_t ticket, int64_t n_s_max)
+{
+    struct exchange_stamp stamp;
+    unsigned char to[BLOCK_BYTES];
+    enum exchange_said said;
+    int64_t begin_ns = time_now_ns();
+    while ((said = exchange_pull(s.exchange, ticket, 0, &stamp, to, sizeof to)) == EXCHANGE_LATER)
+        time_sleep_ns(TIME_NS_PER_MS);
+    assert_true(time_now_ns() - begin_ns < n_s_max * TIME_NS_PER_S);
+    return said;
+}
+
 /* A block is taken only if it is what was asked for, and only once. All else is GONE, at once. */
 static void a_rogue_source_is_not_believed(void **state)
 {
     (void)state;
     for (enum deed deed = TELLS_TRUTH; deed <= ASKS_BACK; deed++) {
-        struct sockaddr_in at = loopback(0);
-        socklen_t n = sizeof at;
+        int listener = open_rogue();
         struct exchange_stamp stamp;
         unsigned char to[BLOCK_BYTES];
-        int listener = socket(AF_INET, SOCK_STREAM, 0);
-        assert_int_equal(bind(listener, (const struct sockaddr *)&at, sizeof at), 0);
-        assert_int_equal(listen(listener, 4), 0);
-        assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &n), 0);
-        open_all(true);
-        struct cluster_place place = bulk_door_place(s.door);
-        place.port = ntohs(at.sin_port);
-        bulk_door_learn(s.door, 1001, &place);
-        int64_t begin_ns = time_now_ns();
         enum exchange_said said = exchange_pull(s.exchange, 1001, 0, &stamp, to, sizeof to);
         assert_int_equal(said, EXCHANGE_LATER);
         int fd = accept(listener, NULL, NULL);
         answer(fd, deed);
         if (deed == ENDS)
             close(fd);
-        while ((said = exchange_pull(s.exchange, 1001, 0, &stamp, to, sizeof to)) == EXCHANGE_LATER)
-            time_sleep_ns(TIME_NS_PER_MS);
+        said = pull_block(1001, 4);
         bool is_taken = deed == TELLS_TRUTH || deed == TWICE;
         assert_true(is_taken ? said == EXCHANGE_BLOCK || deed == TWICE : said == EXCHANGE_GONE);
-        assert_true(time_now_ns() - begin_ns < 4 * TIME_NS_PER_S);
         exchange_acknowledge(s.exchange, 1001);
         if (deed > SAYS_GONE && deed != ENDS)
             assert_true(is_ended(fd));
@@ -304,25 +321,13 @@ static void a_rogue_source_is_not_believed(void **state)
     }
 }
 
-/* A source that is silent costs its receivers five seconds at most, and its place is free again. */
+/* A source that is silent costs its receivers about five seconds, and then its block is gone. */
 static void a_silent_source_is_given_up(void **state)
 {
-    struct sockaddr_in at = loopback(0);
-    socklen_t n = sizeof at;
-    struct exchange_stamp stamp;
-    unsigned char to[BLOCK_BYTES];
     (void)state;
-    int listener = socket(AF_INET, SOCK_STREAM, 0);
-    assert_int_equal(bind(listener, (const struct sockaddr *)&at, sizeof at), 0);
-    assert_int_equal(listen(listener, 4), 0);
-    assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &n), 0);
-    open_all(true);
-    struct cluster_place place = bulk_door_place(s.door);
-    place.port = ntohs(at.sin_port);
-    bulk_door_learn(s.door, 1001, &place);
+    int listener = open_rogue();
     int64_t begin_ns = time_now_ns();
-    while (exchange_pull(s.exchange, 1001, 0, &stamp, to, sizeof to) == EXCHANGE_LATER)
-        time_sleep_ns(10 * TIME_NS_PER_MS);
+    assert_int_equal(pull_block(1001, 8), EXCHANGE_GONE);
     assert_true(time_now_ns() - begin_ns > 4 * TIME_NS_PER_S);
     close(listener);
     close_all();
@@ -331,9 +336,6 @@ static void a_silent_source_is_given_up(void **state)
 /* Tickets that were not learned, and places that may not be dialled. */
 static void unknown_places_are_gone(void **state)
 {
-    struct exchange_stamp stamp;
-    unsigned char to[BLOCK_BYTES];
-    enum exchange_said said;
     (void)state;
     open_all(true);
     struct cluster_place far = { .host = { [10] = 0xff, [11] = 0xff, 192, 0, 2, 1 }, .port = 7 };
@@ -341,14 +343,8 @@ static void unknown_places_are_gone(void **state)
     bulk_door_learn(s.door, 2001, &far); /* plain connections stay on loopback */
     bulk_door_learn(s.door, 2002, &own);
     bulk_door_learn(s.door, 2003, &none);
-    for (uint64_t ticket = 2000; ticket < 2004; ticket++) {
-        int64_t begin_ns = time_now_ns();
-        while ((said = exchange_pull(s.exchange, ticket, 0, &stamp, to, sizeof to)) ==
-               EXCHANGE_LATER)
-            time_sleep_ns(TIME_NS_PER_MS);
-        assert_int_equal(said, EXCHANGE_GONE);
-        assert_true(time_now_ns() - begin_ns < 2 * TIME_NS_PER_S);
-    }
+    for (uint64_t ticket = 2000; ticket < 2004; ticket++)
+        assert_int_equal(pull_block(ticket, 2), EXCHANGE_GONE);
     close_all();
 }
 

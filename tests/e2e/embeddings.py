@@ -159,9 +159,12 @@ def check_cluster(program, models, known):
     with cluster(program, models) as (gateway, nodes):
         check_same(gateway.port, known)
         prompts = prompts_of(gateway.port)
-        asks = [Later(embed, gateway.port, ids) for ids in prompts * 30]
+        # Long answers keep the node busy until it is seen, which texts alone are too short for.
+        fillers = [Later(complete, gateway.port, prompt="Once upon", max_tokens=400, ignore_eos=True) for _ in range(24)]
         until(lambda: requests_of(nodes[0]) > 0, pause=0.002)
+        asks = [Later(embed, gateway.port, ids) for ids in prompts * 30]
         nodes[0].kill()
+        assert all(filler.result()["choices"][0]["finish_reason"] == "length" for filler in fillers)
         assert [ask.result()[0] for ask in asks] == known[0] * 30
 
 

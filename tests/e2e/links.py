@@ -1,4 +1,4 @@
-"""Links between processes that a test can cut, delay and lose packets on: TCP proxies on the loopback, in a thread.
+"""Links between processes that a test can cut, delay and lose packets on, and cables that change bytes: TCP proxies on the loopback, in threads.
 
 A cut link stalls: nothing is refused or closed, and what was sent arrives when it heals, as TCP has it after lost packets. A lost packet
 holds what follows it up for 200 ms, which is Linux's least retransmission timeout.
@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import os
 import random
+import socket
 import threading
 import time
 
@@ -135,3 +136,39 @@ class Links:
         asyncio.run_coroutine_threadsafe(self.end(), self.loop).result(10)
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join(10)
+
+
+class Cable:
+    """A port that leads to a server's. change(before, data) gets each piece from the server and how many bytes came before it on the connection.
+    Its result goes on in place of the piece; at None the connection ends."""
+
+    def __init__(self, port, change):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port, self.to, self.change, self.n_bytes = self.listener.getsockname()[1], port, change, 0
+        self.place = f"127.0.0.1:{self.port}"
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                near, far = self.listener.accept()[0], socket.create_connection(("127.0.0.1", self.to))
+                threading.Thread(target=self.carry, args=(near, far, lambda _, data: data), daemon=True).start()
+                threading.Thread(target=self.carry, args=(far, near, self.count), daemon=True).start()
+
+    def count(self, before, data):
+        data = self.change(before, data)
+        self.n_bytes += len(data or b"")
+        return data
+
+    @staticmethod
+    def carry(source, sink, change):
+        n = 0
+        with contextlib.suppress(OSError):
+            while data := source.recv(4096):
+                before, n = n, n + len(data)
+                if (data := change(before, data)) is None:
+                    break
+                sink.sendall(data)
+        for end in (source, sink):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)

@@ -5,11 +5,10 @@ usage: serve_handover.py SHOAL MODELS_FOLDER
 import contextlib
 import os
 import signal
-import socket
 import tempfile
-import threading
 
 import toy
+from links import Cable
 from serve_shared import Later, Shoal, Stream, body_of, free_port, main, paths, test, until
 
 CORES = sorted(os.sched_getaffinity(0))
@@ -126,34 +125,14 @@ def source_is_stopped(shoal, models):
         assert [reader.result() for reader in readers] == texts
 
 
-class Cable:
-    """A port that leads to another one. Each connection ends after `cut` bytes to the receiver, or one byte in `corrupt` is another one."""
+def cut(before, data):
+    """Each connection ends after 30,000 bytes to the receiver."""
+    return data if before + len(data) <= 30000 else None
 
-    def __init__(self, port, cut=None, corrupt=None):
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port, self.to, self.cut, self.corrupt = self.listener.getsockname()[1], port, cut, corrupt
-        threading.Thread(target=self.accept, daemon=True).start()
 
-    def accept(self):
-        with contextlib.suppress(OSError):
-            while True:
-                near, far = self.listener.accept()[0], socket.create_connection(("127.0.0.1", self.to))
-                threading.Thread(target=self.carry, args=(near, far, False), daemon=True).start()
-                threading.Thread(target=self.carry, args=(far, near, True), daemon=True).start()
-
-    def carry(self, source, sink, is_data):
-        n = 0
-        with contextlib.suppress(OSError):
-            while data := source.recv(4096):
-                before, n = n, n + len(data)
-                if is_data and self.corrupt and before // self.corrupt != n // self.corrupt:
-                    data = data[:-1] + bytes([data[-1] ^ 0x10])
-                if is_data and self.cut and n > self.cut:
-                    break
-                sink.sendall(data)
-        for end in (source, sink):
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
+def corrupt(before, data):
+    """One byte in 20,000 is another one."""
+    return data if before // 20000 == (before + len(data)) // 20000 else data[:-1] + bytes([data[-1] ^ 0x10])
 
 
 @test
@@ -161,8 +140,8 @@ def bad_networks(shoal, models):
     asks = bodies(8, 30)
     texts = alone(shoal, models, asks)
     bulk = free_port()
-    for faults in ({"cut": 30000}, {"corrupt": 20000}):
-        cable = Cable(bulk, **faults)
+    for fault in (cut, corrupt):
+        cable = Cable(bulk, fault)
         with split(shoal, models, "threads", bulk=bulk, shown=cable.port) as (gateway, source, receiver):
             until(lambda: ask_all(gateway, asks) == texts and receiver.total("handed_over_lost") >= 1)
         cable.listener.close()

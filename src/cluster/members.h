@@ -6,8 +6,7 @@
  *   PREFIX desired/paused/NAME      "yes": it takes no new requests
  *   PREFIX desired/pins/NAME        "HOST:PORT" or "HOST:PORT ENGINE": it is there and nowhere else
  *   PREFIX desired/nodes/HOST:PORT  "cordon" nothing is loaded there, "drain" and models leave
- *   PREFIX placement                of its lines, "broken CAUSE NAME<tab>WHY": no engine could load
- * it
+ *   PREFIX placement                a line "broken CAUSE NAME<tab>WHY": no engine could load it
  *
  * Values come from outside: a node without a readable value, or with more engines than a machine
  * may have, is not among the members, and a wish that cannot be read is none. */

@@ -1,6 +1,6 @@
 /* The members of a cluster and the operators' wishes, as the store's keys under a prefix say it.
  *
- *   PREFIX members/node/HOST:PORT   {"engines":2,"version":"0.1.0","bus":12}   under a lease
+ *   PREFIX members/node/HOST:PORT   {"engines":2,"version":"0.1.0","bus":13}   under a lease
  *   PREFIX members/gateway/ID, PREFIX members/manager/ID                      under a lease
  *   PREFIX desired/models/NAME      copies: "2", "0" as many as requests want, "-1" none at all
  *   PREFIX desired/paused/NAME      "yes": it takes no new requests

@@ -91,7 +91,7 @@ static enum status know_nodes(struct fleet_bus *bus, const struct config *config
     return STATUS_OK;
 }
 
-/* ---- Opening. ---- */
+/* ---- Its own address. ---- */
 
 enum status fleet_bus_own_address(const struct fleet_bus *bus, const struct config *config,
                                   char out[FLEET_BUS_NODE_NAMES], struct fault *fault)

@@ -198,27 +198,30 @@ void *mem_take(size_t n_bytes)
     return p;
 }
 
+/* Moves the bytes of p into a block as it was taken, clears the rest of it, and gives p back. */
+static void *move_to(unsigned char *block, size_t n_bytes, void *p, size_t old_bytes)
+{
+    size_t kept = old_bytes < n_bytes ? old_bytes : n_bytes;
+    if (kept > 0)
+        memcpy(block, p, kept);
+    clear(block + kept, n_bytes - kept);
+    mem_give(p);
+    return block;
+}
+
 void *mem_grow(void *p, size_t old_bytes, size_t new_bytes)
 {
     CHECK(p != NULL || old_bytes == 0);
-    unsigned char *grown = mem_take(new_bytes);
-    size_t kept = old_bytes < new_bytes ? old_bytes : new_bytes;
-    if (kept > 0)
-        memcpy(grown, p, kept);
-    mem_give(p);
-    return grown;
+    unsigned char *grown = take_surely(new_bytes, MEM_ALIGN);
+    if (grown == NULL)
+        mem_refuse(new_bytes);
+    return move_to(grown, new_bytes, p, old_bytes);
 }
 
 void *mem_try_grow(void *p, size_t old_bytes, size_t new_bytes)
 {
-    unsigned char *grown = mem_try(new_bytes);
-    if (grown == NULL)
-        return NULL;
-    size_t kept = old_bytes < new_bytes ? old_bytes : new_bytes;
-    if (kept > 0)
-        memcpy(grown, p, kept);
-    mem_give(p);
-    return grown;
+    unsigned char *grown = take(new_bytes, MEM_ALIGN, false);
+    return grown != NULL ? move_to(grown, new_bytes, p, old_bytes) : NULL;
 }
 
 void mem_wish_huge(void *p, size_t n_bytes)

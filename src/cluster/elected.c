@@ -335,9 +335,10 @@ static void keep_life(struct cluster_elected *w)
 static int64_t step_reign(struct cluster_elected *w)
 {
     struct store_stamp kept;
-    if (w->watched_ns + WATCH_NS <= w->now_ns || w->lead_wake_ns <= w->now_ns) {
+    int64_t look_ns = min_i64(w->watched_ns + WATCH_NS, w->lead_wake_ns);
+    if (look_ns <= w->now_ns) {
         w->watched_ns = w->now_ns;
-        w->lead_wake_ns = cluster_lead_step(w->lead, w->now_ns);
+        look_ns = w->lead_wake_ns = cluster_lead_step(w->lead, w->now_ns);
         while (cluster_lead_next_refusal(w->lead, &kept))
             store_leader_heard(w->candidate, &kept);
         follow_wishes(w);
@@ -345,7 +346,7 @@ static int64_t step_reign(struct cluster_elected *w)
     }
     int64_t wake_ns = cluster_manager_step(w->manager, w->now_ns);
     write_placement(w);
-    return min_i64(wake_ns, w->lead_wake_ns);
+    return min_i64(wake_ns, look_ns); /* a step without a look may have left one something to see */
 }
 
 /* A candidate keeps its connections, and hears which epochs its nodes obeyed. */

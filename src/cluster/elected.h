@@ -1,8 +1,8 @@
 /* A manager of many nodes: candidate in the election, and, while it leads, the one that decides
  * which node has which model. It has neither threads nor a clock, so the simulator runs it as well.
  *
- *   FOLLOWING --elected--> LEADING: sessions with all nodes, then plans --leads no longer-->
- * FOLLOWING
+ *   FOLLOWING --elected--> LEADING: sessions with all nodes, then plans
+ *       ^--------- leads no longer ---------|
  *
  * A leader knows nothing of an earlier one. It waits for the first report of each node that is a
  * member, 3 s at most, before it orders anything. When more than half of the nodes vanish within

@@ -12,8 +12,11 @@
 #include "cluster/message.h"
 #include <string.h>
 
-/* How long nothing is sent to an engine after RETURNED(FULL), and after RETURNED(CRASHED). */
-static const int64_t FULL_BACKOFF_NS = 2 * TIME_NS_PER_MS, CRASHED_BACKOFF_NS = 20 * TIME_NS_PER_MS;
+/* How long nothing is sent to an engine after RETURNED(FULL), which doubles while it stays full,
+ * and after RETURNED(CRASHED). */
+static const int64_t FULL_BACKOFF_NS = 2 * TIME_NS_PER_MS,
+                     FULL_BACKOFF_NS_MAX = 16 * TIME_NS_PER_MS;
+static const int64_t CRASHED_BACKOFF_NS = 20 * TIME_NS_PER_MS;
 /* Until a session is tried again that could not begin: a full bus has room soon. */
 static const int64_t FULL_AGAIN_NS = TIME_NS_PER_MS, LOST_AGAIN_NS = 20 * TIME_NS_PER_MS;
 static const int64_t INSIST_NS = 5 * TIME_NS_PER_S; /* an answer that has begun waits so long */
@@ -137,6 +140,20 @@ static void take_ticket(struct gateway_entry *entry, const struct service_event 
     entry->kept_engine = entry->engine;
 }
 
+/* Sends nothing to an engine for a while. Several requests that were on their way to a full engine
+ * count as one answer. */
+static void pause_engine(struct cluster_gateway *g, int e, uint8_t why)
+{
+    struct gateway_engine *engine = &g->engines[e];
+    if (why == SERVICE_FULL && (engine->full_ns == 0 || engine->full_until_ns <= g->now_ns))
+        engine->full_ns =
+            min_i64(max_i64(2 * engine->full_ns, FULL_BACKOFF_NS), FULL_BACKOFF_NS_MAX);
+    engine->full_until_ns =
+        g->now_ns + (why == SERVICE_FULL ? engine->full_ns : CRASHED_BACKOFF_NS);
+    set_words_add(g->full, e);
+    gateway_route_refresh(g, e);
+}
+
 /* RETURNED: the request waits here for a place again; a cancelled one ends. */
 static void take_return(struct cluster_gateway *g, uint32_t handle,
                         const struct service_event *event)
@@ -151,12 +168,10 @@ static void take_return(struct cluster_gateway *g, uint32_t handle,
     gateway_state_hold(g, at);
     take_ticket(entry, event);
     gateway_route_returned(g, at, event->why);
-    if (event->why == SERVICE_FULL || event->why == SERVICE_CRASHED) {
-        g->engines[entry->engine].full_until_ns =
-            g->now_ns + (event->why == SERVICE_FULL ? FULL_BACKOFF_NS : CRASHED_BACKOFF_NS);
-        set_words_add(g->full, entry->engine);
-        gateway_route_refresh(g, entry->engine);
-    }
+    if (event->why != SERVICE_FULL)
+        g->engines[entry->engine].full_ns = 0;
+    if (event->why == SERVICE_FULL || event->why == SERVICE_CRASHED)
+        pause_engine(g, entry->engine, event->why);
     if (goes_on(g, at) && event->why == SERVICE_NO_SPACE)
         wait_for_space(g, at);
 }
@@ -169,6 +184,7 @@ static void take_end(struct cluster_gateway *g, uint32_t handle, uint8_t why)
         gateway_state_observe(g, entry);
     gateway_demand_ended(g, entry, why);
     forget_cancel(g, entry);
+    g->engines[entry->engine].full_ns = 0;
     route_core_ended(gateway_state_core(g, entry), slots_index(handle), entry->engine, why);
     gateway_state_drop(g, handle);
 }

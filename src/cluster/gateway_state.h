@@ -91,10 +91,11 @@ struct cluster_gateway {
     int64_t begin_ns; /* its first step, from which the engines' time to report counts */
     struct gateway_engine {
         int64_t full_until_ns; /* after RETURNED(FULL or CRASHED): nothing is sent to it before */
-        bool is_usable;        /* healthy and not draining */
-        bool is_decoder;       /* as its last report says */
-    } * engines;               /* (nodes.n_engines) */
-    uint64_t *full;            /* a set; engines outside of it have full_until_ns 0 */
+        int64_t full_ns; /* of the last pause after FULL; 0: a request left the engine since */
+        bool is_usable;  /* healthy and not draining */
+        bool is_decoder; /* as its last report says */
+    } * engines;         /* (nodes.n_engines) */
+    uint64_t *full;      /* a set; engines outside of it have full_until_ns 0 */
     int32_t n_places[LIMIT_SERVICES];        /* how many usable engines have the service, */
     int32_t n_decode_places[LIMIT_SERVICES]; /* and how many of them only decode */
     int64_t wanted_ns[LIMIT_SERVICES];       /* when WANT was last sent */

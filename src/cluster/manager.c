@@ -487,6 +487,7 @@ static int64_t plan(struct cluster_manager *m)
     int64_t now_ns = m->now_ns;
     m->has_news = false;
     m->planned_ns = now_ns;
+    manager_room_count(m);
     send_out_dismissed(m);
     int64_t wake = m->options.is_silent ? TIME_NEVER : unload_expired(m);
     wake = min_i64(wake, manager_plan_step(m));
@@ -500,7 +501,10 @@ static int64_t plan(struct cluster_manager *m)
             wake = min_i64(wake, now_ns + MANAGER_RETRY_NS);
     }
     fill(m);
-    return min_i64(wake, judge_unloads(m));
+    wake = min_i64(wake, judge_unloads(m));
+    VERIFY(manager_room_is_sound(m));
+    m->is_counted = false;
+    return wake;
 }
 
 int64_t cluster_manager_step(struct cluster_manager *m, int64_t now_ns)

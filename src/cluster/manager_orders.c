@@ -39,7 +39,7 @@ void manager_orders_out(struct cluster_manager *m, enum message_kind kind, int e
 {
     if (!manager_orders_post(m, kind, engine, service))
         return;
-    manager_room_place(m, engine, service)->is_asked_out = true;
+    manager_room_ask_out(m, engine, service);
     log_line(LOG_INFO, "manager",
              kind == MESSAGE_SLEEP ? "putting %s to sleep on engine %d: %s"
                                    : "unloading %s from engine %d: %s",

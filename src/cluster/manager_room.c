@@ -1,6 +1,8 @@
 /* A manager's view of engines: their models, and the possible ones. */
 #include "cluster/manager_room.h"
 
+#include <string.h>
+
 /* A model that busy ones keep out has waited for as long as they may surely stay, */
 static const int64_t TURN_NS = 30 * TIME_NS_PER_S;
 /* which is long beside their coming. */
@@ -30,21 +32,55 @@ static bool is_idle(const struct cluster_manager *m, const struct manager_place 
            place->held_until_ns <= m->now_ns && place->idle_since_ns <= heard_ns;
 }
 
+/* Returns whether the copy on this engine is one of the number that operators want. */
+static bool is_copy(const struct cluster_manager *m, int engine, int service)
+{
+    const struct manager_place *place = manager_room_place(m, engine, service);
+    return place->status == SERVICE_LOADED && !place->is_asked_out &&
+           !m->of_engines[engine].is_unplanned;
+}
+
+static int32_t count_copies(const struct cluster_manager *m, int service)
+{
+    int32_t n = 0;
+    for (int e = 0; e < m->nodes.n_engines; e++)
+        n += is_copy(m, e, service);
+    return n;
+}
+
+void manager_room_count(struct cluster_manager *m)
+{
+    memset(m->n_there, 0, sizeof *m->n_there * (size_t)m->options.n_services);
+    for (int e = 0; e < m->nodes.n_engines; e++)
+        for (int s = 0; (s = set_next(&m->of_engines[e].known, s, m->options.n_services)) >= 0; s++)
+            m->n_there[s] += is_copy(m, e, s);
+    m->is_counted = true;
+}
+
+bool manager_room_is_sound(const struct cluster_manager *m)
+{
+    bool is_sound = true;
+    for (int s = 0; s < m->options.n_services; s++)
+        is_sound = is_sound && m->n_there[s] == count_copies(m, s);
+    return is_sound;
+}
+
+void manager_room_ask_out(struct cluster_manager *m, int engine, int service)
+{
+    m->n_there[service] -= is_copy(m, engine, service);
+    manager_room_place(m, engine, service)->is_asked_out = true;
+}
+
 /* Returns whether the copy on this engine is one of those that operators want. A model that has
  * more loaded copies than that can give one of them. */
 static bool is_kept_here(const struct cluster_manager *m, int engine, int service)
 {
-    int n_others = 0, n_wanted = m->n_copies[service];
     if (!manager_room_is_kept(m, service))
         return false;
     if (m->pins[service].is_set)
         return true;
-    for (int e = 0; e < m->nodes.n_engines && n_others < n_wanted; e++) {
-        const struct manager_place *place = manager_room_place(m, e, service);
-        n_others += e != engine && place->status == SERVICE_LOADED && !place->is_asked_out &&
-                    !m->of_engines[e].is_unplanned;
-    }
-    return n_others < n_wanted;
+    int32_t n_there = m->is_counted ? m->n_there[service] : count_copies(m, service);
+    return n_there - is_copy(m, engine, service) < m->n_copies[service];
 }
 
 int32_t manager_room_list(const struct cluster_manager *m, int engine, struct residency_model *out,

@@ -74,6 +74,8 @@ struct cluster_manager {
     int32_t n_due;     /* engines that have_due */
     bool any_expires;  /* some service has a keep-alive time */
     struct engine_report *reports;
+    int32_t n_there[LIMIT_SERVICES];  /* while is_counted: copies that are loaded and stay */
+    bool is_counted;                  /* during a plan */
     int32_t n_copies[LIMIT_SERVICES]; /* an operator wants at least as many; 0: as requests do */
     struct manager_pin pins[LIMIT_SERVICES];
     struct set paused; /* services that take no new requests */
@@ -140,6 +142,12 @@ struct manager_choice {
  * ones. So it waits for one such turn, and for one more for each model that waited before it, at
  * most. */
 struct manager_choice manager_room_choose(const struct cluster_manager *m, int service);
+/* Counts the copies of each model, so that a plan does not look at all engines for each engine. */
+void manager_room_count(struct cluster_manager *m);
+/* Returns whether these counts are right. */
+bool manager_room_is_sound(const struct cluster_manager *m);
+/* Notes that the model is to leave the engine. */
+void manager_room_ask_out(struct cluster_manager *m, int engine, int service);
 /* Returns whether an engine that is not avoided has the bytes for the model beside those that stay,
  * so that it may take the model now or later. */
 bool manager_room_has_hope(const struct cluster_manager *m, int service);

@@ -27,6 +27,14 @@ void cluster_members_close(struct cluster_members *m)
     *m = (struct cluster_members){ 0 };
 }
 
+/* Returns the array of n elements with room for one more. The room doubles when n is a power of
+ * two, so a cluster that grows is not copied for each of its members. */
+static void *with_one_more(void *array, int n, size_t size)
+{
+    bool is_full = (n & (n - 1)) == 0;
+    return is_full ? mem_grow(array, (size_t)n * size, (size_t)max_i32(2 * n, 1) * size) : array;
+}
+
 /* Returns what follows the prefix and the folder in the key; NULL: it is not in there. */
 static const char *name_in(const struct cluster_members *m, const char *folder, const char *key)
 {
@@ -159,8 +167,7 @@ static void read_placement(struct cluster_members *m, struct view value)
         if (!view_starts(line, word) ||
             !read_broken(view_of(line.at + sizeof word - 1, n - (sizeof word - 1)), &row))
             continue;
-        size_t n_rows = (size_t)m->n_broken;
-        m->broken = mem_grow(m->broken, n_rows * sizeof row, (n_rows + 1) * sizeof row);
+        m->broken = with_one_more(m->broken, m->n_broken, sizeof row);
         m->broken[m->n_broken++] = row;
     }
 }
@@ -193,11 +200,12 @@ static void put_node(struct cluster_members *m, const char *address,
                  "node %.100s is not used: its entry in the store is of another version of Shoal, "
                  "or damaged",
                  address);
+        if (at >= 0)
+            m->nodes[at] = m->nodes[--m->n_nodes];
         return;
     }
     if (at < 0) {
-        size_t n = (size_t)m->n_nodes;
-        m->nodes = mem_grow(m->nodes, n * sizeof *m->nodes, (n + 1) * sizeof *m->nodes);
+        m->nodes = with_one_more(m->nodes, m->n_nodes, sizeof *m->nodes);
         at = m->n_nodes++;
     }
     snprintf(seen.address, sizeof seen.address, "%s", address);
@@ -211,8 +219,7 @@ static void put_node_wish(struct cluster_members *m, const char *address, struct
         (at < 0 && m->n_node_wishes == WISHES_MAX))
         return;
     if (at < 0) {
-        size_t n = (size_t)m->n_node_wishes, size = sizeof *m->node_wishes;
-        m->node_wishes = mem_grow(m->node_wishes, n * size, (n + 1) * size);
+        m->node_wishes = with_one_more(m->node_wishes, m->n_node_wishes, sizeof *m->node_wishes);
         at = m->n_node_wishes++;
         snprintf(m->node_wishes[at].address, sizeof m->node_wishes[at].address, "%s", address);
     }
@@ -245,8 +252,8 @@ static struct cluster_members_model_wish *model_wish(struct cluster_members *m, 
     if (strlen(name) >= LIMIT_NAME_BYTES || (at < 0 && m->n_model_wishes == LIMIT_SERVICES))
         return NULL;
     if (at < 0) {
-        size_t n = (size_t)m->n_model_wishes, size = sizeof *m->model_wishes;
-        m->model_wishes = mem_grow(m->model_wishes, n * size, (n + 1) * size);
+        m->model_wishes =
+            with_one_more(m->model_wishes, m->n_model_wishes, sizeof *m->model_wishes);
         at = m->n_model_wishes++;
         m->model_wishes[at] = no_wish;
         snprintf(m->model_wishes[at].name, sizeof m->model_wishes[at].name, "%s", name);

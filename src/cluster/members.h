@@ -1,13 +1,12 @@
 /* The members of a cluster and the operators' wishes, as the store's keys under a prefix say it.
  *
- *   PREFIX members/node/HOST:PORT   {"engines":2,"version":"0.1.0","bus":12}   under a lease
+ *   PREFIX members/node/HOST:PORT   {"engines":2,"version":"0.1.0","bus":13}   under a lease
  *   PREFIX members/gateway/ID, PREFIX members/manager/ID                      under a lease
  *   PREFIX desired/models/NAME      copies: "2", "0" as many as requests want, "-1" none at all
  *   PREFIX desired/paused/NAME      "yes": it takes no new requests
  *   PREFIX desired/pins/NAME        "HOST:PORT" or "HOST:PORT ENGINE": it is there and nowhere else
  *   PREFIX desired/nodes/HOST:PORT  "cordon" nothing is loaded there, "drain" and models leave
- *   PREFIX placement                of its lines, "broken CAUSE NAME<tab>WHY": no engine could load
- * it
+ *   PREFIX placement                a line "broken CAUSE NAME<tab>WHY": no engine could load it
  *
  * Values come from outside: a node without a readable value, or with more engines than a machine
  * may have, is not among the members, and a wish that cannot be read is none. */

@@ -16,6 +16,13 @@
 /* Addresses below are the house's own. */
 enum { FIRST_ADDRESS = 16, OWN_ADDRESS = 0, NODE_ADDRESS = 2 };
 
+/* Writes HOST:PORT as members have it in the store, with an IPv6 host in brackets. */
+static void write_place(char *out, size_t n_max, const char *host, int port)
+{
+    bool is_v6 = strchr(host, ':') != NULL;
+    snprintf(out, n_max, "%s%s%s:%d", is_v6 ? "[" : "", host, is_v6 ? "]" : "", port);
+}
+
 /* ---- The nodes of a gateway or manager. ---- */
 
 static void name_engines(struct fleet_bus *bus, int node, const char *address)
@@ -70,7 +77,7 @@ static enum status know_nodes(struct fleet_bus *bus, const struct config *config
         if (status != STATUS_OK)
             return status;
         struct cluster_peer *peer = &bus->peers.of[i];
-        snprintf(peer->address, sizeof peer->address, "%s:%d", places[i].host, places[i].port);
+        write_place(peer->address, sizeof peer->address, places[i].host, places[i].port);
         peer->n_engines = bus->peers.nodes[i].n_engines = places[i].n_engines;
         peer->is_static = peer->is_member = true;
     }
@@ -91,7 +98,7 @@ static enum status know_nodes(struct fleet_bus *bus, const struct config *config
     return STATUS_OK;
 }
 
-/* ---- Opening. ---- */
+/* ---- Its own address. ---- */
 
 enum status fleet_bus_own_address(const struct fleet_bus *bus, const struct config *config,
                                   char out[FLEET_BUS_NODE_NAMES], struct fault *fault)
@@ -109,9 +116,7 @@ enum status fleet_bus_own_address(const struct fleet_bus *bus, const struct conf
                          "bus_advertise is missing: bus_listen is %s, so say under which HOST:PORT "
                          "gateways reach this node",
                          place.host);
-    bool is_v6 = strchr(place.host, ':') != NULL;
-    snprintf(out, FLEET_BUS_NODE_NAMES, "%s%s%s:%d", is_v6 ? "[" : "", place.host, is_v6 ? "]" : "",
-             cluster_tcp_bus_listen_port(bus->tcp));
+    write_place(out, FLEET_BUS_NODE_NAMES, place.host, cluster_tcp_bus_listen_port(bus->tcp));
     return STATUS_OK;
 }
 

@@ -28,7 +28,7 @@ struct fleet_follow_port {
     void *self;
     const struct config *config;
     const struct serve_offer *offers; /* (LIMIT_MODELS) */
-    int64_t leave_ns; /* so long a model stays after its definition went, for requests that others
+    int64_t leave_ns; /* how long a model stays after its definition went, for requests that others
                          have accepted */
     bool (*is_busy)(void *self); /* a change of its models is under way */
     /* Begins to take the model, and to drop service `replaced` (-1: none) when it is there. The

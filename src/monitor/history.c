@@ -423,16 +423,17 @@ static void read_columns(sqlite3_stmt *statement, enum table t, void *values)
     }
 }
 
-void monitor_history_read(struct monitor_history *h, int64_t since_ms,
+void monitor_history_read(struct monitor_history *h, int64_t since_ms, int n_max,
                           void (*f)(void *self, const struct monitor_history_window *row),
                           void *self)
 {
+    static const char sql[] = "SELECT * FROM (SELECT * FROM windows WHERE begin_ms >= ? "
+                              "ORDER BY begin_ms DESC LIMIT ?) ORDER BY begin_ms";
     sqlite3_stmt *statement;
-    if (h->db == NULL ||
-        sqlite3_prepare_v2(h->db, "SELECT * FROM windows WHERE begin_ms >= ? ORDER BY begin_ms", -1,
-                           &statement, NULL) != SQLITE_OK)
+    if (h->db == NULL || sqlite3_prepare_v2(h->db, sql, -1, &statement, NULL) != SQLITE_OK)
         return;
     (void)sqlite3_bind_int64(statement, 1, since_ms);
+    (void)sqlite3_bind_int(statement, 2, n_max);
     while (sqlite3_step(statement) == SQLITE_ROW) {
         struct monitor_history_window row = { .begin_ms = sqlite3_column_int64(statement, 1),
                                               .span_ms = sqlite3_column_int64(statement, 2) };

@@ -57,8 +57,8 @@ void monitor_history_add_profile(struct monitor_history *history, const char *se
 /* Merges and drops rows as the bounds ask. */
 void monitor_history_tidy(struct monitor_history *history, int64_t now_ms);
 
-/* Calls f for each row of services since a time, oldest first. */
-void monitor_history_read(struct monitor_history *history, int64_t since_ms,
+/* Calls f for the newest rows of services since a time, n_max at most, oldest first. */
+void monitor_history_read(struct monitor_history *history, int64_t since_ms, int n_max,
                           void (*f)(void *self, const struct monitor_history_window *row),
                           void *self);
 /* Reads the last profile of a service. Returns false when there is none. */

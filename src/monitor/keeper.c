@@ -46,10 +46,6 @@ static bool open_history(struct monitor_keeper *k)
 static void copy_window(void *self, const struct monitor_history_window *row)
 {
     struct monitor_keeper_known *known = self;
-    if (known->n_windows == WINDOWS_MAX) {
-        memmove(known->windows, known->windows + 1, sizeof *row * (WINDOWS_MAX - 1));
-        known->n_windows--;
-    }
     known->windows[known->n_windows++] = *row;
 }
 
@@ -66,7 +62,7 @@ static void answer(struct monitor_keeper *k, const struct head *head, const char
         mem_take(sizeof *known + sizeof known->windows[0] * WINDOWS_MAX);
     known->number = head->number;
     known->profiles = mem_take(sizeof *known->profiles * (size_t)max_i32(head->n, 1));
-    monitor_history_read(k->history, head->ms, copy_window, known);
+    monitor_history_read(k->history, head->ms, WINDOWS_MAX, copy_window, known);
     for (int i = 0; i < head->n; i++) {
         struct monitor_keeper_profile *profile = &known->profiles[known->n_profiles];
         const char *service = services + (size_t)i * LIMIT_NAME_BYTES;

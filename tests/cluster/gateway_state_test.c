@@ -307,14 +307,20 @@ static void test_a_whole_answer_is_not_sent_again(void **state)
 }
 
 /* An engine that was full, or whose batch failed, gets no requests for a while, and gets them again
- * after that. */
+ * after that. The pause of an engine that stays full doubles up to 16 ms, and begins anew when a
+ * request leaves the engine. Refusals within a pause do not double it. */
 static void test_an_engine_that_sent_home_rests(void **state)
 {
     (void)state;
     static const struct {
         enum service_why why;
         int64_t rest_ns;
-    } rows[] = { { SERVICE_FULL, 2 * TIME_NS_PER_MS }, { SERVICE_CRASHED, 20 * TIME_NS_PER_MS } };
+    } rows[] = {
+        { SERVICE_FULL, 2 * TIME_NS_PER_MS },  { SERVICE_FULL, 4 * TIME_NS_PER_MS },
+        { SERVICE_FULL, 8 * TIME_NS_PER_MS },  { SERVICE_FULL, 16 * TIME_NS_PER_MS },
+        { SERVICE_FULL, 16 * TIME_NS_PER_MS }, { SERVICE_CRASHED, 20 * TIME_NS_PER_MS },
+        { SERVICE_FULL, 2 * TIME_NS_PER_MS },
+    };
     struct world w;
     open_world(&w);
     struct cluster_link node = { .port = cluster_local_bus_port(w.bus, 2), .peer = 0 };
@@ -323,6 +329,7 @@ static void test_an_engine_that_sent_home_rests(void **state)
     cluster_link_begin(&w.gateway->links[0], 11, 0);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         int64_t now_ns = (2 + (int64_t)i) * TIME_NS_PER_S;
+        come_home(&w, &node, rows[i].why, now_ns, -1);
         come_home(&w, &node, rows[i].why, now_ns, -1);
         int64_t wake_ns = cluster_gateway_step(w.gateway, now_ns + rows[i].rest_ns - 1);
         assert_true(set_words_have(w.gateway->full, 0) && wake_ns <= now_ns + rows[i].rest_ns);

@@ -59,6 +59,9 @@ static void test_nodes(void **state)
         str_free(&text);
     }
     assert_int_equal(m.n_nodes, 2);
+    put(&m, "/s/members/node/f:1", value.at);
+    put(&m, "/s/members/node/f:1", "{}"); /* it was started again as another version */
+    assert_int_equal(m.n_nodes, 2);
     delete_key(&m, "/s/members/node/a:1");
     delete_key(&m, "/s/members/node/x:1");
     assert_int_equal(m.n_nodes, 1);
@@ -74,6 +77,33 @@ static void test_nodes(void **state)
     cluster_members_take(&m, &(struct store_news){ .kind = STORE_NEWS_SILENT });
     assert_true(m.n_nodes == 1 && !m.is_live); /* what was known still counts */
     str_free(&value);
+    cluster_members_close(&m);
+}
+
+/* Members come in any number, and each keeps what it said while others come and go. */
+static void test_many_nodes(void **state)
+{
+    struct cluster_members m;
+    char key[64], value[64];
+    (void)state;
+    cluster_members_open(&m, "/s/");
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 70; i++) {
+            snprintf(key, sizeof key, "/s/members/node/%d:1", i);
+            snprintf(value, sizeof value, "{\"engines\":%d,\"bus\":%d}", i % 7 + 1,
+                     (int)MESSAGE_VERSION);
+            put(&m, key, value);
+        }
+        assert_int_equal(m.n_nodes, 70);
+        for (int i = 0; i < 70; i++) {
+            snprintf(key, sizeof key, "%d:1", i);
+            assert_int_equal(m.nodes[cluster_members_find(&m, key)].n_engines, i % 7 + 1);
+        }
+        for (int i = 0; i < 20 * round; i++) {
+            snprintf(key, sizeof key, "/s/members/node/%d:1", 3 * i % 70);
+            delete_key(&m, key);
+        }
+    }
     cluster_members_close(&m);
 }
 
@@ -141,7 +171,7 @@ static void test_broken(void **state)
     cluster_members_close(&m);
 }
 
-/* What nodes refuse. A model is refused when all of them refuse it. */
+/* A model is refused when every node refuses it. */
 static void test_refused(void **state)
 {
     static const struct cluster_members_refused both[] = { { .name = "x", .why = "no \"file\"" },
@@ -210,9 +240,10 @@ static void test_paused_and_pinned(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_nodes), cmocka_unit_test(test_wishes),
-                                        cmocka_unit_test(test_broken),
-                                        cmocka_unit_test(test_refused),
-                                        cmocka_unit_test(test_paused_and_pinned) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nodes),   cmocka_unit_test(test_many_nodes),
+        cmocka_unit_test(test_wishes),  cmocka_unit_test(test_broken),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_paused_and_pinned)
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,10 +33,12 @@ def pids(*roles):
 
 
 def cut(who, where, seconds, way=BOTH):
-    """Cuts the links of these roles (of the fleet) to these servers' ports for so long."""
+    """Cuts the links of these roles (of the fleet) to these servers' ports for so long. Something has to be held by that."""
     def f(fleet):
+        n = fleet.links.n_held
         with fleet.links.fault(pids(*who(fleet)), where(fleet), way, cut=True):
             time.sleep(seconds)
+        assert fleet.links.n_held > n, "nothing was sent over the links that were cut"
     return f
 
 

@@ -71,6 +71,7 @@ class Connection:
                 if due > time.monotonic():
                     await asyncio.sleep(due - time.monotonic())
                 while any(rule["cut"] for rule in self.rules(way)):
+                    self.links.n_held += 1
                     await asyncio.sleep(0.01)
                 writer.write(data)
                 await writer.drain()
@@ -97,6 +98,7 @@ class Links:
     def __init__(self):
         self.faults, self.servers, self.tasks, self.loop = [], [], set(), asyncio.new_event_loop()
         self.n_lost = 0  # packets
+        self.n_held = 0  # looks at data that a cut link holds
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
 

@@ -166,9 +166,8 @@ def joining_never_fits(shoal, models):
         until(lambda: "placement" in fleet.etcd.keys())
         do(fleet, "deploy", "cee", "--path", paths(models)["cee"])
         until(lambda: names(gateway) == ["cee", "tale"])
-        begin = time.monotonic()
         status, _, page = gateway.post("/v1/completions", body_of("cee", "if (x", 8))
-        assert status == 400 and "MiB" in json.dumps(page) and time.monotonic() - begin < 20, (status, page)
+        assert status == 400 and "MiB" in json.dumps(page), (status, page)  # a request that waits for all of `hold` gets 503
 
 
 @test

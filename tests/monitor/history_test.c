@@ -71,7 +71,7 @@ static void see(void *self, const struct monitor_history_window *row)
 static struct seen read_it(struct monitor_history *h, int64_t since_ms)
 {
     struct seen seen = { 0 };
-    monitor_history_read(h, since_ms, see, &seen);
+    monitor_history_read(h, since_ms, INT32_MAX, see, &seen);
     return seen;
 }
 

@@ -146,10 +146,15 @@ static void seeds_that_failed_once(void **state)
 static int run_one(int argc, char **argv)
 {
     struct world_options options = options_of(strtoull(argv[2], NULL, 10));
+    int plant = PLANT_NOTHING;
     options.is_told = true;
-    for (int plant = 0; plant < PLANTS && argc > 4; plant++)
-        if (strcmp(argv[4], world_planted[plant].name) == 0)
-            options.plant = (enum world_plant)plant;
+    while (argc > 4 && plant < PLANTS && strcmp(argv[4], world_planted[plant].name) != 0)
+        plant++;
+    if (plant == PLANTS) {
+        fprintf(stderr, "world_test: there is no fault \"%s\" to plant\n", argv[4]);
+        return 2;
+    }
+    options.plant = (enum world_plant)plant;
     if (getenv("WORLD_LOG") != NULL)
         log_set(LOG_INFO, false);
     return run(&options, NULL) ? 0 : 1;

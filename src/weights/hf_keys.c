@@ -191,6 +191,7 @@ static const struct weights_key rows[] = {
     FIXED("!smollm3", "no_rope_layer_interval", "0|null"),
     FIXED(NULL, "attention_chunk_size", "null"),
     FIXED(NULL, "kv_sharing_modes", "null"),
+    FIXED("mixtral gpt_oss " GRANITES, "norm_topk_prob", "true|null"),
     FIXED("!olmoe qwen2_moe qwen3_moe", "num_experts", "0|null"),
     FIXED("!mixtral gpt_oss " GRANITES, "num_local_experts", "0|null"),
     FIXED("!glm4_moe", "n_routed_experts", "0|null"),

@@ -36,7 +36,7 @@
  *  - Experts: a softmax over the router's logits (exp(logit - max), summed in 16 partial sums as
  *    above, times 1 / sum) gives each expert's share, or 1 / (1 + exp(-logit)) does. A row uses
  *    the experts with the highest logits or, with a bias of the choice, with the highest share +
- *    bias. Of equal ones the first counts as higher, and NaN is lowest. With groups, only experts
+ *    bias. The first of equal ones counts as higher, and NaN is lowest. With groups, only experts
  *    of the best groups are chosen; a group's value is the sum of its two highest ones. If shares
  *    are scaled to one, each is divided by the sum of the used ones, added up by ascending expert
  *    (plus 1e-20 for sigmoids). In the end each is multiplied by the scale, unless that is 1.

@@ -41,8 +41,13 @@ def main():
         table, _, families, name = line.split("\t")
         tables[table].append((families.split(), name))
 
+    def is_of(families, family):
+        if families[0].startswith("!"):
+            return family not in [families[0][1:], *families[1:]]
+        return families == ["*"] or family in families
+
     def has(table, family, name):
-        return any(n == name and (f == ["*"] or family in f) for f, n in tables[table])
+        return any(n == name and is_of(f, family) for f, n in tables[table])
 
     missing, n = [], 0
     for family, config_class in CLASSES.items():

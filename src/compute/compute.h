@@ -31,15 +31,17 @@
  *  - Rotation: angle = (float)position * inverse frequency, sine and cosine by vmath_sincos, each
  * times the rope's scale, (x c - y s, y c + x s) as (fma(x, c, -(y * s)), fma(y, c, x * s)).
  *  - A sink is one more logit of a head. Behind the last piece top = max(m, sink), a = exp(m -
- *    top), sum = fma(sum, a, exp(sink - top)), and o * (a * (1 / sum)) is the result. A cap is cap
- * * vmath_tanh(x / cap).
+ *    top), sum = fma(sum, a, exp(sink - top)), and o * (a * (1 / sum)) is the result.
+ *  - A capped x is vmath_tanh(x / cap) * cap.
  *  - Experts: a softmax over the router's logits (exp(logit - max), summed in 16 partial sums as
  *    above, times 1 / sum) gives each expert's share, or 1 / (1 + exp(-logit)) does. A row uses
- *    those with the highest logits, or with the highest share + bias; of equal ones the first, and
- *    NaN counts as lowest. A group counts as the sum of its two highest. If shares are scaled to
- *    one, each is divided by the sum of the used ones, added up by ascending expert, and 1e-20 for
- *    sigmoids. At last it is multiplied by the scale, unless that is 1. COMBINE is acc = fma(share,
- * x, acc) from 0 by ascending expert, then dst += acc. SCALE is fma(x, 1 / (1 + exp(-gate)), dst).
+ *    the experts with the highest logits or, with a bias of the choice, with the highest share +
+ *    bias. The first of equal ones counts as higher, and NaN is lowest. With groups, only experts
+ *    of the best groups are chosen; a group's value is the sum of its two highest ones. If shares
+ *    are scaled to one, each is divided by the sum of the used ones, added up by ascending expert
+ *    (plus 1e-20 for sigmoids). In the end each is multiplied by the scale, unless that is 1.
+ *  - COMBINE is acc = fma(share, x, acc) from 0 by ascending expert, then dst += acc. SCALE is
+ *    fma(x, 1 / (1 + exp(-gate)), dst).
  *  - exp and the activations are the polynomials of compute/vmath.h, the same operations in every
  * instruction set.
  *  - Masked lanes select, never multiply: stale memory may hold NaN.

@@ -1,8 +1,8 @@
 /* Shapes of programs and passes beyond the plain ones. A zeroed record has none.
  *
- * The reference and the CPU devices route rows to experts, and compute sinks, caps and clamped
- * gates. Everything else is for future models and services. Each device refuses a program with a
- * shape that it lacks by its name, and fails a pass with one. */
+ * The reference and the CPU devices route rows to experts, compute sinks, caps and clamped gates,
+ * and make vectors. Everything else is for future models and services. Each device refuses a
+ * program with a shape that it lacks by its name, and fails a pass with one. */
 #pragma once
 #include "base/status.h"
 #include "core/dtype.h"
@@ -43,11 +43,11 @@ struct compute_shapes { /* of a program */
     enum compute_output output; /* VECTORS: an encoder, which has no logits */
     bool sums_over_ranks;       /* each residual is a sum over the device's ranks */
 };
-/* Returns STATUS_UNSUPPORTED with the name of the first shape that is set and that the device
- * lacks. */
-struct compute_shapes_known { /* by the device */
+struct compute_shapes_known { /* by the device: see compute/device.h */
     bool has_experts, has_vectors;
 };
+/* Returns STATUS_UNSUPPORTED with the name of the first shape that is set and that the device
+ * lacks. */
 enum status compute_shapes_check(const struct compute_shapes *shapes, const char *device,
                                  struct compute_shapes_known known, struct fault *fault) MUST_USE;
 

@@ -101,6 +101,9 @@ static const struct {
     { WEIGHTS_QKV, { WEIGHTS_Q, WEIGHTS_K, WEIGHTS_V } },
     { WEIGHTS_QKV_BIAS, { WEIGHTS_Q_BIAS, WEIGHTS_K_BIAS, WEIGHTS_V_BIAS } },
     { WEIGHTS_GATE_UP, { WEIGHTS_GATE, WEIGHTS_UP, WEIGHTS_ROLE_N } },
+    { WEIGHTS_EXPERT_GATE_UP, { WEIGHTS_EXPERT_GATE, WEIGHTS_EXPERT_UP, WEIGHTS_ROLE_N } },
+    { WEIGHTS_EXPERT_GATE_UP_BIAS,
+      { WEIGHTS_EXPERT_GATE_BIAS, WEIGHTS_EXPERT_UP_BIAS, WEIGHTS_ROLE_N } },
 };
 
 struct binder {
@@ -508,6 +511,20 @@ static enum status check_copy(const struct binder *b, const struct weights_entry
                      b->catalog->label, output->name);
 }
 
+/* Refuses a second tensor with the same weights: one of the two would be ignored. */
+static enum status check_once(struct binder *b, const struct weights_entry *entry, uint8_t role,
+                              struct owner owner)
+{
+    uint8_t first = role;
+    for (size_t i = 0; i < COUNT_OF(fused); i++)
+        first = fused[i].role == role ? fused[i].parts[0] : first;
+    if (role == WEIGHTS_TYPE_EMBEDDING || place_of(b, first, owner)->data == NULL)
+        return STATUS_OK;
+    return fault_set(b->fault, STATUS_UNSUPPORTED,
+                     "%s: tensor %s has weights that another tensor has too; remove one of the two",
+                     b->catalog->label, entry->name);
+}
+
 /* A device multiplies all experts of a layer in one way. */
 static enum status check_alike(struct binder *b, const struct weights_entry *entry, uint8_t role,
                                int layer)
@@ -538,6 +555,9 @@ static enum status bind_row(struct binder *b, const struct weights_name *row, st
         return has_to_be ? fault_set(b->fault, STATUS_BAD_INPUT, "%s: tensor %s is missing",
                                      b->catalog->label, name)
                          : STATUS_OK;
+    enum status status = check_once(b, entry, row->role, owner);
+    if (status != STATUS_OK)
+        return status;
     if (row->flags & WEIGHTS_NAME_BLOCKS)
         return place_blocks(b, entry, row, owner);
     if (entry->dtype == DTYPE_N)
@@ -546,7 +566,7 @@ static enum status bind_row(struct binder *b, const struct weights_name *row, st
                          name, entry->type);
     bool is_stacked = row->role >= WEIGHTS_EXPERT_GATE && n_numbers(row->pattern) < 2;
     int32_t n_stacked = is_stacked ? b->spec->experts.n_experts : 1;
-    enum status status = check_shape(b, entry, row, n_stacked);
+    status = check_shape(b, entry, row, n_stacked);
     if (status == STATUS_OK && row->role >= WEIGHTS_EXPERT_GATE && owner.expert > 0)
         status = check_alike(b, entry, row->role, owner.layer);
     if (status != STATUS_OK || !is_stacked)
@@ -575,63 +595,6 @@ static enum status check_all_used(const struct binder *b)
             return fault_set(b->fault, STATUS_UNSUPPORTED,
                              "%s: tensor %s is not part of the architecture %s", b->catalog->label,
                              b->catalog->at[i].name, b->spec->architecture);
-    return STATUS_OK;
-}
-
-/* Checks the norms and matrices whose rows are optional because files have one of two names for
- * them, or because only some models of a family have them. */
-static enum status check_layers(const struct binder *b)
-{
-    const struct model_spec *spec = b->spec;
-    for (int32_t i = 0; i < spec->n_layers; i++) {
-        const struct layer_weights *w = &b->model->layers[i];
-        bool has_norm = w->attention_norm.data != NULL, has_ffn_norm = w->ffn_norm.data != NULL;
-        const char *missing =
-            !spec->has_no_pre_norms && !has_norm ? "norm ahead of attention"
-            : !spec->has_no_pre_norms && !spec->is_parallel && !has_ffn_norm
-                ? "norm ahead of the feed-forward"
-            : spec->norms_sums &&
-                    (!has_norm || !has_ffn_norm || w->attention_norm_bias.data == NULL ||
-                     w->ffn_norm_bias.data == NULL)
-                ? "norm behind attention or the feed-forward"
-            : model_spec_has_experts(spec, i) &&
-                    (w->experts[0].gate.data == NULL || w->experts[0].up.data == NULL ||
-                     w->experts[0].down.data == NULL)
-                ? "matrix of experts"
-            : w->q.data == NULL || w->k.data == NULL || w->v.data == NULL
-                ? "matrix of queries, keys or values"
-                : NULL;
-        if (missing == NULL && ((w->q_norm.data != NULL) != spec->has_qk_norm ||
-                                (w->k_norm.data != NULL) != spec->has_qk_norm))
-            return fault_set(b->fault, STATUS_UNSUPPORTED,
-                             "%s: layer %d %s tensors of norms of queries or keys; the model %s",
-                             b->catalog->label, i, spec->has_qk_norm ? "lacks" : "has",
-                             spec->has_qk_norm ? "uses some" : "uses none");
-        if (missing != NULL)
-            return fault_set(b->fault, STATUS_BAD_INPUT,
-                             "%s: a tensor is missing: layer %d has no %s", b->catalog->label, i,
-                             missing);
-    }
-    return STATUS_OK;
-}
-
-/* Checks an encoder's norm of embeddings and its head. The head of a model that makes embeddings is
- * not used. */
-static enum status check_encoder(const struct binder *b)
-{
-    struct model_weights *model = b->model;
-    bool has_norm = model->embedding_norm.data != NULL && model->embedding_norm_bias.data != NULL;
-    bool has_head = model->pooler.data != NULL && model->pooler_bias.data != NULL &&
-                    model->labels.data != NULL && model->labels_bias.data != NULL;
-    if (b->spec->has_embedding_norm && !has_norm)
-        return fault_set(b->fault, STATUS_BAD_INPUT,
-                         "%s: a tensor is missing: there is no norm of the embeddings",
-                         b->catalog->label);
-    if (b->spec->n_labels > 0 && !has_head)
-        return fault_set(b->fault, STATUS_BAD_INPUT, "%s: a tensor of the classifier is missing",
-                         b->catalog->label);
-    if (b->spec->n_labels == 0)
-        model->pooler = model->pooler_bias = (struct tensor){ 0 };
     return STATUS_OK;
 }
 
@@ -689,11 +652,6 @@ enum status weights_bind(const struct weights_architecture *architecture, bool i
             return status;
     }
     bool is_falcon = !is_hf && strcmp(architecture->name, "falcon") == 0;
-    weights_bind_end_settle(spec, is_falcon, model);
     enum status status = check_all_used(&b);
-    if (status == STATUS_OK)
-        status = check_layers(&b);
-    if (status == STATUS_OK)
-        status = check_encoder(&b);
-    return status != STATUS_OK ? status : weights_bind_end_scale(spec, catalog, model, fault);
+    return status != STATUS_OK ? status : weights_bind_end(spec, is_falcon, catalog, model, fault);
 }

@@ -17,18 +17,67 @@ static void swap_norms(const struct model_spec *spec, struct model_weights *mode
     }
 }
 
-void weights_bind_end_settle(const struct model_spec *spec, bool is_falcon,
-                             struct model_weights *model)
+/* Checks the norms and matrices whose rows are optional because files have one of two names for
+ * them, or because only some models of a family have them. */
+static enum status check_layers(const struct model_spec *spec,
+                                const struct weights_catalog *catalog, struct model_weights *model,
+                                struct fault *fault)
 {
-    if (is_falcon)
-        swap_norms(spec, model);
-    if (spec->is_tied)
-        model->output = model->token_embedding;
+    for (int32_t i = 0; i < spec->n_layers; i++) {
+        const struct layer_weights *w = &model->layers[i];
+        bool has_norm = w->attention_norm.data != NULL, has_ffn_norm = w->ffn_norm.data != NULL;
+        const char *missing =
+            !spec->has_no_pre_norms && !has_norm ? "norm ahead of attention"
+            : !spec->has_no_pre_norms && !spec->is_parallel && !has_ffn_norm
+                ? "norm ahead of the feed-forward"
+            : spec->norms_sums &&
+                    (!has_norm || !has_ffn_norm || w->attention_norm_bias.data == NULL ||
+                     w->ffn_norm_bias.data == NULL)
+                ? "norm behind attention or the feed-forward"
+            : model_spec_has_experts(spec, i) &&
+                    (w->experts[0].gate.data == NULL || w->experts[0].up.data == NULL ||
+                     w->experts[0].down.data == NULL)
+                ? "matrix of experts"
+            : w->q.data == NULL || w->k.data == NULL || w->v.data == NULL
+                ? "matrix of queries, keys or values"
+                : NULL;
+        if (missing == NULL && ((w->q_norm.data != NULL) != spec->has_qk_norm ||
+                                (w->k_norm.data != NULL) != spec->has_qk_norm))
+            return fault_set(fault, STATUS_UNSUPPORTED,
+                             "%s: layer %d %s tensors of norms of queries or keys; the model %s",
+                             catalog->label, i, spec->has_qk_norm ? "lacks" : "has",
+                             spec->has_qk_norm ? "uses some" : "uses none");
+        if (missing != NULL)
+            return fault_set(fault, STATUS_BAD_INPUT, "%s: a tensor is missing: layer %d has no %s",
+                             catalog->label, i, missing);
+    }
+    return STATUS_OK;
+}
+
+/* Checks an encoder's norm of embeddings and its head. The head of a model that makes embeddings is
+ * not used. */
+static enum status check_encoder(const struct model_spec *spec,
+                                 const struct weights_catalog *catalog, struct model_weights *model,
+                                 struct fault *fault)
+{
+    bool has_norm = model->embedding_norm.data != NULL && model->embedding_norm_bias.data != NULL;
+    bool has_head = model->pooler.data != NULL && model->pooler_bias.data != NULL &&
+                    model->labels.data != NULL && model->labels_bias.data != NULL;
+    if (spec->has_embedding_norm && !has_norm)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "%s: a tensor is missing: there is no norm of the embeddings",
+                         catalog->label);
+    if (spec->n_labels > 0 && !has_head)
+        return fault_set(fault, STATUS_BAD_INPUT, "%s: a tensor of the classifier is missing",
+                         catalog->label);
+    if (spec->n_labels == 0)
+        model->pooler = model->pooler_bias = (struct tensor){ 0 };
+    return STATUS_OK;
 }
 
 /* Multiplies the output norm by the scale of logits, so that the output matrix stays as it is. */
-enum status weights_bind_end_scale(const struct model_spec *spec, struct weights_catalog *catalog,
-                                   struct model_weights *model, struct fault *fault)
+static enum status scale(const struct model_spec *spec, struct weights_catalog *catalog,
+                         struct model_weights *model, struct fault *fault)
 {
     if (spec->logit_scale == 1.0f)
         return STATUS_OK;
@@ -43,4 +92,18 @@ enum status weights_bind_end_scale(const struct model_spec *spec, struct weights
         model->output_norm_bias =
             weights_cut_scaled(&model->output_norm_bias, spec->logit_scale, catalog->pile);
     return STATUS_OK;
+}
+
+enum status weights_bind_end(const struct model_spec *spec, bool is_falcon,
+                             struct weights_catalog *catalog, struct model_weights *model,
+                             struct fault *fault)
+{
+    if (is_falcon)
+        swap_norms(spec, model);
+    if (spec->is_tied)
+        model->output = model->token_embedding;
+    enum status status = check_layers(spec, catalog, model, fault);
+    if (status == STATUS_OK)
+        status = check_encoder(spec, catalog, model, fault);
+    return status != STATUS_OK ? status : scale(spec, catalog, model, fault);
 }

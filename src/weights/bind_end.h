@@ -3,9 +3,8 @@
 #include "core/model_weights.h"
 #include "weights/catalog.h"
 
-/* Swaps the norms of a falcon in GGUF, and ties the output to the embedding. */
-void weights_bind_end_settle(const struct model_spec *spec, bool is_falcon,
-                             struct model_weights *model);
-/* Multiplies the output norm by the scale of logits. */
-enum status weights_bind_end_scale(const struct model_spec *spec, struct weights_catalog *catalog,
-                                   struct model_weights *model, struct fault *fault) MUST_USE;
+/* Swaps the norms of a falcon in GGUF, and ties the output to the embedding. Refuses a model that
+ * lacks a tensor. Multiplies the output norm by the scale of logits. */
+enum status weights_bind_end(const struct model_spec *spec, bool is_falcon,
+                             struct weights_catalog *catalog, struct model_weights *model,
+                             struct fault *fault) MUST_USE;

@@ -142,7 +142,7 @@ enum status weights_catalog_count(const struct weights_catalog *catalog, int64_t
 {
     *n = 0;
     for (int32_t i = 0; i < catalog->n; i++) {
-        *n += n_parameters(&catalog->at[i]);
+        *n += catalog->at[i].is_used ? n_parameters(&catalog->at[i]) : 0;
         if (*n > 4 * ELEMENTS_MAX)
             return fault_set(fault, STATUS_BAD_INPUT, "%s: more elements than any file holds",
                              catalog->label);

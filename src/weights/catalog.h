@@ -40,7 +40,7 @@ struct weights_entry *weights_catalog_find(const struct weights_catalog *catalog
 /* Returns the tensor as rows of its innermost dimension. data is NULL when it cannot be read in
  * this form. */
 struct tensor weights_catalog_tensor(const struct weights_entry *entry);
-/* Sets *n to the number of elements of all tensors together. */
+/* Sets *n to the number of parameters of all tensors that are used. */
 enum status weights_catalog_count(const struct weights_catalog *catalog, int64_t *n,
                                   struct fault *fault) MUST_USE;
 /* Writes "(4096, 11008)", outermost first. */

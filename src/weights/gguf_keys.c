@@ -11,19 +11,10 @@
 #define INERT WEIGHTS_INERT
 
 #define MIXED   "mixtral olmoe qwen2moe qwen3moe gpt-oss granitemoe glm4moe"
-#define LAYERED "starcoder2 stablelm phi2 gptneox falcon command-r cohere2" /* layer norms */
-#define PLAIN   "internlm2 glm4 smollm3 gemma2 " LAYERED
-#define DENSE   "llama qwen2 qwen3 phi3 gemma gemma3 gpt2 chatglm granite olmo2 " PLAIN
-#define ROPED   "llama qwen2 qwen3 phi3 gemma gemma3 chatglm granite olmo2 " PLAIN " " MIXED
-/* All but granite, and all but gemma3. */
-#define NOT_GLM DENSE " mixtral olmoe qwen2moe qwen3moe gpt-oss granitemoe"
-#define NOT_GEMMA2                                                                                 \
-    "llama qwen2 qwen3 phi3 gemma gemma3 gpt2 chatglm granite olmo2 internlm2 glm4 "               \
-    "smollm3 " LAYERED " " MIXED
-#define UNSCALED                                                                                   \
-    "llama qwen2 qwen3 phi3 gemma gemma3 gpt2 chatglm olmo2 " PLAIN " mixtral olmoe qwen2moe "     \
-    "qwen3moe gpt-oss glm4moe"
-#define ALIKE "llama qwen2 qwen3 phi3 gemma gpt2 chatglm granite olmo2 " PLAIN " " MIXED
+#define LAYERED "gpt2 starcoder2 stablelm phi2 gptneox falcon command-r cohere2" /* layer norms */
+#define GRANITE "granite granitemoe"
+#define DENSE   "!" MIXED
+#define ROPED   "!gpt2"
 
 static const struct weights_key rows[] = {
     READ(NULL, "context_length"),
@@ -34,14 +25,10 @@ static const struct weights_key rows[] = {
     READ(NULL, "attention.head_count_kv"),
     READ(NULL, "attention.key_length"),
     READ(NULL, "attention.value_length"),
-    READ("llama qwen2 qwen3 phi3 gemma gemma3 chatglm granite olmo2 internlm2 glm4 smollm3 "
-         "gemma2 " MIXED,
-         "attention.layer_norm_rms_epsilon"),
-    READ("gpt2 " LAYERED, "attention.layer_norm_epsilon"),
-    INERT("llama qwen2 qwen3 phi3 gemma gemma3 chatglm granite olmo2 internlm2 glm4 smollm3 "
-          "gemma2 " MIXED,
-          "attention.layer_norm_epsilon"),
-    INERT("gpt2 " LAYERED, "attention.layer_norm_rms_epsilon"),
+    READ("!" LAYERED, "attention.layer_norm_rms_epsilon"),
+    READ(LAYERED, "attention.layer_norm_epsilon"),
+    INERT("!" LAYERED, "attention.layer_norm_epsilon"),
+    INERT(LAYERED, "attention.layer_norm_rms_epsilon"),
     READ(ROPED, "rope.dimension_count"),
     READ(ROPED, "rope.freq_base"),
     READ(ROPED, "rope.scale_linear"),
@@ -63,25 +50,24 @@ static const struct weights_key rows[] = {
     FIXED(NULL, "attention.causal", "1"),
     FIXED(DENSE, "expert_count", "0"),
     FIXED(DENSE, "expert_used_count", "0"),
-    FIXED(DENSE " mixtral olmoe granitemoe", "expert_feed_forward_length", "0"),
-    FIXED(DENSE " mixtral olmoe qwen3moe gpt-oss glm4moe", "expert_shared_feed_forward_length",
-          "0"),
+    FIXED("!qwen2moe qwen3moe gpt-oss glm4moe", "expert_feed_forward_length", "0"),
+    FIXED("!qwen2moe granitemoe", "expert_shared_feed_forward_length", "0"),
     FIXED(DENSE, "expert_gating_func", "0"),
     FIXED("mixtral olmoe qwen2moe qwen3moe granitemoe", "expert_gating_func",
           "0|1"),                                  /* 1: softmax */
     FIXED("glm4moe", "expert_gating_func", "0|2"), /* 2: sigmoid */
     FIXED("gpt-oss", "expert_gating_func", "0|3"), /* 3: of those chosen */
-    FIXED(DENSE " olmoe qwen2moe", "expert_weights_norm", "0"),
+    FIXED("!mixtral qwen3moe gpt-oss granitemoe glm4moe", "expert_weights_norm", "0"),
     READ("glm4moe", "expert_weights_norm"),
     FIXED("mixtral qwen3moe gpt-oss granitemoe", "expert_weights_norm",
           "0|1"), /* llama.cpp scales them always */
-    FIXED(NOT_GLM, "expert_weights_scale", "0|1"),
+    FIXED("!glm4moe", "expert_weights_scale", "0|1"),
     READ("glm4moe", "expert_weights_scale"),
-    FIXED(NOT_GEMMA2, "final_logit_softcapping", "0"),
-    FIXED(NOT_GEMMA2, "attn_logit_softcapping", "0"),
+    FIXED("!gemma2", "final_logit_softcapping", "0"),
+    FIXED("!gemma2", "attn_logit_softcapping", "0"),
     READ("gemma2", "final_logit_softcapping"),
     READ("gemma2", "attn_logit_softcapping"),
-    FIXED(NOT_GLM, "nextn_predict_layers", "0"),
+    FIXED("!glm4moe", "nextn_predict_layers", "0"),
     READ("glm4moe", "nextn_predict_layers"),
     FIXED(ROPED, "rope.scaling.yarn_beta_fast", "32"),
     FIXED(ROPED, "rope.scaling.yarn_beta_slow", "1"),
@@ -91,27 +77,20 @@ static const struct weights_key rows[] = {
     FIXED(ROPED, "rope.scaling.alpha", "0"),
     FIXED(ROPED, "rope.dimension_sections", "0"),
     FIXED(NULL, "attention.rope_pattern", "1"),
-    FIXED("llama qwen2 qwen3 phi3 chatglm granite olmo2 internlm2 glm4 smollm3 stablelm "
-          "command-r cohere2 " MIXED,
-          "hidden_activation", "silu"),
+    FIXED("!gemma gemma2 gemma3 gpt2 starcoder2 phi2 gptneox falcon", "hidden_activation", "silu"),
     FIXED("gemma gemma2 gemma3", "hidden_activation", "gelu_pytorch_tanh"),
     FIXED("gpt2", "hidden_activation", "gelu_new"),
-    FIXED("llama qwen2 qwen3 phi3 gemma gemma3 gpt2 chatglm olmo2 internlm2 glm4 smollm3 gemma2 "
-          "starcoder2 stablelm phi2 gptneox falcon mixtral olmoe qwen2moe qwen3moe gpt-oss "
-          "glm4moe",
-          "logit_scale", "0|1"),
-    READ("granite granitemoe command-r cohere2", "logit_scale"),
-    FIXED(UNSCALED, "residual_scale", "0|1"),
-    READ("granite granitemoe", "residual_scale"),
-    FIXED(UNSCALED, "embedding_scale", "0|1"),
-    READ("granite granitemoe", "embedding_scale"),
+    FIXED("!command-r cohere2 " GRANITE, "logit_scale", "0|1"),
+    READ("command-r cohere2 " GRANITE, "logit_scale"),
+    FIXED("!" GRANITE, "residual_scale", "0|1"),
+    READ(GRANITE, "residual_scale"),
+    FIXED("!" GRANITE, "embedding_scale", "0|1"),
+    READ(GRANITE, "embedding_scale"),
     FIXED(NULL, "attention.output_scale", "0|1"),
     FIXED(NULL, "attention.value_scale", "0|1"),
-    FIXED(UNSCALED, "attention.scale", "0"),
-    READ("granite granitemoe", "attention.scale"),
-    FIXED("llama qwen2 qwen3 phi3 gemma gemma3 gpt2 chatglm granite olmo2 internlm2 glm4 smollm3 "
-          "gemma2 starcoder2 phi2 falcon command-r cohere2 " MIXED,
-          "use_parallel_residual", "0"),
+    FIXED("!" GRANITE, "attention.scale", "0"),
+    READ(GRANITE, "attention.scale"),
+    FIXED("!gptneox stablelm", "use_parallel_residual", "0"),
     READ("gptneox", "use_parallel_residual"),
     INERT("stablelm", "use_parallel_residual"), /* a norm of the feed-forward determines it */
     FIXED(NULL, "attention.max_alibi_bias", "0"),
@@ -172,13 +151,13 @@ static const struct weights_key rows[] = {
     FIXED(NULL, "dense_3_feat_out", "0"),
     FIXED(NULL, "embedding_length_per_layer_input", "0"),
     FIXED(NULL, "expert_chunk_feed_forward_length", "0"),
-    FIXED(NOT_GLM, "expert_group_count", "0"),
+    FIXED("!glm4moe", "expert_group_count", "0"),
     READ("glm4moe", "expert_group_count"),
     FIXED(NULL, "expert_group_scale", "0"),
-    FIXED(NOT_GLM, "expert_group_used_count", "0"),
+    FIXED("!glm4moe", "expert_group_used_count", "0"),
     READ("glm4moe", "expert_group_used_count"),
     FIXED(NULL, "expert_latent_length", "0"),
-    FIXED(NOT_GLM, "expert_shared_count", "0"),
+    FIXED("!glm4moe", "expert_shared_count", "0"),
     READ("glm4moe", "expert_shared_count"),
     FIXED(NULL, "experts_per_group", "0"),
     FIXED(NULL, "features_length", "0"),
@@ -197,7 +176,7 @@ static const struct weights_key rows[] = {
     FIXED(NULL, "kda.gate_lower_bound", "0"),
     FIXED(NULL, "kda.head_dim", "0"),
     FIXED(NULL, "kda.safe_gate", "0"),
-    FIXED(NOT_GLM, "leading_dense_block_count", "0"),
+    FIXED("!glm4moe", "leading_dense_block_count", "0"),
     READ("glm4moe", "leading_dense_block_count"),
     FIXED(NULL, "moe_every_n_layers", "0"),
     FIXED(NULL, "moe_latent_size", "0"),
@@ -245,16 +224,12 @@ static const struct weights_key rows[] = {
     INERT(NULL, "classifier.pooling_type"),
     INERT(NULL, "decoder_start_token_id"),
     INERT(NULL, "embedding_length_out"),
-    INERT("llama qwen2 qwen3 phi3 gemma gemma3 chatglm olmo2 " PLAIN
-          " mixtral olmoe qwen2moe qwen3moe gpt-oss glm4moe",
-          "rope.scaling.finetuned"),
-    FIXED("granite granitemoe", "rope.scaling.finetuned", "1"), /* false: no rotation */
-    FIXED("olmo2", "attention.sliding_window", "0"),            /* OLMo 3 */
-    INERT("llama qwen2 qwen3 phi3 gemma gpt2 chatglm granite internlm2 glm4 smollm3 starcoder2 "
-          "stablelm phi2 gptneox falcon command-r"
-          " mixtral olmoe qwen2moe qwen3moe granitemoe glm4moe",
+    INERT("!gpt2 " GRANITE, "rope.scaling.finetuned"),
+    FIXED(GRANITE, "rope.scaling.finetuned", "1"),   /* false: no rotation */
+    FIXED("olmo2", "attention.sliding_window", "0"), /* OLMo 3 */
+    INERT("!gemma3 gpt-oss gemma2 cohere2 olmo2",
           "attention.sliding_window"), /* llama.cpp has no window there */
-    INERT(ALIKE, "attention.sliding_window_pattern"),
+    INERT("!gemma3", "attention.sliding_window_pattern"),
     INERT("gpt2", "rope.dimension_count"),
     INERT("gpt2", "rope.freq_base"),
     INERT("gpt2", "rope.scale_linear"),
@@ -270,10 +245,10 @@ static const struct weights_key rows[] = {
     INERT("gpt2", "rope.scaling.yarn_log_multiplier"),
     INERT("gpt2", "rope.scaling.alpha"),
     INERT("gpt2", "rope.dimension_sections"),
-    INERT(ALIKE, "rope.freq_base_swa"),
-    INERT(ALIKE, "attention.key_length_swa"),
-    INERT(ALIKE, "attention.value_length_swa"),
-    INERT(ALIKE, "rope.dimension_count_swa"),
+    INERT("!gemma3", "rope.freq_base_swa"),
+    INERT("!gemma3", "attention.key_length_swa"),
+    INERT("!gemma3", "attention.value_length_swa"),
+    INERT("!gemma3", "rope.dimension_count_swa"),
     { NULL, NULL, NULL, 0 },
 };
 

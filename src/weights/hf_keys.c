@@ -17,18 +17,7 @@
 #define COUNTED  "gpt_neox stablelm falcon" /* the head dimension is the width per head */
 #define OTHERS   "internlm2 olmo2 olmo3 glm glm4 starcoder2 phi"
 #define LATER    "granite smollm3 " COHERES " " COUNTED " " OTHERS
-#define DENSE    FIRST " gpt2 opt chatglm " LATER
 #define ROPED    FIRST " " LATER " " MIXED
-/* All families but those that have the key. */
-#define PLAIN_MIXED "mixtral olmoe qwen2_moe qwen3_moe gpt_oss glm4_moe"
-#define NOT_GRANITE                                                                                \
-    FIRST " gpt2 opt chatglm smollm3 " COHERES " " COUNTED " " OTHERS " " PLAIN_MIXED
-#define NOT_GEMMA2                                                                                 \
-    "llama mistral qwen2 qwen3 phi3 gemma gemma3_text gpt2 opt chatglm " LATER " " MIXED " " BERTS
-
-#define NOT_COHERE  FIRST " gpt2 opt chatglm smollm3 granite " COUNTED " " OTHERS " " MIXED
-#define NOT_SMOLLM3 FIRST " gpt2 opt chatglm granite " COHERES " " COUNTED " " OTHERS " " MIXED
-#define NOT_COUNTED FIRST " gpt2 opt chatglm smollm3 granite " COHERES " " OTHERS " " MIXED
 
 static const struct weights_key rows[] = {
     READ(NULL, "model_type"),
@@ -44,21 +33,11 @@ static const struct weights_key rows[] = {
     READ(NULL, "architectures"),
     READ(NULL, "id2label"),
     /* Sizes and numbers. */
-    READ(ROPED " opt gpt2"
-               " " BERTS,
-         "num_hidden_layers"),
-    READ(ROPED " opt gpt2 chatglm"
-               " " BERTS,
-         "hidden_size"),
-    READ(ROPED " opt gpt2 chatglm"
-               " " BERTS,
-         "num_attention_heads"),
-    READ(ROPED " opt gpt2"
-               " " BERTS,
-         "max_position_embeddings"),
-    READ(ROPED " opt gpt2"
-               " " BERTS,
-         "vocab_size"),
+    READ("!chatglm", "num_hidden_layers"),
+    READ(NULL, "hidden_size"),
+    READ(NULL, "num_attention_heads"),
+    READ("!chatglm", "max_position_embeddings"),
+    READ("!chatglm", "vocab_size"),
     READ(ROPED, "num_key_value_heads"),
     READ(ROPED " " BERTS, "intermediate_size"),
     READ(ROPED, "rms_norm_eps"),
@@ -105,7 +84,7 @@ static const struct weights_key rows[] = {
     READ("gemma3_text", "rope_local_base_freq"),
     READ("gemma3_text", "sliding_window_pattern"),
     READ("llama qwen3 qwen3_moe olmoe gpt_oss glm4_moe " GRANITES
-         "  granite olmo2 cohere cohere2 smollm3 olmo3 glm glm4 gpt_neox " GEMMAS,
+         " granite olmo2 cohere cohere2 smollm3 olmo3 glm glm4 gpt_neox " GEMMAS,
          "attention_bias"),
     READ("llama granite smollm3", "mlp_bias"),
     READ("mistral phi3 qwen2 qwen3", "use_sliding_window"),
@@ -190,33 +169,32 @@ static const struct weights_key rows[] = {
     /* Keys of related families (Gemma 2, Granite, Cohere, MiniCPM, OLMo, Falcon, Llama 4, mixtures
      * of experts). The classes of these families would ignore them, so such a file is for another
      * family. */
-    FIXED(NOT_GEMMA2, "final_logit_softcapping", "null"),
-    FIXED(NOT_GEMMA2, "attn_logit_softcapping", "null"),
+    FIXED("!gemma2", "final_logit_softcapping", "null"),
+    FIXED("!gemma2", "attn_logit_softcapping", "null"),
     FIXED("llama mistral qwen2 qwen3 phi3 gemma " LATER " " MIXED, "query_pre_attn_scalar", "null"),
-    FIXED(NOT_GRANITE, "logits_scaling", "1|null"),
-    FIXED(NOT_COHERE, "logit_scale", "1|null"),
-    FIXED(NOT_GRANITE, "residual_multiplier", "1|null"),
-    FIXED(NOT_GRANITE, "embedding_multiplier", "1|null"),
-    FIXED(NOT_GRANITE, "attention_multiplier", "null"),
+    FIXED("!granite " GRANITES, "logits_scaling", "1|null"),
+    FIXED("!" COHERES, "logit_scale", "1|null"),
+    FIXED("!granite " GRANITES, "residual_multiplier", "1|null"),
+    FIXED("!granite " GRANITES, "embedding_multiplier", "1|null"),
+    FIXED("!granite " GRANITES, "attention_multiplier", "null"),
     FIXED(NULL, "scale_emb", "1|null"),
     FIXED(NULL, "scale_depth", "null"),
     FIXED(NULL, "dim_model_base", "null"),
     FIXED(NULL, "clip_qkv", "null"),
-    FIXED(DENSE " mixtral olmoe qwen2_moe qwen3_moe gpt_oss " GRANITES " " BERTS, "use_qk_norm",
-          "false|null"),
+    FIXED("!glm4_moe", "use_qk_norm", "false|null"),
     FIXED(NULL, "qk_layernorm", "false|null"),
     FIXED(NULL, "alibi", "false|null"),
-    FIXED(NOT_COUNTED " gpt_neox stablelm", "parallel_attn", "false|null"),
-    FIXED(NOT_COUNTED " falcon", "use_parallel_residual", "false|null"),
+    FIXED("!falcon", "parallel_attn", "false|null"),
+    FIXED("!gpt_neox stablelm", "use_parallel_residual", "false|null"),
     FIXED(NULL, "rope_interleave", "false|null"),
-    FIXED(NOT_SMOLLM3, "no_rope_layers", "null|[]"),
-    FIXED(NOT_SMOLLM3, "no_rope_layer_interval", "0|null"),
+    FIXED("!smollm3", "no_rope_layers", "null|[]"),
+    FIXED("!smollm3", "no_rope_layer_interval", "0|null"),
     FIXED(NULL, "attention_chunk_size", "null"),
     FIXED(NULL, "kv_sharing_modes", "null"),
-    FIXED(DENSE " mixtral gpt_oss glm4_moe " GRANITES, "num_experts", "0|null"),
-    FIXED(DENSE " olmoe qwen2_moe qwen3_moe glm4_moe", "num_local_experts", "0|null"),
-    FIXED(DENSE " mixtral olmoe qwen2_moe qwen3_moe gpt_oss " GRANITES " " BERTS,
-          "n_routed_experts", "0|null"),
+    FIXED("mixtral gpt_oss " GRANITES, "norm_topk_prob", "true|null"),
+    FIXED("!olmoe qwen2_moe qwen3_moe", "num_experts", "0|null"),
+    FIXED("!mixtral gpt_oss " GRANITES, "num_local_experts", "0|null"),
+    FIXED("!glm4_moe", "n_routed_experts", "0|null"),
     FIXED(NULL, "quantization", "null"), /* MLX */
     FIXED(NULL, "vision_config", "null"),
     FIXED(NULL, "audio_config", "null"),
@@ -244,7 +222,7 @@ static const struct weights_key rows[] = {
     INERT(NULL, "forced_eos_token_id"),
     INERT(NULL, "gradient_checkpointing"),
     INERT(NULL, "initializer_range"),
-    INERT(DENSE " " MIXED, "is_decoder"),
+    INERT("!" BERTS, "is_decoder"),
     INERT(NULL, "label2id"),
     INERT(NULL, "length_penalty"),
     INERT(NULL, "max_length"),
@@ -388,8 +366,7 @@ enum status weights_hf_keys_check(const struct weights_json_from *config, const 
     for (const struct weights_key *row = rows; row->name != NULL; row++) {
         const struct weights_json_node *value = weights_json_member(config->object, row->name);
         if (value == NULL || row->use != WEIGHTS_KEY_FIXED ||
-            !weights_keys_hold(row->families, ' ', view_text(family)) ||
-            is_allowed(value, row->only))
+            !weights_keys_are_of(row->families, view_text(family)) || is_allowed(value, row->only))
             continue;
         char found[96];
         weights_json_print(value, found, sizeof(found));

@@ -25,11 +25,18 @@ bool weights_keys_hold(const char *words, char separator, struct view word)
     return false;
 }
 
+bool weights_keys_are_of(const char *families, struct view family)
+{
+    if (families != NULL && families[0] == '!')
+        return !weights_keys_hold(families + 1, ' ', family);
+    return weights_keys_hold(families, ' ', family);
+}
+
 const struct weights_key *weights_keys_find(const struct weights_key *rows, struct view family,
                                             struct view name)
 {
     for (; rows->name != NULL; rows++)
-        if (view_equal_text(name, rows->name) && weights_keys_hold(rows->families, ' ', family))
+        if (view_equal_text(name, rows->name) && weights_keys_are_of(rows->families, family))
             return rows;
     return NULL;
 }

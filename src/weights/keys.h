@@ -12,7 +12,7 @@ enum weights_key_use {
 };
 
 struct weights_key {
-    const char *families; /* names between spaces; NULL: all */
+    const char *families; /* names between spaces, with "!" ahead: all others; NULL: all */
     const char *name;
     const char *only; /* FIXED: the values, with | between them */
     uint8_t use;
@@ -41,6 +41,8 @@ void weights_keys_unknown(struct weights_unknown *unknown, struct pile *pile, st
 
 /* Returns whether `words`, a text with separators, holds this word. NULL holds every word. */
 bool weights_keys_hold(const char *words, char separator, struct view word);
+/* Returns whether a row with these families is one of this family. */
+bool weights_keys_are_of(const char *families, struct view family);
 /* Returns the row of a key. A NULL name ends the rows. Returns NULL for an unknown key. */
 const struct weights_key *weights_keys_find(const struct weights_key *rows, struct view family,
                                             struct view name);

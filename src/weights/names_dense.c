@@ -1,46 +1,6 @@
-/* Groups of rows that families share, and the tables that are made of them. */
+/* The tensors of further dense families. */
 #include "weights/names_dense.h"
-#include <stddef.h>
-
-enum {
-    OPT = WEIGHTS_NAME_OPTIONAL,
-    IGNORED = WEIGHTS_NAME_IGNORED,
-    BY_HEADS = WEIGHTS_NAME_BY_HEADS,
-    LESS_1 = WEIGHTS_NAME_LESS_ONE,
-};
-
-#define END                                                                                        \
-    {                                                                                              \
-        0, 0, NULL                                                                                 \
-    }
-#define WITH_BIAS(role, flags, name)                                                               \
-    { role, 0, name ".weight" },                                                                   \
-    {                                                                                              \
-        role##_BIAS, flags, name ".bias"                                                           \
-    }
-#define HF_EMBEDDING                                                                               \
-    {                                                                                              \
-        WEIGHTS_TOKEN_EMBEDDING, 0, "*embed_tokens.weight"                                         \
-    }
-#define HF_OUTPUT                                                                                  \
-    {                                                                                              \
-        WEIGHTS_OUTPUT, OPT, "lm_head.weight"                                                      \
-    }
-#define HF_QKV                                                                                     \
-    WITH_BIAS(WEIGHTS_Q, OPT, "*layers.%d.self_attn.q_proj"),                                      \
-        WITH_BIAS(WEIGHTS_K, OPT, "*layers.%d.self_attn.k_proj"),                                  \
-        WITH_BIAS(WEIGHTS_V, OPT, "*layers.%d.self_attn.v_proj")
-#define HF_O WITH_BIAS(WEIGHTS_O, OPT, "*layers.%d.self_attn.o_proj")
-#define HF_GATED                                                                                   \
-    { WEIGHTS_GATE, 0, "*layers.%d.mlp.gate_proj.weight" },                                        \
-        { WEIGHTS_UP, 0, "*layers.%d.mlp.up_proj.weight" },                                        \
-    {                                                                                              \
-        WEIGHTS_DOWN, 0, "*layers.%d.mlp.down_proj.weight"                                         \
-    }
-#define HF_ROTARY                                                                                  \
-    {                                                                                              \
-        0, IGNORED, "*layers.%d.self_attn.rotary_emb.inv_freq"                                     \
-    }
+#include "weights/name_groups.h"
 
 const struct weights_name weights_names_dense_hf_starcoder2[] = {
     HF_EMBEDDING,
@@ -64,7 +24,7 @@ const struct weights_name weights_names_dense_hf_stablelm[] = {
     HF_O,
     { WEIGHTS_FFN_NORM, OPT, "*layers.%d.post_attention_layernorm.weight" },
     { WEIGHTS_FFN_NORM_BIAS, OPT, "*layers.%d.post_attention_layernorm.bias" },
-    HF_GATED,
+    HF_GATED(WEIGHTS_, 0, "*layers.%d.mlp"),
     HF_ROTARY,
     END,
 };
@@ -118,21 +78,24 @@ const struct weights_name weights_names_dense_hf_falcon[] = {
     END,
 };
 const struct weights_name weights_names_dense_hf_cohere[] = {
-    HF_EMBEDDING, { WEIGHTS_OUTPUT_NORM, 0, "*norm.weight" },
-    HF_OUTPUT,    { WEIGHTS_ATTENTION_NORM, 0, "*layers.%d.input_layernorm.weight" },
-    HF_QKV,       HF_O,
-    HF_GATED,     END,
+    HF_EMBEDDING,
+    { WEIGHTS_OUTPUT_NORM, 0, "*norm.weight" },
+    HF_OUTPUT,
+    { WEIGHTS_ATTENTION_NORM, 0, "*layers.%d.input_layernorm.weight" },
+    HF_QKV,
+    HF_O,
+    HF_GATED(WEIGHTS_, 0, "*layers.%d.mlp"),
+    END,
 };
 const struct weights_name weights_names_dense_hf_olmo2[] = {
     HF_EMBEDDING,
     { WEIGHTS_OUTPUT_NORM, 0, "*norm.weight" },
     HF_OUTPUT,
     HF_QKV,
-    { WEIGHTS_Q_NORM, 0, "*layers.%d.self_attn.q_norm.weight" },
-    { WEIGHTS_K_NORM, 0, "*layers.%d.self_attn.k_norm.weight" },
+    HF_QK_NORMS(0),
     HF_O,
     { WEIGHTS_ATTENTION_POST_NORM, 0, "*layers.%d.post_attention_layernorm.weight" },
-    HF_GATED,
+    HF_GATED(WEIGHTS_, 0, "*layers.%d.mlp"),
     { WEIGHTS_FFN_POST_NORM, 0, "*layers.%d.post_feedforward_layernorm.weight" },
     END,
 };
@@ -165,26 +128,13 @@ const struct weights_name weights_names_dense_hf_internlm2[] = {
     END,
 };
 
-#define GGUF_ENDS                                                                                  \
-    { WEIGHTS_TOKEN_EMBEDDING, 0, "token_embd.weight" },                                           \
-        { WEIGHTS_OUTPUT_NORM, 0, "output_norm.weight" },                                          \
-    {                                                                                              \
-        WEIGHTS_OUTPUT, OPT, "output.weight"                                                       \
-    }
-#define GGUF_QKV                                                                                   \
-    WITH_BIAS(WEIGHTS_Q, OPT, "blk.%d.attn_q"), WITH_BIAS(WEIGHTS_K, OPT, "blk.%d.attn_k"),        \
-        WITH_BIAS(WEIGHTS_V, OPT, "blk.%d.attn_v")
-
 const struct weights_name weights_names_dense_gguf_olmo2[] = {
     GGUF_ENDS,
     GGUF_QKV,
-    { WEIGHTS_Q_NORM, 0, "blk.%d.attn_q_norm.weight" },
-    { WEIGHTS_K_NORM, 0, "blk.%d.attn_k_norm.weight" },
+    GGUF_QK_NORMS(0),
     { WEIGHTS_O, 0, "blk.%d.attn_output.weight" },
     { WEIGHTS_ATTENTION_POST_NORM, 0, "blk.%d.post_attention_norm.weight" },
-    { WEIGHTS_GATE, 0, "blk.%d.ffn_gate.weight" },
-    { WEIGHTS_UP, 0, "blk.%d.ffn_up.weight" },
-    { WEIGHTS_DOWN, 0, "blk.%d.ffn_down.weight" },
+    GGUF_GATED(WEIGHTS_, 0, ""),
     { WEIGHTS_FFN_POST_NORM, 0, "blk.%d.post_ffw_norm.weight" },
     END,
 };
@@ -210,26 +160,11 @@ const struct weights_name weights_names_dense_hf_gemma2[] = {
     HF_O,
     { WEIGHTS_ATTENTION_POST_NORM, LESS_1, "*layers.%d.post_attention_layernorm.weight" },
     { WEIGHTS_FFN_NORM, LESS_1, "*layers.%d.pre_feedforward_layernorm.weight" },
-    HF_GATED,
+    HF_GATED(WEIGHTS_, 0, "*layers.%d.mlp"),
     { WEIGHTS_FFN_POST_NORM, LESS_1, "*layers.%d.post_feedforward_layernorm.weight" },
     HF_ROTARY,
     END,
 };
-
-#define GGUF_O WITH_BIAS(WEIGHTS_O, OPT, "blk.%d.attn_output")
-#define GGUF_ENDS_LAYER                                                                            \
-    { WEIGHTS_TOKEN_EMBEDDING, 0, "token_embd.weight" },                                           \
-        WITH_BIAS(WEIGHTS_OUTPUT_NORM, 0, "output_norm"),                                          \
-    {                                                                                              \
-        WEIGHTS_OUTPUT, OPT, "output.weight"                                                       \
-    }
-#define GGUF_GATED                                                                                 \
-    { WEIGHTS_GATE, 0, "blk.%d.ffn_gate.weight" }, { WEIGHTS_UP, 0, "blk.%d.ffn_up.weight" },      \
-    {                                                                                              \
-        WEIGHTS_DOWN, 0, "blk.%d.ffn_down.weight"                                                  \
-    }
-#define GGUF_UP_DOWN                                                                               \
-    WITH_BIAS(WEIGHTS_UP, OPT, "blk.%d.ffn_up"), WITH_BIAS(WEIGHTS_DOWN, OPT, "blk.%d.ffn_down")
 
 const struct weights_name weights_names_dense_gguf_gemma2[] = {
     GGUF_ENDS,
@@ -238,7 +173,7 @@ const struct weights_name weights_names_dense_gguf_gemma2[] = {
     { WEIGHTS_O, 0, "blk.%d.attn_output.weight" },
     { WEIGHTS_ATTENTION_POST_NORM, 0, "blk.%d.post_attention_norm.weight" },
     { WEIGHTS_FFN_NORM, 0, "blk.%d.ffn_norm.weight" },
-    GGUF_GATED,
+    GGUF_GATED(WEIGHTS_, 0, ""),
     { WEIGHTS_FFN_POST_NORM, 0, "blk.%d.post_ffw_norm.weight" },
     END,
 };
@@ -258,7 +193,7 @@ const struct weights_name weights_names_dense_gguf_stablelm[] = {
     { WEIGHTS_O, 0, "blk.%d.attn_output.weight" },
     { WEIGHTS_FFN_NORM, OPT, "blk.%d.ffn_norm.weight" },
     { WEIGHTS_FFN_NORM_BIAS, OPT, "blk.%d.ffn_norm.bias" },
-    GGUF_GATED,
+    GGUF_GATED(WEIGHTS_, 0, ""),
     END,
 };
 /* Queries, keys and values are one matrix, or three. */
@@ -287,7 +222,7 @@ const struct weights_name weights_names_dense_gguf_gptneox[] = {
     GGUF_UP_DOWN,
     END,
 };
-/* With a second norm, it is attention's, and the first is the feed-forward's: see bind.c. */
+/* With a second norm, it is attention's, and the first is the feed-forward's: see bind_end.c. */
 const struct weights_name weights_names_dense_gguf_falcon[] = {
     GGUF_ENDS_LAYER,
     WITH_BIAS(WEIGHTS_ATTENTION_NORM, 0, "blk.%d.attn_norm"),
@@ -300,7 +235,10 @@ const struct weights_name weights_names_dense_gguf_falcon[] = {
     END,
 };
 const struct weights_name weights_names_dense_gguf_cohere[] = {
-    GGUF_ENDS,  { WEIGHTS_ATTENTION_NORM, 0, "blk.%d.attn_norm.weight" },
-    GGUF_QKV,   { WEIGHTS_O, 0, "blk.%d.attn_output.weight" },
-    GGUF_GATED, END,
+    GGUF_ENDS,
+    { WEIGHTS_ATTENTION_NORM, 0, "blk.%d.attn_norm.weight" },
+    GGUF_QKV,
+    { WEIGHTS_O, 0, "blk.%d.attn_output.weight" },
+    GGUF_GATED(WEIGHTS_, 0, ""),
+    END,
 };

@@ -70,30 +70,29 @@ static enum status read_special(struct reader *r, const struct weights_json_node
     return status;
 }
 
-/* Returns whether the items from `item` on are the ids behind a text, each of this type. Moves item
- * and n behind them. */
-static bool skip_behind(struct reader *r, const struct weights_json_node **item, uint32_t *n,
-                        int64_t type)
+/* Returns whether the next items are these n_ids special tokens, each of this type. Moves item and
+ * n behind them. */
+static bool skip_ids(const struct reader *r, const struct weights_json_node **item, uint32_t *n,
+                     const int32_t *ids, int32_t n_ids, int64_t type)
 {
-    int32_t i = 0;
-    while (i<r->steps->n_behind && * n> 0) {
-        const struct weights_json_node *special = weights_json_find(*item, "SpecialToken");
+    for (int32_t i = 0; i < n_ids; i++) {
+        const struct weights_json_node *special =
+            *n > 0 ? weights_json_find(*item, "SpecialToken") : NULL;
         const struct weights_json_node *name = weights_json_find(special, "id");
         const struct weights_json_node *kind = weights_json_find(special, "type_id");
         int64_t found = -1, id = -1;
         if (name == NULL || name->kind != WEIGHTS_JSON_TEXT || kind == NULL ||
             !weights_json_to_i64(kind, &found) || found != type)
             return false;
-        const struct weights_json_node *ids =
+        const struct weights_json_node *list =
             weights_json_find(weights_json_find(r->tokens, name->text), "ids");
-        if (ids == NULL || ids->n != 1 || !weights_json_to_i64(ids + 1, &id) ||
-            id != r->ids[r->steps->n_before + i])
+        if (list == NULL || list->kind != WEIGHTS_JSON_ARRAY || list->n != 1 ||
+            !weights_json_to_i64(list + 1, &id) || id != ids[i])
             return false;
         *item = weights_json_next(*item);
         --*n;
-        i++;
     }
-    return i == r->steps->n_behind;
+    return true;
 }
 
 static bool skip_text(const struct weights_json_node **item, uint32_t *n, const char *text,
@@ -111,20 +110,23 @@ static bool skip_text(const struct weights_json_node **item, uint32_t *n, const 
 }
 
 /* Recognises the two usual forms of a pair: BERT's, whose second text has the type 1, and
- * RoBERTa's. */
-static enum tokenizer_pair pair_of(struct reader *r, const struct weights_json_node *pair)
+ * RoBERTa's. The tokens around the texts must be
+ * those of a single text. */
+static enum tokenizer_pair pair_of(const struct reader *r, const struct weights_json_node *pair)
 {
-    if (pair == NULL || pair->kind != WEIGHTS_JSON_ARRAY || r->steps->n_behind == 0)
+    const int32_t *behind = r->ids + r->steps->n_before;
+    int32_t n_before = r->steps->n_before, n_behind = r->steps->n_behind;
+    if (pair == NULL || pair->kind != WEIGHTS_JSON_ARRAY || n_behind == 0)
         return PAIR_NONE;
     for (enum tokenizer_pair form = PAIR_ONCE; form <= PAIR_TWICE; form++) {
         const struct weights_json_node *item = pair + 1;
         uint32_t n = pair->n;
         int64_t second = form == PAIR_ONCE;
-        for (int32_t i = 0; i < r->steps->n_before && n > 0; i++, n--)
-            item = weights_json_next(item);
-        bool fits = skip_text(&item, &n, "A", 0) && skip_behind(r, &item, &n, 0) &&
-                    (form == PAIR_ONCE || skip_behind(r, &item, &n, 0)) &&
-                    skip_text(&item, &n, "B", second) && skip_behind(r, &item, &n, second);
+        bool fits = skip_ids(r, &item, &n, r->ids, n_before, 0) && skip_text(&item, &n, "A", 0) &&
+                    skip_ids(r, &item, &n, behind, n_behind, 0) &&
+                    (form == PAIR_ONCE || skip_ids(r, &item, &n, behind, n_behind, 0)) &&
+                    skip_text(&item, &n, "B", second) &&
+                    skip_ids(r, &item, &n, behind, n_behind, second);
         if (fits && n == 0)
             return form;
     }

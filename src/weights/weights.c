@@ -54,6 +54,8 @@ static enum status open_gguf(struct weights *weights, const char *path, struct f
         status = weights_bind(architecture, false, &weights->spec, &weights->gguf.catalog,
                               &weights->model, fault);
     if (status == STATUS_OK)
+        status = weights_catalog_count(&weights->gguf.catalog, &weights->spec.n_parameters, fault);
+    if (status == STATUS_OK)
         status =
             weights_gguf_card(&weights->gguf, weights->spec.n_vocabulary, &weights->card, fault);
     if (status != STATUS_OK)
@@ -67,10 +69,10 @@ static enum status bind_hf(struct weights *weights, const char *path,
 {
     enum status status = weights_safetensors_open(&weights->set, path, fault);
     if (status == STATUS_OK)
-        status = weights_catalog_count(&weights->set.catalog, &weights->spec.n_parameters, fault);
-    if (status == STATUS_OK)
         status = weights_bind(architecture, true, &weights->spec, &weights->set.catalog,
                               &weights->model, fault);
+    if (status == STATUS_OK)
+        status = weights_catalog_count(&weights->set.catalog, &weights->spec.n_parameters, fault);
     struct weights_json_from from = { config, "config.json", fault };
     if (status == STATUS_OK)
         weights_hf_keys_unknown(config, architecture->hf_name, &weights->set.pile,

@@ -585,7 +585,7 @@ static void a_load_stops_no_pass(void **state)
     on_every_device(check_loads);
 }
 
-/* A shape that no device computes yet is refused by its name, or fails. */
+/* A shape that a device does not compute is refused by its name, or fails. */
 static void check_shapes(struct scene *s, const struct scene *plain)
 {
     struct compute_device *device = s->device;
@@ -594,14 +594,21 @@ static void check_shapes(struct scene *s, const struct scene *plain)
     const struct {
         struct compute_shapes shapes;
         const char *name;
-    } known[] = { { { .n_kv_groups = 1 }, "unlike caches" },
-                  { { .n_adapters = 1 }, "LoRA" },
-                  { { .output = COMPUTE_OUTPUT_VECTORS }, "encoders" },
-                  { { .sums_over_ranks = true }, "ranks" } };
+        bool is_computed;
+    } known[] = {
+        { { .n_kv_groups = 1 }, "unlike caches" },
+        { { .experts = { .n_experts = 2, .n_used = 1 } }, "experts", device->has_experts },
+        { { .has_sinks = true }, "sinks", device->has_experts },
+        { { .has_caps = true }, "soft caps", device->has_experts },
+        { { .has_clamped_gates = true }, "clamped gates", device->has_experts },
+        { { .n_adapters = 1 }, "LoRA" },
+        { { .output = COMPUTE_OUTPUT_VECTORS }, "encoders", device->has_vectors },
+        { { .sums_over_ranks = true }, "ranks" }
+    };
     (void)plain;
     for (size_t i = 0; i < COUNT_OF(known); i++) {
         struct compute_program program = s->program;
-        if (known[i].shapes.output == COMPUTE_OUTPUT_VECTORS && device->has_vectors)
+        if (known[i].is_computed)
             continue;
         program.shapes = known[i].shapes;
         assert_int_equal(device->workspace_open(device->self, device->lanes[0], &program,

@@ -3,7 +3,8 @@
  *   question  PATH tab N_ROWS tab ids between spaces
  *   answer    "ok" tab the logits of the last N_ROWS ids, or "refused" tab the sentence
  *
- * `logits keys` prints the tables of keys: "hf" or "gguf", use, families ("*": all), name. */
+ * `logits keys` prints the tables of keys: "hf" or "gguf", use, families ("*": all,
+ * "!" ahead: all others), name. */
 #include "passes.h"
 #include "base/mem.h"
 #include "weights/gguf_keys.h"

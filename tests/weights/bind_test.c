@@ -1,12 +1,15 @@
 /* Roles: every tensor is found, cut when it is fused, and refused by name when it doesn't fit. */
 #include "weights/refused.h"
 #include "weights/build.h"
+#include "base/file.h"
 #include "weights/bind.h"
 #include "weights/gguf_spec.h"
 #include "weights/hf_spec.h"
 #include "weights/json.h"
 #include "weights/safetensors.h"
 #include <math.h>
+
+static const char *source_root = ".";
 
 struct bound {
     struct weights_gguf gguf;
@@ -455,8 +458,66 @@ static void has_both_norms_of_heads_or_none(void **state)
     assert_refused(bind_glm(false, true, &fault), STATUS_UNSUPPORTED, &fault, "queries or keys");
 }
 
-int main(void)
+/* Binds the golden gpt-oss, whose experts are in MXFP4, with one more tensor in each layer. */
+static enum status bind_gpt_oss(const char *name, const char *shape, size_t n_data,
+                                struct fault *fault)
 {
+    char path[1024];
+    struct str header;
+    struct weights_safetensors set;
+    struct weights_json config;
+    struct model_spec spec;
+    struct model_weights model;
+    const struct weights_architecture *architecture;
+    struct file_map file;
+    uint64_t n_header;
+    size_t n;
+    snprintf(path, sizeof(path), "%s/tests/golden/data/gpt_oss_mxfp4/model.safetensors",
+             source_root);
+    assert_int_equal(file_map_open(&file, path, fault), STATUS_OK);
+    memcpy(&n_header, file.at, sizeof(n_header));
+    const char *old = (const char *)file.at + 8;
+    size_t n_old = file.n_bytes - 8 - n_header;
+    str_init(&header);
+    str_add_char(&header, '{');
+    size_t end = n_old;
+    for (int layer = 0; layer < 3; layer++, end += n_data)
+        str_printf(&header,
+                   "\"model.layers.%d.mlp.experts.%s\":{\"dtype\":\"F32\",\"shape\":%s,"
+                   "\"data_offsets\":[%zu,%zu]},",
+                   layer, name, shape, end, end + n_data);
+    str_add(&header, old + 1, n_header - 1);
+    while (header.n % 8 != 0)
+        str_add_char(&header, ' ');
+    unsigned char *bytes = build_safetensors(header.at, end, &n);
+    assert_int_equal(weights_safetensors_read(&set, bytes, n, fault), STATUS_OK);
+    snprintf(path, sizeof(path), "%s/tests/golden/data/gpt_oss_mxfp4/config.json", source_root);
+    assert_int_equal(weights_json_open(&config, path, 1 << 16, "config.json", fault), STATUS_OK);
+    assert_int_equal(weights_hf_spec(config.nodes, &spec, &architecture, fault), STATUS_OK);
+    enum status status = weights_bind(architecture, true, &spec, &set.catalog, &model, fault);
+    weights_json_close(&config);
+    weights_safetensors_close(&set);
+    file_map_close(&file);
+    mem_give(bytes);
+    str_free(&header);
+    return status;
+}
+
+/* One of two tensors with the same weights would be ignored. */
+static void refuses_weights_that_come_twice(void **state)
+{
+    (void)state;
+    struct fault fault = { 0 };
+    assert_refused(bind_gpt_oss("down_proj", "[6,32,64]", 4 * 6 * 32 * 64, &fault),
+                   STATUS_UNSUPPORTED, &fault, "weights that another tensor has too");
+    assert_refused(bind_gpt_oss("gate_up_proj", "[6,64,64]", 4 * 6 * 64 * 64, &fault),
+                   STATUS_UNSUPPORTED, &fault, "weights that another tensor has too");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        source_root = argv[1];
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(binds_llama),
         cmocka_unit_test(cuts_rows),
@@ -467,6 +528,7 @@ int main(void)
         cmocka_unit_test(has_a_bias_in_all_layers_or_in_none),
         cmocka_unit_test(has_both_norms_of_heads_or_none),
         cmocka_unit_test(refuses_by_name),
+        cmocka_unit_test(refuses_weights_that_come_twice),
     };
     return cmocka_run_group_tests_name("weights/bind", tests, NULL, NULL);
 }

@@ -28,6 +28,7 @@ static void finds_by_name(void **state)
     for (int i = 0; i < 300; i++) {
         snprintf(name, sizeof(name), "tensor.%d", i);
         assert_int_equal(add(&catalog, name, DTYPE_Q4_0, 64, i + 1, &fault), STATUS_OK);
+        catalog.at[i].is_used = i < 299;
     }
     assert_int_equal(weights_catalog_seal(&catalog, &fault), STATUS_OK);
     const struct weights_entry *entry = weights_catalog_find(&catalog, "tensor.299");
@@ -41,7 +42,7 @@ static void finds_by_name(void **state)
     weights_catalog_print_dims(entry, text, sizeof(text));
     assert_string_equal(text, "(300, 64)");
     assert_int_equal(weights_catalog_count(&catalog, &n, &fault), STATUS_OK);
-    assert_int_equal(n, 64 * 300 * 301 / 2);
+    assert_int_equal(n, 64 * 299 * 300 / 2);
     weights_catalog_free(&catalog);
     pile_free(&pile);
 }
@@ -68,6 +69,7 @@ static void refuses_by_name(void **state)
         char name[8];
         snprintf(name, sizeof(name), "v%d", i);
         assert_int_equal(add(&catalog, name, DTYPE_N, (int64_t)1 << 57, 2, &fault), STATUS_OK);
+        catalog.at[i].is_used = true;
     }
     assert_refused(weights_catalog_count(&catalog, &n, &fault), STATUS_BAD_INPUT, &fault,
                    "more elements");

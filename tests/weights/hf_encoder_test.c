@@ -70,7 +70,7 @@ static void refuses_by_key(void **state)
     struct fault fault = { "" };
     assert_refused(
         spec_of("{\"model_type\":\"roberta\",\"pad_token_id\":200," SIZES "}", &spec, &fault),
-        STATUS_BAD_INPUT, &fault, "");
+        STATUS_BAD_INPUT, &fault, "context length is -71");
 }
 
 int main(void)

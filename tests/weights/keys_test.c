@@ -21,6 +21,17 @@ static void finds_rows(void **state)
     assert_null(weights_keys_find(rows, view_text("a"), view_text("xy")));
 }
 
+static void finds_families(void **state)
+{
+    (void)state;
+    assert_true(weights_keys_are_of(NULL, view_text("a")));
+    assert_true(weights_keys_are_of("a bc", view_text("bc")));
+    assert_false(weights_keys_are_of("a bc", view_text("b")));
+    assert_false(weights_keys_are_of("!a bc", view_text("a")));
+    assert_false(weights_keys_are_of("!a bc", view_text("bc")));
+    assert_true(weights_keys_are_of("!a bc", view_text("b")));
+}
+
 static void compares_values(void **state)
 {
     (void)state;
@@ -55,6 +66,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_rows),
+        cmocka_unit_test(finds_families),
         cmocka_unit_test(compares_values),
         cmocka_unit_test(shows_unknown_keys),
     };

@@ -69,6 +69,43 @@ static void reads_each(void **state)
     }
 }
 
+#define ITEM(kind, name, type) "{\"" kind "\":{\"id\":\"" name "\",\"type_id\":" type "}}"
+#define BEFORE(name)           ITEM("SpecialToken", name, "0") "," TEXT ","
+#define BEHIND(type)           ITEM("SpecialToken", "Y", type)
+#define SECOND(type)           ITEM("Sequence", "B", type) "," BEHIND(type)
+
+/* A pair has one of two forms, with the ids of a single text around both texts. */
+static void reads_pairs(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *pair;
+        enum tokenizer_pair form;
+    } rows[] = {
+        { BEFORE("W") BEHIND("0") "," SECOND("1"), PAIR_ONCE },
+        { BEFORE("W") BEHIND("0") "," BEHIND("0") "," SECOND("0"), PAIR_TWICE },
+        { BEFORE("Y") BEHIND("0") "," SECOND("1"), PAIR_NONE }, /* another id before A */
+        { TEXT "," BEHIND("0") "," SECOND("1"), PAIR_NONE },
+        { SECOND("0") "," BEFORE("W") BEHIND("0"), PAIR_NONE },
+        { BEFORE("W") SECOND("1"), PAIR_NONE },
+        { BEFORE("W") BEHIND("0") "," SECOND("0"), PAIR_NONE },
+        { BEFORE("W") BEHIND("0") "," SECOND("1") "," BEHIND("1"), PAIR_NONE },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        char text[800];
+        struct fault fault = { "" };
+        (void)snprintf(text, sizeof(text),
+                       "{\"type\":\"TemplateProcessing\",\"single\":[" BEFORE("W")
+                           BEHIND("0") "],\"pair\":[%s],\"special_tokens\":{\"W\":{\"ids\":[1]},"
+                                       "\"Y\":{\"ids\":[3]}}}",
+                       rows[i].pair);
+        assert_int_equal(read_ends(text, &fault), STATUS_OK);
+        if (now.steps.pair != rows[i].form)
+            fail_msg("%s has form %d", rows[i].pair, (int)now.steps.pair);
+        forget();
+    }
+}
+
 static void refuses_by_name(void **state)
 {
     (void)state;
@@ -102,6 +139,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_each),
+        cmocka_unit_test(reads_pairs),
         cmocka_unit_test(refuses_by_name),
     };
     return cmocka_run_group_tests_name("weights/tokenizer_ends", tests, NULL, NULL);

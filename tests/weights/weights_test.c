@@ -228,6 +228,18 @@ static void mxfp4_counts_and_drops(void **state)
     }
 }
 
+/* A layer that predicts further tokens is not computed, and has no part in the count. */
+static void ignored_layers_do_not_count(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "glm4_moe", "gguf/glm4_moe.gguf" };
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct weights *weights = open_good(golden(names[i]));
+        assert_int_equal(weights_spec(weights)->n_parameters, 222258);
+        weights_close(weights);
+    }
+}
+
 static void refuses_paths(void **state)
 {
     (void)state;
@@ -363,15 +375,11 @@ static void opens_known_vocabularies(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opens_golden_directories),
-        cmocka_unit_test(opens_golden_types),
-        cmocka_unit_test(opens_golden_architectures),
-        cmocka_unit_test(hash_names_the_model),
-        cmocka_unit_test(what_is_dropped_comes_back),
-        cmocka_unit_test(mxfp4_counts_and_drops),
-        cmocka_unit_test(refuses_paths),
-        cmocka_unit_test(opens_large_vocabularies),
-        cmocka_unit_test(opens_a_trained_model),
+        cmocka_unit_test(opens_golden_directories),    cmocka_unit_test(opens_golden_types),
+        cmocka_unit_test(opens_golden_architectures),  cmocka_unit_test(hash_names_the_model),
+        cmocka_unit_test(what_is_dropped_comes_back),  cmocka_unit_test(mxfp4_counts_and_drops),
+        cmocka_unit_test(ignored_layers_do_not_count), cmocka_unit_test(refuses_paths),
+        cmocka_unit_test(opens_large_vocabularies),    cmocka_unit_test(opens_a_trained_model),
         cmocka_unit_test(opens_known_vocabularies),
     };
     if (argc > 1)

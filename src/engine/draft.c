@@ -138,7 +138,7 @@ static void choose(struct engine *e, int service)
 void engine_draft_plan(struct engine *e)
 {
     e->view.n_drafts = NULL;
-    for (int32_t i = 0; i < e->view.n_busy && e->drafts != NULL; i++) {
+    for (int32_t i = 0; i < e->view.n_busy; i++) {
         int service = e->busy[i];
         if (e->specs[service].speculation == SPECULATION_OFF || e->specs[service].is_encoder ||
             e->services[service].n_running == 0)

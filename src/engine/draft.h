@@ -32,7 +32,7 @@ struct engine_draft { /* of a slot */
 /* Takes and gives back the tables of an engine that computes; a simulated one has no drafts. */
 void engine_draft_open(struct engine *engine);
 void engine_draft_close(struct engine *engine);
-/* Chooses the drafts that the view shows: view.n_drafts. */
+/* Chooses the drafts that the view shows: view.n_drafts. Only for an engine with the tables. */
 void engine_draft_plan(struct engine *engine);
 /* Writes a request's first n drafts behind its known tokens. */
 void engine_draft_write(struct engine *engine, uint32_t slot, int32_t n);

@@ -130,6 +130,15 @@ static int rounds_of(struct engine *e, const struct schedule_plan *plan, uint16_
     return max_i32(n_rounds, 1);
 }
 
+/* Writes the item's drafts into its body. Returns the positions that are computed then, if all
+ * drafts are accepted. */
+static RARE int32_t begin_drafts(struct engine *e, const struct batch_item *item)
+{
+    const struct request *r = &e->requests[item->slot];
+    engine_draft_write(e, item->slot, item->n_draft);
+    return r->n_computed + engine_exec_progress_of(r, item, 1).n_computed;
+}
+
 /* Copies the batch into the flight and pins its requests, in the one pass over all items that every
  * step makes: which need blocks (e->scratch->needs), and which start (e->scratch->starts). */
 static void survey(struct engine *e, struct engine_flight *flight, const struct batch *batch,
@@ -142,7 +151,7 @@ static void survey(struct engine *e, struct engine_flight *flight, const struct 
     int64_t n_context = 0;
     uint32_t id = e->next_batch;
     uint16_t service = batch->service;
-    bool is_decode = batch_is_plain(batch), is_whole = e->specs[service].is_encoder;
+    bool is_decode = batch_is_plain(batch);
     int n_needs = 0, n_starts = 0;
     for (int32_t i = 0; i < n_items; i++) {
         uint32_t slot = batch->items[i].slot;
@@ -151,18 +160,15 @@ static void survey(struct engine *e, struct engine_flight *flight, const struct 
         int32_t n_known = r->n_tokens, lacking = n_known - r->n_computed, n_covered;
         CHECK(r->batch == 0 && r->service == service && lacking > 0 && n_tokens > 0);
         const int32_t n_draft = batch->items[i].n_draft;
-        if (is_whole) /* whatever the policy's chunks */
-            n_tokens = lacking;
         if (n_draft > 0) {
-            n_covered = r->n_computed + engine_exec_progress_of(r, &batch->items[i], 1).n_computed;
-            engine_draft_write(e, slot, n_draft);
+            n_covered = begin_drafts(e, &batch->items[i]);
             is_decode = false;
         } else if (lacking == 1 && r->n_lease == 0 && r->kind == REQUEST_GENERATE) {
             n_tokens = 1;
             n_covered = n_known - 1 + min_i32(n_rounds, r->n_tokens_max - n_known);
             is_decode &= n_known > r->n_prompt;
-        } else {
-            n_tokens = min_i32(n_tokens, lacking);
+        } else { /* an encoder computes all, whatever the policy's chunks */
+            n_tokens = e->specs[service].is_encoder ? lacking : min_i32(n_tokens, lacking);
             n_covered = r->n_computed + engine_exec_progress(r, n_tokens, n_rounds).n_computed;
             is_decode = false;
         }
@@ -395,7 +401,8 @@ static void plan(struct engine *e)
         p->is_forced = false;
         if (e->options.has_prefix_cache)
             match_front(e);
-        engine_draft_plan(e);
+        if (e->drafts != NULL)
+            engine_draft_plan(e);
         e->view.swap_bytes_free = kv_host_free_bytes(e->kv);
         e->options.policy->plan(e->policy_state, &e->view, p);
         if (e->options.log != NULL)
@@ -508,7 +515,7 @@ int64_t engine_step(struct engine *e, int64_t now_ns)
     look_at_time(e);
     if (e->wanted_sum > 0 || e->is_pool_shrunk)
         engine_room_press(e);
-    int64_t wake_ns = engine_handover_step(e);
+    int64_t wake_ns = e->handover != NULL ? engine_handover_step(e) : TIME_NEVER;
     plan(e);
     return min_i64(next_wake_ns(e), wake_ns);
 }

@@ -1,7 +1,9 @@
 /* Sweeps: simulate, show, compare. */
 #include "papers/sweep.h"
 
+#include "base/mem.h"
 #include "base/num.h"
+#include "metrics/interval.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,35 +95,21 @@ static double ratio_of(const struct papers_duel *duel, double better, double wor
     return low > 0 ? high / low : high > 0 ? 1e9 : 1;
 }
 
-/* Returns Student's t for 95% on two sides with this many seeds. Beyond ten, that of ten. */
-static double student_t(int n_seeds)
-{
-    static const double t[] = { 12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262 };
-    return t[(n_seeds < 10 ? n_seeds : 10) - 2];
-}
-
 /* Sets the 95% interval of the ratio over paired seeds, from the logarithms of their ratios. One
  * seed has no interval, so it is everything. */
 static void interval_of(const struct papers *repro, const char *keys[2],
                         const struct papers_duel *duel, double interval[2])
 {
     int n = papers_n_seeds(repro);
-    double sum = 0, squares = 0;
-    interval[0] = 0;
-    interval[1] = 1e9;
-    for (int seed = 0; seed < n; seed++) {
-        double x = num_log(ratio_of(duel, duel->figure(papers_score(repro, keys[0], seed)),
-                                    duel->figure(papers_score(repro, keys[1], seed))) +
-                           1e-12);
-        sum += x;
-        squares += x * x;
-    }
-    if (n < 2)
-        return;
-    double mean = sum / n, variance = (squares - n * mean * mean) / (n - 1);
-    double wide = student_t(n) * num_sqrt((variance > 0 ? variance : 0) / n);
-    interval[0] = num_exp(mean - wide);
-    interval[1] = num_exp(mean + wide < 20 ? mean + wide : 20);
+    double *logs = mem_take((size_t)n * sizeof(*logs));
+    for (int seed = 0; seed < n; seed++)
+        logs[seed] = num_log(ratio_of(duel, duel->figure(papers_score(repro, keys[0], seed)),
+                                      duel->figure(papers_score(repro, keys[1], seed))) +
+                             1e-12);
+    struct interval of = metrics_interval_of(logs, n);
+    mem_give(logs);
+    interval[0] = n > 1 ? num_exp(of.low) : 0;
+    interval[1] = n > 1 && of.high < 20 ? num_exp(of.high) : 1e9;
 }
 
 static void add_point(struct papers_ratios *r, double at, double ratio, const double interval[2])

@@ -37,7 +37,7 @@ struct schedule_service {
 struct schedule_lane {
     float share;         /* (0, 1] of its compute */
     uint16_t conflicts;  /* bit per other lane that must be idle while this one runs; symmetric */
-    uint16_t n_gpus;     /* it is a part of each of this many GPUs; 0 = of cores */
+    uint8_t n_gpus;      /* it is a part of each of this many GPUs; 0 = of cores */
     bool is_for_prompts; /* beside lanes of services' shares: prompts run on it and no other */
 };
 struct schedule_view {

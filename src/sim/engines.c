@@ -36,7 +36,7 @@ static void share_device(const struct sim_options *o, const struct sim_engine_sp
                                        .services = sharers };
     for (int32_t i = 0; i < n_lanes; i++) {
         device.shares[i] = (double)lanes[i].share;
-        lanes[i].n_gpus = (uint16_t)own->n_devices;
+        lanes[i].n_gpus = (uint8_t)own->n_devices;
     }
     for (int32_t i = 0; i < e->n_services; i++) {
         const struct sim_service *service = &o->services[e->ours[i]];

@@ -77,6 +77,9 @@ def repro_verdicts_are_those_of_the_document(shoal, models):
     assert list(told) == names, set(told) ^ set(names)
     verdicts = {name: verdict_of(page_of(shoal, name, *([] if WHOLE else SHORT))) for name in names}
     wrong = {name: verdict for name, verdict in verdicts.items() if verdict != told[name][0 if WHOLE else 1]}
+    stale = {name for name in wrong if WHOLE and told[name][0].startswith("before the change: ")}
+    for name in sorted(stale):
+        print(f"not compared, since docs/REPRO.md has the verdict of before: {name}: {wrong.pop(name)}", flush=True)
     assert not wrong, wrong
 
 

@@ -366,7 +366,7 @@ static void one_lane_alternates(void **state)
 static void value_takes_who_gathered_most(void **state)
 {
     (void)state;
-    for (uint16_t n_gpus = 0; n_gpus < 2; n_gpus++) {
+    for (uint8_t n_gpus = 0; n_gpus < 2; n_gpus++) {
         struct world w;
         draw(&w, "value", 1000);
         for (int i = 0; i < 3; i++) {

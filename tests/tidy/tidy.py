@@ -167,6 +167,25 @@ def layers_are_kept():
 
 
 @rule
+def architecture_shows_every_room():
+    """docs/ARCHITECTURE.md has each room in a table, and on a floor above all rooms that it may include."""
+    path, layers = "docs/ARCHITECTURE.md", read_layers()
+    text = open(path, encoding="utf-8").read()
+    floors = text.partition("only rooms on lower floors:\n\n")[2].partition("\n\n")[0].splitlines()
+    floor_of = {room: -n for n, line in enumerate(floors) for room in line.split()}
+    for room, below in layers.items():
+        if f"| `{room}` |" not in text:
+            yield f"{path}: the room {room} has no row"
+        if room not in floor_of:
+            yield f"{path}: the room {room} has no floor"
+        for other in below:
+            if floor_of.get(other, 0) >= floor_of.get(room, 1):
+                yield f"{path}: {room} may include {other}, which is not on a lower floor"
+    for room in floor_of.keys() - layers.keys():
+        yield f"{path}: there is no room {room} in src/LAYERS"
+
+
+@rule
 def layers_have_no_circle():
     layers = read_layers()
     done, path = set(), []

@@ -2,6 +2,8 @@
 #include "serve/place.h"
 
 #include "base/mem.h"
+#include "base/num.h"
+#include "core/device_group.h"
 #include "scenario/scenario.h"
 #include <string.h>
 
@@ -66,36 +68,56 @@ static enum status add_parts(const struct config *config, const struct flags_tex
     return STATUS_OK;
 }
 
-/* Takes the next n cores, all in one socket if it has that many left. */
-static enum status take_cores(struct cores *cores, int32_t n, struct serve_engine *engine,
-                              struct fault *fault)
+static int32_t count_free(const struct cores *cores, int32_t socket)
 {
     const struct serve_machine *machine = cores->machine;
-    struct device_spec *device = mem_take(sizeof(*device));
-    int32_t n_free = 0;
-    device->kind = DEVICE_CPU;
-    for (int32_t node = 0; node < machine->n_nodes && device->n_cores < n; node++) {
-        int32_t from = machine->first[machine->node_first[node]];
-        int32_t to = machine->first[machine->node_first[node + 1]], left = 0;
-        for (int32_t i = from; i < to; i++)
-            left += !cores->is_taken[i];
-        n_free += left;
-        for (int32_t i = from; i < to && left >= n && device->n_cores < n; i++) {
-            if (!cores->is_taken[i])
-                device->cores[device->n_cores++] = machine->cores[i];
-            cores->is_taken[i] = true;
-        }
+    int32_t n = 0;
+    for (int32_t i = machine->first[machine->node_first[socket]];
+         i < machine->first[machine->node_first[socket + 1]]; i++)
+        n += !cores->is_taken[i];
+    return n;
+}
+
+static void take_from(struct cores *cores, int32_t socket, int32_t n, struct device_spec *device)
+{
+    const struct serve_machine *machine = cores->machine;
+    for (int32_t i = machine->first[machine->node_first[socket]]; device->n_cores < n; i++) {
+        if (!cores->is_taken[i])
+            device->cores[device->n_cores++] = machine->cores[i];
+        cores->is_taken[i] = true;
     }
-    bool is_whole = device->n_cores == n;
+}
+
+/* Takes the next cores for n_devices of n_each cores: all in one socket, if one has that many left.
+ * Otherwise as few sockets as possible give as many devices each, and are the ranks of a group. */
+static enum status take_cores(struct cores *cores, int64_t n_devices, int32_t n_each,
+                              struct serve_engine *engine, struct fault *fault)
+{
+    const struct serve_machine *machine = cores->machine;
+    int64_t n = n_devices * n_each, n_free = 0;
+    for (int32_t socket = 0; socket < machine->n_nodes; socket++)
+        n_free += count_free(cores, socket);
+    struct device_group *group = mem_take(sizeof(*group));
+    for (int32_t k = 1; k <= min_i32(machine->n_nodes, DEVICE_RANKS_MAX) && n <= n_free; k++) {
+        int32_t part = (int32_t)(n / k), n_able = 0;
+        for (int32_t socket = 0; socket < machine->n_nodes; socket++)
+            n_able += count_free(cores, socket) >= part;
+        for (int32_t s = 0; n_devices % k == 0 && n_able >= k && group->n_ranks < k; s++)
+            if (count_free(cores, s) >= part)
+                take_from(cores, s, part, &group->ranks[group->n_ranks++]);
+        if (group->n_ranks == k)
+            break;
+    }
+    bool is_whole = group->n_ranks > 0;
     if (is_whole)
-        device_print(device, engine->device, sizeof(engine->device));
-    mem_give(device);
+        device_group_print(group, engine->device, sizeof(engine->device));
+    mem_give(group);
     return is_whole ? STATUS_OK
                     : fault_set(fault, STATUS_TOO_LARGE,
-                                "placement: an engine of %d cores, and this machine of %d has %d "
-                                "left%s",
-                                n, machine->n_cores, n_free,
-                                n_free >= n ? ", but no socket has as many" : "");
+                                "placement: an engine of %lld cores, and this machine of %d has "
+                                "%lld left%s",
+                                (long long)n, machine->n_cores, (long long)n_free,
+                                n_free >= n ? ", but its sockets can't give equal parts" : "");
 }
 
 /* KV goes from engine to engine through host memory. */
@@ -123,8 +145,8 @@ static enum status add_group(const struct config *config, const struct scenario 
                              struct serve_placement *out, struct fault *fault)
 {
     const char *kind = group->device != NULL ? group->device : scenario->device;
-    int32_t n_cores = cores_of(kind) * (int32_t)group->tp;
-    if (n_cores == 0)
+    int32_t n_each = cores_of(kind);
+    if (n_each == 0)
         return fault_set(fault, STATUS_UNSUPPORTED,
                          "placement: an engine runs on %.60s, and this machine has cores", kind);
     if (group->chain.n + group->scale.n + group->lanes.n > 0)
@@ -139,7 +161,7 @@ static enum status add_group(const struct config *config, const struct scenario 
             return fault_set(fault, STATUS_TOO_LARGE, "placement: more than %d engines",
                              LIMIT_DEVICES);
         struct serve_engine *engine = &out->engines[out->n++];
-        status = take_cores(cores, n_cores, engine, fault);
+        status = take_cores(cores, group->tp, n_each, engine, fault);
         if (status == STATUS_OK)
             status = add_services(config, group, engine, fault);
         if (status == STATUS_OK)

@@ -4,18 +4,8 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "core/device_group.h"
-#include "scenario/scenario.h"
+#include "scenario/ranks.h"
 #include <string.h>
-
-/* Returns the cores of one of a group's devices; 0: it is not a device of cores. */
-static int32_t cores_of(const char *device)
-{
-    if (device == NULL)
-        return 0;
-    if (strcmp(device, "cpu-2c") == 0)
-        return 2;
-    return strncmp(device, "cpu", 3) == 0 ? 1 : 0;
-}
 
 static int find_model(const struct config *config, struct view name)
 {
@@ -88,36 +78,45 @@ static void take_from(struct cores *cores, int32_t socket, int32_t n, struct dev
     }
 }
 
-/* Takes the next cores for n_devices of n_each cores: all in one socket, if one has that many left.
- * Otherwise as few sockets as possible give as many devices each, and are the ranks of a group. */
-static enum status take_cores(struct cores *cores, int64_t n_devices, int32_t n_each,
-                              struct serve_engine *engine, struct fault *fault)
+/* Takes the cores of n_ranks ranks of n_each cores, each rank's in one socket. Returns false when
+ * the sockets have too few; then nothing is taken. */
+static bool take_ranks(struct cores *cores, int64_t n_ranks, int64_t n_each,
+                       struct device_group *group)
 {
-    const struct serve_machine *machine = cores->machine;
-    int64_t n = n_devices * n_each, n_free = 0;
-    for (int32_t socket = 0; socket < machine->n_nodes; socket++)
+    int64_t n_able = 0;
+    for (int32_t socket = 0; socket < cores->machine->n_nodes; socket++)
+        n_able += count_free(cores, socket) / n_each;
+    if (n_able < n_ranks)
+        return false;
+    for (int32_t socket = 0; group->n_ranks < n_ranks; socket++)
+        while (group->n_ranks < n_ranks && count_free(cores, socket) >= n_each)
+            take_from(cores, socket, (int32_t)n_each, &group->ranks[group->n_ranks++]);
+    return true;
+}
+
+/* Takes the next cores for the devices of an engine, which have n_each cores: all in one socket if
+ * the file asks for no ranks and a socket has that many left, otherwise as a group of equal ranks.
+ */
+static enum status take_cores(struct cores *cores, const struct scenario_group *from,
+                              int32_t n_each, struct serve_engine *engine, struct fault *fault)
+{
+    int64_t n = from->tp * n_each, n_free = 0;
+    for (int32_t socket = 0; socket < cores->machine->n_nodes; socket++)
         n_free += count_free(cores, socket);
+    int64_t low = max_i64(from->n_ranks, 1), high = low > 1 ? low : DEVICE_RANKS_MAX;
     struct device_group *group = mem_take(sizeof(*group));
-    for (int32_t k = 1; k <= min_i32(machine->n_nodes, DEVICE_RANKS_MAX) && n <= n_free; k++) {
-        int32_t part = (int32_t)(n / k), n_able = 0;
-        for (int32_t socket = 0; socket < machine->n_nodes; socket++)
-            n_able += count_free(cores, socket) >= part;
-        for (int32_t s = 0; n_devices % k == 0 && n_able >= k && group->n_ranks < k; s++)
-            if (count_free(cores, s) >= part)
-                take_from(cores, s, part, &group->ranks[group->n_ranks++]);
-        if (group->n_ranks == k)
-            break;
-    }
-    bool is_whole = group->n_ranks > 0;
-    if (is_whole)
+    bool is_taken = false;
+    for (int64_t k = low; k <= high && !is_taken; k++)
+        is_taken = from->tp % k == 0 && take_ranks(cores, k, n / k, group);
+    if (is_taken)
         device_group_print(group, engine->device, sizeof(engine->device));
     mem_give(group);
-    return is_whole ? STATUS_OK
+    return is_taken ? STATUS_OK
                     : fault_set(fault, STATUS_TOO_LARGE,
                                 "placement: an engine of %lld cores, and this machine of %d has "
                                 "%lld left%s",
-                                (long long)n, machine->n_cores, (long long)n_free,
-                                n_free >= n ? ", but its sockets can't give equal parts" : "");
+                                (long long)n, cores->machine->n_cores, (long long)n_free,
+                                n_free >= n ? ", but its sockets can't give equal ranks" : "");
 }
 
 /* KV goes from engine to engine through host memory. */
@@ -145,7 +144,7 @@ static enum status add_group(const struct config *config, const struct scenario 
                              struct serve_placement *out, struct fault *fault)
 {
     const char *kind = group->device != NULL ? group->device : scenario->device;
-    int32_t n_each = cores_of(kind);
+    int32_t n_each = scenario_ranks_cores(kind);
     if (n_each == 0)
         return fault_set(fault, STATUS_UNSUPPORTED,
                          "placement: an engine runs on %.60s, and this machine has cores", kind);
@@ -153,7 +152,9 @@ static enum status add_group(const struct config *config, const struct scenario 
         return fault_set(fault, STATUS_UNSUPPORTED,
                          "placement: chain, lanes and scale are for shoal sim alone");
     enum engine_role role;
-    enum status status = read_role(config, group, &role, fault);
+    enum status status = scenario_ranks_check(group, kind, fault);
+    if (status == STATUS_OK)
+        status = read_role(config, group, &role, fault);
     if (status != STATUS_OK)
         return status;
     for (int64_t i = 0; i < group->count; i++) {
@@ -161,7 +162,7 @@ static enum status add_group(const struct config *config, const struct scenario 
             return fault_set(fault, STATUS_TOO_LARGE, "placement: more than %d engines",
                              LIMIT_DEVICES);
         struct serve_engine *engine = &out->engines[out->n++];
-        status = take_cores(cores, group->tp, n_each, engine, fault);
+        status = take_cores(cores, group, n_each, engine, fault);
         if (status == STATUS_OK)
             status = add_services(config, group, engine, fault);
         if (status == STATUS_OK)

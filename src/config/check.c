@@ -8,7 +8,7 @@
 #include "config/lanes.h"
 #include "config/presets.h"
 #include "config/registry.h"
-#include "core/device_group.h"
+#include "core/device.h"
 #include "place/planner.h"
 #include "predict/length.h"
 #include "route/policy.h"
@@ -97,20 +97,20 @@ static enum status check_devices(const struct config *config, struct fault *faul
     enum status status = STATUS_OK;
     if (config_devices_are_auto(config))
         return STATUS_OK;
-    struct device_group *group = mem_take(sizeof *group);
+    struct device_spec *device = mem_take(sizeof *device);
     for (int i = 0; i < config->n_devices && status == STATUS_OK; i++) {
         if (strcmp(config->devices[i], "auto") == 0)
             status = fault_set(fault, STATUS_BAD_INPUT,
                                "devices: auto stands alone, since it takes all GPUs");
         else
-            status = device_group_parse(config->devices[i], DEVICE_CORES_MAX, group, fault);
+            status = device_parse(config->devices[i], DEVICE_CORES_MAX, device, fault);
         for (int j = 0; j < i && status == STATUS_OK; j++) {
             if (strcmp(config->devices[i], config->devices[j]) == 0)
                 status = fault_set(fault, STATUS_BAD_INPUT, "device %.60s is listed twice",
                                    config->devices[i]);
         }
     }
-    mem_give(group);
+    mem_give(device);
     return status;
 }
 

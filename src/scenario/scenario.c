@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
-#include "core/device_group.h"
+#include "core/device.h"
 #include "workload/traffic.h"
 #include <stdio.h>
 #include <string.h>

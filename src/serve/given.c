@@ -3,7 +3,6 @@
 
 #include "base/mem.h"
 #include "base/num.h"
-#include "core/device_group.h"
 #include "scenario/ranks.h"
 #include <string.h>
 
@@ -68,29 +67,33 @@ static int32_t count_free(const struct cores *cores, int32_t socket)
     return n;
 }
 
+/* Adds a rank of the socket's next n cores. */
 static void take_from(struct cores *cores, int32_t socket, int32_t n, struct device_spec *device)
 {
     const struct serve_machine *machine = cores->machine;
-    for (int32_t i = machine->first[machine->node_first[socket]]; device->n_cores < n; i++) {
+    int32_t end = device->n_cores + n;
+    for (int32_t i = machine->first[machine->node_first[socket]]; device->n_cores < end; i++) {
         if (!cores->is_taken[i])
             device->cores[device->n_cores++] = machine->cores[i];
         cores->is_taken[i] = true;
     }
+    device->rank_cores[device->n_ranks++] = n;
 }
 
 /* Takes the cores of n_ranks ranks of n_each cores, each rank's in one socket. Returns false when
  * the sockets have too few; then nothing is taken. */
 static bool take_ranks(struct cores *cores, int64_t n_ranks, int64_t n_each,
-                       struct device_group *group)
+                       struct device_spec *device)
 {
     int64_t n_able = 0;
     for (int32_t socket = 0; socket < cores->machine->n_nodes; socket++)
         n_able += count_free(cores, socket) / n_each;
     if (n_able < n_ranks)
         return false;
-    for (int32_t socket = 0; group->n_ranks < n_ranks; socket++)
-        while (group->n_ranks < n_ranks && count_free(cores, socket) >= n_each)
-            take_from(cores, socket, (int32_t)n_each, &group->ranks[group->n_ranks++]);
+    for (int32_t socket = 0; device->n_ranks < n_ranks; socket++)
+        while (device->n_ranks < n_ranks && count_free(cores, socket) >= n_each)
+            take_from(cores, socket, (int32_t)n_each, device);
+    device->n_ranks = n_ranks > 1 ? device->n_ranks : 0; /* a device alone */
     return true;
 }
 
@@ -104,13 +107,13 @@ static enum status take_cores(struct cores *cores, const struct scenario_group *
     for (int32_t socket = 0; socket < cores->machine->n_nodes; socket++)
         n_free += count_free(cores, socket);
     int64_t low = max_i64(from->n_ranks, 1), high = low > 1 ? low : DEVICE_RANKS_MAX;
-    struct device_group *group = mem_take(sizeof(*group));
+    struct device_spec *device = mem_take(sizeof(*device));
     bool is_taken = false;
     for (int64_t k = low; k <= high && !is_taken; k++)
-        is_taken = from->tp % k == 0 && take_ranks(cores, k, n / k, group);
+        is_taken = from->tp % k == 0 && take_ranks(cores, k, n / k, device);
     if (is_taken)
-        device_group_print(group, engine->device, sizeof(engine->device));
-    mem_give(group);
+        device_print(device, engine->device, sizeof(engine->device));
+    mem_give(device);
     return is_taken ? STATUS_OK
                     : fault_set(fault, STATUS_TOO_LARGE,
                                 "placement: an engine of %lld cores, and this machine of %d has "

@@ -70,10 +70,10 @@ static enum status check_blocks(const struct splitting *s, const struct compute_
                              s->n_ranks, tensor->n_columns, info->name, share.to, info->n_block);
         if (share.from == share.to)
             return fault_set(s->fault, STATUS_UNSUPPORTED,
-                             "%d ranks can't share this model: %d inner activations of %s are "
-                             "%d parts at most",
-                             s->n_ranks, tensor->n_columns, info->name,
-                             (int)div_up_i64(tensor->n_columns, unit_of(s, kind)));
+                             "%d ranks can't share this model: %d inner activations divide into "
+                             "%d blocks of %s",
+                             s->n_ranks, tensor->n_columns,
+                             (int)div_up_i64(tensor->n_columns, unit_of(s, kind)), info->name);
     }
     return STATUS_OK;
 }
@@ -134,7 +134,7 @@ enum status group_plan_split(const struct compute_program *program, int32_t n_ra
     if (status != STATUS_OK)
         return status;
     const struct splitting s = {
-        program, &regs, tensors, n_ranks, inner_unit(program, &regs, tensors), fault
+        program, &regs, tensors, n_ranks, inner_unit(program, &regs, tensors, n_ranks), fault
     };
     for (int i = 0; i < program->n_weights; i++)
         tensors[i].split = (struct tensor_split){ .kind = TENSOR_WHOLE };

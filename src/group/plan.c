@@ -51,7 +51,10 @@ static enum status split_as(const struct splitting *s, int32_t weight, enum tens
 
 static int32_t unit_of(const struct splitting *s, enum group_kind kind)
 {
-    return kind == GROUP_INNER ? s->unit : s->program->head_dim;
+    if (kind == GROUP_INNER)
+        return s->unit;
+    return s->program->head_dim *
+           (kind == GROUP_QUERY ? group_query_unit(s->program, s->n_ranks) : 1);
 }
 
 /* Checks that every rank's part of the inputs ends with a block. */
@@ -119,7 +122,8 @@ static enum status split_op(const struct splitting *s, const struct compute_op *
     if (group_is_matrix(op))
         return split_matrix(s, op);
     if (op->kind == COMPUTE_ATTEND)
-        return split_as(s, op->weight, TENSOR_ROWS, 1); /* sinks of the heads */
+        return split_as(s, op->weight, TENSOR_ROWS, /* sinks of the heads */
+                        group_query_unit(s->program, s->n_ranks));
     enum status status = split_as(s, op->weight, TENSOR_WHOLE, 1);
     if (status == STATUS_OK)
         status = split_as(s, op->bias, TENSOR_WHOLE, 1);

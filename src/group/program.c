@@ -14,8 +14,11 @@ struct deriving { /* in progress */
 
 static struct group_share heads_of(const struct deriving *d, enum group_kind kind)
 {
-    int32_t n = kind == GROUP_QUERY ? d->program->n_heads : d->program->n_kv_heads;
-    return group_share_of(n, 1, d->index, d->n_ranks);
+    const struct compute_program *program = d->program;
+    if (kind == GROUP_KEY)
+        return group_share_of(program->n_kv_heads, 1, d->index, d->n_ranks);
+    return group_share_of(program->n_heads, group_query_unit(program, d->n_ranks), d->index,
+                          d->n_ranks);
 }
 
 static int32_t n_heads_of(const struct deriving *d, enum group_kind kind)

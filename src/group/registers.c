@@ -109,11 +109,11 @@ enum status group_registers_find(const struct compute_program *program, int32_t 
     if (program->n_registers > GROUP_REGISTERS_MAX)
         return fault_set(fault, STATUS_UNSUPPORTED, "a group's programs have %d registers at most",
                          GROUP_REGISTERS_MAX);
-    if (program->n_heads % n_ranks != 0 || (n_kv % n_ranks != 0 && n_ranks % n_kv != 0))
+    if (n_kv < n_ranks && (n_ranks % n_kv != 0 || program->n_heads % n_ranks != 0))
         return fault_set(fault, STATUS_UNSUPPORTED,
                          "%d ranks can't share this model's %d heads with %d heads of keys and "
-                         "values: use a number of ranks that divides them",
-                         n_ranks, program->n_heads, n_kv);
+                         "values: use %d ranks or fewer",
+                         n_ranks, program->n_heads, n_kv, n_kv);
     for (int i = 0; i < program->n_ops; i++)
         mark_op(&f, &program->ops[i]);
     if (f.is_mixed)

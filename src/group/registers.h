@@ -21,6 +21,12 @@ static inline bool group_is_matrix(const struct compute_op *op)
 {
     return op->kind == COMPUTE_MATMUL || op->kind == COMPUTE_EXPERTS;
 }
+/* Returns how many query heads stay together. Those of one head of keys stay on one rank, unless
+ * there are more ranks than such heads. */
+static inline int32_t group_query_unit(const struct compute_program *program, int32_t n_ranks)
+{
+    return program->n_kv_heads >= n_ranks ? program->n_heads / program->n_kv_heads : 1;
+}
 /* Returns how many matrices the operation uses, one behind the other. */
 static inline int32_t group_matrices(const struct compute_program *program,
                                      const struct compute_op *op)

@@ -73,10 +73,27 @@ static enum status cpu_parse(const char *text, int n_cores_max, struct device_sp
     return STATUS_OK;
 }
 
-/* Adds the cores of a rank, which no other rank has. */
-static enum status rank_add(const char *text, int n_cores_max, struct device_spec *out,
+/* Reads the number of layers behind a rank's "=", and cuts it off. Returns 0 if there is no "=",
+ * and -1 if there is no number from 1 to LIMIT_LAYERS behind it. */
+static int32_t layers_cut(char *text)
+{
+    char *p = strchr(text, '=');
+    int32_t n = 0;
+    if (p == NULL)
+        return 0;
+    *p++ = '\0';
+    if (*p == '\0')
+        return -1;
+    for (; *p >= '0' && *p <= '9' && n <= LIMIT_LAYERS; p++)
+        n = n * 10 + (*p - '0');
+    return *p == '\0' && n >= 1 && n <= LIMIT_LAYERS ? n : -1;
+}
+
+/* Adds the cores of a rank, which no other rank has, and its layers. */
+static enum status rank_add(char *text, int n_cores_max, struct device_spec *out,
                             struct fault *fault)
 {
+    int32_t n_layers = layers_cut(text);
     int32_t before = out->n_cores;
     bool is_taken[DEVICE_CORES_MAX] = { false };
     if (out->n_ranks == DEVICE_RANKS_MAX)
@@ -84,6 +101,11 @@ static enum status rank_add(const char *text, int n_cores_max, struct device_spe
                          DEVICE_RANKS_MAX);
     for (int32_t i = 0; i < before; i++)
         is_taken[out->cores[i]] = true;
+    if (n_layers < 0 || (out->n_ranks > 0 && (n_layers > 0) != (out->rank_layers[0] > 0)))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "group: %.60s: expected 1 to %d layers behind the = of each device, or "
+                         "none behind any",
+                         text, LIMIT_LAYERS);
     struct device_spec rank = { .kind = DEVICE_CPU };
     enum status status = cpu_parse(text, n_cores_max, &rank, fault);
     if (status != STATUS_OK)
@@ -95,6 +117,7 @@ static enum status rank_add(const char *text, int n_cores_max, struct device_spe
                              rank.cores[i]);
         out->cores[out->n_cores++] = rank.cores[i];
     }
+    out->rank_layers[out->n_ranks] = n_layers;
     out->rank_cores[out->n_ranks++] = rank.n_cores;
     return STATUS_OK;
 }
@@ -151,6 +174,7 @@ void device_rank(const struct device_spec *group, int32_t rank, struct device_sp
         first += group->rank_cores[i];
     *out = *group;
     out->n_ranks = 0;
+    memset(out->rank_layers, 0, sizeof(out->rank_layers));
     out->n_cores = group->rank_cores[rank];
     memmove(out->cores, group->cores + first, (size_t)out->n_cores * sizeof(*out->cores));
 }
@@ -208,6 +232,8 @@ void device_print(const struct device_spec *device, char *text, size_t n_bytes)
         device_rank(device, r, &rank);
         at += (size_t)snprintf(text + at, n_bytes - at, "%s", r == 0 ? "group(" : ",");
         at = print_one(&rank, text, n_bytes, at);
+        if (device->rank_layers[r] > 0 && at < n_bytes)
+            at += (size_t)snprintf(text + at, n_bytes - at, "=%d", device->rank_layers[r]);
     }
     if (at < n_bytes)
         (void)snprintf(text + at, n_bytes - at, ")");

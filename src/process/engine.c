@@ -359,7 +359,9 @@ static enum status open_unit(struct process_engine *p, process_engine_open_devic
     process_options_read(&p->options, options);
     struct run_unit_options *unit = &p->options.unit;
     unit->device = device;
-    unit->reopen = options->device.spec.kind == DEVICE_CUDA ? reopen : NULL;
+    unit->reopen = options->device.spec.kind == DEVICE_CUDA || options->device.spec.n_ranks > 0
+                       ? reopen
+                       : NULL;
     unit->reopen_self = p;
     unit->host.events = p->channel.events;
     unit->host.events_wake = &p->channel.up_wake;

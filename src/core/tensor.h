@@ -3,7 +3,7 @@
 #include "core/dtype.h"
 
 /* How the ranks of a device share a tensor: ranks [first_rank, first_rank + n_ranks) have it, each
- * a part of its rows or columns, in whole units of so many rows or columns. */
+ * a part of its rows or columns, in whole units of `unit` rows or columns. */
 enum tensor_split_kind {
     TENSOR_WHOLE, /* each of the ranks has all of it */
     TENSOR_ROWS,  /* of a vector: its elements */

@@ -4,6 +4,8 @@
 #include "base/mem.h"
 #include "base/team.h"
 #include "group/plan.h"
+#include "group/program.h"
+#include "group/slice.h"
 #include <stdio.h>
 
 /* Work in flight, as each rank has it. The work of the group refers to its slot as `next`. */
@@ -59,7 +61,7 @@ struct part { /* the i-th of a tensor */
     int64_t n_bytes;
 };
 
-/* Returns the number of parts of a tensor, some of which may not be there. */
+/* Returns the number of parts of a tensor. Some of these may be missing. */
 static int n_parts_of(const struct group *g, const struct tensor *tensor)
 {
     return tensor->split.kind == TENSOR_BOTH ? 2 * g->n : g->n;
@@ -71,7 +73,7 @@ static bool find_part(const struct group *g, const struct tensor *tensor, int i,
     enum tensor_split_kind kind =
         i < g->n ? (enum tensor_split_kind)tensor->split.kind : TENSOR_ROWS;
     part->rank = g->ranks[i % g->n];
-    if (!group_slice(tensor, kind, i % g->n, g->n, &part->tensor))
+    if (!group_slice_part(tensor, kind, i % g->n, g->n, &part->tensor))
         return false;
     int64_t n_bytes = part->rank->packed_bytes(part->rank->self, &part->tensor);
     part->n_bytes = (int64_t)align_up_u64((uint64_t)n_bytes, 64);
@@ -247,7 +249,7 @@ static void fill_pass(const struct compute_pass *pass, int i, struct compute_pas
 static void fill_copy(struct group *g, const struct compute_copy *copy, int i,
                       struct compute_copy *own)
 {
-    struct group_share share = group_share_of(copy->n_parts, 1, i, g->n);
+    struct group_share share = group_slice_share(copy->n_parts, 1, i, g->n);
     *own = *copy;
     own->parts += share.from;
     own->n_parts = share.to - share.from;

@@ -1,6 +1,7 @@
 /* The kinds of a program's registers, by the operations that use them. See plan.h. */
 #pragma once
-#include "group/plan.h"
+#include "base/status.h"
+#include "compute/compute.h"
 
 enum { GROUP_REGISTERS_MAX = 64 };
 enum group_kind {

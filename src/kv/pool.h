@@ -50,9 +50,9 @@ struct kv_service {
     uint32_t oldest, newest; /* cached blocks in its ACTIVE units, least recently used first */
     void *bits_memory;       /* of `partial` */
 };
-struct kv_host_held { /* of a request: how many of its table's first blocks it holds, and its first
-                         page */
-    uint32_t n_blocks, first;
+struct kv_host_held { /* of a request: how many blocks of its table it holds, its first page, and
+                         the number of the first of these blocks */
+    uint32_t n_blocks, first, from;
 };
 struct kv_host {
     int64_t page_bytes;
@@ -171,6 +171,11 @@ bool kv_count_is_sound(const struct kv *kv);
 int64_t kv_budget_units(const struct kv_budget *budget, int service);
 /* Does what kv_budget_most_blocks does, for a pool of n_units_open units. */
 int64_t kv_budget_most_of(const struct kv_budget *budget, int service, int64_t n_units_open);
+
+/* prefix.c: returns the name of the block of tokens [from, from + block_tokens), which follows the
+ * named one. */
+struct hash128 kv_prefix_next(const struct kv *kv, const struct request *request,
+                              struct hash128 before, const int32_t *tokens, int32_t from);
 
 /* host.c */
 void kv_host_open(struct kv *kv);

@@ -223,9 +223,14 @@ static enum status check_http(const struct config *config, struct fault *fault)
     return status;
 }
 
-/* Blocks go to the disk through host memory, and are found by the names of the prefix cache. */
-static enum status check_disk(const struct config *config, struct fault *fault)
+/* Checks where weights and KV go beside the engines' memory. Blocks go to the disk through host
+ * memory, and are found by the names of the prefix cache. */
+static enum status check_tiers(const struct config *config, struct fault *fault)
 {
+    if (config->sleep_bytes > 0 && strcmp(config->engine_kind, "processes") == 0)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "sleep_bytes needs engines that are threads (engines: threads), since "
+                         "weights of processes lie in memory that they share");
     if (config->kv_disk == NULL)
         return STATUS_OK;
     if (config->swap_bytes == 0)
@@ -292,13 +297,8 @@ enum status config_check(const struct config *config, struct fault *fault)
         status = check_planner(config, fault);
     if (status == STATUS_OK)
         status = check_devices(config, fault);
-    if (status == STATUS_OK && config->sleep_bytes > 0 &&
-        strcmp(config->engine_kind, "processes") == 0)
-        status = fault_set(fault, STATUS_BAD_INPUT,
-                           "sleep_bytes needs engines that are threads (engines: threads), since "
-                           "weights of processes lie in memory that they share");
     if (status == STATUS_OK)
-        status = check_disk(config, fault);
+        status = check_tiers(config, fault);
     if (status == STATUS_OK)
         status = check_lanes(config, fault);
     if (status == STATUS_OK)

@@ -74,8 +74,8 @@ struct config {
     const char *monitor_listen, *replacement;
     int64_t monitor_ns; /* of its window */
     int64_t replan_ns;  /* the first interval between plans */
-    const char *preset, *policy, *router, *predictor, *kv, *kv_disk, *kv_type, *speculation, *log_level,
-        *log_engine, *trace, *planner, *placement, *engine_kind, *arithmetic,
+    const char *preset, *policy, *router, *predictor, *kv, *kv_disk, *kv_type, *speculation,
+        *log_level, *log_engine, *trace, *planner, *placement, *engine_kind, *arithmetic,
         *default_chat_template, *template_time;
     const char *devices[LIMIT_DEVICES];
     int n_devices;

@@ -7,6 +7,9 @@
 #include "engine/handover.h"
 #include "engine/stats.h"
 #include "kv/disk.h"
+#include "kv/prefix.h"
+
+enum { BLOCKS_MAX = 16384 }; /* of a prefix; later ones stay away */
 
 enum disk_job_state {
     DISK_FREE,
@@ -46,16 +49,21 @@ void engine_disk_open(struct engine *e)
     struct kv_disk *disk;
     if (engine_disk_keeps(o) == 0 || kv_host_bytes(e->kv) == 0)
         return;
-    const struct kv_disk_options options = { .path = o->kv_disk,
-                                             .engine = o->id,
-                                             .bytes_max = o->kv_disk_bytes };
+    const struct kv_bounds *bounds = &o->kv_bounds;
+    const struct kv_disk_options options = {
+        .path = o->kv_disk,
+        .engine = o->id,
+        .bytes_max = o->kv_disk_bytes,
+        .block_bytes_min = o->kv_unit_bytes * max_i32(bounds->units_per_block_min, 1) /
+                           max_i32(bounds->blocks_per_unit_max, 1),
+    };
     if (kv_disk_open(&disk, &options, &fault) != STATUS_OK) {
         log_line(LOG_ERROR, "engine", "engine %d keeps no blocks on disk: %s", o->id, fault.text);
         return;
     }
     struct engine_disk *d = mem_take(sizeof *d);
     d->disk = disk;
-    d->n_blocks_max = o->n_tokens_max / e->options.kv_bounds.block_tokens_min + 1;
+    d->n_blocks_max = min_i32(o->n_tokens_max / bounds->block_tokens_min + 1, BLOCKS_MAX);
     d->memory = mem_take((size_t)d->n_blocks_max * KV_DISK_JOBS * sizeof *d->memory);
     for (int i = 0; i < KV_DISK_JOBS; i++)
         d->jobs[i].names = d->memory + (size_t)d->n_blocks_max * (size_t)i;
@@ -163,14 +171,14 @@ bool engine_disk_leaves(struct engine *e, uint32_t slot, enum service_why why)
         return false;
     struct disk_job *job = free_job(d);
     int32_t block_tokens = kv_layout(e->kv, r->service)->block_tokens;
-    int32_t n_full = r->n_computed / block_tokens, n_there = n_full;
-    if (job == NULL || n_full == 0 || n_full > d->n_blocks_max || !kv_disk_may_write(d->disk))
+    int32_t n_full = min_i32(r->n_computed / block_tokens, d->n_blocks_max), n_there = n_full;
+    if (job == NULL || n_full == 0 || !kv_disk_may_write(d->disk))
         return false;
     const int32_t *tokens = engine_bodies_at(e->bodies, r->body).tokens;
     job->key = key_of(e, r);
-    struct hash128 before = kv_disk_root(&job->key);
+    struct hash128 before = kv_disk_key_root(&job->key);
     for (int32_t i = 0; i < n_full; i++) {
-        job->names[i] = before = kv_disk_name(e->kv, r, before, tokens, i * block_tokens);
+        job->names[i] = before = kv_prefix_next(e->kv, r, before, tokens, i * block_tokens);
         if (n_there == n_full && !kv_disk_has(d->disk, before))
             n_there = i;
     }
@@ -258,9 +266,9 @@ static int32_t look(struct engine *e, struct disk_job *job, const struct request
                     const int32_t *tokens)
 {
     int32_t block_tokens = kv_layout(e->kv, r->service)->block_tokens, n = 0;
-    struct hash128 before = kv_disk_root(&job->key);
+    struct hash128 before = kv_disk_key_root(&job->key);
     for (; (n + 1) * block_tokens < r->n_tokens && n < e->disk->n_blocks_max; n++) {
-        before = kv_disk_name(e->kv, r, before, tokens, n * block_tokens);
+        before = kv_prefix_next(e->kv, r, before, tokens, n * block_tokens);
         if (!kv_disk_has(e->disk->disk, before))
             break;
         job->names[n] = before;
@@ -288,7 +296,7 @@ bool engine_disk_arrives(struct engine *e, uint32_t slot)
     job->key = key_of(e, r);
     int32_t n_blocks = look(e, job, r, tokens), n = n_blocks * block_tokens;
     /* All of it is read, so most of it must be new. */
-    if (n_blocks == 0 || 2 * kv_look(e->kv, r, tokens, r->n_tokens) > n ||
+    if (n_blocks == 0 || 2 * kv_prefix_look(e->kv, r, tokens, r->n_tokens) > n ||
         !kv_host_take(e->kv, r->service, slot, n))
         return false;
     kv_host_move(e->kv, slot, row_of(e, job));

@@ -8,9 +8,9 @@
  * is preempted, and is recomputed elsewhere. A request that can't run in what will be left is
  * returned, except when its answer has begun: the model waits for its end. The pool grows back by
  * the bytes that no model has booked or wants. */
-#include "engine/disk.h"
 #include "engine/room.h"
 
+#include "engine/disk.h"
 #include "engine/handover.h"
 #include "engine/stats.h"
 

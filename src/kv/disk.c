@@ -9,12 +9,10 @@
 #include "base/wake.h"
 #include "kv/disk_file.h"
 #include "kv/disk_index.h"
-#include "kv/pool.h"
 
 #define REST_NS      (10 * TIME_NS_PER_S) /* without writes, after one that failed */
 #define QUIET_NS     (60 * TIME_NS_PER_S)
 #define CLOSE_NS     (2 * TIME_NS_PER_S) /* for what waits at the end */
-#define FILES_MAX    (1 << 20)
 #define BLOCK_AGE_NS 1000  /* a block counts as used by so much earlier than the one before it */
 enum { FREE_AT_ONCE = 8 }; /* blocks that leave when the disk is full */
 
@@ -40,20 +38,6 @@ struct kv_disk {
     bool is_listed, is_over, is_failing;
     int64_t rest_until_ns, quiet_until_ns, end_ns;
 };
-
-/* ---- Names. ---- */
-
-struct hash128 kv_disk_root(const struct kv_disk_key *key)
-{
-    _Static_assert(sizeof *key == 72, "no byte of it is padding");
-    return hash_secure("shoal kv", 8, key, sizeof *key);
-}
-
-struct hash128 kv_disk_name(const struct kv *kv, const struct request *request,
-                            struct hash128 before, const int32_t *tokens, int32_t from)
-{
-    return kv_prefix_next(kv, request, before, tokens, from);
-}
 
 /* ---- The thread. ---- */
 
@@ -279,8 +263,8 @@ enum status kv_disk_open(struct kv_disk **out, const struct kv_disk_options *opt
     d->options.path = NULL; /* the caller's */
     d->folder = folder;
     d->lock = lock_open();
-    int64_t n_files = options->bytes_max / kv_disk_file_bytes(1) + 1;
-    kv_disk_index_open(&d->index, (uint32_t)min_i64(n_files, FILES_MAX));
+    int64_t n_files = options->bytes_max / kv_disk_file_bytes(options->block_bytes_min) + 1;
+    kv_disk_index_open(&d->index, (uint32_t)min_i64(n_files, KV_DISK_FILES_MAX));
     wake_open(&d->wake);
     wake_open(&d->settled);
     d->thread = thread_start("kv-disk", run, d);

@@ -10,17 +10,18 @@
  * bounded, and the blocks that were used longest ago leave first; of one prefix the last block
  * leaves first. One thread owns a tier; it may end a job only after kv_disk_ended. */
 #pragma once
-#include "base/hash.h"
 #include "base/status.h"
+#include "kv/disk_key.h"
 #include "kv/host.h"
 
-enum { KV_DISK_JOBS = 32 };
+enum { KV_DISK_JOBS = 32, KV_DISK_FILES_MAX = 1 << 18 };
 
 struct kv_disk;
 struct kv_disk_options {
     const char *path; /* the tier's folder is PATH/engine-N */
     int engine;
-    int64_t bytes_max; /* of all files */
+    int64_t bytes_max;       /* of all files */
+    int64_t block_bytes_min; /* bounds the number of files, together with KV_DISK_FILES_MAX */
 };
 /* Opens the folder and starts the thread, which first lists what an earlier process left. */
 enum status kv_disk_open(struct kv_disk **out, const struct kv_disk_options *options,
@@ -29,28 +30,6 @@ enum status kv_disk_open(struct kv_disk **out, const struct kv_disk_options *opt
 void kv_disk_close(struct kv_disk *disk);
 /* Returns whether kv_disk_open could open the folder now. */
 enum status kv_disk_check(const char *path, int engine, struct fault *fault) MUST_USE;
-
-struct kv_disk_key {   /* what a block's bytes depend on, beside its tokens */
-    uint64_t file;     /* names the model's files by size and time of change */
-    uint64_t identity; /* service_spec.identity: model file and settings */
-    uint64_t arithmetic;
-    uint64_t tenant;
-    uint64_t adapter; /* hash of an adapter's content; 0: the model alone */
-    int64_t bytes_per_token, block_bytes;
-    int32_t block_tokens, units_per_block;
-    uint32_t kind; /* enum kv_kind */
-    uint32_t has_row_classes;
-};
-/* Returns the name that stands before a prefix's first block. */
-struct hash128 kv_disk_root(const struct kv_disk_key *key);
-/* Returns the name of the block of tokens [from, from + block_tokens), which follows the named
- * one. */
-struct hash128 kv_disk_name(const struct kv *kv, const struct request *request,
-                            struct hash128 before, const int32_t *tokens, int32_t from);
-
-/* Returns how many positions kv_match could find in memory now, and changes nothing. */
-int32_t kv_look(const struct kv *kv, const struct request *request, const int32_t *tokens,
-                int32_t n_tokens);
 
 bool kv_disk_has(struct kv_disk *disk, struct hash128 name); /* as far as it knows */
 /* Returns whether writes make sense now; after one that failed they rest for ten seconds. */

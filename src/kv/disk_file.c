@@ -204,9 +204,10 @@ void kv_disk_file_remove(const struct kv_disk_folder *folder, struct hash128 nam
     (void)unlinkat(folder->fd, text, 0);
 }
 
+/* Counts whole pages, and one for an empty file. */
 static int64_t on_disk(int64_t n_bytes)
 {
-    return div_up_i64(n_bytes, DISK_PAGE_BYTES) * DISK_PAGE_BYTES;
+    return max_i64(div_up_i64(n_bytes, DISK_PAGE_BYTES), 1) * DISK_PAGE_BYTES;
 }
 
 int64_t kv_disk_file_bytes(int64_t block_bytes)

@@ -11,7 +11,7 @@
  * read it. */
 #pragma once
 #include "base/status.h"
-#include "kv/disk.h"
+#include "kv/disk_key.h"
 
 struct kv_disk_folder {
     int fd, lock_fd;

@@ -172,11 +172,6 @@ int64_t kv_budget_units(const struct kv_budget *budget, int service);
 /* Does what kv_budget_most_blocks does, for a pool of n_units_open units. */
 int64_t kv_budget_most_of(const struct kv_budget *budget, int service, int64_t n_units_open);
 
-/* prefix.c: returns the name of the block of tokens [from, from + block_tokens), which follows the
- * named one. */
-struct hash128 kv_prefix_next(const struct kv *kv, const struct request *request,
-                              struct hash128 before, const int32_t *tokens, int32_t from);
-
 /* host.c */
 void kv_host_open(struct kv *kv);
 void kv_host_close(struct kv *kv);

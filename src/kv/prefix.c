@@ -13,7 +13,8 @@
  * may have been evicted and reused. A 128-bit name covers the whole chain without a pointer, and it
  * can't be forged by choosing prompts. It also differs between tenants by construction, so there is
  * no second check that could be forgotten. It costs about a quarter of a microsecond a block. */
-#include "kv/disk.h"
+#include "kv/prefix.h"
+
 #include "kv/pool.h"
 #include <string.h>
 
@@ -61,8 +62,8 @@ static uint32_t find(const struct kv *kv, struct hash128 name)
     return index;
 }
 
-int32_t kv_look(const struct kv *kv, const struct request *request, const int32_t *tokens,
-                int32_t n_tokens)
+int32_t kv_prefix_look(const struct kv *kv, const struct request *request, const int32_t *tokens,
+                       int32_t n_tokens)
 {
     int32_t block_tokens = kv->services[request->service].layout.block_tokens, n = 0;
     if (!kv->options.has_prefix_cache || (request->flags & REQUEST_NO_PREFIX_HIT) != 0)

@@ -105,7 +105,7 @@ static void add_bytes(const char *file)
 {
     struct stat info;
     assert_int_equal(stat(file, &info), 0);
-    n_file_bytes += div_up_i64(info.st_size, 4096) * 4096;
+    n_file_bytes += max_i64(div_up_i64(info.st_size, 4096), 1) * 4096;
 }
 
 /* Waits until the tier knows all files of an earlier engine. */

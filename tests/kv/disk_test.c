@@ -96,7 +96,7 @@ static void blocks_survive_a_restart(void **state)
     assert_int_equal(work(3, 0, 3, false), 0);
 }
 
-/* Of a prefix the last block leaves first, also when only the files tell which is older. */
+/* The last block of a prefix leaves first, also when only the files tell which is older. */
 static void the_oldest_leave_first(void **state)
 {
     struct kv_disk_stats stats;

@@ -265,9 +265,9 @@ int64_t kv_disk_file_list(const struct kv_disk_folder *folder, struct kv_disk_fo
             *found = mem_grow(*found, n_max * sizeof **found, (2 * n_max + 64) * sizeof **found);
             n_max = 2 * n_max + 64;
         }
-        (*found)[n++] =
-            (struct kv_disk_found){ name, on_disk(info.st_size),
-                                    info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec };
+        int64_t used_s = min_i64(max_i64(info.st_mtim.tv_sec, 0), INT32_MAX);
+        (*found)[n++] = (struct kv_disk_found){ name, on_disk(info.st_size),
+                                                used_s * 1000000000 + info.st_mtim.tv_nsec };
     }
     if (files != NULL)
         closedir(files);

@@ -34,9 +34,9 @@ def written(server):
 @test
 def prompts_are_found_after_every_end(shoal, models):
     tale = {"tale": paths(models)["tale"]}
-    for kind in ("threads", "processes"):
+    for kind, pool in (("threads", "merged"), ("processes", "head-wise")):
         with tempfile.TemporaryDirectory() as folder:
-            disk = (*SMALL, "--kv-disk", folder, "--kv-disk-bytes", "64MiB", "--engines", kind)
+            disk = (*SMALL, "--kv-disk", folder, "--kv-disk-bytes", "64MiB", "--engines", kind, "--kv", pool)
             with Shoal(shoal, *disk, models=tale) as server:
                 expected, n_cached = asked(server)
                 assert n_cached == 0

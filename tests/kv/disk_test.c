@@ -16,7 +16,9 @@ static struct hash128 names[4][N_BLOCKS];
 static void open_tier(int64_t bytes_max)
 {
     struct fault fault;
-    const struct kv_disk_options options = { .path = path, .engine = 0, .bytes_max = bytes_max };
+    const struct kv_disk_options options = {
+        .path = path, .engine = 0, .bytes_max = bytes_max, .block_bytes_min = BLOCK_BYTES
+    };
     assert_int_equal(kv_disk_open(&disk, &options, &fault), STATUS_OK);
     kv_disk_settle(disk);
 }

@@ -1,6 +1,7 @@
 /* A block comes back from its file as it was written, or not at all: whatever byte of the file is
  * changed, missing or too many, and whatever field of the key is another. */
 #include "../test.h"
+#include "base/mem.h"
 #include "kv/disk_file.h"
 #include <fcntl.h>
 #include <string.h>

@@ -329,6 +329,8 @@ static void open_unit(struct house *house, int e)
                               .lanes = place->lanes.shares,
                               .swap_bytes = config->swap_bytes,
                               .exchange = house->bulk.exchange,
+                              .kv_disk = config->kv_disk,
+                              .kv_disk_bytes = config->kv_disk_bytes,
                               .role = config->engines[e].role,
                               .pad_tokens = house->chosen.policy->pads_batches ? PAD_TOKENS : 0,
                               .n_services = house->n_services,
@@ -520,6 +522,8 @@ enum status wire_open(struct house **out, const struct config *config, struct fa
         status = check_bytes(house, fault);
     if (status == STATUS_OK)
         status = recorders_open(&house->recorders, config, house->n_engines, fault);
+    if (status == STATUS_OK)
+        status = serve_disk_check(config, house->n_engines, fault);
     if (status == STATUS_OK)
         status = fleet_bulk_open(&house->bulk, config, house->n_engines, fault);
     if (status != STATUS_OK) {

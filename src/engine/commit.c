@@ -1,5 +1,6 @@
 /* Commits a batch that ended: counters advance, stop rules are tested, and blocks and slots of
  * ended requests become free. */
+#include "engine/disk.h"
 #include "engine/draft.h"
 #include "engine/handover.h"
 #include "engine/pads.h"
@@ -336,6 +337,7 @@ static void lose_executor(struct engine *e)
     e->is_lost = true;
     e->is_healthy = false;
     engine_handover_withdraw_all(e);
+    engine_disk_drop_all(e);
     for (int i = 0; i < e->options.n_services; i++)
         engine_room_return_all(e, i, SERVICE_CRASHED);
     log_line(LOG_ERROR, "engine", "engine %d: its device is lost; its requests go back",

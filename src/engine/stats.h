@@ -11,6 +11,7 @@ struct engine_stats { /* of one service */
     int64_t n_drafts, n_drafted, n_accepted;
     int32_t n_draft_hits, n_draft_trials; /* of all its requests, recently: draft.h */
     int64_t n_kept, n_handed, n_handed_lost;
+    int64_t n_disk_tokens, n_disk_lost;
     double solo_ns, solo_variance, n_prompt, n_output;
     int64_t n_arrived_tick;
     double rate_per_s;

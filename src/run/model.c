@@ -162,6 +162,7 @@ enum status run_model_open(struct run_model *model, struct weights *weights,
         build_program(model, model->packed.n);
     if (status == STATUS_OK)
         model->arithmetic = hash_arithmetic(model);
+    model->file = weights_stamp(weights);
     if (status == STATUS_OK && !weights_are_whole(weights))
         status = fault_set(fault, STATUS_IO, "the file changed while it was read");
     if (status != STATUS_OK)

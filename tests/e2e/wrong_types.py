@@ -60,15 +60,18 @@ OLLAMA_CHAT = {**OLLAMA, "messages": [
     {"role": "user", "content": "hi [n=3]"}, {"role": "assistant", "content": "", "thinking": "t",
                                               "tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}]},
     {"role": "tool", "tool_name": "f", "content": "1"}], "tools": [TOOL]}
+LLAMA = {"model": "toy", "prompt": ["a [n=3]", {"prompt_string": "b"}, [97, 98]], "n_predict": 3, "seed": 3, "n_probs": 2, "return_tokens": True,
+         "logit_bias": [[97, 1.5], [98, False]], "response_fields": None, "repeat_penalty": 1.1, "repeat_last_n": -1, "id_slot": -1,
+         "cache_prompt": True, "n_keep": 0, "n_cmpl": 2, "timings_per_token": True, "stop": ["q"], "temperature": 0.5, "top_k": 3, "stream": False}
 EMBED = {"model": "toy", "input": ["a", "b"], "encoding_format": "float", "dimensions": 2, "user": "u", "add_special_tokens": True, "priority": 1}
 RERANK = {"model": "toy", "query": "q", "documents": ["a", {"text": "b"}], "top_n": 1, "return_documents": True}
 SCORE = {"model": "toy", "text_1": "a", "text_2": ["a", "b"]}
 BODIES = {"ChatRequest": CHAT, "CompletionRequest": COMPLETION, "MessagesRequest": MESSAGES, "ResponsesRequest": RESPONSES,
-          "EmbeddingsRequest": EMBED, "RerankRequest": RERANK, "ScoreRequest": SCORE, "OllamaChatRequest": OLLAMA_CHAT,
+          "LlamaRequest": LLAMA, "EmbeddingsRequest": EMBED, "RerankRequest": RERANK, "ScoreRequest": SCORE, "OllamaChatRequest": OLLAMA_CHAT,
           "OllamaTextRequest": {**OLLAMA, "prompt": "hi [n=3]", "system": "s", "raw": False, "images": [], "suffix": "", "context": []},
           "OllamaEmbedRequest": {"model": "toy", "input": ["a", "b"], "dimensions": 2, "truncate": True, "options": {"num_ctx": 9}, "keep_alive": 0},
           "TokenizeRequest": {"model": "toy", "prompt": "a", "content": None, "add_special_tokens": True, "return_token_strs": True,
-                              "with_pieces": True, "messages": None, "add_generation_prompt": True},
+                              "with_pieces": True, "add_special": True, "messages": None, "add_generation_prompt": True},
           "DetokenizeRequest": {"model": "toy", "tokens": [97, 98]}, "NameRequest": {"model": "toy", "name": "toy", "verbose": True},
           "LoadRequest": {"model": "toy", "path": None, "name": None, "ctx": None}, "UnloadRequest": {"model": "toy", "remove": False},
           "PinRequest": {"model": "toy", "engine": 0}, None: {"level": 1, "model": "toy"}}
@@ -197,7 +200,7 @@ def wrong_types_get_one_answer():
     for options in {}, {"models": 1}, {"strict": 1}:
         with Server(EXE, **options) as server:
             taken = walk(server, 150)
-        assert taken >= {"/v1/chat/completions", "/v1/completions", "/v1/messages", "/v1/responses", "/api/chat", "/api/generate",
+        assert taken >= {"/v1/chat/completions", "/v1/completions", "/v1/messages", "/v1/responses", "/api/chat", "/api/generate", "/completion",
                          "/tokenize", "/detokenize", "/apply-template", "/models/load", "/models/unload", "/models/sleep"} or options, taken
 
 

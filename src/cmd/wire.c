@@ -576,9 +576,7 @@ static void log_lengths(const struct house *house)
 
 struct grammar_cache *wire_grammars(const struct house *house)
 {
-    /* A process has no tokenizer to guide its draws by, so the API refuses grammars by name. */
-    bool are_processes = strcmp(house->config.engine_kind, "processes") == 0;
-    return house->n_engines > 0 && are_processes ? NULL : house->grammars;
+    return house->grammars;
 }
 
 bool wire_close(struct house *house)

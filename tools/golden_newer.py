@@ -22,6 +22,7 @@ import golden_gguf
 import golden_gguf_archs as archs
 import golden_models
 import model_cases
+import model_cases_newer
 import model_gguf
 
 VOCAB = 256
@@ -87,10 +88,7 @@ def make(name, seed):
         keys |= {"rope_theta": scaling.pop("rope_theta"), "rope_scaling": scaling}
     model = model_class(config_class(**keys, attn_implementation="eager"))
     golden_expected.randomize(model, seed)
-    dice = torch.Generator().manual_seed(seed)
-    for key, w in model.named_buffers():
-        if key.endswith("e_score_correction_bias"):
-            w.copy_(torch.randn(w.shape, generator=dice) * 0.3)
+    model_cases_newer.randomize_biases(model, seed)
     return model
 
 
@@ -113,29 +111,6 @@ def config_of(name):
         keys["rope_theta"] = scaling.pop("rope_theta")
         keys |= {"rope_scaling": scaling} if scaling.get("rope_type", "default") != "default" else {}
     return {"model_type": MODELS[name][0].model_type} | keys
-
-
-# ---- Names of published files ----------------------------------------------------------------
-
-def published(name, weights):
-    """The library's weights under the names of the files, experts one by one if they are so there."""
-    out, is_granite = {}, name.startswith("granite")
-    for key, w in weights.items():
-        start, _, end = key.partition(".experts.")
-        if is_granite and end:
-            kind = {"gate_up_proj": "input_linear", "down_proj": "output_linear"}[end]
-            out[f"{start}.{kind}.weight"] = w
-        elif is_granite:
-            out[key.replace("block_sparse_moe.router.", "block_sparse_moe.router.layer.")] = w
-        elif end == "gate_up_proj":
-            for e, both in enumerate(w):
-                for part, half in zip(("gate", "up"), both.chunk(2)):
-                    out[f"{start}.experts.{e}.{part}_proj.weight"] = half.clone()
-        elif end == "down_proj":
-            out |= {f"{start}.experts.{e}.down_proj.weight": one.clone() for e, one in enumerate(w)}
-        else:
-            out[key] = w
-    return out
 
 
 # Families that are there in another form already, as llama.cpp computes them: the tanh form of GELU,
@@ -175,7 +150,7 @@ def save_dense(out, name):
 def save_plain(out, name):
     def attempt(seed):
         model = make(name, seed)
-        return model, (model, published(name, weights_of(model)))
+        return model, (model, model_cases_newer.published(name, weights_of(model)))
     (model, weights), answer = golden_expected.search(attempt, VOCAB, SEEDS[name])
     if name == "glm4_moe":  # a layer that predicts further tokens, which is not computed
         weights["model.layers.3.eh_proj.weight"] = torch.ones(64, 128)
@@ -242,12 +217,12 @@ def glm4_moe_gguf(model):
     table += experts_table("mlp")
     table += [(f"blk.{{i}}.ffn_{x}_shexp.weight", [f"{shared}{x}_proj.weight"])
               for x in ("gate", "up", "down")]
-    name = "glm4moe"
+    name, head_dim = "glm4moe", model_gguf.head_dim(config)
     pairs = common(name, config) | {
         f"{name}.block_count": config.num_hidden_layers + 1, f"{name}.nextn_predict_layers": 1,
-        f"{name}.attention.key_length": config.head_dim,
-        f"{name}.attention.value_length": config.head_dim,
-        f"{name}.rope.dimension_count": config.head_dim // 2,
+        f"{name}.attention.key_length": head_dim,
+        f"{name}.attention.value_length": head_dim,
+        f"{name}.rope.dimension_count": head_dim // 2,
         f"{name}.expert_count": config.n_routed_experts,
         f"{name}.expert_used_count": config.num_experts_per_tok,
         f"{name}.expert_feed_forward_length": config.moe_intermediate_size,
@@ -279,6 +254,44 @@ def gemma2_gguf(model):
 
 GGUF = {"gemma2": gemma2_gguf, "granitemoe": granitemoe_gguf, "granitemoeshared": granitemoe_gguf,
         "glm4_moe": glm4_moe_gguf}
+
+
+def is_sayable(case, config):
+    """Whether llama.cpp computes what this case asks for."""
+    acts = model_gguf.TANH if case.family == "gemma2" else ("silu", "swish")
+    act = model_gguf.get(config, "hidden_activation", "hidden_act")
+    if case.family == "gemma2":
+        every_second = ["full_attention" if i % 2 else "sliding_attention"
+                        for i in range(config.num_hidden_layers)]
+        caps = (config.attn_logit_softcapping, config.final_logit_softcapping)
+        if (config.query_pre_attn_scalar != config.head_dim or None in caps or
+                config.layer_types != every_second):
+            return False
+    is_biased = case.family != "glm4_moe" and config.attention_bias
+    return act in acts and not is_biased and not case.keeps_output
+
+
+def write_case(path, case, model, dice):
+    """model_gguf.write for a random case of a family of GGUF. Returns whether there is a file."""
+    config = model.config
+    if case.family not in GGUF or not is_sayable(case, config):
+        return False
+    pairs, tensors = GGUF[case.family](model)
+    name = pairs["general.architecture"]
+    rope = model_gguf.rotation(case, config, name, dice)
+    if rope is None:
+        return False
+    pairs = {key: value for key, value in pairs.items() if not key.startswith("tokenizer.")}
+    pairs[f"{name}.block_count"] = config.num_hidden_layers
+    if case.family == "glm4_moe":
+        part = case.config.get("partial_rotary_factor", 0.5)
+        pairs |= {f"{name}.nextn_predict_layers": 0,
+                  f"{name}.expert_weights_norm": config.norm_topk_prob,
+                  f"{name}.rope.dimension_count": int(model_gguf.head_dim(config) * part)}
+    tensors = [tensor for tensor in tensors if ".nextn." not in tensor[0] and not (
+        config.tie_word_embeddings and tensor[0] == "output.weight")]
+    gguf_file.write(path, pairs | rope[0], tensors)
+    return True
 
 
 # ---- gpt-oss --------------------------------------------------------------------------------

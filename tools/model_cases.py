@@ -211,7 +211,8 @@ def common(case, s):
     elif case.family in ("gemma", "qwen3", "qwen3_moe", "glm", "glm4"):
         case.set("head_dim", case.pick(8, 16, 32), is_usual=True)
     elif case.family not in ("phi3", "olmoe", "qwen2_moe", "gpt_neox", "stablelm", "falcon",
-                             "granitemoe", "granitemoeshared", "olmo3") and case.sometimes(0.4):
+                             "granitemoe", "granitemoeshared", "olmo3", "deepseek_v2",
+                             "deepseek_v3") and case.sometimes(0.4):
         case.set("head_dim", case.pick(8, 16, 24, 40))
     key = "hidden_activation" if case.family in ("gemma2", "gemma3_text") else "hidden_act"
     if case.family == "gpt_oss":
@@ -226,6 +227,8 @@ def common(case, s):
 
 def head_dim_of(case):
     config = case.config
+    if "qk_rope_head_dim" in config:
+        return config["qk_rope_head_dim"]
     usual = {"qwen3": 128, "gemma": 256, "gemma2": 256, "gemma3_text": 256,
              "gpt_oss": 64}.get(case.family)
     return config.get("head_dim") or usual or config["hidden_size"] // config["num_attention_heads"]

@@ -9,10 +9,12 @@ import transformers as T
 import model_cases
 
 NAMES = {"gpt_oss": "GptOss", "granitemoe": "GraniteMoe", "granitemoeshared": "GraniteMoeShared",
-         "glm4_moe": "Glm4Moe", "gemma2": "Gemma2", "olmo3": "Olmo3"}
+         "glm4_moe": "Glm4Moe", "gemma2": "Gemma2", "olmo3": "Olmo3",
+         "deepseek_v2": "DeepseekV2", "deepseek_v3": "DeepseekV3"}
 ENCODERS = {"bert": "Bert", "roberta": "Roberta", "xlm-roberta": "XLMRoberta"}
 GRANITES = ("granitemoe", "granitemoeshared")
-MIXED = ("gpt_oss", "glm4_moe", *GRANITES)
+DEEPSEEKS = ("deepseek_v2", "deepseek_v3")
+MIXED = ("gpt_oss", "glm4_moe", *GRANITES, *DEEPSEEKS)
 IS_NEW = int(T.__version__.split(".")[0]) >= 5
 FAMILIES = {family: (getattr(T, name + "Config"), getattr(T, name + "ForCausalLM"))
             for family, name in NAMES.items() if IS_NEW}
@@ -61,7 +63,11 @@ ODD = [
     (("gpt_oss",), "initial_context_length", [7]), (("gpt_oss",), "hidden_act", ["silu", "gelu"]),
     (("gpt_oss", "gemma2"), "sliding_window_pattern", [2, 3]),
     (("olmo3",), "sliding_window_pattern", [4, 2]),
-    (("glm4_moe",), "num_nextn_predict_layers", [0, 1]), (("glm4_moe",), "num_mtp_layers", [1, 0]),
+    (("glm4_moe", "deepseek_v3"), "num_nextn_predict_layers", [0, 1]), (DEEPSEEKS, "head_dim", [8]),
+    (DEEPSEEKS, "moe_layer_freq", [1, 2]), (DEEPSEEKS, "seq_aux", [True]),
+    (("deepseek_v2",), "norm_topk_prob", [False, True]),
+    (("deepseek_v3",), "scoring_func", ["sigmoid", "softmax"]), (DEEPSEEKS, "pretraining_tp", [1]),
+    (DEEPSEEKS, "attention_bias", [False, True]), (DEEPSEEKS, "num_key_value_heads", [1]), (("glm4_moe",), "num_mtp_layers", [1, 0]),
     (("glm4_moe", *GRANITES), "sliding_window", [None, 16, 4096]),
     (("gemma2",), "hidden_act", ["gelu_new", "silu"]),
     (("gemma2",), "cache_implementation", ["hybrid"]),
@@ -121,6 +127,26 @@ def glm4_moe(case, s):
     share(case, "partial_rotary_factor", 0.4, 0.25, 0.5, 1.0)
 
 
+def deepseek(case, s):
+    case.set("num_key_value_heads", s["heads"], is_usual=True)
+    grouped(case, "n_routed_experts")
+    shared_and_dense(case, s)
+    is_v2 = case.family == "deepseek_v2"
+    if is_v2:
+        case.config.pop("norm_topk_prob", None)
+        share(case, "topk_method", 0.6, "greedy", "group_limited_greedy")
+    if case.config.get("topk_method") == "group_limited_greedy" or not is_v2:
+        n_groups = case.config.setdefault("n_group", 1)
+        case.config.setdefault("topk_group", n_groups)
+    case.set("q_lora_rank", case.pick(None, 16, 24))
+    case.set("kv_lora_rank", case.pick(16, 24, 32), is_usual=True)
+    case.set("qk_rope_head_dim", case.pick(4, 8, 16), is_usual=True)
+    case.set("qk_nope_head_dim", case.pick(8, 16, 20), is_usual=True)
+    case.set("v_head_dim", case.pick(8, 16, 12), is_usual=True)
+    if not is_v2:
+        share(case, "rope_interleave", 0.5, True, False)
+
+
 def gpt_oss(case, s):
     routed(case, "num_local_experts")
     windows(case)
@@ -154,7 +180,7 @@ def olmo3(case, s):
 
 
 OWN = {"gpt_oss": gpt_oss, "granitemoe": granite, "granitemoeshared": granite, "glm4_moe": glm4_moe,
-       "gemma2": gemma2, "olmo3": olmo3}
+       "gemma2": gemma2, "olmo3": olmo3} | dict.fromkeys(DEEPSEEKS, deepseek)
 
 
 def newer(case):

@@ -75,7 +75,8 @@ enum compute_op_kind {
                          += ... */
     COMPUTE_GATE,     /* dst = act(src) * src2; ACT_SWIGLU_CLAMPED with cap as its limit */
     COMPUTE_ROPE,     /* in place on dst (n heads of head_dim), by one of the program's ropes */
-    COMPUTE_KV_STORE, /* keys src, values src2 of every row go into the cache of `layer` */
+    COMPUTE_KV_STORE, /* keys src, values src2 of every row go into the cache of `layer`; with
+                         latents a key is src, followed by src2 */
     COMPUTE_ATTEND, /* dst = attention of queries src over the cache of `layer`, each over the last
                        n positions (0: all), itself included; scale on the scores, then cap;
                        weight: sinks (n_heads) */
@@ -91,21 +92,25 @@ enum compute_op_kind {
                         there is one, of its expert e */
     COMPUTE_COMBINE, /* dst += the expert rows src of each row, each times its share */
     COMPUTE_SCALE,   /* dst += src * sigmoid(src2), whose rows are one number */
+    COMPUTE_HEADS,   /* each of n heads of src, times a matrix of its own, weight + its number. With
+                        KEEPS_REST: a head of dst is the rest of src's, then the first part's
+                        product. Otherwise: it is the product of the last part of src's */
 };
 enum compute_flag {
-    COMPUTE_ADD_TO = 1,     /* MATMUL, NORM: add to dst (the residual stream) */
-    COMPUTE_NORM_LAYER = 2, /* NORM: layer norm, else RMS */
-    COMPUTE_HAS_ACT = 4,    /* MATMUL: apply act after the bias */
-    COMPUTE_ROPE_PAIRS = 8, /* ROPE: pairs, else halves */
-    COMPUTE_SEES_ALL = 16,  /* ATTEND: rows see all positions of their sequence up to its last row
-                               in the pass */
+    COMPUTE_ADD_TO = 1,      /* MATMUL, NORM: add to dst (the residual stream) */
+    COMPUTE_NORM_LAYER = 2,  /* NORM: layer norm, else RMS */
+    COMPUTE_HAS_ACT = 4,     /* MATMUL: apply act after the bias */
+    COMPUTE_ROPE_PAIRS = 8,  /* ROPE: pairs, else halves */
+    COMPUTE_KEEPS_REST = 32, /* HEADS */
+    COMPUTE_SEES_ALL = 16,   /* ATTEND: rows see all positions of their sequence up to its last row
+                                in the pass */
 };
 struct compute_op {
     uint8_t kind, act;             /* enum act_kind */
     uint16_t flags, layer, rope;   /* ROPE: which of the program's */
     uint16_t dst, src, src2;       /* registers */
     int32_t weight, bias, weight2; /* indices into the program's weights, -1 = none */
-    int32_t n; /* heads (HEAD_NORM, ROPE), position offset (EMBED), window (ATTEND) */
+    int32_t n; /* heads (HEAD_NORM, ROPE, HEADS), position offset (EMBED), window (ATTEND) */
     float scale;
     float cap; /* ATTEND, LOGITS: x becomes cap * tanh(x / cap), 0: none; GATE: the limit */
 };

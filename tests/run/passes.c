@@ -33,7 +33,8 @@ enum status passes_open(struct passes *p, const char *path, struct compute_devic
                                  .dtype = kv_dtype,
                                  .n_layers = spec->n_layers,
                                  .n_kv_heads = spec->n_kv_heads,
-                                 .head_dim = spec->head_dim };
+                                 .head_dim = spec->head_dim,
+                                 .has_keys_only = spec->latent.rank > 0 };
     p->blocks = mem_take(sizeof *p->blocks * (size_t)n_blocks);
     for (int64_t i = 0; i < n_blocks; i++)
         p->blocks[i] = (uint32_t)(n_blocks - 1 - i); /* out of order on purpose */

@@ -13,6 +13,9 @@
 
 /* Gateways learn of one another's requests this soon. */
 static const int64_t COUNT_NS = 10 * TIME_NS_PER_MS;
+/* A node that leaves ends this long after the last request left with its KV, so that the next
+ * engine has pulled it; and this long after it began to leave. */
+static const int64_t LEAVE_KEEP_NS = 3 * TIME_NS_PER_S, LEAVE_NS_MAX = 10 * TIME_NS_PER_S;
 enum { EVENTS_PER_STEP = 4096 }; /* of one engine, so that the other actors get their turn */
 
 struct cluster_node {
@@ -39,6 +42,7 @@ struct cluster_node {
     struct node_load load;
     struct cluster_roster roster;
     int64_t now_ns, next_report_ns;
+    int64_t leaves_ns, kept_ns; /* it leaves since; when a request last left with its KV; 0: not */
     struct message_report report; /* scratch */
 };
 
@@ -213,7 +217,7 @@ static bool take_submit(struct cluster_node *node, struct node_link *from,
                         const struct message_submit *m)
 {
     int service = cluster_roster_find(&node->roster, m->head.service);
-    bool is_there = service >= 0 && m->adapter == 0; /* no node has adapters */
+    bool is_there = service >= 0 && m->adapter == 0 && node->leaves_ns == 0; /* none has adapters */
     const struct service_event back = { .id = m->request.id,
                                         .epoch = m->request.epoch,
                                         .what = SERVICE_RETURNED,
@@ -244,13 +248,13 @@ static bool refuse_message(struct cluster_node *node, struct cluster_link *link,
 
 /* Tells the leading manager what came of its order when this node does not have the model: it can't
  * load it (yet), and it has nothing to unload. */
-static void say_lacking(struct cluster_node *node, const struct message_head *head)
+static void say_lacking(struct cluster_node *node, const struct message_head *head, const char *why)
 {
     struct service_change change = { .engine = head->engine, .status = SERVICE_UNLOADED };
     if (head->kind == MESSAGE_LOAD) {
         change.status = SERVICE_BROKEN;
         change.cause = STATUS_BUSY;
-        (void)fault_set(&change.fault, STATUS_BUSY, "the node does not have the model yet");
+        (void)fault_set(&change.fault, STATUS_BUSY, "%s", why);
     }
     struct message_change message =
         cluster_message_change(node->options.port.address, head->service, &change);
@@ -263,7 +267,11 @@ static void obey(struct cluster_node *node, const struct message_head *head)
     struct cluster_engine *engine = &node->engines[head->engine].face;
     int service = cluster_roster_find(&node->roster, head->service);
     if (head->kind != MESSAGE_DRAIN && service < 0) {
-        say_lacking(node, head); /* it has left, or is not here yet */
+        say_lacking(node, head, "the node does not have the model yet"); /* or not any more */
+        return;
+    }
+    if (head->kind == MESSAGE_LOAD && node->leaves_ns > 0) {
+        say_lacking(node, head, "the node's process ends");
         return;
     }
     node->engines[head->engine].due_ns = 0;
@@ -415,6 +423,8 @@ static bool send_event(struct cluster_node *node, int e, const struct service_ev
         !post_event(node, link, e, event, payload))
         return false;
     follow(life, event, node->now_ns);
+    if (event->what == SERVICE_RETURNED && event->n_kept > 0 && node->leaves_ns > 0)
+        node->kept_ns = node->now_ns;
     if (event->what == SERVICE_RETURNED || event->what == SERVICE_ENDED) {
         node_lives_remove(&node->lives, life);
         node->engines[e].is_other = true;
@@ -501,7 +511,9 @@ static size_t make_report(struct cluster_node *node, int e)
     message->head.engine = (uint16_t)e;
     message->place = node->options.place;
     message->place.engine = (uint16_t)e;
-    return cluster_message_write_report(report, &node->roster, message, node->now_ns);
+    size_t n_bytes = cluster_message_write_report(report, &node->roster, message, node->now_ns);
+    message->report.is_draining |= node->leaves_ns > 0;
+    return n_bytes;
 }
 
 /* Returns false for an engine that has not reported yet. */
@@ -571,6 +583,33 @@ int64_t cluster_node_step(struct cluster_node *node, int64_t now_ns)
     if (!have_all)
         node->next_report_ns = min_i64(node->next_report_ns, now_ns + TIME_NS_PER_MS);
     return min_i64(wake, node->next_report_ns);
+}
+
+/* Its models leave, also with requests. */
+static void begin_to_leave(struct cluster_node *node, int64_t now_ns)
+{
+    log_line(LOG_INFO, "node", "returns %u requests, since the process ends", node->lives.n);
+    node->leaves_ns = now_ns;
+    for (int e = 0; e < node->options.n_engines; e++) {
+        const struct cluster_engine *engine = &node->engines[e].face;
+        const struct engine_report *report = engine->report(engine->self);
+        for (int s = 0; (s = set_next(&report->listed, s, report->n_services)) >= 0; s++)
+            if (report->services[s].status == SERVICE_LOADED)
+                engine->unload(engine->self, s, true);
+        node->engines[e].due_ns = 0;
+    }
+    have_news(node);
+}
+
+bool cluster_node_leave(struct cluster_node *node, int64_t now_ns)
+{
+    if (node->leaves_ns == 0 && node->lives.n == 0)
+        return true;
+    if (node->leaves_ns == 0)
+        begin_to_leave(node, now_ns);
+    bool is_empty =
+        node->lives.n == 0 && (node->kept_ns == 0 || now_ns >= node->kept_ns + LEAVE_KEEP_NS);
+    return is_empty || now_ns >= node->leaves_ns + LEAVE_NS_MAX;
 }
 
 uint32_t cluster_node_n_requests(const struct cluster_node *node)

@@ -176,8 +176,8 @@ static const struct config_key global_keys[] = {
     { "devices", CONFIG_TEXTS, offsetof(struct config, devices), offsetof(struct config, n_devices),
       0, LIMIT_DEVICES,
       "one engine per device: cpu (all cores that the process may use), cpu:0-1, cuda:0; "
-      "group(cpu:0,cpu:1): devices that share each layer of a model; pipeline(cpu:0,cpu:1): that "
-      "share its layers; auto: every GPU, and without any the cores",
+      "group(cpu:0,cpu:1): each rank has a part of every layer; group(cpu:0=20,cpu:1=4): each has "
+      "some layers; auto: every GPU, and without any the cores",
       CONFIG_TEXT_WORD },
     { "engines", CONFIG_TEXT, GLOBAL(engine_kind), 0, 0,
       "each engine is a process of its own, which is restarted after a crash, or threads of this "
@@ -202,6 +202,12 @@ static const struct config_key global_keys[] = {
       "the most bytes of memory that KV may take; 0: what weights leave" },
     { "swap_bytes", CONFIG_BYTES, GLOBAL(swap_bytes), 0, 1024 * TIB,
       "host memory of each engine for the KV of preempted requests; 0: they compute again" },
+    { "kv_disk", CONFIG_TEXT, GLOBAL(kv_disk), 0, 0,
+      "folder in which each engine keeps the KV of prompts and answers for later prompts, also "
+      "after a restart; it is as secret as they are. It needs swap_bytes; absent: none is kept",
+      CONFIG_TEXT_PATH },
+    { "kv_disk_bytes", CONFIG_BYTES, GLOBAL(kv_disk_bytes), 1 << 20, 1024 * TIB,
+      "the most bytes of each engine's files in it: those that were used longest ago leave" },
     { "sleep_bytes", CONFIG_BYTES, GLOBAL(sleep_bytes), 0, 1024 * TIB,
       "host memory of each engine for the packed weights of models that sleep. Idle models that "
       "leave sleep where they fit. 0: they are unloaded" },

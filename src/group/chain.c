@@ -62,6 +62,11 @@ static enum status find_ranges(const struct compute_program *program,
         is_upwards = is_upwards && program->ops[i].layer + 1 >= n_layers;
         n_layers = max_i32(n_layers, program->ops[i].layer + 1);
     }
+    if (program->shapes.n_adapters > 0)
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "%d ranks can't share this model, because it has LoRA adapters: use one "
+                         "device for it",
+                         chain->n_ranks);
     if (n_layers < chain->n_ranks)
         return fault_set(fault, STATUS_UNSUPPORTED,
                          "%d ranks can't share this model's %d layers: use fewer devices",

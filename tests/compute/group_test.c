@@ -14,7 +14,7 @@ enum { N_MAX = 40000, CALLS = 60 };
 enum call { SUM, GATHER, SEND, N_CALLS };
 enum ended { ENDED_WELL = 0, ENDED_WRONG = 1, ENDED_FAILED = 2 };
 
-/* What rank r gives as its i-th value in a call. Sums of three or more such values depend on their
+/* Returns the i-th value of rank r in a call. Sums of three or more such values depend on their
  * order. */
 static float value_of(uint32_t call, int32_t r, int64_t i)
 {

@@ -58,6 +58,11 @@ static const struct golden {
       64, true },
     { "glm4_moe", "glm4_moe", "glm4_moe/expected.json", 1e-4, 64, true },
     { "gguf_glm4_moe", "gguf/glm4_moe.gguf", "glm4_moe/expected.json", 1e-4, 64, true },
+    { "deepseek_v2", "deepseek_v2", "deepseek_v2/expected.json", 1e-4, 64, true },
+    { "gguf_deepseek2_lite", "gguf/deepseek2_lite.gguf", "gguf/deepseek2_lite.expected.json", 1e-4,
+      64, true },
+    { "deepseek_v3", "deepseek_v3", "deepseek_v3/expected.json", 1e-4, 64, true },
+    { "gguf_deepseek_v3", "gguf/deepseek_v3.gguf", "deepseek_v3/expected.json", 1e-4, 64, true },
     { "qwen3_moe_sparse", "qwen3_moe_sparse", "qwen3_moe_sparse/expected.json", 1e-4, 64, true },
     { "granite", "granite", "granite/expected.json", 1e-4, 64 },
     { "olmo2", "olmo2", "olmo2/expected.json", 1e-4, 64 },
@@ -260,7 +265,7 @@ static bool may_be_refused(const struct golden *golden, int n_ranks)
     if (is_chain)
         return n_ranks > 2; /* more than there are layers */
     static const char *const wide[] = { "_k", "iq4_xs", "tq", "gpt_oss_mxfp4" };
-    if (strstr(golden->name, "olmo") != NULL)
+    if (strstr(golden->name, "olmo") != NULL || strstr(golden->name, "deepseek") != NULL)
         return true;
     for (size_t i = 0; i < COUNT_OF(wide); i++)
         if (strstr(golden->name, wide[i]) != NULL)

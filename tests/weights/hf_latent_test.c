@@ -22,7 +22,9 @@ static enum status spec_of(const char *text, struct model_spec *spec, struct fau
     "\"moe_intermediate_size\":32,\"num_experts_per_tok\":2"
 #define V2(more) "{\"model_type\":\"deepseek_v2\"," SIZES more "}"
 #define V3(more) "{\"model_type\":\"deepseek_v3\",\"first_k_dense_replace\":1," SIZES more "}"
-#define DIMS     ",\"kv_lora_rank\":32,\"qk_rope_head_dim\":8,\"qk_nope_head_dim\":16,\"v_head_dim\":12"
+#define DIMS                                                                                       \
+    ",\"kv_lora_rank\":32,\"qk_rope_head_dim\":8,\"qk_nope_head_dim\":16,"                         \
+    "\"v_head_dim\":12"
 
 static void reads_dimensions(void **state)
 {

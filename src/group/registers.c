@@ -122,6 +122,8 @@ enum status group_registers_find(const struct compute_program *program, int32_t 
         mark_op(&f, &program->ops[i]);
     if (obstacle == NULL && f.is_mixed)
         obstacle = "it uses a register for heads and for inner activations";
+    if (program->shapes.has_latents)
+        obstacle = "it has latent attention (MLA)";
     mark_parts(program, out);
     for (int i = 0; i < program->n_ops && obstacle == NULL; i++)
         obstacle = obstacle_of(out, &program->ops[i]);

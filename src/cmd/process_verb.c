@@ -2,6 +2,7 @@
 #include "cmd/gpu.h"
 #include "cmd/verbs.h"
 #include "cpu/cpu.h"
+#include "group/group.h"
 #include "live/plan.h"
 #include "process/child.h"
 #include "process/loader.h"
@@ -15,10 +16,10 @@ static enum status open_device(const struct process_device *device, struct compu
     struct device_spec spec = device->spec;
     enum status status = STATUS_OK;
     if (spec.kind == DEVICE_CPU)
-        *out = cpu_open(&spec, cpu_isa_best());
+        status = group_open_cpu(&spec, out, fault);
     else
         status = gpu_open(&spec, device->lanes, device->n_lanes, out, fault);
-    for (int32_t i = 1; i < device->n_lanes && spec.kind == DEVICE_CPU; i++)
+    for (int32_t i = 1; i < device->n_lanes && spec.kind == DEVICE_CPU && status == STATUS_OK; i++)
         cpu_add_lane(*out, &device->lanes[i]);
     return status;
 }

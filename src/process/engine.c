@@ -361,7 +361,9 @@ static enum status open_unit(struct process_engine *p, process_engine_open_devic
     process_options_read(&p->options, options);
     struct run_unit_options *unit = &p->options.unit;
     unit->device = device;
-    unit->reopen = options->device.spec.kind == DEVICE_CUDA ? reopen : NULL;
+    unit->reopen = options->device.spec.kind == DEVICE_CUDA || options->device.spec.n_ranks > 0
+                       ? reopen
+                       : NULL;
     unit->reopen_self = p;
     unit->grammars = p->grammars = grammar_cache_open(GRAMMAR_CACHE_BYTES);
     unit->open_tokenizer = open_tokenizer;

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "core/device.h"
 #include "workload/traffic.h"
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,7 @@ void scenario_init(struct scenario *scenario)
         .slo_rule = "seallm-solo:5",
         .n_seeds = 1,
         .n_context = 16384,
+        .router_pass_rate = 10000,
         .n_requests_max = 512,
         .n_seqs_max = 256,
         .n_batch_tokens_max = 2048,
@@ -58,8 +60,10 @@ static int world_rows(struct scenario *s, struct flags_row *rows)
             "policies of a paper or a baseline: default"),
         ROW("policy", "NAME", FLAGS_TEXT, policy, 0, 0, "scheduler of the engines"),
         ROW("router", "NAME", FLAGS_TEXT, router, 0, 0, "which engine gets a request"),
-        ROW("router-groups", "N", FLAGS_I64, n_router_groups, 1, 4096,
-            "engines and requests are dealt out to this many routers: 1"),
+        ROW("router-groups", "N|auto", FLAGS_TEXT, router_groups, 0, 0,
+            "engines and requests are dealt out to this many routers: 1; auto: by Equation 8"),
+        ROW("router-pass-rate", "X", FLAGS_F64, router_pass_rate, 1e-3, 1e9,
+            "with auto: requests a second that one router keeps up with: 10000"),
         ROW("predictor", "NAME", FLAGS_TEXT, predictor, 0, 0,
             "of output lengths: the preset's, else oracle; file where the workload has noise"),
         ROW("kv", "KIND", FLAGS_TEXT, kv, 0, 0,
@@ -182,6 +186,7 @@ int scenario_group_rows(struct scenario_group *s, struct flags_row rows[SCENARIO
         ROW("count", "", FLAGS_I64, count, 1, 65535, ""),
         ROW("device", "", FLAGS_TEXT, device, 0, 0, ""),
         ROW("tp", "", FLAGS_I64, tp, 1, 64, ""),
+        ROW("ranks", "", FLAGS_I64, n_ranks, 1, DEVICE_RANKS_MAX, ""),
         ROW("memory", "", FLAGS_BYTES, memory_bytes, 1, 1e16, ""),
         ROW("services", "", FLAGS_TEXTS, services, 0, 0, ""),
         ROW("lanes", "", FLAGS_TEXTS, lanes, 0, 0, ""),

@@ -39,6 +39,7 @@ struct scenario_service {
 struct scenario_group { /* equal engines */
     int64_t count, tp;
     const char *device;
+    int64_t n_ranks; /* equal parts of its cores that are a group (scenario/ranks.h); 0, 1: none */
     int64_t memory_bytes; /* of all its devices; 0: the memory of each device */
     struct flags_texts services;
     const char *role;         /* mixed, prefill, decode; NULL: mixed */
@@ -70,8 +71,9 @@ struct scenario {
     int64_t swap_bytes, swap_bytes_per_s, kv_bytes_per_s;
     int64_t seed, n_requests, duration_ns, until_ns, n_seeds, n_threads;
     int64_t n_engines, tp, n_context, n_requests_max, n_seqs_max, n_batch_tokens_max, chunk_tokens,
-        block_tokens, interval_ns, n_router_groups, run_length;
-    double rate_scale, memory_part, target, length_noise;
+        block_tokens, interval_ns, run_length;
+    const char *router_groups; /* NULL: one; a number, or auto */
+    double router_pass_rate, rate_scale, memory_part, target, length_noise;
     struct service_slo slo;
     bool is_json, saturates, fewest, each_step, checks, has_bus, has_soft_deadlines,
         has_prefix_cache, chains_stay;

@@ -120,7 +120,7 @@ def values_are_meant_or_refused():
 
 @test
 def chats_with_figures():
-    """What llama-server adds to OpenAI's chats: times in each event, and counts of tokens."""
+    """OpenAI's chats have llama-server's times in each event, and counts of tokens."""
     chat = {"model": "toy", "messages": [{"role": "user", "content": PROMPT}]}
     with Server(EXE) as server:
         for more in {}, {"timings_per_token": True}, {"timings_per_token": False}, {"timings_per_token": True, "stream_options": {"include_usage": True}}:

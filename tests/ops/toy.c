@@ -278,8 +278,12 @@ void toy_init(struct toy *toy, const struct toy_options *options, uint64_t seed)
         embed->weight2 = add_tensor(toy, DTYPE_F32, o->n_positions + 2, o->width);
         embed->n = 2;
     }
-    for (int layer = 0; layer < o->n_layers; layer++)
+    for (int layer = 0; layer < o->n_layers; layer++) {
+        int first = toy->n_ops;
         add_layer(toy, layer);
+        for (int i = first; i < toy->n_ops; i++)
+            toy->ops[i].layer = (uint16_t)layer;
+    }
     add_op(toy, COMPUTE_TAKE_ROWS, LAST, X, 0);
     add_norm(toy, LAST_N, LAST);
     add_matmul(toy, COMPUTE_LOGITS, LAST_N, LAST_N, o->n_vocabulary, o->width)->cap = o->cap;
@@ -401,8 +405,10 @@ static void load(struct toy_model *model, const struct toy *toy, struct compute_
     *model = (struct toy_model){ .toy = toy, .device = device, .program = toy_program(toy, &none) };
     model->program.n_weights = toy->n_tensors;
     memcpy(tensors, toy->tensors, sizeof tensors);
-    CHECK(device->split == NULL ||
-          device->split(device->self, &model->program, tensors, NULL) == STATUS_OK);
+    struct fault fault;
+    if (device->split != NULL &&
+        device->split(device->self, &model->program, tensors, &fault) != STATUS_OK)
+        base_refuse("a toy can't be split: %s", fault.text);
     toy_pack(&model->packed, device, tensors, toy->n_tensors);
     model->program = toy_program(toy, &model->packed);
     make_cache(model, block_tokens, is_by_head);

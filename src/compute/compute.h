@@ -42,6 +42,8 @@
  *    (plus 1e-20 for sigmoids). In the end each is multiplied by the scale, unless that is 1.
  *  - COMBINE is acc = fma(share, x, acc) from 0 by ascending expert, then dst += acc. SCALE is
  *    fma(x, 1 / (1 + exp(-gate)), dst).
+ *  - An adapter's rows are multiplied as by matrices of floats, first by `down`, then by `up`,
+ * whose sum is added to what the matrix itself gave (bias and residual included).
  *  - exp and the activations are the polynomials of compute/vmath.h, the same operations in every
  * instruction set.
  *  - Masked lanes select, never multiply: stale memory may hold NaN.
@@ -91,6 +93,10 @@ enum compute_op_kind {
                         there is one, of its expert e */
     COMPUTE_COMBINE, /* dst += the expert rows src of each row, each times its share */
     COMPUTE_SCALE,   /* dst += src * sigmoid(src2), whose rows are one number */
+    /* LoRA adapters: only rows with an adapter that has matrices for the target `n` are touched. */
+    COMPUTE_ADAPT_DOWN, /* dst = src . down^T */
+    COMPUTE_ADAPT_UP,   /* dst += src . up^T; src is what ADAPT_DOWN of this target wrote */
+    COMPUTE_ACT,        /* in place on dst: act, of a matrix that an adapter adds to first */
 };
 enum compute_flag {
     COMPUTE_ADD_TO = 1,     /* MATMUL, NORM: add to dst (the residual stream) */
@@ -105,7 +111,8 @@ struct compute_op {
     uint16_t flags, layer, rope;   /* ROPE: which of the program's */
     uint16_t dst, src, src2;       /* registers */
     int32_t weight, bias, weight2; /* indices into the program's weights, -1 = none */
-    int32_t n; /* heads (HEAD_NORM, ROPE), position offset (EMBED), window (ATTEND) */
+    int32_t
+        n; /* heads (HEAD_NORM, ROPE), position offset (EMBED), window (ATTEND), target (ADAPT) */
     float scale;
     float cap; /* ATTEND, LOGITS: x becomes cap * tanh(x / cap), 0: none; GATE: the limit */
 };

@@ -525,19 +525,58 @@ static void run_vectors(const struct state *s, const struct compute_op *op)
     }
 }
 
+/* ---- Adapters. ---- */
+
+static void run_adapt(const struct state *s, const struct compute_op *op)
+{
+    const uint16_t *adapters = s->pass->shapes.adapters;
+    bool is_up = op->kind == COMPUTE_ADAPT_UP;
+    for (int32_t row = 0; row < s->pass->n_rows && adapters != NULL; row++) {
+        if (adapters[row] == 0)
+            continue;
+        CHECK(adapters[row] <= s->program->shapes.n_adapters);
+        const struct compute_adapter *adapter = &s->program->shapes.adapters[adapters[row] - 1];
+        struct compute_weight *const *matrices = is_up ? adapter->up : adapter->down;
+        const struct compute_weight *w = matrices != NULL ? matrices[op->n] : NULL;
+        float *out = row_at(s, op->dst, row);
+        for (int32_t n = 0; w != NULL && n < w->n_rows; n++) {
+            float value = dot_float(w, n, row_at(s, op->src, row));
+            out[n] = is_up ? out[n] + value : value;
+        }
+    }
+}
+
+static void run_act(const struct state *s, const struct compute_op *op)
+{
+    for (int32_t row = 0; row < rows_of(s, op->dst); row++)
+        for (int32_t i = 0; i < s->program->widths[op->dst]; i++)
+            row_at(s, op->dst, row)[i] = act_of(op->act, row_at(s, op->dst, row)[i]);
+}
+
 void compute_reference_ops_run(const struct compute_program *program,
                                const struct compute_pass *pass, unsigned char *workspace,
                                float *logits)
 {
     static void (*const steps[])(const struct state *, const struct compute_op *) = {
-        [COMPUTE_EMBED] = run_embed,         [COMPUTE_NORM] = run_norm,
-        [COMPUTE_HEAD_NORM] = run_head_norm, [COMPUTE_MATMUL] = run_matmul,
-        [COMPUTE_GATE] = run_gate,           [COMPUTE_ROPE] = run_rope,
-        [COMPUTE_KV_STORE] = run_kv_store,   [COMPUTE_ATTEND] = run_attend,
-        [COMPUTE_TAKE_ROWS] = run_take_rows, [COMPUTE_LOGITS] = run_matmul,
-        [COMPUTE_ROUTE] = run_route,         [COMPUTE_SPREAD] = run_spread,
-        [COMPUTE_EXPERTS] = run_experts,     [COMPUTE_COMBINE] = run_combine,
-        [COMPUTE_SCALE] = run_scale,         [COMPUTE_VECTORS] = run_vectors,
+        [COMPUTE_EMBED] = run_embed,
+        [COMPUTE_NORM] = run_norm,
+        [COMPUTE_HEAD_NORM] = run_head_norm,
+        [COMPUTE_MATMUL] = run_matmul,
+        [COMPUTE_GATE] = run_gate,
+        [COMPUTE_ROPE] = run_rope,
+        [COMPUTE_KV_STORE] = run_kv_store,
+        [COMPUTE_ATTEND] = run_attend,
+        [COMPUTE_TAKE_ROWS] = run_take_rows,
+        [COMPUTE_LOGITS] = run_matmul,
+        [COMPUTE_ROUTE] = run_route,
+        [COMPUTE_SPREAD] = run_spread,
+        [COMPUTE_EXPERTS] = run_experts,
+        [COMPUTE_COMBINE] = run_combine,
+        [COMPUTE_SCALE] = run_scale,
+        [COMPUTE_VECTORS] = run_vectors,
+        [COMPUTE_ADAPT_DOWN] = run_adapt,
+        [COMPUTE_ADAPT_UP] = run_adapt,
+        [COMPUTE_ACT] = run_act,
     };
     struct state s = { program, pass, workspace, NULL, logits, NULL, NULL };
     s.scratch = (float *)(void *)workspace + floats_before(&s, program->n_registers);

@@ -1,6 +1,7 @@
 /* One pass in flight: the data that its operations share, and how rows and items are dealt to the
  * members of the team. */
 #pragma once
+#include "cpu/adapt.h"
 #include "cpu/experts.h"
 #include "cpu/kernels.h"
 #include <stdatomic.h>
@@ -19,6 +20,7 @@ struct cpu_layout {
     size_t places;                 /* the places of its expert rows, */
     size_t order;                  /* the experts that are used, */
     size_t expert_rows, sources;   /* the places of all expert rows, and the rows they are of */
+    size_t adapt;                  /* the order of rows with adapters */
     size_t shared_tiles;           /* of attention: merged by several members */
     size_t scratch, scratch_bytes; /* per member */
     size_t matmul, matmul_bytes;   /* per member, for matrix multiplication */
@@ -33,6 +35,7 @@ struct cpu_pass {
     unsigned char *workspace;
     float *logits; /* (n_logit_rows, n_vocabulary) out */
     struct cpu_layout layout;
+    struct cpu_adapt_order adapt; /* its arrays lie in the workspace: cpu/adapt.c */
 };
 
 void cpu_pass_layout(const struct compute_program *program, int n_members, int32_t n_rows,

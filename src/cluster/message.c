@@ -77,8 +77,8 @@ static bool is_valid_submit(const struct message_submit *m, size_t n_bytes)
 {
     size_t body_bytes = n_bytes - sizeof *m;
     const struct request_body *body = (const void *)(m + 1);
-    if (m->request.service != 0 || m->request.variant != 0 ||
-        m->place.zero != 0 || !request_body_is_valid(body, body_bytes, LIMIT_VOCABULARY))
+    if (m->request.service != 0 || m->request.variant != 0 || m->place.zero != 0 ||
+        !request_body_is_valid(body, body_bytes, LIMIT_VOCABULARY))
         return false;
     return is_span(m->request.arrived_ns) && is_span(m->request.first_ns) &&
            is_span(m->request.served_ns) &&

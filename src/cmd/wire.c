@@ -293,6 +293,7 @@ static void open_unit(struct house *house, int e)
     const struct model_spec *specs[LIMIT_MODELS];
     const struct tokenizer *tokenizers[LIMIT_MODELS];
     enum dtype kv_dtypes[LIMIT_MODELS];
+    const struct run_adapter_files *adapters[LIMIT_MODELS];
     struct perf perfs[LIMIT_MODELS] = { 0 };
     struct kv_layout layouts[LIMIT_MODELS];
     for (int s = 0; s < house->n_services; s++) {
@@ -305,6 +306,7 @@ static void open_unit(struct house *house, int e)
         specs[s] = &offer->card.spec;
         tokenizers[s] = offer->card.tokenizer;
         kv_dtypes[s] = offer->kv_dtype;
+        adapters[s] = serve_offer_adapters(offer);
         if (offer->profile.n_groups > 0)
             perfs[s] = predict_profile_perf(&offer->profile, place->device_spec.n_cores);
     }
@@ -347,6 +349,7 @@ static void open_unit(struct house *house, int e)
         .n_rows_max = wire_house_rows_max(config),
         .n_logit_rows_max = (int32_t)config->n_batch_max,
         .kv_dtypes = kv_dtypes,
+        .adapters = adapters,
         .profile_ns = config->profile_ns,
         .sleep_bytes = config->sleep_bytes,
         .steady = (double)config->steady / 100,

@@ -6,6 +6,24 @@
 #include "compute/quant.h"
 #include <string.h>
 
+bool run_adapter_files_add(struct run_adapter_files *files, const char *path)
+{
+    size_t n = strlen(path) + 1;
+    if (files->n == LIMIT_ADAPTERS || n > sizeof(files->texts) - files->n_bytes)
+        return false;
+    memcpy(files->texts + files->n_bytes, path, n);
+    files->hashes[files->n] = 0;
+    files->at[files->n++] = files->n_bytes;
+    files->n_bytes += (uint32_t)n;
+    return true;
+}
+
+const char *run_adapter_files_path(const struct run_adapter_files *files, int i)
+{
+    CHECK(i >= 0 && i < files->n);
+    return files->texts + files->at[i];
+}
+
 struct run_adapter {
     const char *path;
     uint64_t hash;
@@ -111,7 +129,7 @@ enum status run_adapters_open(struct run_adapters **out, const struct run_adapte
     };
     for (int i = 0; i < files->n && status == STATUS_OK; i++) {
         struct weights_adapter *file;
-        adapters->at[i].path = files->paths[i];
+        adapters->at[i].path = run_adapter_files_path(files, i);
         adapters->at[i].hash = files->hashes[i];
         status = open_file(&adapters->at[i], model, &file, fault);
         if (status != STATUS_OK)
@@ -141,7 +159,7 @@ void run_adapters_close(struct run_adapters *adapters)
 int64_t run_adapters_bytes(const struct run_adapters *adapters)
 {
     int64_t n_bytes = 0;
-    for (int i = 0; i < adapters->n; i++)
+    for (int i = 0; adapters != NULL && i < adapters->n; i++)
         n_bytes += adapters->at[i].n_bytes;
     return n_bytes;
 }

@@ -7,21 +7,29 @@
 #include "run/forward.h"
 #include "weights/adapter.h"
 
-struct run_adapter_files { /* of a model; the texts outlive what is opened with them */
-    int n;
-    const char *paths[LIMIT_ADAPTERS];
+enum { RUN_ADAPTERS_TEXT_BYTES = 16 << 10 };
+
+/* The files of a model's adapters: flat, so that it goes to other processes as it is. */
+struct run_adapter_files {
+    int32_t n;
+    uint32_t n_bytes;                /* of texts */
     uint64_t hashes[LIMIT_ADAPTERS]; /* weights_adapter_hash of each; 0: not known yet */
+    uint32_t at[LIMIT_ADAPTERS];     /* where its path begins */
+    char texts[RUN_ADAPTERS_TEXT_BYTES];
 };
+/* Adds a path. Returns false when there is no room. */
+bool run_adapter_files_add(struct run_adapter_files *files, const char *path) MUST_USE;
+const char *run_adapter_files_path(const struct run_adapter_files *files, int i);
 struct run_adapters;
 
-/* Reads the header of each file and checks it against the model. Nothing is packed yet. Returns
- * STATUS_UNSUPPORTED when the device has no adapters, and STATUS_BAD_INPUT when a file has another
- * hash than the expected one. */
+/* Reads the header of each file, which outlive the result, and checks it against the model. Nothing
+ * is packed yet. Returns STATUS_UNSUPPORTED when the device has no adapters, and STATUS_BAD_INPUT
+ * when a file has another hash than the expected one. */
 enum status run_adapters_open(struct run_adapters **out, const struct run_adapter_files *files,
                               const struct weights *model, struct compute_device *device,
                               struct fault *fault) MUST_USE;
 void run_adapters_close(struct run_adapters *adapters); /* NULL is fine */
-/* Returns the bytes of all adapters together, packed. */
+/* Returns the bytes of all adapters together, packed; 0 for NULL. */
 int64_t run_adapters_bytes(const struct run_adapters *adapters);
 uint64_t run_adapters_hash(const struct run_adapters *adapters, int variant);
 /* Packs the weights of one adapter, from 1, which is not packed yet. */

@@ -84,7 +84,8 @@ static void check(const struct golden *golden, struct compute_device *device)
     int32_t n_rows = (int32_t)json_array_size(rows);
     snprintf(base, sizeof base, DATA "%s", golden->base);
     snprintf(adapter, sizeof adapter, DATA "adapters/%s", golden->adapter);
-    const struct run_adapter_files files = { .n = 1, .paths = { adapter } };
+    struct run_adapter_files files = { .n = 0 };
+    assert_true(run_adapter_files_add(&files, adapter));
     if (passes_open_adapted(&p, base, &files, device, 2 * N, &fault) != STATUS_OK)
         fail_msg("%s", fault.text);
     int32_t n_vocabulary = passes_n_vocabulary(&p);
@@ -133,10 +134,10 @@ struct mixed {
 static void open_mixed(struct mixed *m, struct compute_device *device)
 {
     struct fault fault;
-    const struct run_adapter_files files = { .n = N_ADAPTERS,
-                                             .paths = { DATA "adapters/llama",
-                                                        DATA "adapters/llama_second",
-                                                        DATA "adapters/llama_patterns" } };
+    struct run_adapter_files files = { .n = 0 };
+    assert_true(run_adapter_files_add(&files, DATA "adapters/llama") &&
+                run_adapter_files_add(&files, DATA "adapters/llama_second") &&
+                run_adapter_files_add(&files, DATA "adapters/llama_patterns"));
     int32_t n = N_SEQUENCES * PASSES_BLOCK_TOKENS * BLOCKS_EACH;
     if (passes_open_adapted(&m->p, DATA "llama", &files, device, n, &fault) != STATUS_OK)
         fail_msg("%s", fault.text);
@@ -236,10 +237,10 @@ static void test_changed(void **state)
 {
     struct passes p;
     struct fault fault;
-    struct run_adapter_files files = { .n = 1,
-                                       .paths = { DATA "adapters/llama" },
-                                       .hashes = { 1 } };
+    struct run_adapter_files files = { .n = 0 };
     (void)state;
+    assert_true(run_adapter_files_add(&files, DATA "adapters/llama"));
+    files.hashes[0] = 1;
     assert_int_equal(passes_open_adapted(&p, DATA "llama", &files,
                                          compute_reference_open(COMPUTE_ARITHMETIC_CPU), 8, &fault),
                      STATUS_BAD_INPUT);

@@ -285,6 +285,14 @@ static void open_kind(struct house *house, int e, const struct run_unit_options 
         open_threads(house, e, options);
 }
 
+static void place_service(struct engine_place *place, int s, const struct serve_offer *offer,
+                          const struct config_engine *engine)
+{
+    place->services[s] = offer->service;
+    place->services[s].share_percent = engine->share_percent[s];
+    place->services[s].kv_quota_bytes = engine->kv_bytes[s];
+}
+
 static void open_unit(struct house *house, int e)
 {
     const struct config *config = &house->config;
@@ -299,9 +307,7 @@ static void open_unit(struct house *house, int e)
     for (int s = 0; s < house->n_services; s++) {
         const struct serve_offer *offer = &house->offers[s];
         layouts[s] = offer->layout;
-        place->services[s] = offer->service;
-        place->services[s].share_percent = config->engines[e].share_percent[s];
-        place->services[s].kv_quota_bytes = config->engines[e].kv_bytes[s];
+        place_service(place, s, offer, &config->engines[e]);
         paths[s] = offer->model.path;
         specs[s] = &offer->card.spec;
         tokenizers[s] = offer->card.tokenizer;

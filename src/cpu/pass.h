@@ -20,8 +20,7 @@ struct cpu_layout {
     size_t places;                 /* the places of its expert rows, */
     size_t order;                  /* the experts that are used, */
     size_t expert_rows, sources;   /* the places of all expert rows, and the rows they are of */
-    size_t adapt;                  /* the order of rows with adapters */
-    size_t shared_tiles;           /* of attention: merged by several members */
+    size_t adapt, shared_tiles;    /* rows with adapters; attention's tiles of several members */
     size_t scratch, scratch_bytes; /* per member */
     size_t matmul, matmul_bytes;   /* per member, for matrix multiplication */
     size_t n_bytes;
@@ -37,7 +36,6 @@ struct cpu_pass {
     struct cpu_layout layout;
     struct cpu_adapt_order adapt; /* its arrays lie in the workspace: cpu/adapt.c */
 };
-
 void cpu_pass_layout(const struct compute_program *program, int n_members, int32_t n_rows,
                      int32_t n_logit_rows, const struct cpu_kernels *kernels,
                      struct cpu_layout *out);

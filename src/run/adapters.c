@@ -6,7 +6,7 @@
 #include "compute/quant.h"
 #include <string.h>
 
-bool run_adapter_files_add(struct run_adapter_files *files, const char *path)
+bool run_adapters_add_file(struct run_adapter_files *files, const char *path)
 {
     size_t n = strlen(path) + 1;
     if (files->n == LIMIT_ADAPTERS || n > sizeof(files->texts) - files->n_bytes)
@@ -18,7 +18,7 @@ bool run_adapter_files_add(struct run_adapter_files *files, const char *path)
     return true;
 }
 
-const char *run_adapter_files_path(const struct run_adapter_files *files, int i)
+const char *run_adapters_path(const struct run_adapter_files *files, int i)
 {
     CHECK(i >= 0 && i < files->n);
     return files->texts + files->at[i];
@@ -129,7 +129,7 @@ enum status run_adapters_open(struct run_adapters **out, const struct run_adapte
     };
     for (int i = 0; i < files->n && status == STATUS_OK; i++) {
         struct weights_adapter *file;
-        adapters->at[i].path = run_adapter_files_path(files, i);
+        adapters->at[i].path = run_adapters_path(files, i);
         adapters->at[i].hash = files->hashes[i];
         status = open_file(&adapters->at[i], model, &file, fault);
         if (status != STATUS_OK)
@@ -343,7 +343,7 @@ static void weave_group(struct weaver *w, const struct compute_op *ops, int n)
             add_adapting(w, COMPUTE_ACT, &ops[k], ops[k].dst, ops[k].dst);
 }
 
-/* Notes which weights are those of which targets. */
+/* Returns the target of each weight; -1: it is none. */
 static int32_t *targets_of(const struct run_adapters_loom *loom)
 {
     int32_t *targets = mem_take(sizeof(*targets) * (size_t)loom->n_tensors);

@@ -18,8 +18,8 @@ struct run_adapter_files {
     char texts[RUN_ADAPTERS_TEXT_BYTES];
 };
 /* Adds a path. Returns false when there is no room. */
-bool run_adapter_files_add(struct run_adapter_files *files, const char *path) MUST_USE;
-const char *run_adapter_files_path(const struct run_adapter_files *files, int i);
+bool run_adapters_add_file(struct run_adapter_files *files, const char *path) MUST_USE;
+const char *run_adapters_path(const struct run_adapter_files *files, int i);
 struct run_adapters;
 
 /* Reads the header of each file, which outlive the result, and checks it against the model. Nothing

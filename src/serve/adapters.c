@@ -24,8 +24,8 @@ static enum status check_files(struct serve_adapters *adapters, const struct wei
             adapters->files.hashes[i] = run_adapters_hash(adapters->sizes, i + 1);
             continue;
         }
-        status = weights_adapter_open(&file, run_adapter_files_path(&adapters->files, i), weights,
-                                      fault);
+        status =
+            weights_adapter_open(&file, run_adapters_path(&adapters->files, i), weights, fault);
         if (status != STATUS_OK)
             break;
         adapters->files.hashes[i] = weights_adapter_hash(file);
@@ -45,7 +45,7 @@ enum status serve_adapters_open(struct serve_adapters **out, const struct config
     struct serve_adapters *adapters = mem_take(sizeof(*adapters));
     enum status status = STATUS_OK;
     for (int i = 0; i < model->n_adapters && status == STATUS_OK; i++)
-        if (!run_adapter_files_add(&adapters->files, path_of(model->adapters[i])))
+        if (!run_adapters_add_file(&adapters->files, path_of(model->adapters[i])))
             status = fault_set(&own, STATUS_TOO_LARGE, "their paths have more than %d bytes",
                                RUN_ADAPTERS_TEXT_BYTES);
     if (status == STATUS_OK)
@@ -85,7 +85,7 @@ void serve_adapters_describe(struct serve_adapters *adapters, const struct confi
         adapters->models[i].variant = (uint16_t)(i + 1);
         adapters->models[i].aliases = NULL;
         adapters->models[i].n_aliases = 0;
-        adapters->models[i].path = run_adapter_files_path(&adapters->files, i);
+        adapters->models[i].path = run_adapters_path(&adapters->files, i);
     }
 }
 

@@ -28,7 +28,7 @@ struct weights_adapter {
     uint64_t scales; /* their hash */
 };
 
-/* What a row of names stands for: the matrices whose rows lie one above the other. */
+/* The matrices that a row of names stands for; their rows lie one above the other. */
 struct target {
     int32_t layer;
     int n;

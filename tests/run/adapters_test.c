@@ -85,7 +85,7 @@ static void check(const struct golden *golden, struct compute_device *device)
     snprintf(base, sizeof base, DATA "%s", golden->base);
     snprintf(adapter, sizeof adapter, DATA "adapters/%s", golden->adapter);
     struct run_adapter_files files = { .n = 0 };
-    assert_true(run_adapter_files_add(&files, adapter));
+    assert_true(run_adapters_add_file(&files, adapter));
     if (passes_open_adapted(&p, base, &files, device, 2 * N, &fault) != STATUS_OK)
         fail_msg("%s", fault.text);
     int32_t n_vocabulary = passes_n_vocabulary(&p);
@@ -135,9 +135,9 @@ static void open_mixed(struct mixed *m, struct compute_device *device)
 {
     struct fault fault;
     struct run_adapter_files files = { .n = 0 };
-    assert_true(run_adapter_files_add(&files, DATA "adapters/llama") &&
-                run_adapter_files_add(&files, DATA "adapters/llama_second") &&
-                run_adapter_files_add(&files, DATA "adapters/llama_patterns"));
+    assert_true(run_adapters_add_file(&files, DATA "adapters/llama") &&
+                run_adapters_add_file(&files, DATA "adapters/llama_second") &&
+                run_adapters_add_file(&files, DATA "adapters/llama_patterns"));
     int32_t n = N_SEQUENCES * PASSES_BLOCK_TOKENS * BLOCKS_EACH;
     if (passes_open_adapted(&m->p, DATA "llama", &files, device, n, &fault) != STATUS_OK)
         fail_msg("%s", fault.text);
@@ -146,7 +146,7 @@ static void open_mixed(struct mixed *m, struct compute_device *device)
             m->tables[s][i] = s * BLOCKS_EACH + i;
 }
 
-/* Sequence s has so many rows, and this adapter: some have none. */
+/* Return the rows of sequence s, and its adapter; some have none. */
 static int32_t rows_of(int s)
 {
     return s % 5 == 4 ? N_LONG : 1 + s % 3;
@@ -239,7 +239,7 @@ static void test_changed(void **state)
     struct fault fault;
     struct run_adapter_files files = { .n = 0 };
     (void)state;
-    assert_true(run_adapter_files_add(&files, DATA "adapters/llama"));
+    assert_true(run_adapters_add_file(&files, DATA "adapters/llama"));
     files.hashes[0] = 1;
     assert_int_equal(passes_open_adapted(&p, DATA "llama", &files,
                                          compute_reference_open(COMPUTE_ARITHMETIC_CPU), 8, &fault),

@@ -213,8 +213,7 @@ static void add_to_engines(struct house *house)
                                             .tokenizer = offer->card.tokenizer,
                                             .kv_dtype = offer->kv_dtype,
                                             .adapters = serve_offer_adapters(offer) };
-            if (offer->profile.n_groups > 0)
-                joins.perf = predict_profile_perf(&offer->profile, place->device_spec.n_cores);
+            joins.perf = serve_offer_perf(offer, &place->device_spec);
             wire_unit_add_service(&place->unit, s, &joins);
         }
     }

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define KNOWN ((struct compute_shapes_known){ true, true, true })
+#define KNOWN ((struct compute_shapes_known){ true, true, true, true })
 
 /* ---- Workspaces: first the parts of cpu_pass_layout, then logits. ---- */
 
@@ -25,8 +25,9 @@ static size_t logits_at(const struct cpu_lane *lane, const struct compute_progra
 static int64_t memory_bytes(const struct cpu_lane *lane, const struct compute_program *program,
                             struct compute_sizes sizes)
 {
+    int64_t n_logits = program->rank == NULL ? sizes.n_logit_rows : 0; /* the ranks share theirs */
     return (int64_t)logits_at(lane, program, sizes) +
-           (int64_t)sizeof(float) * sizes.n_logit_rows * program->n_vocabulary;
+           (int64_t)sizeof(float) * n_logits * program->n_vocabulary;
 }
 
 static struct compute_drawer_sizes drawer_sizes(const struct cpu_lane *lane,
@@ -34,7 +35,7 @@ static struct compute_drawer_sizes drawer_sizes(const struct cpu_lane *lane,
                                                 struct compute_sizes sizes)
 {
     return (struct compute_drawer_sizes){ lane->face.n_members, sizes.n_rows, sizes.n_logit_rows,
-                                          program->n_vocabulary };
+                                          program->n_vocabulary, program->rank };
 }
 
 int64_t cpu_lane_workspace_bytes(const struct cpu_lane *lane, const struct compute_program *program,
@@ -145,6 +146,8 @@ static enum compute_state run_pass(struct cpu_lane *lane, const struct compute_p
     if (p.logits == NULL)
         p.logits = (float *)(void *)(p.workspace + w->at_logits);
     pass.ids = compute_drawer_ids(&w->drawer, given);
+    if (pass.ids == NULL)
+        return COMPUTE_LOST;
     pass.kv.base = pass.kv.memory != NULL ? pass.kv.memory->base : NULL;
     cpu_pass_layout(pass.program, lane->face.n_members, pass.n_rows, pass.n_logit_rows,
                     lane->kernels, &p.layout);
@@ -156,7 +159,9 @@ static enum compute_state run_pass(struct cpu_lane *lane, const struct compute_p
     if (pass.n_rows > 0)
         team_run(lane->team, cpu_pass_work, &p);
     end_turn(lane);
-    if (pass.asks == NULL)
+    if (atomic_load(&p.is_lost) || !compute_drawer_meet(&w->drawer, &pass))
+        return COMPUTE_LOST;
+    if (pass.asks == NULL || !compute_draws(pass.program))
         return COMPUTE_DONE;
     wait_for_masks(lane, given);
     take_turn(lane);
@@ -177,7 +182,7 @@ static void run(struct cpu_lane *lane, struct compute_work *work)
     if (work->kind == COMPUTE_WORK_PASS)
         state = run_pass(lane, (const struct compute_pass *)(const void *)work);
     else
-        compute_host_copy((const struct compute_copy *)(const void *)work);
+        state = compute_host_copy((const struct compute_copy *)(const void *)work);
     do /* A sleep would give up the core, and end late. */
         work->end_ns = time_now_ns();
     while (work->end_ns - work->begin_ns < work->ns_least);

@@ -56,7 +56,7 @@ static bool submit_pass(struct cuda_lane *lane, struct cuda_flight *flight,
                         const struct compute_pass *pass)
 {
     if (!compute_shapes_are_plain(&pass->shapes,
-                                  (struct compute_shapes_known){ false, false, false }) ||
+                                  (struct compute_shapes_known){ .has_experts = false }) ||
         !cuda_pass_submit(lane, flight, pass))
         return false;
     if (pass->asks == NULL)

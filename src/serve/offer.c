@@ -205,6 +205,22 @@ void serve_offer_close(struct serve_offer *offer)
     *offer = (struct serve_offer){ 0 };
 }
 
+struct service_spec serve_offer_placed(const struct serve_offer *offer,
+                                       const struct config_engine *engine, int number)
+{
+    struct service_spec service = offer->service;
+    service.share_percent = engine->share_percent[number];
+    service.kv_quota_bytes = engine->kv_bytes[number];
+    return service;
+}
+
+struct perf serve_offer_perf(const struct serve_offer *offer, const struct device_spec *device)
+{
+    if (offer->profile.n_groups == 0 || device->n_ranks > 0)
+        return (struct perf){ 0 };
+    return predict_profile_perf(&offer->profile, device->n_cores);
+}
+
 int serve_offer_models(const struct serve_offer *offer, const struct api_model **out)
 {
     int n = offer->adapters != NULL ? offer->adapters->files.n : 0;

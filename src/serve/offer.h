@@ -59,6 +59,11 @@ enum status serve_offer_open(struct serve_offer *offer, int number,
                              struct fault *fault) MUST_USE;
 /* Frees its data and makes it VACANT. */
 void serve_offer_close(struct serve_offer *offer);
+/* Returns its service with what the placement says of an engine, where it has this number. */
+struct service_spec serve_offer_placed(const struct serve_offer *offer,
+                                       const struct config_engine *engine, int number);
+/* Returns the times of its profile on a device; zeros: they are measured there. */
+struct perf serve_offer_perf(const struct serve_offer *offer, const struct device_spec *device);
 /* Puts the model and its adapters into `out`, as clients see them. Returns how many. */
 int serve_offer_models(const struct serve_offer *offer, const struct api_model **out);
 /* Returns the files of its adapters; NULL: it has none. */

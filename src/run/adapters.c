@@ -104,7 +104,7 @@ static enum status open_file(const struct run_adapter *adapter, const struct wei
         return status;
     weights_adapter_close(*file);
     return fault_set(fault, STATUS_BAD_INPUT,
-                     "%.150s holds another adapter than at the start: reload the server to use it",
+                     "%.150s holds another adapter than at the start: restart the server to use it",
                      adapter->path);
 }
 

@@ -319,10 +319,10 @@ enum status weights_adapter_open(struct weights_adapter **out, const char *path,
     *out = NULL;
     if (n < 0 || n >= (int)sizeof(config))
         return fault_set(fault, STATUS_BAD_INPUT, "the path of an adapter is too long");
-    if (spec->latent.rank > 0)
-        return fault_set(fault, STATUS_UNSUPPORTED,
-                         "%.150s: adapters of models with latent attention (MLA) are not supported",
-                         path);
+    if (spec->latent.rank > 0 || spec->is_encoder)
+        return fault_set(fault, STATUS_UNSUPPORTED, "%.120s: adapters of %s are not supported",
+                         path,
+                         spec->is_encoder ? "encoders" : "models with latent attention (MLA)");
     bool is_hf = file_exists(config);
     if (!is_hf && !file_exists(path))
         return fault_set(fault, STATUS_NOT_FOUND, "there is no adapter at %.150s", path);

@@ -115,7 +115,8 @@ static void refuses_others(void **state)
         { "gguf/f32.gguf", "gguf/f32.gguf", STATUS_UNSUPPORTED, "general.type" },
         { "llama", "adapters/phi3", STATUS_UNSUPPORTED, "gate_up_proj" },
         { "llama", "adapters/granite", STATUS_BAD_INPUT, "another model" },
-        { "mixtral", "adapters/llama", STATUS_UNSUPPORTED, "mlp" },
+        { "mixtral", "adapters/llama", STATUS_BAD_INPUT, "another model" },
+        { "encoders/bert_cls", "adapters/llama", STATUS_UNSUPPORTED, "encoders" },
     };
     (void)state;
     for (size_t i = 0; i < COUNT_OF(rows); i++) {

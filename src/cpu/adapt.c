@@ -11,6 +11,9 @@
 enum {
     ITEMS_PER_MEMBER = 4,
     OUT_COLUMNS = CPU_TILE_PANELS * CPU_PANEL,
+    GATHERED_COLUMNS = 1024,
+    GATHERED_STRIDE = GATHERED_COLUMNS + 16,
+    SCRATCH_FLOATS = CPU_TILE_ROWS * (OUT_COLUMNS + GATHERED_STRIDE),
 };
 _Static_assert((int)COMPUTE_ADAPTER_ALIGN == (int)CPU_PANEL, "a rank is whole panels");
 
@@ -75,26 +78,28 @@ bool cpu_adapt_is_used(const struct cpu_pass *p, const struct compute_op *op)
     return false;
 }
 
-/* Multiplies panels [tile->panels, + n_panels) with rows of the group, from its i-th on. Rows that
- * do not lie side by side are multiplied one by one. */
-static void multiply(const struct cpu_pass *p, const struct compute_op *op, struct cpu_tile *tile,
-                     const int32_t *rows, int32_t first)
+static bool are_adjacent(const int32_t *rows, int32_t n)
 {
-    int32_t n = tile->n_rows, n_at_once = 0;
-    float *out = tile->out;
-    for (int32_t i = 0; i < n; i += n_at_once) {
-        int32_t row = op->kind == COMPUTE_ADAPT_UP ? first + i : rows[i];
-        n_at_once = 1;
-        while (i + n_at_once < n &&
-               (op->kind == COMPUTE_ADAPT_UP || rows[i + n_at_once] == row + n_at_once))
-            n_at_once++;
-        tile->n_rows = n_at_once;
-        tile->x = cpu_pass_row(p, op->src, row);
-        tile->out = out + i * OUT_COLUMNS;
-        p->kernels->matmul[DTYPE_F32](tile);
+    return rows[n - 1] - rows[0] == n - 1; /* they ascend */
+}
+
+/* Multiplies the tile's panels with rows that lie apart: columns of them are put side by side, so
+ * that the panels are read once. */
+static void multiply_apart(const struct cpu_pass *p, const struct compute_op *op,
+                           const struct cpu_tile *whole, const int32_t *rows, float *gathered)
+{
+    struct cpu_tile tile = *whole;
+    tile.x = gathered;
+    tile.x_stride = GATHERED_STRIDE;
+    for (int32_t k = 0; k < whole->n_columns; k += GATHERED_COLUMNS) {
+        tile.n_columns = min_i32(GATHERED_COLUMNS, whole->n_columns - k);
+        tile.panels = whole->panels + (size_t)k * CPU_PANEL * sizeof(float);
+        tile.is_continued = k > 0;
+        for (int32_t i = 0; i < tile.n_rows; i++)
+            memcpy(gathered + i * GATHERED_STRIDE, cpu_pass_row(p, op->src, rows[i]) + k,
+                   (size_t)tile.n_columns * sizeof(*gathered));
+        p->kernels->matmul[DTYPE_F32](&tile);
     }
-    tile->n_rows = n;
-    tile->out = out;
 }
 
 /* Multiplies panels [from, to) of a matrix with a group's rows, and stores or adds the sums. */
@@ -103,9 +108,11 @@ static void run_panels(const struct cpu_pass *p, const struct compute_op *op,
 {
     const struct compute_weight *weight = matrix_of(p, op, group->adapter);
     const int32_t *rows = order_at(p).rows + group->first;
+    bool is_up = op->kind == COMPUTE_ADAPT_UP, is_apart = !is_up && !are_adjacent(rows, group->n);
     struct cpu_tile tile = { .panel_bytes = weight->panel_bytes,
                              .n_rows = group->n,
                              .n_columns = weight->n_columns,
+                             .x = cpu_pass_row(p, op->src, is_up ? group->first : rows[0]),
                              .x_stride = (size_t)cpu_pass_stride(p->program, op->src),
                              .out = sums };
     for (int32_t panel = panels.from; panel < panels.to; panel += tile.n_panels) {
@@ -113,10 +120,13 @@ static void run_panels(const struct cpu_pass *p, const struct compute_op *op,
         tile.panels = weight->panels + (size_t)panel * weight->panel_bytes;
         tile.n_panels = min_i32(CPU_TILE_PANELS, panels.to - panel);
         int32_t n = min_i32(tile.n_panels * CPU_PANEL, weight->n_rows - first);
-        multiply(p, op, &tile, rows, group->first);
+        if (is_apart)
+            multiply_apart(p, op, &tile, rows, sums + CPU_TILE_ROWS * OUT_COLUMNS);
+        else
+            p->kernels->matmul[DTYPE_F32](&tile);
         for (int32_t i = 0; i < group->n; i++) {
             const float *from = sums + i * OUT_COLUMNS;
-            if (op->kind == COMPUTE_ADAPT_UP)
+            if (is_up)
                 p->kernels->add(from, cpu_pass_row(p, op->dst, rows[i]) + first, n);
             else
                 memcpy(cpu_pass_row(p, op->dst, group->first + i) + first, from,
@@ -131,6 +141,7 @@ void cpu_adapt(const struct cpu_pass *p, const struct compute_op *op, int op_ind
     float *sums =
         (float *)(void *)(p->workspace + p->layout.matmul + (size_t)rank * p->layout.matmul_bytes);
     int n_members = team_size(p->team);
+    CHECK(p->layout.matmul_bytes >= SCRATCH_FLOATS * sizeof(float));
     int32_t n_pieces = (int32_t)div_up_i64(ITEMS_PER_MEMBER * n_members, order.n_groups);
     struct cpu_taker taker = { .n_items = order.n_groups * n_pieces,
                                .part = rank,

@@ -141,7 +141,7 @@ def adapters_change_at_a_reload(shoal, models):
 
 @test
 def adapters_go_on_at_another_node(shoal, models):
-    """A gateway with two nodes, one of which is killed: an adapter's number means the same on each."""
+    """A gateway has two nodes, and one is killed: the number of an adapter means the same on both."""
     buses, config = [free_port(), free_port()], config_of()
     nodes = [Shoal(shoal, "--bus-listen", f"127.0.0.1:{bus}", "--devices", f"cpu:{CORES[i % len(CORES)]}", config=config, verb="node")
              for i, bus in enumerate(buses)]

@@ -55,7 +55,9 @@ static void config_text_takes_tenants_apart(void **state)
     refuses(CONFIG_TEXT_ADAPTER, "a=",
             "it has a text that is not NAME=PATH, with a name without a "
             "colon");
-    refuses(CONFIG_TEXT_ADAPTER, "a\n=/path", "an adapter's name in it has a control character");
+    refuses(CONFIG_TEXT_ADAPTER, "a\n=/path",
+            "an adapter's name in it has a control character (U+000A) at byte 2, expected "
+            "printable UTF-8");
     takes(CONFIG_TEXT_TENANT, "caf\xC3\xA9=a=b");
     refuses(CONFIG_TEXT_TENANT, "secret", "it has a text that is not NAME=KEY");
     refuses(CONFIG_TEXT_TENANT, "=secret", "it has a text that is not NAME=KEY");

@@ -38,6 +38,7 @@ static const struct golden {
     { "phi3_long", "phi3_long", "phi3_long/expected.json", 1e-4, 64 },
     { "gemma", "gemma", "gemma/expected.json", 1e-4, 64 },
     { "gemma3", "gemma3", "gemma3/expected.json", 1e-4, 64 },
+    { "gemma3_core", "gemma3_core", "gemma3_core/expected.json", 1e-4, 64 },
     { "mixtral", "mixtral", "mixtral/expected.json", 1e-4, 64, true },
     { "olmoe", "olmoe", "olmoe/expected.json", 1e-4, 64, true },
     { "qwen2_moe", "qwen2_moe", "qwen2_moe/expected.json", 1e-4, 64, true },

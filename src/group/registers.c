@@ -96,6 +96,15 @@ static const char *check_widths(const struct compute_program *program,
             program->widths[i] != n_heads * program->head_dim)
             return "its heads have unlike widths";
     }
+    int32_t width = 0; /* of sums: they share one register */
+    for (int i = 0; i < program->n_ops; i++) {
+        const struct compute_op *op = &program->ops[i];
+        if (!group_is_matrix(op) || regs->kinds[op->src] == GROUP_STREAM)
+            continue;
+        if (width != 0 && width != program->widths[op->dst])
+            return "its sums have unlike widths";
+        width = program->widths[op->dst];
+    }
     return NULL;
 }
 
@@ -122,8 +131,6 @@ enum status group_registers_find(const struct compute_program *program, int32_t 
         mark_op(&f, &program->ops[i]);
     if (obstacle == NULL && f.is_mixed)
         obstacle = "it uses a register for heads and for inner activations";
-    if (program->shapes.has_latents)
-        obstacle = "it has latent attention (MLA)";
     mark_parts(program, out);
     for (int i = 0; i < program->n_ops && obstacle == NULL; i++)
         obstacle = obstacle_of(out, &program->ops[i]);

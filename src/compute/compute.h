@@ -93,8 +93,8 @@ enum compute_op_kind {
                         there is one, of its expert e */
     COMPUTE_COMBINE, /* dst += the expert rows src of each row, each times its share */
     COMPUTE_SCALE,   /* dst += src * sigmoid(src2), whose rows are one number */
-    /* Of programs that several ranks compute together. All of a program's ranks have its SUM and
-     * MEET operations in the same order. */
+    /* These are for programs that several ranks compute together. All ranks of a program have its
+     * SUM and MEET operations in the same order. */
     COMPUTE_SUM,  /* dst = the sum of src over the ranks + bias; ACT, ADD_TO as for MATMUL; src is
                      not read afterwards */
     COMPUTE_MEET, /* waits until all ranks have stored their keys and values */
@@ -129,7 +129,7 @@ struct compute_rank {
     int32_t index;
     bool draws;
     bool shares_logits; /* each rank computes some columns of the logits */
-    int32_t *last; /* (n_logit_rows) ids that the previous pass drew; shared by all ranks */
+    int32_t *last;      /* (n_logit_rows) ids that the previous pass drew; shared by all ranks */
 };
 struct compute_rope {
     const float *inverse_frequencies; /* (n_rope_dims / 2), scaling applied */

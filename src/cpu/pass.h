@@ -3,7 +3,6 @@
 #pragma once
 #include "cpu/experts.h"
 #include "cpu/kernels.h"
-#include <stdatomic.h>
 
 enum { CPU_REGISTERS_MAX = 61 };
 

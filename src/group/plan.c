@@ -1,5 +1,8 @@
 /* See plan.h: which part of each tensor a rank has. */
+#include "group/plan.h"
+
 #include "group/registers.h"
+#include "group/slice.h"
 
 /* Returns the unit in which inner widths are split: whole blocks of all matrices that read them,
  * and 32 columns, at which matrices' kernels walk, if each rank gets as many. */
@@ -65,7 +68,7 @@ static enum status check_blocks(const struct splitting *s, const struct compute_
     const struct dtype_info *info = dtype_info(tensor->dtype);
     for (int32_t r = 0; r < s->n_ranks; r++) {
         struct group_share share =
-            group_share_of(tensor->n_columns, unit_of(s, kind), r, s->n_ranks);
+            group_slice_share(tensor->n_columns, unit_of(s, kind), r, s->n_ranks);
         if (share.to % info->n_block != 0)
             return fault_set(s->fault, STATUS_UNSUPPORTED,
                              "%d ranks can't share this model: a matrix of %d inputs in %s would "
@@ -103,7 +106,7 @@ static enum status split_matrix(const struct splitting *s, const struct compute_
         else if (status == STATUS_OK && op->bias >= 0)
             status = split_as(s, op->bias + e, TENSOR_WHOLE, 1);
         if (op->kind == COMPUTE_EXPERTS && op->bias >= 0 && kind == TENSOR_COLUMNS)
-            s->tensors[op->bias + e].split.n_ranks = 1; /* so that it is added once */
+            s->tensors[op->bias + e].split.ranks = 1; /* so that it is added once */
     }
     return status;
 }

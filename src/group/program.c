@@ -1,7 +1,9 @@
 /* The program of one rank: the whole one with fewer heads and columns, and with sums over ranks. */
-#include "group/registers.h"
+#include "group/program.h"
 
 #include "base/mem.h"
+#include "group/registers.h"
+#include "group/slice.h"
 #include <string.h>
 
 struct deriving { /* in progress */
@@ -16,9 +18,9 @@ static struct group_share heads_of(const struct deriving *d, enum group_kind kin
 {
     const struct compute_program *program = d->program;
     if (kind == GROUP_KEY)
-        return group_share_of(program->n_kv_heads, 1, d->index, d->n_ranks);
-    return group_share_of(program->n_heads, group_query_unit(program, d->n_ranks), d->index,
-                          d->n_ranks);
+        return group_slice_share(program->n_kv_heads, 1, d->index, d->n_ranks);
+    return group_slice_share(program->n_heads, group_query_unit(program, d->n_ranks), d->index,
+                             d->n_ranks);
 }
 
 static int32_t n_heads_of(const struct deriving *d, enum group_kind kind)
@@ -49,7 +51,7 @@ static int32_t width_of(const struct deriving *d, int reg, int32_t unit)
         return max_i32(n_heads_of(d, d->regs.kinds[reg]), 1) * d->program->head_dim;
     if (unit == 0)
         return min_i32(width, width / d->n_ranks + UNIT_MAX);
-    struct group_share share = group_share_of(width, unit, d->index, d->n_ranks);
+    struct group_share share = group_slice_share(width, unit, d->index, d->n_ranks);
     return max_i32(share.to - share.from, 1);
 }
 
@@ -98,8 +100,8 @@ static struct compute_op *add(struct deriving *d, const struct compute_op *op)
     return own;
 }
 
-/* A matrix whose inputs are split gives parts of sums. What else the operation does follows the
- * sum. */
+/* A matrix whose inputs are split gives parts of sums. The rest of the operation follows the sum.
+ */
 static void add_sum(struct deriving *d, const struct compute_op *op)
 {
     struct compute_op *part = add(d, op);
@@ -142,7 +144,7 @@ static void add_logits(struct deriving *d, const struct compute_op *op)
     }
     const struct compute_weight *weight = program->weights[op->weight];
     struct group_share share =
-        group_share_of(program->n_vocabulary, weight->split.unit, d->index, d->n_ranks);
+        group_slice_share(program->n_vocabulary, weight->split.unit, d->index, d->n_ranks);
     if (share.from == share.to)
         return;
     struct compute_op *own = add(d, op);

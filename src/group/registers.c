@@ -131,3 +131,39 @@ enum status group_registers_find(const struct compute_program *program, int32_t 
                            "%d ranks can't share this model, because %s: use one device for it",
                            n_ranks, obstacle);
 }
+
+bool group_registers_are_read(const struct compute_op *op, int reg)
+{
+    switch (op->kind) {
+    case COMPUTE_EMBED:
+    case COMPUTE_RECEIVE:
+    case COMPUTE_MEET:
+        return false;
+    case COMPUTE_HEAD_NORM:
+    case COMPUTE_ROPE:
+        return op->dst == reg;
+    case COMPUTE_GATE:
+    case COMPUTE_KV_STORE:
+        return op->src == reg || op->src2 == reg;
+    case COMPUTE_COMBINE:
+    case COMPUTE_SCALE:
+        return op->src == reg || op->src2 == reg || op->dst == reg;
+    default:
+        return op->src == reg || (op->flags & COMPUTE_ADD_TO && op->dst == reg);
+    }
+}
+
+int group_registers_written(const struct compute_op *op)
+{
+    switch (op->kind) {
+    case COMPUTE_KV_STORE:
+    case COMPUTE_LOGITS:
+    case COMPUTE_VECTORS:
+    case COMPUTE_ROUTE:
+    case COMPUTE_MEET:
+    case COMPUTE_SEND:
+        return -1;
+    default:
+        return op->dst;
+    }
+}

@@ -1,6 +1,7 @@
 /* The kinds of a program's registers, by the operations that use them. See plan.h. */
 #pragma once
-#include "group/plan.h"
+#include "base/status.h"
+#include "compute/compute.h"
 
 enum { GROUP_REGISTERS_MAX = 64 };
 enum group_kind {
@@ -21,6 +22,10 @@ static inline bool group_is_matrix(const struct compute_op *op)
 {
     return op->kind == COMPUTE_MATMUL || op->kind == COMPUTE_EXPERTS;
 }
+/* Returns whether the operation reads what a register had before it. */
+bool group_registers_are_read(const struct compute_op *op, int reg);
+/* Returns the register that the operation writes; -1: none. */
+int group_registers_written(const struct compute_op *op);
 /* Returns how many query heads stay together. Those of one head of keys stay on one rank, unless
  * there are more ranks than such heads. */
 static inline int32_t group_query_unit(const struct compute_program *program, int32_t n_ranks)

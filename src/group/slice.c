@@ -1,7 +1,7 @@
 /* A rank's part of a tensor: another place in the same data. */
-#include "group/plan.h"
+#include "group/slice.h"
 
-struct group_share group_share_of(int32_t length, int32_t unit, int32_t index, int32_t n_ranks)
+struct group_share group_slice_share(int32_t length, int32_t unit, int32_t index, int32_t n_ranks)
 {
     int64_t n_units = div_up_i64(length, unit);
     int64_t from = n_units * index / n_ranks * unit, to = n_units * (index + 1) / n_ranks * unit;
@@ -36,24 +36,20 @@ static void take_columns(struct tensor *part, struct group_share share)
     part->n_columns = share.to - share.from;
 }
 
-bool group_slice(const struct tensor *tensor, enum tensor_split_kind kind, int32_t index,
-                 int32_t n_ranks, struct tensor *part)
+bool group_slice_part(const struct tensor *tensor, enum tensor_split_kind kind, int32_t index,
+                      int32_t n_ranks, struct tensor *part)
 {
     const struct tensor_split *split = &tensor->split;
     bool is_vector = tensor->n_rows == 1;
     *part = *tensor;
     part->split = (struct tensor_split){ .kind = TENSOR_WHOLE };
-    if (split->n_ranks > 0) {
-        index -= split->first_rank;
-        n_ranks = split->n_ranks;
-    }
-    if (index < 0 || index >= n_ranks)
+    if (split->ranks != 0 && (split->ranks >> index & 1) == 0)
         return false;
     if (kind == TENSOR_WHOLE || kind == TENSOR_BOTH)
         return true;
     bool is_by_rows = kind == TENSOR_ROWS && !is_vector;
     int32_t length = is_by_rows ? tensor->n_rows : tensor->n_columns;
-    struct group_share share = group_share_of(length, split->unit, index, n_ranks);
+    struct group_share share = group_slice_share(length, split->unit, index, n_ranks);
     if (share.from == share.to)
         return false;
     if (is_by_rows)

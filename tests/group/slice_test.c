@@ -1,5 +1,5 @@
 /* A rank's part of a tensor has the values that the whole tensor has there. */
-#include "group/plan.h"
+#include "group/slice.h"
 #include "test.h"
 
 #include "compute/quant.h"
@@ -32,7 +32,7 @@ static void check_parts(const struct tensor *whole, int32_t n_ranks)
     int32_t row = 0, column = 0;
     for (int32_t r = 0; r < n_ranks; r++) {
         struct tensor part;
-        if (!group_slice(whole, (enum tensor_split_kind)whole->split.kind, r, n_ranks, &part))
+        if (!group_slice_part(whole, (enum tensor_split_kind)whole->split.kind, r, n_ranks, &part))
             continue;
         for (int32_t i = 0; i < part.n_rows; i++) {
             quant_row_to_float(whole, row + i, all);
@@ -103,17 +103,17 @@ static void test_vectors_and_ranks(void **state)
     (void)state;
     tensor.n_rows = 1;
     tensor.split = (struct tensor_split){ .kind = TENSOR_ROWS, .unit = 128 };
-    assert_true(group_slice(&tensor, TENSOR_ROWS, 1, 2, &part));
+    assert_true(group_slice_part(&tensor, TENSOR_ROWS, 1, 2, &part));
     assert_ptr_equal(part.data, values + 256);
     assert_int_equal(part.n_columns, 256);
     /* Fewer units than ranks: some have none. */
     tensor.split.unit = 256;
     for (int r = 0; r < 4; r++)
-        assert_int_equal(group_slice(&tensor, TENSOR_ROWS, r, 4, &part), r % 2);
+        assert_int_equal(group_slice_part(&tensor, TENSOR_ROWS, r, 4, &part), r % 2);
     /* Only some ranks share it. */
-    tensor.split = (struct tensor_split){ .kind = TENSOR_WHOLE, .first_rank = 1, .n_ranks = 2 };
+    tensor.split = (struct tensor_split){ .kind = TENSOR_WHOLE, .ranks = 6 };
     for (int r = 0; r < 4; r++)
-        assert_int_equal(group_slice(&tensor, TENSOR_WHOLE, r, 4, &part), r == 1 || r == 2);
+        assert_int_equal(group_slice_part(&tensor, TENSOR_WHOLE, r, 4, &part), r == 1 || r == 2);
 }
 
 int main(void)

@@ -237,14 +237,19 @@ static void test_golden(void **state)
     check(&golden, device);
 }
 #elif defined TEST_GROUP
+static bool is_chain; /* else a part of every layer is on each rank */
+
 static struct compute_device *open_group(int n_ranks)
 {
+    const int32_t shares[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
     struct compute_device *ranks[8], *group;
     for (int i = 0; i < n_ranks; i++) {
         const struct device_spec device = { .kind = DEVICE_CPU, .n_cores = 1, .cores = { i % 2 } };
         ranks[i] = cpu_open(&device, cpu_isa_best());
     }
-    assert_int_equal(group_open(ranks, n_ranks, &group, NULL), STATUS_OK);
+    enum status status = is_chain ? group_open_chain(ranks, shares, n_ranks, &group, NULL)
+                                  : group_open(ranks, n_ranks, &group, NULL);
+    assert_int_equal(status, STATUS_OK);
     return group;
 }
 
@@ -252,6 +257,8 @@ static struct compute_device *open_group(int n_ranks)
  * few columns is less than a block of their type. */
 static bool may_be_refused(const struct golden *golden, int n_ranks)
 {
+    if (is_chain)
+        return n_ranks > 2; /* more than there are layers */
     static const char *const wide[] = { "_k", "iq4_xs", "tq", "gpt_oss_mxfp4" };
     if (strstr(golden->name, "olmo") != NULL)
         return true;
@@ -286,6 +293,11 @@ static void test_golden(void **state)
     for (int n_ranks = 1; n_ranks <= 4; n_ranks *= 2)
         if (!is_refused(golden, n_ranks))
             check(golden, open_group(n_ranks));
+    is_chain = true;
+    for (int n_ranks = 2; n_ranks <= 3; n_ranks++)
+        if (!is_refused(golden, n_ranks))
+            check(golden, open_group(n_ranks));
+    is_chain = false;
 }
 #else
 static void test_golden(void **state)

@@ -6,6 +6,7 @@
 #include "live/plan.h"
 #include "process/child.h"
 #include "process/loader.h"
+#include "serve/model_card.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -31,6 +32,7 @@ int verbs_process(int argc, char **argv)
     }
     if (strcmp(argv[2], "planner") == 0)
         return live_plan_run(PROCESS_CHILD_FDS);
-    return strcmp(argv[2], "loader") == 0 ? process_loader_run(open_device)
-                                          : process_engine_run(open_device);
+    return strcmp(argv[2], "loader") == 0
+               ? process_loader_run(open_device)
+               : process_engine_run(open_device, model_card_open_tokenizer);
 }

@@ -329,6 +329,8 @@ static void open_unit(struct house *house, int e)
                               .lanes = place->lanes.shares,
                               .swap_bytes = config->swap_bytes,
                               .exchange = house->bulk.exchange,
+                              .kv_disk = config->kv_disk,
+                              .kv_disk_bytes = config->kv_disk_bytes,
                               .role = config->engines[e].role,
                               .pad_tokens = house->chosen.policy->pads_batches ? PAD_TOKENS : 0,
                               .n_services = house->n_services,
@@ -521,6 +523,8 @@ enum status wire_open(struct house **out, const struct config *config, struct fa
     if (status == STATUS_OK)
         status = recorders_open(&house->recorders, config, house->n_engines, fault);
     if (status == STATUS_OK)
+        status = serve_disk_check(config, house->n_engines, fault);
+    if (status == STATUS_OK)
         status = fleet_bulk_open(&house->bulk, config, house->n_engines, fault);
     if (status != STATUS_OK) {
         (void)wire_close(house);
@@ -572,9 +576,7 @@ static void log_lengths(const struct house *house)
 
 struct grammar_cache *wire_grammars(const struct house *house)
 {
-    /* A process has no tokenizer to guide its draws by, so the API refuses grammars by name. */
-    bool are_processes = strcmp(house->config.engine_kind, "processes") == 0;
-    return house->n_engines > 0 && are_processes ? NULL : house->grammars;
+    return house->grammars;
 }
 
 bool wire_close(struct house *house)
@@ -629,6 +631,11 @@ int64_t wire_step(struct house *house, int64_t now_ns)
             break;
     }
     return min_i64(wake, wire_join_step(house, now_ns));
+}
+
+bool wire_leave(struct house *house, int64_t now_ns)
+{
+    return house->node == NULL || cluster_node_leave(house->node, now_ns);
 }
 
 /* ---- The gateway's service, with a wakeup whenever it leaves work for wire_step. ---- */

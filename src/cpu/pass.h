@@ -182,7 +182,7 @@ void cpu_rows_spread(const struct cpu_pass *p, const struct compute_op *op, stru
                      struct cpu_result result);
 void cpu_rows_rope(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share);
 void cpu_rows_kv_store(const struct cpu_pass *p, const struct compute_op *op,
-                       struct cpu_share share);
+                       struct cpu_share share, float *scratch);
 void cpu_rows_sum(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share);
 void cpu_rows_take(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share);
 void cpu_rows_prepare(const struct cpu_pass *p, int reg, enum cpu_rows_as as,
@@ -192,6 +192,8 @@ void cpu_rows_prepare(const struct cpu_pass *p, int reg, enum cpu_rows_as as,
 void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank);
 size_t cpu_matmul_scratch(void); /* bytes for each member */
 enum cpu_rows_as cpu_matmul_wants(const struct cpu_pass *p, const struct compute_op *op);
+/* heads.c: multiplies heads, each with its own matrix; by items too. */
+void cpu_heads(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank);
 void cpu_attention(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank);
 /* Returns the floats of scratch that a member needs for attention. */
 int64_t cpu_attention_scratch(const struct compute_program *program);

@@ -22,6 +22,7 @@ struct run_model {
     /* Equal for models with equal tokens. It covers the file, the device's kernels, the types, and
      * the ranks that share sums. */
     uint64_t arithmetic;
+    uint64_t file; /* names the files that it was read from: weights_stamp */
     /* private below */
     struct compute_packed packed;
     struct compute_op *ops;

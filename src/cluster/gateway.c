@@ -464,6 +464,8 @@ void cluster_gateway_close(struct cluster_gateway *g)
     slots_free(&g->slots);
     map_free(&g->by_id);
     cluster_roster_free(&g->roster);
+    for (int i = 0; i < g->nodes.n; i++)
+        cluster_link_free(&g->links[i]);
     cluster_nodes_free(&g->nodes);
     mem_give(g->links);
     mem_give(g->engines);

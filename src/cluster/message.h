@@ -4,6 +4,7 @@
  *                       CANCEL (engine, id, epoch)
  *   node -> gateway     EVENT (service_event, payload)   REPORT (engine_report)   CHANGE
  *   both ways of these  BEAT (nothing else was said for a second)   CLOSED (the session is over)
+ *                       RESEND (id: the number of a message that is missing)
  *   node -> manager     REPORT, CHANGE (a model begins to come, came, goes, went, failed here)
  *   manager -> node     LOAD, UNLOAD, OUST (an unload even with requests), SLEEP (an unload that
  *                       keeps the packed weights), DRAIN (engine, service)
@@ -59,6 +60,7 @@ enum message_kind {
     MESSAGE_LEAD,
     MESSAGE_FENCE,
     MESSAGE_DEMAND,
+    MESSAGE_RESEND,
     MESSAGE_N,
 };
 struct message_head {

@@ -302,7 +302,8 @@ static bool is_of_session(const struct message_head *head)
     return head->kind == MESSAGE_OPEN || head->kind == MESSAGE_SUBMIT ||
            head->kind == MESSAGE_CANCEL || head->kind == MESSAGE_BEAT ||
            head->kind == MESSAGE_CLOSED || head->kind == MESSAGE_WANT ||
-           head->kind == MESSAGE_SPACE || head->kind == MESSAGE_DEMAND;
+           head->kind == MESSAGE_SPACE || head->kind == MESSAGE_DEMAND ||
+           head->kind == MESSAGE_RESEND;
 }
 
 /* A message of a gateway that counts. */
@@ -658,6 +659,9 @@ void cluster_node_close(struct cluster_node *node)
     cluster_roster_free(&node->roster);
     node_lives_free(&node->lives);
     node_load_free(&node->load);
+    for (int i = 0; i < node->n_links; i++)
+        cluster_link_free(&node->links[i].link);
+    cluster_link_free(&node->lead.link);
     mem_give(node->links);
     mem_give(node->engines);
     mem_give(node);

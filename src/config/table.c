@@ -176,8 +176,8 @@ static const struct config_key global_keys[] = {
     { "devices", CONFIG_TEXTS, offsetof(struct config, devices), offsetof(struct config, n_devices),
       0, LIMIT_DEVICES,
       "one engine per device: cpu (all cores that the process may use), cpu:0-1, cuda:0; "
-      "group(cpu:0,cpu:1): devices that share each layer of a model; pipeline(cpu:0,cpu:1): that "
-      "share its layers; auto: every GPU, and without any the cores",
+      "group(cpu:0,cpu:1): each rank has a part of every layer; group(cpu:0=20,cpu:1=4): each has "
+      "some layers; auto: every GPU, and without any the cores",
       CONFIG_TEXT_WORD },
     { "engines", CONFIG_TEXT, GLOBAL(engine_kind), 0, 0,
       "each engine is a process of its own, which is restarted after a crash, or threads of this "

@@ -73,36 +73,39 @@ static enum status cpu_parse(const char *text, int n_cores_max, struct device_sp
     return STATUS_OK;
 }
 
-/* Cuts the share "=3" off the end of a rank's text. Returns 0 when it is no number from 1 to 1000,
- * and -1 when there is none. */
-static int32_t share_cut(char *text)
+/* Reads the number of layers behind a rank's "=", and cuts it off. Returns 0 if there is no "=",
+ * and -1 if there is no number from 1 to LIMIT_LAYERS behind it. */
+static int32_t layers_cut(char *text)
 {
-    enum { SHARE_MAX = 1000 };
-    char *at = strchr(text, '=');
-    if (at == NULL)
+    char *p = strchr(text, '=');
+    int32_t n = 0;
+    if (p == NULL)
+        return 0;
+    *p++ = '\0';
+    if (*p == '\0')
         return -1;
-    const char *p = at + 1;
-    int32_t share = core_read(&p, SHARE_MAX + 1);
-    *at = '\0';
-    return *p == '\0' ? max_i32(share, 0) : 0;
+    for (; *p >= '0' && *p <= '9' && n <= LIMIT_LAYERS; p++)
+        n = n * 10 + (*p - '0');
+    return *p == '\0' && n >= 1 && n <= LIMIT_LAYERS ? n : -1;
 }
 
-/* Adds the cores of a rank, which no other rank has. */
+/* Adds the cores of a rank, which no other rank has, and its layers. */
 static enum status rank_add(char *text, int n_cores_max, struct device_spec *out,
                             struct fault *fault)
 {
-    int32_t before = out->n_cores, share = share_cut(text);
+    int32_t n_layers = layers_cut(text);
+    int32_t before = out->n_cores;
     bool is_taken[DEVICE_CORES_MAX] = { false };
     if (out->n_ranks == DEVICE_RANKS_MAX)
         return fault_set(fault, STATUS_BAD_INPUT, "a group has at most %d devices",
                          DEVICE_RANKS_MAX);
-    if (share == 0 || (share > 0 && !out->is_pipeline))
-        return fault_set(fault, STATUS_BAD_INPUT,
-                         "%.60s: only a device of a pipeline has a share of the layers, from 1 to "
-                         "1000, as in pipeline(cpu:0=3,cpu:1=2)",
-                         text);
     for (int32_t i = 0; i < before; i++)
         is_taken[out->cores[i]] = true;
+    if (n_layers < 0 || (out->n_ranks > 0 && (n_layers > 0) != (out->rank_layers[0] > 0)))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "group: %.60s: expected 1 to %d layers behind the = of each device, or "
+                         "none behind any",
+                         text, LIMIT_LAYERS);
     struct device_spec rank = { .kind = DEVICE_CPU };
     enum status status = cpu_parse(text, n_cores_max, &rank, fault);
     if (status != STATUS_OK)
@@ -114,20 +117,19 @@ static enum status rank_add(char *text, int n_cores_max, struct device_spec *out
                              rank.cores[i]);
         out->cores[out->n_cores++] = rank.cores[i];
     }
-    out->rank_shares[out->n_ranks] = share > 0 ? share : rank.n_cores;
+    out->rank_layers[out->n_ranks] = n_layers;
     out->rank_cores[out->n_ranks++] = rank.n_cores;
     return STATUS_OK;
 }
 
-/* Parses the ranks of a group, behind its "(". A device begins where a name does, not at each
- * comma: group(cpu:0,2,cpu:1,3). */
-static enum status group_parse(const char *text, const char *ranks, int n_cores_max,
-                               struct device_spec *out, struct fault *fault)
+/* Parses "group(cpu:0,2,cpu:1,3)": a device begins where a name does, not at each comma. */
+static enum status group_parse(const char *text, int n_cores_max, struct device_spec *out,
+                               struct fault *fault)
 {
     enum { TEXT_MAX = 512 };
     char rank[TEXT_MAX];
     enum status status = STATUS_OK;
-    const char *p = ranks, *end = strchr(p, ')');
+    const char *p = text + strlen("group("), *end = strchr(p, ')');
     if (end == NULL || end[1] != '\0' || end - text >= TEXT_MAX)
         return fault_set(fault, STATUS_BAD_INPUT,
                          "device %.60s: expected a group of CPU devices, as in group(cpu:0,cpu:1)",
@@ -159,9 +161,8 @@ enum status device_parse(const char *text, int n_cores_max, struct device_spec *
     *out = (struct device_spec){ .kind = DEVICE_CPU };
     if (strncmp(text, "cuda", 4) == 0)
         return gpu_parse(text, out, fault);
-    out->is_pipeline = strncmp(text, "pipeline(", 9) == 0;
-    if (strncmp(text, "group(", 6) == 0 || out->is_pipeline)
-        return group_parse(text, strchr(text, '(') + 1, n_cores_max, out, fault);
+    if (strncmp(text, "group(", 6) == 0)
+        return group_parse(text, n_cores_max, out, fault);
     return cpu_parse(text, n_cores_max, out, fault);
 }
 
@@ -173,6 +174,7 @@ void device_rank(const struct device_spec *group, int32_t rank, struct device_sp
         first += group->rank_cores[i];
     *out = *group;
     out->n_ranks = 0;
+    memset(out->rank_layers, 0, sizeof(out->rank_layers));
     out->n_cores = group->rank_cores[rank];
     memmove(out->cores, group->cores + first, (size_t)out->n_cores * sizeof(*out->cores));
 }
@@ -228,13 +230,10 @@ void device_print(const struct device_spec *device, char *text, size_t n_bytes)
     for (int32_t r = 0; r < device->n_ranks && at < n_bytes; r++) {
         struct device_spec rank;
         device_rank(device, r, &rank);
-        at += (size_t)snprintf(text + at, n_bytes - at, "%s",
-                               r > 0                 ? ","
-                               : device->is_pipeline ? "pipeline("
-                                                     : "group(");
+        at += (size_t)snprintf(text + at, n_bytes - at, "%s", r == 0 ? "group(" : ",");
         at = print_one(&rank, text, n_bytes, at);
-        if (device->rank_shares[r] != device->rank_cores[r] && at < n_bytes)
-            at += (size_t)snprintf(text + at, n_bytes - at, "=%d", device->rank_shares[r]);
+        if (device->rank_layers[r] > 0 && at < n_bytes)
+            at += (size_t)snprintf(text + at, n_bytes - at, "=%d", device->rank_layers[r]);
     }
     if (at < n_bytes)
         (void)snprintf(text + at, n_bytes - at, ")");

@@ -1,8 +1,8 @@
 /* Describes devices. A CPU device is a set of cores. It is written as "cpu:0-1", "cpu:0,2" or "cpu"
- * (all cores). A GPU is written as "cuda:0". CPU devices that compute each model together, as ranks
- * of a group, are written as "group(cpu:0-3,cpu:4-7)". In "pipeline(cpu:0-3,cpu:4-7)" each rank has
- * some of the layers, in proportion to its cores, or to its share in "pipeline(cpu:0=3,cpu:1=2)".
- */
+ * (all cores). A GPU is written as "cuda:0". A group of CPU devices, its ranks, that compute each
+ * model together is written as "group(cpu:0-3,cpu:4-7)": each has a part of every layer. In
+ * "group(cpu:0-3=20,cpu:4-7=4)" the first has 20 layers and the second the 4 behind them. The
+ * layers of a model that has another number are divided in proportion. */
 #pragma once
 #include "base/status.h"
 
@@ -17,9 +17,8 @@ struct device_spec {
     int32_t n_ranks;                 /* of a group; 0: one device */
     int32_t
         rank_cores[DEVICE_RANKS_MAX]; /* (n_ranks) how many each rank has; they sum to n_cores */
-    bool is_pipeline;                 /* each rank has some of the layers, by */
-    int32_t rank_shares[DEVICE_RANKS_MAX];
-    bool is_strict;       /* all rows are computed in one class */
+    int32_t rank_layers[DEVICE_RANKS_MAX]; /* (n_ranks) of a pipeline; 0: a part of every layer */
+    bool is_strict;                        /* all rows are computed in one class */
     int64_t memory_bytes; /* what Shoal may use of its memory; 0 = decide at start */
 };
 /* Parses the text of a device. n_cores_max is the number of cores of the machine, for "cpu" alone

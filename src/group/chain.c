@@ -11,9 +11,10 @@ struct ranges { /* rank r has layers [first[r], first[r + 1]) */
     int stream; /* the register that is handed on */
 };
 
-static int32_t rank_of(const struct ranges *ranges, const struct compute_op *op)
+/* Returns the rank of an operation, which is no earlier one than that of the operation before it.
+ */
+static int32_t rank_of(const struct ranges *ranges, const struct compute_op *op, int32_t rank)
 {
-    int32_t rank = 0;
     while (op->layer >= ranges->first[rank + 1])
         rank++;
     return rank;
@@ -23,9 +24,10 @@ static int32_t rank_of(const struct ranges *ranges, const struct compute_op *op)
 static bool is_input(const struct compute_program *program, const struct ranges *ranges,
                      int32_t rank, int reg)
 {
-    for (int i = 0; i < program->n_ops; i++) {
+    for (int32_t i = 0, at = 0; i < program->n_ops; i++) {
         const struct compute_op *op = &program->ops[i];
-        if (rank_of(ranges, op) != rank)
+        at = rank_of(ranges, op, at);
+        if (at != rank)
             continue;
         if (group_registers_are_read(op, reg))
             return true;
@@ -57,11 +59,13 @@ static enum status find_ranges(const struct compute_program *program,
                                struct fault *fault)
 {
     int32_t n_layers = 0, parts[COMPUTE_GROUP_RANKS_MAX];
-    bool is_upwards = true;
-    for (int i = 0; i < program->n_ops; i++) {
-        is_upwards = is_upwards && program->ops[i].layer + 1 >= n_layers;
+    for (int i = 0; i < program->n_ops; i++)
         n_layers = max_i32(n_layers, program->ops[i].layer + 1);
-    }
+    if (program->shapes.n_adapters > 0)
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "%d ranks can't share this model, because it has LoRA adapters: use one "
+                         "device for it",
+                         chain->n_ranks);
     if (n_layers < chain->n_ranks)
         return fault_set(fault, STATUS_UNSUPPORTED,
                          "%d ranks can't share this model's %d layers: use fewer devices",
@@ -70,7 +74,7 @@ static enum status find_ranges(const struct compute_program *program,
     out->first[0] = 0;
     for (int32_t r = 0; r < chain->n_ranks; r++)
         out->first[r + 1] = out->first[r] + parts[r];
-    if (!is_upwards || (chain->n_ranks > 1 && !find_stream(program, chain->n_ranks, out)))
+    if (chain->n_ranks > 1 && !find_stream(program, chain->n_ranks, out))
         return fault_set(fault, STATUS_UNSUPPORTED,
                          "%d ranks can't share this model's layers, because these hand on more "
                          "than one register: use one device for it",
@@ -92,9 +96,10 @@ enum status group_chain_split(const struct compute_program *program,
     enum status status = find_ranges(program, chain, &ranges, fault);
     for (int i = 0; i < program->n_weights && status == STATUS_OK; i++)
         tensors[i].split = (struct tensor_split){ .kind = TENSOR_WHOLE };
-    for (int i = 0; i < program->n_ops && status == STATUS_OK; i++) {
+    for (int32_t i = 0, rank = 0; i < program->n_ops && status == STATUS_OK; i++) {
         const struct compute_op *op = &program->ops[i];
-        int32_t rank = rank_of(&ranges, op), n = group_matrices(program, op);
+        int32_t n = group_matrices(program, op);
+        rank = rank_of(&ranges, op, rank);
         take(tensors, op->weight, n, rank);
         take(tensors, op->bias, n, rank);
         take(tensors, op->weight2, 1, rank);
@@ -142,9 +147,11 @@ enum status group_chain_program(struct group_program *out, const struct compute_
     out->program.n_ops = 0;
     if (rank->index > 0)
         hand_over(out, COMPUTE_RECEIVE, ranges.stream);
-    for (int i = 0; i < program->n_ops; i++)
-        if (rank_of(&ranges, &program->ops[i]) == rank->index)
+    for (int32_t i = 0, at = 0; i < program->n_ops; i++) {
+        at = rank_of(&ranges, &program->ops[i], at);
+        if (at == rank->index)
             out->ops[out->program.n_ops++] = program->ops[i];
+    }
     if (rank->index + 1 < chain->n_ranks)
         hand_over(out, COMPUTE_SEND, ranges.stream);
     if (program->weights != NULL) {

@@ -18,6 +18,7 @@ enum status group_open_cpu(const struct device_spec *spec, struct compute_device
         ranks[i] = cpu_open(rank, cpu_isa_best());
     }
     mem_give(rank);
-    return spec->is_pipeline ? group_open_chain(ranks, spec->rank_shares, spec->n_ranks, out, fault)
-                             : group_open(ranks, spec->n_ranks, out, fault);
+    return spec->rank_layers[0] > 0
+               ? group_open_chain(ranks, spec->rank_layers, spec->n_ranks, out, fault)
+               : group_open(ranks, spec->n_ranks, out, fault);
 }

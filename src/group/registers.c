@@ -114,17 +114,19 @@ enum status group_registers_find(const struct compute_program *program, int32_t 
                          "%d ranks can't share this model's %d heads with %d heads of keys and "
                          "values: use %d ranks or fewer",
                          n_ranks, program->n_heads, n_kv, n_kv);
+    if (program->shapes.n_adapters > 0)
+        obstacle = "it has LoRA adapters";
+    else if (program->shapes.has_latents)
+        obstacle = "it has latent attention (MLA)";
     for (int i = 0; i < program->n_ops; i++)
         mark_op(&f, &program->ops[i]);
-    if (f.is_mixed)
+    if (obstacle == NULL && f.is_mixed)
         obstacle = "it uses a register for heads and for inner activations";
     mark_parts(program, out);
     for (int i = 0; i < program->n_ops && obstacle == NULL; i++)
         obstacle = obstacle_of(out, &program->ops[i]);
     if (obstacle == NULL)
         obstacle = check_widths(program, out);
-    if (obstacle == NULL && program->shapes.n_adapters > 0)
-        obstacle = "it has LoRA adapters";
     return obstacle == NULL
                ? STATUS_OK
                : fault_set(fault, STATUS_UNSUPPORTED,

@@ -36,5 +36,7 @@ static inline int32_t group_query_unit(const struct compute_program *program, in
 static inline int32_t group_matrices(const struct compute_program *program,
                                      const struct compute_op *op)
 {
-    return op->kind == COMPUTE_EXPERTS ? program->shapes.experts.n_experts : 1;
+    if (op->kind == COMPUTE_EXPERTS)
+        return program->shapes.experts.n_experts;
+    return op->kind == COMPUTE_HEADS ? op->n : 1;
 }

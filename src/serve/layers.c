@@ -48,7 +48,7 @@ void serve_layers_print(const struct serve_layers *l, const struct layers_plan *
         snprintf(text, n_bytes, "%s", l->names[plan->parts[0].device]);
         return;
     }
-    size_t at = (size_t)snprintf(text, n_bytes, "pipeline(");
+    size_t at = (size_t)snprintf(text, n_bytes, "group(");
     for (int32_t i = 0; i < plan->n_parts && at < n_bytes; i++)
         at += (size_t)snprintf(text + at, n_bytes - at, "%s=%d%s", l->names[plan->parts[i].device],
                                plan->parts[i].n_layers, i + 1 < plan->n_parts ? "," : ")");

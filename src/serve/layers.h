@@ -27,7 +27,7 @@ struct serve_layers {
 /* Makes a plan by the planner's aim. Returns what layers_solve does. */
 enum status serve_layers_plan(const struct serve_layers *layers, enum layers_aim aim,
                               struct layers_plan *plan, struct fault *fault) MUST_USE;
-/* Writes the plan as a device: "pipeline(cpu:0=20,cpu:1=4)", or one device alone. */
+/* Writes the plan as a device: "group(cpu:0=20,cpu:1=4)", or one device alone. */
 void serve_layers_print(const struct serve_layers *layers, const struct layers_plan *plan,
                         char *text, size_t n_bytes);
 

@@ -46,10 +46,10 @@ static void maps_follow_the_figures(void **state)
     struct fault fault;
     (void)state;
     /* The fast device takes as many layers as it holds. Both directions of the link count. */
-    check_plan(&tight, "lr", "pipeline(cpu:0=4,cpu:1-3=8)", 4 * 3000 + 8 * 1000 + 1200);
-    check_plan(&tight, "helr", "pipeline(cpu:0=4,cpu:1-3=8)", 4 * 3000 + 8 * 1000 + 1200);
-    check_plan(&tight, "even-layers", "pipeline(cpu:0=6,cpu:1-3=6)", 6 * 3000 + 6 * 1000 + 1200);
-    check_plan(&tight, "bgs", "pipeline(cpu:0=10,cpu:1-3=2)", 10 * 3000 + 2 * 1000 + 1200);
+    check_plan(&tight, "lr", "group(cpu:0=4,cpu:1-3=8)", 4 * 3000 + 8 * 1000 + 1200);
+    check_plan(&tight, "helr", "group(cpu:0=4,cpu:1-3=8)", 4 * 3000 + 8 * 1000 + 1200);
+    check_plan(&tight, "even-layers", "group(cpu:0=6,cpu:1-3=6)", 6 * 3000 + 6 * 1000 + 1200);
+    check_plan(&tight, "bgs", "group(cpu:0=10,cpu:1-3=2)", 10 * 3000 + 2 * 1000 + 1200);
     check_plan(&roomy, "he", "cpu:1-3", 12000);
     assert_int_equal(serve_layers_plan(&none, LAYERS_LR, plan, &fault), STATUS_TOO_LARGE);
     mem_give(plan);
@@ -115,7 +115,7 @@ static void this_machine_is_measured(void **state)
     snprintf(text, sizeof(text), "planner: he\n%s", devices);
     assert_int_equal(strncmp(place(text, "t", NULL, device), "cpu:", 4), 0); /* all fits one */
     snprintf(text, sizeof(text), "planner: even-layers\n%s", devices);
-    assert_string_equal(place(text, "t", NULL, device), "pipeline(cpu:0=2,cpu:1=2)");
+    assert_string_equal(place(text, "t", NULL, device), "group(cpu:0=2,cpu:1=2)");
     /* Memory for three of the four layers on each device. */
     snprintf(text, sizeof(text), "planner: lr\nmemory: 8MiB\n%s", devices);
     assert_int_equal(device_parse(place(text, "t", NULL, device), 2, &spec, NULL), STATUS_OK);

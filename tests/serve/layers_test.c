@@ -119,8 +119,7 @@ static void this_machine_is_measured(void **state)
     /* Memory for three of the four layers on each device. */
     snprintf(text, sizeof(text), "planner: lr\nmemory: 8MiB\n%s", devices);
     assert_int_equal(device_parse(place(text, "t", NULL, device), 2, &spec, NULL), STATUS_OK);
-    assert_true(spec.is_pipeline && spec.n_ranks == 2 &&
-                spec.rank_shares[0] + spec.rank_shares[1] == 4);
+    assert_true(spec.n_ranks == 2 && spec.rank_layers[0] + spec.rank_layers[1] == 4);
     snprintf(text, sizeof(text), "planner: lr\nmemory: 2MiB\n%s", devices);
     place(text, "t", "", device);
 }

@@ -14,7 +14,7 @@
 #include "predict/profile.h"
 #include "run/model.h"
 #include "serve/file.h"
-#include "serve/layers.h"
+#include "serve/layer_map.h"
 #include "serve/memory.h"
 #include "sim/judge.h"
 #include "weights/weights.h"
@@ -449,7 +449,7 @@ bool serve_place_is_asked(const struct config *config)
     bool is_by_hand = config->n_devices > 0 || config->n_lanes > 0 || config->n_models < 2;
     for (int i = 0; i < config->n_models; i++)
         is_by_hand = is_by_hand || config->models[i].n_devices > 0;
-    if (config->placement != NULL || serve_layers_is_asked(config))
+    if (config->placement != NULL || serve_layer_map_is_asked(config))
         return true;
     if (is_by_hand || (config->planner != NULL && strcmp(config->planner, "none") == 0))
         return false;
@@ -484,8 +484,8 @@ enum status serve_place(struct config *config, struct fault *fault)
     pile_init(&at->pile);
     chosen_of(config, &at->chosen);
     enum status status = read_machine(config, &at->machine, fault);
-    if (status == STATUS_OK && serve_layers_is_asked(config)) {
-        status = serve_layers_place(config, at->machine.memory_bytes, fault);
+    if (status == STATUS_OK && serve_layer_map_is_asked(config)) {
+        status = serve_layer_map_place(config, at->machine.memory_bytes, fault);
     } else if (status == STATUS_OK && config->placement != NULL) {
         struct serve_placement *placement = mem_take(sizeof(*placement));
         status = serve_place_given(config, &at->machine, placement, fault);

@@ -10,10 +10,10 @@
 #include "place/layers.h"
 
 /* The step that is timed: so many requests, each with a context as expected (or less). */
-enum { SERVE_LAYERS_BATCH = 8 };
+enum { SERVE_LAYER_MAP_BATCH = 8 };
 
 /* What is known of the devices and the model before the layers are put anywhere. */
-struct serve_layers {
+struct serve_layer_map {
     int32_t n_devices, n_layers;
     const char *names[DEVICE_RANKS_MAX];
     int64_t step_ps[DEVICE_RANKS_MAX]; /* the whole model's on each */
@@ -25,14 +25,14 @@ struct serve_layers {
     int64_t n_tokens;       /* of KV that each layer has room for */
 };
 /* Makes a plan by the planner's aim. Returns what layers_solve does. */
-enum status serve_layers_plan(const struct serve_layers *layers, enum layers_aim aim,
-                              struct layers_plan *plan, struct fault *fault) MUST_USE;
+enum status serve_layer_map_plan(const struct serve_layer_map *layers, enum layers_aim aim,
+                                 struct layers_plan *plan, struct fault *fault) MUST_USE;
 /* Writes the plan as a device: "group(cpu:0=20,cpu:1=4)", or one device alone. */
-void serve_layers_print(const struct serve_layers *layers, const struct layers_plan *plan,
-                        char *text, size_t n_bytes);
+void serve_layer_map_print(const struct serve_layer_map *layers, const struct layers_plan *plan,
+                           char *text, size_t n_bytes);
 
 /* Returns whether the configuration names a planner of layers. */
-bool serve_layers_is_asked(const struct config *config);
+bool serve_layer_map_is_asked(const struct config *config);
 /* Measures, plans, logs the plan, and sets the configuration's devices. */
-enum status serve_layers_place(struct config *config, int64_t memory_bytes,
-                               struct fault *fault) MUST_USE;
+enum status serve_layer_map_place(struct config *config, int64_t memory_bytes,
+                                  struct fault *fault) MUST_USE;

@@ -1,5 +1,5 @@
 /* Layers on unlike devices of this machine. */
-#include "serve/layers.h"
+#include "serve/layer_map.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -15,15 +15,15 @@
 
 enum { TOKENS_USUAL = 256, RUNS = 15, ROUNDS = 3, STEP_MS_MAX = 2000 };
 
-bool serve_layers_is_asked(const struct config *config)
+bool serve_layer_map_is_asked(const struct config *config)
 {
     return config->planner != NULL && layers_find(config->planner) != NULL;
 }
 
 /* ---- The plan. ---- */
 
-enum status serve_layers_plan(const struct serve_layers *l, enum layers_aim aim,
-                              struct layers_plan *plan, struct fault *fault)
+enum status serve_layer_map_plan(const struct serve_layer_map *l, enum layers_aim aim,
+                                 struct layers_plan *plan, struct fault *fault)
 {
     struct layers_device devices[DEVICE_RANKS_MAX];
     int64_t layer_bytes = (l->weights_bytes - l->table_bytes) / l->n_layers;
@@ -41,8 +41,8 @@ enum status serve_layers_plan(const struct serve_layers *l, enum layers_aim aim,
     return status == STATUS_OK ? layers_check(&problem, plan, fault) : status;
 }
 
-void serve_layers_print(const struct serve_layers *l, const struct layers_plan *plan, char *text,
-                        size_t n_bytes)
+void serve_layer_map_print(const struct serve_layer_map *l, const struct layers_plan *plan,
+                           char *text, size_t n_bytes)
 {
     if (plan->n_parts == 1) {
         snprintf(text, n_bytes, "%s", l->names[plan->parts[0].device]);
@@ -113,16 +113,18 @@ static enum status open_model(struct run_model *model, const struct config *conf
 
 /* Times a decode step on each device: the best of some, in rounds over all devices, so that other
  * work on this machine slows all or none. */
-static void measure_steps(struct serve_layers *l, const struct run_model *model, int32_t n_context)
+static void measure_steps(struct serve_layer_map *l, const struct run_model *model,
+                          int32_t n_context)
 {
-    const struct run_meter_pass pass = { SERVE_LAYERS_BATCH, 1, n_context - 1 };
+    const struct run_meter_pass pass = { SERVE_LAYER_MAP_BATCH, 1, n_context - 1 };
     for (int round = 0; round < ROUNDS; round++) {
         for (int32_t d = 0; d < l->n_devices; d++) {
             struct run_meter *meter = run_meter_open(
-                model, &(struct run_meter_options){ .n_rows_max = SERVE_LAYERS_BATCH,
-                                                    .n_sequences_max = SERVE_LAYERS_BATCH,
-                                                    .n_tokens_max = SERVE_LAYERS_BATCH * n_context,
-                                                    .lane = d + 1 });
+                model,
+                &(struct run_meter_options){ .n_rows_max = SERVE_LAYER_MAP_BATCH,
+                                             .n_sequences_max = SERVE_LAYER_MAP_BATCH,
+                                             .n_tokens_max = SERVE_LAYER_MAP_BATCH * n_context,
+                                             .lane = d + 1 });
             int64_t ps = run_meter_step(meter, &pass, RUNS,
                                         time_now_ns() + STEP_MS_MAX * TIME_NS_PER_MS / ROUNDS)
                              .ps;
@@ -132,10 +134,10 @@ static void measure_steps(struct serve_layers *l, const struct run_model *model,
     }
 }
 
-static enum status measure_links(struct serve_layers *l, const struct lanes *lanes, int32_t width,
-                                 struct fault *fault)
+static enum status measure_links(struct serve_layer_map *l, const struct lanes *lanes,
+                                 int32_t width, struct fault *fault)
 {
-    int64_t n_bytes = (int64_t)sizeof(float) * width * SERVE_LAYERS_BATCH;
+    int64_t n_bytes = (int64_t)sizeof(float) * width * SERVE_LAYER_MAP_BATCH;
     enum status status = STATUS_OK;
     for (int32_t a = 0; a < l->n_devices; a++)
         for (int32_t b = a + 1; b < l->n_devices && status == STATUS_OK; b++) {
@@ -147,7 +149,7 @@ static enum status measure_links(struct serve_layers *l, const struct lanes *lan
     return status;
 }
 
-static enum status measure(struct serve_layers *l, const struct config *config,
+static enum status measure(struct serve_layer_map *l, const struct config *config,
                            const struct lanes *lanes, struct fault *fault)
 {
     const struct config_model *from = &config->models[0];
@@ -168,7 +170,7 @@ static enum status measure(struct serve_layers *l, const struct config *config,
     double all = (double)model_spec_flops_per_token(spec) / 2 + tables;
     l->table_bytes = (int64_t)((double)l->weights_bytes * tables / all);
     l->kv_layer_bytes = model_spec_kv_bytes_per_token(spec, model.kv_dtype) / spec->n_layers;
-    l->n_tokens = SERVE_LAYERS_BATCH * n_context;
+    l->n_tokens = SERVE_LAYER_MAP_BATCH * n_context;
     measure_steps(l, &model, (int32_t)n_context);
     status = measure_links(l, lanes, spec->width, fault);
     run_model_close(&model);
@@ -204,27 +206,27 @@ static enum status check(const struct config *config, struct fault *fault)
     return STATUS_OK;
 }
 
-static void say(const struct serve_layers *l, const struct layers_plan *plan, const char *planner,
-                const char *device)
+static void say(const struct serve_layer_map *l, const struct layers_plan *plan,
+                const char *planner, const char *device)
 {
     for (int32_t d = 0; d < l->n_devices; d++)
         log_line(LOG_INFO, "serve",
                  "%s: a step of %d requests takes %.3f ms on all %d layers; to the next device "
                  "%.1f us",
-                 l->names[d], SERVE_LAYERS_BATCH, (double)l->step_ps[d] * 1e-9, l->n_layers,
+                 l->names[d], SERVE_LAYER_MAP_BATCH, (double)l->step_ps[d] * 1e-9, l->n_layers,
                  (double)l->link_ps[d * l->n_devices + (d + 1) % l->n_devices] * 1e-6);
     log_line(LOG_INFO, "serve", "layers placed by %s: %s, a step of %d requests in %.3f ms",
-             planner, device, SERVE_LAYERS_BATCH, (double)plan->step_ps * 1e-9);
+             planner, device, SERVE_LAYER_MAP_BATCH, (double)plan->step_ps * 1e-9);
 }
 
-enum status serve_layers_place(struct config *config, int64_t memory_bytes, struct fault *fault)
+enum status serve_layer_map_place(struct config *config, int64_t memory_bytes, struct fault *fault)
 {
     char device[DEVICE_RANKS_MAX * 72];
     enum status status = check(config, fault);
     if (status != STATUS_OK)
         return status;
     struct lanes *lanes = mem_take(sizeof(*lanes));
-    struct serve_layers *l = mem_take(sizeof(*l));
+    struct serve_layer_map *l = mem_take(sizeof(*l));
     struct layers_plan *plan = mem_take(sizeof(*plan));
     l->n_devices = config->n_devices;
     status = open_lanes(lanes, config, fault);
@@ -237,9 +239,9 @@ enum status serve_layers_place(struct config *config, int64_t memory_bytes, stru
     if (lanes->device != NULL)
         lanes->device->close(lanes->device->self);
     if (status == STATUS_OK)
-        status = serve_layers_plan(l, layers_find(config->planner)->aim, plan, fault);
+        status = serve_layer_map_plan(l, layers_find(config->planner)->aim, plan, fault);
     if (status == STATUS_OK) {
-        serve_layers_print(l, plan, device, sizeof(device));
+        serve_layer_map_print(l, plan, device, sizeof(device));
         say(l, plan, config->planner, device);
         config->devices[0] = pile_text(&config->pile, device, strlen(device));
         config->n_devices = 1;

@@ -2,7 +2,7 @@
  * of this machine from measurements. */
 #include "../test.h"
 #include "base/mem.h"
-#include "serve/layers.h"
+#include "serve/layer_map.h"
 #include "serve/place.h"
 #include <stdio.h>
 #include <string.h>
@@ -11,28 +11,29 @@ static const char *source_root;
 
 /* Twelve layers of 10 bytes and tables of 20; a layer's KV has 4 bytes. The second device is three
  * times as fast, and each one has room for room[d] layers. */
-static struct serve_layers two_devices(int64_t room_slow, int64_t room_fast)
+static struct serve_layer_map two_devices(int64_t room_slow, int64_t room_fast)
 {
-    return (struct serve_layers){ .n_devices = 2,
-                                  .n_layers = 12,
-                                  .names = { "cpu:0", "cpu:1-3" },
-                                  .step_ps = { 36000, 12000 },
-                                  .link_ps = { 0, 500, 700, 0 },
-                                  .memory_bytes = { 20 + 14 * room_slow, 20 + 14 * room_fast },
-                                  .table_bytes = 20,
-                                  .weights_bytes = 140,
-                                  .kv_layer_bytes = 2,
-                                  .n_tokens = 2 };
+    return (struct serve_layer_map){ .n_devices = 2,
+                                     .n_layers = 12,
+                                     .names = { "cpu:0", "cpu:1-3" },
+                                     .step_ps = { 36000, 12000 },
+                                     .link_ps = { 0, 500, 700, 0 },
+                                     .memory_bytes = { 20 + 14 * room_slow, 20 + 14 * room_fast },
+                                     .table_bytes = 20,
+                                     .weights_bytes = 140,
+                                     .kv_layer_bytes = 2,
+                                     .n_tokens = 2 };
 }
 
-static void check_plan(const struct serve_layers *layers, const char *planner, const char *device,
-                       int64_t step_ps)
+static void check_plan(const struct serve_layer_map *layers, const char *planner,
+                       const char *device, int64_t step_ps)
 {
     struct layers_plan *plan = mem_take(sizeof(*plan));
     struct fault fault;
     char text[256];
-    assert_int_equal(serve_layers_plan(layers, layers_find(planner)->aim, plan, &fault), STATUS_OK);
-    serve_layers_print(layers, plan, text, sizeof(text));
+    assert_int_equal(serve_layer_map_plan(layers, layers_find(planner)->aim, plan, &fault),
+                     STATUS_OK);
+    serve_layer_map_print(layers, plan, text, sizeof(text));
     assert_string_equal(text, device);
     assert_int_equal(plan->step_ps, step_ps);
     mem_give(plan);
@@ -40,8 +41,8 @@ static void check_plan(const struct serve_layers *layers, const char *planner, c
 
 static void maps_follow_the_figures(void **state)
 {
-    const struct serve_layers tight = two_devices(10, 8), roomy = two_devices(12, 12);
-    const struct serve_layers none = two_devices(5, 6);
+    const struct serve_layer_map tight = two_devices(10, 8), roomy = two_devices(12, 12);
+    const struct serve_layer_map none = two_devices(5, 6);
     struct layers_plan *plan = mem_take(sizeof(*plan));
     struct fault fault;
     (void)state;
@@ -51,7 +52,7 @@ static void maps_follow_the_figures(void **state)
     check_plan(&tight, "even-layers", "group(cpu:0=6,cpu:1-3=6)", 6 * 3000 + 6 * 1000 + 1200);
     check_plan(&tight, "bgs", "group(cpu:0=10,cpu:1-3=2)", 10 * 3000 + 2 * 1000 + 1200);
     check_plan(&roomy, "he", "cpu:1-3", 12000);
-    assert_int_equal(serve_layers_plan(&none, LAYERS_LR, plan, &fault), STATUS_TOO_LARGE);
+    assert_int_equal(serve_layer_map_plan(&none, LAYERS_LR, plan, &fault), STATUS_TOO_LARGE);
     mem_give(plan);
 }
 

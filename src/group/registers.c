@@ -96,6 +96,15 @@ static const char *check_widths(const struct compute_program *program,
             program->widths[i] != n_heads * program->head_dim)
             return "its heads have unlike widths";
     }
+    int32_t width = 0; /* of sums: they share one register */
+    for (int i = 0; i < program->n_ops; i++) {
+        const struct compute_op *op = &program->ops[i];
+        if (!group_is_matrix(op) || regs->kinds[op->src] == GROUP_STREAM)
+            continue;
+        if (width != 0 && width != program->widths[op->dst])
+            return "its sums have unlike widths";
+        width = program->widths[op->dst];
+    }
     return NULL;
 }
 

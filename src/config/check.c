@@ -9,6 +9,7 @@
 #include "config/presets.h"
 #include "config/registry.h"
 #include "core/device.h"
+#include "place/layers.h"
 #include "place/planner.h"
 #include "predict/length.h"
 #include "route/policy.h"
@@ -221,10 +222,13 @@ static enum status check_planner(const struct config *config, struct fault *faul
 {
     char names[CONFIG_REGISTRY_BYTES];
     const char *name = config->planner;
-    if (name != NULL && strcmp(name, "none") != 0 && place_planner_find(name) == NULL)
+    char layers[CONFIG_REGISTRY_BYTES];
+    if (name != NULL && strcmp(name, "none") != 0 && place_planner_find(name) == NULL &&
+        layers_find(name) == NULL)
         return fault_set(fault, STATUS_BAD_INPUT,
-                         "there is no planner \"%.60s\"; there are: none, %s", name,
-                         config_registry_names(CONFIG_REGISTRY_PLANNERS, names));
+                         "there is no planner \"%.30s\"; there are: none, %s, and for layers %s",
+                         name, config_registry_names(CONFIG_REGISTRY_PLANNERS, names),
+                         config_registry_names(CONFIG_REGISTRY_LAYERS, layers));
     return STATUS_OK;
 }
 

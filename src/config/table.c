@@ -184,7 +184,8 @@ static const struct config_key global_keys[] = {
       "one: processes, threads",
       CONFIG_TEXT_WORD },
     { "planner", CONFIG_TEXT, GLOBAL(planner), 0, 0,
-      "assigns cores to models unless devices is set: %; none: one engine for all",
+      "assigns cores to models unless devices is set: %; none: one engine for all; helr, he, lr, "
+      "bgs, even-layers: put the layers of the only model on devices",
       CONFIG_TEXT_WORD, CONFIG_REGISTRY_PLANNERS },
     { "placement", CONFIG_TEXT, GLOBAL(placement), 0, 0,
       "a file of shoal plan --out, whose engines are used instead of devices and planner",

@@ -15,6 +15,7 @@
 #include "run/model.h"
 #include "serve/adapters.h"
 #include "serve/file.h"
+#include "serve/layer_map.h"
 #include "serve/memory.h"
 #include "sim/judge.h"
 #include "weights/weights.h"
@@ -467,7 +468,7 @@ bool serve_place_is_asked(const struct config *config)
     bool is_by_hand = config->n_devices > 0 || config->n_lanes > 0 || config->n_models < 2;
     for (int i = 0; i < config->n_models; i++)
         is_by_hand = is_by_hand || config->models[i].n_devices > 0;
-    if (config->placement != NULL)
+    if (config->placement != NULL || serve_layer_map_is_asked(config))
         return true;
     if (is_by_hand || (config->planner != NULL && strcmp(config->planner, "none") == 0))
         return false;
@@ -502,7 +503,9 @@ enum status serve_place(struct config *config, struct fault *fault)
     pile_init(&at->pile);
     chosen_of(config, &at->chosen);
     enum status status = read_machine(config, &at->machine, fault);
-    if (status == STATUS_OK && config->placement != NULL) {
+    if (status == STATUS_OK && serve_layer_map_is_asked(config)) {
+        status = serve_layer_map_place(config, at->machine.memory_bytes, fault);
+    } else if (status == STATUS_OK && config->placement != NULL) {
         struct serve_placement *placement = mem_take(sizeof(*placement));
         status = serve_place_given(config, &at->machine, placement, fault);
         if (status == STATUS_OK) {

@@ -6,6 +6,7 @@
 #include "compute/reference_ops.h"
 
 #include "compute/experts.h"
+#include "compute/group.h"
 #include "compute/halves.h"
 #include "compute/quant.h"
 #include "compute/vmath.h"
@@ -21,6 +22,7 @@ struct state { /* of one pass */
     float *logits;   /* (n_logit_rows, n_vocabulary) */
     int32_t *chosen; /* (n_rows, n_used) experts of each row */
     float *shares;   /* the same */
+    bool *is_lost;   /* another rank is gone */
 };
 
 static int64_t stride_of(const struct compute_program *program, int reg)
@@ -213,8 +215,48 @@ static void run_matmul(const struct state *s, const struct compute_op *op)
         return;
     for (int32_t row = 0; row < rows_of(s, op->src); row++)
         matmul_row(s, op, row_at(s, op->src, row),
-                   is_logits ? s->logits + (int64_t)row * s->program->n_vocabulary
+                   is_logits ? s->logits + (int64_t)row * s->program->n_vocabulary + op->n
                              : row_at(s, op->dst, row));
+}
+
+static void run_sum(const struct state *s, const struct compute_op *op)
+{
+    int32_t n_rows = rows_of(s, op->src), width = s->program->widths[op->src];
+    const struct compute_weight *bias = weight_at(s, op->bias);
+    float *sums = row_at(s, op->src, 0);
+    /* Rows are without gaps, but for floats that fill a row up and are never read. */
+    if (!compute_group_sum(s->program->rank->group, sums, sums,
+                           n_rows * stride_of(s->program, op->src)))
+        *s->is_lost = true;
+    for (int32_t row = 0; row < n_rows; row++) {
+        const float *x = row_at(s, op->src, row);
+        float *out = row_at(s, op->dst, row);
+        for (int32_t i = 0; i < width; i++) {
+            float value = bias != NULL ? x[i] + bias->floats[i] : x[i];
+            if (op->flags & COMPUTE_HAS_ACT)
+                value = act_of(op->act, value);
+            out[i] = op->flags & COMPUTE_ADD_TO ? out[i] + value : value;
+        }
+    }
+}
+
+static void run_meet(const struct state *s, const struct compute_op *op)
+{
+    (void)op;
+    if (!compute_group_sum(s->program->rank->group, NULL, NULL, 0))
+        *s->is_lost = true;
+}
+
+/* Hands all rows of a register on, or takes those that were handed on. */
+static void run_handover(const struct state *s, const struct compute_op *op)
+{
+    struct compute_group_rank *group = s->program->rank->group;
+    int reg = op->kind == COMPUTE_SEND ? op->src : op->dst;
+    int64_t n_bytes = rows_of(s, reg) * stride_of(s->program, reg) * (int64_t)sizeof(float);
+    bool is_well = op->kind == COMPUTE_SEND
+                       ? compute_group_send(group, row_at(s, reg, 0), n_bytes)
+                       : compute_group_receive(group, row_at(s, reg, 0), n_bytes);
+    *s->is_lost = *s->is_lost || !is_well;
 }
 
 static void run_gate(const struct state *s, const struct compute_op *op)
@@ -314,7 +356,7 @@ static void run_combine(const struct state *s, const struct compute_op *op)
                 acc[k] = vmath_fma(s->shares[i], x[k], acc[k]);
         }
         for (int32_t k = 0; k < width; k++)
-            out[k] += acc[k];
+            out[k] = op->flags & COMPUTE_FROM_ZERO ? acc[k] : out[k] + acc[k];
     }
 }
 
@@ -377,7 +419,7 @@ static void store_row(const struct state *s, const struct compute_op *op,
     const struct compute_kv *kv = &s->pass->kv;
     const float *x = row_at(s, part == 0 ? op->src : op->src2, sequence->first_row + r);
     int32_t n_block = dtype_info(kv->dtype)->n_block;
-    for (int32_t j = 0; j < kv->n_kv_heads * kv->head_dim; j += n_block) {
+    for (int32_t j = 0; j < s->program->n_kv_heads * kv->head_dim; j += n_block) {
         struct kv_element to = kv_at(s, sequence, op->layer, part, j / kv->head_dim,
                                      sequence->n_before + r, j % kv->head_dim);
         uint16_t half = half_from_float(x[j]);
@@ -525,26 +567,40 @@ static void run_vectors(const struct state *s, const struct compute_op *op)
     }
 }
 
-void compute_reference_ops_run(const struct compute_program *program,
+bool compute_reference_ops_run(const struct compute_program *program,
                                const struct compute_pass *pass, unsigned char *workspace,
                                float *logits)
 {
     static void (*const steps[])(const struct state *, const struct compute_op *) = {
-        [COMPUTE_EMBED] = run_embed,         [COMPUTE_NORM] = run_norm,
-        [COMPUTE_HEAD_NORM] = run_head_norm, [COMPUTE_MATMUL] = run_matmul,
-        [COMPUTE_GATE] = run_gate,           [COMPUTE_ROPE] = run_rope,
-        [COMPUTE_KV_STORE] = run_kv_store,   [COMPUTE_ATTEND] = run_attend,
-        [COMPUTE_TAKE_ROWS] = run_take_rows, [COMPUTE_LOGITS] = run_matmul,
-        [COMPUTE_ROUTE] = run_route,         [COMPUTE_SPREAD] = run_spread,
-        [COMPUTE_EXPERTS] = run_experts,     [COMPUTE_COMBINE] = run_combine,
-        [COMPUTE_SCALE] = run_scale,         [COMPUTE_VECTORS] = run_vectors,
+        [COMPUTE_EMBED] = run_embed,
+        [COMPUTE_NORM] = run_norm,
+        [COMPUTE_HEAD_NORM] = run_head_norm,
+        [COMPUTE_MATMUL] = run_matmul,
+        [COMPUTE_GATE] = run_gate,
+        [COMPUTE_ROPE] = run_rope,
+        [COMPUTE_KV_STORE] = run_kv_store,
+        [COMPUTE_ATTEND] = run_attend,
+        [COMPUTE_TAKE_ROWS] = run_take_rows,
+        [COMPUTE_LOGITS] = run_matmul,
+        [COMPUTE_ROUTE] = run_route,
+        [COMPUTE_SPREAD] = run_spread,
+        [COMPUTE_EXPERTS] = run_experts,
+        [COMPUTE_COMBINE] = run_combine,
+        [COMPUTE_SCALE] = run_scale,
+        [COMPUTE_VECTORS] = run_vectors,
+        [COMPUTE_SUM] = run_sum,
+        [COMPUTE_MEET] = run_meet,
+        [COMPUTE_SEND] = run_handover,
+        [COMPUTE_RECEIVE] = run_handover,
     };
-    struct state s = { program, pass, workspace, NULL, logits, NULL, NULL };
+    bool is_lost = false;
+    struct state s = { program, pass, workspace, NULL, logits, NULL, NULL, &is_lost };
     s.scratch = (float *)(void *)workspace + floats_before(&s, program->n_registers);
     s.shares = s.scratch + scratch_floats(program);
     s.chosen = (int32_t *)(void *)(s.shares + pass->n_rows * program->shapes.experts.n_used);
     for (int i = 0; i < program->n_ops; i++)
         steps[program->ops[i].kind](&s, &program->ops[i]);
+    return !is_lost;
 }
 
 int64_t compute_reference_ops_bytes(const struct compute_program *program, int32_t n_rows,

@@ -16,7 +16,7 @@ enum status compute_shapes_check(const struct compute_shapes *shapes, const char
         { shapes->n_adapters > 0, "LoRA adapters" },
         { shapes->output == COMPUTE_OUTPUT_VECTORS && !known.has_vectors,
           "encoders (vectors of texts): use the CPU for this model" },
-        { shapes->sums_over_ranks, "sums over several ranks" },
+        { shapes->sums_over_ranks && !known.has_ranks, "sums over several ranks" },
     };
     for (size_t i = 0; i < COUNT_OF(all); i++)
         if (all[i].is_there)

@@ -41,10 +41,10 @@ struct compute_shapes { /* of a program */
     int n_adapters;
     const struct compute_adapter *adapters;
     enum compute_output output; /* VECTORS: an encoder, which has no logits */
-    bool sums_over_ranks;       /* each residual is a sum over the device's ranks */
+    bool sums_over_ranks;       /* SUM and MEET */
 };
 struct compute_shapes_known { /* by the device: see compute/device.h */
-    bool has_experts, has_vectors;
+    bool has_experts, has_vectors, has_ranks;
 };
 /* Returns STATUS_UNSUPPORTED with the name of the first shape that is set and that the device
  * lacks. */

@@ -8,6 +8,7 @@
 #include "config/lanes.h"
 #include "config/presets.h"
 #include "config/registry.h"
+#include "core/device.h"
 #include "place/planner.h"
 #include "predict/length.h"
 #include "route/policy.h"

@@ -2,6 +2,20 @@
 #pragma once
 #include "core/dtype.h"
 
+/* How the ranks of a device share a tensor: ranks [first_rank, first_rank + n_ranks) have it, each
+ * a part of its rows or columns, in whole units of `unit` rows or columns. */
+enum tensor_split_kind {
+    TENSOR_WHOLE, /* each of the ranks has all of it */
+    TENSOR_ROWS,  /* of a vector: its elements */
+    TENSOR_COLUMNS,
+    TENSOR_BOTH, /* each has all of it, and a part of its rows: a tied embedding */
+};
+struct tensor_split {
+    uint8_t kind;                /* enum tensor_split_kind */
+    uint8_t first_rank, n_ranks; /* 0, 0: all */
+    int32_t unit;
+};
+
 struct tensor {
     const void *data; /* NULL: absent */
     enum dtype dtype;
@@ -15,4 +29,5 @@ struct tensor {
      * blocks' 16 bytes with neighbours in one byte. NULL: blocks are whole. */
     const unsigned char *scales;
     int64_t scale_row_bytes;
+    struct tensor_split split; /* set for devices with several ranks, else zeros */
 };

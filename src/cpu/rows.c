@@ -203,7 +203,7 @@ static void store_row(const struct cpu_pass *p, const struct compute_op *op,
     const float *x = cpu_pass_row(p, part == 0 ? op->src : op->src2, sequence->first_row + r);
     int32_t position = sequence->n_before + r;
     size_t t = (size_t)(position % kv->block_tokens), at = t * (size_t)kv->head_dim;
-    for (int32_t head = 0; head < kv->n_kv_heads; head++, x += kv->head_dim) {
+    for (int32_t head = 0; head < p->program->n_kv_heads; head++, x += kv->head_dim) {
         unsigned char *to =
             compute_kv_rows(kv, sequence, position / kv->block_tokens, op->layer, part, head);
         if (kv->dtype == DTYPE_F32)
@@ -226,6 +226,24 @@ void cpu_rows_kv_store(const struct cpu_pass *p, const struct compute_op *op,
             store_row(p, op, sequence, r, 0);
             store_row(p, op, sequence, r, 1);
         }
+    }
+}
+
+/* Finishes rows whose sums over the ranks are known. It overwrites these. */
+void cpu_rows_sum(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share)
+{
+    const struct compute_weight *bias = cpu_pass_weight(p, op->bias);
+    int32_t width = p->program->widths[op->src];
+    for (int32_t row = share.from; row < share.to; row++) {
+        float *sums = cpu_pass_row(p, op->src, row), *out = cpu_pass_row(p, op->dst, row);
+        if (bias != NULL)
+            p->kernels->add(bias->vector, sums, width);
+        if (op->flags & COMPUTE_HAS_ACT)
+            p->kernels->act(op->act, sums, width);
+        if (op->flags & COMPUTE_ADD_TO)
+            p->kernels->add(sums, out, width);
+        else
+            memcpy(out, sums, (size_t)width * sizeof(float));
     }
 }
 

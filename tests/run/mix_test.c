@@ -79,15 +79,14 @@ struct mix {
     struct metrics_trace *trace;
     char trace_path[64];
 };
-static uint32_t fail_one_of;  /* passes and copies; 0: none fails */
-static bool has_stops;        /* answers have stop ids */
-static const char *disk_path; /* folder of the disk tier; NULL: none */
-static bool is_generous;      /* a planted fault: a refused draft is accepted */
-static bool mixes_classes;    /* a planted fault: the prefix index does not tell classes apart */
+static uint32_t fail_one_of; /* passes and copies; 0: none fails */
+static bool has_stops;       /* answers have stop ids */
+static bool is_generous;     /* a planted fault: a refused draft is accepted */
+static bool mixes_classes;   /* a planted fault: the prefix index does not tell classes apart */
 struct tally {
     int64_t n_preempted, n_chunked, n_hits, n_swapped, n_pads, n_invalid, n_side_by_side, n_crashed;
     int64_t n_chained, n_stopped, n_quotes, n_wrong, n_scored, n_scored_again, n_drafted,
-        n_accepted, n_from_disk;
+        n_accepted;
 };
 
 static void model_path(int i, char *path, size_t n)
@@ -216,11 +215,7 @@ static void open_mix(struct mix *mix, const struct schedule_policy *policy, enum
         .n_lanes = has_lanes ? (int)COUNT_OF(lanes) : 1,
         .lanes = has_lanes ? lanes : NULL,
         .pad_tokens = has_lanes ? 64 : 0,
-        .swap_bytes = disk_path != NULL ? 80 << 10
-                      : has_lanes       ? 20 << 10
-                                        : 0,
-        .kv_disk = disk_path,
-        .kv_disk_bytes = 2 << 20,
+        .swap_bytes = has_lanes ? 20 << 10 : 0,
         .trace = mix->trace,
         .n_services = N_MODELS,
         .services = mix->services,
@@ -403,7 +398,6 @@ static void look_at_reports(struct mix *mix, struct tally *tally)
     int64_t n_thrown = 0;
     for (int i = 0; i < N_MODELS; i++) {
         tally->n_swapped += report->services[i].n_swapped;
-        tally->n_from_disk += report->services[i].n_disk_tokens;
         tally->n_drafted += report->services[i].n_drafted;
         tally->n_accepted += report->services[i].n_accepted;
         tally->n_pads += report->services[i].n_pad_tokens;
@@ -560,29 +554,6 @@ static void test_same_tokens_by_head_under_duress(void **state)
 }
 
 #ifndef TEST_CUDA
-/* Two engines, one after the other, keep blocks in one folder, which is too small for all. */
-static void test_same_tokens_from_disk(void **state)
-{
-    static const enum kv_kind kinds[] = { KV_MERGED, KV_MERGED, KV_HEADS, KV_HEADS };
-    char path[] = "/tmp/shoal-mix-disk-XXXXXX", text[64];
-    int n_usual = n_requests;
-    (void)state;
-    assert_non_null(mkdtemp(path));
-    disk_path = path;
-    n_requests = min_i32(n_requests, 250);
-    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
-        struct tally t = { 0 };
-        run_mix(schedule_find("fcfs"), kinds[i], test_seed(91) + i, pool_bytes_usual, open_usual,
-                &t);
-        printf("%lld tokens came from disk\n", (long long)t.n_from_disk);
-        assert_true(t.n_preempted > 0 && t.n_from_disk > 0);
-    }
-    n_requests = n_usual;
-    disk_path = NULL;
-    snprintf(text, sizeof text, "rm -rf %s", path);
-    assert_int_equal(system(text), 0);
-}
-
 static void print_rounds(const struct tally *t)
 {
     printf("%lld passes in chains, %lld stops, %lld quotes, %lld prefix hits, %lld preemptions, "
@@ -716,7 +687,6 @@ int main(void)
         cmocka_unit_test(test_same_tokens_under_duress),
         cmocka_unit_test(test_same_tokens_by_head_under_duress),
 #ifndef TEST_CUDA
-        cmocka_unit_test(test_same_tokens_from_disk),
         cmocka_unit_test(test_same_tokens_in_chains),
         cmocka_unit_test(test_same_tokens_of_two_classes),
         cmocka_unit_test(test_mixed_classes_are_noticed),

@@ -77,7 +77,8 @@ enum compute_op_kind {
                          += ... */
     COMPUTE_GATE,     /* dst = act(src) * src2; ACT_SWIGLU_CLAMPED with cap as its limit */
     COMPUTE_ROPE,     /* in place on dst (n heads of head_dim), by one of the program's ropes */
-    COMPUTE_KV_STORE, /* keys src, values src2 of every row go into the cache of `layer` */
+    COMPUTE_KV_STORE, /* keys src, values src2 of every row go into the cache of `layer`; with
+                         latents a key is src, followed by src2 */
     COMPUTE_ATTEND, /* dst = attention of queries src over the cache of `layer`, each over the last
                        n positions (0: all), itself included; scale on the scores, then cap;
                        weight: sinks (n_heads) */
@@ -93,6 +94,9 @@ enum compute_op_kind {
                         there is one, of its expert e */
     COMPUTE_COMBINE, /* dst += the expert rows src of each row, each times its share */
     COMPUTE_SCALE,   /* dst += src * sigmoid(src2), whose rows are one number */
+    COMPUTE_HEADS,   /* each of n heads of src, times a matrix of its own, weight + its number. With
+                        KEEPS_REST: a head of dst is the rest of src's, then the first part's
+                        product. Otherwise: it is the product of the last part of src's */
     /* These are for programs that several ranks compute together. All ranks of a program have its
      * SUM and MEET operations in the same order. */
     COMPUTE_SUM,  /* dst = the sum of src over the ranks + bias; ACT, ADD_TO as for MATMUL; src is
@@ -102,21 +106,22 @@ enum compute_op_kind {
     COMPUTE_RECEIVE, /* dst = the rows that the previous rank sent */
 };
 enum compute_flag {
-    COMPUTE_ADD_TO = 1,     /* MATMUL, NORM: add to dst (the residual stream) */
-    COMPUTE_NORM_LAYER = 2, /* NORM: layer norm, else RMS */
-    COMPUTE_HAS_ACT = 4,    /* MATMUL: apply act after the bias */
-    COMPUTE_ROPE_PAIRS = 8, /* ROPE: pairs, else halves */
-    COMPUTE_SEES_ALL = 16,  /* ATTEND: rows see all positions of their sequence up to its last row
-                               in the pass */
-    COMPUTE_FROM_ZERO = 32, /* COMBINE: dst = ..., instead of dst += ... */
+    COMPUTE_ADD_TO = 1,      /* MATMUL, NORM: add to dst (the residual stream) */
+    COMPUTE_NORM_LAYER = 2,  /* NORM: layer norm, else RMS */
+    COMPUTE_HAS_ACT = 4,     /* MATMUL: apply act after the bias */
+    COMPUTE_ROPE_PAIRS = 8,  /* ROPE: pairs, else halves */
+    COMPUTE_SEES_ALL = 16,   /* ATTEND: rows see all positions of their sequence up to its last row
+                                in the pass */
+    COMPUTE_FROM_ZERO = 32,  /* COMBINE: dst = ..., instead of dst += ... */
+    COMPUTE_KEEPS_REST = 64, /* HEADS */
 };
 struct compute_op {
     uint8_t kind, act;             /* enum act_kind */
     uint16_t flags, layer, rope;   /* ROPE: which of the program's */
     uint16_t dst, src, src2;       /* registers */
     int32_t weight, bias, weight2; /* indices into the program's weights, -1 = none */
-    int32_t n; /* heads (HEAD_NORM, ROPE), position offset (EMBED), window (ATTEND), column of the
-                  first output (LOGITS) */
+    int32_t n; /* heads (HEAD_NORM, ROPE, HEADS), position offset (EMBED), window (ATTEND), column
+                  of the first output (LOGITS) */
     float scale;
     float cap; /* ATTEND, LOGITS: x becomes cap * tanh(x / cap), 0: none; GATE: the limit */
 };

@@ -38,7 +38,7 @@ struct compute_device {
     uint32_t arithmetic;   /* version of kernels and arithmetic: equal numbers promise equal bits */
     int32_t n_ranks;       /* processors that share each sum, which changes bits. 1: none */
     bool has_row_classes;  /* generated rows have other bits than prompt rows */
-    bool has_experts;      /* it runs programs with experts, sinks, caps and clamped gates */
+    bool has_experts;      /* it runs programs with experts, sinks, caps, clamped gates, latents */
     bool has_vectors;      /* it runs VECTORS, and attention that sees all */
     int64_t context_bytes; /* of device memory that the driver and its libraries always hold */
     int n_lanes;

@@ -292,6 +292,27 @@ static void run_rope(const struct state *s, const struct compute_op *op)
         }
 }
 
+/* Multiplies heads, each with its own matrix. */
+static void run_heads(const struct state *s, const struct compute_op *op)
+{
+    int32_t n_from = s->program->widths[op->src] / op->n,
+            n_to = s->program->widths[op->dst] / op->n;
+    for (int32_t row = 0; row < rows_of(s, op->dst); row++)
+        for (int32_t head = 0; head < op->n; head++) {
+            struct compute_op own = { .weight = op->weight + head, .bias = -1 };
+            const struct compute_weight *w = weight_at(s, own.weight);
+            const float *x = row_at(s, op->src, row) + (int64_t)head * n_from;
+            float *out = row_at(s, op->dst, row) + (int64_t)head * n_to;
+            int32_t n_rest = n_from - w->n_columns;
+            if (op->flags & COMPUTE_KEEPS_REST) {
+                memcpy(out, x + w->n_columns, (size_t)n_rest * sizeof(float));
+                matmul_row(s, &own, x, out + n_rest);
+            } else {
+                matmul_row(s, &own, x + n_rest, out);
+            }
+        }
+}
+
 /* ---- Experts. Row r's expert rows are r * n_used, and so on. ---- */
 
 static void softmax(const float *logits, int32_t n, float *shares)
@@ -419,6 +440,13 @@ static void store_row(const struct state *s, const struct compute_op *op,
     const struct compute_kv *kv = &s->pass->kv;
     const float *x = row_at(s, part == 0 ? op->src : op->src2, sequence->first_row + r);
     int32_t n_block = dtype_info(kv->dtype)->n_block;
+    if (kv->has_keys_only) {
+        int32_t n = s->program->widths[op->src];
+        memcpy(s->scratch, x, (size_t)n * sizeof(float));
+        memcpy(s->scratch + n, row_at(s, op->src2, sequence->first_row + r),
+               (size_t)s->program->widths[op->src2] * sizeof(float));
+        x = s->scratch;
+    }
     for (int32_t j = 0; j < s->program->n_kv_heads * kv->head_dim; j += n_block) {
         struct kv_element to = kv_at(s, sequence, op->layer, part, j / kv->head_dim,
                                      sequence->n_before + r, j % kv->head_dim);
@@ -437,7 +465,8 @@ static void run_kv_store(const struct state *s, const struct compute_op *op)
     for (int32_t i = 0; i < s->pass->n_sequences; i++)
         for (int32_t r = 0; r < s->pass->sequences[i].n_rows; r++) {
             store_row(s, op, &s->pass->sequences[i], r, 0);
-            store_row(s, op, &s->pass->sequences[i], r, 1);
+            if (!s->pass->kv.has_keys_only)
+                store_row(s, op, &s->pass->sequences[i], r, 1);
         }
 }
 
@@ -572,25 +601,16 @@ bool compute_reference_ops_run(const struct compute_program *program,
                                float *logits)
 {
     static void (*const steps[])(const struct state *, const struct compute_op *) = {
-        [COMPUTE_EMBED] = run_embed,
-        [COMPUTE_NORM] = run_norm,
-        [COMPUTE_HEAD_NORM] = run_head_norm,
-        [COMPUTE_MATMUL] = run_matmul,
-        [COMPUTE_GATE] = run_gate,
-        [COMPUTE_ROPE] = run_rope,
-        [COMPUTE_KV_STORE] = run_kv_store,
-        [COMPUTE_ATTEND] = run_attend,
-        [COMPUTE_TAKE_ROWS] = run_take_rows,
-        [COMPUTE_LOGITS] = run_matmul,
-        [COMPUTE_ROUTE] = run_route,
-        [COMPUTE_SPREAD] = run_spread,
-        [COMPUTE_EXPERTS] = run_experts,
-        [COMPUTE_COMBINE] = run_combine,
-        [COMPUTE_SCALE] = run_scale,
-        [COMPUTE_VECTORS] = run_vectors,
-        [COMPUTE_SUM] = run_sum,
-        [COMPUTE_MEET] = run_meet,
-        [COMPUTE_SEND] = run_handover,
+        [COMPUTE_EMBED] = run_embed,         [COMPUTE_NORM] = run_norm,
+        [COMPUTE_HEAD_NORM] = run_head_norm, [COMPUTE_MATMUL] = run_matmul,
+        [COMPUTE_GATE] = run_gate,           [COMPUTE_ROPE] = run_rope,
+        [COMPUTE_KV_STORE] = run_kv_store,   [COMPUTE_ATTEND] = run_attend,
+        [COMPUTE_TAKE_ROWS] = run_take_rows, [COMPUTE_LOGITS] = run_matmul,
+        [COMPUTE_ROUTE] = run_route,         [COMPUTE_SPREAD] = run_spread,
+        [COMPUTE_EXPERTS] = run_experts,     [COMPUTE_COMBINE] = run_combine,
+        [COMPUTE_SCALE] = run_scale,         [COMPUTE_VECTORS] = run_vectors,
+        [COMPUTE_HEADS] = run_heads,         [COMPUTE_SUM] = run_sum,
+        [COMPUTE_MEET] = run_meet,           [COMPUTE_SEND] = run_handover,
         [COMPUTE_RECEIVE] = run_handover,
     };
     bool is_lost = false;

@@ -246,7 +246,7 @@ static void by_rows(struct member *m, const struct compute_op *op)
         return;
     case COMPUTE_KV_STORE:
         TOUCH(m, READS(op->src, how), READS(op->src2, how), WRITES(CACHE, how));
-        cpu_rows_kv_store(p, op, share);
+        cpu_rows_kv_store(p, op, share, scratch);
         return;
     default:
         CHECK(op->kind == COMPUTE_TAKE_ROWS);
@@ -352,6 +352,9 @@ void cpu_pass_work(void *arg, int rank, int n)
             TOUCH(&m, READS(op->src, SPLIT), READS(CACHE, SPLIT), WRITES(op->dst, SPLIT),
                   WRITES(SHARED_TILES, SPLIT));
             cpu_attention(m.p, op, i, rank);
+        } else if (op->kind == COMPUTE_HEADS) {
+            TOUCH(&m, READS(op->src, SPLIT), WRITES(op->dst, SPLIT));
+            cpu_heads(m.p, op, i, rank);
         } else {
             by_rows(&m, op);
         }

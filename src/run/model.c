@@ -13,10 +13,11 @@ static struct compute_shapes shapes_of(const struct model_spec *spec)
     return (struct compute_shapes){
         .experts = { experts->n_experts, experts->n_used, experts->is_scaled_to_one,
                      experts->is_sigmoid, experts->n_groups, experts->n_groups_used,
-                     experts->scale },
+                     experts->is_group_by_best, experts->scale },
         .has_sinks = spec->has_sinks,
         .has_caps = spec->score_cap > 0 || spec->logit_cap > 0,
         .has_clamped_gates = spec->act == ACT_SWIGLU_CLAMPED,
+        .has_latents = spec->latent.rank > 0,
         .output = spec->is_encoder ? COMPUTE_OUTPUT_VECTORS : COMPUTE_OUTPUT_LOGITS,
     };
 }

@@ -17,6 +17,16 @@ static void swap_norms(const struct model_spec *spec, struct model_weights *mode
     }
 }
 
+/* Latent attention: queries are made by two matrices or by one, and files have one of two forms for
+ * keys and values. */
+static bool lacks_latents(const struct model_spec *spec, const struct layer_weights *w)
+{
+    bool has_rank = spec->latent.query_rank > 0;
+    return spec->latent.rank > 0 &&
+           (w->latents[0].key.data == NULL || w->latents[0].value.data == NULL ||
+            (w->q_a.data != NULL) != has_rank || (w->q_a_norm.data != NULL) != has_rank);
+}
+
 /* Checks the norms and matrices whose rows are optional because files have one of two names for
  * them, or because only some models of a family have them. */
 static enum status check_layers(const struct model_spec *spec,
@@ -40,7 +50,8 @@ static enum status check_layers(const struct model_spec *spec,
                 ? "matrix of experts"
             : w->q.data == NULL || w->k.data == NULL || w->v.data == NULL
                 ? "matrix of queries, keys or values"
-                : NULL;
+            : lacks_latents(spec, w) ? "matrix or norm of latent attention"
+                                     : NULL;
         if (missing == NULL && ((w->q_norm.data != NULL) != spec->has_qk_norm ||
                                 (w->k_norm.data != NULL) != spec->has_qk_norm))
             return fault_set(fault, STATUS_UNSUPPORTED,

@@ -5,6 +5,7 @@
 #include "weights/hf_encoder.h"
 #include "weights/hf_experts.h"
 #include "weights/hf_keys.h"
+#include "weights/hf_latent.h"
 #include "weights/hf_rope.h"
 #include "weights/hf_window.h"
 #include "base/num.h"
@@ -43,6 +44,8 @@ static const struct family {
     { "granitemoeshared", KEYS_WITH("shared_intermediate_size"), "hidden_act", 1e-6f, 0, 0, 0,
       false },
     { "glm4_moe", KEYS_WITH(NULL), "hidden_act", 1e-5f, 8, 0, 0, false },
+    { "deepseek_v2", KEYS_WITH(NULL), "hidden_act", 1e-6f, 0, 0, 0, false },
+    { "deepseek_v3", KEYS_WITH(NULL), "hidden_act", 1e-6f, 0, 0, 0, false },
     { "phi3", LLAMA_KEYS, "hidden_act", 1e-5f, 0, 0, 0, false },
     { "gemma", LLAMA_KEYS, "hidden_act", 1e-6f, 16, 256, 0, true },
     { "gemma2", LLAMA_KEYS, "hidden_activation", 1e-6f, 4, 256, 0, true },
@@ -127,16 +130,20 @@ static enum status check_aliases(const struct reader *r)
 static enum status read_sizes(const struct reader *r, struct model_spec *spec)
 {
     const struct family *family = r->family;
+    bool is_gemma3 = strcmp(spec->architecture, "gemma3") == 0; /* published files lack some */
     const struct {
         const char *key;
         int32_t *out;
+        int64_t usual;
     } rows[] = {
-        { family->layers, &spec->n_layers },         { family->width, &spec->width },
-        { family->heads, &spec->n_heads },           { family->positions, &spec->n_positions_max },
-        { family->vocabulary, &spec->n_vocabulary },
+        { family->layers, &spec->n_layers, ABSENT },
+        { family->width, &spec->width, ABSENT },
+        { family->heads, &spec->n_heads, is_gemma3 ? 8 : ABSENT },
+        { family->positions, &spec->n_positions_max, is_gemma3 ? 131072 : ABSENT },
+        { family->vocabulary, &spec->n_vocabulary, is_gemma3 ? 262208 : ABSENT },
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        enum status status = read_size(r, rows[i].key, rows[i].out, ABSENT);
+        enum status status = read_size(r, rows[i].key, rows[i].out, rows[i].usual);
         if (status != STATUS_OK)
             return status;
     }
@@ -233,6 +240,11 @@ static enum status read_window(const struct reader *r, struct model_spec *spec)
 static enum status read_rope(const struct reader *r, struct model_spec *spec)
 {
     return weights_hf_rope(&r->from, spec);
+}
+
+static enum status read_latent(const struct reader *r, struct model_spec *spec)
+{
+    return weights_hf_latent(&r->from, spec);
 }
 
 static enum status read_experts(const struct reader *r, struct model_spec *spec)
@@ -350,8 +362,8 @@ enum status weights_hf_spec(const struct weights_json_node *config, struct model
     };
     snprintf(spec->architecture, sizeof(spec->architecture), "%s", row->name);
     enum status (*const steps[])(const struct reader *, struct model_spec *) = {
-        read_sizes, read_heads,  read_experts, read_act,   read_window,
-        read_rope,  read_scores, read_rest,    read_dense, read_encoder,
+        read_sizes, read_heads,  read_latent, read_experts, read_act,     read_window,
+        read_rope,  read_scores, read_rest,   read_dense,   read_encoder,
     };
     for (size_t i = 0; i < COUNT_OF(steps) && status == STATUS_OK; i++)
         status = steps[i](&r, spec);

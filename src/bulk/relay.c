@@ -71,6 +71,11 @@ static void serve(struct bulk_end *end, const struct bulk_head *question)
     struct evbuffer_iovec space;
     head.n_bytes = bulk_frame_block_bytes(head.n);
     size_t n = sizeof head + head.n_bytes;
+    struct exchange *exchange = end->door->options.exchange;
+    if (!exchange_has_here(exchange, question->ticket, question->index, head.n)) {
+        say_without(end, question, BULK_GONE); /* and no memory is taken for it */
+        return;
+    }
     if (!may_owe(end, (int64_t)n)) {
         say_without(end, question, BULK_LATER);
         return;
@@ -80,9 +85,8 @@ static void serve(struct bulk_end *end, const struct bulk_head *question)
         return;
     }
     unsigned char *to = space.iov_base;
-    enum exchange_said said =
-        exchange_pull_here(end->door->options.exchange, question->ticket, question->index, &stamp,
-                           to + sizeof head + sizeof stamp, head.n);
+    enum exchange_said said = exchange_pull_here(exchange, question->ticket, question->index,
+                                                 &stamp, to + sizeof head + sizeof stamp, head.n);
     memcpy(to, &head, sizeof head);
     memcpy(to + sizeof head, &stamp, sizeof stamp);
     space.iov_len = said == EXCHANGE_BLOCK ? n : 0;

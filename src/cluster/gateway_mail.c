@@ -380,6 +380,7 @@ static void end_session(struct cluster_gateway *g, int node)
         return;
     log_line(LOG_WARN, "gateway", "the session with node %d is over", link->peer);
     cluster_link_end(link);
+    g->links_ns = 0; /* another one begins at the next step */
     for (uint32_t i = 0; i < g->options.n_requests_max; i++)
         if (g->entries[i].prompt && g->entries[i].state == GATEWAY_SENT &&
             g->nodes.of_engine[g->entries[i].engine] == node)
@@ -413,10 +414,17 @@ static void watch_link(struct cluster_gateway *g, int node, int64_t *wake_ns)
     }
 }
 
+/* Looks at the sessions only when one of them is due, since a gateway may have many of them, and
+ * steps after each message. */
 void gateway_mail_watch_links(struct cluster_gateway *g, int64_t *wake_ns)
 {
-    for (int i = 0; i < g->nodes.n; i++)
-        watch_link(g, i, wake_ns);
+    if (g->links_ns <= g->now_ns) {
+        int64_t due_ns = TIME_NEVER;
+        for (int i = 0; i < g->nodes.n; i++)
+            watch_link(g, i, &due_ns);
+        g->links_ns = due_ns;
+    }
+    *wake_ns = min_i64(*wake_ns, g->links_ns);
 }
 
 /* Returns whether a message of a node counts, which requires the node's session. */
@@ -427,6 +435,8 @@ static bool counts(struct cluster_gateway *g, int node, const struct message_hea
                    (verdict == CLUSTER_LINK_COUNTS && head->kind == MESSAGE_CLOSED);
     if (is_over)
         end_session(g, node);
+    else if (verdict == CLUSTER_LINK_COUNTS) /* it is silent from here on */
+        g->links[node].now_ns = max_i64(g->links[node].now_ns, g->heard_ns);
     return verdict == CLUSTER_LINK_COUNTS && !is_over;
 }
 

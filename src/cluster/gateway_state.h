@@ -74,6 +74,7 @@ struct cluster_gateway {
     struct cluster_gateway_options options;
     struct cluster_nodes nodes;
     struct cluster_link *links; /* (nodes.n) */
+    int64_t links_ns;           /* when one of them is due */
     uint64_t n_sessions;
     struct service_spec *services;
     struct cluster_roster roster;

@@ -1,4 +1,4 @@
-/* The requests that each gateway has on an engine of a node, summed by service. A node tells each
+/* Sums by service of the requests that each gateway has on an engine of a node. A node tells each
  * gateway the sums of the other ones with its reports, so that several gateways place nearly as one
  * would. */
 #pragma once

@@ -26,16 +26,6 @@ static const char doc[] =
     "Settings come from the command line, the environment (SHOAL_LISTEN, ...), the file, in this "
     "order.";
 
-static int64_t tick(void *self, int64_t now_ns)
-{
-    return wire_step(self, now_ns);
-}
-
-static bool leave(void *self, int64_t now_ns)
-{
-    return wire_leave(self, now_ns);
-}
-
 /* ---- Life. ---- */
 
 /* Ensures the descriptors that engines, model files and the first clients need. The API requests
@@ -159,8 +149,8 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
         .base = wire_base(house),
         .service = wire_service(house),
         .control = wire_control(house),
-        .tick = tick,
-        .leave = leave,
+        .tick = wire_step,
+        .leave = wire_join_leave,
         .tick_self = house,
         .metrics = wire_metrics,
         .metrics_self = house,

@@ -605,8 +605,9 @@ bool wire_close(struct house *house)
     return is_recorded;
 }
 
-int64_t wire_step(struct house *house, int64_t now_ns)
+int64_t wire_step(void *self, int64_t now_ns)
 {
+    struct house *house = self;
     int64_t wake = TIME_NEVER;
     wake_clear(&house->kick);
     int64_t store_wake = wire_cluster_step(house, now_ns);
@@ -621,11 +622,6 @@ int64_t wire_step(struct house *house, int64_t now_ns)
             break;
     }
     return min_i64(wake, wire_join_step(house, now_ns));
-}
-
-bool wire_leave(struct house *house, int64_t now_ns)
-{
-    return house->node == NULL || cluster_node_leave(house->node, now_ns);
 }
 
 /* ---- The gateway's service, with a wakeup whenever it leaves work for wire_step. ---- */

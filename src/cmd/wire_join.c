@@ -135,10 +135,10 @@ enum status wire_change(struct house *house, const struct wire_change *change, s
 {
     struct wire_join *join = &house->join;
     int n = 0;
-    if (house->n_engines == 0 && change->life == 0)
+    if ((house->n_engines == 0 || house->config.n_store > 0) && change->life == 0)
         return fault_set(fault, STATUS_UNSUPPORTED,
-                         "a gateway's models are those that it started with, and those that "
-                         "`shoal deploy` brings in: restart it, or deploy the model");
+                         "a gateway, and a node with a store, get models at the start and by "
+                         "`shoal deploy`: restart it, or deploy the model");
     if (wire_is_changing(house))
         return fault_set(fault, STATUS_BUSY,
                          "another change of the models is under way: try again soon");
@@ -377,4 +377,10 @@ void wire_join_end(struct house *house)
     if (house->join.opener != NULL)
         thread_join(house->join.opener);
     house->join.opener = NULL;
+}
+
+bool wire_join_leave(void *self, int64_t now_ns)
+{
+    struct cluster_node *node = ((struct house *)self)->node;
+    return node == NULL || cluster_node_leave(node, now_ns);
 }

@@ -27,3 +27,4 @@ int wire_find_model(const struct house *house, const char *name, bool *is_by_pat
 int64_t wire_join_step(struct house *house, int64_t now_ns);
 /* Waits for the opener's thread, before a house closes. */
 void wire_join_end(struct house *house);
+bool wire_join_leave(void *house, int64_t now_ns); /* as cluster_node_leave */

@@ -121,6 +121,20 @@ static void copy(struct entry *entry, int32_t i, struct exchange_stamp *stamp, v
     memcpy(to, from, n_bytes);
 }
 
+static bool has_block(const struct entry *entry, int32_t i, int64_t n_bytes)
+{
+    return entry != NULL && !entry->is_taken && i >= 0 && i < entry->offer.view.n_blocks &&
+           n_bytes == entry->offer.stamp.block_bytes;
+}
+
+bool exchange_has_here(struct exchange *x, uint64_t ticket, int32_t i, int64_t n_bytes)
+{
+    lock_take(x->lock);
+    bool is_here = has_block(find(x, ticket), i, n_bytes);
+    lock_put(x->lock);
+    return is_here;
+}
+
 /* stamp->block_bytes says how large the caller's blocks are. *is_here: the exchange has the offer.
  */
 static enum exchange_said pull_here(struct exchange *x, uint64_t ticket, int32_t i,
@@ -130,8 +144,7 @@ static enum exchange_said pull_here(struct exchange *x, uint64_t ticket, int32_t
     lock_take(x->lock);
     struct entry *entry = find(x, ticket);
     *is_here = entry != NULL;
-    if (entry != NULL && !entry->is_taken && i >= 0 && i < entry->offer.view.n_blocks &&
-        stamp->block_bytes == entry->offer.stamp.block_bytes) {
+    if (has_block(entry, i, stamp->block_bytes)) {
         copy(entry, i, stamp, to);
         said = EXCHANGE_BLOCK;
     }

@@ -82,6 +82,8 @@ enum exchange_said exchange_pull(struct exchange *exchange, uint64_t ticket, int
 /* The same, of the offers of this process alone, for a receiver elsewhere. */
 enum exchange_said exchange_pull_here(struct exchange *exchange, uint64_t ticket, int32_t i,
                                       struct exchange_stamp *stamp, void *to, int64_t n_bytes);
+/* Returns whether this process offers such a block, of n_bytes. It may be gone a moment later. */
+bool exchange_has_here(struct exchange *exchange, uint64_t ticket, int32_t i, int64_t n_bytes);
 void exchange_acknowledge(struct exchange *exchange, uint64_t ticket); /* the source may free it */
 /* The same, of the offers of this process alone. Returns whether it has such an offer. */
 bool exchange_acknowledge_here(struct exchange *exchange, uint64_t ticket);

@@ -137,9 +137,9 @@ static bool wait_for_lock(const struct job *job, int fd)
 {
     log_line(LOG_INFO, "fetch", "%.16s...: another process fetches it", job->sha256);
     while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        if (fetch_is_stopped())
+        if (fetch_stop_is_on())
             return false;
-        fetch_sleep_ns(LOCK_NS);
+        fetch_stop_sleep_ns(LOCK_NS);
     }
     return true;
 }
@@ -221,7 +221,7 @@ static enum status run_tries(struct job *job, struct fetch_transfer *t)
             log_line(LOG_WARN, "fetch", "%.16s... from %s: %s: again after %lld of %lld bytes",
                      job->sha256, job->host, t->fault.text, (long long)t->n_there,
                      (long long)max_i64(t->n_whole, 0));
-            fetch_sleep_ns(pause_ns);
+            fetch_stop_sleep_ns(pause_ns);
             pause_ns = min_i64(2 * pause_ns, PAUSE_NS_MAX);
         }
         enum status status = fetch_transfer_run(t);
@@ -238,7 +238,7 @@ static enum status run_tries(struct job *job, struct fetch_transfer *t)
             was_resumed = false;
         }
     }
-    if (fetch_is_stopped())
+    if (fetch_stop_is_on())
         return say_stopped(job->fault);
     if (t->is_wrong)
         fetch_peers_restart(t); /* a wrong part is of no use */
@@ -251,7 +251,7 @@ static enum status run_sources(struct job *job, struct fetch_transfer *t)
 {
     if (fetch_peers_run(t, job->sha256))
         return STATUS_OK;
-    if (fetch_is_stopped())
+    if (fetch_stop_is_on())
         return say_stopped(job->fault);
     if (!is_of_peers(job->options->url) && !t->is_final)
         return run_tries(job, t);
@@ -272,7 +272,7 @@ static void fetch(void *arg)
     fetch_digest_open(&t.digest);
     if (fstat(fd, &info) == 0)
         t.n_there = info.st_size;
-    if (!fetch_digest_add_file(&t.digest, fd, t.n_there) && !fetch_is_stopped())
+    if (!fetch_digest_add_file(&t.digest, fd, t.n_there) && !fetch_stop_is_on())
         fetch_peers_restart(&t);
     log_line(LOG_INFO, "fetch", "%.16s... from %s: begins at byte %lld", job->sha256, job->host,
              (long long)t.n_there);

@@ -46,7 +46,7 @@ static void pace(const struct fetch_transfer *t, int64_t n_bytes, int64_t begin_
     if (rate <= 0)
         return;
     double due_ns = (double)n_bytes / (double)rate * (double)TIME_NS_PER_S;
-    fetch_sleep_ns(max_i64(begin_ns + (int64_t)due_ns - time_now_ns(), 0));
+    fetch_stop_sleep_ns(max_i64(begin_ns + (int64_t)due_ns - time_now_ns(), 0));
 }
 
 /* Reads to the end of the file over one connection. */
@@ -61,11 +61,11 @@ static enum status read_all(struct fetch_transfer *t, void *client, const char *
         struct fetch_piece piece = {
             .sha256 = sha256, .offset = t->n_there, .to = buffer, .n_max = n_piece
         };
-        if (fetch_is_stopped())
+        if (fetch_stop_is_on())
             return fault_set(&t->fault, STATUS_CANCELLED, "the process ends");
         enum status status = peers->read(client, &piece, &t->fault);
         if (status == STATUS_BUSY && time_now_ns() - heard_ns < t->options->stall_ns) {
-            fetch_sleep_ns(BUSY_NS);
+            fetch_stop_sleep_ns(BUSY_NS);
             continue;
         }
         if (status == STATUS_OK)

@@ -12,15 +12,15 @@ void fetch_stop(void)
     atomic_store(&is_stopped, true);
 }
 
-bool fetch_is_stopped(void)
+bool fetch_stop_is_on(void)
 {
     return atomic_load(&is_stopped);
 }
 
-void fetch_sleep_ns(int64_t ns)
+void fetch_stop_sleep_ns(int64_t ns)
 {
     int64_t until_ns = time_now_ns() + ns;
-    for (int64_t left_ns = ns; left_ns > 0 && !fetch_is_stopped();
+    for (int64_t left_ns = ns; left_ns > 0 && !fetch_stop_is_on();
          left_ns = until_ns - time_now_ns())
         time_sleep_ns(min_i64(left_ns, LOOK_NS));
 }

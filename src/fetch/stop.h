@@ -4,6 +4,6 @@
 #include "base/base.h"
 
 void fetch_stop(void); /* for good; from any thread */
-bool fetch_is_stopped(void);
+bool fetch_stop_is_on(void);
 /* Sleeps for so long, or until fetches are stopped. */
-void fetch_sleep_ns(int64_t ns);
+void fetch_stop_sleep_ns(int64_t ns);

@@ -151,7 +151,7 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *self)
 static int on_progress(void *self, curl_off_t n_down, curl_off_t n, curl_off_t n_up, curl_off_t up)
 {
     (void)self, (void)n_down, (void)n, (void)n_up, (void)up;
-    return fetch_is_stopped();
+    return fetch_stop_is_on();
 }
 
 static CURL *prepare(struct answer *a)

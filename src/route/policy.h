@@ -53,8 +53,8 @@ static inline struct route_request route_request_of(const struct request *r)
                                    ROUTE_NONE,  ROUTE_NONE,    r->epoch,       r->service,
                                    r->priority };
 }
-/* What other gateways have on an engine, of one service: sums over their requests there, as the
- * node counted them at its last report. Several gateways place well together if each adds these to
+/* Sums over the requests that other gateways have on an engine, of one service, as the node counted
+ * them at its last report. Several gateways place well together if each adds these to
  * what it sent itself. */
 struct route_others {
     int32_t n, n_waiting;     /* requests; those of them that have no token yet */

@@ -4,6 +4,7 @@ usage: serve_joining.py SHOAL MODELS_FOLDER
 """
 import hashlib
 import json
+import signal
 import time
 
 from fleet import Fleet, Load, bodies_of, do, expected_texts, n_loaded, need_etcd, page_of, verb
@@ -192,6 +193,18 @@ def joining_outlives_the_store(shoal, models):
         until(lambda: verb(fleet, "undeploy", "cee").returncode == 0)
         until(lambda: names(gateway) == names(fleet.nodes[0]) == ["tale"])
         assert is_unknown(gateway, "cee")
+
+
+@test
+def a_reload_brings_in_no_model(shoal, models):
+    """A model that SIGHUP adds would have a life of its own, so that no other process of the cluster knows it. It is refused by name."""
+    need_etcd()
+    with Fleet(shoal, None, config=config_of(models), n_nodes=1, n_managers=1, n_gateways=1) as fleet:
+        for role in fleet.nodes + fleet.gateways:
+            role.write_config(config_of(models) + f"  cee: {{ path: {paths(models)['cee']} }}\n")
+            role.signal(signal.SIGHUP)
+            until(lambda: "get models at the start and by `shoal deploy`" in role.log())
+            assert names(role) == ["tale"]
 
 
 main()

@@ -110,7 +110,7 @@ static void a_seed_repeats_exactly(void **state)
     }
 }
 
-/* Of all messages 1 or 5% vanish, for ever. Requests end nearly as fast as without that. */
+/* One message in 100 or in 20 vanishes, for ever. Requests end nearly as fast as without that. */
 static void progress_while_messages_vanish(void **state)
 {
     static const double losses[] = { 0, 0.01, 0.05 };

@@ -2,7 +2,7 @@
 #pragma once
 #include "scenario/scenario.h"
 
-struct report_layers_ask {
+struct report_layer_plan_ask {
     const struct scenario *scenario; /* its nodes, memory_part, is_json */
     const char *model;               /* of the table of models */
     const char *links;               /* for links_file_read; NULL: by the kinds of devices */
@@ -11,4 +11,4 @@ struct report_layers_ask {
                                    is reserved, and the plan is made for their step */
 };
 /* The exit code; what is wrong is printed. */
-int report_layers(const struct report_layers_ask *ask);
+int report_layer_plan(const struct report_layer_plan_ask *ask);

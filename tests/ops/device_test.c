@@ -604,7 +604,7 @@ static void check_shapes(struct scene *s, const struct scene *plain)
         { { .has_latents = true }, "latent attention", device->has_experts },
         { { .n_adapters = 1 }, "LoRA", device->has_adapters },
         { { .output = COMPUTE_OUTPUT_VECTORS }, "encoders", device->has_vectors },
-        { { .sums_over_ranks = true }, "ranks" }
+        { { .sums_over_ranks = true }, "ranks", device->has_experts }
     };
     (void)plain;
     for (size_t i = 0; i < COUNT_OF(known); i++) {

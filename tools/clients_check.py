@@ -8,13 +8,17 @@ stories, so what must have a form is asked for with a form: tools that must be c
 import contextlib
 import importlib.metadata
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 import urllib.request
 
 import pydantic
+
+from llama_suite import lengthen
 
 MODEL = "tale"
 ASK = [{"role": "user", "content": "Once upon a time"}]
@@ -23,6 +27,7 @@ CHECKS = []
 
 class Colour(pydantic.BaseModel):
     """A colour and how strong it is."""
+    model_config = pydantic.ConfigDict(extra="forbid")  # else this model, which writes stories, adds properties
     name: str = pydantic.Field(max_length=12)
     strength: int = pydantic.Field(ge=1, le=9)
 
@@ -63,12 +68,12 @@ def chats(base):
 def tools_and_forms(base):
     import openai
     client = openai.OpenAI(base_url=f"{base}/v1", api_key="none")
-    call = client.chat.completions.create(model=MODEL, messages=ASK, max_tokens=200, tools=[TOOL], tool_choice="required").choices[0].message.tool_calls[0]
+    call = client.chat.completions.create(model=MODEL, messages=ASK, max_tokens=1000, tools=[TOOL], tool_choice="required").choices[0].message.tool_calls[0]
     is_colour(call.function.arguments)
-    is_colour(client.chat.completions.parse(model=MODEL, messages=ASK, max_tokens=200, response_format=Colour).choices[0].message.parsed.model_dump())
-    with client.chat.completions.stream(model=MODEL, messages=ASK, max_tokens=200, response_format=Colour) as stream:
+    is_colour(client.chat.completions.parse(model=MODEL, messages=ASK, max_tokens=1000, response_format=Colour).choices[0].message.parsed.model_dump())
+    with client.chat.completions.stream(model=MODEL, messages=ASK, max_tokens=1000, response_format=Colour) as stream:
         is_colour(stream.get_final_completion().choices[0].message.parsed.model_dump())
-    is_colour(client.responses.parse(model=MODEL, input="Once", max_output_tokens=200, text_format=Colour).output_parsed.model_dump())
+    is_colour(client.responses.parse(model=MODEL, input="Once", max_output_tokens=1000, text_format=Colour).output_parsed.model_dump())
 
 
 @check("openai")
@@ -90,7 +95,7 @@ def messages(base):
         is_text("".join(stream.text_stream))
     assert client.messages.count_tokens(model=MODEL, messages=ASK).input_tokens > 3
     tool = {"name": "paint", "description": "paints", "input_schema": Colour.model_json_schema()}
-    is_colour(client.messages.create(model=MODEL, max_tokens=200, messages=ASK, tools=[tool], tool_choice={"type": "any"}).content[0].input)
+    is_colour(client.messages.create(model=MODEL, max_tokens=1000, messages=ASK, tools=[tool], tool_choice={"type": "any"}).content[0].input)
 
 
 @check("ollama")
@@ -100,7 +105,7 @@ def everything(base):
     is_text(client.chat(MODEL, ASK, options={"num_predict": 20}).message.content)
     is_text("".join(part.message.content for part in client.chat(MODEL, ASK, stream=True, options={"num_predict": 20})))
     is_text(client.generate(MODEL, "Once", options={"num_predict": 20}).response)
-    is_colour(client.chat(MODEL, ASK, format=Colour.model_json_schema(), options={"num_predict": 200}).message.content)
+    is_colour(client.chat(MODEL, ASK, format=Colour.model_json_schema(), options={"num_predict": 1000}).message.content)
     assert len(client.embed(MODEL, ["a", "b " * 5000]).embeddings[1]) > 10
     assert MODEL in [m.model for m in client.list().models] and client.show(MODEL).modelinfo
 
@@ -114,7 +119,7 @@ def chats_and_tools(base):
         same = {"model": f"{name}/{MODEL}", "api_base": where, "api_key": "none", "messages": ASK}
         is_text(litellm.completion(**same, max_tokens=20).choices[0].message.content)
         is_text("".join(p.choices[0].delta.content or "" for p in litellm.completion(**same, max_tokens=20, stream=True)))
-    is_colour(litellm.completion(model=f"openai/{MODEL}", api_base=f"{base}/v1", api_key="none", messages=ASK, max_tokens=200, tools=[TOOL],
+    is_colour(litellm.completion(model=f"openai/{MODEL}", api_base=f"{base}/v1", api_key="none", messages=ASK, max_tokens=1000, tools=[TOOL],
                                  tool_choice="required").choices[0].message.tool_calls[0].function.arguments)
     assert len(litellm.embedding(model=f"openai/{MODEL}", api_base=f"{base}/v1", api_key="none", input=["a"]).data[0]["embedding"]) > 10
 
@@ -122,7 +127,7 @@ def chats_and_tools(base):
 @check("langchain-openai")
 def chats_tools_forms_vectors(base):
     import langchain_openai
-    chat = langchain_openai.ChatOpenAI(model=MODEL, base_url=f"{base}/v1", api_key="none", max_tokens=200, temperature=0.5)
+    chat = langchain_openai.ChatOpenAI(model=MODEL, base_url=f"{base}/v1", api_key="none", max_tokens=1000, temperature=0.5)
     is_text(chat.invoke("Once").content)
     is_text("".join(part.content for part in chat.stream("Once")))
     is_colour(chat.bind_tools([Colour], tool_choice="required").invoke("Once").tool_calls[0]["args"])
@@ -135,7 +140,7 @@ def chats_tools_forms_vectors(base):
 @check("langchain-anthropic")
 def chats_and_calls(base):
     import langchain_anthropic
-    chat = langchain_anthropic.ChatAnthropic(model=MODEL, base_url=base, api_key="none", max_tokens=200)
+    chat = langchain_anthropic.ChatAnthropic(model=MODEL, base_url=base, api_key="none", max_tokens=1000)
     is_text(chat.invoke("Once").content)
     is_text("".join(part.content if isinstance(part.content, str) else "".join(c.get("text", "") for c in part.content) for part in chat.stream("Once")))
     is_colour(chat.bind_tools([Colour], tool_choice="any").invoke("Once").tool_calls[0]["args"])
@@ -144,7 +149,7 @@ def chats_and_calls(base):
 @check("langchain-ollama")
 def chats_and_vectors(base):
     import langchain_ollama
-    chat = langchain_ollama.ChatOllama(model=MODEL, base_url=base, num_predict=200)
+    chat = langchain_ollama.ChatOllama(model=MODEL, base_url=base, num_predict=1000)
     is_text(chat.invoke("Once").content)
     is_colour(chat.with_structured_output(Colour, method="json_schema").invoke("Once").model_dump())
     assert len(langchain_ollama.OllamaEmbeddings(model=MODEL, base_url=base).embed_query("a")) > 10
@@ -156,7 +161,7 @@ def forms(base):
     import openai
     for mode in instructor.Mode.TOOLS, instructor.Mode.JSON_SCHEMA:
         client = instructor.from_openai(openai.OpenAI(base_url=f"{base}/v1", api_key="none"), mode=mode)
-        is_colour(client.chat.completions.create(model=MODEL, messages=ASK, max_tokens=200, response_model=Colour).model_dump())
+        is_colour(client.chat.completions.create(model=MODEL, messages=ASK, max_tokens=1000, response_model=Colour).model_dump())
 
 
 @check("llama-index-llms-openai-like")
@@ -195,8 +200,9 @@ def served(shoal, model):
 
 def main():
     os.environ.update(LITELLM_LOCAL_MODEL_COST_MAP="True", ANONYMIZED_TELEMETRY="False")
-    n_failed = 0
-    with served(*sys.argv[1:3]) as base:
+    n_failed, folder = 0, tempfile.mkdtemp()
+    lengthen(sys.argv[2], os.path.join(folder, "long.gguf"))  # tools in prompts take many tokens
+    with served(sys.argv[1], os.path.join(folder, "long.gguf")) as base:
         for package, function in CHECKS:
             name = f"{package} {importlib.metadata.version(package)}: {function.__name__.replace('_', ' ')}"
             try:
@@ -205,6 +211,7 @@ def main():
             except Exception:
                 n_failed += 1
                 print(f"FAILED  {name}\n{traceback.format_exc(limit=-3)}", flush=True)
+    shutil.rmtree(folder)
     print(f"{len(CHECKS) - n_failed} passed, {n_failed} failed")
     return 1 if n_failed else 0
 

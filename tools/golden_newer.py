@@ -338,6 +338,10 @@ def is_sayable(case, config):
         if (config.query_pre_attn_scalar != config.head_dim or None in caps or
                 config.layer_types != every_second):
             return False
+    if case.family == "deepseek_v3":  # one epsilon for all norms
+        kind = config.rope_parameters.get("rope_type", "default")
+        if kind != "default" or config.rms_norm_eps != 1e-6 or not config.rope_interleave:
+            return False
     is_biased = case.family != "glm4_moe" and config.attention_bias
     return act in acts and not is_biased and not case.keeps_output
 

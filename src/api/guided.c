@@ -242,11 +242,12 @@ void api_guided_need_calls(struct api_guided *guided, struct pile *pile,
 {
     struct reader r = { guided, pile };
     static const char *const name = "tool_choice";
+    bool is_one = tools->is_serial || tools->chosen >= 0; /* a named function is called once */
     struct grammar_calls all = { .before = view_text("["),
                                  .between = view_text(", "),
                                  .after = view_text("]"),
                                  .n_min = 1,
-                                 .n_max = tools->is_serial ? 1 : NEEDED_CALLS_MAX };
+                                 .n_max = is_one ? 1 : NEEDED_CALLS_MAX };
     list_calls(&r, tools, api_fields_find(fields, "tools"),
                "{\"name\": \"" CALLS_NAME_SIGN "\", \"arguments\": " CALLS_ARGS_SIGN "}", &all);
     struct str text;

@@ -130,15 +130,17 @@ static void select_fields(const struct api_llama_kept *kept, struct str *out, si
 {
     if (kept->n_fields == 0)
         return;
-    json_t *page = json_loadb(out->at + from, out->n - from, 0, NULL), *left = json_object();
+    json_t *page = json_loadb(out->at + from, out->n - from, JSON_ALLOW_NUL, NULL);
+    json_t *left = json_object();
     for (int32_t i = 0; i < kept->n_fields; i++) {
         json_t *value = find_path(page, kept->fields[i]);
         if (value != NULL)
             json_object_set(left, kept->fields[i], value);
     }
-    size_t n = json_dumpb(left, NULL, 0, JSON_COMPACT);
+    size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(9); /* as the page has numbers */
+    size_t n = json_dumpb(left, NULL, 0, flags);
     char *text = mem_take(n);
-    (void)json_dumpb(left, text, n, JSON_COMPACT);
+    (void)json_dumpb(left, text, n, flags);
     out->n = from;
     str_add(out, text, n);
     mem_give(text);

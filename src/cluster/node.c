@@ -196,6 +196,7 @@ static bool let_in(struct cluster_node *node, struct node_link *from,
     }
     cluster_message_request_of_spans(&request, node->now_ns);
     request.service = (uint16_t)service;
+    request.variant = (uint16_t)m->adapter;
     request.cohort = cohort_here(node, from, request.cohort);
     const struct node_life life = life_of(node, from, m, &request);
     if (request.ticket != 0 && node->options.learn != NULL)
@@ -217,7 +218,8 @@ static bool take_submit(struct cluster_node *node, struct node_link *from,
                         const struct message_submit *m)
 {
     int service = cluster_roster_find(&node->roster, m->head.service);
-    bool is_there = service >= 0 && m->adapter == 0 && node->leaves_ns == 0; /* none has adapters */
+    bool is_there =
+        service >= 0 && m->adapter <= node->roster.n_adapters[service] && node->leaves_ns == 0;
     const struct service_event back = { .id = m->request.id,
                                         .epoch = m->request.epoch,
                                         .what = SERVICE_RETURNED,

@@ -293,20 +293,19 @@ static void open_unit(struct house *house, int e)
     const struct model_spec *specs[LIMIT_MODELS];
     const struct tokenizer *tokenizers[LIMIT_MODELS];
     enum dtype kv_dtypes[LIMIT_MODELS];
+    const struct run_adapter_files *adapters[LIMIT_MODELS];
     struct perf perfs[LIMIT_MODELS] = { 0 };
     struct kv_layout layouts[LIMIT_MODELS];
     for (int s = 0; s < house->n_services; s++) {
         const struct serve_offer *offer = &house->offers[s];
         layouts[s] = offer->layout;
-        place->services[s] = offer->service;
-        place->services[s].share_percent = config->engines[e].share_percent[s];
-        place->services[s].kv_quota_bytes = config->engines[e].kv_bytes[s];
+        place->services[s] = serve_offer_placed(offer, &config->engines[e], s);
         paths[s] = offer->model.path;
         specs[s] = &offer->card.spec;
         tokenizers[s] = offer->card.tokenizer;
         kv_dtypes[s] = offer->kv_dtype;
-        if (offer->profile.n_groups > 0 && place->device_spec.n_ranks == 0)
-            perfs[s] = predict_profile_perf(&offer->profile, place->device_spec.n_cores);
+        adapters[s] = serve_offer_adapters(offer);
+        perfs[s] = serve_offer_perf(offer, &place->device_spec);
     }
     const struct run_unit_options options = {
         .host = { .engine = { .id = (uint16_t)e,
@@ -349,6 +348,7 @@ static void open_unit(struct house *house, int e)
         .n_rows_max = wire_house_rows_max(config),
         .n_logit_rows_max = (int32_t)config->n_batch_max,
         .kv_dtypes = kv_dtypes,
+        .adapters = adapters,
         .profile_ns = config->profile_ns,
         .sleep_bytes = config->sleep_bytes,
         .steady = (double)config->steady / 100,

@@ -299,6 +299,11 @@ static const struct config_key model_keys[] = {
     { "aliases", CONFIG_TEXTS, offsetof(struct config_model, aliases),
       offsetof(struct config_model, n_aliases), 0, CONFIG_ALIASES,
       "other names that clients may use", CONFIG_TEXT_NAME },
+    { "adapters", CONFIG_TEXTS, offsetof(struct config_model, adapters),
+      offsetof(struct config_model, n_adapters), 0, LIMIT_ADAPTERS,
+      "LoRA adapters as NAME=PATH: a directory of PEFT for a model of safetensors, a GGUF file for "
+      "a GGUF model; clients name one MODEL:NAME",
+      CONFIG_TEXT_ADAPTER },
     { "ctx", CONFIG_COUNT, MODEL(n_context), 0, LIMIT_CONTEXT,
       "tokens of prompt and answer, at most what the model was trained for; 0: that many" },
     { "priority", CONFIG_COUNT, MODEL(priority), -32768, 32767,

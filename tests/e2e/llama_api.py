@@ -42,6 +42,8 @@ def whole_answers():
             assert page["stop_type"] == "eos" and page["content"] == answer(encode(PROMPT + "[n=50]"), 50), page
         page = complete(server, prompt=PROMPT + "[n=9000]", seed=-1)
         assert page["stop_type"] == "limit" and page["tokens_evaluated"] + page["tokens_predicted"] == 4096, page
+        page = complete(server, n_predict=0)
+        assert (page["content"], page["tokens_predicted"], page["generation_settings"]["n_predict"]) == ("", 0, 0), page
         assert complete(server, n_predict=9, seed=7, temperature=1)["content"] == answer(ids, 9, 7)
 
 

@@ -105,6 +105,12 @@ def check_other_endpoints(port):
                                         "parallel_tool_calls": False, "max_output_tokens": 200, "seed": 5})
     call = page["output"][0]
     assert call["type"] == "function_call" and call["name"] == "pick" and is_colour(call["arguments"]), page
+    named = {"type": "function", "function": tool}
+    for seed in range(4):  # a named function is called once, without parallel_tool_calls
+        chat = post(port, "/v1/chat/completions", {"messages": [{"role": "user", "content": "Once"}], "tools": [named], "seed": seed,
+                                                   "tool_choice": {"type": "function", "function": {"name": "pick"}}, "max_tokens": 200})
+        calls = chat["choices"][0]["message"]["tool_calls"]
+        assert len(calls) == 1 and is_colour(calls[0]["function"]["arguments"]), chat
     page = post(port, "/v1/responses", {"input": [{"type": "function_call_output", "call_id": call["call_id"], "output": "so"}],
                                         "previous_response_id": page["id"], "max_output_tokens": 5})
     assert page["usage"]["output_tokens"] <= 5 and page["output"], page

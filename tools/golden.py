@@ -3,7 +3,7 @@
     tools/golden.py [--out DIR] [PART...]   writes the parts (default all) below DIR
     tools/golden.py --check [PART...]       makes them again in a temporary folder and compares
 
-Parts: quants gguf archs models dense encoders tokenizers templates, and with the packages of
+Parts: adapters quants gguf archs models dense encoders tokenizers templates, and with the packages of
 requirements-newest.txt: newer. Files are compared byte by byte, except
 expected.json: its numbers may differ by 1e-6 of max_abs_logit, and versions may differ.
 """
@@ -35,7 +35,14 @@ def newer(out):
     golden_newer.models(out)
 
 
+def adapters(out):
+    """Only this part needs PEFT."""
+    import golden_adapters  # pylint: disable=import-outside-toplevel
+    golden_adapters.models(out, STORED)
+
+
 PARTS = {
+    "adapters": adapters,
     "quants": lambda out: golden_gguf.vectors(out / "quants"),
     "gguf": lambda out: golden_gguf.models(out / "gguf"),
     "archs": lambda out: golden_gguf_archs.models(out / "gguf"),

@@ -411,7 +411,8 @@ static void names_of(const struct api *api, const char **names)
 {
     for (int i = 0; i < api->catalog->n; i++) {
         CHECK(api->catalog->models[i]->service < LIMIT_MODELS);
-        names[api->catalog->models[i]->service] = api->catalog->models[i]->name;
+        if (api->catalog->models[i]->variant == 0)
+            names[api->catalog->models[i]->service] = api->catalog->models[i]->name;
     }
 }
 

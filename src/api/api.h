@@ -27,7 +27,7 @@ struct api_keys { /* As in the options. The two keys must outlive the api, or la
 /* Replaces the keys and, for new connections, the certificate by what its files hold now. A fault
  * changes nothing. Whether TLS is used at all does not change. */
 enum status api_reload(struct api *api, const struct api_keys *keys, struct fault *fault) MUST_USE;
-/* Replaces the models, at most LIMIT_MODELS. Calls under way keep the models that they have. A
+/* Replaces the models, at most API_MODELS_MAX. Calls under way keep the models that they have. A
  * removed model must stay in memory until api_uses_model returns false. */
 void api_set_models(struct api *api, const struct api_model *const *models, int n);
 /* Reports that the model that the operator asked to add is there, or the fault that prevented

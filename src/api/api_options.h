@@ -16,11 +16,15 @@ struct str;
 struct tokenizer;
 struct chat_template;
 
-struct api_model {              /* one service as clients see it */
+/* Models that clients may name: those of a server, each with its adapters. */
+enum { API_MODELS_MAX = LIMIT_MODELS * (1 + LIMIT_ADAPTERS) };
+struct api_model {              /* one service, or an adapter of it, as clients see it */
     const char *name;           /* public id; may contain '/' */
     const char *const *aliases; /* n_aliases other names */
     int n_aliases;
     uint16_t service;
+    uint16_t variant;   /* an adapter of the service, from 1; 0: the model itself */
+    const char *parent; /* of an adapter: its model's name; otherwise NULL */
     int32_t n_context_max, n_vocabulary;
     int32_t n_vector;    /* floats of a text's embedding */
     int32_t n_labels;    /* 1: a cross-encoder, which scores pairs of texts; else 0 */

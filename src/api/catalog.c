@@ -7,7 +7,7 @@
 void api_catalog_renew(struct api_catalog **newest, const struct api_model *const *models, int n)
 {
     struct api_catalog *catalog = mem_take(sizeof(*catalog)), *before = *newest;
-    CHECK(n >= 0 && n <= LIMIT_MODELS);
+    CHECK(n >= 0 && n <= API_MODELS_MAX);
     *catalog = (struct api_catalog){ .older = before, .n_users = 1, .n = n };
     for (int i = 0; i < n; i++)
         catalog->models[i] = models[i];
@@ -42,16 +42,28 @@ bool api_catalog_has(const struct api_catalog *newest, const struct api_model *m
     return false;
 }
 
+static const struct api_model *find_only(const struct api_catalog *catalog, struct api_error *error)
+{
+    const struct api_model *only = NULL;
+    int n = 0;
+    for (int i = 0; i < catalog->n; i++) {
+        if (catalog->models[i]->variant > 0)
+            continue;
+        only = catalog->models[i];
+        n++;
+    }
+    if (n == 1)
+        return only;
+    api_error_set(error, ERROR_INVALID, "model", "model is missing, and this server has %d of them",
+                  n);
+    return NULL;
+}
+
 const struct api_model *api_catalog_find(const struct api_catalog *catalog, const char *name,
                                          struct api_error *error)
 {
-    if (name == NULL && catalog->n == 1)
-        return catalog->models[0];
-    if (name == NULL) {
-        api_error_set(error, ERROR_INVALID, "model",
-                      "model is missing, and this server has %d of them", catalog->n);
-        return NULL;
-    }
+    if (name == NULL)
+        return find_only(catalog, error);
     for (int i = 0; i < catalog->n; i++) {
         const struct api_model *model = catalog->models[i];
         if (strcmp(model->name, name) == 0)

@@ -82,7 +82,14 @@ static const char *name_of(const struct api_fields *fields)
 static const struct api_model *model_of(struct api *api, const struct api_fields *fields)
 {
     const char *name = name_of(fields);
-    return fields->error->is_set ? NULL : api_catalog_find(api->catalog, name, fields->error);
+    const struct api_model *model =
+        fields->error->is_set ? NULL : api_catalog_find(api->catalog, name, fields->error);
+    if (model == NULL || model->variant == 0)
+        return model;
+    api_error_set(fields->error, ERROR_INVALID, "model",
+                  "%.120s is an adapter, which comes and goes with its model: name %.120s",
+                  model->name, model->parent);
+    return NULL;
 }
 
 static void load(struct api *api, struct api_http_exchange *x, const struct api_fields *fields)

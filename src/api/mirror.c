@@ -134,6 +134,8 @@ void api_mirror_ask_all(struct api *api, enum control_kind kind, struct api_http
     x->user = round;
     x->on_gone = on_round_gone;
     for (int i = 0; i < api->catalog->n; i++) {
+        if (api->catalog->models[i]->variant > 0)
+            continue; /* it comes and goes with its model */
         struct api_pending *pending = put_ask(api, kind, api->catalog->models[i]->service, NULL);
         if (pending == NULL) {
             set_busy(&round->error);
@@ -213,7 +215,7 @@ static void note_steps(struct api_mirror *mirror, int64_t now_ns)
 static const char *name_of(const struct api *api, uint16_t service)
 {
     for (int i = 0; i < api->catalog->n; i++)
-        if (api->catalog->models[i]->service == service)
+        if (api->catalog->models[i]->service == service && api->catalog->models[i]->variant == 0)
             return api->catalog->models[i]->name;
     return "";
 }

@@ -52,7 +52,9 @@ static void print_card(const struct api *api, struct json_out *json, const struc
     json_out_key_text(json, "object", "model");
     json_out_key_i64(json, "created", model->created_unix_s);
     json_out_key_text(json, "owned_by", "shoal");
-    json_out_key_text(json, "root", model->name);
+    json_out_key_text(json, "root", model->parent != NULL ? model->path : model->name);
+    if (model->parent != NULL)
+        json_out_key_text(json, "parent", model->parent);
     json_out_key_i64(json, "max_model_len", model->n_context_max);
     if (model->kv_type != NULL)
         json_out_key_text(json, "kv_type", model->kv_type);
@@ -267,8 +269,9 @@ static void print_states(struct api *api, const void *of, struct str *out)
     json_out_key_text(&json, "object", "list");
     json_out_key(&json, "data");
     json_out_open(&json, '[');
-    for (int i = 0; i < api->catalog->n; i++)
-        print_state(api, &json, api->catalog->models[i]);
+    for (int i = 0; i < api->catalog->n; i++) /* an adapter comes and goes with its model */
+        if (api->catalog->models[i]->variant == 0)
+            print_state(api, &json, api->catalog->models[i]);
     json_out_close(&json, ']');
     print_engines(api, &json);
     json_out_close(&json, '}');

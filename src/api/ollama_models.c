@@ -75,7 +75,7 @@ static void print_ollama_list(struct api *api, const void *of, struct str *out)
     for (int i = 0; i < api->catalog->n; i++) {
         const struct api_model *model = api->catalog->models[i];
         struct api_model_state state = api_mirror_state(api, model->service);
-        if (!only_loaded || state.status == SERVICE_LOADED)
+        if (!only_loaded || (state.status == SERVICE_LOADED && model->variant == 0))
             print_ollama(api, &json, model, only_loaded);
     }
     json_out_close(&json, ']');

@@ -43,6 +43,7 @@ static struct request request_of(const struct api_choice *choice)
     return (struct request){
         .id = choice->id,
         .service = call->prompts.model->service,
+        .variant = call->prompts.model->variant,
         .priority = (int16_t)(ask->has_priority ? ask->priority : call->prompts.model->priority),
         .tenant = api_tenants_hash(&call->api->tenants, call->tenant),
         .state = REQUEST_WAITING,

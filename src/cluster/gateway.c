@@ -21,7 +21,7 @@ static bool submit(void *self, const struct request *request, const struct reque
 {
     struct cluster_gateway *g = self;
     CHECK(set_has(&g->roster.there, request->service));
-    CHECK(request->variant == 0); /* gateways have no adapters, so no name for one */
+    CHECK(request->variant <= g->roster.n_adapters[request->service]);
     uint32_t handle = slots_take(&g->slots);
     if (handle == 0)
         return false;
@@ -464,6 +464,8 @@ void cluster_gateway_close(struct cluster_gateway *g)
     slots_free(&g->slots);
     map_free(&g->by_id);
     cluster_roster_free(&g->roster);
+    for (int i = 0; i < g->nodes.n; i++)
+        cluster_link_free(&g->links[i]);
     cluster_nodes_free(&g->nodes);
     mem_give(g->links);
     mem_give(g->engines);

@@ -45,7 +45,8 @@ static bool send_entry(struct cluster_gateway *g, const struct route_choice *cho
     submit.message.head.engine = cluster_nodes_own(&g->nodes, choice->engine);
     submit.message.head.service = g->roster.names[entry->request->service];
     struct request *request = &submit.message.request;
-    request->service = 0;
+    submit.message.adapter = request->variant;
+    request->service = request->variant = 0;
     request->n_tokens = entry->request->n_tokens;
     request->n_predicted = entry->request->n_predicted;
     request->first_ns = entry->request->first_ns;

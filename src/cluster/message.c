@@ -25,6 +25,7 @@ static const uint32_t fixed_bytes[MESSAGE_N] = {
     [MESSAGE_LEAD] = sizeof(struct message_lead),
     [MESSAGE_FENCE] = sizeof(struct message_fence),
     [MESSAGE_DEMAND] = sizeof(struct message_demand),
+    [MESSAGE_RESEND] = sizeof(struct message_head),
 };
 
 struct message_head cluster_message_head(enum message_kind kind, uint16_t from, size_t n_bytes)

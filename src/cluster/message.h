@@ -4,6 +4,7 @@
  *                       CANCEL (engine, id, epoch)
  *   node -> gateway     EVENT (service_event, payload)   REPORT (engine_report)   CHANGE
  *   both ways of these  BEAT (nothing else was said for a second)   CLOSED (the session is over)
+ *                       RESEND (id: the number of a message that is missing)
  *   node -> manager     REPORT, CHANGE (a model begins to come, came, goes, went, failed here)
  *   manager -> node     LOAD, UNLOAD, OUST (an unload even with requests), SLEEP (an unload that
  *                       keeps the packed weights), DRAIN (engine, service)
@@ -18,8 +19,9 @@
  *
  * Messages between a gateway and a node belong to a session (cluster/link.h).
  *
- * Services, adapters and tenants travel as 64-bit hashes, since each actor has its own numbers
- * (cluster/roster.h). An engine travels as the number that its node has for it.
+ * Services and tenants travel as 64-bit hashes, since each actor has its own numbers
+ * (cluster/roster.h). A service's name covers its adapters, so an adapter travels as its number. An
+ * engine travels as the number that its node has for it.
  *
  * Times travel as spans, since each machine has its own clock: how long ago something was, or how
  * long until it is. The receiver converts them with its own clock when it takes the message, so the
@@ -59,6 +61,7 @@ enum message_kind {
     MESSAGE_LEAD,
     MESSAGE_FENCE,
     MESSAGE_DEMAND,
+    MESSAGE_RESEND,
     MESSAGE_N,
 };
 struct message_head {
@@ -82,7 +85,7 @@ struct cluster_place {
 };
 struct message_submit { /* then the request_body */
     struct message_head head;
-    uint64_t adapter;           /* its name; 0: none */
+    uint64_t adapter;           /* of the service, from 1; 0: none */
     struct cluster_place place; /* of the offer that the request's ticket names */
     int64_t load; /* that it adds to its engine, in the unit of the gateways' router */
     /* Its times are spans: see cluster_message_request_to_spans. Its service and variant are 0,

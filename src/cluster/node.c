@@ -196,6 +196,7 @@ static bool let_in(struct cluster_node *node, struct node_link *from,
     }
     cluster_message_request_of_spans(&request, node->now_ns);
     request.service = (uint16_t)service;
+    request.variant = (uint16_t)m->adapter;
     request.cohort = cohort_here(node, from, request.cohort);
     const struct node_life life = life_of(node, from, m, &request);
     if (request.ticket != 0 && node->options.learn != NULL)
@@ -217,7 +218,8 @@ static bool take_submit(struct cluster_node *node, struct node_link *from,
                         const struct message_submit *m)
 {
     int service = cluster_roster_find(&node->roster, m->head.service);
-    bool is_there = service >= 0 && m->adapter == 0 && node->leaves_ns == 0; /* none has adapters */
+    bool is_there =
+        service >= 0 && m->adapter <= node->roster.n_adapters[service] && node->leaves_ns == 0;
     const struct service_event back = { .id = m->request.id,
                                         .epoch = m->request.epoch,
                                         .what = SERVICE_RETURNED,
@@ -302,7 +304,8 @@ static bool is_of_session(const struct message_head *head)
     return head->kind == MESSAGE_OPEN || head->kind == MESSAGE_SUBMIT ||
            head->kind == MESSAGE_CANCEL || head->kind == MESSAGE_BEAT ||
            head->kind == MESSAGE_CLOSED || head->kind == MESSAGE_WANT ||
-           head->kind == MESSAGE_SPACE || head->kind == MESSAGE_DEMAND;
+           head->kind == MESSAGE_SPACE || head->kind == MESSAGE_DEMAND ||
+           head->kind == MESSAGE_RESEND;
 }
 
 /* A message of a gateway that counts. */
@@ -658,6 +661,9 @@ void cluster_node_close(struct cluster_node *node)
     cluster_roster_free(&node->roster);
     node_lives_free(&node->lives);
     node_load_free(&node->load);
+    for (int i = 0; i < node->n_links; i++)
+        cluster_link_free(&node->links[i].link);
+    cluster_link_free(&node->lead.link);
     mem_give(node->links);
     mem_give(node->engines);
     mem_give(node);

@@ -1,5 +1,6 @@
-/* What each gateway has on an engine of a node, summed by service. A node tells each gateway the
- * sums of the other ones with its reports, so that several gateways place nearly as one would. */
+/* The requests that each gateway has on an engine of a node, summed by service. A node tells each
+ * gateway the sums of the other ones with its reports, so that several gateways place nearly as one
+ * would. */
 #pragma once
 #include "cluster/node_lives.h"
 #include "route/policy.h"

@@ -36,6 +36,7 @@ void cluster_roster_add(struct cluster_roster *roster, int service, const struct
     roster->n = max_i32(roster->n, service + 1);
     roster->lives[service] = spec->life;
     roster->names[service] = name;
+    roster->n_adapters[service] = spec->n_adapters;
 }
 
 void cluster_roster_remove(struct cluster_roster *roster, int service)

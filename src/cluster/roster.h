@@ -2,8 +2,9 @@
  * it is a name: a 64-bit hash of its definition. So actors with different lists understand each
  * other. A message about a service that the receiver does not have finds none.
  *
- * The name hashes model file and settings (service_spec.identity), the public name, and the life. A
- * service that joins again later is a new one, and no message about the first counts for it.
+ * The name hashes model file, adapters and settings (service_spec.identity), the public name, and
+ * the life. A service that joins again later is a new one, and no message about the first counts
+ * for it.
  *
  *   none --added--> THERE --removed: nothing of it is left--> none */
 #pragma once
@@ -12,9 +13,10 @@
 
 struct cluster_roster {
     struct set there;
-    int32_t n;                      /* the numbers that were ever used are below n */
-    uint16_t lives[LIMIT_SERVICES]; /* of present services */
-    uint64_t names[LIMIT_SERVICES]; /* of present services; 0 for the others */
+    int32_t n;                           /* the numbers that were ever used are below n */
+    uint16_t lives[LIMIT_SERVICES];      /* of present services */
+    uint64_t names[LIMIT_SERVICES];      /* of present services; 0 for the others */
+    uint16_t n_adapters[LIMIT_SERVICES]; /* of present services */
     struct map by_name;
 };
 

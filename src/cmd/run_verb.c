@@ -253,7 +253,7 @@ static void print_end(struct answer *answer)
 static int run(struct house *house, const char *prompt, const struct run_options *options,
                bool is_json)
 {
-    const struct api_model *models[LIMIT_MODELS];
+    const struct api_model *models[API_MODELS_MAX];
     CHECK(wire_models(house, models) == 1);
     const struct api_model *model = models[0];
     struct sampling sampling;

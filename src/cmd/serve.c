@@ -115,7 +115,7 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
     enum status status = open_house(server, fault);
     if (status != STATUS_OK)
         return status;
-    const struct api_model *models[LIMIT_MODELS];
+    const struct api_model *models[API_MODELS_MAX];
     struct house *house = server->house;
     struct api_net proxies[CONFIG_PROXIES];
     status = read_proxies(config, proxies, fault);

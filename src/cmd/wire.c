@@ -116,12 +116,6 @@ static bool is_gpu(const struct house *house, int e)
     return house->engines[e].device_spec.kind == DEVICE_CUDA;
 }
 
-/* The ranks of a group share one lane, and no profile was measured on such a device. */
-static bool is_group(const struct engine_place *place)
-{
-    return place->device_spec.n_ranks > 0;
-}
-
 /* Makes lanes of this engine's cores from the shares that a placement gave to services, if the
  * policy uses them and there are enough cores. */
 static int shares_of(const struct house *house, int e, char (*texts)[8], const char **shares)
@@ -136,7 +130,7 @@ static int shares_of(const struct house *house, int e, char (*texts)[8], const c
         n++;
     }
     bool are_enough = is_gpu(house, e) || n <= house->engines[e].device_spec.n_cores;
-    return n >= 2 && are_enough && !is_group(&house->engines[e]) ? n : 0;
+    return n >= 2 && are_enough && house->engines[e].device_spec.n_ranks == 0 ? n : 0;
 }
 
 /* A GPU says what its lanes have got. */
@@ -146,6 +140,15 @@ static void measure_lanes(struct engine_place *place)
     for (int i = 0; i < place->device->n_lanes; i++)
         n_members[i] = place->device->lanes[i]->n_members;
     config_lanes_measure(&place->lanes, n_members);
+}
+
+/* Opens the device of an engine, also again: a GPU, or a group of CPUs, can be lost. */
+static enum status open_place(void *self, struct compute_device **out, struct fault *fault)
+{
+    struct engine_place *place = self;
+    if (place->device_spec.kind == DEVICE_CPU)
+        return group_open_cpu(&place->device_spec, out, fault);
+    return gpu_open(&place->device_spec, place->lanes.devices, place->lanes.n, out, fault);
 }
 
 /* A policy that plans for its own lanes gets its usual ones, unless the configuration names
@@ -158,7 +161,7 @@ static enum status open_device(struct house *house, int e, int64_t memory_bytes,
     int n_usual;
     const char *const *usual =
         config_lanes_usual(house->chosen.policy, !is_gpu(house, e), &n_usual);
-    bool wants_usual = config->n_lanes == 0 && !is_group(place) &&
+    bool wants_usual = config->n_lanes == 0 && place->device_spec.n_ranks == 0 &&
                        (is_gpu(house, e) || place->device_spec.n_cores >= n_usual);
     place->device_spec.memory_bytes = memory_bytes;
     place->device_spec.is_strict = strcmp(config->arithmetic, "strict") == 0;
@@ -175,11 +178,7 @@ static enum status open_device(struct house *house, int e, int64_t memory_bytes,
                           wants_usual ? n_usual : config->n_lanes, fault);
     if (status != STATUS_OK)
         return status;
-    if (place->device_spec.kind == DEVICE_CPU)
-        status = group_open_cpu(&place->device_spec, &place->device, fault);
-    else
-        status = gpu_open(&place->device_spec, place->lanes.devices, place->lanes.n, &place->device,
-                          fault);
+    status = open_place(place, &place->device, fault);
     if (status != STATUS_OK)
         return status;
     for (int32_t i = 1; i < place->lanes.n && !is_gpu(house, e); i++)
@@ -278,15 +277,6 @@ static void open_process(struct house *house, int e, const struct run_unit_optio
                                                           .door = house->bulk.child_door });
 }
 
-/* A GPU, or a group of CPUs, can be lost. */
-static enum status reopen(void *self, struct compute_device **out, struct fault *fault)
-{
-    struct engine_place *place = self;
-    if (place->device_spec.kind == DEVICE_CPU)
-        return group_open_cpu(&place->device_spec, out, fault);
-    return gpu_open(&place->device_spec, place->lanes.devices, place->lanes.n, out, fault);
-}
-
 static void open_kind(struct house *house, int e, const struct run_unit_options *options)
 {
     if (strcmp(house->config.engine_kind, "processes") == 0)
@@ -303,20 +293,19 @@ static void open_unit(struct house *house, int e)
     const struct model_spec *specs[LIMIT_MODELS];
     const struct tokenizer *tokenizers[LIMIT_MODELS];
     enum dtype kv_dtypes[LIMIT_MODELS];
+    const struct run_adapter_files *adapters[LIMIT_MODELS];
     struct perf perfs[LIMIT_MODELS] = { 0 };
     struct kv_layout layouts[LIMIT_MODELS];
     for (int s = 0; s < house->n_services; s++) {
         const struct serve_offer *offer = &house->offers[s];
         layouts[s] = offer->layout;
-        place->services[s] = offer->service;
-        place->services[s].share_percent = config->engines[e].share_percent[s];
-        place->services[s].kv_quota_bytes = config->engines[e].kv_bytes[s];
+        place->services[s] = serve_offer_placed(offer, &config->engines[e], s);
         paths[s] = offer->model.path;
         specs[s] = &offer->card.spec;
         tokenizers[s] = offer->card.tokenizer;
         kv_dtypes[s] = offer->kv_dtype;
-        if (offer->profile.n_groups > 0 && !is_group(place))
-            perfs[s] = predict_profile_perf(&offer->profile, place->device_spec.n_cores);
+        adapters[s] = serve_offer_adapters(offer);
+        perfs[s] = serve_offer_perf(offer, &place->device_spec);
     }
     const struct run_unit_options options = {
         .host = { .engine = { .id = (uint16_t)e,
@@ -349,7 +338,7 @@ static void open_unit(struct house *house, int e)
                               .trace = house->recorders.trace },
                   .report_ns = config->report_ns },
         .device = place->device,
-        .reopen = is_gpu(house, e) || is_group(place) ? reopen : NULL,
+        .reopen = is_gpu(house, e) || place->device_spec.n_ranks > 0 ? open_place : NULL,
         .reopen_self = place,
         .paths = paths,
         .specs = specs,
@@ -359,6 +348,7 @@ static void open_unit(struct house *house, int e)
         .n_rows_max = wire_house_rows_max(config),
         .n_logit_rows_max = (int32_t)config->n_batch_max,
         .kv_dtypes = kv_dtypes,
+        .adapters = adapters,
         .profile_ns = config->profile_ns,
         .sleep_bytes = config->sleep_bytes,
         .steady = (double)config->steady / 100,

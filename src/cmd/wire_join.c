@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "cmd/wire_house.h"
 #include "cmd/wire_wishes.h"
+#include "fetch/stop.h"
 #include <stdatomic.h>
 #include <string.h>
 
@@ -42,7 +43,7 @@ int wire_models(const struct house *house, const struct api_model **out)
     int n = 0;
     for (int s = 0; s < house->n_services; s++)
         if (house->offers[s].state == OFFER_THERE)
-            out[n++] = &house->offers[s].api;
+            n += serve_offer_models(&house->offers[s], out + n);
     return n;
 }
 
@@ -53,7 +54,7 @@ void wire_tell_api(struct house *house, struct api *api)
 
 static void tell_models(struct house *house)
 {
-    const struct api_model *models[LIMIT_MODELS];
+    const struct api_model *models[API_MODELS_MAX];
     int n = wire_models(house, models);
     if (house->api != NULL)
         api_set_models(house->api, models, n);
@@ -211,9 +212,9 @@ static void add_to_engines(struct house *house)
                                             .path = offer->model.path,
                                             .spec = &offer->card.spec,
                                             .tokenizer = offer->card.tokenizer,
-                                            .kv_dtype = offer->kv_dtype };
-            if (offer->profile.n_groups > 0 && place->device_spec.n_ranks == 0)
-                joins.perf = predict_profile_perf(&offer->profile, place->device_spec.n_cores);
+                                            .kv_dtype = offer->kv_dtype,
+                                            .adapters = serve_offer_adapters(offer) };
+            joins.perf = serve_offer_perf(offer, &place->device_spec);
             wire_unit_add_service(&place->unit, s, &joins);
         }
     }
@@ -327,7 +328,10 @@ static bool leave_engines(struct house *house, int s)
 static void step_leaving(struct house *house, int s)
 {
     struct serve_offer *offer = &house->offers[s];
-    bool is_used = house->api != NULL && api_uses_model(house->api, &offer->api);
+    const struct api_model *models[1 + LIMIT_ADAPTERS];
+    bool is_used = false;
+    for (int i = serve_offer_models(offer, models) - 1; i >= 0 && house->api != NULL; i--)
+        is_used = is_used || api_uses_model(house->api, models[i]);
     switch (offer->state) {
     case OFFER_LEAVING:
         if (is_used || cluster_gateway_n_requests_of(house->gateway, s) > 0)
@@ -369,6 +373,7 @@ int64_t wire_join_step(struct house *house, int64_t now_ns)
 
 void wire_join_end(struct house *house)
 {
+    fetch_stop();
     if (house->join.opener != NULL)
         thread_join(house->join.opener);
     house->join.opener = NULL;

@@ -5,7 +5,7 @@
 
 struct house;
 
-/* Puts the models that clients may name into `out`, at most LIMIT_MODELS. Returns how many. */
+/* Puts the models that clients may name into `out`, at most API_MODELS_MAX. Returns how many. */
 int wire_models(const struct house *house, const struct api_model **out);
 /* Sets the api that is notified when the models change. */
 void wire_tell_api(struct house *house, struct api *api);

@@ -42,6 +42,8 @@
  *    (plus 1e-20 for sigmoids). In the end each is multiplied by the scale, unless that is 1.
  *  - COMBINE is acc = fma(share, x, acc) from 0 by ascending expert, then dst += acc. SCALE is
  *    fma(x, 1 / (1 + exp(-gate)), dst).
+ *  - An adapter's rows are multiplied as by matrices of floats, first by `down`, then by `up`,
+ * whose sum is added to what the matrix itself gave (bias and residual included).
  *  - SUM adds the values of all ranks in rank order, from rank 0's on. Then bias is added, act
  *    applied, and last dst added to.
  *  - exp and the activations are the polynomials of compute/vmath.h, the same operations in every
@@ -94,9 +96,13 @@ enum compute_op_kind {
                         there is one, of its expert e */
     COMPUTE_COMBINE, /* dst += the expert rows src of each row, each times its share */
     COMPUTE_SCALE,   /* dst += src * sigmoid(src2), whose rows are one number */
-    COMPUTE_HEADS,   /* each of n heads of src, times a matrix of its own, weight + its number. With
-                        KEEPS_REST: a head of dst is the rest of src's, then the first part's
-                        product. Otherwise: it is the product of the last part of src's */
+    /* LoRA adapters: only rows with an adapter that has matrices for the target `n` are touched. */
+    COMPUTE_ADAPT_DOWN, /* dst = src . down^T */
+    COMPUTE_ADAPT_UP,   /* dst += src . up^T; src is what ADAPT_DOWN of this target wrote */
+    COMPUTE_ACT,        /* in place on dst: act, of a matrix that an adapter adds to first */
+    COMPUTE_HEADS, /* each of n heads of src, times a matrix of its own, weight + its number. With
+                      KEEPS_REST: a head of dst is the rest of src's, then the first part's
+                      product. Otherwise: it is the product of the last part of src's */
     /* These are for programs that several ranks compute together. All ranks of a program have its
      * SUM and MEET operations in the same order. */
     COMPUTE_SUM,  /* dst = the sum of src over the ranks + bias; ACT, ADD_TO as for MATMUL; src is

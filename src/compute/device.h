@@ -40,6 +40,7 @@ struct compute_device {
     bool has_row_classes;  /* generated rows have other bits than prompt rows */
     bool has_experts;      /* it runs programs with experts, sinks, caps, clamped gates, latents */
     bool has_vectors;      /* it runs VECTORS, and attention that sees all */
+    bool has_adapters;     /* it runs programs with LoRA adapters */
     int64_t context_bytes; /* of device memory that the driver and its libraries always hold */
     int n_lanes;
     struct compute_lane *lanes[LIMIT_LANES];

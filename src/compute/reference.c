@@ -18,6 +18,8 @@ struct reference {
     struct compute_work *first, *last;
 };
 
+#define KNOWN ((struct compute_shapes_known){ true, true, true, true })
+
 /* ---- Weights. ---- */
 
 /* The places of the parts of a packed tensor. Missing parts are empty. */
@@ -168,8 +170,7 @@ static enum status workspace_open(void *self, struct compute_lane *lane,
     const struct compute_memory_options options = { .n_bytes = memory_bytes(program, sizes) };
     struct compute_memory *memory;
     (void)lane;
-    enum status status = compute_shapes_check(
-        &program->shapes, "reference", (struct compute_shapes_known){ true, true, true }, fault);
+    enum status status = compute_shapes_check(&program->shapes, "reference", KNOWN, fault);
     if (status == STATUS_OK)
         status = compute_host_open(self, &options, &memory, fault);
     if (status != STATUS_OK)
@@ -199,7 +200,7 @@ static enum compute_state run_pass(const struct compute_pass *given)
     struct workspace *w = (struct workspace *)given->workspace;
     struct compute_pass pass = *given;
     float *logits = pass.logits;
-    if (!compute_shapes_are_plain(&pass.shapes))
+    if (!compute_shapes_are_plain(&pass.shapes, KNOWN))
         return COMPUTE_FAILED;
     CHECK(pass.n_rows <= w->face.sizes.n_rows && pass.n_logit_rows <= w->face.sizes.n_logit_rows);
     if (logits == NULL)
@@ -303,6 +304,7 @@ struct compute_device *compute_reference_open(uint32_t arithmetic)
         .n_ranks = 1,
         .has_experts = true,
         .has_vectors = true,
+        .has_adapters = true,
         .n_lanes = 1,
         .lanes = { &r->lane },
         .memory_open = compute_host_open,

@@ -596,6 +596,34 @@ static void run_vectors(const struct state *s, const struct compute_op *op)
     }
 }
 
+/* ---- Adapters. ---- */
+
+static void run_adapt(const struct state *s, const struct compute_op *op)
+{
+    const uint16_t *adapters = s->pass->shapes.adapters;
+    bool is_up = op->kind == COMPUTE_ADAPT_UP;
+    for (int32_t row = 0; row < s->pass->n_rows && adapters != NULL; row++) {
+        if (adapters[row] == 0)
+            continue;
+        CHECK(adapters[row] <= s->program->shapes.n_adapters);
+        const struct compute_adapter *adapter = &s->program->shapes.adapters[adapters[row] - 1];
+        struct compute_weight *const *matrices = is_up ? adapter->up : adapter->down;
+        const struct compute_weight *w = matrices != NULL ? matrices[op->n] : NULL;
+        float *out = row_at(s, op->dst, row);
+        for (int32_t n = 0; w != NULL && n < w->n_rows; n++) {
+            float value = dot_float(w, n, row_at(s, op->src, row));
+            out[n] = is_up ? out[n] + value : value;
+        }
+    }
+}
+
+static void run_act(const struct state *s, const struct compute_op *op)
+{
+    for (int32_t row = 0; row < rows_of(s, op->dst); row++)
+        for (int32_t i = 0; i < s->program->widths[op->dst]; i++)
+            row_at(s, op->dst, row)[i] = act_of(op->act, row_at(s, op->dst, row)[i]);
+}
+
 bool compute_reference_ops_run(const struct compute_program *program,
                                const struct compute_pass *pass, unsigned char *workspace,
                                float *logits)
@@ -611,7 +639,8 @@ bool compute_reference_ops_run(const struct compute_program *program,
         [COMPUTE_SCALE] = run_scale,         [COMPUTE_VECTORS] = run_vectors,
         [COMPUTE_HEADS] = run_heads,         [COMPUTE_SUM] = run_sum,
         [COMPUTE_MEET] = run_meet,           [COMPUTE_SEND] = run_handover,
-        [COMPUTE_RECEIVE] = run_handover,
+        [COMPUTE_RECEIVE] = run_handover,    [COMPUTE_ADAPT_DOWN] = run_adapt,
+        [COMPUTE_ADAPT_UP] = run_adapt,      [COMPUTE_ACT] = run_act,
     };
     bool is_lost = false;
     struct state s = { program, pass, workspace, NULL, logits, NULL, NULL, &is_lost };

@@ -14,7 +14,8 @@ enum status compute_shapes_check(const struct compute_shapes *shapes, const char
         { shapes->has_caps && !known.has_experts, "soft caps of scores or logits" },
         { shapes->has_clamped_gates && !known.has_experts, "clamped gates" },
         { shapes->has_latents && !known.has_experts, "latent attention (MLA)" },
-        { shapes->n_adapters > 0, "LoRA adapters" },
+        { shapes->n_adapters > 0 && !known.has_adapters,
+          "LoRA adapters: use the CPU for this model" },
         { shapes->output == COMPUTE_OUTPUT_VECTORS && !known.has_vectors,
           "encoders (vectors of texts): use the CPU for this model" },
         { shapes->sums_over_ranks && !known.has_ranks, "sums over several ranks" },
@@ -26,8 +27,10 @@ enum status compute_shapes_check(const struct compute_shapes *shapes, const char
     return STATUS_OK;
 }
 
-bool compute_shapes_are_plain(const struct compute_pass_shapes *shapes)
+bool compute_shapes_are_plain(const struct compute_pass_shapes *shapes,
+                              struct compute_shapes_known known)
 {
-    return shapes->adapters == NULL && shapes->n_taps == 0 && shapes->first_op == 0 &&
-           shapes->last_op == 0 && shapes->in.memory == NULL && shapes->out.memory == NULL;
+    return (shapes->adapters == NULL || known.has_adapters) && shapes->n_taps == 0 &&
+           shapes->first_op == 0 && shapes->last_op == 0 && shapes->in.memory == NULL &&
+           shapes->out.memory == NULL;
 }

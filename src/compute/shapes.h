@@ -1,8 +1,9 @@
 /* Shapes of programs and passes beyond the plain ones. A zeroed record has none.
  *
  * The reference and the CPU devices route rows to experts, compute sinks, caps, clamped gates and
- * latent attention, and make vectors. Everything else is for future models and services. Each
- * device refuses a program with a shape that it lacks by its name, and fails a pass with one. */
+ * latent attention and adapters, and make vectors. Everything else is for future models and
+ * services. Each device refuses a program with a shape that it lacks by its name, and fails a pass
+ * with one. */
 #pragma once
 #include "base/status.h"
 #include "core/dtype.h"
@@ -25,10 +26,14 @@ struct compute_experts {
     bool is_group_by_best;           /* a group counts as much as its best expert, not two */
     float scale;                     /* of shares in the end; 0 stands for 1 */
 };
-/* In rows of this adapter, matrix `weight` adds scale * up . (down . row). */
+/* A LoRA adapter of a program: its matrices for each target of ADAPT_DOWN and ADAPT_UP. They are
+ * F32, and the rank is a multiple of COMPUTE_ADAPTER_ALIGN. The owner of the program fills and
+ * empties it while no pass that uses it is in flight. */
+enum { COMPUTE_ADAPTER_ALIGN = 16 };
+struct compute_weight;
 struct compute_adapter {
-    int32_t weight, down, up; /* indices of weights: (n_inner, n_in), (n_out, n_inner) */
-    float scale;
+    struct compute_weight *const *down; /* (n_targets), each (rank, n_in), or NULL: none */
+    struct compute_weight *const *up;   /* (n_targets), each (n_out, rank), or NULL: none */
 };
 enum compute_output { COMPUTE_OUTPUT_LOGITS, COMPUTE_OUTPUT_VECTORS };
 
@@ -41,12 +46,12 @@ struct compute_shapes { /* of a program */
     bool has_clamped_gates;
     bool has_latents; /* keys are the values, too; HEADS */
     int n_adapters;
-    const struct compute_adapter *adapters;
-    enum compute_output output; /* VECTORS: an encoder, which has no logits */
-    bool sums_over_ranks;       /* SUM and MEET */
+    const struct compute_adapter *adapters; /* (n_adapters) */
+    enum compute_output output;             /* VECTORS: an encoder, which has no logits */
+    bool sums_over_ranks;                   /* SUM and MEET */
 };
 struct compute_shapes_known { /* by the device: see compute/device.h */
-    bool has_experts, has_vectors, has_ranks;
+    bool has_experts, has_vectors, has_ranks, has_adapters;
 };
 /* Returns STATUS_UNSUPPORTED with the name of the first shape that is set and that the device
  * lacks. */
@@ -68,4 +73,6 @@ struct compute_pass_shapes {  /* of a pass */
     int first_op, last_op;          /* the operations [first, last); 0, 0: all */
     struct compute_rows_at in, out; /* hidden rows ahead of the first, behind the last */
 };
-bool compute_shapes_are_plain(const struct compute_pass_shapes *shapes);
+/* Returns whether the pass has nothing but what the device knows. */
+bool compute_shapes_are_plain(const struct compute_pass_shapes *shapes,
+                              struct compute_shapes_known known);

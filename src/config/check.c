@@ -9,12 +9,14 @@
 #include "config/presets.h"
 #include "config/registry.h"
 #include "core/device.h"
+#include "place/layers.h"
 #include "place/planner.h"
 #include "predict/length.h"
 #include "route/policy.h"
 #include "schedule/policy.h"
 #include "template/chat.h"
 #include "usage/quotas.h"
+#include <stdio.h>
 #include <string.h>
 
 static bool is_known_name(const struct config *config, int n_models, const char *name)
@@ -59,6 +61,30 @@ static bool is_speculation(const char *name)
     return chosen_speculation_find(name, &kind);
 }
 
+/* Checks the adapters of a model: clients name one MODEL:NAME. */
+static enum status check_adapters(const struct config *config, const struct config_model *model,
+                                  struct fault *fault)
+{
+    for (int i = 0; i < model->n_adapters; i++) {
+        size_t n_name = strcspn(model->adapters[i], "=");
+        char full[2 * LIMIT_NAME_BYTES];
+        int n =
+            snprintf(full, sizeof full, "%s:%.*s", model->name, (int)n_name, model->adapters[i]);
+        if (n >= LIMIT_NAME_BYTES)
+            return fault_set(fault, STATUS_TOO_LARGE,
+                             "model %s: the name of adapter %d makes MODEL:NAME longer than %d "
+                             "bytes",
+                             model->name, i + 1, LIMIT_NAME_BYTES - 1);
+        bool is_taken = is_known_name(config, config->n_models, full);
+        for (int j = 0; j < i; j++)
+            is_taken = is_taken || strncmp(model->adapters[i], model->adapters[j], n_name + 1) == 0;
+        if (is_taken)
+            return fault_set(fault, STATUS_BAD_INPUT, "model %s: the name %s is taken", model->name,
+                             full);
+    }
+    return STATUS_OK;
+}
+
 static enum status check_model(const struct config *config, int index, struct fault *fault)
 {
     const struct config_model *model = &config->models[index];
@@ -89,7 +115,7 @@ static enum status check_model(const struct config *config, int index, struct fa
                              "model %s: %.60s is not one of the devices of this server",
                              model->name, model->devices[i]);
     }
-    return STATUS_OK;
+    return check_adapters(config, model, fault);
 }
 
 static enum status check_devices(const struct config *config, struct fault *fault)
@@ -196,10 +222,13 @@ static enum status check_planner(const struct config *config, struct fault *faul
 {
     char names[CONFIG_REGISTRY_BYTES];
     const char *name = config->planner;
-    if (name != NULL && strcmp(name, "none") != 0 && place_planner_find(name) == NULL)
+    char layers[CONFIG_REGISTRY_BYTES];
+    if (name != NULL && strcmp(name, "none") != 0 && place_planner_find(name) == NULL &&
+        layers_find(name) == NULL)
         return fault_set(fault, STATUS_BAD_INPUT,
-                         "there is no planner \"%.60s\"; there are: none, %s", name,
-                         config_registry_names(CONFIG_REGISTRY_PLANNERS, names));
+                         "there is no planner \"%.30s\"; there are: none, %s, and for layers %s",
+                         name, config_registry_names(CONFIG_REGISTRY_PLANNERS, names),
+                         config_registry_names(CONFIG_REGISTRY_LAYERS, layers));
     return STATUS_OK;
 }
 

@@ -32,6 +32,8 @@ struct config_model {
     const char *chat_template; /* a file, a text, chatml or a name; NULL = the model's own */
     const char *aliases[CONFIG_ALIASES];
     int n_aliases;
+    const char *adapters[LIMIT_ADAPTERS]; /* NAME=PATH */
+    int n_adapters;
     int64_t n_context; /* 0 = the model's own */
     int64_t priority;
     int64_t ttft_ms, tpot_ms, e2e_ms; /* -1 = the global ones */

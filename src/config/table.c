@@ -175,15 +175,17 @@ static const struct config_key global_keys[] = {
       "file for a Chrome trace, which shows what each lane computed when", CONFIG_TEXT_PATH },
     { "devices", CONFIG_TEXTS, offsetof(struct config, devices), offsetof(struct config, n_devices),
       0, LIMIT_DEVICES,
-      "one engine per device: cpu (all cores that the process may use), cpu:0-1, cuda:0; auto: "
-      "every GPU, and without any the cores",
+      "one engine per device: cpu (all cores that the process may use), cpu:0-1, cuda:0; "
+      "group(cpu:0,cpu:1): each rank has a part of every layer; group(cpu:0=20,cpu:1=4): each has "
+      "some layers; auto: every GPU, and without any the cores",
       CONFIG_TEXT_WORD },
     { "engines", CONFIG_TEXT, GLOBAL(engine_kind), 0, 0,
       "each engine is a process of its own, which is restarted after a crash, or threads of this "
       "one: processes, threads",
       CONFIG_TEXT_WORD },
     { "planner", CONFIG_TEXT, GLOBAL(planner), 0, 0,
-      "assigns cores to models unless devices is set: %; none: one engine for all",
+      "assigns cores to models unless devices is set: %; none: one engine for all; helr, he, lr, "
+      "bgs, even-layers: put the layers of the only model on devices",
       CONFIG_TEXT_WORD, CONFIG_REGISTRY_PLANNERS },
     { "placement", CONFIG_TEXT, GLOBAL(placement), 0, 0,
       "a file of shoal plan --out, whose engines are used instead of devices and planner",
@@ -297,6 +299,11 @@ static const struct config_key model_keys[] = {
     { "aliases", CONFIG_TEXTS, offsetof(struct config_model, aliases),
       offsetof(struct config_model, n_aliases), 0, CONFIG_ALIASES,
       "other names that clients may use", CONFIG_TEXT_NAME },
+    { "adapters", CONFIG_TEXTS, offsetof(struct config_model, adapters),
+      offsetof(struct config_model, n_adapters), 0, LIMIT_ADAPTERS,
+      "LoRA adapters as NAME=PATH: a directory of PEFT for a model of safetensors, a GGUF file for "
+      "a GGUF model; clients name one MODEL:NAME",
+      CONFIG_TEXT_ADAPTER },
     { "ctx", CONFIG_COUNT, MODEL(n_context), 0, LIMIT_CONTEXT,
       "tokens of prompt and answer, at most what the model was trained for; 0: that many" },
     { "priority", CONFIG_COUNT, MODEL(priority), -32768, 32767,

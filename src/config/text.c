@@ -19,6 +19,7 @@ static const struct kind {
     [CONFIG_TEXT_KEY] = { "printable ASCII characters, as a header carries them", KEY_BYTES_MAX,
                           true, true },
     [CONFIG_TEXT_TENANT] = { "NAME=KEY", LIMIT_NAME_BYTES + KEY_BYTES_MAX, false, true },
+    [CONFIG_TEXT_ADAPTER] = { "NAME=PATH", LIMIT_NAME_BYTES + PATH_BYTES_MAX, false, true },
     [CONFIG_TEXT_ORIGIN] = { "*, or a scheme and a host as in https://pages.example:8080", 300,
                              true, false },
     [CONFIG_TEXT_ADDRESS] = { "printable ASCII characters without spaces", ADDRESS_BYTES_MAX, true,
@@ -97,6 +98,23 @@ static enum status check_tenant(const char *what, struct view text, struct fault
                                                    view_of(sign + 1, text.n - n_name - 1), fault);
 }
 
+static enum status check_adapter(const char *what, struct view text, struct fault *fault)
+{
+    const char *sign = text.n > 0 ? memchr(text.at, '=', text.n) : NULL;
+    size_t n_name = sign != NULL ? (size_t)(sign - text.at) : 0;
+    char part[80];
+    if (n_name == 0 || n_name + 1 == text.n || memchr(text.at, ':', n_name) != NULL)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "%.60s has a text that is not NAME=PATH, with a name without a colon",
+                         what);
+    snprintf(part, sizeof part, "an adapter's name in %.40s", what);
+    enum status status = config_text_check(CONFIG_TEXT_NAME, part, view_of(text.at, n_name), fault);
+    snprintf(part, sizeof part, "an adapter's path in %.40s", what);
+    return status != STATUS_OK ? status
+                               : config_text_check(CONFIG_TEXT_PATH, part,
+                                                   view_of(sign + 1, text.n - n_name - 1), fault);
+}
+
 enum status config_text_check(enum config_text which, const char *what, struct view text,
                               struct fault *fault)
 {
@@ -109,6 +127,8 @@ enum status config_text_check(enum config_text which, const char *what, struct v
                          text.n, kind->n_bytes_max);
     if (which == CONFIG_TEXT_TENANT)
         return check_tenant(what, text, fault);
+    if (which == CONFIG_TEXT_ADAPTER)
+        return check_adapter(what, text, fault);
     enum status status = check_characters(kind, what, text, fault);
     bool may_end_blank = which == CONFIG_TEXT_PATH || which == CONFIG_TEXT_TEMPLATE;
     if (status == STATUS_OK && !may_end_blank && (text.at[0] == ' ' || text.at[text.n - 1] == ' '))

@@ -15,6 +15,7 @@ enum config_text {
     CONFIG_TEXT_PATH,     /* of a file */
     CONFIG_TEXT_KEY,      /* what a client sends in a header */
     CONFIG_TEXT_TENANT,   /* NAME=KEY */
+    CONFIG_TEXT_ADAPTER,  /* NAME=PATH; the name has no colon */
     CONFIG_TEXT_ORIGIN,   /* origins of web pages: the text of the header, or * */
     CONFIG_TEXT_ADDRESS,  /* host and port */
     CONFIG_TEXT_TEMPLATE, /* a chat template, or its place; it may have several lines */

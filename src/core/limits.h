@@ -34,5 +34,7 @@ enum {
     LIMIT_EXPERTS_USED = 32, /* by one token */
     LIMIT_HEAD_DIM = 4096,
     LIMIT_VOCABULARY = 1 << 20,
+    LIMIT_ADAPTERS = 64,     /* LoRA adapters of one model */
+    LIMIT_ADAPTER_RANK = 256,
     LIMIT_KV_GROUPS = 4, /* groups of layers with one KV shape */
 };

@@ -65,7 +65,7 @@ struct request {
     uint32_t cohort; /* a batch composed by the router, 0 = free */
     uint32_t epoch;  /* how often it was submitted, so that late events of an earlier submission are
                    recognised */
-    uint16_t variant;
+    uint16_t variant; /* the adapter of its service that it uses, from 1; 0: none */
     uint16_t n_preempted; /* at most UINT16_MAX is counted */
     uint32_t queue_us;    /* from arrival to its first batch; 0 before */
     union {

@@ -19,6 +19,7 @@ struct service_spec {
     uint64_t identity;     /* hash of the model file and the settings that its tokens depend on */
     uint16_t life;         /* tells it from an earlier one with the same name and identity */
     uint8_t speculation;   /* enum service_speculation */
+    uint16_t n_adapters;   /* a request may use one of them: request.variant */
     int32_t n_context_max; /* tokens of prompt and answer; 0 = the model's own */
     int32_t priority;      /* default of its requests */
     int32_t n_vector;      /* floats of a text's embedding; 0: it makes none */

@@ -143,6 +143,7 @@ struct compute_device *cpu_open(const struct device_spec *device, enum cpu_isa i
         .n_ranks = 1,
         .has_experts = true,
         .has_vectors = true,
+        .has_adapters = true,
         .memory_open = compute_host_open,
         .memory_close = compute_host_close,
         .memory_back = compute_host_back,

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define KNOWN ((struct compute_shapes_known){ true, true, true, true })
+
 /* ---- Workspaces: first the parts of cpu_pass_layout, then logits. ---- */
 
 static size_t logits_at(const struct cpu_lane *lane, const struct compute_program *program,
@@ -49,9 +51,7 @@ enum status cpu_lane_workspace_open(struct cpu_lane *lane, const struct compute_
 {
     const struct compute_memory_options options = { .n_bytes = memory_bytes(lane, program, sizes) };
     struct compute_memory *memory;
-    enum status status =
-        compute_shapes_check(&program->shapes, lane->kernels->name,
-                             (struct compute_shapes_known){ true, true, true }, fault);
+    enum status status = compute_shapes_check(&program->shapes, lane->kernels->name, KNOWN, fault);
     if (status == STATUS_OK)
         status = compute_host_open(NULL, &options, &memory, fault);
     if (status != STATUS_OK)
@@ -139,7 +139,7 @@ static enum compute_state run_pass(struct cpu_lane *lane, const struct compute_p
                           .team = lane->team,
                           .workspace = w->face.memory->base,
                           .logits = pass.logits };
-    if (!compute_shapes_are_plain(&pass.shapes))
+    if (!compute_shapes_are_plain(&pass.shapes, KNOWN))
         return COMPUTE_FAILED;
     CHECK(w->lane == lane && pass.n_rows <= w->face.sizes.n_rows &&
           pass.n_logit_rows <= w->face.sizes.n_logit_rows);
@@ -154,6 +154,7 @@ static enum compute_state run_pass(struct cpu_lane *lane, const struct compute_p
     memset(p.workspace + p.layout.counters, 0,
            p.layout.n_counters * sizeof(int32_t) * (size_t)lane->face.n_members);
     cpu_attention_reset(&p);
+    cpu_adapt_sort(&p);
     take_turn(lane);
     if (pass.n_rows > 0)
         team_run(lane->team, cpu_pass_work, &p);

@@ -135,6 +135,11 @@ static bool reads(const struct member *m, const struct compute_op *op, int reg)
     case COMPUTE_GATE:
     case COMPUTE_KV_STORE:
         return op->src == reg || op->src2 == reg;
+    case COMPUTE_ADAPT_DOWN:
+        return op->src == reg && cpu_adapt_is_used(m->p, op);
+    case COMPUTE_ADAPT_UP: /* also where no row is touched: it replaces nothing */
+    case COMPUTE_ACT:
+        return op->src == reg || op->dst == reg;
     case COMPUTE_COMBINE:
     case COMPUTE_SCALE:
         return op->src == reg || op->src2 == reg || op->dst == reg;
@@ -244,6 +249,10 @@ static void by_rows(struct member *m, const struct compute_op *op)
         TOUCH(m, READS(TABLE, how), WRITES(op->dst, how));
         cpu_rows_rope(p, op, share);
         return;
+    case COMPUTE_ACT:
+        TOUCH(m, WRITES(op->dst, how));
+        cpu_adapt_act(p, op, share);
+        return;
     case COMPUTE_KV_STORE:
         TOUCH(m, READS(op->src, how), READS(op->src2, how), WRITES(CACHE, how));
         cpu_rows_kv_store(p, op, share, scratch);
@@ -262,6 +271,19 @@ static void route(struct member *m, const struct compute_op *op)
     TOUCH(m, READS(ROUTES, SPLIT), WRITES(ORDER, SPLIT));
     if (m->rank == 0)
         cpu_experts_sort(m->p);
+}
+
+static bool is_adapting(const struct compute_op *op)
+{
+    return op->kind == COMPUTE_ADAPT_DOWN || op->kind == COMPUTE_ADAPT_UP;
+}
+
+static void adapt(struct member *m, const struct compute_op *op, int op_index)
+{
+    if (!cpu_adapt_is_used(m->p, op))
+        return;
+    TOUCH(m, READS(op->src, SPLIT), WRITES(op->dst, SPLIT));
+    cpu_adapt(m->p, op, op_index, m->rank);
 }
 
 /* Adds up the rows of all ranks: one member meets the others, since all of this rank's rows lie
@@ -340,6 +362,8 @@ void cpu_pass_work(void *arg, int rank, int n)
             continue;
         } else if (is_matrix(op)) {
             matmul(&m, op, i);
+        } else if (is_adapting(op)) {
+            adapt(&m, op, i);
         } else if (op->kind == COMPUTE_SUM) {
             sum_over_ranks(&m, op);
         } else if (op->kind == COMPUTE_MEET) {
@@ -429,6 +453,7 @@ void cpu_pass_layout(const struct compute_program *program, int n_members, int32
     /* Each member's counters have lines of their own. */
     out->n_counters = (size_t)align_up_u64((uint64_t)program->n_ops, 16);
     out->counters = add(out, (int64_t)out->n_counters * 4 * n_members);
+    out->adapt = add(out, cpu_adapt_bytes(program, n_rows));
     out->shared_tiles = add(out, cpu_attention_shared(program, n_members));
     out->scratch_bytes = (size_t)align_up_u64((uint64_t)scratch * sizeof(float), 64);
     out->scratch = add(out, (int64_t)out->scratch_bytes * n_members);

@@ -1,6 +1,6 @@
-/* One pass in flight: the data that its operations share, and how rows and items are dealt to the
- * members of the team. */
+/* One pass in flight: its shared data, and the dealing of rows and items to the team's members. */
 #pragma once
+#include "cpu/adapt.h"
 #include "cpu/experts.h"
 #include "cpu/kernels.h"
 
@@ -9,18 +9,15 @@ enum { CPU_REGISTERS_MAX = 61 };
 /* The places of a pass's data in the workspace: offsets in bytes, multiples of 64. */
 struct cpu_layout {
     size_t registers[CPU_REGISTERS_MAX];
-    size_t blocks;                 /* activations quantized for the next matmuls */
-    size_t groups;                 /* the same by groups of rows, for kernels that need this */
-    size_t splits;                 /* activations in parts, by groups of rows */
-    size_t table;                  /* (n_rows, n_ropes, n_rope_dims): cosines, sines */
-    size_t counters, n_counters;   /* (n_members, n_counters): the next item of each operation */
-    size_t chosen, shares;         /* (n_rows, n_used): experts of each row, */
-    size_t places;                 /* the places of its expert rows, */
-    size_t order;                  /* the experts that are used, */
-    size_t expert_rows, sources;   /* the places of all expert rows, and the rows they are of */
-    size_t shared_tiles;           /* of attention: merged by several members */
-    size_t scratch, scratch_bytes; /* per member */
-    size_t matmul, matmul_bytes;   /* per member, for matrix multiplication */
+    size_t blocks;               /* activations quantized for the next matmuls */
+    size_t groups, splits;       /* the same by groups of rows, whole and in parts */
+    size_t table;                /* (n_rows, n_ropes, n_rope_dims): cosines, sines */
+    size_t counters, n_counters; /* (n_members, n_counters): the next item of each operation */
+    size_t chosen, shares;       /* (n_rows, n_used): experts of each row, */
+    size_t places, order;        /* the places of its expert rows, the experts that are used, */
+    size_t expert_rows, sources; /* the places of all expert rows, and the rows they are of */
+    size_t adapt, shared_tiles;  /* rows with adapters; attention's tiles of several members */
+    size_t scratch, scratch_bytes, matmul, matmul_bytes; /* per member; of matrix products */
     size_t n_bytes;
 };
 
@@ -32,9 +29,9 @@ struct cpu_pass {
     unsigned char *workspace;
     float *logits; /* (n_logit_rows, n_vocabulary) out */
     struct cpu_layout layout;
-    _Atomic bool is_lost; /* another rank is gone */
+    struct cpu_adapt_order adapt; /* its arrays lie in the workspace: cpu/adapt.c */
+    _Atomic bool is_lost;         /* another rank is gone */
 };
-
 void cpu_pass_layout(const struct compute_program *program, int n_members, int32_t n_rows,
                      int32_t n_logit_rows, const struct cpu_kernels *kernels,
                      struct cpu_layout *out);
@@ -105,7 +102,7 @@ static inline unsigned char *cpu_pass_splits(const struct cpu_pass *p, int32_t w
     return p->workspace + p->layout.splits +
            (size_t)(row / CPU_GROUP_ROWS) * (((size_t)width + 31) / 32) * p->kernels->split_bytes;
 }
-/* Returns how many items of a part of an operation were taken before. */
+/* Returns how many items of a part were taken before. */
 static inline int32_t cpu_pass_next(const struct cpu_pass *p, int op_index, int part)
 {
     _Atomic int32_t *counters = (_Atomic int32_t *)(void *)(p->workspace + p->layout.counters);
@@ -188,11 +185,10 @@ void cpu_rows_take(const struct cpu_pass *p, const struct compute_op *op, struct
 void cpu_rows_prepare(const struct cpu_pass *p, int reg, enum cpu_rows_as as,
                       struct cpu_share share);
 
-/* matmul.c and attention.c: idle members take items one by one. */
+/* matmul.c, heads.c and attention.c: idle members take items one by one. */
 void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank);
 size_t cpu_matmul_scratch(void); /* bytes for each member */
 enum cpu_rows_as cpu_matmul_wants(const struct cpu_pass *p, const struct compute_op *op);
-/* heads.c: multiplies heads, each with its own matrix; by items too. */
 void cpu_heads(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank);
 void cpu_attention(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank);
 /* Returns the floats of scratch that a member needs for attention. */

@@ -55,7 +55,9 @@ static void wait_for_masks(struct cuda_lane *lane, const struct compute_pass *pa
 static bool submit_pass(struct cuda_lane *lane, struct cuda_flight *flight,
                         const struct compute_pass *pass)
 {
-    if (!compute_shapes_are_plain(&pass->shapes) || !cuda_pass_submit(lane, flight, pass))
+    if (!compute_shapes_are_plain(&pass->shapes,
+                                  (struct compute_shapes_known){ .has_experts = false }) ||
+        !cuda_pass_submit(lane, flight, pass))
         return false;
     if (pass->asks == NULL)
         return cuda_pass_collect(lane, flight, pass);

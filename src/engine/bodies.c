@@ -163,6 +163,8 @@ uint32_t engine_bodies_take(struct engine_bodies *b, const struct request_body *
     struct kept kept = { .tokens_at = (uint32_t)tokens_at };
     if (room.n_scored > 0) {
         kept.scores_at = (uint32_t)scores_at_of(body, room);
+        size_t n = (size_t)engine_scores_bytes(room.n_scored, body->sampling.n_top_scores);
+        memset(at + kept.scores_at, 0, n); /* a replay writes none, and reads them */
         engine_scores_init((void *)(at + kept.scores_at), body->sampling.n_top_scores);
     }
     if (room.n_vector > 0) {

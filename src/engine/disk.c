@@ -400,6 +400,8 @@ static int64_t look_at(struct engine *e, struct disk_job *job)
     }
     if (job->state != DISK_READING)
         return TIME_NEVER;
+    if (e->view.now_ns < job->until_ns && e->options.wake == NULL)
+        return min_i64(job->until_ns, e->view.now_ns + TIME_NS_PER_MS);
     if (e->view.now_ns < job->until_ns)
         return job->until_ns;
     abandon(e, job);

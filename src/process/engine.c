@@ -184,8 +184,11 @@ static bool add(struct process_engine *p, const struct process_add *m)
                                     .perf = m->service.perf };
     if (run_unit_presence(p->unit, s) != RUN_UNIT_NONE)
         return false;                                 /* the earlier one is still leaving */
-    struct model_spec *spec = mem_take(sizeof *spec); /* for as long as the process lives */
+    struct model_spec *spec = mem_take(sizeof *spec); /* for as long as the process lives, */
+    struct run_adapter_files *adapters = mem_take(sizeof *adapters); /* and so are these */
     *spec = m->service.model;
+    *adapters = m->service.adapters;
+    joins.adapters = adapters;
     if (m->service.has_model)
         joins.spec = spec;
     run_unit_add_service(p->unit, s, &joins);

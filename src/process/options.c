@@ -40,6 +40,8 @@ bool process_options_write_service(struct process_service *out, const struct run
                                      .perf = joins->perf,
                                      .kv_dtype = (int32_t)joins->kv_dtype,
                                      .has_model = joins->spec != NULL };
+    if (joins->adapters != NULL)
+        out->adapters = *joins->adapters;
     if (joins->spec != NULL)
         out->model = *joins->spec;
     size_t n = strlen(joins->path);
@@ -65,6 +67,7 @@ void process_options_read(struct process_options_read *out, const struct process
         out->specs[s] = from->has_model ? &from->model : NULL;
         out->perfs[s] = from->perf;
         out->kv_dtypes[s] = (enum dtype)from->kv_dtype;
+        out->adapters[s] = &from->adapters;
         out->services[s] = from->spec;
         out->layouts[s] = from->layout;
     }
@@ -76,6 +79,7 @@ void process_options_read(struct process_options_read *out, const struct process
                                            .specs = out->specs,
                                            .perfs = out->perfs,
                                            .kv_dtypes = out->kv_dtypes,
+                                           .adapters = out->adapters,
                                            .n_rows_max = options->n_rows_max,
                                            .n_logit_rows_max = options->n_logit_rows_max,
                                            .profile_ns = options->profile_ns,

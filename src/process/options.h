@@ -12,6 +12,7 @@ struct process_service {
     struct perf perf;
     int32_t kv_dtype;
     bool has_model;
+    struct run_adapter_files adapters;
     char path[PATH_MAX];
 };
 struct process_device { /* of an engine; lane 0 is all of it */
@@ -54,6 +55,7 @@ struct process_options_read {
     const struct model_spec *specs[LIMIT_MODELS];
     struct perf perfs[LIMIT_MODELS];
     enum dtype kv_dtypes[LIMIT_MODELS];
+    const struct run_adapter_files *adapters[LIMIT_MODELS];
     struct service_spec services[LIMIT_MODELS];
     struct kv_layout layouts[LIMIT_MODELS];
 };

@@ -230,6 +230,8 @@ struct process_unit *process_unit_make(const struct process_unit_options *option
                                               .path = from->paths[s],
                                               .spec = from->specs[s],
                                               .kv_dtype = from->kv_dtypes[s],
+                                              .adapters =
+                                                  from->adapters != NULL ? from->adapters[s] : NULL,
                                               .perf = from->perfs[s] };
         if (!process_options_write_service(&u->flat->services[s], &joins))
             base_refuse("the path of model %s is too long", engine->services[s].name);

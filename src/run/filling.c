@@ -16,6 +16,7 @@ void run_filling_add(struct run_filling *f, int32_t n_before, int32_t n_rows,
         slot->positions[pass->n_rows + k] =
             ids != NULL ? n_before + k : min_i32(n_before + k, last);
         slot->classes[pass->n_rows + k] = COMPUTE_ROW_PROMPT;
+        slot->adapters[pass->n_rows + k] = 0;
     }
     pass->n_rows += n_rows;
 }

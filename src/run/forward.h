@@ -32,6 +32,7 @@ enum forward_register {
     FORWARD_LA,                       /* what queries are made of (query_rank) */
     FORWARD_LV,                       /* attention's output (n_heads, value_dim) */
     FORWARD_REGISTERS,
+    FORWARD_MORE = 3, /* room behind the model's own, for adapters */
 };
 
 /* Returns the most tensors that a model of this spec has. */
@@ -46,8 +47,9 @@ int run_forward_compile(const struct model_spec *spec, const struct model_weight
                         bool has_vectors, struct compute_op *ops);
 /* The registers of the program. Returns how many there are. */
 struct forward_registers {
-    int32_t widths[FORWARD_REGISTERS];
-    bool is_logit_rows[FORWARD_REGISTERS], is_expert_rows[FORWARD_REGISTERS];
+    int32_t widths[FORWARD_REGISTERS + FORWARD_MORE];
+    bool is_logit_rows[FORWARD_REGISTERS + FORWARD_MORE];
+    bool is_expert_rows[FORWARD_REGISTERS + FORWARD_MORE];
 };
 int run_forward_registers(const struct model_spec *spec, struct forward_registers *out);
 /* Returns how many ropes the layers need. */

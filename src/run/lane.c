@@ -320,6 +320,7 @@ static void open_slot(struct run_lane_slot *slot, const struct run_lane_options 
     slot->ids = mem_take(sizeof *slot->ids * n_rows);
     slot->positions = mem_take(sizeof *slot->positions * n_rows);
     slot->classes = mem_take(n_rows);
+    slot->adapters = mem_take(sizeof *slot->adapters * n_rows);
     slot->logit_rows = mem_take(sizeof *slot->logit_rows * n_logits);
     slot->item_of_logit = mem_take(sizeof *slot->item_of_logit * n_logits);
     slot->drawn = mem_take(sizeof *slot->drawn * n_logits);
@@ -335,7 +336,7 @@ static void close_slot(struct run_lane_slot *slot)
     void *const owned[] = { slot->ids,           slot->positions, slot->classes, slot->logit_rows,
                             slot->item_of_logit, slot->drawn,     slot->asks,    slot->sequences,
                             slot->parts,         slot->pad_table, slot->masks,   slot->scores,
-                            slot->vectors };
+                            slot->vectors,       slot->adapters };
     for (size_t i = 0; i < COUNT_OF(owned); i++)
         mem_give(owned[i]);
 }

@@ -48,6 +48,7 @@ struct run_lane_slot {
     uint32_t *masks; /* (n_logit_rows_max, n_mask_words), once a request has a grammar */
     size_t n_mask_words;
     uint8_t *classes;
+    uint16_t *adapters; /* of rows */
     struct compute_ask *asks;
     struct token_logprobs *scores; /* (n_logit_rows_max) of prompt tokens */
     struct compute_sequence *sequences;

@@ -22,6 +22,43 @@ static struct compute_shapes shapes_of(const struct model_spec *spec)
     };
 }
 
+/* Lists the file's tensors in the order of the program's weights. The caller frees the list by
+ * mem_give. */
+static const struct tensor **list_plain(const struct weights *weights, int *n)
+{
+    const struct model_spec *spec = weights_spec(weights);
+    int n_max = run_forward_tensors_max(spec);
+    const struct tensor **tensors = mem_take(sizeof(*tensors) * (size_t)n_max);
+    *n = run_forward_tensors(spec, weights_model(weights), tensors, n_max);
+    CHECK(*n <= n_max);
+    return tensors;
+}
+
+static int n_ops_max(const struct model_spec *spec)
+{
+    return FORWARD_OPS_PER_LAYER * spec->n_layers + FORWARD_OPS_AROUND;
+}
+
+/* Adds the operations and registers of adapters to a program. */
+static void adapt_program(struct run_model *model)
+{
+    const struct model_spec *spec = weights_spec(model->weights);
+    struct compute_program *program = &model->program;
+    int n_tensors;
+    const struct tensor **tensors = list_plain(model->weights, &n_tensors);
+    const struct run_adapters_loom loom = { spec, weights_model(model->weights), tensors, n_tensors,
+                                            program->n_registers };
+    struct compute_op *ops =
+        mem_take(sizeof *ops * (size_t)run_adapters_ops_max(spec, n_ops_max(spec)));
+    program->n_ops = run_adapters_weave(&loom, model->ops, program->n_ops, ops);
+    program->n_registers =
+        run_adapters_add_registers(model->adapters, program->n_registers, model->registers);
+    run_adapters_shape(model->adapters, &program->shapes);
+    mem_give(tensors);
+    mem_give(model->ops);
+    program->ops = model->ops = ops;
+}
+
 /* n_weights: of the program; they may be bound later. */
 static void build_program(struct run_model *model, int n_weights)
 {
@@ -29,8 +66,7 @@ static void build_program(struct run_model *model, int n_weights)
     const struct model_weights *tensors = weights_model(model->weights);
     int32_t n_ropes = run_forward_ropes(spec), n_frequencies = spec->n_rope_dims / 2;
 
-    model->ops = mem_take(sizeof *model->ops *
-                          (size_t)(FORWARD_OPS_PER_LAYER * spec->n_layers + FORWARD_OPS_AROUND));
+    model->ops = mem_take(sizeof *model->ops * (size_t)n_ops_max(spec));
     model->registers = mem_take(sizeof *model->registers);
     model->inverse_frequencies = mem_take(sizeof(float) * (size_t)(n_ropes * n_frequencies + 1));
     int n_registers = run_forward_registers(spec, model->registers);
@@ -56,6 +92,8 @@ static void build_program(struct run_model *model, int n_weights)
         float scale = run_forward_frequencies(spec, &tensors->rope_factors, i, frequencies);
         model->program.ropes[i] = (struct compute_rope){ frequencies, scale };
     }
+    if (model->adapters != NULL)
+        adapt_program(model);
 }
 
 static void free_program(struct run_model *model)
@@ -139,7 +177,12 @@ static uint64_t hash_arithmetic(const struct run_model *model)
 {
     const uint64_t all[] = { weights_hash(model->weights), model->device->arithmetic,
                              (uint64_t)model->kv_dtype, (uint64_t)model->device->n_ranks };
-    return hash_fast(all, sizeof all, 0).low;
+    uint64_t hash = hash_fast(all, sizeof all, 0).low;
+    for (int i = 0; model->adapters != NULL && i < model->program.shapes.n_adapters; i++) {
+        uint64_t own = run_adapters_hash(model->adapters, i + 1);
+        hash = hash_fast(&own, sizeof own, hash).low;
+    }
+    return hash;
 }
 
 enum status run_model_open(struct run_model *model, struct weights *weights,
@@ -147,13 +190,14 @@ enum status run_model_open(struct run_model *model, struct weights *weights,
 {
     struct tensors tensors = { .n = 0 };
     *model = (struct run_model){ .weights = weights,
+                                 .adapters = options->adapters,
                                  .device = options->device,
                                  .kv_dtype = options->kv_dtype };
     const struct compute_device *device = options->device;
     const struct compute_shapes shapes = shapes_of(weights_spec(weights));
     enum status status = compute_shapes_check(
         &shapes, device->name,
-        (struct compute_shapes_known){ device->has_experts, device->has_vectors, false }, fault);
+        (struct compute_shapes_known){ device->has_experts, device->has_vectors }, fault);
     if (status == STATUS_OK)
         status = list_tensors(weights, options->device, &tensors, fault);
     if (status == STATUS_OK)
@@ -163,6 +207,8 @@ enum status run_model_open(struct run_model *model, struct weights *weights,
         build_program(model, model->packed.n);
     if (status == STATUS_OK)
         model->arithmetic = hash_arithmetic(model);
+    for (int i = 0; status == STATUS_OK && i < model->program.shapes.n_adapters; i++)
+        status = run_adapters_load(model->adapters, i + 1, weights, fault);
     model->file = weights_stamp(weights);
     if (status == STATUS_OK && !weights_are_whole(weights))
         status = fault_set(fault, STATUS_IO, "the file changed while it was read");
@@ -222,6 +268,7 @@ enum status run_model_wake(struct run_model *model, struct run_progress *progres
 
 void run_model_close(struct run_model *model)
 {
+    run_adapters_close(model->adapters);
     compute_packed_close(&model->packed);
     free_program(model);
     weights_close(model->weights);
@@ -252,9 +299,16 @@ int64_t run_model_packed_bytes(struct weights *weights, struct compute_device *d
 int64_t run_model_peak_bytes(struct weights *weights, struct compute_device *device,
                              int32_t n_rows_max, int32_t n_logit_rows_max)
 {
-    struct run_model model = { .weights = weights, .device = device };
+    return run_model_adapted_peak_bytes(weights, NULL, device,
+                                        (struct compute_sizes){ n_rows_max, n_logit_rows_max });
+}
+
+int64_t run_model_adapted_peak_bytes(struct weights *weights, struct run_adapters *adapters,
+                                     struct compute_device *device, struct compute_sizes sizes)
+{
+    struct run_model model = { .weights = weights, .adapters = adapters, .device = device };
     build_program(&model, 0);
-    int64_t n_bytes = run_model_activation_bytes(&model, n_rows_max, n_logit_rows_max);
+    int64_t n_bytes = run_model_activation_bytes(&model, sizes.n_rows, sizes.n_logit_rows);
     free_program(&model);
     return n_bytes;
 }

@@ -4,6 +4,7 @@
  * between tensors. */
 #pragma once
 #include "compute/packed.h"
+#include "run/adapters.h"
 #include "run/forward.h"
 #include "weights/weights.h"
 #include <stdatomic.h>
@@ -18,7 +19,8 @@ struct run_model {
     struct compute_device *device; /* the device that packed it */
     enum dtype kv_dtype;           /* of its keys and values, in every cache */
     struct compute_program program;
-    int64_t weights_bytes; /* packed */
+    int64_t weights_bytes;         /* packed, without those of adapters */
+    struct run_adapters *adapters; /* owned; NULL: it has none */
     /* Equal for models with equal tokens. It covers the file, the device's kernels, the types, and
      * the ranks that share sums. */
     uint64_t arithmetic;
@@ -36,10 +38,12 @@ struct run_model_options {
                                       lent as long as the model is open. NULL: its own */
     bool is_packed;                /* this file was packed into it before, by such a device */
     struct run_progress *progress; /* may be NULL */
+    struct run_adapters *adapters; /* of the model; taken over like its weights. NULL: none */
 };
 
-/* Packs every tensor of the file for the device. Takes over weights, also when it fails (then it
- * closes them). Returns STATUS_CANCELLED when progress->cancel was set. */
+/* Packs every tensor of the file for the device, and every adapter. Takes over weights and
+ * adapters, also when it fails (then it closes them). Returns STATUS_CANCELLED when
+ * progress->cancel was set. */
 enum status run_model_open(struct run_model *model, struct weights *weights,
                            const struct run_model_options *options, struct fault *fault) MUST_USE;
 void run_model_close(struct run_model *model);
@@ -59,3 +63,6 @@ int64_t run_model_activation_bytes(const struct run_model *model, int32_t n_rows
 int64_t run_model_packed_bytes(struct weights *weights, struct compute_device *device);
 int64_t run_model_peak_bytes(struct weights *weights, struct compute_device *device,
                              int32_t n_rows_max, int32_t n_logit_rows_max);
+/* The same for a model with adapters (NULL: none). */
+int64_t run_model_adapted_peak_bytes(struct weights *weights, struct run_adapters *adapters,
+                                     struct compute_device *device, struct compute_sizes sizes);

@@ -203,6 +203,8 @@ static void add_item(struct run_filling *f, int32_t i, int32_t at, int32_t n)
     run_filling_add(f, n_before, n, table, is_last_unknown(f) ? &drawn : tokens + n_before);
     for (int32_t k = max_i32(request->n_prompt - n_before, 0); k < n; k++)
         f->slot->classes[first_row + k] = COMPUTE_ROW_GENERATED;
+    for (int32_t k = 0; k < n; k++)
+        f->slot->adapters[first_row + k] = request->variant;
     if (is_scored(f, i))
         ask_scores(f, i, n_before, n);
     if (request->kind == REQUEST_EMBED) {
@@ -250,6 +252,7 @@ static void begin_pass(struct run_filling *f)
                 .head_dim = spec->head_dim,
                 .is_by_head = kv_kind(kv) == KV_HEADS,
                 .has_keys_only = spec->latent.rank > 0 },
+        .shapes = { .adapters = f->model->adapters != NULL ? slot->adapters : NULL },
     };
 }
 

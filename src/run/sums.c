@@ -96,3 +96,54 @@ enum status run_sums(const struct device_spec *device, int64_t budget_ns,
     }
     return status;
 }
+
+/* ---- Handing on. ---- */
+
+enum { LINK_ROUNDS = 301 };
+struct link {
+    struct compute_group group;
+    unsigned char *bytes[2];
+    int64_t n_bytes, ps[LINK_ROUNDS]; /* there and back */
+};
+
+static void hand_on(void *arg, int index, int n_ranks)
+{
+    struct link *link = arg;
+    struct compute_group_rank rank;
+    (void)n_ranks;
+    compute_group_rank_init(&rank, &link->group, index);
+    for (int i = 0; i < LINK_ROUNDS; i++) {
+        int64_t begun_ns = time_now_ns();
+        if (index == 0)
+            CHECK(compute_group_send(&rank, link->bytes[0], link->n_bytes));
+        CHECK(compute_group_receive(&rank, link->bytes[index], link->n_bytes));
+        if (index == 1)
+            CHECK(compute_group_send(&rank, link->bytes[1], link->n_bytes));
+        else
+            link->ps[i] = (time_now_ns() - begun_ns) * 1000;
+    }
+    compute_group_rank_free(&rank);
+}
+
+enum status run_sums_link(int32_t from_core, int32_t to_core, int64_t n_bytes, int64_t *ps,
+                          struct fault *fault)
+{
+    struct link *link = mem_take(sizeof(*link));
+    const int cores[2] = { from_core, to_core };
+    enum status status = compute_group_open(&link->group, 2, fault);
+    if (status == STATUS_OK) {
+        link->n_bytes = n_bytes;
+        for (int i = 0; i < 2; i++)
+            link->bytes[i] = mem_take((size_t)n_bytes);
+        struct team *team = team_open(2, cores, true);
+        team_run(team, hand_on, link);
+        team_close(team);
+        qsort(link->ps, LINK_ROUNDS, sizeof(link->ps[0]), order_of);
+        *ps = link->ps[LINK_ROUNDS / 2] / 2;
+        for (int i = 0; i < 2; i++)
+            mem_give(link->bytes[i]);
+    }
+    compute_group_close(&link->group);
+    mem_give(link);
+    return status;
+}

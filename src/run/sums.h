@@ -8,3 +8,6 @@
  * system gives no memory to share. */
 enum status run_sums(const struct device_spec *device, int64_t budget_ns,
                      struct predict_group *group, struct fault *fault) MUST_USE;
+/* Measures handing n_bytes from one core to another through shared memory. */
+enum status run_sums_link(int32_t from_core, int32_t to_core, int64_t n_bytes, int64_t *ps,
+                          struct fault *fault) MUST_USE;

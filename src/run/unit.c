@@ -69,6 +69,7 @@ void run_unit_add_service(struct run_unit *unit, int service, const struct run_u
                                     .spec = joins->spec,
                                     .tokenizer = joins->tokenizer,
                                     .kv_dtype = joins->kv_dtype,
+                                    .adapters = joins->adapters,
                                     .perf = *perf,
                                     .has_perf = perf->c3_ps[0] + perf->c2_ps[0] > 0 };
     run_unit_moves_ask_added(unit, service);
@@ -261,6 +262,7 @@ struct run_unit *run_unit_open(const struct run_unit_options *options)
         unit->services[i].spec = options->specs ? options->specs[i] : NULL;
         unit->services[i].tokenizer = options->tokenizers ? options->tokenizers[i] : NULL;
         unit->services[i].kv_dtype = options->kv_dtypes[i];
+        unit->services[i].adapters = options->adapters != NULL ? options->adapters[i] : NULL;
         if (options->perfs)
             unit->services[i].perf = options->perfs[i];
         unit->services[i].has_perf =
@@ -291,6 +293,7 @@ struct compute_device *run_unit_close(struct run_unit *unit)
     engine_host_close(unit->host);
     run_executor_close(unit->executor);
     weights_close(unit->job.weights);
+    run_adapters_close(unit->job.adapters);
     for (int i = 0; i < LIMIT_MODELS; i++) {
         run_unit_loader_close(unit, &unit->services[i]);
         mem_give(unit->services[i].path);

@@ -43,7 +43,8 @@ struct run_unit_joins {                 /* a service that joins a running unit *
     const struct model_spec *spec;     /* as in run_unit_options; it outlives the service */
     const struct tokenizer *tokenizer; /* the same */
     enum dtype kv_dtype;
-    struct perf perf; /* as in run_unit_options; zeros: measured */
+    const struct run_adapter_files *adapters; /* the same; NULL: none */
+    struct perf perf;                         /* as in run_unit_options; zeros: measured */
 };
 enum run_unit_presence {
     RUN_UNIT_NONE,    /* the number has no service */

@@ -30,6 +30,7 @@ static enum status load_header(struct run_unit *unit, struct run_unit_job *job)
     const struct run_unit_service *s = &unit->services[job->service];
     if (s->is_asleep) { /* all is known, and the file is not read again */
         job->weights_bytes = s->model.weights_bytes;
+        job->adapters_bytes = run_adapters_bytes(s->model.adapters);
         job->activation_bytes = s->activation_bytes;
         return STATUS_OK;
     }
@@ -40,9 +41,15 @@ static enum status load_header(struct run_unit *unit, struct run_unit_job *job)
     if (status != STATUS_OK)
         return status;
     job->weights_bytes = run_model_packed_bytes(job->weights, unit->options.device);
-    job->activation_bytes =
-        run_model_peak_bytes(job->weights, unit->options.device, unit->options.n_rows_max,
-                             unit->options.n_logit_rows_max);
+    if (s->adapters != NULL && s->adapters->n > 0)
+        status = run_adapters_open(&job->adapters, s->adapters, job->weights, unit->options.device,
+                                   &job->fault);
+    if (status != STATUS_OK)
+        return status;
+    job->adapters_bytes = run_adapters_bytes(job->adapters);
+    job->activation_bytes = run_model_adapted_peak_bytes(
+        job->weights, job->adapters, unit->options.device,
+        (struct compute_sizes){ unit->options.n_rows_max, unit->options.n_logit_rows_max });
     return STATUS_OK;
 }
 
@@ -135,6 +142,7 @@ static enum status load_weights(struct run_unit *unit, struct run_unit_job *job)
     bool is_lent = unit->options.lender.lend != NULL;
     enum status status = is_lent ? borrow(unit, job) : STATUS_OK;
     struct weights *weights = job->weights;
+    struct run_adapters *adapters = job->adapters;
     if (status == STATUS_OK)
         status = open_tokenizer(unit, s, weights, &job->fault);
     if (status != STATUS_OK) {
@@ -142,11 +150,13 @@ static enum status load_weights(struct run_unit *unit, struct run_unit_job *job)
         return status; /* the owner closes what the job has */
     }
     job->weights = NULL;
+    job->adapters = NULL;
     const struct run_model_options options = { .device = unit->options.device,
                                                .kv_dtype = s->kv_dtype,
                                                .memory = s->lent,
                                                .is_packed = is_lent,
-                                               .progress = &unit->progress };
+                                               .progress = &unit->progress,
+                                               .adapters = adapters };
     status = run_model_open(job->model, weights, &options, &job->fault);
     if (status != STATUS_OK) {
         run_unit_loader_close(unit, s);

@@ -86,7 +86,9 @@ static void fail_job(struct run_unit *unit, enum status cause)
     struct run_unit_job *job = &unit->job;
     struct run_unit_service *s = &unit->services[job->service];
     weights_close(job->weights);
+    run_adapters_close(job->adapters);
     job->weights = NULL;
+    job->adapters = NULL;
     job->status = cause;
     atomic_store(&job->phase, JOB_FAILED);
     if (s->state == UNIT_ROOM || s->state == UNIT_PACKING)
@@ -100,8 +102,8 @@ static void ask_room(struct run_unit *unit)
     struct run_unit_job *job = &unit->job;
     struct run_unit_service *s = &unit->services[job->service];
     s->state = UNIT_ROOM;
-    s->ask_pending =
-        !engine_host_make_room(unit->host, job->service, job->weights_bytes, job->activation_bytes);
+    s->ask_pending = !engine_host_make_room(
+        unit->host, job->service, job->weights_bytes + job->adapters_bytes, job->activation_bytes);
 }
 
 static void join_engine(struct run_unit *unit)
@@ -184,8 +186,9 @@ static void take_room(struct run_unit *unit, const struct engine_host_answer *an
         fault_set(&job->fault, STATUS_TOO_LARGE,
                   "model %s needs %.1f MiB (weights %.1f, activations %.1f) and this device has "
                   "%.1f MiB for models",
-                  s->service.name, mib(answer->room.need_bytes), mib(job->weights_bytes),
-                  mib(job->activation_bytes), mib(answer->room.most_bytes));
+                  s->service.name, mib(answer->room.need_bytes),
+                  mib(job->weights_bytes + job->adapters_bytes), mib(job->activation_bytes),
+                  mib(answer->room.most_bytes));
         fail_job(unit, STATUS_TOO_LARGE);
     } else if (s->wants_out) {
         fail_job(unit, STATUS_CANCELLED);

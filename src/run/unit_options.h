@@ -44,6 +44,8 @@ struct run_unit_options {
      * nothing, or when perfs is NULL. Copied. */
     const struct perf *perfs;
     const enum dtype *kv_dtypes; /* per service; copied */
+    /* Per service, its adapters' files; they outlive the unit. NULL: it, or all, have none. */
+    const struct run_adapter_files *const *adapters;
     int32_t n_rows_max, n_logit_rows_max;
     int64_t profile_ns;            /* budget of the micro-profile */
     int64_t sleep_bytes;           /* host memory for the packed weights of models that sleep */

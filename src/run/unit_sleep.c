@@ -39,6 +39,7 @@ void run_unit_sleep_order(struct run_unit *unit, int service)
         return;
     struct fault fault;
     int64_t booked = run_unit_sleep_booked(unit), n_bytes = s->model.weights_bytes;
+    n_bytes += run_adapters_bytes(s->model.adapters); /* they stay where they are */
     if (s->lent == NULL && booked + n_bytes <= unit->options.sleep_bytes) {
         s->sleep_bytes = n_bytes;
         s->wants_out = s->wants_sleep = true;

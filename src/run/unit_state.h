@@ -45,8 +45,9 @@ struct run_unit_job { /* the one load in flight */
     _Atomic int phase;
     int service;
     struct weights *weights;
+    struct run_adapters *adapters; /* NULL: it has none */
     struct run_model *model;
-    int64_t weights_bytes, activation_bytes;
+    int64_t adapters_bytes, weights_bytes, activation_bytes;
     struct perf perf;
     int64_t copy_ns; /* that weights were packed or copied */
     int64_t said_ns; /* time of the last change of phase for the other thread */
@@ -82,7 +83,8 @@ struct run_unit_service {
     const struct tokenizer *tokenizer; /* of the process, or own_tokenizer once it has joined */
     struct tokenizer *own_tokenizer;   /* opened with the model; NULL: none */
     enum dtype kv_dtype;
-    struct perf perf; /* known already, when has_perf */
+    const struct run_adapter_files *adapters; /* NULL: it has none */
+    struct perf perf;                         /* known already, when has_perf */
     bool has_perf;
     struct run_model model;
     struct compute_memory *lent; /* that the model's weights lie in; NULL: its own memory */

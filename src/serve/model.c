@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "config/chosen.h"
+#include "serve/adapters.h"
 #include "serve/model_file.h"
 #include "weights/weights.h"
 
@@ -23,6 +24,17 @@ static enum status read_profile(const struct config_model *model, enum dtype kv_
         log_line(LOG_WARN, "serve", "%s: its profile was measured with another kv_type than %s",
                  model->name, dtype_info(kv_dtype)->name);
     return STATUS_OK;
+}
+
+/* Adapters that `serve` would refuse are refused by `config check` too. */
+static enum status check_adapters(const struct config_model *model, const struct weights *weights,
+                                  struct fault *fault)
+{
+    struct serve_adapters *adapters;
+    enum status status = serve_adapters_open(&adapters, model, weights, NULL, fault);
+    if (status == STATUS_OK)
+        serve_adapters_close(adapters);
+    return status;
 }
 
 /* A larger ctx would silently be cut, or give positions that the model never saw in training. */
@@ -49,6 +61,8 @@ enum status serve_model_open(const struct config *config, const struct config_mo
     if (status != STATUS_OK)
         return status;
     status = check_context(model, weights_spec(*weights), fault);
+    if (status == STATUS_OK)
+        status = check_adapters(model, *weights, fault);
     if (status == STATUS_OK && model->profile != NULL)
         status = read_profile(model, kv_dtype, *weights, profile, fault);
     if (status == STATUS_OK) {

@@ -61,6 +61,7 @@ static void describe_service(struct serve_offer *offer, const struct config *con
         .n_context_max = (int32_t)n_context,
         .priority = (int32_t)model->priority,
         .n_vector = model_spec_vector(spec),
+        .n_adapters = (uint16_t)model->n_adapters,
         .pools_mean = spec->pooling == POOLING_MEAN,
         .is_encoder = spec->is_encoder,
         .slo = { (model->ttft_ms >= 0 ? model->ttft_ms : config->ttft_ms) * TIME_NS_PER_MS,
@@ -117,12 +118,36 @@ static void describe_api_model(struct serve_offer *offer, int number, const stru
     };
 }
 
-/* Returns a hash of the file, and of the settings that change its tokens. */
+/* Returns a hash of the file, of its adapters, and of the settings that change its tokens. */
 static uint64_t identity_of(const struct serve_offer *offer, const struct weights *weights)
 {
     const uint64_t all[] = { weights_hash(weights), (uint64_t)offer->kv_dtype,
                              (uint64_t)offer->service.n_context_max };
-    return hash_fast(all, sizeof all, 0).low;
+    return serve_adapters_hash(offer->adapters, hash_fast(all, sizeof all, 0).low);
+}
+
+/* Opens the adapters. On a fault it closes what was opened of the model. */
+static enum status open_adapters(struct serve_offer *offer, struct weights *weights,
+                                 struct compute_device *device, struct fault *fault)
+{
+    enum status status =
+        serve_adapters_open(&offer->adapters, &offer->model, weights, device, fault);
+    if (status == STATUS_OK)
+        return status;
+    weights_close(weights);
+    model_card_close(&offer->card);
+    predict_profile_free(&offer->profile);
+    return status;
+}
+
+static int64_t need_bytes_of(const struct serve_offer *offer, struct weights *weights,
+                             const struct serve_offer_options *options)
+{
+    struct run_adapters *adapters = offer->adapters != NULL ? offer->adapters->sizes : NULL;
+    const struct compute_sizes sizes = { options->n_rows_max,
+                                         (int32_t)options->config->n_batch_max };
+    return run_model_packed_bytes(weights, options->device) + run_adapters_bytes(adapters) +
+           run_model_adapted_peak_bytes(weights, adapters, options->device, sizes);
 }
 
 enum status serve_offer_open(struct serve_offer *offer, int number,
@@ -140,6 +165,8 @@ enum status serve_offer_open(struct serve_offer *offer, int number,
         offer->model.path = offer->file.path;
         status =
             serve_model_open(config, &offer->model, &weights, &offer->card, &offer->profile, fault);
+        if (status == STATUS_OK)
+            status = open_adapters(offer, weights, options->device, fault);
         if (status != STATUS_OK)
             serve_file_close(&offer->file);
     }
@@ -150,9 +177,10 @@ enum status serve_offer_open(struct serve_offer *offer, int number,
     offer->is_open = true;
     offer->kv_dtype = serve_kv_dtype(config, &offer->model, &offer->card.spec);
     describe_service(offer, config, options->life);
-    offer->service.identity = identity_of(offer, weights);
     describe_api_model(offer, number, config);
     offer->api.path = configured;
+    serve_adapters_describe(offer->adapters, &offer->model, &offer->api);
+    offer->service.identity = identity_of(offer, weights);
     offer->shape = serve_kv_shape(&offer->card.spec, offer->kv_dtype);
     log_line(LOG_DEBUG, "serve", "%s: %lld bytes of KV a token, %s", model->name,
              (long long)offer->shape.bytes_per_token, dtype_info(offer->kv_dtype)->name);
@@ -160,9 +188,7 @@ enum status serve_offer_open(struct serve_offer *offer, int number,
         log_line(LOG_INFO, "serve", "%s: profile %016llx", model->name,
                  (unsigned long long)predict_profile_hash(&offer->profile));
     if (options->device != NULL)
-        offer->need_bytes = run_model_packed_bytes(weights, options->device) +
-                            run_model_peak_bytes(weights, options->device, options->n_rows_max,
-                                                 (int32_t)config->n_batch_max);
+        offer->need_bytes = need_bytes_of(offer, weights, options);
     weights_close(weights);
     return STATUS_OK;
 }
@@ -170,12 +196,43 @@ enum status serve_offer_open(struct serve_offer *offer, int number,
 void serve_offer_close(struct serve_offer *offer)
 {
     if (offer->is_open) {
+        serve_adapters_close(offer->adapters);
         model_card_close(&offer->card);
         predict_profile_free(&offer->profile);
         serve_file_close(&offer->file);
         pile_free(&offer->pile);
     }
     *offer = (struct serve_offer){ 0 };
+}
+
+struct service_spec serve_offer_placed(const struct serve_offer *offer,
+                                       const struct config_engine *engine, int number)
+{
+    struct service_spec service = offer->service;
+    service.share_percent = engine->share_percent[number];
+    service.kv_quota_bytes = engine->kv_bytes[number];
+    return service;
+}
+
+struct perf serve_offer_perf(const struct serve_offer *offer, const struct device_spec *device)
+{
+    if (offer->profile.n_groups == 0 || device->n_ranks > 0)
+        return (struct perf){ 0 };
+    return predict_profile_perf(&offer->profile, device->n_cores);
+}
+
+int serve_offer_models(const struct serve_offer *offer, const struct api_model **out)
+{
+    int n = offer->adapters != NULL ? offer->adapters->files.n : 0;
+    out[0] = &offer->api;
+    for (int i = 0; i < n; i++)
+        out[1 + i] = &offer->adapters->models[i];
+    return 1 + n;
+}
+
+const struct run_adapter_files *serve_offer_adapters(const struct serve_offer *offer)
+{
+    return offer->adapters != NULL ? &offer->adapters->files : NULL;
 }
 
 bool serve_offer_has_name(const struct serve_offer *offer, const char *name)

@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "kv/cut.h"
 #include "predict/profile.h"
+#include "serve/adapters.h"
 #include "serve/file.h"
 #include "serve/model_card.h"
 
@@ -39,8 +40,9 @@ struct serve_offer {
     struct kv_shape shape;
     struct kv_layout layout;
     enum dtype kv_dtype;
-    int64_t need_bytes; /* weights and activations */
+    int64_t need_bytes; /* weights, adapters and activations */
     struct api_model api;
+    struct serve_adapters *adapters; /* NULL: it has none */
 };
 struct serve_offer_options {
     const struct config *config; /* its global settings apply */
@@ -57,5 +59,14 @@ enum status serve_offer_open(struct serve_offer *offer, int number,
                              struct fault *fault) MUST_USE;
 /* Frees its data and makes it VACANT. */
 void serve_offer_close(struct serve_offer *offer);
+/* Returns its service with what the placement says of an engine, where it has this number. */
+struct service_spec serve_offer_placed(const struct serve_offer *offer,
+                                       const struct config_engine *engine, int number);
+/* Returns the times of its profile on a device; zeros: they are measured there. */
+struct perf serve_offer_perf(const struct serve_offer *offer, const struct device_spec *device);
+/* Puts the model and its adapters into `out`, as clients see them. Returns how many. */
+int serve_offer_models(const struct serve_offer *offer, const struct api_model **out);
+/* Returns the files of its adapters; NULL: it has none. */
+const struct run_adapter_files *serve_offer_adapters(const struct serve_offer *offer);
 /* Returns whether the model has this name, or one of these aliases of another. */
 bool serve_offer_has_name(const struct serve_offer *offer, const char *name);

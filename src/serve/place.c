@@ -13,7 +13,9 @@
 #include "predict/cores.h"
 #include "predict/profile.h"
 #include "run/model.h"
+#include "serve/adapters.h"
 #include "serve/file.h"
+#include "serve/layer_map.h"
 #include "serve/memory.h"
 #include "sim/judge.h"
 #include "weights/weights.h"
@@ -48,7 +50,22 @@ struct problem_at_hand {
     bool has_rates;
 };
 
-/* Computes what the model will book, without reading its weights. */
+/* Computes what the model will book with its adapters, without reading its weights. */
+static enum status measure(const struct config_model *from, struct weights *weights,
+                           struct compute_device *device, struct compute_sizes sizes,
+                           struct service_size *size, struct fault *fault)
+{
+    struct serve_adapters *adapters;
+    enum status status = serve_adapters_open(&adapters, from, weights, device, fault);
+    if (status != STATUS_OK)
+        return status;
+    struct run_adapters *opened = adapters != NULL ? adapters->sizes : NULL;
+    size->weights_bytes = run_model_packed_bytes(weights, device) + run_adapters_bytes(opened);
+    size->activation_bytes = run_model_adapted_peak_bytes(weights, opened, device, sizes);
+    serve_adapters_close(adapters);
+    return STATUS_OK;
+}
+
 static enum status open_model(struct problem_at_hand *at, int i, struct compute_device *device,
                               struct fault *fault)
 {
@@ -67,10 +84,13 @@ static enum status open_model(struct problem_at_hand *at, int i, struct compute_
     if (status != STATUS_OK)
         return status;
     model->spec = *weights_spec(weights);
-    model->size.weights_bytes = run_model_packed_bytes(weights, device);
-    model->size.activation_bytes = run_model_peak_bytes(
-        weights, device, (int32_t)(n_rows + config->n_batch_max), (int32_t)config->n_batch_max);
+    status = measure(from, weights, device,
+                     (struct compute_sizes){ (int32_t)(n_rows + config->n_batch_max),
+                                             (int32_t)config->n_batch_max },
+                     &model->size, fault);
     weights_close(weights);
+    if (status != STATUS_OK)
+        return status;
     enum dtype kv_dtype = serve_kv_dtype(config, from, &model->spec);
     status = model_spec_check_kv(&model->spec, from->name, kv_dtype, fault);
     if (status != STATUS_OK)
@@ -448,7 +468,7 @@ bool serve_place_is_asked(const struct config *config)
     bool is_by_hand = config->n_devices > 0 || config->n_lanes > 0 || config->n_models < 2;
     for (int i = 0; i < config->n_models; i++)
         is_by_hand = is_by_hand || config->models[i].n_devices > 0;
-    if (config->placement != NULL)
+    if (config->placement != NULL || serve_layer_map_is_asked(config))
         return true;
     if (is_by_hand || (config->planner != NULL && strcmp(config->planner, "none") == 0))
         return false;
@@ -483,7 +503,9 @@ enum status serve_place(struct config *config, struct fault *fault)
     pile_init(&at->pile);
     chosen_of(config, &at->chosen);
     enum status status = read_machine(config, &at->machine, fault);
-    if (status == STATUS_OK && config->placement != NULL) {
+    if (status == STATUS_OK && serve_layer_map_is_asked(config)) {
+        status = serve_layer_map_place(config, at->machine.memory_bytes, fault);
+    } else if (status == STATUS_OK && config->placement != NULL) {
         struct serve_placement *placement = mem_take(sizeof(*placement));
         status = serve_place_given(config, &at->machine, placement, fault);
         if (status == STATUS_OK) {

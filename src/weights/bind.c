@@ -227,6 +227,17 @@ static const char *find_prefix(const struct weights_names *names,
     return names->prefixes[0];
 }
 
+void weights_bind_name(const struct weights_name *row, const char *prefix, int layer, char *name)
+{
+    weights_names_print(row->pattern, prefix, layer, 0, name);
+}
+
+const char *weights_bind_prefix(const struct weights_architecture *architecture, bool is_hf,
+                                const struct weights_catalog *catalog)
+{
+    return find_prefix(names_of(architecture, is_hf), catalog);
+}
+
 struct weights_entry *weights_bind_entry(const struct weights_architecture *architecture,
                                          bool is_hf, enum weights_role role,
                                          const struct weights_catalog *catalog)

@@ -122,6 +122,8 @@ struct tensor weights_catalog_tensor(const struct weights_entry *entry)
     };
 }
 
+#define SAMPLE_BYTES 1024 /* of each end of a tensor, for the hash */
+
 static bool ends_with(const char *name, const char *end)
 {
     size_t n = strlen(name), n_end = strlen(end);
@@ -158,4 +160,23 @@ void weights_catalog_print_dims(const struct weights_entry *entry, char *text, s
                               i > 0 ? ", " : "");
     if (n < n_bytes)
         snprintf(text + n, n_bytes - n, ")");
+}
+
+static uint64_t hash_entry(const struct weights_entry *entry, uint64_t hash)
+{
+    hash = hash_fast(entry->name, strlen(entry->name), hash).low;
+    hash = hash_fast(entry->type, strlen(entry->type), hash).low;
+    hash = hash_fast(entry->dims, sizeof(entry->dims), hash).low;
+    if (entry->n_bytes <= 2 * SAMPLE_BYTES)
+        return hash_fast(entry->data, entry->n_bytes, hash).low;
+    hash = hash_fast(entry->data, SAMPLE_BYTES, hash).low;
+    return hash_fast(entry->data + entry->n_bytes - SAMPLE_BYTES, SAMPLE_BYTES, hash).low;
+}
+
+uint64_t weights_catalog_hash(const struct weights_catalog *catalog)
+{
+    uint64_t hash = 0;
+    for (int32_t i = 0; i < catalog->n; i++)
+        hash += hash_entry(&catalog->at[i], 0);
+    return hash;
 }

@@ -43,5 +43,8 @@ struct tensor weights_catalog_tensor(const struct weights_entry *entry);
 /* Sets *n to the number of parameters of all tensors that are used. */
 enum status weights_catalog_count(const struct weights_catalog *catalog, int64_t *n,
                                   struct fault *fault) MUST_USE;
+/* Returns 64 bits over names, types, shapes and a sample of the content of all tensors: a sum,
+ * which is the same however the set is split. */
+uint64_t weights_catalog_hash(const struct weights_catalog *catalog);
 /* Writes "(4096, 11008)", outermost first. */
 void weights_catalog_print_dims(const struct weights_entry *entry, char *text, size_t n_bytes);

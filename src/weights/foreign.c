@@ -29,7 +29,7 @@ const char *weights_foreign_kind(struct view bytes)
         { 0, "lmgg", 4, "it looks like GGML, which GGUF replaced in 2023: convert it" },
         { 0, "fmgg", 4, "it looks like GGML, which GGUF replaced in 2023: convert it" },
         { 0, "tjgg", 4, "it looks like GGML, which GGUF replaced in 2023: convert it" },
-        { 0, "algg", 4, "it looks like a LoRA adapter: merge it into its model" },
+        { 0, "algg", 4, "it looks like a LoRA adapter before GGUF, which is not read: convert it" },
         { 0, "<!DOCTYPE", 9, "it is a web page, so its download failed" },
         { 0, "<html", 5, "it is a web page, so its download failed" },
         { 0, "FUGG", 4, "it is big-endian" },
@@ -61,8 +61,8 @@ static enum status check_adapter(const char *directory, struct fault *fault)
     if (!is_adapter)
         return STATUS_OK;
     return fault_set(fault, STATUS_UNSUPPORTED,
-                     "%.120s holds an adapter (%.60s), and adapters are not supported: merge it "
-                     "into its model, or take it out of the directory",
+                     "%.120s holds an adapter (%.60s), which does not belong there: put it "
+                     "into a directory of its own, and name that in the model's adapters",
                      directory, found);
 }
 

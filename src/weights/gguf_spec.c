@@ -559,7 +559,7 @@ static enum status find_architecture(const struct weights_gguf *gguf,
         return fault_set(fault, STATUS_UNSUPPORTED,
                          "%s: general.type is \"%.*s\", and only \"model\" is supported%s",
                          gguf->label, (int)(type.n < 32 ? type.n : 32), type.at,
-                         view_equal_text(type, "adapter") ? ": merge the adapter into its model"
+                         view_equal_text(type, "adapter") ? ": name it in the adapters of its model"
                                                           : "");
     if (name.n == 0)
         return fault_set(fault, STATUS_BAD_INPUT, "%s: general.architecture is missing",

@@ -288,8 +288,14 @@ enum status weights_safetensors_open(struct weights_safetensors *set, const char
     snprintf(path, sizeof(path), "%.4000s/model.safetensors", directory);
     if (!file_exists(path))
         return weights_foreign_weights(directory, fault);
+    return weights_safetensors_open_file(set, directory, "model.safetensors", fault);
+}
+
+enum status weights_safetensors_open_file(struct weights_safetensors *set, const char *directory,
+                                          const char *name, struct fault *fault)
+{
     init(set, 1);
-    enum status status = open_part(set, 0, directory, "model.safetensors", fault);
+    enum status status = open_part(set, 0, directory, name, fault);
     if (status == STATUS_OK)
         status = weights_catalog_seal(&set->catalog, fault);
     if (status != STATUS_OK)

@@ -17,6 +17,9 @@ struct weights_safetensors {
 /* Opens the weights in a directory. On failure nothing is left open. */
 enum status weights_safetensors_open(struct weights_safetensors *set, const char *directory,
                                      struct fault *fault) MUST_USE;
+/* Does the same for one file of the directory. */
+enum status weights_safetensors_open_file(struct weights_safetensors *set, const char *directory,
+                                          const char *name, struct fault *fault) MUST_USE;
 /* Does the same for one file in memory, which must stay until close. */
 enum status weights_safetensors_read(struct weights_safetensors *set, const void *bytes,
                                      size_t n_bytes, struct fault *fault) MUST_USE;

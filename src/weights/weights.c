@@ -10,6 +10,7 @@
 #include "weights/gguf_keys.h"
 #include "weights/gguf_spec.h"
 #include "weights/hf_bias.h"
+#include "weights/hf_core.h"
 #include "weights/hf_card.h"
 #include "weights/hf_pooling.h"
 #include "weights/hf_keys.h"
@@ -19,7 +20,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SAMPLE_BYTES     1024 /* of each end of a tensor, for the hash */
 #define CONFIG_BYTES_MAX ((size_t)4 << 20)
 
 struct weights {
@@ -28,6 +28,8 @@ struct weights {
     struct weights_safetensors set; /* if is_hf */
     struct weights_hf_card hf_card; /* if is_hf */
     char format[32];
+    const struct weights_architecture *architecture;
+    const char *prefix; /* of its names of tensors */
     struct model_spec spec;
     struct model_weights model;
     struct weights_card card;
@@ -37,6 +39,17 @@ struct weights {
 static const struct weights_catalog *catalog_of(const struct weights *weights)
 {
     return weights->is_hf ? &weights->set.catalog : &weights->gguf.catalog;
+}
+
+static enum status bind(struct weights *weights, const struct weights_architecture *architecture,
+                        struct fault *fault)
+{
+    struct weights_catalog *catalog =
+        weights->is_hf ? &weights->set.catalog : &weights->gguf.catalog;
+    weights->architecture = architecture;
+    weights->prefix = weights_bind_prefix(architecture, weights->is_hf, catalog);
+    return weights_bind(architecture, weights->is_hf, &weights->spec, catalog, &weights->model,
+                        fault);
 }
 
 static enum status open_gguf(struct weights *weights, const char *path, struct fault *fault)
@@ -51,8 +64,7 @@ static enum status open_gguf(struct weights *weights, const char *path, struct f
         weights_gguf_keys_unknown(&weights->gguf, weights_names_gguf(architecture),
                                   architecture->name, &weights->gguf.pile, &weights->unknown);
     if (status == STATUS_OK)
-        status = weights_bind(architecture, false, &weights->spec, &weights->gguf.catalog,
-                              &weights->model, fault);
+        status = bind(weights, architecture, fault);
     if (status == STATUS_OK)
         status = weights_catalog_count(&weights->gguf.catalog, &weights->spec.n_parameters, fault);
     if (status == STATUS_OK)
@@ -64,13 +76,15 @@ static enum status open_gguf(struct weights *weights, const char *path, struct f
 }
 
 static enum status bind_hf(struct weights *weights, const char *path,
-                           const struct weights_json_node *config,
+                           const struct weights_hf_core *core,
                            const struct weights_architecture *architecture, struct fault *fault)
 {
+    const struct weights_json_node *config = core->config;
     enum status status = weights_safetensors_open(&weights->set, path, fault);
     if (status == STATUS_OK)
-        status = weights_bind(architecture, true, &weights->spec, &weights->set.catalog,
-                              &weights->model, fault);
+        weights_hf_core_skip(core, &weights->set.catalog);
+    if (status == STATUS_OK)
+        status = bind(weights, architecture, fault);
     if (status == STATUS_OK)
         status = weights_catalog_count(&weights->set.catalog, &weights->spec.n_parameters, fault);
     struct weights_json_from from = { config, "config.json", fault };
@@ -89,6 +103,7 @@ static enum status open_hf(struct weights *weights, const char *path, struct fau
 {
     char config_path[4352];
     struct weights_json config = { 0 };
+    struct weights_hf_core core;
     const struct weights_architecture *architecture;
     int n = snprintf(config_path, sizeof(config_path), "%s/config.json", path);
     if (n < 0 || n >= (int)sizeof(config_path))
@@ -98,11 +113,13 @@ static enum status open_hf(struct weights *weights, const char *path, struct fau
     if (status == STATUS_OK)
         status = weights_json_open(&config, config_path, CONFIG_BYTES_MAX, "config.json", fault);
     if (status == STATUS_OK)
-        status = weights_hf_spec(config.nodes, &weights->spec, &architecture, fault);
+        status = weights_hf_core(config.nodes, &core, fault);
+    if (status == STATUS_OK)
+        status = weights_hf_spec(core.config, &weights->spec, &architecture, fault);
     if (status == STATUS_OK)
         status = weights_hf_pooling(path, &weights->spec, fault);
     if (status == STATUS_OK)
-        status = bind_hf(weights, path, config.nodes, architecture, fault);
+        status = bind_hf(weights, path, &core, architecture, fault);
     if (status == STATUS_OK)
         status = weights_hf_card_open(&weights->hf_card, path, config.nodes,
                                       weights->spec.n_vocabulary, &weights->card, fault);
@@ -178,6 +195,18 @@ const struct model_weights *weights_model(const struct weights *weights)
     return &weights->model;
 }
 
+struct weights_naming weights_naming(const struct weights *weights)
+{
+    const struct weights_architecture *architecture = weights->architecture;
+    const struct weights_names *names = weights->is_hf ? &architecture->hf : &architecture->gguf;
+    return (struct weights_naming){ .is_hf = weights->is_hf,
+                                    .architecture = weights_names_gguf(architecture),
+                                    .prefix = weights->prefix,
+                                    .prefixes = { names->prefixes[0], names->prefixes[1] },
+                                    .rows = names->rows,
+                                    .catalog = catalog_of(weights) };
+}
+
 const struct weights_card *weights_card(const struct weights *weights)
 {
     return &weights->card;
@@ -200,17 +229,6 @@ int64_t weights_file_bytes(const struct weights *weights)
     for (int32_t i = 0; i < catalog->n; i++)
         n_bytes += catalog->at[i].n_bytes;
     return n_bytes < INT64_MAX ? (int64_t)n_bytes : INT64_MAX;
-}
-
-static uint64_t hash_entry(const struct weights_entry *entry, uint64_t hash)
-{
-    hash = hash_fast(entry->name, strlen(entry->name), hash).low;
-    hash = hash_fast(entry->type, strlen(entry->type), hash).low;
-    hash = hash_fast(entry->dims, sizeof(entry->dims), hash).low;
-    if (entry->n_bytes <= 2 * SAMPLE_BYTES)
-        return hash_fast(entry->data, entry->n_bytes, hash).low;
-    hash = hash_fast(entry->data, SAMPLE_BYTES, hash).low;
-    return hash_fast(entry->data + entry->n_bytes - SAMPLE_BYTES, SAMPLE_BYTES, hash).low;
 }
 
 static uint64_t hash_rope(float base, const struct rope_scaling *scaling, uint64_t hash)
@@ -302,11 +320,7 @@ static uint64_t hash_spec(const struct weights *weights, uint64_t hash)
 
 uint64_t weights_hash(const struct weights *weights)
 {
-    const struct weights_catalog *catalog = catalog_of(weights);
-    uint64_t hash = hash_spec(weights, 0);
-    for (int32_t i = 0; i < catalog->n; i++)
-        hash += hash_entry(&catalog->at[i], 0); /* a sum: the same however the set is split */
-    return hash;
+    return hash_spec(weights, 0) + weights_catalog_hash(catalog_of(weights));
 }
 
 static uint64_t stamp_of(const struct file_map *maps, uint32_t n)

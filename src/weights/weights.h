@@ -9,6 +9,8 @@
 #include "weights/card.h"
 
 struct weights;
+struct weights_catalog;
+struct weights_name;
 struct weights_unknown; /* weights/keys.h */
 
 /* Opens a model. path is a .gguf file (any part of a split set), or a directory with config.json
@@ -28,6 +30,15 @@ uint64_t weights_stamp(const struct weights *weights);
 /* Returns false when one of its files was changed after it was opened, or could not be read. Then
  * all copies of its data are invalid. */
 bool weights_are_whole(const struct weights *weights);
+/* The names of its tensors, for files that add to them (weights/adapter.h). */
+struct weights_naming {
+    bool is_hf;
+    const char *architecture;         /* as GGUF files name it */
+    const char *prefix, *prefixes[2]; /* of its names, and all that its architecture may have */
+    const struct weights_name *rows;  /* a NULL pattern ends them */
+    const struct weights_catalog *catalog;
+};
+struct weights_naming weights_naming(const struct weights *weights);
 /* Drops the pages of this tensor when they are not needed any more (it was packed). */
 void weights_drop(const struct weights *weights, const struct tensor *tensor);
 /* Returns the keys of the file without a row in the tables of weights/keys.h. They are ignored. */

@@ -45,6 +45,19 @@ static void config_text_knows_its_kinds(void **state)
 static void config_text_takes_tenants_apart(void **state)
 {
     (void)state;
+    takes(CONFIG_TEXT_ADAPTER, "caf\xC3\xA9=/a=b");
+    refuses(CONFIG_TEXT_ADAPTER, "/path",
+            "it has a text that is not NAME=PATH, with a name without a "
+            "colon");
+    refuses(CONFIG_TEXT_ADAPTER, "a:b=/path",
+            "it has a text that is not NAME=PATH, with a name without a "
+            "colon");
+    refuses(CONFIG_TEXT_ADAPTER, "a=",
+            "it has a text that is not NAME=PATH, with a name without a "
+            "colon");
+    refuses(CONFIG_TEXT_ADAPTER, "a\n=/path",
+            "an adapter's name in it has a control character (U+000A) at byte 2, expected "
+            "printable UTF-8");
     takes(CONFIG_TEXT_TENANT, "caf\xC3\xA9=a=b");
     refuses(CONFIG_TEXT_TENANT, "secret", "it has a text that is not NAME=KEY");
     refuses(CONFIG_TEXT_TENANT, "=secret", "it has a text that is not NAME=KEY");
@@ -138,7 +151,7 @@ static bool is_text(const struct config_key *key)
  * wrong. */
 static const char *prefix_of(const struct config_key *key)
 {
-    return key->text == CONFIG_TEXT_TENANT ? "a=" : "";
+    return key->text == CONFIG_TEXT_TENANT || key->text == CONFIG_TEXT_ADAPTER ? "a=" : "";
 }
 
 /* Returns whether the value is a valid template, which may have lines and be long. */

@@ -72,5 +72,18 @@ def drafts_change_no_field_of_an_answer(shoal, models):
         agrees(expected, server, plain)
 
 
+@test
+def a_log_of_scored_prompts_is_replayed(shoal, models):
+    """A log has no scores, and memory of bodies that had other content is used again."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = os.path.join(folder, "log")
+        with Shoal(shoal, *SMALL, "--log-engine", log, models={"tale": paths(models)["tale"]}) as server:
+            for i in range(6):
+                server.complete("tale", VERSE * (6 - i), 40)
+                server.complete("tale", VERSE * (i + 1), 20, echo=True, logprobs=1)
+        replayed = subprocess.run([shoal, "replay", log], capture_output=True, text=True, timeout=120, check=False)
+        assert replayed.returncode == 0 and "all equal" in replayed.stdout, replayed
+
+
 if __name__ == "__main__":
     main()

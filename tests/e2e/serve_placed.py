@@ -179,6 +179,23 @@ def placed_as_ranks_of_a_group(shoal, models):
 
 
 @test
+def placed_by_a_planner_of_layers(shoal, models):
+    """The model's layers are put on two cores that are measured at the start. Its greedy text is that of one engine."""
+    if not has_cores():
+        return
+    only, texts = {"tale": paths(models)["tale"]}, []
+    devices = [f"cpu:{CORES[0]}", f"cpu:{CORES[1]}"]
+    words = ("--devices", devices[0], "--devices", devices[1], "--planner")
+    for planner, wanted in (("none", devices), ("even-layers", [f"group({devices[0]}=2,{devices[1]}=2)"]), ("he", None)):
+        with Shoal(shoal, *words, planner, models=only) as server:
+            listed = server.state()["data"][0]["devices"]
+            assert listed == wanted or (wanted is None and len(listed) == 1 and listed[0] in devices), listed
+            assert (f"layers placed by {planner}" in server.log()) == (planner != "none")
+            texts.append(server.text("tale", "And he", 60, temperature=0))
+    assert len(set(texts)) == 1, texts
+
+
+@test
 def placed_refuses_what_does_not_fit(shoal, models):
     folder = folder_new()
 
@@ -200,6 +217,7 @@ def placed_refuses_what_does_not_fit(shoal, models):
     refused("has no `engines:`", "nodes:\n  - {device: a100}\n")
     refused("replace devices", BOTH, "--devices", "cpu")
     refused('no planner "best"', None, "--planner", "best")
+    refused("this server has 2 models: expected one", None, "--planner", "helr", "--devices", "cpu:0", "--devices", "cpu:1")
     refused("is to be loaded at start and needs", None, "--memory", "5MiB")
 
 

@@ -5,19 +5,35 @@
 #include "base/num.h"
 #include <string.h>
 
-enum status passes_open(struct passes *p, const char *path, struct compute_device *device,
-                        enum dtype kv_dtype, int32_t n_tokens_max, struct fault *fault)
+/* Opens the weights, and the headers of the adapters if there are some. */
+static enum status open_model(struct passes *p, const char *path,
+                              const struct run_adapter_files *files, enum dtype kv_dtype,
+                              struct fault *fault)
 {
     struct weights *weights;
-    *p = (struct passes){ .device = device, .n_tokens_max = n_tokens_max };
-    const struct run_model_options options = { .device = device, .kv_dtype = kv_dtype };
+    struct run_model_options options = { .device = p->device, .kv_dtype = kv_dtype };
     enum status status = weights_open(&weights, path, fault);
+    if (status != STATUS_OK)
+        return status;
+    if (files != NULL)
+        status = run_adapters_open(&options.adapters, files, weights, p->device, fault);
     if (status == STATUS_OK)
-        status = run_model_open(&p->model, weights, &options, fault);
+        return run_model_open(&p->model, weights, &options, fault);
+    weights_close(weights);
+    return status;
+}
+
+static enum status open_passes(struct passes *p, const char *path,
+                               const struct run_adapter_files *files, enum dtype kv_dtype,
+                               int32_t n_tokens_max, struct fault *fault)
+{
+    struct compute_device *device = p->device;
+    enum status status = open_model(p, path, files, kv_dtype, fault);
     if (status != STATUS_OK) {
         device->close(device->self);
         return status;
     }
+    p->n_tokens_max = n_tokens_max;
     const struct model_spec *spec = weights_spec(p->model.weights);
     int64_t token_bytes = model_spec_kv_bytes_per_token(spec, kv_dtype);
     int64_t n_blocks = div_up_i64(n_tokens_max, PASSES_BLOCK_TOKENS);
@@ -44,7 +60,24 @@ enum status passes_open(struct passes *p, const char *path, struct compute_devic
     p->positions = mem_take(sizeof(int32_t) * (size_t)n_tokens_max);
     p->logit_rows = mem_take(sizeof(int32_t) * (size_t)n_tokens_max);
     p->classes = mem_take((size_t)n_tokens_max);
+    p->adapters = mem_take(sizeof(*p->adapters) * (size_t)n_tokens_max);
     return STATUS_OK;
+}
+
+enum status passes_open(struct passes *p, const char *path, struct compute_device *device,
+                        enum dtype kv_dtype, int32_t n_tokens_max, struct fault *fault)
+{
+    *p = (struct passes){ .device = device };
+    return open_passes(p, path, NULL, kv_dtype, n_tokens_max, fault);
+}
+
+enum status passes_open_adapted(struct passes *p, const char *path,
+                                const struct run_adapter_files *files,
+                                struct compute_device *device, int32_t n_tokens_max,
+                                struct fault *fault)
+{
+    *p = (struct passes){ .device = device };
+    return open_passes(p, path, files, DTYPE_F32, n_tokens_max, fault);
 }
 
 void passes_close(struct passes *p)
@@ -57,6 +90,7 @@ void passes_close(struct passes *p)
     mem_give(p->positions);
     mem_give(p->logit_rows);
     mem_give(p->classes);
+    mem_give(p->adapters);
 }
 
 /* The same as passes_run, for rows whose classes are set. */
@@ -64,8 +98,10 @@ static void run(struct passes *p, const int32_t *ids, int32_t n_before, int32_t 
                 int32_t n_logits, float *logits)
 {
     const struct compute_sequence sequence = { 0, n_ids, n_before, p->blocks };
-    for (int32_t i = 0; i < n_ids; i++)
+    for (int32_t i = 0; i < n_ids; i++) {
         p->positions[i] = n_before + i;
+        p->adapters[i] = (uint16_t)p->variant;
+    }
     for (int32_t i = 0; i < n_logits; i++)
         p->logit_rows[i] = n_ids - n_logits + i;
     struct compute_pass pass = { .program = &p->model.program,
@@ -80,6 +116,8 @@ static void run(struct passes *p, const int32_t *ids, int32_t n_before, int32_t 
                                  .n_logit_rows = n_logits,
                                  .logit_rows = p->logit_rows,
                                  .logits = logits };
+    if (p->variant > 0)
+        pass.shapes.adapters = p->adapters;
     CHECK(compute_device_wait(p->device, p->device->lanes[0], &pass.work) == COMPUTE_DONE);
 }
 

@@ -14,10 +14,17 @@ struct passes {
     struct compute_workspace *workspace;
     int32_t *positions, *logit_rows;
     uint8_t *classes;
+    int variant;        /* the adapter of all rows; 0: none */
+    uint16_t *adapters; /* room for those of a pass's rows */
 };
 /* Opens the model. It owns device from here on. */
 enum status passes_open(struct passes *p, const char *path, struct compute_device *device,
                         enum dtype kv_dtype, int32_t n_tokens_max, struct fault *fault);
+/* The same with adapters. */
+enum status passes_open_adapted(struct passes *p, const char *path,
+                                const struct run_adapter_files *files,
+                                struct compute_device *device, int32_t n_tokens_max,
+                                struct fault *fault);
 void passes_close(struct passes *p);
 /* Computes ids behind n_before tokens of the sequence; a single one counts as generated. Logits of
  * the last n_logits rows: (n_logits, n_vocabulary). */

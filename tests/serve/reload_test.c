@@ -59,9 +59,9 @@ static const char *sample_of(const struct config_key *key)
         return strcmp(key->name, "prefix_cache") == 0 ? "false" : "true";
     case CONFIG_TEXT:
     case CONFIG_TEXTS:
-        return key->text == CONFIG_TEXT_TENANT   ? "a=b"
-               : key->text == CONFIG_TEXT_ORIGIN ? "http://a"
-                                                 : "sample";
+        return key->text == CONFIG_TEXT_TENANT || key->text == CONFIG_TEXT_ADAPTER ? "a=b"
+               : key->text == CONFIG_TEXT_ORIGIN                                   ? "http://a"
+                                                                                   : "sample";
     case CONFIG_DURATION:
         return "7s";
     default:

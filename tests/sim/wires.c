@@ -411,6 +411,7 @@ struct bus_port wires_port(struct wires *w, int process)
     return (struct bus_port){ .self = &w->processes[process],
                               .address = 2,
                               .can_lose = true,
+                              .can_drop = w->options.loss > 0,
                               .n_local = WIRES_FIRST_ADDRESS,
                               .send = send,
                               .peek = peek,

@@ -227,7 +227,7 @@ static void refuses_by_name(void **state)
           "n_layer is 2 and num_hidden_layers is 1" },
         { "{\"model_type\":\"gemma2\"," SIZES ",\"attn_logit_softcapping\":0}", STATUS_BAD_INPUT,
           "attn_logit_softcapping is 0" },
-        { "{\"model_type\":\"gemma3\"," SIZES "}", STATUS_UNSUPPORTED, "gemma3_text" },
+        { "{\"model_type\":\"gemma3\"," SIZES "}", STATUS_UNSUPPORTED, "\"gemma3\"" },
         { GEMMA(",\"hidden_act\":\"tanh\""), STATUS_UNSUPPORTED, "hidden_act \"tanh\"" },
         { GEMMA3(",\"use_bidirectional_attention\":true"), STATUS_UNSUPPORTED,
           "use_bidirectional_attention is true" },

@@ -5,7 +5,7 @@
 
 enum { TRUNCATE_TOKEN_BYTES_MAX = 1024 }; /* no token has more text than this */
 /* Returns the text, or its longest beginning (within a few tokens) that fits the context with the
- * special tokens of the flags. A shorter text lies in the pile. A text that can't be cut is returned
- * as it is. flags: enum tokenizer_flag. */
+ * special tokens of the flags (enum tokenizer_flag). A shorter text lies in the pile. A text that
+ * can't be cut is returned as it is. */
 struct view api_truncate(const struct api_model *model, struct view text, unsigned flags,
                          struct pile *pile);

@@ -8,6 +8,8 @@
 
 enum { CATALOG_TENSORS_MAX = 1 << 16, CATALOG_NAME_BYTES = 128, CATALOG_DIMS = 4 };
 
+struct weights_quantization; /* weights/hf_quantized.h */
+
 struct weights_entry {
     const char *name;           /* clean text, zero-terminated */
     enum dtype dtype;           /* DTYPE_N: a type that is not supported */
@@ -15,8 +17,10 @@ struct weights_entry {
     int32_t n_dims;             /* 0 (a scalar) to 4 */
     int64_t dims[CATALOG_DIMS]; /* innermost first, each >= 1, unused ones 1; product < 2^62 */
     const unsigned char *data;
-    uint64_t n_bytes; /* all inside the file; 0 when dtype is DTYPE_N, unless it is bytes */
+    uint64_t n_bytes; /* all inside the file; of GGUF's types that are not supported, 0 */
     bool is_used;     /* some role uses it */
+    bool is_aside;    /* scales and the like, which hold no parameters */
+    int32_t n_packed; /* parameters in one element; 0: it is one */
 };
 
 struct weights_catalog {
@@ -26,6 +30,7 @@ struct weights_catalog {
     int32_t n, capacity;
     struct map by_name; /* hash of the name to index; made by seal */
     bool is_sealed;
+    const struct weights_quantization *quantization; /* NULL: none; borrowed */
 };
 
 void weights_catalog_init(struct weights_catalog *catalog, struct pile *pile, const char *label);

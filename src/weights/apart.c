@@ -52,6 +52,28 @@ static bool is_type(const struct weights_entry *entry, const char *type)
     return strcmp(entry->type, type) == 0;
 }
 
+static bool is_zero(const struct weights_entry *entry)
+{
+    uint64_t i = 0;
+    while (i < entry->n_bytes && entry->data[i] == 0)
+        i++;
+    return i == entry->n_bytes && entry->dtype != DTYPE_N;
+}
+
+void weights_apart_begin(struct weights_catalog *catalog)
+{
+    if (catalog->quantization->method != WEIGHTS_GPTQ)
+        return;
+    for (int32_t i = 0; i < catalog->n; i++) {
+        struct weights_entry *entry = &catalog->at[i];
+        size_t n = strlen(entry->name), n_end = strlen("bias");
+        if (n <= n_end || strcmp(entry->name + n - n_end, "bias") != 0 ||
+            find_part(catalog, entry->name, (int)(n - n_end), "qweight") == NULL)
+            continue;
+        entry->is_void = entry->is_used = entry->is_aside = is_zero(entry);
+    }
+}
+
 /* Returns the entry of the values, in whatever layout the method has. */
 static struct weights_entry *find_values(const struct weights_catalog *catalog, const char *name,
                                          enum tensor_layout *layout)

@@ -3,6 +3,8 @@
 #include "weights/catalog.h"
 #include "weights/hf_quantized.h"
 
+/* GPTQ's writers give each module a bias of zeros, which counts as none. */
+void weights_apart_begin(struct weights_catalog *catalog);
 /* Returns whether the file has a matrix of this name ("....weight") in quantized parts. */
 bool weights_apart_has(const struct weights_catalog *catalog, const char *name);
 /* Sets *whole to such a matrix of (n_rows, n_columns). All parts are checked: types, shapes, scales

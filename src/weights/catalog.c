@@ -103,7 +103,8 @@ struct weights_entry *weights_catalog_find(const struct weights_catalog *catalog
 {
     CHECK(catalog->is_sealed);
     uint32_t index = map_find(&catalog->by_name, key_of(name));
-    if (index == MAP_NONE || strcmp(catalog->at[index].name, name) != 0)
+    if (index == MAP_NONE || strcmp(catalog->at[index].name, name) != 0 ||
+        catalog->at[index].is_void)
         return NULL;
     return &catalog->at[index];
 }

@@ -20,6 +20,7 @@ struct weights_entry {
     uint64_t n_bytes; /* all inside the file; of GGUF's types that are not supported, 0 */
     bool is_used;     /* some role uses it */
     bool is_aside;    /* scales and the like, which hold no parameters */
+    bool is_void;     /* as if the file did not have it: weights_catalog_find finds it no more */
     int32_t n_packed; /* parameters in one element; 0: it is one */
 };
 

@@ -75,6 +75,8 @@ static enum status bind_hf(struct weights *weights, const char *path,
         status = weights_safetensors_open(&weights->set, path, fault);
     weights->set.catalog.quantization = &weights->quantization;
     if (status == STATUS_OK)
+        weights_apart_begin(&weights->set.catalog);
+    if (status == STATUS_OK)
         status = weights_bind(architecture, true, &weights->spec, &weights->set.catalog,
                               &weights->model, fault);
     if (status == STATUS_OK)

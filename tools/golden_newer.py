@@ -22,6 +22,7 @@ import golden_gguf
 import golden_gguf_archs as archs
 import golden_models
 import model_cases
+import model_cases_newer
 import model_gguf
 
 VOCAB = 256
@@ -65,6 +66,20 @@ MODELS = {
     "gemma2": (T.Gemma2Config, T.Gemma2ForCausalLM, own(dict(
         head_dim=32, intermediate_size=48, sliding_window=16, attn_logit_softcapping=2.5,
         final_logit_softcapping=15.0, query_pre_attn_scalar=32, tie_word_embeddings=True))),
+    # Layer 0 has no experts. Queries are made in one step. Experts are of one group out of three.
+    "deepseek_v2": (T.DeepseekV2Config, T.DeepseekV2ForCausalLM, own(dict(
+        num_key_value_heads=4, intermediate_size=80, moe_intermediate_size=32, n_routed_experts=6,
+        num_experts_per_tok=2, n_shared_experts=2, topk_method="group_limited_greedy", n_group=3,
+        topk_group=1, routed_scaling_factor=1.5, first_k_dense_replace=1, q_lora_rank=None,
+        kv_lora_rank=32, qk_rope_head_dim=16, qk_nope_head_dim=32, v_head_dim=16))),
+    # YaRN with a factor for scores, and queries in two steps.
+    "deepseek_v3": (T.DeepseekV3Config, T.DeepseekV3ForCausalLM, own(dict(
+        num_key_value_heads=4, intermediate_size=80, moe_intermediate_size=32, n_routed_experts=9,
+        num_experts_per_tok=3, n_shared_experts=1, n_group=3, topk_group=2,
+        routed_scaling_factor=1.5, first_k_dense_replace=1, q_lora_rank=48, kv_lora_rank=32,
+        qk_rope_head_dim=16, qk_nope_head_dim=32, v_head_dim=16, rope_parameters=dict(
+            rope_type="yarn", rope_theta=10000.0, factor=4.0, beta_fast=32.0, beta_slow=1.0,
+            mscale=0.8, mscale_all_dim=0.8, original_max_position_embeddings=64)))),
     # Layer 3 sees all positions and is stretched.
     "olmo3": (T.Olmo3Config, T.Olmo3ForCausalLM, own(dict(
         num_hidden_layers=4, intermediate_size=48, sliding_window=16, rope_parameters=dict(
@@ -76,7 +91,8 @@ MODELS = {
         num_experts_per_tok=2, norm_topk_prob=True, mlp_only_layers=[1]))),
 }
 SEEDS = {"gpt_oss": 300, "granitemoe": 301, "granitemoeshared": 302, "glm4_moe": 303,
-         "qwen3_moe_sparse": 304, "gemma2": 305, "olmo3": 306}
+         "qwen3_moe_sparse": 304, "gemma2": 305, "olmo3": 306, "deepseek_v2": 313,
+         "deepseek_v3": 314}
 
 
 def make(name, seed):
@@ -87,10 +103,7 @@ def make(name, seed):
         keys |= {"rope_theta": scaling.pop("rope_theta"), "rope_scaling": scaling}
     model = model_class(config_class(**keys, attn_implementation="eager"))
     golden_expected.randomize(model, seed)
-    dice = torch.Generator().manual_seed(seed)
-    for key, w in model.named_buffers():
-        if key.endswith("e_score_correction_bias"):
-            w.copy_(torch.randn(w.shape, generator=dice) * 0.3)
+    model_cases_newer.randomize_biases(model, seed)
     return model
 
 
@@ -107,35 +120,13 @@ def write(out, name, keys, weights, answer):
 
 
 def config_of(name):
-    keys = {k: v for k, v in MODELS[name][2].items() if v is not None}
+    keys = {k: v for k, v in MODELS[name][2].items()
+            if v is not None or k == "q_lora_rank"}
     if "rope_parameters" in keys:  # the published files have the older form
         scaling = dict(keys.pop("rope_parameters"))
         keys["rope_theta"] = scaling.pop("rope_theta")
         keys |= {"rope_scaling": scaling} if scaling.get("rope_type", "default") != "default" else {}
     return {"model_type": MODELS[name][0].model_type} | keys
-
-
-# ---- Names of published files ----------------------------------------------------------------
-
-def published(name, weights):
-    """The library's weights under the names of the files, experts one by one if they are so there."""
-    out, is_granite = {}, name.startswith("granite")
-    for key, w in weights.items():
-        start, _, end = key.partition(".experts.")
-        if is_granite and end:
-            kind = {"gate_up_proj": "input_linear", "down_proj": "output_linear"}[end]
-            out[f"{start}.{kind}.weight"] = w
-        elif is_granite:
-            out[key.replace("block_sparse_moe.router.", "block_sparse_moe.router.layer.")] = w
-        elif end == "gate_up_proj":
-            for e, both in enumerate(w):
-                for part, half in zip(("gate", "up"), both.chunk(2)):
-                    out[f"{start}.experts.{e}.{part}_proj.weight"] = half.clone()
-        elif end == "down_proj":
-            out |= {f"{start}.experts.{e}.down_proj.weight": one.clone() for e, one in enumerate(w)}
-        else:
-            out[key] = w
-    return out
 
 
 # Families that are there in another form already, as llama.cpp computes them: the tanh form of GELU,
@@ -175,7 +166,7 @@ def save_dense(out, name):
 def save_plain(out, name):
     def attempt(seed):
         model = make(name, seed)
-        return model, (model, published(name, weights_of(model)))
+        return model, (model, model_cases_newer.published(name, weights_of(model)))
     (model, weights), answer = golden_expected.search(attempt, VOCAB, SEEDS[name])
     if name == "glm4_moe":  # a layer that predicts further tokens, which is not computed
         weights["model.layers.3.eh_proj.weight"] = torch.ones(64, 128)
@@ -242,12 +233,12 @@ def glm4_moe_gguf(model):
     table += experts_table("mlp")
     table += [(f"blk.{{i}}.ffn_{x}_shexp.weight", [f"{shared}{x}_proj.weight"])
               for x in ("gate", "up", "down")]
-    name = "glm4moe"
+    name, head_dim = "glm4moe", model_gguf.head_dim(config)
     pairs = common(name, config) | {
         f"{name}.block_count": config.num_hidden_layers + 1, f"{name}.nextn_predict_layers": 1,
-        f"{name}.attention.key_length": config.head_dim,
-        f"{name}.attention.value_length": config.head_dim,
-        f"{name}.rope.dimension_count": config.head_dim // 2,
+        f"{name}.attention.key_length": head_dim,
+        f"{name}.attention.value_length": head_dim,
+        f"{name}.rope.dimension_count": head_dim // 2,
         f"{name}.expert_count": config.n_routed_experts,
         f"{name}.expert_used_count": config.num_experts_per_tok,
         f"{name}.expert_feed_forward_length": config.moe_intermediate_size,
@@ -260,6 +251,61 @@ def glm4_moe_gguf(model):
     ignored = np.ones((64, 128), np.float32)
     extra = [("blk.3.nextn.eh_proj.weight", "F32", ignored.shape, ignored.tobytes())]
     return pairs, stacked(model, table, config.num_hidden_layers) + extra
+
+
+def deepseek_gguf(model, is_newer=True):
+    """As llama.cpp's converter writes it since 2025, or with one matrix of keys and values."""
+    config, weights, name = model.config, weights_of(model), "deepseek2"
+    table = ENDS + archs.NORMS[:2] + archs.QKV[:1] + archs.GATED + [
+        ("blk.{i}.attn_output.weight", [A + "o_proj.weight"]),
+        ("blk.{i}.attn_q_a.weight", [A + "q_a_proj.weight"]),
+        ("blk.{i}.attn_q_a_norm.weight", [A + "q_a_layernorm.weight"]),
+        ("blk.{i}.attn_q_b.weight", [A + "q_b_proj.weight"]),
+        ("blk.{i}.attn_kv_a_mqa.weight", [A + "kv_a_proj_with_mqa.weight"]),
+        ("blk.{i}.attn_kv_a_norm.weight", [A + "kv_a_layernorm.weight"]),
+        ("blk.{i}.ffn_down.weight", [H + "mlp.down_proj.weight"]),
+        ("blk.{i}.ffn_gate_inp.weight", [H + "mlp.gate.weight"]),
+        ("blk.{i}.exp_probs_b.bias", [H + "mlp.gate.e_score_correction_bias"])]
+    table += experts_table("mlp")
+    table += [(f"blk.{{i}}.ffn_{x}_shexp.weight", [H + f"mlp.shared_experts.{x}_proj.weight"])
+              for x in ("gate", "up", "down")]
+    table += [] if is_newer else [("blk.{i}.attn_kv_b.weight", [A + "kv_b_proj.weight"])]
+    tensors, heads, rank = stacked(model, table, config.num_hidden_layers), config.num_attention_heads, config.kv_lora_rank
+    for i in range(config.num_hidden_layers if is_newer else 0):
+        both = weights[A.format(i=i) + "kv_b_proj.weight"].numpy().reshape(heads, -1, rank)
+        keys, values = np.split(both, [config.qk_nope_head_dim], axis=1)
+        for stored, part in (("k", keys.swapaxes(1, 2)), ("v", values)):
+            part = np.ascontiguousarray(part)
+            tensors.append((f"blk.{i}.attn_{stored}_b.weight", "F32", part.shape, part.tobytes()))
+    is_v3 = config.model_type == "deepseek_v3"
+    key = config.qk_nope_head_dim + config.qk_rope_head_dim
+    dims = {"key_length": rank + config.qk_rope_head_dim, "value_length": rank,
+            "key_length_mla": key, "value_length_mla": config.v_head_dim,
+            "head_count_kv": 1} if is_newer else {
+        "key_length": key, "value_length": config.v_head_dim, "head_count_kv": heads}
+    pairs = common(name, config) | {f"{name}.attention.{k}": v for k, v in dims.items()} | {
+        f"{name}.attention.kv_lora_rank": rank,
+        f"{name}.rope.dimension_count": config.qk_rope_head_dim,
+        f"{name}.expert_count": config.n_routed_experts,
+        f"{name}.expert_used_count": config.num_experts_per_tok,
+        f"{name}.expert_feed_forward_length": config.moe_intermediate_size,
+        f"{name}.expert_shared_count": config.n_shared_experts,
+        f"{name}.leading_dense_block_count": config.first_k_dense_replace,
+        f"{name}.expert_gating_func": 2 if is_v3 else 1,
+        f"{name}.expert_weights_norm": bool(config.norm_topk_prob) if is_v3 else False,
+        f"{name}.expert_weights_scale": float(config.routed_scaling_factor)}
+    if config.q_lora_rank is not None:
+        pairs[f"{name}.attention.q_lora_rank"] = config.q_lora_rank
+    if is_v3:
+        pairs |= {f"{name}.expert_group_count": config.n_group,
+                  f"{name}.expert_group_used_count": config.topk_group}
+    scaling = config.rope_parameters
+    if scaling.get("rope_type", "default") == "yarn":
+        pairs |= {f"{name}.rope.scaling.type": "yarn", f"{name}.rope.scaling.factor": scaling["factor"],
+                  f"{name}.rope.scaling.original_context_length":
+                      scaling["original_max_position_embeddings"],
+                  f"{name}.rope.scaling.yarn_log_multiplier": 0.1 * scaling["mscale_all_dim"]}
+    return pairs, tensors
 
 
 def gemma2_gguf(model):
@@ -278,7 +324,45 @@ def gemma2_gguf(model):
 
 
 GGUF = {"gemma2": gemma2_gguf, "granitemoe": granitemoe_gguf, "granitemoeshared": granitemoe_gguf,
-        "glm4_moe": glm4_moe_gguf}
+        "glm4_moe": glm4_moe_gguf, "deepseek_v3": deepseek_gguf}
+
+
+def is_sayable(case, config):
+    """Whether llama.cpp computes what this case asks for."""
+    acts = model_gguf.TANH if case.family == "gemma2" else ("silu", "swish")
+    act = model_gguf.get(config, "hidden_activation", "hidden_act")
+    if case.family == "gemma2":
+        every_second = ["full_attention" if i % 2 else "sliding_attention"
+                        for i in range(config.num_hidden_layers)]
+        caps = (config.attn_logit_softcapping, config.final_logit_softcapping)
+        if (config.query_pre_attn_scalar != config.head_dim or None in caps or
+                config.layer_types != every_second):
+            return False
+    is_biased = case.family != "glm4_moe" and config.attention_bias
+    return act in acts and not is_biased and not case.keeps_output
+
+
+def write_case(path, case, model, dice):
+    """model_gguf.write for a random case of a family of GGUF. Returns whether there is a file."""
+    config = model.config
+    if case.family not in GGUF or not is_sayable(case, config):
+        return False
+    pairs, tensors = GGUF[case.family](model)
+    name = pairs["general.architecture"]
+    rope = model_gguf.rotation(case, config, name, dice)
+    if rope is None:
+        return False
+    pairs = {key: value for key, value in pairs.items() if not key.startswith("tokenizer.")}
+    pairs[f"{name}.block_count"] = config.num_hidden_layers
+    if case.family == "glm4_moe":
+        part = case.config.get("partial_rotary_factor", 0.5)
+        pairs |= {f"{name}.nextn_predict_layers": 0,
+                  f"{name}.expert_weights_norm": config.norm_topk_prob,
+                  f"{name}.rope.dimension_count": int(model_gguf.head_dim(config) * part)}
+    tensors = [tensor for tensor in tensors if ".nextn." not in tensor[0] and not (
+        config.tie_word_embeddings and tensor[0] == "output.weight")]
+    gguf_file.write(path, pairs | rope[0], tensors)
+    return True
 
 
 # ---- gpt-oss --------------------------------------------------------------------------------
@@ -401,8 +485,22 @@ def save_gpt_oss(out):
         golden_expected.save(out / "gguf" / f"{name}.expected.json", answer)
 
 
+def save_deepseek_lite(out):
+    """DeepSeek-V2 without groups, in the form of older conversions."""
+    keys = MODELS["deepseek_v2"][2] | {"topk_method": "greedy"}
+
+    def attempt(seed):
+        config = T.DeepseekV2Config(**keys, attn_implementation="eager")
+        model = golden_expected.randomize(T.DeepseekV2ForCausalLM(config), seed)
+        return model, deepseek_gguf(model, is_newer=False)
+    made, answer = golden_expected.search(attempt, VOCAB, 315)
+    gguf_file.write(out / "gguf" / "deepseek2_lite.gguf", *made)
+    golden_expected.save(out / "gguf" / "deepseek2_lite.expected.json", answer)
+
+
 def models(out):
     (out / "gguf").mkdir(parents=True, exist_ok=True)
+    save_deepseek_lite(out)
     save_gpt_oss(out)
     for name in MODELS:
         if name != "gpt_oss":

@@ -9,8 +9,9 @@ import random
 import transformers as T
 
 import golden_models
+import model_cases_newer
 
-IS_NEW = int(T.__version__.split(".")[0]) >= 5
+IS_NEW = model_cases_newer.IS_NEW
 FAMILIES = {
     "llama": (T.LlamaConfig, T.LlamaForCausalLM), "mistral": (T.MistralConfig, T.MistralForCausalLM),
     "qwen2": (T.Qwen2Config, T.Qwen2ForCausalLM), "qwen3": (T.Qwen3Config, T.Qwen3ForCausalLM),
@@ -32,6 +33,7 @@ FAMILIES |= {family: (getattr(T, name + "Config"), getattr(T, name + "ForCausalL
              for family, name in LATER.items() if hasattr(T, name + "Config")}
 # The library has no class of its own for it: it is llama with one matrix of queries, keys, values.
 FAMILIES["internlm2"] = (T.LlamaConfig, T.LlamaForCausalLM)
+FAMILIES |= model_cases_newer.FAMILIES
 MIXED = ("mixtral", "olmoe", "qwen2_moe", "qwen3_moe")
 ROPED = ("llama", "mistral", "qwen2", "qwen3", "phi3", "gemma")
 ACTIVATIONS = ["silu", "swish", "gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_fast", "relu",
@@ -83,6 +85,7 @@ ODD = [
     (("gemma3_text",), "_sliding_window_pattern", [2]),
     (("gemma3_text",), "cache_implementation", ["hybrid"]),
 ]
+ODD += model_cases_newer.ODD
 if not IS_NEW:  # the older library heeds the first one otherwise, and fails over the second one
     ODD = [row for row in ODD if row[1] not in ("use_sliding_window", "reorder_and_upcast_attn")]
 
@@ -121,6 +124,8 @@ class Case:
             return golden_models.chatglm2_weights(weights, config)
         if self.family == "internlm2":
             return golden_models.internlm2_weights(weights, config)
+        if self.family in model_cases_newer.FAMILIES:
+            return model_cases_newer.published(self.family, weights)
         return separate_experts(weights, self.family) if self.family in MIXED else weights
 
     def named(self):
@@ -205,9 +210,13 @@ def common(case, s):
         case.set("head_dim", case.pick(8, 16, 32))
     elif case.family in ("gemma", "qwen3", "qwen3_moe", "glm", "glm4"):
         case.set("head_dim", case.pick(8, 16, 32), is_usual=True)
-    elif case.family not in ("phi3", "olmoe", "qwen2_moe", "gpt_neox", "stablelm", "falcon") and case.sometimes(0.4):
+    elif case.family not in ("phi3", "olmoe", "qwen2_moe", "gpt_neox", "stablelm", "falcon",
+                             "granitemoe", "granitemoeshared", "olmo3", "deepseek_v2",
+                             "deepseek_v3") and case.sometimes(0.4):
         case.set("head_dim", case.pick(8, 16, 24, 40))
-    key = "hidden_activation" if case.family == "gemma3_text" else "hidden_act"
+    key = "hidden_activation" if case.family in ("gemma2", "gemma3_text") else "hidden_act"
+    if case.family == "gpt_oss":
+        return
     if case.sometimes(0.3):
         act = case.pick(*ACTIVATIONS)
         is_doubtful = case.family == "gemma" and act == "gelu" and not IS_NEW
@@ -218,7 +227,10 @@ def common(case, s):
 
 def head_dim_of(case):
     config = case.config
-    usual = {"qwen3": 128, "gemma": 256, "gemma3_text": 256}.get(case.family)
+    if "qk_rope_head_dim" in config:
+        return config["qk_rope_head_dim"]
+    usual = {"qwen3": 128, "gemma": 256, "gemma2": 256, "gemma3_text": 256,
+             "gpt_oss": 64}.get(case.family)
     return config.get("head_dim") or usual or config["hidden_size"] // config["num_attention_heads"]
 
 
@@ -340,6 +352,11 @@ def gemma3(case):
         case.set("query_pre_attn_scalar", case.pick(8, 24, 168))
     if case.sometimes(0.4):
         case.set("rope_local_base_freq", case.pick(500.0, 20000.0))
+    two_rotations(case)
+
+
+def two_rotations(case):
+    """Layers that see all positions are rotated in their own way."""
     if not case.sometimes(0.5):
         return
     scaling = rope_scaling(case, head_dim_of(case))
@@ -491,6 +508,7 @@ LATER_KEYS = [
     ("use_qk_norm", ("cohere",), (False, False, True)),
 ]
 MAKERS = {"gpt2": gpt2, "opt": opt, "chatglm": chatglm, "internlm2": later} | dict.fromkeys(LATER, later)
+MAKERS |= model_cases_newer.MAKERS
 
 
 def cases(n, seed, only=None):

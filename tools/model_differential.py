@@ -5,7 +5,8 @@
 PROGRAM is build/tests/run/logits. A case is a random legal config.json, or one with a key that may
 not be supported, with tiny random weights. transformers reads the configuration as from_pretrained
 does and computes the logits in float64. PROGRAM must give the same within BOUND of the largest, or
-refuse with a sentence that names a key or a tensor. Anything else is a silent difference and fails.
+refuse with a sentence that names a key or a tensor. An encoder's rows of the last layer are compared
+instead of logits. Anything else is a silent difference and fails.
 
 Which keys a version of transformers heeds differs: run it with tools/requirements.txt and with
 tools/requirements-newest.txt. Where they differ, the newest one counts, and the older one is not
@@ -26,7 +27,11 @@ import transformers
 
 import golden_expected
 import model_cases
+import model_cases_newer
 import model_gguf
+
+if model_cases_newer.IS_NEW:
+    import golden_newer
 
 BOUND = 1e-4
 N_PROMPT = 48
@@ -41,8 +46,9 @@ def reference(case, seed):
     """(model, None), or (None, what transformers says against it)."""
     try:
         config = case.config_class.from_dict(dict(case.reference), attn_implementation="eager")
-        model = golden_expected.randomize(case.model_class(config), seed).double().eval()
-        return model, None
+        model = golden_expected.randomize(case.model_class(config), seed)
+        model_cases_newer.randomize_biases(model, seed)
+        return model.double().eval(), None
     except Exception as error:  # a class of its own for each kind of wrong config
         return None, sentence(error)
 
@@ -51,7 +57,9 @@ def reference(case, seed):
 def logits_of(model, ids):
     for dtype in (torch.float64, torch.float32):  # some parts insist on float32
         try:
-            return model.to(dtype)(torch.tensor([ids]), use_cache=False).logits[0, -N_ROWS:], None
+            out = model.to(dtype)(torch.tensor([ids]), use_cache=False)
+            rows = out.last_hidden_state if "last_hidden_state" in out else out.logits
+            return rows[0, -N_ROWS:], None
         except Exception as error:
             why = sentence(error)
     return None, why
@@ -96,6 +104,13 @@ def judge(expected, why, found, refusal, case):
     return ("equal", "") if worst <= BOUND else ("DIFFERENT", f"by {worst:.2g} of the largest logit")
 
 
+def write_gguf(path, case, model, dice):
+    """Whether the case has a GGUF file; then it was written."""
+    if case.family in model_cases_newer.FAMILIES:
+        return golden_newer.write_case(path, case, model, dice)
+    return model_gguf.write(path, case, model, dice)
+
+
 class Counts:
     def __init__(self):
         self.by_key = collections.defaultdict(collections.Counter)
@@ -131,6 +146,8 @@ def run(args):
             where.mkdir(parents=True, exist_ok=True)
             dice = random.Random(args.seed * 1000003 + number)
             ids = [dice.randrange(case.vocabulary) for _ in range(N_PROMPT)]
+            if case.family in model_cases_newer.ENCODERS:  # 1 pads, and has no position
+                ids = [2 if i == 1 else i for i in ids]
             model, why = reference(case, args.seed + number)
             expected = None
             if model is not None:
@@ -144,7 +161,7 @@ def run(args):
             else:
                 verdict, sentence = "reference refuses", why
             counts.add(verdict, sentence, case, where if args.keep else number)
-            if verdict == "equal" and model_gguf.write(where / "m.gguf", case, model, dice):
+            if verdict == "equal" and write_gguf(where / "m.gguf", case, model, dice):
                 found, refusal = program.ask(where / "m.gguf", ids)
                 verdict, sentence = judge(expected, None, found, refusal, case)
                 verdict = "equal as GGUF" if verdict == "equal" else "DIFFERENT"

@@ -32,9 +32,10 @@ struct api_ask {
     bool add_generation_prompt, continue_final_message, add_special_tokens;
     bool echo, streams, include_usage, ignores_eos, include_stop, skips_special;
     bool wants_logprobs, has_seed, has_priority;
-    bool wants_scores, shows_scores; /* of the prompt's tokens; as prompt_logprobs */
-    int32_t n_shown_scores;          /* alternatives in prompt_logprobs */
-    int32_t n, n_tokens_max;         /* n_tokens_max: -1 = absent */
+    bool keeps_tokens, keeps_prompts; /* the answer shows their ids, and the prompts' texts */
+    bool wants_scores, shows_scores;  /* of the prompt's tokens; as prompt_logprobs */
+    int32_t n_shown_scores;           /* alternatives in prompt_logprobs */
+    int32_t n, n_tokens_max;          /* n_tokens_max: -1 = absent */
     int32_t priority;
     int64_t seed;
     struct sampling sampling;

@@ -57,7 +57,7 @@ bool api_choice_make_room(struct api_choice *choice, const struct api_choice_rul
     size_t n_text = piece.n + TEXT_BYTES_MORE;
     void *tokens = choice->tokens;
     bool has_room = true;
-    if (rules->wants_logprobs)
+    if (rules->keeps_tokens)
         has_room =
             grow(&tokens, choice->n_tokens, &choice->n_tokens_max, 16, sizeof(*choice->tokens));
     choice->tokens = tokens;
@@ -148,7 +148,7 @@ bool api_choice_add(struct api_choice *choice, const struct api_choice_rules *ru
     int32_t stop = choice->n_generated > rules->n_tokens_min ? find_stop_id(rules, id) : -1;
     if (stop < 0 || rules->include_stop)
         detokenizer_add(&choice->detokenizer, id, &choice->text);
-    if (rules->wants_logprobs)
+    if (rules->keeps_tokens)
         keep_token(choice, id, text_start, logprobs);
     if (stop >= 0) {
         choice->stop_id = stop < rules->n_client_stop_ids ? id : -1;

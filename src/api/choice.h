@@ -12,7 +12,7 @@
 
 struct api_call;
 
-struct api_token { /* kept only when logprobs are wanted */
+struct api_token { /* kept only when logprobs or ids are wanted */
     int32_t id;
     size_t text_end;        /* of the choice's text after it, in bytes */
     int64_t n_chars_before; /* code points of the choice's text before it */
@@ -53,7 +53,7 @@ struct api_choice_rules { /* the same for all choices of a call */
     const struct api_stops *stops;
     const int32_t *stop_ids; /* as submitted: the client's, then the model's end tokens */
     int32_t n_stop_ids, n_client_stop_ids, n_tokens_min;
-    bool include_stop, wants_logprobs;
+    bool include_stop, keeps_tokens;
 };
 void api_choice_init(struct api_choice *choice, const struct tokenizer *tokenizer,
                      bool skips_special);

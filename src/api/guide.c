@@ -34,7 +34,7 @@ static void check_bound(const struct api_thinking *thinking, const struct calls_
 {
     if (thinking->field != NULL && !has_grammars && !thinking->is_wish)
         api_error_set(error, ERROR_INVALID, thinking->field,
-                      "%s needs engines that are threads: set engines to threads, or leave it out",
+                      "%s needs grammars, which this server does not have: leave it out",
                       thinking->field);
     else if (thinking->field != NULL && style->think_open == NULL && !thinking->is_wish)
         api_error_set(error, ERROR_INVALID, thinking->field,

@@ -336,7 +336,7 @@ void api_guided_check(struct api_guided *guided, const struct api_model *model,
         return;
     if (grammars == NULL)
         api_error_set(error, ERROR_INVALID, guided->field,
-                      "%s needs engines that are threads: set engines to threads, or leave it out",
+                      "%s needs grammars, which this server does not have: leave it out",
                       guided->field);
     else if (n_stop_ids == 0)
         api_error_set(error, ERROR_INVALID, guided->field,

@@ -45,6 +45,32 @@ static void print_chat_logprobs(struct api_call *call, struct json_out *json,
     json_out_close(json, '}');
 }
 
+/* Prints {id, token, bytes, logprob}; the object stays open. */
+static void open_id(const struct api_call *call, int32_t id, float logprob, struct json_out *json)
+{
+    open_logprob(json, piece_of(call, id), logprob);
+    json_out_key_i64(json, "id", id);
+}
+
+void api_logprobs_print_ids(const struct api_call *call, const struct api_token *tokens, size_t n,
+                            struct json_out *json)
+{
+    json_out_open(json, '[');
+    for (size_t i = 0; i < n; i++) {
+        const struct token_logprobs *logprobs = &tokens[i].logprobs;
+        open_id(call, tokens[i].id, logprobs->logprob, json);
+        json_out_key(json, "top_logprobs");
+        json_out_open(json, '[');
+        for (int32_t k = 0; k < logprobs->n_top; k++) {
+            open_id(call, logprobs->top_ids[k], logprobs->top_logprobs[k], json);
+            json_out_close(json, '}');
+        }
+        json_out_close(json, ']');
+        json_out_close(json, '}');
+    }
+    json_out_close(json, ']');
+}
+
 /* Prints a token's text for a text completion. Invalid UTF-8 becomes bytes:\xNN, as OpenAI does
  * it. */
 static void print_token_text(struct view piece, struct str *out)

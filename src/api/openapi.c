@@ -107,6 +107,12 @@ static const struct schema {
       "application/json" },
     { "OllamaEmbeddings", OBJECT("\"model\",\"embeddings\"", "\"embeddings\":" ARRAY),
       "application/json" },
+    { "LlamaRequest",
+      OBJECT("\"prompt\"",
+             "\"model\":" TEXT ",\"prompt\":{\"anyOf\":[" TEXT
+             ",{\"type\":\"array\"}]},\"n_predict\":" COUNT(-1, 1048576) ",\"stream\":" FLAG),
+      NULL },
+    { "LlamaAnswer", "{}", "application/json" },
     { "ChatAnswer",
       OBJECT("\"id\",\"object\",\"created\",\"model\",\"choices\",\"usage\"",
              "\"object\":{\"const\":\"chat.completion\"},\"choices\":" ARRAY

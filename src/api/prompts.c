@@ -165,7 +165,7 @@ static void finish_body(struct api_prompts *prompts, int32_t index, struct reque
     if (body->n_grammar > 0)
         memcpy(grammar, prompts->guide.text.at, body->n_grammar);
     prompts->of[index] = (struct api_prompt){ .n = n, .body = body };
-    if (ask->wants_scores) { /* the body is given back once it is submitted */
+    if (ask->wants_scores || ask->keeps_prompts) { /* the body is given back once it is submitted */
         int32_t *ids = pile_take(&prompts->ask.pile, sizeof *ids * (size_t)n);
         memcpy(ids, request_body_tokens(body), sizeof *ids * (size_t)n);
         prompts->of[index].ids = ids;
@@ -299,7 +299,7 @@ static bool settle_logprobs(struct api_prompts *prompts, const struct mem_accoun
                       "for one answer: at most %lld tokens, in all choices%s, may have so many",
                       (long long)n_prompts, ask->sampling.n_top_scores,
                       (long long)(n_scores_max / n_each_score), ask->streams ? " of a stream" : "");
-    if (ask->wants_logprobs && n_tokens * n_each > n_bytes_max)
+    if ((ask->wants_logprobs || ask->keeps_tokens) && n_tokens * n_each > n_bytes_max)
         api_error_set(&prompts->error, ERROR_TOO_LARGE, "max_tokens",
                       "logprobs of up to %lld tokens with %d alternatives each are too much for "
                       "one answer: at most %lld tokens, of all choices, may have so many",

@@ -212,24 +212,36 @@ static double ms_of(int64_t ns)
     return (double)ns / 1e6;
 }
 
-/* Prints our figures under one key, and the figures that llama.cpp's users know. */
-static void print_figures(struct api_call *call, const struct api_reply_sums *sums, struct str *out)
+void api_reply_print_timings(const struct api_call *call, const struct api_reply_sums *sums,
+                             struct json_out *json)
 {
-    double ttft_ms = ms_of(sums->first_ns - call->arrived_ns);
     double prompt_ms = ms_of(max_i64(sums->first_ns - call->arrived_ns - sums->queue_ns, 0));
     double decode_ms = ms_of(sums->last_ns - sums->first_ns);
     double n_computed = (double)(sums->n_prompt - sums->n_cached);
     double n_drawn = (double)max_i64(sums->n_generated - call->n_choices, 0);
+    json_out_open(json, '{');
+    json_out_key_i64(json, "cache_n", sums->n_cached);
+    json_out_key_i64(json, "prompt_n", sums->n_prompt - sums->n_cached);
+    json_out_key_f64(json, "prompt_ms", prompt_ms);
+    json_out_key_f64(json, "prompt_per_token_ms", n_computed > 0 ? prompt_ms / n_computed : 0);
+    json_out_key_f64(json, "prompt_per_second", prompt_ms > 0 ? n_computed / prompt_ms * 1e3 : 0);
+    json_out_key_i64(json, "predicted_n", sums->n_generated);
+    json_out_key_f64(json, "predicted_ms", decode_ms);
+    json_out_key_f64(json, "predicted_per_token_ms", n_drawn > 0 ? decode_ms / n_drawn : 0);
+    json_out_key_f64(json, "predicted_per_second", decode_ms > 0 ? n_drawn / decode_ms * 1e3 : 0);
+    json_out_close(json, '}');
+}
+
+/* Prints our figures under one key, and the figures that llama.cpp's users know. */
+static void print_figures(struct api_call *call, const struct api_reply_sums *sums, struct str *out)
+{
+    struct json_out json;
     str_printf(out, ",\"shoal\":{\"queue_ms\":%.3f,\"ttft_ms\":%.3f,\"preemptions\":%lld}",
-               ms_of(sums->queue_ns), ttft_ms, (long long)sums->n_preempted);
-    str_printf(out,
-               ",\"timings\":{\"cache_n\":%lld,\"prompt_n\":%.0f,\"prompt_ms\":%.3f,"
-               "\"prompt_per_second\":%.3f,\"predicted_n\":%lld,\"predicted_ms\":%.3f,"
-               "\"predicted_per_token_ms\":%.3f,\"predicted_per_second\":%.3f}",
-               (long long)sums->n_cached, n_computed, prompt_ms,
-               prompt_ms > 0 ? n_computed / prompt_ms * 1e3 : 0, (long long)sums->n_generated,
-               decode_ms, n_drawn > 0 ? decode_ms / n_drawn : 0,
-               decode_ms > 0 ? n_drawn / decode_ms * 1e3 : 0);
+               ms_of(sums->queue_ns), ms_of(sums->first_ns - call->arrived_ns),
+               (long long)sums->n_preempted);
+    str_add_text(out, ",\"timings\":");
+    json_out_init(&json, out);
+    api_reply_print_timings(call, sums, &json);
 }
 
 static void print_usage(const struct api_reply_sums *sums, struct str *out)

@@ -15,3 +15,7 @@ struct api_reply_sums { /* of all choices of a call */
     int64_t n_prompt, n_generated, n_cached, n_preempted, queue_ns, first_ns, last_ns;
 };
 struct api_reply_sums api_reply_sum_up(const struct api_call *call);
+struct json_out;
+/* Prints llama-server's object of times. A request that waited has the wait in none of them. */
+void api_reply_print_timings(const struct api_call *call, const struct api_reply_sums *sums,
+                             struct json_out *json);

@@ -6,6 +6,7 @@
 #include "api/embed.h"
 #include "api/health.h"
 #include "api/lifecycle.h"
+#include "api/llama.h"
 #include "api/mirror.h"
 #include "api/models.h"
 #include "api/ollama.h"
@@ -28,6 +29,8 @@ static const struct api_route routes[] = {
       "generates an answer to a chat", "ChatRequest", "ChatAnswer" },
     { HTTP_POST, "/v1/completions", API_ROUTE_KEY, api_call_completion, false, "continues texts",
       "CompletionRequest", "CompletionAnswer" },
+    { HTTP_POST, "/completion", API_ROUTE_KEY, api_llama_complete, false,
+      "continues texts, as llama-server does", "LlamaRequest", "LlamaAnswer" },
     { HTTP_POST, "/v1/messages", API_ROUTE_KEY, api_call_messages, false, "Anthropic's messages",
       "MessagesRequest", "Message" },
     { HTTP_POST, "/v1/messages/count_tokens", API_ROUTE_KEY, api_texts_count, false,

@@ -96,7 +96,7 @@ void api_submit_rules(struct api_call *call)
         .n_client_stop_ids = ask->n_stop_ids,
         .n_tokens_min = ask->sampling.n_tokens_min,
         .include_stop = ask->include_stop,
-        .wants_logprobs = ask->wants_logprobs,
+        .keeps_tokens = ask->wants_logprobs || ask->keeps_tokens,
     };
 }
 

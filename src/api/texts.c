@@ -34,8 +34,28 @@ static const struct api_model *find_model(struct text_job *job, const struct api
     return api_catalog_find(job->catalog, name, &job->error);
 }
 
+/* How tokens are listed: ids, ids and beside them their texts, or llama-server's objects. */
+enum shape { IDS_ALONE, WITH_TEXTS, WITH_PIECES };
+
+/* Prints {id, piece}; a piece that is a part of a character is an array of its bytes. */
+static void print_piece(struct json_out *json, int32_t id, struct view piece)
+{
+    json_out_open(json, '{');
+    json_out_key_i64(json, "id", id);
+    json_out_key(json, "piece");
+    if (utf8_is_valid(piece)) {
+        json_out_view(json, piece);
+    } else {
+        json_out_open(json, '[');
+        for (size_t i = 0; i < piece.n; i++)
+            json_out_i64(json, (unsigned char)piece.at[i]);
+        json_out_close(json, ']');
+    }
+    json_out_close(json, '}');
+}
+
 static void print_ids(struct text_job *job, const struct api_model *model, const int32_t *ids,
-                      int32_t n, bool with_texts)
+                      int32_t n, enum shape shape)
 {
     struct json_out json;
     json_out_init(&json, &job->answer);
@@ -54,9 +74,12 @@ static void print_ids(struct text_job *job, const struct api_model *model, const
     json_out_key(&json, job->prompt.n > 0 ? "prompt_token_ids" : "tokens");
     json_out_open(&json, '[');
     for (int32_t i = 0; i < n; i++)
-        json_out_i64(&json, ids[i]);
+        if (shape == WITH_PIECES)
+            print_piece(&json, ids[i], tokenizer_piece(model->tokenizer, ids[i], true));
+        else
+            json_out_i64(&json, ids[i]);
     json_out_close(&json, ']');
-    if (with_texts) {
+    if (shape == WITH_TEXTS) {
         json_out_key(&json, "token_strs");
         json_out_open(&json, '[');
         for (int32_t i = 0; i < n; i++)
@@ -66,14 +89,16 @@ static void print_ids(struct text_job *job, const struct api_model *model, const
     json_out_close(&json, '}');
 }
 
+/* field: where the text comes from. A template writes special tokens itself, and llama-server,
+ * whose name is "content", adds them on request only. */
 static void encode(struct text_job *job, const struct api_model *model,
-                   const struct api_fields *fields, struct view text, bool is_chat)
+                   const struct api_fields *fields, struct view text, const char *field)
 {
-    const char *field = is_chat ? "messages" : "prompt";
-    bool adds_special = !is_chat; /* a template writes them itself */
-    bool with_texts = false;
+    bool adds_special = strcmp(field, "prompt") == 0, with_texts = false, with_pieces = false;
+    api_fields_bool(fields, "add_special", &adds_special);
     api_fields_bool(fields, "add_special_tokens", &adds_special);
     api_fields_bool(fields, "return_token_strs", &with_texts);
+    api_fields_bool(fields, "with_pieces", &with_pieces);
     if (job->error.is_set || !api_prompts_may_fit(model, text, field, &job->error))
         return;
     size_t n_most = tokenizer_ids_max(model->tokenizer, text.n);
@@ -86,7 +111,10 @@ static void encode(struct text_job *job, const struct api_model *model,
     else if (n < 0)
         api_prompts_refuse_longer(model, field, &job->error);
     else
-        print_ids(job, model, ids, n, with_texts);
+        print_ids(job, model, ids, n,
+                  with_pieces  ? WITH_PIECES
+                  : with_texts ? WITH_TEXTS
+                               : IDS_ALONE);
     mem_give(ids);
 }
 
@@ -117,7 +145,7 @@ static void tokenize_chat(struct text_job *job, const struct api_fields *fields)
     str_init(&text);
     const struct api_model *model = render_chat(job, &chats, &text);
     if (model != NULL)
-        encode(job, model, fields, view_of(text.at, text.n), true);
+        encode(job, model, fields, view_of(text.at, text.n), "messages");
     str_free(&text);
 }
 
@@ -132,7 +160,7 @@ static void tokenize_rendered(struct text_job *job, const struct api_family *fam
     if (shows_prompt)
         job->prompt = view_of(text.at, text.n);
     if (model != NULL)
-        encode(job, model, &fields, view_of(text.at, text.n), true);
+        encode(job, model, &fields, view_of(text.at, text.n), "messages");
     json_decref(none);
     str_free(&text);
 }
@@ -182,7 +210,7 @@ static void tokenize(struct text_job *job)
         api_error_set(&job->error, ERROR_INVALID, "prompt", "prompt must be a string");
     if (!job->error.is_set && model != NULL)
         encode(job, model, &fields, view_of(json_string_value(text), json_string_length(text)),
-               false);
+               name);
     json_decref(object);
 }
 

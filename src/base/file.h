@@ -5,8 +5,8 @@
 struct file_map {
     const unsigned char *at;
     size_t n_bytes;
-    int fd; /* private below */
-    int64_t changed_ns;
+    int64_t changed_ns; /* when the file was written last, as it was opened */
+    int fd;             /* private below */
     uint32_t n_missing;
 };
 enum status file_map_open(struct file_map *map, const char *path,

@@ -34,7 +34,7 @@
 #include "monitor/monitor.h"
 #include "store/fence.h"
 
-enum { MESSAGE_VERSION = 13 };
+enum { MESSAGE_VERSION = 14 };
 /* The bytes of the longest message: a SUBMIT with the longest possible prompt. */
 #define MESSAGE_BYTES_MAX ((size_t)5 << 20)
 enum message_kind {

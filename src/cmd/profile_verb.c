@@ -10,6 +10,7 @@
 #include "cpu/cpu.h"
 #include "predict/profile.h"
 #include "run/profile_log.h"
+#include "run/sums.h"
 #include "run/survey.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +27,7 @@ static const char doc[] =
     "are the batches of a server that ran, by its engine's log. Without "
     "--out the profile goes to standard output.";
 
-enum { BESIDE_PART_OF = 4 }; /* of a group's time */
+enum { BESIDE_PART_OF = 4, SUMS_PART_OF = 20 }; /* of a group's time */
 
 static double seconds(int64_t ns)
 {
@@ -49,11 +50,13 @@ static enum status describe_model(const struct source *from, struct predict_prof
     snprintf(profile->model, sizeof profile->model, "%s", weights_card(*weights)->name);
     profile->weights_hash = weights_hash(*weights);
     status = model_spec_check_kv(weights_spec(*weights), profile->model, from->kv_dtype, fault);
-    if (status == STATUS_OK)
-        profile->kv_bytes_per_token =
-            model_spec_kv_bytes_per_token(weights_spec(*weights), from->kv_dtype);
-    else
+    if (status != STATUS_OK) {
         weights_close(*weights);
+        return status;
+    }
+    const struct model_spec *spec = weights_spec(*weights);
+    profile->kv_bytes_per_token = model_spec_kv_bytes_per_token(spec, from->kv_dtype);
+    profile->group = (struct predict_group){ .n_layers = spec->n_layers, .width = spec->width };
     return status;
 }
 
@@ -315,6 +318,8 @@ static enum status profile_model(const struct source *from, struct run_survey_op
     }
     if (status == STATUS_OK && (all->n_cores > 1 || all->kind == DEVICE_CUDA))
         status = profile_beside(from, all, plan, profile, fault);
+    if (status == STATUS_OK && all->kind == DEVICE_CPU)
+        status = run_sums(all, plan->budget_ns / SUMS_PART_OF, &profile->group, fault);
     profile->peak_bytes = peak_bytes();
     mem_give(all);
     return status;

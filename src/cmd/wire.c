@@ -13,6 +13,7 @@
 #include "cmd/wire_join.h"
 #include "config/bus.h"
 #include "cpu/cpu.h"
+#include "group/group.h"
 #include "metrics/trace.h"
 #include "place/residency.h"
 #include "report/lengths.h"
@@ -115,6 +116,12 @@ static bool is_gpu(const struct house *house, int e)
     return house->engines[e].device_spec.kind == DEVICE_CUDA;
 }
 
+/* The ranks of a group share one lane, and no profile was measured on such a device. */
+static bool is_group(const struct engine_place *place)
+{
+    return place->device_spec.n_ranks > 0;
+}
+
 /* Makes lanes of this engine's cores from the shares that a placement gave to services, if the
  * policy uses them and there are enough cores. */
 static int shares_of(const struct house *house, int e, char (*texts)[8], const char **shares)
@@ -129,7 +136,7 @@ static int shares_of(const struct house *house, int e, char (*texts)[8], const c
         n++;
     }
     bool are_enough = is_gpu(house, e) || n <= house->engines[e].device_spec.n_cores;
-    return n >= 2 && are_enough ? n : 0;
+    return n >= 2 && are_enough && !is_group(&house->engines[e]) ? n : 0;
 }
 
 /* A GPU says what its lanes have got. */
@@ -151,8 +158,8 @@ static enum status open_device(struct house *house, int e, int64_t memory_bytes,
     int n_usual;
     const char *const *usual =
         config_lanes_usual(house->chosen.policy, !is_gpu(house, e), &n_usual);
-    bool wants_usual =
-        config->n_lanes == 0 && (is_gpu(house, e) || place->device_spec.n_cores >= n_usual);
+    bool wants_usual = config->n_lanes == 0 && !is_group(place) &&
+                       (is_gpu(house, e) || place->device_spec.n_cores >= n_usual);
     place->device_spec.memory_bytes = memory_bytes;
     place->device_spec.is_strict = strcmp(config->arithmetic, "strict") == 0;
     char texts[LIMIT_LANES][8];
@@ -169,7 +176,7 @@ static enum status open_device(struct house *house, int e, int64_t memory_bytes,
     if (status != STATUS_OK)
         return status;
     if (place->device_spec.kind == DEVICE_CPU)
-        place->device = cpu_open(&place->device_spec, cpu_isa_best());
+        status = group_open_cpu(&place->device_spec, &place->device, fault);
     else
         status = gpu_open(&place->device_spec, place->lanes.devices, place->lanes.n, &place->device,
                           fault);
@@ -271,9 +278,12 @@ static void open_process(struct house *house, int e, const struct run_unit_optio
                                                           .door = house->bulk.child_door });
 }
 
-static enum status reopen_gpu(void *self, struct compute_device **out, struct fault *fault)
+/* A GPU, or a group of CPUs, can be lost. */
+static enum status reopen(void *self, struct compute_device **out, struct fault *fault)
 {
     struct engine_place *place = self;
+    if (place->device_spec.kind == DEVICE_CPU)
+        return group_open_cpu(&place->device_spec, out, fault);
     return gpu_open(&place->device_spec, place->lanes.devices, place->lanes.n, out, fault);
 }
 
@@ -305,7 +315,7 @@ static void open_unit(struct house *house, int e)
         specs[s] = &offer->card.spec;
         tokenizers[s] = offer->card.tokenizer;
         kv_dtypes[s] = offer->kv_dtype;
-        if (offer->profile.n_groups > 0)
+        if (offer->profile.n_groups > 0 && !is_group(place))
             perfs[s] = predict_profile_perf(&offer->profile, place->device_spec.n_cores);
     }
     const struct run_unit_options options = {
@@ -319,6 +329,8 @@ static void open_unit(struct house *house, int e)
                               .lanes = place->lanes.shares,
                               .swap_bytes = config->swap_bytes,
                               .exchange = house->bulk.exchange,
+                              .kv_disk = config->kv_disk,
+                              .kv_disk_bytes = config->kv_disk_bytes,
                               .role = config->engines[e].role,
                               .pad_tokens = house->chosen.policy->pads_batches ? PAD_TOKENS : 0,
                               .n_services = house->n_services,
@@ -337,7 +349,7 @@ static void open_unit(struct house *house, int e)
                               .trace = house->recorders.trace },
                   .report_ns = config->report_ns },
         .device = place->device,
-        .reopen = is_gpu(house, e) ? reopen_gpu : NULL,
+        .reopen = is_gpu(house, e) || is_group(place) ? reopen : NULL,
         .reopen_self = place,
         .paths = paths,
         .specs = specs,
@@ -511,6 +523,8 @@ enum status wire_open(struct house **out, const struct config *config, struct fa
     if (status == STATUS_OK)
         status = recorders_open(&house->recorders, config, house->n_engines, fault);
     if (status == STATUS_OK)
+        status = serve_disk_check(config, house->n_engines, fault);
+    if (status == STATUS_OK)
         status = fleet_bulk_open(&house->bulk, config, house->n_engines, fault);
     if (status != STATUS_OK) {
         (void)wire_close(house);
@@ -562,9 +576,7 @@ static void log_lengths(const struct house *house)
 
 struct grammar_cache *wire_grammars(const struct house *house)
 {
-    /* A process has no tokenizer to guide its draws by, so the API refuses grammars by name. */
-    bool are_processes = strcmp(house->config.engine_kind, "processes") == 0;
-    return house->n_engines > 0 && are_processes ? NULL : house->grammars;
+    return house->grammars;
 }
 
 bool wire_close(struct house *house)

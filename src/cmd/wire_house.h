@@ -16,6 +16,7 @@
 #include "config/lanes.h"
 #include "cmd/wire_unit.h"
 #include "grammar/cache.h"
+#include "serve/disk.h"
 #include "serve/kv.h"
 #include "serve/memory.h"
 #include "serve/offer.h"

@@ -212,7 +212,7 @@ static void add_to_engines(struct house *house)
                                             .spec = &offer->card.spec,
                                             .tokenizer = offer->card.tokenizer,
                                             .kv_dtype = offer->kv_dtype };
-            if (offer->profile.n_groups > 0)
+            if (offer->profile.n_groups > 0 && place->device_spec.n_ranks == 0)
                 joins.perf = predict_profile_perf(&offer->profile, place->device_spec.n_cores);
             wire_unit_add_service(&place->unit, s, &joins);
         }

@@ -42,6 +42,8 @@
  *    (plus 1e-20 for sigmoids). In the end each is multiplied by the scale, unless that is 1.
  *  - COMBINE is acc = fma(share, x, acc) from 0 by ascending expert, then dst += acc. SCALE is
  *    fma(x, 1 / (1 + exp(-gate)), dst).
+ *  - SUM adds the values of all ranks in rank order, from rank 0's on. Then bias is added, act
+ *    applied, and last dst added to.
  *  - exp and the activations are the polynomials of compute/vmath.h, the same operations in every
  * instruction set.
  *  - Masked lanes select, never multiply: stale memory may hold NaN.
@@ -75,7 +77,8 @@ enum compute_op_kind {
                          += ... */
     COMPUTE_GATE,     /* dst = act(src) * src2; ACT_SWIGLU_CLAMPED with cap as its limit */
     COMPUTE_ROPE,     /* in place on dst (n heads of head_dim), by one of the program's ropes */
-    COMPUTE_KV_STORE, /* keys src, values src2 of every row go into the cache of `layer` */
+    COMPUTE_KV_STORE, /* keys src, values src2 of every row go into the cache of `layer`; with
+                         latents a key is src, followed by src2 */
     COMPUTE_ATTEND, /* dst = attention of queries src over the cache of `layer`, each over the last
                        n positions (0: all), itself included; scale on the scores, then cap;
                        weight: sinks (n_heads) */
@@ -91,26 +94,48 @@ enum compute_op_kind {
                         there is one, of its expert e */
     COMPUTE_COMBINE, /* dst += the expert rows src of each row, each times its share */
     COMPUTE_SCALE,   /* dst += src * sigmoid(src2), whose rows are one number */
+    COMPUTE_HEADS,   /* each of n heads of src, times a matrix of its own, weight + its number. With
+                        KEEPS_REST: a head of dst is the rest of src's, then the first part's
+                        product. Otherwise: it is the product of the last part of src's */
+    /* These are for programs that several ranks compute together. All ranks of a program have its
+     * SUM and MEET operations in the same order. */
+    COMPUTE_SUM,  /* dst = the sum of src over the ranks + bias; ACT, ADD_TO as for MATMUL; src is
+                     not read afterwards */
+    COMPUTE_MEET, /* waits until all ranks have stored their keys and values */
+    COMPUTE_SEND, /* gives the rows of src to the next rank */
+    COMPUTE_RECEIVE, /* dst = the rows that the previous rank sent */
 };
 enum compute_flag {
-    COMPUTE_ADD_TO = 1,     /* MATMUL, NORM: add to dst (the residual stream) */
-    COMPUTE_NORM_LAYER = 2, /* NORM: layer norm, else RMS */
-    COMPUTE_HAS_ACT = 4,    /* MATMUL: apply act after the bias */
-    COMPUTE_ROPE_PAIRS = 8, /* ROPE: pairs, else halves */
-    COMPUTE_SEES_ALL = 16,  /* ATTEND: rows see all positions of their sequence up to its last row
-                               in the pass */
+    COMPUTE_ADD_TO = 1,      /* MATMUL, NORM: add to dst (the residual stream) */
+    COMPUTE_NORM_LAYER = 2,  /* NORM: layer norm, else RMS */
+    COMPUTE_HAS_ACT = 4,     /* MATMUL: apply act after the bias */
+    COMPUTE_ROPE_PAIRS = 8,  /* ROPE: pairs, else halves */
+    COMPUTE_SEES_ALL = 16,   /* ATTEND: rows see all positions of their sequence up to its last row
+                                in the pass */
+    COMPUTE_FROM_ZERO = 32,  /* COMBINE: dst = ..., instead of dst += ... */
+    COMPUTE_KEEPS_REST = 64, /* HEADS */
 };
 struct compute_op {
     uint8_t kind, act;             /* enum act_kind */
     uint16_t flags, layer, rope;   /* ROPE: which of the program's */
     uint16_t dst, src, src2;       /* registers */
     int32_t weight, bias, weight2; /* indices into the program's weights, -1 = none */
-    int32_t n; /* heads (HEAD_NORM, ROPE), position offset (EMBED), window (ATTEND) */
+    int32_t n; /* heads (HEAD_NORM, ROPE, HEADS), position offset (EMBED), window (ATTEND), column
+                  of the first output (LOGITS) */
     float scale;
     float cap; /* ATTEND, LOGITS: x becomes cap * tanh(x / cap), 0: none; GATE: the limit */
 };
 
 struct compute_weight; /* bound by a device, in its own layout */
+struct compute_group_rank;
+/* One rank's part of a program that several ranks compute together. One of them draws. */
+struct compute_rank {
+    struct compute_group_rank *group; /* its end of the collectives: compute/group.h */
+    int32_t index;
+    bool draws;
+    bool shares_logits; /* each rank computes some columns of the logits */
+    int32_t *last;      /* (n_logit_rows) ids that the previous pass drew; shared by all ranks */
+};
 struct compute_rope {
     const float *inverse_frequencies; /* (n_rope_dims / 2), scaling applied */
     float scale;                      /* on sines and cosines, mostly 1 */
@@ -127,8 +152,14 @@ struct compute_program {
     struct compute_weight *const *weights;
     int32_t n_heads, n_kv_heads, head_dim, n_rope_dims, n_vocabulary, n_ropes;
     struct compute_rope ropes[2];
-    struct compute_shapes shapes; /* none: all zero */
+    struct compute_shapes shapes;    /* none: all zero */
+    const struct compute_rank *rank; /* NULL: one device computes all of it */
 };
+/* Returns whether this device draws the program's tokens. */
+static inline bool compute_draws(const struct compute_program *program)
+{
+    return program->rank == NULL || program->rank->draws;
+}
 static inline bool compute_has_expert_rows(const struct compute_program *program, int reg)
 {
     return program->is_expert_rows != NULL && program->is_expert_rows[reg];

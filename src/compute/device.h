@@ -38,7 +38,7 @@ struct compute_device {
     uint32_t arithmetic;   /* version of kernels and arithmetic: equal numbers promise equal bits */
     int32_t n_ranks;       /* processors that share each sum, which changes bits. 1: none */
     bool has_row_classes;  /* generated rows have other bits than prompt rows */
-    bool has_experts;      /* it runs programs with experts, sinks, caps and clamped gates */
+    bool has_experts;      /* it runs programs with experts, sinks, caps, clamped gates, latents */
     bool has_vectors;      /* it runs VECTORS, and attention that sees all */
     int64_t context_bytes; /* of device memory that the driver and its libraries always hold */
     int n_lanes;
@@ -64,6 +64,11 @@ struct compute_device {
      */
     int64_t copy_bytes_per_s;
 
+    /* Sets how the ranks share each of the program's tensors (n_weights), which is to be done
+     * before these are packed. Returns STATUS_UNSUPPORTED when they can't compute the program
+     * together. NULL: the device has one rank. */
+    enum status (*split)(void *self, const struct compute_program *program, struct tensor *tensors,
+                         struct fault *fault);
     /* Returns the bytes that pack writes for a matrix, or for a vector (n_rows == 1). */
     int64_t (*packed_bytes)(void *self, const struct tensor *tensor);
     /* Packs the tensor, exactly, at `at` (a multiple of 64). One form serves products and look-ups

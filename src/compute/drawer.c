@@ -2,11 +2,14 @@
 #include "compute/drawer.h"
 
 #include "base/mem.h"
+#include "compute/group.h"
 #include <string.h>
 
 /* Returns how many members draw: at most as many as there are rows. */
 static int n_samplers_of(struct compute_drawer_sizes sizes)
 {
+    if (sizes.rank != NULL && !sizes.rank->draws)
+        return 0;
     return min_i32(sizes.n_members, sizes.n_logit_rows);
 }
 
@@ -16,7 +19,9 @@ void compute_drawer_open(struct compute_drawer *drawer, const struct compute_dra
     *drawer = (struct compute_drawer){
         .n_samplers = n_samplers_of(sizes),
         .n_vocabulary = sizes.n_vocabulary,
-        .last = mem_take(sizeof(int32_t) * (size_t)sizes.n_logit_rows),
+        .rank = sizes.rank,
+        .last = sizes.rank != NULL ? sizes.rank->last
+                                   : mem_take(sizeof(int32_t) * (size_t)sizes.n_logit_rows),
         .ids = mem_take(sizeof(int32_t) * (size_t)sizes.n_rows),
     };
     drawer->samplers = mem_take(sizeof(*drawer->samplers) * (size_t)drawer->n_samplers);
@@ -35,7 +40,8 @@ void compute_drawer_close(struct compute_drawer *drawer)
     for (int i = 0; i < drawer->n_samplers; i++)
         compute_sampler_free(&drawer->samplers[i]);
     mem_give(drawer->samplers);
-    mem_give(drawer->last);
+    if (drawer->rank == NULL)
+        mem_give(drawer->last);
     mem_give(drawer->ids);
 }
 
@@ -46,11 +52,21 @@ const int32_t *compute_drawer_ids(struct compute_drawer *drawer, const struct co
         row++;
     if (row == pass->n_rows)
         return pass->ids;
+    /* By now the rank that draws has done so for the previous pass. */
+    if (drawer->rank != NULL && !compute_group_sum(drawer->rank->group, NULL, NULL, 0))
+        return NULL;
     for (row = 0; row < pass->n_rows; row++) {
         int32_t id = pass->ids[row];
         drawer->ids[row] = id >= 0 ? id : drawer->last[compute_drawn(id)];
     }
     return drawer->ids;
+}
+
+bool compute_drawer_meet(const struct compute_drawer *drawer, const struct compute_pass *pass)
+{
+    return drawer->rank == NULL || !drawer->rank->shares_logits ||
+           !compute_pass_wants_logits(pass) ||
+           compute_group_sum(drawer->rank->group, NULL, NULL, 0);
 }
 
 void compute_drawer_row(struct compute_drawer *drawer, int rank, const struct compute_pass *pass,

@@ -54,7 +54,7 @@ static void keep_groups(const struct compute_experts *experts, float *values)
     for (int32_t group = 0; group < n_groups; group++) {
         const float *own = values + group * size;
         best_of(own, size, 2, two);
-        sums[group] = own[two[0]] + own[two[1]];
+        sums[group] = own[two[0]] + (experts->is_group_by_best ? 0 : own[two[1]]);
     }
     best_of(sums, n_groups, experts->n_groups_used, best);
     for (int32_t i = 0; i < experts->n_groups_used; i++)

@@ -3,6 +3,7 @@
 #include "compute/host.h"
 
 #include "base/mem.h"
+#include "compute/group.h"
 #include <string.h>
 #include <sys/mman.h>
 
@@ -120,12 +121,17 @@ void compute_host_drop(void *self, struct compute_memory *memory, int64_t from, 
         CHECK(madvise(memory->base + start, end - start, MADV_DONTNEED) == 0);
 }
 
-void compute_host_copy(const struct compute_copy *copy)
+enum compute_state compute_host_copy(const struct compute_copy *copy)
 {
+    if (copy->group != NULL && !compute_group_sum(copy->group, NULL, NULL, 0))
+        return COMPUTE_LOST;
     for (int32_t i = 0; i < copy->n_parts; i++) {
         const struct copy_part *part = &copy->parts[i];
         CHECK(part->from >= 0 && part->from + part->n_bytes <= copy->from->n_bytes);
         CHECK(part->to >= 0 && part->to + part->n_bytes <= copy->to->n_bytes);
         memcpy(copy->to->base + part->to, copy->from->base + part->from, (size_t)part->n_bytes);
     }
+    if (copy->group != NULL && !compute_group_sum(copy->group, NULL, NULL, 0))
+        return COMPUTE_LOST;
+    return COMPUTE_DONE;
 }

@@ -24,6 +24,8 @@ struct compute_kv {
     enum dtype dtype; /* F32, F16, or Q8_0 with a head_dim that 32 divides */
     int32_t n_layers, n_kv_heads, head_dim;
     bool is_by_head;
+    int32_t first_head; /* of the program's heads: one rank's are some of the cache's */
+    bool has_keys_only; /* the keys are the values, too: there is one part */
 };
 static inline unsigned char *compute_kv_block(const struct compute_kv *kv, uint32_t block)
 {
@@ -39,7 +41,9 @@ static inline size_t compute_kv_part_bytes(const struct compute_kv *kv)
  * values (1). */
 static inline size_t compute_kv_offset(const struct compute_kv *kv, int layer, int part, int head)
 {
-    size_t rows = ((size_t)layer * 2 + (size_t)part) * (size_t)kv->n_kv_heads + (size_t)head;
+    size_t n_parts = kv->has_keys_only ? 1 : 2, nth = kv->has_keys_only ? 0 : (size_t)part;
+    size_t rows =
+        ((size_t)layer * n_parts + nth) * (size_t)kv->n_kv_heads + (size_t)(kv->first_head + head);
     return rows * compute_kv_part_bytes(kv);
 }
 
@@ -59,10 +63,10 @@ static inline unsigned char *compute_kv_rows(const struct compute_kv *kv,
 {
     if (!kv->is_by_head)
         return compute_kv_block(kv, sequence->blocks[k]) + compute_kv_offset(kv, layer, part, head);
-    size_t row = (size_t)layer * (size_t)kv->n_kv_heads + (size_t)head;
+    size_t row = (size_t)layer * (size_t)kv->n_kv_heads + (size_t)(kv->first_head + head);
     return kv->base +
            (uint64_t)sequence->blocks[row * sequence->stride + (size_t)k] * kv->unit_bytes +
-           (size_t)part * compute_kv_part_bytes(kv);
+           (kv->has_keys_only ? 0 : (size_t)part) * compute_kv_part_bytes(kv);
 }
 /* Returns a code that is used instead of an id: the token that the previous pass of the same
  * workspace drew from its logit row r. */
@@ -124,7 +128,7 @@ struct compute_pass {
     const struct compute_vector *vectors; /* (n_vectors) */
     bool has_late_masks; /* the masks are written after begin: compute_device.masks tells when */
     /* (n_logit_rows, n_vocabulary) out, as computed when nothing is drawn: for tests and
-     * measurements. NULL: logits stay on the device. */
+     * measurements. NULL: logits stay on the device. The ranks of a group share one. */
     float *logits;
     struct compute_pass_shapes shapes; /* none: all zero */
     _Atomic bool has_masks;            /* the device's */

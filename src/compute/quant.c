@@ -285,7 +285,8 @@ const unsigned char *quant_block_at(const struct tensor *tensor, int32_t row, in
     const unsigned char *data = tensor->data;
     if (tensor->apart == NULL)
         return data + row * tensor->row_bytes + (int64_t)i * dtype_info(tensor->dtype)->block_bytes;
-    quant_apart_block(tensor->apart, tensor->apart_row + row * tensor->apart_step, i, made);
+    quant_apart_block(tensor->apart, tensor->apart_row + row * tensor->apart_step,
+                      tensor->apart_column / dtype_info(tensor->dtype)->n_block + i, made);
     return made;
 }
 
@@ -324,8 +325,8 @@ static void decode_f8_e4m3(const unsigned char *p, float *out)
     memcpy(&scale, p, sizeof(scale));
     for (int i = 0; i < 128; i++) {
         unsigned char byte = p[sizeof(scale) + (size_t)i];
-        float value = half_to_float(quant_f8_half(byte)) * 256.0f;
-        out[i] = quant_f8_is_nan(byte) ? vmath_of_bits(0x7FC00000u) : value * scale;
+        float value = half_to_float(f8_to_half(byte)) * 256.0f;
+        out[i] = f8_is_nan(byte) ? vmath_of_bits(0x7FC00000u) : value * scale;
     }
 }
 

@@ -51,15 +51,6 @@ int quant_tq1_0_element(const unsigned char *p, int i);
  * apart. */
 const unsigned char *quant_block_at(const struct tensor *tensor, int32_t row, int32_t i,
                                     unsigned char made[QUANT_MADE_BYTES]);
-/* Returns F8_E4M3's value of a byte as a half, divided by 256: exactly, but for NaN. */
-static inline uint16_t quant_f8_half(unsigned char byte)
-{
-    return (uint16_t)((byte & 0x80) << 8 | (byte & 0x7F) << 7);
-}
-static inline bool quant_f8_is_nan(unsigned char byte)
-{
-    return (byte & 0x7F) == 0x7F;
-}
 
 /* Writes n_columns floats of row `row`. It obeys row_bytes and is_transposed, for every type. */
 void quant_row_to_float(const struct tensor *tensor, int32_t row, float *out);

@@ -142,15 +142,15 @@ static int64_t logits_at(const struct compute_program *program, struct compute_s
 
 static int64_t memory_bytes(const struct compute_program *program, struct compute_sizes sizes)
 {
-    return logits_at(program, sizes) +
-           (int64_t)sizeof(float) * sizes.n_logit_rows * program->n_vocabulary;
+    int64_t n_logits = program->rank == NULL ? sizes.n_logit_rows : 0; /* the ranks share theirs */
+    return logits_at(program, sizes) + (int64_t)sizeof(float) * n_logits * program->n_vocabulary;
 }
 
 static struct compute_drawer_sizes drawer_sizes(const struct compute_program *program,
                                                 struct compute_sizes sizes)
 {
     return (struct compute_drawer_sizes){ 1, sizes.n_rows, sizes.n_logit_rows,
-                                          program->n_vocabulary };
+                                          program->n_vocabulary, program->rank };
 }
 
 static int64_t workspace_bytes(void *self, const struct compute_lane *lane,
@@ -168,8 +168,8 @@ static enum status workspace_open(void *self, struct compute_lane *lane,
     const struct compute_memory_options options = { .n_bytes = memory_bytes(program, sizes) };
     struct compute_memory *memory;
     (void)lane;
-    enum status status = compute_shapes_check(&program->shapes, "reference",
-                                              (struct compute_shapes_known){ true, true }, fault);
+    enum status status = compute_shapes_check(
+        &program->shapes, "reference", (struct compute_shapes_known){ true, true, true }, fault);
     if (status == STATUS_OK)
         status = compute_host_open(self, &options, &memory, fault);
     if (status != STATUS_OK)
@@ -206,7 +206,12 @@ static enum compute_state run_pass(const struct compute_pass *given)
         logits = (float *)(void *)(w->face.memory->base + w->at_logits);
     pass.ids = compute_drawer_ids(&w->drawer, given);
     pass.kv.base = pass.kv.memory != NULL ? pass.kv.memory->base : NULL;
-    compute_reference_ops_run(pass.program, &pass, w->face.memory->base, logits);
+    if (pass.ids == NULL ||
+        !compute_reference_ops_run(pass.program, &pass, w->face.memory->base, logits) ||
+        !compute_drawer_meet(&w->drawer, &pass))
+        return COMPUTE_LOST;
+    if (!compute_draws(pass.program))
+        return COMPUTE_DONE;
     for (int32_t row = 0; row < pass.n_logit_rows && pass.asks != NULL; row++)
         compute_drawer_row(&w->drawer, 0, &pass, row, row + 1, logits);
     compute_drawer_end(&w->drawer, &pass);
@@ -227,7 +232,7 @@ static void run(struct compute_work *work)
     if (work->kind == COMPUTE_WORK_PASS)
         state = run_pass((const struct compute_pass *)(const void *)work);
     else
-        compute_host_copy((const struct compute_copy *)(const void *)work);
+        state = compute_host_copy((const struct compute_copy *)(const void *)work);
     do
         work->end_ns = time_now_ns();
     while (work->end_ns - work->begin_ns < work->ns_least);

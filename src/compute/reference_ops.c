@@ -6,6 +6,7 @@
 #include "compute/reference_ops.h"
 
 #include "compute/experts.h"
+#include "compute/group.h"
 #include "compute/halves.h"
 #include "compute/quant.h"
 #include "compute/vmath.h"
@@ -21,6 +22,7 @@ struct state { /* of one pass */
     float *logits;   /* (n_logit_rows, n_vocabulary) */
     int32_t *chosen; /* (n_rows, n_used) experts of each row */
     float *shares;   /* the same */
+    bool *is_lost;   /* another rank is gone */
 };
 
 static int64_t stride_of(const struct compute_program *program, int reg)
@@ -213,8 +215,48 @@ static void run_matmul(const struct state *s, const struct compute_op *op)
         return;
     for (int32_t row = 0; row < rows_of(s, op->src); row++)
         matmul_row(s, op, row_at(s, op->src, row),
-                   is_logits ? s->logits + (int64_t)row * s->program->n_vocabulary
+                   is_logits ? s->logits + (int64_t)row * s->program->n_vocabulary + op->n
                              : row_at(s, op->dst, row));
+}
+
+static void run_sum(const struct state *s, const struct compute_op *op)
+{
+    int32_t n_rows = rows_of(s, op->src), width = s->program->widths[op->src];
+    const struct compute_weight *bias = weight_at(s, op->bias);
+    float *sums = row_at(s, op->src, 0);
+    /* Rows are without gaps, but for floats that fill a row up and are never read. */
+    if (!compute_group_sum(s->program->rank->group, sums, sums,
+                           n_rows * stride_of(s->program, op->src)))
+        *s->is_lost = true;
+    for (int32_t row = 0; row < n_rows; row++) {
+        const float *x = row_at(s, op->src, row);
+        float *out = row_at(s, op->dst, row);
+        for (int32_t i = 0; i < width; i++) {
+            float value = bias != NULL ? x[i] + bias->floats[i] : x[i];
+            if (op->flags & COMPUTE_HAS_ACT)
+                value = act_of(op->act, value);
+            out[i] = op->flags & COMPUTE_ADD_TO ? out[i] + value : value;
+        }
+    }
+}
+
+static void run_meet(const struct state *s, const struct compute_op *op)
+{
+    (void)op;
+    if (!compute_group_sum(s->program->rank->group, NULL, NULL, 0))
+        *s->is_lost = true;
+}
+
+/* Hands all rows of a register on, or takes those that were handed on. */
+static void run_handover(const struct state *s, const struct compute_op *op)
+{
+    struct compute_group_rank *group = s->program->rank->group;
+    int reg = op->kind == COMPUTE_SEND ? op->src : op->dst;
+    int64_t n_bytes = rows_of(s, reg) * stride_of(s->program, reg) * (int64_t)sizeof(float);
+    bool is_well = op->kind == COMPUTE_SEND
+                       ? compute_group_send(group, row_at(s, reg, 0), n_bytes)
+                       : compute_group_receive(group, row_at(s, reg, 0), n_bytes);
+    *s->is_lost = *s->is_lost || !is_well;
 }
 
 static void run_gate(const struct state *s, const struct compute_op *op)
@@ -246,6 +288,27 @@ static void run_rope(const struct state *s, const struct compute_op *op)
                 float a0 = *a, b0 = *b;
                 *a = vmath_fma(a0, cosine, -(b0 * sine));
                 *b = vmath_fma(b0, cosine, a0 * sine);
+            }
+        }
+}
+
+/* Multiplies heads, each with its own matrix. */
+static void run_heads(const struct state *s, const struct compute_op *op)
+{
+    int32_t n_from = s->program->widths[op->src] / op->n,
+            n_to = s->program->widths[op->dst] / op->n;
+    for (int32_t row = 0; row < rows_of(s, op->dst); row++)
+        for (int32_t head = 0; head < op->n; head++) {
+            struct compute_op own = { .weight = op->weight + head, .bias = -1 };
+            const struct compute_weight *w = weight_at(s, own.weight);
+            const float *x = row_at(s, op->src, row) + (int64_t)head * n_from;
+            float *out = row_at(s, op->dst, row) + (int64_t)head * n_to;
+            int32_t n_rest = n_from - w->n_columns;
+            if (op->flags & COMPUTE_KEEPS_REST) {
+                memcpy(out, x + w->n_columns, (size_t)n_rest * sizeof(float));
+                matmul_row(s, &own, x, out + n_rest);
+            } else {
+                matmul_row(s, &own, x + n_rest, out);
             }
         }
 }
@@ -314,7 +377,7 @@ static void run_combine(const struct state *s, const struct compute_op *op)
                 acc[k] = vmath_fma(s->shares[i], x[k], acc[k]);
         }
         for (int32_t k = 0; k < width; k++)
-            out[k] += acc[k];
+            out[k] = op->flags & COMPUTE_FROM_ZERO ? acc[k] : out[k] + acc[k];
     }
 }
 
@@ -377,7 +440,14 @@ static void store_row(const struct state *s, const struct compute_op *op,
     const struct compute_kv *kv = &s->pass->kv;
     const float *x = row_at(s, part == 0 ? op->src : op->src2, sequence->first_row + r);
     int32_t n_block = dtype_info(kv->dtype)->n_block;
-    for (int32_t j = 0; j < kv->n_kv_heads * kv->head_dim; j += n_block) {
+    if (kv->has_keys_only) {
+        int32_t n = s->program->widths[op->src];
+        memcpy(s->scratch, x, (size_t)n * sizeof(float));
+        memcpy(s->scratch + n, row_at(s, op->src2, sequence->first_row + r),
+               (size_t)s->program->widths[op->src2] * sizeof(float));
+        x = s->scratch;
+    }
+    for (int32_t j = 0; j < s->program->n_kv_heads * kv->head_dim; j += n_block) {
         struct kv_element to = kv_at(s, sequence, op->layer, part, j / kv->head_dim,
                                      sequence->n_before + r, j % kv->head_dim);
         uint16_t half = half_from_float(x[j]);
@@ -395,7 +465,8 @@ static void run_kv_store(const struct state *s, const struct compute_op *op)
     for (int32_t i = 0; i < s->pass->n_sequences; i++)
         for (int32_t r = 0; r < s->pass->sequences[i].n_rows; r++) {
             store_row(s, op, &s->pass->sequences[i], r, 0);
-            store_row(s, op, &s->pass->sequences[i], r, 1);
+            if (!s->pass->kv.has_keys_only)
+                store_row(s, op, &s->pass->sequences[i], r, 1);
         }
 }
 
@@ -525,7 +596,7 @@ static void run_vectors(const struct state *s, const struct compute_op *op)
     }
 }
 
-void compute_reference_ops_run(const struct compute_program *program,
+bool compute_reference_ops_run(const struct compute_program *program,
                                const struct compute_pass *pass, unsigned char *workspace,
                                float *logits)
 {
@@ -538,13 +609,18 @@ void compute_reference_ops_run(const struct compute_program *program,
         [COMPUTE_ROUTE] = run_route,         [COMPUTE_SPREAD] = run_spread,
         [COMPUTE_EXPERTS] = run_experts,     [COMPUTE_COMBINE] = run_combine,
         [COMPUTE_SCALE] = run_scale,         [COMPUTE_VECTORS] = run_vectors,
+        [COMPUTE_HEADS] = run_heads,         [COMPUTE_SUM] = run_sum,
+        [COMPUTE_MEET] = run_meet,           [COMPUTE_SEND] = run_handover,
+        [COMPUTE_RECEIVE] = run_handover,
     };
-    struct state s = { program, pass, workspace, NULL, logits, NULL, NULL };
+    bool is_lost = false;
+    struct state s = { program, pass, workspace, NULL, logits, NULL, NULL, &is_lost };
     s.scratch = (float *)(void *)workspace + floats_before(&s, program->n_registers);
     s.shares = s.scratch + scratch_floats(program);
     s.chosen = (int32_t *)(void *)(s.shares + pass->n_rows * program->shapes.experts.n_used);
     for (int i = 0; i < program->n_ops; i++)
         steps[program->ops[i].kind](&s, &program->ops[i]);
+    return !is_lost;
 }
 
 int64_t compute_reference_ops_bytes(const struct compute_program *program, int32_t n_rows,

@@ -13,9 +13,9 @@ struct compute_weight {
     const float *minimums; /* the same, NULL without minimums */
 };
 /* Runs the whole list, for a pass with known ids. workspace has compute_reference_ops_bytes
- * bytes. */
-void compute_reference_ops_run(const struct compute_program *program,
+ * bytes. Returns false when another rank is gone. */
+bool compute_reference_ops_run(const struct compute_program *program,
                                const struct compute_pass *pass, unsigned char *workspace,
-                               float *logits);
+                               float *logits) MUST_USE;
 int64_t compute_reference_ops_bytes(const struct compute_program *program, int32_t n_rows,
                                     int32_t n_logit_rows);

@@ -13,10 +13,11 @@ enum status compute_shapes_check(const struct compute_shapes *shapes, const char
         { shapes->has_sinks && !known.has_experts, "attention with sinks" },
         { shapes->has_caps && !known.has_experts, "soft caps of scores or logits" },
         { shapes->has_clamped_gates && !known.has_experts, "clamped gates" },
+        { shapes->has_latents && !known.has_experts, "latent attention (MLA)" },
         { shapes->n_adapters > 0, "LoRA adapters" },
         { shapes->output == COMPUTE_OUTPUT_VECTORS && !known.has_vectors,
           "encoders (vectors of texts): use the CPU for this model" },
-        { shapes->sums_over_ranks, "sums over several ranks" },
+        { shapes->sums_over_ranks && !known.has_ranks, "sums over several ranks" },
     };
     for (size_t i = 0; i < COUNT_OF(all); i++)
         if (all[i].is_there)

@@ -1,8 +1,8 @@
 /* Shapes of programs and passes beyond the plain ones. A zeroed record has none.
  *
- * The reference and the CPU devices route rows to experts, compute sinks, caps and clamped gates,
- * and make vectors. Everything else is for future models and services. Each device refuses a
- * program with a shape that it lacks by its name, and fails a pass with one. */
+ * The reference and the CPU devices route rows to experts, compute sinks, caps, clamped gates and
+ * latent attention, and make vectors. Everything else is for future models and services. Each
+ * device refuses a program with a shape that it lacks by its name, and fails a pass with one. */
 #pragma once
 #include "base/status.h"
 #include "core/dtype.h"
@@ -22,6 +22,7 @@ struct compute_experts {
     bool is_scaled_to_one;           /* the shares of the chosen ones are divided by their sum */
     bool is_sigmoid;                 /* shares are sigmoids of logits, not a softmax */
     int32_t n_groups, n_groups_used; /* experts of the best groups only; 0 or 1: no groups */
+    bool is_group_by_best;           /* a group counts as much as its best expert, not two */
     float scale;                     /* of shares in the end; 0 stands for 1 */
 };
 /* In rows of this adapter, matrix `weight` adds scale * up . (down . row). */
@@ -38,13 +39,14 @@ struct compute_shapes { /* of a program */
     bool has_sinks; /* operations have what their names say */
     bool has_caps;
     bool has_clamped_gates;
+    bool has_latents; /* keys are the values, too; HEADS */
     int n_adapters;
     const struct compute_adapter *adapters;
     enum compute_output output; /* VECTORS: an encoder, which has no logits */
-    bool sums_over_ranks;       /* each residual is a sum over the device's ranks */
+    bool sums_over_ranks;       /* SUM and MEET */
 };
 struct compute_shapes_known { /* by the device: see compute/device.h */
-    bool has_experts, has_vectors;
+    bool has_experts, has_vectors, has_ranks;
 };
 /* Returns STATUS_UNSUPPORTED with the name of the first shape that is set and that the device
  * lacks. */

@@ -21,6 +21,8 @@
 #include "core/copy.h"
 #include <stdatomic.h>
 
+struct compute_group_rank;
+
 /* each device puts it at the start of its own record */
 struct compute_memory {
     unsigned char *base; /* in the device's address space; a host pointer only when is_host */
@@ -61,4 +63,6 @@ struct compute_copy {
     struct compute_memory *from, *to;
     int32_t n_parts;
     const struct copy_part *parts;
+    /* The ranks of a group meet before and after it; NULL: there is one rank. */
+    struct compute_group_rank *group;
 };

@@ -8,6 +8,7 @@
 #include "config/lanes.h"
 #include "config/presets.h"
 #include "config/registry.h"
+#include "core/device.h"
 #include "place/planner.h"
 #include "predict/length.h"
 #include "route/policy.h"
@@ -223,6 +224,30 @@ static enum status check_http(const struct config *config, struct fault *fault)
     return status;
 }
 
+/* Checks where weights and KV go beside the engines' memory. Blocks go to the disk through host
+ * memory, and are found by the names of the prefix cache. */
+static enum status check_tiers(const struct config *config, struct fault *fault)
+{
+    if (config->sleep_bytes > 0 && strcmp(config->engine_kind, "processes") == 0)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "sleep_bytes needs engines that are threads (engines: threads), since "
+                         "weights of processes lie in memory that they share");
+    if (config->kv_disk == NULL)
+        return STATUS_OK;
+    if (config->swap_bytes == 0)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "kv_disk needs host memory on the way to the disk: set swap_bytes");
+    if (!config->has_prefix_cache)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "kv_disk needs prefix_cache, which finds blocks again: leave out one of "
+                         "the two settings");
+    if (config->log_engine != NULL)
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "log_engine can't record what comes from kv_disk: leave out one of the "
+                         "two");
+    return STATUS_OK;
+}
+
 enum status config_check(const struct config *config, struct fault *fault)
 {
     static const char *const levels[] = { "debug", "info", "warn", "error" };
@@ -273,11 +298,8 @@ enum status config_check(const struct config *config, struct fault *fault)
         status = check_planner(config, fault);
     if (status == STATUS_OK)
         status = check_devices(config, fault);
-    if (status == STATUS_OK && config->sleep_bytes > 0 &&
-        strcmp(config->engine_kind, "processes") == 0)
-        status = fault_set(fault, STATUS_BAD_INPUT,
-                           "sleep_bytes needs engines that are threads (engines: threads), since "
-                           "weights of processes lie in memory that they share");
+    if (status == STATUS_OK)
+        status = check_tiers(config, fault);
     if (status == STATUS_OK)
         status = check_lanes(config, fault);
     if (status == STATUS_OK)

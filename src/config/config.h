@@ -74,8 +74,8 @@ struct config {
     const char *monitor_listen, *replacement;
     int64_t monitor_ns; /* of its window */
     int64_t replan_ns;  /* the first interval between plans */
-    const char *preset, *policy, *router, *predictor, *kv, *kv_type, *speculation, *log_level,
-        *log_engine, *trace, *planner, *placement, *engine_kind, *arithmetic,
+    const char *preset, *policy, *router, *predictor, *kv, *kv_disk, *kv_type, *speculation,
+        *log_level, *log_engine, *trace, *planner, *placement, *engine_kind, *arithmetic,
         *default_chat_template, *template_time;
     const char *devices[LIMIT_DEVICES];
     int n_devices;
@@ -103,7 +103,7 @@ struct config {
         n_connections_max;
     int64_t http_bytes, body_bytes_max, body_ns_max;
     int64_t drain_ns, stall_ns, hold_ns, n_held_max, keep_alive_ns, profile_ns, report_ns, steady;
-    int64_t log_engine_bytes, swap_bytes, sleep_bytes, responses_bytes;
+    int64_t log_engine_bytes, swap_bytes, kv_disk_bytes, sleep_bytes, responses_bytes;
     int64_t ttft_ms, tpot_ms, e2e_ms;
     bool has_prefix_cache, is_strict, jumps_forward, log_json, is_partial, is_keyless;
     int n_models;

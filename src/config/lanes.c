@@ -60,6 +60,10 @@ enum status config_lanes_make(struct lanes *lanes, const struct device_spec *dev
         }
         return STATUS_OK;
     }
+    if (n_shares > 0 && device->n_ranks > 0)
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "lanes: a group of devices computes on one lane: remove lanes, or use one "
+                         "device");
     if (n_shares > device->n_cores)
         return fault_set(fault, STATUS_BAD_INPUT, "lanes: %d shares of %d cores: each needs one",
                          n_shares, device->n_cores);

@@ -47,6 +47,7 @@ void config_init(struct config *config)
         .report_ns = 100 * TIME_NS_PER_MS,
         .model_stall_ns = 30 * TIME_NS_PER_S,
         .log_engine_bytes = INT64_C(1) << 30,
+        .kv_disk_bytes = INT64_C(16) << 30,
         .responses_bytes = 64 << 20,
         .has_prefix_cache = true,
     };

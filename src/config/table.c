@@ -201,6 +201,12 @@ static const struct config_key global_keys[] = {
       "the most bytes of memory that KV may take; 0: what weights leave" },
     { "swap_bytes", CONFIG_BYTES, GLOBAL(swap_bytes), 0, 1024 * TIB,
       "host memory of each engine for the KV of preempted requests; 0: they compute again" },
+    { "kv_disk", CONFIG_TEXT, GLOBAL(kv_disk), 0, 0,
+      "folder in which each engine keeps the KV of prompts and answers for later prompts, also "
+      "after a restart; it is as secret as they are. It needs swap_bytes; absent: none is kept",
+      CONFIG_TEXT_PATH },
+    { "kv_disk_bytes", CONFIG_BYTES, GLOBAL(kv_disk_bytes), 1 << 20, 1024 * TIB,
+      "the most bytes of each engine's files in it: those that were used longest ago leave" },
     { "sleep_bytes", CONFIG_BYTES, GLOBAL(sleep_bytes), 0, 1024 * TIB,
       "host memory of each engine for the packed weights of models that sleep. Idle models that "
       "leave sleep where they fit. 0: they are unloaded" },

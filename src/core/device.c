@@ -51,18 +51,15 @@ static enum status gpu_parse(const char *text, struct device_spec *out, struct f
     return STATUS_OK;
 }
 
-enum status device_parse(const char *text, int n_cores_max, struct device_spec *out,
-                         struct fault *fault)
+static enum status cpu_parse(const char *text, int n_cores_max, struct device_spec *out,
+                             struct fault *fault)
 {
-    CHECK(n_cores_max > 0);
     int n_max = min_i32(n_cores_max, DEVICE_CORES_MAX);
     bool chosen[DEVICE_CORES_MAX] = { false };
-    *out = (struct device_spec){ .kind = DEVICE_CPU };
-    if (strncmp(text, "cuda", 4) == 0)
-        return gpu_parse(text, out, fault);
     if (strncmp(text, "cpu", 3) != 0 || (text[3] != '\0' && text[3] != ':'))
         return fault_set(fault, STATUS_BAD_INPUT,
-                         "device %.60s: expected cpu, cpu: and cores, as in cpu:0-1, or cuda:0",
+                         "device %.60s: expected cpu, cpu: and cores, as in cpu:0-1, cuda:0, or a "
+                         "group, as in group(cpu:0,cpu:1)",
                          text);
     if (text[3] == '\0')
         memset(chosen, true, (size_t)n_max);
@@ -74,6 +71,112 @@ enum status device_parse(const char *text, int n_cores_max, struct device_spec *
         if (chosen[core])
             out->cores[out->n_cores++] = core;
     return STATUS_OK;
+}
+
+/* Reads the number of layers behind a rank's "=", and cuts it off. Returns 0 if there is no "=",
+ * and -1 if there is no number from 1 to LIMIT_LAYERS behind it. */
+static int32_t layers_cut(char *text)
+{
+    char *p = strchr(text, '=');
+    int32_t n = 0;
+    if (p == NULL)
+        return 0;
+    *p++ = '\0';
+    if (*p == '\0')
+        return -1;
+    for (; *p >= '0' && *p <= '9' && n <= LIMIT_LAYERS; p++)
+        n = n * 10 + (*p - '0');
+    return *p == '\0' && n >= 1 && n <= LIMIT_LAYERS ? n : -1;
+}
+
+/* Adds the cores of a rank, which no other rank has, and its layers. */
+static enum status rank_add(char *text, int n_cores_max, struct device_spec *out,
+                            struct fault *fault)
+{
+    int32_t n_layers = layers_cut(text);
+    int32_t before = out->n_cores;
+    bool is_taken[DEVICE_CORES_MAX] = { false };
+    if (out->n_ranks == DEVICE_RANKS_MAX)
+        return fault_set(fault, STATUS_BAD_INPUT, "a group has at most %d devices",
+                         DEVICE_RANKS_MAX);
+    for (int32_t i = 0; i < before; i++)
+        is_taken[out->cores[i]] = true;
+    if (n_layers < 0 || (out->n_ranks > 0 && (n_layers > 0) != (out->rank_layers[0] > 0)))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "group: %.60s: expected 1 to %d layers behind the = of each device, or "
+                         "none behind any",
+                         text, LIMIT_LAYERS);
+    struct device_spec rank = { .kind = DEVICE_CPU };
+    enum status status = cpu_parse(text, n_cores_max, &rank, fault);
+    if (status != STATUS_OK)
+        return status;
+    for (int32_t i = 0; i < rank.n_cores; i++) {
+        if (is_taken[rank.cores[i]])
+            return fault_set(fault, STATUS_BAD_INPUT,
+                             "group: core %d is in two of its devices: give each its own cores",
+                             rank.cores[i]);
+        out->cores[out->n_cores++] = rank.cores[i];
+    }
+    out->rank_layers[out->n_ranks] = n_layers;
+    out->rank_cores[out->n_ranks++] = rank.n_cores;
+    return STATUS_OK;
+}
+
+/* Parses "group(cpu:0,2,cpu:1,3)": a device begins where a name does, not at each comma. */
+static enum status group_parse(const char *text, int n_cores_max, struct device_spec *out,
+                               struct fault *fault)
+{
+    enum { TEXT_MAX = 512 };
+    char rank[TEXT_MAX];
+    enum status status = STATUS_OK;
+    const char *p = text + strlen("group("), *end = strchr(p, ')');
+    if (end == NULL || end[1] != '\0' || end - text >= TEXT_MAX)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "device %.60s: expected a group of CPU devices, as in group(cpu:0,cpu:1)",
+                         text);
+    while (status == STATUS_OK && p < end) {
+        const char *next = strstr(p, ",cpu");
+        if (next == NULL || next > end)
+            next = end;
+        memcpy(rank, p, (size_t)(next - p));
+        rank[next - p] = '\0';
+        status = strncmp(rank, "cuda", 4) == 0
+                     ? fault_set(fault, STATUS_UNSUPPORTED,
+                                 "device %.60s: groups of GPUs are not supported: name each GPU as "
+                                 "a device of its own",
+                                 text)
+                     : rank_add(rank, n_cores_max, out, fault);
+        p = next + (next < end);
+    }
+    if (status == STATUS_OK && out->n_ranks < 2)
+        status = fault_set(fault, STATUS_BAD_INPUT, "device %.60s: a group has at least 2 devices",
+                           text);
+    return status;
+}
+
+enum status device_parse(const char *text, int n_cores_max, struct device_spec *out,
+                         struct fault *fault)
+{
+    CHECK(n_cores_max > 0);
+    *out = (struct device_spec){ .kind = DEVICE_CPU };
+    if (strncmp(text, "cuda", 4) == 0)
+        return gpu_parse(text, out, fault);
+    if (strncmp(text, "group(", 6) == 0)
+        return group_parse(text, n_cores_max, out, fault);
+    return cpu_parse(text, n_cores_max, out, fault);
+}
+
+void device_rank(const struct device_spec *group, int32_t rank, struct device_spec *out)
+{
+    int32_t first = 0;
+    CHECK(rank >= 0 && rank < group->n_ranks);
+    for (int32_t i = 0; i < rank; i++)
+        first += group->rank_cores[i];
+    *out = *group;
+    out->n_ranks = 0;
+    memset(out->rank_layers, 0, sizeof(out->rank_layers));
+    out->n_cores = group->rank_cores[rank];
+    memmove(out->cores, group->cores + first, (size_t)out->n_cores * sizeof(*out->cores));
 }
 
 void device_divide(int32_t n_cores, const int32_t *shares, int n_shares, int32_t *parts)
@@ -93,20 +196,45 @@ void device_divide(int32_t n_cores, const int32_t *shares, int n_shares, int32_t
     }
 }
 
-void device_print(const struct device_spec *device, char *text, size_t n_bytes)
+/* Appends "cpu:0-1". Returns the characters in text so far, or more when it is too short. */
+static size_t print_one(const struct device_spec *device, char *text, size_t n_bytes, size_t at)
 {
-    if (n_bytes == 0)
-        return;
-    int n = snprintf(text, n_bytes, device->kind == DEVICE_CPU ? "cpu:" : "cuda:");
-    for (int32_t i = 0; i < device->n_cores && n >= 0 && (size_t)n < n_bytes;) {
+    int n = at < n_bytes ? snprintf(text + at, n_bytes - at, "%s",
+                                    device->kind == DEVICE_CPU ? "cpu:" : "cuda:")
+                         : 0;
+    at += (size_t)max_i32(n, 0);
+    for (int32_t i = 0; i < device->n_cores && at < n_bytes;) {
         int32_t first = i;
         while (++i < device->n_cores && device->cores[i] == device->cores[i - 1] + 1)
             ;
         const char *comma = first > 0 ? "," : "";
         if (i - first == 1)
-            n += snprintf(text + n, n_bytes - (size_t)n, "%s%d", comma, device->cores[first]);
+            n = snprintf(text + at, n_bytes - at, "%s%d", comma, device->cores[first]);
         else
-            n += snprintf(text + n, n_bytes - (size_t)n, "%s%d-%d", comma, device->cores[first],
-                          device->cores[i - 1]);
+            n = snprintf(text + at, n_bytes - at, "%s%d-%d", comma, device->cores[first],
+                         device->cores[i - 1]);
+        at += (size_t)max_i32(n, 0);
     }
+    return at;
+}
+
+void device_print(const struct device_spec *device, char *text, size_t n_bytes)
+{
+    size_t at = 0;
+    if (n_bytes == 0)
+        return;
+    if (device->n_ranks == 0) {
+        (void)print_one(device, text, n_bytes, 0);
+        return;
+    }
+    for (int32_t r = 0; r < device->n_ranks && at < n_bytes; r++) {
+        struct device_spec rank;
+        device_rank(device, r, &rank);
+        at += (size_t)snprintf(text + at, n_bytes - at, "%s", r == 0 ? "group(" : ",");
+        at = print_one(&rank, text, n_bytes, at);
+        if (device->rank_layers[r] > 0 && at < n_bytes)
+            at += (size_t)snprintf(text + at, n_bytes - at, "=%d", device->rank_layers[r]);
+    }
+    if (at < n_bytes)
+        (void)snprintf(text + at, n_bytes - at, ")");
 }

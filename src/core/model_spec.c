@@ -73,6 +73,28 @@ static bool is_within(float value, float least, float most)
     return isfinite(value) && value >= least && value <= most;
 }
 
+static enum status check_latent(const struct model_spec *spec, struct fault *fault)
+{
+    enum { DIM_MAX = 1024 };
+    const struct latent_spec *latent = &spec->latent;
+    const struct {
+        const char *what;
+        int32_t value, least, most;
+    } rows[] = {
+        { "the rank of keys and values", latent->rank, 2, DIM_MAX },
+        { "the rank of queries", latent->query_rank, 0, WIDTH_MAX },
+        { "the unrotated part of a query", latent->key_dim, 2, DIM_MAX },
+        { "the dimension of values", latent->value_dim, 2, DIM_MAX },
+        { "the number of latent keys", spec->n_kv_heads, 1, 1 },
+        { "the dimension of a latent key", spec->head_dim, latent->rank + spec->n_rope_dims,
+          latent->rank + spec->n_rope_dims },
+    };
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < COUNT_OF(rows) && latent->rank > 0 && status == STATUS_OK; i++)
+        status = check_range(rows[i].what, rows[i].value, rows[i].least, rows[i].most, fault);
+    return status;
+}
+
 static enum status check_dense(const struct model_spec *spec, struct fault *fault)
 {
     int32_t n = 0;
@@ -227,8 +249,8 @@ void model_spec_group(struct model_spec *spec)
 {
     int32_t window = spec->n_full_layers > 0 ? 0 : spec->window;
     spec->n_kv_groups = 1;
-    spec->kv_groups[0] =
-        (struct kv_group){ spec->n_layers, spec->n_kv_heads, spec->head_dim, window };
+    spec->kv_groups[0] = (struct kv_group){ spec->n_layers, spec->n_kv_heads, spec->head_dim,
+                                            window, spec->latent.rank > 0 };
 }
 
 static enum status check_groups(const struct model_spec *spec, struct fault *fault)
@@ -256,6 +278,8 @@ enum status model_spec_check(const struct model_spec *spec, struct fault *fault)
         status = check_experts(&spec->experts, fault);
     if (status == STATUS_OK)
         status = check_dense(spec, fault);
+    if (status == STATUS_OK)
+        status = check_latent(spec, fault);
     if (status == STATUS_OK)
         status = check_caps(spec, fault);
     if (status != STATUS_OK)
@@ -287,15 +311,28 @@ int64_t model_spec_kv_bytes_per_token(const struct model_spec *spec, enum dtype 
         const struct kv_group *group = &spec->kv_groups[i];
         int64_t row = dtype_row_bytes(kv_dtype, group->head_dim);
         CHECK(row > 0);
-        n_bytes += 2 * row * group->n_kv_heads * group->n_layers;
+        int64_t n_parts = group->has_keys_only ? 1 : 2;
+        n_bytes += n_parts * row * group->n_kv_heads * group->n_layers;
     }
     return n_bytes;
 }
 
+/* Returns the weights of a layer's matrices of attention. */
+static double attention_weights(const struct model_spec *spec)
+{
+    double width = spec->width, n_heads = spec->n_heads;
+    const struct latent_spec *latent = &spec->latent;
+    if (latent->rank == 0)
+        return width * spec->head_dim * (2.0 * n_heads + 2.0 * spec->n_kv_heads);
+    double queries = n_heads * (latent->key_dim + spec->n_rope_dims), rank = latent->query_rank;
+    double heads = n_heads * latent->rank * (latent->key_dim + latent->value_dim);
+    return (rank > 0 ? rank * (width + queries) : width * queries) + width * spec->head_dim +
+           heads + width * n_heads * latent->value_dim;
+}
+
 double model_spec_flops_per_token(const struct model_spec *spec)
 {
-    double width = spec->width, head_dim = spec->head_dim;
-    double attention = width * head_dim * (2.0 * spec->n_heads + 2.0 * spec->n_kv_heads);
+    double width = spec->width, attention = attention_weights(spec);
     double ffn = width * spec->ffn_width * (spec->is_gated ? 3.0 : 2.0);
     const struct expert_spec *experts = &spec->experts;
     ffn += width * (3.0 * experts->n_used * experts->width + experts->n_experts);

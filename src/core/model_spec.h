@@ -48,7 +48,20 @@ struct rope_scaling {
  * the KV behind it, so a model in which some layers see all positions has no window. */
 struct kv_group {
     int32_t n_layers, n_kv_heads, head_dim;
-    int32_t window; /* positions that a token sees, itself included; 0 = all */
+    int32_t window;     /* positions that a token sees, itself included; 0 = all */
+    bool has_keys_only; /* the keys are the values, too */
+};
+
+/* Multi-head latent attention (DeepSeek-V2, 2.1). The cache holds one key for all heads of a layer:
+ * the rotated part (n_rope_dims), then the latent (rank). head_dim is the sum of both. The matrix
+ * that makes a head's keys of the latent is multiplied with the query instead (absorbed), and the
+ * one that makes values is multiplied with the attention's output. */
+struct latent_spec {
+    int32_t rank;       /* 0: none */
+    int32_t query_rank; /* queries are made of a normed vector of this width; 0: of the stream */
+    int32_t key_dim;    /* of a head's query, without the rotated part behind it */
+    int32_t value_dim;  /* of a head's output */
+    float norm_epsilon; /* of the norms of the latent and of that vector */
 };
 
 /* A mixture of experts, in every layer that is not dense: a token uses the n_used feed-forwards
@@ -62,8 +75,9 @@ struct expert_spec {
     bool is_scaled_to_one; /* the shares of those used are divided by their sum */
     bool is_sigmoid;
     /* Only experts of the n_groups_used best groups are chosen. A group counts as much as its two
-     * best experts together. 0 or 1: no groups. */
+     * best experts together, or as its best one. 0 or 1: no groups. */
     int32_t n_groups, n_groups_used;
+    bool is_group_by_best;
     float scale; /* shares are multiplied by it in the end; 0 stands for 1 */
 };
 
@@ -72,6 +86,7 @@ struct model_spec {
     int32_t n_layers, width, n_heads, n_kv_heads, head_dim, n_vocabulary;
     int32_t ffn_width; /* of the feed-forward that all tokens use; 0 if there are only experts */
     struct expert_spec experts;
+    struct latent_spec latent;
     int32_t dense_width; /* of the feed-forward of layers without experts, among others with them */
     int32_t n_dense_layers;
     bool is_dense_layer[LIMIT_LAYERS]; /* layers without experts */

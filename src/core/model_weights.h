@@ -8,6 +8,9 @@ struct expert_weights {
     struct tensor gate, up, down;
     struct tensor gate_bias, up_bias, down_bias; /* of all experts or of none */
 };
+struct latent_weights {       /* of one head */
+    struct tensor key, value; /* (rank, key_dim), (value_dim, rank) */
+};
 struct layer_weights {
     struct tensor attention_norm, attention_norm_bias;
     struct tensor q, k, v, q_bias, k_bias,
@@ -23,6 +26,10 @@ struct layer_weights {
     struct tensor choice_bias;      /* (n_experts): added to the shares for the choice alone */
     struct tensor shared_gate;      /* (width): its sigmoid scales the feed-forward of all tokens */
     struct expert_weights *experts; /* (spec.experts.n_experts) */
+    /* With spec.latent k makes the rotated part of the key and v the latent, whose norm is
+     * latent_norm. q makes queries of q_a's normed output, if there is q_a. */
+    struct tensor q_a, q_a_norm, latent_norm;
+    struct latent_weights *latents; /* (n_heads) */
 };
 struct model_weights {
     struct tensor token_embedding, position_embedding;

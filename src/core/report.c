@@ -38,7 +38,8 @@ static bool is_valid_row(const struct service_report *row)
                              row->n_static_batches, row->n_static_seats, row->n_static_early,
                              row->n_batches,        row->n_batch_rows,   row->n_exceeded,
                              row->n_forced,         row->n_arrived,      row->n_drafts,
-                             row->n_drafted,        row->n_accepted };
+                             row->n_drafted,        row->n_accepted,     row->n_disk_tokens,
+                             row->n_disk_lost };
     return row->status <= SERVICE_BROKEN && row->progress_percent <= 100 &&
            are_within(bytes, COUNT_OF(bytes), BYTES_BITS) &&
            are_within(sums, COUNT_OF(sums), SUM_BITS) &&
@@ -53,13 +54,16 @@ static bool is_valid_row(const struct service_report *row)
 bool report_is_valid(const struct engine_report *r, int n_services_max)
 {
     const int64_t bytes[] = { r->memory_bytes, r->kv_pool_bytes, r->kv_free_bytes,
-                              r->kv_table_bytes };
+                              r->kv_table_bytes, r->disk_bytes };
+    const int64_t sums[] = { r->n_disk_written, r->n_disk_read, r->n_disk_evicted,
+                             r->n_disk_dropped, r->n_disk_failed };
     const int64_t times[] = { r->now_ns, r->step_ns, r->host_ns };
     bool is_right = r->n_services >= 0 && r->n_services <= n_services_max &&
                     is_bool(&r->is_draining) && is_bool(&r->is_healthy) && is_bool(&r->is_down) &&
                     r->n_restarts >= 0 && are_within(bytes, COUNT_OF(bytes), BYTES_BITS) &&
                     are_within(times, COUNT_OF(times), NS_BITS) &&
-                    is_within(r->n_steps, SUM_BITS) && is_within(r->n_requests, REQUESTS_BITS) &&
+                    are_within(sums, COUNT_OF(sums), SUM_BITS) && is_within(r->n_steps, SUM_BITS) &&
+                    is_within(r->n_requests, REQUESTS_BITS) &&
                     is_within(r->n_requests_max, REQUESTS_BITS);
     for (int i = 0; is_right && i < r->n_services; i++)
         is_right = is_valid_row(&r->services[i]);

@@ -50,6 +50,8 @@ struct service_report {
     int64_t n_kept;         /* requests whose KV was offered to other engines, */
     int64_t n_handed;       /* that came with their KV, */
     int64_t n_handed_lost;  /* and that should have, and were computed again */
+    int64_t n_disk_tokens;  /* that came from the disk tier instead of being computed */
+    int64_t n_disk_lost;    /* requests that should have had some, and were computed again */
     int64_t n_arrived;      /* requests taken since the engine started */
     int64_t solo_ns;        /* mean solo execution time of a request (L-hat) */
     int64_t remaining_ns;   /* predicted work of all its requests here */
@@ -66,6 +68,12 @@ struct engine_report {
     int64_t step_ns, host_ns; /* summed: wall time of batches; engine's own time between them */
     int64_t memory_bytes, kv_pool_bytes, kv_free_bytes;
     int64_t kv_table_bytes; /* bytes of the block tables of all requests */
+    int64_t disk_bytes;     /* of the disk tier's files */
+    int64_t n_disk_written; /* blocks that went there since the engine started, */
+    int64_t n_disk_read;    /* that came back, */
+    int64_t n_disk_evicted; /* that left for others, */
+    int64_t n_disk_dropped; /* that were damaged, */
+    int64_t n_disk_failed;  /* and that the disk refused to write or read */
     int32_t n_requests, n_requests_max;
     int32_t n_services;
     int32_t n_restarts; /* of its process */

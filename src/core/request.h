@@ -18,8 +18,8 @@ enum request_state {
     REQUEST_WAITING,
     REQUEST_RUNNING,
     REQUEST_ENDED,
-    REQUEST_ARRIVING, /* its KV is on the way from another engine: engine/handover.h */
-    REQUEST_LEAVING,  /* it is over here, and its KV is copied out for another engine */
+    REQUEST_ARRIVING, /* its KV is on the way: engine/handover.h, engine/disk.h */
+    REQUEST_LEAVING,  /* it is over here, and its KV is copied out for another engine or the disk */
 };
 enum request_kind {
     REQUEST_GENERATE,

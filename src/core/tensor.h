@@ -33,6 +33,20 @@ struct tensor_apart {
     const unsigned char *zeros; /* NULL: all are half of the range */
 };
 
+/* How the ranks of a device share a tensor: ranks [first_rank, first_rank + n_ranks) have it, each
+ * a part of its rows or columns, in whole units of `unit` rows or columns. */
+enum tensor_split_kind {
+    TENSOR_WHOLE, /* each of the ranks has all of it */
+    TENSOR_ROWS,  /* of a vector: its elements */
+    TENSOR_COLUMNS,
+    TENSOR_BOTH, /* each has all of it, and a part of its rows: a tied embedding */
+};
+struct tensor_split {
+    uint8_t kind;                /* enum tensor_split_kind */
+    uint8_t first_rank, n_ranks; /* 0, 0: all */
+    int32_t unit;
+};
+
 struct tensor {
     const void *data; /* NULL: absent */
     enum dtype dtype;
@@ -43,7 +57,9 @@ struct tensor {
                            row_bytes is one stored row */
     bool is_alternate;  /* transposed, and only each second stored column belongs to it */
     /* The parts that blocks of dtype are made of, when the file has no blocks (quant_block_at);
-     * then data only says that the tensor is there. Row i is row apart_row + i * apart_step. */
+     * then data only says that the tensor is there. Element (i, k) is that at (apart_row + i *
+     * apart_step, apart_column + k) of the parts. */
     const struct tensor_apart *apart;
-    int64_t apart_row, apart_step;
+    int64_t apart_row, apart_step, apart_column; /* apart_column: a multiple of a block */
+    struct tensor_split split; /* set for devices with several ranks, else zeros */
 };

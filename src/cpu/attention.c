@@ -124,6 +124,8 @@ static void find_blocks(struct work *w, int32_t base)
     w->n_table = min_i32(w->n_blocks + AHEAD, last / n_tokens - w->first_block + 1);
     size_t head_bytes = compute_kv_part_bytes(kv);
     w->values_behind = head_bytes * (size_t)(kv->is_by_head ? 1 : kv->n_kv_heads);
+    if (kv->has_keys_only)
+        w->values_behind = 0;
     for (int32_t head = 0; head < w->tile.n_kv; head++)
         for (int32_t k = 0; k < w->n_table; k++)
             w->blocks[head][k] = kv->is_by_head || head == 0

@@ -103,7 +103,11 @@ void cpu_experts_combine(const struct cpu_pass *p, const struct compute_op *op,
         memset(scratch, 0, (size_t)width * sizeof(*scratch));
         for (int32_t i = 0; i < n_used; i++)
             p->kernels->add_scaled(cpu_pass_row(p, op->src, places[i]), shares[i], scratch, width);
-        p->kernels->add(scratch, cpu_pass_row(p, op->dst, row), width);
+        float *out = cpu_pass_row(p, op->dst, row);
+        if (op->flags & COMPUTE_FROM_ZERO)
+            memcpy(out, scratch, (size_t)width * sizeof(*out));
+        else
+            p->kernels->add(scratch, out, width);
     }
 }
 

@@ -54,7 +54,7 @@ static void matmul_f8(const struct cpu_tile *tile)
                     p += CPU_F8_HEAD;
                 }
                 for (int32_t o = 0; o < CPU_PANEL; o++, p++)
-                    acc[o] = vmath_fma(half_to_float(quant_f8_half(*p)) * scales[o], x[k], acc[o]);
+                    acc[o] = vmath_fma(half_to_float(f8_to_half(*p)) * scales[o], x[k], acc[o]);
             }
             memcpy(out, acc, sizeof(acc));
         }

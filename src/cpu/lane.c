@@ -23,8 +23,9 @@ static size_t logits_at(const struct cpu_lane *lane, const struct compute_progra
 static int64_t memory_bytes(const struct cpu_lane *lane, const struct compute_program *program,
                             struct compute_sizes sizes)
 {
+    int64_t n_logits = program->rank == NULL ? sizes.n_logit_rows : 0; /* the ranks share theirs */
     return (int64_t)logits_at(lane, program, sizes) +
-           (int64_t)sizeof(float) * sizes.n_logit_rows * program->n_vocabulary;
+           (int64_t)sizeof(float) * n_logits * program->n_vocabulary;
 }
 
 static struct compute_drawer_sizes drawer_sizes(const struct cpu_lane *lane,
@@ -32,7 +33,7 @@ static struct compute_drawer_sizes drawer_sizes(const struct cpu_lane *lane,
                                                 struct compute_sizes sizes)
 {
     return (struct compute_drawer_sizes){ lane->face.n_members, sizes.n_rows, sizes.n_logit_rows,
-                                          program->n_vocabulary };
+                                          program->n_vocabulary, program->rank };
 }
 
 int64_t cpu_lane_workspace_bytes(const struct cpu_lane *lane, const struct compute_program *program,
@@ -48,8 +49,9 @@ enum status cpu_lane_workspace_open(struct cpu_lane *lane, const struct compute_
 {
     const struct compute_memory_options options = { .n_bytes = memory_bytes(lane, program, sizes) };
     struct compute_memory *memory;
-    enum status status = compute_shapes_check(&program->shapes, lane->kernels->name,
-                                              (struct compute_shapes_known){ true, true }, fault);
+    enum status status =
+        compute_shapes_check(&program->shapes, lane->kernels->name,
+                             (struct compute_shapes_known){ true, true, true }, fault);
     if (status == STATUS_OK)
         status = compute_host_open(NULL, &options, &memory, fault);
     if (status != STATUS_OK)
@@ -144,6 +146,8 @@ static enum compute_state run_pass(struct cpu_lane *lane, const struct compute_p
     if (p.logits == NULL)
         p.logits = (float *)(void *)(p.workspace + w->at_logits);
     pass.ids = compute_drawer_ids(&w->drawer, given);
+    if (pass.ids == NULL)
+        return COMPUTE_LOST;
     pass.kv.base = pass.kv.memory != NULL ? pass.kv.memory->base : NULL;
     cpu_pass_layout(pass.program, lane->face.n_members, pass.n_rows, pass.n_logit_rows,
                     lane->kernels, &p.layout);
@@ -154,7 +158,9 @@ static enum compute_state run_pass(struct cpu_lane *lane, const struct compute_p
     if (pass.n_rows > 0)
         team_run(lane->team, cpu_pass_work, &p);
     end_turn(lane);
-    if (pass.asks == NULL)
+    if (atomic_load(&p.is_lost) || !compute_drawer_meet(&w->drawer, &pass))
+        return COMPUTE_LOST;
+    if (pass.asks == NULL || !compute_draws(pass.program))
         return COMPUTE_DONE;
     wait_for_masks(lane, given);
     take_turn(lane);
@@ -175,7 +181,7 @@ static void run(struct cpu_lane *lane, struct compute_work *work)
     if (work->kind == COMPUTE_WORK_PASS)
         state = run_pass(lane, (const struct compute_pass *)(const void *)work);
     else
-        compute_host_copy((const struct compute_copy *)(const void *)work);
+        state = compute_host_copy((const struct compute_copy *)(const void *)work);
     do /* A sleep would give up the core, and end late. */
         work->end_ns = time_now_ns();
     while (work->end_ns - work->begin_ns < work->ns_least);

@@ -68,7 +68,7 @@ enum cpu_rows_as cpu_matmul_wants(const struct cpu_pass *p, const struct compute
 
 static float *output_row(const struct cpu_pass *p, const struct compute_op *op, int32_t row)
 {
-    return op->kind == COMPUTE_LOGITS ? p->logits + (int64_t)row * p->program->n_vocabulary
+    return op->kind == COMPUTE_LOGITS ? p->logits + (int64_t)row * p->program->n_vocabulary + op->n
                                       : cpu_pass_row(p, op->dst, row);
 }
 

@@ -5,7 +5,7 @@
  *
  *   F32, F16, BF16   for every k: 16 elements as they were stored
  *   F8_E4M3          units of 128 k: | 16 floats, 256 times the scales | for every k: 16 bytes |; a
- *                    weight is (quant_f8_half as a float) * the unit's float, rounded once
+ *                    weight is (f8_to_half as a float) * the unit's float, rounded once
  *   integer types    units of 32 k, or of 256 k for the K types:
  *     | 16 halves d | 16 halves m (types with minimums) | blocks of 32 k |
  *   a block:

@@ -20,7 +20,7 @@ void cpu_pack_f8_panel(const struct tensor *tensor, int32_t panel, unsigned char
             from += sizeof(scale);
             for (int k = 0; k < CPU_F8_UNIT; k++, column += CPU_PANEL) {
                 *column = from[k];
-                has_nan = has_nan || quant_f8_is_nan(from[k]);
+                has_nan = has_nan || f8_is_nan(from[k]);
             }
             scale = has_nan ? vmath_of_bits(0x7FC00000u) : scale * 256.0f;
             memcpy(to + sizeof(scale) * (size_t)o, &scale, sizeof(scale));
@@ -36,6 +36,6 @@ void cpu_pack_f8_row(const struct compute_weight *weight, int32_t row, float *ou
         float scale;
         memcpy(&scale, unit + sizeof(scale) * o, sizeof(scale));
         for (size_t i = 0; i < CPU_F8_UNIT; i++)
-            *out++ = half_to_float(quant_f8_half(unit[CPU_F8_HEAD + CPU_PANEL * i + o])) * scale;
+            *out++ = half_to_float(f8_to_half(unit[CPU_F8_HEAD + CPU_PANEL * i + o])) * scale;
     }
 }

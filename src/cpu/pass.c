@@ -7,6 +7,7 @@
  * barrier first. */
 #include "cpu/pass.h"
 
+#include "compute/group.h"
 #include <string.h>
 
 enum how { BY_ROWS = 1, BY_LOGIT_ROWS = 2, SPLIT = 4, BY_EXPERT_ROWS = 8 };
@@ -245,7 +246,7 @@ static void by_rows(struct member *m, const struct compute_op *op)
         return;
     case COMPUTE_KV_STORE:
         TOUCH(m, READS(op->src, how), READS(op->src2, how), WRITES(CACHE, how));
-        cpu_rows_kv_store(p, op, share);
+        cpu_rows_kv_store(p, op, share, scratch);
         return;
     default:
         CHECK(op->kind == COMPUTE_TAKE_ROWS);
@@ -261,6 +262,52 @@ static void route(struct member *m, const struct compute_op *op)
     TOUCH(m, READS(ROUTES, SPLIT), WRITES(ORDER, SPLIT));
     if (m->rank == 0)
         cpu_experts_sort(m->p);
+}
+
+/* Adds up the rows of all ranks: one member meets the others, since all of this rank's rows lie
+ * side by side, and then each member finishes its own rows. */
+static void sum_over_ranks(struct member *m, const struct compute_op *op)
+{
+    struct cpu_pass *p = m->p;
+    int64_t n = (int64_t)cpu_pass_rows(p, op->src) * cpu_pass_stride(p->program, op->src);
+    float *sums = cpu_pass_row(p, op->src, 0);
+    enum how how = rows_of(m, op->dst);
+    TOUCH(m, READS(op->src, SPLIT), WRITES(op->src, SPLIT));
+    if (m->rank == 0 && !compute_group_sum(p->program->rank->group, sums, sums, n))
+        atomic_store(&p->is_lost, true);
+    TOUCH(m, READS(op->src, how), WRITES(op->dst, how));
+    cpu_rows_sum(p, op, share_of(m, op->dst));
+}
+
+/* Hands all rows of a register on to the next rank, or takes those of the previous one. One member
+ * does that, since they lie side by side. */
+static void hand_over(struct member *m, const struct compute_op *op)
+{
+    struct cpu_pass *p = m->p;
+    struct compute_group_rank *group = p->program->rank->group;
+    int reg = op->kind == COMPUTE_SEND ? op->src : op->dst;
+    float *rows = cpu_pass_row(p, reg, 0);
+    int64_t n_bytes =
+        (int64_t)cpu_pass_rows(p, reg) * cpu_pass_stride(p->program, reg) * (int64_t)sizeof(*rows);
+    if (op->kind == COMPUTE_SEND)
+        TOUCH(m, READS(reg, SPLIT));
+    else
+        TOUCH(m, WRITES(reg, SPLIT));
+    if (m->rank > 0)
+        return;
+    bool is_well = op->kind == COMPUTE_SEND ? compute_group_send(group, rows, n_bytes)
+                                            : compute_group_receive(group, rows, n_bytes);
+    if (!is_well)
+        atomic_store(&p->is_lost, true);
+}
+
+/* Waits until all ranks have written their parts of the cache. */
+static void meet(struct member *m)
+{
+    struct cpu_pass *p = m->p;
+    TOUCH(m, READS(CACHE, SPLIT), WRITES(CACHE, SPLIT));
+    if (m->rank == 0 && !compute_group_sum(p->program->rank->group, NULL, NULL, 0))
+        atomic_store(&p->is_lost, true);
 }
 
 /* Adds rows to sums: a member takes every n-th of them. */
@@ -293,12 +340,21 @@ void cpu_pass_work(void *arg, int rank, int n)
             continue;
         } else if (is_matrix(op)) {
             matmul(&m, op, i);
+        } else if (op->kind == COMPUTE_SUM) {
+            sum_over_ranks(&m, op);
+        } else if (op->kind == COMPUTE_MEET) {
+            meet(&m);
+        } else if (op->kind == COMPUTE_SEND || op->kind == COMPUTE_RECEIVE) {
+            hand_over(&m, op);
         } else if (op->kind == COMPUTE_ROUTE) {
             route(&m, op);
         } else if (op->kind == COMPUTE_ATTEND) {
             TOUCH(&m, READS(op->src, SPLIT), READS(CACHE, SPLIT), WRITES(op->dst, SPLIT),
                   WRITES(SHARED_TILES, SPLIT));
             cpu_attention(m.p, op, i, rank);
+        } else if (op->kind == COMPUTE_HEADS) {
+            TOUCH(&m, READS(op->src, SPLIT), WRITES(op->dst, SPLIT));
+            cpu_heads(m.p, op, i, rank);
         } else {
             by_rows(&m, op);
         }

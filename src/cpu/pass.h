@@ -3,7 +3,6 @@
 #pragma once
 #include "cpu/experts.h"
 #include "cpu/kernels.h"
-#include <stdatomic.h>
 
 enum { CPU_REGISTERS_MAX = 61 };
 
@@ -33,6 +32,7 @@ struct cpu_pass {
     unsigned char *workspace;
     float *logits; /* (n_logit_rows, n_vocabulary) out */
     struct cpu_layout layout;
+    _Atomic bool is_lost; /* another rank is gone */
 };
 
 void cpu_pass_layout(const struct compute_program *program, int n_members, int32_t n_rows,
@@ -182,7 +182,8 @@ void cpu_rows_spread(const struct cpu_pass *p, const struct compute_op *op, stru
                      struct cpu_result result);
 void cpu_rows_rope(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share);
 void cpu_rows_kv_store(const struct cpu_pass *p, const struct compute_op *op,
-                       struct cpu_share share);
+                       struct cpu_share share, float *scratch);
+void cpu_rows_sum(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share);
 void cpu_rows_take(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share);
 void cpu_rows_prepare(const struct cpu_pass *p, int reg, enum cpu_rows_as as,
                       struct cpu_share share);
@@ -191,6 +192,8 @@ void cpu_rows_prepare(const struct cpu_pass *p, int reg, enum cpu_rows_as as,
 void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank);
 size_t cpu_matmul_scratch(void); /* bytes for each member */
 enum cpu_rows_as cpu_matmul_wants(const struct cpu_pass *p, const struct compute_op *op);
+/* heads.c: multiplies heads, each with its own matrix; by items too. */
+void cpu_heads(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank);
 void cpu_attention(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank);
 /* Returns the floats of scratch that a member needs for attention. */
 int64_t cpu_attention_scratch(const struct compute_program *program);

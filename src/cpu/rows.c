@@ -195,15 +195,37 @@ static void store_q8_0(const struct cpu_pass *p, const float *x, unsigned char *
     }
 }
 
-/* Stores the keys (part 0) or values (1) of one row at their heads' places in the block. */
+/* Returns the keys (part 0) or values (1) of a row. A latent key's two parts are put into
+ * scratch. */
+static const float *row_to_store(const struct cpu_pass *p, const struct compute_op *op, int32_t row,
+                                 int part, float *scratch)
+{
+    const float *x = cpu_pass_row(p, part == 0 ? op->src : op->src2, row);
+    if (!p->pass->kv.has_keys_only)
+        return x;
+    size_t n = (size_t)p->program->widths[op->src], n_rest = (size_t)p->program->widths[op->src2];
+    memcpy(scratch, x, n * sizeof(float));
+    memcpy(scratch + n, cpu_pass_row(p, op->src2, row), n_rest * sizeof(float));
+    return scratch;
+}
+
+struct stored { /* one row of keys or values */
+    int32_t r;  /* of the sequence */
+    int part;
+    const float *x;
+};
+
+/* Stores a row at its heads' places in the block. */
 static void store_row(const struct cpu_pass *p, const struct compute_op *op,
-                      const struct compute_sequence *sequence, int32_t r, int part)
+                      const struct compute_sequence *sequence, struct stored row)
 {
     const struct compute_kv *kv = &p->pass->kv;
-    const float *x = cpu_pass_row(p, part == 0 ? op->src : op->src2, sequence->first_row + r);
+    const float *x = row.x;
+    int32_t r = row.r;
+    int part = row.part;
     int32_t position = sequence->n_before + r;
     size_t t = (size_t)(position % kv->block_tokens), at = t * (size_t)kv->head_dim;
-    for (int32_t head = 0; head < kv->n_kv_heads; head++, x += kv->head_dim) {
+    for (int32_t head = 0; head < p->program->n_kv_heads; head++, x += kv->head_dim) {
         unsigned char *to =
             compute_kv_rows(kv, sequence, position / kv->block_tokens, op->layer, part, head);
         if (kv->dtype == DTYPE_F32)
@@ -216,16 +238,36 @@ static void store_row(const struct cpu_pass *p, const struct compute_op *op,
 }
 
 void cpu_rows_kv_store(const struct cpu_pass *p, const struct compute_op *op,
-                       struct cpu_share share)
+                       struct cpu_share share, float *scratch)
 {
+    int n_parts = p->pass->kv.has_keys_only ? 1 : 2;
     for (int32_t i = 0; i < p->pass->n_sequences; i++) {
         const struct compute_sequence *sequence = &p->pass->sequences[i];
         int32_t from = max_i32(share.from - sequence->first_row, 0);
         int32_t to = min_i32(share.to - sequence->first_row, sequence->n_rows);
-        for (int32_t r = from; r < to; r++) {
-            store_row(p, op, sequence, r, 0);
-            store_row(p, op, sequence, r, 1);
-        }
+        for (int32_t r = from; r < to; r++)
+            for (int part = 0; part < n_parts; part++) {
+                const float *x = row_to_store(p, op, sequence->first_row + r, part, scratch);
+                store_row(p, op, sequence, (struct stored){ r, part, x });
+            }
+    }
+}
+
+/* Finishes rows whose sums over the ranks are known. It overwrites these. */
+void cpu_rows_sum(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share)
+{
+    const struct compute_weight *bias = cpu_pass_weight(p, op->bias);
+    int32_t width = p->program->widths[op->src];
+    for (int32_t row = share.from; row < share.to; row++) {
+        float *sums = cpu_pass_row(p, op->src, row), *out = cpu_pass_row(p, op->dst, row);
+        if (bias != NULL)
+            p->kernels->add(bias->vector, sums, width);
+        if (op->flags & COMPUTE_HAS_ACT)
+            p->kernels->act(op->act, sums, width);
+        if (op->flags & COMPUTE_ADD_TO)
+            p->kernels->add(sums, out, width);
+        else
+            memcpy(out, sums, (size_t)width * sizeof(float));
     }
 }
 

@@ -67,8 +67,8 @@ int64_t cuda_workspace_bytes(const struct compute_program *program, struct compu
 
 static enum status check(const struct compute_program *program, struct fault *fault)
 {
-    enum status status = compute_shapes_check(&program->shapes, "cuda",
-                                              (struct compute_shapes_known){ false, false }, fault);
+    enum status status = compute_shapes_check(
+        &program->shapes, "cuda", (struct compute_shapes_known){ false, false, false }, fault);
     if (status == STATUS_OK && program->n_registers > CUDA_REGISTERS_MAX)
         status = fault_set(fault, STATUS_UNSUPPORTED, "a program of %d registers, at most %d",
                            program->n_registers, CUDA_REGISTERS_MAX);

@@ -42,6 +42,10 @@ struct engine_options {
      * submitted ones may bring a ticket. Lent; NULL, or no swap_bytes: KV is computed again. `wake`
      * (NULL: none) makes another thread's engine step soon. Not with a log. */
     struct exchange *exchange;
+    /* Folder of the disk tier (kv/disk.h) and the most bytes of its files; NULL, 0, or no
+     * swap_bytes: none. Prefixes of ended requests go there, and come back. Not with a log. */
+    const char *kv_disk;
+    int64_t kv_disk_bytes;
     void (*wake)(void *self);
     void *wake_self;
     int64_t swap_bytes_per_s; /* between device and host, until measured; 0 = 4 GiB/s */
@@ -136,6 +140,8 @@ int64_t engine_step(struct engine *engine,
  * committed, nothing begins, and requests with unsent tokens send them. */
 void engine_stop(struct engine *engine, int64_t now_ns);
 bool engine_is_idle(const struct engine *engine);
+/* Returns whether another thread may still use the host tier's memory. */
+bool engine_lends_host(const struct engine *engine);
 /* Returns whether KV of requests that were returned is kept for other engines. */
 bool engine_keeps_kv(const struct engine *engine);
 /* Fills a report of an engine with as many services, or zeros. Services that were not listed

@@ -60,6 +60,9 @@ struct engine_exec {
     /* Returns the host tier's memory (kv/host.h); NULL: it has none, so that no KV is handed over.
      */
     unsigned char *(*host)(void *self);
+    /* Returns what names the files of a service's loaded model, as run_model.file; NULL: nothing.
+     */
+    uint64_t (*file)(void *self, int service);
     bool has_row_classes; /* as the device: see compute_device */
     bool has_vectors;     /* the same */
     int32_t n_rows_max;   /* rows of one pass */

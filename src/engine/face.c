@@ -2,6 +2,7 @@
  * batches in commit.c.
  *
  * All memory is taken here at open, sized by the options; nothing is allocated afterwards. */
+#include "engine/disk.h"
 #include "engine/draft.h"
 #include "engine/handover.h"
 #include "engine/log.h"
@@ -45,7 +46,7 @@ static void open_pool(struct engine *e)
         .prefix_salt = o->prefix_salt,
         .n_units_aside = e->n_units_aside,
         .host_bytes = o->swap_bytes,
-        .n_keeps = engine_handover_keeps(o),
+        .n_keeps = engine_handover_keeps(o) + engine_disk_keeps(o),
     });
     CHECK(ledger_set_pool(&e->ledger, kv_open_bytes(e->kv)));
 }
@@ -213,6 +214,7 @@ struct engine *engine_open(const struct engine_options *options)
     engine_draft_open(e);
     engine_swap_open(e);
     engine_handover_open(e);
+    engine_disk_open(e);
     if (e->handover != NULL)
         e->kept = mem_take(e->options.n_requests_max * sizeof *e->kept);
     engine_log_opened(e);
@@ -228,6 +230,7 @@ void engine_close(struct engine *e)
                             e->own,        e->seen,     e->waiting_nodes,    e->deadline_nodes,
                             e->n_planned,  e->payload,  e->flights[0].items, e->policy_state,
                             e->models,     e->away,     e->wanted_bytes,     e->kept };
+    engine_disk_close(e);
     engine_draft_close(e);
     engine_handover_close(e);
     engine_scratch_close(e->own_scratch);
@@ -387,7 +390,8 @@ bool engine_submit(struct engine *e, const struct request *request, const struct
     engine_room_back(e, request);
     if (e->options.is_virtual && request->n_host > 0)
         engine_swap_arrives(e, slot, request->n_host);
-    if (!engine_handover_arrives(e, slot, request->ticket, request->n_host))
+    if (!engine_handover_arrives(e, slot, request->ticket, request->n_host) &&
+        !engine_disk_arrives(e, slot))
         engine_queue_arrive(e, slot);
     return true;
 }
@@ -492,7 +496,8 @@ bool engine_remove_service(struct engine *e, int service, int64_t now_ns)
 bool engine_is_service_busy(const struct engine *e, int service)
 {
     return e->services[service].n_waiting + e->services[service].n_running > 0 ||
-           engine_handover_is_arriving(e, service) || engine_handover_is_leaving(e, service);
+           engine_handover_is_arriving(e, service) || engine_handover_is_leaving(e, service) ||
+           engine_disk_is_moving(e, service);
 }
 
 void engine_drain(struct engine *e)
@@ -518,6 +523,11 @@ bool engine_revive(struct engine *e, int64_t now_ns)
     e->is_lost = false;
     e->is_healthy = true;
     return true;
+}
+
+bool engine_lends_host(const struct engine *e)
+{
+    return !engine_disk_is_idle(e);
 }
 
 bool engine_keeps_kv(const struct engine *e)

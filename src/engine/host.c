@@ -290,7 +290,8 @@ static void go_on(struct engine_host *host)
         if (!pending->wants_room)
             answer(host, &a);
     }
-    if (!host->has_said_lost && engine_is_lost(host->engine) && engine_is_idle(host->engine)) {
+    if (!host->has_said_lost && engine_is_lost(host->engine) && engine_is_idle(host->engine) &&
+        !engine_lends_host(host->engine)) {
         answer(host, &(struct engine_host_answer){ .what = ENGINE_HOST_LOST, .is_done = true });
         host->has_said_lost = true;
     }

@@ -1,4 +1,5 @@
 /* Moves requests through an engine: slots, waiting lists, running arrays. See state.h. */
+#include "engine/disk.h"
 #include "engine/draft.h"
 #include "engine/handover.h"
 #include "engine/room.h"
@@ -279,10 +280,11 @@ static bool leave_lists(struct engine *e, uint32_t slot, enum service_what what,
 {
     struct request *r = &e->requests[slot];
     if (r->state == REQUEST_ARRIVING) {
-        engine_handover_stays_away(e, slot);
+        if (!engine_disk_stays_away(e, slot))
+            engine_handover_stays_away(e, slot);
         return false;
     }
-    bool leaves = engine_handover_leaves(e, slot, what, why);
+    bool leaves = engine_handover_leaves(e, slot, what, why) || engine_disk_leaves(e, slot, why);
     tell_policy(e, SCHEDULE_GONE, slot);
     if (why == SERVICE_LEASE_OVER)
         engine_room_sliced(e, r);
@@ -303,10 +305,12 @@ void engine_queue_end(struct engine *e, uint32_t slot, enum service_what what, e
     bool leaves = leave_lists(e, slot, what, why);
     own->end_what = (uint8_t)what;
     own->end_why = (uint8_t)why;
-    if (leaves)
-        r->state = REQUEST_LEAVING;
-    else
+    if (!leaves) {
         engine_queue_over(e, slot);
+        return;
+    }
+    r->state = REQUEST_LEAVING;
+    engine_say(e, slot); /* its last tokens do not wait for the copy */
 }
 
 void engine_queue_over(struct engine *e, uint32_t slot)

@@ -1,4 +1,5 @@
 /* Makes an engine's report, and checks that its state is consistent. */
+#include "engine/disk.h"
 #include "engine/handover.h"
 #include "engine/pads.h"
 #include "engine/state.h"
@@ -35,6 +36,8 @@ static void report_service(const struct engine *e, int service, struct service_r
         .n_kept = e->stats[service].n_kept,
         .n_handed = e->stats[service].n_handed,
         .n_handed_lost = e->stats[service].n_handed_lost,
+        .n_disk_tokens = e->stats[service].n_disk_tokens,
+        .n_disk_lost = e->stats[service].n_disk_lost,
         .n_swapped = e->stats[service].n_swapped,
         .n_batches = e->stats[service].n_batches,
         .n_batch_rows = e->stats[service].n_batch_rows,
@@ -104,6 +107,7 @@ void engine_report(const struct engine *e, struct engine_report *report, int64_t
     report->kv_pool_bytes = kv_open_bytes(e->kv);
     report->kv_free_bytes = kv_budget(e->kv)->n_units_free * kv_unit_bytes(e->kv);
     report->kv_table_bytes = kv_table_bytes(e->kv, &most);
+    engine_disk_report(e, report);
     report->n_requests = (int32_t)(e->options.n_requests_max - e->n_free_slots);
     report->n_requests_max = (int32_t)e->options.n_requests_max;
     report->n_services = n;
@@ -161,7 +165,7 @@ bool engine_is_sound(const struct engine *e)
 {
     uint32_t n_listed = 0, n_taken = 0, n_in_flight = 0, n_ended = 0, n_matched = 0, n_away;
     int n_flights = 0;
-    if (!engine_handover_is_sound(e, &n_away))
+    if (!engine_handover_is_sound(e, &n_away) || !engine_disk_is_sound(e, &n_away))
         return false;
     for (int service = 0; service < e->options.n_services; service++) {
         if (!is_service_sound(e, service))
@@ -186,6 +190,7 @@ bool engine_is_sound(const struct engine *e)
            n_taken == e->options.n_requests_max - e->n_free_slots && n_taken == e->by_id.n &&
            n_in_flight == e->view.n_in_flight && n_flights == e->n_flights &&
            n_matched == e->n_waiting_matched &&
-           (n_listed + n_away > 0 || engine_keeps_kv(e) || kv_is_idle(e->kv)) &&
+           (n_listed + n_away > 0 || engine_keeps_kv(e) || engine_lends_host(e) ||
+            kv_is_idle(e->kv)) &&
            ledger_free_bytes(&e->ledger) >= 0 && kv_is_sound(e->kv);
 }

@@ -10,6 +10,7 @@
  * the bytes that no model has booked or wants. */
 #include "engine/room.h"
 
+#include "engine/disk.h"
 #include "engine/handover.h"
 #include "engine/stats.h"
 
@@ -41,6 +42,12 @@ static void grow_pool(struct engine *e)
         kv_open_bytes(e->kv) > kv_budget(e->kv)->n_units_open * kv_unit_bytes(e->kv);
 }
 
+static void give_up(struct engine *e, uint32_t slot)
+{
+    if (!engine_disk_gives_up(e, slot))
+        engine_handover_give_up(e, slot);
+}
+
 /* Closes units until the ledger has this many bytes free, or all that can go now are gone. */
 static void shrink_pool(struct engine *e, int64_t free_bytes)
 {
@@ -62,7 +69,7 @@ static void shrink_pool(struct engine *e, int64_t free_bytes)
             return;
         }
         if (e->requests[slot].state == REQUEST_LEAVING)
-            engine_handover_give_up(e, slot);
+            give_up(e, slot);
         else
             engine_queue_preempt(e, slot);
     }
@@ -272,6 +279,7 @@ void engine_room_return_all(struct engine *e, int service, enum service_why why)
     for (uint32_t i = s->n_running; i-- > 0;) /* from the end, since the array closes up behind */
         engine_queue_end_soon(e, s->running[i], SERVICE_RETURNED, why);
     engine_handover_return_all(e, service, why);
+    engine_disk_return_all(e, service, why);
     engine_step_cut(e, 0);
 }
 
@@ -285,7 +293,8 @@ bool engine_room_empty(struct engine *e, int service)
         *state = ENGINE_ROOM_CLOSING;
         engine_room_return_all(e, service, SERVICE_DRAINING);
     }
-    return e->services[service].n_running == 0 && !engine_handover_is_leaving(e, service);
+    return e->services[service].n_running == 0 && !engine_handover_is_leaving(e, service) &&
+           !engine_disk_is_leaving(e, service);
 }
 
 bool engine_room_close(struct engine *e, int service)

@@ -114,6 +114,7 @@ struct engine {
     struct engine_seen *seen;         /* NULL: it reports little, and no waits */
     struct engine_kept *kept;         /* NULL: it has no handover */
     struct engine_handover *handover; /* handover.h; NULL: KV is never handed over */
+    struct engine_disk *disk;         /* disk.h; NULL: there is no disk tier */
     struct engine_draft *drafts;      /* draft.h; NULL: it is simulated */
     uint8_t *n_drafts;                /* what the view shows */
     struct engine_pads *pads;         /* pads.h; NULL: its policy pads no batches */

@@ -1,9 +1,8 @@
 /* Figures of a service that the policies use. Private to this room. */
 #pragma once
-#include <stdint.h>
+#include "predict/refit.h"
 
 struct engine;
-struct perf;
 struct request;
 
 struct engine_stats { /* of one service */
@@ -12,9 +11,11 @@ struct engine_stats { /* of one service */
     int64_t n_drafts, n_drafted, n_accepted;
     int32_t n_draft_hits, n_draft_trials; /* of all its requests, recently: draft.h */
     int64_t n_kept, n_handed, n_handed_lost;
+    int64_t n_disk_tokens, n_disk_lost;
     double solo_ns, solo_variance, n_prompt, n_output;
     int64_t n_arrived_tick;
     double rate_per_s;
+    struct refit refit; /* of its model: what its batches took */
 };
 
 void engine_stats_init(struct engine *engine, int service, const struct perf *perf);

@@ -5,6 +5,7 @@
  * preempts only, the policy is called again at once. Batches of one lane go to the executor in one
  * begin; a hold (n_rounds >
  * 1) goes on until its rounds are done or something cuts it. */
+#include "engine/disk.h"
 #include "engine/draft.h"
 #include "engine/handover.h"
 #include "engine/log.h"
@@ -516,6 +517,8 @@ int64_t engine_step(struct engine *e, int64_t now_ns)
     if (e->wanted_sum > 0 || e->is_pool_shrunk)
         engine_room_press(e);
     int64_t wake_ns = e->handover != NULL ? engine_handover_step(e) : TIME_NEVER;
+    if (e->disk != NULL)
+        wake_ns = min_i64(wake_ns, engine_disk_step(e));
     plan(e);
     return min_i64(next_wake_ns(e), wake_ns);
 }

@@ -8,6 +8,7 @@
 #include "engine/swap.h"
 
 #include "engine/copies.h"
+#include "engine/disk.h"
 #include "engine/handover.h"
 #include "engine/stats.h"
 #include "kv/host.h"
@@ -125,7 +126,8 @@ static void came_out(struct engine *e, uint32_t slot, bool is_failed)
     struct request *r = &e->requests[slot];
     struct engine_own *own = &e->own[slot];
     if (r->state == REQUEST_LEAVING) {
-        engine_handover_came_out(e, slot, is_failed);
+        if (!engine_disk_came_out(e, slot, is_failed))
+            engine_handover_came_out(e, slot, is_failed);
         return;
     }
     r->batch = 0;

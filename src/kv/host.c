@@ -50,16 +50,22 @@ static int64_t blocks_per_page(const struct kv *kv, int service)
 
 bool kv_host_take(struct kv *kv, int service, uint32_t slot, int32_t n_tokens)
 {
+    int64_t n_blocks = kv_blocks_for(n_tokens, kv->services[service].layout.block_tokens);
+    return kv_host_take_some(kv, service, slot, 0, (int32_t)n_blocks);
+}
+
+bool kv_host_take_some(struct kv *kv, int service, uint32_t slot, int32_t from, int32_t n_blocks)
+{
     struct kv_host *host = &kv->host;
     if (host->n_pages == 0 || blocks_per_page(kv, service) == 0)
         return false;
-    int64_t n_blocks = kv_blocks_for(n_tokens, kv->services[service].layout.block_tokens);
     int64_t n_pages = div_up_i64(n_blocks, blocks_per_page(kv, service));
     CHECK(slot < kv->options.n_requests_max && host->held[slot].n_blocks == 0 && n_blocks > 0);
     if (n_pages > host->n_free)
         return false;
     uint32_t last = KV_NONE;
-    host->held[slot] = (struct kv_host_held){ (uint32_t)n_blocks, host->first_free };
+    host->held[slot] =
+        (struct kv_host_held){ (uint32_t)n_blocks, host->first_free, (uint32_t)from };
     for (int64_t i = 0; i < n_pages; i++) {
         last = host->first_free;
         host->first_free = host->next[last];
@@ -80,7 +86,7 @@ void kv_host_put(struct kv *kv, uint32_t slot)
         host->first_free = page;
         host->n_free++;
     }
-    host->held[slot] = (struct kv_host_held){ 0, KV_NONE };
+    host->held[slot] = (struct kv_host_held){ 0, KV_NONE, 0 };
 }
 
 void kv_host_move(struct kv *kv, uint32_t from, uint32_t to)
@@ -88,7 +94,7 @@ void kv_host_move(struct kv *kv, uint32_t from, uint32_t to)
     struct kv_host_held *held = kv->host.held;
     CHECK(to < kv->options.n_requests_max + kv->options.n_keeps && held[to].n_blocks == 0);
     held[to] = held[from];
-    held[from] = (struct kv_host_held){ 0, KV_NONE };
+    held[from] = (struct kv_host_held){ 0, KV_NONE, 0 };
 }
 
 struct kv_host_view kv_host_view(const struct kv *kv, int service, uint32_t row)
@@ -138,7 +144,8 @@ int32_t kv_host_parts(const struct kv *kv, uint32_t slot, bool is_out, int64_t f
     for (int64_t i = 0; i < first / n_parts / per_page && first < n_all; i++)
         page = host->next[page];
     for (int64_t at = first; at < n_all && n < n_max; at++, n++) {
-        int64_t i = at / n_parts, k = at % n_parts, here = part_at(kv, slot, i, k);
+        int64_t i = at / n_parts, k = at % n_parts;
+        int64_t here = part_at(kv, slot, i + host->held[slot].from, k);
         int64_t there =
             page * host->page_bytes + i % per_page * layout->block_bytes + k * part_bytes;
         parts[n] = (struct copy_part){ is_out ? here : there, is_out ? there : here, part_bytes };

@@ -7,10 +7,13 @@
 /* Takes room for the blocks of the slot's first n_tokens positions. Returns false when there is too
  * little. */
 bool kv_host_take(struct kv *kv, int service, uint32_t slot, int32_t n_tokens) MUST_USE;
+/* The same, for n_blocks blocks of its table from block `from` on. */
+bool kv_host_take_some(struct kv *kv, int service, uint32_t slot, int32_t from,
+                       int32_t n_blocks) MUST_USE;
 void kv_host_put(struct kv *kv, uint32_t slot); /* gives it back, if it has any */
-/* Lists the copies out of, or into, the first blocks of the slot's table. Fills parts with up to
- * n_max of them from part `first` on, and returns how many. Offsets are in the pool's range and in
- * the host tier's (kv_host_bytes). */
+/* Lists the copies out of, or into, the blocks of the slot's table that it has room for. Fills
+ * parts with up to n_max of them from part `first` on, and returns how many. Offsets are in the
+ * pool's range and in the host tier's (kv_host_bytes). */
 int32_t kv_host_parts(const struct kv *kv, uint32_t slot, bool is_out, int64_t first,
                       struct copy_part *parts, int32_t n_max);
 /* Moves all that the row has to an empty one. Rows are the slots of requests, and behind them

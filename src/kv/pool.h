@@ -50,9 +50,9 @@ struct kv_service {
     uint32_t oldest, newest; /* cached blocks in its ACTIVE units, least recently used first */
     void *bits_memory;       /* of `partial` */
 };
-struct kv_host_held { /* of a request: how many of its table's first blocks it holds, and its first
-                         page */
-    uint32_t n_blocks, first;
+struct kv_host_held { /* of a request: how many blocks of its table it holds, its first page, and
+                         the number of the first of these blocks */
+    uint32_t n_blocks, first, from;
 };
 struct kv_host {
     int64_t page_bytes;

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/json_out.h"
 #include "base/mem.h"
+#include "core/limits.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -122,6 +123,36 @@ static void put_beside(struct json_out *json, const struct predict_profile_besid
     json_out_close(json, '}');
 }
 
+static void put_sums(struct json_out *json, const struct predict_group_sums *sums)
+{
+    json_out_open(json, '{');
+    json_out_key_i64(json, "ranks", sums->n_ranks);
+    json_out_key(json, "points"); /* bytes, picoseconds */
+    json_out_open(json, '[');
+    for (int32_t i = 0; i < sums->n_points; i++) {
+        json_out_open(json, '[');
+        json_out_i64(json, sums->bytes[i]);
+        json_out_i64(json, sums->ps[i]);
+        json_out_close(json, ']');
+    }
+    json_out_close(json, ']');
+    json_out_close(json, '}');
+}
+
+static void put_ranks(struct json_out *json, const struct predict_group *group)
+{
+    json_out_key(json, "ranks");
+    json_out_open(json, '{');
+    json_out_key_i64(json, "layers", group->n_layers);
+    json_out_key_i64(json, "width", group->width);
+    json_out_key(json, "sums");
+    json_out_open(json, '[');
+    for (int32_t i = 0; i < group->n_sums; i++)
+        put_sums(json, &group->sums[i]);
+    json_out_close(json, ']');
+    json_out_close(json, '}');
+}
+
 void predict_profile_write(const struct predict_profile *profile, struct str *out)
 {
     struct json_out json;
@@ -141,6 +172,8 @@ void predict_profile_write(const struct predict_profile *profile, struct str *ou
     json_out_key_i64(&json, "prompt_max", profile->n_prompt_max);
     if (profile->beside.n_rounds > 0)
         put_beside(&json, &profile->beside);
+    if (profile->group.n_layers > 0)
+        put_ranks(&json, &profile->group);
     json_out_key(&json, "groups");
     json_out_open(&json, '[');
     for (int32_t i = 0; i < profile->n_groups; i++)
@@ -300,6 +333,47 @@ static void take_beside(struct reader *r, const json_t *from, struct predict_pro
     }
 }
 
+static void take_sums(struct reader *r, const json_t *from, struct predict_group_sums *sums)
+{
+    const json_t *points = json_object_get(from, "points");
+    sums->n_ranks = (int32_t)min_i64(take_i64(r, from, "ranks", 2), INT32_MAX);
+    if (json_array_size(points) < 2 || json_array_size(points) > PREDICT_GROUP_POINTS) {
+        r->wrong = r->wrong != NULL ? r->wrong : "points";
+        return;
+    }
+    sums->n_points = (int32_t)json_array_size(points);
+    for (int32_t i = 0; i < sums->n_points; i++) {
+        const json_t *row = json_array_get(points, (size_t)i);
+        const json_t *bytes = json_array_get(row, 0), *ps = json_array_get(row, 1);
+        sums->bytes[i] = json_integer_value(bytes);
+        sums->ps[i] = json_integer_value(ps);
+        if (!json_is_integer(bytes) || !json_is_integer(ps) || sums->bytes[i] < 0 ||
+            sums->bytes[i] > PROFILE_MOST || sums->ps[i] < 0 || sums->ps[i] > PROFILE_MOST ||
+            (i > 0 && sums->bytes[i] <= sums->bytes[i - 1]))
+            r->wrong = r->wrong != NULL ? r->wrong : "points";
+    }
+}
+
+/* NULL: an older profile. */
+static void take_ranks(struct reader *r, const json_t *from, struct predict_group *group)
+{
+    if (from == NULL)
+        return;
+    const json_t *sums = json_object_get(from, "sums");
+    int64_t n_layers = take_i64(r, from, "layers", 1), width = take_i64(r, from, "width", 1);
+    if (n_layers > LIMIT_LAYERS || width > LIMIT_VECTOR)
+        r->wrong = r->wrong != NULL ? r->wrong : n_layers > LIMIT_LAYERS ? "layers" : "width";
+    group->n_layers = (int32_t)min_i64(n_layers, LIMIT_LAYERS);
+    group->width = (int32_t)min_i64(width, LIMIT_VECTOR);
+    if (!json_is_array(sums) || json_array_size(sums) > PREDICT_GROUP_DEGREES) {
+        r->wrong = r->wrong != NULL ? r->wrong : "sums";
+        return;
+    }
+    group->n_sums = (int32_t)json_array_size(sums);
+    for (int32_t i = 0; i < group->n_sums; i++)
+        take_sums(r, json_array_get(sums, (size_t)i), &group->sums[i]);
+}
+
 static void take_profile(struct reader *r, const json_t *root, struct predict_profile *out)
 {
     char hash[20];
@@ -320,6 +394,7 @@ static void take_profile(struct reader *r, const json_t *root, struct predict_pr
     out->n_batch_max = (int32_t)min_i64(take_i64(r, root, "batch_max", 1), INT32_MAX);
     out->n_prompt_max = (int32_t)min_i64(take_i64(r, root, "prompt_max", 1), INT32_MAX);
     take_beside(r, json_object_get(root, "beside"), &out->beside);
+    take_ranks(r, json_object_get(root, "ranks"), &out->group);
     size_t n = json_array_size(groups);
     if (n == 0 || n > PREDICT_PROFILE_GROUPS) {
         r->wrong = r->wrong != NULL ? r->wrong : "groups";

@@ -4,6 +4,7 @@
 #pragma once
 #include "base/status.h"
 #include "base/str.h"
+#include "predict/group.h"
 #include "predict/perf.h"
 
 enum { PREDICT_PROFILE_GROUPS = 16, PREDICT_PROFILE_SAMPLES = 256 };
@@ -31,6 +32,7 @@ struct predict_profile {
     int64_t peak_bytes;                /* of the process while it measured; 0 = unknown */
     int32_t n_batch_max, n_prompt_max; /* the largest measured ones */
     struct predict_profile_beside beside;
+    struct predict_group group; /* n_layers 0: an older profile, which can't predict groups */
     int32_t n_groups;
     struct predict_profile_group *groups; /* (n_groups) ascending cores; owned */
 };

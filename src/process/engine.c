@@ -7,6 +7,7 @@
 #include "bulk/door.h"
 #include "bulk/pulls.h"
 #include "engine/exchange.h"
+#include "grammar/cache.h"
 #include "process/channel.h"
 #include "process/child.h"
 #include "process/record.h"
@@ -18,13 +19,14 @@
 
 static const int64_t BEAT_NS = 200 * TIME_NS_PER_MS, FULL_NS = TIME_NS_PER_MS;
 
-enum { OFFERS_MAX = 64 };
+enum { OFFERS_MAX = 64, GRAMMAR_CACHE_BYTES = 32 << 20 };
 
 enum want_phase { WANT_NONE, WANT_ASKED, WANT_SENT, WANT_GIVEN, WANT_DROPPED };
 
 struct process_engine {
     struct process_channel channel;
     process_engine_open_device *open_device;
+    struct grammar_cache *grammars; /* compiled again here, from the texts of the requests */
     struct run_unit *unit;
     struct service service;
     struct process_options_read options;
@@ -346,7 +348,7 @@ static void close_exchange(struct process_engine *p)
 }
 
 static enum status open_unit(struct process_engine *p, process_engine_open_device *open_device,
-                             struct fault *fault)
+                             process_engine_open_tokenizer *open_tokenizer, struct fault *fault)
 {
     const struct process_options *options = p->channel.options;
     struct compute_device *device;
@@ -359,8 +361,12 @@ static enum status open_unit(struct process_engine *p, process_engine_open_devic
     process_options_read(&p->options, options);
     struct run_unit_options *unit = &p->options.unit;
     unit->device = device;
-    unit->reopen = options->device.spec.kind == DEVICE_CUDA ? reopen : NULL;
+    unit->reopen = options->device.spec.kind == DEVICE_CUDA || options->device.spec.n_ranks > 0
+                       ? reopen
+                       : NULL;
     unit->reopen_self = p;
+    unit->grammars = p->grammars = grammar_cache_open(GRAMMAR_CACHE_BYTES);
+    unit->open_tokenizer = open_tokenizer;
     unit->host.events = p->channel.events;
     unit->host.events_wake = &p->channel.up_wake;
     unit->host.engine.exchange = p->exchange;
@@ -377,13 +383,14 @@ static enum status open_unit(struct process_engine *p, process_engine_open_devic
     return STATUS_OK;
 }
 
-int process_engine_run(process_engine_open_device *open_device)
+int process_engine_run(process_engine_open_device *open_device,
+                       process_engine_open_tokenizer *open_tokenizer)
 {
     struct process_engine *p = mem_take(sizeof *p);
     struct fault fault;
     enum status status = process_channel_join(&p->channel, PROCESS_CHILD_FDS, &fault);
     if (status == STATUS_OK)
-        status = open_unit(p, open_device, &fault);
+        status = open_unit(p, open_device, open_tokenizer, &fault);
     if (status != STATUS_OK) {
         fprintf(stderr, "%s\n", fault.text);
         mem_give(p);
@@ -397,6 +404,7 @@ int process_engine_run(process_engine_open_device *open_device)
     if (device != NULL) /* else it was lost */
         device->close(device->self);
     close_exchange(p);
+    grammar_cache_close(p->grammars);
     wake_close(&p->want.asked);
     wake_close(&p->want.given);
     process_channel_close(&p->channel);

@@ -20,6 +20,9 @@ void process_options_write(struct process_options *out, const struct run_unit_op
                                      .device = *device };
     snprintf(out->policy, sizeof out->policy, "%s", engine->policy->name);
     memcpy(out->lanes, engine->lanes, sizeof out->lanes[0] * (size_t)engine->n_lanes);
+    if (engine->kv_disk != NULL && strlen(engine->kv_disk) < sizeof out->kv_disk)
+        snprintf(out->kv_disk, sizeof out->kv_disk, "%s", engine->kv_disk);
+    out->engine.kv_disk = NULL;
     out->engine.lanes = NULL;
     out->engine.services = NULL;
     out->engine.layouts = NULL;
@@ -50,6 +53,7 @@ void process_options_read(struct process_options_read *out, const struct process
 {
     struct engine_options engine = options->engine;
     engine.lanes = options->lanes;
+    engine.kv_disk = options->kv_disk[0] != '\0' ? options->kv_disk : NULL;
     engine.policy = schedule_find(options->policy);
     engine.config = &options->schedule;
     engine.services = out->services;

@@ -26,6 +26,7 @@ struct process_options {
     double steady;
     int32_t n_rows_max, n_logit_rows_max;
     char policy[64];
+    char kv_disk[PATH_MAX]; /* folder of the disk tier; empty: none */
     struct schedule_config schedule;
     struct schedule_lane lanes[LIMIT_LANES];
     struct process_device device;

@@ -22,12 +22,6 @@ static bool submit(void *self, const struct request *request, const struct reque
     if (u->state != PROCESS_RUNNING || u->is_killed || request->service >= u->n_services ||
         !process_unit_requests_add(u, request))
         return false;
-    if (body != NULL && body->grammar_kind != 0) { /* the process has no tokenizer to guide it by */
-        process_unit_requests_find(u, request->id)->is_refused = true;
-        u->n_refused++;
-        wake_up(&u->channel.up_wake);
-        return true;
-    }
     if (process_unit_mail_put(u, &record, sizeof record, body, body != NULL ? body->n_bytes : 0))
         return true;
     process_unit_requests_remove(u, request->id);
@@ -38,8 +32,7 @@ static void cancel(void *self, uint64_t id, uint32_t epoch)
 {
     struct process_unit *u = self;
     struct process_unit_request *r = process_unit_requests_find(u, id);
-    if (r == NULL || r->epoch != epoch || r->wants_cancel || r->is_refused ||
-        process_unit_mail_put_cancel(u, r))
+    if (r == NULL || r->epoch != epoch || r->wants_cancel || process_unit_mail_put_cancel(u, r))
         return;
     r->wants_cancel = true;
     u->n_cancels++;
@@ -48,8 +41,7 @@ static void cancel(void *self, uint64_t id, uint32_t epoch)
 static bool next(void *self, struct service_event *event, const void **payload)
 {
     struct process_unit *u = self;
-    if (process_unit_requests_next_refused(u, event, payload) ||
-        process_unit_mail_next(u, event, payload))
+    if (process_unit_mail_next(u, event, payload))
         return true;
     if (u->state != PROCESS_DOWN) {
         wake_clear(&u->channel.up_wake); /* what came since is seen now, and later news wakes */

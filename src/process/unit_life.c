@@ -25,7 +25,8 @@ static uint64_t down_bytes(const struct process_unit *u)
 {
     uint64_t most =
         sizeof(struct process_submit) +
-        request_body_bytes((uint32_t)u->flat->engine.n_tokens_max, LIMIT_STOP_IDS, LIMIT_BIASES);
+        request_body_bytes((uint32_t)u->flat->engine.n_tokens_max, LIMIT_STOP_IDS, LIMIT_BIASES) +
+        LIMIT_GRAMMAR_BYTES;
     uint64_t n = RING_BYTES_LEAST;
     while (n < 2 * most)
         n *= 2;

@@ -55,8 +55,7 @@ static void remove_request(struct process_unit *u, struct process_unit_request *
     CHECK(map_remove(&u->by_id, r->id));
     u->services[r->service].n_live--;
     u->n_cancels -= r->wants_cancel;
-    u->n_refused -= r->is_refused;
-    r->is_there = r->wants_cancel = r->is_refused = false;
+    r->is_there = r->wants_cancel = false;
     u->free_requests[u->n_free++] = (uint32_t)(r - u->requests);
 }
 
@@ -134,28 +133,6 @@ bool process_unit_requests_take(struct process_unit *u, const struct service_eve
     }
     remove_request(u, r);
     return true;
-}
-
-bool process_unit_requests_next_refused(struct process_unit *u, struct service_event *event,
-                                        const void **payload)
-{
-    static const char why[] = "structured output needs an engine with engines: threads";
-    for (uint32_t i = 0; i < u->n_requests_max && u->n_refused > 0; i++) {
-        struct process_unit_request *r = &u->requests[i];
-        if (!r->is_there || !r->is_refused)
-            continue;
-        *event = (struct service_event){ .id = r->id,
-                                         .epoch = r->epoch,
-                                         .what = SERVICE_ENDED,
-                                         .why = SERVICE_FAILED,
-                                         .engine = u->id,
-                                         .position = r->n_tokens,
-                                         .n_bytes = sizeof why - 1 };
-        *payload = why;
-        remove_request(u, r);
-        return true;
-    }
-    return false;
 }
 
 bool process_unit_requests_next_lost(struct process_unit *u, struct service_event *event)

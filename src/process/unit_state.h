@@ -19,7 +19,6 @@ struct process_unit_request { /* submitted, and neither ended nor returned */
     uint16_t service;
     bool is_there, has_logprobs;
     bool wants_cancel; /* the ring was full */
-    bool is_refused;   /* it never went to the process: its end is to be told */
 };
 struct process_unit_service {
     enum run_unit_presence presence;
@@ -59,7 +58,6 @@ struct process_unit {
     struct process_unit_request *requests; /* (n_requests_max) */
     uint32_t *free_requests, n_free, n_requests_max;
     uint32_t n_cancels;          /* requests with wants_cancel */
-    uint32_t n_refused;          /* with is_refused */
     bool wants_drain, has_drain; /* has: it found a full ring */
 
     unsigned char *record;       /* the copy of the record that is read */
@@ -80,9 +78,6 @@ void process_unit_requests_remove(struct process_unit *unit, uint64_t id);
  */
 bool process_unit_requests_take(struct process_unit *unit, const struct service_event *event,
                                 const void *payload);
-/* Returns the end of the next refused request, with its sentence; false: there is none. */
-bool process_unit_requests_next_refused(struct process_unit *unit, struct service_event *event,
-                                        const void **payload);
 /* Returns the next request of an engine that is over, as an event; false: there is none. */
 bool process_unit_requests_next_lost(struct process_unit *unit, struct service_event *event);
 

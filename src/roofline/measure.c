@@ -369,7 +369,8 @@ static struct compute_pass make_pass(struct alone *a, int32_t n_layers,
                                           .dtype = DTYPE_F16,
                                           .n_layers = n_layers,
                                           .n_kv_heads = p->n_kv_heads,
-                                          .head_dim = p->head_dim } };
+                                          .head_dim = p->head_dim,
+                                          .has_keys_only = p->shapes.has_latents } };
 }
 
 static double time_alone(void *arg)

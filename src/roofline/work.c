@@ -45,7 +45,8 @@ static void add_attention(const struct compute_program *program, const struct co
     if (op->n > 0)
         context = (int32_t)min_i64(context, (int64_t)op->n + point->n_new - 1);
     double ops = 4.0 * program->n_heads * program->head_dim * pairs_of(point, op->n);
-    double bytes = 2.0 * program->n_kv_heads * program->head_dim * kv_bytes * context;
+    double n_parts = program->shapes.has_latents ? 1.0 : 2.0; /* keys that are the values, too */
+    double bytes = n_parts * program->n_kv_heads * program->head_dim * kv_bytes * context;
     add_part(out, point->n_sequences * ops, point->n_sequences * bytes,
              speeds->peak[CPU_LIMIT_FLOAT], speeds->read);
 }
@@ -67,12 +68,16 @@ void roofline_work_limit_of(const struct compute_program *program,
         const struct compute_op *op = &program->ops[i];
         if (op->kind == COMPUTE_ATTEND)
             add_attention(program, op, point, kv_bytes, speeds, out);
-        if (op->kind != COMPUTE_MATMUL && op->kind != COMPUTE_LOGITS && op->kind != COMPUTE_EXPERTS)
+        bool has_heads = op->kind == COMPUTE_HEADS; /* a matrix each */
+        if (op->kind != COMPUTE_MATMUL && op->kind != COMPUTE_LOGITS &&
+            op->kind != COMPUTE_EXPERTS && !has_heads)
             continue;
         const struct tensor *tensor = tensors[op->weight];
-        double n = (double)tensor->n_rows * tensor->n_columns;
+        double n_matrices = has_heads ? op->n : 1;
+        double n = n_matrices * tensor->n_rows * tensor->n_columns;
         double rows = program->is_logit_rows[op->src] ? 1 : point->n_new;
-        double bytes = (double)dtype_row_bytes(tensor->dtype, tensor->n_columns) * tensor->n_rows;
+        double bytes =
+            (double)dtype_row_bytes(tensor->dtype, tensor->n_columns) * tensor->n_rows * n_matrices;
         if (op->kind == COMPUTE_EXPERTS) {
             bytes *= experts_read(&program->shapes.experts, rows * point->n_sequences);
             rows *= program->shapes.experts.n_used;

@@ -160,6 +160,12 @@ static uint64_t arithmetic(void *self, int service)
     return model != NULL ? model->arithmetic : 0;
 }
 
+static uint64_t file(void *self, int service)
+{
+    const struct run_model *model = ((struct run_executor *)self)->shared.models[service];
+    return model != NULL ? model->file : 0;
+}
+
 static unsigned char *host(void *self)
 {
     struct run_executor *x = self;
@@ -177,6 +183,7 @@ struct engine_exec run_executor_exec(struct run_executor *executor)
                                  .next_ns = next_ns,
                                  .arithmetic = arithmetic,
                                  .host = host,
+                                 .file = file,
                                  .has_row_classes = executor->device->has_row_classes,
                                  .has_vectors = executor->device->has_vectors,
                                  .n_rows_max = executor->n_rows_max };

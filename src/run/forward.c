@@ -35,6 +35,7 @@ struct layer_index {
     int sinks, router, router_bias, choice_bias, shared_gate;
     int expert_gate, expert_up, expert_down; /* of expert 0, and so are the biases */
     int expert_gate_bias, expert_up_bias, expert_down_bias;
+    int q_a, q_a_norm, latent_norm, key_heads, value_heads; /* heads: of head 0 */
     int ffn_norm, ffn_norm_bias, gate, up, gate_bias, up_bias, down, down_bias;
 };
 
@@ -90,6 +91,24 @@ static void index_experts(const struct model_spec *spec, const struct layer_weig
         }
 }
 
+/* The tensors of one kind are in a row, as those of experts are. */
+static void index_latents(const struct model_spec *spec, const struct layer_weights *w,
+                          struct tensor_list *list, struct layer_index *at)
+{
+    at->q_a = list_add(list, &w->q_a);
+    at->q_a_norm = list_add(list, &w->q_a_norm);
+    at->latent_norm = list_add(list, &w->latent_norm);
+    at->key_heads = at->value_heads = -1;
+    for (int32_t head = 0; head < spec->n_heads && spec->latent.rank > 0; head++) {
+        int index = list_add(list, &w->latents[head].key);
+        at->key_heads = head == 0 ? index : at->key_heads;
+    }
+    for (int32_t head = 0; head < spec->n_heads && spec->latent.rank > 0; head++) {
+        int index = list_add(list, &w->latents[head].value);
+        at->value_heads = head == 0 ? index : at->value_heads;
+    }
+}
+
 static struct layer_index index_layer(const struct model_spec *spec, const struct layer_weights *w,
                                       struct tensor_list *list)
 {
@@ -117,14 +136,16 @@ static struct layer_index index_layer(const struct model_spec *spec, const struc
     at.attention_post_norm = list_add(list, &w->attention_post_norm);
     at.ffn_post_norm = list_add(list, &w->ffn_post_norm);
     at.sinks = list_add(list, &w->sinks);
+    index_latents(spec, w, list, &at);
     index_experts(spec, w, list, &at);
     return at;
 }
 
 int run_forward_tensors_max(const struct model_spec *spec)
 {
-    enum { AROUND = 14, PER_LAYER = 27 };
-    return AROUND + spec->n_layers * (PER_LAYER + 6 * spec->experts.n_experts);
+    enum { AROUND = 14, PER_LAYER = 30 };
+    int32_t n_latents = spec->latent.rank > 0 ? 2 * spec->n_heads : 0;
+    return AROUND + spec->n_layers * (PER_LAYER + n_latents + 6 * spec->experts.n_experts);
 }
 
 int run_forward_tensors(const struct model_spec *spec, const struct model_weights *weights,
@@ -221,15 +242,47 @@ static int emit_input(struct op_list *list, const struct model_spec *spec, int n
     return FORWARD_N;
 }
 
-/* Emits attention up to its heads' output, which is not yet added to the stream. */
-static void emit_attention(struct op_list *list, const struct model_spec *spec,
-                           const struct layer_index *at)
+static void emit_per_head(struct op_list *list, const struct model_spec *spec, int dst, int src,
+                          int weight, unsigned flags)
+{
+    struct compute_op *op = emit(list, COMPUTE_HEADS, dst, src);
+    op->weight = weight;
+    op->n = spec->n_heads;
+    op->flags = (uint16_t)flags;
+}
+
+/* Emits queries and the key of latent attention. A query becomes one of the latent key. */
+static void emit_latents(struct op_list *list, const struct model_spec *spec,
+                         const struct layer_index *at, int input)
+{
+    int from = input;
+    if (spec->latent.query_rank > 0) {
+        from = FORWARD_LA;
+        emit_matmul(list, from, input, at->q_a, -1, 0);
+        emit_norm(list, spec, from, from, at->q_a_norm, -1)->scale = spec->latent.norm_epsilon;
+    }
+    emit_matmul(list, FORWARD_LQ, from, at->q, -1, 0);
+    emit_matmul(list, FORWARD_K, input, at->k, -1, 0);
+    emit_matmul(list, FORWARD_V, input, at->v, -1, 0);
+    emit_norm(list, spec, FORWARD_V, FORWARD_V, at->latent_norm, -1)->scale =
+        spec->latent.norm_epsilon;
+    emit_per_head(list, spec, FORWARD_Q, FORWARD_LQ, at->key_heads, COMPUTE_KEEPS_REST);
+}
+
+/* Emits attention up to its heads' output, which is not yet added to the stream. Returns the
+ * register of that output. */
+static int emit_attention(struct op_list *list, const struct model_spec *spec,
+                          const struct layer_index *at)
 {
     double divisor = spec->score_divisor != 0 ? (double)spec->score_divisor : spec->head_dim;
     int input = emit_input(list, spec, at->attention_norm, at->attention_norm_bias);
-    emit_matmul(list, FORWARD_Q, input, at->q, at->q_bias, 0);
-    emit_matmul(list, FORWARD_K, input, at->k, at->k_bias, 0);
-    emit_matmul(list, FORWARD_V, input, at->v, at->v_bias, 0);
+    if (spec->latent.rank > 0) {
+        emit_latents(list, spec, at, input);
+    } else {
+        emit_matmul(list, FORWARD_Q, input, at->q, at->q_bias, 0);
+        emit_matmul(list, FORWARD_K, input, at->k, at->k_bias, 0);
+        emit_matmul(list, FORWARD_V, input, at->v, at->v_bias, 0);
+    }
     emit_heads(list, spec, FORWARD_Q, spec->n_heads, at->q_norm);
     emit_heads(list, spec, FORWARD_K, spec->n_kv_heads, at->k_norm);
     emit(list, COMPUTE_KV_STORE, FORWARD_K, FORWARD_K)->src2 = FORWARD_V;
@@ -239,6 +292,10 @@ static void emit_attention(struct op_list *list, const struct model_spec *spec,
     attend->cap = spec->score_cap;
     attend->weight = at->sinks;
     attend->flags = spec->is_encoder ? COMPUTE_SEES_ALL : 0;
+    if (spec->latent.rank == 0)
+        return FORWARD_A;
+    emit_per_head(list, spec, FORWARD_LV, FORWARD_A, at->value_heads, 0);
+    return FORWARD_LV;
 }
 
 static struct compute_op *emit_experts(struct op_list *list, int dst, int src, int weight, int bias)
@@ -307,11 +364,10 @@ static void emit_ffn(struct op_list *list, const struct model_spec *spec,
 static void emit_layer(struct op_list *list, const struct model_spec *spec,
                        const struct layer_index *at)
 {
-    int input = FORWARD_N;
-    emit_attention(list, spec, at);
+    int input = FORWARD_N, heads = emit_attention(list, spec, at);
     if (spec->is_parallel && at->ffn_norm >= 0)
         input = emit_input(list, spec, at->ffn_norm, at->ffn_norm_bias);
-    emit_residual(list, spec, FORWARD_A, at->o, at->o_bias, at->attention_post_norm);
+    emit_residual(list, spec, heads, at->o, at->o_bias, at->attention_post_norm);
     if (spec->norms_sums)
         emit_norm(list, spec, FORWARD_X, FORWARD_X, at->attention_norm, at->attention_norm_bias);
     if (!spec->is_parallel)
@@ -372,6 +428,17 @@ int run_forward_compile(const struct model_spec *spec, const struct model_weight
     return list.n;
 }
 
+/* Sets the widths of what only latent attention has. */
+static void set_latents(const struct model_spec *spec, int32_t *widths)
+{
+    const struct latent_spec *latent = &spec->latent;
+    widths[FORWARD_K] = spec->n_rope_dims;
+    widths[FORWARD_V] = latent->rank;
+    widths[FORWARD_LQ] = spec->n_heads * (latent->key_dim + spec->n_rope_dims);
+    widths[FORWARD_LA] = max_i32(latent->query_rank, 1);
+    widths[FORWARD_LV] = spec->n_heads * latent->value_dim;
+}
+
 int run_forward_registers(const struct model_spec *spec, struct forward_registers *out)
 {
     int32_t *widths = out->widths;
@@ -395,9 +462,12 @@ int run_forward_registers(const struct model_spec *spec, struct forward_register
     widths[FORWARD_EG] = widths[FORWARD_EU] = spec->experts.width;
     for (int i = FORWARD_E; i < FORWARD_EXPERTS_END; i++)
         out->is_expert_rows[i] = true;
-    if (spec->n_dense_layers == 0)
+    if (spec->n_dense_layers == 0 && spec->latent.rank == 0)
         return FORWARD_EXPERTS_END;
-    widths[FORWARD_DG] = widths[FORWARD_DU] = spec->dense_width;
+    widths[FORWARD_DG] = widths[FORWARD_DU] = max_i32(spec->dense_width, 1);
+    if (spec->latent.rank == 0)
+        return FORWARD_LQ;
+    set_latents(spec, widths);
     return FORWARD_REGISTERS;
 }
 

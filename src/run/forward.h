@@ -10,8 +10,8 @@ enum forward_register {
     FORWARD_X,      /* residual stream (width) */
     FORWARD_N,      /* normed (width); with post norms also the values to be normed and added */
     FORWARD_Q,      /* (n_heads, head_dim) */
-    FORWARD_K,      /* (n_kv_heads, head_dim) */
-    FORWARD_V,      /* (n_kv_heads, head_dim) */
+    FORWARD_K,      /* (n_kv_heads, head_dim); with latents the rotated part */
+    FORWARD_V,      /* (n_kv_heads, head_dim); with latents the latent */
     FORWARD_A,      /* attention's output (n_heads, head_dim) */
     FORWARD_G,      /* gate, or the only inner activation (ffn_width) */
     FORWARD_U,      /* up (ffn_width) */
@@ -28,6 +28,9 @@ enum forward_register {
     FORWARD_EXPERTS_END,
     FORWARD_DG = FORWARD_EXPERTS_END, /* gate of layers without experts (dense_width) */
     FORWARD_DU,                       /* up (dense_width) */
+    FORWARD_LQ,                       /* with latents: queries, each head's rotated part last */
+    FORWARD_LA,                       /* what queries are made of (query_rank) */
+    FORWARD_LV,                       /* attention's output (n_heads, value_dim) */
     FORWARD_REGISTERS,
 };
 

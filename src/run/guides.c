@@ -100,6 +100,12 @@ static bool read_body(const struct request_body *body, struct grammar_thought *o
     return body->grammar_kind != GRAMMAR_THOUGHT || grammar_thought_read(text, out);
 }
 
+void run_guides_prepare_vocabulary(struct grammar_cache *cache, const struct tokenizer *tokenizer,
+                                   int32_t n_vocabulary)
+{
+    (void)vocabulary_of(cache, tokenizer, n_vocabulary);
+}
+
 void run_guides_prepare(struct grammar_cache *cache, const struct tokenizer *tokenizer,
                         int32_t n_vocabulary, const struct request_body *body)
 {

@@ -18,6 +18,9 @@ void run_guides_close(struct run_guides *guides);
 void run_guides_put(struct run_guides *guides, int service, const struct tokenizer *tokenizer,
                     int32_t n_vocabulary);
 void run_guides_remove(struct run_guides *guides, int service);
+/* Prepares the vocabulary of a tokenizer, which otherwise the first request with a grammar does. */
+void run_guides_prepare_vocabulary(struct grammar_cache *cache, const struct tokenizer *tokenizer,
+                                   int32_t n_vocabulary);
 /* Compiles a body's grammar and prepares the vocabulary, so that the engine finds both. */
 void run_guides_prepare(struct grammar_cache *cache, const struct tokenizer *tokenizer,
                         int32_t n_vocabulary, const struct request_body *body);

@@ -86,6 +86,7 @@ static void open_cache(struct run_meter *m)
         .n_layers = spec->n_layers,
         .n_kv_heads = spec->n_kv_heads,
         .head_dim = spec->head_dim,
+        .has_keys_only = spec->latent.rank > 0,
     };
     m->blocks = mem_take(sizeof *m->blocks * (size_t)m->n_blocks);
     int64_t step = m->options.is_shuffled && m->n_blocks % SHUFFLE_STEP != 0 ? SHUFFLE_STEP : 1;

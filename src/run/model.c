@@ -13,15 +13,17 @@ static struct compute_shapes shapes_of(const struct model_spec *spec)
     return (struct compute_shapes){
         .experts = { experts->n_experts, experts->n_used, experts->is_scaled_to_one,
                      experts->is_sigmoid, experts->n_groups, experts->n_groups_used,
-                     experts->scale },
+                     experts->is_group_by_best, experts->scale },
         .has_sinks = spec->has_sinks,
         .has_caps = spec->score_cap > 0 || spec->logit_cap > 0,
         .has_clamped_gates = spec->act == ACT_SWIGLU_CLAMPED,
+        .has_latents = spec->latent.rank > 0,
         .output = spec->is_encoder ? COMPUTE_OUTPUT_VECTORS : COMPUTE_OUTPUT_LOGITS,
     };
 }
 
-static void build_program(struct run_model *model)
+/* n_weights: of the program; they may be bound later. */
+static void build_program(struct run_model *model, int n_weights)
 {
     const struct model_spec *spec = weights_spec(model->weights);
     const struct model_weights *tensors = weights_model(model->weights);
@@ -39,7 +41,7 @@ static void build_program(struct run_model *model)
         .widths = model->registers->widths,
         .is_logit_rows = model->registers->is_logit_rows,
         .is_expert_rows = spec->experts.n_experts > 0 ? model->registers->is_expert_rows : NULL,
-        .n_weights = model->packed.n,
+        .n_weights = n_weights,
         .weights = model->packed.weights,
         .n_heads = spec->n_heads,
         .n_kv_heads = spec->n_kv_heads,
@@ -70,7 +72,7 @@ static int64_t tensor_bytes(const struct tensor *tensor)
 
 /* Packs tensors in order. The mapped pages of each are released as soon as its packed copy
  * exists. */
-static enum status pack_all(struct run_model *model, const struct tensor **tensors, int n,
+static enum status pack_all(struct run_model *model, const struct tensor *const *tensors, int n,
                             const struct run_model_options *options, struct fault *fault)
 {
     struct run_progress *progress = options->progress;
@@ -92,16 +94,45 @@ static enum status pack_all(struct run_model *model, const struct tensor **tenso
     return status;
 }
 
-/* Lists the file's tensors in the order of the program's weights. The caller frees the list by
- * mem_give. */
-static const struct tensor **list_tensors(const struct weights *weights, int *n)
+/* The file's tensors in the order of the program's weights. */
+struct tensors {
+    int n;
+    const struct tensor **list;
+    struct tensor *copies; /* with their splits, for a device with several ranks */
+};
+
+static void free_tensors(struct tensors *tensors)
+{
+    mem_give(tensors->list);
+    mem_give(tensors->copies);
+}
+
+/* Says how the device's ranks share the tensors. */
+static enum status split(struct tensors *tensors, struct weights *weights,
+                         struct compute_device *device, struct fault *fault)
+{
+    struct run_model model = { .weights = weights, .device = device };
+    tensors->copies = mem_take(sizeof(*tensors->copies) * (size_t)tensors->n);
+    for (int i = 0; i < tensors->n; i++) {
+        tensors->copies[i] = *tensors->list[i];
+        tensors->list[i] = &tensors->copies[i];
+    }
+    build_program(&model, tensors->n);
+    enum status status = device->split(device->self, &model.program, tensors->copies, fault);
+    free_program(&model);
+    return status;
+}
+
+/* The caller frees the list, also after a fault. */
+static enum status list_tensors(struct weights *weights, struct compute_device *device,
+                                struct tensors *out, struct fault *fault)
 {
     const struct model_spec *spec = weights_spec(weights);
     int n_max = run_forward_tensors_max(spec);
-    const struct tensor **tensors = mem_take(sizeof(*tensors) * (size_t)n_max);
-    *n = run_forward_tensors(spec, weights_model(weights), tensors, n_max);
-    CHECK(*n <= n_max);
-    return tensors;
+    *out = (struct tensors){ .list = mem_take(sizeof(*out->list) * (size_t)n_max) };
+    out->n = run_forward_tensors(spec, weights_model(weights), out->list, n_max);
+    CHECK(out->n <= n_max);
+    return device->split != NULL ? split(out, weights, device, fault) : STATUS_OK;
 }
 
 static uint64_t hash_arithmetic(const struct run_model *model)
@@ -114,8 +145,7 @@ static uint64_t hash_arithmetic(const struct run_model *model)
 enum status run_model_open(struct run_model *model, struct weights *weights,
                            const struct run_model_options *options, struct fault *fault)
 {
-    int n;
-    const struct tensor **tensors = list_tensors(weights, &n);
+    struct tensors tensors = { .n = 0 };
     *model = (struct run_model){ .weights = weights,
                                  .device = options->device,
                                  .kv_dtype = options->kv_dtype };
@@ -123,14 +153,17 @@ enum status run_model_open(struct run_model *model, struct weights *weights,
     const struct compute_shapes shapes = shapes_of(weights_spec(weights));
     enum status status = compute_shapes_check(
         &shapes, device->name,
-        (struct compute_shapes_known){ device->has_experts, device->has_vectors }, fault);
+        (struct compute_shapes_known){ device->has_experts, device->has_vectors, false }, fault);
     if (status == STATUS_OK)
-        status = pack_all(model, tensors, n, options, fault);
-    mem_give(tensors);
+        status = list_tensors(weights, options->device, &tensors, fault);
     if (status == STATUS_OK)
-        build_program(model);
+        status = pack_all(model, tensors.list, tensors.n, options, fault);
+    free_tensors(&tensors);
+    if (status == STATUS_OK)
+        build_program(model, model->packed.n);
     if (status == STATUS_OK)
         model->arithmetic = hash_arithmetic(model);
+    model->file = weights_stamp(weights);
     if (status == STATUS_OK && !weights_are_whole(weights))
         status = fault_set(fault, STATUS_IO, "the file changed while it was read");
     if (status != STATUS_OK)
@@ -172,15 +205,16 @@ enum status run_model_wake(struct run_model *model, struct run_progress *progres
                            struct fault *fault)
 {
     struct compute_packed *packed = &model->packed;
-    int n;
+    struct tensors tensors;
     enum status status = compute_packed_wake_begin(packed, fault);
     if (status != STATUS_OK)
         return status;
     bool is_copied =
         packed->host == NULL || copy_weights(model, packed->memory, packed->host, progress);
-    const struct tensor **tensors = list_tensors(model->weights, &n);
-    status = compute_packed_wake_end(packed, tensors, is_copied, fault);
-    mem_give(tensors);
+    /* They were split in this way before. */
+    CHECK(list_tensors(model->weights, model->device, &tensors, fault) == STATUS_OK);
+    status = compute_packed_wake_end(packed, tensors.list, is_copied, fault);
+    free_tensors(&tensors);
     if (status != STATUS_OK && progress != NULL && atomic_load(&progress->cancel))
         status = fault_set(fault, STATUS_CANCELLED, "waking was cancelled");
     return status;
@@ -205,12 +239,13 @@ int64_t run_model_activation_bytes(const struct run_model *model, int32_t n_rows
     return n_bytes;
 }
 
-int64_t run_model_packed_bytes(const struct weights *weights, struct compute_device *device)
+int64_t run_model_packed_bytes(struct weights *weights, struct compute_device *device)
 {
-    int n;
-    const struct tensor **tensors = list_tensors(weights, &n);
-    int64_t n_bytes = compute_packed_bytes(device, tensors, n);
-    mem_give(tensors);
+    struct tensors tensors;
+    /* A model that the ranks can't share is refused when it is loaded. */
+    (void)list_tensors(weights, device, &tensors, NULL);
+    int64_t n_bytes = compute_packed_bytes(device, tensors.list, tensors.n);
+    free_tensors(&tensors);
     return n_bytes;
 }
 
@@ -218,7 +253,7 @@ int64_t run_model_peak_bytes(struct weights *weights, struct compute_device *dev
                              int32_t n_rows_max, int32_t n_logit_rows_max)
 {
     struct run_model model = { .weights = weights, .device = device };
-    build_program(&model);
+    build_program(&model, 0);
     int64_t n_bytes = run_model_activation_bytes(&model, n_rows_max, n_logit_rows_max);
     free_program(&model);
     return n_bytes;

@@ -22,6 +22,7 @@ struct run_model {
     /* Equal for models with equal tokens. It covers the file, the device's kernels, the types, and
      * the ranks that share sums. */
     uint64_t arithmetic;
+    uint64_t file; /* names the files that it was read from: weights_stamp */
     /* private below */
     struct compute_packed packed;
     struct compute_op *ops;
@@ -55,6 +56,6 @@ int64_t run_model_activation_bytes(const struct run_model *model, int32_t n_rows
 
 /* Return what a load will book, from the header alone: packed weights, and the peak of
  * activations. */
-int64_t run_model_packed_bytes(const struct weights *weights, struct compute_device *device);
+int64_t run_model_packed_bytes(struct weights *weights, struct compute_device *device);
 int64_t run_model_peak_bytes(struct weights *weights, struct compute_device *device,
                              int32_t n_rows_max, int32_t n_logit_rows_max);

@@ -248,7 +248,8 @@ static void begin_pass(struct run_filling *f)
                 .n_layers = spec->n_layers,
                 .n_kv_heads = spec->n_kv_heads,
                 .head_dim = spec->head_dim,
-                .is_by_head = kv_kind(kv) == KV_HEADS },
+                .is_by_head = kv_kind(kv) == KV_HEADS,
+                .has_keys_only = spec->latent.rank > 0 },
     };
 }
 

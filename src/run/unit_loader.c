@@ -3,8 +3,10 @@
 
 #include "base/time.h"
 #include "run/profile.h"
+#include "run/guides.h"
 #include "run/unit_device.h"
 #include "run/unit_state.h"
+#include "text/tokenizer.h"
 #include <unistd.h>
 
 /* Checks the spec. Blocks are cut and prompts are tokenized for the model that the file held at
@@ -66,6 +68,32 @@ static enum status borrow(struct run_unit *unit, struct run_unit_job *job)
     return status;
 }
 
+/* Opens the tokenizer that guides the model's requests, and prepares its vocabulary here, so that
+ * the owner's thread does not wait for it. */
+static enum status open_tokenizer(struct run_unit *unit, struct run_unit_service *s,
+                                  const struct weights *weights, struct fault *fault)
+{
+    if (unit->options.open_tokenizer == NULL)
+        return STATUS_OK;
+    enum status status =
+        unit->options.open_tokenizer(&s->own_tokenizer, weights_card(weights), fault);
+    if (status == STATUS_OK)
+        run_guides_prepare_vocabulary(unit->options.grammars, s->own_tokenizer,
+                                      weights_spec(weights)->n_vocabulary);
+    return status;
+}
+
+static void close_tokenizer(struct run_unit *unit, struct run_unit_service *s)
+{
+    if (s->own_tokenizer == NULL)
+        return;
+    grammar_cache_forget(unit->options.grammars, s->own_tokenizer);
+    tokenizer_close(s->own_tokenizer);
+    if (s->tokenizer == s->own_tokenizer)
+        s->tokenizer = NULL;
+    s->own_tokenizer = NULL;
+}
+
 void run_unit_loader_close(struct run_unit *unit, struct run_unit_service *s)
 {
     struct compute_device *device = unit->options.device;
@@ -74,6 +102,7 @@ void run_unit_loader_close(struct run_unit *unit, struct run_unit_service *s)
     if (s->lent != NULL)
         device->memory_close(device->self, s->lent);
     s->lent = NULL;
+    close_tokenizer(unit, s);
 }
 
 void run_unit_loader_end_sleep(struct run_unit *unit, struct run_unit_service *s)
@@ -106,8 +135,12 @@ static enum status load_weights(struct run_unit *unit, struct run_unit_job *job)
     bool is_lent = unit->options.lender.lend != NULL;
     enum status status = is_lent ? borrow(unit, job) : STATUS_OK;
     struct weights *weights = job->weights;
-    if (status != STATUS_OK)
+    if (status == STATUS_OK)
+        status = open_tokenizer(unit, s, weights, &job->fault);
+    if (status != STATUS_OK) {
+        run_unit_loader_close(unit, s);
         return status; /* the owner closes what the job has */
+    }
     job->weights = NULL;
     const struct run_model_options options = { .device = unit->options.device,
                                                .kv_dtype = s->kv_dtype,

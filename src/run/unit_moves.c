@@ -120,6 +120,8 @@ static void join_engine(struct run_unit *unit)
             return;
         }
     }
+    if (is_first && s->own_tokenizer != NULL)
+        s->tokenizer = s->own_tokenizer;
     if (is_first && s->tokenizer != NULL)
         run_executor_put_tokenizer(unit->executor, job->service, s->tokenizer);
     s->state = UNIT_JOINING;

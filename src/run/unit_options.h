@@ -4,6 +4,7 @@
 #include "run/executor.h"
 
 struct tokenizer;
+struct weights_card;
 
 struct run_unit_lent {
     int fd;
@@ -34,6 +35,11 @@ struct run_unit_options {
     /* Per service, for requests with a grammar. They outlive the unit; NULL: there are none. */
     const struct tokenizer *const *tokenizers;
     struct grammar_cache *grammars; /* the process's; NULL: no request has a grammar */
+    /* Opens the tokenizer of a model that is loaded, in a process that has no tokenizers of its
+     * own. It runs on the loader's thread; the unit closes the tokenizer with the model. NULL: the
+     * tokenizers above serve. */
+    enum status (*open_tokenizer)(struct tokenizer **out, const struct weights_card *card,
+                                  struct fault *fault);
     /* For each service a known performance model. It is measured at load when its decodes cost
      * nothing, or when perfs is NULL. Copied. */
     const struct perf *perfs;

@@ -78,8 +78,9 @@ struct run_unit_service {
     struct kv_layout layout; /* of a service that is ADDING */
     const char *refusal;     /* of a service that is REFUSED */
     char *path;
-    const struct model_spec *spec; /* expected of the file; NULL = any */
-    const struct tokenizer *tokenizer;
+    const struct model_spec *spec;     /* expected of the file; NULL = any */
+    const struct tokenizer *tokenizer; /* of the process, or own_tokenizer once it has joined */
+    struct tokenizer *own_tokenizer;   /* opened with the model; NULL: none */
     enum dtype kv_dtype;
     struct perf perf; /* known already, when has_perf */
     bool has_perf;

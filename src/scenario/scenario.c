@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "core/device.h"
 #include "workload/traffic.h"
 #include <stdio.h>
 #include <string.h>
@@ -182,6 +183,7 @@ int scenario_group_rows(struct scenario_group *s, struct flags_row rows[SCENARIO
         ROW("count", "", FLAGS_I64, count, 1, 65535, ""),
         ROW("device", "", FLAGS_TEXT, device, 0, 0, ""),
         ROW("tp", "", FLAGS_I64, tp, 1, 64, ""),
+        ROW("ranks", "", FLAGS_I64, n_ranks, 1, DEVICE_RANKS_MAX, ""),
         ROW("memory", "", FLAGS_BYTES, memory_bytes, 1, 1e16, ""),
         ROW("services", "", FLAGS_TEXTS, services, 0, 0, ""),
         ROW("lanes", "", FLAGS_TEXTS, lanes, 0, 0, ""),

@@ -39,6 +39,7 @@ struct scenario_service {
 struct scenario_group { /* equal engines */
     int64_t count, tp;
     const char *device;
+    int64_t n_ranks; /* equal parts of its cores that are a group (scenario/ranks.h); 0, 1: none */
     int64_t memory_bytes; /* of all its devices; 0: the memory of each device */
     struct flags_texts services;
     const char *role;         /* mixed, prefill, decode; NULL: mixed */

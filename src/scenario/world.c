@@ -132,6 +132,7 @@ static enum status open_profile(struct scenario_world *world, const struct scena
         world->truths[i] = points_truth(world->points[i]);
     }
     set_cores(world, i, &profile, own, factor);
+    world->ranks[i] = scenario_ranks_open(&profile, factor);
     predict_profile_free(&profile);
     return status;
 }
@@ -431,11 +432,37 @@ static enum status open_chain(struct scenario_world *world, const struct scenari
     return STATUS_OK;
 }
 
+/* Sets the times of service i on the engines of group g. */
+static enum status set_times(struct scenario_world *world, const struct scenario *scenario, int g,
+                             int32_t i, struct fault *fault)
+{
+    const struct scenario_group *group = &scenario->groups[g];
+    const char *device = group->device != NULL ? group->device : scenario->device;
+    const struct scenario_service *own = settings_of(scenario, world->services[i].name);
+    struct perf *perf = &world->perfs[g][i];
+    if (group->n_ranks <= 1) {
+        scenario_world_perf(world, scenario, i, predict_device_find(device), (int32_t)group->tp,
+                            perf);
+        return STATUS_OK;
+    }
+    if (own != NULL && (own->profile_points || own->profile_cores > 0))
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "service %.60s: profile_points and profile_cores are not for an engine "
+                         "with ranks",
+                         own->name);
+    enum status status =
+        scenario_ranks_perf(world->ranks[i], group, device, world->services[i].name, perf, fault);
+    if (status == STATUS_OK && own != NULL)
+        scenario_tables_add_host(&own->host, perf);
+    return status;
+}
+
 /* Engines as the scenario lists them. */
 static enum status open_groups(struct scenario_world *world, const struct scenario *scenario,
                                struct fault *fault)
 {
     const struct set all = set_of_first(world->workload.n_services);
+    const struct flags_texts one_lane = { .n = 1, .at = { "1" } };
     struct set seen = { { 0 } };
     for (int g = 0; g < scenario->n_groups; g++) {
         const struct scenario_group *group = &scenario->groups[g];
@@ -445,6 +472,8 @@ static enum status open_groups(struct scenario_world *world, const struct scenar
         enum status status = device != NULL ? STATUS_OK : STATUS_NOT_FOUND;
         for (int i = 0; i < group->services.n && status == STATUS_OK; i++)
             status = find_service(world, group->services.at[i], &services, fault);
+        if (status == STATUS_OK)
+            status = scenario_ranks_check(group, name, fault);
         if (status != STATUS_OK)
             return status;
         services = group->services.n > 0 ? services : all;
@@ -474,8 +503,9 @@ static enum status open_groups(struct scenario_world *world, const struct scenar
         for (int32_t i = 0; i < world->workload.n_services; i++) {
             if (!set_has(&services, i))
                 continue;
-            scenario_world_perf(world, scenario, i, device, (int32_t)group->tp,
-                                &world->perfs[g][i]);
+            status = set_times(world, scenario, g, i, fault);
+            if (status != STATUS_OK)
+                return status;
             if (!set_has(&seen, i))
                 open_base(world, i, &world->perfs[g][i]);
             needed +=
@@ -489,7 +519,8 @@ static enum status open_groups(struct scenario_world *world, const struct scenar
         set_add_all(&seen, &services);
         add_engines(world, group->count, g, &services, memory, device);
         if (set_role(world, group, fault) != STATUS_OK ||
-            set_lanes(world, &group->lanes, group->count, fault) != STATUS_OK)
+            set_lanes(world, group->n_ranks > 1 ? &one_lane : &group->lanes, group->count, fault) !=
+                STATUS_OK)
             return STATUS_BAD_INPUT;
     }
     enum status status = scenario_chain_check(scenario, world->n_chain_devices, fault);
@@ -638,6 +669,7 @@ void scenario_world_close(struct scenario_world *world)
         mem_give(world->costs[i]);
         mem_give(world->points[i]);
         mem_give(world->cores[i]);
+        scenario_ranks_close(world->ranks[i]);
     }
     mem_give(world->engines);
     mem_give(world->perfs);

@@ -7,6 +7,7 @@
 #include "predict/costs.h"
 #include "predict/points.h"
 #include "scenario/chain.h"
+#include "scenario/ranks.h"
 #include "scenario/scenario.h"
 #include "sim/sim.h"
 
@@ -17,9 +18,10 @@ struct scenario_world {
     const struct predict_model *models[LIMIT_SERVICES]; /* NULL: by numbers */
     struct perf profiled[LIMIT_SERVICES];               /* by a profile, where its hash is not 0 */
     uint64_t profile_hashes[LIMIT_SERVICES];
-    struct costs *costs[LIMIT_SERVICES];        /* of measured tables; NULL: none */
-    struct perf_points *points[LIMIT_SERVICES]; /* of a profile; NULL: its line */
-    struct sim_cores *cores[LIMIT_SERVICES];    /* of a profile */
+    struct costs *costs[LIMIT_SERVICES];          /* of measured tables; NULL: none */
+    struct perf_points *points[LIMIT_SERVICES];   /* of a profile; NULL: its line */
+    struct sim_cores *cores[LIMIT_SERVICES];      /* of a profile */
+    struct scenario_ranks *ranks[LIMIT_SERVICES]; /* of a profile */
     struct perf_truth truths[LIMIT_SERVICES];
     double rates_per_s[LIMIT_SERVICES]; /* offered */
     struct sim_engine_spec *engines;    /* (n_engines) */

@@ -2,18 +2,9 @@
 #include "serve/place.h"
 
 #include "base/mem.h"
-#include "scenario/scenario.h"
+#include "base/num.h"
+#include "scenario/ranks.h"
 #include <string.h>
-
-/* Returns the cores of one of a group's devices; 0: it is not a device of cores. */
-static int32_t cores_of(const char *device)
-{
-    if (device == NULL)
-        return 0;
-    if (strcmp(device, "cpu-2c") == 0)
-        return 2;
-    return strncmp(device, "cpu", 3) == 0 ? 1 : 0;
-}
 
 static int find_model(const struct config *config, struct view name)
 {
@@ -66,36 +57,69 @@ static enum status add_parts(const struct config *config, const struct flags_tex
     return STATUS_OK;
 }
 
-/* Takes the next n cores, all in one socket if it has that many left. */
-static enum status take_cores(struct cores *cores, int32_t n, struct serve_engine *engine,
-                              struct fault *fault)
+static int32_t count_free(const struct cores *cores, int32_t socket)
 {
     const struct serve_machine *machine = cores->machine;
-    struct device_spec *device = mem_take(sizeof(*device));
-    int32_t n_free = 0;
-    device->kind = DEVICE_CPU;
-    for (int32_t node = 0; node < machine->n_nodes && device->n_cores < n; node++) {
-        int32_t from = machine->first[machine->node_first[node]];
-        int32_t to = machine->first[machine->node_first[node + 1]], left = 0;
-        for (int32_t i = from; i < to; i++)
-            left += !cores->is_taken[i];
-        n_free += left;
-        for (int32_t i = from; i < to && left >= n && device->n_cores < n; i++) {
-            if (!cores->is_taken[i])
-                device->cores[device->n_cores++] = machine->cores[i];
-            cores->is_taken[i] = true;
-        }
+    int32_t n = 0;
+    for (int32_t i = machine->first[machine->node_first[socket]];
+         i < machine->first[machine->node_first[socket + 1]]; i++)
+        n += !cores->is_taken[i];
+    return n;
+}
+
+/* Adds a rank of the socket's next n cores. */
+static void take_from(struct cores *cores, int32_t socket, int32_t n, struct device_spec *device)
+{
+    const struct serve_machine *machine = cores->machine;
+    int32_t end = device->n_cores + n;
+    for (int32_t i = machine->first[machine->node_first[socket]]; device->n_cores < end; i++) {
+        if (!cores->is_taken[i])
+            device->cores[device->n_cores++] = machine->cores[i];
+        cores->is_taken[i] = true;
     }
-    bool is_whole = device->n_cores == n;
-    if (is_whole)
+    device->rank_cores[device->n_ranks++] = n;
+}
+
+/* Takes the cores of n_ranks ranks of n_each cores, each rank's in one socket. Returns false when
+ * the sockets have too few; then nothing is taken. */
+static bool take_ranks(struct cores *cores, int64_t n_ranks, int64_t n_each,
+                       struct device_spec *device)
+{
+    int64_t n_able = 0;
+    for (int32_t socket = 0; socket < cores->machine->n_nodes; socket++)
+        n_able += count_free(cores, socket) / n_each;
+    if (n_able < n_ranks)
+        return false;
+    for (int32_t socket = 0; device->n_ranks < n_ranks; socket++)
+        while (device->n_ranks < n_ranks && count_free(cores, socket) >= n_each)
+            take_from(cores, socket, (int32_t)n_each, device);
+    device->n_ranks = n_ranks > 1 ? device->n_ranks : 0; /* a device alone */
+    return true;
+}
+
+/* Takes the next cores for the devices of an engine, which have n_each cores: all in one socket if
+ * the file asks for no ranks and a socket has that many left, otherwise as a group of equal ranks.
+ */
+static enum status take_cores(struct cores *cores, const struct scenario_group *from,
+                              int32_t n_each, struct serve_engine *engine, struct fault *fault)
+{
+    int64_t n = from->tp * n_each, n_free = 0;
+    for (int32_t socket = 0; socket < cores->machine->n_nodes; socket++)
+        n_free += count_free(cores, socket);
+    int64_t low = max_i64(from->n_ranks, 1), high = low > 1 ? low : DEVICE_RANKS_MAX;
+    struct device_spec *device = mem_take(sizeof(*device));
+    bool is_taken = false;
+    for (int64_t k = low; k <= high && !is_taken; k++)
+        is_taken = from->tp % k == 0 && take_ranks(cores, k, n / k, device);
+    if (is_taken)
         device_print(device, engine->device, sizeof(engine->device));
     mem_give(device);
-    return is_whole ? STATUS_OK
+    return is_taken ? STATUS_OK
                     : fault_set(fault, STATUS_TOO_LARGE,
-                                "placement: an engine of %d cores, and this machine of %d has %d "
-                                "left%s",
-                                n, machine->n_cores, n_free,
-                                n_free >= n ? ", but no socket has as many" : "");
+                                "placement: an engine of %lld cores, and this machine of %d has "
+                                "%lld left%s",
+                                (long long)n, cores->machine->n_cores, (long long)n_free,
+                                n_free >= n ? ", but its sockets can't give equal ranks" : "");
 }
 
 /* KV goes from engine to engine through host memory. */
@@ -123,15 +147,17 @@ static enum status add_group(const struct config *config, const struct scenario 
                              struct serve_placement *out, struct fault *fault)
 {
     const char *kind = group->device != NULL ? group->device : scenario->device;
-    int32_t n_cores = cores_of(kind) * (int32_t)group->tp;
-    if (n_cores == 0)
+    int32_t n_each = scenario_ranks_cores(kind);
+    if (n_each == 0)
         return fault_set(fault, STATUS_UNSUPPORTED,
                          "placement: an engine runs on %.60s, and this machine has cores", kind);
     if (group->chain.n + group->scale.n + group->lanes.n > 0)
         return fault_set(fault, STATUS_UNSUPPORTED,
                          "placement: chain, lanes and scale are for shoal sim alone");
     enum engine_role role;
-    enum status status = read_role(config, group, &role, fault);
+    enum status status = scenario_ranks_check(group, kind, fault);
+    if (status == STATUS_OK)
+        status = read_role(config, group, &role, fault);
     if (status != STATUS_OK)
         return status;
     for (int64_t i = 0; i < group->count; i++) {
@@ -139,7 +165,7 @@ static enum status add_group(const struct config *config, const struct scenario 
             return fault_set(fault, STATUS_TOO_LARGE, "placement: more than %d engines",
                              LIMIT_DEVICES);
         struct serve_engine *engine = &out->engines[out->n++];
-        status = take_cores(cores, n_cores, engine, fault);
+        status = take_cores(cores, group, n_each, engine, fault);
         if (status == STATUS_OK)
             status = add_services(config, group, engine, fault);
         if (status == STATUS_OK)

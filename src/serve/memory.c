@@ -1,7 +1,7 @@
 /* Arithmetic of a server's memory. */
 #include "serve/memory.h"
 
-enum { BUS_PORTS = 3 };
+enum { BUS_PORTS = 3, DISK_MIB = 28 };
 static const int64_t MIB = INT64_C(1) << 20;
 
 static int64_t between(int64_t least, int64_t n, int64_t most)
@@ -13,8 +13,9 @@ static int64_t between(int64_t least, int64_t n, int64_t most)
 static int64_t others_of(const struct serve_memory *memory, const struct config *config, int n)
 {
     int64_t program = 32 * MIB;
+    int64_t disk = config->kv_disk != NULL ? DISK_MIB * MIB : 0; /* of names of blocks */
     return program + BUS_PORTS * memory->bus_bytes +
-           n * (memory->body_bytes + config->swap_bytes + config->sleep_bytes);
+           n * (memory->body_bytes + config->swap_bytes + config->sleep_bytes + disk);
 }
 
 static struct serve_memory parts_of(int64_t total_bytes, int n_engines)

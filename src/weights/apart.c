@@ -382,6 +382,26 @@ enum status weights_apart_find(struct weights_catalog *catalog, const char *name
     return STATUS_OK;
 }
 
+struct tensor weights_apart_floats(const struct tensor *whole, struct pile *pile)
+{
+    const struct tensor_apart *a = whole->apart;
+    int64_t n_groups = (a->n_columns + a->group - 1) / a->group;
+    float *values = pile_take(pile, sizeof(*values) * (size_t)(a->n_rows * a->n_columns));
+    const struct weights_entry scales = { .dtype = a->scale_dtype, .data = a->scales };
+    CHECK(a->layout == TENSOR_F8);
+    for (int64_t i = 0; i < a->n_rows * a->n_columns; i++) {
+        unsigned char byte = a->values[i];
+        int64_t row = i / a->n_columns, column = i % a->n_columns;
+        float scale = element(&scales, row / a->row_group * n_groups + column / a->group);
+        values[i] = f8_is_nan(byte) ? NAN : half_to_float(f8_to_half(byte)) * 256.0f * scale;
+    }
+    return (struct tensor){ .data = values,
+                            .dtype = DTYPE_F32,
+                            .n_rows = whole->n_rows,
+                            .n_columns = whole->n_columns,
+                            .row_bytes = dtype_row_bytes(DTYPE_F32, whole->n_columns) };
+}
+
 /* Refuses a tensor of bytes whose shape isn't the expected one. */
 static enum status check_bytes(const struct weights_catalog *catalog,
                                const struct weights_entry *entry,

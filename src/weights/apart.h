@@ -13,6 +13,8 @@ bool weights_apart_has(const struct weights_catalog *catalog, const char *name);
 enum status weights_apart_find(struct weights_catalog *catalog, const char *name,
                                const int64_t size[2], struct tensor *whole,
                                struct fault *fault) MUST_USE;
+/* Returns a matrix of F8_E4M3 as floats, each rounded once. They are in the pile. */
+struct tensor weights_apart_floats(const struct tensor *whole, struct pile *pile);
 /* Sets *whole to `n` matrices of (n_rows, n_columns) in MXFP4, all experts of a layer: blocks is
  * "..._blocks", of (n, rows, columns / 32, 16) bytes, and "..._scales" has a byte for each 16. */
 enum status weights_apart_mxfp4(struct weights_catalog *catalog, struct weights_entry *blocks,

@@ -7,6 +7,7 @@
 #include "weights/bind.h"
 #include "weights/apart.h"
 #include "weights/bind_end.h"
+#include "weights/bind_latent.h"
 #include "weights/cut.h"
 #include <stdio.h>
 #include <string.h>
@@ -30,6 +31,14 @@ enum extent {
     EXPERT_FFN_TWICE,
     TYPES,
     LABELS,
+    Q_SOURCE, /* that queries are made of */
+    Q_RANK,
+    RANK,
+    RANK_ROPE, /* a latent and the key's rotated part */
+    KEY_DIM,
+    VALUE_DIM,
+    KEYS_VALUES, /* of all heads */
+    VALUES,
 };
 
 #define MODEL(field)  offsetof(struct model_weights, field)
@@ -57,7 +66,7 @@ static const struct {
     [WEIGHTS_ROPE_FACTORS_LONG] = { MODEL(rope_factors), ONE, ROPE },
     [WEIGHTS_ATTENTION_NORM] = { LAYER(attention_norm), ONE, WIDTH },
     [WEIGHTS_ATTENTION_NORM_BIAS] = { LAYER(attention_norm_bias), ONE, WIDTH },
-    [WEIGHTS_Q] = { LAYER(q), Q, WIDTH },
+    [WEIGHTS_Q] = { LAYER(q), Q, Q_SOURCE },
     [WEIGHTS_K] = { LAYER(k), KV, WIDTH },
     [WEIGHTS_V] = { LAYER(v), KV, WIDTH },
     [WEIGHTS_Q_BIAS] = { LAYER(q_bias), ONE, Q },
@@ -65,7 +74,7 @@ static const struct {
     [WEIGHTS_V_BIAS] = { LAYER(v_bias), ONE, KV },
     [WEIGHTS_Q_NORM] = { LAYER(q_norm), ONE, Q_NORM },
     [WEIGHTS_K_NORM] = { LAYER(k_norm), ONE, K_NORM },
-    [WEIGHTS_O] = { LAYER(o), WIDTH, Q },
+    [WEIGHTS_O] = { LAYER(o), WIDTH, VALUES },
     [WEIGHTS_O_BIAS] = { LAYER(o_bias), ONE, WIDTH },
     [WEIGHTS_FFN_NORM] = { LAYER(ffn_norm), ONE, WIDTH },
     [WEIGHTS_FFN_NORM_BIAS] = { LAYER(ffn_norm_bias), ONE, WIDTH },
@@ -81,6 +90,13 @@ static const struct {
     [WEIGHTS_ATTENTION_POST_NORM] = { LAYER(attention_post_norm), ONE, WIDTH },
     [WEIGHTS_FFN_POST_NORM] = { LAYER(ffn_post_norm), ONE, WIDTH },
     [WEIGHTS_SINKS] = { LAYER(sinks), ONE, HEADS },
+    [WEIGHTS_Q_A] = { LAYER(q_a), Q_RANK, WIDTH },
+    [WEIGHTS_Q_A_NORM] = { LAYER(q_a_norm), ONE, Q_RANK },
+    [WEIGHTS_KV_A] = { LAYER(k), RANK_ROPE, WIDTH },
+    [WEIGHTS_LATENT_NORM] = { LAYER(latent_norm), ONE, RANK },
+    [WEIGHTS_KV_B] = { 0, KEYS_VALUES, RANK },
+    [WEIGHTS_K_B] = { 0, RANK, KEY_DIM },
+    [WEIGHTS_V_B] = { 0, VALUE_DIM, RANK },
     [WEIGHTS_ROUTER_BIAS] = { LAYER(router_bias), ONE, EXPERTS },
     [WEIGHTS_CHOICE_BIAS] = { LAYER(choice_bias), ONE, EXPERTS },
     [WEIGHTS_ROUTER] = { LAYER(router), EXPERTS, WIDTH },
@@ -125,7 +141,9 @@ static int32_t ffn_width(const struct binder *b)
 static int64_t size_of(const struct binder *b, uint8_t extent)
 {
     const struct model_spec *spec = b->spec;
-    int64_t q = (int64_t)spec->n_heads * spec->head_dim;
+    const struct latent_spec *latent = &spec->latent;
+    int64_t q = (int64_t)spec->n_heads *
+                (latent->rank > 0 ? latent->key_dim + spec->n_rope_dims : spec->head_dim);
     int64_t kv = (int64_t)spec->n_kv_heads * spec->head_dim;
     switch ((enum extent)extent) {
     case ONE:
@@ -164,6 +182,22 @@ static int64_t size_of(const struct binder *b, uint8_t extent)
         return spec->n_types;
     case LABELS:
         return spec->n_labels;
+    case Q_SOURCE:
+        return latent->query_rank > 0 ? latent->query_rank : spec->width;
+    case Q_RANK:
+        return latent->query_rank;
+    case RANK:
+        return latent->rank;
+    case RANK_ROPE:
+        return (int64_t)latent->rank + spec->n_rope_dims;
+    case KEY_DIM:
+        return latent->key_dim;
+    case VALUE_DIM:
+        return latent->value_dim;
+    case KEYS_VALUES:
+        return (int64_t)spec->n_heads * (latent->key_dim + latent->value_dim);
+    case VALUES:
+        return latent->rank > 0 ? (int64_t)spec->n_heads * latent->value_dim : q;
     }
     return 0;
 }
@@ -172,27 +206,6 @@ static int64_t size_of(const struct binder *b, uint8_t extent)
 struct owner {
     int layer, expert;
 };
-
-static void print_name(const char *pattern, const char *prefix, struct owner owner, char *name)
-{
-    const int numbers[] = { owner.layer, owner.expert };
-    const char *number, *start = pattern[0] == '*' ? prefix : "";
-    size_t n = (size_t)snprintf(name, CATALOG_NAME_BYTES, "%s", start);
-    pattern += pattern[0] == '*';
-    for (int i = 0; (number = strstr(pattern, "%d")) != NULL && i < 2; i++) {
-        n += (size_t)snprintf(name + n, CATALOG_NAME_BYTES - n, "%.*s%d", (int)(number - pattern),
-                              pattern, numbers[i]);
-        pattern = number + 2;
-    }
-    snprintf(name + n, CATALOG_NAME_BYTES - n, "%s", pattern);
-}
-
-/* Returns how many numbers a name has: a layer's, and an expert's. */
-static int n_numbers(const char *pattern)
-{
-    const char *first = strstr(pattern, "%d");
-    return first == NULL ? 0 : strstr(first + 2, "%d") == NULL ? 1 : 2;
-}
 
 static const struct weights_names *names_of(const struct weights_architecture *architecture,
                                             bool is_hf)
@@ -208,7 +221,7 @@ static const char *find_prefix(const struct weights_names *names,
     char name[CATALOG_NAME_BYTES];
     CHECK(names->rows[0].role == WEIGHTS_TOKEN_EMBEDDING);
     for (size_t i = 0; i < COUNT_OF(names->prefixes) && names->prefixes[i] != NULL; i++) {
-        print_name(names->rows[0].pattern, names->prefixes[i], (struct owner){ 0, 0 }, name);
+        weights_names_print(names->rows[0].pattern, names->prefixes[i], 0, 0, name);
         if (weights_catalog_find(catalog, name) != NULL)
             return names->prefixes[i];
     }
@@ -224,7 +237,7 @@ struct weights_entry *weights_bind_entry(const struct weights_architecture *arch
     const char *prefix = find_prefix(names, catalog);
     for (const struct weights_name *row = names->rows; row->pattern != NULL; row++)
         if (row->role == role && !(row->flags & WEIGHTS_NAME_IGNORED)) {
-            print_name(row->pattern, prefix, (struct owner){ 0, 0 }, name);
+            weights_names_print(row->pattern, prefix, 0, 0, name);
             return weights_catalog_find(catalog, name);
         }
     return NULL;
@@ -272,13 +285,6 @@ static enum status check_shape(struct binder *b, const struct weights_entry *ent
                      b->catalog->label, entry->name, found, expected);
 }
 
-static float matrix_element(const struct tensor *matrix, int32_t row, int32_t column)
-{
-    struct tensor vector = *matrix;
-    vector.data = (const unsigned char *)matrix->data + row * matrix->row_bytes;
-    return weights_cut_element(&vector, column);
-}
-
 /* Replaces the table of positions by one that has a part for each type of tokens: the sums of both
  * embeddings. It is in the catalog's pile. */
 static enum status add_types(struct binder *b, const struct weights_entry *entry,
@@ -291,16 +297,7 @@ static enum status add_types(struct binder *b, const struct weights_entry *entry
                          "%s: tensor %s and the table of positions are read in F32, F16 and BF16 "
                          "alone",
                          b->catalog->label, entry->name);
-    int32_t n = positions->n_rows, width = positions->n_columns;
-    struct tensor sums = { .dtype = DTYPE_F32, .n_rows = n * types->n_rows, .n_columns = width };
-    sums.row_bytes = dtype_row_bytes(DTYPE_F32, width);
-    float *values =
-        pile_take(b->catalog->pile, (size_t)sums.n_rows * (size_t)width * sizeof(*values));
-    sums.data = values;
-    for (int32_t row = 0; row < sums.n_rows; row++)
-        for (int32_t k = 0; k < width; k++)
-            *values++ = matrix_element(positions, row % n, k) + matrix_element(types, row / n, k);
-    *positions = sums;
+    *positions = weights_cut_sums(positions, types, b->catalog->pile);
     return STATUS_OK;
 }
 
@@ -315,20 +312,6 @@ static void place_by_heads(struct binder *b, const struct tensor *whole, bool is
         weights_cut_heads(whole, b->spec, is_vector, n_queries, 1, b->catalog->pile);
     *place_of(b, parts[2], owner) =
         weights_cut_heads(whole, b->spec, is_vector, n_queries + 1, 1, b->catalog->pile);
-}
-
-/* Checks the factors that divide the frequencies. */
-static enum status check_factors(struct binder *b, const struct weights_entry *entry,
-                                 const struct tensor *factors)
-{
-    for (int32_t i = 0; i < factors->n_columns; i++) {
-        float factor = weights_cut_element(factors, i);
-        if (!(factor >= 1e-6f && factor <= 1e6f))
-            return fault_set(b->fault, STATUS_BAD_INPUT,
-                             "%s: tensor %s holds the factor %g, expected 1e-6 to 1e6",
-                             b->catalog->label, entry->name, (double)factor);
-    }
-    return STATUS_OK;
 }
 
 /* Places the matrices or the biases of one expert. */
@@ -382,6 +365,26 @@ static enum status place_stacked(struct binder *b, const struct weights_entry *e
     return STATUS_OK;
 }
 
+static bool is_latent_role(uint8_t role)
+{
+    return role == WEIGHTS_KV_B || role == WEIGHTS_K_B || role == WEIGHTS_V_B;
+}
+
+/* Places the matrices of latent attention that each head has. */
+static enum status place_latents(struct binder *b, const struct weights_entry *entry, uint8_t role,
+                                 int layer)
+{
+    struct tensor whole = weights_catalog_tensor(entry);
+    CHECK(whole.data != NULL);
+    if (role == WEIGHTS_KV_B && dtype_info(whole.dtype)->n_block != 1)
+        return fault_set(b->fault, STATUS_UNSUPPORTED,
+                         "%s: tensor %s is %s, here F32, F16 or BF16 are read: take a newer "
+                         "conversion of the model, which has attn_k_b and attn_v_b",
+                         b->catalog->label, entry->name, entry->type);
+    weights_bind_latent(b->spec, &whole, (enum weights_role)role, b->model->layers[layer].latents);
+    return STATUS_OK;
+}
+
 /* Places the experts of MXFP4. */
 static enum status place_blocks(struct binder *b, struct weights_entry *blocks,
                                 const struct weights_name *row, struct owner owner)
@@ -431,6 +434,24 @@ static enum status check_alike(struct binder *b, const char *name, enum dtype dt
                      b->catalog->label, name, dtype_info(dtype)->name, dtype_info(first)->name);
 }
 
+/* The matrices of latent attention's keys and values are read the other way round, as floats. */
+static enum status place_apart_latent(struct binder *b, const char *name,
+                                      const struct tensor *whole, uint8_t role, int layer)
+{
+    struct layer_weights *w = &b->model->layers[layer];
+    if (role == WEIGHTS_KV_A) {
+        weights_bind_latent_key(b->spec, whole, w);
+        return STATUS_OK;
+    }
+    if (whole->dtype != DTYPE_F8_E4M3)
+        return fault_set(b->fault, STATUS_UNSUPPORTED,
+                         "%s: tensor %s is quantized, here F32, F16, BF16 or F8_E4M3 are read",
+                         b->catalog->label, name);
+    const struct tensor floats = weights_apart_floats(whole, b->catalog->pile);
+    weights_bind_latent(b->spec, &floats, (enum weights_role)role, w->latents);
+    return STATUS_OK;
+}
+
 /* Places a matrix that lies in quantized parts. */
 static enum status place_apart(struct binder *b, const char *name, const struct weights_name *row,
                                struct owner owner)
@@ -443,6 +464,8 @@ static enum status place_apart(struct binder *b, const char *name, const struct 
         return status;
     if (row->role >= WEIGHTS_EXPERT_GATE && owner.expert > 0)
         status = check_alike(b, name, whole.dtype, row->role, owner.layer);
+    if (status == STATUS_OK && (row->role == WEIGHTS_KV_A || row->role == WEIGHTS_KV_B))
+        return place_apart_latent(b, name, &whole, row->role, owner.layer);
     bool is_fused = fused_row(row->role) < COUNT_OF(fused);
     if (status == STATUS_OK && !is_fused)
         *place_of(b, row->role, owner) = whole;
@@ -466,6 +489,10 @@ static enum status place(struct binder *b, const struct weights_entry *entry, ui
     CHECK(whole.data != NULL); /* its shape was compared with a checked spec */
     if (role == WEIGHTS_TYPE_EMBEDDING)
         return add_types(b, entry, &whole);
+    if (role == WEIGHTS_KV_A) {
+        weights_bind_latent_key(b->spec, &whole, &b->model->layers[owner.layer]);
+        return STATUS_OK;
+    }
     bool is_vector = roles[role].rows == ONE;
     size_t i = fused_row(role);
     bool is_plain = dtype_info(whole.dtype)->n_block == 1;
@@ -484,7 +511,8 @@ static enum status place(struct binder *b, const struct weights_entry *entry, ui
     if (i == COUNT_OF(fused)) {
         *place_of(b, role, owner) =
             is_less ? weights_cut_plus_one(&whole, b->catalog->pile) : whole;
-        return is_factors ? check_factors(b, entry, &whole) : STATUS_OK;
+        return is_factors ? weights_bind_end_factors(entry, &whole, b->catalog, b->fault)
+                          : STATUS_OK;
     }
     if ((flags & WEIGHTS_NAME_BY_HEADS) != 0 && b->spec->n_kv_heads > 1) {
         place_by_heads(b, &whole, is_vector, fused[i].parts, owner);
@@ -497,7 +525,7 @@ static enum status place(struct binder *b, const struct weights_entry *entry, ui
 /* Returns whether a row names matrices that quantized parts may stand for, one a name. */
 static bool is_matrix(const struct weights_name *row)
 {
-    bool is_stacked = row->role >= WEIGHTS_EXPERT_GATE && n_numbers(row->pattern) < 2;
+    bool is_stacked = row->role >= WEIGHTS_EXPERT_GATE && weights_names_n_numbers(row->pattern) < 2;
     return row->flags == (row->flags &
                           (WEIGHTS_NAME_OPTIONAL | WEIGHTS_NAME_BY_HEADS | WEIGHTS_NAME_DENSE)) &&
            roles[row->role].rows != ONE && row->role != WEIGHTS_TYPE_EMBEDDING && !is_stacked;
@@ -510,7 +538,7 @@ static bool is_needed(const struct binder *b, const struct weights_name *row, in
     char name[CATALOG_NAME_BYTES];
     bool is = !(row->flags & WEIGHTS_NAME_OPTIONAL) || row->role == WEIGHTS_OUTPUT;
     for (int layer = 0; layer < n_layers && !is; layer++) {
-        print_name(row->pattern, b->prefix, (struct owner){ layer, 0 }, name);
+        weights_names_print(row->pattern, b->prefix, layer, 0, name);
         is = weights_catalog_find(b->catalog, name) != NULL ||
              (is_matrix(row) && weights_apart_has(b->catalog, name));
     }
@@ -523,30 +551,16 @@ static bool is_other_factors(const struct model_spec *spec, uint8_t role)
     return role == (spec->rope_scaling.is_long ? WEIGHTS_ROPE_FACTORS : WEIGHTS_ROPE_FACTORS_LONG);
 }
 
-/* Checks a copy: some files repeat the embedding as the output matrix of a model that uses one
- * matrix for both. */
-static enum status check_copy(const struct binder *b, const struct weights_entry *output)
-{
-    const struct tensor *embedding = &b->model->token_embedding;
-    struct tensor copy = weights_catalog_tensor(output);
-    size_t n_bytes = (size_t)(embedding->row_bytes * embedding->n_rows);
-    bool is_alike = copy.data != NULL && copy.dtype == embedding->dtype &&
-                    copy.n_rows == embedding->n_rows && copy.n_columns == embedding->n_columns;
-    if (is_alike && memcmp(copy.data, embedding->data, n_bytes) == 0)
-        return STATUS_OK;
-    return fault_set(b->fault, STATUS_UNSUPPORTED,
-                     "%s: tensor %s is not the token embedding, although config.json's "
-                     "tie_word_embeddings is true (false makes it the output matrix)",
-                     b->catalog->label, output->name);
-}
-
 /* Refuses a second tensor with the same weights: one of the two would be ignored. */
 static enum status check_once(struct binder *b, const char *name, uint8_t role, struct owner owner)
 {
     uint8_t first = role;
     for (size_t i = 0; i < COUNT_OF(fused); i++)
         first = fused[i].role == role ? fused[i].parts[0] : first;
-    if (role == WEIGHTS_TYPE_EMBEDDING || place_of(b, first, owner)->data == NULL)
+    const struct latent_weights *latents = b->model->layers[owner.layer].latents;
+    if (role == WEIGHTS_TYPE_EMBEDDING ||
+        (is_latent_role(role) ? !weights_bind_latent_is_there((enum weights_role)role, latents)
+                              : place_of(b, first, owner)->data == NULL))
         return STATUS_OK;
     return fault_set(b->fault, STATUS_UNSUPPORTED,
                      "%s: tensor %s has weights that another tensor has too; remove one of the two",
@@ -557,7 +571,7 @@ static enum status bind_row(struct binder *b, const struct weights_name *row, st
                             bool has_to_be)
 {
     char name[CATALOG_NAME_BYTES];
-    print_name(row->pattern, b->prefix, owner, name);
+    weights_names_print(row->pattern, b->prefix, owner.layer, owner.expert, name);
     struct weights_entry *entry = weights_catalog_find(b->catalog, name);
     bool is_apart = (row->flags & WEIGHTS_NAME_IGNORED) == 0 && is_matrix(row) &&
                     weights_apart_has(b->catalog, name);
@@ -566,7 +580,9 @@ static enum status bind_row(struct binder *b, const struct weights_name *row, st
     if (row->flags & WEIGHTS_NAME_IGNORED)
         return STATUS_OK;
     if (row->role == WEIGHTS_OUTPUT && b->spec->is_tied)
-        return entry == NULL ? STATUS_OK : check_copy(b, entry);
+        return entry == NULL
+                   ? STATUS_OK
+                   : weights_bind_end_copy(&b->model->token_embedding, entry, b->catalog, b->fault);
     if (is_other_factors(b->spec, row->role))
         return STATUS_OK;
     if (entry == NULL && !is_apart)
@@ -584,9 +600,12 @@ static enum status bind_row(struct binder *b, const struct weights_name *row, st
         return fault_set(b->fault, STATUS_UNSUPPORTED,
                          "%s: tensor %s has type %s, which is not supported", b->catalog->label,
                          name, entry->type);
-    bool is_stacked = row->role >= WEIGHTS_EXPERT_GATE && n_numbers(row->pattern) < 2;
-    int32_t n_stacked = is_stacked ? b->spec->experts.n_experts : 1;
+    bool is_stacked = row->role >= WEIGHTS_EXPERT_GATE && weights_names_n_numbers(row->pattern) < 2;
+    bool has_heads = row->role == WEIGHTS_K_B || row->role == WEIGHTS_V_B;
+    int32_t n_stacked = is_stacked ? b->spec->experts.n_experts : has_heads ? b->spec->n_heads : 1;
     status = check_shape(b, entry, row, n_stacked);
+    if (status == STATUS_OK && is_latent_role(row->role))
+        return place_latents(b, entry, row->role, owner.layer);
     if (status == STATUS_OK && row->role >= WEIGHTS_EXPERT_GATE && owner.expert > 0)
         status = check_alike(b, name, entry->dtype, row->role, owner.layer);
     if (status != STATUS_OK || !is_stacked)
@@ -638,13 +657,13 @@ static bool is_of_layer(const struct binder *b, const struct weights_name *row, 
 /* Binds the tensors of all layers and experts that a row names. */
 static enum status bind_all(struct binder *b, const struct weights_name *row)
 {
-    int n_layers = n_numbers(row->pattern) > 0 ? b->spec->n_layers : 1;
-    int n_experts = n_numbers(row->pattern) > 1 ? b->spec->experts.n_experts : 1;
+    int n_layers = weights_names_n_numbers(row->pattern) > 0 ? b->spec->n_layers : 1;
+    int n_experts = weights_names_n_numbers(row->pattern) > 1 ? b->spec->experts.n_experts : 1;
     bool has_to_be = is_needed(b, row, n_layers);
     struct owner owner;
     for (owner.layer = 0; owner.layer < n_layers; owner.layer++) {
         b->layer = owner.layer;
-        if (n_numbers(row->pattern) > 0 && !is_of_layer(b, row, owner.layer))
+        if (weights_names_n_numbers(row->pattern) > 0 && !is_of_layer(b, row, owner.layer))
             continue;
         for (owner.expert = 0; owner.expert < n_experts; owner.expert++) {
             enum status status = bind_row(b, row, owner, has_to_be);
@@ -666,6 +685,9 @@ enum status weights_bind(const struct weights_architecture *architecture, bool i
     for (int32_t i = 0; i < spec->n_layers && spec->experts.n_experts > 0; i++)
         model->layers[i].experts = pile_take(catalog->pile, (size_t)spec->experts.n_experts *
                                                                 sizeof(struct expert_weights));
+    for (int32_t i = 0; i < spec->n_layers && spec->latent.rank > 0; i++)
+        model->layers[i].latents =
+            pile_take(catalog->pile, (size_t)spec->n_heads * sizeof(*model->layers[i].latents));
     for (const struct weights_name *row = names->rows; row->pattern != NULL; row++) {
         enum status status = bind_all(&b, row);
         if (status != STATUS_OK)

@@ -1,6 +1,7 @@
 /* The last steps of binding. */
 #include "weights/bind_end.h"
 #include "weights/cut.h"
+#include <string.h>
 
 /* falcon in GGUF: of two norms the second is attention's. */
 static void swap_norms(const struct model_spec *spec, struct model_weights *model)
@@ -15,6 +16,16 @@ static void swap_norms(const struct model_spec *spec, struct model_weights *mode
         w->ffn_norm = norm;
         w->ffn_norm_bias = bias;
     }
+}
+
+/* Latent attention: queries are made by two matrices or by one, and files have one of two forms for
+ * keys and values. */
+static bool lacks_latents(const struct model_spec *spec, const struct layer_weights *w)
+{
+    bool has_rank = spec->latent.query_rank > 0;
+    return spec->latent.rank > 0 &&
+           (w->latents[0].key.data == NULL || w->latents[0].value.data == NULL ||
+            (w->q_a.data != NULL) != has_rank || (w->q_a_norm.data != NULL) != has_rank);
 }
 
 /* Checks the norms and matrices whose rows are optional because files have one of two names for
@@ -40,7 +51,8 @@ static enum status check_layers(const struct model_spec *spec,
                 ? "matrix of experts"
             : w->q.data == NULL || w->k.data == NULL || w->v.data == NULL
                 ? "matrix of queries, keys or values"
-                : NULL;
+            : lacks_latents(spec, w) ? "matrix or norm of latent attention"
+                                     : NULL;
         if (missing == NULL && ((w->q_norm.data != NULL) != spec->has_qk_norm ||
                                 (w->k_norm.data != NULL) != spec->has_qk_norm))
             return fault_set(fault, STATUS_UNSUPPORTED,
@@ -106,4 +118,35 @@ enum status weights_bind_end(const struct model_spec *spec, bool is_falcon,
     if (status == STATUS_OK)
         status = check_encoder(spec, catalog, model, fault);
     return status != STATUS_OK ? status : scale(spec, catalog, model, fault);
+}
+
+enum status weights_bind_end_copy(const struct tensor *embedding,
+                                  const struct weights_entry *output,
+                                  const struct weights_catalog *catalog, struct fault *fault)
+{
+    struct tensor copy = weights_catalog_tensor(output);
+    size_t n_bytes = (size_t)(embedding->row_bytes * embedding->n_rows);
+    bool is_alike = copy.data != NULL && embedding->apart == NULL &&
+                    copy.dtype == embedding->dtype && copy.n_rows == embedding->n_rows &&
+                    copy.n_columns == embedding->n_columns;
+    if (is_alike && memcmp(copy.data, embedding->data, n_bytes) == 0)
+        return STATUS_OK;
+    return fault_set(fault, STATUS_UNSUPPORTED,
+                     "%s: tensor %s is not the token embedding, although config.json's "
+                     "tie_word_embeddings is true (false makes it the output matrix)",
+                     catalog->label, output->name);
+}
+
+enum status weights_bind_end_factors(const struct weights_entry *entry,
+                                     const struct tensor *factors,
+                                     const struct weights_catalog *catalog, struct fault *fault)
+{
+    for (int32_t i = 0; i < factors->n_columns; i++) {
+        float factor = weights_cut_element(factors, i);
+        if (!(factor >= 1e-6f && factor <= 1e6f))
+            return fault_set(fault, STATUS_BAD_INPUT,
+                             "%s: tensor %s holds the factor %g, expected 1e-6 to 1e6",
+                             catalog->label, entry->name, (double)factor);
+    }
+    return STATUS_OK;
 }

@@ -112,3 +112,23 @@ struct tensor weights_cut_alternate(const struct tensor *whole, int part)
         half.row_bytes *= 2;
     return half;
 }
+
+static float matrix_element(const struct tensor *matrix, int32_t row, int32_t column)
+{
+    struct tensor vector = *matrix;
+    vector.data = (const unsigned char *)matrix->data + row * matrix->row_bytes;
+    return weights_cut_element(&vector, column);
+}
+
+struct tensor weights_cut_sums(const struct tensor *a, const struct tensor *b, struct pile *pile)
+{
+    int32_t n = a->n_rows, width = a->n_columns;
+    struct tensor sums = { .dtype = DTYPE_F32, .n_rows = n * b->n_rows, .n_columns = width };
+    sums.row_bytes = dtype_row_bytes(DTYPE_F32, width);
+    float *values = pile_take(pile, (size_t)sums.n_rows * (size_t)width * sizeof(*values));
+    sums.data = values;
+    for (int32_t row = 0; row < sums.n_rows; row++)
+        for (int32_t k = 0; k < width; k++)
+            *values++ = matrix_element(a, row % n, k) + matrix_element(b, row / n, k);
+    return sums;
+}

@@ -16,6 +16,9 @@ struct tensor weights_cut_scaled(const struct tensor *stored, float factor, stru
  * head_dim rows (of a vector: elements) each. The copy is in the pile. */
 struct tensor weights_cut_heads(const struct tensor *whole, const struct model_spec *spec,
                                 bool is_vector, int32_t first, int32_t n, struct pile *pile);
+/* Returns the sums of each row of a and each row of b: a part of a's rows for each of b's. Both are
+ * of floats. The result is in the pile. */
+struct tensor weights_cut_sums(const struct tensor *a, const struct tensor *b, struct pile *pile);
 /* Returns the part of a fused vector that has each second element from `first` on. The result is in
  * the pile. */
 struct tensor weights_cut_each_second(const struct tensor *whole, int32_t first, struct pile *pile);

@@ -2,6 +2,7 @@
 #include "weights/gguf_spec.h"
 #include "weights/bind.h"
 #include "weights/gguf_keys.h"
+#include "weights/gguf_latent.h"
 #include "weights/keys.h"
 #include "weights/gguf_meta.h"
 #include "base/num.h"
@@ -85,7 +86,7 @@ static bool is_one_of(const struct model_spec *spec, const char *architectures)
 static enum status read_expert_widths(const struct reader *r, struct model_spec *spec)
 {
     struct expert_spec *experts = &spec->experts;
-    bool has_own = is_one_of(spec, "qwen2moe qwen3moe gpt-oss glm4moe");
+    bool has_own = is_one_of(spec, "qwen2moe qwen3moe gpt-oss glm4moe deepseek2");
     int64_t ffn = spec->ffn_width, width = has_own ? ffn / experts->n_used : ffn;
     enum status status = has_own ? read_size(r, "expert_feed_forward_length", &width) : STATUS_OK;
     if (!is_one_of(spec, "qwen2moe"))
@@ -98,7 +99,27 @@ static enum status read_expert_widths(const struct reader *r, struct model_spec 
     return status;
 }
 
-/* glm4moe: sigmoids, groups, shared experts, dense layers first, and behind the last layers that
+/* deepseek2: shares are a softmax, unless the file has 2, for sigmoids. */
+static enum status read_gating(const struct reader *r, struct expert_spec *experts)
+{
+    int64_t kind = 2;
+    bool is_glm = strcmp(r->architecture, "glm4moe") == 0;
+    enum status status = STATUS_OK;
+    if (!is_glm) {
+        kind = 0;
+        status = read_size(r, "expert_gating_func", &kind);
+    }
+    experts->is_sigmoid = kind == 2;
+    if (status == STATUS_OK && kind != 2 && experts->n_groups > 1)
+        return fault_set(
+            r->fault, STATUS_UNSUPPORTED,
+            "%s: %s.expert_group_count is %d for shares by softmax, where files do not "
+            "say how groups are compared: take the model as safetensors",
+            r->gguf->label, r->architecture, experts->n_groups);
+    return status;
+}
+
+/* glm4moe, deepseek2: groups, shared experts, dense layers first, and behind the last layers that
  * predict further tokens. */
 static enum status read_glm(const struct reader *r, struct model_spec *spec, int32_t dense_width)
 {
@@ -127,11 +148,12 @@ static enum status read_glm(const struct reader *r, struct model_spec *spec, int
     for (int32_t i = 0; i < spec->n_layers && i < n_dense && i < LIMIT_LAYERS;
          i++, spec->n_dense_layers++)
         spec->is_dense_layer[i] = true;
-    experts->is_sigmoid = true;
     experts->n_groups = (int32_t)n_groups;
     experts->n_groups_used = (int32_t)n_groups_used;
     experts->is_scaled_to_one = false;
-    enum status status = read_float(r, "expert_weights_scale", &experts->scale);
+    enum status status = read_gating(r, experts);
+    if (status == STATUS_OK)
+        status = read_float(r, "expert_weights_scale", &experts->scale);
     return status != STATUS_OK ? status
                                : read_bool(r, "expert_weights_norm", &experts->is_scaled_to_one);
 }
@@ -140,7 +162,8 @@ static enum status read_experts(const struct reader *r, struct model_spec *spec)
 {
     int64_t n_experts = 0, n_used = ABSENT;
     enum status status = read_size(r, "expert_count", &n_experts);
-    bool is_dense = !is_one_of(spec, "mixtral olmoe qwen2moe qwen3moe gpt-oss granitemoe glm4moe");
+    bool is_dense = !is_one_of(spec, "mixtral olmoe qwen2moe qwen3moe gpt-oss granitemoe glm4moe "
+                                     "deepseek2");
     if (status != STATUS_OK || is_dense)
         return status;
     status = read_size(r, "expert_used_count", &n_used);
@@ -157,8 +180,9 @@ static enum status read_experts(const struct reader *r, struct model_spec *spec)
     };
     int32_t dense_width = spec->ffn_width;
     status = read_expert_widths(r, spec);
-    return status == STATUS_OK && is_one_of(spec, "glm4moe") ? read_glm(r, spec, dense_width)
-                                                             : status;
+    return status == STATUS_OK && is_one_of(spec, "glm4moe deepseek2")
+               ? read_glm(r, spec, dense_width)
+               : status;
 }
 
 static enum status read_epsilon(const struct reader *r, struct model_spec *spec)
@@ -175,6 +199,8 @@ static enum status read_epsilon(const struct reader *r, struct model_spec *spec)
 
 static enum status read_heads(const struct reader *r, struct model_spec *spec)
 {
+    if (is_one_of(spec, "deepseek2"))
+        return weights_gguf_latent_heads(r->gguf, spec, r->fault);
     int64_t n_kv_heads = spec->n_heads, head_dim = spec->width / spec->n_heads;
     enum status status = read_size(r, "attention.head_count_kv", &n_kv_heads);
     if (status == STATUS_OK)
@@ -588,6 +614,8 @@ enum status weights_gguf_spec(const struct weights_gguf *gguf, struct model_spec
         status = read_turns(&r, spec);
     if (status == STATUS_OK)
         status = read_epsilon(&r, spec);
+    if (status == STATUS_OK)
+        status = weights_gguf_latent_scores(gguf, spec, fault);
     if (status == STATUS_OK)
         status = read_scales(&r, spec);
     if (status == STATUS_OK)

@@ -30,6 +30,7 @@ static const struct rule {
     { "glm4_moe", "attention_bias", false, QKV },
     { "glm4_moe", NULL, false, O },
     { "gpt_oss", NULL, false, GATE | UP | DOWN },
+    { "deepseek_v2 deepseek_v3", NULL, false, ALL },
     { "granite olmo2 olmo3 cohere cohere2 smollm3", "attention_bias", false, QKV | O },
     { "glm glm4", "attention_bias", true, QKV },
     { "glm glm4", NULL, false, O | GATE | UP | DOWN },

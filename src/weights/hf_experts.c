@@ -11,6 +11,8 @@ static const struct row {
 } rows[] = {
     { "granitemoe", "num_local_experts", "intermediate_size", 8, 2, true },
     { "glm4moe", "n_routed_experts", "moe_intermediate_size", 128, 8, true },
+    { "deepseek2", "n_routed_experts", "moe_intermediate_size", 64, 0, false },
+    { "deepseek3", "n_routed_experts", "moe_intermediate_size", 256, 8, true },
     { "mixtral", "num_local_experts", "intermediate_size", 8, 2, true },
     { "olmoe", "num_experts", "intermediate_size", 64, 8, false },
     { "qwen2moe", "num_experts", "moe_intermediate_size", 60, 4, false },
@@ -59,16 +61,60 @@ static enum status read_sparse(const struct weights_json_from *config, struct mo
     return STATUS_OK;
 }
 
-/* glm4_moe: sigmoids, groups, shared experts, dense layers first. */
-static enum status read_glm(const struct weights_json_from *config, struct model_spec *spec)
+/* What these families have without a key. */
+static const struct sharing {
+    const char *architecture;
+    int32_t n_groups, n_groups_used, n_shared, n_dense, n_ignored;
+    float scale;
+    bool is_sigmoid;
+} sharings[] = {
+    { "glm4moe", 1, 1, 1, 1, 1, 1.0f, true },
+    { "deepseek2", 1, 1, 2, 0, 0, 1.0f, false },
+    { "deepseek3", 8, 4, 1, 3, 1, 2.5f, true },
+};
+
+static const struct sharing *sharing_of(const struct model_spec *spec)
+{
+    for (size_t i = 0; i < COUNT_OF(sharings); i++)
+        if (strcmp(sharings[i].architecture, spec->architecture) == 0)
+            return &sharings[i];
+    return NULL;
+}
+
+/* Reads the groups of experts. DeepSeek-V2 has some only with one of its two methods, and there a
+ * group counts as much as its best expert. */
+static enum status read_groups(const struct weights_json_from *config, const struct sharing *usual,
+                               struct expert_spec *experts)
+{
+    bool is_v2 = strcmp(usual->architecture, "deepseek2") == 0;
+    const char *method = "greedy";
+    enum status status = read_size(config, "n_group", usual->n_groups, &experts->n_groups);
+    if (status == STATUS_OK)
+        status = read_size(config, "topk_group", usual->n_groups_used, &experts->n_groups_used);
+    if (status == STATUS_OK && is_v2)
+        status = weights_json_text(config, "topk_method", &method);
+    if (status != STATUS_OK || !is_v2)
+        return status;
+    experts->is_group_by_best = strcmp(method, "group_limited_greedy") == 0;
+    if (strcmp(method, "greedy") == 0)
+        experts->n_groups = experts->n_groups_used = 1;
+    else if (!experts->is_group_by_best)
+        return fault_set(config->fault, STATUS_UNSUPPORTED,
+                         "config.json: topk_method \"%.60s\" is not supported; \"greedy\" and "
+                         "\"group_limited_greedy\" are",
+                         method);
+    return STATUS_OK;
+}
+
+/* glm4_moe, deepseek: groups, shared experts, dense layers first. */
+static enum status read_sharing(const struct weights_json_from *config, const struct sharing *usual,
+                                struct model_spec *spec)
 {
     struct expert_spec *experts = &spec->experts;
-    int64_t n_shared = 1, n_dense = 1, n_ignored = 1;
-    experts->is_sigmoid = true;
-    experts->scale = 1;
-    enum status status = read_size(config, "n_group", 1, &experts->n_groups);
-    if (status == STATUS_OK)
-        status = read_size(config, "topk_group", 1, &experts->n_groups_used);
+    int64_t n_shared = usual->n_shared, n_dense = usual->n_dense, n_ignored = usual->n_ignored;
+    experts->is_sigmoid = usual->is_sigmoid;
+    experts->scale = usual->scale;
+    enum status status = read_groups(config, usual, experts);
     if (status == STATUS_OK)
         status = weights_json_i64(config, "n_shared_experts", 0, LIMIT_EXPERTS, &n_shared);
     if (status == STATUS_OK)
@@ -94,17 +140,19 @@ static enum status read_glm(const struct weights_json_from *config, struct model
 
 static enum status read_layers(const struct weights_json_from *config, struct model_spec *spec)
 {
-    bool is_glm = strcmp(spec->architecture, "glm4moe") == 0;
+    const struct sharing *sharing = sharing_of(spec);
     bool is_qwen = strncmp(spec->architecture, "qwen", 4) == 0;
-    if (spec->n_layers > LIMIT_LAYERS || (!is_glm && !is_qwen))
+    if (spec->n_layers > LIMIT_LAYERS || (sharing == NULL && !is_qwen))
         return STATUS_OK; /* model_spec_check refuses the first */
-    enum status status = is_glm ? read_glm(config, spec) : read_sparse(config, spec);
+    enum status status =
+        sharing != NULL ? read_sharing(config, sharing, spec) : read_sparse(config, spec);
     if (status != STATUS_OK || spec->n_dense_layers == 0)
         return status;
     if (spec->n_dense_layers == spec->n_layers)
         return fault_set(config->fault, STATUS_UNSUPPORTED,
                          "config.json: no layer has experts (%s), which is not supported",
-                         is_glm ? "first_k_dense_replace" : "decoder_sparse_step, mlp_only_layers");
+                         sharing != NULL ? "first_k_dense_replace"
+                                         : "decoder_sparse_step, mlp_only_layers");
     if (weights_json_member(config->object, "intermediate_size") == NULL)
         return fault_set(config->fault, STATUS_BAD_INPUT,
                          "config.json: intermediate_size is missing");

@@ -9,16 +9,17 @@
 #define FIXED WEIGHTS_FIXED
 #define INERT WEIGHTS_INERT
 
-#define GEMMAS   "gemma gemma2 gemma3_text"
-#define GRANITES "granitemoe granitemoeshared"
-#define MIXED    "mixtral olmoe qwen2_moe qwen3_moe gpt_oss " GRANITES " glm4_moe"
-#define BERTS    "bert roberta xlm-roberta"
-#define FIRST    "llama mistral qwen2 qwen3 phi3 gemma gemma2 gemma3_text"
-#define COHERES  "cohere cohere2"
-#define COUNTED  "gpt_neox stablelm falcon" /* the head dimension is the width per head */
-#define OTHERS   "internlm2 olmo2 olmo3 glm glm4 starcoder2 phi"
-#define LATER    "granite smollm3 " COHERES " " COUNTED " " OTHERS
-#define ROPED    FIRST " " LATER " " MIXED
+#define GEMMAS    "gemma gemma2 gemma3_text"
+#define DEEPSEEKS "deepseek_v2 deepseek_v3"
+#define GRANITES  "granitemoe granitemoeshared"
+#define MIXED     "mixtral olmoe qwen2_moe qwen3_moe gpt_oss " GRANITES " glm4_moe " DEEPSEEKS
+#define BERTS     "bert roberta xlm-roberta"
+#define FIRST     "llama mistral qwen2 qwen3 phi3 gemma gemma2 gemma3_text"
+#define COHERES   "cohere cohere2"
+#define COUNTED   "gpt_neox stablelm falcon" /* the head dimension is the width per head */
+#define OTHERS    "internlm2 olmo2 olmo3 glm glm4 starcoder2 phi"
+#define LATER     "granite smollm3 " COHERES " " COUNTED " " OTHERS
+#define ROPED     FIRST " " LATER " " MIXED
 
 static const struct weights_key rows[] = {
     READ(NULL, "model_type"),
@@ -50,7 +51,7 @@ static const struct weights_key rows[] = {
     READ(ROPED, "partial_rotary_factor"),
     READ(ROPED, "original_max_position_embeddings"),
     READ("llama mistral qwen2 qwen3 phi3 gemma " LATER
-         " mixtral olmoe qwen2_moe qwen3_moe glm4_moe " GRANITES " " BERTS,
+         " mixtral olmoe qwen2_moe qwen3_moe glm4_moe " GRANITES " " DEEPSEEKS " " BERTS,
          "hidden_act"),
     INERT("gpt_oss", "hidden_act"), /* its gate is another one */
     READ("granite " GRANITES, "embedding_multiplier"),
@@ -95,22 +96,40 @@ static const struct weights_key rows[] = {
     FIXED("gpt_oss", "swiglu_alpha", "1.702"),
     READ("olmoe qwen2_moe qwen3_moe", "num_experts"),
     READ(MIXED, "num_experts_per_tok"),
-    READ("qwen2_moe qwen3_moe glm4_moe", "moe_intermediate_size"),
+    READ("qwen2_moe qwen3_moe glm4_moe " DEEPSEEKS, "moe_intermediate_size"),
     READ("qwen2_moe", "shared_expert_intermediate_size"),
-    READ("olmoe qwen2_moe qwen3_moe glm4_moe", "norm_topk_prob"),
+    READ("olmoe qwen2_moe qwen3_moe glm4_moe deepseek_v3", "norm_topk_prob"),
+    FIXED("deepseek_v2", "norm_topk_prob", "false|null"), /* the library ignores it */
     READ("qwen2_moe", "qkv_bias"),
     READ("qwen2_moe qwen3_moe", "decoder_sparse_step"),
     READ("qwen2_moe qwen3_moe", "mlp_only_layers"),
     READ("granitemoeshared", "shared_intermediate_size"),
-    READ("glm4_moe", "n_routed_experts"),
-    READ("glm4_moe", "n_shared_experts"),
-    READ("glm4_moe", "n_group"),
-    READ("glm4_moe", "topk_group"),
-    READ("glm4_moe", "first_k_dense_replace"),
-    READ("glm4_moe", "num_nextn_predict_layers"),
-    READ("glm4_moe", "routed_scaling_factor"),
+    READ("glm4_moe " DEEPSEEKS, "n_routed_experts"),
+    READ("glm4_moe " DEEPSEEKS, "n_shared_experts"),
+    READ("glm4_moe " DEEPSEEKS, "n_group"),
+    READ("glm4_moe " DEEPSEEKS, "topk_group"),
+    READ("glm4_moe " DEEPSEEKS, "first_k_dense_replace"),
+    READ("glm4_moe " DEEPSEEKS, "num_nextn_predict_layers"),
+    READ("glm4_moe " DEEPSEEKS, "routed_scaling_factor"),
     READ("glm4_moe", "use_qk_norm"),
-    FIXED("glm4_moe", "num_mtp_layers", "null"), /* another name of num_nextn_predict_layers */
+    READ(DEEPSEEKS, "kv_lora_rank"),
+    READ(DEEPSEEKS, "q_lora_rank"),
+    READ(DEEPSEEKS, "qk_rope_head_dim"),
+    READ(DEEPSEEKS, "qk_nope_head_dim"),
+    READ(DEEPSEEKS, "v_head_dim"),
+    READ("deepseek_v2", "topk_method"),
+    READ("deepseek_v3", "rope_interleave"),
+    FIXED("deepseek_v3", "topk_method", "noaux_tc|null"),
+    FIXED("deepseek_v3", "scoring_func", "sigmoid|null"),
+    FIXED("deepseek_v2", "scoring_func", "softmax|null"),
+    FIXED(DEEPSEEKS, "moe_layer_freq", "1|null"),
+    FIXED(DEEPSEEKS, "attention_bias", "false|null"),
+    INERT(DEEPSEEKS, "aux_loss_alpha"), /* training */
+    INERT(DEEPSEEKS, "seq_aux"),
+    INERT(DEEPSEEKS, "ep_size"),
+    INERT(DEEPSEEKS, "qk_head_dim"), /* the library's sum of two others */
+    FIXED("glm4_moe " DEEPSEEKS, "num_mtp_layers",
+          "null"), /* another name of num_nextn_predict_layers */
     READ("gpt2", "n_layer"),
     READ("gpt2", "n_embd"),
     READ("gpt2", "n_head"),
@@ -187,7 +206,7 @@ static const struct weights_key rows[] = {
     FIXED(NULL, "alibi", "false|null"),
     FIXED("!falcon", "parallel_attn", "false|null"),
     FIXED("!gpt_neox stablelm", "use_parallel_residual", "false|null"),
-    FIXED(NULL, "rope_interleave", "false|null"),
+    FIXED("!deepseek_v3", "rope_interleave", "false|null"),
     FIXED("!smollm3", "no_rope_layers", "null|[]"),
     FIXED("!smollm3", "no_rope_layer_interval", "0|null"),
     FIXED(NULL, "attention_chunk_size", "null"),
@@ -195,7 +214,7 @@ static const struct weights_key rows[] = {
     FIXED("mixtral gpt_oss " GRANITES, "norm_topk_prob", "true|null"),
     FIXED("!olmoe qwen2_moe qwen3_moe", "num_experts", "0|null"),
     FIXED("!mixtral gpt_oss " GRANITES, "num_local_experts", "0|null"),
-    FIXED("!glm4_moe", "n_routed_experts", "0|null"),
+    FIXED("!glm4_moe " DEEPSEEKS, "n_routed_experts", "0|null"),
     FIXED(NULL, "quantization", "null"), /* MLX */
     FIXED(NULL, "vision_config", "null"),
     FIXED(NULL, "audio_config", "null"),
@@ -260,7 +279,7 @@ static const struct weights_key rows[] = {
     INERT(NULL, "unsloth_version"),
     INERT(NULL, "use_bfloat16"),
     INERT(NULL, "use_cache"),
-    INERT("llama mistral qwen2 qwen3 internlm2", "pretraining_tp"),
+    INERT("llama mistral qwen2 qwen3 internlm2 " DEEPSEEKS, "pretraining_tp"),
     INERT("stablelm phi gpt_neox falcon", "hidden_dropout"),
     INERT(BERTS, "hidden_dropout_prob"),
     INERT(BERTS, "attention_probs_dropout_prob"),

@@ -193,8 +193,7 @@ static enum status read_scaling(const struct source *source, struct rope_scaling
     return refuse(source, "rope_type", name);
 }
 
-/* Returns the object with the scaling. An older file's rope_scaling precedes rope_parameters. */
-static const struct weights_json_node *scaling_of(const struct weights_json_node *config)
+const struct weights_json_node *weights_hf_rope_scaling(const struct weights_json_node *config)
 {
     const struct weights_json_node *scaling = weights_json_find(config, "rope_scaling");
     bool is_empty = scaling != NULL && scaling->kind == WEIGHTS_JSON_OBJECT && scaling->n == 0;
@@ -245,8 +244,8 @@ static enum status read_two_ropes(const struct weights_json_from *config, struct
 /* Reads the size of the part of each head that is rotated: the first one. */
 static enum status read_partial(const struct weights_json_from *config, struct model_spec *spec)
 {
-    struct weights_json_from nested = { scaling_of(config->object), "config.json: rope scaling",
-                                        config->fault };
+    struct weights_json_from nested = { weights_hf_rope_scaling(config->object),
+                                        "config.json: rope scaling", config->fault };
     bool is_neox = is_family(spec, "gptneox");
     bool is_half = is_family(spec, "glm") || is_family(spec, "glm4") ||
                    is_family(spec, "glm4moe") || is_family(spec, "phi2");
@@ -358,7 +357,7 @@ enum status weights_hf_rope(const struct weights_json_from *config, struct model
     if (status != STATUS_OK || is_family(spec, "gemma3") || is_family(spec, "olmo3"))
         return status != STATUS_OK ? status : read_two_ropes(config, spec);
     struct source source = { config,
-                             { scaling_of(config->object), "config.json: rope scaling",
+                             { weights_hf_rope_scaling(config->object), "config.json: rope scaling",
                                config->fault },
                              spec,
                              false };
@@ -384,7 +383,7 @@ enum status weights_hf_rope_factors(const struct weights_json_node *config,
     int32_t n = spec->n_rope_dims / 2;
     if (spec->rope_scaling.kind != ROPE_SCALING_LONG)
         return STATUS_OK;
-    const struct weights_json_node *list = weights_json_find(scaling_of(config), key);
+    const struct weights_json_node *list = weights_json_find(weights_hf_rope_scaling(config), key);
     if (list == NULL || list->kind != WEIGHTS_JSON_ARRAY || list->n != (uint32_t)n)
         return fault_set(fault, STATUS_BAD_INPUT, "config.json: %s isn't a list of %d numbers", key,
                          n);

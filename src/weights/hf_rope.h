@@ -5,6 +5,9 @@
 #include "core/tensor.h"
 #include "weights/json.h"
 
+/* Returns the object with the scaling; NULL: none. An older file's rope_scaling precedes
+ * rope_parameters. */
+const struct weights_json_node *weights_hf_rope_scaling(const struct weights_json_node *config);
 /* Fills the rotations of the spec. Its sizes and layers must be set already. */
 enum status weights_hf_rope(const struct weights_json_from *config,
                             struct model_spec *spec) MUST_USE;

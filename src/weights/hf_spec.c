@@ -5,6 +5,7 @@
 #include "weights/hf_encoder.h"
 #include "weights/hf_experts.h"
 #include "weights/hf_keys.h"
+#include "weights/hf_latent.h"
 #include "weights/hf_rope.h"
 #include "weights/hf_window.h"
 #include "base/num.h"
@@ -43,6 +44,8 @@ static const struct family {
     { "granitemoeshared", KEYS_WITH("shared_intermediate_size"), "hidden_act", 1e-6f, 0, 0, 0,
       false },
     { "glm4_moe", KEYS_WITH(NULL), "hidden_act", 1e-5f, 8, 0, 0, false },
+    { "deepseek_v2", KEYS_WITH(NULL), "hidden_act", 1e-6f, 0, 0, 0, false },
+    { "deepseek_v3", KEYS_WITH(NULL), "hidden_act", 1e-6f, 0, 0, 0, false },
     { "phi3", LLAMA_KEYS, "hidden_act", 1e-5f, 0, 0, 0, false },
     { "gemma", LLAMA_KEYS, "hidden_act", 1e-6f, 16, 256, 0, true },
     { "gemma2", LLAMA_KEYS, "hidden_activation", 1e-6f, 4, 256, 0, true },
@@ -235,6 +238,11 @@ static enum status read_rope(const struct reader *r, struct model_spec *spec)
     return weights_hf_rope(&r->from, spec);
 }
 
+static enum status read_latent(const struct reader *r, struct model_spec *spec)
+{
+    return weights_hf_latent(&r->from, spec);
+}
+
 static enum status read_experts(const struct reader *r, struct model_spec *spec)
 {
     return weights_hf_experts(&r->from, spec);
@@ -350,8 +358,8 @@ enum status weights_hf_spec(const struct weights_json_node *config, struct model
     };
     snprintf(spec->architecture, sizeof(spec->architecture), "%s", row->name);
     enum status (*const steps[])(const struct reader *, struct model_spec *) = {
-        read_sizes, read_heads,  read_experts, read_act,   read_window,
-        read_rope,  read_scores, read_rest,    read_dense, read_encoder,
+        read_sizes, read_heads,  read_latent, read_experts, read_act,     read_window,
+        read_rope,  read_scores, read_rest,   read_dense,   read_encoder,
     };
     for (size_t i = 0; i < COUNT_OF(steps) && status == STATUS_OK; i++)
         status = steps[i](&r, spec);

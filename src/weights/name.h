@@ -44,6 +44,13 @@ enum weights_role {
     WEIGHTS_ATTENTION_POST_NORM,
     WEIGHTS_FFN_POST_NORM,
     WEIGHTS_SINKS,
+    WEIGHTS_Q_A, /* latent attention from here to V_B: makes the vector of queries */
+    WEIGHTS_Q_A_NORM,
+    WEIGHTS_KV_A, /* fused: rows of the latent, then of the key's rotated part */
+    WEIGHTS_LATENT_NORM,
+    WEIGHTS_KV_B,   /* each head's keys of the latent, then its values */
+    WEIGHTS_K_B,    /* (n_heads, rank, key_dim) */
+    WEIGHTS_V_B,    /* (n_heads, value_dim, rank) */
     WEIGHTS_ROUTER, /* from here on of layers with experts */
     WEIGHTS_ROUTER_BIAS,
     WEIGHTS_CHOICE_BIAS,

@@ -1,9 +1,11 @@
 /* The table of architectures and of tensor names, one row set per architecture and format. */
 #include "weights/names.h"
+#include "weights/catalog.h"
 #include "weights/name_groups.h"
 #include "weights/names_dense.h"
 #include "weights/names_encoder.h"
 #include "weights/names_experts.h"
+#include <stdio.h>
 #include <string.h>
 
 /* llama, qwen2, gemma. The spec determines which of the optional ones are required. */
@@ -225,6 +227,11 @@ static const struct weights_architecture architectures[] = {
     { "glm4moe", "glm4_moe", NORM_RMS, ACT_SILU, true, false, POSITION_ROPE_HALVES,
       POSITION_ROPE_HALVES, GGUF(weights_names_experts_gguf_glm4moe),
       HF("model.", "", weights_names_experts_hf_glm4_moe) },
+    { "deepseek2", "deepseek_v2", NORM_RMS, ACT_SILU, true, false, POSITION_ROPE_PAIRS,
+      POSITION_ROPE_PAIRS, GGUF(weights_names_experts_gguf_deepseek2),
+      HF("model.", "", weights_names_experts_hf_deepseek_v2) },
+    { "deepseek3", "deepseek_v3", NORM_RMS, ACT_SILU, true, false, POSITION_ROPE_PAIRS,
+      POSITION_ROPE_PAIRS, GGUF(NULL), HF("model.", "", weights_names_experts_hf_deepseek_v3) },
     { "phi3", "phi3", NORM_RMS, ACT_SILU, true, false, POSITION_ROPE_HALVES, POSITION_ROPE_HALVES,
       GGUF(gguf_phi3), HF("model.", "", hf_phi3) },
     { "gemma", "gemma", NORM_RMS, ACT_GELU_TANH, true, false, POSITION_ROPE_HALVES,
@@ -310,4 +317,24 @@ const char *weights_names_refusal(const char *name, bool is_hf)
     if (is_hf && strcmp(name, "gemma3") == 0)
         return ": it sees pictures; what is text alone is called gemma3_text";
     return "";
+}
+
+void weights_names_print(const char *pattern, const char *prefix, int layer, int expert, char *name)
+{
+    const int numbers[] = { layer, expert };
+    const char *number, *start = pattern[0] == '*' ? prefix : "";
+    size_t n = (size_t)snprintf(name, CATALOG_NAME_BYTES, "%s", start);
+    pattern += pattern[0] == '*';
+    for (int i = 0; (number = strstr(pattern, "%d")) != NULL && i < 2; i++) {
+        n += (size_t)snprintf(name + n, CATALOG_NAME_BYTES - n, "%.*s%d", (int)(number - pattern),
+                              pattern, numbers[i]);
+        pattern = number + 2;
+    }
+    snprintf(name + n, CATALOG_NAME_BYTES - n, "%s", pattern);
+}
+
+int weights_names_n_numbers(const char *pattern)
+{
+    const char *first = strstr(pattern, "%d");
+    return first == NULL ? 0 : strstr(first + 2, "%d") == NULL ? 1 : 2;
 }

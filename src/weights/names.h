@@ -32,3 +32,8 @@ const struct weights_architecture *weights_names_find(const char *name, bool is_
 /* Returns why an architecture that a user may expect here is not supported; "" when there is no
  * special reason. */
 const char *weights_names_refusal(const char *name, bool is_hf);
+/* Writes the name of a tensor of this layer and expert (CATALOG_NAME_BYTES). */
+void weights_names_print(const char *pattern, const char *prefix, int layer, int expert,
+                         char *name);
+/* Returns how many numbers a name has: a layer's, and an expert's. */
+int weights_names_n_numbers(const char *pattern);

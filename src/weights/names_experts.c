@@ -152,6 +152,53 @@ const struct weights_name weights_names_experts_hf_glm4_moe[] = {
     HF_GATED(WEIGHTS_, 0, "*layers.%d.mlp.shared_experts"),
     END,
 };
+/* DeepSeek. Queries are made in two steps, or in one. */
+#define HF_LATENT                                                                                  \
+    HF_ENDS(0), { WEIGHTS_ATTENTION_NORM, 0, "*layers.%d.input_layernorm.weight" },                \
+        { WEIGHTS_Q, OPT, "*layers.%d.self_attn.q_proj.weight" },                                  \
+        { WEIGHTS_Q_A, OPT, "*layers.%d.self_attn.q_a_proj.weight" },                              \
+        { WEIGHTS_Q_A_NORM, OPT, "*layers.%d.self_attn.q_a_layernorm.weight" },                    \
+        { WEIGHTS_Q, OPT, "*layers.%d.self_attn.q_b_proj.weight" },                                \
+        { WEIGHTS_KV_A, 0, "*layers.%d.self_attn.kv_a_proj_with_mqa.weight" },                     \
+        { WEIGHTS_LATENT_NORM, 0, "*layers.%d.self_attn.kv_a_layernorm.weight" },                  \
+        { WEIGHTS_KV_B, 0, "*layers.%d.self_attn.kv_b_proj.weight" },                              \
+        { WEIGHTS_O, 0, "*layers.%d.self_attn.o_proj.weight" },                                    \
+        { WEIGHTS_FFN_NORM, 0, "*layers.%d.post_attention_layernorm.weight" },                     \
+        HF_GATED(WEIGHTS_, DENSE, "*layers.%d.mlp"),                                               \
+        { WEIGHTS_ROUTER, 0, "*layers.%d.mlp.gate.weight" },                                       \
+        HF_GATED(WEIGHTS_EXPERT_, 0, "*layers.%d.mlp.experts.%d"),                                 \
+        HF_GATED(WEIGHTS_, 0, "*layers.%d.mlp.shared_experts"), HF_ROTARY
+const struct weights_name weights_names_experts_hf_deepseek_v2[] = {
+    HF_LATENT,
+    END,
+};
+const struct weights_name weights_names_experts_hf_deepseek_v3[] = {
+    HF_LATENT,
+    { WEIGHTS_CHOICE_BIAS, 0, "*layers.%d.mlp.gate.e_score_correction_bias" },
+    END,
+};
+/* Older conversions have attn_kv_b instead of attn_k_b and attn_v_b. */
+const struct weights_name weights_names_experts_gguf_deepseek2[] = {
+    GGUF_ENDS,
+    { WEIGHTS_ATTENTION_NORM, 0, "blk.%d.attn_norm.weight" },
+    { WEIGHTS_Q, OPT, "blk.%d.attn_q.weight" },
+    { WEIGHTS_Q_A, OPT, "blk.%d.attn_q_a.weight" },
+    { WEIGHTS_Q_A_NORM, OPT, "blk.%d.attn_q_a_norm.weight" },
+    { WEIGHTS_Q, OPT, "blk.%d.attn_q_b.weight" },
+    { WEIGHTS_KV_A, 0, "blk.%d.attn_kv_a_mqa.weight" },
+    { WEIGHTS_LATENT_NORM, 0, "blk.%d.attn_kv_a_norm.weight" },
+    { WEIGHTS_KV_B, OPT, "blk.%d.attn_kv_b.weight" },
+    { WEIGHTS_K_B, OPT, "blk.%d.attn_k_b.weight" },
+    { WEIGHTS_V_B, OPT, "blk.%d.attn_v_b.weight" },
+    { WEIGHTS_O, 0, "blk.%d.attn_output.weight" },
+    { WEIGHTS_FFN_NORM, 0, "blk.%d.ffn_norm.weight" },
+    GGUF_GATED(WEIGHTS_, DENSE, ""),
+    { WEIGHTS_ROUTER, 0, "blk.%d.ffn_gate_inp.weight" },
+    { WEIGHTS_CHOICE_BIAS, OPT, "blk.%d.exp_probs_b.bias" },
+    GGUF_GATED(WEIGHTS_EXPERT_, 0, "_exps"),
+    GGUF_GATED(WEIGHTS_, 0, "_shexp"),
+    END,
+};
 const struct weights_name weights_names_experts_gguf_glm4moe[] = {
     GGUF_ENDS,
     { WEIGHTS_ATTENTION_NORM, 0, "blk.%d.attn_norm.weight" },

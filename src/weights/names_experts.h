@@ -12,5 +12,8 @@ extern const struct weights_name weights_names_experts_hf_gpt_oss[];
 extern const struct weights_name weights_names_experts_gguf_gpt_oss[];
 extern const struct weights_name weights_names_experts_hf_granitemoe[];
 extern const struct weights_name weights_names_experts_gguf_granitemoe[];
+extern const struct weights_name weights_names_experts_hf_deepseek_v2[];
+extern const struct weights_name weights_names_experts_hf_deepseek_v3[];
+extern const struct weights_name weights_names_experts_gguf_deepseek2[];
 extern const struct weights_name weights_names_experts_hf_glm4_moe[];
 extern const struct weights_name weights_names_experts_gguf_glm4moe[];

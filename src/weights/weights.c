@@ -322,6 +322,23 @@ uint64_t weights_hash(const struct weights *weights)
     return hash;
 }
 
+static uint64_t stamp_of(const struct file_map *maps, uint32_t n)
+{
+    uint64_t stamp = 0;
+    for (uint32_t i = 0; maps != NULL && i < n; i++) {
+        const int64_t facts[] = { (int64_t)maps[i].n_bytes, maps[i].changed_ns };
+        stamp = hash_fast(facts, sizeof facts, stamp).low;
+    }
+    return stamp;
+}
+
+uint64_t weights_stamp(const struct weights *weights)
+{
+    const uint64_t both[] = { stamp_of(weights->gguf.maps, weights->gguf.n_parts),
+                              stamp_of(weights->set.maps, weights->set.n_parts) };
+    return hash_fast(both, sizeof both, 0).low;
+}
+
 bool weights_are_whole(const struct weights *weights)
 {
     bool are_whole = true;

@@ -22,6 +22,9 @@ int64_t weights_file_bytes(const struct weights *weights); /* bytes of all tenso
 /* Returns 64 bits over names, shapes, types and a sample of the content of all tensors. They are
  * part of the arithmetic's name. */
 uint64_t weights_hash(const struct weights *weights);
+/* Returns 64 bits over the sizes of its files and the times when they were written last. A file
+ * that is written again has others, even if weights_hash does not see the difference. */
+uint64_t weights_stamp(const struct weights *weights);
 /* Returns false when one of its files was changed after it was opened, or could not be read. Then
  * all copies of its data are invalid. */
 bool weights_are_whole(const struct weights *weights);

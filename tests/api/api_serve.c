@@ -2,7 +2,7 @@
  *
  * usage: api_serve [KEY VALUE]...: listen, api-key, admin-key, tenant (NAME=KEY, several), proxy
  * (several), strict, requests, connections, memory (MiB), body, body-ms, drain-ms, cors, cert, key,
- * context, device, responses, responses-bytes. Prints "port N" when it listens. */
+ * context, device, responses, responses-bytes, models (1: the first alone). Prints "port N" when it listens. */
 #include "api/addresses.h"
 #include "api/api.h"
 #include "template/chat.h"
@@ -85,6 +85,8 @@ static void set_option(struct api_options *options, const char *name, const char
         devices[0] = value, options->devices = devices;
     else if (strcmp(name, "drain-ms") == 0)
         options->drain_ns_max = atoll(value) * TIME_NS_PER_MS;
+    else if (strcmp(name, "models") == 0)
+        options->n_models = min_i32(atoi(value), (int32_t)COUNT_OF(models));
 }
 
 static void on_reload(void *self)

@@ -22,6 +22,10 @@ static void lists_are_understood(void **state)
     check("cpu:2,0", 4, "cpu:0,2");
     check("cpu:4-6,0,5-7,9", 12, "cpu:0,4-7,9");
     check("cpu", 5000, "cpu:0-1023");
+    check("group(cpu:0,cpu:1)", 2, "group(cpu:0,cpu:1)");
+    check("group(cpu:2,0,cpu:1,3-5)", 8, "group(cpu:0,2,cpu:1,3-5)");
+    check("group(cpu:0=20,cpu:1=4)", 2, "group(cpu:0=20,cpu:1=4)");
+    check("group(cpu:0,2=1,cpu:1=512)", 4, "group(cpu:0,2=1,cpu:1=512)");
 }
 
 static void others_are_refused_with_a_sentence(void **state)
@@ -44,7 +48,19 @@ static void others_are_refused_with_a_sentence(void **state)
                           "cuda:",
                           "cuda:16",
                           "cuda:0-1",
-                          "cudax:0" };
+                          "cudax:0",
+                          "group",
+                          "group(cpu:0,cpu:1",
+                          "group(cpu:0,cpu:1)x",
+                          "group(cpu:0=4,cpu:1)",
+                          "group(cpu:0,cpu:1=4)",
+                          "group(cpu:0=,cpu:1=4)",
+                          "group(cpu:0=0,cpu:1=4)",
+                          "group(cpu:0=4x,cpu:1=4)",
+                          "group(cpu:0=4=4,cpu:1=4)",
+                          "group(cpu:0=-4,cpu:1=4)",
+                          "group(cpu:0=513,cpu:1=4)",
+                          "group(cpu:0=99999999999999999999,cpu:1=4)" };
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         struct device_spec device;
         struct fault fault = { "" };
@@ -65,6 +81,18 @@ static void gpus_are_read_and_printed(void **state)
     assert_string_equal(text, "cuda:3");
 }
 
+static void ranks_have_their_layers(void **state)
+{
+    struct device_spec device, rank;
+    (void)state;
+    assert_int_equal(device_parse("group(cpu:0,2=20,cpu:1=4)", 4, &device, NULL), STATUS_OK);
+    assert_true(device.n_ranks == 2 && device.rank_layers[0] == 20 && device.rank_layers[1] == 4);
+    device_rank(&device, 1, &rank);
+    assert_true(rank.n_ranks == 0 && rank.rank_layers[0] == 0 && rank.cores[0] == 1);
+    assert_int_equal(device_parse("group(cpu:0,cpu:1)", 4, &device, NULL), STATUS_OK);
+    assert_int_equal(device.rank_layers[0], 0);
+}
+
 static void printing_is_cut_to_fit(void **state)
 {
     (void)state;
@@ -81,6 +109,7 @@ int main(void)
         cmocka_unit_test(lists_are_understood),
         cmocka_unit_test(others_are_refused_with_a_sentence),
         cmocka_unit_test(gpus_are_read_and_printed),
+        cmocka_unit_test(ranks_have_their_layers),
         cmocka_unit_test(printing_is_cut_to_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,7 @@ static void fill_panels(enum dtype dtype, unsigned char *p, size_t n_bytes, stru
         p[i] = (unsigned char)rng_u64(rng);
     if (dtype == DTYPE_F8_E4M3) {
         for (size_t i = 0; i < n_bytes; i++)
-            p[i] = quant_f8_is_nan(p[i]) ? 0 : p[i];
+            p[i] = f8_is_nan(p[i]) ? 0 : p[i];
         for (size_t i = 0; i < n_bytes; i += CPU_F8_BYTES)
             for (size_t o = 0; o < CPU_PANEL; o++) {
                 float scale = (float)rng_normal(rng);

@@ -162,6 +162,23 @@ def placed_by_a_plan(shoal, models):
 
 
 @test
+def placed_as_ranks_of_a_group(shoal, models):
+    """An engine of two ranks has a part of each layer on each of two cores. Its greedy text is that of one engine."""
+    if not has_cores():
+        return
+    texts = []
+    for ranks in ("", ", ranks: 2"):
+        text = "engines:\n  - {device: cpu-avx2, tp: 2, services: [tale]" + ranks + "}\n"
+        with Shoal(shoal, "--placement", file_of(folder_new(), text), models={"tale": paths(models)["tale"]}) as server:
+            cores = f"{CORES[0]}-{CORES[1]}" if CORES[1] == CORES[0] + 1 else f"{CORES[0]},{CORES[1]}"
+            device = f"group(cpu:{CORES[0]},cpu:{CORES[1]})" if ranks else f"cpu:{cores}"
+            assert {d for m in server.state()["data"] for d in m["devices"]} == {device}, server.state()
+            assert f"engine 0 on {device}: tale" in server.log()
+            texts.append(server.text("tale", "And he", 60, temperature=0))
+    assert texts[0] == texts[1], texts
+
+
+@test
 def placed_refuses_what_does_not_fit(shoal, models):
     folder = folder_new()
 
@@ -174,6 +191,7 @@ def placed_refuses_what_does_not_fit(shoal, models):
         assert done.returncode == 2 and sentence in done.stderr.splitlines()[-1], (done.returncode, done.stderr)
 
     refused("this machine has cores", "engines:\n  - {device: a100, tp: 2}\n")
+    refused("3 devices can't be 2 equal ranks", "engines:\n  - {device: cpu-avx2, tp: 3, ranks: 2}\n")
     refused(f"an engine of 16 cores, and this machine of {len(CORES)} has {len(CORES)} left" if len(CORES) < 16 else "",
             "engines:\n  - {device: cpu-avx2, tp: 16}\n" if len(CORES) < 16 else "engines: []\n")
     refused('has no model "other"', "engines:\n  - {device: cpu-avx2, services: [tale, other]}\n")

@@ -69,7 +69,7 @@ def policies_priority_goes_first(shoal, models):
 @test
 def policies_deadlines(shoal, models):
     # The default serves first a request that has little time left; fcfs lets it wait in vain.
-    with Shoal(shoal, "--max-batch", "1", "--policy", "fcfs", models=paths(models)) as server:
+    with Shoal(shoal, "--planner", "none", "--max-batch", "1", "--policy", "fcfs", models=paths(models)) as server:
         busy = Stream(server, body_of("tale", "And he", 480, n=30)).begin()
         status, head, page = server.post("/v1/completions", body_of("tale", "And he", 400), {"x-request-deadline-ms": "200"})
         assert status == 504 and page["error"]["code"] == "deadline_exceeded", (status, page)  # it waited in vain

@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "base/time.h"
 #include "greedy.h"
+#include <time.h>
 
 bool world_is_in_engine;
 
@@ -133,6 +134,8 @@ void world_open(struct world *w, const struct world_options *o)
         .config = &config,
         .exec = fake_exec(&w->fake),
         .log = o->log,
+        .kv_disk = o->kv_disk,
+        .kv_disk_bytes = o->kv_disk_bytes,
         .emit = hear,
         .emit_self = w,
     });
@@ -253,6 +256,10 @@ void world_step(struct world *w)
 {
     world_is_in_engine = true;
     w->wake_ns = engine_step(w->engine, w->clock_ns);
+    while (w->options.kv_disk != NULL && !w->options.is_disk_slow && engine_lends_host(w->engine)) {
+        (void)nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
+        w->wake_ns = min_i64(w->wake_ns, engine_step(w->engine, w->clock_ns));
+    }
     world_is_in_engine = false;
     w->n_steps++;
     if (w->deaf_one > 0 || w->is_deaf) /* a host looks again for room */

@@ -18,6 +18,9 @@ struct world_options {
     uint8_t speculation;                 /* of its services */
     bool has_prefix_cache, stays_closed; /* stays_closed: no service is opened */
     struct engine_log *log;              /* NULL = none */
+    const char *kv_disk;                 /* folder of the disk tier; NULL = none */
+    int64_t kv_disk_bytes;
+    bool is_disk_slow; /* the clock goes on while the disk works */
     int64_t bytes_per_token[WORLD_SERVICES_MAX];
 };
 /* A client's request and its answer. */

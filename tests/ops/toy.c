@@ -65,7 +65,7 @@ static void fill_f8(unsigned char *data, int64_t n_blocks, struct rng *rng)
         data += sizeof(scale);
         for (int j = 0; j < 128; j++, data++) {
             *data = (unsigned char)rng_u64(rng);
-            *data = quant_f8_is_nan(*data) ? 0 : *data;
+            *data = f8_is_nan(*data) ? 0 : *data;
         }
     }
 }
@@ -378,8 +378,14 @@ struct compute_program toy_program(const struct toy *toy, const struct compute_p
 static void load(struct toy_model *model, const struct toy *toy, struct compute_device *device,
                  int32_t block_tokens, bool is_by_head)
 {
-    *model = (struct toy_model){ .toy = toy, .device = device };
-    toy_pack(&model->packed, device, toy->tensors, toy->n_tensors);
+    static const struct compute_packed none;
+    struct tensor tensors[TOY_WEIGHTS_MAX];
+    *model = (struct toy_model){ .toy = toy, .device = device, .program = toy_program(toy, &none) };
+    model->program.n_weights = toy->n_tensors;
+    memcpy(tensors, toy->tensors, sizeof tensors);
+    CHECK(device->split == NULL ||
+          device->split(device->self, &model->program, tensors, NULL) == STATUS_OK);
+    toy_pack(&model->packed, device, tensors, toy->n_tensors);
     model->program = toy_program(toy, &model->packed);
     make_cache(model, block_tokens, is_by_head);
 }

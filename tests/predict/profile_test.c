@@ -15,6 +15,11 @@ static struct predict_profile sample_profile(void)
                                  .n_batch_max = 32,
                                  .n_prompt_max = 512,
                                  .beside = { 7, { { 1, 1.25 }, { 1.5, 2 } } },
+                                 .group = { 6,
+                                            288,
+                                            2,
+                                            { { 2, 2, { 64, 4096 }, { 500, 9000 } },
+                                              { 4, 3, { 64, 256, 1024 }, { 700, 900, 2000 } } } },
                                  .n_groups = 2 };
     p.groups = mem_take(2 * sizeof(*p.groups));
     for (int i = 0; i < 2; i++) {
@@ -54,6 +59,7 @@ static void is_read_as_written(void **state)
     assert_true(back.beside.n_rounds == 7 && back.beside.factors[0][1] == 1.25 &&
                 back.beside.factors[1][0] == 1.5 && back.groups[0].prefill.within == 0.75);
     assert_true(back.groups[0].prefill.bias == -0.125 && back.groups[0].n_held == 1);
+    assert_memory_equal(&back.group, &p.group, sizeof(p.group));
     back.groups[0].perf.k1_ps++;
     assert_true(predict_profile_hash(&p) != predict_profile_hash(&back));
     predict_profile_free(&back);
@@ -78,13 +84,14 @@ static void what_is_wrong_is_told(void **state)
         mem_give(cut);
     }
     static const char *const changes[][2] = {
-        { "\"k1\":", "\"kk\":" }, { "\"shoal_profile\":1", "\"shoal_profile\":2" },
-        { "[90,10]", "[90]   " }, { "\"cores\":2", "\"cores\":0" },
-        { "[4,400,", "[4,-40," }, { "[1,1.25]", "[0,1.25]" }
+        { "\"k1\":", "\"kk\":" },           { "\"shoal_profile\":1", "\"shoal_profile\":2" },
+        { "[90,10]", "[90]   " },           { "\"cores\":2", "\"cores\":0" },
+        { "[4,400,", "[4,-40," },           { "[1,1.25]", "[0,1.25]" },
+        { "\"layers\":6", "\"layers\":0" }, { "[4096,9000]", "[  64,9000]" },
+        { "[64,500]", "[64,-50]" },         { "\"ranks\":2", "\"ranks\":1" }
     };
-    static const char *const wrong[] = {
-        "k1", "shoal_profile", "c3", "cores", "samples", "beside"
-    };
+    static const char *const wrong[] = { "k1",     "shoal_profile", "c3",     "cores",  "samples",
+                                         "beside", "layers",        "points", "points", "ranks" };
     for (size_t i = 0; i < COUNT_OF(changes); i++) {
         char *changed = mem_copy_text(text.at), expected[200];
         char *at = strstr(changed, changes[i][0]);

@@ -44,7 +44,7 @@ static void put_anything(struct process_channel *c, struct rng *rng)
         (void)!ring_put_within(c->up, c->up_bytes, &head, sizeof head, bytes, n);
     else
         (void)!ring_put_within(c->events, c->events_bytes, &event, sizeof event, bytes,
-                              (size_t)event.n_bytes);
+                               (size_t)event.n_bytes);
 }
 
 /* Writes records that look right, then bytes anywhere in the memory, and ends somehow. */
@@ -84,7 +84,7 @@ static int play(int argc, char **argv)
     if (seed != NULL)
         return play_hostile(strtoull(seed, NULL, 10));
     return strcmp(argv[2], "loader") == 0 ? process_loader_run(open_device)
-                                          : process_engine_run(open_device);
+                                          : process_engine_run(open_device, NULL);
 }
 
 /* ---- The parent's part. ---- */

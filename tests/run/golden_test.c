@@ -10,6 +10,9 @@
 #ifdef TEST_CUDA
 #include "cuda/cuda.h"
 #endif
+#ifdef TEST_GROUP
+#include "group/group.h"
+#endif
 #include <jansson.h>
 #include <math.h>
 
@@ -60,6 +63,11 @@ static const struct golden {
       64, true },
     { "glm4_moe", "glm4_moe", "glm4_moe/expected.json", 1e-4, 64, true },
     { "gguf_glm4_moe", "gguf/glm4_moe.gguf", "glm4_moe/expected.json", 1e-4, 64, true },
+    { "deepseek_v2", "deepseek_v2", "deepseek_v2/expected.json", 1e-4, 64, true },
+    { "gguf_deepseek2_lite", "gguf/deepseek2_lite.gguf", "gguf/deepseek2_lite.expected.json", 1e-4,
+      64, true },
+    { "deepseek_v3", "deepseek_v3", "deepseek_v3/expected.json", 1e-4, 64, true },
+    { "gguf_deepseek_v3", "gguf/deepseek_v3.gguf", "deepseek_v3/expected.json", 1e-4, 64, true },
     { "qwen3_moe_sparse", "qwen3_moe_sparse", "qwen3_moe_sparse/expected.json", 1e-4, 64, true },
     { "granite", "granite", "granite/expected.json", 1e-4, 64 },
     { "olmo2", "olmo2", "olmo2/expected.json", 1e-4, 64 },
@@ -247,6 +255,57 @@ static void test_golden(void **state)
     golden.n_greedy = is_half ? 0 : min_i32(golden.n_greedy, N_GREEDY);
     n_greedy_max = N_GREEDY;
     check(&golden, device);
+}
+#elif defined TEST_GROUP
+static struct compute_device *open_group(int n_ranks)
+{
+    struct compute_device *ranks[8], *group;
+    for (int i = 0; i < n_ranks; i++) {
+        const struct device_spec device = { .kind = DEVICE_CPU, .n_cores = 1, .cores = { i % 2 } };
+        ranks[i] = cpu_open(&device, cpu_isa_best());
+    }
+    assert_int_equal(group_open(ranks, n_ranks, &group, NULL), STATUS_OK);
+    return group;
+}
+
+/* Returns whether n_ranks may refuse the model: for norms over all heads, or because a part of its
+ * few columns is less than a block of their type. */
+static bool may_be_refused(const struct golden *golden, int n_ranks)
+{
+    static const char *const wide[] = { "_k", "iq4_xs", "tq", "gpt_oss_mxfp4" };
+    if (strstr(golden->name, "olmo") != NULL)
+        return true;
+    for (size_t i = 0; i < COUNT_OF(wide); i++)
+        if (strstr(golden->name, wide[i]) != NULL)
+            return n_ranks > 1;
+    return n_ranks > 2 && golden->error_max > 0.01;
+}
+
+/* Returns whether the ranks can't share the model, for a reason that they name. */
+static bool is_refused(const struct golden *golden, int n_ranks)
+{
+    char path[512];
+    struct passes p;
+    struct fault fault;
+    snprintf(path, sizeof path, "%s/tests/golden/data/%s", SOURCE_ROOT, golden->path);
+    enum status status = passes_open(&p, path, open_group(n_ranks), DTYPE_F32, 8, &fault);
+    if (status == STATUS_OK) {
+        passes_close(&p);
+        return false;
+    }
+    printf("%-14s %s\n", golden->name, fault.text);
+    assert_true(may_be_refused(golden, n_ranks));
+    assert_int_equal(status, STATUS_UNSUPPORTED);
+    assert_non_null(strstr(fault.text, "ranks can't share"));
+    return true;
+}
+
+static void test_golden(void **state)
+{
+    const struct golden *golden = *state;
+    for (int n_ranks = 1; n_ranks <= 4; n_ranks *= 2)
+        if (!is_refused(golden, n_ranks))
+            check(golden, open_group(n_ranks));
 }
 #else
 static void test_golden(void **state)

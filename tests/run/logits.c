@@ -1,7 +1,8 @@
 /* Answers tools/model_differential.py: `logits < questions > answers`, a line each.
  *
  *   question  PATH tab N_ROWS tab ids between spaces
- *   answer    "ok" tab the logits of the last N_ROWS ids, or "refused" tab the sentence
+ *   answer    "ok" tab the logits of the last N_ROWS ids, or "refused" tab the sentence; of an
+ *             encoder the last layer's rows
  *
  * `logits keys` prints the tables of keys: "hf" or "gguf", use, families ("*": all,
  * "!" ahead: all others), name. */
@@ -32,9 +33,14 @@ static void answer(const char *path, int32_t n_rows, const int32_t *ids, int32_t
         printf("refused\t%s\n", fault.text);
         return;
     }
-    size_t n_logits = (size_t)passes_n_vocabulary(&p) * (size_t)n_rows;
+    const struct model_spec *spec = weights_spec(p.model.weights);
+    int32_t n_row = spec->is_encoder ? spec->width : passes_n_vocabulary(&p);
+    size_t n_logits = (size_t)n_row * (size_t)n_rows;
     float *logits = mem_take(sizeof(*logits) * n_logits);
-    passes_run(&p, ids, 0, n, n_rows, logits);
+    if (spec->is_encoder)
+        passes_vectors(&p, ids, n, n_rows, logits);
+    else
+        passes_run(&p, ids, 0, n, n_rows, logits);
     printf("ok\t");
     for (size_t i = 0; i < n_logits; i++)
         printf("%.9g ", (double)logits[i]);

@@ -33,7 +33,8 @@ enum status passes_open(struct passes *p, const char *path, struct compute_devic
                                  .dtype = kv_dtype,
                                  .n_layers = spec->n_layers,
                                  .n_kv_heads = spec->n_kv_heads,
-                                 .head_dim = spec->head_dim };
+                                 .head_dim = spec->head_dim,
+                                 .has_keys_only = spec->latent.rank > 0 };
     p->blocks = mem_take(sizeof *p->blocks * (size_t)n_blocks);
     for (int64_t i = 0; i < n_blocks; i++)
         p->blocks[i] = (uint32_t)(n_blocks - 1 - i); /* out of order on purpose */
@@ -95,6 +96,31 @@ void passes_replay(struct passes *p, const int32_t *ids, int32_t n_before, int32
 {
     memset(p->classes, COMPUTE_ROW_GENERATED, (size_t)n_ids);
     run(p, ids, n_before, n_ids, n_ids, logits);
+}
+
+void passes_vectors(struct passes *p, const int32_t *ids, int32_t n_ids, int32_t n_rows,
+                    float *vectors)
+{
+    int32_t width = weights_spec(p->model.weights)->width;
+    const struct compute_sequence sequence = { 0, n_ids, 0, p->blocks, 0 };
+    struct compute_vector *sums = mem_take(sizeof(*sums) * (size_t)n_rows);
+    memset(vectors, 0, sizeof(*vectors) * (size_t)n_rows * (size_t)width);
+    for (int32_t i = 0; i < n_rows; i++)
+        sums[i] = (struct compute_vector){ n_ids - n_rows + i, 1, vectors + (int64_t)i * width };
+    for (int32_t i = 0; i < n_ids; i++)
+        p->positions[i] = i;
+    struct compute_pass pass = { .program = &p->model.program,
+                                 .workspace = p->workspace,
+                                 .n_rows = n_ids,
+                                 .ids = ids,
+                                 .positions = p->positions,
+                                 .n_sequences = 1,
+                                 .sequences = &sequence,
+                                 .kv = p->kv,
+                                 .n_vectors = n_rows,
+                                 .vectors = sums };
+    CHECK(compute_device_wait(p->device, p->device->lanes[0], &pass.work) == COMPUTE_DONE);
+    mem_give(sums);
 }
 
 static double bits_of(const float *logits, int32_t n, int32_t id)

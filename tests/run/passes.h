@@ -27,6 +27,9 @@ void passes_run(struct passes *p, const int32_t *ids, int32_t n_before, int32_t 
  * (n_ids, n_vocabulary). */
 void passes_replay(struct passes *p, const int32_t *ids, int32_t n_before, int32_t n_ids,
                    float *logits);
+/* Computes an encoder's text. vectors: the last n_rows rows of the last layer (n_rows, width). */
+void passes_vectors(struct passes *p, const int32_t *ids, int32_t n_ids, int32_t n_rows,
+                    float *vectors);
 /* Returns the bits that the model needs for ids, read in windows of n_window ids, each behind a bos
  * of its own. */
 double passes_bits(struct passes *p, const int32_t *ids, int32_t n_ids, int32_t n_window,

@@ -80,18 +80,70 @@ static void shares_and_quotas_are_read(void **state)
           "chain, lanes and scale are for shoal sim alone");
 }
 
-static void no_engine_lies_in_two_sockets(void **state)
+static void engines_lie_in_one_socket_if_they_can(void **state)
 {
     (void)state;
     open_machine("package:2 core:3 pu:1", INT64_C(8) << 30);
     check("engines:\n  - {count: 2, device: cpu-avx2, tp: 2}\n", NULL);
     assert_string_equal(placement.engines[0].device, "cpu:0-1");
     assert_string_equal(placement.engines[1].device, "cpu:3-4");
-    check("engines:\n  - {count: 3, device: cpu-avx2, tp: 2}\n",
-          "an engine of 2 cores, and this machine of 6 has 2 left, but no socket has as many");
     check("engines:\n  - {count: 3, device: cpu-avx2, tp: 1}\n  - {device: cpu-avx2, tp: 3}\n",
           NULL);
     assert_string_equal(placement.engines[3].device, "cpu:3-5");
+}
+
+/* Others become groups with a rank in each socket, of as many devices. */
+static void engines_of_several_sockets_are_groups(void **state)
+{
+    (void)state;
+    open_machine("package:2 core:3 pu:1", INT64_C(8) << 30);
+    check("engines:\n  - {count: 3, device: cpu-avx2, tp: 2}\n", NULL);
+    assert_string_equal(placement.engines[2].device, "group(cpu:2,cpu:5)");
+    open_machine("package:4 core:4 pu:1", INT64_C(8) << 30);
+    check("engines:\n  - {device: cpu-avx2, tp: 8}\n  - {device: cpu-2c, tp: 4}\n", NULL);
+    assert_string_equal(placement.engines[0].device, "group(cpu:0-3,cpu:4-7)");
+    assert_string_equal(placement.engines[1].device, "group(cpu:8-11,cpu:12-15)");
+    check("engines:\n  - {count: 4, device: cpu-avx2, tp: 1}\n  - {device: cpu-avx2, tp: 2}\n"
+          "  - {device: cpu-2c, tp: 4}\n",
+          NULL);
+    assert_string_equal(placement.engines[4].device, "cpu:4-5");
+    assert_string_equal(placement.engines[5].device, "group(cpu:8-11,cpu:12-15)");
+    check("engines:\n  - {device: cpu-avx2, tp: 1}\n  - {device: cpu-avx2, tp: 8}\n", NULL);
+    assert_string_equal(placement.engines[1].device, "group(cpu:4-7,cpu:8-11)");
+    check("engines:\n  - {device: cpu-avx2, tp: 16}\n", NULL);
+    assert_string_equal(placement.engines[0].device, "group(cpu:0-3,cpu:4-7,cpu:8-11,cpu:12-15)");
+    check("engines:\n  - {device: cpu-avx2}\n  - {device: cpu-avx2, tp: 16}\n",
+          "an engine of 16 cores, and this machine of 16 has 15 left");
+    open_machine("package:2 core:3 pu:1", INT64_C(8) << 30);
+    check("engines:\n  - {device: cpu-avx2, tp: 4}\n", NULL);
+    assert_string_equal(placement.engines[0].device, "group(cpu:0-1,cpu:3-4)");
+    check("engines:\n  - {count: 2, device: cpu-avx2, tp: 1}\n  - {device: cpu-avx2, tp: 4}\n",
+          NULL);
+    assert_string_equal(placement.engines[2].device, "group(cpu:2,cpu:3,cpu:4,cpu:5)");
+    check(
+        "engines:\n  - {device: cpu-2c, tp: 3}\n",
+        "an engine of 6 cores, and this machine of 6 has 6 left, but its sockets can't give equal "
+        "ranks");
+}
+
+static void ranks_are_as_many_as_the_file_says(void **state)
+{
+    (void)state;
+    open_machine("package:2 core:4 pu:1", INT64_C(8) << 30);
+    check("engines:\n  - {device: cpu-avx2, tp: 2, ranks: 2}\n"
+          "  - {device: cpu-2c, tp: 2, ranks: 2}\n  - {device: cpu-avx2, tp: 2, ranks: 1}\n",
+          NULL);
+    assert_string_equal(placement.engines[0].device, "group(cpu:0,cpu:1)");
+    assert_string_equal(placement.engines[1].device, "group(cpu:2-3,cpu:4-5)");
+    assert_string_equal(placement.engines[2].device, "cpu:6-7");
+    check("engines:\n  - {device: cpu-avx2, tp: 3, ranks: 2}\n",
+          "3 devices can't be 2 equal ranks; expected tp to be a multiple of ranks");
+    check("engines:\n  - {device: cpu-avx2, tp: 16, ranks: 16}\n", "ranks");
+    check("engines:\n  - {device: cpu-2c, tp: 4, ranks: 2}\n", NULL);
+    check("engines:\n  - {device: cpu-avx2, tp: 6, ranks: 2}\n"
+          "  - {device: cpu-avx2, tp: 2, ranks: 2}\n",
+          NULL);
+    assert_string_equal(placement.engines[1].device, "group(cpu:3,cpu:7)");
 }
 
 static void what_does_not_fit_is_said(void **state)
@@ -119,7 +171,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(engines_get_their_cores),
         cmocka_unit_test(shares_and_quotas_are_read),
-        cmocka_unit_test(no_engine_lies_in_two_sockets),
+        cmocka_unit_test(engines_lie_in_one_socket_if_they_can),
+        cmocka_unit_test(engines_of_several_sockets_are_groups),
+        cmocka_unit_test(ranks_are_as_many_as_the_file_says),
         cmocka_unit_test(what_does_not_fit_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

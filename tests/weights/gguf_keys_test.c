@@ -6,7 +6,7 @@
 static const char *const architectures =
     "llama qwen2 qwen3 phi3 gemma gemma2 gemma3 gpt2 chatglm granite olmo2 internlm2 glm4 smollm3 "
     "starcoder2 stablelm phi2 gptneox falcon command-r cohere2 mixtral olmoe qwen2moe qwen3moe "
-    "gpt-oss granitemoe glm4moe";
+    "gpt-oss granitemoe glm4moe deepseek2";
 
 /* Returns the check's result for a file with this number under this key. type is GGUF_F32 or an
  * array of it. */

@@ -49,10 +49,13 @@ static const char *start_of(struct view family)
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         if (view_equal_text(family, rows[i].family))
             return rows[i].text;
-    snprintf(text, sizeof(text), "{\"model_type\":\"%.*s\",\"num_key_value_heads\":2," SIZES "%s}",
-             (int)family.n, family.at,
-             weights_keys_hold("qwen2_moe qwen3_moe glm4_moe granitemoeshared", ' ', family) ? more
-                                                                                             : "");
+    snprintf(
+        text, sizeof(text), "{\"model_type\":\"%.*s\",\"num_key_value_heads\":2," SIZES "%s}",
+        (int)family.n, family.at,
+        weights_keys_hold("qwen2_moe qwen3_moe glm4_moe granitemoeshared deepseek_v2 deepseek_v3",
+                          ' ', family)
+            ? more
+            : "");
     return text;
 }
 
@@ -70,7 +73,8 @@ static enum status with_key(struct view family, const char *key, const char *val
 static const char *const all =
     "llama mistral qwen2 qwen3 phi3 gemma gemma2 gemma3_text gpt2 opt chatglm granite smollm3 "
     "cohere cohere2 gpt_neox stablelm falcon internlm2 olmo2 olmo3 glm glm4 starcoder2 phi mixtral "
-    "olmoe qwen2_moe qwen3_moe gpt_oss granitemoe granitemoeshared glm4_moe bert roberta "
+    "olmoe qwen2_moe qwen3_moe gpt_oss granitemoe granitemoeshared glm4_moe deepseek_v2 "
+    "deepseek_v3 bert roberta "
     "xlm-roberta";
 
 /* For each row of the table in each of its families: the values that it allows pass, and the

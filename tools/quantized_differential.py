@@ -21,13 +21,20 @@ import tempfile
 
 import numpy as np
 import torch
+import transformers
 
 import golden_models
 import golden_quantized
 from model_differential import N_PROMPT, Program, logits_of
 
-FAMILIES = ("llama", "llama3", "mistral", "qwen2", "qwen3", "phi3", "gemma", "gemma3", "qwen3_moe",
-            "mixtral", "olmoe", "granite", "olmo2", "glm4")
+FAMILIES = ["llama", "llama3", "mistral", "qwen2", "qwen3", "phi3", "gemma", "gemma3", "qwen3_moe",
+            "mixtral", "olmoe", "granite", "olmo2", "glm4", "deepseek_v3"]
+golden_models.MODELS["deepseek_v3"] = (
+    transformers.DeepseekV3Config, transformers.DeepseekV3ForCausalLM, dict(
+        num_key_value_heads=4, q_lora_rank=128, kv_lora_rank=128, qk_rope_head_dim=16,
+        qk_nope_head_dim=48, v_head_dim=32, moe_intermediate_size=128, n_routed_experts=6,
+        num_experts_per_tok=2, n_shared_experts=1, n_group=3, topk_group=2,
+        first_k_dense_replace=0, rms_norm_eps=1e-6))
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 gq = golden_quantized
 
@@ -72,7 +79,13 @@ def draw_form(dice):
             lambda w: gq.packed(w, group, n_bits, is_symmetric, dtype), config, 0.1)
 
 
-def make(family, form, seed):
+def stays_plain(family, key, is_fp8):
+    """Routers are no matrices of modules. Shoal reads DeepSeek's kv_b_proj as floats or FP8."""
+    is_router = "router" in key or key.endswith("block_sparse_moe.gate.weight")
+    return is_router or (family == "deepseek_v3" and not is_fp8 and "kv_b_proj" in key)
+
+
+def make(family, form, seed, is_fp8):
     """(model, weights, {module: (matrix, parts)})."""
     sizes = dict(gq.SIZES, num_hidden_layers=1)
     if family in ("qwen3_moe", "olmoe", "mixtral"):
@@ -80,7 +93,7 @@ def make(family, form, seed):
     model, weights = golden_models.make(family, seed, torch.bfloat16, **sizes)
     modules = {}
     for key, w in model.named_parameters():
-        if not gq.is_quantized(key, w) or "router" in key or key.endswith("block_sparse_moe.gate.weight"):
+        if not gq.is_quantized(key, w) or stays_plain(family, key, is_fp8):
             continue
         read, stored = form(w.detach().double().numpy())
         w.data = torch.from_numpy(np.ascontiguousarray(read))
@@ -179,7 +192,7 @@ def one(program, where, dice, seed):
     """(verdict, sentence)."""
     family = dice.choice(FAMILIES)
     name, form, quantization, bound = draw_form(dice)
-    model, weights, modules = make(family, form, seed)
+    model, weights, modules = make(family, form, seed, name.startswith("fp8"))
     if not same_as_library(modules, quantization):
         return "DIFFERENT", f"{family} {name}: the package compressed-tensors reads other matrices"
     config = golden_models.config_json(family, model, torch.bfloat16)
@@ -212,9 +225,12 @@ def main():
     args.add_argument("program")
     args.add_argument("--cases", type=int, default=60)
     args.add_argument("--seed", type=int, default=1)
+    args.add_argument("--only", choices=FAMILIES, help="a family")
     args.add_argument("--keep", help="a folder for the models")
     args = args.parse_args()
     torch.set_num_threads(1)
+    if args.only:
+        FAMILIES[:] = [args.only]
     program, counts, bad = Program(args.program), collections.Counter(), []
     with tempfile.TemporaryDirectory() as folder:
         for number in range(args.cases):

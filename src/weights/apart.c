@@ -216,6 +216,16 @@ static float element(const struct weights_entry *entry, int64_t i)
     return entry->dtype == DTYPE_F16 ? half_to_float(bits) : bf16_to_float(bits);
 }
 
+/* Returns whether a half holds a finite scale exactly. Nearly all are normal halves. */
+static bool is_half(float scale)
+{
+    uint32_t bits;
+    memcpy(&bits, &scale, sizeof(bits));
+    float magnitude = fabsf(scale);
+    bool is_normal = magnitude >= 0x1p-14f && magnitude < 0x1p16f && (bits & 0x1FFF) == 0;
+    return is_normal || half_to_float(half_from_float(scale)) == scale;
+}
+
 static enum status check_scales(const struct reader *r)
 {
     const struct weights_entry *scales = r->scales;
@@ -228,7 +238,7 @@ static enum status check_scales(const struct reader *r)
                              "%s: tensor %s holds the scale %g, expected a finite one%s",
                              r->catalog->label, scales->name, (double)scale,
                              is_f8 ? " of 1e30 at most" : "");
-        if (!is_f8 && half_to_float(half_from_float(scale)) != scale)
+        if (!is_f8 && scales->dtype != DTYPE_F16 && !is_half(scale))
             return fault_set(r->fault, STATUS_UNSUPPORTED,
                              "%s: tensor %s holds the scale %.9g, which F16 does not hold exactly, "
                              "and integers with other scales are not supported",

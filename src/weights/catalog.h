@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "core/tensor.h"
 
-enum { CATALOG_TENSORS_MAX = 1 << 16, CATALOG_NAME_BYTES = 128, CATALOG_DIMS = 4 };
+enum { CATALOG_TENSORS_MAX = 1 << 18, CATALOG_NAME_BYTES = 128, CATALOG_DIMS = 4 };
 
 struct weights_quantization; /* weights/hf_quantized.h */
 

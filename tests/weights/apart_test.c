@@ -346,11 +346,67 @@ static void refuses_broken_parts(void **state)
     }
 }
 
+/* GPTQ's writers add biases of zeros; one with a number in it stays. */
+static void biases_of_zeros_count_as_none(void **state)
+{
+    (void)state;
+    for (int is_zero = 0; is_zero <= 1; is_zero++) {
+        const struct given given = { WEIGHTS_GPTQ,
+                                     WORDS_4,
+                                     1,
+                                     false,
+                                     { QWEIGHT,
+                                       SCALES,
+                                       QZEROS(0x77777777),
+                                       { "bias", "F16", ROWS, 0, is_zero ? 0 : HALVES } } };
+        struct weights_safetensors set;
+        struct weights_quantization q;
+        struct tensor whole;
+        struct fault fault = { 0 };
+        int64_t n;
+        assert_int_equal(find(&given, &set, &q, &whole, &fault), STATUS_OK);
+        assert_non_null(weights_catalog_find(&set.catalog, "a.bias"));
+        weights_apart_begin(&set.catalog);
+        assert_int_equal(weights_catalog_find(&set.catalog, "a.bias") == NULL, is_zero);
+        assert_int_equal(weights_catalog_count(&set.catalog, &n, &fault), STATUS_OK);
+        assert_int_equal(n, ROWS * COLUMNS);
+        close_set(&set);
+    }
+}
+
+static void floats_are_the_products(void **state)
+{
+    (void)state;
+    const struct given given = { WEIGHTS_FP8,
+                                 BLOCKS,
+                                 0,
+                                 false,
+                                 { { "weight", "F8_E4M3", ROWS, COLUMNS, 0x7EB80138 },
+                                   { "weight_scale_inv", "F32", 1, 1, 0x3E800000 } } };
+    static const float want[] = { 0.25f, 0x1p-11f, -0.25f, 112.0f }; /* a quarter of each */
+    struct weights_safetensors set;
+    struct weights_quantization q;
+    struct tensor whole;
+    struct fault fault = { 0 };
+    assert_int_equal(find(&given, &set, &q, &whole, &fault), STATUS_OK);
+    assert_int_equal(weights_apart_check(&set.catalog, &fault), STATUS_OK);
+    const struct tensor floats = weights_apart_floats(&whole, &set.pile);
+    assert_int_equal(floats.dtype, DTYPE_F32);
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        assert_true(((const float *)floats.data)[i] == want[i % 4]);
+    set.catalog.n = 0;
+    assert_refused(weights_apart_check(&set.catalog, &fault), STATUS_BAD_INPUT, &fault,
+                   "no tensor has the form");
+    close_set(&set);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_every_layout),
         cmocka_unit_test(refuses_broken_parts),
+        cmocka_unit_test(biases_of_zeros_count_as_none),
+        cmocka_unit_test(floats_are_the_products),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

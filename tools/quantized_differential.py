@@ -79,8 +79,11 @@ def draw_form(dice):
             lambda w: gq.packed(w, group, n_bits, is_symmetric, dtype), config, 0.1)
 
 
-def stays_plain(family, key, is_fp8):
-    """Routers are no matrices of modules. Shoal reads DeepSeek's kv_b_proj as floats or FP8."""
+def stays_plain(family, key, is_fp8, columns):
+    """Routers are no matrices of modules, and groups need whole rows. Shoal reads DeepSeek's
+    kv_b_proj as floats or FP8."""
+    if columns % 128:
+        return True
     is_router = "router" in key or key.endswith("block_sparse_moe.gate.weight")
     return is_router or (family == "deepseek_v3" and not is_fp8 and "kv_b_proj" in key)
 
@@ -90,10 +93,12 @@ def make(family, form, seed, is_fp8):
     sizes = dict(gq.SIZES, num_hidden_layers=1)
     if family in ("qwen3_moe", "olmoe", "mixtral"):
         sizes["moe_intermediate_size" if family == "qwen3_moe" else "intermediate_size"] = 128
+    if family == "deepseek_v3":
+        del sizes["num_key_value_heads"]
     model, weights = golden_models.make(family, seed, torch.bfloat16, **sizes)
     modules = {}
     for key, w in model.named_parameters():
-        if not gq.is_quantized(key, w) or stays_plain(family, key, is_fp8):
+        if not gq.is_quantized(key, w) or stays_plain(family, key, is_fp8, w.shape[1]):
             continue
         read, stored = form(w.detach().double().numpy())
         w.data = torch.from_numpy(np.ascontiguousarray(read))
